@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+find_package(Threads REQUIRED)
+find_package(Boost 1.81 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(TIRPC REQUIRED IMPORTED_TARGET libtirpc)
+find_library(ISAL_LIBRARY isal REQUIRED)
+find_path(ISAL_INCLUDE_DIR isa-l/crc.h PATH_SUFFIXES "" REQUIRED)
+find_program(RPCGEN rpcgen REQUIRED)
+find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
+
+# Asio is compiled once, in the base floor.
+add_library(rpcrdma_asio INTERFACE)
+target_include_directories(rpcrdma_asio SYSTEM INTERFACE ${Boost_INCLUDE_DIRS})
+target_compile_definitions(rpcrdma_asio INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED)
+target_link_libraries(rpcrdma_asio INTERFACE Threads::Threads)
+
+add_library(rpcrdma_isal INTERFACE)
+target_include_directories(rpcrdma_isal SYSTEM INTERFACE ${ISAL_INCLUDE_DIR})
+target_link_libraries(rpcrdma_isal INTERFACE ${ISAL_LIBRARY})

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# rpcrdma_floor(NAME DEPS...) makes the library rpcrdma_NAME of the calling folder: its public headers
+# in include/, its sources and private headers in src/. DEPS are floors below, so that a forbidden
+# include does not compile.
+function(rpcrdma_floor name)
+  cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/*.cpp")
+  set(target rpcrdma_${name})
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    target_include_directories(${target} PUBLIC include PRIVATE src)
+    target_link_libraries(${target} PUBLIC ${ARG_PUBLIC} rpcrdma_build PRIVATE ${ARG_PRIVATE} rpcrdma_options)
+  else()
+    add_library(${target} INTERFACE)
+    target_include_directories(${target} INTERFACE include)
+    target_link_libraries(${target} INTERFACE ${ARG_PUBLIC} ${ARG_PRIVATE} rpcrdma_build)
+  endif()
+endfunction()

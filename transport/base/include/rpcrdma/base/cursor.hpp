@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Bounded cursors over octets in network order. Failure is sticky: after the first read or write past
+// the end every further one yields zero or does nothing, and ok() is false. Check once, at the end.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace rpcrdma {
+
+using Octets = std::span<const std::byte>;
+using MutableOctets = std::span<std::byte>;
+
+/// Reads big-endian values from memory that it does not own.
+class Reader {
+ public:
+  explicit Reader(Octets octets) noexcept : next_(octets.data()), left_(octets.size()) {}
+
+  bool ok() const noexcept { return ok_; }
+  std::size_t remaining() const noexcept { return left_; }
+  /// What has not been read yet; empty after a failure.
+  Octets rest() const noexcept { return {next_, left_}; }
+  /// Makes this cursor fail, for a value that the caller found to be wrong.
+  void fail() noexcept {
+    ok_ = false;
+    left_ = 0;
+  }
+
+  std::uint8_t u8() noexcept { return static_cast<std::uint8_t>(integer<1>()); }
+  std::uint16_t u16() noexcept { return static_cast<std::uint16_t>(integer<2>()); }
+  std::uint32_t u32() noexcept { return static_cast<std::uint32_t>(integer<4>()); }
+  std::uint64_t u64() noexcept { return integer<8>(); }
+
+  /// The next `count` octets in place, or an empty span and failure.
+  Octets octets(std::size_t count) noexcept {
+    if (!take(count)) return {};
+    return {next_ - count, count};
+  }
+  void skip(std::size_t count) noexcept { take(count); }
+
+ private:
+  bool take(std::size_t count) noexcept {
+    if (count > left_) {
+      fail();
+      return false;
+    }
+    next_ += count;
+    left_ -= count;
+    return true;
+  }
+  template <std::size_t N>
+  std::uint64_t integer() noexcept {
+    if (!take(N)) return 0;
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < N; ++i) value = value << 8 | static_cast<std::uint8_t>(next_[i - N]);
+    return value;
+  }
+
+  const std::byte* next_;
+  std::size_t left_;
+  bool ok_ = true;
+};
+
+/// Writes big-endian values to memory that it does not own.
+class Writer {
+ public:
+  explicit Writer(MutableOctets octets) noexcept : begin_(octets.data()), next_(octets.data()), left_(octets.size()) {}
+
+  bool ok() const noexcept { return ok_; }
+  std::size_t size() const noexcept { return static_cast<std::size_t>(next_ - begin_); }
+  std::size_t remaining() const noexcept { return left_; }
+  Octets written() const noexcept { return {begin_, size()}; }
+
+  void u8(std::uint8_t value) noexcept { integer<1>(value); }
+  void u16(std::uint16_t value) noexcept { integer<2>(value); }
+  void u32(std::uint32_t value) noexcept { integer<4>(value); }
+  void u64(std::uint64_t value) noexcept { integer<8>(value); }
+  void octets(Octets value) noexcept {
+    if (std::byte* at = take(value.size()); at != nullptr && !value.empty())
+      std::memcpy(at, value.data(), value.size());
+  }
+  void zeros(std::size_t count) noexcept {
+    if (std::byte* at = take(count); at != nullptr && count != 0) std::memset(at, 0, count);
+  }
+
+ private:
+  std::byte* take(std::size_t count) noexcept {
+    if (!ok_ || count > left_) {
+      ok_ = false;
+      left_ = 0;
+      return nullptr;
+    }
+    std::byte* at = next_;
+    next_ += count;
+    left_ -= count;
+    return at;
+  }
+  template <std::size_t N>
+  void integer(std::uint64_t value) noexcept {
+    std::byte* at = take(N);
+    if (at == nullptr) return;
+    for (std::size_t i = N; i-- > 0; value >>= 8) at[i] = static_cast<std::byte>(value & 0xff);
+  }
+
+  std::byte* begin_;
+  std::byte* next_;
+  std::size_t left_;
+  bool ok_ = true;
+};
+
+/// The smallest multiple of four that is not below `n` (XDR, RFC 4506 section 3).
+constexpr std::size_t pad4(std::size_t n) noexcept { return (n + 3) & ~std::size_t{3}; }
+constexpr std::uint32_t pad4(std::uint32_t n) noexcept { return (n + 3) & ~std::uint32_t{3}; }
+
+}  // namespace rpcrdma

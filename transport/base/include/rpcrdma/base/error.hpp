@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Errors: each layer has a category of precise codes; each code maps to one Condition named by what
+// the caller can do about it. Log the code, branch on the condition.
+//
+//   if (ec == rpcrdma::Condition::reconnect) ...
+//
+// boost::system::error_code is used throughout (it converts to std::error_code) because Asio's
+// completion tokens treat that type, and only that, as an error.
+#include <boost/system/error_code.hpp>
+#include <boost/system/result.hpp>
+
+namespace rpcrdma {
+
+using error_code = boost::system::error_code;
+template <class T>
+using Result = boost::system::result<T, error_code>;
+
+/// What the caller can do about an error.
+enum class Condition {
+  retry = 1,  ///< a passing shortage: the same call may succeed later
+  reconnect,  ///< the connection is gone: a new one may work
+  give_up,    ///< permanent for this call: neither waiting nor reconnecting helps
+  bug,        ///< one of the two programs is wrong
+};
+
+/// Errors of the floors below the fabric, and those that every floor shares.
+enum class BaseError {
+  buffer_overflow = 1,  ///< the message does not fit the memory meant for it
+  out_of_memory,        ///< a bounded pool is empty
+  deadline_exceeded,    ///< the call's deadline passed
+  cancelled,            ///< the caller withdrew, or its object was closed
+  invalid_argument,     ///< a caller's value is out of range
+};
+
+error_code make_error_code(BaseError e) noexcept;
+boost::system::error_condition make_error_condition(Condition c) noexcept;
+
+}  // namespace rpcrdma
+
+template <>
+struct boost::system::is_error_code_enum<rpcrdma::BaseError> : std::true_type {};
+template <>
+struct boost::system::is_error_condition_enum<rpcrdma::Condition> : std::true_type {};

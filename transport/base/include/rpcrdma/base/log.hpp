@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The library has no global logger: whoever makes an object hands it a Log.
+#include <fmt/core.h>
+
+#include <memory>
+#include <string_view>
+
+namespace rpcrdma {
+
+enum class LogLevel { trace, debug, info, warn, error, off };
+
+/// Where log lines go. Called from any thread; an implementation synchronizes itself.
+class LogSink {
+ public:
+  virtual ~LogSink() = default;
+  virtual bool enabled(LogLevel level) const noexcept = 0;
+  virtual void write(LogLevel level, std::string_view line) noexcept = 0;
+};
+
+/// A cheap, copyable handle to a sink; an empty one drops everything. Formatting happens only when the
+/// level is enabled.
+class Log {
+ public:
+  Log() = default;
+  explicit Log(std::shared_ptr<LogSink> sink) : sink_(std::move(sink)) {}
+
+  template <class... Args>
+  void trace(fmt::format_string<Args...> format, Args&&... args) const {
+    line(LogLevel::trace, format, std::forward<Args>(args)...);
+  }
+  template <class... Args>
+  void debug(fmt::format_string<Args...> format, Args&&... args) const {
+    line(LogLevel::debug, format, std::forward<Args>(args)...);
+  }
+  template <class... Args>
+  void info(fmt::format_string<Args...> format, Args&&... args) const {
+    line(LogLevel::info, format, std::forward<Args>(args)...);
+  }
+  template <class... Args>
+  void warn(fmt::format_string<Args...> format, Args&&... args) const {
+    line(LogLevel::warn, format, std::forward<Args>(args)...);
+  }
+  template <class... Args>
+  void error(fmt::format_string<Args...> format, Args&&... args) const {
+    line(LogLevel::error, format, std::forward<Args>(args)...);
+  }
+  bool enabled(LogLevel level) const noexcept { return sink_ && sink_->enabled(level); }
+
+ private:
+  template <class... Args>
+  void line(LogLevel level, fmt::format_string<Args...> format, Args&&... args) const {
+    if (enabled(level)) sink_->write(level, fmt::format(format, std::forward<Args>(args)...));
+  }
+  std::shared_ptr<LogSink> sink_;
+};
+
+/// A sink that writes to standard error through spdlog, from `level` upwards.
+std::shared_ptr<LogSink> make_stderr_sink(LogLevel level, std::string_view program);
+/// "trace", "debug", "info", "warn", "error" or "off"; anything else gives false.
+bool parse_log_level(std::string_view text, LogLevel& level) noexcept;
+
+}  // namespace rpcrdma

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "rpcrdma/base/error.hpp"
+
+namespace rpcrdma::fabric {
+
+enum class FabricError {
+  flushed = 1,         ///< the connection ended before the operation was done
+  rejected,            ///< the peer's listener refused the connection
+  handshake_failed,    ///< the peer does not speak this fabric's connection protocol
+  handshake_timeout,   ///< the peer was silent during connection set-up
+  remote_access,       ///< the peer refused a read or write of its memory
+  remote_terminated,   ///< the peer ended the connection with an error
+  protocol_violation,  ///< the peer broke the fabric's protocol; the connection was ended
+  message_too_long,    ///< a message was longer than the receive posted for it
+  no_receive,          ///< a message came while no receive was posted
+  queue_full,          ///< more work posted than the queue pair was made for
+  not_connected,       ///< work posted on a queue pair that is not connected
+  unsupported,         ///< the provider lacks this
+  no_device,           ///< the provider found no device for the address
+};
+
+error_code make_error_code(FabricError e) noexcept;
+
+}  // namespace rpcrdma::fabric
+
+template <>
+struct boost::system::is_error_code_enum<rpcrdma::fabric::FabricError> : std::true_type {};

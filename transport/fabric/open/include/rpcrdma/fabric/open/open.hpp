@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The one place that knows which providers exist.
+#include <memory>
+#include <string_view>
+
+#include "rpcrdma/base/log.hpp"
+#include "rpcrdma/fabric/fabric.hpp"
+
+namespace rpcrdma::fabric {
+
+enum class Provider { automatic, verbs, iwarp };
+
+/// "auto", "verbs" or "iwarp"; anything else gives false.
+bool parse_provider(std::string_view text, Provider& provider) noexcept;
+
+enum class CrcPolicy { automatic, on, off };  ///< automatic: off when both addresses are loopback, else on
+
+struct OpenOptions {
+  Provider provider = Provider::automatic;
+  CrcPolicy crc = CrcPolicy::automatic;  ///< iwarp only
+};
+
+/// Opens a provider on `context` that can reach or listen at `address`. Automatic takes verbs only if
+/// binding the address yields a device; wildcard and loopback addresses take iwarp. FabricError::no_device
+/// or unsupported when the provider asked for is not to be had.
+Result<std::unique_ptr<Fabric>> open(boost::asio::io_context& context, const boost::asio::ip::address& address,
+                                     const OpenOptions& options, Log log);
+
+}  // namespace rpcrdma::fabric

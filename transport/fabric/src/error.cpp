@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/fabric/error.hpp"
+
+#include <string>
+
+namespace rpcrdma::fabric {
+namespace {
+
+class FabricCategory final : public boost::system::error_category {
+ public:
+  const char* name() const noexcept override { return "rpcrdma.fabric"; }
+  std::string message(int value) const override {
+    switch (static_cast<FabricError>(value)) {
+      case FabricError::flushed: return "connection ended before the operation was done";
+      case FabricError::rejected: return "connection rejected by the peer";
+      case FabricError::handshake_failed: return "peer does not speak RDMA on this port";
+      case FabricError::handshake_timeout: return "peer did not answer the connection request";
+      case FabricError::remote_access: return "peer refused access to its memory";
+      case FabricError::remote_terminated: return "peer terminated the connection";
+      case FabricError::protocol_violation: return "peer violated the fabric protocol";
+      case FabricError::message_too_long: return "message longer than the posted receive";
+      case FabricError::no_receive: return "message arrived with no receive posted";
+      case FabricError::queue_full: return "work queue is full";
+      case FabricError::not_connected: return "not connected";
+      case FabricError::unsupported: return "not supported by this fabric";
+      case FabricError::no_device: return "no RDMA device for this address";
+    }
+    return "unknown fabric error";
+  }
+  boost::system::error_condition default_error_condition(int value) const noexcept override {
+    switch (static_cast<FabricError>(value)) {
+      case FabricError::queue_full: return make_error_condition(Condition::bug);
+      case FabricError::unsupported:
+      case FabricError::no_device:
+      case FabricError::handshake_failed: return make_error_condition(Condition::give_up);
+      default: return make_error_condition(Condition::reconnect);
+    }
+  }
+};
+
+const FabricCategory kCategory;
+
+}  // namespace
+
+error_code make_error_code(FabricError e) noexcept { return {static_cast<int>(e), kCategory}; }
+
+}  // namespace rpcrdma::fabric

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Registered memory: slabs registered once and cut into buffers, lent as move-only RegisteredBuffers.
+//
+// Ownership. A Pool owns its slabs and must outlive the buffers it lent. Use a Pool, and give its buffers
+// back, on its fabric's thread only; the octets may be filled on any thread in between.
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "rpcrdma/base/buffer_ref.hpp"
+#include "rpcrdma/fabric/fabric.hpp"
+
+namespace rpcrdma::memory {
+
+class Pool;
+
+/// Registered memory that goes back where it came from when destroyed. Empty when default-made or moved from.
+class RegisteredBuffer {
+ public:
+  RegisteredBuffer() noexcept = default;
+  RegisteredBuffer(RegisteredBuffer&& other) noexcept;
+  RegisteredBuffer& operator=(RegisteredBuffer&& other) noexcept;
+  ~RegisteredBuffer();
+
+  explicit operator bool() const noexcept { return ref_.data != nullptr; }
+  /// The whole buffer. Valid while this object holds it.
+  BufferRef ref() const noexcept { return ref_; }
+  BufferRef first(std::uint32_t count) const noexcept { return ref_.slice(0, count); }
+  std::span<std::byte> octets() const noexcept { return ref_.octets(); }
+  void reset() noexcept;
+
+ private:
+  friend class Pool;
+  friend Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<std::byte> memory);
+  Pool* pool_ = nullptr;
+  std::uint32_t size_class_ = 0;
+  std::unique_ptr<fabric::MemoryRegion> own_;  // application memory: a region of its own
+  BufferRef ref_;
+};
+
+/// Registers application memory, once, for use as bulk data. The memory belongs to the caller and must
+/// outlive the result.
+Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<std::byte> memory);
+
+struct PoolOptions {
+  std::size_t max_octets = std::size_t{256} << 20;  ///< registered at most; beyond it allocate() fails
+};
+
+/// Buffers in size classes (powers of two, 4 KiB to 4 MiB; larger ones one by one), kept for reuse.
+class Pool {
+ public:
+  explicit Pool(fabric::Fabric& fabric, PoolOptions options = {});
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  /// A buffer whose ref().size is exactly `size` (its memory may be larger). BaseError::out_of_memory when
+  /// the bound is reached: retry when buffers have come back.
+  Result<RegisteredBuffer> allocate(std::uint32_t size);
+  fabric::Fabric& fabric() noexcept { return fabric_; }
+
+  struct Counters {
+    std::size_t registered_octets = 0;
+    std::size_t regions = 0;
+    std::size_t lent = 0;  ///< buffers out now
+  };
+  Counters counters() const noexcept;
+
+ private:
+  friend class RegisteredBuffer;
+  struct SizeClass;
+  void give_back(RegisteredBuffer& buffer) noexcept;
+
+  fabric::Fabric& fabric_;
+  PoolOptions options_;
+  std::vector<std::unique_ptr<SizeClass>> classes_;
+  Counters counters_;
+};
+
+}  // namespace rpcrdma::memory
