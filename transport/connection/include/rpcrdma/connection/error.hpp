@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "rpcrdma/base/error.hpp"
+
+namespace rpcrdma::transport {
+
+enum class TransportError {
+  connection_lost = 1,   ///< the connection ended and the call may not be sent again
+  unreachable,           ///< no connection could be made before the deadline
+  peer_err_chunk,        ///< RDMA_ERROR with ERR_CHUNK for this call (RFC 8166 section 4.5.2)
+  peer_err_vers,         ///< RDMA_ERROR with ERR_VERS (section 4.5.1)
+  bad_reply,             ///< the reply breaks the rules of reduction (section 6.1)
+  reply_too_long,        ///< the reply fits neither inline nor the chunks provided (section 4.5.3)
+  call_too_long,         ///< the call exceeds what this transport sends
+  chunk_unreadable,      ///< a Read chunk could not be pulled
+  too_many_connections,  ///< a limit on connections was reached
+  reverse_disabled,      ///< the peer has not signalled that it accepts reverse calls (RFC 8167 section 6)
+};
+
+error_code make_error_code(TransportError e) noexcept;
+
+}  // namespace rpcrdma::transport
+
+template <>
+struct boost::system::is_error_code_enum<rpcrdma::transport::TransportError> : std::true_type {};

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// A client's side of a service: one connection at a time, made anew when it is lost, and the requester on it.
+#include <chrono>
+#include <memory>
+
+#include "rpcrdma/base/log.hpp"
+#include "rpcrdma/connection/error.hpp"
+#include "rpcrdma/connection/options.hpp"
+#include "rpcrdma/memory/pool.hpp"
+#include "rpcrdma/requester/requester.hpp"
+
+namespace rpcrdma::transport {
+
+struct ClientOptions {
+  ConnectionOptions connection;
+  /// Wait between attempts to connect: grows by two from the first to the last, with jitter.
+  std::chrono::milliseconds first_backoff{50};
+  std::chrono::milliseconds last_backoff{5000};
+  /// Largest call message that may be sent as a Position-Zero Read chunk, in octets.
+  std::uint32_t max_long_call = 1u << 20;
+  /// Most windows and Reply chunk memory follow from the credits; this bounds the waiting queue.
+  std::uint32_t max_waiting = 1u << 16;
+};
+
+/// Connects on the first submit() and keeps the connection. Uses `fabric` and `pool` on the fabric's thread;
+/// both outlive it. Destroying it ends the connection at once; calls still queued complete with
+/// BaseError::cancelled before the destructor returns.
+class Client {
+ public:
+  static std::unique_ptr<Client> make(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server,
+                                      ClientOptions options, Log log);
+  virtual ~Client() = default;
+  virtual Requester& requester() noexcept = 0;
+  /// Ends the connection in good order once no call is outstanding; `handler` runs when it is gone.
+  virtual void close(UniqueFunction<void()> handler) = 0;
+  /// What the last failed attempt to connect reported; success while connected.
+  virtual error_code last_error() const noexcept = 0;
+  virtual bool connected() const noexcept = 0;
+};
+
+}  // namespace rpcrdma::transport

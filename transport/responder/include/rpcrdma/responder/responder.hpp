@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Calls in (RFC 8166): delivers the reduced call, pulls Read chunks when the handler says where to, pushes
+// Write chunks and the Reply chunk, and sends the reply (with Send with Invalidate where both sides set R).
+//
+// Threads: everything here belongs to the thread of the connection's io_context, IncomingCall::context().
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <span>
+
+#include "rpcrdma/base/payload.hpp"
+#include "rpcrdma/base/payload_builder.hpp"
+#include "rpcrdma/base/unique_function.hpp"
+#include "rpcrdma/fabric/fabric.hpp"
+#include "rpcrdma/memory/pool.hpp"
+
+namespace rpcrdma::transport {
+
+/// One call being served. Pooled by the responder and lent to the handler from on_call() until the handler
+/// ends it with exactly one of send(), discard() and fail(). It survives the loss of its connection: pulls
+/// then complete with an error and send() goes nowhere.
+class IncomingCall {
+ public:
+  /// The RPC's XID, and the reduced call message. Items are the Read chunks of non-zero Position, ascending;
+  /// an item's parts are empty until it has been pulled. A long call (Position-Zero Read chunk) has been
+  /// pulled before delivery. Valid until the call is ended.
+  virtual std::uint32_t xid() const noexcept = 0;
+  virtual const Payload& payload() const noexcept = 0;
+  virtual const fabric::ConnectionInfo& connection() const noexcept = 0;
+  virtual boost::asio::io_context& context() noexcept = 0;
+  virtual memory::Pool& pool() noexcept = 0;
+
+  /// Octets that fit each Write chunk offered, in order.
+  virtual std::span<const std::uint32_t> write_chunks() const noexcept = 0;
+
+  using Handler = UniqueFunction<void(error_code)>;
+  /// Waits, in order of asking, until `octets` of the server's bulk budget are free; they belong to this call
+  /// until its reply is sent. More than the whole budget: BaseError::out_of_memory. May run at once.
+  virtual void reserve_bulk(std::uint32_t octets, Handler handler) = 0;
+  /// Reads item `index` into `destination`, registered memory of at least the item's length that stays valid
+  /// until `handler` has run. Once per item. On success payload().items[index].parts names the data.
+  virtual void pull(std::size_t index, std::span<const BufferRef> destination, Handler handler) = 0;
+
+  /// The reply message, to be written from its XID on; eligible results by item(). Starting over is allowed.
+  virtual PayloadBuilder& reply() noexcept = 0;
+  /// Sends what reply() holds: items into the Write chunks, in order, the rest inline or into the Reply chunk.
+  /// Too long for any of them: RDMA_ERROR with ERR_CHUNK (RFC 8166 section 4.5.3). `handler` runs when the
+  /// memory given to reply().item() is free again, with the outcome. The call is over for the handler.
+  virtual void send(Handler handler) = 0;
+  /// Ends the call without a reply. The credit comes back.
+  virtual void discard() = 0;
+  /// Ends the call with RDMA_ERROR, ERR_CHUNK.
+  virtual void fail() = 0;
+
+ protected:
+  ~IncomingCall() = default;
+};
+
+/// Serves calls. Shared by the connections of a thread.
+class CallHandler {
+ public:
+  /// A call has arrived whose first word is its XID and second is CALL. Must not block.
+  virtual void on_call(IncomingCall& call) noexcept = 0;
+
+ protected:
+  ~CallHandler() = default;
+};
+
+}  // namespace rpcrdma::transport

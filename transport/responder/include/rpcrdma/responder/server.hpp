@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// A server's side: listeners, the connections that they accept, spread over threads, and their limits.
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "rpcrdma/base/log.hpp"
+#include "rpcrdma/connection/error.hpp"
+#include "rpcrdma/connection/options.hpp"
+#include "rpcrdma/memory/pool.hpp"
+#include "rpcrdma/responder/responder.hpp"
+
+namespace rpcrdma::transport {
+
+struct ServerOptions {
+  ConnectionOptions connection;
+  std::uint32_t max_connections = 1024;          ///< refused beyond it
+  std::uint32_t max_connections_per_peer = 256;  ///< by address without port
+  /// Bulk octets (Read chunks, long calls, data on its way out) that all calls of one worker may hold at once.
+  std::size_t bulk_budget = std::size_t{64} << 20;
+  /// Largest Read chunk, long call, Write or Reply chunk that is served, in octets; prudence, not RFC.
+  std::uint32_t max_chunk = (1u << 20) + 65536;
+  std::uint32_t max_segments = 256;  ///< of one header; prudence, not RFC
+};
+
+/// One thread's share of the server. Everything named outlives the Server. Each worker's io_context is run
+/// by one thread.
+struct Worker {
+  fabric::Fabric* fabric = nullptr;
+  memory::Pool* pool = nullptr;
+  CallHandler* handler = nullptr;
+};
+
+/// Made, used and destroyed while the workers' threads run (or before they start); its functions may be
+/// called from any thread.
+class Server {
+ public:
+  /// `workers` must not be empty. Listeners live on the first worker; connections go to all in turn.
+  static std::unique_ptr<Server> make(std::vector<Worker> workers, ServerOptions options, Log log);
+  /// After close() has completed, or when no worker thread runs any more.
+  virtual ~Server() = default;
+
+  virtual void listen(const fabric::Endpoint& local, UniqueFunction<void(Result<fabric::Endpoint>)> handler) = 0;
+  /// Stops listening, lets calls in progress end until `deadline`, then ends the connections. `handler` runs
+  /// on the first worker's thread.
+  virtual void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) = 0;
+
+  struct Counters {
+    std::uint32_t connections = 0;
+    std::uint64_t accepted = 0;
+    std::uint64_t refused = 0;
+    std::uint64_t calls = 0;
+    std::uint64_t errors_sent = 0;   ///< RDMA_ERROR
+    std::uint64_t discarded = 0;     ///< messages too short, RDMA_DONE, RDMA_ERROR
+    std::uint64_t invalidated = 0;   ///< replies by Send with Invalidate
+    std::size_t bulk_in_use = 0;     ///< octets
+    std::size_t receive_octets = 0;  ///< registered for receives and sends of connections
+  };
+  virtual Counters counters() const noexcept = 0;
+};
+
+}  // namespace rpcrdma::transport
