@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "rpcrdma/base/error.hpp"
+
+namespace rpcrdma::wire {
+
+/// What a receiver found wrong with an RPC-over-RDMA header. Which of these are answered, and by what,
+/// depends on the receiver's role (RFC 8166 section 4.5):
+///
+///     error               as Responder             as Requester
+///     too_short           discard                  discard
+///     bad_version         RDMA_ERROR, ERR_VERS     discard
+///     bad_procedure       RDMA_ERROR, ERR_CHUNK    discard
+///     bad_chunks          RDMA_ERROR, ERR_CHUNK    discard
+///     too_many_segments   RDMA_ERROR, ERR_CHUNK    discard
+///     xid_mismatch        RDMA_ERROR, ERR_CHUNK    discard
+///     obsolete_msgp       RDMA_ERROR, ERR_CHUNK    discard
+///     obsolete_done       discard                  discard
+///     bad_error           discard                  discard
+///
+/// answered_with() below is that table.
+enum class WireError {
+  too_short = 1,      ///< shorter than the smallest header of its kind
+  bad_version,        ///< not version 1
+  bad_procedure,      ///< rdma_proc is none of the five
+  bad_chunks,         ///< truncated or garbled chunk lists, or RDMA_NOMSG without any
+  too_many_segments,  ///< well-formed as far as seen, but beyond the receiver's own limit (prudence, not the RFC)
+  xid_mismatch,       ///< the payload of an RDMA_MSG does not begin with the header's XID
+  obsolete_msgp,      ///< RDMA_MSGP (section 4.6.1)
+  obsolete_done,      ///< RDMA_DONE (section 4.6.2)
+  bad_error,          ///< an RDMA_ERROR that cannot be decoded
+};
+
+error_code make_error_code(WireError e) noexcept;
+
+/// How a Responder answers a message that it could not decode.
+enum class Answer { discard, err_vers, err_chunk };
+Answer answered_with(WireError e) noexcept;
+
+}  // namespace rpcrdma::wire
+
+template <>
+struct boost::system::is_error_code_enum<rpcrdma::wire::WireError> : std::true_type {};

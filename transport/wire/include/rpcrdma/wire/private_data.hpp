@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Connection private data of RPC-over-RDMA version 1 (RFC 8797). No I/O; any thread.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "rpcrdma/base/cursor.hpp"
+
+namespace rpcrdma::wire {
+
+/// The least inline threshold, and the one that holds without private data (RFC 8166 section 3.3.3).
+inline constexpr std::uint32_t kMinThreshold = 1024;
+/// The largest size that private data can name (RFC 8797 section 4.2).
+inline constexpr std::uint32_t kMaxThreshold = 262144;
+inline constexpr std::size_t kPrivateDataSize = 8;
+
+/// What one side says of itself. Default-made: what holds for a peer that says nothing (section 5.1).
+struct PrivateData {
+  bool remote_invalidation = false;            ///< R: may be sent to with Send with Invalidate
+  std::uint32_t send_size = kMinThreshold;     ///< largest Send of this side, octets
+  std::uint32_t receive_size = kMinThreshold;  ///< its Receive buffers, octets
+  friend bool operator==(const PrivateData&, const PrivateData&) = default;
+};
+
+/// `octets` as the peer will read it: cut to a multiple of 1024, kept between the limits (section 4.2).
+std::uint32_t advertised_size(std::uint32_t octets) noexcept;
+
+std::array<std::byte, kPrivateDataSize> encode(const PrivateData& data) noexcept;
+
+/// Searches for the format identifier at any offset, aligned or not (section 5.2). Nothing when it is absent,
+/// of an unknown version, or cut short; the receiver then acts as if it were PrivateData{}.
+std::optional<PrivateData> find_private_data(Octets received) noexcept;
+
+/// Inline thresholds of one connection, as one side sees them: octets of one Send, header included. The same
+/// holds for both roles and for both directions of calls.
+struct Thresholds {
+  std::uint32_t send = kMinThreshold;
+  std::uint32_t receive = kMinThreshold;
+  bool remote_invalidation = false;  ///< both sides set R: Send with Invalidate may be used (section 4.1)
+};
+Thresholds negotiate(const PrivateData& ours, const PrivateData& peers) noexcept;
+
+}  // namespace rpcrdma::wire

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "chunk_codec.hpp"
+
+namespace rpcrdma::wire {
+namespace {
+
+class ChunkDecoder {
+ public:
+  ChunkDecoder(Reader& in, ChunkLists& out, std::size_t max_segments) noexcept
+      : in_(in), out_(out), left_(max_segments) {}
+
+  std::optional<WireError> run() {
+    while (present()) read_segment();
+    while (present()) {
+      out_.begin_write_chunk();
+      chunk([this](const Segment& segment) { out_.add_write_segment(segment); });
+      if (out_.write_chunk_count() > max_chunks_) too_many();
+    }
+    if (present()) {
+      out_.begin_reply_chunk();
+      chunk([this](const Segment& segment) { out_.add_reply_segment(segment); });
+    }
+    if (error_) return error_;
+    if (!in_.ok()) return WireError::bad_chunks;
+    return std::nullopt;
+  }
+
+ private:
+  /// The word in front of an optional item: XDR knows 0 and 1 only.
+  bool present() noexcept {
+    const std::uint32_t word = in_.u32();
+    if (word > 1) in_.fail();
+    return in_.ok() && word == 1;
+  }
+
+  void read_segment() {
+    ReadSegment read;
+    read.position = in_.u32();
+    read.target = segment();
+    // [8166-3.4.5-b] a position is a multiple of four
+    if (read.position % 4 != 0) in_.fail();
+    if (count(1) && in_.ok()) out_.reads.push_back(read);
+  }
+
+  template <class Add>
+  void chunk(Add add) {
+    const std::uint32_t segments = in_.u32();
+    // Counted before anything grows: the octets that would hold them must be there.
+    if (segments > in_.remaining() / kSegmentSize) in_.fail();
+    if (!in_.ok() || !count(segments)) return;
+    for (std::uint32_t i = 0; i < segments; ++i) add(segment());
+  }
+
+  Segment segment() noexcept {
+    Segment out;
+    out.handle = in_.u32();
+    out.length = in_.u32();
+    out.offset = in_.u64();
+    return out;
+  }
+
+  bool count(std::size_t segments) noexcept {
+    if (segments > left_) {
+      too_many();
+      return false;
+    }
+    left_ -= segments;
+    return true;
+  }
+
+  void too_many() noexcept {
+    // Only a limit of ours if what was read so far is sound.
+    if (in_.ok()) error_ = WireError::too_many_segments;
+    in_.fail();
+  }
+
+  Reader& in_;
+  ChunkLists& out_;
+  std::size_t left_;
+  const std::size_t max_chunks_ = left_;  // chunks may be empty: bound them too
+  std::optional<WireError> error_;
+};
+
+}  // namespace
+
+std::optional<WireError> decode_chunks(Reader& in, ChunkLists& out, std::size_t max_segments) {
+  return ChunkDecoder(in, out, max_segments).run();
+}
+
+}  // namespace rpcrdma::wire

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/wire/error.hpp"
+
+#include <string>
+
+namespace rpcrdma::wire {
+namespace {
+
+class WireCategory final : public boost::system::error_category {
+ public:
+  const char* name() const noexcept override { return "rpcrdma.wire"; }
+  std::string message(int value) const override {
+    switch (static_cast<WireError>(value)) {
+      case WireError::too_short: return "message shorter than an RPC-over-RDMA header";
+      case WireError::bad_version: return "unsupported RPC-over-RDMA version";
+      case WireError::bad_procedure: return "unknown RPC-over-RDMA procedure";
+      case WireError::bad_chunks: return "malformed chunk lists";
+      case WireError::too_many_segments: return "more segments than this receiver accepts";
+      case WireError::xid_mismatch: return "XIDs of header and RPC message differ";
+      case WireError::obsolete_msgp: return "obsolete procedure RDMA_MSGP";
+      case WireError::obsolete_done: return "obsolete procedure RDMA_DONE";
+      case WireError::bad_error: return "malformed RDMA_ERROR";
+    }
+    return "unknown header error";
+  }
+  boost::system::error_condition default_error_condition(int) const noexcept override {
+    return make_error_condition(Condition::give_up);
+  }
+};
+
+const WireCategory kCategory;
+
+}  // namespace
+
+error_code make_error_code(WireError e) noexcept { return {static_cast<int>(e), kCategory}; }
+
+Answer answered_with(WireError e) noexcept {
+  switch (e) {
+    case WireError::too_short:      // [8166-4.5-a]
+    case WireError::obsolete_done:  // [8166-4.6.2-b]
+    case WireError::bad_error:      // [8166-4.2.4-d]
+      return Answer::discard;
+    case WireError::bad_version: return Answer::err_vers;  // [8166-4.5.1-a]
+    case WireError::bad_procedure:
+    case WireError::bad_chunks:
+    case WireError::too_many_segments:
+    case WireError::xid_mismatch:
+    case WireError::obsolete_msgp:  // [8166-4.6.1-b]
+      return Answer::err_chunk;     // [8166-4.5.2-a]
+  }
+  return Answer::discard;
+}
+
+}  // namespace rpcrdma::wire
