@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Configuring and building a preset, quietly: what matters of the log is shown when it fails. Needs ui.sh; runs in the
+# project's top folder.
+
+# seconds_since START: whole seconds.
+seconds_since() { echo $((SECONDS - $1)); }
+
+# build_preset PRESET [-DNAME=VALUE]... [-- TARGET...]
+build_preset() {
+  local preset=$1 start=$SECONDS definitions=() targets=() log
+  shift
+  while (($#)) && [[ $1 != -- ]]; do definitions+=("$1") && shift; done
+  if (($#)); then shift && targets=(--target "$@"); fi
+  # The log stays in the build folder.
+  log=build
+  [[ $preset == release ]] || log=build-$preset
+  mkdir -p "$log" && log=$log/build.log
+  if ! cmake --preset "$preset" "${definitions[@]}" >"$log" 2>&1 ||
+    ! cmake --build --preset "$preset" "${targets[@]}" >>"$log" 2>&1; then
+    grep -nE 'error|Error|FAILED|undefined reference' "$log" | head -n 20 >&2 || true
+    tail -n 40 "$log" >&2
+    fail "the build of preset '$preset' failed"
+    return 1
+  fi
+  note "built in $(seconds_since "$start") s"
+}

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Running ctest and adding up what it says. Needs ui.sh; runs in the project's top folder.
+passed=0
+failed=0
+skipped=0
+summary=()
+
+# count_check NAME STATUS adds a check that is not a ctest test.
+count_check() {
+  if (($2 == 0)); then ((++passed)); else ((++failed)); fi
+  summary+=("$(printf '%-12s %s' "$1" "$( (($2 == 0)) && echo passed || echo FAILED)")")
+}
+
+# run_suite NAME PRESET CTEST_OPTION... runs a suite and adds its counts from ctest's closing lines.
+run_suite() {
+  local name=$1 preset=$2 log status=0 start=$SECONDS
+  shift 2
+  log=$(mktemp)
+  local launcher=()
+  # The thread sanitizer of GCC 12 cannot live with wide address randomization.
+  if [[ $preset == tsan ]] && setarch -R true 2>/dev/null; then launcher=(setarch -R); fi
+  "${launcher[@]}" ctest --preset "$preset" "$@" >"$log" 2>&1 || status=$?
+
+  local failures total left_out=0
+  failures=$(sed -nE 's/.* tests passed, ([0-9]+) tests failed out of [0-9]+$/\1/p' "$log" | tail -n 1)
+  total=$(sed -nE 's/.* tests failed out of ([0-9]+)$/\1/p' "$log" | tail -n 1)
+  left_out=$(grep -cE '^[[:space:]]+[0-9]+ - .* \((Skipped|Disabled)\)$' "$log") || true
+  if ((status != 0)) || [[ -z $total || $total == 0 ]]; then
+    grep -vE '^ *(Start|[0-9]+/[0-9]+ Test +#.* Passed) ' "$log" | tail -n 200
+  else
+    sed -n '/tests passed,/,$p' "$log" | grep -v '^$'
+  fi
+  rm -f "$log"
+  # A run that broke down, or found nothing to run, is a failure of its own.
+  if [[ -z $total || $total == 0 ]]; then failures=1 total=1; fi
+  if ((status != 0 && failures == 0)); then failures=1 total=$((total + 1)); fi
+  ((passed += total - failures - left_out)) || true
+  ((failed += failures)) || true
+  ((skipped += left_out)) || true
+  summary+=("$(printf '%-12s %d passed, %d failed, %d skipped, %d s' "$name" $((total - failures - left_out)) \
+    "$failures" "$left_out" $((SECONDS - start)))")
+}
