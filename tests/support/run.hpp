@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+
+namespace rpcrdma::test {
+
+/// Runs `context` until `done()` holds; false if it does not within the deadline. Waits, never spins.
+template <class Predicate>
+bool run_until(boost::asio::io_context& context, Predicate done,
+               std::chrono::steady_clock::duration deadline = std::chrono::seconds(30)) {
+  const auto end = std::chrono::steady_clock::now() + deadline;
+  const auto guard = boost::asio::make_work_guard(context);
+  context.restart();
+  while (!done()) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    context.run_one_until(end);
+  }
+  return true;
+}
+
+/// Runs everything that is ready, and what that makes ready. For fabrics without I/O.
+inline void run_ready(boost::asio::io_context& context) {
+  context.restart();
+  while (context.poll() != 0) context.restart();
+}
+
+}  // namespace rpcrdma::test
