@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "commands/format.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+namespace rpcrdma::commands {
+
+using nfs::FileType;
+
+namespace {
+
+char type_letter(FileType type) noexcept {
+  switch (type) {
+    case FileType::regular: return '-';
+    case FileType::directory: return 'd';
+    case FileType::block: return 'b';
+    case FileType::character: return 'c';
+    case FileType::symlink: return 'l';
+    case FileType::socket: return 's';
+    case FileType::fifo: return 'p';
+  }
+  return '?';
+}
+
+std::string format_time(std::time_t seconds, const char* format) {
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  std::array<char, 64> out{};
+  return {out.data(), std::strftime(out.data(), out.size(), format, &local)};
+}
+
+std::string size_text(const nfs::Attributes& attributes) {
+  const bool device = attributes.type == FileType::block || attributes.type == FileType::character;
+  if (device) return fmt::format("{}, {}", attributes.device_major, attributes.device_minor);
+  return std::to_string(attributes.size);
+}
+
+}  // namespace
+
+std::string mode_text(FileType type, std::uint32_t mode) {
+  std::string out(1, type_letter(type));
+  for (const int shift : {6, 3, 0}) {
+    const std::uint32_t bits = mode >> shift;
+    out += (bits & 4) != 0 ? 'r' : '-';
+    out += (bits & 2) != 0 ? 'w' : '-';
+    out += (bits & 1) != 0 ? 'x' : '-';
+  }
+  const auto special = [&](std::size_t at, std::uint32_t bit, char with_x, char without) {
+    if ((mode & bit) != 0) out[at] = out[at] == 'x' ? with_x : without;
+  };
+  special(3, 04000, 's', 'S');
+  special(6, 02000, 's', 'S');
+  special(9, 01000, 't', 'T');
+  return out;
+}
+
+std::string_view type_text(FileType type) noexcept {
+  switch (type) {
+    case FileType::regular: return "regular file";
+    case FileType::directory: return "directory";
+    case FileType::block: return "block device";
+    case FileType::character: return "character device";
+    case FileType::symlink: return "symbolic link";
+    case FileType::socket: return "socket";
+    case FileType::fifo: return "fifo";
+  }
+  return "unknown";
+}
+
+std::string list_time(nfs::Time time, std::time_t now) {
+  constexpr std::time_t kHalfYear = 31556952 / 2;
+  const std::time_t seconds = time.seconds;
+  const bool recent = seconds <= now && seconds > now - kHalfYear;
+  return format_time(seconds, recent ? "%b %e %H:%M" : "%b %e  %Y");
+}
+
+std::string full_time(nfs::Time time) {
+  const std::time_t seconds = time.seconds;
+  return fmt::format("{}.{:09} {}", format_time(seconds, "%Y-%m-%d %H:%M:%S"), time.nanoseconds,
+                     format_time(seconds, "%z"));
+}
+
+std::string printable(std::string_view name, bool terminal) {
+  if (!terminal) return std::string(name);
+  std::string out;
+  for (const char c : name) {
+    const auto octet = static_cast<unsigned char>(c);
+    switch (c) {
+      case '\n': out += "\\n"; break;
+      case '\t': out += "\\t"; break;
+      case '\r': out += "\\r"; break;
+      case '\\': out += "\\\\"; break;
+      default:
+        if (octet < 0x20 || octet == 0x7f) {
+          out += fmt::format("\\x{:02x}", static_cast<unsigned>(octet));
+        } else {
+          out += c;
+        }
+    }
+  }
+  return out;
+}
+
+void ListWidths::include(const nfs::Attributes& attributes) {
+  links = std::max(links, std::to_string(attributes.links).size());
+  uid = std::max(uid, std::to_string(attributes.uid).size());
+  gid = std::max(gid, std::to_string(attributes.gid).size());
+  size = std::max(size, size_text(attributes).size());
+}
+
+std::string list_line(const nfs::Attributes& attributes, const ListWidths& widths, std::time_t now) {
+  return fmt::format("{} {:>{}} {:<{}} {:<{}} {:>{}} {}", mode_text(attributes.type, attributes.mode), attributes.links,
+                     widths.links, attributes.uid, widths.uid, attributes.gid, widths.gid, size_text(attributes),
+                     widths.size, list_time(attributes.modified, now));
+}
+
+}  // namespace rpcrdma::commands

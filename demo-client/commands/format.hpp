@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// How files look on the screen.
+#include <ctime>
+#include <string>
+#include <string_view>
+
+#include "rpcrdma/nfs/types.hpp"
+
+namespace rpcrdma::commands {
+
+/// "drwxr-xr-x"
+std::string mode_text(nfs::FileType type, std::uint32_t mode);
+/// "regular file", "directory", ...
+std::string_view type_text(nfs::FileType type) noexcept;
+/// As ls -l: "Mar  5 14:02" for the last half year, else "Mar  5  2021", in local time.
+std::string list_time(nfs::Time time, std::time_t now);
+/// "2026-03-05 14:02:11.123456789 +0100"
+std::string full_time(nfs::Time time);
+/// With `terminal` control characters become \n, \t, \x1b and so on, and '\' becomes '\\', so that no name
+/// can move the cursor or take up two lines; else `name` as it is.
+std::string printable(std::string_view name, bool terminal);
+
+/// Widths of the columns of ls -l over all lines.
+struct ListWidths {
+  std::size_t links = 1, uid = 1, gid = 1, size = 1;
+  void include(const nfs::Attributes& attributes);
+};
+
+/// One line of ls -l, without the name.
+std::string list_line(const nfs::Attributes& attributes, const ListWidths& widths, std::time_t now);
+
+}  // namespace rpcrdma::commands

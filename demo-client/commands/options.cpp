@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "commands/options.hpp"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <limits>
+
+namespace rpcrdma::commands {
+namespace {
+
+constexpr const char* kAbout =
+    "Works with files on an NFSv3 server over RPC-over-RDMA.\n\n"
+    "A URL is nfs://HOST[:PORT]/EXPORT[/PATH]; the port is 20049 unless given.\n"
+    "For example, on a server started by 'rpcrdma-nfsd --export /srv/data':\n\n"
+    "  rpcrdma-nfs ls -l nfs://localhost/data\n"
+    "  rpcrdma-nfs put -r photos nfs://localhost/data\n"
+    "  rpcrdma-nfs get nfs://localhost/data/photos/cat.jpg .";
+
+/// What the command line says before it has been understood.
+struct Text {
+  std::string url, target, local, fabric = "auto", crc, root, mode, size;
+  double timeout = 60;
+};
+
+CLI::App* command(CLI::App& app, Options& options, const char* name, const char* about) {
+  CLI::App* sub = app.add_subcommand(name, about);
+  sub->callback([&options, name] { options.command = name; });
+  return sub;
+}
+
+void add_url(CLI::App* sub, Text& text) {
+  sub->add_option("URL", text.url, "nfs://HOST[:PORT]/EXPORT[/PATH]")->required()->type_name("");
+}
+
+void add_global_options(CLI::App& app, Options& options, Text& text) {
+  app.add_option("--fabric", text.fabric, "auto, verbs (RDMA device) or iwarp (in this program, over TCP)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
+  app.add_option("--crc", text.crc, "iwarp: on or off; default: off on the loopback interface, else on")
+      ->type_name("on|off")
+      ->check(CLI::IsMember({"on", "off"}));
+  app.add_option("--timeout", text.timeout,
+                 "seconds that each call may take; lost connections are made again meanwhile")
+      ->type_name("S")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 1e6));
+  app.add_option("--mount-port", options.mount_port, "ask the MOUNT service on this TCP port for the export")
+      ->type_name("N")
+      ->check(CLI::Range(1, 65535));
+  app.add_option("--root-handle", text.root, "file handle of EXPORT, the URL's first component; MOUNT is not asked")
+      ->type_name("HEX");
+  CLI::Option* uid = app.add_option("--uid", options.uid, "act as this user; default: yours")->type_name("N");
+  CLI::Option* gid = app.add_option("--gid", options.gid, "act as this group; default: yours")->type_name("N");
+  uid->needs(gid);
+  gid->needs(uid);
+}
+
+void add_reading_commands(CLI::App& app, Options& options, Text& text) {
+  add_url(command(app, options, "ping", "Ask whether the server answers"), text);
+  add_url(command(app, options, "cat", "Write a file to standard output"), text);
+  add_url(command(app, options, "stat", "Show a file's attributes"), text);
+  add_url(command(app, options, "readlink", "Show where a symbolic link points"), text);
+  add_url(command(app, options, "df", "Show the space on the export"), text);
+  CLI::App* ls = command(app, options, "ls", "List a directory");
+  ls->add_flag("-l", options.long_format, "with attributes");
+  add_url(ls, text);
+  CLI::App* get = command(app, options, "get", "Copy a file from the server");
+  get->add_flag("-r", options.recursive, "copy a directory with all below it");
+  add_url(get, text);
+  get->add_option("LOCAL", text.local, "local file or directory")->required()->type_name("");
+}
+
+void add_writing_commands(CLI::App& app, Options& options, Text& text) {
+  CLI::App* put = command(app, options, "put", "Copy a file to the server");
+  put->add_flag("-r", options.recursive, "copy a directory with all below it");
+  put->add_option("LOCAL", text.local, "local file or directory")->required()->type_name("");
+  add_url(put, text);
+  CLI::App* mkdir = command(app, options, "mkdir", "Make a directory");
+  mkdir->add_flag("-p", options.parents, "make the directories above it too; an existing one is no error");
+  add_url(mkdir, text);
+  CLI::App* rm = command(app, options, "rm", "Remove a file");
+  rm->add_flag("-r", options.recursive, "remove a directory with all below it");
+  add_url(rm, text);
+  CLI::App* mv = command(app, options, "mv", "Rename a file, or move it into a directory");
+  add_url(mv, text);
+  mv->add_option("NEW", text.target, "URL on the same server")->required()->type_name("");
+  CLI::App* ln = command(app, options, "ln", "Make a link");
+  ln->add_flag("-s", options.symbolic, "symbolic: TARGET is any text");
+  ln->add_option("TARGET", text.target, "URL of the file to link to; with -s the link's text")
+      ->required()
+      ->type_name("");
+  add_url(ln, text);
+  CLI::App* chmod = command(app, options, "chmod", "Change a file's permissions");
+  chmod->add_option("OCTAL", text.mode, "such as 644")->required()->type_name("");
+  add_url(chmod, text);
+  CLI::App* truncate = command(app, options, "truncate", "Set a file's size");
+  truncate->add_option("SIZE", text.size, "octets; K, M, G and T multiply")->required()->type_name("");
+  add_url(truncate, text);
+}
+
+/// Empty when all is well.
+std::string understand_url(const std::string& text, const std::string& command, nfs::Url& url) {
+  auto parsed = nfs::parse_url(text);
+  if (!parsed) return fmt::format("{}: {}", text, parsed.error().why);
+  if (parsed->path.empty() && command != "ping") return fmt::format("{}: the export is missing", text);
+  url = std::move(*parsed);
+  return {};
+}
+
+std::string understand(const Text& text, Options& options) {
+  fabric::parse_provider(text.fabric, options.fabric.provider);
+  if (!text.crc.empty()) options.fabric.crc = text.crc == "on" ? fabric::CrcPolicy::on : fabric::CrcPolicy::off;
+  options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(text.timeout * 1000));
+  if (!text.root.empty()) {
+    options.root = nfs::parse_handle(text.root);
+    if (!options.root) return "--root-handle: 1 to 64 octets in hexadecimal are wanted";
+  }
+  options.local = text.local;
+  if (std::string wrong = understand_url(text.url, options.command, options.url); !wrong.empty()) return wrong;
+  if (options.command == "mv" || (options.command == "ln" && !options.symbolic)) {
+    if (std::string wrong = understand_url(text.target, options.command, options.target); !wrong.empty()) return wrong;
+  } else if (options.command == "ln") {
+    options.local = text.target;
+    if (options.local.empty()) return "ln: TARGET is empty";
+  }
+  if (options.command == "chmod") {
+    const auto mode = parse_mode(text.mode);
+    if (!mode) return fmt::format("chmod: '{}' is no octal mode", text.mode);
+    options.mode = *mode;
+  }
+  if (options.command == "truncate") {
+    const auto size = parse_size(text.size);
+    if (!size) return fmt::format("truncate: '{}' is no size", text.size);
+    options.size = *size;
+  }
+  if ((options.command == "get" || options.command == "put") && options.local.empty()) return "LOCAL is empty";
+  return {};
+}
+
+Exit usage_error(const std::string& what) {
+  fmt::print(stderr, "rpcrdma-nfs: {} (see rpcrdma-nfs --help)\n", what);
+  return {2};
+}
+
+}  // namespace
+
+std::variant<Options, Exit> parse_options(int argc, const char* const* argv) {
+  Options options;
+  Text text;
+  CLI::App app{kAbout, "rpcrdma-nfs"};
+  app.require_subcommand(1);
+  app.fallthrough();
+  add_global_options(app, options, text);
+  add_reading_commands(app, options, text);
+  add_writing_commands(app, options, text);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return Exit{app.exit(help)};
+  } catch (const CLI::ParseError& error) {
+    return usage_error(error.what());
+  }
+  if (const std::string wrong = understand(text, options); !wrong.empty()) return usage_error(wrong);
+  return options;
+}
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  constexpr std::string_view kUnits = "KMGT";
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, value);
+  if (status != std::errc()) return std::nullopt;
+  if (stop == end) return value;
+  const std::size_t unit = kUnits.find(*stop);
+  if (unit == std::string_view::npos || stop + 1 != end) return std::nullopt;
+  const auto shift = static_cast<unsigned>(10 * (unit + 1));
+  if (value > std::numeric_limits<std::uint64_t>::max() >> shift) return std::nullopt;
+  return value << shift;
+}
+
+std::optional<std::uint32_t> parse_mode(std::string_view text) {
+  std::uint32_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, value, 8);
+  if (text.size() > 5 || status != std::errc() || stop != end || value > 07777) return std::nullopt;
+  return value;
+}
+
+}  // namespace rpcrdma::commands

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The command line of rpcrdma-nfs.
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "rpcrdma/fabric/open/open.hpp"
+#include "rpcrdma/nfs/types.hpp"
+#include "rpcrdma/nfs/url.hpp"
+
+namespace rpcrdma::commands {
+
+struct Options {
+  fabric::OpenOptions fabric;
+  std::chrono::milliseconds timeout{60000};  ///< of each call
+  std::optional<std::uint16_t> mount_port;   ///< MOUNT over TCP on this port
+  std::optional<nfs::FileHandle> root;       ///< the export's handle
+  std::optional<std::uint32_t> uid;
+  std::optional<std::uint32_t> gid;
+
+  std::string command;  ///< the subcommand's name
+  nfs::Url url;         ///< the file or directory it is about; mv: the source; ln: the new name
+  nfs::Url target;      ///< mv: the new name; ln without -s: the existing file
+  std::string local;    ///< get, put: the local path; ln -s: the text of the link
+  bool recursive = false;
+  bool long_format = false;
+  bool parents = false;
+  bool symbolic = false;
+  std::uint32_t mode = 0;
+  std::uint64_t size = 0;
+};
+
+/// The program is to end at once with this status; what there was to say has been printed.
+struct Exit {
+  int status = 0;
+};
+
+/// Parses the command line. Prints help to standard output (status 0) and what is wrong with the command
+/// line to standard error (status 2).
+std::variant<Options, Exit> parse_options(int argc, const char* const* argv);
+
+/// "10", "4K", "2M", "1G", "1T" (powers of 1024).
+std::optional<std::uint64_t> parse_size(std::string_view text);
+/// Up to four octal digits.
+std::optional<std::uint32_t> parse_mode(std::string_view text);
+
+}  // namespace rpcrdma::commands

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The local side of a copy: files and directories by descriptor, so that nothing that appears in a tree
+// while it is copied (a symbolic link, say) leads out of it.
+//
+// Threads: any, one at a time per object. Errors are those of the system.
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rpcrdma/base/error.hpp"
+#include "rpcrdma/nfs/types.hpp"
+
+namespace rpcrdma::nfs {
+
+/// Owns a file descriptor.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) noexcept : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor();
+  int get() const noexcept { return fd_; }
+  explicit operator bool() const noexcept { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+/// What a local file is, in the words of NFS. The file id is the inode number.
+Attributes attributes_of(const struct stat& status) noexcept;
+
+/// Opens a file to read; follows symbolic links.
+Result<Descriptor> open_to_read(const std::string& path);
+/// Opens a file to write, made anew with `mode` less the umask or cut to nothing; follows symbolic links.
+Result<Descriptor> open_to_write(const std::string& path, std::uint32_t mode);
+Result<Attributes> local_attributes(const std::string& path, bool follow);
+Result<Attributes> local_attributes(const Descriptor& file);
+
+/// Reads until `into` is full or the file ends; returns the octets read.
+Result<std::size_t> read_at(const Descriptor& file, std::uint64_t offset, std::span<std::byte> into);
+Result<void> write_at(const Descriptor& file, std::uint64_t offset, std::span<const std::byte> from);
+/// Writes to a pipe, terminal or file at its position.
+Result<void> write_out(int fd, std::span<const std::byte> from);
+/// Gives an open file or directory its mode, and its times where they are set.
+Result<void> set_attributes(const Descriptor& file, const SetAttributes& attributes);
+
+/// An entry of a local directory.
+struct LocalEntry {
+  std::string name;
+  Attributes attributes;
+};
+
+/// An open directory. Entries are reached by plain names only and symbolic links are not followed.
+class LocalDirectory {
+ public:
+  /// Follows symbolic links in `path`.
+  static Result<LocalDirectory> open(const std::string& path);
+
+  Result<LocalDirectory> open_child(const std::string& name) const;
+  /// Opens a directory, made with `mode` (less the umask) if there is none.
+  Result<LocalDirectory> make_child(const std::string& name, std::uint32_t mode) const;
+  /// All entries, sorted by name.
+  Result<std::vector<LocalEntry>> list() const;
+  /// Opens a regular file to read.
+  Result<Descriptor> open_file(const std::string& name) const;
+  /// Opens a regular file to write, made anew or cut to nothing. A symbolic link of that name is replaced.
+  Result<Descriptor> create_file(const std::string& name, std::uint32_t mode) const;
+  Result<std::string> read_link(const std::string& name) const;
+  /// Makes a symbolic link; replaces what has that name unless it is a directory.
+  Result<void> make_link(const std::string& name, const std::string& target) const;
+  const Descriptor& descriptor() const noexcept { return fd_; }
+
+ private:
+  explicit LocalDirectory(Descriptor fd) : fd_(std::move(fd)) {}
+  Descriptor fd_;
+};
+
+}  // namespace rpcrdma::nfs

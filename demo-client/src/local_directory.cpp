@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <memory>
+
+#include "local_error.hpp"
+#include "rpcrdma/nfs/local.hpp"
+
+namespace rpcrdma::nfs {
+namespace {
+
+constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const noexcept { ::closedir(directory); }
+};
+
+error_code system_error(int number) noexcept { return {number, boost::system::system_category()}; }
+
+/// What cannot be an entry's name must not reach a system call.
+error_code check(const std::string& name) noexcept { return is_plain_name(name) ? error_code() : system_error(EINVAL); }
+
+/// Gives `fd` back if it is a regular file.
+Result<Descriptor> regular(int fd) {
+  if (fd < 0) return last_system_error();
+  Descriptor file(fd);
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return last_system_error();
+  if (!S_ISREG(status.st_mode)) return system_error(S_ISDIR(status.st_mode) ? EISDIR : EINVAL);
+  return file;
+}
+
+}  // namespace
+
+Result<LocalDirectory> LocalDirectory::open(const std::string& path) {
+  const int fd = ::open(path.c_str(), kDirectory);
+  if (fd < 0) return last_system_error();
+  return LocalDirectory(Descriptor(fd));
+}
+
+Result<LocalDirectory> LocalDirectory::open_child(const std::string& name) const {
+  if (const error_code wrong = check(name)) return wrong;
+  const int fd = ::openat(fd_.get(), name.c_str(), kDirectory | O_NOFOLLOW);
+  if (fd < 0) return last_system_error();
+  return LocalDirectory(Descriptor(fd));
+}
+
+Result<LocalDirectory> LocalDirectory::make_child(const std::string& name, std::uint32_t mode) const {
+  if (const error_code wrong = check(name)) return wrong;
+  if (::mkdirat(fd_.get(), name.c_str(), mode) != 0 && errno != EEXIST) return last_system_error();
+  return open_child(name);
+}
+
+Result<std::vector<LocalEntry>> LocalDirectory::list() const {
+  // A second descriptor: reading the directory must not move a position that this one shares.
+  const int fd = ::openat(fd_.get(), ".", kDirectory);
+  if (fd < 0) return last_system_error();
+  const std::unique_ptr<DIR, CloseDirectory> directory(::fdopendir(fd));
+  if (!directory) {
+    const error_code failed = last_system_error();
+    ::close(fd);
+    return failed;
+  }
+  std::vector<LocalEntry> entries;
+  while (true) {
+    errno = 0;
+    const dirent* entry = ::readdir(directory.get());
+    if (entry == nullptr) break;
+    const std::string name = static_cast<const char*>(entry->d_name);
+    if (name == "." || name == "..") continue;
+    struct stat status {};
+    if (::fstatat(fd, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == ENOENT) continue;  // gone meanwhile
+      return last_system_error();
+    }
+    entries.push_back({name, attributes_of(status)});
+  }
+  if (errno != 0) return last_system_error();
+  std::ranges::sort(entries, {}, &LocalEntry::name);
+  return entries;
+}
+
+Result<Descriptor> LocalDirectory::open_file(const std::string& name) const {
+  if (const error_code wrong = check(name)) return wrong;
+  return regular(::openat(fd_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+}
+
+Result<Descriptor> LocalDirectory::create_file(const std::string& name, std::uint32_t mode) const {
+  if (const error_code wrong = check(name)) return wrong;
+  // O_NONBLOCK: a pipe of that name must not hold us up.
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  const int fd = ::openat(fd_.get(), name.c_str(), kFlags, mode);
+  if (fd >= 0 || errno != ELOOP) return regular(fd);
+  if (::unlinkat(fd_.get(), name.c_str(), 0) != 0) return last_system_error();
+  return regular(::openat(fd_.get(), name.c_str(), kFlags | O_EXCL, mode));
+}
+
+Result<std::string> LocalDirectory::read_link(const std::string& name) const {
+  if (const error_code wrong = check(name)) return wrong;
+  std::array<char, PATH_MAX> target{};
+  const ssize_t length = ::readlinkat(fd_.get(), name.c_str(), target.data(), target.size());
+  if (length < 0) return last_system_error();
+  return std::string(target.data(), static_cast<std::size_t>(length));
+}
+
+Result<void> LocalDirectory::make_link(const std::string& name, const std::string& target) const {
+  if (const error_code wrong = check(name)) return wrong;
+  if (::symlinkat(target.c_str(), fd_.get(), name.c_str()) == 0) return {};
+  if (errno != EEXIST) return last_system_error();
+  if (::unlinkat(fd_.get(), name.c_str(), 0) != 0) return last_system_error();
+  if (::symlinkat(target.c_str(), fd_.get(), name.c_str()) != 0) return last_system_error();
+  return {};
+}
+
+}  // namespace rpcrdma::nfs

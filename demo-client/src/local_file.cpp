@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fcntl.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "local_error.hpp"
+#include "rpcrdma/nfs/local.hpp"
+
+namespace rpcrdma::nfs {
+namespace {
+
+FileType type_of(mode_t mode) noexcept {
+  switch (mode & S_IFMT) {
+    case S_IFDIR: return FileType::directory;
+    case S_IFLNK: return FileType::symlink;
+    case S_IFBLK: return FileType::block;
+    case S_IFCHR: return FileType::character;
+    case S_IFSOCK: return FileType::socket;
+    case S_IFIFO: return FileType::fifo;
+    default: return FileType::regular;
+  }
+}
+
+Time time_of(const timespec& time) noexcept {
+  return {static_cast<std::uint32_t>(time.tv_sec), static_cast<std::uint32_t>(time.tv_nsec)};
+}
+
+timespec to_timespec(const std::optional<Time>& time) noexcept {
+  if (!time) return {0, UTIME_OMIT};
+  return {static_cast<std::time_t>(time->seconds), static_cast<long>(time->nanoseconds % 1000000000u)};
+}
+
+Result<Descriptor> opened(int fd) {
+  if (fd < 0) return last_system_error();
+  return Descriptor(fd);
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Attributes attributes_of(const struct stat& status) noexcept {
+  Attributes out;
+  out.type = type_of(status.st_mode);
+  out.mode = status.st_mode & 07777u;
+  out.links = static_cast<std::uint32_t>(status.st_nlink);
+  out.uid = status.st_uid;
+  out.gid = status.st_gid;
+  out.size = static_cast<std::uint64_t>(status.st_size);
+  out.used = static_cast<std::uint64_t>(status.st_blocks) * 512;
+  out.device_major = major(status.st_rdev);
+  out.device_minor = minor(status.st_rdev);
+  out.filesystem = status.st_dev;
+  out.file_id = status.st_ino;
+  out.accessed = time_of(status.st_atim);
+  out.modified = time_of(status.st_mtim);
+  out.changed = time_of(status.st_ctim);
+  return out;
+}
+
+Result<Descriptor> open_to_read(const std::string& path) { return opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
+
+Result<Descriptor> open_to_write(const std::string& path, std::uint32_t mode) {
+  return opened(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+}
+
+Result<Attributes> local_attributes(const std::string& path, bool follow) {
+  struct stat status {};
+  if ((follow ? ::stat(path.c_str(), &status) : ::lstat(path.c_str(), &status)) != 0) return last_system_error();
+  return attributes_of(status);
+}
+
+Result<Attributes> local_attributes(const Descriptor& file) {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return last_system_error();
+  return attributes_of(status);
+}
+
+Result<std::size_t> read_at(const Descriptor& file, std::uint64_t offset, std::span<std::byte> into) {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t count =
+        ::pread(file.get(), into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return last_system_error();
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return done;
+}
+
+Result<void> write_at(const Descriptor& file, std::uint64_t offset, std::span<const std::byte> from) {
+  while (!from.empty()) {
+    const ssize_t count = ::pwrite(file.get(), from.data(), from.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return last_system_error();
+    from = from.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+  return {};
+}
+
+Result<void> write_out(int fd, std::span<const std::byte> from) {
+  while (!from.empty()) {
+    const ssize_t count = ::write(fd, from.data(), from.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return last_system_error();
+    from = from.subspan(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+Result<void> set_attributes(const Descriptor& file, const SetAttributes& attributes) {
+  if (attributes.accessed || attributes.modified) {
+    const timespec times[2] = {to_timespec(attributes.accessed), to_timespec(attributes.modified)};
+    if (::futimens(file.get(), times) != 0) return last_system_error();
+  }
+  if (attributes.mode && ::fchmod(file.get(), *attributes.mode) != 0) return last_system_error();
+  return {};
+}
+
+}  // namespace rpcrdma::nfs
