@@ -71,7 +71,7 @@ Bytes message(const Header& header) {
   return out;
 }
 
-// [8166-4.1.2-a] whatever is encoded decodes to itself
+// [8166-4.5-b] whatever is encoded decodes to itself
 TEST(HeaderRoundTrip, RandomHeaders) {
   Generator generator(8166);
   Header out;

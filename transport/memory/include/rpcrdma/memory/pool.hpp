@@ -14,6 +14,7 @@
 namespace rpcrdma::memory {
 
 class Pool;
+struct Slab;
 
 /// Registered memory that goes back where it came from when destroyed. Empty when default-made or moved from.
 class RegisteredBuffer {
@@ -34,7 +35,7 @@ class RegisteredBuffer {
   friend class Pool;
   friend Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<std::byte> memory);
   Pool* pool_ = nullptr;
-  std::uint32_t size_class_ = 0;
+  Slab* slab_ = nullptr;                       // where a pool's buffer goes back to
   std::unique_ptr<fabric::MemoryRegion> own_;  // application memory: a region of its own
   BufferRef ref_;
 };
@@ -47,7 +48,10 @@ struct PoolOptions {
   std::size_t max_octets = std::size_t{256} << 20;  ///< registered at most; beyond it allocate() fails
 };
 
-/// Buffers in size classes (powers of two, 4 KiB to 4 MiB; larger ones one by one), kept for reuse.
+/// Buffers in size classes (powers of two, 4 KiB to 4 MiB; larger ones one by one), page-aligned and kept for
+/// reuse: an allocation that a free buffer serves neither allocates nor registers. Where the fabric does not hold
+/// peers to exact windows, each buffer is a region of its own. Slabs that lie idle are given up when the bound
+/// would otherwise stop an allocation of another size.
 class Pool {
  public:
   explicit Pool(fabric::Fabric& fabric, PoolOptions options = {});
@@ -55,8 +59,9 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// A buffer whose ref().size is exactly `size` (its memory may be larger). BaseError::out_of_memory when
-  /// the bound is reached: retry when buffers have come back.
+  /// A buffer whose ref().size is exactly `size` (its memory may be larger); its octets are not cleared.
+  /// BaseError::out_of_memory when the bound is reached: retry when buffers have come back. Else what
+  /// registering reported.
   Result<RegisteredBuffer> allocate(std::uint32_t size);
   fabric::Fabric& fabric() noexcept { return fabric_; }
 
@@ -70,11 +75,16 @@ class Pool {
  private:
   friend class RegisteredBuffer;
   struct SizeClass;
+  Result<Slab*> slab_for(std::uint32_t size);
+  Result<Slab*> add_slab(SizeClass& size_class, std::size_t octets);
+  bool make_room(std::size_t octets) noexcept;
+  void drop_idle_slabs(SizeClass& size_class) noexcept;
+  void drop(std::unique_ptr<Slab> slab) noexcept;
   void give_back(RegisteredBuffer& buffer) noexcept;
 
   fabric::Fabric& fabric_;
   PoolOptions options_;
-  std::vector<std::unique_ptr<SizeClass>> classes_;
+  std::vector<std::unique_ptr<SizeClass>> classes_;  // the last one: larger than any class
   Counters counters_;
 };
 

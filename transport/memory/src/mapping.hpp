@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <cstddef>
+#include <span>
+#include <utility>
+
+namespace rpcrdma::memory {
+
+/// Whole pages of anonymous memory. Empty when the system has none.
+class Mapping {
+ public:
+  Mapping() noexcept = default;
+  explicit Mapping(std::size_t size) noexcept;
+  Mapping(Mapping&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Mapping& operator=(Mapping&&) = delete;
+  ~Mapping();
+
+  explicit operator bool() const noexcept { return data_ != nullptr; }
+  std::span<std::byte> octets() const noexcept { return {data_, size_}; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace rpcrdma::memory

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/memory/pool.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "slab.hpp"
+
+namespace rpcrdma::memory {
+namespace {
+
+constexpr std::uint32_t kSmallest = 4096;
+constexpr std::uint32_t kLargest = 4u << 20;
+constexpr std::size_t kClasses = std::bit_width(kLargest) - std::bit_width(kSmallest) + 1;
+/// Small buffers share regions of this size: registering costs a system call or worse on some fabrics.
+constexpr std::size_t kSlab = std::size_t{1} << 20;
+constexpr std::size_t kPage = 4096;
+
+std::size_t class_of(std::uint32_t size) noexcept {
+  if (size <= kSmallest) return 0;
+  if (size > kLargest) return kClasses;
+  return static_cast<std::size_t>(std::bit_width(size - 1) - std::bit_width(kSmallest) + 1);
+}
+
+}  // namespace
+
+Pool::Pool(fabric::Fabric& fabric, PoolOptions options) : fabric_(fabric), options_(options) {
+  for (std::size_t i = 0; i <= kClasses; ++i) {
+    auto& size_class = classes_.emplace_back(std::make_unique<SizeClass>());
+    size_class->index = i;
+    size_class->buffer_size = i < kClasses ? kSmallest << i : 0;
+  }
+}
+
+Pool::~Pool() = default;
+
+Result<RegisteredBuffer> Pool::allocate(std::uint32_t size) {
+  const Result<Slab*> slab = slab_for(size);
+  if (!slab) return slab.error();
+  RegisteredBuffer out;
+  out.pool_ = this;
+  out.slab_ = *slab;
+  out.ref_ = (*slab)->take(size);
+  if ((*slab)->free.empty()) classes_[(*slab)->class_index]->available = (*slab)->next_available;
+  ++counters_.lent;
+  return out;
+}
+
+/// A slab with a free buffer: the first one available in its class.
+Result<Slab*> Pool::slab_for(std::uint32_t size) {
+  SizeClass& size_class = *classes_[class_of(size)];
+  if (size_class.available != nullptr) return size_class.available;
+  if (size_class.buffer_size == 0) return add_slab(size_class, (size + kPage - 1) / kPage * kPage);
+  const std::size_t one = size_class.buffer_size;
+  // Where peers are not held to exact windows, what lies beside an exposed range must not be another buffer.
+  const std::size_t wanted = fabric_.capabilities().exact_window_bounds ? std::max(one, kSlab) : one;
+  if (wanted == one || counters_.registered_octets + wanted <= options_.max_octets) return add_slab(size_class, wanted);
+  return add_slab(size_class, one);
+}
+
+Result<Slab*> Pool::add_slab(SizeClass& size_class, std::size_t octets) {
+  if (!make_room(octets)) return make_error_code(BaseError::out_of_memory);
+  Mapping pages(octets);
+  if (!pages) return make_error_code(BaseError::out_of_memory);
+  auto region = fabric_.register_memory(pages.octets());
+  if (!region) return region.error();
+  const std::size_t buffer_size = size_class.buffer_size != 0 ? size_class.buffer_size : octets;
+  size_class.slabs.push_back(
+      std::make_unique<Slab>(std::move(pages), std::move(*region), buffer_size, size_class.index));
+  Slab* slab = size_class.slabs.back().get();
+  slab->next_available = size_class.available;
+  size_class.available = slab;
+  counters_.registered_octets += octets;
+  ++counters_.regions;
+  return slab;
+}
+
+/// Gives up idle slabs, those of the largest buffers first, until `octets` more may be registered.
+bool Pool::make_room(std::size_t octets) noexcept {
+  if (octets > options_.max_octets) return false;
+  for (auto at = classes_.rbegin(); at != classes_.rend(); ++at) {
+    if (counters_.registered_octets + octets <= options_.max_octets) return true;
+    drop_idle_slabs(**at);
+  }
+  return counters_.registered_octets + octets <= options_.max_octets;
+}
+
+void Pool::drop_idle_slabs(SizeClass& size_class) noexcept {
+  size_class.available = nullptr;
+  std::erase_if(size_class.slabs, [&](std::unique_ptr<Slab>& slab) {
+    if (slab->idle()) {
+      drop(std::move(slab));
+      return true;
+    }
+    if (!slab->free.empty()) {
+      slab->next_available = size_class.available;
+      size_class.available = slab.get();
+    }
+    return false;
+  });
+}
+
+void Pool::drop(std::unique_ptr<Slab> slab) noexcept {
+  counters_.registered_octets -= slab->pages.octets().size();
+  --counters_.regions;
+}
+
+void Pool::give_back(RegisteredBuffer& buffer) noexcept {
+  Slab& slab = *buffer.slab_;
+  SizeClass& size_class = *classes_[slab.class_index];
+  slab.give_back(buffer.ref_);
+  --counters_.lent;
+  if (size_class.buffer_size == 0) {
+    // Sizes beyond the classes are seldom asked for twice.
+    drop_idle_slabs(size_class);
+  } else if (slab.free.size() == 1) {
+    slab.next_available = size_class.available;
+    size_class.available = &slab;
+  }
+}
+
+Pool::Counters Pool::counters() const noexcept { return counters_; }
+
+}  // namespace rpcrdma::memory

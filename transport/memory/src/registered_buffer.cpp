@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <limits>
+#include <utility>
+
+#include "rpcrdma/memory/pool.hpp"
+
+namespace rpcrdma::memory {
+
+RegisteredBuffer::RegisteredBuffer(RegisteredBuffer&& other) noexcept
+    : pool_(std::exchange(other.pool_, nullptr)),
+      slab_(std::exchange(other.slab_, nullptr)),
+      own_(std::move(other.own_)),
+      ref_(std::exchange(other.ref_, {})) {}
+
+RegisteredBuffer& RegisteredBuffer::operator=(RegisteredBuffer&& other) noexcept {
+  if (this != &other) {
+    reset();
+    pool_ = std::exchange(other.pool_, nullptr);
+    slab_ = std::exchange(other.slab_, nullptr);
+    own_ = std::move(other.own_);
+    ref_ = std::exchange(other.ref_, {});
+  }
+  return *this;
+}
+
+RegisteredBuffer::~RegisteredBuffer() { reset(); }
+
+void RegisteredBuffer::reset() noexcept {
+  if (pool_ != nullptr) pool_->give_back(*this);
+  pool_ = nullptr;
+  slab_ = nullptr;
+  own_.reset();
+  ref_ = {};
+}
+
+Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<std::byte> memory) {
+  if (memory.empty() || memory.size() > std::numeric_limits<std::uint32_t>::max())
+    return make_error_code(BaseError::invalid_argument);
+  auto region = fabric.register_memory(memory);
+  if (!region) return region.error();
+  RegisteredBuffer out;
+  out.ref_ = (*region)->buffer();
+  out.own_ = std::move(*region);
+  return out;
+}
+
+}  // namespace rpcrdma::memory

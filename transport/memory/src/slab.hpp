@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "mapping.hpp"
+#include "rpcrdma/memory/pool.hpp"
+
+namespace rpcrdma::memory {
+
+/// One registered region, cut into buffers of one size.
+struct Slab {
+  Slab(Mapping pages_in, std::unique_ptr<fabric::MemoryRegion> region_in, std::size_t buffer_size_in,
+       std::size_t class_index_in);
+  ~Slab();
+  Slab(const Slab&) = delete;
+  Slab& operator=(const Slab&) = delete;
+
+  BufferRef take(std::uint32_t size) noexcept;
+  void give_back(const BufferRef& buffer) noexcept;
+  bool idle() const noexcept { return free.size() == buffer_count(); }
+  std::size_t buffer_count() const noexcept { return pages.octets().size() / buffer_size; }
+
+  Mapping pages;
+  std::unique_ptr<fabric::MemoryRegion> region;  // goes before the pages
+  std::size_t buffer_size;
+  std::size_t class_index;
+  std::vector<std::uint32_t> free;  // has room for all, so that giving back never allocates
+  Slab* next_available = nullptr;   // in its class: slabs with a free buffer
+};
+
+struct Pool::SizeClass {
+  std::size_t index = 0;
+  std::uint32_t buffer_size = 0;  // 0: as large as asked for
+  std::vector<std::unique_ptr<Slab>> slabs;
+  Slab* available = nullptr;
+};
+
+}  // namespace rpcrdma::memory
