@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The base of every end-to-end test."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from kit.server import Server, binary, escaped
+from kit.waiting import DEADLINE_S
+
+
+class Case(unittest.TestCase):
+    """Has a temporary folder, and servers that it ends. A server that does not end with status 0 fails the test."""
+
+    timeout_s = 120  # ctest's
+    serial = False  # True: needs the machine for itself
+
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="rpcrdma-e2e-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.servers = []
+        self.addCleanup(self._end_servers)
+
+    def _end_servers(self):
+        for server in self.servers:
+            if server.process.returncode is not None:
+                continue
+            status = server.stop()
+            if status != 0 or sys.exc_info()[0] is not None:
+                print(f"--- server log\n{server.log()[-4000:]}", file=sys.stderr)
+            self.assertEqual(status, 0, "the server's exit status")
+
+    def server(self, exports=None, listen=("127.0.0.1:0",), options=(), name="server"):
+        """A running server; by default with the export /files on self.files and the memory export /memory."""
+        if exports is None:
+            self.files = self.folder / "files"
+            self.files.mkdir(exist_ok=True)
+            exports = [f"{escaped(self.files)}:/files", "memory:/memory"]
+        server = Server(self.folder / name, exports, listen, options)
+        self.servers.append(server)
+        return server
+
+    def run_program(self, name, *arguments, deadline_s=DEADLINE_S, **keywords):
+        environment = dict(os.environ, LC_ALL="C.UTF-8")
+        return subprocess.run([binary(name), *map(str, arguments)], stdin=subprocess.DEVNULL, env=environment,
+                              capture_output=True, timeout=deadline_s, check=False, **keywords)
+
+    def nfs(self, *arguments, **keywords):
+        """Runs rpcrdma-nfs, which must succeed and say nothing on stderr; its stdout in octets."""
+        done = self.run_program("rpcrdma-nfs", "--fabric", "iwarp", *arguments, **keywords)
+        self.assertEqual((done.returncode, done.stderr), (0, b""), f"rpcrdma-nfs {arguments}")
+        return done.stdout
+
+    def nfs_fails(self, *arguments, status=1, **keywords):
+        """Runs rpcrdma-nfs, which must fail with `status` and one line on stderr, which is returned."""
+        done = self.run_program("rpcrdma-nfs", "--fabric", "iwarp", *arguments, **keywords)
+        message = done.stderr.decode()
+        self.assertEqual(done.returncode, status, f"rpcrdma-nfs {arguments}: {message}")
+        self.assertEqual(message.count("\n"), 1, f"one line on stderr: {message!r}")
+        self.assertTrue(message.endswith("\n") and message.strip())
+        return message.strip()
+
+    def ls(self, url):
+        return self.nfs("ls", url).decode().splitlines()

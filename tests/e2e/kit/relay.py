@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A relay between client and server that writes what passes into a capture, one MPA frame a packet."""
+import socket
+import struct
+import threading
+
+from kit.pcap import CLIENT, SERVER, Capture, Stream
+
+
+class Frames:
+    """Cuts one direction of a stream into MPA frames: the set-up frame, then FPDUs."""
+
+    def __init__(self):
+        self.waiting = bytearray()
+        self.set_up = False
+
+    def _length(self):
+        if not self.set_up:
+            return 20 + struct.unpack_from(">H", self.waiting, 18)[0] if len(self.waiting) >= 20 else None
+        if len(self.waiting) < 2:
+            return None
+        length = 2 + struct.unpack_from(">H", self.waiting)[0]
+        return length + -length % 4 + 4
+
+    def feed(self, octets):
+        self.waiting += octets
+        while (length := self._length()) is not None and len(self.waiting) >= length:
+            yield bytes(self.waiting[:length])
+            del self.waiting[:length]
+            self.set_up = True
+
+
+class Relay:
+    """Listens on a free port and forwards to HOST:PORT until closed. Use as a context manager."""
+
+    def __init__(self, target, capture_path):
+        host, port = target.rsplit(":", 1)
+        self.target = (host.strip("[]"), int(port))
+        self.capture = Capture(capture_path)
+        self.lock = threading.Lock()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.threads = [threading.Thread(target=self._accept)]
+        self.threads[0].start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for thread in self.threads:
+            thread.join()
+        self.capture.close()
+
+    def _accept(self):
+        while True:
+            try:
+                client, address = self.listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(self.target)
+            for end in (client, server):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self.lock:
+                stream = Stream(self.capture, address[1])
+            for sender, source, sink in ((CLIENT, client, server), (SERVER, server, client)):
+                thread = threading.Thread(target=self._forward, args=(stream, sender, source, sink))
+                self.threads.append(thread)
+                thread.start()
+
+    def _forward(self, stream, sender, source, sink):
+        frames = Frames()
+        try:
+            while octets := source.recv(1 << 18):
+                # Written before it goes on, so that an answer never precedes its question.
+                with self.lock:
+                    for frame in frames.feed(octets):
+                        stream.write(sender, frame)
+                sink.sendall(octets)
+        except OSError:
+            pass
+        with self.lock:
+            stream.write(sender, bytes(frames.waiting))
+            stream.close(sender)
+        try:
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass

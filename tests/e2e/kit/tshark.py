@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What tshark, an independent decoder, makes of a capture."""
+import subprocess
+
+FIELDS = {
+    "frame.number": "number", "frame.protocols": "protocols", "iwarp_rdma.opcode": "opcodes",
+    "rpcordma.msg_type": "message", "rpcordma.reads_count": "reads", "rpcordma.writes_count": "writes",
+    "rpcordma.reply_count": "reply_chunk", "rpcordma.position": "positions", "rpc.msgtyp": "rpc",
+    "nfs.procedure_v3": "procedure", "_ws.col.Info": "info",
+}
+
+
+def _run(path, *arguments):
+    done = subprocess.run(["tshark", "-n", "-o", "tcp.try_heuristic_first:TRUE", "-r", str(path), *arguments],
+                          capture_output=True, text=True, errors="replace", timeout=300, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"tshark: {done.stderr}")
+    return done.stdout.splitlines()
+
+
+class Packet:
+    """One packet's fields, as text; see FIELDS."""
+
+    def __init__(self, line):
+        self.__dict__.update(zip(FIELDS.values(), line.split("\t")))
+
+    def has(self, protocol):
+        return protocol in self.protocols.split(":")
+
+    def opcode(self, value):
+        return f"0x{value:02x}" in self.opcodes.split(",")
+
+    def number_of(self, name):
+        """A field of one number, or None."""
+        text = getattr(self, name).split(",")[0]
+        return int(text, 0) if text else None
+
+    def __repr__(self):
+        return "\t".join(f"{name}={value}" for name, value in vars(self).items() if value)
+
+
+def packets(path):
+    fields = [text for field in FIELDS for text in ("-e", field)]
+    return [Packet(line) for line in _run(path, "-T", "fields", *fields)]
+
+
+def crc_verdicts(path):
+    """How many CRCs tshark finds good, and how many not."""
+    lines = [line for line in _run(path, "-V") if "CRC check:" in line]
+    good = sum("(Good CRC32)" in line for line in lines)
+    return good, len(lines) - good

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Waiting on conditions, with generous deadlines; and how large the tests' inputs are."""
+import os
+import time
+
+FULL = os.environ.get("RPCRDMA_E2E_SCALE", "small") == "full"
+DEADLINE_S = 60
+
+
+def scaled(full, small):
+    return full if FULL else small
+
+
+def wait_until(condition, what, deadline_s=DEADLINE_S, interval_s=0.002):
+    """Returns the first true value of condition(); fails after the deadline."""
+    end = time.monotonic() + deadline_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {deadline_s} s: {what}")
+        time.sleep(interval_s)

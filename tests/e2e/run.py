@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs one end-to-end test, or lists them all.
+
+    run.py --list                  NAME TIMEOUT_S SERIAL, a test a line
+    run.py FILE/CLASS.METHOD       runs one; exit 0 passed, 1 failed, 77 skipped
+    run.py FILE                    runs a file's tests (by hand)
+
+The programs are taken from RPCRDMA_BIN (default: build/bin of the project)."""
+import importlib
+import os
+import sys
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+os.environ.setdefault("RPCRDMA_BIN", str(HERE.parent.parent / "build" / "bin"))
+
+
+def cases(file):
+    module = importlib.import_module(f"test_{file}")
+    for suite in unittest.defaultTestLoader.loadTestsFromModule(module):
+        yield from suite
+
+
+def name_of(file, case):
+    return f"{file}/{type(case).__name__}.{case._testMethodName}"  # pylint: disable=protected-access
+
+
+def list_all():
+    for path in sorted(HERE.glob("test_*.py")):
+        file = path.stem.removeprefix("test_")
+        for case in cases(file):
+            print(name_of(file, case), case.timeout_s, "TRUE" if case.serial else "FALSE")
+
+
+def main():
+    if sys.argv[1:] == ["--list"]:
+        list_all()
+        return 0
+    suite = unittest.TestSuite()
+    for wanted in sys.argv[1:]:
+        file = wanted.split("/")[0]
+        suite.addTests(case for case in cases(file) if wanted in (file, name_of(file, case)))
+    if suite.countTestCases() == 0:
+        print("no such test", file=sys.stderr)
+        return 2
+    result = unittest.TextTestRunner(verbosity=2, stream=sys.stderr).run(suite)
+    if not result.wasSuccessful():
+        return 1
+    return 77 if len(result.skipped) == suite.countTestCases() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

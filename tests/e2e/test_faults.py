@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The server or the client dies in mid transfer."""
+import filecmp
+import signal
+import subprocess
+
+from kit.case import Case
+from kit.server import binary
+from kit.trees import write_noise
+from kit.waiting import scaled, wait_until
+
+SIZE = scaled(512, 96) << 20
+
+
+def allocated(folder):
+    """Octets on disk of all files in a folder."""
+    return sum(path.stat().st_blocks * 512 for path in folder.iterdir() if path.is_file())
+
+
+class Faults(Case):
+    serial = True
+    timeout_s = 400
+
+    def client(self, *arguments):
+        process = subprocess.Popen([binary("rpcrdma-nfs"), "--fabric", "iwarp", "--timeout", "60", *map(str, arguments)],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def finishes(self, client):
+        _, message = client.communicate(timeout=200)
+        self.assertEqual(client.returncode, 0, message)
+
+    def test_server_killed_in_mid_put(self):
+        server = self.server()
+        source = write_noise(self.folder / "source", SIZE, 1)
+        client = self.client("put", source, server.url("/files/target"))
+        wait_until(lambda: allocated(self.files) > SIZE // 8, "an eighth of the file")
+        server.kill()
+        self.assertIsNone(client.poll(), "the client was still at it")
+        server.start()
+        self.finishes(client)
+        self.assertTrue(filecmp.cmp(source, self.files / "target", shallow=False))
+
+    def test_server_killed_in_mid_get(self):
+        server = self.server()
+        source = write_noise(self.files / "source", SIZE, 2)
+        into = self.folder / "into"
+        into.mkdir()
+        client = self.client("get", server.url("/files/source"), into)
+        wait_until(lambda: allocated(into) > SIZE // 8, "an eighth of the file")
+        server.kill()
+        self.assertIsNone(client.poll(), "the client was still at it")
+        server.start()
+        self.finishes(client)
+        self.assertTrue(filecmp.cmp(source, into / "source", shallow=False))
+
+    def test_server_killed_twice_in_mid_tree(self):
+        server = self.server()
+        source = self.folder / "tree"
+        source.mkdir()
+        for index in range(scaled(2000, 400)):
+            (source / f"f{index}").write_bytes(b"%d" % index * 100)
+        client = self.client("put", "-r", source, server.url("/files/tree"))
+        for fraction in (4, 2):
+            target = self.files / "tree"
+            wait_until(lambda: target.exists() and len(list(target.iterdir())) > scaled(2000, 400) // fraction, "a part")
+            server.kill()
+            server.start()
+        self.finishes(client)
+        self.assertEqual(filecmp.cmpfiles(source, self.files / "tree", [path.name for path in source.iterdir()],
+                                          shallow=False)[1:], ([], []))
+
+    def test_client_killed_in_mid_transfer(self):
+        """The server gives back the memory and descriptors of clients that die, again and again."""
+        server = self.server()
+        source = write_noise(self.folder / "source", SIZE, 3)
+        idle = server.descriptors()
+        resident = []
+        for index in range(6):
+            client = self.client("put", source, server.url(f"/files/t{index}"))
+            wait_until(lambda: allocated(self.files) > SIZE // 16, "a sixteenth of the file")
+            self.assertGreater(server.counters()["connections"], 0)
+            client.send_signal(signal.SIGKILL)
+            client.wait()
+            (self.files / f"t{index}").unlink()
+            wait_until(lambda: self.at_rest(server.counters()), "the dead client's resources")
+            wait_until(lambda: server.descriptors() == idle, "the dead client's descriptors")
+            resident.append(server.resident_kib())
+        # What the pools keep for reuse is there after the second client; later ones must not add to it.
+        self.assertLess(max(resident[2:]) - resident[1], 64 << 10, resident)
+
+    @staticmethod
+    def at_rest(counters):
+        return counters["connections"] == 0 and counters["bulk_in_use"] == 0 and counters["receive_octets"] == 0

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Start, ready line, listeners, usage errors, drain."""
+import os
+import signal
+import socket
+import subprocess
+
+from kit.case import Case
+from kit.rpc import RpcPeer
+from kit.server import binary
+from kit.trees import write_noise
+from kit.waiting import scaled, wait_until
+
+
+class Lifecycle(Case):
+    def test_ready_line(self):
+        server = self.server()
+        self.assertRegex(server.ready, r"^ready rdma=127\.0\.0\.1:[1-9]\d* fabric=iwarp tcp=off$")
+        self.assertEqual(server.stop(), 0)
+
+    def test_several_listeners(self):
+        server = self.server(listen=("127.0.0.1:0", "iwarp@127.0.0.1:0"))
+        self.assertEqual(len(set(server.rdma)), 2)
+        self.assertEqual(server.fabric, ["iwarp", "iwarp"])
+        for address in server.rdma:
+            self.nfs("ls", f"nfs://{address}/files")
+
+    def test_ipv6(self):
+        server = self.server(listen=("[::1]:0",))
+        self.assertRegex(server.address, r"^\[::1\]:\d+$")
+        (self.folder / "local").write_bytes(b"six")
+        self.nfs("put", self.folder / "local", server.url("/memory/file"))
+        self.assertEqual(self.nfs("cat", server.url("/memory/file")), b"six")
+
+    def test_port_taken(self):
+        server = self.server()
+        done = self.run_program("rpcrdma-nfsd", "--fabric", "iwarp", "--listen", server.address, "--export", "memory:/m")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout, b"")
+        self.assertTrue(done.stderr.strip())
+
+    def test_usage_errors(self):
+        for arguments in (["--listen", "nonsense"], ["--no-such-option"], ["--export"], [],
+                          ["--export", "memory:/m", "--threads", "0"], ["--export", "memory:/m", "--crc", "perhaps"],
+                          ["--export", "memory:/m", "--listen", "127.0.0.1:99999"]):
+            with self.subTest(arguments=arguments):
+                done = self.run_program("rpcrdma-nfsd", *arguments)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertTrue(done.stderr.strip())
+        for arguments in ([], ["frobnicate"], ["ls"], ["ls", "http://x/y"], ["--timeout", "soon", "ls", "nfs://h/e"]):
+            with self.subTest(arguments=arguments):
+                done = self.run_program("rpcrdma-nfs", *arguments)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertTrue(done.stderr.strip())
+
+    def test_help(self):
+        for program in ("rpcrdma-nfsd", "rpcrdma-nfs", "rpcrdma-ping"):
+            done = self.run_program(program, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn(b"--fabric", done.stdout)
+
+    def test_ping(self):
+        server = self.server()
+        done = self.run_program("rpcrdma-ping", "--fabric", "iwarp", "--count", "50", server.address)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout.decode().splitlines()[-1], r"^min=[\d.]+ median=[\d.]+ p99=[\d.]+ us$")
+
+    def test_server_absent(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+        message = self.nfs_fails("--timeout", "2", "ls", f"nfs://127.0.0.1:{port}/files", deadline_s=30)
+        self.assertIn(str(port), message)
+        done = self.run_program("rpcrdma-ping", f"127.0.0.1:{port}", deadline_s=100)
+        self.assertEqual(done.returncode, 1)
+
+    def test_server_that_never_answers(self):
+        with socket.create_server(("127.0.0.1", 0)) as mute:
+            self.nfs_fails("--timeout", "2", "ls", f"nfs://127.0.0.1:{mute.getsockname()[1]}/files", deadline_s=30)
+
+    def test_no_tcp_unless_asked(self):
+        server = self.server()
+        self.assertEqual(server.tcp, ["off"])
+
+    def test_end_with_idle_connections(self):
+        server = self.server()
+        with RpcPeer(server.address) as peer:
+            peer.null()
+            self.assertEqual(server.stop(), 0)
+
+    def test_counters_line(self):
+        server = self.server()
+        with RpcPeer(server.address) as peer:
+            peer.null()
+            counters = server.counters()
+            self.assertEqual(counters["connections"], 1)
+            self.assertGreaterEqual(counters["calls"], 1)
+        wait_until(lambda: server.counters()["connections"] == 0, "the connection's end")
+
+
+class Drain(Case):
+    serial = True
+    timeout_s = 200
+
+    def test_drain_in_mid_transfer(self):
+        """SIGTERM while a client writes: the server ends with 0 within its deadline; the client, alone, gives up."""
+        server = self.server()
+        source = write_noise(self.folder / "big", scaled(512, 64) << 20)
+        client = subprocess.Popen([binary("rpcrdma-nfs"), "--timeout", "3", "put", str(source), server.url("/files/big")],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(client.wait)
+        self.addCleanup(client.kill)
+        target = self.files / "big"
+        wait_until(lambda: target.exists() and target.stat().st_size > 1 << 20, "a part of the file")
+        os.kill(server.pid, signal.SIGTERM)
+        self.assertEqual(server.process.wait(60), 0)
+        server.process.stdout.close()
+        self.assertEqual(client.wait(60), 1)
+        self.assertEqual(client.stderr.read().decode().count("\n"), 1)
+        client.stderr.close()
