@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: one posted handler is one turn; a turn steps every queue pair in order of making, and another
+// is posted while any has something to move.
+// Ownership: the handler holds the core weakly, so that nothing runs once all users are gone.
+// Error handling: none of its own.
+#include "core.hpp"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+#include "end.hpp"
+#include "listener.hpp"
+
+namespace rpcrdma::fabric::loopback {
+
+void Core::schedule() {
+  if (scheduled_) return;
+  scheduled_ = true;
+  boost::asio::post(context_, [weak = weak_from_this()] {
+    if (const auto core = weak.lock()) core->run_turn();
+  });
+}
+
+void Core::later(UniqueFunction<void()> action) {
+  actions_.push_back(std::move(action));
+  schedule();
+}
+
+std::uint64_t Core::enlist(const std::shared_ptr<End>& end) {
+  ends_.push_back(end);
+  return ++made_;
+}
+
+void Core::pause(LoopbackPause where) {
+  pause_ = where;
+  schedule();
+}
+
+void Core::run_turn() {
+  scheduled_ = false;
+  ++turn_;
+  for (std::size_t i = actions_.size(); i > 0; --i) {
+    UniqueFunction<void()> action = std::move(actions_.front());
+    actions_.pop_front();
+    action();
+  }
+  std::erase_if(ends_, [](const std::weak_ptr<End>& end) { return end.expired(); });
+  // A callback may make queue pairs: they take part from the next turn on.
+  bool busy = false;
+  const std::size_t count = ends_.size();
+  for (std::size_t i = 0; i < count; ++i)
+    if (const auto end = ends_[i].lock()) end->move_frames();
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto end = ends_[i].lock();
+    if (end == nullptr) continue;
+    end->dispatch();
+    busy = busy || end->busy();
+  }
+  if (busy) schedule();
+}
+
+std::uint32_t Core::new_handle() noexcept {
+  for (;;) {
+    const auto handle = static_cast<std::uint32_t>(random_());
+    if (!windows_.contains(handle)) return handle;
+  }
+}
+
+std::uint64_t Core::new_offset() noexcept { return random_() >> 1; }
+
+std::shared_ptr<ListenerState> Core::find_listener(const Endpoint& at) {
+  for (const Endpoint& where : {at, Endpoint(boost::asio::ip::address_v4::any(), at.port()),
+                                Endpoint(boost::asio::ip::address_v6::any(), at.port())}) {
+    const auto found = listeners_.find(where);
+    if (found == listeners_.end()) continue;
+    if (auto listener = found->second.lock()) return listener;
+  }
+  return nullptr;
+}
+
+Result<Endpoint> Core::add_listener(Endpoint at, const std::shared_ptr<ListenerState>& listener) {
+  if (at.port() == 0) at.port(next_port());
+  const auto [where, added] = listeners_.emplace(at, listener);
+  if (!added) return boost::system::errc::make_error_code(boost::system::errc::address_in_use);
+  return at;
+}
+
+}  // namespace rpcrdma::fabric::loopback

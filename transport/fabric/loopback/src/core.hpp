@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <unordered_map>
+#include <vector>
+
+#include "fabric_state.hpp"
+#include "rpcrdma/fabric/loopback/loopback.hpp"
+#include "window.hpp"
+
+namespace rpcrdma::fabric::loopback {
+
+class End;
+class ListenerState;
+
+/// What all fabrics of a network share: turns, chance, steering tags, listeners, the trace.
+class Core : public std::enable_shared_from_this<Core> {
+ public:
+  Core(boost::asio::io_context& context, LoopbackOptions options)
+      : context_(context), options_(options), random_(options.seed) {}
+
+  boost::asio::io_context& context() noexcept { return context_; }
+  LoopbackOptions& options() noexcept { return options_; }
+
+  // Turns.
+  std::uint64_t turn() const noexcept { return turn_; }
+  /// The turn in which something that starts now is due.
+  std::uint64_t due() noexcept { return turn_ + (options_.max_delay == 0 ? 0 : chance(options_.max_delay + 1)); }
+  /// A number below `bound`, drawn from the seed.
+  std::uint64_t chance(std::uint64_t bound) noexcept { return random_() % bound; }
+  /// There is work: makes sure that a turn comes.
+  void schedule();
+  /// Runs `action` in the next turn.
+  void later(UniqueFunction<void()> action);
+  std::uint64_t enlist(const std::shared_ptr<End>& end);
+
+  LoopbackPause paused() const noexcept { return pause_; }
+  void pause(LoopbackPause where);
+
+  // Frames that arrive.
+  /// False once, when the connection of the next frame shall break.
+  bool may_arrive() noexcept {
+    if (frames_ < last_frame_) return true;
+    last_frame_ = ~std::uint64_t{0};
+    return false;
+  }
+  void arrived() noexcept { ++frames_; }
+  std::uint64_t frames() const noexcept { return frames_; }
+  void drop_after(std::uint64_t frames) noexcept { last_frame_ = frames_ + frames; }
+
+  // Steering tags: unique on the network, hard to guess, never the same twice in a row.
+  std::uint32_t new_handle() noexcept;
+  std::uint64_t new_offset() noexcept;
+  std::unordered_map<std::uint32_t, std::shared_ptr<WindowState>>& windows() noexcept { return windows_; }
+
+  // Listeners.
+  std::shared_ptr<ListenerState> find_listener(const Endpoint& at);
+  Result<Endpoint> add_listener(Endpoint at, const std::shared_ptr<ListenerState>& listener);
+  void remove_listener(const Endpoint& at) { listeners_.erase(at); }
+  std::uint16_t next_port() noexcept { return next_port_++; }
+
+  // Trace.
+  void record(LoopbackTraceEntry entry) {
+    if (tracing_) trace_.push_back(std::move(entry));
+  }
+  bool tracing() const noexcept { return tracing_; }
+  void start_trace() {
+    tracing_ = true;
+    trace_.clear();
+  }
+  std::vector<LoopbackTraceEntry>& trace() noexcept { return trace_; }
+
+ private:
+  void run_turn();
+
+  boost::asio::io_context& context_;
+  LoopbackOptions options_;
+  std::mt19937_64 random_;
+  LoopbackPause pause_ = LoopbackPause::none;
+  std::uint64_t turn_ = 0;
+  bool scheduled_ = false;
+  std::vector<std::weak_ptr<End>> ends_;
+  std::uint64_t made_ = 0;
+  std::deque<UniqueFunction<void()>> actions_;
+  std::uint64_t frames_ = 0;
+  std::uint64_t last_frame_ = ~std::uint64_t{0};
+  std::unordered_map<std::uint32_t, std::shared_ptr<WindowState>> windows_;
+  std::map<Endpoint, std::weak_ptr<ListenerState>> listeners_;
+  std::uint16_t next_port_ = 49152;
+  bool tracing_ = false;
+  std::vector<LoopbackTraceEntry> trace_;
+};
+
+}  // namespace rpcrdma::fabric::loopback

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/asio/steady_timer.hpp>
+#include <boost/container/small_vector.hpp>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "core.hpp"
+#include "frame.hpp"
+
+namespace rpcrdma::fabric::loopback {
+
+/// One end of a connection: all of a queue pair but its handle. Split over files by event: posting, moving
+/// frames, arriving, completing, connecting.
+class End : public std::enable_shared_from_this<End> {
+ public:
+  enum class State { idle, connecting, established, closing, closed };
+
+  End(std::shared_ptr<Core> core, std::shared_ptr<FabricState> fabric, QueuePairOptions options,
+      QueuePairEvents& events);
+
+  // Posting (end_post.cpp).
+  error_code post_receive(BufferRef buffer, WorkContext* context);
+  error_code post_send(std::span<const BufferRef> gather, const SendOptions& options, WorkContext* context);
+  error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
+                        WorkContext* context);
+  error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset, WorkContext* context);
+  Result<Segment> bind(const std::shared_ptr<WindowState>& window, BufferRef memory, Access access);
+  error_code invalidate(const std::shared_ptr<WindowState>& window, WorkContext* context);
+  void submit();
+  void unbind(WindowState& window) noexcept;
+
+  // Connecting and ending (end_connect.cpp).
+  void enlist() { number_ = core_->enlist(shared_from_this()); }
+  void start_connecting(const Endpoint& peer);
+  void start_accepting();
+  void set_connector(std::weak_ptr<End> connector, ConnectionInfo info);
+  void disconnect();
+  void abort();
+  void destroy() noexcept;
+  /// Ends this side: flushes what is outstanding; on_disconnected(why) follows.
+  void die(error_code why) noexcept;
+
+  // Turns (end_frames.cpp, end_arrive.cpp, end_complete.cpp).
+  void move_frames();
+  void dispatch();
+  bool busy() const noexcept;
+
+  const std::shared_ptr<Core>& core() const noexcept { return core_; }
+  FabricState& fabric() const noexcept { return *fabric_; }
+  State state() const noexcept { return state_; }
+
+ private:
+  struct Work {
+    enum class Kind : std::uint8_t { send, write, read, bind, invalidate };
+    enum class Stage : std::uint8_t { posted, waiting, done };
+    Kind kind;
+    Stage stage = Stage::posted;
+    WorkContext* context = nullptr;
+    boost::container::small_vector<BufferRef, 4> gather;
+    std::uint32_t length = 0;
+    SendOptions options;
+    std::uint32_t handle = 0;
+    std::uint64_t offset = 0;
+    std::shared_ptr<WindowState> window;
+  };
+  struct Receive {
+    BufferRef buffer;
+    WorkContext* context;
+  };
+  struct Ready {
+    WorkContext* context;
+    Completion completion;
+    std::uint32_t send_slots;  // given back when it has run
+    std::uint32_t receive_slots;
+  };
+  enum class Arrival { taken, wait, dead };
+
+  error_code may_post(LoopbackOperation operation) noexcept;
+  error_code check_gather(std::span<const BufferRef> gather, std::uint32_t& length) const noexcept;
+  Work& add_work(Work::Kind kind, WorkContext* context);
+
+  void establish(const ConnectionInfo& info);
+  void answer(const std::shared_ptr<End>& connector);
+
+  void transmit();
+  bool transmit(Work& work);
+  void send_frame(Frame frame);
+  void enqueue(Frame frame);
+  void serve_reads();
+  void retire();
+  void flush() noexcept;
+
+  void arrive();
+  Arrival take(Frame& frame);
+  Arrival take_send(Frame& frame);
+  Arrival take_write(Frame& frame);
+  Arrival take_read_request(Frame& frame);
+  Arrival take_read_response(Frame& frame);
+  Arrival take_close();
+  Arrival violation(error_code ours, error_code peers) noexcept;
+  /// The window that a peer's access names, or null if it is not allowed.
+  std::shared_ptr<WindowState> accessed(const Frame& frame, Access access) const noexcept;
+
+  std::shared_ptr<Core> core_;
+  std::shared_ptr<FabricState> fabric_;
+  QueuePairOptions options_;
+  QueuePairEvents* events_;
+  std::uint64_t number_ = 0;
+  State state_ = State::idle;
+  bool destroyed_ = false;
+  std::weak_ptr<End> peer_;
+  ConnectionInfo info_;
+  boost::asio::steady_timer timer_;
+
+  std::deque<Work> work_;  // the send queue; the first submitted_ are for the wire
+  std::size_t submitted_ = 0;
+  std::size_t transmitted_ = 0;
+  std::uint32_t send_slots_ = 0;
+  std::uint32_t silent_slots_ = 0;  // of unsignalled work, held until later work completes
+  std::uint32_t reads_out_ = 0;
+  std::deque<Receive> receives_;
+  std::uint32_t receive_slots_ = 0;
+
+  std::deque<Frame> incoming_;
+  std::deque<Frame> reads_in_;  // requests accepted and not answered yet
+  bool close_sent_ = false;
+
+  std::deque<Ready> ready_;
+  bool established_pending_ = false;
+  std::optional<error_code> disconnected_;  // pending
+};
+
+}  // namespace rpcrdma::fabric::loopback

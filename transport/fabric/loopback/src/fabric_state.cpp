@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fabric_state.hpp"
+
+namespace rpcrdma::fabric::loopback {
+namespace {
+
+error_code usual_error(LoopbackOperation operation) noexcept {
+  switch (operation) {
+    case LoopbackOperation::connect:
+    case LoopbackOperation::accept: return FabricError::handshake_failed;
+    case LoopbackOperation::completion: return FabricError::protocol_violation;
+    default: return BaseError::out_of_memory;
+  }
+}
+
+}  // namespace
+
+error_code Faults::next(LoopbackOperation operation) noexcept {
+  ++counts_[static_cast<std::size_t>(operation)];
+  ++counts_[static_cast<std::size_t>(LoopbackOperation::any)];
+  for (auto at = armed_.begin(); at != armed_.end(); ++at) {
+    if (at->operation != operation && at->operation != LoopbackOperation::any) continue;
+    if (count(at->operation) != at->at) continue;
+    const error_code error = at->error ? at->error : usual_error(operation);
+    armed_.erase(at);
+    return error;
+  }
+  return {};
+}
+
+const MutableOctets* FabricState::region_of(const BufferRef& buffer) const noexcept {
+  const auto found = regions.find(buffer.local_key);
+  if (found == regions.end()) return nullptr;
+  const MutableOctets& region = found->second;
+  if (buffer.data < region.data() || buffer.data > region.data() + region.size()) return nullptr;
+  const auto offset = static_cast<std::size_t>(buffer.data - region.data());
+  return buffer.size <= region.size() - offset ? &region : nullptr;
+}
+
+}  // namespace rpcrdma::fabric::loopback

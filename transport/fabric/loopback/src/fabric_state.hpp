@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <array>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rpcrdma/fabric/loopback/loopback.hpp"
+
+namespace rpcrdma::fabric::loopback {
+
+/// Counts operations and makes the chosen ones fail.
+class Faults {
+ public:
+  void arm(LoopbackOperation operation, std::uint64_t n, error_code error) {
+    armed_.push_back({operation, count(operation) + n, error});
+  }
+  std::uint64_t count(LoopbackOperation operation) const noexcept {
+    return counts_[static_cast<std::size_t>(operation)];
+  }
+  /// Counts one operation. An error if this is one that shall fail.
+  error_code next(LoopbackOperation operation) noexcept;
+
+ private:
+  struct Armed {
+    LoopbackOperation operation;
+    std::uint64_t at;
+    error_code error;
+  };
+  std::array<std::uint64_t, kLoopbackOperations> counts_{};
+  std::vector<Armed> armed_;
+};
+
+/// What one fabric shares with the queue pairs made from it, which may outlive it by a callback.
+struct FabricState {
+  Capabilities capabilities;
+  std::string label;
+  Faults faults;
+  std::unordered_map<std::uint32_t, MutableOctets> regions;  ///< by local key
+  std::uint32_t next_key = 1;
+  std::size_t bound_windows = 0;
+
+  /// The registered region around `buffer`; null if its key does not cover it.
+  const MutableOctets* region_of(const BufferRef& buffer) const noexcept;
+};
+
+}  // namespace rpcrdma::fabric::loopback

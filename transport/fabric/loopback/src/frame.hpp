@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "rpcrdma/fabric/loopback/loopback.hpp"
+#include "window.hpp"
+
+namespace rpcrdma::fabric::loopback {
+
+/// What travels from one end to the other.
+struct Frame {
+  using Kind = LoopbackTraceEntry::Kind;
+  Kind kind = Kind::send;
+  std::uint64_t due = 0;
+  std::vector<std::byte> octets;  ///< send, write, read_response
+  std::uint32_t length = 0;       ///< of them, or asked for
+  std::uint32_t handle = 0;
+  std::uint64_t offset = 0;
+  std::optional<std::uint32_t> invalidate;
+  bool counted = false;  ///< among the frames that arrived
+  Pin pin;               ///< held while half placed, or while a read waits for its answer
+};
+
+}  // namespace rpcrdma::fabric::loopback
