@@ -42,6 +42,7 @@ class HostileFabric(Case):
             self.assertEqual(rest[2:], ulpdu[:headers])
 
     def test_send_longer_than_the_receive(self):
+        # [5040-5.3-c] [5041-7.1-d]
         peer = self.peer()
         peer.send(bytes(100000), largest=4000)
         bits, headers = self.terminated(peer, (DDP, 2, 5))
@@ -64,15 +65,18 @@ class HostileFabric(Case):
         self.good.null()
 
     def test_write_to_an_unknown_stag(self):
+        # [5041-7.1-b] [5041-7.2-a]
         self.ends(tagged(WRITE, 0xDEADBEEF, 0, b"attack"), (DDP, 1, 0), headers=14)
         self.ends(tagged(WRITE, 0, 0, b"attack"), (DDP, 1, 0), headers=14)
 
     def test_write_of_nothing_is_no_harm(self):
+        # [5041-5.2-e]
         peer = self.peer()
         peer.fpdu(tagged(WRITE, 0xDEADBEEF, 1 << 60, b""))
         peer.null()
 
     def test_read_of_an_unknown_stag(self):
+        # [5040-7.2-c] [5040-4.8-d]
         ulpdu = untagged(READ_REQUEST, READ_QUEUE, 1, read_request(1, 0, 4096, 0xDEADBEEF, 0))
         peer = self.peer()
         peer.fpdu(ulpdu)
@@ -81,11 +85,13 @@ class HostileFabric(Case):
         self.assertEqual(headers, struct.pack(">H", 46) + ulpdu)
 
     def test_read_of_all_memory(self):
+        # [5040-7.2-c] [5041-8.3.1-c]
         for offset in (0, 0x7F0000000000, (1 << 64) - 4096):
             request = read_request(1, 0, 0xFFFFFFFF, 1, offset)
             self.ends(untagged(READ_REQUEST, READ_QUEUE, 1, request), (RDMAP, 1, 0), (RDMAP, 1, 1), (RDMAP, 1, 4))
 
     def test_read_of_nothing_is_answered(self):
+        # [5040-5.2.1-e] [5040-4.4-b]
         peer = self.peer()
         peer.fpdu(untagged(READ_REQUEST, READ_QUEUE, 1, read_request(0x77, 0x88, 0, 0xDEADBEEF, 5)))
         answer = peer.receive_opcode(READ_RESPONSE)
@@ -103,21 +109,25 @@ class HostileFabric(Case):
         self.good.null()
 
     def test_response_that_nobody_asked_for(self):
+        # [5040-5.2.2-c]
         self.ends(tagged(READ_RESPONSE, 0x1234, 0, b"attack"), (DDP, 1, 0), headers=14)
 
     def test_invalidate_of_an_unknown_stag(self):
+        # [5040-7.2-b]
         peer = self.peer()
         xid = peer.next_xid()
         peer.fpdu(untagged(SEND_INVALIDATE, SEND_QUEUE, 2, header(xid) + call(xid), invalidate=0xDEADBEEF))
         self.terminated(peer, (RDMAP, 2, 9), (RDMAP, 1, 9))
 
     def test_sequence_numbers(self):
+        # [5041-7.1-a]
         self.ends(untagged(SEND, SEND_QUEUE, 3, bytes(40)), (DDP, 2, 3), (DDP, 2, 2), headers=18)
         self.ends(untagged(SEND, SEND_QUEUE, 1, bytes(40)), (DDP, 2, 3), (DDP, 2, 2), headers=18)
         self.ends(untagged(SEND, SEND_QUEUE, 2, bytes(40), offset=8), (DDP, 2, 4), headers=18)
         self.ends(untagged(SEND, 3, 1, bytes(40)), (DDP, 2, 1), headers=18)
 
     def test_versions_and_opcodes(self):
+        # [5040-7.2-a] [5041-4.1-f]
         self.ends(untagged(SEND, SEND_QUEUE, 2, bytes(40), ddp_version=2), (DDP, 2, 6))
         self.ends(tagged(WRITE, 1, 0, bytes(40), ddp_version=2), (DDP, 1, 4))
         self.ends(untagged(SEND, SEND_QUEUE, 2, bytes(40), rdmap_version=2), (RDMAP, 2, 5))
@@ -126,6 +136,7 @@ class HostileFabric(Case):
         self.ends(untagged(WRITE, SEND_QUEUE, 2, bytes(40)), (RDMAP, 2, 6))
 
     def test_bad_crc(self):
+        # [5040-6.2.1-a]
         peer = self.peer(crc=True)
         peer.fpdu(untagged(SEND, SEND_QUEUE, 2, bytes(40)), spoil=True)
         bits, _ = self.terminated(peer, (MPA, 0, 2))
@@ -170,6 +181,7 @@ class HostileFabric(Case):
         self.assertEqual(words[3], MSG)
 
     def test_response_beyond_the_sink(self):
+        # [5040-5.2.2-c]
         peer = self.peer()
         sink, offset = self.write_call(peer)
         peer.fpdu(tagged(READ_RESPONSE, sink, offset, bytes(8193)))
@@ -189,6 +201,7 @@ class HostileFabric(Case):
 
     def test_write_into_the_sink_of_a_read(self):
         """The sink of the server's own Read takes Read Responses, not Writes."""
+        # [5041-8.3.1-d]
         peer = self.peer()
         sink, offset = self.write_call(peer)
         peer.fpdu(tagged(WRITE, sink, offset, bytes(8192)))

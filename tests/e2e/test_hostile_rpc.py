@@ -31,29 +31,35 @@ class HostileRpc(Case):
         self.peer.null()
 
     def test_unsupported_version(self):
-        for version in (0, 2, 7):  # [8166-4.5.1-a]
+        # [8166-4.5.1-a] [8166-4.5-d] [8166-4.5-e]
+        for version in (0, 2, 7):
             xid = self.peer.next_xid()
             answer = self.peer.transport_error(header(xid, version=version) + call(xid), xid)
             self.assertEqual(answer, (version, ERR_VERS, [1, 1]))
         self.peer.null()
 
     def test_unknown_procedures(self):
+        # [8166-4.5.2-a]
         for procedure in (5, 6, 0xFFFFFFFF):
             self.err_chunk(procedure)
 
     def test_msgp(self):
+        # [8166-4.6.1-b]
         self.err_chunk(MSGP, struct.pack(">II", 0, 0) + NO_LISTS)
 
     def test_done_and_error_are_dropped(self):
+        # [8166-4.6.2-b] [8166-4.2.4-d]
         self.silence(header(1, DONE, b"") + bytes(12))
         self.silence(header(2, ERROR, struct.pack(">III", ERR_CHUNK, 0, 0)))
 
     def test_short_messages_are_dropped(self):
+        # [8166-4.5-a]
         whole = header(3)
         for length in range(28):
             self.silence(whole[:length])
 
     def test_truncated_lists(self):
+        # [8166-4.5.2-a]
         lists = read_list((128, segment(1, 4, 0))) + write_list([segment(2, 8, 0)]) + reply_chunk(segment(3, 8, 0))
         for length in range(12, len(lists) - 1, 4):
             self.err_chunk(MSG, lists[:length], b"")
@@ -68,9 +74,11 @@ class HostileRpc(Case):
             self.err_chunk(MSG, struct.pack(">IIII", 0, 0, 1, count) + bytes(16))
 
     def test_nomsg_without_a_message(self):
+        # [8166-4.2.4-a]
         self.err_chunk(NOMSG, NO_LISTS, b"")
 
     def test_xids_that_differ(self):
+        # [8166-4.2.1-a]
         xid = self.peer.next_xid()
         self.assertEqual(self.peer.transport_error(header(xid) + call(xid + 1), xid), (1, ERR_CHUNK, []))
         self.peer.null()
@@ -100,6 +108,7 @@ class HostileRpc(Case):
 
     def test_reply_that_does_not_fit(self):
         """A listing of many names with no Reply chunk for it."""
+        # [8166-4.5.3-b]
         for index in range(100):
             (self.files / f"{'n' * 200}{index}").touch()
         handle = self.peer.mount("/files")
@@ -124,6 +133,7 @@ class HostileRpc(Case):
         self.assertEqual(self.accept_status(NFS, 3, 22), (PROC_UNAVAIL, ()))
 
     def test_arguments_that_cannot_be_decoded(self):
+        # [8166-4.5.2-b]
         for arguments in (b"", bytes(3), struct.pack(">I", 65) + bytes(68), struct.pack(">I", 0xFFFFFFFF),
                           opaque(bytes(32)), opaque(bytes(32)) + struct.pack(">I", 5000) + b"name"):
             self.assertEqual(self.accept_status(NFS, 3, LOOKUP, arguments)[0], GARBAGE_ARGS)

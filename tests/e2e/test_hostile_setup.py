@@ -31,14 +31,17 @@ class HostileSetup(Case):
         self.served()
 
     def test_garbage(self):
-        self.refused(bytes(range(256)) * 4)  # [5044-7.1.2] wrong key: close
+        # [5044-7.1.1-b]
+        self.refused(bytes(range(256)) * 4)
         self.refused(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         self.refused(b"\x80\x00\x00\x28" + os.urandom(40))
 
     def test_reply_where_a_request_belongs(self):
+        # [5044-7.1.2-i]
         self.refused(mpa_request(key=iwarp.REPLY_KEY))
 
     def test_private_data_beyond_512(self):
+        # [5044-7.1.1-h] [5044-7.1.2-k]
         self.refused(mpa_request(length=513))
         self.refused(mpa_request(length=65535))
         self.refused(mpa_request(bytes(509)))
@@ -48,19 +51,23 @@ class HostileSetup(Case):
             peer.handshake(private=bytes(500) + rfc8797())
 
     def test_enhanced_without_its_four_octets(self):
+        # [6581-6-d]
         self.refused(iwarp.REQUEST_KEY + struct.pack(">BBH", ENHANCED_BIT, 2, 2) + b"\0\0", reply_is_allowed=True)
 
     def test_unknown_revisions(self):
+        # [5044-7.1.1-g]
         self.refused(mpa_request(revision=0), reply_is_allowed=True)
         self.refused(mpa_request(revision=3), reply_is_allowed=True)
 
     def test_revision_1_is_accepted(self):
+        # [6581-6-c] [6581-10-b]
         with Peer(self.one.address) as peer:
             flags, revision, private = peer.handshake(flags=0, revision=1)
             self.assertEqual((flags & (ENHANCED_BIT | REJECT_BIT), revision), (0, 1))
             self.assertIn(struct.pack(">IB", 0xF6AB0E18, 1), private)
 
     def test_reply_follows_the_request(self):
+        # [6581-9.1-b] [6581-9.2-c] [6581-10-a] [5044-7.1.1-d]
         with Peer(self.one.address) as peer:
             flags, revision, private = peer.handshake(inbound=7, outbound=3, crc=True)
             self.assertEqual((flags & ENHANCED_BIT, flags & REJECT_BIT, revision), (ENHANCED_BIT, 0, 2))
@@ -70,6 +77,7 @@ class HostileSetup(Case):
             self.assertLessEqual(outbound & 0x3FFF, 7)
 
     def test_half_a_request_then_silence(self):
+        # [5044-7.1.2-j]
         with Peer(self.one.address) as peer, Peer(self.one.address) as other:
             peer.raw(mpa_request(rfc8797())[:11])
             other.raw(mpa_request(rfc8797())[:25])
