@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// An XDR stream of libtirpc's kind that reads a Payload: the pieces of a reduced message and its items.
+#include <rpc/rpc.h>
+
+#include <cstdint>
+#include <span>
+
+#include "rpcrdma/base/cursor.hpp"
+#include "rpcrdma/base/payload.hpp"
+#include "rpcrdma/xdr/bulk.hpp"
+#include "rpcrdma/xdr/text.hpp"
+
+namespace rpcrdma::xdr {
+
+/// Keeps a message beyond its own lifetime, for values that were decoded in place.
+class MessageKeeper {
+ public:
+  /// A copy of the message `from`: same stream, other memory, which stays valid as long as the decoded
+  /// values. Null when memory is exhausted.
+  virtual const Payload* keep(const Payload& from) = 0;
+
+ protected:
+  ~MessageKeeper() = default;
+};
+
+/// Why decoding failed.
+enum class DecodeFailure : std::uint8_t {
+  none,
+  malformed,      ///< truncated, out of range, or not XDR
+  bad_item,       ///< a chunk's length or place does not match the stream, or its item is not eligible
+  ignored_chunk,  ///< an eligible result came inline though a Write chunk was there for it
+};
+
+/// Reads XDR. Never reads past the message; failure is sticky. Stays where it is: XDR routines hold its
+/// address. One thread.
+class Decoder {
+ public:
+  /// `message` outlives this object, and values decoded in place unless `keeper` is given.
+  explicit Decoder(const Payload& message, MessageKeeper* keeper = nullptr) noexcept;
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  /// Where eligible results belong that arrive in the stream, in order: they are copied there. `destinations`
+  /// outlives this object.
+  void set_destinations(std::span<const std::span<const BufferRef>> destinations) noexcept {
+    destinations_ = destinations;
+  }
+
+  XDR* xdr() noexcept { return &xdr_; }
+  /// The decoder behind a stream, or null when the stream is of another kind.
+  static Decoder* of(XDR* xdrs) noexcept;
+
+  bool ok() const noexcept { return failure_ == DecodeFailure::none; }
+  DecodeFailure failure() const noexcept { return failure_; }
+  /// Offset of the next octet in the unreduced stream.
+  std::uint32_t position() const noexcept { return position_; }
+  /// Octets of the reduced stream not read yet: an upper bound for anything that a count may promise.
+  std::uint32_t remaining() const noexcept { return remaining_; }
+
+  std::uint32_t u32() noexcept;
+  std::uint64_t u64() noexcept;
+  /// Copies; false and failure when the message is shorter.
+  bool copy(MutableOctets to) noexcept;
+  void skip(std::uint32_t count) noexcept;
+  /// opaque<>/string<> of at most `max_length`, in place.
+  bool text(text_data& out, std::uint32_t max_length) noexcept;
+  /// A DDP-eligible opaque<>; see bulk_data.
+  bool bulk(bulk_data& out) noexcept;
+  void fail(DecodeFailure why = DecodeFailure::malformed) noexcept;
+
+  /// Runs an XDR routine; false on failure.
+  template <class T>
+  bool decode(bool_t (*routine)(XDR*, T*), T& value) noexcept {
+    if (!routine(&xdr_, &value)) fail();
+    return ok();
+  }
+  /// To be called behind the last value: false, and bad_item, when an item is left over.
+  /// [8166-6.1-b] [8166-6.1-c] only eligible items may be reduced, so each chunk must have met its item
+  bool finish() noexcept;
+
+ private:
+  const PayloadPiece* piece() const noexcept;
+  bool next_piece() noexcept;
+  bool take(std::byte* to, std::uint32_t count) noexcept;
+  bool view(std::uint32_t count, const std::byte*& at, bool& owned) noexcept;
+  bool keep() noexcept;
+  bool reduced_argument(bulk_data& out) noexcept;
+  bool reduced_result(bulk_data& out) noexcept;
+  bool inline_bulk(bulk_data& out) noexcept;
+  bool place(bulk_data& out, std::span<const BufferRef> destination) noexcept;
+  bool jump(std::uint32_t padded_length) noexcept;
+  const PayloadItem* next_item() const noexcept;
+
+  XDR xdr_{};
+  const Payload* message_;
+  MessageKeeper* keeper_;
+  std::span<const std::span<const BufferRef>> destinations_;
+  std::size_t piece_ = 0;        // current piece
+  std::uint32_t offset_ = 0;     // in the current piece
+  std::uint32_t position_ = 0;   // in the unreduced stream
+  std::uint32_t remaining_ = 0;  // octets of all pieces left
+  std::size_t item_ = 0;         // next item
+  std::size_t destination_ = 0;  // next destination
+  bool kept_ = false;
+  DecodeFailure failure_ = DecodeFailure::none;
+};
+
+}  // namespace rpcrdma::xdr

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// text_data: a string<> or opaque<> that is not DDP-eligible, named instead of held: no allocation, no
+// terminating zero, and no length that a peer can make us allocate.
+#include <rpc/rpc.h>
+
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+/// Trivial; all zero is the empty string. Decoded in place: valid as long as the message that it was
+/// decoded from (server: until the reply is sent; client: as long as the Decoded<T>).
+struct text_data {
+  std::uint32_t length;
+  bool owned;  ///< the rare copy of a string that lay across two pieces of a message; freed by xdr_free()
+  const char* data;
+
+  void set(std::string_view from) noexcept {
+    owned = false;
+    length = static_cast<std::uint32_t>(from.size());
+    data = from.data();
+  }
+  std::string_view view() const noexcept { return {data, length}; }
+};
+static_assert(std::is_trivial_v<text_data>);
+
+/// Encodes to an xdr::Encoder and decodes from an xdr::Decoder; fails on any other stream.
+extern "C" bool_t xdr_text_data(XDR* xdrs, text_data* text);
+/// The same with an upper bound on the length, in both directions.
+extern "C" bool_t xdr_bounded_text(XDR* xdrs, text_data* text, std::uint32_t max_length);

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/xdr/decoder.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace rpcrdma::xdr {
+namespace {
+
+Decoder* self(XDR* xdrs) noexcept { return static_cast<Decoder*>(xdrs->x_private); }
+
+bool_t get_long(XDR* xdrs, long* value) {
+  *value = static_cast<std::int32_t>(self(xdrs)->u32());
+  return self(xdrs)->ok();
+}
+
+bool_t get_bytes(XDR* xdrs, char* to, u_int count) {
+  return self(xdrs)->copy(std::as_writable_bytes(std::span(to, count)));
+}
+
+u_int position(XDR* xdrs) { return self(xdrs)->position(); }
+bool_t no_put_long(XDR*, const long*) { return FALSE; }
+bool_t no_put_bytes(XDR*, const char*, u_int) { return FALSE; }
+bool_t no_set_position(XDR*, u_int) { return FALSE; }
+std::int32_t* no_inline(XDR*, u_int) { return nullptr; }
+void nothing_to_destroy(XDR*) {}
+bool_t no_control(XDR*, int, void*) { return FALSE; }
+
+const XDR::xdr_ops kOperations{get_long,        no_put_long, get_bytes,          no_put_bytes, position,
+                               no_set_position, no_inline,   nothing_to_destroy, no_control};
+
+}  // namespace
+
+Decoder::Decoder(const Payload& message, MessageKeeper* keeper) noexcept
+    : message_(&message), keeper_(keeper), remaining_(message.reduced_length()) {
+  xdr_.x_op = XDR_DECODE;
+  xdr_.x_ops = &kOperations;
+  xdr_.x_private = this;
+  if (!message.pieces.empty()) position_ = message.pieces.front().position;
+  if (position_ != 0) fail();
+}
+
+Decoder* Decoder::of(XDR* xdrs) noexcept { return xdrs->x_ops == &kOperations ? self(xdrs) : nullptr; }
+
+void Decoder::fail(DecodeFailure why) noexcept {
+  if (failure_ != DecodeFailure::none) return;
+  failure_ = why;
+  remaining_ = 0;
+}
+
+std::uint32_t Decoder::u32() noexcept {
+  std::byte octets[4];
+  return take(octets, sizeof octets) ? Reader(octets).u32() : 0;
+}
+
+std::uint64_t Decoder::u64() noexcept {
+  std::byte octets[8];
+  return take(octets, sizeof octets) ? Reader(octets).u64() : 0;
+}
+
+bool Decoder::copy(MutableOctets to) noexcept {
+  if (to.size() > remaining_) {
+    fail();
+    return false;
+  }
+  return take(to.data(), static_cast<std::uint32_t>(to.size()));
+}
+
+void Decoder::skip(std::uint32_t count) noexcept { take(nullptr, count); }
+
+/// The piece that holds the next octet, or null at the end of the stream.
+const PayloadPiece* Decoder::piece() const noexcept {
+  return piece_ < message_->pieces.size() ? &message_->pieces[piece_] : nullptr;
+}
+
+/// Leaves pieces that have been read. False when what follows is a reduced item, which may not be read as
+/// anything else, or nothing.
+bool Decoder::next_piece() noexcept {
+  while (const PayloadPiece* current = piece()) {
+    if (offset_ < current->octets.size) return current->position + offset_ == position_;
+    ++piece_;
+    offset_ = 0;
+  }
+  return false;
+}
+
+bool Decoder::take(std::byte* to, std::uint32_t count) noexcept {
+  if (count > remaining_) fail();
+  while (ok() && count != 0) {
+    if (!next_piece()) {
+      fail(piece() != nullptr ? DecodeFailure::bad_item : DecodeFailure::malformed);
+      break;
+    }
+    const BufferRef& octets = piece()->octets;
+    const std::uint32_t step = std::min(count, octets.size - offset_);
+    if (to != nullptr) {
+      std::memcpy(to, octets.data + offset_, step);
+      to += step;
+    }
+    offset_ += step;
+    position_ += step;
+    remaining_ -= step;
+    count -= step;
+  }
+  return ok();
+}
+
+/// Has the message copied, once, so that values in place outlive it.
+bool Decoder::keep() noexcept {
+  if (keeper_ == nullptr || kept_) return true;
+  const Payload* copy = keeper_->keep(*message_);
+  if (copy == nullptr) return false;
+  message_ = copy;
+  kept_ = true;
+  return true;
+}
+
+/// The next `count` octets in place, or, where they are scattered, in a copy that the value owns.
+bool Decoder::view(std::uint32_t count, const std::byte*& at, bool& owned) noexcept {
+  at = nullptr;
+  owned = false;
+  if (count == 0 && ok()) return true;
+  if (count > remaining_ || !ok() || !keep()) {
+    fail();
+    return false;
+  }
+  if (next_piece() && piece()->octets.size - offset_ >= count) {
+    at = piece()->octets.data + offset_;
+    return take(nullptr, count);
+  }
+  auto* copy = static_cast<std::byte*>(std::malloc(count));
+  if (copy == nullptr || !take(copy, count)) {
+    std::free(copy);
+    fail();
+    return false;
+  }
+  at = copy;
+  owned = true;
+  return true;
+}
+
+bool Decoder::text(text_data& out, std::uint32_t max_length) noexcept {
+  out = {};
+  const std::uint32_t length = u32();
+  if (length > max_length) fail();
+  const std::byte* at = nullptr;
+  if (!view(length, at, out.owned)) return false;
+  out.length = length;
+  out.data = reinterpret_cast<const char*>(at);
+  skip(pad4(length) - length);
+  return ok();
+}
+
+}  // namespace rpcrdma::xdr

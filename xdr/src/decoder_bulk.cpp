@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// DDP-eligible items of a Decoder: reduced arguments (by position), reduced results (in order), and those
+// that came in the stream.
+#include <algorithm>
+#include <cstring>
+
+#include "rpcrdma/xdr/decoder.hpp"
+
+namespace rpcrdma::xdr {
+namespace {
+
+std::uint64_t capacity(const PayloadItem& item) noexcept {
+  std::uint64_t sum = 0;
+  for (const BufferRef& part : item.parts) sum += part.size;
+  return sum;
+}
+
+}  // namespace
+
+/// The next item that has octets, or null. Read chunks of length zero and Write chunks returned unused carry none.
+const PayloadItem* Decoder::next_item() const noexcept {
+  for (std::size_t i = item_; i < message_->items.size(); ++i)
+    if (message_->items[i].length != 0) return &message_->items[i];
+  return nullptr;
+}
+
+bool Decoder::bulk(bulk_data& out) noexcept {
+  out = {};
+  out.length = u32();
+  const PayloadItem* item = ok() && out.length != 0 ? next_item() : nullptr;
+  bool done = false;
+  if (item != nullptr && item->position == PayloadItem::kNoPosition) {
+    done = reduced_result(out);
+  } else if (item != nullptr && item->position == position_) {
+    done = reduced_argument(out);
+  } else {
+    done = inline_bulk(out);
+  }
+  if (!done) {
+    fail();
+    if (!out.owned) out = {};
+  }
+  if (destination_ < destinations_.size()) ++destination_;
+  return done;
+}
+
+/// Goes on behind an item that is not in the stream. Its length has been checked.
+bool Decoder::jump(std::uint32_t padded_length) noexcept {
+  const PayloadPiece* current = piece();
+  if (current != nullptr && offset_ == current->octets.size) {
+    ++piece_;
+    offset_ = 0;
+    current = piece();
+  }
+  if (padded_length > UINT32_MAX - position_) return false;
+  position_ += padded_length;
+  return current == nullptr || current->position + offset_ == position_;
+}
+
+bool Decoder::reduced_argument(bulk_data& out) noexcept {
+  const PayloadItem* item = next_item();
+  // [8166-3.4.5.2-d] the chunk may or may not hold the pad; [8166-4.5.2-b] any other length: GARBAGE_ARGS
+  const bool fits = item->length == out.length || (out.length <= UINT32_MAX - 3 && item->length == pad4(out.length));
+  if (!fits || !jump(pad4(out.length))) {
+    fail(DecodeFailure::bad_item);
+    return false;
+  }
+  item_ = static_cast<std::size_t>(item - message_->items.data()) + 1;
+  out.kind = bulk_kind::item;
+  out.item = static_cast<std::uint32_t>(item_ - 1);
+  if (!item->parts.empty() && capacity(*item) >= out.length) {  // pulled already
+    out.kind = bulk_kind::parts;
+    out.parts = item->parts.data();
+    out.part_count = static_cast<std::uint32_t>(item->parts.size());
+  }
+  return true;
+}
+
+bool Decoder::reduced_result(bulk_data& out) noexcept {
+  const PayloadItem* item = next_item();
+  // [8166-3.4.6.2-c] the octets written are the item, without pad
+  if (item->length != out.length) {
+    fail(DecodeFailure::bad_item);
+    return false;
+  }
+  item_ = static_cast<std::size_t>(item - message_->items.data()) + 1;
+  out.kind = bulk_kind::parts;
+  out.item = static_cast<std::uint32_t>(item_ - 1);
+  if (destination_ < destinations_.size()) {
+    const auto destination = destinations_[item_ - 1 < destinations_.size() ? item_ - 1 : destination_];
+    out.parts = destination.data();
+    out.part_count = static_cast<std::uint32_t>(destination.size());
+  } else {
+    out.parts = item->parts.data();
+    out.part_count = static_cast<std::uint32_t>(item->parts.size());
+  }
+  // The octets are placed outside of the stream: the pieces of a reply go on without a gap for them.
+  return true;
+}
+
+bool Decoder::inline_bulk(bulk_data& out) noexcept {
+  // [8166-6.1-d] a Write chunk that could have taken it is left
+  for (std::size_t i = item_; out.length != 0 && i < message_->items.size(); ++i) {
+    if (message_->items[i].position == PayloadItem::kNoPosition && capacity(message_->items[i]) != 0) {
+      fail(DecodeFailure::ignored_chunk);
+      return false;
+    }
+  }
+  if (destination_ < destinations_.size() && !destinations_[destination_].empty())
+    return place(out, destinations_[destination_]);
+  const std::uint32_t length = out.length;
+  if (!view(length, out.octets, out.owned)) return false;
+  skip(pad4(length) - length);
+  return ok();
+}
+
+/// Copies a result that came in the stream to where its caller wants it.
+bool Decoder::place(bulk_data& out, std::span<const BufferRef> destination) noexcept {
+  std::uint32_t left = out.length;
+  for (const BufferRef& part : destination) {
+    const std::uint32_t step = std::min(left, part.size);
+    if (step > remaining_ || !take(part.data, step)) return false;
+    left -= step;
+  }
+  if (left != 0) return false;
+  skip(pad4(out.length) - out.length);
+  out.kind = bulk_kind::parts;
+  out.parts = destination.data();
+  out.part_count = static_cast<std::uint32_t>(destination.size());
+  return ok();
+}
+
+bool Decoder::finish() noexcept {
+  if (ok() && next_item() != nullptr) fail(DecodeFailure::bad_item);
+  return ok();
+}
+
+}  // namespace rpcrdma::xdr

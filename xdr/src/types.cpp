@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The XDR routines of types that rpcgen does not write: bulk items, texts, file handles.
+#include <cstdlib>
+
+#include "rpcrdma/xdr/bulk.hpp"
+#include "rpcrdma/xdr/decoder.hpp"
+#include "rpcrdma/xdr/encoder.hpp"
+#include "rpcrdma/xdr/file_handle.hpp"
+#include "rpcrdma/xdr/text.hpp"
+
+using rpcrdma::xdr::Decoder;
+using rpcrdma::xdr::Encoder;
+
+bool_t xdr_bulk_data(XDR* xdrs, bulk_data* data) {
+  if (xdrs->x_op == XDR_FREE) {
+    if (data->owned) std::free(const_cast<std::byte*>(data->octets));  // NOLINT: malloc'd by the decoder
+    *data = {};
+    return TRUE;
+  }
+  if (Encoder* encoder = Encoder::of(xdrs)) {
+    encoder->bulk(*data);
+    return encoder->ok();
+  }
+  Decoder* decoder = Decoder::of(xdrs);
+  return decoder != nullptr && decoder->bulk(*data);
+}
+
+bool_t xdr_bounded_text(XDR* xdrs, text_data* text, std::uint32_t max_length) {
+  if (xdrs->x_op == XDR_FREE) {
+    if (text->owned) std::free(const_cast<char*>(text->data));  // NOLINT: malloc'd by the decoder
+    *text = {};
+    return TRUE;
+  }
+  if (Encoder* encoder = Encoder::of(xdrs)) {
+    if (text->length > max_length) encoder->out().fail();
+    encoder->counted(std::as_bytes(std::span(text->data, text->length)));
+    return encoder->ok();
+  }
+  Decoder* decoder = Decoder::of(xdrs);
+  return decoder != nullptr && decoder->text(*text, max_length);
+}
+
+bool_t xdr_text_data(XDR* xdrs, text_data* text) { return xdr_bounded_text(xdrs, text, UINT32_MAX); }
+
+bool_t xdr_nfs_fh3(XDR* xdrs, nfs_fh3* handle) {
+  if (xdrs->x_op == XDR_FREE) return TRUE;
+  if (!xdr_u_int(xdrs, &handle->length)) return FALSE;
+  if (handle->length > kNfs3FileHandleSize) {
+    if (xdrs->x_op == XDR_DECODE) handle->length = 0;
+    return FALSE;
+  }
+  return xdr_opaque(xdrs, reinterpret_cast<char*>(handle->data), handle->length);
+}
