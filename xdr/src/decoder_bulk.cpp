@@ -84,16 +84,8 @@ bool Decoder::reduced_result(bulk_data& out) noexcept {
     return false;
   }
   item_ = static_cast<std::size_t>(item - message_->items.data()) + 1;
-  out.kind = bulk_kind::parts;
   out.item = static_cast<std::uint32_t>(item_ - 1);
-  if (destination_ < destinations_.size()) {
-    const auto destination = destinations_[item_ - 1 < destinations_.size() ? item_ - 1 : destination_];
-    out.parts = destination.data();
-    out.part_count = static_cast<std::uint32_t>(destination.size());
-  } else {
-    out.parts = item->parts.data();
-    out.part_count = static_cast<std::uint32_t>(item->parts.size());
-  }
+  out.kind = bulk_kind::placed;
   // The octets are placed outside of the stream: the pieces of a reply go on without a gap for them.
   return true;
 }
@@ -124,9 +116,7 @@ bool Decoder::place(bulk_data& out, std::span<const BufferRef> destination) noex
   }
   if (left != 0) return false;
   skip(pad4(out.length) - out.length);
-  out.kind = bulk_kind::parts;
-  out.parts = destination.data();
-  out.part_count = static_cast<std::uint32_t>(destination.size());
+  out.kind = bulk_kind::placed;
   return ok();
 }
 

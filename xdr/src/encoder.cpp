@@ -51,7 +51,8 @@ void Encoder::bulk(const bulk_data& value) noexcept {
   switch (value.kind) {
     case bulk_kind::parts: out_.u32(value.length); return out_.item(value.part_span());
     case bulk_kind::octets: break;
-    case bulk_kind::item: return out_.fail();  // an argument on its way in, not data
+    case bulk_kind::item:
+    case bulk_kind::placed: return out_.fail();  // on its way in: names no memory
   }
   if (staging_ == nullptr || value.length == 0) return counted(value.octet_span());
   const BufferRef staged = staging_->stage(value.length);

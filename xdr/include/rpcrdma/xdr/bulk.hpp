@@ -17,6 +17,7 @@ enum class bulk_kind : std::uint32_t {
   octets = 0,  ///< in memory at `octets`: part of a message, or the sender's own unregistered memory
   parts,       ///< in registered memory at `parts[0..part_count)`
   item,        ///< incoming argument: item number `item` of the call's Payload, not pulled yet
+  placed,      ///< incoming result: in the buffers that the caller gave for it, from their start
 };
 
 /// Trivial, so that it can stand in the unions that rpcgen makes; all zero is the empty item. Owns nothing,
@@ -28,7 +29,7 @@ enum class bulk_kind : std::uint32_t {
 /// into a buffer of the pool); meant for small items such as paths.
 ///
 /// Incoming, server: `item` when the client reduced it: fetch it with async_fetch(); else `octets`, in place in
-/// the message, valid until the reply is sent. Incoming, client: `parts` when it lies in the buffers that the
+/// the message, valid until the reply is sent. Incoming, client: `placed` when it lies in the buffers that the
 /// caller gave for results; else `octets`, valid as long as the Decoded<T>.
 struct bulk_data {
   std::uint32_t length;  ///< octets, without pad

@@ -47,6 +47,9 @@ class Decoder {
     destinations_ = destinations;
   }
 
+  /// From here on, values in place refer to the copy that `keeper` makes; null: to the message itself.
+  void set_keeper(MessageKeeper* keeper) noexcept { keeper_ = keeper; }
+
   XDR* xdr() noexcept { return &xdr_; }
   /// The decoder behind a stream, or null when the stream is of another kind.
   static Decoder* of(XDR* xdrs) noexcept;

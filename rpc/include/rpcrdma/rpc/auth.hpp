@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Credentials: AUTH_NONE and AUTH_SYS (RFC 5531 section 8, appendix A).
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace rpcrdma::rpc {
+
+enum class AuthFlavor : std::uint32_t { none = 0, sys = 1, short_hand = 2, dh = 3, gss = 6, tls = 7 };
+
+inline constexpr std::uint32_t kMaxMachineName = 255;
+inline constexpr std::uint32_t kMaxGids = 16;
+
+/// Who calls. Copyable, of fixed size. The fields behind `flavor` count for AUTH_SYS only.
+class Credential {
+ public:
+  /// AUTH_NONE.
+  Credential() noexcept = default;
+  /// AUTH_SYS. A longer machine name and further gids than the protocol allows are cut off.
+  static Credential sys(std::uint32_t uid, std::uint32_t gid, std::span<const std::uint32_t> gids = {},
+                        std::string_view machine = {}, std::uint32_t stamp = 0) noexcept;
+  /// AUTH_SYS of this process: its effective ids, its groups, the host's name.
+  static Credential of_process();
+
+  AuthFlavor flavor = AuthFlavor::none;
+  std::uint32_t stamp = 0;
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+
+  std::span<const std::uint32_t> gids() const noexcept { return {gids_.data(), gid_count_}; }
+  std::string_view machine() const noexcept { return {machine_.data(), machine_length_}; }
+  void set_gids(std::span<const std::uint32_t> gids) noexcept;
+  void set_machine(std::string_view machine) noexcept;
+
+ private:
+  std::uint32_t gid_count_ = 0;
+  std::uint32_t machine_length_ = 0;
+  std::array<std::uint32_t, kMaxGids> gids_{};
+  std::array<char, kMaxMachineName> machine_{};
+};
+
+/// What a procedure demands of its callers.
+enum class AuthRequirement : std::uint8_t {
+  none,  ///< any credential of a known flavour; with NULL procedures, anything at all
+  sys,   ///< AUTH_SYS or stronger; else AUTH_ERROR with AUTH_TOOWEAK
+};
+
+}  // namespace rpcrdma::rpc

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <cstring>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "rpcrdma/rpc/procedure.hpp"
+#include "rpcrdma/xdr/decoder.hpp"
+
+namespace rpcrdma::rpc {
+
+/// Copies a message into memory of its own (xdr::MessageKeeper), when a value refers to it.
+class MessageCopy final : public xdr::MessageKeeper {
+ public:
+  const Payload* keep(const Payload& from) override;
+  /// The memory behind the values decoded so far; null when none of them refers to any.
+  std::unique_ptr<std::byte[]> release() noexcept { return std::move(memory_); }
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+  Payload copy_;
+};
+
+/// A decoded value of rpcgen's kind, with everything that it points at; freed by its XDR routine. Moves, does
+/// not copy; empty (all zero) when default-made or moved from. Pointers taken from it stay valid when it moves.
+template <class T>
+class Decoded {
+  static_assert(std::is_trivially_copyable_v<T>, "rpcgen makes plain structures");
+
+ public:
+  using Routine = bool_t (*)(XDR*, T*);
+
+  Decoded() noexcept = default;
+  Decoded(Decoded&& other) noexcept { take(other); }
+  Decoded& operator=(Decoded&& other) noexcept {
+    if (this != &other) {
+      reset();
+      take(other);
+    }
+    return *this;
+  }
+  ~Decoded() { reset(); }
+
+  const T& operator*() const noexcept { return value_; }
+  const T* operator->() const noexcept { return &value_; }
+  T& operator*() noexcept { return value_; }
+  T* operator->() noexcept { return &value_; }
+
+  /// Decodes what is next in `in`; false on failure, and the value is empty.
+  bool decode(xdr::Decoder& in, Routine routine) noexcept {
+    reset();
+    routine_ = routine;
+    if (in.decode(routine, value_)) return true;
+    reset();
+    return false;
+  }
+  /// Takes over the message copy that the value refers to.
+  void hold(std::unique_ptr<std::byte[]> message) noexcept { message_ = std::move(message); }
+
+  void reset() noexcept {
+    if (routine_ != nullptr) {
+      XDR xdrs{};
+      xdrs.x_op = XDR_FREE;
+      std::exchange(routine_, nullptr)(&xdrs, &value_);
+      value_ = T{};
+    }
+    message_.reset();
+  }
+
+ private:
+  void take(Decoded& other) noexcept {
+    value_ = std::exchange(other.value_, T{});
+    routine_ = std::exchange(other.routine_, nullptr);
+    message_ = std::move(other.message_);
+  }
+
+  T value_{};
+  Routine routine_ = nullptr;
+  std::unique_ptr<std::byte[]> message_;
+};
+
+}  // namespace rpcrdma::rpc

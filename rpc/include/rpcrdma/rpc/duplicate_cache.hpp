@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The duplicate request cache: a non-idempotent call that a client sends again, after losing its connection,
+// is answered with the first reply instead of being run again.
+#include <boost/asio/ip/address.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "rpcrdma/base/payload.hpp"
+#include "rpcrdma/responder/responder.hpp"
+
+namespace rpcrdma::rpc {
+
+/// What makes two calls the same call. The port is left out: a client that reconnects has another one.
+struct DuplicateKey {
+  boost::asio::ip::address peer;
+  std::uint32_t xid = 0;
+  std::uint32_t program = 0;
+  std::uint32_t version = 0;
+  std::uint32_t procedure = 0;
+  std::uint64_t checksum = 0;  ///< see checksum_of()
+  friend bool operator==(const DuplicateKey&, const DuplicateKey&) = default;
+};
+
+/// Over credential, verifier and arguments: the whole reduced message behind its XID, and position and length of
+/// each item. Data in Read chunks is not looked at: it has not been pulled yet.
+std::uint64_t checksum_of(const Payload& call) noexcept;
+
+struct DuplicateCacheOptions {
+  std::size_t max_octets = std::size_t{4} << 20;  ///< of replies kept, with their overhead
+};
+
+/// Shared by all threads of a server: locks one of its shards for a moment, for non-idempotent calls only.
+class DuplicateCache {
+ public:
+  using Reply = std::shared_ptr<const std::vector<std::byte>>;
+  explicit DuplicateCache(DuplicateCacheOptions options = {});
+  ~DuplicateCache();
+  DuplicateCache(const DuplicateCache&) = delete;
+  DuplicateCache& operator=(const DuplicateCache&) = delete;
+
+  enum class Found : std::uint8_t {
+    nothing,      ///< run it, then end it with complete() or forget()
+    in_progress,  ///< `call` has been attached: it is handed out by the other one's complete() or forget()
+    reply,        ///< answer with the reply
+  };
+  /// Looks `key` up; an unknown one is entered as being in progress.
+  Found begin(const DuplicateKey& key, transport::IncomingCall& call, Reply& reply);
+  /// The call of `key` has been answered: keeps the reply, octet for octet, XID first. Returns the calls that
+  /// attached themselves; each is to be answered with `reply` on the thread of its own context().
+  std::vector<transport::IncomingCall*> complete(const DuplicateKey& key, Reply reply);
+  /// The call of `key` was not run to its end: the next one of its kind is run. Returns as complete() does.
+  std::vector<transport::IncomingCall*> forget(const DuplicateKey& key);
+
+  struct Counters {
+    std::size_t entries = 0;
+    std::size_t octets = 0;
+    std::uint64_t replayed = 0;
+    std::uint64_t attached = 0;
+    std::uint64_t evicted = 0;
+  };
+  Counters counters() const;
+
+ private:
+  struct Shard;
+  Shard& shard_of(const DuplicateKey& key) const noexcept;
+
+  std::vector<std::unique_ptr<Shard>> shards_;
+};
+
+}  // namespace rpcrdma::rpc

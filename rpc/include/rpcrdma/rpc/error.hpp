@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "rpcrdma/base/error.hpp"
+
+namespace rpcrdma::rpc {
+
+/// Why an RPC failed above the transport (RFC 5531 section 9). Conditions: give_up, but system_err is retry
+/// and garbage_args, bad_reduction and unencodable are bug.
+enum class RpcError {
+  program_unavailable = 1,  ///< PROG_UNAVAIL
+  program_mismatch,         ///< PROG_MISMATCH: the server has other versions
+  procedure_unavailable,    ///< PROC_UNAVAIL
+  garbage_args,             ///< GARBAGE_ARGS: the server could not decode the arguments
+  system_err,               ///< SYSTEM_ERR: the server could not serve the call
+  rpc_mismatch,             ///< RPC_MISMATCH: the server does not speak RPC version 2
+  auth_bad_credential,      ///< AUTH_ERROR: AUTH_BADCRED
+  auth_rejected,            ///< AUTH_ERROR: AUTH_REJECTEDCRED
+  auth_bad_verifier,        ///< AUTH_ERROR: AUTH_BADVERF or AUTH_REJECTEDVERF
+  auth_too_weak,            ///< AUTH_ERROR: AUTH_TOOWEAK
+  auth_failed,              ///< AUTH_ERROR: any other reason
+  bad_reply,                ///< the reply cannot be decoded
+  bad_reduction,  ///< the server reduced what is not eligible, or did not reduce what it had to (RFC 8166 6.1)
+  unencodable,    ///< our own value cannot be encoded
+};
+
+error_code make_error_code(RpcError e) noexcept;
+
+}  // namespace rpcrdma::rpc
+
+template <>
+struct boost::system::is_error_code_enum<rpcrdma::rpc::RpcError> : std::true_type {};

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// RPC call and reply headers (RFC 5531 section 9): everything in front of the arguments or results.
+#include <cstdint>
+
+#include "rpcrdma/rpc/auth.hpp"
+#include "rpcrdma/rpc/error.hpp"
+#include "rpcrdma/xdr/decoder.hpp"
+#include "rpcrdma/xdr/encoder.hpp"
+
+namespace rpcrdma::rpc {
+
+inline constexpr std::uint32_t kRpcVersion = 2;
+inline constexpr std::uint32_t kMaxAuthBody = 400;  // octets of a credential or verifier
+
+enum class MessageType : std::uint32_t { call = 0, reply = 1 };
+enum class AcceptStat : std::uint32_t {
+  success = 0,
+  program_unavailable = 1,
+  program_mismatch = 2,
+  procedure_unavailable = 3,
+  garbage_args = 4,
+  system_err = 5,
+};
+enum class AuthStat : std::uint32_t {
+  ok = 0,
+  bad_credential = 1,
+  rejected_credential = 2,
+  bad_verifier = 3,
+  rejected_verifier = 4,
+  too_weak = 5,
+  invalid_response = 6,
+  failed = 7,
+};
+
+struct CallHeader {
+  std::uint32_t xid = 0;
+  std::uint32_t rpc_version = kRpcVersion;
+  std::uint32_t program = 0;
+  std::uint32_t version = 0;
+  std::uint32_t procedure = 0;
+  Credential credential;
+};
+
+/// How far decode() of a call header came.
+enum class CallCheck : std::uint8_t {
+  ok,
+  unreadable,      ///< no XID, not a call, or cut before the procedure: nothing can be answered
+  rpc_mismatch,    ///< another RPC version: the fields behind it are not decoded
+  bad_credential,  ///< too long, cut, or a malformed AUTH_SYS body
+  bad_verifier,    ///< too long or cut
+};
+
+void encode(xdr::Encoder& out, const CallHeader& header) noexcept;
+CallCheck decode(xdr::Decoder& in, CallHeader& header) noexcept;
+
+/// A reply header; which fields count follows from `kind` and `accept`.
+struct ReplyHeader {
+  enum class Kind : std::uint8_t { accepted, rpc_mismatch, auth_error };
+  std::uint32_t xid = 0;
+  Kind kind = Kind::accepted;
+  AcceptStat accept = AcceptStat::success;
+  AuthStat auth = AuthStat::ok;
+  std::uint32_t low = 0;   ///< program_mismatch, rpc_mismatch
+  std::uint32_t high = 0;  ///< program_mismatch, rpc_mismatch
+};
+
+/// With an AUTH_NONE verifier.
+void encode(xdr::Encoder& out, const ReplyHeader& header) noexcept;
+/// False when it is no reply header. Verifiers of any flavour are skipped.
+bool decode(xdr::Decoder& in, ReplyHeader& header) noexcept;
+/// What a reply header means to the caller; success for an accepted, successful call.
+error_code outcome(const ReplyHeader& header) noexcept;
+
+/// Octets of an accepted, successful reply in front of its results, with an AUTH_NONE verifier.
+inline constexpr std::uint32_t kReplyHeaderSize = 24;
+
+}  // namespace rpcrdma::rpc

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// What ServerCall is made of: the state of one RPC being served. See server_call.hpp for how to use it.
+#include <boost/asio/async_result.hpp>
+#include <boost/container/small_vector.hpp>
+#include <optional>
+
+#include "rpcrdma/memory/pool.hpp"
+#include "rpcrdma/responder/responder.hpp"
+#include "rpcrdma/rpc/duplicate_cache.hpp"
+#include "rpcrdma/rpc/message.hpp"
+#include "rpcrdma/rpc/procedure.hpp"
+#include "rpcrdma/xdr/encoder.hpp"
+
+namespace rpcrdma::rpc {
+
+/// Told when the memory behind a result is free again.
+using ReleaseHandler = UniqueFunction<void(error_code), 128>;
+
+/// Belongs to a pool of its procedure's registration; lent to one call at a time. On the loop but where said.
+class ServerState : private xdr::Staging {
+ public:
+  virtual ~ServerState() = default;
+
+  const CallHeader& header() const noexcept { return header_; }
+  transport::IncomingCall& call() const noexcept { return *call_; }
+
+  /// Takes over a call; its arguments are next in `in`. False: they cannot be decoded, and nothing is taken over.
+  bool begin(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in) noexcept;
+  /// Enters the call into `cache`. False: it has been attached or answered from there, and this state is at rest.
+  bool guard(DuplicateCache& cache) noexcept;
+
+  // Any thread; each ends the state's use by its ServerCall.
+  void reply(ReleaseHandler release);
+  void reject(AcceptStat why);
+  void reject(AuthStat why);
+  void drop() noexcept;
+
+ protected:
+  virtual bool decode_args(xdr::Decoder& in) noexcept = 0;
+  virtual void free_args() noexcept = 0;
+  virtual bool encode_result(xdr::Encoder& out) noexcept = 0;
+  virtual void give_back() noexcept = 0;
+
+ private:
+  BufferRef stage(std::uint32_t size) override;
+  void on_loop(void (ServerState::*step)() noexcept);
+  void send_result() noexcept;
+  void send_error() noexcept;
+  void send(bool cacheable) noexcept;
+  void settle(bool cacheable) noexcept;
+  void sent(error_code status) noexcept;
+  void rest() noexcept;
+
+  CallHeader header_;
+  transport::IncomingCall* call_ = nullptr;
+  ReplyHeader answer_;
+  ReleaseHandler release_;
+  boost::container::small_vector<memory::RegisteredBuffer, 1> staged_;
+  DuplicateCache* cache_ = nullptr;
+  DuplicateKey key_;
+};
+
+template <Procedure P>
+class TypedServerState : public ServerState {
+ public:
+  typename P::Args args{};
+  typename P::Result result{};
+
+ protected:
+  bool decode_args(xdr::Decoder& in) noexcept override { return in.decode(&P::xdr_args, args); }
+  void free_args() noexcept override {
+    XDR xdrs{};
+    xdrs.x_op = XDR_FREE;
+    P::xdr_args(&xdrs, &args);
+    args = {};
+  }
+  bool encode_result(xdr::Encoder& out) noexcept override { return out.encode(&P::xdr_result, result); }
+};
+
+/// Sends `message`, octet for octet, as the reply of `call`. On its loop.
+void send_verbatim(transport::IncomingCall& call, const std::vector<std::byte>& message) noexcept;
+/// Answers `call` with a header alone. On its loop.
+void send_header(transport::IncomingCall& call, const ReplyHeader& header) noexcept;
+
+/// Pulls a reduced argument, or copies one that came in the message. `handler` may run at once.
+void fetch(transport::IncomingCall& call, const bulk_data& data, std::span<const BufferRef> destination,
+           transport::IncomingCall::Handler handler);
+
+template <class Token>
+auto async_reserve_on(transport::IncomingCall& call, std::uint32_t octets, Token&& token) {
+  return boost::asio::async_initiate<Token, void(error_code)>(
+      [&call, octets](auto handler) {
+        call.reserve_bulk(octets,
+                          [handler = std::move(handler)](error_code status) mutable { std::move(handler)(status); });
+      },
+      token);
+}
+
+template <class Token>
+auto async_fetch_on(transport::IncomingCall& call, const bulk_data& data, std::span<const BufferRef> destination,
+                    Token&& token) {
+  return boost::asio::async_initiate<Token, void(error_code)>(
+      [&call, &data, destination](auto handler) {
+        fetch(call, data, destination,
+              [handler = std::move(handler)](error_code status) mutable { std::move(handler)(status); });
+      },
+      token);
+}
+
+}  // namespace rpcrdma::rpc
