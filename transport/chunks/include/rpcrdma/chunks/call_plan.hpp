@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// What of a call goes inline and what goes into which chunk (RFC 8166 sections 3.4, 3.5 and 4.3). Pure.
+#include <cstdint>
+#include <span>
+
+#include "rpcrdma/chunks/gather.hpp"
+#include "rpcrdma/fabric/fabric.hpp"
+#include "rpcrdma/wire/header.hpp"
+#include "rpcrdma/wire/private_data.hpp"
+
+namespace rpcrdma::transport {
+
+/// What the planner works within. Sizes in octets.
+struct PlanLimits {
+  std::uint32_t send = wire::kMinThreshold;     ///< inline threshold of the call
+  std::uint32_t receive = wire::kMinThreshold;  ///< inline threshold of the reply
+  std::uint32_t max_segments = 64;              ///< of all chunks together; prudence, not RFC
+  std::uint32_t max_long_call = 1u << 20;       ///< Position-Zero Read chunk; prudence, not RFC
+};
+
+/// What a call is planned from. All of it belongs to the caller and stays until the call is over.
+struct CallShape {
+  const Payload* payload = nullptr;
+  /// One entry a result that may arrive in a Write chunk: where it is to go.
+  std::span<const boost::container::small_vector<BufferRef, 1>> results;
+  std::uint32_t max_reply = 0;  ///< largest reply payload without `results`
+  bool may_reduce = true;
+  BufferRef zeros;  ///< at least 3 octets of registered zeros: pads of items that stay in the stream
+};
+
+/// A plan is complete but for the handles and offsets of its segments (and xid and credits of its header).
+/// Reused from call to call, so that it keeps its room.
+struct CallPlan {
+  wire::Header header;  ///< procedure, chunk lists with lengths and positions
+  /// What to expose, in the order of the header's segments: Read list, Write list. The Reply chunk's memory
+  /// (one segment of `reply_chunk` octets) is the requester's own.
+  GatherList reads;
+  GatherList writes;
+  std::uint32_t reply_chunk = 0;  ///< octets; 0: none
+  GatherList inline_stream;       ///< what follows the header
+  ItemFlags reduced;              ///< of the payload's items
+  std::uint32_t header_size = 0;
+  bool offers_writes = false;
+
+  void clear() noexcept;
+  std::size_t windows() const noexcept { return reads.size() + writes.size() + (reply_chunk != 0 ? 1 : 0); }
+};
+
+/// TransportError::call_too_long or reply_too_long when the call cannot be sent within the limits.
+error_code plan_call(const CallShape& shape, const PlanLimits& limits, CallPlan& out);
+
+}  // namespace rpcrdma::transport

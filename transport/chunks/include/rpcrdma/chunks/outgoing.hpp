@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Memory and gather list of one message on its way out, in either role.
+#include <boost/container/small_vector.hpp>
+
+#include "rpcrdma/base/payload_builder.hpp"
+#include "rpcrdma/chunks/gather.hpp"
+#include "rpcrdma/memory/pool.hpp"
+#include "rpcrdma/wire/header.hpp"
+
+namespace rpcrdma::transport {
+
+/// The payload is built behind a gap that takes the header, so that the usual message is one piece of
+/// memory. Holds its memory from begin() to reset(). One thread.
+class Outgoing final : private PayloadMemory {
+ public:
+  /// Takes a send buffer and starts `builder` in it. The builder gets more memory, up to about
+  /// `max_payload` octets in all. BaseError::out_of_memory when the pool is empty.
+  error_code begin(memory::Pool& pool, std::uint32_t threshold, std::uint32_t max_payload, PayloadBuilder& builder);
+  /// Starts the message over, with the memory it has.
+  void restart(PayloadBuilder& builder);
+  /// True if the builder asked for memory that the pool did not have, rather than for too much.
+  bool starved() const noexcept { return starved_; }
+
+  /// Registered zeros, for pads.
+  BufferRef zeros() const noexcept { return buffer_.ref().slice(0, 4); }
+
+  /// Encodes `header` in front of `stream` and makes the gather list of the Send, of at most `max_gather`
+  /// pieces: where the stream has more, it is copied together. `header_size` is its encoded size.
+  error_code finish(const wire::Header& header, std::uint32_t header_size, std::span<const BufferRef> stream,
+                    std::uint32_t max_gather);
+  std::span<const BufferRef> gather() const noexcept { return gather_; }
+
+  void reset() noexcept;
+
+ private:
+  BufferRef more_payload_memory(std::uint32_t at_least) override;
+  error_code copy_together(std::uint32_t header_size, std::span<const BufferRef> stream);
+
+  memory::Pool* pool_ = nullptr;
+  std::uint32_t threshold_ = 0;
+  std::uint32_t left_ = 0;  // octets that more_payload_memory() may still lend
+  bool starved_ = false;
+  memory::RegisteredBuffer buffer_;
+  boost::container::small_vector<memory::RegisteredBuffer, 4> more_;
+  memory::RegisteredBuffer front_;  // long headers, and streams that had to be copied
+  GatherList gather_;
+};
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The Read list of a received call: which chunks it names, and how the reduced stream and they make up the
+// message (RFC 8166 section 3.4.5). Pure.
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rpcrdma/base/payload.hpp"
+#include "rpcrdma/wire/header.hpp"
+
+namespace rpcrdma::transport {
+
+/// Reused from call to call.
+class ReadList {
+ public:
+  struct Chunk {
+    std::uint32_t position = 0;
+    std::uint32_t length = 0;
+    std::span<const Segment> segments;  ///< in list order; valid until the next parse()
+  };
+
+  /// Sorts the segments into chunks. False, to be answered by ERR_CHUNK: chunks that overlap, a chunk longer
+  /// than `max_chunk`, Position zero in an RDMA_MSG or none in an RDMA_NOMSG. Chunks without octets are left out.
+  bool parse(const wire::Header& header, std::uint32_t max_chunk);
+
+  /// The Position-Zero Read chunk; length 0: none.
+  const Chunk& long_call() const noexcept { return long_call_; }
+  /// The others, ascending by position.
+  std::span<const Chunk> chunks() const noexcept { return chunks_; }
+
+  /// Makes the payload of a call from its reduced stream, in one piece. False if a chunk's position lies
+  /// outside it, or if the stream does not begin with 8 octets.
+  bool assemble(BufferRef stream, Payload& out) const;
+
+ private:
+  std::vector<wire::ReadSegment> sorted_;
+  std::vector<Segment> segments_;
+  boost::container::small_vector<Chunk, 2> chunks_;
+  Chunk long_call_;
+};
+
+}  // namespace rpcrdma::transport

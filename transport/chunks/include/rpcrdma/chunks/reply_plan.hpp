@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// What of a reply goes where: Write chunks first, then inline or into the Reply chunk (RFC 8166 sections
+// 3.4.6, 4.3.2 and 4.3.3). Pure: everything is checked before anything is written.
+#include <cstdint>
+
+#include "rpcrdma/chunks/gather.hpp"
+#include "rpcrdma/wire/header.hpp"
+
+namespace rpcrdma::transport {
+
+/// Reused from reply to reply.
+struct ReplyPlan {
+  wire::Header header;  ///< procedure, and the call's Write list and Reply chunk with the lengths written
+  ItemFlags reduced;    ///< items that go into the Write chunk of the same index
+  GatherList stream;    ///< the rest: inline behind the header, or into the Reply chunk
+  bool long_reply = false;
+  std::uint32_t header_size = 0;
+
+  void clear() noexcept;
+};
+
+/// `offered`: the call's chunk lists. `threshold`: of the reply's Send. `zeros`: 3 registered octets.
+/// TransportError::reply_too_long when it fits nowhere [8166-4.5.3-b] [8267-3.1-a].
+error_code plan_reply(const Payload& payload, const wire::ChunkLists& offered, std::uint32_t threshold, BufferRef zeros,
+                      ReplyPlan& out);
+
+/// Rewrites the lengths of `segments` to what `octets` fill, in order: each is full before the next is touched.
+/// False, and nothing changed, if they do not fit.
+bool fill_lengths(std::span<Segment> segments, std::uint64_t octets) noexcept;
+
+std::uint64_t total_length(std::span<const Segment> segments) noexcept;
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Cuts a transfer between local memory and the segments of a chunk into single RDMA operations. Pure.
+#include <algorithm>
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <span>
+
+#include "rpcrdma/base/buffer_ref.hpp"
+
+namespace rpcrdma::transport {
+
+/// One RDMA Write: local memory in order, to one place.
+struct WriteOperation {
+  boost::container::small_vector<BufferRef, 8> gather;
+  std::uint32_t handle = 0;
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+};
+
+/// One RDMA Read: from one place into one piece of memory.
+struct ReadOperation {
+  BufferRef sink;
+  std::uint32_t handle = 0;
+  std::uint64_t offset = 0;
+};
+
+/// Walks memory and segments side by side. The spans belong to the caller and outlive the walk. Stops at
+/// the end of either; segments and memory without octets need no operation.
+class Splitter {
+ public:
+  Splitter() = default;
+  Splitter(std::span<const BufferRef> memory, std::span<const Segment> segments, std::uint32_t max_message) noexcept
+      : memory_(memory), segments_(segments), max_message_(max_message) {}
+
+  /// The next operation that writes `memory` to the segments, with at most `max_gather` pieces.
+  bool next(WriteOperation& out, std::uint32_t max_gather);
+  /// The next operation that reads the segments into `memory`.
+  bool next(ReadOperation& out) noexcept;
+  bool done() noexcept { return !settle(); }
+
+ private:
+  bool settle() noexcept;
+  BufferRef take(std::uint32_t most) noexcept;
+
+  std::span<const BufferRef> memory_;
+  std::span<const Segment> segments_;
+  std::uint32_t max_message_ = 0;
+  std::uint32_t memory_used_ = 0;   // of memory_.front()
+  std::uint32_t segment_used_ = 0;  // of segments_.front()
+};
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/chunks/outgoing.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rpcrdma::transport {
+namespace {
+
+/// The first octets of the send buffer: four zeros for pads, then room for a header with a few segments.
+constexpr std::uint32_t kZeros = 4;
+constexpr std::uint32_t kHeaderRoom = 128;
+constexpr std::uint32_t kFirstGrowth = 16384;
+constexpr std::uint32_t kLastGrowth = 1u << 18;
+
+}  // namespace
+
+error_code Outgoing::begin(memory::Pool& pool, std::uint32_t threshold, std::uint32_t max_payload,
+                           PayloadBuilder& builder) {
+  auto buffer = pool.allocate(threshold);
+  if (!buffer) return buffer.error();
+  pool_ = &pool;
+  threshold_ = threshold;
+  buffer_ = std::move(*buffer);
+  std::memset(buffer_.ref().data, 0, kZeros);
+  left_ = max_payload;
+  restart(builder);
+  return {};
+}
+
+void Outgoing::restart(PayloadBuilder& builder) {
+  for (const memory::RegisteredBuffer& lent : more_) left_ += lent.ref().size;
+  more_.clear();
+  starved_ = false;
+  builder.start(buffer_.ref().slice(kHeaderRoom, threshold_ - kHeaderRoom), this);
+}
+
+BufferRef Outgoing::more_payload_memory(std::uint32_t at_least) {
+  if (at_least > left_) return {};
+  const std::uint32_t growth = more_.empty() ? kFirstGrowth : std::min(more_.back().ref().size * 4, kLastGrowth);
+  auto buffer = pool_->allocate(std::max(at_least, std::min(growth, left_)));
+  if (!buffer) {
+    starved_ = true;
+    return {};
+  }
+  left_ -= buffer->ref().size;
+  more_.push_back(std::move(*buffer));
+  return more_.back().ref();
+}
+
+error_code Outgoing::finish(const wire::Header& header, std::uint32_t header_size, std::span<const BufferRef> stream,
+                            std::uint32_t max_gather) {
+  gather_.clear();
+  const bool fits_room = header_size <= kHeaderRoom - kZeros;
+  BufferRef front;
+  if (fits_room && stream.size() < max_gather) {
+    front = buffer_.ref().slice(kHeaderRoom - header_size, header_size);
+    append(gather_, front);
+    for (const BufferRef& part : stream) append(gather_, part);
+  } else {
+    auto buffer = pool_->allocate(threshold_);
+    if (!buffer) return buffer.error();
+    front_ = std::move(*buffer);
+    front = front_.first(header_size);
+    if (stream.size() < max_gather) {
+      append(gather_, front);
+      for (const BufferRef& part : stream) append(gather_, part);
+    } else if (const error_code failed = copy_together(header_size, stream)) {
+      return failed;
+    }
+  }
+  const auto written = wire::encode(header, front.octets());
+  return written ? error_code{} : written.error();
+}
+
+error_code Outgoing::copy_together(std::uint32_t header_size, std::span<const BufferRef> stream) {
+  if (header_size + total_size(stream) > threshold_) return BaseError::buffer_overflow;
+  std::byte* at = front_.ref().data + header_size;
+  for (const BufferRef& part : stream) {
+    std::memcpy(at, part.data, part.size);
+    at += part.size;
+  }
+  append(gather_, front_.first(static_cast<std::uint32_t>(at - front_.ref().data)));
+  return {};
+}
+
+void Outgoing::reset() noexcept {
+  gather_.clear();
+  front_.reset();
+  more_.clear();
+  buffer_.reset();
+}
+
+}  // namespace rpcrdma::transport

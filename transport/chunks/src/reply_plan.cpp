@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/chunks/reply_plan.hpp"
+
+#include <algorithm>
+
+#include "rpcrdma/base/cursor.hpp"
+#include "rpcrdma/connection/error.hpp"
+
+namespace rpcrdma::transport {
+namespace {
+
+/// Copies the Write list and fills it with the items, pairwise in order.
+error_code fill_write_list(const Payload& payload, const wire::ChunkLists& offered, ReplyPlan& out) {
+  out.reduced.assign(payload.items.size(), false);
+  wire::ChunkLists& chunks = out.header.chunks;
+  for (std::size_t i = 0; i < offered.write_chunk_count(); ++i) {
+    chunks.add_write_chunk(offered.write_chunk(i));  // [8166-3.4.6-b]
+    const std::span<Segment> segments = chunks.write_chunk(i);
+    // [8166-4.3.2.3-a] the item of an empty chunk stays inline, and the empty chunk goes back
+    const bool used = i < payload.items.size() && !segments.empty();
+    // [8166-4.3.2-a] [8166-4.3.2.1-a] [8166-3.4.6.2-b] [8166-3.4.6.2-c] exactly the item, without its pad;
+    // [8166-4.3.2.2-c] else unused: all lengths 0
+    if (!fill_lengths(segments, used ? payload.items[i].length : 0)) return TransportError::reply_too_long;
+    if (used) out.reduced[i] = true;
+  }
+  return {};
+}
+
+}  // namespace
+
+void ReplyPlan::clear() noexcept {
+  header.clear();
+  reduced.clear();
+  stream.clear();
+  long_reply = false;
+  header_size = 0;
+}
+
+error_code plan_reply(const Payload& payload, const wire::ChunkLists& offered, std::uint32_t threshold, BufferRef zeros,
+                      ReplyPlan& out) {
+  out.clear();
+  if (const error_code failed = fill_write_list(payload, offered, out)) return failed;  // [8166-3.5.3-f]
+  wire::ChunkLists& chunks = out.header.chunks;
+  if (offered.has_reply_chunk()) {
+    chunks.begin_reply_chunk();  // [8166-4.3.3-c]
+    for (const Segment& segment : offered.reply_chunk()) chunks.add_reply_segment(segment);
+    fill_lengths(chunks.reply_chunk(), 0);
+  }
+  append_stream(out.stream, payload, out.reduced, zeros);
+  const std::uint64_t length = total_size(out.stream);
+  out.header_size = static_cast<std::uint32_t>(wire::encoded_size(out.header));
+  if (out.header_size + length <= threshold) return {};  // [8166-4.3.3-b] equal size fits
+  // [8166-3.5.3-d]
+  if (out.header_size > threshold || !offered.has_reply_chunk() || length > total_length(offered.reply_chunk()))
+    return TransportError::reply_too_long;
+  for (std::size_t i = 0; i < offered.reply_chunk().size(); ++i)
+    chunks.reply_chunk()[i].length = offered.reply_chunk()[i].length;
+  fill_lengths(chunks.reply_chunk(), length);
+  out.header.procedure = wire::Procedure::nomsg;
+  out.long_reply = true;
+  return {};
+}
+
+std::uint64_t total_length(std::span<const Segment> segments) noexcept {
+  std::uint64_t sum = 0;  // [8166-3.4.4-b]
+  for (const Segment& segment : segments) sum += segment.length;
+  return sum;
+}
+
+bool fill_lengths(std::span<Segment> segments, std::uint64_t octets) noexcept {
+  if (octets > total_length(segments)) return false;
+  for (Segment& segment : segments) {
+    // [8166-3.4.6-c]
+    segment.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(segment.length, octets));
+    octets -= segment.length;
+  }
+  return true;
+}
+
+}  // namespace rpcrdma::transport

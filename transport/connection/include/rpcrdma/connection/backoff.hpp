@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+namespace rpcrdma::transport {
+
+/// How long to wait before the next attempt to connect: the bound doubles with each attempt, and the wait
+/// is drawn between half the bound and the bound, so that clients of a restarted server do not come at once.
+class Backoff {
+ public:
+  using Milliseconds = std::chrono::milliseconds;
+  Backoff(Milliseconds first, Milliseconds last, std::uint32_t seed) noexcept
+      : first_(std::max(first, Milliseconds(1))), last_(std::max(last, first_)), bound_(first_), random_(seed) {}
+
+  Milliseconds next() noexcept {
+    const Milliseconds bound = bound_;
+    bound_ = std::min(bound_ * 2, last_);
+    std::uniform_int_distribution<Milliseconds::rep> draw((bound.count() + 1) / 2, bound.count());
+    return Milliseconds(draw(random_));
+  }
+  /// The connection proved good.
+  void reset() noexcept { bound_ = first_; }
+
+ private:
+  Milliseconds first_;
+  Milliseconds last_;
+  Milliseconds bound_;
+  std::minstd_rand random_;
+};
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// One queue pair as the transport sees it, in either role: negotiated thresholds, posted receives, the send
+// queue and its reservation, windows, and the demultiplexing of what arrives into calls and replies.
+//
+// Threads: everything here belongs to the thread of the fabric's io_context.
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "rpcrdma/base/log.hpp"
+#include "rpcrdma/connection/error.hpp"
+#include "rpcrdma/connection/options.hpp"
+#include "rpcrdma/connection/receive.hpp"
+#include "rpcrdma/connection/send_units.hpp"
+#include "rpcrdma/fabric/fabric.hpp"
+#include "rpcrdma/memory/pool.hpp"
+#include "rpcrdma/wire/header.hpp"
+#include "rpcrdma/wire/private_data.hpp"
+
+namespace rpcrdma::transport {
+
+/// Who opened the connection: the client did, and sends the calls of the forward direction (RFC 8167 section 2).
+enum class Role : std::uint8_t { client, server };
+
+/// The user of a connection. Outlives it, or detaches first (Connection::destroy()).
+class ConnectionEvents {
+ public:
+  virtual void on_connected() noexcept = 0;
+  /// The connection is gone and its queue pair destroyed: nothing posted or exposed is touched any more.
+  /// Runs once, last, also when connecting failed.
+  virtual void on_disconnected(error_code why) noexcept = 0;
+  /// An RPC call, or an RDMA_NOMSG with a Position-Zero Read chunk. `message` may be moved from; its header
+  /// is scratch that may be swapped out.
+  virtual void on_call(Received& message) noexcept = 0;
+  /// An RPC reply, or an RDMA_NOMSG without a Position-Zero Read chunk.
+  virtual void on_reply(Received& message) noexcept = 0;
+  /// An RDMA_ERROR.
+  virtual void on_peer_error(Received& message) noexcept = 0;
+  /// A header that cannot be decoded, or a payload that is neither a call nor a reply (bad_chunks).
+  virtual void on_bad_message(wire::WireError error, Received& message) noexcept = 0;
+  /// A batch of completions is over: send queue places, receives and memory may have come back.
+  virtual void on_batch_end() noexcept = 0;
+
+ protected:
+  ~ConnectionEvents() = default;
+};
+
+struct ConnectionSetup {
+  fabric::Fabric* fabric = nullptr;
+  memory::Pool* pool = nullptr;
+  Role role = Role::client;
+  ConnectionOptions options;
+  std::uint32_t max_segments = 256;  ///< of a received header
+  std::uint32_t chunk_work = 256;    ///< places on the send queue beside one Send a credit
+  Log log;
+};
+
+class Connection final : public boost::intrusive_ref_counter<Connection, boost::thread_unsafe_counter>,
+                         private fabric::QueuePairEvents {
+ public:
+  /// Starts to connect. on_connected() or on_disconnected() follows, unless this fails.
+  static Result<boost::intrusive_ptr<Connection>> connect(const ConnectionSetup& setup, const fabric::Endpoint& peer,
+                                                          ConnectionEvents& events);
+  /// Starts to accept; likewise.
+  static Result<boost::intrusive_ptr<Connection>> accept(const ConnectionSetup& setup,
+                                                         std::unique_ptr<fabric::ConnectionRequest> request,
+                                                         ConnectionEvents& events);
+  ~Connection();
+
+  Role role() const noexcept { return setup_.role; }
+  const ConnectionOptions& options() const noexcept { return setup_.options; }
+  const fabric::ConnectionInfo& info() const noexcept { return info_; }
+  const wire::Thresholds& thresholds() const noexcept { return thresholds_; }
+  fabric::Fabric& fabric() noexcept { return *setup_.fabric; }
+  memory::Pool& pool() noexcept { return *setup_.pool; }
+  const Log& log() const noexcept { return setup_.log; }
+  bool connected() const noexcept { return connected_; }
+
+  /// Orderly end; on_disconnected() follows.
+  void close() noexcept;
+  /// Immediate end; on_disconnected() follows. `why` is logged and reported in place of the fabric's reason.
+  void abort(error_code why) noexcept;
+  /// Immediate end without any further event. Nothing posted or exposed is touched afterwards.
+  void destroy() noexcept;
+
+  /// Sends. A failure has aborted the connection already: on_disconnected() follows.
+  error_code post_send(std::span<const BufferRef> gather, const fabric::SendOptions& options,
+                       fabric::WorkContext* context) noexcept;
+  error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
+                        fabric::WorkContext* context) noexcept;
+  error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset,
+                       fabric::WorkContext* context) noexcept;
+
+  /// An idle window; goes back by give_window() when it is not bound any more. Gone when the connection is.
+  Result<fabric::Window*> take_window();
+  void give_window(fabric::Window* window) noexcept { idle_windows_.push_back(window); }
+  /// Unlike the posts above, a failure leaves the connection as it is.
+  Result<Segment> bind(fabric::Window& window, BufferRef memory, fabric::Access access);
+  error_code invalidate(fabric::Window& window, fabric::WorkContext* context) noexcept;
+
+  SendQueue& send_queue() noexcept { return send_queue_; }
+  /// Sees to it that `count` receives exist, posted or in use, as far as options and memory allow; says how many do.
+  std::uint32_t provide_receives(std::uint32_t count) noexcept;
+  std::uint32_t receives() const noexcept { return static_cast<std::uint32_t>(receives_.size()); }
+  std::size_t receive_octets() const noexcept { return receives_.size() * receive_size_; }
+
+  /// To be called first by a completion handler that may post: it is part of a batch, whose end will submit.
+  void enter_batch() noexcept { in_batch_ = true; }
+  /// Where to place something that must not run in the current call: same thread, later.
+  boost::asio::io_context& context() noexcept { return setup_.fabric->context(); }
+
+ private:
+  friend class ReceiveSlot;
+  friend class ReceiveLease;
+  explicit Connection(const ConnectionSetup& setup, ConnectionEvents& events);
+  fabric::QueuePairOptions queue_pair_options() const;
+  wire::PrivateData own_private_data() const noexcept;
+  std::uint32_t max_receives() const noexcept;
+  error_code start(Result<std::unique_ptr<fabric::QueuePair>> queue_pair);
+  error_code posted(error_code status) noexcept;
+  void schedule_submit() noexcept;
+  void end_batch() noexcept;
+  void received(ReceiveSlot& slot, const fabric::Completion& completion) noexcept;
+  void dispatch(Received& message) noexcept;
+  void repost(ReceiveSlot& slot) noexcept;
+  void finish(error_code why) noexcept;
+
+  void on_established(const fabric::ConnectionInfo& info) noexcept override;
+  void on_disconnected(error_code why) noexcept override;
+  void on_batch_end() noexcept override;
+
+  ConnectionSetup setup_;
+  ConnectionEvents* events_;
+  std::uint32_t receive_size_;
+  wire::Thresholds thresholds_;
+  fabric::ConnectionInfo info_;
+  std::vector<memory::RegisteredBuffer> receive_memory_;
+  std::deque<ReceiveSlot> receives_;  // a deque: their addresses stay
+  std::unique_ptr<fabric::QueuePair> queue_pair_;
+  std::vector<std::unique_ptr<fabric::Window>> windows_;  // go before the queue pair
+  std::vector<fabric::Window*> idle_windows_;
+  SendQueue send_queue_;
+  wire::Header header_;  // of the message being received; its lists keep their room
+  error_code reason_;
+  bool connected_ = false;
+  bool ended_ = false;
+  bool in_batch_ = false;
+  bool submit_scheduled_ = false;
+};
+
+using ConnectionPtr = boost::intrusive_ptr<Connection>;
+
+}  // namespace rpcrdma::transport

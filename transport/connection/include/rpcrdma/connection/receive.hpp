@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <optional>
+
+#include "rpcrdma/fabric/fabric.hpp"
+#include "rpcrdma/wire/header.hpp"
+
+namespace rpcrdma::transport {
+
+class Connection;
+
+/// One receive buffer: posted, or lent to whoever reads the message in it.
+class ReceiveSlot final : public fabric::WorkContext {
+ public:
+  ReceiveSlot(Connection& owner, BufferRef memory) noexcept : owner_(owner), memory_(memory) {}
+  BufferRef memory() const noexcept { return memory_; }
+  void on_completion(const fabric::Completion& completion) noexcept override;
+
+ private:
+  friend class ReceiveLease;
+  Connection& owner_;
+  BufferRef memory_;
+};
+
+/// Keeps a received message in its buffer; posts the buffer again when released. Move-only. Keeps the
+/// connection's memory alive, also after the connection is lost.
+class ReceiveLease {
+ public:
+  ReceiveLease() noexcept = default;
+  explicit ReceiveLease(Connection& connection, ReceiveSlot& slot) noexcept;
+  ReceiveLease(ReceiveLease&&) noexcept = default;
+  ReceiveLease& operator=(ReceiveLease&& other) noexcept;
+  ~ReceiveLease();
+  void release() noexcept;
+
+ private:
+  boost::intrusive_ptr<Connection> connection_;
+  ReceiveSlot* slot_ = nullptr;
+};
+
+/// A received message.
+struct Received {
+  wire::Header& header;                      ///< scratch of the connection: swap it to keep it
+  BufferRef payload;                         ///< what follows the header, in the receive buffer
+  std::optional<std::uint32_t> invalidated;  ///< the handle that came with a Send with Invalidate
+  ReceiveLease lease;                        ///< keeps `payload`
+};
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Places on a send queue, reserved before the work that needs them starts, so that no peer can make us wait
+// for a full queue in the middle of an RPC. One thread.
+#include <cstdint>
+#include <utility>
+
+namespace rpcrdma::transport {
+
+class SendQueue;
+
+/// Reserved places. Move-only; what is left comes back when it is destroyed. Must not outlive its queue.
+class SendUnits {
+ public:
+  SendUnits() noexcept = default;
+  SendUnits(SendUnits&& other) noexcept
+      : queue_(std::exchange(other.queue_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+  SendUnits& operator=(SendUnits&& other) noexcept {
+    if (this != &other) {
+      release();
+      queue_ = std::exchange(other.queue_, nullptr);
+      count_ = std::exchange(other.count_, 0);
+    }
+    return *this;
+  }
+  ~SendUnits() { release(); }
+
+  std::uint32_t count() const noexcept { return count_; }
+  void release() noexcept;
+  /// Gives back some of them.
+  void release(std::uint32_t count) noexcept;
+  /// Forgets them: their queue is gone.
+  void forget() noexcept {
+    queue_ = nullptr;
+    count_ = 0;
+  }
+
+ private:
+  friend class SendQueue;
+  SendUnits(SendQueue& queue, std::uint32_t count) noexcept : queue_(&queue), count_(count) {}
+  SendQueue* queue_ = nullptr;
+  std::uint32_t count_ = 0;
+};
+
+/// Waits for places; told in order of asking.
+class UnitWaiter {
+ public:
+  /// `wanted` places are free now. Runs from SendQueue::serve().
+  virtual void on_units(SendUnits units) noexcept = 0;
+
+ protected:
+  ~UnitWaiter() = default;
+
+ private:
+  friend class SendQueue;
+  UnitWaiter* next_ = nullptr;
+  std::uint32_t wanted_ = 0;
+};
+
+class SendQueue {
+ public:
+  explicit SendQueue(std::uint32_t capacity) noexcept : capacity_(capacity) {}
+  SendQueue(const SendQueue&) = delete;
+  SendQueue& operator=(const SendQueue&) = delete;
+
+  std::uint32_t capacity() const noexcept { return capacity_; }
+  std::uint32_t free() const noexcept { return capacity_ - used_; }
+  bool has_waiters() const noexcept { return first_ != nullptr; }
+
+  /// Empty (count 0) when there are too few, or when others wait already.
+  SendUnits try_reserve(std::uint32_t count) noexcept {
+    if (first_ != nullptr || count > free()) return {};
+    used_ += count;
+    return SendUnits(*this, count);
+  }
+  /// `waiter` gets `count` places (at most the capacity) when serve() finds them free.
+  void wait(UnitWaiter& waiter, std::uint32_t count) noexcept {
+    waiter.next_ = nullptr;
+    waiter.wanted_ = count < capacity_ ? count : capacity_;
+    (last_ != nullptr ? last_->next_ : first_) = &waiter;
+    last_ = &waiter;
+  }
+  /// Hands free places to those who wait.
+  void serve() noexcept {
+    while (first_ != nullptr && first_->wanted_ <= free()) {
+      UnitWaiter* waiter = first_;
+      first_ = waiter->next_;
+      if (first_ == nullptr) last_ = nullptr;
+      used_ += waiter->wanted_;
+      waiter->on_units(SendUnits(*this, waiter->wanted_));
+    }
+  }
+  /// Nobody waits any more: the connection is gone.
+  void drop_waiters() noexcept { first_ = last_ = nullptr; }
+
+ private:
+  friend class SendUnits;
+  std::uint32_t capacity_;
+  std::uint32_t used_ = 0;
+  UnitWaiter* first_ = nullptr;
+  UnitWaiter* last_ = nullptr;
+};
+
+inline void SendUnits::release() noexcept { release(count_); }
+inline void SendUnits::release(std::uint32_t count) noexcept {
+  if (queue_ == nullptr) return;
+  queue_->used_ -= count;
+  count_ -= count;
+}
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. Life of a connection: made with receives posted, started, established (thresholds negotiated),
+// ended. Work posted inside a batch of completions goes to the wire at the batch's end; outside, soon after.
+// Ownership. Owns its queue pair, windows and receive memory. The memory lives as long as the last lease.
+// Errors. A failed post ends the connection. Whatever ended it, the user is told once, from the io_context,
+// after the queue pair has been destroyed.
+#include "rpcrdma/connection/connection.hpp"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+namespace rpcrdma::transport {
+namespace {
+
+/// A server posts this many receives before it knows what the client asks for [8166-3.3.3-e].
+constexpr std::uint32_t kFirstReceives = 4;
+/// RDMA_ERRORs on their way out, beside the replies.
+constexpr std::uint32_t kErrorSends = 16;
+
+}  // namespace
+
+Connection::Connection(const ConnectionSetup& setup, ConnectionEvents& events)
+    : setup_(setup),
+      events_(&events),
+      // [8166-3.3.3-b] [8166-3.3.3-c] never below 1024
+      receive_size_(setup.options.private_data ? wire::advertised_size(setup.options.receive_size)
+                                               : wire::kMinThreshold),
+      send_queue_(setup.options.credits + setup.options.reverse_credits + setup.chunk_work + kErrorSends) {}
+
+Connection::~Connection() { destroy(); }
+
+Result<ConnectionPtr> Connection::connect(const ConnectionSetup& setup, const fabric::Endpoint& peer,
+                                          ConnectionEvents& events) {
+  ConnectionPtr self(new Connection(setup, events));
+  if (const error_code failed = self->start(setup.fabric->make_connector(peer, self->queue_pair_options(), *self)))
+    return failed;
+  return self;
+}
+
+Result<ConnectionPtr> Connection::accept(const ConnectionSetup& setup,
+                                         std::unique_ptr<fabric::ConnectionRequest> request, ConnectionEvents& events) {
+  ConnectionPtr self(new Connection(setup, events));
+  self->info_ = request->info();
+  if (const error_code failed =
+          self->start(setup.fabric->make_acceptor(std::move(request), self->queue_pair_options(), *self)))
+    return failed;
+  return self;
+}
+
+wire::PrivateData Connection::own_private_data() const noexcept {
+  // [8166-3.3.3-d] [8797-4-d]
+  if (!setup_.options.private_data) return {};
+  wire::PrivateData out;
+  // [8797-4.1-e] only where every handle that we advertise is a window
+  out.remote_invalidation = setup_.fabric->capabilities().remote_invalidation;
+  out.send_size = setup_.options.send_size;
+  out.receive_size = receive_size_;
+  return out;
+}
+
+fabric::QueuePairOptions Connection::queue_pair_options() const {
+  fabric::QueuePairOptions out;
+  out.send_depth = send_queue_.capacity();
+  out.receive_depth = max_receives();
+  out.inbound_reads = setup_.options.inbound_reads;
+  out.outbound_reads = setup_.options.outbound_reads;
+  out.handshake_timeout = setup_.options.handshake_timeout;
+  if (setup_.options.private_data) {
+    const auto octets = wire::encode(own_private_data());
+    out.private_data.assign(octets.begin(), octets.end());
+  }
+  return out;
+}
+
+std::uint32_t Connection::max_receives() const noexcept {
+  return setup_.options.credits + setup_.options.reverse_credits;
+}
+
+error_code Connection::start(Result<std::unique_ptr<fabric::QueuePair>> queue_pair) {
+  if (!queue_pair) return queue_pair.error();
+  queue_pair_ = std::move(*queue_pair);
+  const std::uint32_t first = setup_.role == Role::server
+                                  ? std::min(kFirstReceives, setup_.options.credits) + setup_.options.reverse_credits
+                                  : 1 + setup_.options.reverse_credits;  // [8167-4.3.1-a] [8167-4.3.1-b]
+  if (provide_receives(first) < first) {
+    ended_ = true;
+    queue_pair_.reset();
+    return BaseError::out_of_memory;
+  }
+  setup_.fabric->start(*queue_pair_);
+  return {};
+}
+
+std::uint32_t Connection::provide_receives(std::uint32_t count) noexcept {
+  count = std::min(count, max_receives());
+  if (ended_ || count <= receives()) return receives();
+  const std::uint32_t more = count - receives();
+  auto memory = setup_.pool->allocate(more * receive_size_);
+  if (!memory) return receives();
+  receive_memory_.push_back(std::move(*memory));
+  const BufferRef all = receive_memory_.back().ref();
+  for (std::uint32_t i = 0; i < more; ++i) {
+    ReceiveSlot& slot = receives_.emplace_back(*this, all.slice(i * receive_size_, receive_size_));
+    if (posted(queue_pair_->post_receive(slot.memory(), &slot))) break;
+  }
+  return receives();
+}
+
+void Connection::repost(ReceiveSlot& slot) noexcept {
+  if (!ended_) posted(queue_pair_->post_receive(slot.memory(), &slot));
+}
+
+void Connection::on_established(const fabric::ConnectionInfo& info) noexcept {
+  info_ = info;
+  // [8797-4-b] anew for each connection; [8797-5.1-a] silent peers have 1024 and no remote invalidation
+  const wire::PrivateData peers = wire::find_private_data(info.private_data).value_or(wire::PrivateData{});
+  thresholds_ = wire::negotiate(own_private_data(), peers);
+  connected_ = true;
+  events_->on_connected();
+  end_batch();
+}
+
+void Connection::close() noexcept {
+  if (!ended_) queue_pair_->disconnect();
+}
+
+void Connection::abort(error_code why) noexcept {
+  if (ended_) return;
+  if (!reason_) reason_ = why;
+  connected_ = false;
+  queue_pair_->abort();
+}
+
+void Connection::destroy() noexcept {
+  events_ = nullptr;
+  ended_ = true;
+  connected_ = false;
+  send_queue_.drop_waiters();
+  idle_windows_.clear();
+  windows_.clear();
+  queue_pair_.reset();
+}
+
+void Connection::on_disconnected(error_code why) noexcept {
+  connected_ = false;
+  // Not from inside a callback of the queue pair that is to be destroyed.
+  boost::asio::post(context(),
+                    [self = ConnectionPtr(this), why] { self->finish(self->reason_ ? self->reason_ : why); });
+}
+
+void Connection::finish(error_code why) noexcept {
+  ConnectionEvents* events = events_;
+  if (events == nullptr) return;
+  destroy();
+  events->on_disconnected(why);
+}
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. A received message is decoded once, its direction found (RFC 8167 section 2), and handed on.
+// Ownership. The message stays in its receive buffer until its lease is released; then the buffer is posted again.
+// Errors. A receive that fails was flushed: the end of the connection is reported elsewhere.
+#include "rpcrdma/connection/connection.hpp"
+
+namespace rpcrdma::transport {
+namespace {
+
+constexpr std::uint32_t kCall = 0;
+constexpr std::uint32_t kReply = 1;
+
+bool has_position_zero(const wire::ChunkLists& chunks) noexcept {
+  for (const wire::ReadSegment& segment : chunks.reads)
+    if (segment.position == 0) return true;
+  return false;
+}
+
+}  // namespace
+
+void Connection::received(ReceiveSlot& slot, const fabric::Completion& completion) noexcept {
+  if (completion.status || ended_) return;
+  in_batch_ = true;
+  Received message{header_, {}, completion.invalidated, ReceiveLease(*this, slot)};
+  const BufferRef octets = slot.memory().slice(0, completion.length);
+  const wire::DecodeResult header_size =
+      wire::decode(octets.octets(), header_, wire::DecodeLimits{.max_segments = setup_.max_segments});
+  if (!header_size) {
+    events_->on_bad_message(header_size.error(), message);
+    return;
+  }
+  const auto size = static_cast<std::uint32_t>(*header_size);
+  message.payload = octets.slice(size, octets.size - size);
+  dispatch(message);
+}
+
+void Connection::dispatch(Received& message) noexcept {
+  switch (message.header.procedure) {
+    case wire::Procedure::error: return events_->on_peer_error(message);
+    case wire::Procedure::nomsg:
+      // The direction shows only when the payload is at hand. A Position-Zero Read chunk is a call's: the
+      // Read list of a reply is empty [8166-4.3.1-a].
+      return has_position_zero(message.header.chunks) ? events_->on_call(message) : events_->on_reply(message);
+    default: break;
+  }
+  Reader reader(message.payload.octets());
+  reader.u32();  // the XID, compared by the decoder
+  const std::uint32_t type = reader.u32();
+  if (reader.ok() && type == kCall) return events_->on_call(message);
+  if (reader.ok() && type == kReply) return events_->on_reply(message);
+  events_->on_bad_message(wire::WireError::bad_chunks, message);
+}
+
+}  // namespace rpcrdma::transport

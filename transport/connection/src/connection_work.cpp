@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. What is posted during a batch of completions is handed to the wire at its end; what is posted
+// outside one, by a function that runs soon.
+// Errors. A failed post ends the connection, but for windows: a range that cannot be exposed fails its call only.
+#include <boost/asio/post.hpp>
+
+#include "rpcrdma/connection/connection.hpp"
+
+namespace rpcrdma::transport {
+
+error_code Connection::posted(error_code status) noexcept {
+  if (status) {
+    setup_.log.debug("work request refused: {}", status.message());
+    abort(status);
+  } else {
+    schedule_submit();
+  }
+  return status;
+}
+
+void Connection::schedule_submit() noexcept {
+  if (in_batch_ || submit_scheduled_ || !connected_) return;
+  submit_scheduled_ = true;
+  boost::asio::post(context(), [self = ConnectionPtr(this)] {
+    self->submit_scheduled_ = false;
+    self->end_batch();
+  });
+}
+
+void Connection::on_batch_end() noexcept { end_batch(); }
+
+void Connection::end_batch() noexcept {
+  if (ended_) return;
+  const ConnectionPtr self(this);  // the user may drop it
+  in_batch_ = true;  // what the waiters post is part of it
+  send_queue_.serve();
+  if (events_ != nullptr) events_->on_batch_end();
+  in_batch_ = false;
+  if (!ended_ && connected_) queue_pair_->submit();
+}
+
+error_code Connection::post_send(std::span<const BufferRef> gather, const fabric::SendOptions& options,
+                                 fabric::WorkContext* context) noexcept {
+  if (ended_) return fabric::FabricError::not_connected;
+  return posted(queue_pair_->post_send(gather, options, context));
+}
+
+error_code Connection::post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
+                                  fabric::WorkContext* context) noexcept {
+  if (ended_) return fabric::FabricError::not_connected;
+  return posted(queue_pair_->post_write(gather, handle, offset, context));
+}
+
+error_code Connection::post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset,
+                                 fabric::WorkContext* context) noexcept {
+  if (ended_) return fabric::FabricError::not_connected;
+  return posted(queue_pair_->post_read(sink, handle, offset, context));
+}
+
+Result<fabric::Window*> Connection::take_window() {
+  if (ended_) return make_error_code(fabric::FabricError::not_connected);
+  if (!idle_windows_.empty()) {
+    fabric::Window* window = idle_windows_.back();
+    idle_windows_.pop_back();
+    return window;
+  }
+  auto window = queue_pair_->make_window();
+  if (!window) return window.error();
+  windows_.push_back(std::move(*window));
+  idle_windows_.reserve(windows_.size());  // so that giving back never allocates
+  return windows_.back().get();
+}
+
+Result<Segment> Connection::bind(fabric::Window& window, BufferRef memory, fabric::Access access) {
+  if (ended_) return make_error_code(fabric::FabricError::not_connected);
+  schedule_submit();
+  return queue_pair_->bind(window, memory, access);
+}
+
+error_code Connection::invalidate(fabric::Window& window, fabric::WorkContext* context) noexcept {
+  if (ended_) return fabric::FabricError::not_connected;
+  return posted(queue_pair_->invalidate(window, context));
+}
+
+}  // namespace rpcrdma::transport
