@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The provider on rdma-core: RDMA adapters and the kernel's soft devices (rxe, siw), by libibverbs and librdmacm.
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <chrono>
+#include <memory>
+
+#include "rpcrdma/base/log.hpp"
+#include "rpcrdma/fabric/fabric.hpp"
+
+namespace rpcrdma::fabric {
+
+/// What is asked of a device; what it grants is in the fabric's Capabilities.
+struct VerbsOptions {
+  std::uint32_t max_gather = 16;       ///< buffers in one send or write; the device may allow fewer
+  std::uint32_t max_inline = 256;      ///< octets copied into the work request instead of fetched by the device
+  std::uint32_t signal_interval = 16;  ///< at most so many sends in a row without a completion of their own
+  /// How long open_verbs() may block to find the device that leads to an address which is not this host's.
+  std::chrono::milliseconds resolve_timeout{2000};
+};
+
+/// Whether binding `address` yields an RDMA device. False for wildcard and loopback addresses.
+bool verbs_device_at(const boost::asio::ip::address& address) noexcept;
+
+/// Opens the device at `address`, or the one that leads to it if it is a peer's; blocks for a moment, so at
+/// start-up only. FabricError::no_device if there is none, and one line in the log that says what is missing.
+///
+/// Thread: the fabric belongs to `context` and its one thread; requests of one fabric's listener may be
+/// accepted by another fabric on the same device. `context` outlives the fabric.
+///
+/// Handlers that wait on the device hold work on `context` only while there is a listener or a queue pair.
+/// A thread that posts work must not change its credentials (setfsuid, capset) after this call: uverbs
+/// compares them and refuses every post thereafter.
+Result<std::unique_ptr<Fabric>> open_verbs(boost::asio::io_context& context, const boost::asio::ip::address& address,
+                                           VerbsOptions options, Log log);
+
+}  // namespace rpcrdma::fabric

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. Each notification is acknowledged at once and its queue's owner polls. The owner re-arms its queue
+// and polls once more, so no completion is lost between the two.
+// Ownership. A queue destroyed by a handler takes its unread notifications along (the kernel drops them).
+// Error handling. A channel that cannot be read has nothing.
+#include "completion_channel.hpp"
+
+#include "error.hpp"
+
+namespace rpcrdma::fabric::verbs {
+namespace {
+
+constexpr int kNotificationsPerTurn = 64;
+
+}  // namespace
+
+Result<std::shared_ptr<CompletionChannel>> CompletionChannel::make(boost::asio::io_context& context,
+                                                                   ibv_context* device) {
+  CqChannel channel(ibv_create_comp_channel(device));
+  if (!channel) return last_error();
+  return std::make_shared<CompletionChannel>(context, std::move(channel));
+}
+
+CompletionChannel::CompletionChannel(boost::asio::io_context& context, CqChannel channel)
+    : Watch(context, channel->fd), channel_(std::move(channel)) {}
+
+Result<CompletionQueue> CompletionChannel::make_queue(std::uint32_t entries, CompletionHandler& handler) {
+  CompletionQueue queue(
+      ibv_create_cq(channel_->context, static_cast<int>(entries), &handler, channel_.get(), /*comp_vector=*/0));
+  if (!queue) return last_error();
+  if (const int error = ibv_req_notify_cq(queue.get(), 0); error != 0) return system_error(error);
+  return queue;
+}
+
+void CompletionChannel::drain() noexcept {
+  for (int i = 0; i < kNotificationsPerTurn; ++i) {
+    ibv_cq* queue = nullptr;
+    void* handler = nullptr;
+    if (ibv_get_cq_event(channel_.get(), &queue, &handler) != 0) return;
+    ibv_ack_cq_events(queue, 1);
+    static_cast<CompletionHandler*>(handler)->on_completions();
+  }
+}
+
+}  // namespace rpcrdma::fabric::verbs

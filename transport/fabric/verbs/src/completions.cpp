@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. Polls in batches until the queue is empty, arms it, and polls once more: what came in between is
+// seen here, what comes later is announced. After a bounded number of completions the io_context gets its turn.
+// Ownership. A slot is taken from the books before its callback runs: the callback may post, or destroy all this.
+// Error handling. The first failed operation names the reason; the rest is flushed by finish().
+#include <array>
+
+#include "defer.hpp"
+#include "error.hpp"
+#include "queue_pair.hpp"
+
+namespace rpcrdma::fabric::verbs {
+namespace {
+
+constexpr int kBatch = 32;
+constexpr int kBatchesPerTurn = 8;
+
+int poll_batch(ibv_cq* queue, std::array<ibv_wc, kBatch>& batch) {
+  // rxe sets the invalidated key without the flag for it; others may leave what an earlier poll put there.
+  for (ibv_wc& completion : batch) completion.invalidated_rkey = 0;
+  return ibv_poll_cq(queue, kBatch, batch.data());
+}
+
+}  // namespace
+
+void VerbsQueuePair::on_completions() noexcept {
+  // The peer's first message may overtake its last step of the handshake; this stands in for that step.
+  if (state_ == State::accepting) rdma_notify(id_.get(), IBV_EVENT_COMM_EST);
+  poll();
+}
+
+void VerbsQueuePair::poll() {
+  // Before on_established nothing is delivered, and after the end everything has been.
+  if (state_ < State::established || state_ == State::ended || ending_) return;
+  const Alive alive(*this);
+  std::array<ibv_wc, kBatch> batch;
+  bool armed = false;
+  for (int turns = 0;;) {
+    const int count = poll_batch(completions_.get(), batch);
+    if (count < 0) return end_later(FabricError::no_device);
+    if (count > 0) {
+      deliver({batch.data(), static_cast<std::size_t>(count)});
+      if (!alive) return;
+      if (++turns < kBatchesPerTurn) continue;
+      schedule_poll();
+      break;
+    }
+    if (armed) break;
+    if (ibv_req_notify_cq(completions_.get(), 0) != 0) return end_later(FabricError::no_device);
+    armed = true;
+  }
+  deliver_software();
+  if (!alive) return;
+  end_batch();
+  if (!alive) return;
+  if (fault_ && state_ != State::peer_fault) return finish(*fault_);
+  if (state_ == State::draining && sends_.empty()) hang_up();
+}
+
+void VerbsQueuePair::schedule_poll() {
+  if (poll_scheduled_) return;
+  poll_scheduled_ = true;
+  defer_to(parts_.context, self_, [](VerbsQueuePair& self) {
+    self.poll_scheduled_ = false;
+    self.poll();
+  });
+}
+
+void VerbsQueuePair::deliver(std::span<const ibv_wc> batch) {
+  const Alive alive(*this);
+  for (const ibv_wc& completion : batch) {
+    if (completion.status != IBV_WC_SUCCESS) note_failure(completion);
+    if ((completion.wr_id & ReceiveQueue::kMark) != 0)
+      deliver_receive(completion);
+    else
+      deliver_sends(completion);
+    if (!alive) return;
+  }
+}
+
+void VerbsQueuePair::note_failure(const ibv_wc& completion) {
+  if (completion.status != IBV_WC_WR_FLUSH_ERR) {
+    parts_.log.info("verbs: {}: work {:x}: {} (vendor error {:x})", info_.peer.address().to_string(), completion.wr_id,
+                    ibv_wc_status_str(completion.status), completion.vendor_err);
+    if (!fault_) fault_ = completion_error(completion.status);
+  } else if (state_ == State::established || state_ == State::draining) {
+    on_flush_unasked();
+  }
+}
+
+void VerbsQueuePair::deliver_receive(const ibv_wc& completion) {
+  WorkContext* context = nullptr;
+  if (!receives_.take(context)) return;
+  Completion result{.status = completion_error(completion.status), .length = 0, .invalidated = {}};
+  if (completion.status == IBV_WC_SUCCESS) {
+    result.length = completion.byte_len;
+    result.invalidated = note_invalidated(completion);
+  }
+  batch_open_ = true;
+  if (context != nullptr) context->on_completion(result);
+}
+
+std::optional<std::uint32_t> VerbsQueuePair::note_invalidated(const ibv_wc& completion) {
+  if ((completion.wc_flags & IBV_WC_WITH_IMM) != 0) return {};
+  const std::uint32_t key = completion.invalidated_rkey;
+  if (VerbsWindow* window = windows_->find_bound(key)) {
+    if (window->state() == VerbsWindow::State::invalidating)
+      sends_.disarm_invalidation(key);
+    else
+      window->set_idle();
+    return key;
+  }
+  if ((completion.wc_flags & IBV_WC_WITH_INV) != 0) return key;
+  return {};
+}
+
+void VerbsQueuePair::deliver_sends(const ibv_wc& completion) {
+  const Alive alive(*this);
+  SendQueue::Slot slot;
+  std::uint64_t number = 0;
+  while (sends_.take_until(completion.wr_id, slot, number)) {
+    complete(slot, number == completion.wr_id ? completion_error(completion.status) : error_code());
+    if (!alive) return;
+  }
+}
+
+void VerbsQueuePair::deliver_software() {
+  const Alive alive(*this);
+  SendQueue::Slot slot;
+  while (sends_.take_software(slot)) {
+    complete(slot, {});
+    if (!alive) return;
+  }
+}
+
+void VerbsQueuePair::complete(const SendQueue::Slot& slot, error_code status) {
+  if (slot.window != 0)
+    if (VerbsWindow* window = windows_->find(slot.window)) window->set_idle();
+  batch_open_ = true;
+  if (slot.context != nullptr) slot.context->on_completion({.status = status, .length = 0, .invalidated = {}});
+}
+
+void VerbsQueuePair::end_batch() {
+  if (state_ < State::ended && !ending_) {
+    if (const error_code error = receives_.submit(id_->qp)) end_later(error);
+  }
+  if (!std::exchange(batch_open_, false)) return;
+  events_.on_batch_end();
+}
+
+}  // namespace rpcrdma::fabric::verbs

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. Every way to end goes through finish(): deliver what the device has completed, take windows and queue
+// pair from the device, complete what is left as flushed, tell the user. disconnect() lets the send queue run empty
+// before, because the device drops what is unsent when it disconnects.
+// Ownership. After finish() the device has no part of this connection but the rdma_cm id, which stays until the
+// destructor: while it lives the kernel repeats the request to disconnect until the peer has answered.
+// Error handling. Nothing here can fail in a way that matters: the device's objects are gone in any case.
+#include "defer.hpp"
+#include "error.hpp"
+#include "queue_pair.hpp"
+
+namespace rpcrdma::fabric::verbs {
+namespace {
+
+constexpr std::chrono::milliseconds kLinger{2000};
+
+}  // namespace
+
+void VerbsQueuePair::disconnect() {
+  if (ending_ || state_ > State::established) return;
+  if (state_ != State::established) return abort();
+  sends_.require_signal();
+  submit();
+  if (ending_) return;
+  state_ = State::draining;
+  schedule_poll();
+}
+
+void VerbsQueuePair::abort() {
+  if (ending_ || state_ == State::ended) return;
+  // The device stops at once; the callbacks follow from the io_context.
+  rdma_disconnect(id_.get());
+  end_later(FabricError::flushed);
+}
+
+void VerbsQueuePair::end_later(error_code why) {
+  if (ending_ || state_ == State::ended) return;
+  ending_ = true;
+  defer_to(parts_.context, self_, [why](VerbsQueuePair& self) { self.finish(why); });
+}
+
+void VerbsQueuePair::hang_up() {
+  state_ = State::hanging_up;
+  rdma_disconnect(id_.get());
+  arm_timer(kLinger);
+}
+
+// The device gave up by itself. On InfiniBand that is a violation by the peer, who will hear of it; on iWARP it may
+// be just the end of the TCP connection, which rdma_cm is about to tell.
+void VerbsQueuePair::on_flush_unasked() {
+  if (!parts_.device->limits().iwarp) {
+    if (!fault_) fault_ = FabricError::protocol_violation;
+    return;
+  }
+  state_ = State::peer_fault;
+  arm_timer(kLinger);
+}
+
+void VerbsQueuePair::finish(error_code why) {
+  if (state_ == State::ended) return;
+  const bool connected = state_ >= State::established;
+  state_ = State::ended;
+  ending_ = false;
+  timer_.cancel();
+  const Alive alive(*this);
+  if (connected || role_ == Role::acceptor) rdma_disconnect(id_.get());
+  deliver_rest();
+  if (!alive) return;
+  windows_->release_device();
+  rdma_destroy_qp(id_.get());
+  deliver_rest();
+  if (!alive) return;
+  flush_rest();
+  if (!alive) return;
+  end_batch();
+  if (!alive) return;
+  release_device();
+  events_.on_disconnected(why);
+}
+
+void VerbsQueuePair::deliver_rest() {
+  const Alive alive(*this);
+  ibv_wc completion{};
+  while (ibv_poll_cq(completions_.get(), 1, &completion) == 1) {
+    deliver({&completion, 1});
+    if (!alive) return;
+    completion.invalidated_rkey = 0;
+  }
+}
+
+void VerbsQueuePair::flush_rest() {
+  const Alive alive(*this);
+  SendQueue::Slot slot;
+  while (sends_.take_any(slot)) {
+    complete(slot, FabricError::flushed);
+    if (!alive) return;
+  }
+  WorkContext* context = nullptr;
+  while (receives_.take(context)) {
+    batch_open_ = true;
+    if (context != nullptr) context->on_completion({.status = FabricError::flushed, .length = 0, .invalidated = {}});
+    if (!alive) return;
+  }
+}
+
+// Windows go before their queue pair, and the queue pair before its completion queue; rxe hangs otherwise.
+void VerbsQueuePair::release_device() noexcept {
+  windows_->release_device();
+  if (id_->qp != nullptr) {
+    rdma_disconnect(id_.get());
+    rdma_destroy_qp(id_.get());
+  }
+  completions_.reset();
+  cm_interest_.reset();
+  completion_interest_.reset();
+}
+
+}  // namespace rpcrdma::fabric::verbs

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// What rdma-core reports, as error codes of the fabric.
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#include "rpcrdma/fabric/error.hpp"
+
+namespace rpcrdma::fabric::verbs {
+
+/// errno, as calls of librdmacm leave it.
+error_code last_error() noexcept;
+/// A positive errno, as calls of libibverbs return it; 0 is success.
+error_code system_error(int error) noexcept;
+
+error_code completion_error(ibv_wc_status status) noexcept;
+
+/// Why a connection did not come about: `status` is a negative errno, or InfiniBand's reason for a REJECT.
+error_code connect_error(rdma_cm_event_type type, int status) noexcept;
+
+}  // namespace rpcrdma::fabric::verbs

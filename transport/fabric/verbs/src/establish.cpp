@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. A connector's id is bound to the fabric's device from the start (its receives need the queue pair);
+// then address, route, connect. An acceptor's id has all that. Either is done at ESTABLISHED.
+// Ownership. Callbacks may destroy the queue pair; nothing of it is touched after the last one.
+// Error handling. Whatever fails on the way, and the timer, ends in finish() with the reason.
+#include <algorithm>
+
+#include "error.hpp"
+#include "queue_pair.hpp"
+
+namespace rpcrdma::fabric::verbs {
+namespace {
+
+// An RDMA Send that follows the MPA reply too closely is left unread by Linux's siw until more arrives.
+constexpr std::chrono::milliseconds kSettle{2};
+
+constexpr std::uint8_t kRetries = 7;
+// A message without a receive ends the connection: it is the sender's mistake (RFC 8166 section 3.3.1).
+constexpr std::uint8_t kReceiverNotReadyRetries = 0;
+
+}  // namespace
+
+void VerbsQueuePair::start() {
+  if (state_ != State::idle || ending_) return;
+  arm_timer(options_.handshake_timeout);
+  error_code error = receives_.submit(id_->qp);
+  if (!error) error = role_ == Role::connector ? resolve() : accept();
+  if (error) end_later(error);
+}
+
+error_code VerbsQueuePair::resolve() {
+  state_ = State::resolving;
+  Endpoint peer = info_.peer;
+  const auto timeout = static_cast<int>(options_.handshake_timeout.count());
+  return rdma_resolve_addr(id_.get(), nullptr, peer.data(), timeout) != 0 ? last_error() : error_code();
+}
+
+rdma_conn_param VerbsQueuePair::parameters() const noexcept {
+  rdma_conn_param parameters{};
+  parameters.private_data = options_.private_data.data();
+  parameters.private_data_len = static_cast<std::uint8_t>(options_.private_data.size());
+  parameters.responder_resources = static_cast<std::uint8_t>(info_.inbound_reads);
+  parameters.initiator_depth = static_cast<std::uint8_t>(info_.outbound_reads);
+  parameters.flow_control = 1;
+  parameters.retry_count = kRetries;
+  parameters.rnr_retry_count = kReceiverNotReadyRetries;
+  return parameters;
+}
+
+error_code VerbsQueuePair::connect() {
+  state_ = State::connecting;
+  const DeviceLimits& limits = parts_.device->limits();
+  info_.inbound_reads = std::min(options_.inbound_reads, limits.max_inbound_reads);
+  info_.outbound_reads = std::min(options_.outbound_reads, limits.max_outbound_reads);
+  rdma_conn_param wanted = parameters();
+  return rdma_connect(id_.get(), &wanted) != 0 ? last_error() : error_code();
+}
+
+error_code VerbsQueuePair::accept() {
+  state_ = State::accepting;
+  const DeviceLimits& limits = parts_.device->limits();
+  // No more than the peer asked for, which info_ holds so far.
+  info_.inbound_reads = std::min({info_.inbound_reads, options_.inbound_reads, limits.max_inbound_reads});
+  info_.outbound_reads = std::min({info_.outbound_reads, options_.outbound_reads, limits.max_outbound_reads});
+  rdma_conn_param granted = parameters();
+  return rdma_accept(id_.get(), &granted) != 0 ? last_error() : error_code();
+}
+
+void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
+  parts_.log.debug("verbs: {}: {} status {}", info_.peer.address().to_string(), rdma_event_str(event.type),
+                   event.status);
+  error_code error;
+  switch (event.type) {
+    case RDMA_CM_EVENT_ADDR_RESOLVED:
+      if (state_ != State::resolving) return;
+      state_ = State::routing;
+      if (rdma_resolve_route(id_.get(), static_cast<int>(options_.handshake_timeout.count())) != 0)
+        error = last_error();
+      break;
+    case RDMA_CM_EVENT_ROUTE_RESOLVED:
+      if (state_ == State::routing) error = connect();
+      break;
+    case RDMA_CM_EVENT_ESTABLISHED: return on_peer_accepted(std::move(event));
+    case RDMA_CM_EVENT_DISCONNECTED: return finish(fault_.value_or(error_code()));
+    case RDMA_CM_EVENT_DEVICE_REMOVAL: return finish(FabricError::no_device);
+    case RDMA_CM_EVENT_ADDR_ERROR:
+    case RDMA_CM_EVENT_ROUTE_ERROR:
+    case RDMA_CM_EVENT_CONNECT_ERROR:
+    case RDMA_CM_EVENT_UNREACHABLE:
+    case RDMA_CM_EVENT_REJECTED: return finish(connect_error(event.type, event.status));
+    default: return;  // ADDR_CHANGE and TIMEWAIT_EXIT say nothing about the connection
+  }
+  if (error) finish(error);
+}
+
+void VerbsQueuePair::on_peer_accepted(CmEvent event) {
+  if (state_ == State::connecting) {
+    info_.inbound_reads = std::min(info_.inbound_reads, event.inbound_reads);
+    info_.outbound_reads = std::min(info_.outbound_reads, event.outbound_reads);
+    info_.private_data = std::move(event.private_data);
+    if (parts_.device->limits().iwarp) {
+      state_ = State::settling;
+      return arm_timer(kSettle);
+    }
+  } else if (state_ != State::accepting) {
+    return;
+  }
+  establish();
+}
+
+void VerbsQueuePair::establish() {
+  timer_.cancel();
+  info_.local = to_endpoint(*rdma_get_local_addr(id_.get()), rdma_get_src_port(id_.get()));
+  info_.peer = to_endpoint(*rdma_get_peer_addr(id_.get()), rdma_get_dst_port(id_.get()));
+  state_ = State::established;
+  const Alive alive(*this);
+  events_.on_established(info_);
+  if (!alive) return;
+  // What came before this moment has been announced already, and left in the completion queue.
+  poll();
+}
+
+void VerbsQueuePair::arm_timer(std::chrono::milliseconds after) {
+  timer_.expires_after(after);
+  timer_.async_wait([self = self_](boost::system::error_code error) {
+    if (!error && *self != nullptr) (*self)->on_timer();
+  });
+}
+
+void VerbsQueuePair::on_timer() {
+  switch (state_) {
+    case State::resolving:
+    case State::routing:
+    case State::connecting:
+    case State::accepting: return finish(FabricError::handshake_timeout);
+    case State::settling: return establish();
+    case State::hanging_up: return finish({});
+    case State::peer_fault: return finish(fault_.value_or(FabricError::flushed));
+    default: return;
+  }
+}
+
+}  // namespace rpcrdma::fabric::verbs

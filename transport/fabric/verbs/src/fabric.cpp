@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fabric.hpp"
+
+#include <unistd.h>
+
+#include "error.hpp"
+#include "listener.hpp"
+#include "region.hpp"
+
+namespace rpcrdma::fabric {
+namespace verbs {
+
+VerbsFabric::VerbsFabric(FabricParts parts) : parts_(std::move(parts)) {
+  const DeviceLimits& limits = parts_.device->limits();
+  capabilities_ = {.name = "verbs",
+                   .max_gather = limits.max_gather,
+                   .max_read_depth = std::min(limits.max_inbound_reads, limits.max_outbound_reads),
+                   .max_message = limits.max_message,
+                   .remote_invalidation = limits.windows,
+                   .exact_window_bounds = limits.exact_window_bounds};
+}
+
+Result<std::unique_ptr<MemoryRegion>> VerbsFabric::register_memory(std::span<std::byte> memory) {
+  return VerbsRegion::make(parts_.device, memory, parts_.log);
+}
+
+Result<std::unique_ptr<QueuePair>> VerbsFabric::make_connector(const Endpoint& peer, QueuePairOptions options,
+                                                               QueuePairEvents& events) {
+  rdma_cm_id* raw = nullptr;
+  if (rdma_create_id(parts_.events->channel().get(), &raw, nullptr, RDMA_PS_TCP) != 0) return last_error();
+  CmId id(raw);
+  Endpoint local = parts_.device->address();
+  if (rdma_bind_addr(raw, local.data()) != 0) return last_error();
+  ConnectionInfo towards;
+  towards.peer = peer;
+  return VerbsQueuePair::make(parts_, std::move(id), VerbsQueuePair::Role::connector, towards, std::move(options),
+                              events);
+}
+
+void VerbsFabric::start(QueuePair& queue_pair) { static_cast<VerbsQueuePair&>(queue_pair).start(); }
+
+Result<std::unique_ptr<Listener>> VerbsFabric::listen(const Endpoint& local, RequestHandler handler) {
+  return VerbsListener::make(parts_.events, local, std::move(handler), parts_.log);
+}
+
+Result<std::unique_ptr<QueuePair>> VerbsFabric::make_acceptor(std::unique_ptr<ConnectionRequest> request,
+                                                              QueuePairOptions options, QueuePairEvents& events) {
+  auto& pending = static_cast<VerbsRequest&>(*request);
+  auto id = pending.take(parts_.events->channel().get());
+  if (!id) return id.error();
+  return VerbsQueuePair::make(parts_, std::move(*id), VerbsQueuePair::Role::acceptor, pending.info(),
+                              std::move(options), events);
+}
+
+void VerbsFabric::reject(std::unique_ptr<ConnectionRequest> request, Octets private_data) {
+  static_cast<VerbsRequest&>(*request).reject(private_data);
+}
+
+}  // namespace verbs
+
+namespace {
+
+// librdmacm writes to standard error when the kernel has no RDMA at all; this asks before it does.
+bool kernel_has_rdma() noexcept { return ::access("/dev/infiniband/rdma_cm", R_OK | W_OK) == 0; }
+
+}  // namespace
+
+bool verbs_device_at(const boost::asio::ip::address& address) noexcept {
+  return kernel_has_rdma() && verbs::find_device_at(address).has_value();
+}
+
+Result<std::unique_ptr<Fabric>> open_verbs(boost::asio::io_context& context, const boost::asio::ip::address& address,
+                                           VerbsOptions options, Log log) {
+  using namespace verbs;
+  if (!kernel_has_rdma()) {
+    log.info("verbs: /dev/infiniband/rdma_cm is not there or not ours to open: is rdma_ucm loaded?");
+    return FabricError::no_device;
+  }
+  auto id = find_device_at(address);
+  if (!id) id = find_device_towards(address, options.resolve_timeout);
+  if (!id) {
+    log.info("verbs: no RDMA device has or reaches {} (`rdma link` lists the devices)", address.to_string());
+    return id.error();
+  }
+  auto device = Device::make(std::move(*id), options);
+  if (!device) return device.error();
+  auto events = EventChannel::make(context);
+  if (!events) return events.error();
+  auto completions = CompletionChannel::make(context, (*device)->context());
+  if (!completions) return completions.error();
+  const DeviceLimits& limits = (*device)->limits();
+  log.debug("verbs: {} at {}: {}, {} buffers a message, read depth {}/{}", (*device)->name(),
+            (*device)->address().address().to_string(), limits.windows ? "memory windows" : "no memory windows",
+            limits.max_gather, limits.max_inbound_reads, limits.max_outbound_reads);
+  return std::make_unique<VerbsFabric>(FabricParts{.context = context,
+                                                   .device = std::move(*device),
+                                                   .events = std::move(*events),
+                                                   .completions = std::move(*completions),
+                                                   .options = options,
+                                                   .log = std::move(log)});
+}
+
+}  // namespace rpcrdma::fabric

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// rdma-core's objects as move-only handles. Each must die before what it was made from.
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#include <memory>
+
+namespace rpcrdma::fabric::verbs {
+
+template <auto Destroy>
+struct Destroyer {
+  template <class T>
+  void operator()(T* object) const noexcept {
+    Destroy(object);
+  }
+};
+
+using CmChannel = std::unique_ptr<rdma_event_channel, Destroyer<&rdma_destroy_event_channel>>;
+/// Every event of an id must have been acknowledged before the id dies: rdma_destroy_id waits for that.
+using CmId = std::unique_ptr<rdma_cm_id, Destroyer<&rdma_destroy_id>>;
+using ProtectionDomain = std::unique_ptr<ibv_pd, Destroyer<&ibv_dealloc_pd>>;
+using CompletionQueue = std::unique_ptr<ibv_cq, Destroyer<&ibv_destroy_cq>>;
+using CqChannel = std::unique_ptr<ibv_comp_channel, Destroyer<&ibv_destroy_comp_channel>>;
+using Registration = std::unique_ptr<ibv_mr, Destroyer<&ibv_dereg_mr>>;
+// ibv_dealloc_mw is an inline function of its header, and so cannot name a type.
+struct MemoryWindowDestroyer {
+  void operator()(ibv_mw* window) const noexcept { ibv_dealloc_mw(window); }
+};
+using MemoryWindowHandle = std::unique_ptr<ibv_mw, MemoryWindowDestroyer>;
+
+}  // namespace rpcrdma::fabric::verbs

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "limits.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "error.hpp"
+
+namespace rpcrdma::fabric::verbs {
+namespace {
+
+// Adapters that hold a peer to a window's exact range; no capability bit tells. By PCI vendor.
+constexpr std::uint32_t kMellanox = 0x02c9;
+// Linux's software iWARP, which takes any local registration as the sink of a read.
+constexpr std::uint32_t kSiw = 0x626d74;
+
+constexpr std::uint32_t kMaxMessage = std::uint32_t{1} << 30;
+
+std::uint32_t positive(int value, std::uint32_t most) {
+  return std::min(static_cast<std::uint32_t>(std::max(value, 0)), most);
+}
+
+// A device that announces windows may still fail to make one.
+bool windows_work(ibv_pd* domain, unsigned capabilities) {
+  constexpr unsigned kNeeded = IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
+  if ((capabilities & kNeeded) != kNeeded) return false;
+  return MemoryWindowHandle(ibv_alloc_mw(domain, IBV_MW_TYPE_2)) != nullptr;
+}
+
+}  // namespace
+
+Result<DeviceLimits> query_limits(ibv_pd* domain, std::uint8_t port, const VerbsOptions& options) {
+  ibv_device_attr device{};
+  if (const int error = ibv_query_device(domain->context, &device); error != 0) return system_error(error);
+  ibv_port_attr port_attributes{};
+  if (ibv_query_port(domain->context, port, &port_attributes) != 0) port_attributes.max_msg_sz = kMaxMessage;
+
+  DeviceLimits limits;
+  limits.max_gather = std::max(1u, positive(device.max_sge, options.max_gather));
+  limits.max_message = std::min(port_attributes.max_msg_sz, kMaxMessage);
+  limits.max_inbound_reads = positive(device.max_qp_rd_atom, RDMA_MAX_RESP_RES);
+  limits.max_outbound_reads = positive(device.max_qp_init_rd_atom, RDMA_MAX_INIT_DEPTH);
+  limits.max_work = positive(device.max_qp_wr, 1u << 20);
+  limits.iwarp = domain->context->device->transport_type == IBV_TRANSPORT_IWARP;
+  limits.windows = windows_work(domain, device.device_cap_flags);
+  // A registration of its own per exposure is exact by nature.
+  limits.exact_window_bounds = !limits.windows || device.vendor_id == kMellanox;
+  limits.send_with_invalidate = (device.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) != 0;
+  limits.remote_writable_sinks = limits.iwarp && device.vendor_id != kSiw;
+  return limits;
+}
+
+}  // namespace rpcrdma::fabric::verbs

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <cstdint>
+
+#include "handles.hpp"
+#include "rpcrdma/base/error.hpp"
+#include "rpcrdma/fabric/verbs/verbs.hpp"
+
+namespace rpcrdma::fabric::verbs {
+
+/// What the provider needs to know of a device, queried once.
+struct DeviceLimits {
+  std::uint32_t max_gather = 1;
+  std::uint32_t max_message = 0;
+  std::uint32_t max_inbound_reads = 0;
+  std::uint32_t max_outbound_reads = 0;
+  std::uint32_t max_work = 0;  ///< work requests of one queue
+  bool windows = false;        ///< memory windows of type 2B: exposures that a peer can invalidate
+  bool exact_window_bounds = false;
+  bool send_with_invalidate = false;
+  bool iwarp = false;
+  /// The sink of an RDMA Read must be writable by the peer (iWARP adapters; siw does not insist).
+  bool remote_writable_sinks = false;
+};
+
+Result<DeviceLimits> query_limits(ibv_pd* domain, std::uint8_t port, const VerbsOptions& options);
+
+}  // namespace rpcrdma::fabric::verbs

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. Each CONNECT_REQUEST becomes a VerbsRequest, handed to the user at once: with rdma_cm the private data
+// comes with the event.
+// Ownership. A request owns its id until it is accepted, here or on another fabric, or rejected, or dropped.
+// Error handling. A removed device ends the listening silently but for the log; nobody can connect any more.
+#include "listener.hpp"
+
+#include "device.hpp"
+#include "error.hpp"
+
+namespace rpcrdma::fabric::verbs {
+namespace {
+
+constexpr int kBacklog = 128;
+
+}  // namespace
+
+VerbsRequest::VerbsRequest(std::shared_ptr<rdma_event_channel> channel, CmEvent event)
+    : channel_(std::move(channel)), id_(event.id) {
+  info_.local = to_endpoint(*rdma_get_local_addr(id_.get()), rdma_get_src_port(id_.get()));
+  info_.peer = to_endpoint(*rdma_get_peer_addr(id_.get()), rdma_get_dst_port(id_.get()));
+  info_.private_data = std::move(event.private_data);
+  info_.inbound_reads = event.inbound_reads;
+  info_.outbound_reads = event.outbound_reads;
+}
+
+VerbsRequest::~VerbsRequest() {
+  if (id_) reject({});
+}
+
+void VerbsRequest::reject(Octets private_data) noexcept {
+  const auto length = static_cast<std::uint8_t>(std::min<std::size_t>(private_data.size(), UINT8_MAX));
+  rdma_reject(id_.get(), private_data.data(), length);
+  id_.reset();
+}
+
+Result<CmId> VerbsRequest::take(rdma_event_channel* channel) {
+  // [rdma_cm] returns only when every event read from the old channel has been acknowledged; from then on
+  // this thread alone knows the id.
+  if (id_->channel != channel && rdma_migrate_id(id_.get(), channel) != 0) return last_error();
+  return std::move(id_);
+}
+
+Result<std::unique_ptr<Listener>> VerbsListener::make(std::shared_ptr<EventChannel> channel, const Endpoint& local,
+                                                      Fabric::RequestHandler handler, Log log) {
+  rdma_cm_id* raw = nullptr;
+  if (rdma_create_id(channel->channel().get(), &raw, nullptr, RDMA_PS_TCP) != 0) return last_error();
+  CmId id(raw);
+  if (local.address().is_v6()) {
+    int only = 1;
+    rdma_set_option(raw, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only, sizeof(only));
+  }
+  Endpoint address = local;
+  if (rdma_bind_addr(raw, address.data()) != 0) return last_error();
+  if (rdma_listen(raw, kBacklog) != 0) return last_error();
+  return std::make_unique<VerbsListener>(std::move(channel), std::move(id), std::move(handler), std::move(log));
+}
+
+VerbsListener::VerbsListener(std::shared_ptr<EventChannel> channel, CmId id, Fabric::RequestHandler handler, Log log)
+    : channel_(std::move(channel)),
+      id_(std::move(id)),
+      handler_(std::make_shared<Fabric::RequestHandler>(std::move(handler))),
+      log_(std::move(log)),
+      interest_(channel_) {
+  id_->context = static_cast<CmHandler*>(this);
+}
+
+Endpoint VerbsListener::local() const {
+  return to_endpoint(*rdma_get_local_addr(id_.get()), rdma_get_src_port(id_.get()));
+}
+
+void VerbsListener::on_cm_event(CmEvent event) noexcept {
+  if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+    event.id->context = nullptr;
+    auto request = std::make_unique<VerbsRequest>(channel_->channel(), std::move(event));
+    const auto handler = handler_;
+    (*handler)(std::move(request));
+  } else if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL) {
+    log_.error("verbs: the device was removed, no connection can come any more");
+  }
+}
+
+}  // namespace rpcrdma::fabric::verbs

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. Posting appends to a chain; submit() hands the chain to the device, receives first, so that a send
+// which grants credits never precedes the receives behind them.
+// Ownership. The queue pair owns its rdma_cm id, its completion queue and the device's queue pair (through the id).
+// Error handling. What the device refuses at submit() ends the connection from the io_context.
+#include "queue_pair.hpp"
+
+#include <algorithm>
+
+#include "error.hpp"
+
+namespace rpcrdma::fabric::verbs {
+namespace {
+
+constexpr std::uint32_t kLittleInline = 64;
+
+SendQueue::Limits send_limits(const FabricParts& parts, const QueuePairOptions& options) {
+  return {.depth = options.send_depth,
+          .max_gather = parts.device->limits().max_gather,
+          .max_inline = 0,
+          .signal_interval = std::max(1u, std::min(parts.options.signal_interval, options.send_depth / 4))};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<QueuePair>> VerbsQueuePair::make(const FabricParts& parts, CmId id, Role role,
+                                                        const ConnectionInfo& request, QueuePairOptions options,
+                                                        QueuePairEvents& events) {
+  const DeviceLimits& limits = parts.device->limits();
+  if (id->verbs != parts.device->context()) return FabricError::no_device;
+  if (options.send_depth == 0 || options.receive_depth == 0 || options.private_data.size() > UINT8_MAX ||
+      SendQueue::device_depth(options.send_depth) > limits.max_work || options.receive_depth > limits.max_work)
+    return BaseError::invalid_argument;
+  auto queue_pair = std::make_unique<VerbsQueuePair>(parts, std::move(id), role, request, std::move(options), events);
+  if (const error_code error = queue_pair->create()) return error;
+  return queue_pair;
+}
+
+VerbsQueuePair::VerbsQueuePair(const FabricParts& parts, CmId id, Role role, const ConnectionInfo& request,
+                               QueuePairOptions options, QueuePairEvents& events)
+    : parts_(parts),
+      role_(role),
+      options_(std::move(options)),
+      events_(events),
+      info_(request),
+      self_(std::make_shared<VerbsQueuePair*>(this)),
+      id_(std::move(id)),
+      sends_(send_limits(parts, options_)),
+      receives_(options_.receive_depth),
+      windows_(std::make_shared<WindowTable>(parts.device)),
+      cm_interest_(parts.events),
+      completion_interest_(parts.completions),
+      timer_(parts.context) {
+  id_->context = static_cast<CmHandler*>(this);
+}
+
+VerbsQueuePair::~VerbsQueuePair() {
+  *self_ = nullptr;
+  release_device();
+}
+
+error_code VerbsQueuePair::create() {
+  const std::uint32_t send_depth = SendQueue::device_depth(options_.send_depth);
+  auto queue = parts_.completions->make_queue(send_depth + options_.receive_depth, *this);
+  if (!queue) return queue.error();
+  completions_ = std::move(*queue);
+
+  ibv_qp_init_attr attributes{};
+  attributes.send_cq = completions_.get();
+  attributes.recv_cq = completions_.get();
+  attributes.qp_type = IBV_QPT_RC;
+  attributes.cap = {.max_send_wr = send_depth,
+                    .max_recv_wr = options_.receive_depth,
+                    .max_send_sge = parts_.device->limits().max_gather,
+                    .max_recv_sge = 1,
+                    .max_inline_data = 0};
+  // How much a device takes inline depends on all the rest; there is nothing to query.
+  for (const std::uint32_t most : {parts_.options.max_inline, std::min(parts_.options.max_inline, kLittleInline), 0u}) {
+    attributes.cap.max_inline_data = most;
+    if (rdma_create_qp(id_.get(), parts_.device->domain(), &attributes) != 0) continue;
+    sends_.set_max_inline(most);
+    return {};
+  }
+  return last_error();
+}
+
+error_code VerbsQueuePair::may_post() const noexcept {
+  if (state_ != State::established || ending_) return FabricError::not_connected;
+  return sends_.full() ? error_code(FabricError::queue_full) : error_code();
+}
+
+error_code VerbsQueuePair::post_receive(BufferRef buffer, WorkContext* context) {
+  if (state_ >= State::draining || ending_) return FabricError::not_connected;
+  return receives_.append(buffer, context);
+}
+
+error_code VerbsQueuePair::post_send(std::span<const BufferRef> gather, const SendOptions& options,
+                                     WorkContext* context) {
+  if (const error_code error = may_post()) return error;
+  auto request = sends_.append(gather, /*may_inline=*/true, context);
+  if (!request) return request.error();
+  ibv_send_wr& send = **request;
+  send.opcode = IBV_WR_SEND;
+  if (options.solicited) send.send_flags |= IBV_SEND_SOLICITED;
+  // A peer whose handle is left alone invalidates it itself (RFC 8166 section 4.4.2).
+  if (options.invalidate && parts_.device->limits().send_with_invalidate) {
+    send.opcode = IBV_WR_SEND_WITH_INV;
+    send.invalidate_rkey = *options.invalidate;
+  }
+  return {};
+}
+
+error_code VerbsQueuePair::post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
+                                      WorkContext* context) {
+  if (const error_code error = may_post()) return error;
+  auto request = sends_.append(gather, /*may_inline=*/true, context);
+  if (!request) return request.error();
+  ibv_send_wr& write = **request;
+  write.opcode = IBV_WR_RDMA_WRITE;
+  write.wr.rdma = {.remote_addr = offset, .rkey = handle};
+  return {};
+}
+
+error_code VerbsQueuePair::post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset, WorkContext* context) {
+  if (const error_code error = may_post()) return error;
+  // A read posted with no read depth would sit in the device for ever.
+  if (info_.outbound_reads == 0) return FabricError::unsupported;
+  auto request = sends_.append({&sink, 1}, /*may_inline=*/false, context);
+  if (!request) return request.error();
+  ibv_send_wr& read = **request;
+  read.opcode = IBV_WR_RDMA_READ;
+  read.wr.rdma = {.remote_addr = offset, .rkey = handle};
+  return {};
+}
+
+Result<std::unique_ptr<Window>> VerbsQueuePair::make_window() {
+  if (state_ == State::ended || ending_) return FabricError::not_connected;
+  return windows_->make_window();
+}
+
+Result<Segment> VerbsQueuePair::bind(Window& window, BufferRef memory, Access access) {
+  auto& exposure = static_cast<VerbsWindow&>(window);
+  if (state_ != State::established || ending_) return FabricError::not_connected;
+  if (exposure.state() != VerbsWindow::State::idle) return BaseError::invalid_argument;
+  if (!exposure.on_device()) {
+    if (const error_code error = exposure.expose(memory, access)) return error;
+    return exposure.segment();
+  }
+  if (sends_.full()) return FabricError::queue_full;
+  auto request = sends_.append({}, /*may_inline=*/false, nullptr);
+  if (!request) return request.error();
+  (*request)->opcode = IBV_WR_BIND_MW;
+  if (const error_code error = exposure.prepare_bind(memory, access, **request)) {
+    sends_.retract();
+    return error;
+  }
+  sends_.note_bind();
+  return exposure.segment();
+}
+
+error_code VerbsQueuePair::invalidate(Window& window, WorkContext* context) {
+  auto& exposure = static_cast<VerbsWindow&>(window);
+  if (const error_code error = may_post()) return error;
+  switch (exposure.state()) {
+    case VerbsWindow::State::invalidating: return BaseError::invalid_argument;
+    case VerbsWindow::State::bound:
+      if (exposure.on_device()) return invalidate_key(exposure, context);
+      exposure.conceal();
+      exposure.set_invalidating();
+      break;
+    case VerbsWindow::State::idle: break;  // the peer was first; a second time would be an error, and crashes rxe
+  }
+  sends_.append_software(context, exposure.serial());
+  schedule_poll();
+  return {};
+}
+
+error_code VerbsQueuePair::invalidate_key(VerbsWindow& window, WorkContext* context) {
+  auto request = sends_.append({}, /*may_inline=*/false, context, window.serial());
+  if (!request) return request.error();
+  (*request)->opcode = IBV_WR_LOCAL_INV;
+  (*request)->invalidate_rkey = window.segment().handle;
+  window.set_invalidating();
+  return {};
+}
+
+void VerbsQueuePair::submit() {
+  if (state_ == State::ended || ending_) return;
+  error_code error = receives_.submit(id_->qp);
+  if (!error) error = sends_.submit(id_->qp);
+  if (!error) return;
+  parts_.log.error("verbs: the device refuses work: {}", error.message());
+  end_later(error);
+}
+
+}  // namespace rpcrdma::fabric::verbs

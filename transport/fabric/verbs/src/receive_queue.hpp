@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <infiniband/verbs.h>
+
+#include <vector>
+
+#include "rpcrdma/base/error.hpp"
+#include "rpcrdma/fabric/fabric.hpp"
+
+namespace rpcrdma::fabric::verbs {
+
+/// The books of a receive queue: contexts in order of posting, and the chain for the next submit().
+class ReceiveQueue {
+ public:
+  /// Set in the work request's id, to tell receives from sends on the completion queue they share.
+  static constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
+
+  explicit ReceiveQueue(std::uint32_t depth);
+
+  error_code append(BufferRef buffer, WorkContext* context);
+  error_code submit(ibv_qp* queue_pair);
+  /// Takes the oldest; false if there is none.
+  bool take(WorkContext*& context) noexcept;
+
+ private:
+  std::vector<WorkContext*> ring_;
+  std::uint64_t head_ = 0;
+  std::uint64_t tail_ = 0;
+  std::vector<ibv_recv_wr> chain_;
+  std::vector<ibv_sge> pieces_;
+};
+
+}  // namespace rpcrdma::fabric::verbs

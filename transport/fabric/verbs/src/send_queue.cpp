@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "send_queue.hpp"
+
+#include <algorithm>
+
+#include "error.hpp"
+
+namespace rpcrdma::fabric::verbs {
+
+SendQueue::SendQueue(const Limits& limits)
+    // Each operation of the user may bring a flush along.
+    : limits_(limits), ring_(2 * std::size_t{limits.depth} + 2) {
+  chain_.reserve(device_depth(limits.depth));
+  pieces_.reserve(std::size_t{device_depth(limits.depth)} * limits.max_gather);
+}
+
+Result<ibv_send_wr*> SendQueue::append(std::span<const BufferRef> gather, bool may_inline, WorkContext* context,
+                                       std::uint32_t window) {
+  std::size_t octets = 0;
+  bool registered = true;
+  for (const BufferRef& buffer : gather) {
+    octets += buffer.size;
+    registered = registered && (buffer.local_key != 0 || buffer.size == 0);
+  }
+  const bool inlined = may_inline && octets <= limits_.max_inline;
+  if (gather.size() > limits_.max_gather || (!registered && !inlined)) return BaseError::invalid_argument;
+
+  const std::uint64_t number = tail_;
+  push({.context = context, .window = window, .kind = Slot::Kind::request});
+  ibv_send_wr& request = chain_request(number);
+  run_before_ = unsignalled_run_;
+  if (context != nullptr || unsignalled_run_ + 1 >= limits_.signal_interval) {
+    request.send_flags |= IBV_SEND_SIGNALED;
+    unsignalled_run_ = 0;
+  } else {
+    ++unsignalled_run_;
+  }
+  if (inlined && octets != 0) request.send_flags |= IBV_SEND_INLINE;
+  request.sg_list = pieces_.data() + pieces_.size();
+  for (const BufferRef& buffer : gather) {
+    if (buffer.size == 0) continue;
+    pieces_.push_back(
+        {.addr = reinterpret_cast<std::uintptr_t>(buffer.data), .length = buffer.size, .lkey = buffer.local_key});
+    ++request.num_sge;
+  }
+  return &request;
+}
+
+void SendQueue::retract() noexcept {
+  pieces_.resize(pieces_.size() - static_cast<std::size_t>(chain_.back().num_sge));
+  chain_.pop_back();
+  unsignalled_run_ = run_before_;
+  --tail_;
+  --user_slots_;
+}
+
+void SendQueue::append_software(WorkContext* context, std::uint32_t window) {
+  require_signal();
+  push({.context = context, .window = window, .kind = Slot::Kind::software});
+}
+
+void SendQueue::require_signal() {
+  if (unsignalled_run_ == 0) return;
+  unsignalled_run_ = 0;
+  if (!chain_.empty()) {
+    chain_.back().send_flags |= IBV_SEND_SIGNALED;
+    return;
+  }
+  // An RDMA Write of nothing is not checked against any region (InfiniBand Architecture C9-88, RFC 5040
+  // section 5.2), and its completion is that of all before it.
+  const std::uint64_t number = tail_;
+  push({.context = nullptr, .window = 0, .kind = Slot::Kind::flush});
+  ibv_send_wr& request = chain_request(number);
+  request.opcode = IBV_WR_RDMA_WRITE;
+  request.send_flags = IBV_SEND_SIGNALED;
+}
+
+error_code SendQueue::submit(ibv_qp* queue_pair) {
+  if (chain_.empty()) return {};
+  if (chain_has_bind_ && unsignalled_run_ != 0) require_signal();
+  chain_has_bind_ = false;
+  for (std::size_t i = 0; i + 1 < chain_.size(); ++i) chain_[i].next = &chain_[i + 1];
+  ibv_send_wr* refused = nullptr;
+  const int error = ibv_post_send(queue_pair, chain_.data(), &refused);
+  chain_.clear();
+  pieces_.clear();
+  // Some providers return -1 and set errno, others return it.
+  if (error == 0) return {};
+  return error > 0 ? system_error(error) : last_error();
+}
+
+void SendQueue::disarm_invalidation(std::uint32_t key) noexcept {
+  for (ibv_send_wr& request : chain_) {
+    if (request.opcode != IBV_WR_LOCAL_INV || request.invalidate_rkey != key) continue;
+    request.opcode = IBV_WR_RDMA_WRITE;
+    request.wr.rdma = {.remote_addr = 0, .rkey = 0};
+  }
+}
+
+bool SendQueue::take_until(std::uint64_t last, Slot& slot, std::uint64_t& number) noexcept {
+  if (head_ == tail_ || head_ > last) return false;
+  number = head_;
+  slot = pop();
+  return true;
+}
+
+bool SendQueue::take_software(Slot& slot) noexcept {
+  if (head_ == tail_ || ring_[head_ % ring_.size()].kind != Slot::Kind::software) return false;
+  slot = pop();
+  return true;
+}
+
+bool SendQueue::take_any(Slot& slot) noexcept {
+  if (head_ == tail_) return false;
+  slot = pop();
+  return true;
+}
+
+SendQueue::Slot& SendQueue::push(const Slot& slot) {
+  Slot& place = ring_[tail_ % ring_.size()];
+  place = slot;
+  ++tail_;
+  if (slot.kind != Slot::Kind::flush) ++user_slots_;
+  return place;
+}
+
+SendQueue::Slot SendQueue::pop() noexcept {
+  const Slot slot = ring_[head_ % ring_.size()];
+  ++head_;
+  if (slot.kind != Slot::Kind::flush) --user_slots_;
+  return slot;
+}
+
+ibv_send_wr& SendQueue::chain_request(std::uint64_t number) {
+  ibv_send_wr& request = chain_.emplace_back();
+  request = {};
+  request.wr_id = number;
+  return request;
+}
+
+}  // namespace rpcrdma::fabric::verbs

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <infiniband/verbs.h>
+
+#include <vector>
+
+#include "rpcrdma/base/error.hpp"
+#include "rpcrdma/fabric/fabric.hpp"
+
+namespace rpcrdma::fabric::verbs {
+
+/// The books of a send queue: which operations are outstanding, in order, and the chain of work requests that
+/// the next submit() hands over in one call.
+///
+/// Every operation has a slot, numbered from 0; the number is the work request's id. A completion of number n
+/// is one of all before it too, for those were not signalled. An operation that needs no work request (the
+/// invalidation of what the peer has invalidated) has a slot all the same, so that it completes in its turn;
+/// what precedes it must therefore be signalled, and is made so.
+class SendQueue {
+ public:
+  struct Limits {
+    std::uint32_t depth = 0;  ///< operations of the user outstanding
+    std::uint32_t max_gather = 1;
+    std::uint32_t max_inline = 0;
+    std::uint32_t signal_interval = 1;
+  };
+  struct Slot {
+    enum class Kind : std::uint8_t {
+      request,   ///< has a work request
+      software,  ///< has none
+      flush,     ///< a work request of ours, whose only purpose is its completion
+    };
+    WorkContext* context = nullptr;
+    std::uint32_t window = 0;  ///< serial of the window that this operation invalidates, or 0
+    Kind kind = Kind::request;
+  };
+
+  explicit SendQueue(const Limits& limits);
+
+  /// Work requests on the device at once, for the queue pair that goes with these books.
+  static std::uint32_t device_depth(std::uint32_t depth) noexcept { return depth + 1; }
+
+  void set_max_inline(std::uint32_t octets) noexcept { limits_.max_inline = octets; }
+
+  bool full() const noexcept { return user_slots_ == limits_.depth; }
+  bool empty() const noexcept { return head_ == tail_; }
+
+  /// Appends a work request for the caller to fill in (its opcode and what goes with it). Not when full().
+  /// Buffers without a key are fetched now or never, so they must fit inline.
+  Result<ibv_send_wr*> append(std::span<const BufferRef> gather, bool may_inline, WorkContext* context,
+                              std::uint32_t window = 0);
+  /// Takes the latest append back, which failed.
+  void retract() noexcept;
+  /// A bind was appended: the chain's last request shall report, which ends the doubt about those before it.
+  void note_bind() noexcept { chain_has_bind_ = true; }
+  /// Appends an operation that is done when its turn comes. Not when full().
+  void append_software(WorkContext* context, std::uint32_t window);
+  /// Sees to it that the last work request reports its completion.
+  void require_signal();
+
+  /// Posts the chain. On failure what was not posted stays outstanding, for the end of the connection to flush.
+  error_code submit(ibv_qp* queue_pair);
+  /// An invalidation not handed over yet has become needless: it turns into a request without effect.
+  void disarm_invalidation(std::uint32_t key) noexcept;
+
+  /// Takes the oldest slot if its number is at most `last`.
+  bool take_until(std::uint64_t last, Slot& slot, std::uint64_t& number) noexcept;
+  /// Takes the oldest slot if it needs no work request.
+  bool take_software(Slot& slot) noexcept;
+  bool take_any(Slot& slot) noexcept;
+
+ private:
+  Slot& push(const Slot& slot);
+  Slot pop() noexcept;
+  ibv_send_wr& chain_request(std::uint64_t number);
+
+  Limits limits_;
+  std::vector<Slot> ring_;
+  std::uint64_t head_ = 0;  // number of the oldest outstanding
+  std::uint64_t tail_ = 0;  // number of the next
+  std::uint32_t user_slots_ = 0;
+  std::uint32_t unsignalled_run_ = 0;  // the latest requests without a signal
+  bool chain_has_bind_ = false;
+
+  std::vector<ibv_send_wr> chain_;  // room for device_depth: never reallocated
+  std::vector<ibv_sge> pieces_;
+  std::uint32_t run_before_ = 0;  // unsignalled_run_ before the latest append
+};
+
+}  // namespace rpcrdma::fabric::verbs

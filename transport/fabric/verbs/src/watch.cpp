@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. One wait at a time; after each the derived class drains, and the next wait starts if anybody is
+// still interested. Asio reports a descriptor that still has something to read at once, so drain() may stop early.
+// Ownership. The wait's handler holds the watch, which thus outlives any drain() in progress.
+// Error handling. The wait fails only when cancelled; the interest decides what happens next.
+#include "watch.hpp"
+
+#include <fcntl.h>
+
+namespace rpcrdma::fabric::verbs {
+
+Watch::Watch(boost::asio::io_context& context, int descriptor) : descriptor_(context, descriptor) {
+  ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
+}
+
+void Watch::release() noexcept {
+  if (descriptor_.is_open()) descriptor_.release();
+}
+
+void Watch::enter() {
+  ++interested_;
+  wait();
+}
+
+void Watch::leave() noexcept {
+  if (--interested_ != 0) return;
+  boost::system::error_code ignored;
+  descriptor_.cancel(ignored);
+}
+
+void Watch::wait() {
+  if (waiting_ || interested_ == 0) return;
+  waiting_ = true;
+  descriptor_.async_wait(boost::asio::posix::descriptor_base::wait_read,
+                         [self = shared_from_this()](boost::system::error_code) {
+                           self->waiting_ = false;
+                           if (self->interested_ != 0) self->drain();
+                           self->wait();
+                         });
+}
+
+}  // namespace rpcrdma::fabric::verbs

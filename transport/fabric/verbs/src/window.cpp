@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "window.hpp"
+
+#include "error.hpp"
+
+namespace rpcrdma::fabric::verbs {
+namespace {
+
+// The low octet of a key is the consumer's, the rest names the window (InfiniBand Architecture, section 10.7.2.2).
+constexpr unsigned kKeyBits = 8;
+
+std::uint64_t address_of(BufferRef memory) { return reinterpret_cast<std::uintptr_t>(memory.data); }
+
+bool inside(BufferRef memory, const ibv_mr& region) {
+  const auto* begin = static_cast<const std::byte*>(region.addr);
+  return memory.data >= begin && memory.size <= region.length &&
+         static_cast<std::size_t>(memory.data - begin) <= region.length - memory.size;
+}
+
+}  // namespace
+
+VerbsWindow::VerbsWindow(std::shared_ptr<WindowTable> table, std::uint32_t serial, MemoryWindowHandle handle)
+    : table_(std::move(table)), serial_(serial), handle_(std::move(handle)), key_(handle_ ? handle_->rkey : 0) {}
+
+VerbsWindow::~VerbsWindow() {
+  table_->remove(*this);
+  release_device();
+}
+
+error_code VerbsWindow::prepare_bind(BufferRef memory, Access access, ibv_send_wr& request) {
+  ibv_mr* region = table_->device().find(memory.local_key);
+  if (region == nullptr || memory.size == 0 || !inside(memory, *region)) return BaseError::invalid_argument;
+  // libibverbs leaves the key of a window as it was before a posted bind, and takes it from there for the next.
+  handle_->rkey = key_;
+  key_ = ibv_inc_rkey(key_);
+  request.bind_mw.mw = handle_.get();
+  request.bind_mw.rkey = key_;
+  const unsigned rights{access == Access::remote_write ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ};
+  request.bind_mw.bind_info = {
+      .mr = region, .addr = address_of(memory), .length = memory.size, .mw_access_flags = rights};
+  segment_ = {.handle = key_, .length = memory.size, .offset = address_of(memory)};
+  state_ = State::bound;
+  return {};
+}
+
+error_code VerbsWindow::expose(BufferRef memory, Access access) {
+  if (memory.size == 0) return BaseError::invalid_argument;
+  const int rights =
+      access == Access::remote_write ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : int{IBV_ACCESS_REMOTE_READ};
+  registration_.reset(ibv_reg_mr(table_->device().domain(), memory.data, memory.size, rights));
+  if (!registration_) return last_error();
+  segment_ = {.handle = registration_->rkey, .length = memory.size, .offset = address_of(memory)};
+  state_ = State::bound;
+  return {};
+}
+
+void VerbsWindow::release_device() noexcept {
+  handle_.reset();
+  registration_.reset();
+  state_ = State::idle;
+}
+
+Result<std::unique_ptr<Window>> WindowTable::make_window() {
+  MemoryWindowHandle handle;
+  if (device_->limits().windows) {
+    handle.reset(ibv_alloc_mw(device_->domain(), IBV_MW_TYPE_2));
+    if (!handle) return last_error();
+  }
+  auto window = std::make_unique<VerbsWindow>(shared_from_this(), next_serial_++, std::move(handle));
+  if (window->on_device()) by_key_[window->key_ >> kKeyBits] = window.get();
+  windows_[window->serial()] = window.get();
+  return window;
+}
+
+VerbsWindow* WindowTable::find_bound(std::uint32_t handle) const noexcept {
+  const auto found = by_key_.find(handle >> kKeyBits);
+  if (found == by_key_.end()) return nullptr;
+  VerbsWindow* window = found->second;
+  return window->state() != VerbsWindow::State::idle && window->key_ == handle ? window : nullptr;
+}
+
+VerbsWindow* WindowTable::find(std::uint32_t serial) const noexcept {
+  const auto found = windows_.find(serial);
+  return found == windows_.end() ? nullptr : found->second;
+}
+
+void WindowTable::release_device() noexcept {
+  for (auto& [serial, window] : windows_) window->release_device();
+  by_key_.clear();
+}
+
+void WindowTable::remove(VerbsWindow& window) noexcept {
+  windows_.erase(window.serial());
+  if (window.on_device()) by_key_.erase(window.key_ >> kKeyBits);
+}
+
+}  // namespace rpcrdma::fabric::verbs
