@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// What the services ask of a back end. One method an NFSv3 procedure, with its semantics (RFC 1813 section 3.3).
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "rpcrdma/base/buffer_ref.hpp"
+#include "rpcrdma/base/unique_function.hpp"
+#include "rpcrdma/nfsd/fs/types.hpp"
+
+namespace rpcrdma::nfsd {
+
+struct AttributesResult {
+  Status status = Status::ok;
+  std::optional<Attributes> attributes;
+};
+/// LOOKUP (only `directory.after`), CREATE, MKDIR, SYMLINK, MKNOD.
+struct NodeResult {
+  Status status = Status::ok;
+  NodeKey node;
+  std::optional<Attributes> attributes;
+  Wcc directory;
+};
+struct ChangeResult {
+  Status status = Status::ok;
+  Wcc wcc;
+};
+struct RenameResult {
+  Status status = Status::ok;
+  Wcc from;
+  Wcc to;
+};
+struct LinkResult {
+  Status status = Status::ok;
+  std::optional<Attributes> file;
+  Wcc directory;
+};
+struct ReadlinkResult {
+  Status status = Status::ok;
+  std::optional<Attributes> attributes;
+  std::string target;
+};
+struct ReadResult {
+  Status status = Status::ok;
+  std::optional<Attributes> attributes;
+  std::uint32_t count = 0;
+  bool eof = false;
+};
+struct WriteResult {
+  Status status = Status::ok;
+  Wcc wcc;
+  std::uint32_t count = 0;
+  Stable committed = Stable::unstable;
+};
+
+struct CreateHow {
+  CreateMode mode = CreateMode::unchecked;
+  SetAttributes attributes;  ///< unchecked, guarded
+  Verifier verifier{};       ///< exclusive
+};
+
+struct DirectoryEntry {
+  std::uint64_t fileid = 0;
+  std::string_view name;     ///< valid during the callback
+  std::uint64_t cookie = 0;  ///< where the listing goes on after this entry; never 0
+  /// Only when asked for, and only if they could be had.
+  std::optional<Attributes> attributes;
+  NodeKey node;
+};
+struct DirectoryRequest {
+  std::uint64_t cookie = 0;  ///< 0: from the start
+  Verifier verifier{};
+  bool want_nodes = false;  ///< READDIRPLUS: fill attributes and node
+};
+struct DirectoryResult {
+  Status status = Status::ok;
+  std::optional<Attributes> attributes;  ///< of the directory
+  Verifier verifier{};
+  bool eof = false;
+};
+/// Takes the next entry; false: it does not fit, stop before it. Must not call the file system.
+using EntrySink = UniqueFunction<bool(const DirectoryEntry&)>;
+
+struct Statistics {
+  std::uint64_t total_octets = 0;
+  std::uint64_t free_octets = 0;
+  std::uint64_t available_octets = 0;
+  std::uint64_t total_files = 0;
+  std::uint64_t free_files = 0;
+  std::uint64_t available_files = 0;
+};
+struct StatisticsResult {
+  Status status = Status::ok;
+  std::optional<Attributes> attributes;
+  Statistics statistics;
+};
+
+/// Constant for the life of a file system.
+struct Limits {
+  std::uint64_t max_file_size = 0;
+  std::uint32_t max_links = 0;
+  std::uint32_t max_name = 255;
+  Time time_delta{0, 1};
+};
+
+class PagedData;
+
+/// A tree of files. All methods may be called from any thread, several at once. They may block if blocking()
+/// says so. Names are checked here: one component, and the special names as RFC 1813 says for each procedure.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  virtual bool blocking() const noexcept = 0;
+  virtual NodeKey root() const = 0;
+  virtual Limits limits() const noexcept = 0;
+  /// Changes whenever data of UNSTABLE writes may have been lost: at each start at least.
+  virtual Verifier write_verifier() const noexcept = 0;
+  /// Not null if the file data lies in registered pages: READ and WRITE then go through it.
+  virtual PagedData* paged() noexcept { return nullptr; }
+  /// Lets go of what was kept for reuse and has been idle for a while; call it every few seconds.
+  virtual void tidy() {}
+
+  virtual AttributesResult attributes(const NodeKey& node) = 0;
+  /// With `guard`, only if the ctime is still that one (Status::not_sync).
+  virtual ChangeResult set_attributes(const Caller& caller, const NodeKey& node, const SetAttributes& changes,
+                                      const std::optional<Time>& guard) = 0;
+  virtual NodeResult lookup(const Caller& caller, const NodeKey& directory, std::string_view name) = 0;
+  virtual ReadlinkResult read_link(const NodeKey& node) = 0;
+  /// Fills `into` from `offset`, as far as the file goes.
+  virtual ReadResult read(const Caller& caller, const NodeKey& node, std::uint64_t offset,
+                          std::span<const BufferRef> into) = 0;
+  virtual WriteResult write(const Caller& caller, const NodeKey& node, std::uint64_t offset,
+                            std::span<const BufferRef> from, Stable stable) = 0;
+  virtual ChangeResult commit(const NodeKey& node, std::uint64_t offset, std::uint32_t count) = 0;
+  virtual NodeResult create(const Caller& caller, const NodeKey& directory, std::string_view name,
+                            const CreateHow& how) = 0;
+  virtual NodeResult make_directory(const Caller& caller, const NodeKey& directory, std::string_view name,
+                                    const SetAttributes& attributes) = 0;
+  virtual NodeResult make_symlink(const Caller& caller, const NodeKey& directory, std::string_view name,
+                                  std::string_view target, const SetAttributes& attributes) = 0;
+  /// `type`: character, block, socket or fifo; others give Status::badtype.
+  virtual NodeResult make_node(const Caller& caller, const NodeKey& directory, std::string_view name, FileType type,
+                               Device device, const SetAttributes& attributes) = 0;
+  virtual ChangeResult remove(const Caller& caller, const NodeKey& directory, std::string_view name) = 0;
+  virtual ChangeResult remove_directory(const Caller& caller, const NodeKey& directory, std::string_view name) = 0;
+  virtual RenameResult rename(const Caller& caller, const NodeKey& from_directory, std::string_view from,
+                              const NodeKey& to_directory, std::string_view to) = 0;
+  virtual LinkResult link(const Caller& caller, const NodeKey& node, const NodeKey& directory,
+                          std::string_view name) = 0;
+  virtual DirectoryResult read_directory(const NodeKey& directory, const DirectoryRequest& request, EntrySink sink) = 0;
+  virtual StatisticsResult statistics(const NodeKey& node) = 0;
+};
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Pages for file data in memory, cut from slabs that a fabric can register whole. A page is shared by the
+// file that holds it and the replies on their way out, and comes back when the last of them lets go.
+#include <array>
+#include <atomic>
+#include <boost/container/small_vector.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace rpcrdma::nfsd {
+
+class PageStore;
+
+inline constexpr std::uint32_t kPageSize = 16384;
+inline constexpr std::uint32_t kPagesPerSlab = 256;
+inline constexpr std::size_t kSlabSize = std::size_t{kPageSize} * kPagesPerSlab;
+
+struct Slab {
+  PageStore* store = nullptr;
+  std::uint32_t number = 0;  ///< of all slabs of the store, from 0
+  std::byte* data = nullptr;
+  std::array<std::atomic<std::uint32_t>, kPagesPerSlab> references{};
+};
+
+/// One share of a page, or nothing. Copying shares. Thread-safe as a shared_ptr is.
+class Page {
+ public:
+  Page() noexcept = default;
+  Page(const Page& other) noexcept;
+  Page(Page&& other) noexcept : slab_(other.slab_), index_(other.index_) { other.slab_ = nullptr; }
+  Page& operator=(Page other) noexcept {
+    std::swap(slab_, other.slab_);
+    std::swap(index_, other.index_);
+    return *this;
+  }
+  ~Page() { reset(); }
+
+  explicit operator bool() const noexcept { return slab_ != nullptr; }
+  std::byte* data() const noexcept { return slab_->data + std::size_t{index_} * kPageSize; }
+  const Slab& slab() const noexcept { return *slab_; }
+  /// Whether anybody else holds a share. Only meaningful while nobody can make a new one from this one.
+  bool shared() const noexcept;
+  void reset() noexcept;
+
+ private:
+  friend class PageStore;
+  Page(Slab* slab, std::uint32_t index) noexcept : slab_(slab), index_(index) {}
+  Slab* slab_ = nullptr;
+  std::uint32_t index_ = 0;
+};
+
+/// A part of a page.
+struct PagePart {
+  Page page;
+  std::uint32_t offset = 0;
+  std::uint32_t length = 0;
+  std::span<std::byte> octets() const noexcept { return {page.data() + offset, length}; }
+};
+/// Consecutive octets of a file.
+using PageRun = boost::container::small_vector<PagePart, 8>;
+
+/// Bounded; synchronized. Outlives its pages. Slabs stay where they are until it is destroyed.
+class PageStore {
+ public:
+  /// Holds `max_octets` at most, rounded up to whole slabs.
+  explicit PageStore(std::size_t max_octets);
+  ~PageStore();
+  PageStore(const PageStore&) = delete;
+  PageStore& operator=(const PageStore&) = delete;
+
+  /// `count` pages with undefined content, side by side where possible, appended to `out`. False, and nothing
+  /// appended, when there are not as many.
+  bool allocate(std::size_t count, std::vector<Page>& out);
+  /// A page of zeros that is never written: what a hole reads as.
+  Page zeros() const noexcept { return zeros_; }
+
+  std::size_t capacity() const noexcept;  ///< octets
+  std::size_t in_use() const noexcept;    ///< octets
+
+ private:
+  friend class Page;
+  Slab* grow();
+  void give_back(Slab& slab, std::uint32_t index) noexcept;
+
+  std::size_t max_pages_;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Slab>> slabs_;
+  std::vector<std::vector<bool>> used_;  // per slab, per page
+  std::size_t pages_in_use_ = 0;
+  std::size_t next_ = 0;  // where the search for a free page begins
+  Page zeros_;
+};
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <array>
+#include <map>
+#include <memory>
+
+#include "rpcrdma/nfsd/memory/page_store.hpp"
+
+namespace rpcrdma::nfsd {
+
+/// The content of one file: a sparse sequence of pages. Octets behind the end are zeros wherever there is a
+/// page. Not synchronized.
+class FileData {
+ public:
+  explicit FileData(PageStore& store) noexcept : store_(&store) {}
+
+  std::uint64_t size() const noexcept { return size_; }
+  std::uint64_t used() const noexcept { return pages_ * kPageSize; }
+  /// Appends the parts with [offset, offset + count) to `out`; the range lies within the file.
+  void share(std::uint64_t offset, std::uint32_t count, PageRun& out) const;
+  /// Puts `run` in place at `offset`.
+  void replace(std::uint64_t offset, PageRun run);
+  /// False when cutting a page that is being sent needs a copy and there is no room for one.
+  bool resize(std::uint64_t size);
+
+ private:
+  static constexpr std::uint64_t kPerChunk = 64;
+  using Chunk = std::array<Page, kPerChunk>;
+
+  const Page* find(std::uint64_t index) const noexcept;
+  Page& slot(std::uint64_t index);
+  void put(std::uint64_t index, Page fresh, std::uint32_t begin, std::uint32_t end);
+  bool clear_tail(std::uint64_t size);
+
+  PageStore* store_;
+  std::map<std::uint64_t, std::unique_ptr<Chunk>> chunks_;
+  std::uint64_t size_ = 0;
+  std::uint64_t pages_ = 0;
+};
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "memory/memory_file_system.hpp"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "rpcrdma/base/cursor.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+constexpr std::size_t kKeySize = 16;  // number, instance
+constexpr std::uint32_t kRootMode = 01777;
+
+Verifier fresh_instance() {
+  Verifier instance;
+  if (::getrandom(instance.data(), instance.size(), 0) != static_cast<ssize_t>(instance.size())) {
+    const auto value = std::chrono::system_clock::now().time_since_epoch().count();
+    std::memcpy(instance.data(), &value, instance.size());
+  }
+  return instance;
+}
+
+}  // namespace
+
+std::unique_ptr<FileSystem> make_memory_file_system(PageStore& pages, const MemoryOptions& options) {
+  return std::make_unique<MemoryFileSystem>(pages, options);
+}
+
+MemoryFileSystem::MemoryFileSystem(PageStore& pages, const MemoryOptions& options)
+    : pages_(pages), options_(options), instance_(fresh_instance()) {
+  Caller server;
+  server.uid = ::geteuid();
+  server.gid = ::getegid();
+  SetAttributes attributes;
+  attributes.mode = kRootMode;
+  add_node(FileType::directory, server, nullptr, attributes).directory.parent = kRoot;
+}
+
+Limits MemoryFileSystem::limits() const noexcept { return {kMaxFileSize, kMaxLinks, kMaxName, {0, 1}}; }
+
+NodeKey MemoryFileSystem::key_of(std::uint64_t number) const {
+  std::array<std::byte, kKeySize> octets{};
+  Writer writer(octets);
+  writer.u64(number);
+  writer.octets(instance_);
+  return NodeKey(octets);
+}
+
+Status MemoryFileSystem::find(const NodeKey& key, MemoryNode*& out) {
+  if (key.octets().size() != kKeySize) return Status::badhandle;
+  Reader reader(key.octets());
+  const std::uint64_t number = reader.u64();
+  // A handle from before a restart names something that is gone for good.
+  if (std::memcmp(reader.rest().data(), instance_.data(), instance_.size()) != 0) return Status::stale;
+  const auto at = nodes_.find(number);
+  if (at == nodes_.end()) return Status::stale;
+  out = at->second.get();
+  return Status::ok;
+}
+
+Status MemoryFileSystem::find_directory(const NodeKey& key, MemoryNode*& out) {
+  const Status s = find(key, out);
+  return s != Status::ok || out->is_directory() ? s : Status::notdir;
+}
+
+Status MemoryFileSystem::find_file(const NodeKey& key, MemoryNode*& out) {
+  const Status s = find(key, out);
+  if (s != Status::ok || out->fixed.type == FileType::regular) return s;
+  return out->is_directory() ? Status::isdir : Status::inval;
+}
+
+Time MemoryFileSystem::now() {
+  timespec t{};
+  ::clock_gettime(CLOCK_REALTIME, &t);
+  Time time{static_cast<std::uint32_t>(t.tv_sec), static_cast<std::uint32_t>(t.tv_nsec)};
+  if (time <= last_) {
+    time = last_;
+    if (++time.nanoseconds == 1'000'000'000u) time = {time.seconds + 1, 0};
+  }
+  last_ = time;
+  return time;
+}
+
+void MemoryFileSystem::touch(MemoryNode& node) { node.fixed.mtime = node.fixed.ctime = now(); }
+void MemoryFileSystem::touch_metadata(MemoryNode& node) { node.fixed.ctime = now(); }
+
+Status MemoryFileSystem::check_room(std::size_t text) const {
+  return nodes_.size() < options_.max_nodes && text <= options_.max_text - text_ ? Status::ok : Status::nospc;
+}
+
+MemoryNode& MemoryFileSystem::add_node(FileType type, const Caller& caller, const MemoryNode* parent,
+                                       const SetAttributes& attributes) {
+  const std::uint64_t number = next_number_++;
+  MemoryNode& node = *nodes_.emplace(number, std::make_unique<MemoryNode>(pages_)).first->second;
+  Attributes& a = node.fixed;
+  a.type = type;
+  a.fileid = number;
+  a.links = type == FileType::directory ? 2 : 1;
+  a.mode = attributes.mode.value_or(type == FileType::directory ? 0755 : 0644) & 07777u;
+  if (type == FileType::symlink) a.mode = 0777;
+  a.uid = attributes.uid.value_or(caller.uid);
+  const bool inherits = parent != nullptr && (parent->fixed.mode & 02000u) != 0;
+  a.gid = attributes.gid.value_or(inherits ? parent->fixed.gid : caller.gid);
+  if (inherits && type == FileType::directory) a.mode |= 02000u;
+  a.atime = a.mtime = a.ctime = now();
+  return node;
+}
+
+Status MemoryFileSystem::apply(MemoryNode& node, const SetAttributes& changes) {
+  for (const SetTime* t : {&changes.atime, &changes.mtime})
+    if (t->how == SetTime::How::client && t->value.nanoseconds >= 1'000'000'000u) return Status::inval;
+  Attributes& a = node.fixed;
+  if (changes.mode && a.type == FileType::symlink) return Status::notsupp;
+  if (changes.size) {
+    if (a.type != FileType::regular) return node.is_directory() ? Status::isdir : Status::inval;
+    if (*changes.size > kMaxFileSize) return Status::fbig;
+    if (!node.data.resize(*changes.size)) return Status::nospc;
+    touch(node);
+  }
+  if (changes.uid || changes.gid) {
+    a.uid = changes.uid.value_or(a.uid);
+    a.gid = changes.gid.value_or(a.gid);
+    // As chown(2) does: a new owner did not ask for the set-id bits.
+    if (a.type == FileType::regular) a.mode &= ~06000u;
+  }
+  if (changes.mode) a.mode = *changes.mode & 07777u;
+  touch_metadata(node);
+  if (changes.atime.how == SetTime::How::server) a.atime = a.ctime;
+  if (changes.atime.how == SetTime::How::client) a.atime = changes.atime.value;
+  if (changes.mtime.how == SetTime::How::server) a.mtime = a.ctime;
+  if (changes.mtime.how == SetTime::How::client) a.mtime = changes.mtime.value;
+  return Status::ok;
+}
+
+AttributesResult MemoryFileSystem::attributes(const NodeKey& key) {
+  const std::lock_guard lock(mutex_);
+  MemoryNode* node = nullptr;
+  AttributesResult result;
+  result.status = find(key, node);
+  if (result.status == Status::ok) result.attributes = node->attributes();
+  return result;
+}
+
+ChangeResult MemoryFileSystem::set_attributes(const Caller&, const NodeKey& key, const SetAttributes& changes,
+                                              const std::optional<Time>& guard) {
+  const std::lock_guard lock(mutex_);
+  MemoryNode* node = nullptr;
+  ChangeResult result;
+  result.status = find(key, node);
+  if (result.status != Status::ok) return result;
+  result.wcc.before = wcc_of(node->attributes());
+  result.status = guard && *guard != node->fixed.ctime ? Status::not_sync : apply(*node, changes);
+  result.wcc.after = node->attributes();
+  return result;
+}
+
+NodeResult MemoryFileSystem::lookup(const Caller&, const NodeKey& key, std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  MemoryNode* directory = nullptr;
+  NodeResult result;
+  result.status = find_directory(key, directory);
+  if (result.status != Status::ok) return result;
+  result.directory.after = directory->attributes();
+  result.status = check_component(name);
+  if (result.status != Status::ok) return result;
+  std::optional<std::uint64_t> number = directory->directory.find(name);
+  if (is_dot(name)) number = directory->fixed.fileid;
+  if (is_dot_dot(name)) number = directory->directory.parent;
+  if (number)
+    fill(result, at(*number));
+  else
+    result.status = Status::noent;
+  return result;
+}
+
+void MemoryFileSystem::fill(NodeResult& out, const MemoryNode& node) {
+  out.node = key_of(node.fixed.fileid);
+  out.attributes = node.attributes();
+}
+
+ReadlinkResult MemoryFileSystem::read_link(const NodeKey& key) {
+  const std::lock_guard lock(mutex_);
+  MemoryNode* node = nullptr;
+  ReadlinkResult result;
+  result.status = find(key, node);
+  if (result.status != Status::ok) return result;
+  result.attributes = node->attributes();
+  if (node->fixed.type != FileType::symlink)
+    result.status = Status::inval;
+  else
+    result.target = node->target;
+  return result;
+}
+
+StatisticsResult MemoryFileSystem::statistics(const NodeKey& key) {
+  const std::lock_guard lock(mutex_);
+  MemoryNode* node = nullptr;
+  StatisticsResult result;
+  result.status = find(key, node);
+  if (result.status != Status::ok) return result;
+  result.attributes = node->attributes();
+  const std::size_t free_octets = pages_.capacity() - pages_.in_use();
+  const std::size_t free_nodes = options_.max_nodes - nodes_.size();
+  result.statistics = {pages_.capacity(), free_octets, free_octets, options_.max_nodes, free_nodes, free_nodes};
+  return result;
+}
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fcntl.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <limits>
+
+#include "posix/posix_file_system.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+constexpr std::uint64_t kLastOffset = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
+constexpr int kMaxVector = 128;
+
+/// The buffers from `skip` octets on, as the kernel wants them.
+int vector_of(std::span<const BufferRef> buffers, std::size_t skip, std::span<iovec, kMaxVector> out) noexcept {
+  int count = 0;
+  for (const BufferRef& buffer : buffers) {
+    if (skip >= buffer.size) {
+      skip -= buffer.size;
+      continue;
+    }
+    if (count == kMaxVector) break;
+    out[static_cast<std::size_t>(count++)] = {buffer.data + skip, buffer.size - skip};
+    skip = 0;
+  }
+  return count;
+}
+
+std::size_t total(std::span<const BufferRef> buffers) noexcept {
+  std::size_t sum = 0;
+  for (const BufferRef& buffer : buffers) sum += buffer.size;
+  return sum;
+}
+
+/// Runs preadv or pwritev until all is moved, the file ends or an error comes.
+template <class Io>
+Status transfer(std::span<const BufferRef> buffers, std::uint64_t offset, std::size_t& done, Io io) noexcept {
+  const std::size_t wanted = total(buffers);
+  std::array<iovec, kMaxVector> vector;
+  for (done = 0; done < wanted;) {
+    const int count = vector_of(buffers, done, vector);
+    const ssize_t moved = io(vector.data(), count, static_cast<off_t>(offset + done));
+    if (moved < 0 && errno == EINTR) continue;
+    if (moved < 0) return status_of(errno);
+    if (moved == 0) break;
+    done += static_cast<std::size_t>(moved);
+  }
+  return Status::ok;
+}
+
+}  // namespace
+
+Status PosixFileSystem::open_data(const NodeKey& key, bool writable, std::shared_ptr<const OpenFile>& out) {
+  out = descriptors_.find(key, writable);
+  if (out != nullptr) return Status::ok;
+  Fd fd;
+  NodeStat stat;
+  if (const Status s = locator_->open(key, fd); s != Status::ok) return s;
+  if (const Status s = stat_fd(fd.get(), stat); s != Status::ok) return s;
+  // A device or FIFO is never opened: that could block, or do things.
+  if (stat.attributes.type == FileType::directory) return Status::isdir;
+  if (stat.attributes.type != FileType::regular) return Status::inval;
+  auto file = std::make_shared<OpenFile>();
+  file->writable = writable;
+  if (const Status s = reopen(fd.get(), writable ? O_RDWR : O_RDONLY, file->fd); s != Status::ok) {
+    if (!writable || s != Status::acces) return s;
+    if (const Status t = reopen(fd.get(), O_WRONLY, file->fd); t != Status::ok) return t;
+    out = std::move(file);  // not for the cache: it cannot be read
+    return Status::ok;
+  }
+  descriptors_.put(key, file);
+  out = std::move(file);
+  return Status::ok;
+}
+
+ReadResult PosixFileSystem::read(const Caller&, const NodeKey& node, std::uint64_t offset,
+                                 std::span<const BufferRef> into) {
+  ReadResult result;
+  std::shared_ptr<const OpenFile> file;
+  result.status = open_data(node, false, file);
+  if (result.status != Status::ok) {
+    result.attributes = attributes(node).attributes;
+    return result;
+  }
+  std::size_t done = 0;
+  if (offset <= kLastOffset - total(into)) {
+    result.status = transfer(into, offset, done, [&](const iovec* vector, int count, off_t at) {
+      return ::preadv(file->fd.get(), vector, count, at);
+    });
+  }
+  NodeStat stat;
+  if (const Status s = stat_fd(file->fd.get(), stat); s != Status::ok) result.status = s;
+  if (stat.attributes.links == 0) {
+    descriptors_.drop(node);
+    result.status = Status::stale;
+    return result;
+  }
+  result.attributes = stat.attributes;
+  if (result.status != Status::ok) return result;
+  result.count = static_cast<std::uint32_t>(done);
+  result.eof = offset >= stat.attributes.size || offset + done >= stat.attributes.size;
+  return result;
+}
+
+Status PosixFileSystem::sync(const OpenFile& file, Stable stable) {
+  if (stable == Stable::unstable) return Status::ok;
+  const int failed = stable == Stable::data_sync ? ::fdatasync(file.fd.get()) : ::fsync(file.fd.get());
+  if (failed == 0) return Status::ok;
+  const Status status = status_of(errno);
+  // The kernel may have dropped pages of earlier UNSTABLE writes: clients must send them again.
+  verifier_.fetch_add(1, std::memory_order_relaxed);
+  return status;
+}
+
+WriteResult PosixFileSystem::write(const Caller&, const NodeKey& node, std::uint64_t offset,
+                                   std::span<const BufferRef> from, Stable stable) {
+  WriteResult result;
+  std::shared_ptr<const OpenFile> file;
+  result.status = open_data(node, true, file);
+  if (result.status == Status::ok && offset > kLastOffset - total(from)) result.status = Status::fbig;
+  if (result.status != Status::ok) {
+    result.wcc.after = attributes(node).attributes;
+    return result;
+  }
+  NodeStat before;
+  NodeStat after;
+  std::size_t done = 0;
+  {
+    const std::lock_guard lock(lock_of(node));
+    result.status = stat_fd(file->fd.get(), before);
+    if (result.status == Status::ok && before.attributes.links == 0) {
+      descriptors_.drop(node);
+      result.status = Status::stale;
+    }
+    if (result.status != Status::ok) return result;
+    result.status = transfer(from, offset, done, [&](const iovec* vector, int count, off_t at) {
+      return ::pwritev(file->fd.get(), vector, count, at);
+    });
+    result.wcc.before = wcc_of(before.attributes);
+    if (stat_fd(file->fd.get(), after) == Status::ok) result.wcc.after = after.attributes;
+  }
+  // What was written before an error counts; the client sends the rest again and then meets the error.
+  if (done != 0) result.status = Status::ok;
+  if (result.status == Status::ok) result.status = sync(*file, stable);
+  if (result.status != Status::ok) return result;
+  result.count = static_cast<std::uint32_t>(done);
+  result.committed = stable;
+  return result;
+}
+
+ChangeResult PosixFileSystem::commit(const NodeKey& node, std::uint64_t, std::uint32_t) {
+  ChangeResult result;
+  std::shared_ptr<const OpenFile> file;
+  result.status = open_data(node, false, file);
+  if (result.status != Status::ok) {
+    result.wcc.after = attributes(node).attributes;
+    return result;
+  }
+  NodeStat before;
+  NodeStat after;
+  result.status = stat_fd(file->fd.get(), before);
+  // More than the range asked for, which is allowed; size and times must be stable as well.
+  if (result.status == Status::ok) result.status = sync(*file, Stable::file_sync);
+  if (stat_fd(file->fd.get(), after) == Status::ok) {
+    result.wcc.before = wcc_of(before.attributes);
+    result.wcc.after = after.attributes;
+  }
+  return result;
+}
+
+Status PosixFileSystem::truncate(const NodeKey& key, std::uint64_t size) {
+  if (size > kLastOffset) return Status::fbig;
+  std::shared_ptr<const OpenFile> file;
+  if (const Status s = open_data(key, true, file); s != Status::ok) return s;
+  return ::ftruncate(file->fd.get(), static_cast<off_t>(size)) == 0 ? Status::ok : status_of(errno);
+}
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// From a NodeKey to a descriptor and back. Two ways: the kernel's file handles where they are to be had
+// (open_by_handle_at needs CAP_DAC_READ_SEARCH and a file system that exports), else inode numbers with
+// remembered places.
+#include <filesystem>
+#include <memory>
+
+#include "posix/fd.hpp"
+#include "posix/system.hpp"
+#include "rpcrdma/base/log.hpp"
+
+namespace rpcrdma::nfsd {
+
+/// Used from any thread.
+class Locator {
+ public:
+  virtual ~Locator() = default;
+
+  /// O_PATH descriptor of the object. Status::stale when it is gone or, for a directory, lies outside the
+  /// exported tree; Status::badhandle when this locator never made such a key.
+  virtual Status open(const NodeKey& key, Fd& out) = 0;
+  /// The key of an object that has just been found as `name` in the directory with number `parent`.
+  virtual Status key_of(int fd, const NodeStat& stat, std::uint64_t parent, std::string_view name, NodeKey& out) = 0;
+  /// The object of that number has another place now.
+  virtual void moved(const NodeStat& stat, std::uint64_t parent, std::string_view name) = 0;
+  /// The last name of the object of that number is gone.
+  virtual void removed(std::uint64_t number) = 0;
+};
+
+/// Null, with errno set, if the kernel or the file system does not offer handles to this process.
+/// `root` outlives the locator.
+std::unique_ptr<Locator> make_handle_locator(int root);
+/// `file` remembers places across restarts; an empty path keeps them in memory only.
+std::unique_ptr<Locator> make_hint_locator(int root, const std::filesystem::path& file, std::size_t max_hints, Log log);
+
+/// Whether the open directory is `root` or lies below it.
+bool is_inside(int directory, int root);
+
+}  // namespace rpcrdma::nfsd

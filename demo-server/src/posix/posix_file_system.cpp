@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "posix/posix_file_system.hpp"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/statvfs.h>
+
+#include <cerrno>
+#include <limits>
+
+namespace rpcrdma::nfsd {
+namespace {
+
+constexpr std::chrono::seconds kIdle{5};
+
+std::uint64_t fresh_verifier() {
+  std::uint64_t value = 0;
+  if (::getrandom(&value, sizeof value, 0) != sizeof value)
+    value = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  return value;
+}
+
+Limits limits_of(int root) {
+  Limits limits;
+  limits.max_file_size = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
+  Fd readable;
+  if (reopen(root, O_RDONLY | O_DIRECTORY, readable) != Status::ok) return limits;
+  const long links = ::fpathconf(readable.get(), _PC_LINK_MAX);
+  const long name = ::fpathconf(readable.get(), _PC_NAME_MAX);
+  limits.max_links = links > 0 ? static_cast<std::uint32_t>(std::min(links, 0x7fffffffL)) : 1;
+  if (name > 0 && name < 255) limits.max_name = static_cast<std::uint32_t>(name);
+  return limits;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& options, Log log) {
+  Fd root(::open(options.root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return error_code(errno, boost::system::system_category());
+  NodeStat stat;
+  if (stat_fd(root.get(), stat) != Status::ok) return error_code(errno, boost::system::system_category());
+  // Reading it is the least that an export must allow.
+  Fd readable;
+  if (reopen(root.get(), O_RDONLY | O_DIRECTORY, readable) != Status::ok)
+    return error_code(errno, boost::system::system_category());
+  auto file_system = std::make_unique<PosixFileSystem>(std::move(root), stat, options, std::move(log));
+  if (file_system->start(options) != Status::ok)
+    return error_code(errno != 0 ? errno : EIO, boost::system::system_category());
+  return std::unique_ptr<FileSystem>(std::move(file_system));
+}
+
+PosixFileSystem::PosixFileSystem(Fd root, const NodeStat& stat, const PosixOptions& options, Log log)
+    : log_(std::move(log)),
+      root_(std::move(root)),
+      root_number_(stat.attributes.fileid),
+      limits_(limits_of(root_.get())),
+      descriptors_(options.max_descriptors),
+      verifier_(fresh_verifier()),
+      may_give_away_(::geteuid() == 0) {}
+
+Status PosixFileSystem::start(const PosixOptions& options) {
+  if (options.kernel_handles) locator_ = make_handle_locator(root_.get());
+  if (locator_ == nullptr) {
+    log_.debug("{}: no kernel file handles, places are remembered instead", options.root.string());
+    locator_ = make_hint_locator(root_.get(), options.hint_file, options.max_hints, log_);
+  }
+  if (locator_ == nullptr) return Status::io;
+  NodeStat stat;
+  if (const Status s = stat_fd(root_.get(), stat); s != Status::ok) return s;
+  return locator_->key_of(root_.get(), stat, 0, {}, root_key_);
+}
+
+Verifier PosixFileSystem::write_verifier() const noexcept {
+  Verifier verifier;
+  const std::uint64_t value = verifier_.load(std::memory_order_relaxed);
+  std::memcpy(verifier.data(), &value, sizeof value);
+  return verifier;
+}
+
+void PosixFileSystem::tidy() {
+  const auto since = DescriptorCache::Clock::now() - kIdle;
+  descriptors_.drop_idle(since);
+  streams_.drop_idle(since);
+}
+
+std::mutex& PosixFileSystem::lock_of(const NodeKey& node) noexcept {
+  return locks_[NodeKeyHash{}(node) % locks_.size()];
+}
+
+Status PosixFileSystem::open_directory(const NodeKey& key, Directory& out) {
+  if (const Status s = locator_->open(key, out.fd); s != Status::ok) return s;
+  if (const Status s = stat_fd(out.fd.get(), out.before); s != Status::ok) return s;
+  return is_directory(out.before) ? Status::ok : Status::notdir;
+}
+
+Wcc PosixFileSystem::wcc_after(const Directory& directory) const {
+  Wcc wcc;
+  if (!directory.fd) return wcc;
+  wcc.before = wcc_of(directory.before.attributes);
+  NodeStat after;
+  if (stat_fd(directory.fd.get(), after) == Status::ok) wcc.after = after.attributes;
+  return wcc;
+}
+
+void PosixFileSystem::found(const Directory& directory, std::string_view name, int fd, NodeResult& out) {
+  NodeStat stat;
+  out.status = stat_fd(fd, stat);
+  if (out.status != Status::ok) return;
+  out.status = locator_->key_of(fd, stat, directory.number(), name, out.node);
+  if (out.status == Status::ok) out.attributes = stat.attributes;
+}
+
+AttributesResult PosixFileSystem::attributes(const NodeKey& node) {
+  AttributesResult result;
+  Fd fd;
+  NodeStat stat;
+  result.status = locator_->open(node, fd);
+  if (result.status == Status::ok) result.status = stat_fd(fd.get(), stat);
+  if (result.status == Status::ok) result.attributes = stat.attributes;
+  return result;
+}
+
+NodeResult PosixFileSystem::lookup(const Caller&, const NodeKey& key, std::string_view name) {
+  NodeResult result;
+  Directory directory;
+  result.status = open_directory(key, directory);
+  if (result.status != Status::ok) return result;
+  result.directory.after = directory.before.attributes;
+  result.status = check_component(name);
+  if (result.status != Status::ok) return result;
+  const bool at_root = directory.number() == root_number_;
+  Fd fd;
+  if (is_dot(name) || (is_dot_dot(name) && at_root)) {
+    result.node = key;
+    result.attributes = directory.before.attributes;
+    return result;
+  }
+  if (is_dot_dot(name)) {
+    fd = Fd(::openat(directory.fd.get(), "..", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!fd) result.status = status_of(errno);
+    // The directory may have been moved out of the tree since it was opened.
+    else if (!is_inside(fd.get(), root_.get()))
+      result.status = Status::stale;
+    // Where the parent itself lies is known already.
+    if (result.status == Status::ok) found(directory, {}, fd.get(), result);
+    return result;
+  }
+  result.status = open_component(directory.fd.get(), name, fd);
+  if (result.status == Status::ok) found(directory, name, fd.get(), result);
+  return result;
+}
+
+ReadlinkResult PosixFileSystem::read_link(const NodeKey& node) {
+  ReadlinkResult result;
+  Fd fd;
+  NodeStat stat;
+  result.status = locator_->open(node, fd);
+  if (result.status == Status::ok) result.status = stat_fd(fd.get(), stat);
+  if (result.status != Status::ok) return result;
+  result.attributes = stat.attributes;
+  if (stat.attributes.type != FileType::symlink) {
+    result.status = Status::inval;
+    return result;
+  }
+  result.target.resize(kMaxTarget + 1);
+  const ssize_t length = ::readlinkat(fd.get(), "", result.target.data(), result.target.size());
+  if (length < 0) result.status = status_of(errno);
+  result.target.resize(length < 0 ? 0 : static_cast<std::size_t>(length));
+  return result;
+}
+
+StatisticsResult PosixFileSystem::statistics(const NodeKey& node) {
+  StatisticsResult result;
+  const AttributesResult object = attributes(node);
+  result.status = object.status;
+  result.attributes = object.attributes;
+  struct statvfs s {};
+  if (result.status != Status::ok) return result;
+  if (::fstatvfs(root_.get(), &s) != 0) {
+    result.status = status_of(errno);
+    return result;
+  }
+  const std::uint64_t unit = s.f_frsize;
+  result.statistics = {s.f_blocks * unit, s.f_bfree * unit, s.f_bavail * unit, s.f_files, s.f_ffree, s.f_favail};
+  return result;
+}
+
+}  // namespace rpcrdma::nfsd

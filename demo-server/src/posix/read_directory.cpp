@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "posix/posix_file_system.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+/// Cookies are the file system's own positions and outlive this process, so the verifier is constant.
+constexpr Verifier kCookieVerifier{std::byte{'r'}, std::byte{'d'}, std::byte{'1'}};
+
+}  // namespace
+
+/// Attributes and key of an entry as they are now; left out if the entry has gone or is a mount point.
+void PosixFileSystem::fill_node(const Directory& directory, DirectoryEntry& entry) {
+  Fd fd;
+  NodeResult now;
+  if (open_component(directory.fd.get(), entry.name, fd) != Status::ok) return;
+  found(directory, entry.name, fd.get(), now);
+  if (now.status != Status::ok) return;
+  entry.attributes = now.attributes;
+  entry.node = now.node;
+  entry.fileid = now.attributes->fileid;
+}
+
+void PosixFileSystem::fill_dot_dot(const Directory& directory, DirectoryEntry& entry, bool want_node) {
+  const bool at_root = directory.number() == root_number_;
+  // What lies above the root is nobody's business.
+  if (at_root) entry.fileid = root_number_;
+  if (!want_node) return;
+  NodeResult parent;
+  const Fd fd(at_root ? ::fcntl(directory.fd.get(), F_DUPFD_CLOEXEC, 0)
+                      : ::openat(directory.fd.get(), "..", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd || !is_inside(fd.get(), root_.get())) return;
+  found(directory, {}, fd.get(), parent);
+  if (parent.status != Status::ok) return;
+  entry.attributes = parent.attributes;
+  entry.node = parent.node;
+}
+
+DirectoryResult PosixFileSystem::read_directory(const NodeKey& key, const DirectoryRequest& request, EntrySink sink) {
+  DirectoryResult result;
+  Directory directory;
+  result.status = open_directory(key, directory);
+  if (result.status != Status::ok) return result;
+  result.attributes = directory.before.attributes;
+  result.verifier = kCookieVerifier;
+  if (request.cookie != 0 && request.verifier != kCookieVerifier) {
+    result.status = Status::bad_cookie;
+    return result;
+  }
+  std::unique_ptr<DirectoryStream> stream;
+  if (request.cookie != 0) stream = streams_.take(key, request.cookie);
+  if (stream == nullptr) result.status = DirectoryStream::open(directory.fd.get(), request.cookie, stream);
+  while (result.status == Status::ok) {
+    DirectoryStream::Entry found_entry;
+    result.status = stream->peek(found_entry);
+    if (result.status != Status::ok) break;
+    if (found_entry.name.empty()) {
+      result.eof = true;
+      break;
+    }
+    DirectoryEntry entry;
+    entry.fileid = found_entry.number;
+    entry.name = found_entry.name;
+    entry.cookie = found_entry.next;
+    if (is_dot_dot(entry.name)) {
+      fill_dot_dot(directory, entry, request.want_nodes);
+    } else if (request.want_nodes && is_dot(entry.name)) {
+      entry.attributes = directory.before.attributes;
+      entry.node = key;
+    } else if (request.want_nodes) {
+      fill_node(directory, entry);
+    }
+    if (!sink(entry)) break;
+    stream->next();
+  }
+  if (result.status == Status::ok && !result.eof && stream->position() != 0) streams_.put(key, std::move(stream));
+  return result;
+}
+
+}  // namespace rpcrdma::nfsd

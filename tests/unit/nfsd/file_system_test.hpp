@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// One fixture for all back ends: each test below runs on every one of them.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "rpcrdma/base/cursor.hpp"
+#include "rpcrdma/nfsd/memory/memory_file_system.hpp"
+#include "rpcrdma/nfsd/posix/posix_file_system.hpp"
+
+namespace rpcrdma::nfsd {
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string text = (std::filesystem::temp_directory_path() / "nfsd-test-XXXXXX").string();
+    if (::mkdtemp(text.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    path_ = text;
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// How one back end is made, and made again as after a restart of the server.
+enum class Kind { posix_handles, posix_hints, memory };
+std::string name_of(Kind kind);
+
+class FileSystemTest : public ::testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override;
+  std::unique_ptr<FileSystem> make();
+  bool is_posix() const { return GetParam() != Kind::memory; }
+
+  // Shorthands for what most tests do; each expects success.
+  NodeKey create(const NodeKey& directory, std::string_view name, std::string_view content = {});
+  NodeKey mkdir(const NodeKey& directory, std::string_view name);
+  Status lookup(const NodeKey& directory, std::string_view name);
+  std::string read_all(const NodeKey& node, std::uint32_t at_once = 1u << 20);
+  WriteResult write(const NodeKey& node, std::uint64_t offset, std::string_view data, Stable stable = Stable::unstable);
+  Attributes stat(const NodeKey& node);
+  /// All names with their cookies, in replies of at most `per_reply` entries.
+  std::multiset<std::string> list(const NodeKey& directory, std::size_t per_reply,
+                                  const std::function<void(std::size_t)>& between = {});
+
+  TemporaryDirectory directory_;
+  TemporaryDirectory state_;
+  PageStore pages_{std::size_t{64} << 20};
+  std::unique_ptr<FileSystem> fs_;
+  NodeKey root_;
+  Caller caller_;
+};
+
+inline BufferRef ref(std::string& text) {
+  return {reinterpret_cast<std::byte*>(text.data()), static_cast<std::uint32_t>(text.size()), 0};
+}
+
+}  // namespace rpcrdma::nfsd

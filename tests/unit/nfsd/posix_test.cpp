@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What only a directory on a disk can do: survive a restart, and be changed behind the server's back.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "file_system_test.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+using Posix = FileSystemTest;
+namespace filesystem = std::filesystem;
+
+TEST_P(Posix, HandlesSurviveARestartAndARename) {
+  const NodeKey directory = mkdir(root_, "d");
+  const NodeKey file = create(directory, "f", "text");
+  const NodeKey link = fs_->make_symlink(caller_, directory, "l", "target", {}).node;
+  fs_ = make();
+  EXPECT_EQ(fs_->root(), root_);
+  EXPECT_EQ(read_all(file), "text");
+  EXPECT_EQ(fs_->read_link(link).target, "target");
+  ASSERT_EQ(fs_->rename(caller_, root_, "d", root_, "e").status, Status::ok);
+  ASSERT_EQ(fs_->rename(caller_, directory, "f", root_, "g").status, Status::ok);
+  fs_ = make();
+  EXPECT_EQ(read_all(file), "text");
+  EXPECT_EQ(stat(directory).type, FileType::directory);
+  EXPECT_EQ(fs_->read_link(link).target, "target");
+}
+
+TEST_P(Posix, HandlesSurviveALocalRename) {
+  const NodeKey file = create(mkdir(root_, "d"), "f", "text");
+  filesystem::rename(directory_.path() / "d/f", directory_.path() / "d/g");
+  filesystem::rename(directory_.path() / "d", directory_.path() / "e");
+  EXPECT_EQ(read_all(file), "text");
+}
+
+TEST_P(Posix, CookiesSurviveARestart) {
+  for (int i = 0; i < 500; ++i) create(root_, "f" + std::to_string(i));
+  EXPECT_EQ(list(root_, 50, [&](std::size_t) { fs_ = make(); }).size(), 502u);
+}
+
+TEST_P(Posix, ASymlinkPutInPlaceOfADirectoryLeadsNowhere) {
+  const NodeKey directory = mkdir(root_, "d");
+  create(directory, "passwd", "inside");
+  filesystem::rename(directory_.path() / "d", directory_.path() / "real");
+  filesystem::create_directory_symlink("/etc", directory_.path() / "d");
+  EXPECT_EQ(fs_->lookup(caller_, root_, "d").attributes->type, FileType::symlink);
+  const NodeResult found = fs_->lookup(caller_, directory, "passwd");
+  if (found.status == Status::ok) {
+    EXPECT_EQ(read_all(found.node), "inside");
+  }
+  filesystem::create_symlink("/etc/passwd", directory_.path() / "real/hosts");
+  CreateHow how;
+  how.attributes.size = 0;
+  EXPECT_EQ(fs_->create(caller_, directory, "hosts", how).status, Status::exist);
+}
+
+TEST_P(Posix, ADirectoryMovedOutOfTheTreeIsStale) {
+  const NodeKey directory = mkdir(root_, "d");
+  create(directory, "f", "text");
+  const filesystem::path outside = state_.path() / "moved";
+  filesystem::rename(directory_.path() / "d", outside);
+  EXPECT_EQ(fs_->attributes(directory).status, Status::stale);
+  EXPECT_EQ(lookup(directory, "f"), Status::stale);
+  EXPECT_EQ(lookup(directory, ".."), Status::stale);
+  EXPECT_EQ(fs_->create(caller_, directory, "g", {}).status, Status::stale);
+}
+
+TEST_P(Posix, AFileRemovedLocallyIsStaleAlthoughItIsOpen) {
+  const NodeKey file = create(root_, "f", "text");
+  EXPECT_EQ(read_all(file), "text");
+  filesystem::remove(directory_.path() / "f");
+  std::string text = "x";
+  const BufferRef buffer = ref(text);
+  EXPECT_EQ(fs_->read(caller_, file, 0, {&buffer, 1}).status, Status::stale);
+  EXPECT_EQ(fs_->write(caller_, file, 0, {&buffer, 1}, Stable::unstable).status, Status::stale);
+  EXPECT_EQ(fs_->attributes(file).status, Status::stale);
+}
+
+TEST_P(Posix, AnotherMountInsideTheTreeIsNotEntered) {
+  filesystem::create_directory(directory_.path() / "proc");
+  TemporaryDirectory top;
+  PosixOptions options;
+  options.root = "/";
+  options.kernel_handles = GetParam() == Kind::posix_handles;
+  auto made = make_posix_file_system(options, Log{});
+  if (!made) GTEST_SKIP() << "the root of this machine cannot be exported";
+  EXPECT_EQ((*made)->lookup(caller_, (*made)->root(), "proc").status, Status::acces);
+}
+
+TEST_P(Posix, TheRootMustBeADirectory) {
+  PosixOptions options;
+  options.root = directory_.path() / "missing";
+  EXPECT_EQ(make_posix_file_system(options, Log{}).error(), boost::system::errc::no_such_file_or_directory);
+  std::ofstream(directory_.path() / "file") << "x";
+  options.root = directory_.path() / "file";
+  EXPECT_EQ(make_posix_file_system(options, Log{}).error(), boost::system::errc::not_a_directory);
+}
+
+TEST_P(Posix, DescriptorsAreBounded) {
+  const auto open_descriptors = [] {
+    std::size_t count = 0;
+    for ([[maybe_unused]] const auto& entry : filesystem::directory_iterator("/proc/self/fd")) ++count;
+    return count;
+  };
+  const std::size_t before = open_descriptors();
+  for (int i = 0; i < 700; ++i) read_all(create(root_, "f" + std::to_string(i), "x"));
+  EXPECT_LE(open_descriptors(), before + 512);
+  fs_.reset();
+  EXPECT_LE(open_descriptors(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Posix, ::testing::Values(Kind::posix_handles, Kind::posix_hints),
+                         [](const auto& test) { return name_of(test.param); });
+
+}  // namespace
+}  // namespace rpcrdma::nfsd
