@@ -29,8 +29,9 @@ struct Options {
   bool long_format = false;
   bool parents = false;
   bool symbolic = false;
-  std::uint32_t mode = 0;
-  std::uint64_t size = 0;
+  std::uint32_t mode = 0;     ///< chmod
+  std::uint64_t size = 0;     ///< truncate
+  std::uint32_t umask = 022;  ///< the process's: bits that new files and directories do not get
 };
 
 /// The program is to end at once with this status; what there was to say has been printed.

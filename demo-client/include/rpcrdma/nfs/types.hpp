@@ -65,10 +65,10 @@ struct Attributes {
 
 /// sattr3: what is absent stays as it is.
 struct SetAttributes {
-  std::optional<std::uint32_t> mode;
-  std::optional<std::uint64_t> size;
-  std::optional<Time> accessed;
-  std::optional<Time> modified;
+  std::optional<std::uint32_t> mode = {};
+  std::optional<std::uint64_t> size = {};
+  std::optional<Time> accessed = {};
+  std::optional<Time> modified = {};
 };
 
 /// A file that has been looked up.
@@ -93,7 +93,6 @@ bool is_plain_name(std::string_view name) noexcept;
 struct Limits {
   std::uint32_t read_size = 0;       ///< octets of one READ
   std::uint32_t write_size = 0;      ///< octets of one WRITE
-  std::uint32_t directory_size = 0;  ///< octets of one READDIR reply
 };
 
 /// FSSTAT

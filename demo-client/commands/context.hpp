@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// What a command of rpcrdma-nfs works with, and the commands.
+#include <boost/asio/awaitable.hpp>
+#include <string_view>
+
+#include "commands/options.hpp"
+#include "commands/progress.hpp"
+#include "rpcrdma/nfs/client.hpp"
+#include "rpcrdma/nfs/path.hpp"
+
+namespace rpcrdma::commands {
+
+/// Says on standard error what went wrong, one line each time, and remembers that something did.
+class Reporter {
+ public:
+  explicit Reporter(std::string command) : command_(std::move(command)) {}
+  /// "rpcrdma-nfs: COMMAND: SUBJECT: MESSAGE"
+  void fail(std::string_view subject, const error_code& why);
+  void fail(std::string_view subject, std::string_view why);
+  bool failed() const noexcept { return failed_; }
+  /// To be asked why, when calls do not get through. Outlives its use here.
+  void set_client(const nfs::Client* client) noexcept { client_ = client; }
+  /// To be taken away before a line is printed.
+  void set_progress(Progress* progress) noexcept { progress_ = progress; }
+
+ private:
+  std::string command_;
+  const nfs::Client* client_ = nullptr;
+  Progress* progress_ = nullptr;
+  bool failed_ = false;
+};
+
+struct Context {
+  const Options& options;
+  nfs::Client& client;
+  nfs::PathResolver& paths;
+  Reporter& report;
+};
+
+using Command = boost::asio::awaitable<void> (*)(Context&);
+
+boost::asio::awaitable<void> run_ping(Context& context);
+boost::asio::awaitable<void> run_cat(Context& context);
+boost::asio::awaitable<void> run_stat(Context& context);
+boost::asio::awaitable<void> run_readlink(Context& context);
+boost::asio::awaitable<void> run_df(Context& context);
+boost::asio::awaitable<void> run_ls(Context& context);
+boost::asio::awaitable<void> run_get(Context& context);
+boost::asio::awaitable<void> run_put(Context& context);
+boost::asio::awaitable<void> run_mkdir(Context& context);
+boost::asio::awaitable<void> run_rm(Context& context);
+boost::asio::awaitable<void> run_mv(Context& context);
+boost::asio::awaitable<void> run_ln(Context& context);
+boost::asio::awaitable<void> run_chmod(Context& context);
+boost::asio::awaitable<void> run_truncate(Context& context);
+
+/// Null for an unknown name.
+Command find_command(std::string_view name) noexcept;
+
+/// Prints `text` to standard output; false, and reported, when that does not work.
+bool print_out(Context& context, std::string_view text);
+
+}  // namespace rpcrdma::commands

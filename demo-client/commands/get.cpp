@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "commands/transfer.hpp"
+
+namespace rpcrdma::commands {
+namespace {
+
+using boost::asio::awaitable;
+
+error_code local_error(int number) { return {number, boost::system::generic_category()}; }
+
+struct Source {
+  nfs::Node node;
+  std::string name;  ///< of the copy inside an existing directory
+};
+
+awaitable<void> get_file(Context& context, nfs::Copier& copier, TransferObserver& observer, Source source,
+                         std::string target) {
+  const nfs::Attributes& attributes = source.node.attributes;
+  const Result<nfs::Descriptor> file = nfs::open_to_write(target, attributes.mode & 0777);
+  if (!file) co_return context.report.fail(target, file.error());
+  observer.on_found(attributes.size);
+  const Result<void> copied = co_await copier.download(source.node.handle, attributes.size, *file);
+  if (!copied) co_return context.report.fail(context.options.url.text(), copied.error());
+  observer.on_file_done();
+}
+
+awaitable<void> get_tree(Context& context, nfs::Copier& copier, Source source, std::string directory,
+                         std::string name) {
+  Result<nfs::LocalDirectory> into = nfs::LocalDirectory::open(directory);
+  if (!into) co_return context.report.fail(directory, into.error());
+  const Result<void> copied = co_await copier.download_tree(source.node, std::move(*into), name);
+  if (!copied) context.report.fail(context.options.url.text(), copied.error());
+}
+
+awaitable<void> get_link(Context& context, Source source, std::string directory, std::string name) {
+  const Result<nfs::LocalDirectory> into = nfs::LocalDirectory::open(directory);
+  if (!into) co_return context.report.fail(directory, into.error());
+  const Result<std::string> target = co_await context.client.readlink(source.node.handle);
+  if (!target) co_return context.report.fail(context.options.url.text(), target.error());
+  const Result<void> made = into->make_link(name, *target);
+  if (!made) context.report.fail(directory + '/' + name, made.error());
+}
+
+}  // namespace
+
+awaitable<void> run_get(Context& context) {
+  const Options& options = context.options;
+  const std::string subject = options.url.text();
+  const Result<nfs::Node> node = co_await context.paths.resolve(options.url.path, !options.recursive);
+  if (!node) co_return context.report.fail(subject, node.error());
+  const nfs::FileType type = node->attributes.type;
+  if (type == nfs::FileType::directory && !options.recursive)
+    co_return context.report.fail(subject, nfs::Status::isdir);
+  const Result<nfs::Limits> limits = co_await context.client.limits(node->handle);
+  if (!limits) co_return context.report.fail(subject, limits.error());
+
+  // As cp: into a directory that is there, else under the name given.
+  std::string directory = parent_path(options.local);
+  std::string name = entry_name(options.local);
+  const Result<nfs::Attributes> there = nfs::local_attributes(options.local, true);
+  if (there && there->type == nfs::FileType::directory) {
+    directory = options.local;
+    name = options.url.path.back();
+  } else if (there && type == nfs::FileType::directory) {
+    co_return context.report.fail(options.local, local_error(ENOTDIR));
+  } else if (name.empty()) {
+    co_return context.report.fail(options.local, there ? local_error(EINVAL) : there.error());
+  }
+
+  TransferObserver observer(context.report, subject);
+  nfs::Copier copier(context.client, observer, *limits);
+  const Source source{*node, name};
+  if (type == nfs::FileType::directory) {
+    co_await get_tree(context, copier, source, directory, name);
+  } else if (type == nfs::FileType::symlink) {
+    co_await get_link(context, source, directory, name);
+  } else if (type == nfs::FileType::regular) {
+    co_await get_file(context, copier, observer, source, directory + '/' + name);
+  } else {
+    context.report.fail(subject, make_error_code(boost::system::errc::not_supported));
+  }
+}
+
+}  // namespace rpcrdma::commands

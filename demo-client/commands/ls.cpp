@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "commands/context.hpp"
+#include "commands/format.hpp"
+
+namespace rpcrdma::commands {
+namespace {
+
+using nfs::Client;
+using nfs::DirectoryEntry;
+
+/// A listing is sorted, so it is held in memory; a server that goes on for ever is not followed.
+constexpr std::size_t kMaxEntries = std::size_t{8} << 20;
+
+struct Line {
+  DirectoryEntry entry;
+  std::string target;  ///< of a symbolic link
+};
+
+nfs::Task<std::vector<Line>> read_all(Context& context, nfs::FileHandle directory) {
+  std::vector<Line> lines;
+  Client::Position position;
+  for (bool end = false; !end;) {
+    Result<Client::Page> page =
+        co_await context.client.read_directory(directory, position, context.options.long_format);
+    if (!page) co_return page.error();
+    if (lines.size() + page->entries.size() > kMaxEntries) {
+      co_return make_error_code(boost::system::errc::value_too_large);
+    }
+    for (DirectoryEntry& entry : page->entries) lines.push_back({std::move(entry), {}});
+    position = page->next;
+    end = page->end;
+  }
+  std::ranges::sort(lines, {}, [](const Line& line) -> const std::string& { return line.entry.name; });
+  co_return lines;
+}
+
+/// Asks for what a long listing lacks: attributes left out, and the targets of symbolic links.
+boost::asio::awaitable<void> complete(Context& context, nfs::FileHandle directory, Line& line, nfs::Permits::Permit) {
+  DirectoryEntry& entry = line.entry;
+  const bool link = entry.attributes && entry.attributes->type == nfs::FileType::symlink;
+  if (!entry.attributes || (link && !entry.handle)) {
+    const Result<nfs::Node> node = co_await context.client.lookup(directory, entry.name);
+    if (!node) co_return context.report.fail(entry.name, node.error());
+    entry.attributes = node->attributes;
+    entry.handle = node->handle;
+  }
+  if (entry.attributes->type != nfs::FileType::symlink) co_return;
+  Result<std::string> target = co_await context.client.readlink(*entry.handle);
+  if (!target) co_return context.report.fail(entry.name, target.error());
+  line.target = std::move(*target);
+}
+
+boost::asio::awaitable<void> complete_all(Context& context, nfs::FileHandle directory, std::vector<Line>& lines) {
+  nfs::Permits permits(context.client.executor(), 16);
+  nfs::Group children(context.client.executor());
+  for (Line& line : lines) {
+    const bool complete_already = line.entry.attributes && line.entry.attributes->type != nfs::FileType::symlink;
+    if (complete_already) continue;
+    nfs::Permits::Permit permit = co_await permits.acquire();
+    children.spawn(complete(context, directory, line, std::move(permit)));
+  }
+  co_await children.wait();
+}
+
+void print_lines(Context& context, const std::vector<Line>& lines) {
+  const bool terminal = isatty(STDOUT_FILENO) == 1;
+  const std::time_t now = std::time(nullptr);
+  ListWidths widths;
+  for (const Line& line : lines) {
+    if (line.entry.attributes) widths.include(*line.entry.attributes);
+  }
+  std::string out;
+  for (const Line& line : lines) {
+    if (context.options.long_format) {
+      if (!line.entry.attributes) continue;  // reported
+      out += list_line(*line.entry.attributes, widths, now) + ' ';
+    }
+    out += printable(line.entry.name, terminal);
+    if (!line.target.empty()) out += " -> " + printable(line.target, terminal);
+    out += '\n';
+    if (out.size() > 65536) {
+      if (!print_out(context, out)) return;
+      out.clear();
+    }
+  }
+  print_out(context, out);
+}
+
+}  // namespace
+
+boost::asio::awaitable<void> run_ls(Context& context) {
+  const std::string subject = context.options.url.text();
+  // As ls does: a link to a directory is followed, but not by a long listing.
+  const Result<nfs::Node> node = co_await context.paths.resolve(context.options.url.path, !context.options.long_format);
+  if (!node) co_return context.report.fail(subject, node.error());
+  if (node->attributes.type != nfs::FileType::directory) {
+    std::vector<Line> one(1);
+    one[0].entry = {context.options.url.path.back(), node->attributes.file_id, node->attributes, node->handle};
+    if (context.options.long_format) co_await complete_all(context, node->handle, one);
+    co_return print_lines(context, one);
+  }
+  Result<std::vector<Line>> lines = co_await read_all(context, node->handle);
+  if (!lines) co_return context.report.fail(subject, lines.error());
+  if (context.options.long_format) co_await complete_all(context, node->handle, *lines);
+  print_lines(context, *lines);
+}
+
+}  // namespace rpcrdma::commands

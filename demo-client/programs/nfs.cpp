@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// rpcrdma-nfs: one command on files of an NFSv3 server.
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <csignal>
+#include <cstdlib>
+
+#include "commands/context.hpp"
+
+namespace {
+
+namespace asio = boost::asio;
+using namespace rpcrdma;
+using commands::Options;
+
+void end_by_signal(int number) { _exit(128 + number); }
+
+/// Nothing has to be put in order: the system closes the connection, and half a file is what cp leaves too.
+void handle_signals() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, end_by_signal);
+}
+
+/// Each directory on the way down a tree holds a descriptor.
+void allow_many_descriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 65536);
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/// Silent, so that errors are one line, unless RPCRDMA_LOG names a level.
+Log log_of_environment() {
+  const char* text = std::getenv("RPCRDMA_LOG");
+  LogLevel level = LogLevel::off;
+  if (text == nullptr || !parse_log_level(text, level)) return {};
+  return Log(make_stderr_sink(level, "rpcrdma-nfs"));
+}
+
+nfs::ClientOptions client_options(const Options& options) {
+  nfs::ClientOptions out;
+  out.fabric = options.fabric;
+  out.timeout = options.timeout;
+  out.uid = options.uid;
+  out.gid = options.gid;
+  out.mount_port = options.mount_port;
+  out.log = log_of_environment();
+  return out;
+}
+
+asio::awaitable<void> run(asio::io_context& context, const Options& options, commands::Reporter& report) {
+  const auto client =
+      co_await nfs::Client::connect(context, options.url.host, options.url.port, client_options(options));
+  if (!client) co_return report.fail(options.url.text(), client.error());
+  report.set_client(client->get());
+  nfs::PathResolver paths(**client, options.root);
+  commands::Context command{options, **client, paths, report};
+  co_await commands::find_command(options.command)(command);
+  report.set_client(nullptr);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto parsed = commands::parse_options(argc, argv);
+  if (const auto* exit = std::get_if<commands::Exit>(&parsed)) return exit->status;
+  Options& options = std::get<Options>(parsed);
+  options.umask = ::umask(0);
+  ::umask(options.umask);
+  handle_signals();
+  allow_many_descriptors();
+
+  commands::Reporter report(options.command);
+  try {
+    asio::io_context context(1);
+    asio::co_spawn(context, run(context, options, report), [](std::exception_ptr thrown) {
+      if (thrown) std::rethrow_exception(thrown);
+    });
+    context.run();
+  } catch (const std::exception& error) {
+    report.fail(options.url.text(), std::string_view(error.what()));
+  }
+  return report.failed() ? 1 : 0;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// rpcrdma-ping: round-trip times of NULL calls to an NFS server.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <csignal>
+#include <sstream>
+
+#include "rpcrdma/nfs/client.hpp"
+#include "rpcrdma/nfs/url.hpp"
+
+namespace {
+
+namespace asio = boost::asio;
+using namespace rpcrdma;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  nfs::Url server;
+  nfs::ClientOptions client;
+  std::uint32_t count = 1000;
+};
+
+void end_by_signal(int number) { _exit(128 + number); }
+
+int usage_error(const std::string& what) {
+  fmt::print(stderr, "rpcrdma-ping: {} (see rpcrdma-ping --help)\n", what);
+  return 2;
+}
+
+/// The status to end with, or -1.
+int parse(int argc, char** argv, Options& options) {
+  std::string host, fabric = "auto";
+  double timeout = 10;
+  CLI::App app{"Measures round trips of NULL calls to an NFS server over RPC-over-RDMA.", "rpcrdma-ping"};
+  app.add_option("--fabric", fabric, "auto, verbs (RDMA device) or iwarp (in this program, over TCP)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
+  app.add_option("--count", options.count, "calls to make")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, 100'000'000u));
+  app.add_option("--timeout", timeout, "seconds that each call may take")
+      ->type_name("S")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 1e6));
+  app.add_option("HOST", host, "HOST[:PORT]; the port is 20049 unless given")->required()->type_name("");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return usage_error(error.what());
+  }
+  auto server = nfs::parse_host(host);
+  if (!server) return usage_error(fmt::format("{}: {}", host, server.error().why));
+  options.server = *server;
+  fabric::parse_provider(fabric, options.client.fabric.provider);
+  options.client.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000));
+  return -1;
+}
+
+/// The value that `part` of the sorted values do not exceed.
+double quantile(const std::vector<double>& sorted, double part) {
+  const auto index = static_cast<std::size_t>(part * static_cast<double>(sorted.size() - 1) + 0.5);
+  return sorted[index];
+}
+
+nfs::Task<std::vector<double>> measure(nfs::Client& client, std::uint32_t count) {
+  std::vector<double> times;
+  times.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Clock::time_point start = Clock::now();
+    const Result<void> answered = co_await client.null();
+    if (!answered) co_return answered.error();
+    times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
+  }
+  co_return times;
+}
+
+std::string why(const error_code& failed) {
+  return failed == BaseError::deadline_exceeded ? "Connection timed out" : failed.message();
+}
+
+asio::awaitable<void> run(asio::io_context& context, const Options& options, int& status) {
+  const std::string& host = options.server.host;
+  const auto client = co_await nfs::Client::connect(context, host, options.server.port, options.client);
+  if (!client) {
+    fmt::print(stderr, "rpcrdma-ping: {}:{}: {}\n", host, options.server.port, why(client.error()));
+    co_return;
+  }
+  std::ostringstream server;
+  server << (*client)->server();
+  fmt::print("{} over {}, {} NULL calls\n", server.str(), (*client)->fabric_name(), options.count);
+  Result<std::vector<double>> times = co_await measure(**client, options.count);
+  if (!times) {
+    fmt::print(stderr, "rpcrdma-ping: {}: {}\n", server.str(), why(times.error()));
+    co_return;
+  }
+  std::ranges::sort(*times);
+  fmt::print("min={:.1f} median={:.1f} p99={:.1f} us\n", times->front(), quantile(*times, 0.5), quantile(*times, 0.99));
+  status = 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  if (const int status = parse(argc, argv, options); status >= 0) return status;
+  for (const int number : {SIGINT, SIGTERM}) std::signal(number, end_by_signal);
+  int status = 1;
+  try {
+    asio::io_context context(1);
+    asio::co_spawn(context, run(context, options, status), [](std::exception_ptr thrown) {
+      if (thrown) std::rethrow_exception(thrown);
+    });
+    context.run();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "rpcrdma-ping: {}\n", error.what());
+    return 1;
+  }
+  return status;
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client_impl.hpp"
+
+namespace rpcrdma::nfs {
+namespace {
+
+transport::ClientOptions transport_options() {
+  transport::ClientOptions options;
+  options.connection.credits = 64;
+  return options;
+}
+
+rpc::ClientOptions rpc_options(const ClientOptions& options) {
+  rpc::Credential credential = rpc::Credential::of_process();
+  if (options.uid && options.gid)
+    credential = rpc::Credential::sys(*options.uid, *options.gid, {}, credential.machine());
+  return {credential, options.timeout};
+}
+
+}  // namespace
+
+Client::Impl::Impl(boost::asio::io_context& io_context, fabric::Endpoint endpoint, ClientOptions client_options,
+                   std::unique_ptr<fabric::Fabric> opened)
+    : context(io_context),
+      server(endpoint),
+      options(std::move(client_options)),
+      fabric(std::move(opened)),
+      pool(*fabric, memory::PoolOptions{options.max_registered}),
+      transport(transport::Client::make(*fabric, pool, server, transport_options(), options.log)),
+      rpc(transport->requester(), context.get_executor(), rpc_options(options)) {}
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Client::~Client() = default;
+
+boost::asio::any_io_executor Client::executor() const { return impl_->context.get_executor(); }
+memory::Pool& Client::pool() noexcept { return impl_->pool; }
+const fabric::Endpoint& Client::server() const noexcept { return impl_->server; }
+std::string_view Client::fabric_name() const noexcept { return impl_->fabric->capabilities().name; }
+error_code Client::connection_error() const noexcept { return impl_->transport->last_error(); }
+
+}  // namespace rpcrdma::nfs

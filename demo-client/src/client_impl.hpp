@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// What a Client is made of, and how it makes a call.
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <map>
+
+#include "rpcrdma/nfs/client.hpp"
+#include "rpcrdma/requester/client.hpp"
+#include "rpcrdma/rpc/client.hpp"
+#include "rpcrdma/rpc/nfs3.hpp"
+
+namespace rpcrdma::nfs {
+
+using Clock = std::chrono::steady_clock;
+
+/// Members are destroyed from the last to the first: calls end before the connection, that before its memory.
+struct Client::Impl {
+  Impl(boost::asio::io_context& io_context, fabric::Endpoint endpoint, ClientOptions client_options,
+       std::unique_ptr<fabric::Fabric> opened);
+
+  boost::asio::io_context& context;
+  fabric::Endpoint server;
+  ClientOptions options;
+  std::unique_ptr<fabric::Fabric> fabric;
+  memory::Pool pool;
+  std::unique_ptr<transport::Client> transport;
+  rpc::Client rpc;
+  std::map<std::string, FileHandle> mounts;
+  std::optional<Limits> limits;
+  bool has_readdirplus = true;
+};
+
+/// Calls P once. `args`, and what it refers to, stay where they are until the call is over.
+template <rpc::Procedure P>
+Task<rpc::Decoded<typename P::Result>> call_once(rpc::Client& rpc, const typename P::Args& args,
+                                                 rpc::CallOptions options) {
+  auto [failed, reply] = co_await rpc.async_call<P>(args, options, boost::asio::as_tuple(boost::asio::use_awaitable));
+  if (failed) co_return failed;
+  co_return std::move(reply);
+}
+
+/// Calls an NFSv3 procedure until it gives an answer other than NFS3ERR_JUKEBOX (RFC 1813 section 2.6: "wait and
+/// try again"), at most until the timeout. Success means NFS3_OK.
+template <rpc::Procedure P>
+Task<rpc::Decoded<typename P::Result>> call(Client::Impl& impl, const typename P::Args& args,
+                                            rpc::CallOptions options = {}) {
+  const Clock::time_point deadline = Clock::now() + impl.options.timeout;
+  std::chrono::milliseconds wait{100};
+  options.deadline = deadline;
+  while (true) {
+    Result<rpc::Decoded<typename P::Result>> reply = co_await call_once<P>(impl.rpc, args, options);
+    if (!reply) co_return reply.error();
+    const error_code status = status_error(static_cast<std::uint32_t>((*reply)->status));
+    if (!status) co_return std::move(*reply);
+    if (status != Status::jukebox || Clock::now() + wait >= deadline) co_return status;
+    boost::asio::steady_timer timer(impl.context, wait);
+    co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    wait = std::min(wait * 2, std::chrono::milliseconds(5000));
+  }
+}
+
+}  // namespace rpcrdma::nfs

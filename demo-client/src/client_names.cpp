@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: what changes names (RFC 1813 sections 3.3.8 to 3.3.15), one call each; a handle or attributes that
+// the server leaves out of its reply are asked for.
+// Ownership: arguments by value in the coroutine's frame, where the call finds them until it is over.
+// Error handling: see client.hpp.
+#include "client_impl.hpp"
+#include "convert.hpp"
+
+namespace rpcrdma::nfs {
+namespace {
+
+/// The new file of CREATE or MKDIR.
+Task<Node> made(Client& client, FileHandle directory, std::string name, post_op_fh3 handle, post_op_attr attributes) {
+  const std::optional<FileHandle> file = from_xdr(handle);
+  const std::optional<Attributes> known = from_xdr(attributes);
+  if (file && known) co_return Node{*file, *known};
+  co_return co_await client.lookup(directory, name);
+}
+
+}  // namespace
+
+Task<Node> Client::create(FileHandle directory, std::string name, SetAttributes attributes, bool exclusive) {
+  CREATE3args args{};
+  args.where = to_xdr(directory, name);
+  args.how.mode = exclusive ? GUARDED : UNCHECKED;
+  args.how.createhow3_u.obj_attributes = to_xdr(attributes);
+  const auto reply = co_await call<rpc::nfs3::Create>(*impl_, args);
+  if (!reply) co_return reply.error();
+  const CREATE3resok& ok = (*reply)->CREATE3res_u.resok;
+  co_return co_await made(*this, directory, name, ok.obj, ok.obj_attributes);
+}
+
+Task<Node> Client::mkdir(FileHandle directory, std::string name, std::uint32_t mode) {
+  MKDIR3args args{};
+  args.where = to_xdr(directory, name);
+  args.attributes = to_xdr(SetAttributes{.mode = mode});
+  const auto reply = co_await call<rpc::nfs3::Mkdir>(*impl_, args);
+  if (!reply) co_return reply.error();
+  const MKDIR3resok& ok = (*reply)->MKDIR3res_u.resok;
+  co_return co_await made(*this, directory, name, ok.obj, ok.obj_attributes);
+}
+
+Task<void> Client::symlink(FileHandle directory, std::string name, std::string target) {
+  SYMLINK3args args{};
+  args.where = to_xdr(directory, name);
+  args.symlink.symlink_data.set_text(target);
+  const auto reply = co_await call<rpc::nfs3::Symlink>(*impl_, args);
+  if (!reply) co_return reply.error();
+  co_return Result<void>();
+}
+
+Task<void> Client::link(FileHandle file, FileHandle directory, std::string name) {
+  const LINK3args args{to_xdr(file), to_xdr(directory, name)};
+  const auto reply = co_await call<rpc::nfs3::Link>(*impl_, args);
+  if (!reply) co_return reply.error();
+  co_return Result<void>();
+}
+
+Task<void> Client::remove(FileHandle directory, std::string name) {
+  const REMOVE3args args{to_xdr(directory, name)};
+  const auto reply = co_await call<rpc::nfs3::Remove>(*impl_, args);
+  if (!reply) co_return reply.error();
+  co_return Result<void>();
+}
+
+Task<void> Client::rmdir(FileHandle directory, std::string name) {
+  const RMDIR3args args{to_xdr(directory, name)};
+  const auto reply = co_await call<rpc::nfs3::Rmdir>(*impl_, args);
+  if (!reply) co_return reply.error();
+  co_return Result<void>();
+}
+
+Task<void> Client::rename(FileHandle from, std::string from_name, FileHandle to, std::string to_name) {
+  const RENAME3args args{to_xdr(from, from_name), to_xdr(to, to_name)};
+  const auto reply = co_await call<rpc::nfs3::Rename>(*impl_, args);
+  if (!reply) co_return reply.error();
+  co_return Result<void>();
+}
+
+}  // namespace rpcrdma::nfs

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: workers take pieces of the file from one queue; each reads its piece from the server into its
+// registered buffer, as often as a reply is short, and writes it to the local file. The server's word on
+// where the file ends (eof) counts, not the size known before.
+// Ownership: a worker owns its buffer; the Download lives in the frame of Copier::download, which awaits them.
+// Error handling: the first error stops the workers at their next piece and is the result.
+#include <algorithm>
+
+#include "offload.hpp"
+#include "read_piece.hpp"
+#include "rpcrdma/nfs/copy.hpp"
+#include "rpcrdma/nfs/ranges.hpp"
+
+namespace rpcrdma::nfs {
+
+Task<ReadPiece> read_piece(Client& client, FileHandle file, Range range, BufferRef into) {
+  ReadPiece piece;
+  while (piece.count < range.length && !piece.eof) {
+    const auto wanted = static_cast<std::uint32_t>(range.length) - piece.count;
+    const Result<Client::ReadResult> read =
+        co_await client.read(file, range.offset + piece.count, into.slice(piece.count, wanted));
+    if (!read) co_return read.error();
+    if (read->count > wanted || (read->count == 0 && !read->eof))
+      co_return make_error_code(ClientError::malformed_reply);
+    piece.count += read->count;
+    piece.eof = read->eof;
+  }
+  co_return piece;
+}
+
+namespace {
+
+class Download {
+ public:
+  Download(Copier::Shared& shared, const FileHandle& from, std::uint64_t size, const Descriptor& to)
+      : shared_(shared),
+        from_(from),
+        to_(to),
+        piece_(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(size, 1, shared.limits.read_size))),
+        known_end_(size),
+        queue_({{0, size}}, piece_) {}
+
+  Task<void> run() {
+    Group workers(shared_.client.executor());
+    const std::uint64_t pieces = (known_end_ + piece_ - 1) / piece_;
+    for (std::uint64_t i = 1; i < std::min<std::uint64_t>(shared_.options.window, pieces); ++i) workers.spawn(work());
+    co_await work();
+    co_await workers.wait();
+    if (failed_) co_return failed_;
+    co_return Result<void>();
+  }
+
+ private:
+  boost::asio::awaitable<void> work() {
+    const Permits::Permit permit = co_await shared_.buffers.acquire();
+    Result<memory::RegisteredBuffer> buffer = shared_.client.pool().allocate(piece_);
+    if (!buffer) {
+      fail(buffer.error());
+      co_return;
+    }
+    while (!failed_) {
+      const std::optional<Range> range = queue_.next();
+      if (!range) break;
+      const Result<ReadPiece> piece = co_await read_piece(shared_.client, from_, *range, buffer->ref());
+      if (!piece) {
+        fail(piece.error());
+        break;
+      }
+      const std::uint64_t end = range->offset + piece->count;
+      if (piece->eof) {
+        queue_.end_at(end);
+      } else if (end >= known_end_) {
+        known_end_ = end + piece_;  // it has grown
+        queue_.extend_from(end);
+      }
+      const Result<void> written = co_await write_piece(range->offset, buffer->first(piece->count));
+      if (!written) fail(written.error());
+    }
+  }
+
+  boost::asio::awaitable<Result<void>> write_piece(std::uint64_t offset, BufferRef from) {
+    const std::span<const std::byte> octets = from.octets();
+    shared_.observer.on_moved(octets.size());
+    if (octets.size() < kOffloadFrom) co_return write_at(to_, offset, octets);
+    co_return co_await offload(shared_.threads, [this, offset, octets] { return write_at(to_, offset, octets); });
+  }
+
+  void fail(error_code why) {
+    if (!failed_) failed_ = why;
+  }
+
+  Copier::Shared& shared_;
+  FileHandle from_;
+  const Descriptor& to_;
+  std::uint32_t piece_;
+  std::uint64_t known_end_;
+  RangeQueue queue_;
+  error_code failed_;
+};
+
+}  // namespace
+
+Task<void> Copier::download(FileHandle from, std::uint64_t size, const Descriptor& to) {
+  Download operation(shared_, from, size, to);
+  co_return co_await operation.run();
+}
+
+}  // namespace rpcrdma::nfs

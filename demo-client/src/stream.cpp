@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: as a download, but each worker waits for its turn before it writes what it has read, so that
+// the octets leave in order.
+// Ownership: a worker owns its buffer; the Stream lives in the frame of Copier::stream, which awaits them.
+// Error handling: the first error wakes all workers, which end, and is the result.
+#include <algorithm>
+
+#include "offload.hpp"
+#include "read_piece.hpp"
+#include "rpcrdma/nfs/copy.hpp"
+
+namespace rpcrdma::nfs {
+namespace {
+
+class Stream {
+ public:
+  Stream(Copier::Shared& shared, const FileHandle& from, std::uint64_t size, int to)
+      : shared_(shared),
+        from_(from),
+        to_(to),
+        known_end_(size),
+        queue_({{0, size}}, shared.limits.read_size),
+        turn_changed_(shared.client.executor()) {}
+
+  Task<void> run() {
+    Group workers(shared_.client.executor());
+    const std::uint64_t pieces = known_end_ / shared_.limits.read_size + 1;
+    for (std::uint64_t i = 1; i < std::min<std::uint64_t>(shared_.options.window, pieces); ++i) workers.spawn(work());
+    co_await work();
+    co_await workers.wait();
+    if (failed_) co_return failed_;
+    co_return Result<void>();
+  }
+
+ private:
+  boost::asio::awaitable<void> work() {
+    const Permits::Permit permit = co_await shared_.buffers.acquire();
+    Result<memory::RegisteredBuffer> buffer = shared_.client.pool().allocate(shared_.limits.read_size);
+    if (!buffer) fail(buffer.error());
+    while (!failed_) {
+      const std::optional<Range> range = queue_.next();
+      if (!range) break;
+      const Result<ReadPiece> piece = co_await read_piece(shared_.client, from_, *range, buffer->ref());
+      if (!piece) {
+        fail(piece.error());
+        break;
+      }
+      const std::uint64_t end = range->offset + piece->count;
+      if (piece->eof) {
+        queue_.end_at(end);
+      } else if (end >= known_end_) {
+        known_end_ = end + shared_.limits.read_size;  // it has grown
+        queue_.extend_from(end);
+      }
+      while (turn_ != range->offset && !failed_) co_await turn_changed_.wait();
+      if (failed_) break;
+      co_await write_out_piece(buffer->first(piece->count));
+      turn_ = range->offset + range->length;
+      turn_changed_.notify_all();
+    }
+  }
+
+  boost::asio::awaitable<void> write_out_piece(BufferRef from) {
+    const std::span<const std::byte> octets = from.octets();
+    // A reader that takes its time must not keep this thread from the connection.
+    const Result<void> written = co_await offload(shared_.threads, [this, octets] { return write_out(to_, octets); });
+    if (!written) fail(written.error());
+  }
+
+  void fail(error_code why) {
+    if (!failed_) failed_ = why;
+    turn_changed_.notify_all();
+  }
+
+  Copier::Shared& shared_;
+  FileHandle from_;
+  int to_;
+  std::uint64_t known_end_;
+  std::uint64_t turn_ = 0;
+  RangeQueue queue_;
+  Signal turn_changed_;
+  error_code failed_;
+};
+
+}  // namespace
+
+Task<void> Copier::stream(FileHandle from, std::uint64_t size, int to) {
+  Stream operation(shared_, from, size, to);
+  co_return co_await operation.run();
+}
+
+}  // namespace rpcrdma::nfs

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: workers take pieces of the file from one queue; each reads its piece into its registered buffer
+// and writes it to the server, as often as the server takes only a part. Then COMMIT; ranges whose verifier
+// differs from the commit's were lost in a restart and go round again (RFC 1813 sections 3.3.7 and 3.3.21).
+// Ownership: a worker owns its buffer; the Upload lives in the frame of Copier::upload, which awaits them.
+// Error handling: the first error stops the workers at their next piece and is the result.
+#include <algorithm>
+
+#include "offload.hpp"
+#include "rpcrdma/nfs/copy.hpp"
+#include "rpcrdma/nfs/ranges.hpp"
+
+namespace rpcrdma::nfs {
+namespace {
+
+constexpr int kMaxRounds = 10;
+
+class Upload {
+ public:
+  Upload(Copier::Shared& shared, const Descriptor& from, std::uint64_t size, const FileHandle& to)
+      : shared_(shared), from_(from), to_(to), piece_(piece_size(shared.limits.write_size, size)), known_end_(size) {
+    // One write that is stable at once is cheaper than two calls.
+    stability_ = size <= piece_ ? Client::Stability::file : Client::Stability::unstable;
+  }
+
+  Task<void> run() {
+    // Some files (in /proc, say) have data but no size.
+    std::vector<Range> todo{{0, std::max<std::uint64_t>(known_end_, 1)}};
+    for (int round = 0; round < kMaxRounds; ++round) {
+      co_await write_ranges(std::move(todo));
+      if (failed_) co_return failed_;
+      if (uncommitted_.empty()) co_return Result<void>();
+      const Result<WriteVerifier> verifier = co_await shared_.client.commit(to_);
+      if (!verifier) co_return verifier.error();
+      todo = uncommitted_.commit(*verifier);
+      if (todo.empty()) co_return Result<void>();
+    }
+    co_return make_error_code(ClientError::keeps_restarting);
+  }
+
+ private:
+  static std::uint32_t piece_size(std::uint32_t write_size, std::uint64_t size) {
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(size, std::min(write_size, 16384u), write_size));
+  }
+
+  boost::asio::awaitable<void> write_ranges(std::vector<Range> todo) {
+    std::uint64_t octets = 0;
+    for (const Range& range : todo) octets += range.length;
+    RangeQueue queue(std::move(todo), piece_);
+    const std::uint64_t pieces = (octets + piece_ - 1) / piece_;
+    Group workers(shared_.client.executor());
+    for (std::uint64_t i = 1; i < std::min<std::uint64_t>(shared_.options.window, pieces); ++i) {
+      workers.spawn(work(queue));
+    }
+    co_await work(queue);
+    co_await workers.wait();
+  }
+
+  boost::asio::awaitable<void> work(RangeQueue& queue) {
+    const Permits::Permit permit = co_await shared_.buffers.acquire();
+    Result<memory::RegisteredBuffer> buffer = shared_.client.pool().allocate(piece_);
+    if (!buffer) {
+      fail(buffer.error());
+      co_return;
+    }
+    while (!failed_) {
+      const std::optional<Range> range = queue.next();
+      if (!range) break;
+      const Result<std::size_t> count = co_await read_piece(*range, buffer->ref());
+      if (!count) {
+        fail(count.error());
+        break;
+      }
+      if (*count < range->length) {
+        queue.end_at(range->offset + *count);
+      } else if (range->offset + range->length >= known_end_) {
+        known_end_ = range->offset + range->length + piece_;  // it may have grown
+        queue.extend_from(range->offset + range->length);
+      }
+      co_await write_piece(range->offset, buffer->first(static_cast<std::uint32_t>(*count)));
+    }
+  }
+
+  boost::asio::awaitable<Result<std::size_t>> read_piece(Range range, BufferRef into) {
+    const std::span<std::byte> octets = into.octets().first(static_cast<std::size_t>(range.length));
+    if (octets.size() < kOffloadFrom) co_return read_at(from_, range.offset, octets);
+    co_return co_await offload(shared_.threads, [this, range, octets] { return read_at(from_, range.offset, octets); });
+  }
+
+  boost::asio::awaitable<void> write_piece(std::uint64_t offset, BufferRef from) {
+    while (from.size > 0 && !failed_) {
+      const Result<Client::WriteResult> written = co_await shared_.client.write(to_, offset, from, stability_);
+      if (!written) {
+        fail(written.error());
+        break;
+      }
+      if (written->count == 0 || written->count > from.size) {
+        fail(ClientError::malformed_reply);
+        break;
+      }
+      if (written->committed == Client::Stability::unstable) {
+        uncommitted_.add({offset, written->count}, written->verifier);
+      }
+      shared_.observer.on_moved(written->count);
+      offset += written->count;
+      from = from.slice(written->count, from.size - written->count);
+    }
+  }
+
+  void fail(error_code why) {
+    if (!failed_) failed_ = why;
+  }
+
+  Copier::Shared& shared_;
+  const Descriptor& from_;
+  FileHandle to_;
+  std::uint32_t piece_;
+  std::uint64_t known_end_;
+  Client::Stability stability_;
+  UncommittedRanges uncommitted_;
+  error_code failed_;
+};
+
+}  // namespace
+
+Task<void> Copier::upload(const Descriptor& from, std::uint64_t size, FileHandle to) {
+  Upload operation(shared_, from, size, to);
+  co_return co_await operation.run();
+}
+
+}  // namespace rpcrdma::nfs
