@@ -7,6 +7,7 @@
 
 #include "rpcrdma/base/unique_function.hpp"
 #include "rpcrdma/requester/requester.hpp"
+#include "rpcrdma/rpc/block_memory.hpp"
 #include "rpcrdma/rpc/message.hpp"
 
 namespace rpcrdma::rpc {
@@ -15,7 +16,7 @@ class ClientCore;
 
 /// One RPC of a client, in a pool. The message is encoded when the call is made, so that the arguments need not
 /// outlive that; bulk data is by reference. Written again, octet for octet, each time the transport asks.
-class ClientCall final : public transport::Call, private PayloadMemory {
+class ClientCall final : public transport::Call {
  public:
   /// Success, or why it failed; `in` stands at the results then, else is null.
   using Completion = UniqueFunction<void(error_code, xdr::Decoder* in), 192>;
@@ -29,15 +30,12 @@ class ClientCall final : public transport::Call, private PayloadMemory {
 
  private:
   friend class ClientCore;
-  BufferRef more_payload_memory(std::uint32_t at_least) override;
-  error_code decode_reply(xdr::Decoder& in) const noexcept;
   void finish(error_code status, xdr::Decoder* in) noexcept;
 
   PayloadBuilder message_;
-  std::vector<std::vector<std::byte>> blocks_;  // the message's octets; keep their room
-  std::size_t used_blocks_ = 0;
+  BlockMemory memory_;
   Completion completion_;
-  error_code early_;                  // why it was not submitted
+  bool submitted_ = false;
   std::shared_ptr<ClientCore> core_;  // while the call is running
   ClientCall* previous_active_ = nullptr;
   ClientCall* next_active_ = nullptr;

@@ -47,8 +47,8 @@ class ServerState : private xdr::Staging {
   void on_loop(void (ServerState::*step)() noexcept);
   void send_result() noexcept;
   void send_error() noexcept;
-  void send(bool cacheable) noexcept;
-  void settle(bool cacheable) noexcept;
+  void send(const PayloadBuilder& message, bool cacheable) noexcept;
+  void settle(const Payload& message, bool cacheable) noexcept;
   void sent(error_code status) noexcept;
   void rest() noexcept;
 

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/rpc/decoded.hpp"
+
+#include <new>
+
+namespace rpcrdma::rpc {
+
+const Payload* MessageCopy::keep(const Payload& from) {
+  memory_.reset(new (std::nothrow) std::byte[from.reduced_length()]);
+  if (!memory_) return nullptr;
+  copy_ = from;
+  std::byte* at = memory_.get();
+  for (PayloadPiece& piece : copy_.pieces) {
+    if (piece.octets.size != 0) std::memcpy(at, piece.octets.data, piece.octets.size);
+    piece.octets.data = at;
+    at += piece.octets.size;
+  }
+  return &copy_;
+}
+
+}  // namespace rpcrdma::rpc

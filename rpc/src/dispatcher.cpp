@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: decodes the call's header, finds the procedure, checks the credential, has the arguments decoded and the
+// handler run.
+// Ownership: a registration owns its handler and the states of its calls; the transport owns the call.
+// Error handling: every header that has an XID is answered as RFC 5531 says; without one the call is discarded.
+#include "rpcrdma/rpc/dispatcher.hpp"
+
+#include <algorithm>
+
+namespace rpcrdma::rpc {
+namespace {
+
+/// The NULL procedure of any program.
+template <class Info>
+struct NullProcedure {
+  static constexpr ProcedureInfo kInfo{.name = "NULL"};
+  using Args = Void;
+  using Result = Void;
+  static bool_t xdr_args(XDR*, Void*) { return TRUE; }
+  static bool_t xdr_result(XDR*, Void*) { return TRUE; }
+  static ReplyBound max_reply(const Void&) { return {kReplyHeaderSize, 0}; }
+};
+using AnyNull = NullProcedure<void>;
+
+bool known(AuthFlavor flavor) noexcept { return flavor == AuthFlavor::none || flavor == AuthFlavor::sys; }
+
+/// ok, or why the credential does not do.
+AuthStat check(const Credential& credential, const Registration& registration) noexcept {
+  if (registration.info().number == 0) return AuthStat::ok;
+  if (!known(credential.flavor)) return AuthStat::rejected_credential;
+  const bool weak = registration.auth == AuthRequirement::sys && credential.flavor == AuthFlavor::none;
+  return weak ? AuthStat::too_weak : AuthStat::ok;
+}
+
+ReplyHeader auth_error(std::uint32_t xid, AuthStat why) noexcept {
+  return {.xid = xid, .kind = ReplyHeader::Kind::auth_error, .auth = why};
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(DispatcherOptions options) : options_(std::move(options)) {}
+Dispatcher::~Dispatcher() = default;
+
+void Dispatcher::add(std::unique_ptr<Registration> registration) {
+  const ProcedureInfo& info = registration->info();
+  auto version = std::find_if(versions_.begin(), versions_.end(), [&info](const Version& v) {
+    return v.program == info.program && v.version == info.version;
+  });
+  if (version == versions_.end()) {
+    version = versions_.insert(versions_.end(), Version{info.program, info.version, {}});
+    auto serve_null = [](ServerCall<AnyNull> call) { call.reply({}); };
+    version->procedures.push_back(
+        std::make_unique<TypedRegistration<AnyNull, decltype(serve_null)>>(serve_null, AuthRequirement::none));
+  }
+  if (version->procedures.size() <= info.number) version->procedures.resize(info.number + std::size_t{1});
+  version->procedures[info.number] = std::move(registration);
+}
+
+Registration* Dispatcher::find(const CallHeader& header, ReplyHeader& reply) const noexcept {
+  reply.xid = header.xid;
+  reply.accept = AcceptStat::program_unavailable;
+  for (const Version& version : versions_) {
+    if (version.program != header.program) continue;
+    if (version.version == header.version) {
+      reply.accept = AcceptStat::procedure_unavailable;
+      return header.procedure < version.procedures.size() ? version.procedures[header.procedure].get() : nullptr;
+    }
+    const bool first = reply.accept == AcceptStat::program_unavailable;
+    reply.accept = AcceptStat::program_mismatch;
+    reply.low = first ? version.version : std::min(reply.low, version.version);
+    reply.high = first ? version.version : std::max(reply.high, version.version);
+  }
+  return nullptr;
+}
+
+void Dispatcher::reject(transport::IncomingCall& call, const ReplyHeader& reply) noexcept {
+  ++counters_.rejected;
+  options_.log.debug("call {:#x} of {} rejected: {}", reply.xid, call.connection().peer.address().to_string(),
+                     outcome(reply).message());
+  send_header(call, reply);
+}
+
+void Dispatcher::on_call(transport::IncomingCall& call) noexcept {
+  ++counters_.calls;
+  xdr::Decoder in(call.payload());
+  CallHeader header;
+  switch (decode(in, header)) {
+    case CallCheck::ok: break;
+    case CallCheck::unreadable: ++counters_.discarded; return call.discard();
+    case CallCheck::rpc_mismatch:
+      return reject(
+          call, {.xid = header.xid, .kind = ReplyHeader::Kind::rpc_mismatch, .low = kRpcVersion, .high = kRpcVersion});
+    case CallCheck::bad_credential: return reject(call, auth_error(header.xid, AuthStat::bad_credential));
+    case CallCheck::bad_verifier: return reject(call, auth_error(header.xid, AuthStat::bad_verifier));
+  }
+  ReplyHeader reply;
+  Registration* registration = find(header, reply);
+  if (registration == nullptr) return reject(call, reply);
+  if (const AuthStat auth = check(header.credential, *registration); auth != AuthStat::ok)
+    return reject(call, auth_error(header.xid, auth));
+  if (registration->run(call, header, in, options_.cache)) return;
+  // [8166-4.5.2-b] the transport's header was fine, the arguments are not
+  reply.accept = AcceptStat::garbage_args;
+  reject(call, reply);
+}
+
+}  // namespace rpcrdma::rpc

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/rpc/duplicate_cache.hpp"
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+#include "rpcrdma/base/cursor.hpp"
+
+namespace rpcrdma::rpc {
+namespace {
+
+constexpr std::size_t kShards = 8;
+constexpr std::size_t kOverhead = 256;  // octets that an entry takes beside its reply, about
+
+/// FNV-1a over 64 bits, then mixed: spreads well, and collisions only concern calls of one address with the same
+/// XID and procedure.
+class Checksum {
+ public:
+  void add(Octets octets) noexcept {
+    for (const std::byte octet : octets) step(static_cast<std::uint8_t>(octet));
+  }
+  void add(std::uint64_t value) noexcept {
+    for (int i = 0; i < 8; ++i, value >>= 8) step(static_cast<std::uint8_t>(value & 0xff));
+  }
+  std::uint64_t value() const noexcept {
+    std::uint64_t x = state_;
+    x = (x ^ x >> 33) * 0xff51afd7ed558ccdu;
+    x = (x ^ x >> 33) * 0xc4ceb9fe1a85ec53u;
+    return x ^ x >> 33;
+  }
+
+ private:
+  void step(std::uint8_t octet) noexcept { state_ = (state_ ^ octet) * 0x100000001b3u; }
+  std::uint64_t state_ = 0xcbf29ce484222325u;
+};
+
+struct KeyHash {
+  std::size_t operator()(const DuplicateKey& key) const noexcept {
+    return static_cast<std::size_t>(key.checksum * 31 + key.xid);
+  }
+};
+
+}  // namespace
+
+std::uint64_t checksum_of(const Payload& call) noexcept {
+  Checksum sum;
+  std::size_t skip = 4;  // the XID
+  for (const PayloadPiece& piece : call.pieces) {
+    const std::size_t step = std::min<std::size_t>(skip, piece.octets.size);
+    sum.add(Octets(piece.octets.octets()).subspan(step));
+    skip -= step;
+  }
+  for (const PayloadItem& item : call.items) sum.add(std::uint64_t{item.position} << 32 | item.length);
+  return sum.value();
+}
+
+struct DuplicateCache::Shard {
+  struct Entry {
+    DuplicateKey key;
+    Reply reply;  // null while the call is in progress
+    std::vector<transport::IncomingCall*> attached;
+  };
+  using Entries = std::list<Entry>;  // answered ones in order of use, the oldest first
+
+  static std::size_t cost(const Entry& entry) noexcept { return kOverhead + entry.reply->size(); }
+
+  void evict() {
+    while (octets > max_octets && !answered.empty()) {
+      octets -= cost(answered.front());
+      index.erase(answered.front().key);
+      answered.pop_front();
+      ++counters.evicted;
+    }
+  }
+
+  mutable std::mutex mutex;
+  Entries answered;
+  Entries running;
+  std::unordered_map<DuplicateKey, Entries::iterator, KeyHash> index;
+  std::size_t octets = 0;
+  std::size_t max_octets = 0;
+  Counters counters;
+};
+
+DuplicateCache::DuplicateCache(DuplicateCacheOptions options) {
+  for (std::size_t i = 0; i < kShards; ++i) {
+    shards_.push_back(std::make_unique<Shard>());
+    shards_.back()->max_octets = options.max_octets / kShards;
+  }
+}
+
+DuplicateCache::~DuplicateCache() = default;
+
+DuplicateCache::Shard& DuplicateCache::shard_of(const DuplicateKey& key) const noexcept {
+  return *shards_[KeyHash()(key) % kShards];
+}
+
+DuplicateCache::Found DuplicateCache::begin(const DuplicateKey& key, transport::IncomingCall& call, Reply& reply) {
+  Shard& shard = shard_of(key);
+  const std::lock_guard lock(shard.mutex);
+  const auto known = shard.index.find(key);
+  if (known == shard.index.end()) {
+    shard.index[key] = shard.running.insert(shard.running.end(), {key, nullptr, {}});
+    return Found::nothing;
+  }
+  Shard::Entry& entry = *known->second;
+  if (entry.reply == nullptr) {
+    entry.attached.push_back(&call);
+    ++shard.counters.attached;
+    return Found::in_progress;
+  }
+  shard.answered.splice(shard.answered.end(), shard.answered, known->second);
+  ++shard.counters.replayed;
+  reply = entry.reply;
+  return Found::reply;
+}
+
+std::vector<transport::IncomingCall*> DuplicateCache::complete(const DuplicateKey& key, Reply reply) {
+  Shard& shard = shard_of(key);
+  const std::lock_guard lock(shard.mutex);
+  const auto known = shard.index.find(key);
+  if (known == shard.index.end()) return {};
+  Shard::Entry& entry = *known->second;
+  entry.reply = std::move(reply);
+  std::vector<transport::IncomingCall*> attached = std::move(entry.attached);
+  shard.answered.splice(shard.answered.end(), shard.running, known->second);
+  shard.octets += Shard::cost(entry);
+  shard.evict();
+  return attached;
+}
+
+std::vector<transport::IncomingCall*> DuplicateCache::forget(const DuplicateKey& key) {
+  Shard& shard = shard_of(key);
+  const std::lock_guard lock(shard.mutex);
+  const auto known = shard.index.find(key);
+  if (known == shard.index.end()) return {};
+  std::vector<transport::IncomingCall*> attached = std::move(known->second->attached);
+  shard.running.erase(known->second);
+  shard.index.erase(known);
+  return attached;
+}
+
+DuplicateCache::Counters DuplicateCache::counters() const {
+  Counters sum;
+  for (const auto& shard : shards_) {
+    const std::lock_guard lock(shard->mutex);
+    sum.entries += shard->index.size();
+    sum.octets += shard->octets;
+    sum.replayed += shard->counters.replayed;
+    sum.attached += shard->counters.attached;
+    sum.evicted += shard->counters.evicted;
+  }
+  return sum;
+}
+
+}  // namespace rpcrdma::rpc
