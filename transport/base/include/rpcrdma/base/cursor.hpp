@@ -52,8 +52,9 @@ class Reader {
   template <std::size_t N>
   std::uint64_t integer() noexcept {
     if (!take(N)) return 0;
+    const std::byte* at = next_ - N;
     std::uint64_t value = 0;
-    for (std::size_t i = 0; i < N; ++i) value = value << 8 | static_cast<std::uint8_t>(next_[i - N]);
+    for (std::size_t i = 0; i < N; ++i) value = value << 8 | static_cast<std::uint8_t>(at[i]);
     return value;
   }
 
