@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tcp_call.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include "rpcrdma/rpc/message.hpp"
+#include "tcp_record.hpp"
+
+namespace rpcrdma::rpc {
+
+bool TcpCall::start(std::shared_ptr<TcpCallOwner> owner, std::vector<std::byte>& record) {
+  Reader in(record);
+  xid_ = in.u32();
+  if (in.u32() != static_cast<std::uint32_t>(MessageType::call) || !in.ok()) return false;
+  owner_ = std::move(owner);
+  record_.swap(record);
+  as_payload(record_, message_);
+  return true;
+}
+
+void TcpCall::pull(std::size_t, std::span<const BufferRef>, Handler handler) { handler(BaseError::invalid_argument); }
+
+PayloadBuilder& TcpCall::reply() noexcept {
+  memory_.start(reply_);
+  return reply_;
+}
+
+void TcpCall::send(Handler handler) {
+  handler_ = std::move(handler);
+  owner_->write(*this);
+}
+
+void TcpCall::gather(std::vector<std::span<const std::byte>>& out) noexcept {
+  static constexpr std::array<std::byte, 3> kPad{};
+  const Payload& message = reply_.payload();
+  Writer(mark_).u32(kLastFragment | message.length);
+  out.emplace_back(mark_);
+  auto item = message.items.begin();
+  const auto items_before = [&](std::uint32_t position) {
+    for (; item != message.items.end() && item->position < position; ++item) {
+      for (const BufferRef& part : item->parts) out.push_back(part.octets());
+      out.push_back(std::span(kPad).first(pad4(item->length) - item->length));
+    }
+  };
+  for (const PayloadPiece& piece : message.pieces) {
+    items_before(piece.position);
+    out.push_back(piece.octets.octets());
+  }
+  items_before(UINT32_MAX);
+}
+
+void TcpCall::written(error_code status) noexcept {
+  Handler handler = std::move(handler_);
+  end();
+  if (handler) handler(status);
+}
+
+void TcpCall::discard() { end(); }
+
+void TcpCall::end() noexcept {
+  const std::shared_ptr<TcpCallOwner> owner = std::move(owner_);
+  owner->ended(*this);
+}
+
+}  // namespace rpcrdma::rpc

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "rpcrdma/responder/responder.hpp"
+#include "rpcrdma/rpc/block_memory.hpp"
+
+namespace rpcrdma::rpc {
+
+class TcpCall;
+
+/// What a call needs of its connection; outlives its calls.
+class TcpCallOwner {
+ public:
+  virtual ~TcpCallOwner() = default;
+  virtual const fabric::ConnectionInfo& info() const noexcept = 0;
+  virtual boost::asio::io_context& context() noexcept = 0;
+  virtual memory::Pool& pool() noexcept = 0;
+  /// Writes the record of `call`, which takes it back by written() or ended().
+  virtual void write(TcpCall& call) noexcept = 0;
+  virtual void ended(TcpCall& call) noexcept = 0;
+};
+
+/// One call that came over TCP: a record in one piece, nothing reduced.
+class TcpCall final : public transport::IncomingCall {
+ public:
+  /// Takes the record; false when it is no call.
+  bool start(std::shared_ptr<TcpCallOwner> owner, std::vector<std::byte>& record);
+  /// The reply is on its way or lost: tells the handler, and ends.
+  void written(error_code status) noexcept;
+  /// The reply with its record mark, octets in order.
+  void gather(std::vector<std::span<const std::byte>>& out) noexcept;
+
+  std::uint32_t xid() const noexcept override { return xid_; }
+  const Payload& payload() const noexcept override { return message_; }
+  const fabric::ConnectionInfo& connection() const noexcept override { return owner_->info(); }
+  boost::asio::io_context& context() noexcept override { return owner_->context(); }
+  memory::Pool& pool() noexcept override { return owner_->pool(); }
+  std::span<const std::uint32_t> write_chunks() const noexcept override { return {}; }
+  /// The record is here already and bounded, as is the number of calls; the pool bounds what handlers take.
+  void reserve_bulk(std::uint32_t, Handler handler) override { handler({}); }
+  void pull(std::size_t, std::span<const BufferRef>, Handler handler) override;
+  PayloadBuilder& reply() noexcept override;
+  void send(Handler handler) override;
+  void discard() override;
+  void fail() override { discard(); }
+
+ private:
+  void end() noexcept;
+
+  std::shared_ptr<TcpCallOwner> owner_;  // while the call is being served
+  std::uint32_t xid_ = 0;
+  std::vector<std::byte> record_;
+  Payload message_;
+  PayloadBuilder reply_;
+  BlockMemory memory_;
+  std::array<std::byte, 4> mark_{};
+  Handler handler_;
+};
+
+}  // namespace rpcrdma::rpc

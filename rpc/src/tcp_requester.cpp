@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: calls wait in order until the connection is there, are written one record after the other, and wait
+// for their replies by XID; one timer watches the earliest deadline.
+// Ownership: the link (socket, timer, buffers) is shared with its outstanding operations; calls belong to the layer
+// above. The requester may go at any time: the link is then cut off and its calls are completed.
+// Error handling: anything wrong with the connection ends all its calls; the next call makes a new connection.
+#include "rpcrdma/rpc/tcp_requester.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <deque>
+#include <map>
+#include <random>
+
+#include "rpcrdma/connection/error.hpp"
+#include "rpcrdma/rpc/block_memory.hpp"
+#include "tcp_record.hpp"
+
+namespace rpcrdma::rpc {
+namespace {
+
+using boost::asio::ip::tcp;
+using Clock = std::chrono::steady_clock;
+
+class Link final : public std::enable_shared_from_this<Link> {
+ public:
+  Link(boost::asio::io_context& context, const tcp::endpoint& server, TcpRequesterOptions options)
+      : socket_(context), timer_(context), server_(server), reader_(options.max_record) {}
+
+  transport::Requester::Counters counters;
+
+  void submit(transport::Call& call);
+  void cancel(transport::Call& call);
+  void close();
+  bool in_flight(std::uint32_t xid) const { return calls_.contains(xid); }
+
+ private:
+  enum class State : std::uint8_t { idle, connecting, connected };
+
+  void connect();
+  void write_next();
+  void read_next();
+  void on_record();
+  void lost(error_code why);
+  void end(transport::Call& call, error_code why);
+  void arm_timer();
+  void on_timer();
+
+  tcp::socket socket_;
+  boost::asio::steady_timer timer_;
+  tcp::endpoint server_;
+  RecordReader reader_;
+  State state_ = State::idle;
+  Clock::time_point armed_ = Clock::time_point::max();  // what the timer waits for
+  std::uint64_t generation_ = 0;                        // of the connection: operations of an earlier one are stale
+  bool writing_ = false;
+  std::map<std::uint32_t, transport::Call*> calls_;  // by XID; all that are not done
+  std::deque<std::vector<std::byte>> outgoing_;
+  BlockMemory memory_;
+  PayloadBuilder builder_;
+};
+
+void Link::submit(transport::Call& call) {
+  ++counters.calls;
+  calls_[call.xid] = &call;
+  memory_.start(builder_);
+  call.encode(builder_);
+  if (!builder_.ok()) {
+    boost::asio::post(socket_.get_executor(), [self = shared_from_this(), xid = call.xid] {
+      if (const auto at = self->calls_.find(xid); at != self->calls_.end())
+        self->end(*at->second, transport::TransportError::call_too_long);
+    });
+    return;
+  }
+  std::vector<std::byte> record = flatten(builder_.payload(), kRecordMark);
+  Writer(record).u32(kLastFragment | static_cast<std::uint32_t>(record.size() - kRecordMark));
+  outgoing_.push_back(std::move(record));
+  arm_timer();
+  if (state_ == State::idle) connect();
+  if (state_ == State::connected) write_next();
+}
+
+void Link::connect() {
+  state_ = State::connecting;
+  socket_.async_connect(server_, [self = shared_from_this(), generation = generation_](error_code status) {
+    if (generation != self->generation_) return;
+    if (status) return self->lost(status);
+    self->state_ = State::connected;
+    error_code ignored;
+    self->socket_.set_option(tcp::no_delay(true), ignored);
+    self->read_next();
+    self->write_next();
+  });
+}
+
+void Link::write_next() {
+  if (writing_ || outgoing_.empty()) return;
+  writing_ = true;
+  auto record = std::make_shared<std::vector<std::byte>>(std::move(outgoing_.front()));
+  outgoing_.pop_front();
+  boost::asio::async_write(
+      socket_, boost::asio::buffer(*record),
+      [self = shared_from_this(), record, generation = generation_](error_code status, std::size_t) {
+        if (generation != self->generation_) return;
+        self->writing_ = false;
+        if (status) return self->lost(status);
+        self->write_next();
+      });
+}
+
+void Link::read_next() {
+  reader_.async_read(socket_, [self = shared_from_this(), generation = generation_](error_code status) {
+    if (generation != self->generation_) return;
+    if (status) return self->lost(status);
+    self->on_record();
+  });
+}
+
+void Link::on_record() {
+  Payload message;
+  std::vector<std::byte> record = std::move(reader_.record());
+  as_payload(record, message);
+  const auto call = calls_.find(Reader(record).u32());
+  const std::uint64_t generation = generation_;
+  if (record.size() < kRecordMark || call == calls_.end()) {
+    ++counters.discarded_replies;
+  } else {
+    ++counters.replies;
+    transport::Call* found = call->second;
+    calls_.erase(call);
+    arm_timer();
+    found->done({}, &message);
+  }
+  if (generation == generation_) read_next();
+}
+
+void Link::end(transport::Call& call, error_code why) {
+  calls_.erase(call.xid);
+  call.done(why, nullptr);
+}
+
+/// Ends the connection and every call.
+void Link::lost(error_code why) {
+  ++generation_;
+  state_ = State::idle;
+  writing_ = false;
+  outgoing_.clear();
+  error_code ignored;
+  socket_.close(ignored);
+  timer_.cancel();
+  armed_ = Clock::time_point::max();
+  const error_code reason =
+      why == boost::asio::error::eof ? make_error_code(transport::TransportError::connection_lost) : why;
+  for (auto calls = std::move(calls_); auto& [xid, call] : calls) call->done(reason, nullptr);
+}
+
+void Link::close() { lost(BaseError::cancelled); }
+
+void Link::cancel(transport::Call& call) {
+  boost::asio::post(socket_.get_executor(), [self = shared_from_this(), xid = call.xid, &call] {
+    if (const auto at = self->calls_.find(xid); at != self->calls_.end() && at->second == &call)
+      self->end(call, BaseError::cancelled);
+  });
+}
+
+void Link::arm_timer() {
+  auto earliest = Clock::time_point::max();
+  for (const auto& [xid, call] : calls_) earliest = std::min(earliest, call->deadline);
+  if (earliest == armed_) return;
+  armed_ = earliest;
+  timer_.cancel();
+  if (earliest == Clock::time_point::max()) return;
+  timer_.expires_at(earliest);
+  timer_.async_wait([self = shared_from_this()](error_code status) {
+    if (!status) self->on_timer();
+  });
+}
+
+void Link::on_timer() {
+  armed_ = Clock::time_point::max();
+  std::vector<std::uint32_t> late;
+  for (const auto& [xid, call] : calls_)
+    if (call->deadline <= Clock::now()) late.push_back(xid);
+  for (const std::uint32_t xid : late)  // done() may change what is in flight
+    if (const auto call = calls_.find(xid); call != calls_.end()) end(*call->second, BaseError::deadline_exceeded);
+  if (calls_.empty() && state_ == State::connecting) return lost(BaseError::deadline_exceeded);
+  arm_timer();
+}
+
+class Implementation final : public TcpRequester {
+ public:
+  Implementation(boost::asio::io_context& context, const tcp::endpoint& server, TcpRequesterOptions options)
+      : link_(std::make_shared<Link>(context, server, options)), xid_(std::random_device{}()) {}
+  ~Implementation() override { link_->close(); }
+
+  void submit(transport::Call& call) override { link_->submit(call); }
+  void cancel(transport::Call& call) override { link_->cancel(call); }
+  std::uint32_t next_xid() noexcept override {
+    do ++xid_;
+    while (link_->in_flight(xid_));
+    return xid_;
+  }
+  Counters counters() const noexcept override { return link_->counters; }
+
+ private:
+  std::shared_ptr<Link> link_;
+  std::uint32_t xid_;
+};
+
+}  // namespace
+
+std::unique_ptr<TcpRequester> TcpRequester::make(boost::asio::io_context& context, const tcp::endpoint& server,
+                                                 TcpRequesterOptions options) {
+  return std::make_unique<Implementation>(context, server, options);
+}
+
+}  // namespace rpcrdma::rpc
