@@ -33,6 +33,20 @@ void VerbsQueuePair::poll() {
   // Before on_established nothing is delivered, and after the end everything has been.
   if (state_ < State::established || state_ == State::ended || ending_) return;
   const Alive alive(*this);
+  delivering_ = true;
+  poll_batches();
+  if (!alive) return;
+  deliver_software();
+  if (!alive) return;
+  delivering_ = false;
+  end_batch();
+  if (!alive || ending_ || state_ == State::ended) return;
+  if (fault_ && state_ != State::peer_fault) return finish(*fault_);
+  if (state_ == State::draining && sends_.empty()) hang_up();
+}
+
+void VerbsQueuePair::poll_batches() {
+  const Alive alive(*this);
   std::array<ibv_wc, kBatch> batch;
   bool armed = false;
   for (int turns = 0;;) {
@@ -42,19 +56,12 @@ void VerbsQueuePair::poll() {
       deliver({batch.data(), static_cast<std::size_t>(count)});
       if (!alive) return;
       if (++turns < kBatchesPerTurn) continue;
-      schedule_poll();
-      break;
+      return schedule_poll();
     }
-    if (armed) break;
+    if (armed) return;
     if (ibv_req_notify_cq(completions_.get(), 0) != 0) return end_later(FabricError::no_device);
     armed = true;
   }
-  deliver_software();
-  if (!alive) return;
-  end_batch();
-  if (!alive) return;
-  if (fault_ && state_ != State::peer_fault) return finish(*fault_);
-  if (state_ == State::draining && sends_.empty()) hang_up();
 }
 
 void VerbsQueuePair::schedule_poll() {

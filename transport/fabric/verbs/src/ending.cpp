@@ -56,12 +56,24 @@ void VerbsQueuePair::on_flush_unasked() {
   arm_timer(kLinger);
 }
 
+// InfiniBand tells the offended side nothing: its queue pair is just found in error when the peer, who was refused,
+// disconnects. The query comes before we put the queue pair in error ourselves.
+error_code VerbsQueuePair::reason_of_disconnect() const noexcept {
+  if (fault_) return *fault_;
+  if (state_ == State::hanging_up || parts_.device->limits().iwarp || id_->qp == nullptr) return {};
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr unused{};
+  if (ibv_query_qp(id_->qp, &attributes, IBV_QP_STATE, &unused) != 0) return {};
+  return attributes.qp_state == IBV_QPS_ERR ? error_code(FabricError::protocol_violation) : error_code();
+}
+
 void VerbsQueuePair::finish(error_code why) {
   if (state_ == State::ended) return;
   const bool connected = state_ >= State::established;
   state_ = State::ended;
   ending_ = false;
   timer_.cancel();
+  delivering_ = true;
   const Alive alive(*this);
   if (connected || role_ == Role::acceptor) rdma_disconnect(id_.get());
   deliver_rest();
@@ -70,8 +82,11 @@ void VerbsQueuePair::finish(error_code why) {
   rdma_destroy_qp(id_.get());
   deliver_rest();
   if (!alive) return;
-  flush_rest();
+  const bool unfinished = flush_rest();
   if (!alive) return;
+  // A peer that leaves while our work is on its way has not closed in good order.
+  if (!why && unfinished) why = FabricError::flushed;
+  delivering_ = false;
   end_batch();
   if (!alive) return;
   release_device();
@@ -88,19 +103,21 @@ void VerbsQueuePair::deliver_rest() {
   }
 }
 
-void VerbsQueuePair::flush_rest() {
+bool VerbsQueuePair::flush_rest() {
   const Alive alive(*this);
+  const bool unfinished = !sends_.empty();
   SendQueue::Slot slot;
   while (sends_.take_any(slot)) {
     complete(slot, FabricError::flushed);
-    if (!alive) return;
+    if (!alive) return true;
   }
   WorkContext* context = nullptr;
   while (receives_.take(context)) {
     batch_open_ = true;
     if (context != nullptr) context->on_completion({.status = FabricError::flushed, .length = 0, .invalidated = {}});
-    if (!alive) return;
+    if (!alive) return true;
   }
+  return unfinished;
 }
 
 // Windows go before their queue pair, and the queue pair before its completion queue; rxe hangs otherwise.

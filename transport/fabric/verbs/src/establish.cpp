@@ -81,7 +81,7 @@ void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
       if (state_ == State::routing) error = connect();
       break;
     case RDMA_CM_EVENT_ESTABLISHED: return on_peer_accepted(std::move(event));
-    case RDMA_CM_EVENT_DISCONNECTED: return finish(fault_.value_or(error_code()));
+    case RDMA_CM_EVENT_DISCONNECTED: return finish(reason_of_disconnect());
     case RDMA_CM_EVENT_DEVICE_REMOVAL: return finish(FabricError::no_device);
     case RDMA_CM_EVENT_ADDR_ERROR:
     case RDMA_CM_EVENT_ROUTE_ERROR:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Posting appends to a chain; submit() hands the chain to the device, receives first, so that a send
-// which grants credits never precedes the receives behind them.
+// which grants credits never precedes the receives behind them. Receives do not wait for it: they go to the device
+// at once, or at the end of the batch of completions in which they were posted.
 // Ownership. The queue pair owns its rdma_cm id, its completion queue and the device's queue pair (through the id).
 // Error handling. What the device refuses at submit() ends the connection from the io_context.
 #include "queue_pair.hpp"
@@ -91,7 +92,9 @@ error_code VerbsQueuePair::may_post() const noexcept {
 
 error_code VerbsQueuePair::post_receive(BufferRef buffer, WorkContext* context) {
   if (state_ >= State::draining || ending_) return FabricError::not_connected;
-  return receives_.append(buffer, context);
+  if (const error_code error = receives_.append(buffer, context)) return error;
+  // In a batch they go to the device together, at its end.
+  return delivering_ ? error_code() : receives_.submit(id_->qp);
 }
 
 error_code VerbsQueuePair::post_send(std::span<const BufferRef> gather, const SendOptions& options,

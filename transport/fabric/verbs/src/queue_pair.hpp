@@ -92,6 +92,7 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   // completions.cpp
   void on_completions() noexcept override;
   void poll();
+  void poll_batches();
   void schedule_poll();
   void deliver(std::span<const ibv_wc> batch);
   void deliver_receive(const ibv_wc& completion);
@@ -105,10 +106,11 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   // ending.cpp
   void end_later(error_code why);
   void on_flush_unasked();
+  error_code reason_of_disconnect() const noexcept;
   void hang_up();
   void finish(error_code why);
   void deliver_rest();
-  void flush_rest();
+  bool flush_rest();
   void release_device() noexcept;
 
   FabricParts parts_;
@@ -129,6 +131,7 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   boost::asio::steady_timer timer_;
 
   bool batch_open_ = false;  // callbacks since the last on_batch_end
+  bool delivering_ = false;  // callbacks of a batch are running
   bool poll_scheduled_ = false;
   bool ending_ = false;              // a deferred finish() is on its way
   std::optional<error_code> fault_;  // the first failure of an operation, which is why the connection ends

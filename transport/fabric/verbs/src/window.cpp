@@ -17,10 +17,22 @@ bool inside(BufferRef memory, const ibv_mr& region) {
          static_cast<std::size_t>(memory.data - begin) <= region.length - memory.size;
 }
 
+// The next key of a window: each of its 256 once before any comes again, in an order that differs from window to
+// window (a linear congruential generator of full period).
+std::uint32_t next_key(std::uint32_t key, std::uint32_t step) {
+  constexpr std::uint32_t kMask = (1u << kKeyBits) - 1;
+  return (key & ~kMask) | ((key * 5 + step) & kMask);
+}
+
 }  // namespace
 
-VerbsWindow::VerbsWindow(std::shared_ptr<WindowTable> table, std::uint32_t serial, MemoryWindowHandle handle)
-    : table_(std::move(table)), serial_(serial), handle_(std::move(handle)), key_(handle_ ? handle_->rkey : 0) {}
+VerbsWindow::VerbsWindow(std::shared_ptr<WindowTable> table, std::uint32_t serial, MemoryWindowHandle handle,
+                         std::uint32_t key_step)
+    : table_(std::move(table)),
+      serial_(serial),
+      key_step_(key_step | 1),
+      handle_(std::move(handle)),
+      key_(handle_ ? handle_->rkey : 0) {}
 
 VerbsWindow::~VerbsWindow() {
   table_->remove(*this);
@@ -32,7 +44,7 @@ error_code VerbsWindow::prepare_bind(BufferRef memory, Access access, ibv_send_w
   if (region == nullptr || memory.size == 0 || !inside(memory, *region)) return BaseError::invalid_argument;
   // libibverbs leaves the key of a window as it was before a posted bind, and takes it from there for the next.
   handle_->rkey = key_;
-  key_ = ibv_inc_rkey(key_);
+  key_ = next_key(key_, key_step_);
   request.bind_mw.mw = handle_.get();
   request.bind_mw.rkey = key_;
   const unsigned rights{access == Access::remote_write ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ};
@@ -66,7 +78,7 @@ Result<std::unique_ptr<Window>> WindowTable::make_window() {
     handle.reset(ibv_alloc_mw(device_->domain(), IBV_MW_TYPE_2));
     if (!handle) return last_error();
   }
-  auto window = std::make_unique<VerbsWindow>(shared_from_this(), next_serial_++, std::move(handle));
+  auto window = std::make_unique<VerbsWindow>(shared_from_this(), next_serial_++, std::move(handle), random_());
   if (window->on_device()) by_key_[window->key_ >> kKeyBits] = window.get();
   windows_[window->serial()] = window.get();
   return window;

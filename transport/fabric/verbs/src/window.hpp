@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <random>
 #include <unordered_map>
 
 #include "device.hpp"
@@ -15,7 +16,8 @@ class VerbsWindow final : public Window {
  public:
   enum class State : std::uint8_t { idle, bound, invalidating };
 
-  VerbsWindow(std::shared_ptr<WindowTable> table, std::uint32_t serial, MemoryWindowHandle handle);
+  VerbsWindow(std::shared_ptr<WindowTable> table, std::uint32_t serial, MemoryWindowHandle handle,
+              std::uint32_t key_step);
   ~VerbsWindow() override;
 
   bool bound() const noexcept override { return state_ == State::bound; }
@@ -43,6 +45,7 @@ class VerbsWindow final : public Window {
 
   std::shared_ptr<WindowTable> table_;
   const std::uint32_t serial_;
+  const std::uint32_t key_step_;  // odd, random
   MemoryWindowHandle handle_;
   Registration registration_;
   std::uint32_t key_ = 0;  // of the latest bind
@@ -71,6 +74,7 @@ class WindowTable : public std::enable_shared_from_this<WindowTable> {
   std::unordered_map<std::uint32_t, VerbsWindow*> windows_;
   std::unordered_map<std::uint32_t, VerbsWindow*> by_key_;  // by the part of the key that a bind leaves alone
   std::uint32_t next_serial_ = 1;
+  std::random_device random_;
 };
 
 }  // namespace rpcrdma::fabric::verbs

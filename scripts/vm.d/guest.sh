@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Functions for scripts that run in the virtual machine. Its addresses are $VM_ADDRESS and $VM_ADDRESS6; what it
+# leaves in $VM_OUT arrives on the host.
+VM_ADDRESS=10.0.2.15
+VM_ADDRESS6=fd00::15
+
+vm_die() {
+  echo "$*" >&2
+  exit 1
+}
+
+# vm_until SECONDS COMMAND...: until it succeeds; false when time is up.
+vm_until() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < end)) || return 1
+    sleep 0.1
+  done
+}
+
+# Software RoCE on eth0.
+vm_rxe() {
+  modprobe -a rdma_rxe ib_uverbs rdma_ucm || vm_die 'no rdma_rxe'
+  rdma link add rxe0 type rxe netdev eth0
+}
+
+# Software iWARP on eth0; needs scripts/vm --siw.
+vm_siw() {
+  [[ -n $VM_SIW ]] || vm_die 'this machine was started without --siw'
+  modprobe -a ib_core iw_cm rdma_cm rdma_ucm ib_uverbs libcrc32c || vm_die 'no RDMA modules'
+  insmod "$VM_SIW" && rdma link add siw0 type siw netdev eth0
+}
+
+# vm_ext4 FOLDER MEGABYTES: a real file system in a loop file (tmpfs lacks RWF_NOWAIT and stable handles).
+vm_ext4() {
+  modprobe -a loop ext4
+  local image
+  image=/run/vm/$(tr / _ <<<"$1").img
+  truncate -s "${2}M" "$image"
+  mkfs.ext4 -q -F -E lazy_itable_init=1,lazy_journal_init=1 "$image"
+  mkdir -p "$1"
+  mount -o loop "$image" "$1"
+}
+
+# vm_knfsd FOLDER [PORT]: the kernel's server exports FOLDER as its root, on TCP, and on RDMA at PORT.
+vm_knfsd() {
+  modprobe -a nfsd rpcrdma nfsv3
+  mkdir -p /run/rpcbind /var/lib/nfs/{sm,sm.bak,rpc_pipefs,v4recovery} /run/sendsigs.omit.d
+  touch /var/lib/nfs/{etab,rmtab,xtab,state}
+  mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
+  rpcbind -w
+  echo "$1 *(rw,no_root_squash,insecure,fsid=0,no_subtree_check)" >/etc/exports
+  exportfs -ra && rpc.nfsd 4 && rpc.mountd && echo "rdma ${2:-20049}" >/proc/fs/nfsd/portlist
+}
+
+# vm_mount_rdma PORT EXPORT FOLDER [OPTIONS]: the kernel's client, NFSv3 over RDMA.
+vm_mount_rdma() {
+  modprobe -a rpcrdma nfsv3
+  mkdir -p "$3"
+  mount -t nfs -o "vers=3,proto=rdma,port=$1,nolock,mountproto=tcp${4:+,$4}" "$VM_ADDRESS:$2" "$3"
+}
+
+# What the RDMA subsystem holds, one kind a line: the same before and after when nothing leaks.
+vm_rdma_resources() { rdma resource show; }

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Kernel, modules and initial file system of the virtual machine, in a cache folder. Needs ui.sh.
+vm_cache=${XDG_CACHE_HOME:-$HOME/.cache}/librpcrdma-vm
+vm_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+vm_packages=(qemu-system-x86 cpio busybox-static kmod iproute2 rdma-core ibverbs-providers ibverbs-utils
+  rdmacm-utils nfs-common nfs-kernel-server rpcbind e2fsprogs)
+# What it takes to reach the host's files; the rest is loaded from there.
+vm_boot_modules=(virtio_pci 9pnet_virtio 9p overlay virtio_net)
+
+vm_kernel_version() { ls "$vm_cache/kernel/lib/modules"; }
+
+# vm_download PACKAGE... fetches Debian packages, as files, into the current folder.
+vm_download() {
+  if ! apt-get download -qq "$@" >/dev/null 2>download.log && ! { vm_apt_update && apt-get download -qq "$@" >/dev/null 2>download.log; }; then
+    tail -n 3 download.log >&2
+    die "could not download $*; the virtual machine needs it once, and then no network"
+  fi
+}
+vm_apt_update() { ((EUID != 0)) || apt-get -qq -o DPkg::Lock::Timeout=300 update >/dev/null 2>&1; }
+
+# The kernel that linux-image-amd64 stands for now.
+vm_newest_kernel() { apt-cache depends linux-image-amd64 2>/dev/null | awk '/Depends: linux-image-[0-9]/{print $2; exit}'; }
+
+vm_fetch_kernel() {
+  local package
+  package=$(vm_newest_kernel)
+  [[ -n $package ]] || { vm_apt_update && package=$(vm_newest_kernel); }
+  [[ -n $package ]] || die 'apt knows no package linux-image-amd64: the virtual machine boots that kernel (Debian 12, amd64)'
+  step "fetching $package for the virtual machine"
+  local work
+  work=$(mktemp -d "$vm_cache/fetch.XXXXXX")
+  (cd "$work" && vm_download "$package" && dpkg -x "$package"_*.deb unpacked && depmod -b unpacked "$(ls unpacked/lib/modules)")
+  rm -rf "$vm_cache/kernel"
+  mv "$work/unpacked" "$vm_cache/kernel"
+  rm -rf "$work"
+}
+
+vm_make_initrd() {
+  local root version module
+  root=$(mktemp -d "$vm_cache/initrd.XXXXXX")
+  version=$(vm_kernel_version)
+  mkdir -p "$root"/{bin,dev,proc,sys,modules}
+  cp "$(command -v busybox)" "$root/bin/busybox"
+  install -m 755 "$vm_here/init" "$root/init"
+  for module in "${vm_boot_modules[@]}"; do
+    modprobe -d "$vm_cache/kernel" -S "$version" --show-depends "$module" | awk '/^insmod/{print $2}'
+  done | awk '!seen[$0]++' | while read -r module; do
+    cp "$module" "$root/modules/"
+    echo "/modules/${module##*/}"
+  done >"$root/modules/order"
+  (cd "$root" && find . | cpio -o -H newc 2>/dev/null | gzip -1) >"$vm_cache/initrd.new"
+  mv "$vm_cache/initrd.new" "$vm_cache/initrd"
+  rm -rf "$root"
+}
+
+vm_prepare_image() {
+  mkdir -p "$vm_cache"
+  # One preparation at a time: test programs may start machines in parallel.
+  exec 9>"$vm_cache/lock"
+  flock 9
+  [[ -d $vm_cache/kernel/boot ]] || vm_fetch_kernel
+  if [[ ! -f $vm_cache/initrd || $vm_here/init -nt $vm_cache/initrd || $vm_cache/kernel -nt $vm_cache/initrd ]]; then
+    vm_make_initrd
+  fi
+  flock -u 9
+  exec 9>&-
+}
