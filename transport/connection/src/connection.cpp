@@ -17,6 +17,11 @@ constexpr std::uint32_t kFirstReceives = 4;
 /// RDMA_ERRORs on their way out, beside the replies.
 constexpr std::uint32_t kErrorSends = 16;
 
+/// Credits of the direction whose calls this side sends (as `sender` in the forward direction does), or answers.
+std::uint32_t call_credits(const ConnectionSetup& setup, Role sender) noexcept {
+  return setup.role == sender ? setup.options.credits : setup.options.reverse_credits;
+}
+
 }  // namespace
 
 Connection::Connection(const ConnectionSetup& setup, ConnectionEvents& events)
@@ -25,7 +30,8 @@ Connection::Connection(const ConnectionSetup& setup, ConnectionEvents& events)
       // [8166-3.3.3-b] [8166-3.3.3-c] never below 1024
       receive_size_(setup.options.private_data ? wire::advertised_size(setup.options.receive_size)
                                                : wire::kMinThreshold),
-      send_queue_(setup.options.credits + setup.options.reverse_credits + setup.chunk_work + kErrorSends) {}
+      send_queue_(call_credits(setup, Role::client) + setup.chunk_work),
+      reply_queue_(call_credits(setup, Role::server) + kErrorSends) {}
 
 Connection::~Connection() { destroy(); }
 
@@ -60,7 +66,7 @@ wire::PrivateData Connection::own_private_data() const noexcept {
 
 fabric::QueuePairOptions Connection::queue_pair_options() const {
   fabric::QueuePairOptions out;
-  out.send_depth = send_queue_.capacity();
+  out.send_depth = send_queue_.capacity() + reply_queue_.capacity();
   out.receive_depth = max_receives();
   out.inbound_reads = setup_.options.inbound_reads;
   out.outbound_reads = setup_.options.outbound_reads;
@@ -121,7 +127,7 @@ void Connection::on_established(const fabric::ConnectionInfo& info) noexcept {
 }
 
 void Connection::close() noexcept {
-  if (!ended_) queue_pair_->disconnect();
+  if (!ended_ && !std::exchange(closing_, true)) queue_pair_->disconnect();
 }
 
 void Connection::abort(error_code why) noexcept {
@@ -136,6 +142,7 @@ void Connection::destroy() noexcept {
   ended_ = true;
   connected_ = false;
   send_queue_.drop_waiters();
+  reply_queue_.drop_waiters();
   idle_windows_.clear();
   windows_.clear();
   queue_pair_.reset();

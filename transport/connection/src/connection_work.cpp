@@ -32,7 +32,8 @@ void Connection::on_batch_end() noexcept { end_batch(); }
 void Connection::end_batch() noexcept {
   if (ended_) return;
   const ConnectionPtr self(this);  // the user may drop it
-  in_batch_ = true;  // what the waiters post is part of it
+  in_batch_ = true;                // what the waiters post is part of it
+  reply_queue_.serve();
   send_queue_.serve();
   if (events_ != nullptr) events_->on_batch_end();
   in_batch_ = false;

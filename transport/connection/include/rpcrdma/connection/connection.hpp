@@ -102,7 +102,10 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   Result<Segment> bind(fabric::Window& window, BufferRef memory, fabric::Access access);
   error_code invalidate(fabric::Window& window, fabric::WorkContext* context) noexcept;
 
+  /// Places for calls and for the reads, writes and windows of chunks.
   SendQueue& send_queue() noexcept { return send_queue_; }
+  /// Places for one reply a call that the peer may have outstanding: never taken by anything else.
+  SendQueue& reply_queue() noexcept { return reply_queue_; }
   /// Sees to it that `count` receives exist, posted or in use, as far as options and memory allow; says how many do.
   std::uint32_t provide_receives(std::uint32_t count) noexcept;
   std::uint32_t receives() const noexcept { return static_cast<std::uint32_t>(receives_.size()); }
@@ -144,9 +147,11 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::vector<std::unique_ptr<fabric::Window>> windows_;  // go before the queue pair
   std::vector<fabric::Window*> idle_windows_;
   SendQueue send_queue_;
+  SendQueue reply_queue_;
   wire::Header header_;  // of the message being received; its lists keep their room
   error_code reason_;
   bool connected_ = false;
+  bool closing_ = false;
   bool ended_ = false;
   bool in_batch_ = false;
   bool submit_scheduled_ = false;

@@ -29,6 +29,12 @@ class SendUnits {
   void release() noexcept;
   /// Gives back some of them.
   void release(std::uint32_t count) noexcept;
+  /// Takes over the places of `other`, which are of the same queue.
+  void absorb(SendUnits other) noexcept {
+    if (queue_ == nullptr) queue_ = other.queue_;
+    count_ += std::exchange(other.count_, 0);
+    other.queue_ = nullptr;
+  }
   /// Forgets them: their queue is gone.
   void forget() noexcept {
     queue_ = nullptr;

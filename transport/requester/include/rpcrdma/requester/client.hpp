@@ -12,6 +12,23 @@
 
 namespace rpcrdma::transport {
 
+class Connection;
+struct Received;
+
+/// Takes the calls that a server sends to its client (RFC 8167). The responder implements it.
+class CallSink {
+ public:
+  /// A reverse call; may be moved from. On the client's thread.
+  virtual void on_call(Connection& connection, Received& message) noexcept = 0;
+  /// The connection is gone, and with it everything posted on it.
+  virtual void on_lost() noexcept = 0;
+  /// A batch of completions is over.
+  virtual void on_batch_end() noexcept {}
+
+ protected:
+  ~CallSink() = default;
+};
+
 struct ClientOptions {
   ConnectionOptions connection;
   /// Wait between attempts to connect: grows by two from the first to the last, with jitter.
@@ -37,6 +54,8 @@ class Client {
   /// What the last failed attempt to connect reported; success while connected.
   virtual error_code last_error() const noexcept = 0;
   virtual bool connected() const noexcept = 0;
+  /// Who takes reverse calls from now on; null: they are discarded. Outlives the client or is taken back.
+  virtual void set_call_sink(CallSink* sink) noexcept = 0;
 };
 
 }  // namespace rpcrdma::transport

@@ -49,11 +49,15 @@ class Call {
   ~Call() = default;
 
  private:
-  friend class Requester;
-  friend struct CallQueue;
-  Call* next_ = nullptr;  // queue of calls that wait for a credit
+  friend class CallQueue;
+  friend struct CallAccess;
+  enum class State : std::uint8_t { over, waiting, on_wire, failed };
+  Call* next_ = nullptr;  // queue of calls that wait for a credit, or for done() with an error
   Call* previous_ = nullptr;
   void* slot_ = nullptr;  // the requester's state while the call is on the wire
+  error_code failure_;
+  State state_ = State::over;
+  bool was_sent_ = false;
 };
 
 /// Sends calls over whatever connection there is at the moment. Implemented once, used by both directions.

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "reply_check.hpp"
+#include "rpcrdma/chunks/outgoing.hpp"
+#include "rpcrdma/connection/connection.hpp"
+#include "rpcrdma/connection/work.hpp"
+#include "rpcrdma/requester/requester.hpp"
+
+namespace rpcrdma::transport {
+
+class RequesterCore;
+
+/// One call on the wire, and what is left of it. Pooled: its lists keep their room.
+///
+///     state     awaits                                      holds
+///     idle      -                                           nothing
+///     on_wire   the reply                                   call, credit, XID, windows, memory
+///     ending    invalidation (and the Send's completion)    the same; the outcome is known
+///     orphan    a late reply: the call is over              credit, XID
+///     draining  the Send's completion: answered and over    the send buffer
+///
+///     idle -> on_wire -> ending -> idle | draining | orphan;  orphan -> idle | draining;  draining -> idle
+///     Loss of the connection: any -> idle.
+class CallSlot {
+ public:
+  enum class State : std::uint8_t { idle, on_wire, ending, orphan, draining };
+  enum class Start : std::uint8_t {
+    sent,    ///< the slot has the call, on the wire or ending already
+    wait,    ///< memory or places on the send queue are missing for now
+    failed,  ///< the call cannot be sent: see failure()
+  };
+
+  explicit CallSlot(RequesterCore& core) noexcept : core_(core) {}
+  CallSlot(const CallSlot&) = delete;
+  CallSlot& operator=(const CallSlot&) = delete;
+
+  State state() const noexcept { return state_; }
+  Call* call() const noexcept { return call_; }
+  std::uint32_t xid() const noexcept { return xid_; }
+  std::uint64_t sequence() const noexcept { return sequence_; }
+  bool answered() const noexcept { return answered_; }
+  error_code failure() const noexcept { return status_; }
+
+  /// Notes why the call will not be begun.
+  void refuse(error_code why) noexcept { status_ = why; }
+  /// Encodes, plans, exposes and posts. Only `sent` leaves the idle state.
+  Start begin(Call& call, std::uint64_t sequence);
+  /// The reply, or an RDMA_ERROR, has come; swaps its header out.
+  void answer(Received& message);
+  void answer_error(error_code status);
+  /// Ends the call without a reply. The credit stays in use until one comes.
+  void give_up(error_code status);
+  /// The reply of an orphan, or of a call that is ending by give_up().
+  void answer_late();
+  /// The connection is gone, and with it every exposure. The call, if it is to be sent again. A call that is
+  /// ending stays: complete() it.
+  Call* lost();
+  /// Runs done() for a call whose end is due.
+  void complete();
+
+ private:
+  Start build(Call& call);
+  Start expose();
+  Start post();
+  error_code bind_all();
+  error_code bind(BufferRef memory, fabric::Access access, Segment& out);
+  Start bind_failed(error_code why);
+  void end(error_code status, bool deferred);
+  bool invalidate_windows();
+  void forget_connection() noexcept;
+  void finish_call();
+  void let_go();
+  void recycle();
+  void on_send(const fabric::Completion& completion) noexcept;
+  void on_invalidated(const fabric::Completion& completion) noexcept;
+
+  RequesterCore& core_;
+  State state_ = State::idle;
+  bool answered_ = false;
+  bool send_pending_ = false;
+  bool invalidate_pending_ = false;
+  bool needs_send_ = false;  // the Send gathers from memory of the caller
+  Call* call_ = nullptr;
+  std::uint32_t xid_ = 0;
+  std::uint64_t sequence_ = 0;
+  error_code status_;
+  PayloadBuilder builder_;
+  Outgoing message_;
+  CallPlan plan_;
+  memory::RegisteredBuffer reply_memory_;
+  boost::container::small_vector<fabric::Window*, 4> windows_;
+  std::size_t plan_bound_ = 0;  // windows that were bound
+  SendUnits send_units_;        // the Send and the binds, until the Send has completed
+  SendUnits invalidate_units_;  // one a window
+  wire::Header reply_header_;
+  BufferRef reply_inline_;
+  ReceiveLease reply_lease_;
+  Payload reply_;
+  MemberWork<CallSlot, &CallSlot::on_send> send_work_{*this};
+  MemberWork<CallSlot, &CallSlot::on_invalidated> invalidate_work_{*this};
+};
+
+}  // namespace rpcrdma::transport

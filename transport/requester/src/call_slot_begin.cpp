@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. A call is encoded into a send buffer, planned, its memory exposed, and sent, all at once; a call
+// that fits inline needs neither window nor allocation.
+// Ownership. The slot holds buffers, windows and send queue places until the call is over.
+// Errors. What is short for now is told to the caller, who tries again; what cannot be sent fails the call at
+// once [8166-4.5.4-c]; when the connection refuses work, the call counts as sent and waits for the loss.
+#include "call_slot.hpp"
+#include "core.hpp"
+
+namespace rpcrdma::transport {
+namespace {
+
+constexpr std::uint32_t kMaxSegments = 64;
+
+bool begins_with(const Payload& payload, std::uint32_t xid) noexcept {
+  if (payload.pieces.empty()) return false;
+  return Reader(payload.pieces.front().octets.octets()).u32() == xid;
+}
+
+/// The connection is at fault, not the call: it would succeed on another.
+bool blames_connection(error_code status) noexcept {
+  return status == fabric::FabricError::flushed || status == fabric::FabricError::not_connected ||
+         status == fabric::FabricError::queue_full;
+}
+
+}  // namespace
+
+CallSlot::Start CallSlot::begin(Call& call, std::uint64_t sequence) {
+  call_ = &call;
+  xid_ = call.xid;
+  sequence_ = sequence;
+  status_ = {};
+  answered_ = false;
+  needs_send_ = false;
+  const Start started = build(call);
+  if (started != Start::sent) {
+    reply_memory_.reset();
+    message_.reset();
+    send_units_.release();
+    invalidate_units_.release();
+    call_ = nullptr;
+  }
+  return started;
+}
+
+CallSlot::Start CallSlot::build(Call& call) {
+  Connection& connection = *core_.connection();
+  const RequesterSetup& setup = core_.setup();
+  if (message_.begin(connection.pool(), connection.thresholds().send, setup.max_long_call, builder_))
+    return Start::wait;
+  call.encode(builder_);
+  if (!builder_.ok()) {
+    status_ = TransportError::call_too_long;
+    return message_.starved() ? Start::wait : Start::failed;
+  }
+  // [8166-4.2.1-a] [8166-3.2-a] [8167-5.1-b]
+  if (!begins_with(builder_.payload(), xid_)) {
+    status_ = BaseError::invalid_argument;
+    return Start::failed;
+  }
+  const CallShape shape{&builder_.payload(), call.results, call.max_reply, call.may_reduce, message_.zeros()};
+  const PlanLimits limits{connection.thresholds().send, connection.thresholds().receive, kMaxSegments,
+                          setup.max_long_call};
+  status_ = plan_call(shape, limits, plan_);
+  // [8167-5.3-a] [8167-5.3-c]
+  if (!status_ && !setup.may_use_chunks && !plan_.header.chunks.empty()) status_ = TransportError::call_too_long;
+  if (status_) return Start::failed;
+  plan_.header.xid = xid_;
+  plan_.header.credits = core_.credits().requested();  // [8166-4.2.3-a]
+  return expose();
+}
+
+/// Takes what the call needs until it is over, then binds and sends.
+CallSlot::Start CallSlot::expose() {
+  Connection& connection = *core_.connection();
+  const auto windows = static_cast<std::uint32_t>(plan_.windows());
+  // [8166-3.3.1-f] [8167-4.3.1-a] a receive for each reply expected, beside those for the other direction
+  const std::uint32_t receives = core_.credits().in_flight() + 1 + core_.setup().other_credits;
+  if (connection.provide_receives(receives) < receives) return Start::wait;
+  send_units_ = connection.send_queue().try_reserve(1 + windows);
+  if (send_units_.count() == 0) return Start::wait;
+  if (windows != 0) {
+    invalidate_units_ = connection.send_queue().try_reserve(windows);
+    if (invalidate_units_.count() == 0) return Start::wait;
+  }
+  if (plan_.reply_chunk != 0) {
+    auto memory = connection.pool().allocate(plan_.reply_chunk);
+    if (!memory) return Start::wait;
+    reply_memory_ = std::move(*memory);
+  }
+  if (const error_code failed = bind_all()) return bind_failed(failed);
+  const error_code finished = message_.finish(plan_.header, plan_.header_size, plan_.inline_stream,
+                                              connection.fabric().capabilities().max_gather);
+  if (finished) return bind_failed(finished);
+  return post();
+}
+
+CallSlot::Start CallSlot::post() {
+  if (plan_.header.procedure == wire::Procedure::msg)
+    for (const bool reduced : plan_.reduced) needs_send_ = needs_send_ || !reduced;
+  const error_code posted = core_.connection()->post_send(message_.gather(), {}, &send_work_);
+  state_ = State::on_wire;
+  send_pending_ = !posted;
+  // The connection has been aborted: the call goes out again on the next one, unless it is itself to blame.
+  if (posted && !blames_connection(posted)) {
+    answered_ = true;
+    end(posted, true);
+  }
+  return Start::sent;
+}
+
+/// Exposes the memory of all chunks, each segment exactly, and writes handles and offsets into the header.
+error_code CallSlot::bind_all() {
+  wire::ChunkLists& chunks = plan_.header.chunks;
+  for (std::size_t i = 0; i < plan_.reads.size(); ++i)
+    if (const error_code failed = bind(plan_.reads[i], fabric::Access::remote_read, chunks.reads[i].target))
+      return failed;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < chunks.write_chunk_count(); ++i)
+    for (Segment& segment : chunks.write_chunk(i))
+      if (const error_code failed = bind(plan_.writes[next++], fabric::Access::remote_write, segment)) return failed;
+  if (plan_.reply_chunk == 0) return {};
+  return bind(reply_memory_.ref(), fabric::Access::remote_write, chunks.reply_chunk().front());
+}
+
+error_code CallSlot::bind(BufferRef memory, fabric::Access access, Segment& out) {
+  Connection& connection = *core_.connection();
+  const Result<fabric::Window*> window = connection.take_window();
+  if (!window) return window.error();
+  windows_.push_back(*window);
+  const Result<Segment> segment = connection.bind(**window, memory, access);  // [8166-8.1.2-b] [8166-8.1.3-a]
+  if (!segment) return segment.error();
+  out = *segment;
+  ++plan_bound_;
+  return {};
+}
+
+/// Some windows may be bound already: the call ends as if it had been sent and answered.
+CallSlot::Start CallSlot::bind_failed(error_code why) {
+  state_ = State::on_wire;
+  if (blames_connection(why)) {
+    core_.connection()->abort(why);
+    return Start::sent;
+  }
+  answered_ = true;
+  end(why, true);
+  return Start::sent;
+}
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. However a call ends, the order is: match, invalidate what is exposed, look at the reply, done()
+// [8166-8.1.3-b] [8166-4.4.1-a]. Handles that the peer has invalidated are not invalidated again.
+// Ownership. The reply stays in its receive buffer, or in the Reply chunk's memory, until done() has returned.
+// Errors. If an invalidation fails the connection is ended first [8166-4.5.4-a]; the call is over when that
+// has happened.
+#include "call_slot.hpp"
+#include "core.hpp"
+
+namespace rpcrdma::transport {
+
+void CallSlot::answer(Received& message) {
+  answered_ = true;
+  std::swap(reply_header_, message.header);
+  reply_inline_ = message.payload;
+  reply_lease_ = std::move(message.lease);
+  end({}, false);
+}
+
+void CallSlot::answer_error(error_code status) {
+  answered_ = true;
+  end(status, false);
+}
+
+void CallSlot::give_up(error_code status) {
+  if (state_ == State::on_wire) end(status, true);  // [8166-4.4.1-c] [8166-8.1.3-c]
+}
+
+void CallSlot::answer_late() {
+  answered_ = true;
+  if (state_ == State::orphan) let_go();
+}
+
+/// `deferred`: done() must not run inside this function.
+void CallSlot::end(error_code status, bool deferred) {
+  state_ = State::ending;
+  status_ = status;
+  if (invalidate_windows()) return;
+  if (needs_send_ && send_pending_) return;  // the Send still reads the caller's memory
+  if (deferred) return core_.defer(*this);
+  complete();
+}
+
+/// True if completion is to be awaited, or the end of the connection.
+bool CallSlot::invalidate_windows() {
+  Connection* connection = core_.connection();
+  std::size_t bound = 0;
+  for (fabric::Window* window : windows_) bound += window->bound() ? 1 : 0;
+  Requester::Counters& counters = core_.mutable_counters();
+  if (answered_) counters.remote_invalidations += plan_bound_ - bound;  // [8797-4.1-d]
+  counters.local_invalidations += bound;
+  for (fabric::Window* window : windows_) {
+    if (!window->bound()) continue;
+    // One after the other: the last completion speaks for all.
+    fabric::WorkContext* context = --bound == 0 ? &invalidate_work_ : nullptr;
+    invalidate_pending_ = true;
+    if (connection->invalidate(*window, context)) return true;  // aborted [8166-4.5.4-a]
+  }
+  return invalidate_pending_;
+}
+
+void CallSlot::on_invalidated(const fabric::Completion& completion) noexcept {
+  Connection& connection = *core_.connection();
+  connection.enter_batch();
+  if (completion.status) return connection.abort(completion.status);  // [8166-4.5.4-a]
+  invalidate_pending_ = false;
+  if (needs_send_ && send_pending_) return;
+  complete();
+}
+
+void CallSlot::on_send(const fabric::Completion& completion) noexcept {
+  Connection& connection = *core_.connection();
+  connection.enter_batch();
+  if (completion.status) return connection.abort(completion.status);
+  send_pending_ = false;
+  send_units_.release();
+  switch (state_) {
+    case State::draining: return recycle();
+    case State::orphan: return message_.reset();
+    case State::ending:
+      if (needs_send_ && !invalidate_pending_) complete();
+      return;
+    default: return;
+  }
+}
+
+void CallSlot::complete() {
+  if (state_ != State::ending || invalidate_pending_) return;
+  if (Connection* connection = core_.connection())
+    for (fabric::Window* window : windows_) connection->give_window(window);
+  windows_.clear();
+  plan_bound_ = 0;
+  invalidate_units_.release();
+  if (!send_pending_) send_units_.release();
+  finish_call();
+}
+
+void CallSlot::finish_call() {
+  Call& call = *call_;
+  call_ = nullptr;
+  CallAccess::state(call) = CallAccess::State::over;
+  CallAccess::slot(call) = nullptr;
+  core_.call_over();
+  error_code status = status_;
+  if (!status) {
+    const ReplyContext context{&plan_.header, call.results, reply_memory_.ref(), reply_inline_, call.max_reply};
+    status = accept_reply(context, reply_header_, reply_);
+    ++core_.mutable_counters().replies;
+  }
+  state_ = State::draining;  // not to be used again before done() has returned
+  call.done(status, status ? nullptr : &reply_);
+  let_go();
+}
+
+/// The call is over: keeps only what the Send or the missing reply still needs.
+void CallSlot::let_go() {
+  reply_lease_.release();
+  reply_memory_.reset();
+  state_ = State::orphan;
+  if (!send_pending_) message_.reset();
+  if (!answered_) return;
+  core_.answered(*this);
+  state_ = State::draining;
+  if (!send_pending_) recycle();
+}
+
+void CallSlot::recycle() {
+  message_.reset();
+  state_ = State::idle;
+  core_.recycle(*this);
+}
+
+void CallSlot::forget_connection() noexcept {
+  windows_.clear();
+  plan_bound_ = 0;
+  send_units_.forget();
+  invalidate_units_.forget();
+  send_pending_ = invalidate_pending_ = false;
+}
+
+Call* CallSlot::lost() {
+  forget_connection();
+  if (state_ == State::ending) {
+    answered_ = true;  // or never will be
+    return nullptr;
+  }
+  if (state_ == State::idle) return nullptr;
+  Call* call = std::exchange(call_, nullptr);
+  if (call != nullptr) core_.call_over();
+  reply_memory_.reset();
+  core_.answered(*this);
+  recycle();
+  return call;
+}
+
+}  // namespace rpcrdma::transport

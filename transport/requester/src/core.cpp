@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. Calls wait in one queue, in order, and are sent while credits last. done() never runs inside
+// submit() or cancel(): what ends there is put off to a function posted to the io_context.
+// Ownership. Calls belong to the layer above; slots are pooled here.
+// Errors. A call that cannot be sent fails; the queue goes on.
+#include "core.hpp"
+
+#include <boost/asio/post.hpp>
+#include <random>
+
+namespace rpcrdma::transport {
+
+RequesterCore::RequesterCore(const RequesterSetup& setup, UniqueFunction<void()> want_connection)
+    : setup_(setup),
+      want_connection_(std::move(want_connection)),
+      credits_(setup.credits),
+      table_(setup.credits),
+      timer_(*setup.context),
+      self_(std::make_shared<RequesterCore*>(this)),
+      next_xid_(std::random_device{}()) {}
+
+RequesterCore::~RequesterCore() {
+  shut(BaseError::cancelled);
+  *self_ = nullptr;
+}
+
+std::uint32_t RequesterCore::next_xid() noexcept {
+  while (table_.find(next_xid_) != nullptr) ++next_xid_;  // [8167-2.4-a]
+  return next_xid_++;
+}
+
+void RequesterCore::submit(Call& call) {
+  ++counters_.calls;
+  CallAccess::was_sent(call) = false;
+  if (shut_) return fail_later(call, BaseError::cancelled);
+  if (waiting_.size() >= setup_.max_waiting) return fail_later(call, BaseError::out_of_memory);
+  CallAccess::state(call) = CallAccess::State::waiting;
+  waiting_.push_back(call);
+  if (call.deadline != std::chrono::steady_clock::time_point::max()) arm(call.deadline);
+  if (connection_)
+    pump();
+  else
+    want_connection_();
+}
+
+void RequesterCore::cancel(Call& call) {
+  switch (CallAccess::state(call)) {
+    case CallAccess::State::waiting: waiting_.remove(call); return fail_later(call, BaseError::cancelled);
+    case CallAccess::State::on_wire:
+      return static_cast<CallSlot*>(CallAccess::slot(call))->give_up(BaseError::cancelled);
+    default: return;
+  }
+}
+
+void RequesterCore::pump() {
+  if (pumping_ || !connection_ || !connection_->connected()) return;
+  pumping_ = true;
+  // [8166-3.3.1-a] [8166-3.3.3-a] [8166-8.1.4-b]
+  while (credits_.available() != 0 && !waiting_.empty() && connection_->connected()) {
+    Call& call = *waiting_.first();
+    const CallSlot::Start started = start(call);
+    if (started == CallSlot::Start::sent) continue;
+    // Something that is on the wire will give back what is missing, if anything is.
+    if (started == CallSlot::Start::wait && idle_.size() < slots_.size()) break;
+    waiting_.remove(call);
+    fail_later(call, started == CallSlot::Start::wait ? error_code(BaseError::out_of_memory) : idle_.back()->failure());
+  }
+  pumping_ = false;
+}
+
+CallSlot::Start RequesterCore::start(Call& call) {
+  CallSlot& slot = take_slot();
+  if (table_.find(call.xid) != nullptr) {
+    slot.refuse(BaseError::invalid_argument);
+    recycle(slot);
+    return CallSlot::Start::failed;
+  }
+  const CallSlot::Start started = slot.begin(call, sequence_++);
+  if (started != CallSlot::Start::sent) {
+    recycle(slot);
+    return started;
+  }
+  waiting_.remove(call);
+  CallAccess::state(call) = CallAccess::State::on_wire;
+  CallAccess::slot(call) = &slot;
+  if (std::exchange(CallAccess::was_sent(call), true)) ++counters_.resent;
+  table_.insert(slot.xid(), slot);
+  credits_.call_sent();
+  ++calls_on_wire_;
+  return started;
+}
+
+CallSlot& RequesterCore::take_slot() {
+  if (idle_.empty()) {
+    slots_.push_back(std::make_unique<CallSlot>(*this));
+    idle_.reserve(slots_.size());
+    deferred_.reserve(slots_.size());
+    scratch_.reserve(slots_.size());
+    return *slots_.back();
+  }
+  CallSlot* slot = idle_.back();
+  idle_.pop_back();
+  return *slot;
+}
+
+void RequesterCore::answered(CallSlot& slot) noexcept {
+  table_.erase(slot.xid());
+  credits_.call_answered();
+}
+
+void RequesterCore::fail_later(Call& call, error_code why) {
+  CallAccess::state(call) = CallAccess::State::failed;
+  CallAccess::failure(call) = why;
+  failed_.push_back(call);
+  schedule_deferred();
+}
+
+void RequesterCore::fail_waiting(error_code why) {
+  while (Call* call = waiting_.pop_front()) fail_later(*call, why);
+}
+
+void RequesterCore::defer(CallSlot& slot) {
+  deferred_.push_back(&slot);
+  schedule_deferred();
+}
+
+void RequesterCore::schedule_deferred() {
+  if (deferred_scheduled_) return;
+  deferred_scheduled_ = true;
+  boost::asio::post(*setup_.context, [self = self_] {
+    if (*self != nullptr) (*self)->run_deferred();
+  });
+}
+
+void RequesterCore::run_deferred() {
+  deferred_scheduled_ = false;
+  scratch_.swap(deferred_);
+  for (CallSlot* slot : scratch_) slot->complete();
+  scratch_.clear();
+  for (std::uint32_t left = failed_.size(); left != 0 && !failed_.empty(); --left) {
+    Call& call = *failed_.pop_front();
+    CallAccess::state(call) = CallAccess::State::over;
+    call.done(CallAccess::failure(call), nullptr);
+  }
+  pump();
+  if (on_idle) on_idle();  // last: it may destroy this
+}
+
+Requester::Counters RequesterCore::counters() const noexcept {
+  Counters out = counters_;
+  out.in_flight = calls_on_wire_;
+  out.waiting = waiting_.size();
+  out.granted = connection_ ? credits_.granted() : 0;
+  return out;
+}
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <vector>
+
+#include "call_queue.hpp"
+#include "call_slot.hpp"
+#include "rpcrdma/connection/credits.hpp"
+#include "xid_table.hpp"
+
+namespace rpcrdma::transport {
+
+struct RequesterSetup {
+  boost::asio::io_context* context = nullptr;
+  std::uint32_t credits = 1;        ///< calls wanted in flight
+  std::uint32_t other_credits = 0;  ///< receives to keep for the other direction
+  std::uint32_t max_long_call = 1u << 20;
+  std::uint32_t max_waiting = 1u << 16;
+  bool may_use_chunks = true;
+  bool resends = true;  ///< false: calls fail with connection_lost (the server's side cannot reconnect)
+  Log log;
+};
+
+/// The requester of either direction, on one connection after the other.
+class RequesterCore final : public Requester {
+ public:
+  /// `want_connection` runs when a call is submitted and there is none.
+  RequesterCore(const RequesterSetup& setup, UniqueFunction<void()> want_connection);
+  ~RequesterCore();
+
+  void submit(Call& call) override;
+  void cancel(Call& call) override;
+  std::uint32_t next_xid() noexcept override;
+  Counters counters() const noexcept override;
+
+  /// A connection is there: its events belong here until detach().
+  void attach(ConnectionPtr connection);
+  /// It is gone; calls on the wire wait again, in order, or fail.
+  void detach();
+  /// No connection will come any more: every call ends with `why`, before this returns.
+  void shut(error_code why);
+  /// Calls that wait, but not for their turn on a connection.
+  bool has_calls() const noexcept { return !waiting_.empty() || calls_on_wire_ != 0 || !failed_.empty(); }
+  bool has_waiting() const noexcept { return !waiting_.empty(); }
+  /// Ends every call that waits; done() runs soon.
+  void fail_waiting(error_code why);
+
+  void on_reply(Received& message);
+  void on_peer_error(Received& message);
+  void discard() noexcept { ++counters_.discarded_replies; }
+  bool proven() const noexcept { return proven_; }  ///< a reply has come on this connection
+  bool expects(std::uint32_t xid) const noexcept { return table_.find(xid) != nullptr; }
+  /// Sends what waits, as far as credits, memory and places allow.
+  void pump();
+
+  /// Runs after calls have ended outside of a connection's events. May be empty.
+  UniqueFunction<void()> on_idle;
+
+  // For the slots.
+  Connection* connection() const noexcept { return connection_.get(); }
+  const RequesterSetup& setup() const noexcept { return setup_; }
+  const Credits& credits() const noexcept { return credits_; }
+  Counters& mutable_counters() noexcept { return counters_; }
+  void call_over() noexcept { --calls_on_wire_; }
+  void answered(CallSlot& slot) noexcept;
+  void recycle(CallSlot& slot) { idle_.push_back(&slot); }  // has room for all
+  void defer(CallSlot& slot);
+
+ private:
+  CallSlot& take_slot();
+  CallSlot::Start start(Call& call);
+  void fail_later(Call& call, error_code why);
+  void schedule_deferred();
+  void run_deferred();
+  void arm(std::chrono::steady_clock::time_point deadline);
+  void on_timer();
+  void expire(Call& call);
+  void break_if_stuck();
+
+  RequesterSetup setup_;
+  UniqueFunction<void()> want_connection_;
+  ConnectionPtr connection_;
+  Credits credits_;
+  CallQueue waiting_;
+  CallQueue failed_;
+  std::vector<std::unique_ptr<CallSlot>> slots_;
+  std::vector<CallSlot*> idle_;
+  std::vector<CallSlot*> deferred_;
+  std::vector<CallSlot*> scratch_;
+  XidTable table_;
+  boost::asio::steady_timer timer_;
+  std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();
+  std::shared_ptr<RequesterCore*> self_;  // what posted functions look at: null once this is destroyed
+  std::uint64_t sequence_ = 0;
+  std::uint32_t next_xid_;
+  std::uint32_t calls_on_wire_ = 0;
+  Counters counters_;
+  bool pumping_ = false;
+  bool deferred_scheduled_ = false;
+  bool proven_ = false;
+  bool shut_ = false;
+};
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. One timer for all calls, set for the earliest deadline it has heard of. It looks at every call
+// when it fires, and is left alone when calls end: deadlines are far away and calls are short.
+// Errors. A call past its deadline ends with deadline_exceeded, or with unreachable if it was never sent. If
+// then all credits are held by calls that nobody answers, the connection is ended: only a new one helps.
+#include <algorithm>
+
+#include "core.hpp"
+
+namespace rpcrdma::transport {
+namespace {
+
+/// Deadlines that lie closer together than this are looked at together.
+constexpr std::chrono::milliseconds kGrain{5};
+constexpr auto kNever = std::chrono::steady_clock::time_point::max();
+
+}  // namespace
+
+void RequesterCore::arm(std::chrono::steady_clock::time_point deadline) {
+  if (deadline >= armed_for_ || shut_) return;
+  armed_for_ = deadline;
+  timer_.expires_at(deadline);
+  timer_.async_wait([self = self_](error_code failed) {
+    if (!failed && *self != nullptr) (*self)->on_timer();
+  });
+}
+
+void RequesterCore::on_timer() {
+  const auto now = std::chrono::steady_clock::now();
+  auto next = kNever;
+  for (Call* call = waiting_.first(); call != nullptr;) {
+    Call* after = CallQueue::next(*call);
+    if (call->deadline <= now)
+      expire(*call);
+    else
+      next = std::min(next, call->deadline);
+    call = after;
+  }
+  for (const auto& slot : slots_) {
+    if (slot->state() != CallSlot::State::on_wire) continue;
+    if (slot->call()->deadline <= now)
+      slot->give_up(BaseError::deadline_exceeded);
+    else
+      next = std::min(next, slot->call()->deadline);
+  }
+  armed_for_ = kNever;
+  if (next != kNever) arm(std::max(next, now + kGrain));
+  break_if_stuck();
+}
+
+void RequesterCore::expire(Call& call) {
+  waiting_.remove(call);
+  const bool unreachable = !connection_ && !CallAccess::was_sent(call);
+  fail_later(call, unreachable ? error_code(TransportError::unreachable) : error_code(BaseError::deadline_exceeded));
+}
+
+void RequesterCore::break_if_stuck() {
+  if (!connection_ || credits_.available() != 0) return;
+  for (const auto& slot : slots_)
+    if (slot->state() == CallSlot::State::on_wire) return;
+  if (credits_.in_flight() != 0) connection_->abort(BaseError::deadline_exceeded);
+}
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "reply_check.hpp"
+
+#include <algorithm>
+
+#include "rpcrdma/base/cursor.hpp"
+#include "rpcrdma/chunks/reply_plan.hpp"
+#include "rpcrdma/connection/error.hpp"
+
+namespace rpcrdma::transport {
+namespace {
+
+constexpr std::uint32_t kReplyType = 1;
+
+/// [8166-3.4.6-b] the same segments in the same order, no longer than they were, filled one after the other.
+bool is_echo(std::span<const Segment> sent, std::span<const Segment> got) noexcept {
+  if (sent.size() != got.size()) return false;
+  bool full = true;
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    if (sent[i].handle != got[i].handle || sent[i].offset != got[i].offset) return false;
+    if (got[i].length > sent[i].length || (got[i].length != 0 && !full)) return false;  // [8166-3.4.6-c]
+    full = got[i].length == sent[i].length;
+  }
+  return true;
+}
+
+/// [8166-3.4.6.1-a] the memory of one result, cut to what was written.
+void take_result(std::span<const BufferRef> memory, std::uint64_t length, Payload& out) {
+  PayloadItem& item = out.items.emplace_back();
+  item.position = PayloadItem::kNoPosition;
+  item.length = static_cast<std::uint32_t>(length);
+  for (const BufferRef& part : memory) {
+    if (length == 0) break;
+    const auto size = static_cast<std::uint32_t>(std::min<std::uint64_t>(part.size, length));
+    item.parts.push_back(part.slice(0, size));
+    length -= size;
+  }
+}
+
+/// False if the Write list does not match. `written`: octets in all chunks together.
+bool take_write_list(const ReplyContext& context, const wire::ChunkLists& reply, Payload& out, std::uint64_t& written) {
+  const wire::ChunkLists& sent = context.sent->chunks;
+  written = 0;
+  if (reply.write_chunk_count() != sent.write_chunk_count()) return false;
+  for (std::size_t i = 0; i < sent.write_chunk_count(); ++i) {
+    const std::span<const Segment> got = reply.write_chunk(i);
+    // [8166-4.3.2.2-c] or, as the NFSv4 binding has it, an empty chunk for one that was not used
+    if (!got.empty() && !is_echo(sent.write_chunk(i), got)) return false;
+    const std::uint64_t length = total_length(got);
+    take_result(context.results[i], length, out);
+    written += length;
+  }
+  return true;
+}
+
+bool begins_as_reply(BufferRef payload, std::uint32_t xid) noexcept {
+  Reader reader(payload.octets());
+  return reader.u32() == xid && reader.u32() == kReplyType && reader.ok();  // [8166-4.2.1-a]
+}
+
+}  // namespace
+
+bool is_broken_header(const wire::Header& reply) noexcept {
+  if (!reply.chunks.reads.empty()) return true;  // [8166-4.3.1-b]
+  // [8166-4.2.4-a] no chunk holds the payload
+  return reply.procedure == wire::Procedure::nomsg && !reply.chunks.has_reply_chunk();
+}
+
+error_code accept_reply(const ReplyContext& context, const wire::Header& reply, Payload& out) {
+  out.clear();
+  std::uint64_t written = 0;
+  if (!take_write_list(context, reply.chunks, out, written)) return TransportError::bad_reply;
+  BufferRef payload = context.inline_payload;
+  const wire::ChunkLists& sent = context.sent->chunks;
+  if (reply.chunks.has_reply_chunk()) {
+    const std::span<const Segment> got = reply.chunks.reply_chunk();
+    const bool unused = reply.procedure == wire::Procedure::msg && got.empty();
+    if (!sent.has_reply_chunk() || (!unused && !is_echo(sent.reply_chunk(), got))) return TransportError::bad_reply;
+    if (reply.procedure == wire::Procedure::nomsg)
+      payload = context.reply_memory.slice(0, static_cast<std::uint32_t>(total_length(got)));
+  }
+  if (!begins_as_reply(payload, context.sent->xid)) return TransportError::bad_reply;
+  // [8166-6.1-d] what is longer than any reply without the result holds the result, though a usable Write
+  // chunk was offered. The layer above sees the rest: an item that the count word in the stream belies.
+  if (sent.write_chunk_count() != 0 && written == 0 && payload.size > context.max_reply)
+    return TransportError::bad_reply;
+  out.pieces.push_back({0, payload});
+  out.length = payload.size;
+  return {};
+}
+
+}  // namespace rpcrdma::transport
