@@ -26,6 +26,7 @@ struct Text {
 
 CLI::App* command(CLI::App& app, Options& options, const char* name, const char* about) {
   CLI::App* sub = app.add_subcommand(name, about);
+  sub->group("Commands");
   sub->callback([&options, name] { options.command = name; });
   return sub;
 }
@@ -152,6 +153,7 @@ std::variant<Options, Exit> parse_options(int argc, const char* const* argv) {
   CLI::App app{kAbout, "rpcrdma-nfs"};
   app.require_subcommand(1);
   app.fallthrough();
+  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   add_global_options(app, options, text);
   add_reading_commands(app, options, text);
   add_writing_commands(app, options, text);

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: MNT (RFC 1813 section 5.2.1) over the connection at hand, or by TCP when a port was given.
-// Ownership: handles of exports are remembered by the client: a path is asked for once.
+// Operation: MNT (RFC 1813 section 5.2.1) over the connection at hand, or by TCP when a port was given: not every
+// server has MOUNT on its RDMA port (RFC 8267 section 5.1).
+// Ownership: handles of exports are remembered by the client: a path is asked for once. A TCP connection lives
+// in the frame of its call.
 // Error handling: mountstat3 is a nfs::Status; a server without the program is ClientError::no_mount_service.
-#include <boost/asio/thread_pool.hpp>
-
 #include "client_impl.hpp"
 #include "convert.hpp"
-#include "mount_tcp.hpp"
-#include "offload.hpp"
 #include "rpcrdma/rpc/mount3.hpp"
+#include "rpcrdma/rpc/tcp_requester.hpp"
 
 namespace rpcrdma::nfs {
 namespace {
 
-Task<FileHandle> mount_by_rdma(Client::Impl& impl, std::string path) {
+Task<FileHandle> ask(rpc::Client& rpc, std::string path, Clock::time_point deadline) {
   dirpath args{};
   args.set(path);
   rpc::CallOptions options;
-  options.deadline = Clock::now() + impl.options.timeout;
-  const auto reply = co_await call_once<rpc::mount3::Mnt>(impl.rpc, args, options);
+  options.deadline = deadline;
+  const auto reply = co_await call_once<rpc::mount3::Mnt>(rpc, args, options);
   if (!reply) {
     const bool absent = reply.error() == rpc::RpcError::program_unavailable ||
                         reply.error() == rpc::RpcError::program_mismatch ||
@@ -29,27 +28,26 @@ Task<FileHandle> mount_by_rdma(Client::Impl& impl, std::string path) {
   co_return from_xdr((*reply)->mountres3_u.mountinfo.fhandle);
 }
 
-Task<FileHandle> mount_by_tcp(Client::Impl& impl, std::string path) {
-  const TcpMountRequest request{
-      {impl.server.address(), *impl.options.mount_port},
-      path,
-      impl.rpc.credential().uid,
-      impl.rpc.credential().gid,
-      std::vector<std::uint32_t>(impl.rpc.credential().gids().begin(), impl.rpc.credential().gids().end()),
-      impl.options.timeout};
-  boost::asio::thread_pool thread(1);
-  co_return co_await offload(thread, [&request] { return mount_over_tcp(request); });
+Task<FileHandle> ask_by_tcp(Client::Impl& impl, std::string path, Clock::time_point deadline) {
+  const fabric::Endpoint server(impl.server.address(), *impl.options.mount_port);
+  const auto requester = rpc::TcpRequester::make(impl.context, server);
+  rpc::Client rpc(*requester, impl.context.get_executor(), {impl.rpc.credential(), impl.options.timeout});
+  const Result<FileHandle> root = co_await ask(rpc, path, deadline);
+  // That the service cannot be reached is no word on the path.
+  if (!root && is_system_error(root.error())) co_return make_error_code(ClientError::mount_unreachable);
+  co_return root;
 }
 
 }  // namespace
 
 Task<FileHandle> Client::mount(std::string path) {
   if (const auto known = impl_->mounts.find(path); known != impl_->mounts.end()) co_return known->second;
+  const Clock::time_point deadline = Clock::now() + impl_->options.timeout;
   Result<FileHandle> root = FileHandle{};
   if (impl_->options.mount_port) {
-    root = co_await mount_by_tcp(*impl_, path);
+    root = co_await ask_by_tcp(*impl_, path, deadline);
   } else {
-    root = co_await mount_by_rdma(*impl_, path);
+    root = co_await ask(impl_->rpc, path, deadline);
   }
   if (root) impl_->mounts.emplace(path, *root);
   co_return root;

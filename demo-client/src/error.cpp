@@ -57,6 +57,7 @@ class ClientCategory final : public boost::system::error_category {
       case ClientError::malformed_reply: return "The server's reply breaks the protocol";
       case ClientError::no_mount_service:
         return "The server has no MOUNT service on this connection (see --mount-port and --root-handle)";
+      case ClientError::mount_unreachable: return "Nothing answers at the MOUNT port";
       case ClientError::unsafe_name: return "The server sent a file name that no file can have";
       case ClientError::too_deep: return "Directories are nested too deeply";
       case ClientError::keeps_restarting: return "The server keeps losing unwritten data";
@@ -73,10 +74,15 @@ const ClientCategory kClientCategory;
 error_code make_error_code(Status status) noexcept { return {static_cast<int>(status), kStatusCategory}; }
 error_code make_error_code(ClientError e) noexcept { return {static_cast<int>(e), kClientCategory}; }
 
-bool is_file_error(const error_code& ec) noexcept {
-  if (ec.category() == kStatusCategory) return true;
-  if (ec.category() == kClientCategory) return ec != ClientError::no_mount_service;
+bool is_system_error(const error_code& ec) noexcept {
   return ec.category() == boost::system::system_category() || ec.category() == boost::system::generic_category();
+}
+
+bool is_file_error(const error_code& ec) noexcept {
+  if (ec.category() == kClientCategory) {
+    return ec != ClientError::no_mount_service && ec != ClientError::mount_unreachable;
+  }
+  return ec.category() == kStatusCategory || is_system_error(ec);
 }
 
 }  // namespace rpcrdma::nfs

@@ -47,12 +47,16 @@ inline error_code status_error(std::uint32_t status) noexcept { return make_erro
 enum class ClientError {
   malformed_reply = 1,  ///< the server's reply breaks the protocol
   no_mount_service,     ///< the server has no MOUNT on this connection
+  mount_unreachable,    ///< nothing answers at the TCP port given for MOUNT
   unsafe_name,          ///< the server sent a file name that no file can have
   too_deep,             ///< directories nested beyond the client's bound
   keeps_restarting,     ///< the server lost unstable data again and again
 };
 
 error_code make_error_code(ClientError e) noexcept;
+
+/// True for an error of this machine's system: errno.
+bool is_system_error(const error_code& ec) noexcept;
 
 /// True for an error of one file, after which work on others makes sense: a status from the server, a local
 /// system error. False when calls do not get through.

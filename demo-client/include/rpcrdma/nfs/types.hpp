@@ -91,8 +91,8 @@ bool is_plain_name(std::string_view name) noexcept;
 
 /// FSINFO, as far as the client needs it.
 struct Limits {
-  std::uint32_t read_size = 0;       ///< octets of one READ
-  std::uint32_t write_size = 0;      ///< octets of one WRITE
+  std::uint32_t read_size = 0;   ///< octets of one READ
+  std::uint32_t write_size = 0;  ///< octets of one WRITE
 };
 
 /// FSSTAT
