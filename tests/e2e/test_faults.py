@@ -83,7 +83,7 @@ class Faults(Case):
         self.nfs("put", target, server.url("/files/target"))  # the server may keep the file open
         wait_until(lambda: self.at_rest(server.counters()), "the end of the first connection")
         idle = server.descriptors()
-        resident = []
+        resident, lent = [], []
         for _ in range(6):
             os.truncate(target, 0)
             client = self.client("put", source, server.url("/files/target"))
@@ -94,9 +94,11 @@ class Faults(Case):
             wait_until(lambda: self.at_rest(server.counters()), "the dead client's resources")
             wait_until(lambda: server.descriptors() <= idle, "the dead client's descriptors")
             resident.append(server.resident_kib())
+            lent.append(server.counters()["lent"])
         # What the pools keep for reuse is there after the second client; later ones must not add to it.
+        self.assertEqual(len(set(lent)), 1, lent)
         self.assertLess(max(resident[2:]) - resident[1], 64 << 10, resident)
 
     @staticmethod
     def at_rest(counters):
-        return counters["connections"] == 0 and counters["bulk_in_use"] == 0 and counters["receive_octets"] == 0
+        return all(counters[name] == 0 for name in ("connections", "bulk", "receive"))
