@@ -89,7 +89,8 @@ void VerbsQueuePair::note_failure(const ibv_wc& completion) {
   if (completion.status != IBV_WC_WR_FLUSH_ERR) {
     parts_.log.info("verbs: {}: work {:x}: {} (vendor error {:x})", info_.peer.address().to_string(), completion.wr_id,
                     ibv_wc_status_str(completion.status), completion.vendor_err);
-    if (!fault_) fault_ = completion_error(completion.status);
+    const bool receive = (completion.wr_id & ReceiveQueue::kMark) != 0;
+    if (!fault_) fault_ = receive ? receive_error(completion.status) : completion_error(completion.status);
   } else if (state_ == State::established || state_ == State::draining) {
     on_flush_unasked();
   }
@@ -98,7 +99,7 @@ void VerbsQueuePair::note_failure(const ibv_wc& completion) {
 void VerbsQueuePair::deliver_receive(const ibv_wc& completion) {
   WorkContext* context = nullptr;
   if (!receives_.take(context)) return;
-  Completion result{.status = completion_error(completion.status), .length = 0, .invalidated = {}};
+  Completion result{.status = receive_error(completion.status), .length = 0, .invalidated = {}};
   if (completion.status == IBV_WC_SUCCESS) {
     result.length = completion.byte_len;
     result.invalidated = note_invalidated(completion);

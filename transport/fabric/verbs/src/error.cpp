@@ -38,6 +38,12 @@ error_code completion_error(ibv_wc_status status) noexcept {
   }
 }
 
+error_code receive_error(ibv_wc_status status) noexcept {
+  // rxe takes the length of a receive for a fault of its work request.
+  if (status == IBV_WC_LOC_QP_OP_ERR || status == IBV_WC_REM_INV_REQ_ERR) return FabricError::message_too_long;
+  return completion_error(status);
+}
+
 error_code connect_error(rdma_cm_event_type type, int status) noexcept {
   if (type == RDMA_CM_EVENT_REJECTED) {
     if (status == kInvalidServiceId) return system_error(ECONNREFUSED);

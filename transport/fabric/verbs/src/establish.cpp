@@ -15,6 +15,9 @@ namespace {
 constexpr std::chrono::milliseconds kSettle{2};
 
 constexpr std::uint8_t kRetries = 7;
+// How long the device waits for an acknowledgement: 4.096 us * 2^18 = 1.07 s. With the retries a silent peer is
+// noticed after 9 s; the kernel's choice makes that half a minute.
+constexpr std::uint8_t kAckTimeout = 18;
 // A message without a receive ends the connection: it is the sender's mistake (RFC 8166 section 3.3.1).
 constexpr std::uint8_t kReceiverNotReadyRetries = 0;
 
@@ -23,6 +26,8 @@ constexpr std::uint8_t kReceiverNotReadyRetries = 0;
 void VerbsQueuePair::start() {
   if (state_ != State::idle || ending_) return;
   arm_timer(options_.handshake_timeout);
+  std::uint8_t ack_timeout = kAckTimeout;
+  rdma_set_option(id_.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &ack_timeout, sizeof(ack_timeout));
   error_code error = receives_.submit(id_->qp);
   if (!error) error = role_ == Role::connector ? resolve() : accept();
   if (error) end_later(error);

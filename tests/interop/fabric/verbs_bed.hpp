@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Two verbs fabrics on the device at the address in the environment variable RPCRDMA_TEST_VERBS_ADDRESS.
+#include "rpcrdma/fabric/verbs/verbs.hpp"
+#include "support/fabric_conformance.hpp"
+
+namespace rpcrdma::test {
+
+/// The device's address; null if there is none to test.
+const char* verbs_address();
+std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context);
+/// Empty without a device.
+std::vector<BedFactory> verbs_beds();
+
+}  // namespace rpcrdma::test

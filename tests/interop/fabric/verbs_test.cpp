@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is particular to verbs: windows over and over, unsignalled work, the end of connections as InfiniBand shows
+// it, other threads, devices that are not there.
+#include <filesystem>
+#include <future>
+#include <thread>
+
+#include "interop/fabric/verbs_bed.hpp"
+
+namespace rpcrdma::test {
+
+class VerbsTest : public FabricTest {
+ protected:
+  bool has_windows() const { return bed_->client().capabilities().remote_invalidation; }
+};
+
+namespace {
+
+using fabric::Access;
+using fabric::FabricError;
+
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator folder("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(folder), end(folder)));
+}
+
+// The peer invalidates, nobody does it again, and the window is bound anew: more often than a window has keys.
+TEST_P(VerbsTest, WindowsAreReusedAfterRemoteInvalidation) {
+  if (!has_windows()) return;
+  connect();
+  Memory target(bed_->client(), 1000);
+  Memory source(bed_->server(), 1000);
+  Memory message(bed_->client(), 64);
+  auto window = client_.qp->make_window();
+  ASSERT_TRUE(window);
+  for (int i = 0; i < 300; ++i) {
+    fill_pattern(source.octets, static_cast<unsigned>(i));
+    const auto bound = client_.qp->bind(**window, target.all(), Access::remote_write);
+    ASSERT_TRUE(bound) << bound.error().message();
+    ASSERT_FALSE(client_.qp->post_receive(message.all(), client_.op(i)));
+    client_.qp->submit();
+    ASSERT_FALSE(server().write(source.all(), *bound, i));
+    ASSERT_FALSE(server().send(source.part(0, 1), 1000 + i, {.invalidate = bound->handle}));
+    server().qp->submit();
+    ASSERT_TRUE(until([&] { return client_.count(i) == 1 && server().count(1000 + i) == 1; })) << i;
+    ASSERT_EQ(client_.result(i).invalidated, bound->handle) << i;
+    ASSERT_FALSE((*window)->bound());
+    ASSERT_TRUE(has_pattern(target.octets, static_cast<unsigned>(i))) << i;
+  }
+}
+
+// An invalidation that the peer has forestalled completes after what was posted before it, unsignalled work included.
+TEST_P(VerbsTest, ForestalledInvalidationsKeepTheirTurn) {
+  if (!has_windows()) return;
+  connect();
+  Memory target(bed_->client(), 100);
+  Memory message(bed_->client(), 64);
+  Memory source(bed_->server(), 200);
+  const Exposed exposed(client_, target.all(), Access::remote_write);
+  ASSERT_FALSE(client_.qp->post_receive(message.all(), client_.op(1)));
+  for (std::uint32_t i = 0; i < 2; ++i)
+    ASSERT_FALSE(server().qp->post_receive(source.part(i * 100, 100), server().op(9)));
+  ASSERT_FALSE(server().send({}, 2, {.invalidate = exposed.segment.handle}));
+  server().qp->submit();
+  ASSERT_TRUE(until([&] { return client_.count(1) == 1; }));
+  const BufferRef part = target.part(0, 10);
+  ASSERT_FALSE(client_.send(part, 3));
+  ASSERT_FALSE(client_.qp->post_send({&part, 1}, {}, nullptr));
+  client_.qp->submit();
+  client_.inside_call = true;
+  ASSERT_FALSE(client_.qp->invalidate(*exposed.window, client_.op(4)));
+  client_.inside_call = false;
+  client_.qp->submit();
+  ASSERT_TRUE(until([&] { return client_.count(4) == 1; }));
+  EXPECT_EQ(client_.tags(), (std::vector<int>{1, 3, 4}));
+  EXPECT_EQ(client_.nested, 0u);
+  EXPECT_TRUE(until([&] { return server().count(9) == 2; }));
+}
+
+TEST_P(VerbsTest, UnsignalledWorkGivesItsSlotsBack) {
+  fabric::QueuePairOptions small;
+  small.send_depth = 8;
+  small.receive_depth = 256;
+  connect(small, small);
+  Memory from(bed_->client(), 64);
+  Memory to(bed_->server(), 64);
+  for (int i = 0; i < 200; ++i) ASSERT_FALSE(server().qp->post_receive(to.all(), server().op(1)));
+  const BufferRef part = from.all();
+  for (int i = 0; i < 200; ++i) {
+    error_code posted;
+    ASSERT_TRUE(until([&] {
+      return (posted = client_.qp->post_send({&part, 1}, {}, nullptr)) != FabricError::queue_full;
+    }));
+    ASSERT_FALSE(posted) << posted.message();
+    client_.qp->submit();
+  }
+  EXPECT_TRUE(until([&] { return server().count(1) == 200; }));
+  EXPECT_TRUE(client_.log.empty());
+}
+
+// InfiniBand has one way to say goodbye: the peer cannot tell an abort from an orderly end, but both end.
+TEST_P(VerbsTest, BothSidesSeeAnAbort) {
+  connect();
+  Memory memory(bed_->client(), 64);
+  Memory other(bed_->server(), 64);
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_FALSE(client_.qp->post_receive(memory.all(), client_.op(100 + i)));
+    ASSERT_FALSE(client_.send(memory.all(), i));
+    ASSERT_FALSE(server().qp->post_receive(other.all(), server().op(i)));
+  }
+  client_.qp->abort();
+  EXPECT_EQ(end_of(client_), FabricError::flushed);
+  end_of(server());
+  EXPECT_EQ(client_.log.size(), 20u);
+  for (const Node::Done& done : client_.log) EXPECT_EQ(done.completion.status, FabricError::flushed);
+  EXPECT_EQ(server().tags(), (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(client_.after_end + server().after_end, 0u);
+}
+
+// Nor does it tell a receiver that a message came too early; the sender is told, and hangs up.
+TEST_P(VerbsTest, ASendWithoutAReceiveEndsBothSides) {
+  connect();
+  Memory from(bed_->client(), 64);
+  ASSERT_FALSE(client_.send(from.all(), 2));
+  client_.qp->submit();
+  EXPECT_EQ(end_of(client_), FabricError::remote_terminated);
+  EXPECT_TRUE(client_.result(2).status.failed());
+  end_of(server());
+}
+
+// Where the device does not hold the peer to the window, it holds him to the region below.
+TEST_P(VerbsTest, TheRegionBoundsAreKept) {
+  connect();
+  std::vector<std::byte> memory(3 * 4096, std::byte{0xee});
+  auto region = bed_->client().register_memory(std::span(memory).subspan(4096, 4096));
+  ASSERT_TRUE(region);
+  const Exposed exposed(client_, (*region)->buffer(), Access::remote_write);
+  Memory source(bed_->server(), 4096, std::byte{0x11});
+  ASSERT_FALSE(server().write(source.all(), exposed.segment, 1, 1));
+  server().qp->submit();
+  EXPECT_EQ(end_of(server()), FabricError::remote_access);
+  end_of(client_);
+  EXPECT_TRUE(all_are(std::span(memory).subspan(8192), std::byte{0xee}));
+}
+
+TEST_P(VerbsTest, FortyConnectionsAtOnce) {
+  listen();
+  std::vector<std::unique_ptr<Node>> clients;
+  for (int i = 0; i < 40; ++i) start(*clients.emplace_back(std::make_unique<Node>(bed_->client())));
+  EXPECT_TRUE(until([&] {
+    return std::all_of(clients.begin(), clients.end(), [](const auto& node) { return node->established(); });
+  }));
+}
+
+TEST_P(VerbsTest, ConnectionsLeaveNothingBehind) {
+  connect();
+  Memory target(bed_->client(), 4096);
+  std::size_t before = 0;
+  for (int i = 0; i < 20; ++i) {
+    Node again(bed_->client());
+    start(again);
+    ASSERT_TRUE(until([&] { return again.established() && server().established(); })) << i;
+    {
+      const Exposed exposed(again, target.all(), Access::remote_write);
+      if (i % 2 == 0)
+        again.qp->disconnect();
+      else
+        server().qp->abort();
+      end_of(again);
+      end_of(server());
+    }
+    accepted_.pop_back();
+    if (i == 2) before = open_descriptors();
+  }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+// An idle fabric holds no work: run() comes back.
+TEST_P(VerbsTest, AnIdleFabricLetsTheContextFinish) {
+  connect();
+  client_.qp->disconnect();
+  end_of(client_);
+  end_of(server());
+  listener_.reset();
+  accepted_.clear();
+  client_.qp.reset();
+  bed_->context.restart();
+  const auto start = std::chrono::steady_clock::now();
+  bed_->context.run_for(std::chrono::seconds(20));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+// A request is accepted by the fabric of another thread.
+TEST_P(VerbsTest, AcceptsOnAnotherThread) {
+  boost::asio::io_context elsewhere;
+  auto other = open_at_device(elsewhere);
+  Node acceptor(*other);
+  Memory to(*other, 64);
+  std::promise<void> received;
+  acceptor.on_done = [&] { received.set_value(); };
+  auto listener = bed_->server().listen(bed_->address(), [&](std::unique_ptr<fabric::ConnectionRequest> request) {
+    boost::asio::post(elsewhere, [&, request = std::move(request)]() mutable {
+      auto qp = other->make_acceptor(std::move(request), {}, acceptor);
+      ASSERT_TRUE(qp) << qp.error().message();
+      acceptor.qp = std::move(*qp);
+      ASSERT_FALSE(acceptor.qp->post_receive(to.all(), acceptor.op(1)));
+      other->start(*acceptor.qp);
+    });
+  });
+  ASSERT_TRUE(listener);
+  listener_ = std::move(*listener);
+  auto guard = boost::asio::make_work_guard(elsewhere);
+  std::thread thread([&] { elsewhere.run(); });
+  start(client_);
+  Memory from(bed_->client(), 64);
+  fill_pattern(from.octets, 12);
+  EXPECT_TRUE(until([&] { return client_.established(); }));
+  EXPECT_FALSE(client_.send(from.all(), 2));
+  client_.qp->submit();
+  EXPECT_TRUE(until([&] { return client_.count(2) == 1; }));
+  EXPECT_EQ(received.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
+  acceptor.on_done.reset();
+  boost::asio::post(elsewhere, [&] { acceptor.qp.reset(); });
+  end_of(client_);
+  guard.reset();
+  thread.join();
+  EXPECT_TRUE(has_pattern(to.octets, 12));
+}
+
+TEST_P(VerbsTest, DevicesThatAreNotThere) {
+  boost::asio::io_context context;
+  for (const char* address : {"127.0.0.1", "0.0.0.0", "::1", "::"}) {
+    const auto at = boost::asio::ip::make_address(address);
+    EXPECT_FALSE(fabric::verbs_device_at(at)) << address;
+    EXPECT_EQ(fabric::open_verbs(context, at, {}, {}).error(), FabricError::no_device) << address;
+  }
+  EXPECT_TRUE(fabric::verbs_device_at(boost::asio::ip::make_address(verbs_address())));
+}
+
+}  // namespace
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(VerbsTest);
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsTest, testing::ValuesIn(verbs_beds()));
+
+}  // namespace rpcrdma::test
