@@ -20,7 +20,8 @@ constexpr std::size_t kPage = 4096;
 std::size_t class_of(std::uint32_t size) noexcept {
   if (size <= kSmallest) return 0;
   if (size > kLargest) return kClasses;
-  return static_cast<std::size_t>(std::bit_width(size - 1) - std::bit_width(kSmallest) + 1);
+  constexpr std::size_t kSmallestWidth = std::bit_width(kSmallest);
+  return std::bit_width(size - 1) + 1 - kSmallestWidth;
 }
 
 }  // namespace

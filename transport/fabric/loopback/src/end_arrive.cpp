@@ -24,7 +24,7 @@ void End::arrive() {
     }
     switch (take(frame)) {
       case Arrival::taken: incoming_.pop_front(); break;
-      case Arrival::wait: return;
+      case Arrival::wait:
       case Arrival::dead: return;
     }
   }

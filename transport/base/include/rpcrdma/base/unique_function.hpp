@@ -20,9 +20,9 @@ class UniqueFunction<R(Args...), Inline> {
   UniqueFunction(std::nullptr_t) noexcept {}
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, UniqueFunction> && std::is_invocable_r_v<R, F&, Args...>)
-      UniqueFunction(F&& f) {
+      UniqueFunction(F&& f) {  // NOLINT(bugprone-forwarding-reference-overload): constrained
     using Callable = std::decay_t<F>;
-    if constexpr (fits<Callable>) {
+    if constexpr (kFits<Callable>) {
       ::new (static_cast<void*>(storage_)) Callable(std::forward<F>(f));
       operations_ = &kInline<Callable>;
     } else {
@@ -57,8 +57,8 @@ class UniqueFunction<R(Args...), Inline> {
     void (*destroy)(void*) noexcept;
   };
   template <class F>
-  static constexpr bool fits = sizeof(F) <= Inline &&
-                               alignof(F) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<F>;
+  static constexpr bool kFits = sizeof(F) <= Inline &&
+                                alignof(F) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<F>;
   template <class F>
   static constexpr Operations kInline{
       [](void* at, Args&&... args) -> R { return (*static_cast<F*>(at))(std::forward<Args>(args)...); },
