@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. A call waits for a place for its reply, is checked, has a long call pulled, and is delivered in
+// its reduced form. Read chunks are pulled when the handler says where to.
+// Ownership. The message stays in its receive buffer until the reply is sent; a long call in pool memory.
+// Errors. What the header or its chunks get wrong is answered by RDMA_ERROR; when memory for a long call is
+// missing although it was budgeted, the connection is ended, and the client sends the call again.
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+#include "call_impl.hpp"
+#include "pull_job.hpp"
+#include "service.hpp"
+#include "serving_link.hpp"
+
+namespace rpcrdma::transport {
+namespace {
+
+constexpr std::uint32_t kCallType = 0;
+constexpr std::size_t kLongCall = static_cast<std::size_t>(-1);
+
+}  // namespace
+
+void CallImpl::take(ServingLink& link, Connection& connection, Received& message) {
+  state_ = State::queued;
+  ending_ = Ending::none;
+  link_ = &link;
+  connection_ = &connection;
+  std::swap(header_, message.header);
+  lease_ = std::move(message.lease);
+  inline_payload_ = message.payload;
+  wrote_ = false;
+}
+
+void CallImpl::arrive(ServingLink& link, Connection& connection, Received& message) {
+  take(link, connection, message);
+  reserve_place();
+}
+
+void CallImpl::refuse(ServingLink& link, Connection& connection, Received& message, wire::ErrorKind kind) {
+  take(link, connection, message);
+  ending_ = Ending::error;
+  error_kind_ = kind;
+  reserve_place();
+}
+
+void CallImpl::reserve_place() {
+  SendUnits place = connection_->reply_queue().try_reserve(1);
+  if (place.count() != 0)
+    on_units(std::move(place));
+  else
+    connection_->reply_queue().wait(*this, 1);
+}
+
+void CallImpl::on_units(SendUnits units) noexcept {
+  if (state_ != State::queued) return push(std::move(units));
+  reply_unit_ = std::move(units);
+  if (ending_ == Ending::error)
+    send_error(error_kind_);
+  else
+    open_call();
+}
+
+void CallImpl::open_call() {
+  const ServiceSetup& setup = service_.setup();
+  // [8166-4.5.3-a] it broke a connection before
+  const bool suspect =
+      setup.suspects != nullptr && setup.suspects->take(connection_->info().peer.address(), header_.xid);
+  // [8167-5.3-b]
+  const bool unwanted_chunks = !setup.may_use_chunks && !header_.chunks.empty();
+  if (suspect || unwanted_chunks || !reads_.parse(header_, setup.max_chunk)) return send_error(wire::ErrorKind::chunk);
+  if (header_.procedure == wire::Procedure::msg) return deliver(inline_payload_);
+  state_ = State::pulling;
+  bulk_asked_ = reads_.long_call().length;
+  service_.long_call_budget().acquire(long_share_, bulk_asked_);
+}
+
+void CallImpl::pull_long_call() noexcept {
+  long_call_octets_ = std::exchange(bulk_asked_, 0);
+  service_.note_bulk();
+  auto memory = pool().allocate(reads_.long_call().length);
+  if (!memory) return connection_->abort(memory.error());  // [8166-4.5.4-b]
+  long_call_ = std::move(*memory);
+  PullJob& job = service_.take_job();
+  jobs_.push_back(&job);
+  const BufferRef destination = long_call_.ref();
+  job.start(*this, kLongCall, {&destination, 1}, reads_.long_call().segments, {});
+}
+
+bool CallImpl::is_message(BufferRef stream) const noexcept {
+  Reader reader(stream.octets());
+  return reader.u32() == header_.xid && reader.u32() == kCallType && reader.ok();
+}
+
+void CallImpl::deliver(BufferRef stream) {
+  // [8166-4.2.1-a] [8166-4.5.2-a]
+  if (!is_message(stream) || !reads_.assemble(stream, payload_)) return send_error(wire::ErrorKind::chunk);
+  write_sizes_.clear();
+  for (std::size_t i = 0; i < header_.chunks.write_chunk_count(); ++i) {
+    const std::uint64_t size = total_length(header_.chunks.write_chunk(i));
+    write_sizes_.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(size, 0xffffffffu)));
+  }
+  state_ = State::delivered;
+  service_.setup().handler->on_call(*this);
+}
+
+void CallImpl::pull(std::size_t index, std::span<const BufferRef> destination, Handler handler) {
+  if (link_ == nullptr) return tell_later(std::move(handler), TransportError::connection_lost);
+  const std::uint64_t room = total_size(destination);
+  // A chunk may bring up to 3 octets of pad that the caller has no room for [8166-3.4.5.2-d].
+  const bool sound = index < payload_.items.size() && payload_.items[index].parts.empty() && room != 0 &&
+                     room + 3 >= payload_.items[index].length;
+  if (!sound) return tell_later(std::move(handler), BaseError::invalid_argument);
+  PullJob& job = service_.take_job();
+  jobs_.push_back(&job);
+  job.start(*this, index, destination, reads_.chunks()[index].segments, std::move(handler));
+}
+
+void CallImpl::pulled(PullJob& job, error_code status) {
+  jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
+  if (status) link_->pull_failed(header_.xid);
+  Handler handler = job.take_handler();
+  if (job.item() == kLongCall) {
+    service_.give_back(job);
+    if (!status) deliver(long_call_.ref());
+    return;  // else the connection is ending
+  }
+  if (!status) {
+    PayloadItem& item = payload_.items[job.item()];
+    std::uint32_t left = item.length;
+    for (const BufferRef& part : job.destination()) {
+      const std::uint32_t size = std::min(part.size, left);
+      if (size != 0) item.parts.push_back(part.slice(0, size));
+      left -= size;
+    }
+  }
+  service_.give_back(job);
+  const bool ending = ending_ != Ending::none;
+  handler(status ? error_code(TransportError::chunk_unreadable) : status);
+  if (ending) end_if_ready();
+}
+
+void CallImpl::reserve_bulk(std::uint32_t octets, Handler handler) {
+  if (link_ == nullptr) return tell_later(std::move(handler), TransportError::connection_lost);
+  if (bulk_handler_) return tell_later(std::move(handler), BaseError::invalid_argument);
+  if (octets > service_.budget().capacity()) return tell_later(std::move(handler), BaseError::out_of_memory);
+  bulk_asked_ = octets;
+  bulk_handler_ = std::move(handler);
+  service_.budget().acquire(bulk_share_, octets);
+}
+
+void CallImpl::bulk_granted() noexcept {
+  bulk_ += std::exchange(bulk_asked_, 0);
+  service_.note_bulk();
+  Handler handler = std::move(bulk_handler_);
+  bulk_handler_.reset();
+  handler({});
+}
+
+void CallImpl::tell_later(Handler handler, error_code status) {
+  boost::asio::post(context(), [handler = std::move(handler), status]() mutable { handler(status); });
+}
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/container/small_vector.hpp>
+
+#include "budget.hpp"
+#include "rpcrdma/chunks/outgoing.hpp"
+#include "rpcrdma/chunks/read_list.hpp"
+#include "rpcrdma/chunks/reply_plan.hpp"
+#include "rpcrdma/chunks/split.hpp"
+#include "rpcrdma/connection/connection.hpp"
+#include "rpcrdma/connection/work.hpp"
+#include "rpcrdma/responder/responder.hpp"
+
+namespace rpcrdma::transport {
+
+class PullJob;
+class Service;
+class ServingLink;
+
+/// A call being served. Pooled: its lists keep their room.
+///
+///     state      awaits                                        next
+///     idle       -                                             queued
+///     queued     a place for its reply on the send queue       pulling, delivered, replying
+///     pulling    memory for a long call, then its Reads        delivered, replying
+///     delivered  the handler                                   replying
+///     replying   pulls; places for RDMA Writes; the Send       idle
+///
+///     When the connection is lost, queued and pulling calls end; a delivered one waits for its handler.
+class CallImpl final : public IncomingCall, private UnitWaiter {
+ public:
+  explicit CallImpl(Service& service) noexcept : service_(service) {}
+  CallImpl(const CallImpl&) = delete;
+  CallImpl& operator=(const CallImpl&) = delete;
+
+  /// A call's header is decoded.
+  void arrive(ServingLink& link, Connection& connection, Received& message);
+  /// A message that is to be answered by RDMA_ERROR.
+  void refuse(ServingLink& link, Connection& connection, Received& message, wire::ErrorKind kind);
+  /// The connection is gone: nothing of this call is posted any more.
+  void lost();
+  void pulled(PullJob& job, error_code status);
+  Connection& transport() noexcept { return *connection_; }
+
+  std::uint32_t xid() const noexcept override { return header_.xid; }
+  const Payload& payload() const noexcept override { return payload_; }
+  const fabric::ConnectionInfo& connection() const noexcept override { return connection_->info(); }
+  boost::asio::io_context& context() noexcept override { return connection_->context(); }
+  memory::Pool& pool() noexcept override { return connection_->pool(); }
+  std::span<const std::uint32_t> write_chunks() const noexcept override { return write_sizes_; }
+  void reserve_bulk(std::uint32_t octets, Handler handler) override;
+  void pull(std::size_t index, std::span<const BufferRef> destination, Handler handler) override;
+  PayloadBuilder& reply() noexcept override;
+  void send(Handler handler) override;
+  void discard() override;
+  void fail() override;
+
+ private:
+  enum class State : std::uint8_t { idle, queued, pulling, delivered, replying };
+  /// How a call ends once its pulls are over.
+  enum class Ending : std::uint8_t { none, reply, error, silence };
+
+  /// Waits for bulk memory on behalf of its call.
+  template <void (CallImpl::*Function)() noexcept>
+  class Share final : public BudgetWaiter {
+   public:
+    explicit Share(CallImpl& call) noexcept : call_(call) {}
+    void on_budget() noexcept override { (call_.*Function)(); }
+
+   private:
+    CallImpl& call_;
+  };
+
+  void take(ServingLink& link, Connection& connection, Received& message);
+  void reserve_place();
+  void on_units(SendUnits units) noexcept override;
+  void open_call();
+  void pull_long_call() noexcept;
+  void long_call_pulled(error_code status);
+  void deliver(BufferRef stream);
+  void bulk_granted() noexcept;
+  bool is_message(BufferRef stream) const noexcept;
+
+  void end(Ending how, Handler handler);
+  void end_if_ready();
+  void send_reply();
+  void send_error(wire::ErrorKind kind);
+  bool settle_push();
+  void push_or_wait();
+  void push(SendUnits first);
+  void on_written(const fabric::Completion& completion) noexcept;
+  void post_reply();
+  std::optional<std::uint32_t> handle_to_invalidate() const noexcept;
+  void on_sent(const fabric::Completion& completion) noexcept;
+  void drop_jobs();
+  void over(error_code status);
+  void tell_later(Handler handler, error_code status);
+
+  Service& service_;
+  State state_ = State::idle;
+  Ending ending_ = Ending::none;
+  ServingLink* link_ = nullptr;  // null: the connection is lost
+  ConnectionPtr connection_;     // kept for its memory
+  wire::Header header_;
+  ReceiveLease lease_;
+  BufferRef inline_payload_;
+  ReadList reads_;
+  Payload payload_;
+  boost::container::small_vector<std::uint32_t, 2> write_sizes_;
+  memory::RegisteredBuffer long_call_;
+  std::size_t long_call_octets_ = 0;  // of its budget
+  std::size_t bulk_ = 0;              // of the bulk budget
+  std::size_t bulk_asked_ = 0;        // waited for
+  Handler bulk_handler_;
+  Share<&CallImpl::bulk_granted> bulk_share_{*this};
+  Share<&CallImpl::pull_long_call> long_share_{*this};
+  boost::container::small_vector<PullJob*, 2> jobs_;
+
+  SendUnits reply_unit_;  // reserved before the call starts
+  SendUnits push_units_;
+  PayloadBuilder builder_;
+  Outgoing message_;
+  ReplyPlan plan_;
+  Splitter splitter_;
+  std::size_t next_push_ = 0;
+  WriteOperation write_;
+  bool wrote_ = false;
+  wire::ErrorKind error_kind_ = wire::ErrorKind::chunk;
+  Handler handler_;
+  MemberWork<CallImpl, &CallImpl::on_sent> send_work_{*this};
+  MemberWork<CallImpl, &CallImpl::on_written> write_work_{*this};
+};
+
+}  // namespace rpcrdma::transport

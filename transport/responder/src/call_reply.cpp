@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. A reply is planned whole, so that what does not fit is found before anything is written; then
+// its RDMA Writes are posted, and behind them, on the same queue, its Send [8166-3.4.6-d].
+// Ownership. The reply's items belong to the handler until its function runs. The receive goes back before
+// the Send: the reply entitles the client to its next call.
+// Errors. A reply that fits nowhere becomes RDMA_ERROR; one that cannot be built or sent ends the connection
+// [8166-4.5.4-b], and so does an RDMA_ERROR.
+#include <algorithm>
+
+#include "call_impl.hpp"
+#include "pull_job.hpp"
+#include "service.hpp"
+#include "serving_link.hpp"
+
+namespace rpcrdma::transport {
+namespace {
+
+/// What a reply may be longer than its Reply chunk while it is built, before it is refused.
+constexpr std::uint32_t kSlack = 65536;
+
+}  // namespace
+
+PayloadBuilder& CallImpl::reply() noexcept {
+  if (message_.begun()) {
+    message_.restart(builder_);
+    return builder_;
+  }
+  const std::uint64_t chunk = total_length(header_.chunks.reply_chunk());
+  const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(chunk, service_.setup().max_chunk)) + kSlack;
+  if (message_.begin(pool(), connection_->thresholds().send, most, builder_)) builder_.start({}, nullptr);
+  return builder_;
+}
+
+void CallImpl::send(Handler handler) { end(Ending::reply, std::move(handler)); }
+void CallImpl::discard() { end(Ending::silence, {}); }
+void CallImpl::fail() { end(Ending::error, {}); }
+
+void CallImpl::end(Ending how, Handler handler) {
+  state_ = State::replying;
+  ending_ = how;
+  handler_ = std::move(handler);
+  end_if_ready();
+}
+
+/// A reply ends the client's claim on its Read chunks: no Read may be under way.
+void CallImpl::end_if_ready() {
+  if (link_ != nullptr && !jobs_.empty()) return;
+  if (link_ == nullptr) {
+    if (handler_) tell_later(std::move(handler_), TransportError::connection_lost);
+    handler_.reset();
+    return over(TransportError::connection_lost);
+  }
+  switch (ending_) {
+    case Ending::reply: return send_reply();
+    case Ending::error: return send_error(wire::ErrorKind::chunk);
+    default: return over({});
+  }
+}
+
+void CallImpl::send_reply() {
+  if (!builder_.ok()) {
+    if (!message_.begun() || message_.starved()) return connection_->abort(BaseError::out_of_memory);
+    return send_error(wire::ErrorKind::chunk);  // too long
+  }
+  // [8166-4.5.3-b] [8267-3.1-a]
+  if (plan_reply(builder_.payload(), header_.chunks, connection_->thresholds().send, message_.zeros(), plan_))
+    return send_error(wire::ErrorKind::chunk);
+  plan_.header.xid = header_.xid;          // [8167-2.4-b]
+  plan_.header.version = header_.version;  // [8167-5.2-a]
+  plan_.header.credits = link_->grant();   // [8166-4.2.3-a]
+  next_push_ = 0;
+  splitter_ = {};
+  if (settle_push())
+    push_or_wait();
+  else
+    post_reply();
+}
+
+void CallImpl::send_error(wire::ErrorKind kind) {
+  state_ = State::replying;
+  ending_ = Ending::error;
+  if (!message_.begun()) {
+    if (const error_code failed = message_.begin(pool(), connection_->thresholds().send, 0, builder_))
+      return connection_->abort(failed);
+  }
+  plan_.clear();
+  if (kind == wire::ErrorKind::vers)
+    wire::make_err_vers(header_, link_->grant(), plan_.header);
+  else
+    wire::make_err_chunk(header_, link_->grant(), plan_.header);
+  plan_.header_size = static_cast<std::uint32_t>(wire::encoded_size(plan_.header));
+  post_reply();
+}
+
+/// True if the splitter has a Write to offer: in the current chunk, or in one of the next. The Reply chunk
+/// comes behind the Write chunks.
+bool CallImpl::settle_push() {
+  const std::uint32_t max_message = connection_->fabric().capabilities().max_message;
+  const wire::ChunkLists& chunks = plan_.header.chunks;
+  const std::size_t items = plan_.reduced.size();
+  while (splitter_.done()) {
+    const std::size_t index = next_push_++;
+    if (index < items) {
+      if (plan_.reduced[index])
+        splitter_ = Splitter(builder_.payload().items[index].parts, chunks.write_chunk(index), max_message);
+    } else if (index == items && plan_.long_reply) {
+      splitter_ = Splitter(plan_.stream, chunks.reply_chunk(), max_message);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+void CallImpl::push_or_wait() {
+  SendUnits first = connection_->send_queue().try_reserve(1);
+  if (first.count() != 0)
+    push(std::move(first));
+  else
+    connection_->send_queue().wait(*this, 1);
+}
+
+/// Posts Writes as long as there are places for them. Where there are none the last one reports.
+void CallImpl::push(SendUnits first) {
+  push_units_ = std::move(first);
+  const std::uint32_t max_gather = connection_->fabric().capabilities().max_gather;
+  for (;;) {
+    splitter_.next(write_, max_gather);
+    const bool more = settle_push();
+    SendUnits another = more ? connection_->send_queue().try_reserve(1) : SendUnits();
+    const bool report = more && another.count() == 0;
+    wrote_ = true;
+    // If refused, the connection has been aborted: lost() ends the call.
+    if (connection_->post_write(write_.gather, write_.handle, write_.offset, report ? &write_work_ : nullptr)) return;
+    if (report) return;
+    if (!more) return post_reply();
+    push_units_.absorb(std::move(another));
+  }
+}
+
+void CallImpl::on_written(const fabric::Completion& completion) noexcept {
+  connection_->enter_batch();
+  if (completion.status) return connection_->abort(completion.status);
+  push_units_.release();
+  push_or_wait();
+}
+
+/// [8797-4.1-a] [8797-4.1-c] one of the call's own handles [8797-4.1-b]
+std::optional<std::uint32_t> CallImpl::handle_to_invalidate() const noexcept {
+  if (ending_ != Ending::reply || !connection_->thresholds().remote_invalidation) return std::nullopt;
+  const wire::ChunkLists& chunks = header_.chunks;
+  for (std::size_t i = 0; i < chunks.write_chunk_count(); ++i)
+    for (const Segment& segment : chunks.write_chunk(i))
+      if (segment.length != 0) return segment.handle;
+  for (const Segment& segment : chunks.reply_chunk())
+    if (segment.length != 0) return segment.handle;
+  for (const wire::ReadSegment& read : chunks.reads)
+    if (read.target.length != 0) return read.target.handle;
+  return std::nullopt;
+}
+
+void CallImpl::post_reply() {
+  const std::span<const BufferRef> stream = plan_.long_reply ? std::span<const BufferRef>() : plan_.stream;
+  const error_code built =
+      message_.finish(plan_.header, plan_.header_size, stream, connection_->fabric().capabilities().max_gather);
+  if (built) return connection_->abort(built);
+  lease_.release();
+  fabric::SendOptions options;
+  options.invalidate = handle_to_invalidate();
+  if (connection_->post_send(message_.gather(), options, &send_work_)) return;  // aborted
+  if (ending_ == Ending::error) service_.count(service_.counters.errors_sent);
+  if (options.invalidate) service_.count(service_.counters.invalidated);
+}
+
+void CallImpl::on_sent(const fabric::Completion& completion) noexcept {
+  connection_->enter_batch();
+  if (wrote_) link_->wrote(header_.xid);
+  if (completion.status) connection_->abort(completion.status);
+  over(completion.status ? error_code(TransportError::connection_lost) : completion.status);
+}
+
+void CallImpl::lost() {
+  link_ = nullptr;
+  reply_unit_.forget();
+  push_units_.forget();
+  if (bulk_handler_ && service_.budget().withdraw(bulk_share_)) {
+    bulk_asked_ = 0;
+    tell_later(std::move(bulk_handler_), TransportError::connection_lost);
+    bulk_handler_.reset();
+  }
+  if (state_ == State::pulling) service_.long_call_budget().withdraw(long_share_);
+  drop_jobs();
+  if (state_ != State::delivered) over(TransportError::connection_lost);
+}
+
+void CallImpl::drop_jobs() {
+  for (PullJob* job : jobs_) {
+    job->forget_units();
+    if (Handler handler = job->take_handler()) tell_later(std::move(handler), TransportError::chunk_unreadable);
+    service_.give_back(*job);
+  }
+  jobs_.clear();
+}
+
+/// Gives everything back, then tells the handler. This object may be in use again when that has run.
+void CallImpl::over(error_code status) {
+  const ConnectionPtr connection = std::move(connection_);
+  connection_.reset();
+  if (link_ != nullptr) std::exchange(link_, nullptr)->remove(*this);
+  lease_.release();
+  message_.reset();
+  long_call_.reset();
+  reply_unit_.release();
+  push_units_.release();
+  if (bulk_handler_) service_.budget().withdraw(bulk_share_);
+  bulk_handler_.reset();
+  const std::size_t bulk = std::exchange(bulk_, 0);
+  const std::size_t long_call = std::exchange(long_call_octets_, 0);
+  bulk_asked_ = 0;
+  state_ = State::idle;
+  Handler handler = std::move(handler_);
+  handler_.reset();
+  Service& service = service_;
+  if (handler) handler(status);
+  // Whoever waits for the octets finds the memory free as well.
+  service.budget().release(bulk);
+  service.long_call_budget().release(long_call);
+  service.note_bulk();
+  service.give_back(*this);
+}
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. Each RDMA Read needs a place on the send queue. A round posts as many as there are places; only
+// its last Read reports. When places are short the job waits in line with the others.
+// Ownership. The destination belongs to the caller until the handler runs.
+// Errors. A Read that fails ends the connection, and the job when that is reported.
+#include "pull_job.hpp"
+
+#include "call_impl.hpp"
+
+namespace rpcrdma::transport {
+
+void PullJob::start(CallImpl& call, std::size_t item, std::span<const BufferRef> destination,
+                    std::span<const Segment> segments, IncomingCall::Handler handler) {
+  call_ = &call;
+  item_ = item;
+  destination_.assign(destination.begin(), destination.end());
+  splitter_ = Splitter(destination_, segments, call.transport().fabric().capabilities().max_message);
+  handler_ = std::move(handler);
+  on_wire_ = false;
+  SendQueue& queue = call.transport().send_queue();
+  SendUnits first = queue.try_reserve(1);
+  if (first.count() != 0)
+    post_round(std::move(first));
+  else
+    queue.wait(*this, 1);
+}
+
+void PullJob::on_units(SendUnits units) noexcept { post_round(std::move(units)); }
+
+void PullJob::post_round(SendUnits first) {
+  units_ = std::move(first);
+  on_wire_ = true;
+  Connection& connection = call_->transport();
+  for (ReadOperation read; splitter_.next(read);) {
+    SendUnits another = splitter_.done() ? SendUnits() : connection.send_queue().try_reserve(1);
+    const bool last = another.count() == 0;
+    // If refused, the connection has been aborted: the job ends when it is gone, and no Read is under way.
+    if (connection.post_read(read.sink, read.handle, read.offset, last ? this : nullptr) || last) return;
+    units_.absorb(std::move(another));
+  }
+}
+
+void PullJob::on_completion(const fabric::Completion& completion) noexcept {
+  Connection& connection = call_->transport();
+  connection.enter_batch();
+  units_.release();
+  if (completion.status) {
+    connection.abort(completion.status);
+    return call_->pulled(*this, completion.status);
+  }
+  if (splitter_.done()) return call_->pulled(*this, {});
+  SendUnits next = connection.send_queue().try_reserve(1);
+  if (next.count() != 0)
+    post_round(std::move(next));
+  else
+    connection.send_queue().wait(*this, 1);
+}
+
+}  // namespace rpcrdma::transport

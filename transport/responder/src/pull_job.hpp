@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/container/small_vector.hpp>
+
+#include "rpcrdma/chunks/split.hpp"
+#include "rpcrdma/connection/connection.hpp"
+#include "rpcrdma/responder/responder.hpp"
+
+namespace rpcrdma::transport {
+
+class CallImpl;
+
+/// Reads one chunk, in as many RDMA Reads and rounds as segments, destination and send queue ask for.
+class PullJob final : public fabric::WorkContext, public UnitWaiter {
+ public:
+  /// `segments` stay as they are until the job is over; it ends by CallImpl::pulled().
+  void start(CallImpl& call, std::size_t item, std::span<const BufferRef> destination,
+             std::span<const Segment> segments, IncomingCall::Handler handler);
+  std::size_t item() const noexcept { return item_; }
+  std::span<const BufferRef> destination() const noexcept { return destination_; }
+  IncomingCall::Handler take_handler() noexcept { return std::move(handler_); }
+  bool on_wire() const noexcept { return on_wire_; }
+  /// The connection is gone.
+  void forget_units() noexcept { units_.forget(); }
+
+  void on_completion(const fabric::Completion& completion) noexcept override;
+  void on_units(SendUnits units) noexcept override;
+
+ private:
+  void post_round(SendUnits first);
+
+  CallImpl* call_ = nullptr;
+  std::size_t item_ = 0;
+  boost::container::small_vector<BufferRef, 4> destination_;
+  Splitter splitter_;
+  IncomingCall::Handler handler_;
+  SendUnits units_;
+  bool on_wire_ = false;
+};
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. Listeners and the count of connections live on the first worker's thread; a request is admitted
+// there and handed to the workers in turn.
+// Ownership. The state is shared by the functions that are posted between threads, and destroyed by ~Server.
+// Errors. A connection beyond a limit is rejected.
+#include <boost/asio/post.hpp>
+
+#include "rpcrdma/connection/admission.hpp"
+#include "server_worker.hpp"
+
+namespace rpcrdma::transport {
+namespace {
+
+struct ServerState : std::enable_shared_from_this<ServerState> {
+  ServerState(ServerOptions options_in, Log log_in)
+      : options(options_in),
+        log(std::move(log_in)),
+        admission(options.max_connections, options.max_connections_per_peer) {}
+
+  boost::asio::io_context& home() noexcept { return workers.front()->context(); }
+  void make_workers(const std::vector<Worker>& of);
+  void listen(const fabric::Endpoint& local, UniqueFunction<void(Result<fabric::Endpoint>)> handler);
+  void on_request(std::unique_ptr<fabric::ConnectionRequest> request);
+  void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler);
+  void destroy() noexcept;
+
+  const ServerOptions options;
+  const Log log;
+  Suspects suspects;
+  std::vector<std::shared_ptr<ServerWorker>> workers;
+  // On the first worker's thread:
+  Admission admission;
+  std::vector<std::unique_ptr<fabric::Listener>> listeners;
+  std::size_t next_worker = 0;
+  std::size_t draining = 0;
+  UniqueFunction<void()> close_handler;
+  bool closed = false;
+  std::atomic<std::uint64_t> accepted{0};
+  std::atomic<std::uint64_t> refused{0};
+};
+
+void ServerState::make_workers(const std::vector<Worker>& of) {
+  for (const Worker& worker : of) {
+    auto left = [state = weak_from_this()](const boost::asio::ip::address& peer) {
+      const auto alive = state.lock();
+      if (!alive) return;
+      boost::asio::post(alive->home(), [state, peer] {
+        if (const auto still = state.lock()) still->admission.leave(peer);
+      });
+    };
+    workers.push_back(std::make_shared<ServerWorker>(worker, options, suspects, log, std::move(left)));
+  }
+}
+
+void ServerState::listen(const fabric::Endpoint& local, UniqueFunction<void(Result<fabric::Endpoint>)> handler) {
+  if (closed) return handler(make_error_code(BaseError::cancelled));
+  auto listener = workers.front()->fabric().listen(
+      local, [state = weak_from_this()](std::unique_ptr<fabric::ConnectionRequest> request) {
+        if (const auto alive = state.lock()) alive->on_request(std::move(request));
+      });
+  if (!listener) return handler(listener.error());
+  const fabric::Endpoint bound = (*listener)->local();
+  listeners.push_back(std::move(*listener));
+  handler(bound);
+}
+
+void ServerState::on_request(std::unique_ptr<fabric::ConnectionRequest> request) {
+  if (closed || !admission.enter(request->info().peer.address())) {
+    refused.fetch_add(1, std::memory_order_relaxed);
+    log.info("connection from {} refused", request->info().peer.address().to_string());
+    return workers.front()->fabric().reject(std::move(request), {});
+  }
+  accepted.fetch_add(1, std::memory_order_relaxed);
+  const std::shared_ptr<ServerWorker> worker = workers[next_worker++ % workers.size()];
+  if (worker == workers.front()) return worker->take(std::move(request));
+  boost::asio::post(worker->context(),
+                    [worker, request = std::move(request)]() mutable { worker->take(std::move(request)); });
+}
+
+void ServerState::close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) {
+  closed = true;
+  listeners.clear();
+  close_handler = std::move(handler);
+  draining = workers.size();
+  for (const auto& worker : workers) {
+    boost::asio::post(worker->context(), [state = shared_from_this(), worker, deadline] {
+      worker->drain(deadline, [state = std::weak_ptr<ServerState>(state)] {
+        const auto alive = state.lock();
+        if (!alive) return;
+        boost::asio::post(alive->home(), [alive] {
+          if (--alive->draining != 0 || !alive->close_handler) return;
+          auto done = std::move(alive->close_handler);
+          alive->close_handler.reset();
+          done();
+        });
+      });
+    });
+  }
+}
+
+void ServerState::destroy() noexcept {
+  closed = true;
+  listeners.clear();
+  close_handler.reset();
+  for (const auto& worker : workers) worker->destroy();
+  workers.clear();
+}
+
+class ServerImpl final : public Server {
+ public:
+  explicit ServerImpl(std::shared_ptr<ServerState> state) : state_(std::move(state)) {}
+  ~ServerImpl() override { state_->destroy(); }
+
+  void listen(const fabric::Endpoint& local, UniqueFunction<void(Result<fabric::Endpoint>)> handler) override {
+    boost::asio::post(state_->home(), [state = state_, local, handler = std::move(handler)]() mutable {
+      if (!state->workers.empty()) state->listen(local, std::move(handler));
+    });
+  }
+  void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) override {
+    boost::asio::post(state_->home(), [state = state_, deadline, handler = std::move(handler)]() mutable {
+      if (!state->workers.empty()) state->close(deadline, std::move(handler));
+    });
+  }
+  Counters counters() const noexcept override;
+
+ private:
+  std::shared_ptr<ServerState> state_;
+};
+
+Server::Counters ServerImpl::counters() const noexcept {
+  Counters out;
+  out.accepted = state_->accepted.load(std::memory_order_relaxed);
+  out.refused = state_->refused.load(std::memory_order_relaxed);
+  for (const auto& worker : state_->workers) {
+    const Service::Counters& from = worker->counters();
+    out.connections += worker->connections();
+    out.calls += from.calls.load(std::memory_order_relaxed);
+    out.errors_sent += from.errors_sent.load(std::memory_order_relaxed);
+    out.discarded += from.discarded.load(std::memory_order_relaxed);
+    out.invalidated += from.invalidated.load(std::memory_order_relaxed);
+    out.bulk_in_use += from.bulk_in_use.load(std::memory_order_relaxed);
+    out.receive_octets += worker->receive_octets();
+  }
+  return out;
+}
+
+}  // namespace
+
+std::unique_ptr<Server> Server::make(std::vector<Worker> workers, ServerOptions options, Log log) {
+  auto state = std::make_shared<ServerState>(options, std::move(log));
+  state->make_workers(workers);
+  return std::make_unique<ServerImpl>(std::move(state));
+}
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. What arrives on an accepted connection goes to its serving link. RDMA_ERROR from a client, and
+// replies that nobody waits for, are dropped.
+// Ownership. Belongs to its worker; gone when the worker hears that the connection is over.
+// Errors. The worker learns of the end once.
+#include "server_connection.hpp"
+
+#include "server_worker.hpp"
+
+namespace rpcrdma::transport {
+
+ServerConnection::ServerConnection(ServerWorker& worker, Service& service, const ConnectionOptions& options) noexcept
+    : worker_(worker), link_(service, options.credits, options.reverse_credits) {}
+
+ServerConnection::~ServerConnection() {
+  if (connection_) connection_->destroy();
+}
+
+error_code ServerConnection::accept(const ConnectionSetup& setup, std::unique_ptr<fabric::ConnectionRequest> request) {
+  peer_ = request->info().peer.address();
+  auto connection = Connection::accept(setup, std::move(request), *this);
+  if (!connection) return connection.error();
+  connection_ = std::move(*connection);
+  link_.open(*connection_);
+  return {};
+}
+
+void ServerConnection::drain() noexcept {
+  draining_ = true;
+  link_.drain();
+  if (idle()) connection_->close();
+}
+
+void ServerConnection::abort() noexcept { connection_->abort(BaseError::cancelled); }
+
+void ServerConnection::on_connected() noexcept {
+  connection_->log().debug("accepted: inline {} out, {} in, remote invalidation {}", connection_->thresholds().send,
+                           connection_->thresholds().receive, connection_->thresholds().remote_invalidation);
+}
+
+void ServerConnection::on_disconnected(error_code why) noexcept {
+  connection_->log().debug("connection ended: {}", why.message());
+  link_.lost(why);
+  worker_.connection_over(*this);  // destroys this
+}
+
+void ServerConnection::on_call(Received& message) noexcept { link_.on_call(message); }
+
+// [8166-4.2.4-d] and a reply is never answered
+void ServerConnection::on_reply(Received& message) noexcept {
+  // Not a reply to anything: an RDMA_NOMSG whose lists do not hold its payload [8166-4.2.4-a]
+  if (message.header.procedure == wire::Procedure::nomsg)
+    link_.on_bad_message(wire::WireError::bad_chunks, message);
+  else
+    link_.discard();
+}
+
+void ServerConnection::on_peer_error(Received&) noexcept { link_.discard(); }
+
+void ServerConnection::on_bad_message(wire::WireError error, Received& message) noexcept {
+  link_.on_bad_message(error, message);
+}
+
+void ServerConnection::on_batch_end() noexcept {
+  worker_.note_receives();
+  if (draining_ && idle()) connection_->close();
+}
+
+}  // namespace rpcrdma::transport

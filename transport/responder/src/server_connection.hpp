@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "rpcrdma/connection/connection.hpp"
+#include "serving_link.hpp"
+
+namespace rpcrdma::transport {
+
+class ServerWorker;
+
+/// An accepted connection.
+class ServerConnection final : private ConnectionEvents {
+ public:
+  ServerConnection(ServerWorker& worker, Service& service, const ConnectionOptions& options) noexcept;
+  ~ServerConnection();
+
+  error_code accept(const ConnectionSetup& setup, std::unique_ptr<fabric::ConnectionRequest> request);
+  const boost::asio::ip::address& peer() const noexcept { return peer_; }
+  std::size_t receive_octets() const noexcept { return connection_ ? connection_->receive_octets() : 0; }
+  bool idle() const noexcept { return link_.calls() == 0; }
+  /// Takes no more calls; closes when the last is over.
+  void drain() noexcept;
+  void abort() noexcept;
+
+ private:
+  void on_connected() noexcept override;
+  void on_disconnected(error_code why) noexcept override;
+  void on_call(Received& message) noexcept override;
+  void on_reply(Received& message) noexcept override;
+  void on_peer_error(Received& message) noexcept override;
+  void on_bad_message(wire::WireError error, Received& message) noexcept override;
+  void on_batch_end() noexcept override;
+
+  ServerWorker& worker_;
+  ServingLink link_;
+  ConnectionPtr connection_;
+  boost::asio::ip::address peer_;
+  bool draining_ = false;
+};
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. Accepts connections that were admitted and serves them. Draining closes each connection when its
+// last call is over, and at the deadline all that are left; it is done when every call has come back.
+// Ownership. Owns its connections and, through the service, its calls. Posted functions keep the worker alive
+// and look whether it has been destroyed.
+// Errors. A connection that cannot be accepted counts as one that has ended.
+#include "server_worker.hpp"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+namespace rpcrdma::transport {
+
+ServerWorker::ServerWorker(const Worker& worker, const ServerOptions& options, Suspects& suspects, Log log,
+                           UniqueFunction<void(const boost::asio::ip::address&)> left)
+    : worker_(worker),
+      options_(options),
+      log_(log),
+      left_(std::move(left)),
+      service_({worker.handler, options.bulk_budget, options.max_chunk, true, &suspects, log}),
+      deadline_(worker.fabric->context()) {}
+
+ServerWorker::~ServerWorker() { destroy(); }
+
+void ServerWorker::take(std::unique_ptr<fabric::ConnectionRequest> request) {
+  const boost::asio::ip::address peer = request->info().peer.address();
+  if (destroyed_ || draining_) {
+    worker_.fabric->reject(std::move(request), {});
+    return left_(peer);
+  }
+  ConnectionSetup setup;
+  setup.fabric = worker_.fabric;
+  setup.pool = worker_.pool;
+  setup.role = Role::server;
+  setup.options = options_.connection;
+  setup.max_segments = options_.max_segments;
+  setup.log = log_;
+  auto connection = std::make_unique<ServerConnection>(*this, service_, options_.connection);
+  if (const error_code failed = connection->accept(setup, std::move(request))) {
+    log_.warn("cannot accept a connection: {}", failed.message());
+    return left_(peer);
+  }
+  connections_.push_back(std::move(connection));
+  connection_count_.store(static_cast<std::uint32_t>(connections_.size()), std::memory_order_relaxed);
+  note_receives();
+}
+
+void ServerWorker::note_receives() noexcept {
+  std::size_t sum = 0;
+  for (const auto& connection : connections_) sum += connection->receive_octets();
+  receive_octets_.store(sum, std::memory_order_relaxed);
+}
+
+void ServerWorker::connection_over(ServerConnection& connection) {
+  const boost::asio::ip::address peer = connection.peer();
+  std::erase_if(connections_, [&](const auto& candidate) { return candidate.get() == &connection; });
+  connection_count_.store(static_cast<std::uint32_t>(connections_.size()), std::memory_order_relaxed);
+  note_receives();
+  left_(peer);
+  check_drained();
+}
+
+void ServerWorker::drain(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> done) {
+  if (destroyed_) return;
+  draining_ = true;
+  drained_ = std::move(done);
+  // A call may end after its connection: then nothing else would look.
+  service_.on_call_over = [this] {
+    boost::asio::post(context(), [self = weak_from_this()] {
+      if (const auto worker = self.lock(); worker && !worker->destroyed_) {
+        worker->close_idle();
+        worker->check_drained();
+      }
+    });
+  };
+  for (const auto& connection : connections_) connection->drain();
+  deadline_.expires_at(deadline);
+  deadline_.async_wait([self = weak_from_this()](error_code cancelled) {
+    const auto worker = self.lock();
+    if (cancelled || !worker || worker->destroyed_) return;
+    for (const auto& connection : worker->connections_) connection->abort();
+  });
+  check_drained();
+}
+
+void ServerWorker::close_idle() {
+  for (const auto& connection : connections_)
+    if (connection->idle()) connection->drain();
+}
+
+void ServerWorker::check_drained() {
+  if (!drained_ || !connections_.empty() || service_.calls_in_use() != 0) return;
+  deadline_.cancel();
+  auto done = std::move(drained_);
+  drained_.reset();
+  done();
+}
+
+void ServerWorker::destroy() noexcept {
+  destroyed_ = true;
+  drained_.reset();
+  service_.on_call_over.reset();
+  deadline_.cancel();
+  connections_.clear();
+}
+
+}  // namespace rpcrdma::transport

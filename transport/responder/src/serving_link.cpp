@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. Takes calls off a connection and keeps account of its credits.
+// Ownership. Calls are pooled by the Service; this lists those in progress.
+// Errors. A header that cannot be processed is answered by RDMA_ERROR, but for what the RFC has dropped
+// silently. A call that broke its connection by its chunks is remembered.
+#include "serving_link.hpp"
+
+#include <algorithm>
+
+#include "call_impl.hpp"
+
+namespace rpcrdma::transport {
+
+ServingLink::~ServingLink() { lost({}); }
+
+/// Receives first, the grant with the next reply [8166-3.3.1-e].
+void ServingLink::take_request(const wire::Header& header) noexcept {
+  const std::uint32_t wanted = std::clamp(header.credits, 1u, credits_);
+  const std::uint32_t receives = connection_->provide_receives(wanted + other_credits_);  // [8167-4.3.2-a]
+  // Lowering needs nothing: receives stay posted.
+  granted_ = std::min(wanted, receives > other_credits_ ? receives - other_credits_ : 1u);
+}
+
+std::uint32_t ServingLink::grant() const noexcept {
+  // [8166-3.3.1-b] never 0; [8166-3.3.1-d] less while memory is short
+  return service_.short_of_memory() ? std::max(granted_ / 4, 1u) : granted_;
+}
+
+void ServingLink::on_call(Received& message) {
+  unproven_writes_ = 0;
+  if (draining_) return discard();
+  take_request(message.header);
+  service_.count(service_.counters.calls);
+  CallImpl& call = service_.take_call();
+  active_.push_back(&call);
+  call.arrive(*this, *connection_, message);
+}
+
+void ServingLink::on_bad_message(wire::WireError error, Received& message) {
+  unproven_writes_ = 0;
+  const wire::Answer answer = wire::answered_with(error);
+  // [8166-4.5-a] [8166-4.6.2-b] [8166-4.2.4-d]
+  if (answer == wire::Answer::discard || draining_) return discard();
+  CallImpl& call = service_.take_call();
+  active_.push_back(&call);
+  // [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] [8166-4.6.1-b]
+  call.refuse(*this, *connection_, message,
+              answer == wire::Answer::err_vers ? wire::ErrorKind::vers : wire::ErrorKind::chunk);
+}
+
+void ServingLink::remove(CallImpl& call) noexcept {
+  const auto at = std::find(active_.begin(), active_.end(), &call);
+  if (at == active_.end()) return;
+  *at = active_.back();
+  active_.pop_back();
+}
+
+void ServingLink::wrote(std::uint32_t xid) noexcept {
+  ++unproven_writes_;
+  unproven_xid_ = xid;
+}
+
+void ServingLink::pull_failed(std::uint32_t xid) noexcept {
+  if (!failed_pull_) failed_pull_ = xid;
+}
+
+void ServingLink::lost(error_code why) {
+  if (connection_ == nullptr) return;
+  if (service_.setup().suspects != nullptr && why == fabric::FabricError::remote_access) {
+    // Reads complete in order: the first that did not is the one refused. A Write is only blamed when no
+    // other could be meant.
+    const auto& peer = connection_->info().peer.address();
+    if (failed_pull_)
+      service_.setup().suspects->add(peer, *failed_pull_);
+    else if (unproven_writes_ == 1)
+      service_.setup().suspects->add(peer, unproven_xid_);
+  }
+  connection_ = nullptr;
+  while (!active_.empty()) {
+    CallImpl* call = active_.back();
+    active_.pop_back();
+    call->lost();
+  }
+}
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "rpcrdma/connection/connection.hpp"
+#include "service.hpp"
+
+namespace rpcrdma::transport {
+
+/// The responder's side of one connection: its calls in progress, its grant, and what its loss may be blamed on.
+class ServingLink {
+ public:
+  ServingLink(Service& service, std::uint32_t credits, std::uint32_t other_credits) noexcept
+      : service_(service), credits_(credits), other_credits_(other_credits) {}
+  ~ServingLink();
+  ServingLink(const ServingLink&) = delete;
+  ServingLink& operator=(const ServingLink&) = delete;
+
+  void open(Connection& connection) noexcept { connection_ = &connection; }
+  void on_call(Received& message);
+  /// Answers what can be answered (RFC 8166 section 4.5), drops the rest.
+  void on_bad_message(wire::WireError error, Received& message);
+  void discard() noexcept { service_.count(service_.counters.discarded); }
+  /// The connection is gone: calls in progress learn of it.
+  void lost(error_code why);
+
+  std::size_t calls() const noexcept { return active_.size(); }
+  /// No call is taken any more: what arrives is dropped, and sent again on another connection.
+  void drain() noexcept { draining_ = true; }
+
+  // For the calls.
+  Service& service() noexcept { return service_; }
+  std::uint32_t grant() const noexcept;
+  void remove(CallImpl& call) noexcept;
+  void wrote(std::uint32_t xid) noexcept;
+  void pull_failed(std::uint32_t xid) noexcept;
+  void write_failed(std::uint32_t xid) noexcept { wrote(xid); }
+
+ private:
+  void take_request(const wire::Header& header) noexcept;
+
+  Service& service_;
+  std::uint32_t credits_;        // the most that is granted
+  std::uint32_t other_credits_;  // receives that belong to the other direction
+  std::uint32_t granted_ = 1;
+  Connection* connection_ = nullptr;
+  std::vector<CallImpl*> active_;
+  bool draining_ = false;
+  std::optional<std::uint32_t> failed_pull_;
+  // Replies by RDMA Write since the last message came: none of them is known to have gone well.
+  std::uint32_t unproven_writes_ = 0;
+  std::uint32_t unproven_xid_ = 0;
+};
+
+}  // namespace rpcrdma::transport
