@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/asio/ip/address.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rpcrdma::nfsd {
+
+/// A range of addresses: ADDRESS/BITS, or one ADDRESS.
+class Cidr {
+ public:
+  /// Nothing for text that is no such range.
+  static std::optional<Cidr> parse(std::string_view text);
+  /// An IPv4 address mapped into IPv6 counts as the IPv4 address.
+  bool contains(const boost::asio::ip::address& address) const noexcept;
+  std::string text() const;
+
+ private:
+  boost::asio::ip::address base_;
+  unsigned bits_ = 0;
+};
+
+}  // namespace rpcrdma::nfsd

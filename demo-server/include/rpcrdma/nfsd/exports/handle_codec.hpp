@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// NFS file handles: which export, which node, and a keyed checksum that nobody else can compute. Octets:
+// version 1, length of the key 1, export 4, key up to 40, SipHash-2-4 tag 16: 62 at most of 64.
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "rpcrdma/nfsd/exports/state_dir.hpp"
+#include "rpcrdma/nfsd/fs/types.hpp"
+
+struct evp_mac_ctx_st;
+
+namespace rpcrdma::nfsd {
+
+struct FileHandle {
+  static constexpr std::size_t kMax = 64;  ///< NFS3_FHSIZE
+  std::array<std::byte, kMax> data{};
+  std::uint32_t length = 0;
+  std::span<const std::byte> octets() const noexcept { return {data.data(), length}; }
+};
+
+struct DecodedHandle {
+  std::uint32_t export_id = 0;
+  NodeKey node;
+};
+
+/// Makes and checks handles. Any thread, each with an instance of its own.
+class HandleCodec {
+ public:
+  /// Throws std::runtime_error if the crypto library has no SipHash.
+  explicit HandleCodec(const HandleSecret& secret);
+  ~HandleCodec();
+  HandleCodec(const HandleCodec&) = delete;
+  HandleCodec& operator=(const HandleCodec&) = delete;
+
+  FileHandle encode(std::uint32_t export_id, const NodeKey& node) const;
+  /// Nothing for octets that this server, with this secret, did not make.
+  std::optional<DecodedHandle> decode(std::span<const std::byte> handle) const;
+
+ private:
+  using Tag = std::array<std::byte, 16>;
+  Tag tag(std::span<const std::byte> octets) const;
+
+  HandleSecret secret_;
+  evp_mac_ctx_st* context_;
+};
+
+/// A number for an export that follows from its name alone, so that handles do not depend on the order of
+/// exports. Never 0.
+std::uint32_t export_id_of(std::string_view name) noexcept;
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rpcrdma/nfsd/program/lane.hpp"
+#include "rpcrdma/nfsd/program/options.hpp"
+#include "rpcrdma/rpc/tcp_server.hpp"
+
+namespace rpcrdma::nfsd {
+
+/// The whole server. start(), then run() on the same thread until a signal ends it.
+class Daemon {
+ public:
+  Daemon(Options options, Log log);
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  /// Opens the exports and listens. False, and one line in `why`, if anything asked for is not to be had.
+  bool start(std::string& why);
+  /// The line that tells that the server serves, without its end of line. After start().
+  std::string ready_line() const;
+  /// Serves until SIGTERM or SIGINT, then lets calls in progress end. The exit code.
+  int run();
+
+ private:
+  /// Listeners that share a fabric, and the lanes of that fabric, one a thread.
+  struct Group {
+    std::string key;
+    std::vector<std::unique_ptr<Lane>> lanes;
+    std::unique_ptr<transport::Server> server;
+  };
+  struct Loop {
+    boost::asio::io_context context{1};
+    std::thread thread;
+  };
+  struct CountersReport;
+
+  bool open_exports(std::string& why);
+  Group* group_for(const ListenSpec& listen, std::string& why);
+  Group* make_group(std::unique_ptr<fabric::Fabric> first, const ListenSpec& listen, std::string key, std::string& why);
+  bool listen_rdma(std::string& why);
+  bool listen_tcp(std::string& why);
+  void start_loops();
+  void await_signal();
+  void await_tidying();
+  void shut_down();
+  void closed();
+  void report_counters();
+  void end_loops();
+
+  Options options_;
+  Log log_;
+  // Destroyed from the last to the first: what serves calls goes before what they use.
+  boost::asio::io_context control_{1};
+  std::vector<std::unique_ptr<Loop>> loops_;
+  ExportTable exports_;
+  MountTable mounts_;
+  rpc::DuplicateCache duplicates_;
+  HandleSecret secret_{};
+  std::unique_ptr<IoPool> io_;
+  std::unique_ptr<Shared> shared_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::vector<std::unique_ptr<rpc::TcpServer>> tcp_servers_;
+
+  boost::asio::signal_set signals_{control_};
+  boost::asio::steady_timer tidying_{control_};
+  boost::asio::steady_timer grace_{control_};
+  std::size_t open_groups_ = 0;
+  bool ending_ = false;
+  std::string rdma_text_;
+  std::string fabric_text_;
+  std::string tcp_text_;
+};
+
+}  // namespace rpcrdma::nfsd

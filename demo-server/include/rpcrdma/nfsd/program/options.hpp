@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The command line of rpcrdma-nfsd.
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rpcrdma/base/log.hpp"
+#include "rpcrdma/fabric/open/open.hpp"
+#include "rpcrdma/nfsd/exports/export_spec.hpp"
+
+namespace rpcrdma::nfsd {
+
+struct ListenSpec {
+  fabric::Endpoint endpoint;
+  fabric::Provider provider = fabric::Provider::automatic;
+};
+
+struct Options {
+  std::vector<ExportSpec> exports;
+  std::vector<ListenSpec> listens;
+  std::vector<boost::asio::ip::tcp::endpoint> tcp_listens;
+  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;
+  std::filesystem::path state_dir;
+  unsigned threads = 1;
+  std::uint32_t credits = 32;
+  std::uint32_t inline_threshold = 4096;
+  std::uint32_t max_connections = 1024;
+  LogLevel log_level = LogLevel::info;
+};
+
+/// Reads the command line. Nothing: the program is to end at once with `exit_code` (help, version, or a usage
+/// error, which has been reported on standard error).
+std::optional<Options> parse_options(int argc, const char* const* argv, int& exit_code);
+
+/// ADDR:PORT, with IPv6 in brackets. Nothing for anything else; names are not looked up.
+std::optional<boost::asio::ip::tcp::endpoint> parse_endpoint(std::string_view text);
+std::string text_of(const boost::asio::ip::tcp::endpoint& endpoint);
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/nfsd/program/lane.hpp"
+
+namespace rpcrdma::nfsd {
+
+Lane::Lane(std::unique_ptr<fabric::Fabric> fabric, const Shared& shared, Log log)
+    : fabric_(std::move(fabric)),
+      pool_(*fabric_),
+      nfs_(shared.exports, shared.io, shared.secret, *fabric_, log),
+      mount_(shared.exports, shared.mounts, shared.secret, log),
+      dispatcher_({.cache = &shared.duplicates, .log = log}) {
+  nfs_.add_to(dispatcher_);
+  mount_.add_to(dispatcher_);
+}
+
+}  // namespace rpcrdma::nfsd
