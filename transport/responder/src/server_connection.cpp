@@ -5,6 +5,8 @@
 // Errors. The worker learns of the end once.
 #include "server_connection.hpp"
 
+#include <utility>
+
 #include "server_worker.hpp"
 
 namespace rpcrdma::transport {
@@ -62,7 +64,7 @@ void ServerConnection::on_bad_message(wire::WireError error, Received& message) 
 }
 
 void ServerConnection::on_batch_end() noexcept {
-  worker_.note_receives();
+  if (std::exchange(noted_octets_, receive_octets()) != receive_octets()) worker_.note_receives();
   if (draining_ && idle()) connection_->close();
 }
 

@@ -34,6 +34,7 @@ class ServerConnection final : private ConnectionEvents {
   ServingLink link_;
   ConnectionPtr connection_;
   boost::asio::ip::address peer_;
+  std::size_t noted_octets_ = 0;
   bool draining_ = false;
 };
 

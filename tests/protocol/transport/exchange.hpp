@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// A little protocol for tests of the transport: what a call asks for and carries is described by a Shape, the
+// server checks what it got and answers accordingly, the client checks the reply. Every octet is compared.
+//
+//   call:  xid, CALL, seed, inline reply octets, items, (count, octets)..., results, length..., body
+//   reply: xid, REPLY, seed, (count, octets)..., body
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "rpcrdma/memory/pool.hpp"
+#include "rpcrdma/requester/requester.hpp"
+#include "rpcrdma/responder/responder.hpp"
+
+namespace rpcrdma::test {
+
+struct Shape {
+  std::uint32_t seed = 1;
+  std::uint32_t call_body = 0;         ///< octets in the stream, a multiple of 4
+  std::uint32_t reply_body = 0;        ///< likewise
+  std::vector<std::uint32_t> items;    ///< octets of each eligible argument
+  std::vector<std::uint32_t> results;  ///< octets of each eligible result
+  std::uint32_t pieces = 1;            ///< memory of each argument and result is cut into so many
+  bool may_reduce = true;
+  std::uint32_t max_reply = 0;  ///< 0: exactly what will come
+};
+
+/// One call of such a shape; keeps its own memory.
+class ShapedCall final : public transport::Call {
+ public:
+  ShapedCall(memory::Pool& pool, transport::Requester& requester, const Shape& shape);
+
+  void encode(PayloadBuilder& out) noexcept override;
+  void done(error_code status, const Payload* reply) noexcept override;
+
+  int times_done = 0;
+  int times_encoded = 0;
+  error_code status;
+  std::string complaint;  ///< what was wrong with the reply; empty: nothing
+  std::size_t reply_items = 0;
+  std::function<void()> on_done;
+
+ private:
+  void check(const Payload& reply);
+  Shape shape_;
+  std::vector<memory::RegisteredBuffer> memory_;
+  std::vector<boost::container::small_vector<BufferRef, 4>> items_;
+};
+
+/// Serves such calls.
+class ShapedHandler : public transport::CallHandler {
+ public:
+  void on_call(transport::IncomingCall& call) noexcept override;
+
+  int calls = 0;
+  int sent = 0;           ///< replies whose memory came back
+  std::size_t items = 0;  ///< arguments that came in chunks
+  std::string complaint;
+  error_code last_send;
+  std::function<bool(transport::IncomingCall&)> intercept;  ///< true: has taken the call
+
+ private:
+  struct Job;
+  void pull(std::shared_ptr<Job> job);
+  void answer(std::shared_ptr<Job> job);
+};
+
+Shape random_shape(std::mt19937& random, std::uint32_t seed);
+
+}  // namespace rpcrdma::test
