@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "subject.hpp"
+
+namespace rpcrdma::bench {
+
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// The middle value; `values` must not be empty and is reordered.
+inline double median(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// A value in the unit of `which`, from operations done and seconds taken.
+inline double rate(Case which, std::uint64_t operations, double seconds) {
+  const double per_second = static_cast<double>(operations) / seconds;
+  return info(which).octets >= 1 << 20 ? per_second * info(which).octets / 1e6 : per_second;
+}
+
+/// Calls `operation` for `budget` and gives the median of its durations in microseconds.
+template <class Operation>
+double median_round_trip(std::chrono::milliseconds budget, Operation&& operation) {
+  std::vector<double> samples;
+  samples.reserve(1 << 16);
+  const auto end = Clock::now() + budget;
+  for (auto start = Clock::now(); start < end;) {
+    operation();
+    const auto stop = Clock::now();
+    samples.push_back(std::chrono::duration<double, std::micro>(stop - start).count());
+    start = stop;
+  }
+  return median(samples);
+}
+
+/// Calls `operation` for `budget`, one after another, and gives the rate in the unit of `which`.
+template <class Operation>
+double sequential_rate(Case which, std::chrono::milliseconds budget, Operation&& operation) {
+  const auto start = Clock::now();
+  std::uint64_t done = 0;
+  do {
+    operation();
+    ++done;
+  } while (Clock::now() - start < budget);
+  return rate(which, done, seconds_since(start));
+}
+
+}  // namespace rpcrdma::bench

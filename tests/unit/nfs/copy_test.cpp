@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copies of single files against servers that make it hard.
+#include "rpcrdma/nfs/copy.hpp"
+
+#include <gmock/gmock.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include "scripted_server.hpp"
+
+namespace rpcrdma::nfs {
+namespace {
+
+namespace asio = boost::asio;
+namespace fs = std::filesystem;
+
+class Quiet : public CopyObserver {
+ public:
+  void on_found(std::uint64_t) override {}
+  void on_moved(std::uint64_t octets) override { moved += octets; }
+  void on_file_done() override {}
+  void on_problem(std::string_view path, const error_code& why) override { problems[std::string(path)] = why; }
+  std::uint64_t moved = 0;
+  std::map<std::string, error_code> problems;
+};
+
+std::string noise(std::size_t size) {
+  std::mt19937 random(static_cast<unsigned>(size));
+  std::string out(size, '\0');
+  for (char& c : out) c = static_cast<char>(random());
+  return out;
+}
+
+class CopyTest : public testing::Test {
+ protected:
+  CopyTest() : server_(context_) {
+    std::string name = (fs::temp_directory_path() / "copy_test.XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+    folder_ = name;
+  }
+  ~CopyTest() override { fs::remove_all(folder_); }
+
+  /// Uploads `content` in pieces of `piece`; the outcome.
+  Result<void> upload(const std::string& content, std::uint32_t piece) {
+    const std::string path = (folder_ / "source").string();
+    const Descriptor out = std::move(*open_to_write(path, 0600));
+    EXPECT_TRUE(write_at(out, 0, std::as_bytes(std::span(content))));
+    const Descriptor in = std::move(*open_to_read(path));
+    Result<void> outcome;
+    server_.run([&](Client& client) -> asio::awaitable<void> {
+      Copier copier(client, observer_, {piece, piece});
+      outcome = co_await copier.upload(in, content.size(), file_of(7));
+    });
+    return outcome;
+  }
+
+  /// Downloads a file of which the client believes that it has `size` octets.
+  Result<std::string> download(std::uint64_t size, std::uint32_t piece) {
+    const std::string path = (folder_ / "target").string();
+    const Descriptor out = std::move(*open_to_write(path, 0600));
+    Result<void> outcome;
+    server_.run([&](Client& client) -> asio::awaitable<void> {
+      Copier copier(client, observer_, {piece, piece});
+      outcome = co_await copier.download(file_of(7), size, out);
+    });
+    if (!outcome) return outcome.error();
+    std::string back(fs::file_size(path), '\0');
+    EXPECT_TRUE(read_at(std::move(*open_to_read(path)), 0, std::as_writable_bytes(std::span(back))));
+    return Result<std::string>(back);
+  }
+
+  /// WRITE and COMMIT into `stored_`: at most `most` octets at once; `unstable_` says what a crash would lose.
+  void serve_writes(std::size_t most) {
+    server_.on_write([this, most](const WRITE3args& args, std::string data) {
+      if (before_write_) before_write_();
+      data.resize(std::min(data.size(), most));
+      if (stored_.size() < args.offset + data.size()) stored_.resize(args.offset + data.size());
+      stored_.replace(args.offset, data.size(), data);
+      if (args.stable == UNSTABLE) unstable_.emplace_back(args.offset, data.size());
+      ++writes_;
+      WRITE3res result{};
+      result.WRITE3res_u.resok.count = static_cast<count3>(data.size());
+      result.WRITE3res_u.resok.committed = args.stable;
+      result.WRITE3res_u.resok.verf[0] = static_cast<char>(instance_);
+      return result;
+    });
+    server_.on<nfs3::Commit>([this](const COMMIT3args&) {
+      if (before_commit_) before_commit_();
+      unstable_.clear();
+      COMMIT3res result{};
+      result.COMMIT3res_u.resok.verf[0] = static_cast<char>(instance_);
+      return result;
+    });
+  }
+
+  /// What a crash and restart of the server does.
+  void restart() {
+    for (const auto& [offset, length] : unstable_) stored_.replace(offset, length, length, '\0');
+    unstable_.clear();
+    ++instance_;
+  }
+
+  void serve_reads(const std::string& content, std::size_t most, bool tells_eof) {
+    server_.on<nfs3::Read>([&content, most, tells_eof](const READ3args& args) {
+      READ3res result{};
+      READ3resok& ok = result.READ3res_u.resok;
+      const std::size_t from = std::min<std::size_t>(args.offset, content.size());
+      const std::string_view part = std::string_view(content).substr(from, std::min<std::size_t>(most, args.count));
+      ok.count = static_cast<count3>(part.size());
+      const bool at_end = from + part.size() == content.size();
+      ok.eof = at_end && (tells_eof || part.empty()) ? TRUE : FALSE;
+      ok.data.set_text(part);
+      return result;
+    });
+  }
+
+  asio::io_context context_;
+  ScriptedServer server_;
+  Quiet observer_;
+  fs::path folder_;
+  std::string stored_;
+  std::vector<std::pair<std::uint64_t, std::size_t>> unstable_;
+  int instance_ = 1;
+  int writes_ = 0;
+  std::function<void()> before_write_;
+  std::function<void()> before_commit_;
+};
+
+TEST_F(CopyTest, UploadsInPieces) {
+  serve_writes(1 << 20);
+  for (const std::size_t size : {0, 1, 65535, 65536, 65537, 1000000}) {
+    stored_.clear();
+    const std::string content = noise(size);
+    ASSERT_TRUE(upload(content, 65536)) << size;
+    EXPECT_TRUE(stored_ == content) << size;
+    EXPECT_TRUE(unstable_.empty()) << size;
+  }
+}
+
+TEST_F(CopyTest, UploadsOnWhenTheServerTakesOnlyAPart) {
+  serve_writes(1000);
+  const std::string content = noise(100000);
+  ASSERT_TRUE(upload(content, 16384));
+  EXPECT_TRUE(stored_ == content);
+  EXPECT_EQ(observer_.moved, content.size());
+}
+
+TEST_F(CopyTest, WritesAgainWhatARestartLost) {
+  serve_writes(1 << 20);
+  const std::string content = noise(1000000);
+  before_write_ = [this] {
+    if (writes_ == 7) restart();
+  };
+  ASSERT_TRUE(upload(content, 65536));
+  EXPECT_TRUE(stored_ == content);
+  EXPECT_GT(writes_, 16);
+}
+
+TEST_F(CopyTest, WritesAgainWhatARestartBeforeCommitLost) {
+  serve_writes(1 << 20);
+  const std::string content = noise(1000000);
+  int commits = 0;
+  before_commit_ = [&] {
+    if (++commits <= 2) restart();
+  };
+  ASSERT_TRUE(upload(content, 65536));
+  EXPECT_TRUE(stored_ == content);
+  EXPECT_EQ(commits, 3);
+}
+
+TEST_F(CopyTest, GivesUpOnAServerThatNeverKeepsAnything) {
+  serve_writes(1 << 20);
+  before_commit_ = [this] { restart(); };
+  const Result<void> outcome = upload(noise(100000), 16384);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error(), ClientError::keeps_restarting);
+}
+
+TEST_F(CopyTest, AServerThatTakesNothingIsAnError) {
+  serve_writes(0);
+  const Result<void> outcome = upload(noise(10), 16384);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error(), ClientError::malformed_reply);
+}
+
+TEST_F(CopyTest, AnErrorEndsTheUpload) {
+  server_.on_write([](const WRITE3args&, std::string) {
+    WRITE3res result{};
+    result.status = NFS3ERR_NOSPC;
+    return result;
+  });
+  const Result<void> outcome = upload(noise(1000000), 16384);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error(), Status::nospc);
+}
+
+TEST_F(CopyTest, Jukebox) {
+  serve_writes(1 << 20);
+  int refusals = 2;
+  server_.on_write([&](const WRITE3args& args, std::string data) {
+    WRITE3res result{};
+    if (refusals-- > 0) {
+      result.status = NFS3ERR_JUKEBOX;
+      return result;
+    }
+    stored_ = std::move(data);
+    result.WRITE3res_u.resok.count = args.count;
+    result.WRITE3res_u.resok.committed = FILE_SYNC;
+    return result;
+  });
+  ASSERT_TRUE(upload("content", 16384));
+  EXPECT_EQ(stored_, "content");
+}
+
+TEST_F(CopyTest, DownloadsInPieces) {
+  for (const bool tells_eof : {true, false}) {
+    for (const std::size_t size : {1, 65535, 65536, 65537, 1000000}) {
+      const std::string content = noise(size);
+      serve_reads(content, 1 << 20, tells_eof);
+      const auto back = download(size, 65536);
+      ASSERT_TRUE(back) << size;
+      EXPECT_TRUE(*back == content) << size;
+    }
+  }
+}
+
+TEST_F(CopyTest, DownloadsOnAfterShortReads) {
+  const std::string content = noise(100000);
+  serve_reads(content, 777, true);
+  const auto back = download(content.size(), 16384);
+  ASSERT_TRUE(back);
+  EXPECT_TRUE(*back == content);
+}
+
+TEST_F(CopyTest, FollowsAFileThatHasGrownOrShrunk) {
+  const std::string content = noise(100000);
+  serve_reads(content, 1 << 20, true);
+  for (const std::uint64_t believed : {1, 50000, 300000}) {
+    const auto back = download(believed, 16384);
+    ASSERT_TRUE(back) << believed;
+    EXPECT_TRUE(*back == content) << believed;
+  }
+}
+
+TEST_F(CopyTest, NothingAndNoEndIsAnError) {
+  server_.on<nfs3::Read>([](const READ3args&) { return READ3res{}; });
+  const auto back = download(1000, 16384);
+  ASSERT_FALSE(back);
+  EXPECT_EQ(back.error(), ClientError::malformed_reply);
+}
+
+TEST_F(CopyTest, ACountThatIsNotTheDataIsAnError) {
+  server_.on<nfs3::Read>([](const READ3args&) {
+    READ3res result{};
+    result.READ3res_u.resok.count = 100;
+    result.READ3res_u.resok.data.set_text("short");
+    return result;
+  });
+  const auto back = download(1000, 16384);
+  ASSERT_FALSE(back);
+  EXPECT_EQ(back.error(), ClientError::malformed_reply);
+}
+
+TEST_F(CopyTest, StreamsInOrder) {
+  const std::string content = noise(1000000);
+  serve_reads(content, 5000, true);
+  const std::string path = (folder_ / "stream").string();
+  const Descriptor out = std::move(*open_to_write(path, 0600));
+  server_.run([&](Client& client) -> asio::awaitable<void> {
+    Copier copier(client, observer_, {16384, 16384});
+    const Result<void> outcome = co_await copier.stream(file_of(7), 700000, out.get());
+    EXPECT_TRUE(outcome);
+  });
+  std::string back(fs::file_size(path), '\0');
+  EXPECT_TRUE(read_at(std::move(*open_to_read(path)), 0, std::as_writable_bytes(std::span(back))));
+  EXPECT_TRUE(back == content);
+}
+
+}  // namespace
+}  // namespace rpcrdma::nfs

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// A server for tests of the client: real connections, RPC and XDR; what it answers is the test's.
+#include <gtest/gtest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "rpcrdma/fabric/open/open.hpp"
+#include "rpcrdma/nfs/client.hpp"
+#include "rpcrdma/responder/server.hpp"
+#include "rpcrdma/rpc/dispatcher.hpp"
+#include "rpcrdma/rpc/mount3.hpp"
+#include "rpcrdma/rpc/nfs3.hpp"
+
+namespace rpcrdma::nfs {
+
+namespace nfs3 = rpc::nfs3;
+namespace mount3 = rpc::mount3;
+
+/// A handle that holds a small number, and back.
+nfs_fh3 handle_of(std::uint8_t number);
+std::uint8_t number_of(const nfs_fh3& handle);
+FileHandle file_of(std::uint8_t number);
+post_op_attr attributes_of_type(ftype3 type, std::uint64_t size = 0, std::uint32_t mode = 0644);
+
+/// Serves on the thread of `context`. Give it its answers, then run a test's coroutine by run().
+class ScriptedServer {
+ public:
+  explicit ScriptedServer(boost::asio::io_context& context);
+  ~ScriptedServer();
+
+  /// Procedures without bulk arguments: `answer` gives the result, which may point at memory that outlives the call.
+  template <rpc::Procedure P>
+  void on(std::function<typename P::Result(const typename P::Args&)> answer) {
+    dispatcher_.on<P>([answer = std::move(answer)](rpc::ServerCall<P> call) {
+      const typename P::Result result = answer(call.args());
+      call.reply(result);
+    });
+  }
+  /// WRITE, with its data.
+  void on_write(std::function<WRITE3res(const WRITE3args&, std::string data)> answer);
+
+  void listen();
+  /// Connects a client and runs `body`; fails the test if either does not come to an end.
+  void run(const std::function<boost::asio::awaitable<void>(Client&)>& body, ClientOptions options = {});
+
+ private:
+  boost::asio::awaitable<void> write(rpc::ServerCall<nfs3::Write> call);
+
+  boost::asio::io_context& context_;
+  std::unique_ptr<fabric::Fabric> fabric_;
+  memory::Pool pool_;
+  rpc::Dispatcher dispatcher_;
+  std::unique_ptr<transport::Server> server_;
+  std::function<WRITE3res(const WRITE3args&, std::string)> write_;
+  std::uint16_t port_ = 0;
+};
+
+/// READDIRPLUS results with memory of their own.
+class Listing {
+ public:
+  Listing& add(std::string name, std::uint64_t cookie, ftype3 type, std::uint8_t handle);
+  /// An entry about which the server tells nothing but the name.
+  Listing& add_bare(std::string name, std::uint64_t cookie);
+  READDIRPLUS3res result(bool eof);
+
+ private:
+  std::vector<std::unique_ptr<std::string>> names_;
+  std::vector<entryplus3> entries_;
+};
+
+}  // namespace rpcrdma::nfs
