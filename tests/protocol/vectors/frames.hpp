@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Drives the iWARP stack's own frame reader and writer over octets in memory.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "fpdu_reader.hpp"
+#include "fpdu_writer.hpp"
+#include "support/hex.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+/// One segment as it came in.
+struct Segment {
+  DdpHeader header;
+  test::Bytes raw_header;
+  test::Bytes payload;
+};
+
+/// Keeps what an FpduReader delivers; payloads are placed in memory of exactly their size.
+class Collector final : public SegmentSink {
+ public:
+  Collector(bool crc, bool markers) : reader_(*this) { reader_.start(crc, markers); }
+
+  /// Feeds the stream in slices of at most `step` octets, as a socket would.
+  void feed(Octets octets, std::size_t step) {
+    while (!octets.empty() && !error) {
+      std::size_t left = std::min(step, octets.size());
+      std::size_t filled = 0;
+      for (const boost::asio::mutable_buffer& buffer : reader_.plan()) {
+        const std::size_t n = std::min(left, buffer.size());
+        if (n != 0) std::memcpy(buffer.data(), octets.data() + filled, n);
+        filled += n;
+        left -= n;
+      }
+      octets = octets.subspan(filled);
+      reader_.filled(filled);
+    }
+  }
+  bool between_frames() const { return reader_.between_frames(); }
+
+  std::vector<Segment> segments;
+  std::optional<TerminateCode> error;
+
+ private:
+  std::byte* on_segment(const DdpHeader& header, std::uint32_t payload) noexcept override {
+    const Octets raw = reader_.raw_header();
+    current_ = {header, {raw.begin(), raw.end()}, {}};
+    size_ = payload;
+    target_.reset(new std::byte[payload]);
+    return payload == 0 ? nullptr : target_.get();
+  }
+  void on_segment_end() noexcept override {
+    current_.payload.assign(target_.get(), target_.get() + size_);
+    segments.push_back(current_);
+  }
+  void on_framing_error(const TerminateCode& code) noexcept override { error = code; }
+
+  FpduReader reader_;
+  Segment current_;
+  std::unique_ptr<std::byte[]> target_;
+  std::size_t size_ = 0;
+};
+
+/// What the writer has pending; it counts as written.
+inline test::Bytes take_pending(FpduWriter& writer) {
+  test::Bytes out;
+  for (const iovec& vector : writer.pending()) {
+    const auto* at = static_cast<const std::byte*>(vector.iov_base);
+    out.insert(out.end(), at, at + vector.iov_len);
+  }
+  writer.advance(out.size());
+  return out;
+}
+
+inline test::Bytes write_frame(FpduWriter& writer, const DdpHeader& header, Octets payload) {
+  writer.begin(header, {}, payload.size());
+  writer.payload(payload);
+  writer.end();
+  return take_pending(writer);
+}
+
+}  // namespace rpcrdma::fabric::iwarp
