@@ -9,9 +9,9 @@
 namespace rpcrdma::xdr {
 namespace {
 
-std::uint64_t capacity(const PayloadItem& item) noexcept {
+std::uint64_t capacity(std::span<const BufferRef> parts) noexcept {
   std::uint64_t sum = 0;
-  for (const BufferRef& part : item.parts) sum += part.size;
+  for (const BufferRef& part : parts) sum += part.size;
   return sum;
 }
 
@@ -68,7 +68,7 @@ bool Decoder::reduced_argument(bulk_data& out) noexcept {
   item_ = static_cast<std::size_t>(item - message_->items.data()) + 1;
   out.kind = bulk_kind::item;
   out.item = static_cast<std::uint32_t>(item_ - 1);
-  if (!item->parts.empty() && capacity(*item) >= out.length) {  // pulled already
+  if (!item->parts.empty() && capacity(item->parts) >= out.length) {  // pulled already
     out.kind = bulk_kind::parts;
     out.parts = item->parts.data();
     out.part_count = static_cast<std::uint32_t>(item->parts.size());
@@ -90,13 +90,21 @@ bool Decoder::reduced_result(bulk_data& out) noexcept {
   return true;
 }
 
+/// A Write chunk with room that no result has used yet.
+bool Decoder::chunk_left() const noexcept {
+  for (std::size_t i = item_; i < message_->items.size(); ++i) {
+    const PayloadItem& item = message_->items[i];
+    if (item.position != PayloadItem::kNoPosition) continue;
+    if (capacity(item.parts) != 0 || (i < destinations_.size() && capacity(destinations_[i]) != 0)) return true;
+  }
+  return false;
+}
+
 bool Decoder::inline_bulk(bulk_data& out) noexcept {
   // [8166-6.1-d] a Write chunk that could have taken it is left
-  for (std::size_t i = item_; out.length != 0 && i < message_->items.size(); ++i) {
-    if (message_->items[i].position == PayloadItem::kNoPosition && capacity(message_->items[i]) != 0) {
-      fail(DecodeFailure::ignored_chunk);
-      return false;
-    }
+  if (out.length != 0 && chunk_left()) {
+    fail(DecodeFailure::ignored_chunk);
+    return false;
   }
   if (destination_ < destinations_.size() && !destinations_[destination_].empty())
     return place(out, destinations_[destination_]);

@@ -234,6 +234,20 @@ TEST(BulkIn, IgnoredWriteChunk) {
   EXPECT_EQ(in.failure(), DecodeFailure::ignored_chunk);
 }
 
+// [8166-6.1-d] likewise when the item says only that nothing was written
+TEST(BulkIn, IgnoredWriteChunkWithDestination) {
+  Bytes room(16);
+  const BufferRef buffer = ref_of(room);
+  const std::span<const BufferRef> destinations[] = {{&buffer, 1}};
+  InMessage message(from_hex("00000004 61626364"));
+  message.write_item({}, 0);
+  Decoder in(message.payload());
+  in.set_destinations(destinations);
+  bulk_data data{};
+  EXPECT_FALSE(in.decode(xdr_bulk_data, data));
+  EXPECT_EQ(in.failure(), DecodeFailure::ignored_chunk);
+}
+
 TEST(BulkIn, UnusedAndEmptyWriteChunks) {
   Bytes room(16);
   const BufferRef buffer = ref_of(room);

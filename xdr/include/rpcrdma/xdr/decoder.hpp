@@ -91,6 +91,7 @@ class Decoder {
   bool reduced_argument(bulk_data& out) noexcept;
   bool reduced_result(bulk_data& out) noexcept;
   bool inline_bulk(bulk_data& out) noexcept;
+  bool chunk_left() const noexcept;
   bool place(bulk_data& out, std::span<const BufferRef> destination) noexcept;
   bool jump(std::uint32_t padded_length) noexcept;
   const PayloadItem* next_item() const noexcept;
