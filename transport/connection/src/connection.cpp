@@ -132,7 +132,8 @@ void Connection::close() noexcept {
 
 void Connection::abort(error_code why) noexcept {
   if (ended_) return;
-  if (!reason_) reason_ = why;
+  // Flushed work only repeats that there was a reason.
+  if (!reason_ && why != fabric::FabricError::flushed) reason_ = why;
   connected_ = false;
   queue_pair_->abort();
 }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// A hand-made peer: sends and receives raw messages on a queue pair of its own, in either role.
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "rpcrdma/fabric/fabric.hpp"
+#include "rpcrdma/memory/pool.hpp"
+#include "rpcrdma/wire/header.hpp"
+#include "support/hex.hpp"
+
+namespace rpcrdma::test {
+
+class RawPeer final : private fabric::QueuePairEvents {
+ public:
+  explicit RawPeer(fabric::Fabric& fabric);
+  ~RawPeer();
+
+  std::uint32_t receives = 64;  ///< posted on each connection
+  std::vector<std::byte> private_data;
+
+  /// As a client. Established when connected() holds.
+  void connect(const fabric::Endpoint& server);
+  /// As a server: takes every connection that comes, one at a time.
+  fabric::Endpoint listen();
+  bool connected() const noexcept { return connected_; }
+  bool ended() const noexcept { return ended_; }
+  int connections() const noexcept { return connections_; }
+  const fabric::ConnectionInfo& info() const noexcept { return info_; }
+  void abort();
+
+  void send(Octets message, std::optional<std::uint32_t> invalidate = {});
+  /// `header` with `payload` behind it.
+  void send(const wire::Header& header, Octets payload, std::optional<std::uint32_t> invalidate = {});
+
+  struct Message {
+    Bytes octets;
+    wire::Header header;  ///< decoded, if it could be
+    Bytes payload;        ///< behind the header
+    std::optional<std::uint32_t> invalidated;
+  };
+  std::deque<Message> messages;
+  /// The oldest message that has come, or an empty one.
+  Message take();
+
+  /// Exposes memory of this peer's own. Valid while connected.
+  struct Exposed {
+    memory::RegisteredBuffer memory;
+    Segment segment;
+    fabric::Window* window = nullptr;
+  };
+  Exposed expose(std::uint32_t size, fabric::Access access);
+  /// Writes to the other side's memory, or reads it; posted at once, visible before a later send().
+  void write(const Segment& to, Octets data);
+  /// True when the read has ended well.
+  void read(const Segment& from, Bytes& into);
+  bool read_ended() const noexcept { return read_ended_; }
+
+ private:
+  struct Receive;
+  struct Work;
+  fabric::QueuePairOptions options() const;
+  void open(std::unique_ptr<fabric::QueuePair> queue_pair);
+  void close();
+  void on_established(const fabric::ConnectionInfo& info) noexcept override;
+  void on_disconnected(error_code why) noexcept override;
+
+  fabric::Fabric& fabric_;
+  memory::Pool pool_;
+  std::unique_ptr<fabric::Listener> listener_;
+  std::vector<std::unique_ptr<Receive>> receive_slots_;
+  std::vector<std::unique_ptr<Work>> work_;
+  std::unique_ptr<fabric::QueuePair> queue_pair_;
+  std::vector<std::unique_ptr<fabric::Window>> windows_;
+  fabric::ConnectionInfo info_;
+  int connections_ = 0;
+  bool connected_ = false;
+  bool ended_ = false;
+  bool read_ended_ = false;
+};
+
+/// The words of a message, in network order.
+Bytes words(std::initializer_list<std::uint32_t> values);
+
+}  // namespace rpcrdma::test
