@@ -32,6 +32,8 @@ std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context)
   return std::move(*opened);
 }
 
+bool on_iwarp() { return std::getenv("RPCRDMA_TEST_IWARP") != nullptr; }
+
 std::vector<BedFactory> verbs_beds() {
   if (verbs_address() == nullptr) return {};
   return {{"verbs", verbs}};

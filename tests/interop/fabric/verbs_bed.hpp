@@ -11,5 +11,8 @@ const char* verbs_address();
 std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context);
 /// Empty without a device.
 std::vector<BedFactory> verbs_beds();
+/// RPCRDMA_TEST_IWARP is set: a Send or Write is complete when it is on its way, so its sender may not learn that
+/// the peer refused it.
+bool on_iwarp();
 
 }  // namespace rpcrdma::test

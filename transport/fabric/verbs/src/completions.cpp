@@ -91,8 +91,9 @@ void VerbsQueuePair::note_failure(const ibv_wc& completion) {
                     ibv_wc_status_str(completion.status), completion.vendor_err);
     const bool receive = (completion.wr_id & ReceiveQueue::kMark) != 0;
     if (!fault_) fault_ = receive ? receive_error(completion.status) : completion_error(completion.status);
-  } else if (state_ == State::established || state_ == State::draining) {
-    on_flush_unasked();
+  } else if (state_ >= State::established && state_ != State::hanging_up && state_ != State::ended) {
+    const bool receive = (completion.wr_id & ReceiveQueue::kMark) != 0;
+    on_flush_unasked(receive ? error_code() : error_code(FabricError::flushed));
   }
 }
 

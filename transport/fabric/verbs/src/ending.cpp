@@ -46,12 +46,14 @@ void VerbsQueuePair::hang_up() {
 }
 
 // The device gave up by itself. On InfiniBand that is a violation by the peer, who will hear of it; on iWARP it may
-// be just the end of the TCP connection, which rdma_cm is about to tell.
-void VerbsQueuePair::on_flush_unasked() {
+// be just the end of the TCP connection, which rdma_cm is about to tell: in good order unless work of ours was `lost`.
+void VerbsQueuePair::on_flush_unasked(error_code lost) {
   if (!parts_.device->limits().iwarp) {
     if (!fault_) fault_ = FabricError::protocol_violation;
     return;
   }
+  if (lost && !fault_) fault_ = lost;
+  if (state_ == State::peer_fault) return;
   state_ = State::peer_fault;
   arm_timer(kLinger);
 }

@@ -40,7 +40,9 @@ error_code completion_error(ibv_wc_status status) noexcept {
 
 error_code receive_error(ibv_wc_status status) noexcept {
   // rxe takes the length of a receive for a fault of its work request.
-  if (status == IBV_WC_LOC_QP_OP_ERR || status == IBV_WC_REM_INV_REQ_ERR) return FabricError::message_too_long;
+  if (status == IBV_WC_LOC_QP_OP_ERR) return FabricError::message_too_long;
+  // The peer wanted to invalidate what is not there.
+  if (status == IBV_WC_REM_INV_REQ_ERR) return FabricError::protocol_violation;
   return completion_error(status);
 }
 
@@ -48,8 +50,8 @@ error_code connect_error(rdma_cm_event_type type, int status) noexcept {
   if (type == RDMA_CM_EVENT_REJECTED) {
     if (status == kInvalidServiceId) return system_error(ECONNREFUSED);
     if (status == kTimeout) return FabricError::handshake_timeout;
-    // iWARP has one code for a peer that is not there and one that refuses in MPA.
-    if (status == kConsumer || status == -ECONNREFUSED) return FabricError::rejected;
+    // On iWARP a peer that refuses in MPA shows as one of the two, depending on the adapter.
+    if (status == kConsumer || status == -ECONNREFUSED || status == -ECONNRESET) return FabricError::rejected;
     return status < 0 ? system_error(-status) : error_code(FabricError::rejected);
   }
   if (status == -ETIMEDOUT) return FabricError::handshake_timeout;

@@ -100,6 +100,7 @@ void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
 
 void VerbsQueuePair::on_peer_accepted(CmEvent event) {
   if (state_ == State::connecting) {
+    if (parts_.device->limits().swapped_read_depths) std::swap(event.inbound_reads, event.outbound_reads);
     info_.inbound_reads = std::min(info_.inbound_reads, event.inbound_reads);
     info_.outbound_reads = std::min(info_.outbound_reads, event.outbound_reads);
     info_.private_data = std::move(event.private_data);

@@ -11,7 +11,7 @@ namespace {
 
 // Adapters that hold a peer to a window's exact range; no capability bit tells. By PCI vendor.
 constexpr std::uint32_t kMellanox = 0x02c9;
-// Linux's software iWARP, which takes any local registration as the sink of a read.
+// Linux's software iWARP.
 constexpr std::uint32_t kSiw = 0x626d74;
 
 constexpr std::uint32_t kMaxMessage = std::uint32_t{1} << 30;
@@ -46,6 +46,7 @@ Result<DeviceLimits> query_limits(ibv_pd* domain, std::uint8_t port, const Verbs
   // A registration of its own per exposure is exact by nature.
   limits.exact_window_bounds = !limits.windows || device.vendor_id == kMellanox;
   limits.send_with_invalidate = (device.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) != 0;
+  limits.swapped_read_depths = device.vendor_id == kSiw;
   limits.remote_writable_sinks = limits.iwarp && device.vendor_id != kSiw;
   return limits;
 }

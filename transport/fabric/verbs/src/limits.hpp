@@ -19,6 +19,8 @@ struct DeviceLimits {
   bool exact_window_bounds = false;
   bool send_with_invalidate = false;
   bool iwarp = false;
+  /// An accepted connector is told its own read depths instead of the peer's (siw).
+  bool swapped_read_depths = false;
   /// The sink of an RDMA Read must be writable by the peer (iWARP adapters; siw does not insist).
   bool remote_writable_sinks = false;
 };

@@ -105,7 +105,7 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
 
   // ending.cpp
   void end_later(error_code why);
-  void on_flush_unasked();
+  void on_flush_unasked(error_code lost);
   error_code reason_of_disconnect() const noexcept;
   void hang_up();
   void finish(error_code why);

@@ -3,6 +3,8 @@
 
 #include <limits>
 
+#include <cerrno>
+
 #include "error.hpp"
 
 namespace rpcrdma::fabric::verbs {
@@ -14,7 +16,12 @@ Result<std::unique_ptr<MemoryRegion>> VerbsRegion::make(std::shared_ptr<Device> 
   if (device->limits().windows) access |= IBV_ACCESS_MW_BIND;
   if (device->limits().remote_writable_sinks) access |= IBV_ACCESS_REMOTE_WRITE;
   ibv_mr* registration = ibv_reg_mr(device->domain(), memory.data(), memory.size(), access);
-  if (registration == nullptr) return last_error();
+  if (registration == nullptr) {
+    const error_code error = last_error();
+    if (error.value() == ENOMEM)
+      log.warn("verbs: {} octets do not fit the limit of locked memory (ulimit -l)", memory.size());
+    return error;
+  }
   return std::make_unique<VerbsRegion>(std::move(device), registration, log);
 }
 

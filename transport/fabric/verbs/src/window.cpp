@@ -11,10 +11,13 @@ constexpr unsigned kKeyBits = 8;
 
 std::uint64_t address_of(BufferRef memory) { return reinterpret_cast<std::uintptr_t>(memory.data); }
 
-bool inside(BufferRef memory, const ibv_mr& region) {
-  const auto* begin = static_cast<const std::byte*>(region.addr);
-  return memory.data >= begin && memory.size <= region.length &&
-         static_cast<std::size_t>(memory.data - begin) <= region.length - memory.size;
+// The region that holds all of `memory`, which is not empty; null if there is none.
+ibv_mr* region_of(BufferRef memory, const Device& device) {
+  ibv_mr* region = device.find(memory.local_key);
+  if (region == nullptr || memory.size == 0 || memory.size > region->length) return nullptr;
+  const auto* begin = static_cast<const std::byte*>(region->addr);
+  if (memory.data < begin) return nullptr;
+  return static_cast<std::size_t>(memory.data - begin) <= region->length - memory.size ? region : nullptr;
 }
 
 // The next key of a window: each of its 256 once before any comes again, in an order that differs from window to
@@ -40,8 +43,8 @@ VerbsWindow::~VerbsWindow() {
 }
 
 error_code VerbsWindow::prepare_bind(BufferRef memory, Access access, ibv_send_wr& request) {
-  ibv_mr* region = table_->device().find(memory.local_key);
-  if (region == nullptr || memory.size == 0 || !inside(memory, *region)) return BaseError::invalid_argument;
+  ibv_mr* region = region_of(memory, table_->device());
+  if (region == nullptr) return BaseError::invalid_argument;
   // libibverbs leaves the key of a window as it was before a posted bind, and takes it from there for the next.
   handle_->rkey = key_;
   key_ = next_key(key_, key_step_);
@@ -56,7 +59,7 @@ error_code VerbsWindow::prepare_bind(BufferRef memory, Access access, ibv_send_w
 }
 
 error_code VerbsWindow::expose(BufferRef memory, Access access) {
-  if (memory.size == 0) return BaseError::invalid_argument;
+  if (region_of(memory, table_->device()) == nullptr) return BaseError::invalid_argument;
   const int rights =
       access == Access::remote_write ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : int{IBV_ACCESS_REMOTE_READ};
   registration_.reset(ibv_reg_mr(table_->device().domain(), memory.data, memory.size, rights));

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The fabric's conformance tests over verbs. In the virtual machine:
+#   scripts/vm run [--siw] tests/interop/guest/fabric.sh BUILD_FOLDER rxe|siw [GTEST_OPTION...]
+program=$1/bin/interop_fabric device=$2
+shift 2
+
+# What the two soft devices cannot do, as observed on Linux 6.1.
+left_out=(
+  # An abort looks like an orderly end to the peer; a receiver does not learn that a message came too early.
+  # VerbsTest has these in the form that rdma_cm allows.
+  '*AbortFlushesInOrder*' '*ThePeersAbortFlushesToo*' '*SendsWithoutAReceive*'
+  # 200 handshakes at once overrun the emulated machine's management queue. VerbsTest has 40.
+  '*TwoHundredConnections*'
+)
+case $device in
+  rxe)
+    left_out+=(
+      # A window is held to its region only.
+      '*WritesBeyondTheEnd*' '*WritesBeforeTheStart*' '*ReadsBeyondTheEnd*'
+      # The sender of an invalidation that fails sees success; a window of another connection is invalidated.
+      '*ThePeerInvalidatesWhatIsNotThere*' '*ThePeerInvalidatesAHandleOfAnotherConnection*'
+      # A Read whose window goes away in its middle is never refused, only repeated.
+      '*InvalidationWaitsForReadsOnTheirWay*'
+    )
+    addresses=("$VM_ADDRESS" "$VM_ADDRESS6")
+    ;;
+  siw)
+    left_out+=(
+      # The reason of a Terminate does not reach the program, on either side, and Writes are complete when sent.
+      '*BeyondTheEnd*' '*BeforeTheStart*' '*OffsetsThatWrap*' '*ToAReadableWindow*' '*FromAWritableWindow*'
+      '*UnknownHandles*' '*HandlesOfOtherConnections*' '*InvalidatedLocally*' '*ReadsAfterInvalidation*'
+      '*InvalidationWaitsFor*' '*SendsLongerThanTheReceive*'
+      # A connector is not told the read depths of its peer.
+      '*ReadDepthsAreNegotiated*'
+      # One work queue does all handshakes, and gives up on those it comes to late.
+      '*FortyConnectionsAtOnce*'
+    )
+    addresses=("$VM_ADDRESS")
+    export RPCRDMA_TEST_IWARP=1
+    ;;
+  *) vm_die 'rxe or siw?' ;;
+esac
+"vm_$device"
+
+before=$(vm_rdma_resources)
+status=0
+for address in "${addresses[@]}"; do
+  echo "== $device at $address"
+  RPCRDMA_TEST_VERBS_ADDRESS=$address "$program" --gtest_brief=1 --gtest_color=no \
+    --gtest_filter="-$(IFS=:; echo "${left_out[*]}")" "$@" || status=1
+done
+# A closed connection lingers in the kernel for a moment.
+if ! vm_until 20 eval '[[ $(vm_rdma_resources) == "$before" ]]'; then
+  echo "left behind: $(vm_rdma_resources) (before: $before)"
+  status=1
+fi
+exit $status
