@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <unordered_map>
+
+#include "negotiation.hpp"
+#include "rpcrdma/fabric/iwarp/iwarp.hpp"
+#include "stag_table.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+/// Buffers in one send or write.
+inline constexpr std::uint32_t kMaxWorkGather = 32;
+
+/// What one fabric shares with everything made from it, which may outlive it.
+struct FabricState {
+  FabricState(boost::asio::io_context& c, const IwarpOptions& o, Log l);
+
+  /// The registered memory around `buffer`; null if its key does not cover it.
+  const MutableOctets* region_of(const BufferRef& buffer) const noexcept;
+  SetupWishes wishes(const QueuePairOptions& wanted, const Endpoint& local, const Endpoint& peer) const noexcept;
+
+  boost::asio::io_context& context;
+  const IwarpOptions options;
+  const Log log;
+  Capabilities capabilities;
+  StagTable stags;
+  std::unordered_map<std::uint32_t, MutableOctets> regions;  ///< by local key
+  std::uint32_t next_key = 1;
+  std::uint64_t next_stream = 1;  ///< for log lines
+};
+
+}  // namespace rpcrdma::fabric::iwarp

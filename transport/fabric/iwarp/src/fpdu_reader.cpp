@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fpdu_reader.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rpcrdma::fabric::iwarp {
+namespace {
+
+/// Payloads from here on are worth a read of their own.
+constexpr std::size_t kLargePayload = 8192;
+/// The small buffer: as little as this is offered to the socket while large payloads come, so that few of their
+/// octets pass through it; up to all of it while there are many small frames.
+constexpr std::size_t kMinScratch = 4096;
+constexpr std::size_t kScratch = 65536;
+
+}  // namespace
+
+void FpduReader::start(bool crc, bool markers) {
+  crc_on_ = crc;
+  markers_ = markers;
+  scratch_ = std::make_unique<std::byte[]>(kScratch);
+  scratch_size_ = kMinScratch;
+}
+
+FpduReader::Plan FpduReader::plan() noexcept {
+  Plan out;
+  offered_ = scratch_size_;
+  if (state_ == State::payload && target_ != nullptr && !markers_) {
+    out.emplace_back(target_, remaining_);
+    // Behind a large segment that is not the last one stands another one: read exactly up to its payload.
+    if (!last_ && ulpdu_length_ >= kLargePayload) offered_ = pad_ + kFpduCrcSize + kFpduLengthSize + kTaggedHeaderSize;
+  }
+  out.emplace_back(scratch_.get(), offered_);
+  return out;
+}
+
+void FpduReader::filled(std::size_t count) noexcept {
+  if (state_ == State::payload && target_ != nullptr && !markers_) {
+    const std::size_t direct = std::min(count, remaining_);
+    placed(direct);
+    count -= direct;
+  }
+  if (count == scratch_size_) scratch_size_ = std::min(2 * scratch_size_, kScratch);
+  const Octets octets(scratch_.get(), count);
+  if (markers_)
+    consume_with_markers(octets);
+  else
+    consume(octets);
+}
+
+// [5044-5.2-a] [5044-5.1-b] boundaries are found by the length field alone
+void FpduReader::consume(Octets octets) noexcept {
+  while (!octets.empty()) {
+    switch (state_) {
+      case State::header: take_header(octets); break;
+      case State::payload: take_payload(octets); break;
+      case State::trailer: take_trailer(octets); break;
+      case State::stopped: return;
+    }
+  }
+}
+
+/// Adds to the header until `wanted` octets of it are there; how many it took.
+std::size_t FpduReader::collect(Octets octets, std::size_t wanted) noexcept {
+  if (collected_ >= wanted) return 0;
+  const std::size_t n = std::min(octets.size(), wanted - collected_);
+  std::memcpy(header_.data() + collected_, octets.data(), n);
+  collected_ += n;
+  return n;
+}
+
+void FpduReader::take_header(Octets& octets) noexcept {
+  octets = octets.subspan(collect(octets, kFpduLengthSize));
+  if (collected_ < kFpduLengthSize) return;
+  ulpdu_length_ = Reader(header_).u16();
+  // The shortest header is the tagged one; what cannot hold it is no segment.
+  if (ulpdu_length_ < kTaggedHeaderSize) return fail(terminate::kMarkers);
+  octets = octets.subspan(collect(octets, kFpduLengthSize + 1));
+  if (collected_ <= kFpduLengthSize) return;
+  const std::size_t size = is_tagged(header_[kFpduLengthSize]) ? kTaggedHeaderSize : kUntaggedHeaderSize;
+  if (ulpdu_length_ < size) return fail(terminate::kMarkers);
+  octets = octets.subspan(collect(octets, kFpduLengthSize + size));
+  if (collected_ < kFpduLengthSize + size) return;
+
+  if (crc_on_) crc_.add(Octets(header_).first(collected_));
+  Reader in(raw_header());
+  const DdpHeader header = decode_ddp(in);
+  last_ = header.last;
+  remaining_ = ulpdu_length_ - size;
+  pad_ = fpdu_pad(ulpdu_length_);
+  if (remaining_ >= kLargePayload) scratch_size_ = kMinScratch;
+  state_ = remaining_ == 0 ? State::trailer : State::payload;
+  collected_ = 0;
+  target_ = sink_.on_segment(header, static_cast<std::uint32_t>(remaining_));
+}
+
+void FpduReader::take_payload(Octets& octets) noexcept {
+  const std::size_t n = std::min(octets.size(), remaining_);
+  if (target_ != nullptr) {
+    std::memcpy(target_, octets.data(), n);
+    placed(n);
+  } else {
+    if (crc_on_) crc_.add(octets.first(n));
+    remaining_ -= n;
+    if (remaining_ == 0) state_ = State::trailer;
+  }
+  octets = octets.subspan(n);
+}
+
+/// `count` octets of the payload are where they belong.
+void FpduReader::placed(std::size_t count) noexcept {
+  if (crc_on_) crc_.add({target_, count});
+  target_ += count;
+  remaining_ -= count;
+  if (remaining_ == 0) state_ = State::trailer;
+}
+
+void FpduReader::take_trailer(Octets& octets) noexcept {
+  const std::size_t wanted = pad_ + kFpduCrcSize;
+  const std::size_t n = std::min(octets.size(), wanted - collected_);
+  std::memcpy(trailer_.data() + collected_, octets.data(), n);
+  // [5044-4.1-b] the pad is not looked at but by the CRC
+  if (crc_on_ && collected_ < pad_) crc_.add(octets.first(std::min(n, pad_ - collected_)));
+  collected_ += n;
+  octets = octets.subspan(n);
+  if (collected_ == wanted) finish();
+}
+
+void FpduReader::finish() noexcept {
+  // [5044-4.4-i] [5044-6-a] nothing is handed up from a frame whose CRC is wrong; [5044-4.4-d] off, it is not checked
+  const bool good = !crc_on_ || crc_.value() == decode_crc(trailer_.data() + pad_);
+  state_ = State::header;
+  collected_ = 0;
+  target_ = nullptr;
+  crc_ = {};
+  if (!good) return fail(terminate::kCrc);
+  sink_.on_segment_end();
+}
+
+void FpduReader::fail(const TerminateCode& error) noexcept {
+  state_ = State::stopped;
+  sink_.on_framing_error(error);
+}
+
+Octets FpduReader::raw_header() const noexcept {
+  const std::size_t size = is_tagged(header_[kFpduLengthSize]) ? kTaggedHeaderSize : kUntaggedHeaderSize;
+  return Octets(header_).subspan(kFpduLengthSize, size);
+}
+
+/// Cuts the markers out of a stream that has them. Not the fast path: nothing is read to its place directly.
+void FpduReader::consume_with_markers(Octets octets) noexcept {
+  while (!octets.empty() && state_ != State::stopped) {
+    if (marker_collected_ != 0 || until_marker(position_) == 0) {
+      const std::size_t n = std::min(octets.size(), kMarkerSize - marker_collected_);
+      std::memcpy(marker_.data() + marker_collected_, octets.data(), n);
+      marker_collected_ += n;
+      octets = octets.subspan(n);
+      if (marker_collected_ < kMarkerSize) return;
+      take_marker();
+      continue;
+    }
+    const std::size_t n = std::min(octets.size(), until_marker(position_));
+    for (Octets part = octets.first(n); !part.empty() && state_ != State::stopped;) {
+      if (between_frames()) frame_start_ = position_;
+      const std::size_t before = part.size();
+      switch (state_) {
+        case State::header: take_header(part); break;
+        case State::payload: take_payload(part); break;
+        case State::trailer: take_trailer(part); break;
+        case State::stopped: break;
+      }
+      position_ += before - part.size();
+    }
+    octets = octets.subspan(n);
+  }
+}
+
+void FpduReader::take_marker() noexcept {
+  // [5044-4.3-d] between two frames it belongs to the one that follows
+  const std::uint64_t distance = between_frames() ? 0 : position_ - frame_start_;
+  if (crc_on_) crc_.add(marker_);  // [5044-4.4-g] [5044-4.4-h]
+  position_ += kMarkerSize;
+  marker_collected_ = 0;
+  // [5044-8-e] [5044-5.2-b]
+  if (decode_marker(marker_) != distance) fail(terminate::kMarkers);
+}
+
+}  // namespace rpcrdma::fabric::iwarp

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/container/static_vector.hpp>
+#include <memory>
+
+#include "wire/crc32c.hpp"
+#include "wire/ddp.hpp"
+#include "wire/fpdu.hpp"
+#include "wire/marker.hpp"
+#include "wire/terminate.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+/// Takes the segments of an incoming stream.
+class SegmentSink {
+ public:
+  /// A header has arrived. Returns where the `payload` octets behind it go; null to drop them. The memory must
+  /// stay until on_segment_end() or until the reader is stopped.
+  virtual std::byte* on_segment(const DdpHeader& header, std::uint32_t payload) noexcept = 0;
+  /// The segment is whole and, if CRCs are on, good.
+  virtual void on_segment_end() noexcept = 0;
+  /// The stream cannot be read any further.
+  virtual void on_framing_error(const TerminateCode& error) noexcept = 0;
+
+ protected:
+  ~SegmentSink() = default;
+};
+
+/// The receiving half of MPA: finds the frames in a stream that arrives in any slices (RFC 5044 section 5.1), and
+/// has large payloads read straight to where they belong.
+///
+/// Operation. plan() says where the next octets of the socket go, as a list of buffers; filled() is told how many
+/// there were. While a payload is under way the plan starts with the rest of its target; what lies behind it, and
+/// everything else, passes a small buffer and is consumed at once, so that nothing is ever left in it.
+/// The CRC covers the octets where they are; placing precedes the check, delivery follows it.
+///
+/// Errors. After on_framing_error() or stop() it reads no more: octets are dropped.
+class FpduReader {
+ public:
+  using Plan = boost::container::static_vector<boost::asio::mutable_buffer, 2>;
+
+  explicit FpduReader(SegmentSink& sink) noexcept : sink_(sink) {}
+
+  /// Before the first plan(). `markers`: we asked the peer for them.
+  void start(bool crc, bool markers);
+  Plan plan() noexcept;
+  void filled(std::size_t count) noexcept;
+  void stop() noexcept { state_ = State::stopped; }
+
+  /// At a frame's boundary: an end of the stream is in order here.
+  bool between_frames() const noexcept { return state_ == State::header && collected_ == 0; }
+  /// Of the current or last segment: its header as it came, and the length of its ULPDU.
+  Octets raw_header() const noexcept;
+  std::uint16_t ulpdu_length() const noexcept { return ulpdu_length_; }
+
+ private:
+  enum class State : std::uint8_t { header, payload, trailer, stopped };
+
+  void consume(Octets octets) noexcept;
+  void consume_with_markers(Octets octets) noexcept;
+  std::size_t collect(Octets octets, std::size_t wanted) noexcept;
+  void take_header(Octets& octets) noexcept;
+  void take_payload(Octets& octets) noexcept;
+  void take_trailer(Octets& octets) noexcept;
+  void take_marker() noexcept;
+  void placed(std::size_t count) noexcept;
+  void finish() noexcept;
+  void fail(const TerminateCode& error) noexcept;
+
+  SegmentSink& sink_;
+  bool crc_on_ = false;
+  bool markers_ = false;
+  State state_ = State::header;
+  bool last_ = true;  // of the current segment
+
+  std::array<std::byte, kFpduLengthSize + kUntaggedHeaderSize> header_{};  // while it arrives
+  std::array<std::byte, 3 + kFpduCrcSize> trailer_{};
+  std::size_t collected_ = 0;  // octets of the one that is arriving
+  std::uint16_t ulpdu_length_ = 0;
+  std::byte* target_ = nullptr;
+  std::size_t remaining_ = 0;  // of the payload
+  std::size_t pad_ = 0;
+  Crc32c crc_;
+
+  std::uint64_t position_ = 0;  // of the stream, with markers
+  std::uint64_t frame_start_ = 0;
+  Marker marker_{};
+  std::size_t marker_collected_ = 0;
+
+  std::unique_ptr<std::byte[]> scratch_;
+  std::size_t scratch_size_ = 0;  // how much of it the next plan offers
+  std::size_t offered_ = 0;       // what the last plan offered of it
+};
+
+}  // namespace rpcrdma::fabric::iwarp

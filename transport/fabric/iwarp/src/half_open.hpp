@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <array>
+
+#include "listener.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+/// A TCP connection accepted, whose MPA Request is on its way (RFC 5044 section 7.1.2, responder).
+class HalfOpen : public std::enable_shared_from_this<HalfOpen> {
+ public:
+  HalfOpen(std::weak_ptr<ListenerState> listener, Socket socket)
+      : listener_(std::move(listener)), socket_(std::move(socket)), timer_(socket_.get_executor()) {}
+  void start(std::chrono::milliseconds timeout);
+
+ private:
+  void read_header();
+  void read_data(std::size_t size, bool enhanced);
+  void finish(bool good, const char* why);
+
+  std::weak_ptr<ListenerState> listener_;
+  Socket socket_;
+  boost::asio::steady_timer timer_;
+  bool finished_ = false;
+  StartupFrame request_;
+  std::array<std::byte, kStartupHeaderSize + kMaxPrivateData> octets_;
+};
+
+}  // namespace rpcrdma::fabric::iwarp

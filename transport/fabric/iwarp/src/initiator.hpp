@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <array>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+
+#include "fabric_state.hpp"
+#include "socket.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+/// One attempt to set up a connection as MPA initiator (RFC 5044 section 7.1.2): TCP connect, Request, Reply.
+class Initiator : public std::enable_shared_from_this<Initiator> {
+ public:
+  struct Outcome {
+    error_code error;
+    Socket socket;  ///< connected, if there is no error
+    Agreement agreement;
+    ConnectionInfo info;
+  };
+  /// Called once, from the io_context, unless cancelled before.
+  using Handler = UniqueFunction<void(Outcome)>;
+
+  Initiator(std::shared_ptr<FabricState> fabric, const Endpoint& peer, const QueuePairOptions& options,
+            Handler handler);
+  void start();
+  void cancel() noexcept;
+
+ private:
+  void connect();
+  void send_request();
+  void read_header();
+  void read_data(std::size_t size, bool enhanced);
+  void conclude();
+  void refuse(const TerminateCode& error, const Agreement& agreement);
+  void closed_by_peer();
+  void finish(error_code error, const Agreement& agreement = {});
+
+  std::shared_ptr<FabricState> fabric_;
+  Endpoint peer_;
+  QueuePairOptions wanted_;
+  Handler handler_;
+  Socket socket_;
+  boost::asio::steady_timer timer_;
+  bool enhanced_;
+  SetupWishes wishes_;
+  StartupFrame request_;
+  StartupFrame reply_;
+  std::vector<std::byte> request_octets_;
+  std::array<std::byte, kStartupHeaderSize + kMaxPrivateData> reply_octets_;
+};
+
+}  // namespace rpcrdma::fabric::iwarp

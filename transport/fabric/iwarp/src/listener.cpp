@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: one accept at a time, paused while too many connections are half open or descriptors are short.
+// Ownership: a connection belongs to its HalfOpen, then to the Request that the handler gets.
+// Error handling: accept errors are logged; a shortage waits for a moment and tries again.
+#include "listener.hpp"
+
+#include <boost/asio/ip/v6_only.hpp>
+
+#include "half_open.hpp"
+#include "request.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+namespace {
+
+constexpr std::chrono::milliseconds kShortagePause{100};
+
+}  // namespace
+
+ListenerState::ListenerState(std::shared_ptr<FabricState> fabric, Fabric::RequestHandler handler)
+    : fabric_(std::move(fabric)), handler_(std::move(handler)), acceptor_(fabric_->context), timer_(fabric_->context) {}
+
+error_code ListenerState::open(const Endpoint& local) {
+  error_code error;
+  acceptor_.open(local.protocol(), error);
+  if (!error) acceptor_.set_option(boost::asio::socket_base::reuse_address(true), error);
+  if (!error && local.address().is_v6()) acceptor_.set_option(boost::asio::ip::v6_only(true), error);
+  if (!error) acceptor_.bind(local, error);
+  if (!error) acceptor_.listen(boost::asio::socket_base::max_listen_connections, error);
+  return error;
+}
+
+void ListenerState::close() noexcept {
+  error_code ignored;
+  acceptor_.close(ignored);
+  timer_.cancel();
+}
+
+Endpoint ListenerState::local() const {
+  error_code ignored;
+  return acceptor_.local_endpoint(ignored);
+}
+
+void ListenerState::accept() {
+  if (accepting_ || !acceptor_.is_open() || half_open_ >= fabric_->options.max_half_open) return;
+  accepting_ = true;
+  acceptor_.async_accept([self = shared_from_this()](error_code error, Socket socket) {
+    self->accepting_ = false;
+    if (self->acceptor_.is_open()) self->accepted(error, std::move(socket));
+  });
+}
+
+void ListenerState::accepted(error_code error, Socket socket) {
+  namespace errc = boost::system::errc;
+  if (error == errc::too_many_files_open || error == errc::too_many_files_open_in_system ||
+      error == errc::no_buffer_space || error == errc::not_enough_memory)
+    return back_off();
+  if (!error) error = prepare(socket);
+  if (!error) {
+    ++half_open_;
+    std::make_shared<HalfOpen>(weak_from_this(), std::move(socket))->start(fabric_->options.request_timeout);
+  }
+  accept();
+}
+
+void ListenerState::back_off() {
+  fabric_->log.warn("iwarp: no descriptors or memory left for another connection");
+  timer_.expires_after(kShortagePause);
+  timer_.async_wait([self = shared_from_this()](error_code error) {
+    if (!error) self->accept();
+  });
+}
+
+void ListenerState::half_open_ended(Socket socket, StartupFrame* request) {
+  const auto self = shared_from_this();
+  --half_open_;
+  error_code error;
+  if (request != nullptr && acceptor_.is_open()) {
+    ConnectionInfo info;
+    info.local = socket.local_endpoint(error);
+    if (!error) info.peer = socket.remote_endpoint(error);
+    info.private_data = request->private_data;
+    // [6581-9.1-a] without RFC 6581 the peer does not say: it is for the ULPs to know
+    info.inbound_reads = request->enhanced ? request->enhanced->inbound : fabric_->options.max_read_depth;
+    info.outbound_reads = request->enhanced ? request->enhanced->outbound : fabric_->options.max_read_depth;
+    Descriptor descriptor;
+    if (!error) descriptor = Descriptor(socket.release(error));
+    if (!error) handler_(std::make_unique<Request>(std::move(descriptor), std::move(*request), std::move(info)));
+  } else {
+    socket.close(error);
+  }
+  accept();
+}
+
+}  // namespace rpcrdma::fabric::iwarp

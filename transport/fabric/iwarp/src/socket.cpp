@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "socket.hpp"
+
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace rpcrdma::fabric::iwarp {
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+error_code prepare(Socket& socket) noexcept {
+  error_code error;
+  // [5044-5.1-a] whole FPDUs are written; TCP shall not hold them back
+  socket.set_option(boost::asio::ip::tcp::no_delay(true), error);
+  if (!error) socket.non_blocking(true, error);
+  return error;
+}
+
+std::size_t write_some(int socket, std::span<iovec> vectors, error_code& error) noexcept {
+  msghdr message{};
+  message.msg_iov = vectors.data();
+  message.msg_iovlen = vectors.size();
+  for (;;) {
+    const ssize_t n = ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n >= 0) {
+      error = {};
+      return static_cast<std::size_t>(n);
+    }
+    if (errno == EINTR) continue;
+    error.assign(errno, boost::system::system_category());
+    return 0;
+  }
+}
+
+error_code write_all(int socket, Octets octets) noexcept {
+  iovec vector{const_cast<std::byte*>(octets.data()), octets.size()};
+  error_code error;
+  const std::size_t n = write_some(socket, {&vector, 1}, error);
+  if (!error && n != octets.size()) error = make_error_code(boost::system::errc::no_buffer_space);
+  return error;
+}
+
+void reset(Socket& socket) noexcept {
+  error_code ignored;
+  socket.set_option(boost::asio::socket_base::linger(true, 0), ignored);
+  socket.close(ignored);
+}
+
+std::uint32_t segment_size(Socket& socket) noexcept {
+  int size = 0;
+  socklen_t length = sizeof size;
+  if (::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_MAXSEG, &size, &length) != 0) return 0;
+  return static_cast<std::uint32_t>(std::max(size, 0));
+}
+
+}  // namespace rpcrdma::fabric::iwarp

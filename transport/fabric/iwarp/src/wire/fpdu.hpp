@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Sizes of the MPA frame (RFC 5044 sections 3, 4.1, 4.5): length, ULPDU, pad to four octets, CRC.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace rpcrdma::fabric::iwarp {
+
+inline constexpr std::size_t kFpduLengthSize = 2;
+inline constexpr std::size_t kFpduCrcSize = 4;
+inline constexpr std::uint32_t kMinMulpdu = 128;
+inline constexpr std::uint32_t kMaxMulpdu = 64768;
+
+/// [5044-4.1-c] zero to three octets, so that length, ULPDU and pad are a multiple of four.
+constexpr std::size_t fpdu_pad(std::size_t ulpdu) noexcept { return (0 - (kFpduLengthSize + ulpdu)) & 3; }
+
+/// The whole frame, markers not counted.
+constexpr std::size_t fpdu_size(std::size_t ulpdu) noexcept {
+  return kFpduLengthSize + ulpdu + fpdu_pad(ulpdu) + kFpduCrcSize;
+}
+
+/// [5044-3-d] [5044-4.5-c] within what any peer takes.
+constexpr std::uint32_t clamp_mulpdu(std::uint32_t size) noexcept { return std::clamp(size, kMinMulpdu, kMaxMulpdu); }
+
+/// [5044-4.5-a] [5044-4.5-b] the largest ULPDU whose frame fills one TCP segment of `emss` octets.
+constexpr std::uint32_t mulpdu_for(std::uint32_t emss, bool markers) noexcept {
+  const std::uint32_t overhead = 6 + (markers ? 4 * ((emss + 511) / 512) : 0) + emss % 4;
+  return clamp_mulpdu(emss > overhead ? emss - overhead : 0);
+}
+
+}  // namespace rpcrdma::fabric::iwarp

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// MPA markers (RFC 5044 section 4.3): four octets before each multiple of 512 octets of the stream, themselves
+// counted, that point back to the header of the frame around them.
+#include <array>
+
+#include "rpcrdma/base/cursor.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+inline constexpr std::size_t kMarkerSize = 4;
+inline constexpr std::size_t kMarkerInterval = 512;
+
+/// [5044-4.3-b] [5044-4.3-e] the octets that may follow stream position `at` before a marker is due: 0 when one is
+/// due right there.
+constexpr std::size_t until_marker(std::uint64_t at) noexcept {
+  return static_cast<std::size_t>((0 - at) % kMarkerInterval);
+}
+
+using Marker = std::array<std::byte, kMarkerSize>;
+
+/// [5044-4.2-a] `distance`: octets since the frame's length field, markers between included; a multiple of four.
+inline Marker encode_marker(std::uint32_t distance) noexcept {
+  Marker out{};
+  Writer writer(out);
+  writer.u16(0);
+  writer.u16(static_cast<std::uint16_t>(distance));
+  return out;
+}
+
+/// [5044-4.2-a] [5044-4.2-b] the reserved half and the two low bits are not looked at.
+inline std::uint32_t decode_marker(const Marker& marker) noexcept {
+  Reader reader(marker);
+  reader.skip(2);
+  return reader.u16() & 0xfffcu;
+}
+
+}  // namespace rpcrdma::fabric::iwarp

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The MPA Request and Reply frames (RFC 5044 section 7.1.1) with the enhanced data of RFC 6581 section 9.
+#include <optional>
+#include <vector>
+
+#include "rpcrdma/base/cursor.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+inline constexpr std::size_t kStartupHeaderSize = 20;
+inline constexpr std::size_t kMaxPrivateData = 512;
+inline constexpr std::size_t kEnhancedDataSize = 4;
+/// More than this some peers refuse.
+inline constexpr std::size_t kMaxOwnPrivateData = 256 - kEnhancedDataSize;
+inline constexpr std::uint8_t kRevision1 = 1;
+inline constexpr std::uint8_t kRevision2 = 2;
+/// "The ULP takes care": a read depth that is not negotiated.
+inline constexpr std::uint16_t kDepthNotNegotiated = 0x3fff;
+
+/// The 32-bit word in front of the private data (RFC 6581 section 9).
+struct EnhancedData {
+  bool peer_to_peer = false;   ///< A
+  bool send_rtr = false;       ///< B: a zero-length Send may be the ready-to-receive indication
+  bool write_rtr = false;      ///< C
+  bool read_rtr = false;       ///< D
+  std::uint16_t inbound = 0;   ///< IRD, 14 bits
+  std::uint16_t outbound = 0;  ///< ORD, 14 bits
+  friend bool operator==(const EnhancedData&, const EnhancedData&) = default;
+};
+
+struct StartupFrame {
+  enum class Kind : std::uint8_t { request, reply };
+  Kind kind = Kind::request;
+  bool markers = false;  ///< "I need markers in what you send me"
+  bool crc = false;
+  bool rejected = false;
+  std::uint8_t revision = kRevision2;
+  std::optional<EnhancedData> enhanced;
+  std::vector<std::byte> private_data;  ///< the ULP's, behind the enhanced data
+  friend bool operator==(const StartupFrame&, const StartupFrame&) = default;
+};
+
+enum class StartupError : std::uint8_t { none, key, private_data_length, enhanced_data };
+
+/// The octets of `frame`.
+std::vector<std::byte> encode(const StartupFrame& frame);
+
+/// Reads the first 20 octets, which say how many follow. `expected`: the kind whose key must be there.
+StartupError decode_startup_header(Octets octets, StartupFrame::Kind expected, StartupFrame& frame,
+                                   std::size_t& private_length, bool& enhanced) noexcept;
+/// Reads what follows. `enhanced` as the header said.
+StartupError decode_startup_data(Octets octets, bool enhanced, StartupFrame& frame);
+/// A whole frame at once.
+StartupError decode(Octets octets, StartupFrame::Kind expected, StartupFrame& frame);
+
+}  // namespace rpcrdma::fabric::iwarp
