@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "file_system_test.hpp"
+#include "rpcrdma/nfsd/exports/export_table.hpp"
+#include "rpcrdma/nfsd/exports/handle_codec.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+ExportSpec parsed(std::string_view text) {
+  ExportSpec spec;
+  std::string why;
+  EXPECT_TRUE(parse_export(text, spec, why)) << text << ": " << why;
+  return spec;
+}
+
+std::string refused(std::string_view text) {
+  ExportSpec spec;
+  std::string why;
+  EXPECT_FALSE(parse_export(text, spec, why)) << text;
+  return why;
+}
+
+TEST(ExportSpec, Directories) {
+  EXPECT_EQ(parsed("/srv/data").directory, "/srv/data");
+  EXPECT_EQ(parsed("/srv/data").name, "/data");
+  EXPECT_EQ(parsed("/srv/data/").name, "/data");
+  EXPECT_EQ(parsed("/srv/data:/other").name, "/other");
+  EXPECT_EQ(parsed("/srv/data:/a/b/").name, "/a/b");
+  EXPECT_FALSE(parsed("/srv/data").read_only);
+  EXPECT_EQ(parsed(".:/here").directory, ".");
+}
+
+TEST(ExportSpec, Options) {
+  const ExportSpec spec = parsed("/srv/data:/d,ro,allow=192.0.2.0/24,allow=2001:db8::/32");
+  EXPECT_TRUE(spec.read_only);
+  ASSERT_EQ(spec.allow.size(), 2u);
+  EXPECT_EQ(spec.allow[1].text(), "2001:db8::/32");
+  EXPECT_TRUE(parsed("/srv/data,ro").read_only);
+  EXPECT_EQ(parsed("/srv/data,allow=::1").allow.size(), 1u) << "colons belong to the address";
+}
+
+TEST(ExportSpec, Memory) {
+  EXPECT_TRUE(parsed("memory:/scratch").memory);
+  EXPECT_EQ(parsed("memory:/scratch,ro").name, "/scratch");
+  EXPECT_FALSE(parsed("memory").memory) << "a directory of that name";
+  EXPECT_FALSE(parsed("./memory:/x").memory);
+}
+
+TEST(ExportSpec, Backslashes) {
+  const ExportSpec spec = parsed(R"(/a\,b\:c\\d:/n)");
+  EXPECT_EQ(spec.directory, R"(/a,b:c\d)");
+  EXPECT_EQ(spec.name, "/n");
+}
+
+TEST(ExportSpec, Refused) {
+  EXPECT_NE(refused("").find("directory"), std::string::npos);
+  EXPECT_NE(refused("/d:name").find("'/'"), std::string::npos);
+  EXPECT_NE(refused("/d:").find("'/'"), std::string::npos);
+  EXPECT_NE(refused("/d,rw").find("'rw'"), std::string::npos);
+  EXPECT_NE(refused("/d,allow=10.0.0.0/33").find("10.0.0.0/33"), std::string::npos);
+  EXPECT_NE(refused("/d,").find("''"), std::string::npos);
+}
+
+TEST(Cidr, Contains) {
+  const auto in = [](const char* range, const char* address) {
+    return Cidr::parse(range)->contains(boost::asio::ip::make_address(address));
+  };
+  EXPECT_TRUE(in("192.0.2.0/24", "192.0.2.255"));
+  EXPECT_FALSE(in("192.0.2.0/24", "192.0.3.0"));
+  EXPECT_TRUE(in("192.0.2.128/25", "192.0.2.129"));
+  EXPECT_FALSE(in("192.0.2.128/25", "192.0.2.127"));
+  EXPECT_TRUE(in("0.0.0.0/0", "203.0.113.9"));
+  EXPECT_FALSE(in("0.0.0.0/0", "::1"));
+  EXPECT_TRUE(in("10.1.2.3", "10.1.2.3"));
+  EXPECT_FALSE(in("10.1.2.3", "10.1.2.2"));
+  EXPECT_TRUE(in("2001:db8::/33", "2001:db8:7fff::1"));
+  EXPECT_FALSE(in("2001:db8::/33", "2001:db8:8000::1"));
+  EXPECT_TRUE(in("127.0.0.0/8", "::ffff:127.0.0.1")) << "an IPv4 address in IPv6 clothes";
+  for (const char* bad : {"", "x", "1.2.3.4/", "1.2.3.4/33", "1.2.3.4/-1", "1.2.3.4/8x", "::/129"})
+    EXPECT_FALSE(Cidr::parse(bad)) << bad;
+}
+
+NodeKey key_of(std::size_t size) {
+  std::vector<std::byte> octets(size, std::byte{0x5a});
+  return NodeKey(octets);
+}
+
+TEST(HandleCodec, RoundTripAtEverySize) {
+  const HandleCodec codec(HandleSecret{std::byte{1}});
+  for (std::size_t size = 0; size <= NodeKey::kMax; ++size) {
+    const FileHandle handle = codec.encode(77, key_of(size));
+    EXPECT_LE(handle.length, 64u);
+    const auto decoded = codec.decode(handle.octets());
+    ASSERT_TRUE(decoded) << size;
+    EXPECT_EQ(decoded->export_id, 77u);
+    EXPECT_EQ(decoded->node, key_of(size));
+  }
+}
+
+TEST(HandleCodec, NobodyElseCanMakeOne) {
+  const HandleCodec codec(HandleSecret{std::byte{1}});
+  const FileHandle handle = codec.encode(77, key_of(10));
+  EXPECT_FALSE(HandleCodec(HandleSecret{std::byte{2}}).decode(handle.octets()));
+  for (std::size_t bit = 0; bit < handle.length * 8; ++bit) {
+    FileHandle other = handle;
+    other.data[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
+    EXPECT_FALSE(codec.decode(other.octets())) << bit;
+  }
+  for (std::size_t length = 0; length < handle.length; ++length)
+    EXPECT_FALSE(codec.decode(handle.octets().first(length))) << length;
+  EXPECT_FALSE(codec.decode(handle.data)) << "octets behind the end";
+  // A claimed key length that leaves the tag out.
+  std::array<std::byte, 64> claim{std::byte{1}, std::byte{255}};
+  EXPECT_FALSE(codec.decode(claim));
+}
+
+TEST(StateDir, TheSecretStays) {
+  TemporaryDirectory top;
+  const auto directory = top.path() / "a/state";
+  ASSERT_FALSE(make_state_dir(directory));
+  ASSERT_FALSE(make_state_dir(directory)) << "again";
+  struct stat s {};
+  ASSERT_EQ(::stat(directory.c_str(), &s), 0);
+  EXPECT_EQ(s.st_mode & 0777u, 0700u);
+  const auto first = load_handle_secret(directory);
+  ASSERT_TRUE(first);
+  EXPECT_NE(*first, HandleSecret{});
+  EXPECT_EQ(*load_handle_secret(directory), *first);
+  ASSERT_EQ(::stat((directory / "handle.key").c_str(), &s), 0);
+  EXPECT_EQ(s.st_mode & 0777u, 0600u);
+}
+
+TEST(StateDir, ASecretThatIsNoneIsRefused) {
+  TemporaryDirectory top;
+  ASSERT_TRUE(load_handle_secret(top.path()));
+  const auto file = top.path() / "handle.key";
+  ::chmod(file.c_str(), 0644);
+  EXPECT_EQ(load_handle_secret(top.path()).error(), boost::system::errc::operation_not_permitted);
+  ::chmod(file.c_str(), 0600);
+  std::ofstream(file) << "short";
+  EXPECT_EQ(load_handle_secret(top.path()).error(), boost::system::errc::invalid_argument);
+  std::ofstream(top.path() / "plain") << "x";
+  EXPECT_TRUE(make_state_dir(top.path() / "plain"));
+}
+
+TEST(ExportTable, NamesAreUnique) {
+  ExportTable table(1u << 20);
+  std::string why;
+  EXPECT_TRUE(table.add(parsed("memory:/a"), {}, Log{}, why));
+  EXPECT_TRUE(table.add(parsed("memory:/b"), {}, Log{}, why));
+  EXPECT_FALSE(table.add(parsed("memory:/a"), {}, Log{}, why));
+  EXPECT_NE(why.find("/a"), std::string::npos);
+  EXPECT_FALSE(table.add(parsed("/nonexistent/directory:/c"), {}, Log{}, why));
+  EXPECT_NE(why.find("/nonexistent/directory"), std::string::npos);
+  ASSERT_NE(table.find(std::string_view("/b")), nullptr);
+  EXPECT_EQ(table.find(export_id_of("/b")), table.find(std::string_view("/b")));
+  EXPECT_EQ(table.find(std::string_view("/c")), nullptr);
+}
+
+}  // namespace
+}  // namespace rpcrdma::nfsd

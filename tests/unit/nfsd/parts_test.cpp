@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The small parts below the services: pages, remembered places, I/O threads, access bits.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <fstream>
+
+#include "file_system_test.hpp"
+#include "rpcrdma/nfsd/fs/access.hpp"
+#include "rpcrdma/nfsd/io/io_pool.hpp"
+#include "rpcrdma/nfsd/memory/page_store.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+TEST(PageStore, IsBoundedAndTakesPagesBack) {
+  PageStore store(kSlabSize * 2);
+  std::vector<Page> pages;
+  const std::size_t all = 2 * kPagesPerSlab - 1;  // one holds the zeros
+  ASSERT_TRUE(store.allocate(all, pages));
+  EXPECT_EQ(store.in_use(), store.capacity());
+  std::vector<Page> more;
+  EXPECT_FALSE(store.allocate(1, more));
+  EXPECT_TRUE(more.empty());
+  const Page shared = pages.back();
+  EXPECT_TRUE(shared.shared());
+  pages.clear();
+  EXPECT_FALSE(shared.shared());
+  EXPECT_EQ(store.in_use(), 2 * kPageSize);
+  EXPECT_TRUE(store.allocate(all - 1, more));
+  EXPECT_FALSE(store.allocate(1, more));
+}
+
+TEST(PageStore, PagesOfOneRequestLieSideBySide) {
+  PageStore store(kSlabSize);
+  std::vector<Page> pages;
+  ASSERT_TRUE(store.allocate(64, pages));
+  for (std::size_t i = 1; i < pages.size(); ++i) EXPECT_EQ(pages[i].data(), pages[i - 1].data() + kPageSize);
+}
+
+TEST(MemoryFileSystem, FullIsNoSpace) {
+  PageStore store(kSlabSize);
+  MemoryOptions options;
+  options.max_nodes = 4;
+  const auto fs = make_memory_file_system(store, options);
+  const NodeResult file = fs->create({}, fs->root(), "f", {});
+  ASSERT_EQ(file.status, Status::ok);
+  std::string data(kSlabSize, 'x');
+  const BufferRef buffer = ref(data);
+  EXPECT_EQ(fs->write({}, file.node, 0, {&buffer, 1}, Stable::unstable).status, Status::nospc);
+  EXPECT_EQ(fs->attributes(file.node).attributes->size, 0u) << "nothing has changed";
+  EXPECT_EQ(fs->create({}, fs->root(), "g", {}).status, Status::ok);
+  EXPECT_EQ(fs->make_directory({}, fs->root(), "d", {}).status, Status::ok);
+  EXPECT_EQ(fs->make_directory({}, fs->root(), "e", {}).status, Status::nospc);
+  EXPECT_EQ(fs->remove({}, fs->root(), "f").status, Status::ok);
+  EXPECT_EQ(fs->make_directory({}, fs->root(), "e", {}).status, Status::ok);
+}
+
+TEST(MemoryFileSystem, RemovedFilesGiveTheirPagesBack) {
+  PageStore store(kSlabSize);
+  const auto fs = make_memory_file_system(store);
+  std::string data(kSlabSize / 2, 'x');
+  const BufferRef buffer = ref(data);
+  for (int i = 0; i < 20; ++i) {
+    const NodeResult file = fs->create({}, fs->root(), "f", {});
+    ASSERT_EQ(fs->write({}, file.node, 0, {&buffer, 1}, Stable::unstable).status, Status::ok) << i;
+    ASSERT_EQ(fs->remove({}, fs->root(), "f").status, Status::ok);
+  }
+  EXPECT_EQ(store.in_use(), kPageSize);
+}
+
+// A log cut in the middle of a record, as a crash leaves it, loses that record and no other.
+TEST(RememberedPlaces, ATornLogIsRead) {
+  TemporaryDirectory tree;
+  TemporaryDirectory state;
+  PosixOptions options;
+  options.root = tree.path();
+  options.hint_file = state.path() / "places";
+  options.kernel_handles = false;
+  NodeKey first;
+  NodeKey second;
+  {
+    auto fs = std::move(*make_posix_file_system(options, Log{}));
+    first = fs->create({}, fs->root(), "first", {}).node;
+    second = fs->create({}, fs->root(), "second", {}).node;
+  }
+  std::filesystem::resize_file(options.hint_file, std::filesystem::file_size(options.hint_file) - 1);
+  auto fs = std::move(*make_posix_file_system(options, Log{}));
+  EXPECT_EQ(fs->attributes(first).status, Status::ok);
+  EXPECT_EQ(fs->attributes(second).status, Status::stale);
+  EXPECT_EQ(fs->lookup({}, fs->root(), "second").node, second);
+  EXPECT_EQ(fs->attributes(second).status, Status::ok) << "found again";
+}
+
+TEST(RememberedPlaces, AreBounded) {
+  TemporaryDirectory tree;
+  PosixOptions options;
+  options.root = tree.path();
+  options.kernel_handles = false;
+  options.max_hints = 10;
+  auto fs = std::move(*make_posix_file_system(options, Log{}));
+  const NodeKey directory = fs->make_directory({}, fs->root(), "d", {}).node;
+  std::vector<NodeKey> files;
+  for (int i = 0; i < 50; ++i) files.push_back(fs->create({}, directory, std::to_string(i), {}).node);
+  std::size_t known = 0;
+  for (const NodeKey& file : files) known += fs->attributes(file).status == Status::ok ? 1 : 0;
+  EXPECT_EQ(known, 9u);
+  EXPECT_EQ(fs->attributes(directory).status, Status::ok) << "directories stay known";
+}
+
+TEST(IoPool, RunsEverythingBeforeItEnds) {
+  std::atomic<int> done = 0;
+  {
+    IoPool pool(4, HandleSecret{});
+    for (int i = 0; i < 1000; ++i) pool.submit([&](const HandleCodec&) { ++done; });
+    pool.submit([](const HandleCodec&) { throw std::bad_alloc(); });
+    pool.submit([&](const HandleCodec& codec) { done += codec.decode(codec.encode(1, {}).octets()) ? 1 : 0; });
+  }
+  EXPECT_EQ(done, 1001);
+}
+
+TEST(IoPool, StartsJobsInOrder) {
+  std::vector<int> order;
+  {
+    IoPool pool(1, HandleSecret{});
+    for (int i = 0; i < 300; ++i) pool.submit([&order, i](const HandleCodec&) { order.push_back(i); });
+  }
+  for (int i = 0; i < 300; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+}
+
+TEST(Access, OwnerGroupOthersInThisOrder) {
+  Attributes file;
+  file.mode = 0471;
+  file.uid = 1;
+  file.gid = 2;
+  Caller caller;
+  caller.uid = 1;
+  caller.gid = 2;
+  EXPECT_EQ(granted_access(file, caller, 63, false), access::kRead) << "the owner's bits, though the group's give more";
+  caller.uid = 3;
+  EXPECT_EQ(granted_access(file, caller, 63, false),
+            access::kRead | access::kModify | access::kExtend | access::kExecute);
+  EXPECT_EQ(granted_access(file, caller, 63, true), access::kRead | access::kExecute);
+  EXPECT_EQ(granted_access(file, caller, access::kModify, false), access::kModify);
+  caller.gid = 4;
+  EXPECT_EQ(granted_access(file, caller, 63, false), access::kExecute);
+  caller.groups.push_back(2);
+  EXPECT_NE(granted_access(file, caller, 63, false) & access::kRead, 0u);
+  caller = {};
+  caller.uid = 0;
+  file.mode = 0;
+  EXPECT_EQ(granted_access(file, caller, 63, false), access::kRead | access::kModify | access::kExtend);
+  file.type = FileType::directory;
+  EXPECT_EQ(granted_access(file, caller, 63, false),
+            access::kRead | access::kModify | access::kExtend | access::kLookup | access::kDelete);
+}
+
+}  // namespace
+}  // namespace rpcrdma::nfsd
