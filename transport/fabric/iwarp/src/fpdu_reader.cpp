@@ -66,6 +66,7 @@ std::size_t FpduReader::collect(Octets octets, std::size_t wanted) noexcept {
   if (collected_ >= wanted) return 0;
   const std::size_t n = std::min(octets.size(), wanted - collected_);
   std::memcpy(header_.data() + collected_, octets.data(), n);
+  if (crc_on_) crc_.add(octets.first(n));  // at once: a marker may come in between
   collected_ += n;
   return n;
 }
@@ -83,7 +84,6 @@ void FpduReader::take_header(Octets& octets) noexcept {
   octets = octets.subspan(collect(octets, kFpduLengthSize + size));
   if (collected_ < kFpduLengthSize + size) return;
 
-  if (crc_on_) crc_.add(Octets(header_).first(collected_));
   Reader in(raw_header());
   const DdpHeader header = decode_ddp(in);
   last_ = header.last;
