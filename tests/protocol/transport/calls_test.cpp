@@ -107,6 +107,7 @@ TEST(Calls, EverythingAtOnce) {
     shape.items = {70001, 3, 90003};
     shape.results = {80001, 5, 60002};
     shape.pieces = 3;
+    shape.apart = true;
     shape.may_reduce = may_reduce;  // [8166-8.2.2.3-a]
     expect_good(sides, shape, may_reduce ? 3 : 0);
     EXPECT_EQ(sides.handler.items, may_reduce ? 3u : 0u);

@@ -11,15 +11,28 @@ namespace {
 
 constexpr std::uint32_t kReplySeed = 0x10000;
 
-boost::container::small_vector<BufferRef, 4> cut(BufferRef memory, std::uint32_t pieces) {
+constexpr std::uint32_t kGap = 64;
+
+/// The first `length` octets of `memory` in pieces, with gaps between them if asked for.
+boost::container::small_vector<BufferRef, 4> cut(BufferRef memory, std::uint32_t length, std::uint32_t pieces,
+                                                 bool apart = false) {
   boost::container::small_vector<BufferRef, 4> out;
-  const std::uint32_t step = std::max(memory.size / std::max(pieces, 1u), 1u);
-  for (std::uint32_t at = 0; at < memory.size;) {
-    const std::uint32_t size = out.size() + 1 >= pieces ? memory.size - at : std::min(step, memory.size - at);
-    out.push_back(memory.slice(at, size));
+  const std::uint32_t step = std::max(length / std::max(pieces, 1u), 1u);
+  for (std::uint32_t at = 0; at < length;) {
+    const std::uint32_t size = out.size() + 1 >= pieces ? length - at : std::min(step, length - at);
+    const auto gaps = static_cast<std::uint32_t>(apart ? out.size() * kGap : 0);
+    out.push_back(memory.slice(at + gaps, size));
     at += size;
   }
   return out;
+}
+
+void fill(std::span<const BufferRef> parts, std::uint64_t seed) {
+  std::uint64_t at = 0;
+  for (const BufferRef& part : parts) {
+    fill_pattern(part.octets(), seed, at);
+    at += part.size;
+  }
 }
 
 /// Reads a reduced message in order: stream and items.
@@ -84,15 +97,15 @@ ShapedCall::ShapedCall(memory::Pool& pool, transport::Requester& requester, cons
   may_reduce = shape.may_reduce;
   std::uint32_t fixed = 12 + shape.reply_body;
   for (std::size_t i = 0; i < shape.items.size(); ++i) {
-    auto memory = pool.allocate(std::max(shape.items[i], 1u));
-    fill_pattern({memory->ref().data, shape.items[i]}, shape.seed + i + 1);
-    items_.push_back(cut(memory->first(shape.items[i]), shape.pieces));
+    auto memory = pool.allocate(shape.items[i] + shape.pieces * kGap);
+    items_.push_back(cut(memory->ref(), shape.items[i], shape.pieces, shape.apart));
+    fill(items_.back(), shape.seed + i + 1);
     memory_.push_back(std::move(*memory));
   }
   for (const std::uint32_t length : shape.results) {
     fixed += 4;
-    auto memory = pool.allocate(std::max(length, 1u));
-    const auto parts = cut(memory->first(length), shape.pieces);
+    auto memory = pool.allocate(length + shape.pieces * kGap);
+    const auto parts = cut(memory->ref(), length, shape.pieces, shape.apart);
     results.emplace_back(parts.begin(), parts.end());
     memory_.push_back(std::move(*memory));
   }
@@ -198,7 +211,8 @@ void ShapedHandler::pull(std::shared_ptr<Job> job) {
   auto memory = job->call.pool().allocate(job->call.payload().items[index].length);
   if (!memory) return job->call.discard();
   job->memory.push_back(std::move(*memory));
-  const auto parts = cut(job->memory.back().ref(), 1 + static_cast<std::uint32_t>(index % 3));
+  const auto parts =
+      cut(job->memory.back().ref(), job->memory.back().ref().size, 1 + static_cast<std::uint32_t>(index % 3));
   transport::IncomingCall& call = job->call;
   call.pull(index, parts, [this, job, index](error_code status) {
     if (status) return job->call.discard();
@@ -222,7 +236,7 @@ void ShapedHandler::answer(std::shared_ptr<Job> job) {
     auto memory = call.pool().allocate(std::max(length, 1u));
     if (!memory) return call.discard();
     fill_pattern({memory->ref().data, length}, kReplySeed + job->shape.seed + i);
-    out.item(cut(memory->first(length), 1 + static_cast<std::uint32_t>(i % 3)));
+    out.item(cut(memory->ref(), length, 1 + static_cast<std::uint32_t>(i % 3)));
     job->results.push_back(std::move(*memory));
   }
   write_pattern(out, job->shape.reply_body, kReplySeed + job->shape.seed);
@@ -245,6 +259,7 @@ Shape random_shape(std::mt19937& random, std::uint32_t seed) {
   for (std::size_t i = random() % 3; i > 0; --i) out.items.push_back(size(200000));
   for (std::size_t i = random() % 3; i > 0; --i) out.results.push_back(1 + size(200000));
   out.pieces = 1 + random() % 4;
+  out.apart = random() % 2 == 0;
   out.may_reduce = random() % 8 != 0;
   return out;
 }

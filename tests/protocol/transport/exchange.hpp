@@ -26,6 +26,7 @@ struct Shape {
   std::vector<std::uint32_t> items;    ///< octets of each eligible argument
   std::vector<std::uint32_t> results;  ///< octets of each eligible result
   std::uint32_t pieces = 1;            ///< memory of each argument and result is cut into so many
+  bool apart = false;                  ///< the pieces do not lie side by side
   bool may_reduce = true;
   std::uint32_t max_reply = 0;  ///< 0: exactly what will come
 };

@@ -31,9 +31,13 @@ Connection::Connection(const ConnectionSetup& setup, ConnectionEvents& events)
       receive_size_(setup.options.private_data ? wire::advertised_size(setup.options.receive_size)
                                                : wire::kMinThreshold),
       send_queue_(call_credits(setup, Role::client) + setup.chunk_work),
-      reply_queue_(call_credits(setup, Role::server) + kErrorSends) {}
+      reply_queue_(call_credits(setup, Role::server) + kErrorSends),
+      self_(std::make_shared<Connection*>(this)) {}
 
-Connection::~Connection() { destroy(); }
+Connection::~Connection() {
+  *self_ = nullptr;
+  destroy();
+}
 
 Result<ConnectionPtr> Connection::connect(const ConnectionSetup& setup, const fabric::Endpoint& peer,
                                           ConnectionEvents& events) {
@@ -132,8 +136,9 @@ void Connection::close() noexcept {
 
 void Connection::abort(error_code why) noexcept {
   if (ended_) return;
-  // Flushed work only repeats that there was a reason.
-  if (!reason_ && why != fabric::FabricError::flushed) reason_ = why;
+  // These only repeat that the connection had ended already: the fabric knows why.
+  const bool echo = why == fabric::FabricError::flushed || why == fabric::FabricError::not_connected;
+  if (!reason_ && !echo) reason_ = why;
   connected_ = false;
   queue_pair_->abort();
 }
@@ -151,9 +156,11 @@ void Connection::destroy() noexcept {
 
 void Connection::on_disconnected(error_code why) noexcept {
   connected_ = false;
-  // Not from inside a callback of the queue pair that is to be destroyed.
-  boost::asio::post(context(),
-                    [self = ConnectionPtr(this), why] { self->finish(self->reason_ ? self->reason_ : why); });
+  // Not from inside a callback of the queue pair that is to be destroyed. A posted function must not keep this
+  // alive: it may be dropped with the io_context, when the pool is gone.
+  boost::asio::post(context(), [self = self_, why] {
+    if (const ConnectionPtr alive = *self) alive->finish(alive->reason_ ? alive->reason_ : why);
+  });
 }
 
 void Connection::finish(error_code why) noexcept {

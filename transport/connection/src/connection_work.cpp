@@ -21,9 +21,11 @@ error_code Connection::posted(error_code status) noexcept {
 void Connection::schedule_submit() noexcept {
   if (in_batch_ || submit_scheduled_ || !connected_) return;
   submit_scheduled_ = true;
-  boost::asio::post(context(), [self = ConnectionPtr(this)] {
-    self->submit_scheduled_ = false;
-    self->end_batch();
+  boost::asio::post(context(), [self = self_] {
+    const ConnectionPtr alive = *self;
+    if (!alive) return;
+    alive->submit_scheduled_ = false;
+    alive->end_batch();
   });
 }
 

@@ -150,6 +150,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   SendQueue reply_queue_;
   wire::Header header_;  // of the message being received; its lists keep their room
   error_code reason_;
+  std::shared_ptr<Connection*> self_;  // what posted functions look at: null once this is destroyed
   bool connected_ = false;
   bool closing_ = false;
   bool ended_ = false;

@@ -112,6 +112,7 @@ inline void SendUnits::release(std::uint32_t count) noexcept {
   if (queue_ == nullptr) return;
   queue_->used_ -= count;
   count_ -= count;
+  if (count_ == 0) queue_ = nullptr;
 }
 
 }  // namespace rpcrdma::transport
