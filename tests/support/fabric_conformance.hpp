@@ -107,6 +107,8 @@ struct Bed {
   boost::asio::io_context context;
   virtual fabric::Fabric& server() = 0;
   virtual fabric::Fabric& client() = 0;
+  /// Whether connection set-up carries read depths (RFC 5044 alone does not).
+  virtual bool negotiates_depths() const { return true; }
   /// Where listeners of this bed bind.
   virtual fabric::Endpoint address() const { return {boost::asio::ip::address_v4::loopback(), 0}; }
 };
@@ -116,6 +118,8 @@ struct BedFactory {
   std::unique_ptr<Bed> (*make)();
   friend void PrintTo(const BedFactory& factory, std::ostream* out) { *out << factory.name; }
 };
+
+inline std::string bed_name(const testing::TestParamInfo<BedFactory>& info) { return info.param.name; }
 
 class FabricTest : public testing::TestWithParam<BedFactory> {
  protected:
@@ -155,7 +159,7 @@ class WindowTest : public FabricTest {
 
 }  // namespace rpcrdma::test
 
-/// Runs all conformance tests on one provider.
-#define FABRIC_CONFORMANCE(name, factory)                                 \
-  INSTANTIATE_TEST_SUITE_P(name, FabricTest, ::testing::Values(factory)); \
-  INSTANTIATE_TEST_SUITE_P(name, WindowTest, ::testing::Values(factory))
+/// Runs all conformance tests on one provider, set up in one or more ways.
+#define FABRIC_CONFORMANCE(name, ...)                                                                    \
+  INSTANTIATE_TEST_SUITE_P(name, FabricTest, ::testing::Values(__VA_ARGS__), ::rpcrdma::test::bed_name); \
+  INSTANTIATE_TEST_SUITE_P(name, WindowTest, ::testing::Values(__VA_ARGS__), ::rpcrdma::test::bed_name)

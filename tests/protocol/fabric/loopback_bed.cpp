@@ -22,7 +22,6 @@ std::unique_ptr<Bed> delayed() {
 
 }  // namespace
 
-FABRIC_CONFORMANCE(LoopbackPrompt, BedFactory({"prompt", prompt}));
-FABRIC_CONFORMANCE(LoopbackDelayed, BedFactory({"delayed", delayed}));
+FABRIC_CONFORMANCE(Loopback, BedFactory({"prompt", prompt}), BedFactory({"delayed", delayed}));
 
 }  // namespace rpcrdma::test
