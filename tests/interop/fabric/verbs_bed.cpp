@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs the conformance tests of all fabrics over verbs. Without a device there are no tests, and the program fails
-// for that.
 #include "interop/fabric/verbs_bed.hpp"
 
 #include <cstdlib>
-#include <iostream>
 
 namespace rpcrdma::test {
 namespace {
@@ -39,18 +36,4 @@ std::vector<BedFactory> verbs_beds() {
   return {{"verbs", verbs}};
 }
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FabricTest);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(WindowTest);
-INSTANTIATE_TEST_SUITE_P(Verbs, FabricTest, testing::ValuesIn(verbs_beds()));
-INSTANTIATE_TEST_SUITE_P(Verbs, WindowTest, testing::ValuesIn(verbs_beds()));
-
 }  // namespace rpcrdma::test
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  if (rpcrdma::test::verbs_address() == nullptr) {
-    std::cerr << "RPCRDMA_TEST_VERBS_ADDRESS is not set: no device to test\n";
-    return 2;
-  }
-  return RUN_ALL_TESTS();
-}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is particular to verbs: windows over and over, unsignalled work, the end of connections as InfiniBand shows
-// it, other threads, devices that are not there.
+// The conformance tests of all fabrics, run over verbs, and what is particular to verbs: windows over and over,
+// unsignalled work, the end of connections as InfiniBand shows it, other threads, devices that are not there.
 #include <filesystem>
 #include <future>
 #include <thread>
@@ -244,7 +244,8 @@ TEST_P(VerbsTest, DevicesThatAreNotThere) {
 
 }  // namespace
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(VerbsTest);
+INSTANTIATE_TEST_SUITE_P(Verbs, FabricTest, testing::ValuesIn(verbs_beds()));
+INSTANTIATE_TEST_SUITE_P(Verbs, WindowTest, testing::ValuesIn(verbs_beds()));
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbsTest, testing::ValuesIn(verbs_beds()));
 
 }  // namespace rpcrdma::test
