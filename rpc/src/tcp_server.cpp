@@ -130,6 +130,7 @@ void Connection::write(TcpCall& call) noexcept {
 }
 
 void Connection::write_next() {
+  const auto alive = shared_from_this();  // its last call may let go of it
   while (!open_ && !writing_ && !replies_.empty()) {
     TcpCall* call = replies_.front();
     replies_.pop_front();

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls sent again: the duplicate request cache by itself and behind the dispatcher.
+#include <gtest/gtest.h>
+
+#include <boost/asio/post.hpp>
+#include <optional>
+#include <thread>
+
+#include "rpcrdma/rpc/dispatcher.hpp"
+#include "rpcrdma/rpc/nfs3.hpp"
+#include "unit/rpc/local_call.hpp"
+#include "unit/xdr/samples.hpp"
+
+namespace rpcrdma::rpc {
+namespace {
+
+using test::header_of;
+using test::LocalCall;
+using test::LocalTransport;
+using test::sample;
+
+class DuplicatesTest : public testing::Test {
+ protected:
+  DuplicatesTest() {
+    dispatcher.on<nfs3::Mkdir>([this](ServerCall<nfs3::Mkdir> call) {
+      ++served;
+      MKDIR3res result = sample<MKDIR3res>();
+      result.MKDIR3res_u.resok.obj_attributes.post_op_attr_u.attributes.fileid = static_cast<fileid3>(served);
+      if (hold) {
+        held.emplace_back(std::move(call), result);
+      } else {
+        call.reply(result);
+      }
+    });
+    dispatcher.on<nfs3::Getattr>([this](ServerCall<nfs3::Getattr> call) {
+      ++served;
+      call.reply(sample<GETATTR3res>());
+    });
+  }
+
+  LocalCall& mkdir(std::uint32_t xid) { return transport.make<nfs3::Mkdir>(sample<MKDIR3args>(), xid); }
+  LocalCall& run(LocalCall& call) { return transport.deliver(call); }
+
+  DuplicateCache cache;
+  Dispatcher dispatcher{{.cache = &cache, .log = {}}};
+  LocalTransport transport{dispatcher};
+  int served = 0;
+  bool hold = false;
+  std::vector<std::pair<ServerCall<nfs3::Mkdir>, MKDIR3res>> held;
+};
+
+TEST_F(DuplicatesTest, RepliesAreReplayedVerbatim) {
+  const test::Bytes first = run(mkdir(1)).reply_octets;
+  transport.peer.port(701);  // another connection
+  EXPECT_EQ(test::to_hex(run(mkdir(1)).reply_octets), test::to_hex(first));
+  EXPECT_EQ(served, 1);
+  EXPECT_EQ(cache.counters().replayed, 1u);
+}
+
+TEST_F(DuplicatesTest, WhatMakesAnotherCall) {
+  run(mkdir(1));
+  run(mkdir(2));  // another XID
+  EXPECT_EQ(served, 2);
+  transport.peer.address(boost::asio::ip::make_address("192.0.2.8"));
+  run(mkdir(1));
+  EXPECT_EQ(served, 3);
+  MKDIR3args other = sample<MKDIR3args>();
+  other.where.name.set("other");
+  run(transport.make<nfs3::Mkdir>(other, 1));
+  EXPECT_EQ(served, 4);
+  transport.credential = Credential::sys(2000, 100);
+  run(mkdir(1));
+  EXPECT_EQ(served, 5);
+  EXPECT_EQ(cache.counters().replayed, 0u);
+}
+
+TEST_F(DuplicatesTest, IdempotentCallsAreRunAgain) {
+  run(transport.make<nfs3::Getattr>(sample<GETATTR3args>(), 1));
+  run(transport.make<nfs3::Getattr>(sample<GETATTR3args>(), 1));
+  EXPECT_EQ(served, 2);
+  EXPECT_EQ(cache.counters().entries, 0u);
+}
+
+TEST_F(DuplicatesTest, ACallInProgressIsJoined) {
+  hold = true;
+  LocalCall& first = run(mkdir(1));
+  transport.peer.port(701);
+  LocalCall& second = run(mkdir(1));
+  LocalCall& third = run(mkdir(1));
+  EXPECT_EQ(served, 1);
+  EXPECT_EQ(cache.counters().attached, 2u);
+  EXPECT_EQ(second.end, LocalCall::End::none);
+  first.outcome = BaseError::cancelled;  // its connection is gone
+  held[0].first.reply(held[0].second);
+  test::run_ready(transport.context);
+  EXPECT_EQ(test::to_hex(second.reply_octets), test::to_hex(first.reply_octets));
+  EXPECT_EQ(test::to_hex(third.reply_octets), test::to_hex(first.reply_octets));
+  EXPECT_EQ(test::to_hex(run(mkdir(1)).reply_octets), test::to_hex(first.reply_octets));
+  EXPECT_EQ(served, 1);
+}
+
+TEST_F(DuplicatesTest, UnservedCallsAreNotKept) {
+  hold = true;
+  run(mkdir(1));
+  LocalCall& joined = run(mkdir(1));
+  held.clear();  // dropped
+  test::run_ready(transport.context);
+  EXPECT_EQ(outcome(header_of(joined)), RpcError::system_err);
+  EXPECT_EQ(cache.counters().entries, 0u);
+  hold = false;
+  EXPECT_FALSE(outcome(header_of(run(mkdir(1)))));
+  EXPECT_EQ(served, 2);
+}
+
+TEST_F(DuplicatesTest, RejectedCallsAreNotEntered) {
+  transport.credential = {};
+  EXPECT_EQ(outcome(header_of(run(mkdir(1)))), RpcError::auth_too_weak);
+  EXPECT_EQ(cache.counters().entries, 0u);
+}
+
+DuplicateKey key_of(std::uint32_t xid) {
+  return {boost::asio::ip::make_address("2001:db8::1"), xid, 100003, 3, 9, xid * 0x9e3779b97f4a7c15u};
+}
+
+TEST(DuplicateCacheTest, IsBoundedAndForgetsTheOldestFirst) {
+  constexpr std::size_t kBound = 64 * 1024;
+  DuplicateCache cache({.max_octets = kBound});
+  boost::asio::io_context context;
+  fabric::LoopbackNetwork network(context);
+  const auto fabric = network.make_fabric();
+  memory::Pool pool(*fabric);
+  LocalCall call(context, pool, {});
+  DuplicateCache::Reply reply;
+  for (std::uint32_t xid = 0; xid < 10'000; ++xid) {
+    ASSERT_EQ(cache.begin(key_of(xid), call, reply), DuplicateCache::Found::nothing);
+    EXPECT_TRUE(cache.complete(key_of(xid), std::make_shared<const std::vector<std::byte>>(300)).empty());
+    ASSERT_LE(cache.counters().octets, kBound);
+  }
+  EXPECT_EQ(cache.begin(key_of(9'999), call, reply), DuplicateCache::Found::reply);
+  EXPECT_EQ(reply->size(), 300u);
+  EXPECT_EQ(cache.begin(key_of(0), call, reply), DuplicateCache::Found::nothing);
+  EXPECT_GT(cache.counters().evicted, 9'000u);
+  cache.forget(key_of(0));
+}
+
+TEST(DuplicateCacheTest, CallsInProgressAreNeverEvicted) {
+  DuplicateCache cache({.max_octets = 0});
+  boost::asio::io_context context;
+  fabric::LoopbackNetwork network(context);
+  const auto fabric = network.make_fabric();
+  memory::Pool pool(*fabric);
+  LocalCall call(context, pool, {});
+  DuplicateCache::Reply reply;
+  for (std::uint32_t xid = 0; xid < 100; ++xid)
+    ASSERT_EQ(cache.begin(key_of(xid), call, reply), DuplicateCache::Found::nothing);
+  for (std::uint32_t xid = 0; xid < 100; ++xid)
+    ASSERT_EQ(cache.begin(key_of(xid), call, reply), DuplicateCache::Found::in_progress);
+  for (std::uint32_t xid = 0; xid < 100; ++xid)
+    EXPECT_EQ(cache.complete(key_of(xid), std::make_shared<const std::vector<std::byte>>(300)).size(), 1u);
+  EXPECT_EQ(cache.counters().entries, 0u);
+  EXPECT_EQ(cache.counters().octets, 0u);
+}
+
+TEST(DuplicateCacheTest, ManyThreads) {
+  DuplicateCache cache({.max_octets = 1u << 20});
+  boost::asio::io_context context;
+  fabric::LoopbackNetwork network(context);
+  const auto fabric = network.make_fabric();
+  memory::Pool pool(*fabric);
+  LocalCall call(context, pool, {});
+  std::atomic<std::uint32_t> ran = 0;
+  std::atomic<std::uint32_t> joined = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      DuplicateCache::Reply reply;
+      for (std::uint32_t xid = 0; xid < 500; ++xid) {
+        if (cache.begin(key_of(xid), call, reply) != DuplicateCache::Found::nothing) continue;
+        ++ran;
+        joined += static_cast<std::uint32_t>(
+            cache.complete(key_of(xid), std::make_shared<const std::vector<std::byte>>(100)).size());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(ran, 500u);  // each call once
+  const auto counters = cache.counters();
+  EXPECT_EQ(counters.attached, joined);
+  EXPECT_EQ(counters.attached + counters.replayed, 3 * 500u);
+}
+
+TEST(ChecksumTest, CoversEverythingButTheXid) {
+  test::Bytes wire(64, std::byte{7});
+  const auto sum = [&wire](std::uint32_t length = 0) {
+    test::InMessage message{wire};
+    if (length != 0) message.item(64, length);
+    return checksum_of(message.payload());
+  };
+  const std::uint64_t plain = sum();
+  wire[3] = std::byte{9};
+  EXPECT_EQ(sum(), plain);
+  for (std::size_t i = 4; i < wire.size(); ++i) {
+    wire[i] = std::byte{8};
+    EXPECT_NE(sum(), plain) << i;
+    wire[i] = std::byte{7};
+  }
+  EXPECT_NE(sum(5), sum());
+  EXPECT_NE(sum(5), sum(6));
+}
+
+}  // namespace
+}  // namespace rpcrdma::rpc
