@@ -35,6 +35,12 @@ void fill(std::span<const BufferRef> parts, std::uint64_t seed) {
   }
 }
 
+/// The test's own memory, which an injected fault may refuse once.
+Result<memory::RegisteredBuffer> allocate(memory::Pool& pool, std::uint32_t size) {
+  auto memory = pool.allocate(size);
+  return memory ? std::move(memory) : pool.allocate(size);
+}
+
 /// Reads a reduced message in order: stream and items.
 class StreamReader {
  public:
@@ -97,14 +103,14 @@ ShapedCall::ShapedCall(memory::Pool& pool, transport::Requester& requester, cons
   may_reduce = shape.may_reduce;
   std::uint32_t fixed = 12 + shape.reply_body;
   for (std::size_t i = 0; i < shape.items.size(); ++i) {
-    auto memory = pool.allocate(shape.items[i] + shape.pieces * kGap);
+    auto memory = allocate(pool, shape.items[i] + shape.pieces * kGap);
     items_.push_back(cut(memory->ref(), shape.items[i], shape.pieces, shape.apart));
     fill(items_.back(), shape.seed + i + 1);
     memory_.push_back(std::move(*memory));
   }
   for (const std::uint32_t length : shape.results) {
     fixed += 4;
-    auto memory = pool.allocate(length + shape.pieces * kGap);
+    auto memory = allocate(pool, length + shape.pieces * kGap);
     const auto parts = cut(memory->ref(), length, shape.pieces, shape.apart);
     results.emplace_back(parts.begin(), parts.end());
     memory_.push_back(std::move(*memory));
@@ -209,7 +215,7 @@ void ShapedHandler::pull(std::shared_ptr<Job> job) {
   const std::size_t index = job->pulled;
   if (index == job->call.payload().items.size()) return answer(std::move(job));
   auto memory = job->call.pool().allocate(job->call.payload().items[index].length);
-  if (!memory) return job->call.discard();
+  if (!memory) return job->call.fail();
   job->memory.push_back(std::move(*memory));
   const auto parts =
       cut(job->memory.back().ref(), job->memory.back().ref().size, 1 + static_cast<std::uint32_t>(index % 3));
@@ -234,7 +240,7 @@ void ShapedHandler::answer(std::shared_ptr<Job> job) {
     const std::uint32_t length = job->shape.results[i];
     out.u32(length);
     auto memory = call.pool().allocate(std::max(length, 1u));
-    if (!memory) return call.discard();
+    if (!memory) return call.fail();
     fill_pattern({memory->ref().data, length}, kReplySeed + job->shape.seed + i);
     out.item(cut(memory->ref(), length, 1 + static_cast<std::uint32_t>(i % 3)));
     job->results.push_back(std::move(*memory));
