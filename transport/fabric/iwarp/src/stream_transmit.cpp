@@ -111,7 +111,7 @@ void Stream::add_send_frame(Work& work) noexcept {
   add_payload(work, count);
   writer_.end();
   if (header.last) {
-    ++send_msn_;  // [5041-4.3-b] wraps to 0
+    send_msn_ = next_msn(send_msn_);
     ++cursor_;
     sending_ = Sending::nothing;
   }
@@ -144,7 +144,7 @@ void Stream::add_read_frame(Work& work) noexcept {
   DdpHeader header;
   header.opcode = static_cast<std::uint8_t>(Opcode::read_request);
   header.queue = kReadQueue;
-  header.msn = read_msn_++;
+  header.msn = std::exchange(read_msn_, next_msn(read_msn_));
   writer_.begin(header, out.written(), 0);
   writer_.end();
   reads_out_.push() = cursor_++;

@@ -29,7 +29,7 @@ void Stream::send_placed() noexcept {
   receive.length = placed_;
   placed_ = 0;
   ++placing_;
-  ++expected_send_;
+  expected_send_ = next_msn(expected_send_);
   retire();
 }
 
@@ -58,7 +58,7 @@ std::byte* Stream::on_read_request(const DdpHeader& header, std::uint32_t payloa
 }
 
 void Stream::read_requested() noexcept {
-  ++expected_read_;
+  expected_read_ = next_msn(expected_read_);
   Reader in(Octets(control_).first(segment_payload_));
   const ReadRequest request = decode_read_request(in);
   Exposure* exposure = nullptr;

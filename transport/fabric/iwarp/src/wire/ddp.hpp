@@ -15,6 +15,8 @@ inline constexpr std::uint32_t kSendQueue = 0;
 inline constexpr std::uint32_t kReadQueue = 1;
 inline constexpr std::uint32_t kTerminateQueue = 2;
 inline constexpr std::uint32_t kFirstMsn = 1;
+/// [5041-4.3-b] message numbers wrap to 0.
+constexpr std::uint32_t next_msn(std::uint32_t msn) noexcept { return msn + 1; }
 
 enum class Opcode : std::uint8_t {
   write = 0,

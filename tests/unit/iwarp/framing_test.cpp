@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// FpduWriter and FpduReader, alone and against each other.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <random>
+
+#include "fpdu_reader.hpp"
+#include "fpdu_writer.hpp"
+#include "support/hex.hpp"
+#include "support/pattern.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+namespace {
+
+using test::Bytes;
+using test::from_hex;
+using test::to_hex;
+
+DdpHeader send_header(std::uint32_t msn) {
+  DdpHeader header;
+  header.opcode = static_cast<std::uint8_t>(Opcode::send);
+  header.msn = msn;
+  return header;
+}
+
+/// Keeps what it is given.
+struct Kept final : SegmentSink {
+  struct Segment {
+    DdpHeader header;
+    Bytes payload;
+    bool whole = false;
+  };
+  std::byte* on_segment(const DdpHeader& header, std::uint32_t payload) noexcept override {
+    segments.push_back({header, Bytes(payload), false});
+    return drop || payload == 0 ? nullptr : segments.back().payload.data();
+  }
+  void on_segment_end() noexcept override { segments.back().whole = true; }
+  void on_framing_error(const TerminateCode& code) noexcept override { error = code; }
+  std::size_t whole() const {
+    std::size_t n = 0;
+    for (const Segment& segment : segments) n += segment.whole ? 1 : 0;
+    return n;
+  }
+
+  std::vector<Segment> segments;
+  std::optional<TerminateCode> error;
+  bool drop = false;
+};
+
+/// What a socket would do: fills the planned buffers, `slice` octets at most.
+void feed(FpduReader& reader, Octets stream, const std::function<std::size_t()>& slice) {
+  while (!stream.empty()) {
+    std::size_t left = std::min(stream.size(), std::max<std::size_t>(slice(), 1));
+    std::size_t done = 0;
+    for (const auto& buffer : reader.plan()) {
+      const std::size_t n = std::min(left, buffer.size());
+      std::memcpy(buffer.data(), stream.data() + done, n);
+      done += n;
+      left -= n;
+    }
+    stream = stream.subspan(done);
+    reader.filled(done);
+  }
+}
+void feed(FpduReader& reader, Octets stream, std::size_t slice = 1u << 30) {
+  feed(reader, stream, [slice] { return slice; });
+}
+
+Bytes frame(bool crc, bool markers, std::uint32_t count) {
+  FpduWriter writer;
+  writer.start(crc, markers);
+  const Bytes zeros(24);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    writer.begin(send_header(i + 1), {}, zeros.size());
+    writer.payload(zeros);
+    writer.end();
+  }
+  return writer.drain();
+}
+
+// [5044-4.3-e] [5044-4.4-h] [5044-7.1.2-l] the figures of RFC 5044
+TEST(Framing, FirstFrameWithMarkers) {
+  const auto vectors = test::load_vectors("marker.hex");
+  EXPECT_EQ(to_hex(frame(true, true, 1)), to_hex(vectors.at("first_fpdu")));
+  Kept kept;
+  FpduReader reader(kept);
+  reader.start(true, true);
+  feed(reader, vectors.at("first_fpdu"));
+  ASSERT_EQ(kept.whole(), 1u);
+  EXPECT_EQ(kept.segments[0].header, send_header(1));
+  EXPECT_EQ(kept.segments[0].payload, Bytes(24));
+}
+
+/// A frame of exactly `size` octets, without markers.
+void add_frame(FpduWriter& writer, std::size_t size, const Bytes& payload) {
+  const std::size_t count = size - 2 - kUntaggedHeaderSize - 4;
+  writer.begin(send_header(1), {}, count);
+  writer.payload(Octets(payload).first(count));
+  writer.end();
+}
+
+// [5044-4.3-c] the second figure: the marker at 0x200 inside a frame that starts at 0x1ec
+TEST(Framing, SecondFrameWithMarkers) {
+  FpduWriter writer;
+  writer.start(true, true);
+  const Bytes zeros(600);
+  add_frame(writer, 0x1ec - kMarkerSize, zeros);
+  ASSERT_EQ(writer.drain().size(), 0x1ecu);
+  writer.begin(send_header(2), {}, 24);
+  writer.payload(Octets(zeros).first(24));
+  writer.end();
+  EXPECT_EQ(to_hex(writer.drain()), to_hex(test::load_vectors("marker.hex").at("second_fpdu")));
+}
+
+// [5044-4.3-d] a marker between two frames belongs to the second one and points to it
+TEST(Framing, MarkerBetweenFrames) {
+  FpduWriter writer;
+  writer.start(true, true);
+  const Bytes zeros(600);
+  add_frame(writer, 508, zeros);
+  add_frame(writer, 100, zeros);
+  const Bytes stream = writer.drain();
+  ASSERT_EQ(stream.size(), 4 + 508 + 4 + 100u);
+  EXPECT_EQ(to_hex(Octets(stream).subspan(512, 6)), "00000000005e");
+  Kept kept;
+  FpduReader reader(kept);
+  reader.start(true, true);
+  feed(reader, stream, 1);
+  EXPECT_EQ(kept.whole(), 2u);
+}
+
+// [5044-4.4-g] a marker between pad and CRC is covered
+TEST(Framing, MarkerBetweenPadAndCrc) {
+  FpduWriter writer;
+  writer.start(true, true);
+  const Bytes zeros(600);
+  add_frame(writer, 512, zeros);  // 4 + 508 octets up to the marker, then the CRC
+  const Bytes stream = writer.drain();
+  ASSERT_EQ(stream.size(), 4 + 508 + 4 + 4u);
+  EXPECT_EQ(to_hex(Octets(stream).subspan(512, 4)), "000001fc");
+  Crc32c crc;
+  crc.add(Octets(stream).first(516));
+  EXPECT_EQ(decode_crc(stream.data() + 516), crc.value());
+  Kept kept;
+  FpduReader reader(kept);
+  reader.start(true, true);
+  feed(reader, stream);
+  EXPECT_EQ(kept.whole(), 1u);
+}
+
+// [5044-8-e] [5044-8-a]
+TEST(Framing, MarkersThatPointElsewhere) {
+  Bytes stream = test::load_vectors("marker.hex").at("first_fpdu");
+  stream[3] = std::byte{4};
+  Kept kept;
+  FpduReader reader(kept);
+  reader.start(false, true);
+  feed(reader, stream);
+  EXPECT_EQ(kept.error, terminate::kMarkers);
+  EXPECT_EQ(kept.whole(), 0u);
+}
+
+// [5044-4.2-a] [5044-4.2-b] reserved bits of a marker
+TEST(Framing, ReservedBitsOfMarkers) {
+  Bytes stream = test::load_vectors("marker.hex").at("first_fpdu");
+  stream[0] = std::byte{0xff};
+  stream[3] = std::byte{3};
+  Kept kept;
+  FpduReader reader(kept);
+  reader.start(false, true);
+  feed(reader, stream);
+  EXPECT_EQ(kept.whole(), 1u);
+}
+
+struct Way {
+  bool crc;
+  bool markers;
+};
+class FramingWays : public testing::TestWithParam<Way> {};
+
+// [5044-5.1-b] [5044-4.3-h] [5044-4.3-g] [5041-3-c] frames of all sizes, in slices of any size
+TEST_P(FramingWays, RoundTrip) {
+  std::mt19937 random(5044);
+  Bytes payload(kMaxMulpdu);
+  test::fill_pattern(payload, 1);
+  for (const std::size_t largest_slice : {1u, 7u, 600u, 5000u, 1u << 20}) {
+    FpduWriter writer;
+    writer.start(GetParam().crc, GetParam().markers);
+    Kept kept;
+    FpduReader reader(kept);
+    reader.start(GetParam().crc, GetParam().markers);
+    std::vector<std::size_t> sizes;
+    for (int batch = 0; batch < 4; ++batch) {
+      while (writer.has_room()) {
+        const std::size_t size = random() % (random() % 8 == 0 ? kMaxMulpdu - kUntaggedHeaderSize + 1 : 200);
+        sizes.push_back(size);
+        writer.begin(send_header(static_cast<std::uint32_t>(sizes.size())), {}, size);
+        writer.payload(Octets(payload).first(size / 3));
+        writer.payload(Octets(payload).subspan(size / 3, size - size / 3));
+        writer.end();
+      }
+      feed(reader, writer.drain(), [&] { return random() % largest_slice + 1; });
+    }
+    ASSERT_EQ(kept.whole(), sizes.size());
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      EXPECT_EQ(kept.segments[i].header.msn, i + 1);
+      ASSERT_EQ(kept.segments[i].payload.size(), sizes[i]);
+      EXPECT_TRUE(test::has_pattern(kept.segments[i].payload, 1)) << i;
+    }
+    EXPECT_TRUE(reader.between_frames());
+  }
+}
+
+// [5044-4.4-i] [5044-4.4-d] [5044-8-c] each octet spoilt in turn
+TEST_P(FramingWays, SpoiltOctets) {
+  const Bytes good = frame(GetParam().crc, GetParam().markers, 1);
+  for (std::size_t at = GetParam().markers ? 4 : 0; at < good.size(); ++at) {
+    Bytes stream = good;
+    stream[at] ^= std::byte{0x20};
+    stream.insert(stream.end(), good.begin() + (GetParam().markers ? 4 : 0), good.end());
+    Kept kept;
+    FpduReader reader(kept);
+    reader.start(GetParam().crc, GetParam().markers);
+    feed(reader, stream);
+    if (GetParam().crc) {
+      EXPECT_EQ(kept.whole(), 0u) << at;
+    } else if (at >= good.size() - kFpduCrcSize) {
+      EXPECT_EQ(kept.whole(), 2u) << at;
+    }
+  }
+}
+
+// What goes out piece by piece is the same stream; cut() finishes the frame that is half out, and no other one.
+TEST_P(FramingWays, Cut) {
+  const Bytes payload(100, std::byte{0x77});
+  const auto fill = [&](FpduWriter& writer) {
+    writer.start(GetParam().crc, GetParam().markers);
+    for (std::uint32_t i = 0; i < 10; ++i) {
+      writer.begin(send_header(i + 1), {}, payload.size());
+      writer.payload(payload);
+      writer.end();
+    }
+  };
+  FpduWriter whole;
+  fill(whole);
+  const Bytes all = whole.drain();
+  for (std::size_t written = 0; written <= all.size(); ++written) {
+    FpduWriter writer;
+    fill(writer);
+    writer.advance(written);
+    const Bytes rest = writer.cut();
+    EXPECT_TRUE(writer.empty());
+    Bytes stream(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(written));
+    stream.insert(stream.end(), rest.begin(), rest.end());
+    ASSERT_TRUE(std::equal(stream.begin(), stream.end(), all.begin())) << written;
+    writer.begin(send_header(99), {}, 0);  // and the stream goes on
+    writer.end();
+    const Bytes last = writer.drain();
+    stream.insert(stream.end(), last.begin(), last.end());
+    Kept kept;
+    FpduReader reader(kept);
+    reader.start(GetParam().crc, GetParam().markers);
+    feed(reader, stream);
+    ASSERT_EQ(kept.whole(), kept.segments.size()) << written;
+    EXPECT_EQ(kept.segments.back().header.msn, 99u);
+    EXPECT_LE(stream.size(), written + 2 * (100 + 40)) << written;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FramingWays,
+                         testing::Values(Way{false, false}, Way{true, false}, Way{false, true}, Way{true, true}),
+                         [](const auto& param) {
+                           return std::string(param.param.crc ? "crc" : "plain") +
+                                  (param.param.markers ? "_markers" : "");
+                         });
+
+// [5044-4.1-b] the pad may hold anything; the CRC covers it
+TEST(Framing, PadThatIsNotZero) {
+  Bytes stream = test::load_vectors("stack.hex").at("read_resp");
+  for (std::size_t i = 1; i <= 3; ++i) stream[stream.size() - 4 - i] = std::byte{0xff};
+  Kept kept;
+  FpduReader reader(kept);
+  reader.start(true, false);
+  feed(reader, stream);
+  EXPECT_EQ(kept.error, terminate::kCrc);
+  Crc32c crc;
+  crc.add(Octets(stream).first(stream.size() - 4));
+  encode_crc(crc.value(), stream.data() + stream.size() - 4);
+  Kept again;
+  FpduReader other(again);
+  other.start(true, false);
+  feed(other, stream);
+  EXPECT_EQ(again.whole(), 1u);
+}
+
+// [5044-6-b] nothing is handed up before the last octet is there
+TEST(Framing, EveryPrefix) {
+  const Bytes stream = test::load_vectors("stack.hex").at("getattr_call");
+  for (std::size_t size = 0; size < stream.size(); ++size) {
+    Kept kept;
+    FpduReader reader(kept);
+    reader.start(true, false);
+    feed(reader, Octets(stream).first(size), 3);
+    EXPECT_EQ(kept.whole(), 0u) << size;
+    EXPECT_EQ(reader.between_frames(), size == 0);
+  }
+}
+
+TEST(Framing, TooShortForAHeader) {
+  for (const char* hex : {"0000000000000000", "000d41430000000000000000", "0011414300000000000000000000000000000000"}) {
+    Kept kept;
+    FpduReader reader(kept);
+    reader.start(false, false);
+    feed(reader, from_hex(hex));
+    EXPECT_EQ(kept.error, terminate::kMarkers) << hex;
+  }
+}
+
+// What lies behind the payload of a large segment is not swallowed by its target.
+TEST(Framing, LargePayloadsArePlacedDirectly) {
+  FpduWriter writer;
+  writer.start(false, false);
+  Bytes payload(60000);
+  test::fill_pattern(payload, 3);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    writer.begin(send_header(i + 1), {}, payload.size());
+    writer.payload(payload);
+    writer.end();
+  }
+  const Bytes stream = writer.drain();
+  Kept kept;
+  FpduReader reader(kept);
+  reader.start(false, false);
+  feed(reader, Octets(stream).first(100));
+  const FpduReader::Plan plan = reader.plan();
+  ASSERT_EQ(plan.size(), 2u);
+  EXPECT_EQ(plan[0].data(), kept.segments[0].payload.data() + 80);
+  EXPECT_EQ(plan[0].size(), payload.size() - 80);
+  feed(reader, Octets(stream).subspan(100));
+  ASSERT_EQ(kept.whole(), 3u);
+  for (const auto& segment : kept.segments) EXPECT_TRUE(test::has_pattern(segment.payload, 3));
+}
+
+TEST(Framing, DroppedPayload) {
+  Kept kept;
+  kept.drop = true;
+  FpduReader reader(kept);
+  reader.start(true, false);
+  feed(reader, frame(true, false, 5), 11);
+  EXPECT_EQ(kept.whole(), 5u);
+  EXPECT_FALSE(kept.error);
+}
+
+}  // namespace
+}  // namespace rpcrdma::fabric::iwarp
