@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The same calls over the userspace iWARP fabric: over real sockets, and with a server of several threads.
+#include <gtest/gtest.h>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <future>
+#include <optional>
+#include <thread>
+
+#include "exchange.hpp"
+#include "rpcrdma/fabric/iwarp/iwarp.hpp"
+#include "rpcrdma/requester/client.hpp"
+#include "rpcrdma/responder/server.hpp"
+#include "support/run.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+const fabric::Endpoint kAnyPort{boost::asio::ip::make_address("127.0.0.1"), 0};
+
+std::unique_ptr<fabric::Fabric> open(boost::asio::io_context& context, bool crc = false) {
+  fabric::IwarpOptions options;
+  options.crc = crc;
+  return std::move(*fabric::open_iwarp(context, options, {}));
+}
+
+/// Sends `count` random calls, up to 40 at a time, and checks each.
+void run_random_calls(boost::asio::io_context& context, memory::Pool& pool, transport::Client& client,
+                      std::uint32_t count, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::deque<std::unique_ptr<ShapedCall>> calls;
+  const auto finish_first = [&] {
+    ASSERT_TRUE(run_until(context, [&] { return calls.front()->times_done != 0; }));
+    EXPECT_EQ(calls.front()->times_done, 1);
+    EXPECT_FALSE(calls.front()->status) << calls.front()->status.message();
+    EXPECT_EQ(calls.front()->complaint, "");
+    calls.pop_front();
+  };
+  for (std::uint32_t i = 0; i < count; ++i) {
+    calls.push_back(std::make_unique<ShapedCall>(pool, client.requester(), random_shape(random, i + 1)));
+    client.requester().submit(*calls.back());
+    if (calls.size() == 40) finish_first();
+  }
+  while (!calls.empty() && !testing::Test::HasFatalFailure()) finish_first();
+}
+
+class OverIwarp : public testing::TestWithParam<bool> {};
+
+TEST_P(OverIwarp, ThousandRandomCallsAreByteIdentical) {
+  boost::asio::io_context context;
+  auto client_fabric = open(context, GetParam()), server_fabric = open(context, GetParam());
+  memory::Pool client_pool(*client_fabric), server_pool(*server_fabric);
+  ShapedHandler handler;
+  auto server = transport::Server::make({{server_fabric.get(), &server_pool, &handler}}, {}, {});
+  fabric::Endpoint endpoint;
+  server->listen(kAnyPort, [&](Result<fabric::Endpoint> bound) { endpoint = bound.value(); });
+  ASSERT_TRUE(run_until(context, [&] { return endpoint.port() != 0; }));
+  auto client = transport::Client::make(*client_fabric, client_pool, endpoint, {}, {});
+  run_random_calls(context, client_pool, *client, 1000, 7);
+  EXPECT_EQ(handler.complaint, "");
+  EXPECT_EQ(handler.calls, 1000);
+  ASSERT_TRUE(run_until(context, [&] { return handler.sent == 1000; }));
+  EXPECT_EQ(client->requester().counters().resent, 0u);
+  bool client_closed = false, server_closed = false;
+  client->close([&] { client_closed = true; });
+  ASSERT_TRUE(run_until(context, [&] { return client_closed; }));
+  server->close(std::chrono::steady_clock::now() + std::chrono::seconds(5), [&] { server_closed = true; });
+  ASSERT_TRUE(run_until(context, [&] { return server_closed; }));
+  client.reset();
+  server.reset();
+  EXPECT_EQ(client_pool.counters().lent, 0u);
+  EXPECT_EQ(server_pool.counters().lent, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Crc, OverIwarp, testing::Bool());
+
+struct WorkerThread {
+  boost::asio::io_context context{1};
+  std::unique_ptr<fabric::Fabric> fabric = open(context);
+  memory::Pool pool{*fabric};
+  ShapedHandler handler;
+  std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> guard{context.get_executor()};
+  std::thread thread;
+};
+
+TEST(OverIwarpThreads, ServerOfThreeThreadsAndManyClients) {
+  std::vector<std::unique_ptr<WorkerThread>> workers;
+  std::vector<transport::Worker> lent;
+  for (int i = 0; i < 3; ++i) {
+    workers.push_back(std::make_unique<WorkerThread>());
+    lent.push_back({workers.back()->fabric.get(), &workers.back()->pool, &workers.back()->handler});
+  }
+  auto server = transport::Server::make(lent, {}, {});
+  for (const auto& worker : workers) worker->thread = std::thread([&context = worker->context] { context.run(); });
+  std::promise<fabric::Endpoint> bound;
+  server->listen(kAnyPort, [&](Result<fabric::Endpoint> endpoint) { bound.set_value(endpoint.value()); });
+  const fabric::Endpoint endpoint = bound.get_future().get();
+  {
+    boost::asio::io_context context;
+    auto fabric = open(context);
+    memory::Pool pool(*fabric);
+    std::vector<std::unique_ptr<transport::Client>> clients;
+    for (std::uint32_t i = 0; i < 6; ++i) {
+      clients.push_back(transport::Client::make(*fabric, pool, endpoint, {}, {}));
+      run_random_calls(context, pool, *clients.back(), 60, i);
+    }
+    EXPECT_EQ(server->counters().connections, 6u);
+    EXPECT_EQ(server->counters().calls, 360u);
+  }
+  std::promise<void> closed;
+  server->close(std::chrono::steady_clock::now() + std::chrono::seconds(5), [&] { closed.set_value(); });
+  closed.get_future().get();
+  for (const auto& worker : workers) {
+    worker->guard.reset();
+    worker->context.stop();
+    worker->thread.join();
+    EXPECT_EQ(worker->handler.complaint, "");
+    EXPECT_EQ(worker->handler.calls, 120);
+  }
+  server.reset();
+  for (const auto& worker : workers) EXPECT_EQ(worker->pool.counters().lent, 0u);
+}
+
+}  // namespace
+}  // namespace rpcrdma::test
