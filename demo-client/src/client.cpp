@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <boost/asio/post.hpp>
+
 #include "client_impl.hpp"
 
 namespace rpcrdma::nfs {
@@ -19,9 +21,8 @@ rpc::ClientOptions rpc_options(const ClientOptions& options) {
 
 }  // namespace
 
-Client::Impl::Impl(boost::asio::io_context& io_context, fabric::Endpoint endpoint, ClientOptions client_options,
-                   std::unique_ptr<fabric::Fabric> opened)
-    : context(io_context),
+Client::Impl::Impl(std::unique_ptr<fabric::Fabric> opened, fabric::Endpoint endpoint, ClientOptions client_options)
+    : context(opened->context()),
       server(endpoint),
       options(std::move(client_options)),
       fabric(std::move(opened)),
@@ -30,7 +31,14 @@ Client::Impl::Impl(boost::asio::io_context& io_context, fabric::Endpoint endpoin
       rpc(transport->requester(), context.get_executor(), rpc_options(options)) {}
 
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Client::~Client() = default;
+
+// A coroutine that ends a client is often resumed from inside that client's own last call: the connection must
+// not go away under it.
+Client::~Client() {
+  if (!impl_->context.get_executor().running_in_this_thread()) return;
+  boost::asio::io_context& context = impl_->context;
+  boost::asio::post(context, [impl = std::move(impl_)] {});
+}
 
 boost::asio::any_io_executor Client::executor() const { return impl_->context.get_executor(); }
 memory::Pool& Client::pool() noexcept { return impl_->pool; }

@@ -82,7 +82,7 @@ Task<std::unique_ptr<Client>> Client::connect(asio::io_context& context, std::st
       failed = fabric.error();
       continue;
     }
-    auto impl = std::make_unique<Impl>(context, endpoint, options, std::move(*fabric));
+    auto impl = std::make_unique<Impl>(std::move(*fabric), endpoint, options);
     attempts.push_back({std::unique_ptr<Client>(new Client(std::move(impl))), false, {}});
   }
   Group group(context.get_executor());
@@ -93,6 +93,14 @@ Task<std::unique_ptr<Client>> Client::connect(asio::io_context& context, std::st
     failed = one.failed;
   }
   co_return failed;
+}
+
+Task<std::unique_ptr<Client>> Client::connect_over(std::unique_ptr<fabric::Fabric> fabric, fabric::Endpoint server,
+                                                   ClientOptions options) {
+  std::unique_ptr<Client> client(new Client(std::make_unique<Impl>(std::move(fabric), server, std::move(options))));
+  const Result<void> answered = co_await knock(*client->impl_);
+  if (!answered) co_return answered.error();
+  co_return std::move(client);
 }
 
 }  // namespace rpcrdma::nfs

@@ -17,9 +17,9 @@ class DownloadTree : TreeWalk {
 
   Task<void> run(Node from, const LocalDirectory& to, std::string name) {
     if (name.empty()) {
-      co_await contents(from.handle, to, {}, 0);
+      co_await contents(from.handle, to, std::string(), 0);
     } else {
-      co_await directory(from, to, name, {}, 0);
+      co_await directory(from, to, name, std::string(), 0);
     }
     co_return outcome();
   }
@@ -52,7 +52,7 @@ class DownloadTree : TreeWalk {
         if (walker) {
           children.spawn(child(from, entry, to, where, depth + 1, std::move(walker)));
         } else {
-          co_await child(from, entry, to, where, depth + 1, {});
+          co_await child(from, entry, to, where, depth + 1, Permits::Permit());
         }
       } else {
         Permits::Permit permit = co_await files_.acquire();

@@ -17,9 +17,9 @@ class UploadTree : TreeWalk {
 
   Task<void> run(const LocalDirectory& from, FileHandle to, std::string name) {
     if (name.empty()) {
-      co_await contents(from, to, {}, 0);
+      co_await contents(from, to, std::string(), 0);
     } else {
-      co_await directory(from, to, name, {}, 0);
+      co_await directory(from, to, name, std::string(), 0);
     }
     co_return outcome();
   }
@@ -40,7 +40,7 @@ class UploadTree : TreeWalk {
         if (walker) {
           children.spawn(child(from, entry, to, below(path, entry.name), depth + 1, std::move(walker)));
         } else {
-          co_await child(from, entry, to, below(path, entry.name), depth + 1, {});
+          co_await child(from, entry, to, below(path, entry.name), depth + 1, Permits::Permit());
         }
       } else {
         Permits::Permit permit = co_await files_.acquire();

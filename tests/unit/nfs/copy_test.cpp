@@ -216,6 +216,21 @@ TEST_F(CopyTest, Jukebox) {
   EXPECT_EQ(stored_, "content");
 }
 
+TEST_F(CopyTest, ALostConnectionIsMadeAgainAndNothingIsMissing) {
+  serve_writes(1 << 20);
+  const std::string content = noise(1000000);
+  int drops = 0;
+  before_write_ = [&] {
+    if (writes_ % 5 == 4 && drops < 3) {
+      ++drops;
+      server_.network().drop_connection_after(2);
+    }
+  };
+  ASSERT_TRUE(upload(content, 65536));
+  EXPECT_TRUE(stored_ == content);
+  EXPECT_EQ(drops, 3);
+}
+
 TEST_F(CopyTest, DownloadsInPieces) {
   for (const bool tells_eof : {true, false}) {
     for (const std::size_t size : {1, 65535, 65536, 65537, 1000000}) {

@@ -14,12 +14,6 @@ namespace {
 
 const asio::ip::address kLoopback = asio::ip::make_address("127.0.0.1");
 
-std::unique_ptr<fabric::Fabric> open_iwarp(asio::io_context& context) {
-  auto fabric = fabric::open(context, kLoopback, {fabric::Provider::iwarp, fabric::CrcPolicy::on}, Log());
-  if (!fabric) throw std::runtime_error(fabric.error().message());
-  return std::move(*fabric);
-}
-
 }  // namespace
 
 nfs_fh3 handle_of(std::uint8_t number) {
@@ -45,7 +39,7 @@ post_op_attr attributes_of_type(ftype3 type, std::uint64_t size, std::uint32_t m
 }
 
 ScriptedServer::ScriptedServer(asio::io_context& context)
-    : context_(context), fabric_(open_iwarp(context)), pool_(*fabric_) {
+    : context_(context), network_(context), fabric_(network_.make_fabric("server")), pool_(*fabric_) {
   transport::ServerOptions options;
   server_ = transport::Server::make({{fabric_.get(), &pool_, &dispatcher_}}, options, Log());
 }
@@ -88,11 +82,10 @@ void ScriptedServer::listen() {
 
 void ScriptedServer::run(const std::function<asio::awaitable<void>(Client&)>& body, ClientOptions options) {
   if (port_ == 0) listen();
-  options.fabric.provider = fabric::Provider::iwarp;
   bool ended = false;
   std::exception_ptr thrown;
   const auto main = [&]() -> asio::awaitable<void> {
-    const auto client = co_await Client::connect(context_, "127.0.0.1", port_, options);
+    const auto client = co_await Client::connect_over(network_.make_fabric("client"), {kLoopback, port_}, options);
     if (!client) throw std::runtime_error(client.error().message());
     co_await body(**client);
   };

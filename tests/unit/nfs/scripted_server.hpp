@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A server for tests of the client: real connections, RPC and XDR; what it answers is the test's.
+// A server for tests of the client, on the loopback fabric: real transport, RPC and XDR; what it answers is the
+// test's.
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
@@ -9,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "rpcrdma/fabric/open/open.hpp"
+#include "rpcrdma/fabric/loopback/loopback.hpp"
 #include "rpcrdma/nfs/client.hpp"
 #include "rpcrdma/responder/server.hpp"
 #include "rpcrdma/rpc/dispatcher.hpp"
@@ -44,15 +45,17 @@ class ScriptedServer {
   /// WRITE, with its data.
   void on_write(std::function<WRITE3res(const WRITE3args&, std::string data)> answer);
 
-  void listen();
+  fabric::LoopbackNetwork& network() noexcept { return network_; }
   /// Connects a client and runs `body`; fails the test if either does not come to an end.
   void run(const std::function<boost::asio::awaitable<void>(Client&)>& body, ClientOptions options = {});
 
  private:
+  void listen();
   boost::asio::awaitable<void> write(rpc::ServerCall<nfs3::Write> call);
 
   boost::asio::io_context& context_;
-  std::unique_ptr<fabric::Fabric> fabric_;
+  fabric::LoopbackNetwork network_;
+  std::unique_ptr<fabric::LoopbackFabric> fabric_;
   memory::Pool pool_;
   rpc::Dispatcher dispatcher_;
   std::unique_ptr<transport::Server> server_;

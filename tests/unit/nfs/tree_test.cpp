@@ -64,7 +64,7 @@ class TreeTest : public testing::Test {
       Node root{file_of(kRoot), {}};
       root.attributes.type = FileType::directory;
       root.attributes.mode = 0755;
-      outcome = co_await copier.download_tree(root, std::move(into), {});
+      outcome = co_await copier.download_tree(root, std::move(into), std::string());
     });
     return outcome;
   }

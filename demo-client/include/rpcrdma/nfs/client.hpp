@@ -42,6 +42,10 @@ class Client {
   /// the last attempt to connect failed, such as "Connection refused".
   static Task<std::unique_ptr<Client>> connect(boost::asio::io_context& context, std::string host, std::uint16_t port,
                                                ClientOptions options);
+  /// Connects to one address over a fabric that the caller has opened; options.fabric is not looked at.
+  static Task<std::unique_ptr<Client>> connect_over(std::unique_ptr<fabric::Fabric> fabric, fabric::Endpoint server,
+                                                    ClientOptions options);
+  /// Ends the connection; on the io_context's thread a moment later, so that it may be called from anywhere there.
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
