@@ -3,6 +3,8 @@
 // by the stack's own code.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "frames.hpp"
 #include "rpcrdma/wire/private_data.hpp"
 #include "wire/mpa_startup.hpp"
@@ -261,6 +263,39 @@ TEST(MarkerVectors, FramesWithMarkers) {
     Collector collector(true, true);
     collector.feed(ExactCopy(Octets(first).first(size)).octets(), 64);
     EXPECT_TRUE(collector.segments.empty());
+  }
+}
+
+// [5044-4.3-f] [5044-4.3-h] [5044-4.4-g] frames of any length, so that markers fall everywhere in them
+TEST(MarkerVectors, StreamsOfAnyFrames) {
+  std::mt19937 random(5044);
+  for (const bool crc : {true, false}) {
+    FpduWriter writer;
+    writer.start(crc, true);
+    Bytes stream;
+    std::vector<Segment> sent;
+    for (std::uint32_t i = 1; i <= 400; ++i) {
+      DdpHeader header;
+      header.tagged = random() % 2 == 0;
+      header.opcode = static_cast<std::uint8_t>(header.tagged ? Opcode::write : Opcode::send);
+      header.stag = header.tagged ? static_cast<std::uint32_t>(random()) : 0;
+      header.msn = header.tagged ? 0 : i;
+      Bytes payload(random() % (i % 4 == 0 ? 3000 : 40));
+      for (std::byte& octet : payload) octet = static_cast<std::byte>(random());
+      const Bytes frame = write_frame(writer, header, payload);
+      stream.insert(stream.end(), frame.begin(), frame.end());
+      sent.push_back({header, {}, payload});
+    }
+    for (std::size_t step = 1; step < 70000; step = step * 6 + 1) {
+      Collector collector(crc, true);
+      collector.feed(stream, step);
+      ASSERT_FALSE(collector.error) << collector.segments.size() << ": " << describe(*collector.error);
+      ASSERT_EQ(collector.segments.size(), sent.size());
+      for (std::size_t i = 0; i < sent.size(); ++i) {
+        ASSERT_EQ(collector.segments[i].header, sent[i].header) << i;
+        ASSERT_EQ(collector.segments[i].payload, sent[i].payload) << i;
+      }
+    }
   }
 }
 
