@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Connection set-up, our side connecting: expect X / answer Y.
+#include "iwarp_test.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+class Initiator : public IwarpTest {
+ protected:
+  /// A reply that we cannot take: we close without a word.
+  void refused(const Bytes& answer) {
+    start();
+    ASSERT_EQ(asked().size(), 24u);
+    peer_.send(answer);
+    EXPECT_TRUE(peer_.ends());
+    EXPECT_EQ(end(), FabricError::handshake_failed);
+    EXPECT_FALSE(node().established());
+  }
+};
+
+// [5044-7.1.2-a] [5044-7.1.1-a] [6581-6-a] [6581-9.2-h]
+TEST_F(Initiator, Request) {
+  fabric::QueuePairOptions options;
+  options.private_data = from_hex("f6ab0e1801010303");
+  options.inbound_reads = 128;
+  options.outbound_reads = 3;
+  start(options);
+  EXPECT_EQ(to_hex(asked()), to_hex(request(0x10, 2, "00800003f6ab0e1801010303")));
+  peer_.send(reply(0x10, 2, "00020080f6ab0e1801000303"));
+  ASSERT_TRUE(until([&] { return node().established(); }));
+  EXPECT_EQ(to_hex(node().info->private_data), "f6ab0e1801000303");
+  EXPECT_EQ(node().info->outbound_reads, 2u);
+  EXPECT_EQ(node().info->inbound_reads, 128u);
+}
+
+// [5044-4.4-b] CRCs are on unless switched off, or on the loopback interface
+TEST_F(Initiator, CrcOn) {
+  fabric::IwarpOptions options;
+  options.crc = true;
+  open(options);
+  start();
+  EXPECT_EQ(to_hex(asked()), to_hex(request(0x50, 2, "00100010")));
+  peer_.send(reply(0x10, 2, "00100010"));
+  EXPECT_TRUE(peer_.segment().crc_good);  // the peer need not agree
+}
+
+// [6581-10-c] [5044-7.1.1-g]
+TEST_F(Initiator, RevisionOne) {
+  fabric::IwarpOptions options;
+  options.enhanced = false;
+  open(options);
+  start();
+  EXPECT_EQ(to_hex(asked()), to_hex(request(0x00, 1, "")));
+  peer_.send(reply(0x00, 1, "aa"));
+  EXPECT_TRUE(until([&] { return node().established(); }));
+}
+
+TEST_F(Initiator, ReplyOctetByOctet) {
+  start();
+  asked();
+  for (const std::byte octet : reply(0x10, 2, "00100010aabb")) {
+    peer_.send({octet});
+    run_ready(context_);
+  }
+  ASSERT_TRUE(until([&] { return node().established(); }));
+  EXPECT_EQ(to_hex(node().info->private_data), "aabb");
+}
+
+// [5044-7.1.2-g]
+TEST_F(Initiator, Rejection) {
+  start();
+  asked();
+  peer_.send(reply(0x30, 2, "00000010"));
+  EXPECT_TRUE(peer_.ends());
+  EXPECT_EQ(end(), FabricError::rejected);
+}
+
+// [5044-7.1.2-f] [5044-7.1.1-b]
+TEST_F(Initiator, Garbage) { refused(filled(64, 0x5a)); }
+// [5044-7.1.2-i] two initiators
+TEST_F(Initiator, AnotherInitiator) { refused(request(0x10, 2, "00100010")); }
+// [6581-10-a]
+TEST_F(Initiator, ReplyOfRevisionOne) { refused(reply(0x00, 1, "")); }
+TEST_F(Initiator, ReplyWithoutEnhancedData) { refused(reply(0x00, 2, "")); }
+TEST_F(Initiator, PrivateDataOf513) { refused(reply(0x10, 2, std::string(513 * 2, '0'))); }
+// [5044-7.1.2-h]
+TEST_F(Initiator, OctetsBehindTheReply) { refused(reply(0x10, 2, "00100010") + send(1, {})); }
+
+// [5044-7.1.2-j]
+TEST_F(Initiator, Silence) {
+  fabric::QueuePairOptions options;
+  options.handshake_timeout = std::chrono::milliseconds(50);
+  start(options);
+  asked();
+  EXPECT_EQ(end(), FabricError::handshake_timeout);
+  EXPECT_TRUE(peer_.ends());
+}
+
+TEST_F(Initiator, HalfAReplyThenAnEnd) {
+  start();
+  asked();
+  const Bytes whole = reply(0x10, 2, "00100010");
+  peer_.send({whole.begin(), whole.begin() + 22});
+  peer_.close();
+  EXPECT_EQ(end(), FabricError::handshake_failed);
+}
+
+TEST_F(Initiator, MayGoAtAnyStep) {
+  start();
+  node().qp.reset();
+  open({});
+  RawPeer other(context_);
+  auto qp = fabric_->make_connector(other.listen(), {}, node());
+  node().qp = std::move(*qp);
+  fabric_->start(*node().qp);
+  other.accept();
+  other.receive(24);
+  node().qp.reset();
+  EXPECT_TRUE(other.ends());
+  EXPECT_FALSE(node().disconnected);
+}
+
+TEST_F(Initiator, AbortsWhileItConnects) {
+  start();
+  asked();
+  node().qp->abort();
+  EXPECT_EQ(end(), BaseError::cancelled);
+  EXPECT_TRUE(peer_.ends());
+}
+
+// [6581-10-e] a responder of RFC 5044 closes; we come again without RFC 6581
+TEST_F(Initiator, FallsBack) {
+  fabric::IwarpOptions options;
+  options.fall_back = true;
+  open(options);
+  start();
+  EXPECT_EQ(asked().size(), 24u);
+  peer_.close();
+  EXPECT_EQ(to_hex(asked()), to_hex(request(0x00, 1, "")));
+  peer_.send(reply(0x00, 1, ""));
+  EXPECT_TRUE(until([&] { return node().established(); }));
+}
+
+TEST_F(Initiator, DoesNotFallBackUnasked) {
+  start();
+  asked();
+  peer_.close();
+  EXPECT_EQ(end(), FabricError::handshake_failed);
+}
+
+// [6581-9.1-g] [6581-8-a]
+TEST_F(Initiator, InsufficientInboundReads) {
+  start();
+  asked();
+  peer_.send(reply(0x10, 2, "00100081"));
+  const iwarp::Terminate message = terminated(iwarp::terminate::kReadDepth);
+  EXPECT_FALSE(message.has_length);
+  EXPECT_EQ(end(), FabricError::handshake_failed);
+}
+
+// [5044-7.1.1-c] [5044-4.3-a] the peer wants markers
+TEST_F(Initiator, MarkersThatThePeerAsksFor) {
+  start();
+  asked();
+  peer_.send(reply(0x90, 2, "00100010"));
+  ASSERT_TRUE(until([&] { return node().established(); }));
+  ASSERT_FALSE(node().send(memory().part(0, 4), 1));
+  node().qp->submit();
+  EXPECT_EQ(to_hex(peer_.receive(8)), "0000000000164143");
+}
+
+/// The peer-to-peer model, with what the responder lists.
+class PeerToPeer : public Initiator {
+ protected:
+  void agree(std::string_view word) {
+    fabric::IwarpOptions options;
+    options.peer_to_peer = true;
+    options.nudge_after = std::chrono::hours(1);
+    open(options);
+    start();
+    ASSERT_EQ(to_hex(asked()), to_hex(request(0x10, 2, "c010c010")));  // [6581-9.2-a]
+    peer_.send(reply(0x10, 2, word));
+  }
+};
+
+// [6581-9.2-f] [6581-5-a] without anything posted
+TEST_F(PeerToPeer, Write) {
+  agree("c010c010");
+  const Heard first = peer_.segment();
+  EXPECT_EQ(first.opcode(), Opcode::write);
+  EXPECT_TRUE(first.payload.empty());
+}
+
+TEST_F(PeerToPeer, Read) {
+  agree("80104010");
+  const Heard first = peer_.segment();
+  ASSERT_EQ(first.opcode(), Opcode::read_request);
+  Reader in(first.payload);
+  const iwarp::ReadRequest request = iwarp::decode_read_request(in);
+  EXPECT_EQ(request.size, 0u);
+  // The answer completes nothing, and work goes on.
+  ASSERT_TRUE(until([&] { return node().established(); }));
+  ASSERT_FALSE(node().read(memory().part(0, 4), {7, 4, 0}, 1));
+  node().qp->submit();
+  peer_.send(response(request.sink_stag, request.sink_offset, {}));
+  const Heard second = peer_.segment();
+  ASSERT_EQ(second.opcode(), Opcode::read_request);
+  EXPECT_EQ(second.header.msn, 2u);
+  Reader again(second.payload);
+  const iwarp::ReadRequest real = iwarp::decode_read_request(again);
+  peer_.send(response(real.sink_stag, real.sink_offset, filled(4, 0x33)));
+  EXPECT_TRUE(until([&] { return node().count(1) == 1; }));
+  EXPECT_EQ(node().tags(), std::vector<int>{1});
+}
+
+TEST_F(PeerToPeer, Send) {
+  agree("c0100010");
+  const Heard first = peer_.segment();
+  EXPECT_EQ(first.opcode(), Opcode::send);
+  EXPECT_TRUE(first.payload.empty());
+}
+
+// [6581-9.2-g]
+TEST_F(PeerToPeer, NothingInCommon) {
+  agree("80100010");
+  terminated(iwarp::terminate::kReadyToReceive);
+  EXPECT_EQ(end(), FabricError::handshake_failed);
+}
+
+// A responder that left our first FPDU unread gets one empty Write, and only one.
+TEST_F(Initiator, Nudges) {
+  connect();
+  ASSERT_FALSE(node().send(memory().part(0, 4), 1));
+  node().qp->submit();
+  EXPECT_EQ(peer_.segment().opcode(), Opcode::send);
+  const Heard nudge = peer_.segment();
+  EXPECT_EQ(nudge.opcode(), Opcode::write);
+  EXPECT_TRUE(nudge.payload.empty());
+  ASSERT_FALSE(node().send(memory().part(0, 4), 2));
+  node().qp->submit();
+  EXPECT_EQ(peer_.segment().opcode(), Opcode::send);
+  node().qp->disconnect();
+  EXPECT_TRUE(peer_.ends());
+}
+
+TEST_F(Initiator, DoesNotNudgeAPeerThatHasAnswered) {
+  fabric::IwarpOptions options;
+  options.nudge_after = std::chrono::milliseconds(100);
+  open(options);
+  connect();
+  post_receive(10, 1);
+  ASSERT_FALSE(node().send(memory().part(0, 4), 2));
+  node().qp->submit();
+  EXPECT_EQ(peer_.segment().opcode(), Opcode::send);
+  peer_.send(send(1, {}));
+  ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
+  bool passed = false;
+  boost::asio::steady_timer timer(context_, std::chrono::milliseconds(200));
+  timer.async_wait([&](error_code) { passed = true; });
+  ASSERT_TRUE(until([&] { return passed; }));
+  EXPECT_EQ(peer_.available(), 0u);
+}
+
+// The nudge passes Reads that wait for the answer to those before them.
+TEST_F(Initiator, NudgesPastWaitingReads) {
+  fabric::QueuePairOptions options;
+  options.outbound_reads = 1;
+  start(options);
+  asked();
+  peer_.send(reply(0x10, 2, "00010010"));
+  ASSERT_TRUE(until([&] { return node().established(); }));
+  ASSERT_FALSE(node().read(memory().part(0, 4), {7, 4, 0}, 1));
+  ASSERT_FALSE(node().read(memory().part(0, 4), {7, 4, 0}, 2));
+  node().qp->submit();
+  EXPECT_EQ(peer_.segment().opcode(), Opcode::read_request);
+  EXPECT_EQ(peer_.segment().opcode(), Opcode::write);
+}
+
+}  // namespace
+}  // namespace rpcrdma::test

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <gtest/gtest.h>
+
+#include "raw_peer.hpp"
+#include "rpcrdma/fabric/iwarp/iwarp.hpp"
+#include "support/fabric_conformance.hpp"
+
+namespace rpcrdma::test {
+
+using fabric::FabricError;
+using iwarp::Opcode;
+
+/// An iWARP fabric with one node, and a peer that speaks in octets.
+class IwarpTest : public testing::Test {
+ protected:
+  /// Before anything else, if not by default.
+  void open(const fabric::IwarpOptions& options);
+
+  // Our node accepts what the peer asks for.
+  void listen(fabric::QueuePairOptions options = {});
+  /// The peer connects and sends `request`.
+  void ask(const Bytes& request);
+  /// All of it: RFC 6581 with read depths of 16, no private data, CRC as given. The Reply has been read.
+  void serve(bool crc = false, fabric::QueuePairOptions options = {});
+
+  // Our node connects to the peer.
+  void start(fabric::QueuePairOptions options = {});
+  /// Waits for its Request.
+  Bytes asked();
+  void connect(fabric::QueuePairOptions options = {});
+
+  template <class Predicate>
+  bool until(Predicate done) {
+    return run_until(context_, done);
+  }
+  error_code end();
+  /// `size` octets to receive into.
+  void post_receive(std::uint32_t size, int tag);
+  Memory& memory() { return *memory_; }
+  Exposed expose(std::uint32_t offset, std::uint32_t size, fabric::Access access) {
+    return Exposed(node(), memory().part(offset, size), access);
+  }
+  /// Reads FPDUs up to a Terminate, which must be `code`, and the end behind it without a reset.
+  iwarp::Terminate terminated(const iwarp::TerminateCode& code);
+
+  Node& node() { return *node_; }
+
+  boost::asio::io_context context_;
+  std::unique_ptr<fabric::Fabric> fabric_;
+  std::unique_ptr<fabric::Listener> listener_;
+  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<Node> node_;
+  std::uint32_t used_ = 0;  // of the memory, by receives
+  RawPeer peer_{context_};
+  Bytes terminate_;
+};
+
+}  // namespace rpcrdma::test
