@@ -46,6 +46,7 @@ ClientImpl::~ClientImpl() {
   timer_.cancel();
   // First the queue pair, so that nothing that done() hands back is reachable any more.
   if (connection_) connection_->destroy();
+  if (call_sink_ != nullptr) call_sink_->on_lost();
   core_.shut(BaseError::cancelled);
 }
 

@@ -32,7 +32,7 @@ std::uint32_t RequesterCore::next_xid() noexcept {
 void RequesterCore::submit(Call& call) {
   ++counters_.calls;
   CallAccess::was_sent(call) = false;
-  if (shut_) return fail_later(call, BaseError::cancelled);
+  if (shut_) return fail_later(call, shut_);
   if (waiting_.size() >= setup_.max_waiting) return fail_later(call, BaseError::out_of_memory);
   CallAccess::state(call) = CallAccess::State::waiting;
   waiting_.push_back(call);

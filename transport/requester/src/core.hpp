@@ -45,6 +45,8 @@ class RequesterCore final : public Requester {
   bool has_waiting() const noexcept { return !waiting_.empty(); }
   /// Ends every call that waits; done() runs soon.
   void fail_waiting(error_code why);
+  /// Does not take `call`: done(`why`) runs soon.
+  void refuse(Call& call, error_code why) { fail_later(call, why); }
 
   void on_reply(Received& message);
   void on_peer_error(Received& message);
@@ -99,7 +101,7 @@ class RequesterCore final : public Requester {
   bool pumping_ = false;
   bool deferred_scheduled_ = false;
   bool proven_ = false;
-  bool shut_ = false;
+  error_code shut_;  // why nothing is sent any more
 };
 
 }  // namespace rpcrdma::transport

@@ -70,7 +70,7 @@ void RequesterCore::detach() {
 }
 
 void RequesterCore::shut(error_code why) {
-  shut_ = true;
+  if (!shut_) shut_ = why;
   timer_.cancel();
   detach();
   fail_waiting(why);

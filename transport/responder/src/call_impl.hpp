@@ -54,6 +54,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   void send(Handler handler) override;
   void discard() override;
   void fail() override;
+  std::shared_ptr<ReverseRequester> reverse() override;
 
  private:
   enum class State : std::uint8_t { idle, queued, pulling, delivered, replying };

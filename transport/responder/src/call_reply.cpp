@@ -35,6 +35,8 @@ void CallImpl::send(Handler handler) { end(Ending::reply, std::move(handler)); }
 void CallImpl::discard() { end(Ending::silence, {}); }
 void CallImpl::fail() { end(Ending::error, {}); }
 
+std::shared_ptr<ReverseRequester> CallImpl::reverse() { return link_ != nullptr ? link_->reverse() : nullptr; }
+
 void CallImpl::end(Ending how, Handler handler) {
   state_ = State::replying;
   ending_ = how;

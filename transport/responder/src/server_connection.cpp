@@ -50,6 +50,8 @@ void ServerConnection::on_call(Received& message) noexcept { link_.on_call(messa
 
 // [8166-4.2.4-d] and a reply is never answered
 void ServerConnection::on_reply(Received& message) noexcept {
+  ReverseRequester* reverse = link_.existing_reverse();
+  if (reverse != nullptr && reverse->expects(message.header.xid)) return reverse->on_reply(message);
   // Not a reply to anything: an RDMA_NOMSG whose lists do not hold its payload [8166-4.2.4-a]
   if (message.header.procedure == wire::Procedure::nomsg)
     link_.on_bad_message(wire::WireError::bad_chunks, message);
@@ -57,7 +59,11 @@ void ServerConnection::on_reply(Received& message) noexcept {
     link_.discard();
 }
 
-void ServerConnection::on_peer_error(Received&) noexcept { link_.discard(); }
+void ServerConnection::on_peer_error(Received& message) noexcept {
+  ReverseRequester* reverse = link_.existing_reverse();
+  if (reverse != nullptr && reverse->expects(message.header.xid)) return reverse->on_peer_error(message);
+  link_.discard();
+}
 
 void ServerConnection::on_bad_message(wire::WireError error, Received& message) noexcept {
   link_.on_bad_message(error, message);
@@ -65,6 +71,7 @@ void ServerConnection::on_bad_message(wire::WireError error, Received& message) 
 
 void ServerConnection::on_batch_end() noexcept {
   if (std::exchange(noted_octets_, receive_octets()) != receive_octets()) worker_.note_receives();
+  if (link_.existing_reverse() != nullptr) link_.existing_reverse()->on_batch_end();
   if (draining_ && idle()) connection_->close();
 }
 

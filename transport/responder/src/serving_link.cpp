@@ -48,6 +48,12 @@ void ServingLink::on_bad_message(wire::WireError error, Received& message) {
               answer == wire::Answer::err_vers ? wire::ErrorKind::vers : wire::ErrorKind::chunk);
 }
 
+const std::shared_ptr<ReverseRequester>& ServingLink::reverse() {
+  if (!reverse_ && connection_ != nullptr && connection_->role() == Role::server)
+    reverse_ = ReverseRequester::make(*connection_);
+  return reverse_;
+}
+
 void ServingLink::remove(CallImpl& call) noexcept {
   const auto at = std::find(active_.begin(), active_.end(), &call);
   if (at == active_.end()) return;
@@ -76,6 +82,7 @@ void ServingLink::lost(error_code why) {
       service_.setup().suspects->add(peer, unproven_xid_);
   }
   connection_ = nullptr;
+  if (reverse_) reverse_->lost();
   while (!active_.empty()) {
     CallImpl* call = active_.back();
     active_.pop_back();

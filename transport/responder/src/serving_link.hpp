@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "rpcrdma/connection/connection.hpp"
+#include "rpcrdma/requester/reverse.hpp"
 #include "service.hpp"
 
 namespace rpcrdma::transport {
@@ -29,6 +30,10 @@ class ServingLink {
   /// No call is taken any more: what arrives is dropped, and sent again on another connection.
   void drain() noexcept { draining_ = true; }
 
+  /// The requester of the other direction, made when first asked for; null on a client's connection.
+  const std::shared_ptr<ReverseRequester>& reverse();
+  ReverseRequester* existing_reverse() const noexcept { return reverse_.get(); }
+
   // For the calls.
   Service& service() noexcept { return service_; }
   std::uint32_t grant() const noexcept;
@@ -46,6 +51,7 @@ class ServingLink {
   std::uint32_t granted_ = 1;
   Connection* connection_ = nullptr;
   std::vector<CallImpl*> active_;
+  std::shared_ptr<ReverseRequester> reverse_;
   bool draining_ = false;
   std::optional<std::uint32_t> failed_pull_;
   // Replies by RDMA Write since the last message came: none of them is known to have gone well.

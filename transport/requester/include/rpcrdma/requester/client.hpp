@@ -54,7 +54,7 @@ class Client {
   /// What the last failed attempt to connect reported; success while connected.
   virtual error_code last_error() const noexcept = 0;
   virtual bool connected() const noexcept = 0;
-  /// Who takes reverse calls from now on; null: they are discarded. Outlives the client or is taken back.
+  /// Who takes reverse calls from now on; null: they are discarded (RFC 8167 section 6). Outlives the client.
   virtual void set_call_sink(CallSink* sink) noexcept = 0;
 };
 

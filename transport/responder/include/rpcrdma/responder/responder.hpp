@@ -6,6 +6,7 @@
 // Threads: everything here belongs to the thread of the connection's io_context, IncomingCall::context().
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "rpcrdma/base/payload.hpp"
@@ -15,6 +16,8 @@
 #include "rpcrdma/memory/pool.hpp"
 
 namespace rpcrdma::transport {
+
+class ReverseRequester;
 
 /// One call being served. Pooled by the responder and lent to the handler from on_call() until the handler
 /// ends it with exactly one of send(), discard() and fail(). It survives the loss of its connection: pulls
@@ -51,6 +54,12 @@ class IncomingCall {
   virtual void discard() = 0;
   /// Ends the call with RDMA_ERROR, ERR_CHUNK.
   virtual void fail() = 0;
+
+  /// Calls back to this client, on the same connection (RFC 8167; rpcrdma/requester/reverse.hpp). Fails all
+  /// calls until allow() has been called, by a layer above to which the client has said that it is ready.
+  /// Null once the connection is lost, and where there is no such thing. Lives on with whoever holds it, on
+  /// this thread.
+  virtual std::shared_ptr<ReverseRequester> reverse() { return {}; }
 
  protected:
   ~IncomingCall() = default;

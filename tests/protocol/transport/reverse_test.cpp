@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls in both directions on one connection (RFC 8167).
+#include <gtest/gtest.h>
+
+#include "both_sides.hpp"
+#include "rpcrdma/requester/reverse.hpp"
+#include "rpcrdma/responder/reverse_service.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+using transport::TransportError;
+
+class Reverse : public testing::Test {
+ protected:
+  void start(SidesOptions options = SidesOptions()) {
+    sides = std::make_unique<BothSides>(options);
+    service =
+        transport::ReverseService::make(*sides->client, client_handler, options.client.connection.reverse_credits, {});
+    sides->handler.intercept = [this](transport::IncomingCall& call) {
+      reverse = call.reverse();
+      return false;
+    };
+    const auto call = sides->make({});
+    ASSERT_TRUE(sides->run(*call));
+    ASSERT_TRUE(reverse);
+  }
+  std::unique_ptr<ShapedCall> make(const Shape& shape = {}) {
+    return std::make_unique<ShapedCall>(sides->server_pool, *reverse, shape);
+  }
+  bool run(ShapedCall& call) {
+    reverse->submit(call);
+    return sides->wait([&] { return call.times_done != 0; });
+  }
+  void TearDown() override {
+    reverse.reset();
+    sides.reset();  // the service outlives the client
+  }
+
+  ShapedHandler client_handler;
+  std::unique_ptr<transport::ReverseService> service;
+  std::unique_ptr<BothSides> sides;
+  std::shared_ptr<transport::ReverseRequester> reverse;
+};
+
+// [8167-6-a]
+TEST_F(Reverse, RefusedUntilAllowed) {
+  start();
+  const auto refused = make();
+  ASSERT_TRUE(run(*refused));
+  EXPECT_EQ(refused->status, TransportError::reverse_disabled);
+  EXPECT_EQ(client_handler.calls, 0);
+  reverse->allow();
+  const auto good = make();
+  ASSERT_TRUE(run(*good));
+  EXPECT_FALSE(good->status) << good->status.message();
+  EXPECT_EQ(good->complaint, "");
+  EXPECT_EQ(client_handler.calls, 1);
+}
+
+// [8167-2.4.1-a] [8167-4.1-a] [8167-4.1-d] [8167-5.1-a] [8167-5.1-b] [8167-5.2-a] [8167-5.2-b] [8167-2.4-b]
+TEST_F(Reverse, SameXidsInBothDirectionsAtOnce) {
+  SidesOptions options;
+  options.network.max_delay = 3;
+  start(options);
+  reverse->allow();
+  std::vector<std::unique_ptr<ShapedCall>> calls;
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    Shape shape;
+    shape.call_body = 4 * (i % 30);
+    shape.reply_body = 4 * (i % 7);
+    calls.push_back(make(shape));
+    calls.back()->xid = 1000 + i;
+    reverse->submit(*calls.back());
+    calls.push_back(sides->make(shape));
+    calls.back()->xid = 1000 + i;
+    sides->client->requester().submit(*calls.back());
+  }
+  for (const auto& call : calls) {
+    ASSERT_TRUE(sides->wait([&] { return call->times_done != 0; }));
+    EXPECT_FALSE(call->status) << call->status.message();
+    EXPECT_EQ(call->complaint, "");
+  }
+  EXPECT_EQ(client_handler.calls, 60);
+  EXPECT_EQ(client_handler.complaint, "");
+  EXPECT_EQ(reverse->counters().granted, options.client.connection.reverse_credits);
+  EXPECT_EQ(sides->client->requester().counters().granted, 32u);
+}
+
+// [8167-4.2-a] [8167-5.3-a] [8167-5.3-c] short messages only
+TEST_F(Reverse, CallsThatNeedChunksFailAtOnce) {
+  start();
+  reverse->allow();
+  std::vector<Shape> shapes(4);
+  shapes[0].call_body = 8000;
+  shapes[1].reply_body = 8000;
+  shapes[2].items = {8000};
+  shapes[3].results = {8000};
+  for (const Shape& shape : shapes) {
+    const auto call = make(shape);
+    ASSERT_TRUE(run(*call));
+    EXPECT_EQ(call->status, TransportError::call_too_long);
+  }
+  EXPECT_EQ(client_handler.calls, 0);
+}
+
+// [8166-3.3.1-a] [8167-4.3.1-a] [8167-4.3.2-a] reverse credits are kept within
+TEST_F(Reverse, CreditsOfTheirOwn) {
+  SidesOptions options;
+  options.client.connection.reverse_credits = 3;
+  options.server.connection.reverse_credits = 5;
+  start(options);
+  reverse->allow();
+  std::vector<transport::IncomingCall*> held;
+  std::size_t most = 0;
+  client_handler.intercept = [&](transport::IncomingCall& call) {
+    held.push_back(&call);
+    most = std::max(most, held.size());
+    return true;
+  };
+  std::vector<std::unique_ptr<ShapedCall>> calls;
+  for (int i = 0; i < 30; ++i) {
+    calls.push_back(make());
+    reverse->submit(*calls.back());
+  }
+  while (calls.back()->times_done == 0) {
+    ASSERT_TRUE(sides->wait([&] { return !held.empty(); }));
+    run_ready(sides->context);
+    for (auto* call : std::exchange(held, {})) {
+      PayloadBuilder& reply = call->reply();
+      for (const std::uint32_t word : {call->xid(), 1u, 1u}) reply.u32(word);
+      call->send({});
+    }
+    run_ready(sides->context);
+  }
+  EXPECT_EQ(most, 3u);
+  for (const auto& call : calls) EXPECT_EQ(call->complaint, "");
+}
+
+// [8167-5.4-b] a server cannot connect: its calls end with the connection
+TEST_F(Reverse, EndsWithTheConnection) {
+  start();
+  reverse->allow();
+  client_handler.intercept = [](transport::IncomingCall& call) {
+    call.discard();
+    return true;
+  };
+  const auto call = make();
+  reverse->submit(*call);
+  ASSERT_TRUE(sides->wait([&] { return client_handler.calls == 1; }));
+  sides->network.drop_connection_after(0);
+  const auto forward = sides->make({});
+  ASSERT_TRUE(sides->run(*forward));
+  EXPECT_FALSE(forward->status);
+  EXPECT_EQ(call->times_done, 1);
+  EXPECT_EQ(call->status, TransportError::connection_lost);
+}
+
+}  // namespace
+}  // namespace rpcrdma::test

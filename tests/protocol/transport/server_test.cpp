@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Limits of a server, its bulk budget, and how it ends.
+#include <gtest/gtest.h>
+
+#include "both_sides.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+std::unique_ptr<transport::Client> another_client(BothSides& sides) {
+  transport::ClientOptions options;
+  options.first_backoff = options.last_backoff = std::chrono::milliseconds(1);
+  return transport::Client::make(*sides.client_fabric, sides.client_pool, sides.endpoint, options, {});
+}
+
+TEST(Server, LimitsConnections) {
+  for (const bool per_peer : {false, true}) {
+    SidesOptions options;
+    (per_peer ? options.server.max_connections_per_peer : options.server.max_connections) = 2;
+    BothSides sides(options);
+    const auto first = sides.make({});
+    ASSERT_TRUE(sides.run(*first));
+    auto second = another_client(sides), third = another_client(sides);
+    ShapedCall two(sides.client_pool, second->requester(), {}), three(sides.client_pool, third->requester(), {});
+    second->requester().submit(two);
+    ASSERT_TRUE(sides.wait([&] { return two.times_done == 1; }));
+    third->requester().submit(three);
+    ASSERT_TRUE(sides.wait([&] { return sides.server->counters().refused >= 2; }));
+    EXPECT_EQ(three.times_done, 0);
+    EXPECT_EQ(sides.server->counters().connections, 2u);
+    second.reset();
+    ASSERT_TRUE(sides.wait([&] { return three.times_done == 1; }));
+    EXPECT_FALSE(three.status);
+  }
+}
+
+// [8166-3.3.1-d] grants shrink while calls wait for memory; every call is served in the end
+TEST(Server, BulkBudget) {
+  SidesOptions options;
+  options.server.bulk_budget = 100000;
+  options.server.connection.credits = 16;
+  options.client.connection.credits = 16;
+  BothSides sides(options);
+  std::size_t most = 0;
+  std::uint32_t least_grant = 16;
+  std::vector<std::unique_ptr<ShapedCall>> calls;
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    Shape shape;
+    shape.seed = i;
+    if (i % 2 == 0)
+      shape.items = {30000};
+    else
+      shape.results = {40000};
+    calls.push_back(sides.make(shape));
+    calls.back()->on_done = [&] {
+      most = std::max(most, sides.server->counters().bulk_in_use);
+      least_grant = std::min(least_grant, sides.client->requester().counters().granted);
+    };
+    sides.client->requester().submit(*calls.back());
+  }
+  for (const auto& call : calls) {
+    ASSERT_TRUE(sides.wait([&] { return call->times_done == 1; }));
+    EXPECT_FALSE(call->status);
+    EXPECT_EQ(call->complaint, "");
+  }
+  EXPECT_GT(most, 0u);
+  EXPECT_LE(most, 100000u);
+  EXPECT_LT(least_grant, 16u);
+  EXPECT_GE(least_grant, 1u);
+  ASSERT_TRUE(sides.wait([&] { return sides.server->counters().bulk_in_use == 0; }));
+}
+
+TEST(Server, MoreThanTheWholeBudgetIsRefused) {
+  SidesOptions options;
+  options.server.bulk_budget = 1000;
+  BothSides sides(options);
+  error_code refused;
+  sides.handler.intercept = [&](transport::IncomingCall& call) {
+    call.reserve_bulk(1001, [&](error_code status) {
+      refused = status;
+      call.fail();
+    });
+    return true;
+  };
+  const auto call = sides.make({});
+  ASSERT_TRUE(sides.run(*call));
+  EXPECT_EQ(refused, BaseError::out_of_memory);
+  EXPECT_EQ(call->status, transport::TransportError::peer_err_chunk);
+}
+
+// Calls in progress end, then the connections; the calls that come meanwhile are sent again elsewhere
+TEST(Server, ClosesWhenTheLastCallIsOver) {
+  BothSides sides;
+  std::vector<transport::IncomingCall*> held;
+  sides.handler.intercept = [&](transport::IncomingCall& call) {
+    held.push_back(&call);
+    return true;
+  };
+  const auto call = sides.make({});
+  sides.client->requester().submit(*call);
+  ASSERT_TRUE(sides.wait([&] { return held.size() == 1; }));
+  bool closed = false;
+  sides.server->close(std::chrono::steady_clock::now() + std::chrono::hours(1), [&] { closed = true; });
+  run_ready(sides.context);
+  EXPECT_FALSE(closed);
+  PayloadBuilder& reply = held.front()->reply();
+  for (const std::uint32_t word : {held.front()->xid(), 1u, 1u}) reply.u32(word);
+  held.front()->send({});
+  ASSERT_TRUE(sides.wait([&] { return closed; }));
+  EXPECT_EQ(call->times_done, 1);
+  EXPECT_FALSE(call->status);
+  EXPECT_EQ(sides.server->counters().connections, 0u);
+}
+
+TEST(Server, ClosesAtTheDeadlineAndWaitsForItsHandlers) {
+  BothSides sides;
+  transport::IncomingCall* held = nullptr;
+  sides.handler.intercept = [&](transport::IncomingCall& call) {
+    held = &call;
+    return true;
+  };
+  const auto call = sides.make({});
+  sides.client->requester().submit(*call);
+  ASSERT_TRUE(sides.wait([&] { return held != nullptr; }));
+  bool closed = false;
+  sides.server->close(std::chrono::steady_clock::now() + std::chrono::milliseconds(10), [&] { closed = true; });
+  ASSERT_TRUE(sides.wait([&] { return sides.server->counters().connections == 0; }));
+  run_ready(sides.context);
+  EXPECT_FALSE(closed);  // a handler still has a call
+  error_code pulled, reserved, sent;
+  bool told = false;
+  held->reserve_bulk(10, [&](error_code status) { reserved = status; });
+  held->pull(0, {}, [&](error_code status) { pulled = status; });
+  ASSERT_TRUE(sides.wait([&] { return reserved && pulled; }));
+  held->reply().u32(held->xid());
+  held->send([&](error_code status) {
+    sent = status;
+    told = true;
+  });
+  EXPECT_FALSE(told);
+  ASSERT_TRUE(sides.wait([&] { return closed && told; }));
+  EXPECT_EQ(sent, transport::TransportError::connection_lost);
+  sides.client.reset();  // before the call
+}
+
+TEST(Server, DestroyedWithCallsInProgress) {
+  BothSides sides;
+  int calls = 0;
+  sides.handler.intercept = [&](transport::IncomingCall&) { return ++calls > 0; };
+  Shape shape;
+  shape.items = {50000};
+  std::vector<std::unique_ptr<ShapedCall>> made;
+  for (int i = 0; i < 3; ++i) {
+    made.push_back(sides.make(shape));
+    sides.client->requester().submit(*made.back());
+  }
+  ASSERT_TRUE(sides.wait([&] { return calls != 0; }));
+  sides.server.reset();
+  EXPECT_EQ(sides.server_pool.counters().lent, 0u);
+  run_ready(sides.context);
+  sides.client.reset();  // before the calls
+}
+
+// A server that comes back serves the calls that its predecessor left
+TEST(Server, Restarts) {
+  BothSides sides;
+  const auto first = sides.make({});
+  ASSERT_TRUE(sides.run(*first));
+  sides.handler.intercept = [](transport::IncomingCall&) { return true; };  // never answered
+  Shape shape;
+  shape.items = {50000};
+  const auto call = sides.make(shape);
+  sides.client->requester().submit(*call);
+  ASSERT_TRUE(sides.wait([&] { return sides.handler.calls == 2; }));
+  sides.server.reset();
+  sides.handler.intercept = {};
+  run_ready(sides.context);
+  sides.server = transport::Server::make({{sides.server_fabric.get(), &sides.server_pool, &sides.handler}}, {}, {});
+  ASSERT_TRUE(sides.listen(sides.endpoint));
+  ASSERT_TRUE(sides.wait([&] { return call->times_done == 1; }));
+  EXPECT_FALSE(call->status);
+  EXPECT_EQ(call->complaint, "");
+  EXPECT_GE(call->times_encoded, 2);
+}
+
+}  // namespace
+}  // namespace rpcrdma::test

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// One RPC as an asynchronous operation with a completion token (callback, use_future, use_awaitable...), for
+// programs that bring their own RPC messages. It allocates; layers that must not use Call itself.
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <vector>
+
+#include "rpcrdma/base/unique_function.hpp"
+#include "rpcrdma/requester/requester.hpp"
+
+namespace rpcrdma::transport {
+
+/// What to send and where its results may go.
+struct CallSpec {
+  /// Writes the call message, `xid` first. May run again, after a reconnect: it must then write the same.
+  UniqueFunction<void(PayloadBuilder& out, std::uint32_t xid)> encode;
+  /// As in Call: the largest reply without the results, and registered memory for results that may be reduced.
+  /// That memory, like what `encode` passes to out.item(), belongs to the operation until it completes.
+  std::uint32_t max_reply = 1024;
+  boost::container::small_vector<boost::container::small_vector<BufferRef, 1>, 1> results;
+  bool may_reduce = true;
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+};
+
+/// A reply that owns its octets.
+struct OwnedReply {
+  std::vector<std::byte> message;      ///< the reduced reply, its XID first
+  std::vector<std::uint32_t> results;  ///< octets placed in each of CallSpec::results; empty: all came in `message`
+};
+
+namespace detail {
+
+template <class Handler>
+class AsyncCall final : public Call {
+ public:
+  AsyncCall(Requester& requester, CallSpec spec, Handler handler, boost::asio::io_context::executor_type fallback)
+      : spec_(std::move(spec)), handler_(std::move(handler)), fallback_(std::move(fallback)) {
+    xid = requester.next_xid();
+    max_reply = spec_.max_reply;
+    results = spec_.results;
+    may_reduce = spec_.may_reduce;
+    deadline = spec_.deadline;
+    if (auto slot = boost::asio::get_associated_cancellation_slot(handler_); slot.is_connected())
+      slot.assign([this, &requester](boost::asio::cancellation_type) { requester.cancel(*this); });
+  }
+  void encode(PayloadBuilder& out) noexcept override { spec_.encode(out, xid); }
+  void done(error_code status, const Payload* reply) noexcept override {
+    const std::unique_ptr<AsyncCall> self(this);
+    if (auto slot = boost::asio::get_associated_cancellation_slot(handler_); slot.is_connected()) slot.clear();
+    OwnedReply owned;
+    if (reply != nullptr) {
+      for (const PayloadPiece& piece : reply->pieces)
+        owned.message.insert(owned.message.end(), piece.octets.data, piece.octets.data + piece.octets.size);
+      for (const PayloadItem& item : reply->items) owned.results.push_back(item.length);
+    }
+    const auto executor = boost::asio::get_associated_executor(handler_, fallback_);
+    boost::asio::dispatch(executor, [handler = std::move(handler_), status, owned = std::move(owned)]() mutable {
+      std::move(handler)(status, std::move(owned));
+    });
+  }
+
+ private:
+  CallSpec spec_;
+  Handler handler_;
+  boost::asio::io_context::executor_type fallback_;
+};
+
+}  // namespace detail
+
+/// Sends one call on `requester`; completes with void(error_code, OwnedReply), on the handler's executor or, if
+/// it has none, on `context`, the requester's. Start and cancel it on the requester's thread.
+template <class Token>
+auto async_call(Requester& requester, boost::asio::io_context& context, CallSpec spec, Token&& token) {
+  return boost::asio::async_initiate<Token, void(error_code, OwnedReply)>(
+      [&requester, &context](auto handler, CallSpec of) {
+        using Operation = detail::AsyncCall<decltype(handler)>;
+        // Deletes itself when done() has run.
+        auto* operation = new Operation(requester, std::move(of), std::move(handler), context.get_executor());
+        requester.submit(*operation);
+      },
+      token, std::move(spec));
+}
+
+}  // namespace rpcrdma::transport

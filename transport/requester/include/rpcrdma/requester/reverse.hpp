@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Calls from a server to its client, on the connection that the client made (RFC 8167). For the responder.
+#include <memory>
+
+#include "rpcrdma/connection/connection.hpp"
+#include "rpcrdma/requester/requester.hpp"
+
+namespace rpcrdma::transport {
+
+/// Sends short calls only (RFC 8167 section 5.3). It ends with its connection: calls then fail with
+/// TransportError::connection_lost, for a server cannot connect to its client.
+class ReverseRequester : public Requester {
+ public:
+  static std::shared_ptr<ReverseRequester> make(Connection& connection);
+
+  /// The client has said, by means of the upper layer, that it takes calls (RFC 8167 section 6). Until then
+  /// they fail with TransportError::reverse_disabled.
+  virtual void allow() noexcept = 0;
+
+  // What the connection's owner passes on.
+  virtual void on_reply(Received& message) = 0;
+  virtual void on_peer_error(Received& message) = 0;
+  virtual void on_batch_end() = 0;
+  virtual bool expects(std::uint32_t xid) const noexcept = 0;
+  virtual void lost() = 0;
+};
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// A client that takes calls from its server (RFC 8167).
+#include <memory>
+
+#include "rpcrdma/base/log.hpp"
+#include "rpcrdma/requester/client.hpp"
+#include "rpcrdma/responder/responder.hpp"
+
+namespace rpcrdma::transport {
+
+/// Serves reverse calls. Calls with chunks are answered by ERR_CHUNK (RFC 8167 section 5.3). Make it before the
+/// server is told that it may call, on the client's thread.
+class ReverseService {
+ public:
+  /// Takes the calls of `client` and hands them to `handler`. The service and `handler` outlive the client.
+  static std::unique_ptr<ReverseService> make(Client& client, CallHandler& handler, std::uint32_t credits, Log log);
+  virtual ~ReverseService() = default;
+};
+
+}  // namespace rpcrdma::transport
