@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A stream in good order: receive X / expect Y.
+#include <random>
+
+#include "iwarp_test.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+class Stream : public IwarpTest {
+ protected:
+  iwarp::ReadRequest asked_for() {
+    const Heard heard = peer_.next_segment();
+    EXPECT_EQ(heard.opcode(), Opcode::read_request);
+    EXPECT_EQ(heard.ulpdu.size(), 46u);
+    Reader in(heard.payload);
+    return iwarp::decode_read_request(in);
+  }
+  /// Frames of every kind, all in order, for a window of 3000 octets; and what they must leave behind.
+  Bytes everything(const Segment& window);
+  void expect_everything(const Segment& window);
+};
+
+Bytes Stream::everything(const Segment& window) {
+  Bytes payload(3000);
+  fill_pattern(payload, 1);
+  const auto part = [&](std::size_t from, std::size_t size) {
+    return Bytes(payload.begin() + static_cast<std::ptrdiff_t>(from),
+                 payload.begin() + static_cast<std::ptrdiff_t>(from + size));
+  };
+  return write(0xdead, 7, {}) + send(1, part(0, 100)) + write(window.handle, window.offset, part(0, 1000), false) +
+         fpdu(ddp(untagged(Opcode::send, 0, 2, 0, false), part(0, 64))) +  // a Write may come in between
+         write(window.handle, window.offset + 1000, part(1000, 2000)) +
+         fpdu(ddp(untagged(Opcode::send, 0, 2, 64), part(64, 36))) + send(3, {}) +
+         fpdu(ddp(untagged(Opcode::send_solicited, 0, 4), part(0, 5)));
+}
+
+void Stream::expect_everything(const Segment& window) {
+  ASSERT_TRUE(until([&] { return node().log.size() == 4 || node().disconnected; }));
+  EXPECT_EQ(node().tags(), (std::vector<int>{1, 2, 3, 4}));
+  const std::uint32_t lengths[] = {100, 100, 0, 5};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(node().result(i + 1).status);
+    EXPECT_EQ(node().result(i + 1).length, lengths[i]);
+    EXPECT_FALSE(node().result(i + 1).invalidated);
+  }
+  EXPECT_EQ(window.length, 3000u);
+  EXPECT_TRUE(has_pattern(memory().part(100000, 3000).octets(), 1));
+  EXPECT_TRUE(has_pattern(memory().part(0, 100).octets(), 1));
+  EXPECT_TRUE(has_pattern(memory().part(100, 100).octets(), 1));
+  EXPECT_TRUE(all_are(memory().part(103000, 1000).octets(), std::byte{0xee}));
+}
+
+class Slices : public Stream, public testing::WithParamInterface<std::tuple<std::size_t, bool>> {};
+
+// [5044-5.1-b] [5044-5.2-a] [5040-5.1-a] [5040-5.3-b] delivered octet by octet, in random slices, at once
+TEST_P(Slices, Stream) {
+  const auto [largest, crc] = GetParam();
+  serve(crc);
+  const Exposed exposed = expose(100000, 3000, fabric::Access::remote_write);
+  for (int tag = 1; tag <= 4; ++tag) post_receive(100, tag);
+  const Bytes stream = everything(exposed.segment);
+  std::mt19937 random(5044);
+  for (std::size_t at = 0; at < stream.size();) {
+    const std::size_t n = std::min(stream.size() - at, 1 + random() % largest);
+    const auto from = stream.begin() + static_cast<std::ptrdiff_t>(at);
+    peer_.send({from, from + static_cast<std::ptrdiff_t>(n)});
+    run_ready(context_);
+    at += n;
+  }
+  expect_everything(exposed.segment);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Slices, testing::Combine(testing::Values(1u, 20u, 300u, 1u << 20), testing::Bool()));
+
+// [5041-4.1-e] [5040-4.1-c] [5040-4.1-d] reserved bits, and an STag where none belongs
+TEST_F(Stream, ReservedBits) {
+  serve();
+  post_receive(100, 1);
+  Bytes ulpdu = ddp(untagged(Opcode::send, 0, 1), filled(4, 1));
+  ulpdu[0] |= std::byte{0x3c};
+  ulpdu[1] |= std::byte{0x30};
+  ulpdu[5] = std::byte{0x77};
+  peer_.send(fpdu(ulpdu));
+  ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
+  EXPECT_FALSE(node().result(1).status);
+  EXPECT_FALSE(node().result(1).invalidated);
+}
+
+// [5041-5.2-a] [5041-4.1-b] [5041-4.1-c] [5041-4.3-c] [5041-4.3-d] [5044-3-a] [5044-3-c] [5044-4.5-d]
+TEST_F(Stream, SendsAreCutToTheMulpdu) {
+  fabric::IwarpOptions options;
+  options.max_ulpdu = 128;
+  options.crc = true;
+  open(options);
+  start();
+  asked();
+  peer_.send(reply(0x50, 2, "00100010"));
+  ASSERT_TRUE(until([&] { return node().established(); }));
+  fill_pattern(memory().octets, 3);
+  ASSERT_FALSE(node().send(memory().part(0, 1024), 1));
+  node().qp->submit();
+  Bytes got;
+  for (std::size_t i = 0; i < 10; ++i) {
+    const Heard heard = peer_.segment();
+    EXPECT_TRUE(heard.crc_good);
+    EXPECT_EQ(heard.header, (untagged(Opcode::send, 0, 1, i * 110, i == 9)));
+    EXPECT_EQ(heard.payload.size(), i == 9 ? 34u : 110u);
+    got = got + heard.payload;
+  }
+  EXPECT_TRUE(has_pattern(got, 3));
+  ASSERT_FALSE(node().write(memory().part(0, 300), {0x55, 300, 16384}, 2));
+  node().qp->submit();
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Heard heard = peer_.next_segment();
+    EXPECT_EQ(heard.header, tagged(Opcode::write, 0x55, 16384 + i * 114, i == 2));
+    EXPECT_EQ(heard.payload.size(), i == 2 ? 72u : 114u);
+  }
+}
+
+// [5044-3-e] [5041-5.2-c] the largest frames, to a peer on this host
+TEST_F(Stream, NoFrameIsTooLarge) {
+  connect();
+  fill_pattern(memory().octets, 4);
+  ASSERT_FALSE(node().write(memory().part(0, 1u << 20), {0x55, 1u << 20, 0x1000}, 1));
+  node().qp->submit();
+  std::size_t at = 0;
+  bool last = false;
+  while (!last) {
+    const Heard heard = peer_.next_segment();
+    ASSERT_EQ(heard.opcode(), Opcode::write);
+    EXPECT_LE(heard.ulpdu.size(), 64768u);
+    EXPECT_EQ(heard.header.offset, 0x1000 + at);
+    EXPECT_TRUE(has_pattern(heard.payload, 4, at));
+    at += heard.payload.size();
+    last = heard.header.last;
+  }
+  EXPECT_EQ(at, 1u << 20);
+}
+
+// [5040-4.1-d] [5040-5.3-d] the forms of a Send
+TEST_F(Stream, Sends) {
+  connect();
+  const BufferRef part = memory().part(0, 3);
+  const fabric::SendOptions forms[] = {{}, {true, {}}, {false, 0x01020304}, {true, 0x01020304}, {false, 0}};
+  for (const auto& form : forms) ASSERT_FALSE(node().qp->post_send({&part, 1}, form, nullptr));
+  node().qp->submit();
+  const std::pair<Opcode, std::uint32_t> expected[] = {{Opcode::send, 0},
+                                                       {Opcode::send_solicited, 0},
+                                                       {Opcode::send_invalidate, 0x01020304},
+                                                       {Opcode::send_solicited_invalidate, 0x01020304},
+                                                       {Opcode::send_invalidate, 0}};
+  std::uint32_t msn = 1;
+  for (const auto& [opcode, stag] : expected) {
+    const Heard heard = peer_.segment();
+    EXPECT_EQ(heard.opcode(), opcode);
+    EXPECT_EQ(heard.header.stag, stag);
+    EXPECT_EQ(heard.header.msn, msn++);
+  }
+}
+
+// [5041-5.2-d] [5040-5.1-c] messages without octets take one segment
+TEST_F(Stream, EmptyMessages) {
+  connect();
+  ASSERT_FALSE(node().qp->post_send({}, {}, nullptr));
+  ASSERT_FALSE(node().qp->post_write({}, 5, 6, nullptr));
+  ASSERT_FALSE(node().read(memory().part(0, 0), {7, 0, 8}, 1));
+  node().qp->submit();
+  EXPECT_EQ(to_hex(peer_.segment().ulpdu), "414300000000000000000000000100000000");
+  EXPECT_EQ(to_hex(peer_.segment().ulpdu), "c140000000050000000000000006");
+  const iwarp::ReadRequest request = asked_for();
+  EXPECT_EQ(request.size, 0u);
+  peer_.send(response(request.sink_stag, request.sink_offset, {}));
+  ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
+  EXPECT_FALSE(node().result(1).status);
+}
+
+// [5040-5.2.1-e] [5040-4.4-b] an empty Read is answered, whatever it names
+TEST_F(Stream, EmptyReadOfNothing) {
+  serve();
+  peer_.send(read_request(1, {0x1234, 0x5678, 0, 0xdead, 0xbeef}));
+  const Heard answer = peer_.segment();
+  EXPECT_EQ(answer.header, tagged(Opcode::read_response, 0x1234, 0x5678));
+  EXPECT_TRUE(answer.payload.empty());
+}
+
+// [5040-5.2.1-c] [5040-5.5-c] a Read sees the Writes before it
+TEST_F(Stream, ReadAfterWrite) {
+  serve();
+  const Exposed writable = expose(0, 100, fabric::Access::remote_write);
+  const Exposed readable = expose(0, 100, fabric::Access::remote_read);
+  peer_.send(write(writable.segment.handle, writable.segment.offset + 10, filled(20, 0x44)) +
+             read_request(1, {1, 0, 40, readable.segment.handle, readable.segment.offset}));
+  EXPECT_EQ(peer_.segment().payload, filled(10, 0xee) + filled(20, 0x44) + filled(10, 0xee));
+}
+
+// [5040-6.1-b] [5040-5.5-f] [5040-5.5-g] ORD of one: the next Read waits for the Response, and so does what is behind
+TEST_F(Stream, OneReadAtATime) {
+  start();
+  asked();
+  peer_.send(reply(0x10, 2, "00010010"));
+  ASSERT_TRUE(until([&] { return node().established(); }));
+  for (int i = 0; i < 10; ++i)
+    ASSERT_FALSE(node().read(memory().part(static_cast<std::uint32_t>(i) * 10, 10), {7, 10, 0}, i));
+  ASSERT_FALSE(node().send(memory().part(0, 1), 10));
+  node().qp->submit();
+  std::vector<int> expected;
+  for (int i = 0; i < 10; ++i) {
+    const iwarp::ReadRequest request = asked_for();
+    EXPECT_EQ(node().tags(), expected);
+    peer_.send(response(request.sink_stag, request.sink_offset, filled(10, static_cast<std::uint8_t>(i))));
+    expected.push_back(i);
+  }
+  EXPECT_EQ(peer_.next_segment().opcode(), Opcode::send);
+  expected.push_back(10);
+  EXPECT_TRUE(until([&] { return node().tags() == expected; }));
+  for (int i = 0; i < 10; ++i)
+    EXPECT_TRUE(all_are(memory().part(static_cast<std::uint32_t>(i) * 10, 10).octets(), std::byte(i)));
+}
+
+// [5040-5.5-g] a Send goes out while a Read is outstanding, and completes behind it
+TEST_F(Stream, SendBehindARead) {
+  connect();
+  ASSERT_FALSE(node().read(memory().part(0, 10), {7, 10, 0}, 1));
+  ASSERT_FALSE(node().send(memory().part(0, 1), 2));
+  node().qp->submit();
+  const iwarp::ReadRequest request = asked_for();
+  EXPECT_EQ(peer_.next_segment().opcode(), Opcode::send);
+  run_ready(context_);
+  EXPECT_TRUE(node().log.empty());
+  peer_.send(response(request.sink_stag, request.sink_offset, filled(4, 1), false) +
+             response(request.sink_stag, request.sink_offset + 4, filled(6, 1)));
+  EXPECT_TRUE(until([&] { return node().tags() == std::vector<int>{1, 2}; }));
+}
+
+// [5040-8.1.1-c] the tags of sinks are not those of a counter
+TEST_F(Stream, SinksHaveTagsOfTheirOwn) {
+  connect();
+  for (int i = 0; i < 3; ++i) ASSERT_FALSE(node().read(memory().part(0, 10), {7, 10, 0}, i));
+  node().qp->submit();
+  const std::uint32_t first = asked_for().sink_stag;
+  const std::uint32_t second = asked_for().sink_stag;
+  const std::uint32_t third = asked_for().sink_stag;
+  EXPECT_NE(first, second);
+  EXPECT_NE(second - first, third - second);
+}
+
+// Responses and works take turns: neither waits for all of the other.
+TEST_F(Stream, ResponsesAndWorksTakeTurns) {
+  serve();
+  constexpr std::uint32_t kSize = 4u << 20;
+  const Exposed exposed = expose(0, kSize, fabric::Access::remote_read);
+  Bytes burst;
+  for (std::uint32_t i = 1; i <= 3; ++i)
+    burst = burst + read_request(i, {i, 0, kSize, exposed.segment.handle, exposed.segment.offset});
+  for (int i = 0; i < 3; ++i) ASSERT_FALSE(node().write(memory().part(kSize, 10), {9, 10, 0}, i));
+  node().qp->submit();
+  peer_.send(burst);
+  std::string order;
+  for (int messages = 0; messages < 6 && !HasFailure();) {
+    const Heard heard = peer_.segment();
+    if (!heard.header.last) continue;
+    ++messages;
+    order += heard.opcode() == Opcode::write ? 'w' : 'r';
+  }
+  EXPECT_TRUE(order == "wrwrwr" || order == "rwrwrw") << order;
+}
+
+// [5044-7.2-a] the end of the peer's direction, in good order
+TEST_F(Stream, OrderlyEnd) {
+  serve();
+  post_receive(10, 1);
+  peer_.send(send(1, filled(3, 1)));
+  peer_.shut_down();
+  EXPECT_FALSE(end().failed()) << end().message();
+  EXPECT_TRUE(peer_.ends());
+  EXPECT_FALSE(node().result(1).status);
+}
+
+// What was posted before disconnect() is sent before the end, though the peer has ended its direction.
+TEST_F(Stream, BothEndWithWorkLeft) {
+  serve();
+  peer_.send(write(0, 0, {}));
+  ASSERT_FALSE(node().write(memory().part(0, 8u << 20), {5, 8u << 20, 0}, 1));
+  node().qp->submit();
+  node().qp->disconnect();
+  peer_.shut_down();
+  std::size_t got = 0;
+  for (bool last = false; !last && !HasFailure();) {
+    const Heard heard = peer_.next_segment();
+    got += heard.payload.size();
+    last = heard.header.last;
+  }
+  EXPECT_EQ(got, 8u << 20);
+  EXPECT_TRUE(peer_.ends());
+  EXPECT_FALSE(end().failed()) << end().message();
+  EXPECT_FALSE(node().result(1).status);
+}
+
+// An orderly end does not wait for a silent peer for ever.
+TEST_F(Stream, EndThatThePeerDoesNotAnswer) {
+  fabric::IwarpOptions options;
+  options.close_timeout = std::chrono::milliseconds(50);
+  open(options);
+  serve();
+  peer_.send(write(0, 0, {}));
+  node().qp->disconnect();
+  EXPECT_EQ(end(), boost::system::errc::timed_out);
+}
+
+TEST_F(Stream, AbortResetsTheConnection) {
+  serve();
+  node().qp->abort();
+  EXPECT_TRUE(peer_.ends());
+  EXPECT_TRUE(peer_.was_reset());
+}
+
+// A peer that stops reading holds up its own stream only.
+TEST_F(Stream, APeerThatDoesNotRead) {
+  serve();
+  peer_.send(write(0, 0, {}));
+  for (int i = 0; i < 16; ++i) ASSERT_FALSE(node().write(memory().part(0, 8u << 20), {5, 8u << 20, 0}, i));
+  node().qp->submit();
+  ASSERT_TRUE(until([&] { return peer_.available() != 0; }));
+  post_receive(10, 100);
+  peer_.send(send(1, {}));
+  EXPECT_TRUE(until([&] { return node().count(100) == 1; }));
+  EXPECT_LT(node().log.size(), 17u);
+}
+
+}  // namespace
+}  // namespace rpcrdma::test

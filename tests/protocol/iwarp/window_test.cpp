@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Exposures and the frames that name them.
+#include "iwarp_test.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+constexpr std::uint32_t kLarge = 6u << 20;
+
+class Pins : public IwarpTest {
+ protected:
+  /// A peer that has asked for kLarge octets and does not read them: the socket is full.
+  void read_and_stall(const Segment& source) {
+    boost::asio::socket_base::receive_buffer_size small(16384);
+    peer_.socket().set_option(small);
+    peer_.send(read_request(1, {1, 0, kLarge, source.handle, source.offset}));
+    ASSERT_TRUE(until([&] { return peer_.available() != 0; }));
+    run_ready(context_);
+  }
+  /// The Response, which must hold what the memory held at first.
+  void expect_response() {
+    std::size_t got = 0;
+    for (bool last = false; !last && !HasFailure();) {
+      const Heard heard = peer_.segment();
+      EXPECT_EQ(heard.opcode(), Opcode::read_response);
+      EXPECT_TRUE(all_are(heard.payload, std::byte{0xee}));
+      got += heard.payload.size();
+      last = heard.header.last;
+    }
+    EXPECT_EQ(got, kLarge);
+  }
+  Bytes invalidating_send(std::uint32_t msn, std::uint32_t stag) {
+    iwarp::DdpHeader header = untagged(Opcode::send_invalidate, 0, msn);
+    header.stag = stag;
+    return fpdu(ddp(header, filled(4, 0x11)));
+  }
+};
+
+// [5041-8.3.1-e] an invalidation completes when the Response has left the memory, not before
+TEST_F(Pins, InvalidationWaitsForAResponse) {
+  serve();
+  const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
+  read_and_stall(exposed.segment);
+  ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(1)));
+  node().qp->submit();
+  run_ready(context_);
+  EXPECT_FALSE(exposed.window->bound());
+  EXPECT_EQ(node().count(1), 0u);
+  EXPECT_FALSE(node().qp->bind(*exposed.window, memory().part(0, 1), fabric::Access::remote_read));
+  UniqueFunction<void()>& on_done = node().on_done;
+  on_done = [&] { std::fill_n(memory().octets.begin(), kLarge, std::byte{0x99}); };  // the memory is ours again
+  expect_response();
+  ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
+  EXPECT_FALSE(node().result(1).status);
+  EXPECT_TRUE(node().qp->bind(*exposed.window, memory().part(0, 1), fabric::Access::remote_read));
+}
+
+// ... but from its beginning on nothing new is granted
+TEST_F(Pins, NothingNewOnceInvalidationHasBegun) {
+  serve();
+  const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
+  read_and_stall(exposed.segment);
+  ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(1)));
+  peer_.send(read_request(2, {2, 0, 1, exposed.segment.handle, exposed.segment.offset}));
+  EXPECT_EQ(end(), FabricError::protocol_violation);
+  EXPECT_EQ(node().result(1).status, FabricError::flushed);
+  terminated(iwarp::terminate::kReadInvalidStag);
+}
+
+// [5040-5.3-e] likewise when the peer invalidates: its Send completes when the Response is out, and later ones behind
+// it
+TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
+  serve();
+  const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
+  used_ = kLarge;
+  post_receive(10, 1);
+  post_receive(10, 2);
+  read_and_stall(exposed.segment);
+  peer_.send(invalidating_send(1, exposed.segment.handle) + send(2, {}));
+  ASSERT_TRUE(until([&] { return !exposed.window->bound(); }));
+  run_ready(context_);
+  EXPECT_TRUE(node().log.empty());
+  expect_response();
+  ASSERT_TRUE(until([&] { return node().log.size() == 2; }));
+  EXPECT_EQ(node().tags(), (std::vector<int>{1, 2}));
+  EXPECT_EQ(node().result(1).invalidated, exposed.segment.handle);
+  EXPECT_FALSE(node().result(2).invalidated);
+  ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(3)));  // completes likewise
+  node().qp->submit();
+  EXPECT_TRUE(until([&] { return node().count(3) == 1; }));
+}
+
+// An invalidation completes when the connection ends.
+TEST_F(Pins, TheEndOfTheConnectionReleases) {
+  serve();
+  const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
+  read_and_stall(exposed.segment);
+  ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(1)));
+  node().qp->submit();
+  peer_.reset();
+  EXPECT_TRUE(end().failed());
+  EXPECT_EQ(node().count(1), 1u);
+}
+
+// A segment half placed pins its window; what is left of it is still placed.
+TEST_F(Pins, InvalidationWaitsForHalfASegment) {
+  serve();
+  const Exposed exposed = expose(0, 60000, fabric::Access::remote_write);
+  const Bytes frame = write(exposed.segment.handle, exposed.segment.offset, filled(60000, 0x11), false);
+  peer_.send({frame.begin(), frame.begin() + 30000});
+  ASSERT_TRUE(until([&] { return memory().octets[29000] == std::byte{0x11}; }));
+  ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(1)));
+  node().qp->submit();
+  run_ready(context_);
+  EXPECT_EQ(node().count(1), 0u);
+  peer_.send({frame.begin() + 30000, frame.end()});
+  ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
+  EXPECT_TRUE(all_are(memory().part(0, 60000).octets(), std::byte{0x11}));
+  std::fill_n(memory().octets.begin(), 60000, std::byte{0x99});
+  peer_.send(write(exposed.segment.handle, exposed.segment.offset, filled(100, 0x22)));  // the next segment is refused
+  terminated(iwarp::terminate::kInvalidStag);
+  EXPECT_TRUE(all_are(memory().part(0, 60000).octets(), std::byte{0x99}));
+}
+
+// A window that is destroyed while frames name it takes the connection with it: its memory may go at once.
+TEST_F(Pins, DestroyingAPinnedWindowEndsTheConnection) {
+  serve();
+  {
+    const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
+    read_and_stall(exposed.segment);
+  }
+  std::fill_n(memory().octets.begin(), kLarge, std::byte{0x99});
+  EXPECT_EQ(end(), BaseError::cancelled);
+  while (!peer_.ends()) EXPECT_EQ(peer_.receive(1)[0] == std::byte{0x99}, false);
+}
+
+// Destroying the queue pair in the middle of a segment: nothing touches the memory afterwards.
+TEST_F(Pins, DestroyingTheQueuePairInMidSegment) {
+  serve();
+  auto exposed = std::make_unique<Exposed>(node(), memory().part(0, 60000), fabric::Access::remote_write);
+  const Bytes frame = write(exposed->segment.handle, exposed->segment.offset, filled(60000, 0x11));
+  peer_.send({frame.begin(), frame.begin() + 30000});
+  ASSERT_TRUE(until([&] { return memory().octets[29000] == std::byte{0x11}; }));
+  exposed.reset();
+  node().qp.reset();
+  std::fill_n(memory().octets.begin(), 60000, std::byte{0x99});
+  peer_.send({frame.begin() + 30000, frame.end()});
+  peer_.ends();
+  run_ready(context_);
+  EXPECT_TRUE(all_are(memory().part(0, 60000).octets(), std::byte{0x99}));
+}
+
+// [5041-8.3.1-c] bounds to the octet
+TEST_F(Pins, TheWholeRangeAndNothingElse) {
+  serve();
+  const Exposed exposed = expose(1001, 999, fabric::Access::remote_write);
+  const Segment& at = exposed.segment;
+  post_receive(10, 1);
+  peer_.send(write(at.handle, at.offset, filled(1, 1)) + write(at.handle, at.offset + 998, filled(1, 2)) +
+             write(at.handle, at.offset + 1, filled(997, 3)) + send(1, {}));
+  ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
+  EXPECT_EQ(memory().octets[1000], std::byte{0xee});
+  EXPECT_EQ(memory().octets[1001], std::byte{1});
+  EXPECT_TRUE(all_are(memory().part(1002, 997).octets(), std::byte{3}));
+  EXPECT_EQ(memory().octets[1999], std::byte{2});
+  EXPECT_EQ(memory().octets[2000], std::byte{0xee});
+}
+
+}  // namespace
+}  // namespace rpcrdma::test
