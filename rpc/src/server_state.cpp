@@ -6,6 +6,7 @@
 #include "rpcrdma/rpc/server_state.hpp"
 
 #include <algorithm>
+#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/post.hpp>
 
 #include "rpcrdma/rpc/block_memory.hpp"
@@ -69,7 +70,8 @@ void ServerState::drop() noexcept { reject(AcceptStat::system_err); }
 void ServerState::on_loop(void (ServerState::*step)() noexcept) {
   boost::asio::io_context& context = call_->context();
   if (context.get_executor().running_in_this_thread()) return (this->*step)();
-  boost::asio::post(context, [this, step] { (this->*step)(); });
+  boost::asio::post(context,
+                    boost::asio::bind_allocator(PostAllocator<void>(post_memory_), [this, step] { (this->*step)(); }));
 }
 
 BufferRef ServerState::stage(std::uint32_t size) {

@@ -9,6 +9,7 @@
 #include "rpcrdma/responder/responder.hpp"
 #include "rpcrdma/rpc/duplicate_cache.hpp"
 #include "rpcrdma/rpc/message.hpp"
+#include "rpcrdma/rpc/post_memory.hpp"
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/encoder.hpp"
 
@@ -59,6 +60,7 @@ class ServerState : private xdr::Staging {
   boost::container::small_vector<memory::RegisteredBuffer, 1> staged_;
   DuplicateCache* cache_ = nullptr;
   DuplicateKey key_;
+  PostMemory post_memory_;
 };
 
 template <Procedure P>
