@@ -41,7 +41,9 @@ bool Daemon::start(std::string& why) {
   io_ = std::make_unique<IoPool>(io_threads(), secret_);
   shared_ = std::make_unique<Shared>(Shared{exports_, *io_, mounts_, duplicates_, secret_});
   while (loops_.size() < options_.threads) loops_.push_back(std::make_unique<Loop>());
-  return listen_rdma(why) && listen_tcp(why);
+  if (!listen_rdma(why) || !listen_tcp(why)) return false;
+  catch_signals();
+  return true;
 }
 
 bool Daemon::open_exports(std::string& why) {
@@ -57,7 +59,7 @@ bool Daemon::open_exports(std::string& why) {
   secret_ = *secret;
   for (const ExportSpec& spec : options_.exports)
     if (!exports_.add(spec, options_.state_dir, log_, why)) {
-      why = "cannot export " + why;
+      why = "--export: " + why;
       return false;
     }
   return true;

@@ -28,10 +28,13 @@ std::size_t open_descriptors() {
 
 }  // namespace
 
-int Daemon::run() {
+void Daemon::catch_signals() {
   signals_.add(SIGTERM);
   signals_.add(SIGINT);
   signals_.add(SIGUSR1);
+}
+
+int Daemon::run() {
   await_signal();
   await_tidying();
   control_.run();

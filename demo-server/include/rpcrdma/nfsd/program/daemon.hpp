@@ -23,7 +23,8 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// Opens the exports and listens. False, and one line in `why`, if anything asked for is not to be had.
+  /// Opens the exports and listens; signals that come after it wait for run(). False, and one line in `why`, if
+  /// anything asked for is not to be had.
   bool start(std::string& why);
   /// The line that tells that the server serves, without its end of line. After start().
   std::string ready_line() const;
@@ -49,6 +50,7 @@ class Daemon {
   bool listen_rdma(std::string& why);
   bool listen_tcp(std::string& why);
   void start_loops();
+  void catch_signals();
   void await_signal();
   void await_tidying();
   void shut_down();
