@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <vector>
+
+#include "rpcrdma/base/payload.hpp"
+
+namespace rpcrdma::transport {
+
+/// Memory for plans, which only look at where it lies.
+struct TestMemory {
+  std::vector<std::byte> octets = std::vector<std::byte>(1u << 22);
+  std::uint32_t used = 64;
+
+  BufferRef zeros() { return {octets.data(), 4, 1}; }
+  /// A piece that touches no other.
+  BufferRef piece(std::uint32_t size) {
+    const BufferRef out{octets.data() + used, size, 1};
+    used += size + 16;
+    return out;
+  }
+  /// A message of `head` octets, then an item of each of these lengths behind its count word, then `tail` octets.
+  Payload message(std::uint32_t head, const std::vector<std::uint32_t>& items, std::uint32_t tail = 0,
+                  std::uint32_t parts = 1) {
+    Payload out;
+    out.pieces.push_back({0, piece(head)});
+    out.length = head;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (i != 0) {
+        out.pieces.push_back({out.length, piece(4)});
+        out.length += 4;
+      }
+      PayloadItem& item = out.items.emplace_back();
+      item.position = out.length;
+      item.length = items[i];
+      for (std::uint32_t at = 0; at < items[i]; at += (items[i] + parts - 1) / parts)
+        item.parts.push_back(piece(std::min((items[i] + parts - 1) / parts, items[i] - at)));
+      out.length += (items[i] + 3) & ~3u;
+    }
+    if (tail != 0) {
+      out.pieces.push_back({out.length, piece(tail)});
+      out.length += tail;
+    }
+    return out;
+  }
+};
+
+}  // namespace rpcrdma::transport

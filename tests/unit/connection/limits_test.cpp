@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include "rpcrdma/connection/admission.hpp"
+#include "rpcrdma/connection/backoff.hpp"
+#include "rpcrdma/connection/error.hpp"
+
+namespace rpcrdma::transport {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(Backoff, DoublesWithinItsBoundsAndStartsOver) {
+  Backoff backoff(milliseconds(100), milliseconds(1000), 7);
+  for (const int bound : {100, 200, 400, 800, 1000, 1000, 1000}) {
+    const auto wait = backoff.next();
+    EXPECT_GE(wait, milliseconds(bound / 2));
+    EXPECT_LE(wait, milliseconds(bound));
+  }
+  backoff.reset();
+  EXPECT_LE(backoff.next(), milliseconds(100));
+}
+
+TEST(Backoff, DiffersBetweenClients) {
+  Backoff first(milliseconds(10000), milliseconds(10000), 1), second(milliseconds(10000), milliseconds(10000), 2);
+  bool differs = false;
+  for (int i = 0; i < 10; ++i) differs = differs || first.next() != second.next();
+  EXPECT_TRUE(differs);
+}
+
+TEST(Admission, CountsInTotalAndByPeer) {
+  const auto a = boost::asio::ip::make_address("192.0.2.1"), b = boost::asio::ip::make_address("2001:db8::1");
+  Admission admission(3, 2);
+  EXPECT_TRUE(admission.enter(a));
+  EXPECT_TRUE(admission.enter(a));
+  EXPECT_FALSE(admission.enter(a));
+  EXPECT_TRUE(admission.enter(b));
+  EXPECT_FALSE(admission.enter(b));  // three in all
+  admission.leave(a);
+  EXPECT_EQ(admission.total(), 2u);
+  EXPECT_TRUE(admission.enter(b));
+  admission.leave(boost::asio::ip::make_address("192.0.2.9"));
+  EXPECT_EQ(admission.total(), 3u);
+}
+
+TEST(Admission, NoPlaces) {
+  Admission admission(10, 0);
+  EXPECT_FALSE(admission.enter(boost::asio::ip::make_address("192.0.2.1")));
+  EXPECT_EQ(admission.total(), 0u);
+}
+
+TEST(TransportErrors, HaveMessagesAndConditions) {
+  for (int i = 1; i <= 10; ++i)
+    EXPECT_NE(make_error_code(static_cast<TransportError>(i)).message(), "unknown transport error") << i;
+  EXPECT_EQ(make_error_code(TransportError::connection_lost), Condition::reconnect);
+  EXPECT_EQ(make_error_code(TransportError::peer_err_chunk), Condition::give_up);
+}
+
+}  // namespace
+}  // namespace rpcrdma::transport
