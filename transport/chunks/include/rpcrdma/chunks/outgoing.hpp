@@ -22,6 +22,8 @@ class Outgoing final : private PayloadMemory {
   /// True if the builder asked for memory that the pool did not have, rather than for too much.
   bool starved() const noexcept { return starved_; }
 
+  bool begun() const noexcept { return static_cast<bool>(buffer_); }
+
   /// Registered zeros, for pads.
   BufferRef zeros() const noexcept { return buffer_.ref().slice(0, 4); }
 
