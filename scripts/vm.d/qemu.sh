@@ -5,6 +5,7 @@
 vm_boot() {
   local control status=0 forward
   control=$(mktemp -d)
+  trap "rm -rf '$control'" EXIT
   mkdir "$control/out"
   [[ -z $vm_out ]] || { mkdir -p "$vm_out" && vm_out=$(realpath "$vm_out"); }
   vm_write_job "$@" >"$control/job"
@@ -63,7 +64,6 @@ vm_finish() {
   grep -E 'BUG:|Oops|Call Trace|Kernel panic|blocked for more than' "$control/kernel.log" | head -n 5 >&2 || true
   [[ -z $vm_out ]] || cp "$control/kernel.log" "$vm_out/kernel.log"
   if [[ -z $guest ]]; then tail -n 20 "$control/kernel.log" >&2; fi
-  rm -rf "$control"
   if ((status == 124)); then
     fail "nothing within $vm_timeout s"
     exit 124
