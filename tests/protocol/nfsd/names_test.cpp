@@ -66,7 +66,8 @@ TEST_P(Names, SymlinkAndReadlink) {
   for (const std::size_t size : {9u, 4000u}) {
     const std::string target(size, 't');
     SYMLINK3args args{};
-    args.where = in(top, "l" + std::to_string(size));
+    const std::string name = "l" + std::to_string(size);
+    args.where = in(top, name);
     auto buffer = client_pool_->allocate(static_cast<std::uint32_t>(size));
     ASSERT_TRUE(buffer);
     std::memcpy(buffer->octets().data(), target.data(), size);
