@@ -418,6 +418,32 @@ TEST_F(RequesterTest, Deadlines) {
   EXPECT_EQ(next.times_done, 1);
 }
 
+// A call that timed out while the server was silent: the others are sent again on a new connection
+TEST_F(RequesterTest, SilentServer) {
+  for (const bool silent : {true, false}) {
+    transport::ClientOptions options;
+    options.silence = silent ? std::chrono::milliseconds(1) : std::chrono::hours(1);
+    start(options);
+    answer((submit(), next_call()).header, 32);
+    const int before = peer.connections();
+    ShapedCall& patient = submit();
+    ShapedCall call(pool, client->requester(), {});
+    call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    client->requester().submit(call);
+    ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
+    EXPECT_EQ(call.status, BaseError::deadline_exceeded);
+    next_call();
+    next_call();
+    if (silent) {
+      EXPECT_EQ(next_call().header.xid, patient.xid);
+    }
+    run_ready(context);
+    EXPECT_EQ(peer.connections() - before, silent ? 1 : 0);
+    client.reset();
+    EXPECT_EQ(patient.times_done, 1);
+  }
+}
+
 TEST_F(RequesterTest, UnreachableUntilTheDeadline) {
   start();
   client = transport::Client::make(*client_fabric, pool, {boost::asio::ip::make_address("127.0.0.1"), 9}, {}, {});

@@ -17,6 +17,7 @@ struct RequesterSetup {
   std::uint32_t other_credits = 0;  ///< receives to keep for the other direction
   std::uint32_t max_long_call = 1u << 20;
   std::uint32_t max_waiting = 1u << 16;
+  std::chrono::milliseconds silence{10000};
   bool may_use_chunks = true;
   bool resends = true;  ///< false: calls fail with connection_lost (the server's side cannot reconnect)
   Log log;
@@ -79,6 +80,7 @@ class RequesterCore final : public Requester {
   void on_timer();
   void expire(Call& call);
   void break_if_stuck();
+  void heard() noexcept;
 
   RequesterSetup setup_;
   UniqueFunction<void()> want_connection_;
@@ -94,6 +96,7 @@ class RequesterCore final : public Requester {
   boost::asio::steady_timer timer_;
   std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();
   std::shared_ptr<RequesterCore*> self_;  // what posted functions look at: null once this is destroyed
+  std::chrono::steady_clock::time_point heard_at_;
   std::uint64_t sequence_ = 0;
   std::uint32_t next_xid_;
   std::uint32_t calls_on_wire_ = 0;

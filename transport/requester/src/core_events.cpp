@@ -12,6 +12,7 @@ namespace rpcrdma::transport {
 void RequesterCore::attach(ConnectionPtr connection) {
   connection_ = std::move(connection);
   credits_.restart();  // [8166-3.3.3-a]
+  heard();
   proven_ = false;
   pump();
 }
@@ -22,6 +23,7 @@ void RequesterCore::on_reply(Received& message) {
   if (slot->answered()) return discard();
   // [8167-4.1-a] [8167-4.1-d] a reply to a call of ours: the word grants credits of this direction
   credits_.grant(message.header.credits);
+  heard();
   proven_ = true;
   if (slot->state() == CallSlot::State::on_wire) return slot->answer(message);
   discard();
@@ -31,6 +33,7 @@ void RequesterCore::on_reply(Received& message) {
 void RequesterCore::on_peer_error(Received& message) {
   CallSlot* slot = table_.find(message.header.xid);
   if (slot == nullptr || slot->answered()) return discard();
+  heard();
   proven_ = true;
   // [8167-4.1-c] its credit word is left alone
   if (slot->state() != CallSlot::State::on_wire) {
@@ -41,6 +44,8 @@ void RequesterCore::on_peer_error(Received& message) {
   const bool version = message.header.error == wire::ErrorKind::vers;
   slot->answer_error(version ? TransportError::peer_err_vers : TransportError::peer_err_chunk);
 }
+
+void RequesterCore::heard() noexcept { heard_at_ = std::chrono::steady_clock::now(); }
 
 void RequesterCore::detach() {
   connection_.reset();

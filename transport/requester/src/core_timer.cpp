@@ -2,7 +2,8 @@
 // Operation. One timer for all calls, set for the earliest deadline it has heard of. It looks at every call
 // when it fires, and is left alone when calls end: deadlines are far away and calls are short.
 // Errors. A call past its deadline ends with deadline_exceeded, or with unreachable if it was never sent. If
-// then all credits are held by calls that nobody answers, the connection is ended: only a new one helps.
+// the server has been silent for long, or all credits are held by calls that nobody answers, the connection
+// is ended: only a new one helps.
 #include <algorithm>
 
 #include "core.hpp"
@@ -36,16 +37,22 @@ void RequesterCore::on_timer() {
       next = std::min(next, call->deadline);
     call = after;
   }
+  bool timed_out = false;
   for (const auto& slot : slots_) {
     if (slot->state() != CallSlot::State::on_wire) continue;
-    if (slot->call()->deadline <= now)
+    if (slot->call()->deadline <= now) {
       slot->give_up(BaseError::deadline_exceeded);
-    else
+      timed_out = true;
+    } else {
       next = std::min(next, slot->call()->deadline);
+    }
   }
   armed_for_ = kNever;
   if (next != kNever) arm(std::max(next, now + kGrain));
-  break_if_stuck();
+  if (timed_out && connection_ && now - heard_at_ >= setup_.silence)
+    connection_->abort(BaseError::deadline_exceeded);
+  else
+    break_if_stuck();
 }
 
 void RequesterCore::expire(Call& call) {

@@ -34,6 +34,9 @@ struct ClientOptions {
   /// Wait between attempts to connect: grows by two from the first to the last, with jitter.
   std::chrono::milliseconds first_backoff{50};
   std::chrono::milliseconds last_backoff{5000};
+  /// When a call passes its deadline and nothing has come from the server for this long, the connection is
+  /// given up and made anew: the server may be gone without a word.
+  std::chrono::milliseconds silence{10000};
   /// Largest call message that may be sent as a Position-Zero Read chunk, in octets.
   std::uint32_t max_long_call = 1u << 20;
   /// Most windows and Reply chunk memory follow from the credits; this bounds the waiting queue.
