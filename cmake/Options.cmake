@@ -30,7 +30,7 @@ target_compile_options(rpcrdma_options INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 sees null dereferences and overruns inside inlined library code that are not there.
   target_compile_options(rpcrdma_options INTERFACE -Wno-null-dereference -Wno-maybe-uninitialized
-    -Wno-stringop-overread -Wno-stringop-overflow -Wno-array-bounds)
+    -Wno-stringop-overread -Wno-stringop-overflow -Wno-array-bounds -Wno-mismatched-new-delete)
   # At -O3 it takes std::string's operator+ for an overlapping copy (GCC bug 105651).
   target_compile_options(rpcrdma_options INTERFACE $<$<CONFIG:Release>:-Wno-restrict>)
 endif()
