@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::size_t kMaxMountPath = 1024;  // MNTPATHLEN, RFC 1813 section 5.1.1
 constexpr int kMaxLinks = 40;
+/// As for a mount point.
+const error_code kIsExport = make_error_code(boost::system::errc::device_or_resource_busy);
 
 std::string joined(std::span<const std::string> components) {
   std::string out;
@@ -98,12 +100,17 @@ Task<Node> PathResolver::resolve(Path path, bool follow_last) {
 }
 
 Task<Place> PathResolver::resolve_parent(Path path) {
-  if (path.empty() || (root_ && path.size() == 1)) co_return make_error_code(Status::inval);
+  if (path.empty() || (root_ && path.size() == 1)) co_return kIsExport;
+  const std::string whole = joined(path);
   Place place;
   place.name = std::move(path.back());
   path.pop_back();
   // Some servers take any path below an export for one, so only the directory's path is mounted.
   const Result<Export> from = co_await find_export(path);
+  if (!from && is_file_error(from.error())) {
+    const Result<FileHandle> exported = co_await client_.mount(whole);
+    if (exported) co_return kIsExport;
+  }
   if (!from) co_return from.error();
   const Result<Node> directory = co_await walk(*from, std::move(path), true);
   if (!directory) co_return directory.error();

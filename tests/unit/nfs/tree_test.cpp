@@ -253,6 +253,7 @@ TEST_F(PathTest, ParentsMustBeDirectories) {
   const PathResolver::Path plain{"srv", "data", "new"};
   const PathResolver::Path file{"srv", "data", "file", "new"};
   const PathResolver::Path missing{"srv", "data", "missing", "new"};
+  const PathResolver::Path itself{"srv", "data"};
   server_.run([&](Client& client) -> asio::awaitable<void> {
     PathResolver paths(client);
     const Result<Place> place = co_await paths.resolve_parent(plain);
@@ -263,6 +264,8 @@ TEST_F(PathTest, ParentsMustBeDirectories) {
     EXPECT_EQ(below.error(), Status::notdir);
     const Result<Place> nowhere = co_await paths.resolve_parent(missing);
     EXPECT_EQ(nowhere.error(), Status::noent);
+    const Result<Place> exported = co_await paths.resolve_parent(itself);
+    EXPECT_TRUE(exported.error() == boost::system::errc::device_or_resource_busy);
   });
 }
 

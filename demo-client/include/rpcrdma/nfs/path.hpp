@@ -25,8 +25,8 @@ class PathResolver {
 
   /// The file itself. Symbolic links on the way are followed within the export; a last one if asked for.
   Task<Node> resolve(Path path, bool follow_last);
-  /// The directory that holds the last component, and that component. Status::inval when the path is an
-  /// export itself.
+  /// The directory that holds the last component, and that component. errc::device_or_resource_busy when
+  /// the path is an export itself.
   Task<Place> resolve_parent(Path path);
 
  private:
