@@ -33,7 +33,7 @@ make_input() {
 drive_client() {
   local url=$1 folder=$2
   # No terminal, no progress bar.
-  local nfs="timeout 120 $bin/rpcrdma-nfs --fabric verbs ${*:3} 2>>/run/client.err"
+  local nfs="timeout 400 $bin/rpcrdma-nfs --fabric verbs ${*:3} 2>>/run/client.err"
   expect 'ping' eval "$nfs ping $url >/dev/null"
   expect 'put -r' eval "$nfs put -r /run/tree $url/tree"
   expect 'what was put is identical' diff -r --no-dereference /run/tree "$folder/tree"
