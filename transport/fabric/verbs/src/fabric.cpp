@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "error.hpp"
 #include "listener.hpp"
 #include "region.hpp"

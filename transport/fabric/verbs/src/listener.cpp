@@ -5,6 +5,8 @@
 // Error handling. A removed device ends the listening silently but for the log; nobody can connect any more.
 #include "listener.hpp"
 
+#include <algorithm>
+
 #include "device.hpp"
 #include "error.hpp"
 

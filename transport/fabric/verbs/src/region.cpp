@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "region.hpp"
 
-#include <limits>
-
 #include <cerrno>
+#include <limits>
 
 #include "error.hpp"
 
