@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Connection set-up, our side connecting: expect X / answer Y.
+#include <boost/asio/steady_timer.hpp>
+
 #include "iwarp_test.hpp"
 
 namespace rpcrdma::test {

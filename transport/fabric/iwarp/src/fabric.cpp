@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <limits>
+#include <system_error>
 
 #include "listener.hpp"
 #include "queue_pair.hpp"
@@ -77,8 +78,12 @@ Result<std::unique_ptr<QueuePair>> IwarpFabric::make_acceptor(std::unique_ptr<Co
 }  // namespace iwarp
 
 Result<std::unique_ptr<Fabric>> open_iwarp(boost::asio::io_context& context, IwarpOptions options, Log log) {
-  auto state = std::make_shared<iwarp::FabricState>(context, options, std::move(log));
-  return std::unique_ptr<Fabric>(std::make_unique<iwarp::IwarpFabric>(std::move(state)));
+  try {
+    auto state = std::make_shared<iwarp::FabricState>(context, options, std::move(log));
+    return std::unique_ptr<Fabric>(std::make_unique<iwarp::IwarpFabric>(std::move(state)));
+  } catch (const std::system_error& error) {
+    return error_code(error.code());
+  }
 }
 
 }  // namespace rpcrdma::fabric

@@ -19,7 +19,7 @@ constexpr std::size_t kScratch = 65536;
 void FpduReader::start(bool crc, bool markers) {
   crc_on_ = crc;
   markers_ = markers;
-  scratch_ = std::make_unique<std::byte[]>(kScratch);
+  scratch_ = std::make_unique_for_overwrite<std::byte[]>(kScratch);
   scratch_size_ = kMinScratch;
 }
 

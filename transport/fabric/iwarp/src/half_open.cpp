@@ -8,7 +8,8 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-void HalfOpen::start(std::chrono::milliseconds timeout) {
+void HalfOpen::start(std::chrono::milliseconds timeout, ListenerState::HalfOpens::iterator place) {
+  place_ = place;
   // [5044-7.1.2-j]
   timer_.expires_after(timeout);
   timer_.async_wait([self = shared_from_this()](error_code error) {
@@ -57,7 +58,7 @@ void HalfOpen::finish(bool good, const char* why) {
       listener->fabric().log.debug("iwarp: {} refused: {}", socket_.remote_endpoint(ignored).address().to_string(),
                                    why);
     }
-    return listener->half_open_ended(std::move(socket_), good ? &request_ : nullptr);
+    return listener->half_open_ended(place_, std::move(socket_), good ? &request_ : nullptr);
   }
   error_code ignored;
   socket_.close(ignored);

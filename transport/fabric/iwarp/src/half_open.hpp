@@ -11,7 +11,10 @@ class HalfOpen : public std::enable_shared_from_this<HalfOpen> {
  public:
   HalfOpen(std::weak_ptr<ListenerState> listener, Socket socket)
       : listener_(std::move(listener)), socket_(std::move(socket)), timer_(socket_.get_executor()) {}
-  void start(std::chrono::milliseconds timeout);
+  /// `place` is where the listener keeps it.
+  void start(std::chrono::milliseconds timeout, ListenerState::HalfOpens::iterator place);
+  /// Ends it for the sake of newer ones.
+  void give_way() { finish(false, "silent, and its place is needed"); }
 
  private:
   void read_header();
@@ -21,6 +24,7 @@ class HalfOpen : public std::enable_shared_from_this<HalfOpen> {
   std::weak_ptr<ListenerState> listener_;
   Socket socket_;
   boost::asio::steady_timer timer_;
+  ListenerState::HalfOpens::iterator place_;
   bool finished_ = false;
   StartupFrame request_;
   std::array<std::byte, kStartupHeaderSize + kMaxPrivateData> octets_;

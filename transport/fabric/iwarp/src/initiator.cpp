@@ -99,8 +99,7 @@ void Initiator::conclude() {
   }
   error_code ignored;
   // [5044-7.1.2-h] the responder may not send before we have: octets behind its Reply are a violation
-  if (!reply_.enhanced.value_or(EnhancedData{}).peer_to_peer && socket_.available(ignored) != 0)
-    return finish(FabricError::handshake_failed);
+  if (socket_.available(ignored) != 0) return finish(FabricError::handshake_failed);
   finish({}, conclusion.agreement);
 }
 

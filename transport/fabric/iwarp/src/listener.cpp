@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one accept at a time, paused while too many connections are half open or descriptors are short.
-// Ownership: a connection belongs to its HalfOpen, then to the Request that the handler gets.
-// Error handling: accept errors are logged; a shortage waits for a moment and tries again.
+// Operation: one accept at a time, paused while descriptors are short. A crowd of half-open connections keeps nobody
+// out: the oldest gives way. Ownership: a connection belongs to its HalfOpen, then to the Request that the handler
+// gets. Error handling: accept errors are logged; a shortage waits for a moment and tries again.
 #include "listener.hpp"
 
 #include <boost/asio/ip/v6_only.hpp>
@@ -41,7 +41,7 @@ Endpoint ListenerState::local() const {
 }
 
 void ListenerState::accept() {
-  if (accepting_ || !acceptor_.is_open() || half_open_ >= fabric_->options.max_half_open) return;
+  if (accepting_ || !acceptor_.is_open()) return;
   accepting_ = true;
   acceptor_.async_accept([self = shared_from_this()](error_code error, Socket socket) {
     self->accepting_ = false;
@@ -55,11 +55,16 @@ void ListenerState::accepted(error_code error, Socket socket) {
       error == errc::no_buffer_space || error == errc::not_enough_memory)
     return back_off();
   if (!error) error = prepare(socket);
-  if (!error) {
-    ++half_open_;
-    std::make_shared<HalfOpen>(weak_from_this(), std::move(socket))->start(fabric_->options.request_timeout);
-  }
+  if (!error) read_request(std::move(socket));
   accept();
+}
+
+void ListenerState::read_request(Socket socket) {
+  if (!half_open_.empty() && half_open_.size() >= fabric_->options.max_half_open) {
+    if (const auto oldest = half_open_.front().lock()) oldest->give_way();
+  }
+  const auto arrived = std::make_shared<HalfOpen>(weak_from_this(), std::move(socket));
+  arrived->start(fabric_->options.request_timeout, half_open_.insert(half_open_.end(), arrived));
 }
 
 void ListenerState::back_off() {
@@ -70,9 +75,9 @@ void ListenerState::back_off() {
   });
 }
 
-void ListenerState::half_open_ended(Socket socket, StartupFrame* request) {
+void ListenerState::half_open_ended(HalfOpens::iterator place, Socket socket, StartupFrame* request) {
   const auto self = shared_from_this();
-  --half_open_;
+  half_open_.erase(place);
   error_code error;
   if (request != nullptr && acceptor_.is_open()) {
     ConnectionInfo info;

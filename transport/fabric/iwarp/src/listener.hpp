@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <boost/asio/steady_timer.hpp>
+#include <list>
 #include <memory>
 
 #include "fabric_state.hpp"
@@ -8,9 +9,14 @@
 
 namespace rpcrdma::fabric::iwarp {
 
+class HalfOpen;
+
 /// Accepts TCP connections and reads their Requests. Kept by its handlers and its IwarpListener.
 class ListenerState : public std::enable_shared_from_this<ListenerState> {
  public:
+  /// The connections whose Request is on its way, the oldest first.
+  using HalfOpens = std::list<std::weak_ptr<HalfOpen>>;
+
   ListenerState(std::shared_ptr<FabricState> fabric, Fabric::RequestHandler handler);
 
   error_code open(const Endpoint& local);
@@ -20,18 +26,19 @@ class ListenerState : public std::enable_shared_from_this<ListenerState> {
 
   // Called by the connections whose Request is being read.
   FabricState& fabric() noexcept { return *fabric_; }
-  void half_open_ended(Socket socket, StartupFrame* request);
+  void half_open_ended(HalfOpens::iterator place, Socket socket, StartupFrame* request);
 
  private:
   void accept();
   void accepted(error_code error, Socket socket);
+  void read_request(Socket socket);
   void back_off();
 
   std::shared_ptr<FabricState> fabric_;
   Fabric::RequestHandler handler_;
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::steady_timer timer_;
-  std::uint32_t half_open_ = 0;
+  HalfOpens half_open_;
   bool accepting_ = false;
 };
 

@@ -13,32 +13,38 @@ constexpr std::size_t kFirstSize = 1024;
 
 }  // namespace
 
-StagTable::StagTable() : slots_(kFirstSize) {}
+StagTable::StagTable() : slots_(kFirstSize) {
+  if (const int error = refill()) throw std::system_error(error, std::generic_category(), "getrandom");
+}
 
 // [5040-8.1.1-c] not to be predicted
-std::uint32_t StagTable::random() {
-  if (random_left_ == 0) {
-    auto* at = reinterpret_cast<char*>(random_.data());
-    for (std::size_t got = 0; got < sizeof random_;) {
-      const ssize_t n = ::getrandom(at + got, sizeof random_ - got, 0);
-      if (n > 0)
-        got += static_cast<std::size_t>(n);
-      else if (errno != EINTR)
-        throw std::system_error(errno, std::generic_category(), "getrandom");
-    }
-    random_left_ = random_.size();
+int StagTable::refill() noexcept {
+  auto* at = reinterpret_cast<char*>(random_.data());
+  for (std::size_t got = 0; got < sizeof random_;) {
+    const ssize_t n = ::getrandom(at + got, sizeof random_ - got, 0);
+    if (n < 0 && errno != EINTR) return errno;
+    if (n > 0) got += static_cast<std::size_t>(n);
   }
+  random_left_ = random_.size();
+  return 0;
+}
+
+std::uint32_t StagTable::random() noexcept {
+  // Once it has worked it works: the kernel's generator does not run dry.
+  while (random_left_ == 0) refill();
   return random_[--random_left_];
 }
 
-std::uint32_t StagTable::draw() {
+std::uint32_t StagTable::draw() noexcept {
   for (;;) {
     const std::uint32_t stag = random();
     if (stag != 0 && find(stag) == nullptr) return stag;
   }
 }
 
-std::uint64_t StagTable::draw_offset() { return (std::uint64_t{random()} << 32 | random()) & 0x00007ffffffff000u; }
+std::uint64_t StagTable::draw_offset() noexcept {
+  return (std::uint64_t{random()} << 32 | random()) & 0x00007ffffffff000u;
+}
 
 /// The slot that holds `stag`, or the free one where the search for it ends.
 std::size_t StagTable::slot_of(std::uint32_t stag) const noexcept {

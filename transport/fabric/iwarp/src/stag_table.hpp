@@ -14,12 +14,13 @@ namespace rpcrdma::fabric::iwarp {
 /// Refers to exposures; owns none. An open-addressed table indexed by the STag itself, which is random already.
 class StagTable {
  public:
+  /// Throws std::system_error if there are no random numbers: then there are none at all, ever.
   StagTable();
 
   /// A random number that is no STag in use, and not 0. For tags that are not in the table.
-  std::uint32_t draw();
+  std::uint32_t draw() noexcept;
   /// A random base for offsets: page-aligned, and far from wrapping.
-  std::uint64_t draw_offset();
+  std::uint64_t draw_offset() noexcept;
 
   /// Enters `exposure` under a new STag.
   std::uint32_t insert(Exposure& exposure);
@@ -37,7 +38,8 @@ class StagTable {
   std::size_t slot_of(std::uint32_t stag) const noexcept;
   void place(std::uint32_t stag, Exposure& exposure) noexcept;
   void grow();
-  std::uint32_t random();
+  std::uint32_t random() noexcept;
+  int refill() noexcept;
 
   std::vector<Slot> slots_;
   std::size_t used_ = 0;

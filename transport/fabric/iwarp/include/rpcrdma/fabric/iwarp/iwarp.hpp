@@ -30,7 +30,7 @@ struct IwarpOptions {
   std::uint32_t max_read_depth = 128;
   /// How long an accepted TCP connection may take to bring its whole request.
   std::chrono::milliseconds request_timeout{5000};
-  /// Connections that have not brought their request yet; more wait in the kernel's backlog.
+  /// Connections that have not brought their request yet, at least 1. The oldest is closed when another comes.
   std::uint32_t max_half_open = 1024;
   /// As initiator: silence of the peer since the set-up after which an empty Write is sent, once. Some responders
   /// leave the first FPDU unread until more octets follow it, and may not send before they have seen one.
@@ -39,7 +39,7 @@ struct IwarpOptions {
   std::chrono::milliseconds close_timeout{2000};
 };
 
-/// Opens the provider on `context`, which outlives it. Cannot fail but for want of memory or of random numbers.
+/// Opens the provider on `context`, which outlives it. Cannot fail but for want of random numbers.
 ///
 /// Thread: the fabric belongs to `context` and its one thread. A ConnectionRequest may move to another iwarp fabric
 /// on another thread. Queue pairs, windows and listeners may outlive the fabric object, not the context.
