@@ -18,7 +18,8 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 
 find_program(RPCRDMA_CCACHE ccache)
 if(RPCRDMA_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${RPCRDMA_CCACHE}")
+  # Precompiled headers need the looser comparison.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${RPCRDMA_CCACHE}")
   set(CMAKE_C_COMPILER_LAUNCHER "${RPCRDMA_CCACHE}")
 endif()
 
