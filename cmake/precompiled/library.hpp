@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#pragma once
 // What most sources of the house include from elsewhere, parsed once. Every source still includes what it uses.
 #include <algorithm>
 #include <array>
