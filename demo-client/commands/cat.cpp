@@ -22,6 +22,8 @@ boost::asio::awaitable<void> run_cat(Context& context) {
   const Result<nfs::Node> node = co_await context.paths.resolve(context.options.url.path, true);
   if (!node) co_return context.report.fail(subject, node.error());
   if (node->attributes.type == nfs::FileType::directory) co_return context.report.fail(subject, nfs::Status::isdir);
+  if (node->attributes.type != nfs::FileType::regular)
+    co_return context.report.fail(subject, make_error_code(boost::system::errc::not_supported));
   const Result<nfs::Limits> limits = co_await context.client.limits(node->handle);
   if (!limits) co_return context.report.fail(subject, limits.error());
   Silent silent;

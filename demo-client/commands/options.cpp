@@ -153,6 +153,8 @@ std::variant<Options, Exit> parse_options(int argc, const char* const* argv) {
   CLI::App app{kAbout, "rpcrdma-nfs"};
   app.require_subcommand(1);
   app.fallthrough();
+  app.set_version_flag("--version", "rpcrdma-nfs " RPCRDMA_VERSION);
+  app.footer("RPCRDMA_LOG=debug (or info, warn, error) in the environment says on stderr what the connection does.");
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   add_global_options(app, options, text);
   add_reading_commands(app, options, text);
@@ -162,6 +164,11 @@ std::variant<Options, Exit> parse_options(int argc, const char* const* argv) {
   } catch (const CLI::Success& help) {
     return Exit{app.exit(help)};
   } catch (const CLI::ParseError& error) {
+    const std::vector<std::string> unknown = app.remaining(true);
+    if (app.get_subcommands().empty())
+      return usage_error(unknown.empty() ? "a command is missing"
+                                         : fmt::format("{}: no such command", unknown.front()));
+    if (!unknown.empty()) return usage_error(fmt::format("{}: not expected here", unknown.front()));
     return usage_error(error.what());
   }
   if (const std::string wrong = understand(text, options); !wrong.empty()) return usage_error(wrong);

@@ -35,12 +35,15 @@ int usage_error(const std::string& what) {
 
 /// The status to end with, or -1.
 int parse(int argc, char** argv, Options& options) {
-  std::string host, fabric = "auto";
+  std::string host, fabric = "auto", crc;
   double timeout = 10;
   CLI::App app{"Measures round trips of NULL calls to an NFS server over RPC-over-RDMA.", "rpcrdma-ping"};
   app.add_option("--fabric", fabric, "auto, verbs (RDMA device) or iwarp (in this program, over TCP)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
+  app.add_option("--crc", crc, "iwarp: on or off; default: off on the loopback interface, else on")
+      ->type_name("on|off")
+      ->check(CLI::IsMember({"on", "off"}));
   app.add_option("--count", options.count, "calls to make")
       ->type_name("N")
       ->capture_default_str()
@@ -49,6 +52,7 @@ int parse(int argc, char** argv, Options& options) {
       ->type_name("S")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 1e6));
+  app.set_version_flag("--version", "rpcrdma-ping " RPCRDMA_VERSION);
   app.add_option("HOST", host, "HOST[:PORT]; the port is 20049 unless given")->required()->type_name("");
   try {
     app.parse(argc, argv);
@@ -61,6 +65,7 @@ int parse(int argc, char** argv, Options& options) {
   if (!server) return usage_error(fmt::format("{}: {}", host, server.error().why));
   options.server = *server;
   fabric::parse_provider(fabric, options.client.fabric.provider);
+  if (!crc.empty()) options.client.fabric.crc = crc == "on" ? fabric::CrcPolicy::on : fabric::CrcPolicy::off;
   options.client.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000));
   return -1;
 }

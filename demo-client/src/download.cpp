@@ -30,15 +30,19 @@ Task<ReadPiece> read_piece(Client& client, FileHandle file, Range range, BufferR
 
 namespace {
 
+/// What is asked for at once of a file that says it is empty, as those of /proc do.
+constexpr std::uint64_t kUnknownSize = 65536;
+
 class Download {
  public:
   Download(Copier::Shared& shared, const FileHandle& from, std::uint64_t size, const Descriptor& to)
       : shared_(shared),
         from_(from),
         to_(to),
-        piece_(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(size, 1, shared.limits.read_size))),
-        known_end_(size),
-        queue_({{0, size}}, piece_) {}
+        piece_(static_cast<std::uint32_t>(
+            std::min<std::uint64_t>(size == 0 ? kUnknownSize : size, shared.limits.read_size))),
+        known_end_(std::max<std::uint64_t>(size, 1)),
+        queue_({{0, known_end_}}, piece_) {}
 
   Task<void> run() {
     Group workers(shared_.client.executor());

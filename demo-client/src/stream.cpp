@@ -18,8 +18,8 @@ class Stream {
       : shared_(shared),
         from_(from),
         to_(to),
-        known_end_(size),
-        queue_({{0, size}}, shared.limits.read_size),
+        known_end_(std::max<std::uint64_t>(size, 1)),  // those of /proc say that they are empty
+        queue_({{0, known_end_}}, shared.limits.read_size),
         turn_changed_(shared.client.executor()) {}
 
   Task<void> run() {

@@ -59,6 +59,19 @@ class CopyTest : public testing::Test {
   }
 
   /// Downloads a file of which the client believes that it has `size` octets.
+  std::string stream(std::uint64_t size) {
+    const std::string path = (folder_ / "stream").string();
+    const Descriptor out = std::move(*open_to_write(path, 0600));
+    server_.run([&](Client& client) -> asio::awaitable<void> {
+      Copier copier(client, observer_, {16384, 16384});
+      const Result<void> outcome = co_await copier.stream(file_of(7), size, out.get());
+      EXPECT_TRUE(outcome);
+    });
+    std::string back(fs::file_size(path), '\0');
+    EXPECT_TRUE(read_at(std::move(*open_to_read(path)), 0, std::as_writable_bytes(std::span(back))));
+    return back;
+  }
+
   Result<std::string> download(std::uint64_t size, std::uint32_t piece) {
     const std::string path = (folder_ / "target").string();
     const Descriptor out = std::move(*open_to_write(path, 0600));
@@ -254,7 +267,7 @@ TEST_F(CopyTest, DownloadsOnAfterShortReads) {
 TEST_F(CopyTest, FollowsAFileThatHasGrownOrShrunk) {
   const std::string content = noise(100000);
   serve_reads(content, 1 << 20, true);
-  for (const std::uint64_t believed : {1, 50000, 300000}) {
+  for (const std::uint64_t believed : {0, 1, 50000, 300000}) {
     const auto back = download(believed, 16384);
     ASSERT_TRUE(back) << believed;
     EXPECT_TRUE(*back == content) << believed;
@@ -280,19 +293,24 @@ TEST_F(CopyTest, ACountThatIsNotTheDataIsAnError) {
   EXPECT_EQ(back.error(), ClientError::malformed_reply);
 }
 
+TEST_F(CopyTest, AnEmptyFile) {
+  const std::string nothing;
+  serve_reads(nothing, 1 << 20, true);
+  const auto back = download(0, 16384);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(*back, "");
+}
+
+TEST_F(CopyTest, StreamsAFileThatSaysItIsEmpty) {
+  const std::string content = noise(100000);
+  serve_reads(content, 5000, true);
+  EXPECT_EQ(stream(0), content);
+}
+
 TEST_F(CopyTest, StreamsInOrder) {
   const std::string content = noise(1000000);
   serve_reads(content, 5000, true);
-  const std::string path = (folder_ / "stream").string();
-  const Descriptor out = std::move(*open_to_write(path, 0600));
-  server_.run([&](Client& client) -> asio::awaitable<void> {
-    Copier copier(client, observer_, {16384, 16384});
-    const Result<void> outcome = co_await copier.stream(file_of(7), 700000, out.get());
-    EXPECT_TRUE(outcome);
-  });
-  std::string back(fs::file_size(path), '\0');
-  EXPECT_TRUE(read_at(std::move(*open_to_read(path)), 0, std::as_writable_bytes(std::span(back))));
-  EXPECT_TRUE(back == content);
+  EXPECT_TRUE(stream(700000) == content);
 }
 
 }  // namespace

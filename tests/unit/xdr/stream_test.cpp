@@ -97,6 +97,20 @@ TEST(DecoderTest, CrossesPieces) {
   }
 }
 
+TEST(DecoderTest, PaddingIsLeftOutOfSharedMemory) {
+  for (u_int size = 1; size <= 8; ++size) {
+    const Bytes wire(pad4(size) + 4, std::byte{0x5a});
+    InMessage message{Octets(wire)};
+    Decoder in(message.payload());
+    char value[8] = {};
+    ASSERT_TRUE(xdr_opaque(in.xdr(), value, size));
+    EXPECT_EQ(in.position(), pad4(size));
+    EXPECT_EQ(std::string(value, size), std::string(size, 0x5a));
+    EXPECT_EQ(in.u32(), 0x5a5a5a5au);
+    EXPECT_TRUE(in.ok());
+  }
+}
+
 TEST(DecoderTest, EmptyMessages) {
   const InMessage none;
   Decoder in(none.payload());
