@@ -10,7 +10,8 @@ build_preset() {
   local preset=$1 start=$SECONDS definitions=() targets=() log
   shift
   while (($#)) && [[ $1 != -- ]]; do definitions+=("$1") && shift; done
-  if (($#)); then shift && targets=(--target "$@"); fi
+  if (($#)); then shift; fi
+  if (($#)); then targets=(--target "$@"); fi
   # The log stays in the build folder.
   log=build
   [[ $preset == release ]] || log=build-$preset
