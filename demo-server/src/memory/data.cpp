@@ -26,8 +26,9 @@ Status MemoryFileSystem::prepare_write(const Caller&, const NodeKey& key, std::u
     const std::lock_guard lock(mutex_);
     MemoryNode* node = nullptr;
     if (const Status s = find_file(key, node); s != Status::ok) return s;
+    if (offset > kMaxFileSize || count > kMaxFileSize - offset) return Status::fbig;
+    if (!has_room(*node, offset, count)) return Status::nospc;
   }
-  if (offset > kMaxFileSize || count > kMaxFileSize - offset) return Status::fbig;
   const std::uint64_t first = offset / kPageSize;
   const std::uint64_t last = count == 0 ? first : (offset + count + kPageSize - 1) / kPageSize;
   std::vector<Page> fresh;
@@ -50,6 +51,11 @@ WriteResult MemoryFileSystem::commit_write(const NodeKey& key, std::uint64_t off
   if (node != nullptr) result.wcc.before = wcc_of(node->attributes());
   if (result.status == Status::ok) {
     for (const PagePart& part : run) result.count += part.length;
+    // Again: others may have written since the room was found.
+    if (!has_room(*node, offset, result.count)) {
+      result.status = Status::nospc;
+      result.count = 0;
+    }
     if (result.count != 0) {
       node->data.replace(offset, std::move(run));
       touch(*node);

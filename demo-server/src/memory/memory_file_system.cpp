@@ -4,6 +4,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "rpcrdma/base/cursor.hpp"
@@ -87,6 +88,10 @@ Time MemoryFileSystem::now() {
 void MemoryFileSystem::touch(MemoryNode& node) { node.fixed.mtime = node.fixed.ctime = now(); }
 void MemoryFileSystem::touch_metadata(MemoryNode& node) { node.fixed.ctime = now(); }
 
+bool MemoryFileSystem::has_room(const MemoryNode& node, std::uint64_t offset, std::uint32_t count) const {
+  return (used_pages_ + node.data.missing(offset, count)) * kPageSize <= options_.max_octets;
+}
+
 Status MemoryFileSystem::check_room(std::size_t text) const {
   return nodes_.size() < options_.max_nodes && text <= options_.max_text - text_ ? Status::ok : Status::nospc;
 }
@@ -94,7 +99,7 @@ Status MemoryFileSystem::check_room(std::size_t text) const {
 MemoryNode& MemoryFileSystem::add_node(FileType type, const Caller& caller, const MemoryNode* parent,
                                        const SetAttributes& attributes) {
   const std::uint64_t number = next_number_++;
-  MemoryNode& node = *nodes_.emplace(number, std::make_unique<MemoryNode>(pages_)).first->second;
+  MemoryNode& node = *nodes_.emplace(number, std::make_unique<MemoryNode>(pages_, used_pages_)).first->second;
   Attributes& a = node.fixed;
   a.type = type;
   a.fileid = number;
@@ -202,9 +207,12 @@ StatisticsResult MemoryFileSystem::statistics(const NodeKey& key) {
   result.status = find(key, node);
   if (result.status != Status::ok) return result;
   result.attributes = node->attributes();
-  const std::size_t free_octets = pages_.capacity() - pages_.in_use();
+  const std::uint64_t held = used_pages_ * kPageSize;
+  const std::uint64_t total_octets = std::min<std::uint64_t>(options_.max_octets, pages_.capacity());
+  const std::uint64_t free_octets =
+      std::min<std::uint64_t>(total_octets - std::min(total_octets, held), pages_.capacity() - pages_.in_use());
   const std::size_t free_nodes = options_.max_nodes - nodes_.size();
-  result.statistics = {pages_.capacity(), free_octets, free_octets, options_.max_nodes, free_nodes, free_nodes};
+  result.statistics = {total_octets, free_octets, free_octets, options_.max_nodes, free_nodes, free_nodes};
   return result;
 }
 

@@ -68,6 +68,8 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   Time now();
   void touch(MemoryNode& node);           // data or names changed
   void touch_metadata(MemoryNode& node);  // only attributes
+  /// For the data of a WRITE, by the export's size.
+  bool has_room(const MemoryNode& node, std::uint64_t offset, std::uint32_t count) const;
   Status check_room(std::size_t text) const;
   MemoryNode& add_node(FileType type, const Caller& caller, const MemoryNode* parent, const SetAttributes& attributes);
   Status apply(MemoryNode& node, const SetAttributes& changes);
@@ -85,6 +87,7 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   MemoryOptions options_;
   Verifier instance_;
   std::mutex mutex_;
+  std::uint64_t used_pages_ = 0;  // of all files below
   std::unordered_map<std::uint64_t, std::unique_ptr<MemoryNode>> nodes_;
   std::uint64_t next_number_ = kRoot;
   std::size_t text_ = 0;

@@ -57,12 +57,9 @@ bool Daemon::open_exports(std::string& why) {
     return false;
   }
   secret_ = *secret;
-  for (const ExportSpec& spec : options_.exports)
-    if (!exports_.add(spec, options_.state_dir, log_, why)) {
-      why = "--export: " + why;
-      return false;
-    }
-  return true;
+  if (exports_.replace(options_.exports, options_.state_dir, log_, why)) return true;
+  why = "export: " + why;
+  return false;
 }
 
 /// A device has an address, so listeners on verbs share lanes only if they have the same one.
@@ -129,12 +126,15 @@ bool Daemon::listen_rdma(std::string& why) {
 
 bool Daemon::listen_tcp(std::string& why) {
   Lane& lane = *groups_.front()->lanes.front();
+  std::vector<rpc::TcpWorker> workers;
+  for (const auto& l : groups_.front()->lanes) workers.push_back({&l->context(), &l->pool(), &l->dispatcher()});
   for (const auto& wanted : options_.tcp_listens) {
     rpc::TcpServerOptions options;
     options.max_connections = options_.max_connections;
+    options.max_connections_per_peer = std::min(options.max_connections_per_peer, options_.max_connections);
     std::promise<Result<boost::asio::ip::tcp::endpoint>> promise;
     boost::asio::post(lane.context(), [&] {
-      tcp_servers_.push_back(rpc::TcpServer::make(lane.context(), lane.pool(), lane.dispatcher(), options, log_));
+      tcp_servers_.push_back(rpc::TcpServer::make(workers, options, log_));
       promise.set_value(tcp_servers_.back()->listen(wanted));
     });
     const auto bound = promise.get_future().get();

@@ -86,10 +86,20 @@ PATHCONF3res pathconf(const Request<nfs3::Pathconf>& request) {
   return result;
 }
 
+/// An asynchronous export promises nothing.
+ChangeResult unflushed(const Request<nfs3::Commit>& request) {
+  const AttributesResult found = request.fs().attributes(request.target.node);
+  ChangeResult result{found.status, {}};
+  result.wcc.after = found.attributes;
+  return result;
+}
+
 COMMIT3res commit(const Request<nfs3::Commit>& request) {
   // The verifier from before the flush: if data is lost from here on, a later COMMIT shows another one.
   const Verifier verifier = request.fs().write_verifier();
-  const ChangeResult flushed = request.fs().commit(request.target.node, request.args.offset, request.args.count);
+  const ChangeResult flushed = request.target.exported->sync
+                                   ? request.fs().commit(request.target.node, request.args.offset, request.args.count)
+                                   : unflushed(request);
   COMMIT3res result = failed<nfs3::Commit>(flushed.status);
   result.COMMIT3res_u.resok.file_wcc = to_wire(flushed.wcc, request.fsid());
   if (flushed.status == Status::ok) std::memcpy(result.COMMIT3res_u.resok.verf, verifier.data(), verifier.size());

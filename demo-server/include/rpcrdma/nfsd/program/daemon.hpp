@@ -53,6 +53,7 @@ class Daemon {
   void catch_signals();
   void await_signal();
   void await_tidying();
+  void reload();
   void shut_down();
   void closed();
   void report_counters();
@@ -75,7 +76,7 @@ class Daemon {
   boost::asio::signal_set signals_{control_};
   boost::asio::steady_timer tidying_{control_};
   boost::asio::steady_timer grace_{control_};
-  std::size_t open_groups_ = 0;
+  std::size_t open_fronts_ = 0;
   bool ending_ = false;
   std::string rdma_text_;
   std::string fabric_text_;
