@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <future>
 
+#include "program/rpcbind_entries.hpp"
+
 namespace rpcrdma::nfsd {
 namespace {
 
@@ -29,6 +31,12 @@ void append(std::string& list, std::string_view item) {
   list += item;
 }
 
+std::string texts_of(const std::vector<boost::asio::ip::tcp::endpoint>& endpoints) {
+  std::string list;
+  for (const auto& endpoint : endpoints) append(list, text_of(endpoint));
+  return list;
+}
+
 }  // namespace
 
 Daemon::Daemon(Options options, Log log)
@@ -42,6 +50,8 @@ bool Daemon::start(std::string& why) {
   shared_ = std::make_unique<Shared>(Shared{exports_, *io_, mounts_, duplicates_, secret_});
   while (loops_.size() < options_.threads) loops_.push_back(std::make_unique<Loop>());
   if (!listen_rdma(why) || !listen_tcp(why)) return false;
+  // On this thread: whatever rpcbind does, the event loops serve already.
+  if (options_.rpcbind && !rpcbind_.add(rpcbind_entries(tcp_bound_, rdma_bound_), why)) return false;
   catch_signals();
   return true;
 }
@@ -118,7 +128,7 @@ bool Daemon::listen_rdma(std::string& why) {
       why = fmt::format("cannot listen at {}: {}", text_of(wanted), bound.error().message());
       return false;
     }
-    append(rdma_text_, text_of(*bound));
+    rdma_bound_.push_back(*bound);
     append(fabric_text_, chosen[i]->lanes.front()->worker().fabric->capabilities().name);
   }
   return true;
@@ -142,13 +152,14 @@ bool Daemon::listen_tcp(std::string& why) {
       why = fmt::format("cannot listen on TCP at {}: {}", text_of(wanted), bound.error().message());
       return false;
     }
-    append(tcp_text_, text_of(*bound));
+    tcp_bound_.push_back(*bound);
   }
   return true;
 }
 
 std::string Daemon::ready_line() const {
-  return fmt::format("ready rdma={} fabric={} tcp={}", rdma_text_, fabric_text_, tcp_text_.empty() ? "off" : tcp_text_);
+  return fmt::format("ready rdma={} fabric={} tcp={}", texts_of(rdma_bound_), fabric_text_,
+                     tcp_bound_.empty() ? "off" : texts_of(tcp_bound_));
 }
 
 void Daemon::start_loops() {

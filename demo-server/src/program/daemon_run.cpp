@@ -71,6 +71,8 @@ void Daemon::shut_down() {
   ending_ = true;
   tidying_.cancel();
   log_.info("ending");
+  // First, so that nobody new is sent here.
+  rpcbind_.remove();
   const auto deadline = std::chrono::steady_clock::now() + kDrain;
   open_fronts_ = groups_.size() + tcp_servers_.size();
   const auto one_closed = [this] { boost::asio::post(control_, [this] { closed(); }); };
