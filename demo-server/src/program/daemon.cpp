@@ -12,6 +12,7 @@
 #include <future>
 
 #include "program/rpcbind_entries.hpp"
+#include "rpcrdma/nfsd/posix/posix_file_system.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -67,9 +68,15 @@ bool Daemon::open_exports(std::string& why) {
     return false;
   }
   secret_ = *secret;
-  if (exports_.replace(options_.exports, options_.state_dir, log_, why)) return true;
-  why = "export: " + why;
-  return false;
+  if (!exports_.replace(options_.exports, options_.state_dir, log_, why)) {
+    why = "export: " + why;
+    return false;
+  }
+  const bool on_disk = std::ranges::any_of(options_.exports, [](const ExportSpec& spec) { return !spec.memory; });
+  if (on_disk && !serves_as_callers())
+    log_.warn("cannot take other users' identities: all files are served as user {}, group {}", ::geteuid(),
+              ::getegid());
+  return true;
 }
 
 /// A device has an address, so listeners on verbs share lanes only if they have the same one.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "served.hpp"
 
+#include <sys/stat.h>
+
 namespace rpcrdma::nfsd {
 namespace {
 
@@ -37,6 +39,7 @@ Served::~Served() {
 }
 
 ExportSpec Served::spec_of(const std::string& name, const std::string& options) {
+  ::umask(0);  // as the program does
   std::filesystem::create_directories(disk_ / name.substr(1));
   const std::string text = (in_memory() ? "memory" : (disk_ / name.substr(1)).string()) + ":" + name + options;
   ExportSpec parsed;
@@ -51,7 +54,7 @@ void Served::add_export(const std::string& name, const std::string& options) {
 }
 
 void Served::start() {
-  add_export("/data", "");
+  add_export("/data", ",no_root_squash");
   lane_ = std::make_unique<Lane>(network_.make_fabric("server"), shared_, Log{});
   server_ = transport::Server::make({lane_->worker()}, {}, Log{});
   bool heard = false;

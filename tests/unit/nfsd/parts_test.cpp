@@ -165,23 +165,25 @@ TEST(Access, OwnerGroupOthersInThisOrder) {
   Caller caller;
   caller.uid = 1;
   caller.gid = 2;
-  EXPECT_EQ(granted_access(file, caller, 63, false), access::kRead) << "the owner's bits, though the group's give more";
+  EXPECT_EQ(granted_access(file, caller, 63), access::kRead) << "the owner's bits, though the group's give more";
   caller.uid = 3;
-  EXPECT_EQ(granted_access(file, caller, 63, false),
-            access::kRead | access::kModify | access::kExtend | access::kExecute);
-  EXPECT_EQ(granted_access(file, caller, 63, true), access::kRead | access::kExecute);
-  EXPECT_EQ(granted_access(file, caller, access::kModify, false), access::kModify);
+  EXPECT_EQ(granted_access(file, caller, 63), access::kRead | access::kModify | access::kExtend | access::kExecute);
+  EXPECT_EQ(granted_access(file, caller, 63 & ~access::kChanges), access::kRead | access::kExecute);
+  EXPECT_EQ(granted_access(file, caller, access::kModify), access::kModify);
   caller.gid = 4;
-  EXPECT_EQ(granted_access(file, caller, 63, false), access::kExecute);
+  EXPECT_EQ(granted_access(file, caller, 63), access::kExecute);
   caller.groups.push_back(2);
-  EXPECT_NE(granted_access(file, caller, 63, false) & access::kRead, 0u);
+  EXPECT_NE(granted_access(file, caller, 63) & access::kRead, 0u);
   caller = {};
   caller.uid = 0;
   file.mode = 0;
-  EXPECT_EQ(granted_access(file, caller, 63, false), access::kRead | access::kModify | access::kExtend);
+  EXPECT_EQ(granted_access(file, caller, 63), access::kRead | access::kModify | access::kExtend);
   file.type = FileType::directory;
-  EXPECT_EQ(granted_access(file, caller, 63, false),
+  EXPECT_EQ(granted_access(file, caller, 63),
             access::kRead | access::kModify | access::kExtend | access::kLookup | access::kDelete);
+  caller.uid = 1;
+  file.mode = 0600;
+  EXPECT_EQ(granted_access(file, caller, 63), access::kRead) << "names change only in a directory one may search";
 }
 
 }  // namespace
