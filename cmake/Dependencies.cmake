@@ -9,6 +9,7 @@ find_library(ISAL_LIBRARY isal REQUIRED)
 find_path(ISAL_INCLUDE_DIR isa-l/crc.h PATH_SUFFIXES "" REQUIRED)
 find_program(RPCGEN rpcgen REQUIRED)
 find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
+find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 
 # Asio is compiled once, in the base floor.
 add_library(rpcrdma_asio INTERFACE)

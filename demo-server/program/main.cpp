@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <cstdio>
@@ -34,6 +35,8 @@ int serve(rpcrdma::nfsd::Options options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Clients have applied their users' masks already (RFC 1813 section 3.3.8 takes the mode as it is).
+  ::umask(0);
   // A peer that closes its end is an error code, not the end of this process.
   std::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();

@@ -37,6 +37,7 @@ class TcpCall final : public transport::IncomingCall {
   const fabric::ConnectionInfo& connection() const noexcept override { return owner_->info(); }
   boost::asio::io_context& context() noexcept override { return owner_->context(); }
   memory::Pool& pool() noexcept override { return owner_->pool(); }
+  bool over_tcp() const noexcept override { return true; }
   std::span<const std::uint32_t> write_chunks() const noexcept override { return {}; }
   /// The record is here already and bounded, as is the number of calls; the pool bounds what handlers take.
   void reserve_bulk(std::uint32_t, Handler handler) override { handler({}); }

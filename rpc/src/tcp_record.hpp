@@ -25,9 +25,14 @@ class RecordReader {
   template <class Handler>
   void async_read(boost::asio::ip::tcp::socket& socket, Handler handler) {
     record_.clear();
+    partial_ = false;
     read_mark(socket, std::move(handler));
   }
   std::vector<std::byte>& record() noexcept { return record_; }
+  /// Counts what has come: marks, and pieces of fragments.
+  std::uint64_t steps() const noexcept { return steps_; }
+  /// Whether a record has begun, of which there is more to come.
+  bool partial() const noexcept { return partial_; }
 
  private:
   static constexpr std::size_t kStep = 65536;
@@ -37,6 +42,8 @@ class RecordReader {
     boost::asio::async_read(socket, boost::asio::buffer(mark_),
                             [this, &socket, handler = std::move(handler)](error_code status, std::size_t) mutable {
                               if (status) return handler(status);
+                              ++steps_;
+                              partial_ = true;
                               const std::uint32_t word = Reader(mark_).u32();
                               last_ = (word & kLastFragment) != 0;
                               fragment_left_ = word & ~kLastFragment;
@@ -49,7 +56,10 @@ class RecordReader {
   template <class Handler>
   void read_fragment(boost::asio::ip::tcp::socket& socket, Handler handler) {
     if (fragment_left_ == 0) {
-      if (last_) return handler(error_code());
+      if (last_) {
+        partial_ = false;
+        return handler(error_code());
+      }
       return read_mark(socket, std::move(handler));
     }
     const std::size_t step = std::min<std::size_t>(fragment_left_, kStep);
@@ -59,6 +69,7 @@ class RecordReader {
         socket, boost::asio::buffer(record_.data() + begin, step),
         [this, &socket, step, handler = std::move(handler)](error_code status, std::size_t) mutable {
           if (status) return handler(status);
+          ++steps_;
           fragment_left_ -= static_cast<std::uint32_t>(step);
           read_fragment(socket, std::move(handler));
         });
@@ -68,6 +79,8 @@ class RecordReader {
   std::array<std::byte, kRecordMark> mark_{};
   std::uint32_t fragment_left_ = 0;
   bool last_ = false;
+  bool partial_ = false;
+  std::uint64_t steps_ = 0;
   std::vector<std::byte> record_;
 };
 

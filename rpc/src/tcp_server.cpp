@@ -1,177 +1,90 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: each connection reads one record after the other and hands it to the handler; replies are written in
-// the order in which they come. Reading stops while as many calls as allowed are being served.
-// Ownership: a connection is shared by its outstanding operations and its calls; the server lists it weakly.
-// Error handling: anything wrong with a connection ends it; its calls live on and are answered into nothing.
+// Operation: accepts on the first worker; each connection goes to the next worker's part, and is counted before.
+// Ownership: the acceptor, the parts and what they share are kept by the operations outstanding on them as well.
+// Error handling: what is over a limit is closed at once; when accepting fails it is tried again in a moment.
 #include "rpcrdma/rpc/tcp_server.hpp"
 
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
-#include <deque>
-#include <set>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
 
-#include "rpcrdma/connection/error.hpp"
-#include "tcp_call.hpp"
-#include "tcp_record.hpp"
+#include "tcp_connection.hpp"
 
 namespace rpcrdma::rpc {
-namespace {
 
 using boost::asio::ip::tcp;
 
-struct Shared {
-  boost::asio::io_context& context;
-  memory::Pool& pool;
-  transport::CallHandler& handler;
-  TcpServerOptions options;
-  Log log;
-  TcpServer::Counters counters;
-};
-
-class Connection final : public TcpCallOwner, public std::enable_shared_from_this<Connection> {
- public:
-  Connection(std::shared_ptr<Shared> shared, tcp::socket socket)
-      : shared_(std::move(shared)),
-        socket_(std::move(socket)),
-        idle_(shared_->context),
-        reader_(shared_->options.max_record) {
-    error_code ignored;
-    socket_.set_option(tcp::no_delay(true), ignored);
-    info_.local = socket_.local_endpoint(ignored);
-    info_.peer = socket_.remote_endpoint(ignored);
-    ++shared_->counters.connections;
-  }
-  ~Connection() override { close(); }
-
-  void start() { read_next(); }
-  void close() noexcept;
-
-  const fabric::ConnectionInfo& info() const noexcept override { return info_; }
-  boost::asio::io_context& context() noexcept override { return shared_->context; }
-  memory::Pool& pool() noexcept override { return shared_->pool; }
-  void write(TcpCall& call) noexcept override;
-  void ended(TcpCall& call) noexcept override;
-
- private:
-  void read_next();
-  void on_record();
-  void write_next();
-  void watch();
-
-  std::shared_ptr<Shared> shared_;
-  tcp::socket socket_;
-  boost::asio::steady_timer idle_;
-  fabric::ConnectionInfo info_;
-  RecordReader reader_;
-  bool open_ = true;
-  bool reading_ = false;
-  bool writing_ = false;
-  std::uint32_t serving_ = 0;
-  std::vector<std::unique_ptr<TcpCall>> calls_;
-  std::vector<TcpCall*> rest_;
-  std::deque<TcpCall*> replies_;
-  std::vector<std::span<const std::byte>> gather_;
-  std::vector<boost::asio::const_buffer> buffers_;
-};
-
-void Connection::close() noexcept {
-  if (!std::exchange(open_, false)) return;
-  --shared_->counters.connections;
-  error_code ignored;
-  socket_.close(ignored);
-  idle_.cancel();
+bool TcpShared::enter(const boost::asio::ip::address& peer) {
+  const std::lock_guard lock(mutex_);
+  if (connections_ >= options.max_connections) return false;
+  std::uint32_t& here = peers_[peer];
+  if (here >= options.max_connections_per_peer) return false;
+  ++here;
+  ++connections_;
+  return true;
 }
 
-/// Closes the connection when nothing happens for long.
-void Connection::watch() {
-  idle_.expires_after(shared_->options.idle_timeout);
-  idle_.async_wait([self = weak_from_this()](error_code status) {
-    const auto connection = self.lock();
-    if (status || !connection) return;
-    if (connection->serving_ == 0) return connection->close();
-    connection->watch();
-  });
+void TcpShared::leave(const boost::asio::ip::address& peer) noexcept {
+  const std::lock_guard lock(mutex_);
+  --connections_;
+  const auto at = peers_.find(peer);
+  if (at != peers_.end() && --at->second == 0) peers_.erase(at);
 }
 
-void Connection::read_next() {
-  if (!open_ || reading_ || serving_ >= shared_->options.max_calls) return;
-  reading_ = true;
-  watch();
-  reader_.async_read(socket_, [self = shared_from_this()](error_code status) {
-    self->reading_ = false;
-    if (status || !self->open_) return self->close();
-    self->on_record();
-    self->read_next();
-  });
+std::uint32_t TcpShared::connections() const {
+  const std::lock_guard lock(mutex_);
+  return connections_;
 }
 
-void Connection::on_record() {
-  if (rest_.empty()) {
-    calls_.push_back(std::make_unique<TcpCall>());
-    rest_.push_back(calls_.back().get());
-  }
-  TcpCall& call = *rest_.back();
-  if (!call.start(shared_from_this(), reader_.record())) return close();
-  rest_.pop_back();
-  ++serving_;
-  ++shared_->counters.calls;
-  shared_->handler.on_call(call);
+void TcpPart::remove(TcpConnection& connection) noexcept {
+  connections_.erase(&connection);
+  if (draining_ && connections_.empty() && on_empty_) std::exchange(on_empty_, {})();
 }
 
-void Connection::ended(TcpCall& call) noexcept {
-  --serving_;
-  rest_.push_back(&call);
-  read_next();
+void TcpPart::drain(UniqueFunction<void()> handler) {
+  draining_ = true;
+  on_empty_ = std::move(handler);
+  const std::vector<TcpConnection*> all(connections_.begin(), connections_.end());
+  for (TcpConnection* connection : all) connection->drain();
+  if (connections_.empty() && on_empty_) std::exchange(on_empty_, {})();
 }
 
-void Connection::write(TcpCall& call) noexcept {
-  replies_.push_back(&call);
-  write_next();
+void TcpPart::cut() noexcept {
+  while (!connections_.empty()) (*connections_.begin())->close();
 }
 
-void Connection::write_next() {
-  const auto alive = shared_from_this();  // its last call may let go of it
-  while (!open_ && !writing_ && !replies_.empty()) {
-    TcpCall* call = replies_.front();
-    replies_.pop_front();
-    call->written(transport::TransportError::connection_lost);
-  }
-  if (writing_ || replies_.empty()) return;
-  writing_ = true;
-  gather_.clear();
-  buffers_.clear();
-  replies_.front()->gather(gather_);
-  for (const auto octets : gather_) buffers_.emplace_back(octets.data(), octets.size());
-  boost::asio::async_write(socket_, buffers_, [self = shared_from_this()](error_code status, std::size_t) {
-    TcpCall* call = self->replies_.front();
-    self->replies_.pop_front();
-    self->writing_ = false;
-    if (status) self->close();
-    call->written(status);
-    self->write_next();
-  });
-}
+namespace {
 
-/// Accepts; shared with its outstanding operation.
+/// Shared with its outstanding operation. On the first worker's thread.
 class Acceptor final : public std::enable_shared_from_this<Acceptor> {
  public:
-  explicit Acceptor(std::shared_ptr<Shared> shared)
-      : shared_(std::move(shared)), acceptor_(shared_->context), pause_(shared_->context) {}
+  Acceptor(std::shared_ptr<TcpShared> shared, std::vector<std::shared_ptr<TcpPart>> parts)
+      : shared_(std::move(shared)),
+        parts_(std::move(parts)),
+        acceptor_(*parts_.front()->worker.context),
+        timer_(*parts_.front()->worker.context) {}
 
   Result<tcp::endpoint> listen(const tcp::endpoint& local);
-  void close() noexcept;
-  const Shared& shared() const noexcept { return *shared_; }
+  void stop() noexcept;
+  void drain(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler);
+  boost::asio::io_context& context() { return *parts_.front()->worker.context; }
+  const TcpShared& shared() const noexcept { return *shared_; }
+  const std::vector<std::shared_ptr<TcpPart>>& parts() const noexcept { return parts_; }
 
  private:
   static constexpr std::chrono::milliseconds kPause{100};
 
   void accept_next();
-  void on_accept(error_code status, tcp::socket socket);
+  void on_accept(error_code status, tcp::socket socket, std::shared_ptr<TcpPart> part);
+  void hand_over(std::shared_ptr<TcpPart> part, tcp::socket socket);
+  void part_is_empty();
 
-  std::shared_ptr<Shared> shared_;
+  std::shared_ptr<TcpShared> shared_;
+  std::vector<std::shared_ptr<TcpPart>> parts_;
   tcp::acceptor acceptor_;
-  boost::asio::steady_timer pause_;
-  std::vector<std::weak_ptr<Connection>> connections_;
+  boost::asio::steady_timer timer_;  // the pause, then the end of draining
+  std::size_t next_ = 0;
+  std::size_t full_parts_ = 0;
+  UniqueFunction<void()> on_drained_;
   bool closed_ = false;
 };
 
@@ -190,49 +103,91 @@ Result<tcp::endpoint> Acceptor::listen(const tcp::endpoint& local) {
   return acceptor_.local_endpoint();
 }
 
-void Acceptor::close() noexcept {
+void Acceptor::stop() noexcept {
   closed_ = true;
   error_code ignored;
   acceptor_.close(ignored);
-  pause_.cancel();
-  for (const auto& weak : connections_)
-    if (const auto connection = weak.lock()) connection->close();
+  timer_.cancel();
 }
 
 void Acceptor::accept_next() {
-  acceptor_.async_accept([self = shared_from_this()](error_code status, tcp::socket socket) {
-    self->on_accept(status, std::move(socket));
-  });
+  const std::shared_ptr<TcpPart> part = parts_[next_++ % parts_.size()];
+  acceptor_.async_accept(*part->worker.context,
+                         [self = shared_from_this(), part](error_code status, tcp::socket socket) {
+                           self->on_accept(status, std::move(socket), part);
+                         });
 }
 
-void Acceptor::on_accept(error_code status, tcp::socket socket) {
+void Acceptor::on_accept(error_code status, tcp::socket socket, std::shared_ptr<TcpPart> part) {
   if (closed_) return;
   if (status) {  // out of descriptors, for example: again in a moment
     shared_->log.warn("accept over TCP: {}", status.message());
-    pause_.expires_after(kPause);
-    pause_.async_wait([self = shared_from_this()](error_code) {
+    timer_.expires_after(kPause);
+    timer_.async_wait([self = shared_from_this()](error_code) {
       if (!self->closed_) self->accept_next();
     });
     return;
   }
-  ++shared_->counters.accepted;
-  std::erase_if(connections_, [](const auto& weak) { return weak.expired(); });
-  if (shared_->counters.connections < shared_->options.max_connections) {
-    const auto connection = std::make_shared<Connection>(shared_, std::move(socket));
-    connections_.push_back(connection);
-    connection->start();
-  } else {
-    shared_->log.warn("connection over TCP refused: {} are open", shared_->counters.connections);
-  }
+  ++shared_->accepted;
+  hand_over(std::move(part), std::move(socket));
   accept_next();
+}
+
+void Acceptor::hand_over(std::shared_ptr<TcpPart> part, tcp::socket socket) {
+  error_code gone;
+  const tcp::endpoint peer = socket.remote_endpoint(gone);
+  if (gone) return;
+  if (!shared_->enter(peer.address())) {
+    ++shared_->refused;
+    shared_->log.debug("connection over TCP from {} refused: too many are open", peer.address().to_string());
+    return;
+  }
+  boost::asio::dispatch(*part->worker.context, [part, socket = std::move(socket), peer]() mutable {
+    const auto connection = std::make_shared<TcpConnection>(part, std::move(socket), peer);
+    if (part->draining()) return;
+    connection->start();
+  });
+}
+
+void Acceptor::drain(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) {
+  stop();
+  on_drained_ = std::move(handler);
+  full_parts_ = parts_.size();
+  timer_.expires_at(deadline);
+  timer_.async_wait([self = shared_from_this()](error_code cancelled) {
+    if (cancelled) return;
+    for (const auto& part : self->parts_) boost::asio::post(*part->worker.context, [part] { part->cut(); });
+  });
+  for (const auto& part : parts_) {
+    boost::asio::post(*part->worker.context, [self = shared_from_this(), part] {
+      part->drain([self] { boost::asio::post(self->context(), [self] { self->part_is_empty(); }); });
+    });
+  }
+}
+
+void Acceptor::part_is_empty() {
+  if (--full_parts_ != 0) return;
+  timer_.cancel();
+  std::exchange(on_drained_, {})();
 }
 
 class Implementation final : public TcpServer {
  public:
-  explicit Implementation(std::shared_ptr<Shared> shared) : acceptor_(std::make_shared<Acceptor>(std::move(shared))) {}
-  ~Implementation() override { acceptor_->close(); }
+  explicit Implementation(std::shared_ptr<Acceptor> acceptor) : acceptor_(std::move(acceptor)) {}
+  ~Implementation() override {
+    acceptor_->stop();
+    for (const auto& part : acceptor_->parts()) part->cut();
+  }
   Result<tcp::endpoint> listen(const tcp::endpoint& local) override { return acceptor_->listen(local); }
-  Counters counters() const noexcept override { return acceptor_->shared().counters; }
+  void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) override {
+    boost::asio::post(acceptor_->context(), [acceptor = acceptor_, deadline, handler = std::move(handler)]() mutable {
+      acceptor->drain(deadline, std::move(handler));
+    });
+  }
+  Counters counters() const noexcept override {
+    const TcpShared& shared = acceptor_->shared();
+    return {shared.connections(), shared.accepted, shared.refused, shared.calls};
+  }
 
  private:
   std::shared_ptr<Acceptor> acceptor_;
@@ -240,10 +195,11 @@ class Implementation final : public TcpServer {
 
 }  // namespace
 
-std::unique_ptr<TcpServer> TcpServer::make(boost::asio::io_context& context, memory::Pool& pool,
-                                           transport::CallHandler& handler, TcpServerOptions options, Log log) {
-  auto shared = std::make_shared<Shared>(Shared{context, pool, handler, options, std::move(log), {}});
-  return std::make_unique<Implementation>(std::move(shared));
+std::unique_ptr<TcpServer> TcpServer::make(std::vector<TcpWorker> workers, TcpServerOptions options, Log log) {
+  auto shared = std::make_shared<TcpShared>(options, std::move(log));
+  std::vector<std::shared_ptr<TcpPart>> parts;
+  for (const TcpWorker& worker : workers) parts.push_back(std::make_shared<TcpPart>(worker, shared));
+  return std::make_unique<Implementation>(std::make_shared<Acceptor>(std::move(shared), std::move(parts)));
 }
 
 }  // namespace rpcrdma::rpc

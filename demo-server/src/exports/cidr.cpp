@@ -28,19 +28,31 @@ bool same_prefix(const Bytes& a, const Bytes& b, unsigned bits) noexcept {
 
 }  // namespace
 
+/// Nothing for a range of IPv4-mapped addresses and others.
+std::optional<Cidr> Cidr::make(const ip::address& base, unsigned bits) {
+  Cidr range;
+  range.base_ = plain(base);
+  range.bits_ = bits;
+  if (!base.is_v6() || range.base_.is_v6()) return range;
+  constexpr unsigned kMappedPrefix = 96;
+  if (bits < kMappedPrefix) return std::nullopt;
+  range.bits_ = bits - kMappedPrefix;
+  return range;
+}
+
 std::optional<Cidr> Cidr::parse(std::string_view text) {
   const std::size_t slash = text.find('/');
   boost::system::error_code bad;
-  Cidr range;
-  range.base_ = ip::make_address(std::string(text.substr(0, slash)), bad);
-  if (bad) return std::nullopt;
-  const unsigned most = range.base_.is_v4() ? 32 : 128;
-  range.bits_ = most;
-  if (slash == text.npos) return range;
+  const ip::address base = ip::make_address(std::string(text.substr(0, slash)), bad);
+  // A zone names an interface of this machine, which says nothing about a client.
+  if (bad || (base.is_v6() && base.to_v6().scope_id() != 0)) return std::nullopt;
+  const unsigned most = base.is_v4() ? 32 : 128;
+  if (slash == text.npos) return make(base, most);
   const std::string_view digits = text.substr(slash + 1);
-  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), range.bits_);
-  if (failed != std::errc() || end != digits.data() + digits.size() || range.bits_ > most) return std::nullopt;
-  return range;
+  unsigned bits = 0;
+  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), bits);
+  if (failed != std::errc() || end != digits.data() + digits.size() || bits > most) return std::nullopt;
+  return make(base, bits);
 }
 
 bool Cidr::contains(const ip::address& address) const noexcept {
@@ -50,6 +62,9 @@ bool Cidr::contains(const ip::address& address) const noexcept {
                        : same_prefix(base_.to_v6().to_bytes(), other.to_v6().to_bytes(), bits_);
 }
 
-std::string Cidr::text() const { return base_.to_string() + "/" + std::to_string(bits_); }
+std::string Cidr::text() const {
+  const bool single = bits_ == (base_.is_v4() ? 32u : 128u);
+  return single ? base_.to_string() : base_.to_string() + "/" + std::to_string(bits_);
+}
 
 }  // namespace rpcrdma::nfsd

@@ -21,30 +21,6 @@ std::string take_until(std::string_view& text, std::string_view separators) {
   return part;
 }
 
-bool parse_name(std::string_view& text, std::string& name, std::string& why) {
-  name = take_until(text, ",");
-  while (name.size() > 1 && name.back() == '/') name.pop_back();
-  if (name.empty() || name.front() != '/') why = "the name of an export begins with '/': '" + name + "'";
-  if (name.size() > kMaxExportName) why = "the name of the export is too long";
-  return why.empty();
-}
-
-bool parse_option(std::string_view option, ExportSpec& out, std::string& why) {
-  constexpr std::string_view kAllow = "allow=";
-  if (option == "ro") {
-    out.read_only = true;
-    return true;
-  }
-  if (option.starts_with(kAllow)) {
-    const auto range = Cidr::parse(option.substr(kAllow.size()));
-    if (range) out.allow.push_back(*range);
-    if (!range) why = "not an address range: '" + std::string(option.substr(kAllow.size())) + "'";
-    return range.has_value();
-  }
-  why = "unknown export option '" + std::string(option) + "'";
-  return false;
-}
-
 std::string default_name(const std::string& directory) {
   std::error_code ignored;
   std::filesystem::path path = std::filesystem::absolute(directory, ignored).lexically_normal();
@@ -54,8 +30,29 @@ std::string default_name(const std::string& directory) {
 
 }  // namespace
 
+bool ExportPolicy::allows(const boost::asio::ip::address& peer) const noexcept {
+  if (allow.empty()) return true;
+  for (const Cidr& range : allow)
+    if (range.contains(peer)) return true;
+  return false;
+}
+
+bool complete_export(ExportSpec& spec, std::string& why) {
+  why.clear();
+  if (!spec.memory && spec.directory.empty()) why = "no directory";
+  if (!spec.memory && spec.size != 0) why = "a size is for memory exports only";
+  if (!why.empty()) return false;
+  std::string& name = spec.name;
+  if (name.empty() && !spec.memory) name = default_name(spec.directory);
+  while (name.size() > 1 && name.back() == '/') name.pop_back();
+  if (name.empty() || name.front() != '/') why = "the name of an export begins with '/': '" + name + "'";
+  if (name.size() > kMaxExportName) why = "the name of the export is too long";
+  return why.empty();
+}
+
 bool parse_export(std::string_view text, ExportSpec& out, std::string& why) {
   out = {};
+  out.squash.mode = SquashPolicy::Mode::none;
   why.clear();
   const bool escaped = text.find('\\') < text.find(':');
   std::string first = take_until(text, ",:");
@@ -66,16 +63,19 @@ bool parse_export(std::string_view text, ExportSpec& out, std::string& why) {
   }
   if (named) {
     text.remove_prefix(1);
-    if (!parse_name(text, out.name, why)) return false;
+    out.name = take_until(text, ",");
+    if (out.name.empty()) {
+      why = "the name of an export begins with '/': ''";
+      return false;
+    }
   }
   out.memory = named && first == kMemory && !escaped;
   if (!out.memory) out.directory = std::move(first);
-  if (!named) out.name = default_name(out.directory);
   while (text.starts_with(',')) {
     text.remove_prefix(1);
-    if (!parse_option(take_until(text, ","), out, why)) return false;
+    if (!parse_export_option(take_until(text, ","), out, why)) return false;
   }
-  return true;
+  return complete_export(out, why);
 }
 
 }  // namespace rpcrdma::nfsd

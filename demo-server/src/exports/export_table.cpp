@@ -2,63 +2,141 @@
 #include "rpcrdma/nfsd/exports/export_table.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "rpcrdma/nfsd/exports/handle_codec.hpp"
 #include "rpcrdma/nfsd/memory/memory_file_system.hpp"
 #include "rpcrdma/nfsd/posix/posix_file_system.hpp"
 
 namespace rpcrdma::nfsd {
+namespace {
 
-bool Export::allows(const boost::asio::ip::address& peer) const noexcept {
-  if (allow.empty()) return true;
-  for (const Cidr& range : allow)
-    if (range.contains(peer)) return true;
-  return false;
+const ExportPtr kNone;
+constexpr std::string_view kMemory = "memory ";
+
+template <class Matches>
+const ExportPtr& first(const ExportList& exports, Matches matches) noexcept {
+  for (const ExportPtr& e : exports)
+    if (matches(*e)) return e;
+  return kNone;
 }
 
-bool ExportTable::add(const ExportSpec& spec, const std::filesystem::path& state_dir, Log log, std::string& why) {
-  auto made = std::make_unique<Export>();
-  made->id = export_id_of(spec.name);
-  made->name = spec.name;
-  made->read_only = spec.read_only;
-  made->allow = spec.allow;
-  if (find(spec.name) != nullptr || find(made->id) != nullptr) {
-    why = fmt::format("two exports are named {}", spec.name);
-    return false;
+const ExportPtr& find_in(const ExportList& exports, std::uint32_t id) noexcept {
+  return first(exports, [id](const Export& e) { return e.id == id; });
+}
+
+const ExportPtr& find_in(const ExportList& exports, std::string_view name) noexcept {
+  return first(exports, [name](const Export& e) { return e.name == name; });
+}
+
+/// The path, and which directory it is now: another one may be mounted there, or have taken its place.
+std::string source_of(const ExportSpec& spec) {
+  if (spec.memory) return fmt::format("{}{}", kMemory, spec.size);
+  struct stat s {};
+  if (::stat(spec.directory.c_str(), &s) != 0) s = {};
+  return fmt::format("directory {}:{} {}", s.st_dev, s.st_ino, spec.directory);
+}
+
+}  // namespace
+
+std::shared_ptr<FileSystem> ExportTable::open_memory(const ExportSpec& spec) {
+  if (pages_ == nullptr) pages_ = std::make_unique<PageStore>(memory_octets_);
+  MemoryOptions options;
+  if (spec.size != 0) options.max_octets = spec.size;
+  return make_memory_file_system(*pages_, options);
+}
+
+ExportPtr ExportTable::open(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log,
+                            std::string& why) {
+  auto made = std::make_shared<Export>(spec, export_id_of(spec.name));
+  made->source = source_of(spec);
+  const ExportPtr before = find(spec.name);
+  if (before != nullptr && before->source == made->source) {
+    made->file_system = before->file_system;
+    return made;
+  }
+  if (before != nullptr && spec.memory && before->source.starts_with(kMemory)) {
+    why = fmt::format("{}: a memory export keeps its size as long as it is served", spec.name);
+    return nullptr;
   }
   if (spec.memory) {
-    if (pages_ == nullptr) pages_ = std::make_unique<PageStore>(memory_octets_);
-    made->pages = pages_.get();
-    made->file_system = make_memory_file_system(*pages_);
-  } else {
-    PosixOptions options;
-    options.root = spec.directory;
-    options.hint_file = state_dir / fmt::format("places-{:08x}", made->id);
-    auto file_system = make_posix_file_system(options, std::move(log));
-    if (!file_system) {
-      why = fmt::format("{}: {}", spec.directory, file_system.error().message());
+    made->file_system = open_memory(spec);
+    return made;
+  }
+  PosixOptions options;
+  options.root = spec.directory;
+  options.hint_file = state_dir / fmt::format("places-{:08x}", made->id);
+  auto file_system = make_posix_file_system(options, log);
+  if (!file_system) {
+    why = fmt::format("{}: {}", spec.directory, file_system.error().message());
+    return nullptr;
+  }
+  made->file_system = std::move(*file_system);
+  return made;
+}
+
+bool ExportTable::replace(std::span<const ExportSpec> specs, const std::filesystem::path& state_dir, const Log& log,
+                          std::string& why) {
+  auto fresh = std::make_shared<ExportList>();
+  for (const ExportSpec& spec : specs) {
+    if (find_in(*fresh, spec.name) != nullptr || find_in(*fresh, export_id_of(spec.name)) != nullptr) {
+      why = fmt::format("two exports are named {}", spec.name);
       return false;
     }
-    made->file_system = std::move(*file_system);
+    ExportPtr made = open(spec, state_dir, log, why);
+    if (made == nullptr) return false;
+    fresh->push_back(std::move(made));
   }
-  exports_.push_back(std::move(made));
+  std::shared_ptr<const ExportList> before = std::move(fresh);
+  {
+    const std::lock_guard lock(mutex_);
+    exports_.swap(before);
+    generation_.fetch_add(1, std::memory_order_release);
+  }
   return true;
 }
 
-const Export* ExportTable::find(std::uint32_t id) const noexcept {
-  for (const auto& e : exports_)
-    if (e->id == id) return e.get();
-  return nullptr;
+bool ExportTable::add(const ExportSpec& spec, const std::filesystem::path& state_dir, Log log, std::string& why) {
+  const auto before = all();
+  if (find_in(*before, spec.name) != nullptr || find_in(*before, export_id_of(spec.name)) != nullptr) {
+    why = fmt::format("two exports are named {}", spec.name);
+    return false;
+  }
+  ExportPtr made = open(spec, state_dir, log, why);
+  if (made == nullptr) return false;
+  auto fresh = std::make_shared<ExportList>(*before);
+  fresh->push_back(std::move(made));
+  const std::lock_guard lock(mutex_);
+  exports_ = std::move(fresh);
+  generation_.fetch_add(1, std::memory_order_release);
+  return true;
 }
 
-const Export* ExportTable::find(std::string_view name) const noexcept {
-  for (const auto& e : exports_)
-    if (e->name == name) return e.get();
-  return nullptr;
+std::shared_ptr<const ExportList> ExportTable::all() const {
+  const std::lock_guard lock(mutex_);
+  return exports_;
 }
+
+ExportPtr ExportTable::find(std::uint32_t id) const { return find_in(*all(), id); }
+ExportPtr ExportTable::find(std::string_view name) const { return find_in(*all(), name); }
 
 void ExportTable::tidy() const {
-  for (const auto& e : exports_) e->file_system->tidy();
+  const auto exports = all();
+  for (const ExportPtr& e : *exports) e->file_system->tidy();
 }
+
+void ExportView::refresh() noexcept {
+  // The number first: what is read after it is at least as new.
+  generation_ = table_.generation();
+  exports_ = table_.all();
+}
+
+const ExportList& ExportView::all() noexcept {
+  if (generation_ != table_.generation()) refresh();
+  return *exports_;
+}
+
+const ExportPtr& ExportView::find(std::uint32_t id) noexcept { return find_in(all(), id); }
+const ExportPtr& ExportView::find(std::string_view name) noexcept { return find_in(all(), name); }
 
 }  // namespace rpcrdma::nfsd

@@ -2,14 +2,10 @@
 #include "rpcrdma/nfsd/fs/access.hpp"
 
 namespace rpcrdma::nfsd {
-namespace {
 
-constexpr std::uint32_t kMayRead = 4;
-constexpr std::uint32_t kMayWrite = 2;
-constexpr std::uint32_t kMayExecute = 1;
+using namespace access;
 
-/// The rwx triple that counts for the caller: owner, else group, else others.
-std::uint32_t triple(const Attributes& object, const Caller& caller) noexcept {
+std::uint32_t rights_of(const Attributes& object, const Identity& caller) noexcept {
   if (caller.uid == 0) {
     const bool executable = object.type == FileType::directory || (object.mode & 0111) != 0;
     return kMayRead | kMayWrite | (executable ? kMayExecute : 0);
@@ -19,21 +15,19 @@ std::uint32_t triple(const Attributes& object, const Caller& caller) noexcept {
   return object.mode & 7;
 }
 
-}  // namespace
-
-std::uint32_t granted_access(const Attributes& object, const Caller& caller, std::uint32_t wanted,
-                             bool read_only) noexcept {
-  const std::uint32_t may = triple(object, caller);
-  const bool directory = object.type == FileType::directory;
+std::uint32_t granted_access(FileType type, std::uint32_t rights, std::uint32_t wanted) noexcept {
+  const bool directory = type == FileType::directory;
   std::uint32_t granted = 0;
-  if ((may & kMayRead) != 0) granted |= access::kRead;
-  if ((may & kMayExecute) != 0) granted |= directory ? access::kLookup : access::kExecute;
-  if ((may & kMayWrite) != 0 && !read_only) {
-    granted |= access::kModify | access::kExtend;
-    // Removing a name takes the right to search the directory too; a file's own bits say nothing of it.
-    if (directory && (may & kMayExecute) != 0) granted |= access::kDelete;
-  }
+  if ((rights & kMayRead) != 0) granted |= kRead;
+  if ((rights & kMayExecute) != 0) granted |= directory ? kLookup : kExecute;
+  // Names change only with the right to search as well; a file's own bits say nothing of its removal.
+  if (directory && (rights & kMayWrite) != 0 && (rights & kMayExecute) != 0) granted |= kModify | kExtend | kDelete;
+  if (!directory && (rights & kMayWrite) != 0) granted |= kModify | kExtend;
   return granted & wanted;
+}
+
+std::uint32_t granted_access(const Attributes& object, const Identity& caller, std::uint32_t wanted) noexcept {
+  return granted_access(object.type, rights_of(object, caller), wanted);
 }
 
 }  // namespace rpcrdma::nfsd

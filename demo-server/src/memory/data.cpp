@@ -2,16 +2,18 @@
 #include <algorithm>
 
 #include "memory/memory_file_system.hpp"
+#include "rpcrdma/nfsd/fs/access.hpp"
 
 namespace rpcrdma::nfsd {
 
-ReadResult MemoryFileSystem::read_pages(const Caller&, const NodeKey& key, std::uint64_t offset, std::uint32_t count,
-                                        PageRun& out) {
+ReadResult MemoryFileSystem::read_pages(const Caller& caller, const NodeKey& key, std::uint64_t offset,
+                                        std::uint32_t count, PageRun& out) {
   const std::lock_guard lock(mutex_);
   MemoryNode* node = nullptr;
   ReadResult result;
   result.status = find_file(key, node);
   if (node != nullptr) result.attributes = node->attributes();
+  if (result.status == Status::ok) result.status = check_data(caller, *node, access::kMayRead);
   if (result.status != Status::ok) return result;
   const std::uint64_t size = node->data.size();
   if (offset < size) result.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, size - offset));
@@ -20,14 +22,17 @@ ReadResult MemoryFileSystem::read_pages(const Caller&, const NodeKey& key, std::
   return result;
 }
 
-Status MemoryFileSystem::prepare_write(const Caller&, const NodeKey& key, std::uint64_t offset, std::uint32_t count,
-                                       PageRun& out) {
+Status MemoryFileSystem::prepare_write(const Caller& caller, const NodeKey& key, std::uint64_t offset,
+                                       std::uint32_t count, PageRun& out) {
   {
     const std::lock_guard lock(mutex_);
     MemoryNode* node = nullptr;
     if (const Status s = find_file(key, node); s != Status::ok) return s;
+    if (const Status s = check_data(caller, *node, access::kMayWrite); s != Status::ok) return s;
+    if (offset > kMaxFileSize || count > kMaxFileSize - offset) return Status::fbig;
+    if (!has_room(*node, offset, count)) return Status::nospc;
+    if (count != 0) strip_set_ids(caller, *node);
   }
-  if (offset > kMaxFileSize || count > kMaxFileSize - offset) return Status::fbig;
   const std::uint64_t first = offset / kPageSize;
   const std::uint64_t last = count == 0 ? first : (offset + count + kPageSize - 1) / kPageSize;
   std::vector<Page> fresh;
@@ -50,6 +55,11 @@ WriteResult MemoryFileSystem::commit_write(const NodeKey& key, std::uint64_t off
   if (node != nullptr) result.wcc.before = wcc_of(node->attributes());
   if (result.status == Status::ok) {
     for (const PagePart& part : run) result.count += part.length;
+    // Again: others may have written since the room was found.
+    if (!has_room(*node, offset, result.count)) {
+      result.status = Status::nospc;
+      result.count = 0;
+    }
     if (result.count != 0) {
       node->data.replace(offset, std::move(run));
       touch(*node);
@@ -106,12 +116,13 @@ WriteResult MemoryFileSystem::write(const Caller& caller, const NodeKey& key, st
   return commit_write(key, offset, std::move(run), stable);
 }
 
-ChangeResult MemoryFileSystem::commit(const NodeKey& key, std::uint64_t, std::uint32_t) {
+ChangeResult MemoryFileSystem::commit(const Caller& caller, const NodeKey& key, std::uint64_t, std::uint32_t) {
   const std::lock_guard lock(mutex_);
   MemoryNode* node = nullptr;
   ChangeResult result;
   result.status = find_file(key, node);
   if (node == nullptr) return result;
+  if (result.status == Status::ok) result.status = check_data(caller, *node, access::kMayWrite);
   result.wcc.before = wcc_of(node->attributes());
   result.wcc.after = node->attributes();
   return result;

@@ -19,6 +19,13 @@ Page& FileData::slot(std::uint64_t index) {
   return (*chunk)[index % kPerChunk];
 }
 
+std::uint64_t FileData::missing(std::uint64_t offset, std::uint32_t count) const noexcept {
+  std::uint64_t pages = 0;
+  for (std::uint64_t index = offset / kPageSize; index * kPageSize < offset + count; ++index)
+    if (find(index) == nullptr) ++pages;
+  return pages;
+}
+
 void FileData::share(std::uint64_t offset, std::uint32_t count, PageRun& out) const {
   while (count != 0) {
     const auto begin = static_cast<std::uint32_t>(offset % kPageSize);
@@ -38,6 +45,7 @@ void FileData::put(std::uint64_t index, Page fresh, std::uint32_t begin, std::ui
     std::memset(fresh.data() + end, 0, kPageSize - end);
     old = std::move(fresh);
     ++pages_;
+    ++*total_;
   } else if (old.shared() || covered >= kPageSize / 2) {
     std::memcpy(fresh.data(), old.data(), begin);
     std::memcpy(fresh.data() + end, old.data() + end, kPageSize - end);
@@ -82,6 +90,7 @@ bool FileData::resize(std::uint64_t size) {
         if (chunk->first * kPerChunk + i >= first_gone && page) {
           page.reset();
           --pages_;
+          --*total_;
         }
         empty = empty && !page;
       }

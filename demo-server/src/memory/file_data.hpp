@@ -12,10 +12,16 @@ namespace rpcrdma::nfsd {
 /// page. Not synchronized.
 class FileData {
  public:
-  explicit FileData(PageStore& store) noexcept : store_(&store) {}
+  /// Counts its pages in `total` too; both outlive it.
+  FileData(PageStore& store, std::uint64_t& total) noexcept : store_(&store), total_(&total) {}
+  ~FileData() { *total_ -= pages_; }
+  FileData(const FileData&) = delete;
+  FileData& operator=(const FileData&) = delete;
 
   std::uint64_t size() const noexcept { return size_; }
   std::uint64_t used() const noexcept { return pages_ * kPageSize; }
+  /// How many of the pages with [offset, offset + count) are not there yet.
+  std::uint64_t missing(std::uint64_t offset, std::uint32_t count) const noexcept;
   /// Appends the parts with [offset, offset + count) to `out`; the range lies within the file.
   void share(std::uint64_t offset, std::uint32_t count, PageRun& out) const;
   /// Puts `run` in place at `offset`.
@@ -33,6 +39,7 @@ class FileData {
   bool clear_tail(std::uint64_t size);
 
   PageStore* store_;
+  std::uint64_t* total_;
   std::map<std::uint64_t, std::unique_ptr<Chunk>> chunks_;
   std::uint64_t size_ = 0;
   std::uint64_t pages_ = 0;

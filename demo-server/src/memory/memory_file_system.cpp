@@ -4,9 +4,11 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "rpcrdma/base/cursor.hpp"
+#include "rpcrdma/nfsd/fs/access.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -87,6 +89,10 @@ Time MemoryFileSystem::now() {
 void MemoryFileSystem::touch(MemoryNode& node) { node.fixed.mtime = node.fixed.ctime = now(); }
 void MemoryFileSystem::touch_metadata(MemoryNode& node) { node.fixed.ctime = now(); }
 
+bool MemoryFileSystem::has_room(const MemoryNode& node, std::uint64_t offset, std::uint32_t count) const {
+  return (used_pages_ + node.data.missing(offset, count)) * kPageSize <= options_.max_octets;
+}
+
 Status MemoryFileSystem::check_room(std::size_t text) const {
   return nodes_.size() < options_.max_nodes && text <= options_.max_text - text_ ? Status::ok : Status::nospc;
 }
@@ -94,22 +100,30 @@ Status MemoryFileSystem::check_room(std::size_t text) const {
 MemoryNode& MemoryFileSystem::add_node(FileType type, const Caller& caller, const MemoryNode* parent,
                                        const SetAttributes& attributes) {
   const std::uint64_t number = next_number_++;
-  MemoryNode& node = *nodes_.emplace(number, std::make_unique<MemoryNode>(pages_)).first->second;
+  MemoryNode& node = *nodes_.emplace(number, std::make_unique<MemoryNode>(pages_, used_pages_)).first->second;
   Attributes& a = node.fixed;
   a.type = type;
   a.fileid = number;
   a.links = type == FileType::directory ? 2 : 1;
-  a.mode = attributes.mode.value_or(type == FileType::directory ? 0755 : 0644) & 07777u;
+  // As mkdir(2) does: the set-id bits of a directory are not asked for, but inherited.
+  a.mode = attributes.mode.value_or(type == FileType::directory ? 0755 : 0644) &
+           (type == FileType::directory ? 01777u : 07777u);
   if (type == FileType::symlink) a.mode = 0777;
-  a.uid = attributes.uid.value_or(caller.uid);
   const bool inherits = parent != nullptr && (parent->fixed.mode & 02000u) != 0;
-  a.gid = attributes.gid.value_or(inherits ? parent->fixed.gid : caller.gid);
+  a.uid = caller.uid;
+  a.gid = inherits ? parent->fixed.gid : caller.gid;
+  // Only root gives files away; others ask for what they get anyway.
+  if (caller.uid == 0) {
+    a.uid = attributes.uid.value_or(a.uid);
+    a.gid = attributes.gid.value_or(a.gid);
+  }
+  if (type != FileType::directory) strip_group(caller, a);
   if (inherits && type == FileType::directory) a.mode |= 02000u;
   a.atime = a.mtime = a.ctime = now();
   return node;
 }
 
-Status MemoryFileSystem::apply(MemoryNode& node, const SetAttributes& changes) {
+Status MemoryFileSystem::apply(const Caller& caller, MemoryNode& node, const SetAttributes& changes) {
   for (const SetTime* t : {&changes.atime, &changes.mtime})
     if (t->how == SetTime::How::client && t->value.nanoseconds >= 1'000'000'000u) return Status::inval;
   Attributes& a = node.fixed;
@@ -118,6 +132,7 @@ Status MemoryFileSystem::apply(MemoryNode& node, const SetAttributes& changes) {
     if (a.type != FileType::regular) return node.is_directory() ? Status::isdir : Status::inval;
     if (*changes.size > kMaxFileSize) return Status::fbig;
     if (!node.data.resize(*changes.size)) return Status::nospc;
+    strip_set_ids(caller, node);
     touch(node);
   }
   if (changes.uid || changes.gid) {
@@ -126,7 +141,10 @@ Status MemoryFileSystem::apply(MemoryNode& node, const SetAttributes& changes) {
     // As chown(2) does: a new owner did not ask for the set-id bits.
     if (a.type == FileType::regular) a.mode &= ~06000u;
   }
-  if (changes.mode) a.mode = *changes.mode & 07777u;
+  if (changes.mode) {
+    a.mode = *changes.mode & 07777u;
+    strip_group(caller, a);
+  }
   touch_metadata(node);
   if (changes.atime.how == SetTime::How::server) a.atime = a.ctime;
   if (changes.atime.how == SetTime::How::client) a.atime = changes.atime.value;
@@ -144,7 +162,14 @@ AttributesResult MemoryFileSystem::attributes(const NodeKey& key) {
   return result;
 }
 
-ChangeResult MemoryFileSystem::set_attributes(const Caller&, const NodeKey& key, const SetAttributes& changes,
+AccessResult MemoryFileSystem::access(const Caller& caller, const NodeKey& key, std::uint32_t wanted) {
+  const AttributesResult found = attributes(key);
+  AccessResult result{found.status, found.attributes, 0};
+  if (found.attributes) result.granted = granted_access(*found.attributes, caller, wanted);
+  return result;
+}
+
+ChangeResult MemoryFileSystem::set_attributes(const Caller& caller, const NodeKey& key, const SetAttributes& changes,
                                               const std::optional<Time>& guard) {
   const std::lock_guard lock(mutex_);
   MemoryNode* node = nullptr;
@@ -152,12 +177,13 @@ ChangeResult MemoryFileSystem::set_attributes(const Caller&, const NodeKey& key,
   result.status = find(key, node);
   if (result.status != Status::ok) return result;
   result.wcc.before = wcc_of(node->attributes());
-  result.status = guard && *guard != node->fixed.ctime ? Status::not_sync : apply(*node, changes);
+  result.status = guard && *guard != node->fixed.ctime ? Status::not_sync : check_changes(caller, *node, changes);
+  if (result.status == Status::ok) result.status = apply(caller, *node, changes);
   result.wcc.after = node->attributes();
   return result;
 }
 
-NodeResult MemoryFileSystem::lookup(const Caller&, const NodeKey& key, std::string_view name) {
+NodeResult MemoryFileSystem::lookup(const Caller& caller, const NodeKey& key, std::string_view name) {
   const std::lock_guard lock(mutex_);
   MemoryNode* directory = nullptr;
   NodeResult result;
@@ -165,6 +191,7 @@ NodeResult MemoryFileSystem::lookup(const Caller&, const NodeKey& key, std::stri
   if (result.status != Status::ok) return result;
   result.directory.after = directory->attributes();
   result.status = check_component(name);
+  if (result.status == Status::ok) result.status = check(caller, *directory, access::kMayExecute);
   if (result.status != Status::ok) return result;
   std::optional<std::uint64_t> number = directory->directory.find(name);
   if (is_dot(name)) number = directory->fixed.fileid;
@@ -202,9 +229,12 @@ StatisticsResult MemoryFileSystem::statistics(const NodeKey& key) {
   result.status = find(key, node);
   if (result.status != Status::ok) return result;
   result.attributes = node->attributes();
-  const std::size_t free_octets = pages_.capacity() - pages_.in_use();
+  const std::uint64_t held = used_pages_ * kPageSize;
+  const std::uint64_t total_octets = std::min<std::uint64_t>(options_.max_octets, pages_.capacity());
+  const std::uint64_t free_octets =
+      std::min<std::uint64_t>(total_octets - std::min(total_octets, held), pages_.capacity() - pages_.in_use());
   const std::size_t free_nodes = options_.max_nodes - nodes_.size();
-  result.statistics = {pages_.capacity(), free_octets, free_octets, options_.max_nodes, free_nodes, free_nodes};
+  result.statistics = {total_octets, free_octets, free_octets, options_.max_nodes, free_nodes, free_nodes};
   return result;
 }
 

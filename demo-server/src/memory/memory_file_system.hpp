@@ -22,6 +22,7 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   PagedData* paged() noexcept override { return this; }
 
   AttributesResult attributes(const NodeKey& node) override;
+  AccessResult access(const Caller& caller, const NodeKey& node, std::uint32_t wanted) override;
   ChangeResult set_attributes(const Caller& caller, const NodeKey& node, const SetAttributes& changes,
                               const std::optional<Time>& guard) override;
   NodeResult lookup(const Caller& caller, const NodeKey& directory, std::string_view name) override;
@@ -30,7 +31,7 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
                   std::span<const BufferRef> into) override;
   WriteResult write(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::span<const BufferRef> from,
                     Stable stable) override;
-  ChangeResult commit(const NodeKey& node, std::uint64_t offset, std::uint32_t count) override;
+  ChangeResult commit(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count) override;
   NodeResult create(const Caller& caller, const NodeKey& directory, std::string_view name,
                     const CreateHow& how) override;
   NodeResult make_directory(const Caller& caller, const NodeKey& directory, std::string_view name,
@@ -44,7 +45,8 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   RenameResult rename(const Caller& caller, const NodeKey& from_directory, std::string_view from,
                       const NodeKey& to_directory, std::string_view to) override;
   LinkResult link(const Caller& caller, const NodeKey& node, const NodeKey& directory, std::string_view name) override;
-  DirectoryResult read_directory(const NodeKey& directory, const DirectoryRequest& request, EntrySink sink) override;
+  DirectoryResult read_directory(const Caller& caller, const NodeKey& directory, const DirectoryRequest& request,
+                                 EntrySink sink) override;
   StatisticsResult statistics(const NodeKey& node) override;
 
   ReadResult read_pages(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count,
@@ -68,23 +70,36 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   Time now();
   void touch(MemoryNode& node);           // data or names changed
   void touch_metadata(MemoryNode& node);  // only attributes
+  /// For the data of a WRITE, by the export's size.
+  bool has_room(const MemoryNode& node, std::uint64_t offset, std::uint32_t count) const;
   Status check_room(std::size_t text) const;
+  /// Whether the caller has all of these permission bits (rwx).
+  static Status check(const Caller& caller, const MemoryNode& node, std::uint32_t bits) noexcept;
+  static Status check_names(const Caller& caller, const MemoryNode& directory) noexcept;
+  static Status check_removal(const Caller& caller, const MemoryNode& directory, const MemoryNode& node) noexcept;
+  static Status check_data(const Caller& caller, const MemoryNode& node, std::uint32_t bit) noexcept;
+  static Status check_changes(const Caller& caller, const MemoryNode& node, const SetAttributes& changes) noexcept;
+  static void strip_group(const Caller& caller, Attributes& attributes) noexcept;
+  static void strip_set_ids(const Caller& caller, MemoryNode& node) noexcept;
   MemoryNode& add_node(FileType type, const Caller& caller, const MemoryNode* parent, const SetAttributes& attributes);
-  Status apply(MemoryNode& node, const SetAttributes& changes);
+  Status apply(const Caller& caller, MemoryNode& node, const SetAttributes& changes);
   /// A new object under a free name.
   NodeResult make_entry(const Caller& caller, const NodeKey& directory, std::string_view name, FileType type,
                         std::string_view target, Device device, const SetAttributes& attributes);
-  Status existing(MemoryNode& node, const CreateHow& how);
+  Status existing(const Caller& caller, MemoryNode& node, const CreateHow& how);
   void fill(NodeResult& out, const MemoryNode& node);
   void unlink(MemoryNode& directory, std::string_view name, MemoryNode& node);
   bool is_below(std::uint64_t number, std::uint64_t ancestor);
   Status check_replace(const MemoryNode& moved, const MemoryNode& target) const;
+  Status check_move(const Caller& caller, const MemoryNode& from, const MemoryNode& to, const MemoryNode& moved,
+                    std::optional<std::uint64_t> old);
   void move(MemoryNode& from, std::string_view from_name, MemoryNode& to, std::string_view to_name, MemoryNode& moved);
 
   PageStore& pages_;
   MemoryOptions options_;
   Verifier instance_;
   std::mutex mutex_;
+  std::uint64_t used_pages_ = 0;  // of all files below
   std::unordered_map<std::uint64_t, std::unique_ptr<MemoryNode>> nodes_;
   std::uint64_t next_number_ = kRoot;
   std::size_t text_ = 0;

@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "memory/memory_file_system.hpp"
+#include "rpcrdma/nfsd/fs/access.hpp"
 
 namespace rpcrdma::nfsd {
 
@@ -13,7 +14,9 @@ NodeResult MemoryFileSystem::make_entry(const Caller& caller, const NodeKey& key
   if (result.status != Status::ok) return result;
   result.directory.before = wcc_of(directory->attributes());
   result.status = check_new_name(name);
+  if (result.status == Status::ok) result.status = check(caller, *directory, access::kMayExecute);
   if (result.status == Status::ok && directory->directory.find(name)) result.status = Status::exist;
+  if (result.status == Status::ok) result.status = check_names(caller, *directory);
   if (result.status == Status::ok && type == FileType::directory && directory->fixed.links >= kMaxLinks)
     result.status = Status::mlink;
   if (result.status == Status::ok) result.status = check_room(name.size() + target.size());
@@ -26,7 +29,7 @@ NodeResult MemoryFileSystem::make_entry(const Caller& caller, const NodeKey& key
     node.fixed.device = device;
     node.target = target;
     node.directory.parent = directory->fixed.fileid;
-    result.status = apply(node, rest);
+    result.status = apply(caller, node, rest);
     if (result.status != Status::ok) {
       nodes_.erase(node.fixed.fileid);
     } else {
@@ -42,7 +45,7 @@ NodeResult MemoryFileSystem::make_entry(const Caller& caller, const NodeKey& key
 }
 
 /// As for files on a disk: UNCHECKED applies a size only, EXCLUSIVE compares the verifier kept in the times.
-Status MemoryFileSystem::existing(MemoryNode& node, const CreateHow& how) {
+Status MemoryFileSystem::existing(const Caller& caller, MemoryNode& node, const CreateHow& how) {
   if (node.fixed.type != FileType::regular) return Status::exist;
   if (how.mode == CreateMode::exclusive) {
     const auto [atime, mtime] = std::bit_cast<std::array<std::uint32_t, 2>>(how.verifier);
@@ -51,7 +54,9 @@ Status MemoryFileSystem::existing(MemoryNode& node, const CreateHow& how) {
   }
   SetAttributes size;
   size.size = how.attributes.size;
-  return size.size ? apply(node, size) : Status::ok;
+  if (!size.size) return Status::ok;
+  const Status may = check_changes(caller, node, size);
+  return may == Status::ok ? apply(caller, node, size) : may;
 }
 
 NodeResult MemoryFileSystem::create(const Caller& caller, const NodeKey& key, std::string_view name,
@@ -63,7 +68,8 @@ NodeResult MemoryFileSystem::create(const Caller& caller, const NodeKey& key, st
       NodeResult result;
       result.directory.before = wcc_of(directory->attributes());
       result.directory.after = directory->attributes();
-      result.status = existing(at(*number), how);
+      result.status = check(caller, *directory, access::kMayExecute);
+      if (result.status == Status::ok) result.status = existing(caller, at(*number), how);
       if (result.status == Status::ok) fill(result, at(*number));
       return result;
     }
@@ -121,7 +127,7 @@ void MemoryFileSystem::unlink(MemoryNode& directory, std::string_view name, Memo
   }
 }
 
-ChangeResult MemoryFileSystem::remove(const Caller&, const NodeKey& key, std::string_view name) {
+ChangeResult MemoryFileSystem::remove(const Caller& caller, const NodeKey& key, std::string_view name) {
   const std::lock_guard lock(mutex_);
   MemoryNode* directory = nullptr;
   ChangeResult result;
@@ -131,13 +137,14 @@ ChangeResult MemoryFileSystem::remove(const Caller&, const NodeKey& key, std::st
   result.status = check_old_name(name);
   const auto number = directory->directory.find(name);
   if (result.status == Status::ok && !number) result.status = Status::noent;
+  if (result.status == Status::ok) result.status = check_removal(caller, *directory, at(*number));
   if (result.status == Status::ok && at(*number).is_directory()) result.status = Status::isdir;
   if (result.status == Status::ok) unlink(*directory, name, at(*number));
   result.wcc.after = directory->attributes();
   return result;
 }
 
-ChangeResult MemoryFileSystem::remove_directory(const Caller&, const NodeKey& key, std::string_view name) {
+ChangeResult MemoryFileSystem::remove_directory(const Caller& caller, const NodeKey& key, std::string_view name) {
   const std::lock_guard lock(mutex_);
   MemoryNode* directory = nullptr;
   ChangeResult result;
@@ -147,6 +154,7 @@ ChangeResult MemoryFileSystem::remove_directory(const Caller&, const NodeKey& ke
   result.status = check_rmdir_name(name);
   const auto number = directory->directory.find(name);
   if (result.status == Status::ok && !number) result.status = Status::noent;
+  if (result.status == Status::ok) result.status = check_removal(caller, *directory, at(*number));
   if (result.status == Status::ok && !at(*number).is_directory()) result.status = Status::notdir;
   if (result.status == Status::ok && !at(*number).directory.empty()) result.status = Status::notempty;
   if (result.status == Status::ok) unlink(*directory, name, at(*number));
@@ -154,7 +162,7 @@ ChangeResult MemoryFileSystem::remove_directory(const Caller&, const NodeKey& ke
   return result;
 }
 
-LinkResult MemoryFileSystem::link(const Caller&, const NodeKey& key, const NodeKey& directory_key,
+LinkResult MemoryFileSystem::link(const Caller& caller, const NodeKey& key, const NodeKey& directory_key,
                                   std::string_view name) {
   const std::lock_guard lock(mutex_);
   MemoryNode* node = nullptr;
@@ -166,7 +174,9 @@ LinkResult MemoryFileSystem::link(const Caller&, const NodeKey& key, const NodeK
   if (result.status != Status::ok) return result;
   result.directory.before = wcc_of(directory->attributes());
   result.status = check_new_name(name);
+  if (result.status == Status::ok) result.status = check(caller, *directory, access::kMayExecute);
   if (result.status == Status::ok && directory->directory.find(name)) result.status = Status::exist;
+  if (result.status == Status::ok) result.status = check_names(caller, *directory);
   if (result.status == Status::ok && node->is_directory()) result.status = Status::isdir;
   if (result.status == Status::ok && node->fixed.links >= kMaxLinks) result.status = Status::mlink;
   if (result.status == Status::ok) result.status = check_room(name.size());

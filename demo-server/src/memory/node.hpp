@@ -40,7 +40,7 @@ class MemoryDirectory {
 
 /// One object of the memory file system.
 struct MemoryNode {
-  explicit MemoryNode(PageStore& store) noexcept : data(store) {}
+  MemoryNode(PageStore& store, std::uint64_t& total) noexcept : data(store, total) {}
 
   Attributes fixed;  ///< all but size and used
   FileData data;

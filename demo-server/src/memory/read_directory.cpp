@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "memory/memory_file_system.hpp"
+#include "rpcrdma/nfsd/fs/access.hpp"
 
 namespace rpcrdma::nfsd {
 
-DirectoryResult MemoryFileSystem::read_directory(const NodeKey& key, const DirectoryRequest& request, EntrySink sink) {
+DirectoryResult MemoryFileSystem::read_directory(const Caller& caller, const NodeKey& key,
+                                                 const DirectoryRequest& request, EntrySink sink) {
   const std::lock_guard lock(mutex_);
   MemoryNode* node = nullptr;
   DirectoryResult result;
@@ -15,12 +17,16 @@ DirectoryResult MemoryFileSystem::read_directory(const NodeKey& key, const Direc
     result.status = Status::bad_cookie;
     return result;
   }
+  result.status = check(caller, *node, access::kMayRead);
+  if (result.status != Status::ok) return result;
+  // Without the right to search, a name is all that there is to learn of an entry.
+  const bool want_nodes = request.want_nodes && check(caller, *node, access::kMayExecute) == Status::ok;
   const auto offer = [&](std::uint64_t number, std::string_view name, std::uint64_t cookie) {
     DirectoryEntry entry;
     entry.fileid = number;
     entry.name = name;
     entry.cookie = cookie;
-    if (request.want_nodes) {
+    if (want_nodes) {
       entry.attributes = at(number).attributes();
       entry.node = key_of(number);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "memory/memory_file_system.hpp"
+#include "rpcrdma/nfsd/fs/access.hpp"
 
 namespace rpcrdma::nfsd {
 
@@ -13,6 +14,15 @@ bool MemoryFileSystem::is_below(std::uint64_t number, std::uint64_t ancestor) {
 Status MemoryFileSystem::check_replace(const MemoryNode& moved, const MemoryNode& target) const {
   if (moved.is_directory() != target.is_directory()) return target.is_directory() ? Status::isdir : Status::notdir;
   return target.is_directory() && !target.directory.empty() ? Status::notempty : Status::ok;
+}
+
+/// A directory that gets another parent is changed itself: its ".." is.
+Status MemoryFileSystem::check_move(const Caller& caller, const MemoryNode& from, const MemoryNode& to,
+                                    const MemoryNode& moved, std::optional<std::uint64_t> old) {
+  if (const Status s = check_removal(caller, from, moved); s != Status::ok) return s;
+  const Status s = old ? check_removal(caller, to, at(*old)) : check_names(caller, to);
+  if (s != Status::ok || !moved.is_directory() || &from == &to) return s;
+  return check(caller, moved, access::kMayWrite);
 }
 
 void MemoryFileSystem::move(MemoryNode& from, std::string_view from_name, MemoryNode& to, std::string_view to_name,
@@ -31,7 +41,7 @@ void MemoryFileSystem::move(MemoryNode& from, std::string_view from_name, Memory
   if (&from != &to) touch(to);
 }
 
-RenameResult MemoryFileSystem::rename(const Caller&, const NodeKey& from_key, std::string_view from_name,
+RenameResult MemoryFileSystem::rename(const Caller& caller, const NodeKey& from_key, std::string_view from_name,
                                       const NodeKey& to_key, std::string_view to_name) {
   const std::lock_guard lock(mutex_);
   MemoryNode* from = nullptr;
@@ -46,11 +56,14 @@ RenameResult MemoryFileSystem::rename(const Caller&, const NodeKey& from_key, st
   if (result.status == Status::ok) result.status = check_old_name(to_name);
   const auto number = from->directory.find(from_name);
   const auto old = to->directory.find(to_name);
+  if (result.status == Status::ok) result.status = check(caller, *from, access::kMayExecute);
+  if (result.status == Status::ok) result.status = check(caller, *to, access::kMayExecute);
   if (result.status == Status::ok && !number) result.status = Status::noent;
   // Two names of one object: nothing is to be done.
   if (result.status == Status::ok && number != old) {
     MemoryNode& moved = at(*number);
     if (moved.is_directory() && is_below(to->fixed.fileid, *number)) result.status = Status::inval;
+    if (result.status == Status::ok) result.status = check_move(caller, *from, *to, moved, old);
     if (result.status == Status::ok && old) result.status = check_replace(moved, at(*old));
     if (result.status == Status::ok) move(*from, from_name, *to, to_name, moved);
   }

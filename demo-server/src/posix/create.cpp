@@ -11,9 +11,6 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-// Until its owner is set, a new object is nobody's but the server's.
-constexpr mode_t kFirstFileMode = 0600;
-constexpr mode_t kFirstDirectoryMode = 0700;
 constexpr std::uint32_t kDefaultFileMode = 0644;
 constexpr std::uint32_t kDefaultDirectoryMode = 0755;
 
@@ -30,38 +27,48 @@ struct VerifierTimes {
 
 }  // namespace
 
-/// After the system call that made `name`: owner, mode, times, attributes and key. Takes the object away
-/// again if that fails.
-NodeResult PosixFileSystem::finish_new(const Directory& directory, std::string_view name, const Caller& caller,
-                                       const SetAttributes& attributes, std::optional<std::uint32_t> mode) {
+/// After the system call that made `name`, with its owner and mode: the rest of the attributes, and the key. Takes the
+/// object away again if that fails.
+NodeResult PosixFileSystem::finish_new(const Caller& caller, const Directory& directory, std::string_view name,
+                                       const SetAttributes& attributes, Unsettled& unsettled) {
   NodeResult result;
   Fd fd;
-  result.status = open_component(directory.fd.get(), name, fd);
-  if (result.status == Status::ok) result.status = give_to(fd.get(), directory, caller, attributes, mode);
-  if (result.status == Status::ok) found(directory, name, fd.get(), result);
   NodeStat stat;
-  if (result.status != Status::ok && fd && stat_fd(fd.get(), stat) == Status::ok)
+  result.status = open_component(directory.fd.get(), name, fd);
+  if (result.status == Status::ok) result.status = stat_fd(fd.get(), stat);
+  SetAttributes rest = attributes;
+  rest.mode.reset();
+  // Only root gives files away; others ask for what they get anyway.
+  if (!is_root(caller)) rest.uid = rest.gid = std::nullopt;
+  if (result.status == Status::ok) result.status = apply(caller, fd.get(), stat, rest);
+  if (result.status == Status::ok) found(directory, name, fd.get(), result);
+  if (result.status != Status::ok && fd)
     ::unlinkat(directory.fd.get(), std::string(name).c_str(), is_directory(stat) ? AT_REMOVEDIR : 0);
+  const bool changed =
+      rest.uid || rest.gid || rest.size || rest.atime.how != SetTime::How::keep || rest.mtime.how != SetTime::How::keep;
+  if (changed) unsettled = {std::move(fd), stat.attributes.type};
   return result;
 }
 
 template <class Make>
 NodeResult PosixFileSystem::make_entry(const Caller& caller, const NodeKey& key, std::string_view name,
-                                       const SetAttributes& attributes, std::optional<std::uint32_t> mode, Make make) {
+                                       const SetAttributes& attributes, Make make) {
   NodeResult result;
   Directory directory;
+  Unsettled unsettled;
   result.status = open_directory(key, directory);
   if (result.status != Status::ok) return result;
-  const std::lock_guard lock(lock_of(key));
-  result.status = refresh(directory);
-  if (result.status == Status::ok) result.status = check_new_name(name);
-  if (result.status == Status::ok) {
-    if (make(directory.fd.get(), std::string(name).c_str()) == 0)
-      result = finish_new(directory, name, caller, attributes, mode);
-    else
-      result.status = status_of(errno);
+  {
+    const std::lock_guard lock(lock_of(key));
+    result.status = refresh(directory);
+    if (result.status == Status::ok) result.status = check_new_name(name);
+    if (result.status == Status::ok) result.status = check_times(attributes);
+    if (result.status == Status::ok)
+      result.status = status_of(as_caller(caller, [&] { return make(directory.fd.get(), std::string(name).c_str()); }));
+    if (result.status == Status::ok) result = finish_new(caller, directory, name, attributes, unsettled);
+    result.directory = wcc_after(directory);
   }
-  result.directory = wcc_after(directory);
+  if (result.status == Status::ok) result.status = settle(caller, directory, unsettled);
   return result;
 }
 
@@ -69,14 +76,17 @@ NodeResult PosixFileSystem::make_directory(const Caller& caller, const NodeKey& 
                                            const SetAttributes& attributes) {
   SetAttributes wanted = attributes;
   wanted.size.reset();
-  return make_entry(caller, directory, name, wanted, wanted.mode.value_or(kDefaultDirectoryMode),
-                    [](int at, const char* text) { return ::mkdirat(at, text, kFirstDirectoryMode); });
+  const mode_t mode = attributes.mode.value_or(kDefaultDirectoryMode) & 07777u;
+  return make_entry(caller, directory, name, wanted,
+                    [mode](int at, const char* text) { return ::mkdirat(at, text, mode); });
 }
 
 NodeResult PosixFileSystem::make_symlink(const Caller& caller, const NodeKey& directory, std::string_view name,
                                          std::string_view target, const SetAttributes& attributes) {
   const Status bad = check_target(target);
-  return make_entry(caller, directory, name, attributes, {}, [&](int at, const char* text) {
+  SetAttributes wanted = attributes;
+  wanted.size.reset();
+  return make_entry(caller, directory, name, wanted, [&](int at, const char* text) {
     if (bad == Status::ok) return ::symlinkat(std::string(target).c_str(), at, text);
     errno = bad == Status::nametoolong ? ENAMETOOLONG : EINVAL;
     return -1;
@@ -93,37 +103,41 @@ NodeResult PosixFileSystem::make_node(const Caller& caller, const NodeKey& direc
     case FileType::fifo: kind = S_IFIFO; break;
     default: break;
   }
-  return make_entry(caller, directory, name, attributes, attributes.mode.value_or(kDefaultFileMode),
-                    [&](int at, const char* text) {
-                      // A device node gives access to this machine: only for the superuser.
-                      const bool is_device = kind == S_IFCHR || kind == S_IFBLK;
-                      errno = EPERM;
-                      if (is_device && caller.uid != 0) return -1;
-                      return ::mknodat(at, text, kind | kFirstFileMode, makedev(device.major, device.minor));
-                    });
+  SetAttributes wanted = attributes;
+  wanted.size.reset();
+  kind |= attributes.mode.value_or(kDefaultFileMode) & 07777u;
+  return make_entry(caller, directory, name, wanted, [&](int at, const char* text) {
+    // A device node gives access to this machine: only for the superuser.
+    const bool is_device = S_ISCHR(kind) || S_ISBLK(kind);
+    errno = EPERM;
+    if (is_device && caller.uid != 0) return -1;
+    return ::mknodat(at, text, kind, makedev(device.major, device.minor));
+  });
 }
 
 NodeResult PosixFileSystem::create(const Caller& caller, const NodeKey& key, std::string_view name,
                                    const CreateHow& how) {
   NodeResult result;
   Directory directory;
+  Unsettled unsettled;
   result.status = open_directory(key, directory);
   if (result.status != Status::ok) return result;
-  const std::lock_guard lock(lock_of(key));
-  result.status = refresh(directory);
-  if (result.status == Status::ok) result.status = check_new_name(name);
-  if (result.status == Status::ok) result.status = create_file(directory, name, caller, how, result);
-  if (result.status == Status::exist && how.mode != CreateMode::guarded && check_new_name(name) == Status::ok)
-    result.status = open_existing(directory, name, how, result);
-  result.directory = wcc_after(directory);
+  {
+    const std::lock_guard lock(lock_of(key));
+    result.status = refresh(directory);
+    if (result.status == Status::ok) result.status = check_new_name(name);
+    if (result.status == Status::ok) result.status = create_file(caller, directory, name, how, result, unsettled);
+    if (result.status == Status::exist && how.mode != CreateMode::guarded && check_new_name(name) == Status::ok)
+      result.status = open_existing(caller, directory, name, how, result, unsettled);
+    result.directory = wcc_after(directory);
+  }
+  // An EXCLUSIVE request that comes once more may find what the first did not bring to the disk before a crash.
+  if (result.status == Status::ok) result.status = settle(caller, directory, unsettled);
   return result;
 }
 
-Status PosixFileSystem::create_file(const Directory& directory, std::string_view name, const Caller& caller,
-                                    const CreateHow& how, NodeResult& out) {
-  const Fd fd(::openat(directory.fd.get(), std::string(name).c_str(),
-                       O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, kFirstFileMode));
-  if (!fd) return status_of(errno);
+Status PosixFileSystem::create_file(const Caller& caller, const Directory& directory, std::string_view name,
+                                    const CreateHow& how, NodeResult& out, Unsettled& unsettled) {
   SetAttributes attributes = how.attributes;
   if (how.mode == CreateMode::exclusive) {
     const VerifierTimes times(how.verifier);
@@ -131,25 +145,40 @@ Status PosixFileSystem::create_file(const Directory& directory, std::string_view
     attributes.atime = {SetTime::How::client, times.atime};
     attributes.mtime = {SetTime::How::client, times.mtime};
   }
-  if (attributes.size && *attributes.size != 0 && ::ftruncate(fd.get(), static_cast<off_t>(*attributes.size)) != 0) {
-    const Status failed = status_of(errno);
+  if (const Status s = check_times(attributes); s != Status::ok) return s;
+  const mode_t mode = attributes.mode.value_or(kDefaultFileMode) & 07777u;
+  const std::uint64_t size = attributes.size.value_or(0);
+  if (size > limits_.max_file_size) return Status::fbig;
+  Status failed = Status::ok;
+  {
+    const ActingAs acting(user(caller));
+    if (!acting) return Status::acces;
+    const Fd fd(::openat(directory.fd.get(), std::string(name).c_str(),
+                         O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (!fd) return status_of(errno);
+    if (size != 0 && ::ftruncate(fd.get(), static_cast<off_t>(size)) != 0) failed = status_of(errno);
+  }
+  if (size == 0) attributes.size.reset();
+  if (failed != Status::ok) {
     ::unlinkat(directory.fd.get(), std::string(name).c_str(), 0);
     return failed;
   }
-  out = finish_new(directory, name, caller, attributes, attributes.mode.value_or(kDefaultFileMode));
-  // RFC 1813 section 3.3.8: the verifier is in stable storage before the reply.
-  if (out.status == Status::ok && how.mode == CreateMode::exclusive && ::fsync(fd.get()) != 0)
-    out.status = status_of(errno);
+  // RFC 1813 section 3.3.8: the verifier, kept in the times, is in stable storage before the reply.
+  out = finish_new(caller, directory, name, attributes, unsettled);
   return out.status;
 }
 
 /// UNCHECKED: an existing file is as good as a new one, and only a size is applied to it. EXCLUSIVE: it is
 /// ours if it carries our verifier, because this is then the same request once more.
-Status PosixFileSystem::open_existing(const Directory& directory, std::string_view name, const CreateHow& how,
-                                      NodeResult& out) {
+Status PosixFileSystem::open_existing(const Caller& caller, const Directory& directory, std::string_view name,
+                                      const CreateHow& how, NodeResult& out, Unsettled& unsettled) {
   Fd fd;
   NodeStat stat;
-  if (const Status s = open_component(directory.fd.get(), name, fd); s != Status::ok) return s;
+  {
+    const ActingAs acting(user(caller));
+    if (!acting) return Status::acces;
+    if (const Status s = open_component(directory.fd.get(), name, fd); s != Status::ok) return s;
+  }
   if (const Status s = stat_fd(fd.get(), stat); s != Status::ok) return s;
   const Attributes& a = stat.attributes;
   if (a.type != FileType::regular) return Status::exist;
@@ -159,8 +188,9 @@ Status PosixFileSystem::open_existing(const Directory& directory, std::string_vi
   }
   found(directory, name, fd.get(), out);
   if (out.status != Status::ok || how.mode == CreateMode::exclusive || !how.attributes.size) return out.status;
-  if (const Status s = truncate(out.node, *how.attributes.size); s != Status::ok) return s;
+  if (const Status s = truncate(caller, out.node, *how.attributes.size); s != Status::ok) return s;
   found(directory, name, fd.get(), out);
+  unsettled = {std::move(fd), a.type};
   return out.status;
 }
 

@@ -52,34 +52,11 @@ Status transfer(std::span<const BufferRef> buffers, std::uint64_t offset, std::s
 
 }  // namespace
 
-Status PosixFileSystem::open_data(const NodeKey& key, bool writable, std::shared_ptr<const OpenFile>& out) {
-  out = descriptors_.find(key, writable);
-  if (out != nullptr) return Status::ok;
-  Fd fd;
-  NodeStat stat;
-  if (const Status s = locator_->open(key, fd); s != Status::ok) return s;
-  if (const Status s = stat_fd(fd.get(), stat); s != Status::ok) return s;
-  // A device or FIFO is never opened: that could block, or do things.
-  if (stat.attributes.type == FileType::directory) return Status::isdir;
-  if (stat.attributes.type != FileType::regular) return Status::inval;
-  auto file = std::make_shared<OpenFile>();
-  file->writable = writable;
-  if (const Status s = reopen(fd.get(), writable ? O_RDWR : O_RDONLY, file->fd); s != Status::ok) {
-    if (!writable || s != Status::acces) return s;
-    if (const Status t = reopen(fd.get(), O_WRONLY, file->fd); t != Status::ok) return t;
-    out = std::move(file);  // not for the cache: it cannot be read
-    return Status::ok;
-  }
-  descriptors_.put(key, file);
-  out = std::move(file);
-  return Status::ok;
-}
-
-ReadResult PosixFileSystem::read(const Caller&, const NodeKey& node, std::uint64_t offset,
+ReadResult PosixFileSystem::read(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                                  std::span<const BufferRef> into) {
   ReadResult result;
   std::shared_ptr<const OpenFile> file;
-  result.status = open_data(node, false, file);
+  result.status = open_data(caller, node, Use::read, file);
   if (result.status != Status::ok) {
     result.attributes = attributes(node).attributes;
     return result;
@@ -90,13 +67,10 @@ ReadResult PosixFileSystem::read(const Caller&, const NodeKey& node, std::uint64
       return ::preadv(file->fd.get(), vector, count, at);
     });
   }
+  // After the data, as the reply tells; and whoever has lost the right meanwhile gets nothing.
   NodeStat stat;
-  if (const Status s = stat_fd(file->fd.get(), stat); s != Status::ok) result.status = s;
-  if (stat.attributes.links == 0) {
-    descriptors_.drop(node);
-    result.status = Status::stale;
-    return result;
-  }
+  if (const Status s = check_open(caller, node, Use::read, file, stat); s != Status::ok) result.status = s;
+  if (result.status == Status::stale) return result;
   result.attributes = stat.attributes;
   if (result.status != Status::ok) return result;
   result.count = static_cast<std::uint32_t>(done);
@@ -114,11 +88,11 @@ Status PosixFileSystem::sync(const OpenFile& file, Stable stable) {
   return status;
 }
 
-WriteResult PosixFileSystem::write(const Caller&, const NodeKey& node, std::uint64_t offset,
+WriteResult PosixFileSystem::write(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                                    std::span<const BufferRef> from, Stable stable) {
   WriteResult result;
   std::shared_ptr<const OpenFile> file;
-  result.status = open_data(node, true, file);
+  result.status = open_data(caller, node, Use::write, file);
   if (result.status == Status::ok && offset > kLastOffset - total(from)) result.status = Status::fbig;
   if (result.status != Status::ok) {
     result.wcc.after = attributes(node).attributes;
@@ -129,15 +103,16 @@ WriteResult PosixFileSystem::write(const Caller&, const NodeKey& node, std::uint
   std::size_t done = 0;
   {
     const std::lock_guard lock(lock_of(node));
-    result.status = stat_fd(file->fd.get(), before);
-    if (result.status == Status::ok && before.attributes.links == 0) {
-      descriptors_.drop(node);
-      result.status = Status::stale;
-    }
+    result.status = check_open(caller, node, Use::write, file, before);
     if (result.status != Status::ok) return result;
-    result.status = transfer(from, offset, done, [&](const iovec* vector, int count, off_t at) {
-      return ::pwritev(file->fd.get(), vector, count, at);
-    });
+    // As the caller, or the set-id bits would stay and root's reserve be used up.
+    if (const ActingAs acting(user(caller)); acting) {
+      result.status = transfer(from, offset, done, [&](const iovec* vector, int count, off_t at) {
+        return ::pwritev(file->fd.get(), vector, count, at);
+      });
+    } else {
+      result.status = Status::acces;
+    }
     result.wcc.before = wcc_of(before.attributes);
     if (stat_fd(file->fd.get(), after) == Status::ok) result.wcc.after = after.attributes;
   }
@@ -150,19 +125,20 @@ WriteResult PosixFileSystem::write(const Caller&, const NodeKey& node, std::uint
   return result;
 }
 
-ChangeResult PosixFileSystem::commit(const NodeKey& node, std::uint64_t, std::uint32_t) {
+ChangeResult PosixFileSystem::commit(const Caller& caller, const NodeKey& node, std::uint64_t, std::uint32_t) {
   ChangeResult result;
   std::shared_ptr<const OpenFile> file;
-  result.status = open_data(node, false, file);
+  result.status = open_data(caller, node, Use::write, file);
   if (result.status != Status::ok) {
     result.wcc.after = attributes(node).attributes;
     return result;
   }
   NodeStat before;
   NodeStat after;
-  result.status = stat_fd(file->fd.get(), before);
+  result.status = check_open(caller, node, Use::write, file, before);
+  if (result.status != Status::ok) return result;
   // More than the range asked for, which is allowed; size and times must be stable as well.
-  if (result.status == Status::ok) result.status = sync(*file, Stable::file_sync);
+  result.status = sync(*file, Stable::file_sync);
   if (stat_fd(file->fd.get(), after) == Status::ok) {
     result.wcc.before = wcc_of(before.attributes);
     result.wcc.after = after.attributes;
@@ -170,10 +146,14 @@ ChangeResult PosixFileSystem::commit(const NodeKey& node, std::uint64_t, std::ui
   return result;
 }
 
-Status PosixFileSystem::truncate(const NodeKey& key, std::uint64_t size) {
+Status PosixFileSystem::truncate(const Caller& caller, const NodeKey& key, std::uint64_t size) {
   if (size > kLastOffset) return Status::fbig;
   std::shared_ptr<const OpenFile> file;
-  if (const Status s = open_data(key, true, file); s != Status::ok) return s;
+  NodeStat stat;
+  if (const Status s = open_data(caller, key, Use::write, file); s != Status::ok) return s;
+  if (const Status s = check_open(caller, key, Use::write, file, stat); s != Status::ok) return s;
+  const ActingAs acting(user(caller));
+  if (!acting) return Status::acces;
   return ::ftruncate(file->fd.get(), static_cast<off_t>(size)) == 0 ? Status::ok : status_of(errno);
 }
 

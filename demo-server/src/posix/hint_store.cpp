@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <cstdio>
 #include <fstream>
+#include <vector>
 
 #include "rpcrdma/base/cursor.hpp"
 
@@ -14,6 +16,7 @@ namespace {
 
 // A record: what 1, number 8, parent 8, name length 2, name.
 constexpr std::size_t kHead = 19;
+constexpr std::size_t kAtOnce = 65536;
 enum class What : std::uint8_t { erased = 0, file = 1, directory = 2 };
 
 std::size_t encode(std::span<std::byte> out, std::uint64_t number, const HintStore::Hint* hint) {
@@ -88,22 +91,26 @@ void HintStore::load() {
 }
 
 void HintStore::rewrite() {
-  const std::filesystem::path fresh = file_.string() + ".new";
-  log_ = {};
-  {
-    std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
-    std::array<std::byte, kHead + 256> record{};
-    for (const auto& [number, hint] : hints_) {
-      const std::size_t size = encode(record, number, &hint);
-      out.write(reinterpret_cast<const char*>(record.data()), static_cast<std::streamsize>(size));
-    }
-    if (!out.flush()) return;  // goes on in memory; the old file stays
+  const std::string fresh = file_.string() + ".new";
+  log_ = Fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600));
+  if (!log_) return;  // goes on in memory; the old file stays
+  std::vector<std::byte> records;
+  std::array<std::byte, kHead + 256> record{};
+  bool written = true;
+  const auto write_out = [&] {
+    written = written && ::write(log_.get(), records.data(), records.size()) == static_cast<ssize_t>(records.size());
+    records.clear();
+  };
+  for (const auto& [number, hint] : hints_) {
+    const std::size_t size = encode(record, number, &hint);
+    records.insert(records.end(), record.begin(), record.begin() + static_cast<std::ptrdiff_t>(size));
+    if (records.size() >= kAtOnce) write_out();
   }
-  std::error_code failed;
-  std::filesystem::rename(fresh, file_, failed);
-  if (failed) return;
-  records_ = hints_.size();
-  log_ = Fd(::open(file_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  write_out();
+  if (!written || ::rename(fresh.c_str(), file_.c_str()) != 0)
+    log_ = {};
+  else
+    records_ = hints_.size();
 }
 
 }  // namespace rpcrdma::nfsd

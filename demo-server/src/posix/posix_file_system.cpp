@@ -12,6 +12,7 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::chrono::seconds kIdle{5};
+constexpr std::chrono::seconds kLongest{30};
 
 std::uint64_t fresh_verifier() {
   std::uint64_t value = 0;
@@ -20,19 +21,19 @@ std::uint64_t fresh_verifier() {
   return value;
 }
 
-Limits limits_of(int root) {
+Limits limits_of(int readable_root) {
   Limits limits;
   limits.max_file_size = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
-  Fd readable;
-  if (reopen(root, O_RDONLY | O_DIRECTORY, readable) != Status::ok) return limits;
-  const long links = ::fpathconf(readable.get(), _PC_LINK_MAX);
-  const long name = ::fpathconf(readable.get(), _PC_NAME_MAX);
+  const long links = ::fpathconf(readable_root, _PC_LINK_MAX);
+  const long name = ::fpathconf(readable_root, _PC_NAME_MAX);
   limits.max_links = links > 0 ? static_cast<std::uint32_t>(std::min(links, 0x7fffffffL)) : 1;
   if (name > 0 && name < 255) limits.max_name = static_cast<std::uint32_t>(name);
   return limits;
 }
 
 }  // namespace
+
+bool serves_as_callers() { return can_act_as_others(); }
 
 Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& options, Log log) {
   Fd root(::open(options.root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -43,20 +44,25 @@ Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& o
   Fd readable;
   if (reopen(root.get(), O_RDONLY | O_DIRECTORY, readable) != Status::ok)
     return error_code(errno, boost::system::system_category());
-  auto file_system = std::make_unique<PosixFileSystem>(std::move(root), stat, options, std::move(log));
+  auto file_system =
+      std::make_unique<PosixFileSystem>(std::move(root), std::move(readable), stat, options, std::move(log));
   if (file_system->start(options) != Status::ok)
     return error_code(errno != 0 ? errno : EIO, boost::system::system_category());
   return std::unique_ptr<FileSystem>(std::move(file_system));
 }
 
-PosixFileSystem::PosixFileSystem(Fd root, const NodeStat& stat, const PosixOptions& options, Log log)
+PosixFileSystem::PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat, const PosixOptions& options, Log log)
     : log_(std::move(log)),
       root_(std::move(root)),
+      readable_root_(std::move(readable_root)),
       root_number_(stat.attributes.fileid),
-      limits_(limits_of(root_.get())),
+      limits_(limits_of(readable_root_.get())),
       descriptors_(options.max_descriptors),
       verifier_(fresh_verifier()),
-      may_give_away_(::geteuid() == 0) {}
+      acts_(can_act_as_others()) {
+  itself_.uid = ::geteuid();
+  itself_.gid = ::getegid();
+}
 
 Status PosixFileSystem::start(const PosixOptions& options) {
   if (options.kernel_handles) locator_ = make_handle_locator(root_.get());
@@ -78,9 +84,9 @@ Verifier PosixFileSystem::write_verifier() const noexcept {
 }
 
 void PosixFileSystem::tidy() {
-  const auto since = DescriptorCache::Clock::now() - kIdle;
-  descriptors_.drop_idle(since);
-  streams_.drop_idle(since);
+  const auto now = DescriptorCache::Clock::now();
+  descriptors_.drop_idle(now - kIdle, now - kLongest);
+  streams_.drop_idle(now - kIdle);
 }
 
 std::mutex& PosixFileSystem::lock_of(const NodeKey& node) noexcept {
@@ -120,7 +126,7 @@ AttributesResult PosixFileSystem::attributes(const NodeKey& node) {
   return result;
 }
 
-NodeResult PosixFileSystem::lookup(const Caller&, const NodeKey& key, std::string_view name) {
+NodeResult PosixFileSystem::lookup(const Caller& caller, const NodeKey& key, std::string_view name) {
   NodeResult result;
   Directory directory;
   result.status = open_directory(key, directory);
@@ -128,26 +134,32 @@ NodeResult PosixFileSystem::lookup(const Caller&, const NodeKey& key, std::strin
   result.directory.after = directory.before.attributes;
   result.status = check_component(name);
   if (result.status != Status::ok) return result;
-  const bool at_root = directory.number() == root_number_;
   Fd fd;
-  if (is_dot(name) || (is_dot_dot(name) && at_root)) {
-    result.node = key;
-    result.attributes = directory.before.attributes;
-    return result;
-  }
   if (is_dot_dot(name)) {
-    fd = Fd(::openat(directory.fd.get(), "..", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!fd) result.status = status_of(errno);
-    // The directory may have been moved out of the tree since it was opened.
-    else if (!is_inside(fd.get(), root_.get()))
-      result.status = Status::stale;
+    result.status = open_parent(caller, directory, fd);
     // Where the parent itself lies is known already.
     if (result.status == Status::ok) found(directory, {}, fd.get(), result);
     return result;
   }
-  result.status = open_component(directory.fd.get(), name, fd);
-  if (result.status == Status::ok) found(directory, name, fd.get(), result);
+  {
+    const ActingAs acting(user(caller));
+    result.status = acting ? open_component(directory.fd.get(), name, fd) : Status::acces;
+  }
+  if (result.status == Status::ok) found(directory, is_dot(name) ? std::string_view() : name, fd.get(), result);
   return result;
+}
+
+/// The root is its own parent: what lies above it is nobody's business.
+Status PosixFileSystem::open_parent(const Caller& caller, const Directory& directory, Fd& out) const {
+  const bool at_root = directory.number() == root_number_;
+  {
+    const ActingAs acting(user(caller));
+    if (!acting) return Status::acces;
+    out = Fd(::openat(directory.fd.get(), at_root ? "." : "..", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  }
+  if (!out) return status_of(errno);
+  // The directory may have been moved out of the tree since it was opened.
+  return at_root || is_inside(out.get(), root_.get()) ? Status::ok : Status::stale;
 }
 
 ReadlinkResult PosixFileSystem::read_link(const NodeKey& node) {

@@ -2,8 +2,10 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <mutex>
 
+#include "posix/acting.hpp"
 #include "posix/descriptor_cache.hpp"
 #include "posix/directory_stream.hpp"
 #include "posix/locator.hpp"
@@ -15,7 +17,7 @@ namespace rpcrdma::nfsd {
 
 class PosixFileSystem final : public FileSystem {
  public:
-  PosixFileSystem(Fd root, const NodeStat& stat, const PosixOptions& options, Log log);
+  PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat, const PosixOptions& options, Log log);
   /// Chooses between the two locators.
   Status start(const PosixOptions& options);
 
@@ -26,6 +28,7 @@ class PosixFileSystem final : public FileSystem {
   void tidy() override;
 
   AttributesResult attributes(const NodeKey& node) override;
+  AccessResult access(const Caller& caller, const NodeKey& node, std::uint32_t wanted) override;
   ChangeResult set_attributes(const Caller& caller, const NodeKey& node, const SetAttributes& changes,
                               const std::optional<Time>& guard) override;
   NodeResult lookup(const Caller& caller, const NodeKey& directory, std::string_view name) override;
@@ -34,7 +37,7 @@ class PosixFileSystem final : public FileSystem {
                   std::span<const BufferRef> into) override;
   WriteResult write(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::span<const BufferRef> from,
                     Stable stable) override;
-  ChangeResult commit(const NodeKey& node, std::uint64_t offset, std::uint32_t count) override;
+  ChangeResult commit(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count) override;
   NodeResult create(const Caller& caller, const NodeKey& directory, std::string_view name,
                     const CreateHow& how) override;
   NodeResult make_directory(const Caller& caller, const NodeKey& directory, std::string_view name,
@@ -48,7 +51,8 @@ class PosixFileSystem final : public FileSystem {
   RenameResult rename(const Caller& caller, const NodeKey& from_directory, std::string_view from,
                       const NodeKey& to_directory, std::string_view to) override;
   LinkResult link(const Caller& caller, const NodeKey& node, const NodeKey& directory, std::string_view name) override;
-  DirectoryResult read_directory(const NodeKey& directory, const DirectoryRequest& request, EntrySink sink) override;
+  DirectoryResult read_directory(const Caller& caller, const NodeKey& directory, const DirectoryRequest& request,
+                                 EntrySink sink) override;
   StatisticsResult statistics(const NodeKey& node) override;
 
  private:
@@ -59,35 +63,73 @@ class PosixFileSystem final : public FileSystem {
     std::uint64_t number() const noexcept { return before.attributes.fileid; }
   };
 
+  /// An object changed after its directory was; perhaps none.
+  struct Unsettled {
+    Fd fd;
+    FileType type = FileType::regular;
+  };
+
   /// Serializes changes of one object by this server, so that "before" and "after" enclose one change.
   std::mutex& lock_of(const NodeKey& node) noexcept;
   Status open_directory(const NodeKey& key, Directory& out);
   Status refresh(Directory& directory) { return stat_fd(directory.fd.get(), directory.before); }
   Wcc wcc_after(const Directory& directory) const;
-  Status open_data(const NodeKey& key, bool writable, std::shared_ptr<const OpenFile>& out);
+  /// Whom the thread acts as for a caller; null when this process cannot, and serves all as itself.
+  const Identity* user(const Caller& caller) const noexcept { return acts_ ? &caller : nullptr; }
+  /// Who owns cached descriptors: all callers have them in common when all are served as the server.
+  const Identity& owner_of_descriptors(const Caller& caller) const noexcept { return acts_ ? caller : itself_; }
+  bool is_root(const Caller& caller) const noexcept { return (acts_ ? caller.uid : itself_.uid) == 0; }
+  /// Runs a system call as the caller; its error, or 0.
+  template <class Call>
+  int as_caller(const Caller& caller, Call call) const {
+    const ActingAs acting(user(caller));
+    if (!acting) return EACCES;
+    return call() >= 0 ? 0 : errno;
+  }
+  /// Permission bits (rwx) of the caller.
+  Status rights(const Caller& caller, int fd, const NodeStat& stat, std::uint32_t& out) const;
+  Status open_data(const Caller& caller, const NodeKey& key, Use use, std::shared_ptr<const OpenFile>& out);
+  Status open_to_read(const Caller& caller, int fd, const NodeStat& stat, Fd& out) const;
+  Status open_to_write(const Caller& caller, int fd, Fd& out, bool& readable) const;
+  Status open_as(const Caller& caller, int fd, const NodeStat& stat, Use use, OpenFile& out) const;
+  /// Reads the attributes of an open file, which is opened anew if its permissions have changed since.
+  Status check_open(const Caller& caller, const NodeKey& key, Use use, std::shared_ptr<const OpenFile>& file,
+                    NodeStat& stat);
   Status sync(const OpenFile& file, Stable stable);
-  Status truncate(const NodeKey& key, std::uint64_t size);
-  Status apply(int fd, const NodeKey& key, const SetAttributes& changes, FileType type);
-  Status give_to(int fd, const Directory& parent, const Caller& caller, const SetAttributes& attributes,
-                 std::optional<std::uint32_t> mode);
+  Status truncate(const Caller& caller, const NodeKey& key, std::uint64_t size);
+  static Status check_times(const SetAttributes& changes) noexcept;
+  static Status check_changes(const SetAttributes& changes, FileType type) noexcept;
+  /// Changes all but the size.
+  Status apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes);
+  Status set_times(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes);
+  Status flush_all();
+  Status flush(int fd, FileType type);
+  /// Brings a changed directory, and what was changed in it, to the disk, unless the export is asynchronous.
+  Status settle(const Caller& caller, const Directory& directory, const Unsettled& unsettled);
   /// Fills the result for the object that is now `name` in `directory`.
   void found(const Directory& directory, std::string_view name, int fd, NodeResult& out);
-  NodeResult finish_new(const Directory& directory, std::string_view name, const Caller& caller,
-                        const SetAttributes& attributes, std::optional<std::uint32_t> mode);
-  Status open_existing(const Directory& directory, std::string_view name, const CreateHow& how, NodeResult& out);
-  Status create_file(const Directory& directory, std::string_view name, const Caller& caller, const CreateHow& how,
-                     NodeResult& out);
+  NodeResult finish_new(const Caller& caller, const Directory& directory, std::string_view name,
+                        const SetAttributes& attributes, Unsettled& unsettled);
+  Status open_existing(const Caller& caller, const Directory& directory, std::string_view name, const CreateHow& how,
+                       NodeResult& out, Unsettled& unsettled);
+  Status create_file(const Caller& caller, const Directory& directory, std::string_view name, const CreateHow& how,
+                     NodeResult& out, Unsettled& unsettled);
   template <class Make>
   NodeResult make_entry(const Caller& caller, const NodeKey& directory, std::string_view name,
-                        const SetAttributes& attributes, std::optional<std::uint32_t> mode, Make make);
-  ChangeResult unlink(const NodeKey& directory, std::string_view name, int flags);
-  /// Forgets descriptors of what is about to lose its last name.
+                        const SetAttributes& attributes, Make make);
+  ChangeResult unlink(const Caller& caller, const NodeKey& directory, std::string_view name, int flags);
+  Status move(const Caller& caller, const Directory& source, std::string_view from, const Directory& target,
+              std::string_view to);
+  void forget(const NodeKey& victim, const NodeStat& stat);
+  /// What is known of an object that is about to lose this name.
   void before_unlink(const Directory& directory, std::string_view name, NodeStat& stat, NodeKey& key);
   void fill_node(const Directory& directory, DirectoryEntry& entry);
-  void fill_dot_dot(const Directory& directory, DirectoryEntry& entry, bool want_node);
+  Status open_parent(const Caller& caller, const Directory& directory, Fd& out) const;
+  void fill_dot_dot(const Caller& caller, const Directory& directory, DirectoryEntry& entry, bool want_node);
 
   Log log_;
   Fd root_;
+  Fd readable_root_;
   std::uint64_t root_number_;
   NodeKey root_key_;
   Limits limits_;
@@ -96,7 +138,8 @@ class PosixFileSystem final : public FileSystem {
   DirectoryStreams streams_{64};
   std::array<std::mutex, 64> locks_;
   std::atomic<std::uint64_t> verifier_;
-  const bool may_give_away_;  // CAP_CHOWN, as far as the effective uid tells
+  const bool acts_;  // on behalf of others
+  Identity itself_;
 };
 
 }  // namespace rpcrdma::nfsd

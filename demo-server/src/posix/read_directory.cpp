@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "posix/posix_file_system.hpp"
+#include "rpcrdma/nfsd/fs/access.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -25,22 +26,21 @@ void PosixFileSystem::fill_node(const Directory& directory, DirectoryEntry& entr
   entry.fileid = now.attributes->fileid;
 }
 
-void PosixFileSystem::fill_dot_dot(const Directory& directory, DirectoryEntry& entry, bool want_node) {
-  const bool at_root = directory.number() == root_number_;
-  // What lies above the root is nobody's business.
-  if (at_root) entry.fileid = root_number_;
+void PosixFileSystem::fill_dot_dot(const Caller& caller, const Directory& directory, DirectoryEntry& entry,
+                                   bool want_node) {
+  if (directory.number() == root_number_) entry.fileid = root_number_;
   if (!want_node) return;
   NodeResult parent;
-  const Fd fd(at_root ? ::fcntl(directory.fd.get(), F_DUPFD_CLOEXEC, 0)
-                      : ::openat(directory.fd.get(), "..", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!fd || !is_inside(fd.get(), root_.get())) return;
+  Fd fd;
+  if (open_parent(caller, directory, fd) != Status::ok) return;
   found(directory, {}, fd.get(), parent);
   if (parent.status != Status::ok) return;
   entry.attributes = parent.attributes;
   entry.node = parent.node;
 }
 
-DirectoryResult PosixFileSystem::read_directory(const NodeKey& key, const DirectoryRequest& request, EntrySink sink) {
+DirectoryResult PosixFileSystem::read_directory(const Caller& caller, const NodeKey& key,
+                                                const DirectoryRequest& request, EntrySink sink) {
   DirectoryResult result;
   Directory directory;
   result.status = open_directory(key, directory);
@@ -51,6 +51,13 @@ DirectoryResult PosixFileSystem::read_directory(const NodeKey& key, const Direct
     result.status = Status::bad_cookie;
     return result;
   }
+  // Asked each time: the stream may have been opened for somebody else, or before a change of the mode.
+  std::uint32_t may = 0;
+  result.status = rights(caller, directory.fd.get(), directory.before, may);
+  if (result.status == Status::ok && (may & access::kMayRead) == 0) result.status = Status::acces;
+  if (result.status != Status::ok) return result;
+  // Without the right to search, a name is all that there is to learn of an entry.
+  const bool want_nodes = request.want_nodes && (may & access::kMayExecute) != 0;
   std::unique_ptr<DirectoryStream> stream;
   if (request.cookie != 0) stream = streams_.take(key, request.cookie);
   if (stream == nullptr) result.status = DirectoryStream::open(directory.fd.get(), request.cookie, stream);
@@ -67,11 +74,11 @@ DirectoryResult PosixFileSystem::read_directory(const NodeKey& key, const Direct
     entry.name = found_entry.name;
     entry.cookie = found_entry.next;
     if (is_dot_dot(entry.name)) {
-      fill_dot_dot(directory, entry, request.want_nodes);
+      fill_dot_dot(caller, directory, entry, want_nodes);
     } else if (request.want_nodes && is_dot(entry.name)) {
       entry.attributes = directory.before.attributes;
       entry.node = key;
-    } else if (request.want_nodes) {
+    } else if (want_nodes) {
       fill_node(directory, entry);
     }
     if (!sink(entry)) break;

@@ -32,39 +32,67 @@ void PosixFileSystem::before_unlink(const Directory& directory, std::string_view
   if (locator_->key_of(fd.get(), stat, directory.number(), name, key) != Status::ok) key = {};
 }
 
-ChangeResult PosixFileSystem::unlink(const NodeKey& key, std::string_view name, int flags) {
+ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, std::string_view name, int flags) {
   ChangeResult result;
   Directory directory;
   result.status = open_directory(key, directory);
   if (result.status != Status::ok) return result;
-  const std::lock_guard lock(lock_of(key));
-  result.status = refresh(directory);
-  if (result.status == Status::ok)
-    result.status = (flags & AT_REMOVEDIR) != 0 ? check_rmdir_name(name) : check_old_name(name);
-  if (result.status == Status::ok) {
-    NodeStat stat;
-    NodeKey victim;
-    before_unlink(directory, name, stat, victim);
-    if (::unlinkat(directory.fd.get(), std::string(name).c_str(), flags) != 0) {
-      result.status = status_of(errno);
-    } else if (!victim.empty() && (is_directory(stat) || stat.attributes.links <= 1)) {
-      descriptors_.drop(victim);
-      locator_->removed(stat.attributes.fileid);
+  {
+    const std::lock_guard lock(lock_of(key));
+    result.status = refresh(directory);
+    if (result.status == Status::ok)
+      result.status = (flags & AT_REMOVEDIR) != 0 ? check_rmdir_name(name) : check_old_name(name);
+    if (result.status == Status::ok) {
+      NodeStat stat;
+      NodeKey victim;
+      before_unlink(directory, name, stat, victim);
+      const std::string text(name);
+      const int error = as_caller(caller, [&] { return ::unlinkat(directory.fd.get(), text.c_str(), flags); });
+      result.status = status_of(error);
+      if (error == 0) forget(victim, stat);
     }
+    result.wcc = wcc_after(directory);
   }
-  result.wcc = wcc_after(directory);
+  if (result.status == Status::ok) result.status = settle(caller, directory, {});
   return result;
 }
 
-ChangeResult PosixFileSystem::remove(const Caller&, const NodeKey& directory, std::string_view name) {
-  return unlink(directory, name, 0);
+/// After a name is gone: if it was the last one, so is the object.
+void PosixFileSystem::forget(const NodeKey& victim, const NodeStat& stat) {
+  if (victim.empty() || (!is_directory(stat) && stat.attributes.links > 1)) return;
+  descriptors_.drop(victim);
+  locator_->removed(stat.attributes.fileid);
 }
 
-ChangeResult PosixFileSystem::remove_directory(const Caller&, const NodeKey& directory, std::string_view name) {
-  return unlink(directory, name, AT_REMOVEDIR);
+ChangeResult PosixFileSystem::remove(const Caller& caller, const NodeKey& directory, std::string_view name) {
+  return unlink(caller, directory, name, 0);
 }
 
-RenameResult PosixFileSystem::rename(const Caller&, const NodeKey& from_key, std::string_view from,
+ChangeResult PosixFileSystem::remove_directory(const Caller& caller, const NodeKey& directory, std::string_view name) {
+  return unlink(caller, directory, name, AT_REMOVEDIR);
+}
+
+Status PosixFileSystem::move(const Caller& caller, const Directory& source, std::string_view from,
+                             const Directory& target, std::string_view to) {
+  NodeStat moved;
+  NodeStat replaced;
+  NodeKey moved_key;
+  NodeKey replaced_key;
+  before_unlink(source, from, moved, moved_key);
+  before_unlink(target, to, replaced, replaced_key);
+  const std::string from_text(from);
+  const std::string to_text(to);
+  const int error = as_caller(
+      caller, [&] { return ::renameat(source.fd.get(), from_text.c_str(), target.fd.get(), to_text.c_str()); });
+  if (error != 0) return status_of(error);
+  // Two names of one object: nothing has been done.
+  if (!moved_key.empty() && moved_key == replaced_key) return Status::ok;
+  forget(replaced_key, replaced);
+  if (!moved_key.empty()) locator_->moved(moved, target.number(), to);
+  return Status::ok;
+}
+
+RenameResult PosixFileSystem::rename(const Caller& caller, const NodeKey& from_key, std::string_view from,
                                      const NodeKey& to_key, std::string_view to) {
   RenameResult result;
   Directory source;
@@ -72,35 +100,23 @@ RenameResult PosixFileSystem::rename(const Caller&, const NodeKey& from_key, std
   result.status = open_directory(from_key, source);
   if (result.status == Status::ok) result.status = open_directory(to_key, target);
   if (result.status != Status::ok) return result;
-  const LockBoth lock(lock_of(from_key), lock_of(to_key));
-  result.status = refresh(source);
-  if (result.status == Status::ok) result.status = refresh(target);
-  if (result.status == Status::ok) result.status = check_old_name(from);
-  if (result.status == Status::ok) result.status = check_old_name(to);
-  if (result.status == Status::ok) {
-    NodeStat moved;
-    NodeStat replaced;
-    NodeKey moved_key;
-    NodeKey replaced_key;
-    before_unlink(source, from, moved, moved_key);
-    before_unlink(target, to, replaced, replaced_key);
-    const bool same = !moved_key.empty() && moved_key == replaced_key;
-    if (::renameat(source.fd.get(), std::string(from).c_str(), target.fd.get(), std::string(to).c_str()) != 0) {
-      result.status = status_of(errno);
-    } else if (!same) {
-      if (!replaced_key.empty() && (is_directory(replaced) || replaced.attributes.links <= 1)) {
-        descriptors_.drop(replaced_key);
-        locator_->removed(replaced.attributes.fileid);
-      }
-      if (!moved_key.empty()) locator_->moved(moved, target.number(), to);
-    }
+  {
+    const LockBoth lock(lock_of(from_key), lock_of(to_key));
+    result.status = refresh(source);
+    if (result.status == Status::ok) result.status = refresh(target);
+    if (result.status == Status::ok) result.status = check_old_name(from);
+    if (result.status == Status::ok) result.status = check_old_name(to);
+    if (result.status == Status::ok) result.status = move(caller, source, from, target, to);
+    result.from = wcc_after(source);
+    result.to = wcc_after(target);
   }
-  result.from = wcc_after(source);
-  result.to = wcc_after(target);
+  // The new name first: one of the two is on the disk at any time.
+  if (result.status == Status::ok) result.status = settle(caller, target, {});
+  if (result.status == Status::ok && source.number() != target.number()) result.status = settle(caller, source, {});
   return result;
 }
 
-LinkResult PosixFileSystem::link(const Caller&, const NodeKey& node, const NodeKey& key, std::string_view name) {
+LinkResult PosixFileSystem::link(const Caller& caller, const NodeKey& node, const NodeKey& key, std::string_view name) {
   LinkResult result;
   Fd fd;
   Directory directory;
@@ -110,15 +126,20 @@ LinkResult PosixFileSystem::link(const Caller&, const NodeKey& node, const NodeK
   if (result.status == Status::ok) result.file = stat.attributes;
   if (result.status == Status::ok) result.status = open_directory(key, directory);
   if (result.status != Status::ok) return result;
-  const std::lock_guard lock(lock_of(key));
-  result.status = refresh(directory);
-  if (result.status == Status::ok) result.status = check_new_name(name);
-  if (result.status == Status::ok && is_directory(stat)) result.status = Status::isdir;
-  if (result.status == Status::ok && ::linkat(AT_FDCWD, ProcPath(fd.get()).text, directory.fd.get(),
-                                              std::string(name).c_str(), AT_SYMLINK_FOLLOW) != 0)
-    result.status = status_of(errno);
-  if (stat_fd(fd.get(), stat) == Status::ok) result.file = stat.attributes;
-  result.directory = wcc_after(directory);
+  {
+    const std::lock_guard lock(lock_of(key));
+    result.status = refresh(directory);
+    if (result.status == Status::ok) result.status = check_new_name(name);
+    if (result.status == Status::ok && is_directory(stat)) result.status = Status::isdir;
+    const ProcPath path(fd.get());
+    const std::string text(name);
+    if (result.status == Status::ok)
+      result.status = status_of(as_caller(
+          caller, [&] { return ::linkat(AT_FDCWD, path.text, directory.fd.get(), text.c_str(), AT_SYMLINK_FOLLOW); }));
+    if (stat_fd(fd.get(), stat) == Status::ok) result.file = stat.attributes;
+    result.directory = wcc_after(directory);
+  }
+  if (result.status == Status::ok) result.status = settle(caller, directory, {});
   return result;
 }
 

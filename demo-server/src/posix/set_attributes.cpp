@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "posix/posix_file_system.hpp"
+#include "rpcrdma/nfsd/fs/access.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -25,69 +26,72 @@ bool valid_time(const SetTime& t) noexcept {
 
 }  // namespace
 
-/// In the order in which later steps do not undo earlier ones: a truncation and a change of owner clear the
-/// set-id bits, and all but the last touch the times.
-Status PosixFileSystem::apply(int fd, const NodeKey& key, const SetAttributes& changes, FileType type) {
-  if (!valid_time(changes.atime) || !valid_time(changes.mtime)) return Status::inval;
-  if (changes.size) {
-    if (type == FileType::directory) return Status::isdir;
-    if (type != FileType::regular) return Status::inval;
-    if (const Status s = truncate(key, *changes.size); s != Status::ok) return s;
-  }
-  if (changes.uid || changes.gid) {
-    const int failed = ::fchownat(fd, "", changes.uid.value_or(kKeepId), changes.gid.value_or(kKeepId),
-                                  AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
-    if (failed != 0) return status_of(errno);
-  }
-  if (changes.mode) {
-    if (type == FileType::symlink) return Status::notsupp;
-    // O_PATH descriptors take no fchmod.
-    if (::chmod(ProcPath(fd).text, *changes.mode & 07777u) != 0) return status_of(errno);
-  }
-  if (changes.atime.how != SetTime::How::keep || changes.mtime.how != SetTime::How::keep) {
-    const timespec times[2] = {timespec_of(changes.atime), timespec_of(changes.mtime)};
-    if (::utimensat(fd, "", times, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0) return status_of(errno);
-  }
-  return Status::ok;
+Status PosixFileSystem::check_times(const SetAttributes& changes) noexcept {
+  return valid_time(changes.atime) && valid_time(changes.mtime) ? Status::ok : Status::inval;
 }
 
-ChangeResult PosixFileSystem::set_attributes(const Caller&, const NodeKey& node, const SetAttributes& changes,
+Status PosixFileSystem::check_changes(const SetAttributes& changes, FileType type) noexcept {
+  if (const Status s = check_times(changes); s != Status::ok) return s;
+  if (changes.size && type == FileType::directory) return Status::isdir;
+  if (changes.size && type != FileType::regular) return Status::inval;
+  return changes.mode && type == FileType::symlink ? Status::notsupp : Status::ok;
+}
+
+/// In the order in which later steps do not undo earlier ones: a change of owner clears the set-id bits, and all but
+/// the last touch the times.
+Status PosixFileSystem::apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) {
+  {
+    const ActingAs acting(user(caller));
+    if (!acting) return Status::acces;
+    if (changes.uid || changes.gid) {
+      const int failed = ::fchownat(fd, "", changes.uid.value_or(kKeepId), changes.gid.value_or(kKeepId),
+                                    AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
+      if (failed != 0) return status_of(errno);
+    }
+    // O_PATH descriptors take no fchmod.
+    if (changes.mode && ::chmod(ProcPath(fd).text, *changes.mode & 07777u) != 0) return status_of(errno);
+  }
+  const bool times = changes.atime.how != SetTime::How::keep || changes.mtime.how != SetTime::How::keep;
+  return times ? set_times(caller, fd, stat, changes) : Status::ok;
+}
+
+/// The kernel lets those who may write set both times to now, and no other times. A client that truncates a file asks
+/// for one of them (RFC 1813 section 3.3.2 has no other way), so that has to be enough here.
+Status PosixFileSystem::set_times(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) {
+  const timespec times[2] = {timespec_of(changes.atime), timespec_of(changes.mtime)};
+  const auto set = [&] { return ::utimensat(fd, "", times, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) == 0; };
+  Status status = Status::acces;
+  if (const ActingAs acting(user(caller)); acting) status = set() ? Status::ok : status_of(errno);
+  const bool to_now = changes.atime.how != SetTime::How::client && changes.mtime.how != SetTime::How::client;
+  if (status != Status::perm || !to_now) return status;
+  std::uint32_t may = 0;
+  if (const Status s = rights(caller, fd, stat, may); s != Status::ok) return s;
+  if ((may & access::kMayWrite) == 0) return Status::acces;
+  return set() ? Status::ok : status_of(errno);
+}
+
+ChangeResult PosixFileSystem::set_attributes(const Caller& caller, const NodeKey& node, const SetAttributes& changes,
                                              const std::optional<Time>& guard) {
   ChangeResult result;
   Fd fd;
   result.status = locator_->open(node, fd);
   if (result.status != Status::ok) return result;
-  const std::lock_guard lock(lock_of(node));
   NodeStat before;
-  NodeStat after;
-  result.status = stat_fd(fd.get(), before);
-  if (result.status != Status::ok) return result;
-  // RFC 1813 section 3.3.2: the guard keeps a change from being applied twice or to something newer.
-  if (guard && *guard != before.attributes.ctime)
-    result.status = Status::not_sync;
-  else
-    result.status = apply(fd.get(), node, changes, before.attributes.type);
-  result.wcc.before = wcc_of(before.attributes);
-  if (stat_fd(fd.get(), after) == Status::ok) result.wcc.after = after.attributes;
-  return result;
-}
-
-/// Owner, group and mode of a new object: the caller's, or those asked for.
-Status PosixFileSystem::give_to(int fd, const Directory& parent, const Caller& caller, const SetAttributes& attributes,
-                                std::optional<std::uint32_t> mode) {
-  SetAttributes own = attributes;
-  own.size.reset();
-  own.mode = mode;
-  if (may_give_away_) {
-    // A set-group-id directory hands its group to what is created in it; the kernel has done so.
-    const bool inherits = (parent.before.attributes.mode & 02000u) != 0;
-    if (!own.uid) own.uid = caller.uid;
-    if (!own.gid && !inherits) own.gid = caller.gid;
+  {
+    const std::lock_guard lock(lock_of(node));
+    NodeStat after;
+    result.status = stat_fd(fd.get(), before);
+    if (result.status != Status::ok) return result;
+    // RFC 1813 section 3.3.2: the guard keeps a change from being applied twice or to something newer.
+    if (guard && *guard != before.attributes.ctime) result.status = Status::not_sync;
+    if (result.status == Status::ok) result.status = check_changes(changes, before.attributes.type);
+    if (result.status == Status::ok && changes.size) result.status = truncate(caller, node, *changes.size);
+    if (result.status == Status::ok) result.status = apply(caller, fd.get(), before, changes);
+    result.wcc.before = wcc_of(before.attributes);
+    if (stat_fd(fd.get(), after) == Status::ok) result.wcc.after = after.attributes;
   }
-  NodeStat stat;
-  if (const Status s = stat_fd(fd, stat); s != Status::ok) return s;
-  if (stat.attributes.type == FileType::symlink) own.mode.reset();
-  return apply(fd, {}, own, stat.attributes.type);
+  if (result.status == Status::ok && caller.sync) result.status = flush(fd.get(), before.attributes.type);
+  return result;
 }
 
 }  // namespace rpcrdma::nfsd

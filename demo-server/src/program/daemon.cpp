@@ -11,6 +11,9 @@
 #include <algorithm>
 #include <future>
 
+#include "program/rpcbind_entries.hpp"
+#include "rpcrdma/nfsd/posix/posix_file_system.hpp"
+
 namespace rpcrdma::nfsd {
 namespace {
 
@@ -29,6 +32,12 @@ void append(std::string& list, std::string_view item) {
   list += item;
 }
 
+std::string texts_of(const std::vector<boost::asio::ip::tcp::endpoint>& endpoints) {
+  std::string list;
+  for (const auto& endpoint : endpoints) append(list, text_of(endpoint));
+  return list;
+}
+
 }  // namespace
 
 Daemon::Daemon(Options options, Log log)
@@ -42,6 +51,8 @@ bool Daemon::start(std::string& why) {
   shared_ = std::make_unique<Shared>(Shared{exports_, *io_, mounts_, duplicates_, secret_});
   while (loops_.size() < options_.threads) loops_.push_back(std::make_unique<Loop>());
   if (!listen_rdma(why) || !listen_tcp(why)) return false;
+  // On this thread: whatever rpcbind does, the event loops serve already.
+  if (options_.rpcbind && !rpcbind_.add(rpcbind_entries(tcp_bound_, rdma_bound_), why)) return false;
   catch_signals();
   return true;
 }
@@ -57,11 +68,14 @@ bool Daemon::open_exports(std::string& why) {
     return false;
   }
   secret_ = *secret;
-  for (const ExportSpec& spec : options_.exports)
-    if (!exports_.add(spec, options_.state_dir, log_, why)) {
-      why = "--export: " + why;
-      return false;
-    }
+  if (!exports_.replace(options_.exports, options_.state_dir, log_, why)) {
+    why = "export: " + why;
+    return false;
+  }
+  const bool on_disk = std::ranges::any_of(options_.exports, [](const ExportSpec& spec) { return !spec.memory; });
+  if (on_disk && !serves_as_callers())
+    log_.warn("cannot take other users' identities: all files are served as user {}, group {}", ::geteuid(),
+              ::getegid());
   return true;
 }
 
@@ -121,7 +135,7 @@ bool Daemon::listen_rdma(std::string& why) {
       why = fmt::format("cannot listen at {}: {}", text_of(wanted), bound.error().message());
       return false;
     }
-    append(rdma_text_, text_of(*bound));
+    rdma_bound_.push_back(*bound);
     append(fabric_text_, chosen[i]->lanes.front()->worker().fabric->capabilities().name);
   }
   return true;
@@ -129,12 +143,15 @@ bool Daemon::listen_rdma(std::string& why) {
 
 bool Daemon::listen_tcp(std::string& why) {
   Lane& lane = *groups_.front()->lanes.front();
+  std::vector<rpc::TcpWorker> workers;
+  for (const auto& l : groups_.front()->lanes) workers.push_back({&l->context(), &l->pool(), &l->dispatcher()});
   for (const auto& wanted : options_.tcp_listens) {
     rpc::TcpServerOptions options;
     options.max_connections = options_.max_connections;
+    options.max_connections_per_peer = std::min(options.max_connections_per_peer, options_.max_connections);
     std::promise<Result<boost::asio::ip::tcp::endpoint>> promise;
     boost::asio::post(lane.context(), [&] {
-      tcp_servers_.push_back(rpc::TcpServer::make(lane.context(), lane.pool(), lane.dispatcher(), options, log_));
+      tcp_servers_.push_back(rpc::TcpServer::make(workers, options, log_));
       promise.set_value(tcp_servers_.back()->listen(wanted));
     });
     const auto bound = promise.get_future().get();
@@ -142,13 +159,14 @@ bool Daemon::listen_tcp(std::string& why) {
       why = fmt::format("cannot listen on TCP at {}: {}", text_of(wanted), bound.error().message());
       return false;
     }
-    append(tcp_text_, text_of(*bound));
+    tcp_bound_.push_back(*bound);
   }
   return true;
 }
 
 std::string Daemon::ready_line() const {
-  return fmt::format("ready rdma={} fabric={} tcp={}", rdma_text_, fabric_text_, tcp_text_.empty() ? "off" : tcp_text_);
+  return fmt::format("ready rdma={} fabric={} tcp={}", texts_of(rdma_bound_), fabric_text_,
+                     tcp_bound_.empty() ? "off" : texts_of(tcp_bound_));
 }
 
 void Daemon::start_loops() {

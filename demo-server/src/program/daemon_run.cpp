@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <future>
 
 #include "rpcrdma/nfsd/program/daemon.hpp"
 
@@ -32,6 +31,8 @@ void Daemon::catch_signals() {
   signals_.add(SIGTERM);
   signals_.add(SIGINT);
   signals_.add(SIGUSR1);
+  // With nothing to read again it ends the program, as it does others.
+  if (!options_.config.empty()) signals_.add(SIGHUP);
 }
 
 int Daemon::run() {
@@ -46,6 +47,8 @@ void Daemon::await_signal() {
     if (failed) return;
     if (number == SIGUSR1)
       report_counters();
+    else if (number == SIGHUP)
+      reload();
     else if (ending_)
       std::_Exit(EXIT_FAILURE);  // asked twice: at once
     else
@@ -68,18 +71,13 @@ void Daemon::shut_down() {
   ending_ = true;
   tidying_.cancel();
   log_.info("ending");
-  if (!tcp_servers_.empty()) {
-    std::promise<void> done;
-    boost::asio::post(groups_.front()->lanes.front()->context(), [&] {
-      tcp_servers_.clear();
-      done.set_value();
-    });
-    done.get_future().get();
-  }
+  // First, so that nobody new is sent here.
+  rpcbind_.remove();
   const auto deadline = std::chrono::steady_clock::now() + kDrain;
-  open_groups_ = groups_.size();
-  for (const auto& group : groups_)
-    group->server->close(deadline, [this] { boost::asio::post(control_, [this] { closed(); }); });
+  open_fronts_ = groups_.size() + tcp_servers_.size();
+  const auto one_closed = [this] { boost::asio::post(control_, [this] { closed(); }); };
+  for (const auto& group : groups_) group->server->close(deadline, one_closed);
+  for (const auto& server : tcp_servers_) server->close(deadline, one_closed);
   grace_.expires_at(deadline + kGrace);
   grace_.async_wait([this](error_code failed) {
     if (failed) return;
@@ -89,7 +87,7 @@ void Daemon::shut_down() {
 }
 
 void Daemon::closed() {
-  if (--open_groups_ != 0) return;
+  if (--open_fronts_ != 0) return;
   grace_.cancel();
   end_loops();
   control_.stop();
@@ -119,12 +117,20 @@ void Daemon::report_counters() {
       sum.bulk_in_use += one.bulk_in_use;
       sum.receive_octets += one.receive_octets;
     }
-    fmt::print(stderr,
-               "counters connections={} accepted={} refused={} calls={} rejected={} rdma_errors={} regions={} "
-               "registered={} lent={} bulk={} receive={} descriptors={}\n",
-               sum.connections, sum.accepted, sum.refused, report->calls.load(), report->rejected.load(),
-               sum.errors_sent, report->regions.load(), report->octets.load(), report->lent.load(), sum.bulk_in_use,
-               sum.receive_octets, open_descriptors());
+    rpc::TcpServer::Counters tcp;
+    for (const auto& server : tcp_servers_) {
+      const auto one = server->counters();
+      tcp.connections += one.connections;
+      tcp.accepted += one.accepted;
+      tcp.refused += one.refused;
+    }
+    fmt::print(
+        stderr,
+        "counters connections={} accepted={} refused={} calls={} rejected={} rdma_errors={} regions={} "
+        "registered={} lent={} bulk={} receive={} descriptors={} tcp_connections={} tcp_accepted={} tcp_refused={}\n",
+        sum.connections, sum.accepted, sum.refused, report->calls.load(), report->rejected.load(), sum.errors_sent,
+        report->regions.load(), report->octets.load(), report->lent.load(), sum.bulk_in_use, sum.receive_octets,
+        open_descriptors(), tcp.connections, tcp.accepted, tcp.refused);
     std::fflush(stderr);
   };
   for (const auto& group : groups_) {

@@ -7,7 +7,7 @@ Lane::Lane(std::unique_ptr<fabric::Fabric> fabric, const Shared& shared, Log log
     : fabric_(std::move(fabric)),
       pool_(*fabric_),
       nfs_(shared.exports, shared.io, shared.secret, *fabric_, log),
-      mount_(shared.exports, shared.mounts, shared.secret, log),
+      mount_(shared.exports, shared.io, shared.mounts, shared.secret, log),
       dispatcher_({.cache = &shared.duplicates, .log = log}) {
   nfs_.add_to(dispatcher_);
   mount_.add_to(dispatcher_);

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "rpcrdma/nfsd/exports/state_dir.hpp"
+#include "rpcrdma/nfsd/program/limits.hpp"
 
 #ifndef RPCRDMA_VERSION
 #error "the build names the version"
@@ -21,13 +22,22 @@ constexpr const char* kAbout =
     "neither, over the built-in iWARP stack on TCP.";
 constexpr const char* kFooter =
     "Exports:\n"
-    "  DIR[:/name][,ro][,allow=CIDR]...    a directory; the default name is '/' and its last component\n"
-    "  memory:/name[,ro][,allow=CIDR]...   a file system in memory, gone when the server ends\n"
-    "  A backslash takes the special meaning from ',' and ':' in DIR.\n\n"
+    "  DIR[:/name][,OPTION]...             a directory; the default name is '/' and its last component\n"
+    "  memory:/name[,OPTION]...            a file system in memory, gone when the server ends\n"
+    "  A backslash takes the special meaning from ',' and ':' in DIR. Options:\n"
+    "    ro, rw                            without or with changes [rw]\n"
+    "    allow=CIDR                        only for these addresses; repeat for more [everybody]\n"
+    "    root_squash, all_squash           root, or everybody, is anonymous\n"
+    "    no_root_squash                    everybody is who they say [this]\n"
+    "    anonuid=N, anongid=N              who is anonymous [65534]\n"
+    "    secure, insecure                  over TCP, only from ports below 1024, or from all [insecure]\n"
+    "    devices, nodevices                device files may be made, or not [nodevices]\n"
+    "    sync, async                       answer when the data is on the disk, or before [sync]\n"
+    "    size=N[K|M|G|T]                   of an export in memory [half of the machine's, for all]\n\n"
     "When it serves, one line appears on standard output:\n"
     "  ready rdma=ADDR:PORT fabric=NAME tcp=ADDR:PORT|off\n\n"
     "Signals: TERM or INT ends the server after the calls in progress (10 s at most; a second one ends it\n"
-    "at once); USR1 prints counters to standard error.\n\n"
+    "at once); HUP reads the exports of --config again; USR1 prints counters to standard error.\n\n"
     "Example:\n"
     "  rpcrdma-nfsd --export /srv/data --export memory:/scratch --listen 0.0.0.0:20049";
 
@@ -40,15 +50,16 @@ struct Raw {
   std::string crc;
   std::string log_level = "info";
   std::string state_dir;
+  std::string config;
+  bool rpcbind = false;
 };
 
-void declare(CLI::App& app, Raw& raw, Options& options) {
-  app.set_version_flag("--version", "rpcrdma-nfsd " RPCRDMA_VERSION);
-  app.footer(kFooter);
-  app.add_option("--export", raw.exports, "What to serve (see below); repeat for more")
-      ->required()
-      ->type_name("SPEC")
-      ->allow_extra_args(false);
+constexpr const char* kThreads = "--threads";
+constexpr const char* kCredits = "--credits";
+constexpr const char* kInlineThreshold = "--inline-threshold";
+constexpr const char* kMaxConnections = "--max-connections";
+
+void declare_network(CLI::App& app, Raw& raw) {
   app.add_option("--listen", raw.listens, "Where to listen; port 0 takes a free one; repeat for more [127.0.0.1:20049]")
       ->type_name("[FABRIC@]ADDR:PORT")
       ->allow_extra_args(false);
@@ -59,22 +70,68 @@ void declare(CLI::App& app, Raw& raw, Options& options) {
       ->allow_extra_args(false);
   app.add_option("--crc", raw.crc, "iWARP checksums [off if both ends are loopback addresses, else on]")
       ->type_name("on|off");
+  app.add_flag("--rpcbind", raw.rpcbind, "Tell this machine's rpcbind the ports, and take that back at the end");
+}
+
+CLI::Option* number(CLI::App& app, const char* name, std::uint32_t& out, const NumberRange& range, const char* what) {
+  return app.add_option(name, out, what)->type_name("N")->check(CLI::Range(range.least, range.most));
+}
+
+void declare(CLI::App& app, Raw& raw, Options& options) {
+  app.set_version_flag("--version", "rpcrdma-nfsd " RPCRDMA_VERSION);
+  app.footer(kFooter);
+  app.add_option("--export", raw.exports, "What to serve (see below); repeat for more")
+      ->type_name("SPEC")
+      ->allow_extra_args(false);
+  app.add_option("--config", raw.config, "A file with more exports and options; options given here go first")
+      ->type_name("FILE");
+  declare_network(app, raw);
   app.add_option("--state-dir", raw.state_dir,
                  "Where the key of the file handles is kept [" + default_state_dir().string() + "]")
       ->type_name("DIR");
-  app.add_option("--threads", options.threads, "Event loops [half the processors]")
-      ->type_name("N")
-      ->check(CLI::Range(1, 256));
-  app.add_option("--credits", options.credits, "Calls that each connection may have in progress [32]")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--inline-threshold", options.inline_threshold, "Largest message without a chunk [4096]")
-      ->type_name("BYTES")
-      ->check(CLI::Range(1024, 262144));
-  app.add_option("--max-connections", options.max_connections, "More are refused [1024]")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000000));
+  number(app, kThreads, options.threads, kThreadsRange, "Event loops [half the processors]");
+  number(app, kCredits, options.credits, kCreditsRange, "Calls that each connection may have in progress [32]");
+  number(app, kInlineThreshold, options.inline_threshold, kInlineThresholdRange,
+         "Largest message without a chunk [4096]")
+      ->type_name("BYTES");
+  number(app, kMaxConnections, options.max_connections, kMaxConnectionsRange, "More are refused [1024]");
   app.add_option("--log-level", raw.log_level, "trace, debug, info, warn, error or off [info]")->type_name("L");
+}
+
+/// What the file says counts where the command line says nothing.
+bool read_file(const CLI::App& app, Raw& raw, Options& options, std::string& why) {
+  if (raw.config.empty()) return true;
+  options.config = raw.config;
+  ConfigFile file;
+  if (!read_config(options.config, file, why)) return false;
+  options.settings = file.settings;
+  options.exports.insert(options.exports.end(), file.exports.begin(), file.exports.end());
+  const Settings& s = options.settings;
+  const auto fill = [&app](const char* name, auto& out, const auto& value) {
+    if (value && app.count(name) == 0) out = *value;
+  };
+  fill("--fabric", raw.fabric, s.fabric);
+  fill("--crc", raw.crc, s.crc);
+  fill("--log-level", raw.log_level, s.log_level);
+  fill("--state-dir", raw.state_dir, s.state_dir);
+  fill("--rpcbind", raw.rpcbind, s.rpcbind);
+  fill(kThreads, options.threads, s.threads);
+  fill(kCredits, options.credits, s.credits);
+  fill(kInlineThreshold, options.inline_threshold, s.inline_threshold);
+  fill(kMaxConnections, options.max_connections, s.max_connections);
+  if (raw.listens.empty()) raw.listens = s.listens;
+  if (raw.tcp_listens.empty()) raw.tcp_listens = s.tcp_listens;
+  return true;
+}
+
+bool understand_exports(const Raw& raw, Options& options, std::string& why) {
+  for (const std::string& text : raw.exports)
+    if (!parse_export(text, options.exports.emplace_back(), why)) {
+      why = "--export: " + why;
+      return false;
+    }
+  options.command_line_exports = options.exports.size();
+  return true;
 }
 
 bool understand_listens(const Raw& raw, Options& options, std::string& why) {
@@ -88,32 +145,12 @@ bool understand_listens(const Raw& raw, Options& options, std::string& why) {
   for (const std::string& text : texts) {
     ListenSpec listen;
     listen.provider = provider;
-    std::string_view rest = text;
-    if (const std::size_t at = rest.find('@'); at != rest.npos) {
-      if (!fabric::parse_provider(rest.substr(0, at), listen.provider)) {
-        why = "--listen: not a fabric: '" + std::string(rest.substr(0, at)) + "'";
-        return false;
-      }
-      rest.remove_prefix(at + 1);
-    }
-    const auto endpoint = parse_endpoint(rest);
-    if (!endpoint) {
-      why = "--listen: not ADDR:PORT: '" + text + "'";
+    if (!parse_listen(text, listen, why)) {
+      why = "--listen: " + why;
       return false;
     }
-    listen.endpoint = *endpoint;
     options.listens.push_back(listen);
   }
-  return true;
-}
-
-bool understand(const Raw& raw, Options& options, std::string& why) {
-  for (const std::string& text : raw.exports)
-    if (!parse_export(text, options.exports.emplace_back(), why)) {
-      why = "--export: " + why;
-      return false;
-    }
-  if (!understand_listens(raw, options, why)) return false;
   for (const std::string& text : raw.tcp_listens) {
     const auto endpoint = parse_endpoint(text);
     if (!endpoint) {
@@ -122,6 +159,11 @@ bool understand(const Raw& raw, Options& options, std::string& why) {
     }
     options.tcp_listens.push_back(*endpoint);
   }
+  return true;
+}
+
+bool understand(const Raw& raw, Options& options, std::string& why) {
+  if (!understand_listens(raw, options, why)) return false;
   if (!raw.crc.empty() && raw.crc != "on" && raw.crc != "off") {
     why = "--crc: on or off, not '" + raw.crc + "'";
     return false;
@@ -131,15 +173,38 @@ bool understand(const Raw& raw, Options& options, std::string& why) {
     why = "--log-level: not a level: '" + raw.log_level + "'";
     return false;
   }
-  if (options.inline_threshold % 1024 != 0) {
+  if (options.inline_threshold % kInlineThresholdRange.unit != 0) {
     why = "--inline-threshold: not a multiple of 1024";
     return false;
   }
+  if (options.exports.empty()) {
+    why = raw.config.empty() ? "nothing to serve: --export or --config is wanted"
+                             : raw.config + ": nothing to serve: neither [[export]] there nor --export here";
+    return false;
+  }
+  options.rpcbind = raw.rpcbind;
   options.state_dir = raw.state_dir.empty() ? default_state_dir() : std::filesystem::path(raw.state_dir);
   return true;
 }
 
 }  // namespace
+
+bool parse_listen(std::string_view text, ListenSpec& out, std::string& why) {
+  std::string_view rest = text;
+  if (const std::size_t at = rest.find('@'); at != rest.npos) {
+    if (!fabric::parse_provider(rest.substr(0, at), out.provider)) {
+      why = "not a fabric: '" + std::string(rest.substr(0, at)) + "'";
+      return false;
+    }
+    rest.remove_prefix(at + 1);
+  }
+  const auto endpoint = parse_endpoint(rest);
+  if (endpoint)
+    out.endpoint = *endpoint;
+  else
+    why = "not ADDR:PORT: '" + std::string(text) + "'";
+  return endpoint.has_value();
+}
 
 std::optional<boost::asio::ip::tcp::endpoint> parse_endpoint(std::string_view text) {
   const std::size_t colon = text.rfind(':');
@@ -181,7 +246,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& exi
     return std::nullopt;
   }
   std::string why;
-  if (!understand(raw, options, why)) {
+  if (!understand_exports(raw, options, why) || !read_file(app, raw, options, why) || !understand(raw, options, why)) {
     std::cerr << "rpcrdma-nfsd: " << why << " (try --help)\n";
     exit_code = kUsage;
     return std::nullopt;

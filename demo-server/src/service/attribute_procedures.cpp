@@ -27,13 +27,16 @@ SETATTR3res setattr(const Request<nfs3::Setattr>& request) {
 }
 
 ACCESS3res check_access(const Request<nfs3::Access>& request) {
-  const AttributesResult found = request.fs().attributes(request.target.node);
+  const std::uint32_t kept = request.target.exported->read_only ? ~access::kChanges : ~0u;
+  const AccessResult found = request.fs().access(request.caller, request.target.node, request.args.access & kept);
   ACCESS3res result = failed<nfs3::Access>(found.status);
-  if (!found.attributes) return result;
+  if (found.status != Status::ok) {
+    result.ACCESS3res_u.resfail.obj_attributes = to_wire(found.attributes, request.fsid());
+    return result;
+  }
   ACCESS3resok& ok = result.ACCESS3res_u.resok;
   ok.obj_attributes = to_wire(found.attributes, request.fsid());
-  ok.access =
-      granted_access(*found.attributes, request.caller, request.args.access, request.target.exported->read_only);
+  ok.access = found.granted;
   return result;
 }
 
@@ -86,10 +89,21 @@ PATHCONF3res pathconf(const Request<nfs3::Pathconf>& request) {
   return result;
 }
 
+/// An asynchronous export promises nothing.
+ChangeResult unflushed(const Request<nfs3::Commit>& request) {
+  const AttributesResult found = request.fs().attributes(request.target.node);
+  ChangeResult result{found.status, {}};
+  result.wcc.after = found.attributes;
+  return result;
+}
+
 COMMIT3res commit(const Request<nfs3::Commit>& request) {
   // The verifier from before the flush: if data is lost from here on, a later COMMIT shows another one.
   const Verifier verifier = request.fs().write_verifier();
-  const ChangeResult flushed = request.fs().commit(request.target.node, request.args.offset, request.args.count);
+  const ChangeResult flushed =
+      request.target.exported->sync
+          ? request.fs().commit(request.caller, request.target.node, request.args.offset, request.args.count)
+          : unflushed(request);
   COMMIT3res result = failed<nfs3::Commit>(flushed.status);
   result.COMMIT3res_u.resok.file_wcc = to_wire(flushed.wcc, request.fsid());
   if (flushed.status == Status::ok) std::memcpy(result.COMMIT3res_u.resok.verf, verifier.data(), verifier.size());

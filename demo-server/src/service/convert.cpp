@@ -65,13 +65,15 @@ SetAttributes from_wire(const sattr3& in) noexcept {
   return out;
 }
 
-Caller caller_of(const rpc::Credential& credential) {
-  Caller caller;
-  if (credential.flavor != rpc::AuthFlavor::sys) return caller;
-  caller.uid = credential.uid;
-  caller.gid = credential.gid;
-  caller.groups.assign(credential.gids().begin(), credential.gids().end());
-  return caller;
+Caller caller_of(const rpc::Credential& credential, const ExportPolicy& policy) {
+  Identity claimed;
+  claimed.uid = claimed.gid = Identity::kNone;
+  if (credential.flavor == rpc::AuthFlavor::sys) {
+    claimed.uid = credential.uid;
+    claimed.gid = credential.gid;
+    claimed.groups.assign(credential.gids().begin(), credential.gids().end());
+  }
+  return {squashed(claimed, policy.squash), policy.sync};
 }
 
 }  // namespace rpcrdma::nfsd

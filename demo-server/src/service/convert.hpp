@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Between the types of NFSv3 on the wire (rpcgen's) and those of the file systems.
+#include "rpcrdma/nfsd/exports/export_spec.hpp"
 #include "rpcrdma/nfsd/exports/handle_codec.hpp"
 #include "rpcrdma/nfsd/fs/file_system.hpp"
 #include "rpcrdma/rpc/auth.hpp"
@@ -19,7 +20,7 @@ nfs_fh3 to_wire(const FileHandle& handle) noexcept;
 post_op_fh3 optional_handle(const FileHandle& handle) noexcept;
 SetAttributes from_wire(const sattr3& in) noexcept;
 
-/// AUTH_NONE is nobody.
-Caller caller_of(const rpc::Credential& credential);
+/// Whom the export takes the caller for. AUTH_NONE is anonymous.
+Caller caller_of(const rpc::Credential& credential, const ExportPolicy& policy);
 
 }  // namespace rpcrdma::nfsd

@@ -13,6 +13,7 @@ class NfsService::Impl {
   Impl(const ExportTable& exports, IoPool& io, const HandleSecret& secret, fabric::Fabric& fabric, Log log)
       : exports_(exports), io_(io), codec_(secret), slabs_(fabric), log_(std::move(log)) {}
 
+  void refresh() { exports_.all(); }
   void add_attribute_procedures(rpc::Dispatcher& dispatcher);
   void add_name_procedures(rpc::Dispatcher& dispatcher);
   void add_link_procedures(rpc::Dispatcher& dispatcher);
@@ -41,13 +42,13 @@ class NfsService::Impl {
       job(codec_);
   }
   template <rpc::Procedure P>
-  Status find(const rpc::ServerCall<P>& call, const nfs_fh3& handle, Effect effect, Target& out) const {
-    return resolve(exports_, codec_, handle.octets(), call.peer(), effect, out);
+  Status find(const rpc::ServerCall<P>& call, const nfs_fh3& handle, Effect effect, Target& out) {
+    return resolve(exports_, codec_, handle.octets(), Origin{call.peer(), call.over_tcp()}, effect, out);
   }
   template <rpc::Procedure P>
   Request<P> request(const rpc::ServerCall<P>& call, const Target& target, const Caller& caller,
                      const HandleCodec& codec) const {
-    return {call.args(), target, caller, codec, exports_, call.peer()};
+    return {call.args(), target, caller, codec, exports_.table(), {call.peer(), call.over_tcp()}};
   }
 
   using ReadCall = rpc::ServerCall<rpc::nfs3::Read>;
@@ -65,7 +66,7 @@ class NfsService::Impl {
   void fetch_symlink(SymlinkCall call, TransferPtr transfer);
   void make_symlink(SymlinkCall call, TransferPtr transfer, std::string_view path);
 
-  const ExportTable& exports_;
+  ExportView exports_;
   IoPool& io_;
   HandleCodec codec_;
   SlabRegistry slabs_;
@@ -80,7 +81,7 @@ void NfsService::Impl::on(rpc::Dispatcher& dispatcher, Effect effect, HandleOf h
     if (const Status s = find(call, handle_of(call.args()), effect, target); s != Status::ok)
       return call.reply(failed<P>(s));
     run(target, [this, call = std::move(call), target, work](const HandleCodec& codec) mutable {
-      const Caller caller = caller_of(call.credential());
+      const Caller caller = caller_of(call.credential(), *target.exported);
       const typename P::Result result = work(request(call, target, caller, codec));
       call.reply(result);
     });
@@ -96,7 +97,7 @@ void NfsService::Impl::on(rpc::Dispatcher& dispatcher, Effect effect, HandleOf h
     if (const Status s = find(call, handle_of(call.args()), effect, target); s != Status::ok)
       return call.reply(failed<P>(s));
     run(target, [this, call = std::move(call), target, work](const HandleCodec& codec) mutable {
-      const Caller caller = caller_of(call.credential());
+      const Caller caller = caller_of(call.credential(), *target.exported);
       auto scratch = std::make_unique<Scratch>();
       const typename P::Result result = work(request(call, target, caller, codec), *scratch);
       call.reply(result, [scratch = std::move(scratch)](error_code) {});

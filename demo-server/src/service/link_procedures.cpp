@@ -34,7 +34,7 @@ void NfsService::Impl::symlink(SymlinkCall call) {
   // Checked before anything is fetched: nobody makes this server hold more than a path.
   if (s == Status::ok && path.length > kMaxTarget) s = Status::nametoolong;
   if (s != Status::ok) return call.reply(failed<nfs3::Symlink>(s));
-  transfer->caller = caller_of(call.credential());
+  transfer->caller = caller_of(call.credential(), *transfer->target.exported);
   if (path.kind == bulk_kind::octets) return make_symlink(std::move(call), std::move(transfer), path.text());
   rpc::async_reserve(std::move(call), path.length,
                      [this, transfer = std::move(transfer)](error_code status, SymlinkCall resumed) mutable {

@@ -63,7 +63,7 @@ READDIR3res readdir(const Request<nfs3::Readdir>& request, Listing<entry3>& list
   std::uint32_t used = kAround;
   listing.start(limit);
   const DirectoryResult got = request.fs().read_directory(
-      request.target.node, request_of(request.args.cookie, request.args.cookieverf, false),
+      request.caller, request.target.node, request_of(request.args.cookie, request.args.cookieverf, false),
       [&](const DirectoryEntry& entry) {
         const std::uint32_t size = kFollows + kEntry + pad4(static_cast<std::uint32_t>(entry.name.size()));
         if (size > limit - used) return false;
@@ -105,7 +105,7 @@ READDIRPLUS3res readdirplus(const Request<nfs3::Readdirplus>& request, Listing<e
   std::uint32_t names = 0;
   listing.start(limit);
   const DirectoryResult got = request.fs().read_directory(
-      request.target.node, request_of(request.args.cookie, request.args.cookieverf, true),
+      request.caller, request.target.node, request_of(request.args.cookie, request.args.cookieverf, true),
       [&](const DirectoryEntry& entry) {
         entryplus3 out = entry_of(request, entry, entry.name);
         const std::uint32_t name = kEntry + pad4(out.name.length);

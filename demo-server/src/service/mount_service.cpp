@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpcrdma/nfsd/service/mount_service.hpp"
 
-#include "rpcrdma/rpc/mount3.hpp"
+#include "rpcrdma/nfsd/fs/names.hpp"
 #include "service/convert.hpp"
 
 namespace rpcrdma::nfsd {
@@ -31,6 +31,53 @@ mountres3 refused(mountstat3 status) {
 std::array<int, 2>& flavors() {
   static std::array<int, 2> list{static_cast<int>(rpc::AuthFlavor::sys), static_cast<int>(rpc::AuthFlavor::none)};
   return list;
+}
+
+mountres3 mounted(const FileHandle& handle) {
+  mountres3 result = refused(MNT3_OK);
+  mountres3_ok& ok = result.mountres3_u.mountinfo;
+  ok.fhandle = to_wire(handle);
+  ok.auth_flavors.auth_flavors_len = static_cast<u_int>(flavors().size());
+  ok.auth_flavors.auth_flavors_val = flavors().data();
+  return result;
+}
+
+mountstat3 mount_status(Status status) noexcept {
+  switch (status) {
+    case Status::ok: return MNT3_OK;
+    case Status::noent:
+    case Status::stale: return MNT3ERR_NOENT;
+    case Status::perm: return MNT3ERR_PERM;
+    case Status::acces: return MNT3ERR_ACCES;
+    case Status::notdir: return MNT3ERR_NOTDIR;
+    case Status::nametoolong: return MNT3ERR_NAMETOOLONG;
+    case Status::io: return MNT3ERR_IO;
+    default: return MNT3ERR_SERVERFAULT;
+  }
+}
+
+/// Down from the root, one LOOKUP a component. A symbolic link is no directory, and nothing leads up.
+Status walk(FileSystem& fs, const Caller& caller, std::string_view path, NodeKey& node) {
+  node = fs.root();
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    const std::string_view name = path.substr(0, end);
+    path.remove_prefix(std::min(end + 1, path.size()));
+    if (name.empty()) continue;
+    if (is_dot(name) || is_dot_dot(name)) return Status::noent;
+    const NodeResult found = fs.lookup(caller, node, name);
+    if (found.status != Status::ok) return found.status;
+    if (!found.attributes || found.attributes->type != FileType::directory) return Status::notdir;
+    node = found.node;
+  }
+  return Status::ok;
+}
+
+/// What `path` has behind the name of an export, beginning with '/'. Empty: it is not below it.
+std::string_view below(std::string_view path, std::string_view name) noexcept {
+  if (name == "/") return path;
+  if (!path.starts_with(name) || path.size() == name.size() || path[name.size()] != '/') return {};
+  return path.substr(name.size());
 }
 
 struct DumpReply {
@@ -68,23 +115,45 @@ std::vector<MountTable::Mount> MountTable::all() const {
   return {mounts_.begin(), mounts_.end()};
 }
 
-void MountService::add_to(rpc::Dispatcher& dispatcher) {
-  dispatcher.on<mount3::Mnt>([this](rpc::ServerCall<mount3::Mnt> call) {
-    const std::string_view path = without_slashes(call.args().view());
-    const Export* found = exports_.find(path);
-    if (found == nullptr) return call.reply(refused(MNT3ERR_NOENT));
-    if (!found->allows(call.peer().address())) {
-      log_.warn("{} may not mount {}", host_of(call), found->name);
-      return call.reply(refused(MNT3ERR_ACCES));
-    }
+bool MountService::refuse(MntCall& call, const ExportPtr& exported) {
+  if (exported->admits(call.peer(), call.over_tcp())) return false;
+  log_.warn("{} may not mount {}{}", host_of(call), exported->name,
+            exported->allows(call.peer().address()) ? " from a port that is not reserved" : "");
+  call.reply(refused(MNT3ERR_ACCES));
+  return true;
+}
+
+void MountService::mount(MntCall call) {
+  const std::string_view path = without_slashes(call.args().view());
+  if (const ExportPtr& found = exports_.find(path); found != nullptr) {
+    if (refuse(call, found)) return;
     mounts_.add(host_of(call), found->name);
-    mountres3 result = refused(MNT3_OK);
-    mountres3_ok& ok = result.mountres3_u.mountinfo;
-    ok.fhandle = to_wire(codec_.encode(found->id, found->file_system->root()));
-    ok.auth_flavors.auth_flavors_len = static_cast<u_int>(flavors().size());
-    ok.auth_flavors.auth_flavors_val = flavors().data();
-    call.reply(result);
+    return call.reply(mounted(codec_.encode(found->id, found->file_system->root())));
+  }
+  ExportPtr nearest;
+  if (call.over_tcp() && path.starts_with('/')) {
+    for (const ExportPtr& e : exports_.all())
+      if (!below(path, e->name).empty() && (nearest == nullptr || nearest->name.size() < e->name.size())) nearest = e;
+  }
+  if (nearest == nullptr) return call.reply(refused(MNT3ERR_NOENT));
+  if (refuse(call, nearest)) return;
+  const std::string_view rest = below(path, nearest->name);
+  mount_below(std::move(call), std::move(nearest), rest);
+}
+
+/// `rest` lies in the call's arguments.
+void MountService::mount_below(MntCall call, ExportPtr exported, std::string_view rest) {
+  io_.submit([this, call = std::move(call), exported = std::move(exported), rest](const HandleCodec& codec) mutable {
+    NodeKey node;
+    const Status s = walk(*exported->file_system, caller_of(call.credential(), *exported), rest, node);
+    if (s != Status::ok) return call.reply(refused(mount_status(s)));
+    mounts_.add(host_of(call), std::string(without_slashes(call.args().view())));
+    call.reply(mounted(codec.encode(exported->id, node)));
   });
+}
+
+void MountService::add_to(rpc::Dispatcher& dispatcher) {
+  dispatcher.on<mount3::Mnt>([this](MntCall call) { mount(std::move(call)); });
   dispatcher.on<mount3::Umnt>([this](rpc::ServerCall<mount3::Umnt> call) {
     mounts_.remove(host_of(call), without_slashes(call.args().view()));
     call.reply({});
@@ -106,7 +175,7 @@ void MountService::add_to(rpc::Dispatcher& dispatcher) {
   });
   dispatcher.on<mount3::Export>([this](rpc::ServerCall<mount3::Export> call) {
     auto reply = std::make_unique<ExportReply>();
-    for (const auto& e : exports_.all()) {
+    for (const ExportPtr& e : exports_.all()) {
       auto& texts = reply->texts.emplace_back();
       auto& groups = reply->groups.emplace_back();
       for (const Cidr& range : e->allow) texts.push_back(range.text());

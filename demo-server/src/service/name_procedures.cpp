@@ -47,6 +47,7 @@ MKNOD3res mknod(const Request<nfs3::Mknod>& request) {
   const mknoddata3& what = request.args.what;
   const bool is_device = what.type == NF3CHR || what.type == NF3BLK;
   if (!is_device && what.type != NF3SOCK && what.type != NF3FIFO) return failed<nfs3::Mknod>(Status::badtype);
+  if (is_device && !request.target.exported->devices) return failed<nfs3::Mknod>(Status::perm);
   const sattr3& attributes = is_device ? what.mknoddata3_u.device.dev_attributes : what.mknoddata3_u.pipe_attributes;
   Device device;
   if (is_device) device = {what.mknoddata3_u.device.spec.specdata1, what.mknoddata3_u.device.spec.specdata2};
@@ -72,12 +73,18 @@ RMDIR3res rmdir(const Request<nfs3::Rmdir>& request) {
   return result;
 }
 
-/// The second directory of RENAME and LINK: it must be of the same export.
+/// The second directory of RENAME and LINK: it must be of the same export. (The table is asked, under its lock, only
+/// to tell why it is not.)
 template <class P>
 Status second_directory(const Request<P>& request, const nfs_fh3& handle, Target& out) {
-  const Status s = resolve(request.exports, request.codec, handle.octets(), request.peer, Effect::changes, out);
-  if (s != Status::ok) return s;
-  return out.exported == request.target.exported ? Status::ok : Status::xdev;
+  const auto decoded = request.codec.decode(handle.octets());
+  if (!decoded) return Status::badhandle;
+  if (decoded->export_id == request.target.exported->id) {
+    out = {request.target.exported, decoded->node};
+    return Status::ok;
+  }
+  const Status s = resolve(request.exports, request.codec, handle.octets(), request.origin, Effect::changes, out);
+  return s != Status::ok ? s : Status::xdev;
 }
 
 RENAME3res rename(const Request<nfs3::Rename>& request) {

@@ -24,6 +24,8 @@ void NfsService::add_to(rpc::Dispatcher& dispatcher) {
   impl_->add_write(dispatcher);
 }
 
+void NfsService::refresh() { impl_->refresh(); }
+
 std::size_t NfsService::regions() const noexcept { return impl_->regions(); }
 
 }  // namespace rpcrdma::nfsd

@@ -36,7 +36,7 @@ void NfsService::Impl::read(ReadCall call) {
   TransferPtr transfer = transfers_.take();
   const Status s = find(call, call.args().file, Effect::reads, transfer->target);
   if (s != Status::ok) return call.reply(failed<nfs3::Read>(s));
-  transfer->caller = caller_of(call.credential());
+  transfer->caller = caller_of(call.credential(), *transfer->target.exported);
   const std::uint32_t count = std::min<std::uint32_t>(call.args().count, kMaxTransfer);
   if (PagedData* paged = transfer->target.fs().paged(); paged != nullptr)
     return read_pages(std::move(call), std::move(transfer), *paged, count);

@@ -9,7 +9,7 @@ namespace rpcrdma::nfsd {
 
 /// An object named by a file handle.
 struct Target {
-  const Export* exported = nullptr;
+  ExportPtr exported;  // keeps the file system open, whatever becomes of the configuration
   NodeKey node;
 
   FileSystem& fs() const noexcept { return *exported->file_system; }
@@ -18,15 +18,30 @@ struct Target {
 
 enum class Effect : std::uint8_t { reads, changes };
 
-inline Status resolve(const ExportTable& exports, const HandleCodec& codec, std::span<const std::byte> handle,
-                      const fabric::Endpoint& peer, Effect effect, Target& out) {
+/// Where a call comes from, as far as exports care.
+struct Origin {
+  const fabric::Endpoint& peer;
+  bool over_tcp;
+};
+
+/// What `origin` may do there. RFC 1813 section 2.6 has STALE for a handle whose object is gone or "access to it has
+/// been revoked", and every procedure may return it: that is an export that is not, or not any more, for this address.
+/// A port that is not reserved is the caller's own fault, and mended by another: ACCES.
+inline Status check_export(const Export* exported, const Origin& origin, Effect effect) noexcept {
+  if (exported == nullptr || !exported->allows(origin.peer.address())) return Status::stale;
+  if (!exported->admits(origin.peer, origin.over_tcp)) return Status::acces;
+  return effect == Effect::changes && exported->read_only ? Status::rofs : Status::ok;
+}
+
+/// `exports` is an ExportView, or an ExportTable where there is none.
+template <class Exports>
+Status resolve(Exports& exports, const HandleCodec& codec, std::span<const std::byte> handle, const Origin& origin,
+               Effect effect, Target& out) {
   const auto decoded = codec.decode(handle);
   if (!decoded) return Status::badhandle;
   out.exported = exports.find(decoded->export_id);
   out.node = decoded->node;
-  if (out.exported == nullptr) return Status::stale;
-  if (!out.exported->allows(peer.address())) return Status::acces;
-  return effect == Effect::changes && out.exported->read_only ? Status::rofs : Status::ok;
+  return check_export(out.exported.get(), origin, effect);
 }
 
 /// One call on its way through a file system.
@@ -37,7 +52,7 @@ struct Request {
   const Caller& caller;
   const HandleCodec& codec;
   const ExportTable& exports;
-  const fabric::Endpoint& peer;
+  Origin origin;
 
   FileSystem& fs() const noexcept { return target.fs(); }
   std::uint64_t fsid() const noexcept { return target.fsid(); }

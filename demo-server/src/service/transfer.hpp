@@ -20,6 +20,7 @@ struct Transfer {
   BufferRefs parts;                 ///< where the data is, in order
 
   void clear() noexcept {
+    target.exported.reset();
     buffer.reset();
     run.clear();
     parts.clear();

@@ -12,18 +12,22 @@ namespace {
 
 namespace nfs3 = rpc::nfs3;
 
-WRITE3res result_of(const WriteResult& done, const Verifier& verifier, const Target& target) {
+WRITE3res result_of(const WriteResult& done, const Verifier& verifier, const Target& target, stable_how asked) {
   WRITE3res result = failed<nfs3::Write>(done.status);
   WRITE3resok& ok = result.WRITE3res_u.resok;
   ok.file_wcc = to_wire(done.wcc, target.fsid());
   if (done.status != Status::ok) return result;
   ok.count = done.count;
-  ok.committed = static_cast<stable_how>(done.committed);
+  // RFC 1813 section 3.3.7: never less than was asked for.
+  ok.committed = target.exported->sync ? static_cast<stable_how>(done.committed) : asked;
   std::memcpy(ok.verf, verifier.data(), verifier.size());
   return result;
 }
 
-Stable stable_of(const WRITE3args& args) noexcept { return static_cast<Stable>(args.stable); }
+/// How the file system is to write: an asynchronous export does not wait for the disk, whatever the client wants.
+Stable stable_of(const WRITE3args& args, const Target& target) noexcept {
+  return target.exported->sync ? static_cast<Stable>(args.stable) : Stable::unstable;
+}
 
 Status check(const WRITE3args& args) noexcept {
   const bool known = args.stable == UNSTABLE || args.stable == DATA_SYNC || args.stable == FILE_SYNC;
@@ -47,7 +51,7 @@ void NfsService::Impl::write(WriteCall call) {
   Status s = find(call, args.file, Effect::changes, transfer->target);
   if (s == Status::ok) s = check(args);
   if (s != Status::ok) return call.reply(failed<nfs3::Write>(s));
-  transfer->caller = caller_of(call.credential());
+  transfer->caller = caller_of(call.credential(), *transfer->target.exported);
   if (args.data.kind != bulk_kind::octets) {
     return rpc::async_reserve(std::move(call), args.data.length,
                               [this, transfer = std::move(transfer)](error_code status, WriteCall resumed) mutable {
@@ -104,8 +108,8 @@ void NfsService::Impl::write_file(WriteCall call, TransferPtr transfer) {
     // Taken before the data is handed over: if it is lost later, the client sees another verifier.
     const Verifier verifier = target.fs().write_verifier();
     const WriteResult done =
-        target.fs().write(transfer->caller, target.node, args.offset, transfer->parts, stable_of(args));
-    const WRITE3res result = result_of(done, verifier, target);
+        target.fs().write(transfer->caller, target.node, args.offset, transfer->parts, stable_of(args, target));
+    const WRITE3res result = result_of(done, verifier, target, args.stable);
     call.reply(result, [transfer = std::move(transfer)](error_code) {});
   });
 }
@@ -114,8 +118,8 @@ void NfsService::Impl::write_pages(WriteCall call, TransferPtr transfer) {
   const Target& target = transfer->target;
   const WRITE3args& args = call.args();
   const WriteResult done =
-      target.fs().paged()->commit_write(target.node, args.offset, std::move(transfer->run), stable_of(args));
-  call.reply(result_of(done, target.fs().write_verifier(), target));
+      target.fs().paged()->commit_write(target.node, args.offset, std::move(transfer->run), stable_of(args, target));
+  call.reply(result_of(done, target.fs().write_verifier(), target, args.stable));
 }
 
 void NfsService::Impl::add_write(rpc::Dispatcher& dispatcher) {

@@ -33,13 +33,13 @@ class Case(unittest.TestCase):
                 print(f"--- server log\n{server.log()[-4000:]}", file=sys.stderr)
             self.assertEqual(status, 0, "the server's exit status")
 
-    def server(self, exports=None, listen=("127.0.0.1:0",), options=(), name="server"):
+    def server(self, exports=None, listen=("127.0.0.1:0",), options=(), name="server", prefix=()):
         """A running server; by default with the export /files on self.files and the memory export /memory."""
         if exports is None:
             self.files = self.folder / "files"
             self.files.mkdir(exist_ok=True)
             exports = [f"{escaped(self.files)}:/files", "memory:/memory"]
-        server = Server(self.folder / name, exports, listen, options)
+        server = Server(self.folder / name, exports, listen, options, prefix)
         self.servers.append(server)
         return server
 

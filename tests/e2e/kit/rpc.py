@@ -7,7 +7,8 @@ from kit.iwarp import SEND, SEND_INVALIDATE, Peer
 MSG, NOMSG, MSGP, DONE, ERROR = range(5)
 ERR_VERS, ERR_CHUNK = 1, 2
 NFS, MOUNT = 100003, 100005
-GETATTR, LOOKUP, READ, WRITE, READDIRPLUS = 1, 3, 6, 7, 17
+GETATTR, SETATTR, LOOKUP, ACCESS, READLINK, READ, WRITE, CREATE, MKDIR, SYMLINK, MKNOD = range(1, 12)
+REMOVE, RMDIR, RENAME, LINK, READDIR, READDIRPLUS, FSSTAT, FSINFO, PATHCONF, COMMIT = range(12, 22)
 SUCCESS, PROG_UNAVAIL, PROG_MISMATCH, PROC_UNAVAIL, GARBAGE_ARGS = range(5)
 
 
@@ -37,8 +38,8 @@ def header(xid, procedure=MSG, chunks=bytes(12), version=1, credits=16):
     return struct.pack(">IIII", xid, version, credits, procedure) + chunks
 
 
-def call(xid, program=NFS, version=3, procedure=0, arguments=b"", rpc_version=2):
-    credential = opaque(struct.pack(">I", 0) + opaque(b"e2e") + struct.pack(">III", 0, 0, 0))
+def call(xid, program=NFS, version=3, procedure=0, arguments=b"", rpc_version=2, uid=0, gid=0):
+    credential = opaque(struct.pack(">I", 0) + opaque(b"e2e") + struct.pack(">III", uid, gid, 0))
     return (struct.pack(">IIIIII", xid, 0, rpc_version, program, version, procedure) +
             struct.pack(">I", 1) + credential + struct.pack(">II", 0, 0) + arguments)
 

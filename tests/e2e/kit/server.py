@@ -23,18 +23,19 @@ def escaped(path):
 class Server:
     """Exports is a list of SPECs; options are passed on. The server is up when the constructor returns."""
 
-    def __init__(self, folder, exports, listen=("127.0.0.1:0",), options=()):
+    def __init__(self, folder, exports, listen=("127.0.0.1:0",), options=(), prefix=()):
         self.folder = Path(folder)
         self.folder.mkdir(exist_ok=True)
         self.exports = list(exports)
         self.listen = list(listen)
         self.options = list(options)
+        self.prefix = list(prefix)  # a command that runs another one in its own place
         self.log_path = self.folder / "server.log"
         self.process = None
         self.start()
 
     def arguments(self):
-        arguments = [binary("rpcrdma-nfsd"), "--fabric", "iwarp", "--state-dir", str(self.folder / "state")]
+        arguments = [*self.prefix, binary("rpcrdma-nfsd"), "--fabric", "iwarp", "--state-dir", str(self.folder / "state")]
         for spec in self.exports:
             arguments += ["--export", spec]
         for address in self.listen:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "served.hpp"
 
+#include <sys/stat.h>
+
 namespace rpcrdma::nfsd {
 namespace {
 
@@ -36,17 +38,23 @@ Served::~Served() {
   std::filesystem::remove_all(state_, ignored);
 }
 
-void Served::add_export(const std::string& name, const std::string& options) {
+ExportSpec Served::spec_of(const std::string& name, const std::string& options) {
+  ::umask(0);  // as the program does
   std::filesystem::create_directories(disk_ / name.substr(1));
-  const std::string spec = (in_memory() ? "memory" : (disk_ / name.substr(1)).string()) + ":" + name + options;
+  const std::string text = (in_memory() ? "memory" : (disk_ / name.substr(1)).string()) + ":" + name + options;
   ExportSpec parsed;
   std::string why;
-  ASSERT_TRUE(parse_export(spec, parsed, why)) << why;
-  ASSERT_TRUE(exports_.add(parsed, state_, Log{}, why)) << why;
+  EXPECT_TRUE(parse_export(text, parsed, why)) << why;
+  return parsed;
+}
+
+void Served::add_export(const std::string& name, const std::string& options) {
+  std::string why;
+  ASSERT_TRUE(exports_.add(spec_of(name, options), state_, Log{}, why)) << why;
 }
 
 void Served::start() {
-  add_export("/data", "");
+  add_export("/data", ",no_root_squash");
   lane_ = std::make_unique<Lane>(network_.make_fabric("server"), shared_, Log{});
   server_ = transport::Server::make({lane_->worker()}, {}, Log{});
   bool heard = false;

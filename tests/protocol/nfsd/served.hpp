@@ -36,6 +36,8 @@ class Served : public ::testing::TestWithParam<const char*> {
   ~Served() override;
 
   bool in_memory() const { return std::string_view(GetParam()) == "memory"; }
+  /// What "--export" would say of one.
+  ExportSpec spec_of(const std::string& name, const std::string& options);
   /// Adds an export: the main one is "/data" and writable, with `options` others.
   void add_export(const std::string& name, const std::string& options);
   void start();

@@ -105,7 +105,7 @@ TEST_P(Data, StabilityAndVerifier) {
     EXPECT_GE(result.committed, stable);
     EXPECT_TRUE(result.wcc.before && result.wcc.after);
   }
-  EXPECT_EQ(fs_->commit(file, 0, 0).status, Status::ok);
+  EXPECT_EQ(fs_->commit(caller_, file, 0, 0).status, Status::ok);
   EXPECT_EQ(fs_->write_verifier(), fs_->write_verifier());
   EXPECT_NE(make()->write_verifier(), fs_->write_verifier()) << "a restart may have lost data";
 }
@@ -147,7 +147,7 @@ TEST_P(Data, ARemovedFileIsStale) {
   const BufferRef buffer = ref(text);
   EXPECT_EQ(fs_->read(caller_, file, 0, {&buffer, 1}).status, Status::stale);
   EXPECT_EQ(fs_->write(caller_, file, 0, {&buffer, 1}, Stable::unstable).status, Status::stale);
-  EXPECT_EQ(fs_->commit(file, 0, 0).status, Status::stale);
+  EXPECT_EQ(fs_->commit(caller_, file, 0, 0).status, Status::stale);
   create(root_, "f", "other");
   EXPECT_EQ(fs_->attributes(file).status, Status::stale) << "a new file of that name is another file";
 }

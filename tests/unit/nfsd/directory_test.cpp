@@ -45,7 +45,7 @@ TEST_P(Listing, TheSameCookieAgain) {
   DirectoryRequest request;
   const auto part = [&](std::uint64_t& last) {
     std::vector<std::string> names;
-    const DirectoryResult result = fs_->read_directory(root_, request, [&](const DirectoryEntry& entry) {
+    const DirectoryResult result = fs_->read_directory(caller_, root_, request, [&](const DirectoryEntry& entry) {
       if (names.size() == 30) return false;
       names.emplace_back(entry.name);
       last = entry.cookie;
@@ -70,7 +70,8 @@ TEST_P(Listing, AStaleVerifierIsABadCookie) {
   DirectoryRequest request;
   request.cookie = 1;
   request.verifier = {std::byte{0xff}, std::byte{0xee}};
-  EXPECT_EQ(fs_->read_directory(root_, request, [](const DirectoryEntry&) { return true; }).status, Status::bad_cookie);
+  EXPECT_EQ(fs_->read_directory(caller_, root_, request, [](const DirectoryEntry&) { return true; }).status,
+            Status::bad_cookie);
 }
 
 TEST_P(Listing, NodesComeAlong) {
@@ -80,7 +81,7 @@ TEST_P(Listing, NodesComeAlong) {
   DirectoryRequest request;
   request.want_nodes = true;
   std::map<std::string, NodeKey> keys;
-  const DirectoryResult result = fs_->read_directory(directory, request, [&](const DirectoryEntry& entry) {
+  const DirectoryResult result = fs_->read_directory(caller_, directory, request, [&](const DirectoryEntry& entry) {
     EXPECT_TRUE(entry.attributes) << entry.name;
     if (entry.attributes) {
       EXPECT_EQ(entry.attributes->fileid, entry.fileid);
@@ -100,7 +101,7 @@ TEST_P(Listing, DotDotOfTheRootHidesWhatIsAbove) {
   DirectoryRequest request;
   request.want_nodes = true;
   const std::uint64_t number = stat(root_).fileid;
-  fs_->read_directory(root_, request, [&](const DirectoryEntry& entry) {
+  fs_->read_directory(caller_, root_, request, [&](const DirectoryEntry& entry) {
     EXPECT_EQ(entry.fileid, number) << entry.name;
     EXPECT_EQ(entry.node, root_) << entry.name;
     return true;

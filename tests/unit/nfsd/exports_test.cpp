@@ -7,6 +7,7 @@
 #include "file_system_test.hpp"
 #include "rpcrdma/nfsd/exports/export_table.hpp"
 #include "rpcrdma/nfsd/exports/handle_codec.hpp"
+#include "rpcrdma/nfsd/memory/memory_file_system.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -44,6 +45,25 @@ TEST(ExportSpec, Options) {
   EXPECT_EQ(parsed("/srv/data,allow=::1").allow.size(), 1u) << "colons belong to the address";
 }
 
+TEST(ExportSpec, MoreOptions) {
+  using Mode = SquashPolicy::Mode;
+  const ExportSpec plain = parsed("/d");
+  EXPECT_TRUE(plain.sync && !plain.devices && !plain.reserved_ports);
+  EXPECT_EQ(plain.squash.mode, Mode::none) << "on the command line nobody is squashed unasked";
+  const ExportSpec spec = parsed("/d,ro,rw,async,secure,devices,all_squash,anonuid=7,anongid=0");
+  EXPECT_TRUE(!spec.read_only && !spec.sync && spec.devices && spec.reserved_ports);
+  EXPECT_EQ(spec.squash, (SquashPolicy{Mode::all, 7, 0}));
+  EXPECT_EQ(parsed("/d,root_squash").squash.mode, Mode::root);
+  EXPECT_EQ(parsed("/d,root_squash,no_root_squash").squash.mode, Mode::none);
+  const ExportSpec back = parsed("/d,async,sync,secure,insecure,devices,nodevices");
+  EXPECT_TRUE(back.sync && !back.devices && !back.reserved_ports);
+  EXPECT_EQ(parsed("memory:/m,size=3M").size, std::uint64_t{3} << 20);
+  for (const char* bad : {"/d,anonuid=", "/d,anonuid=-1", "/d,anonuid=4294967296", "/d,anongid=x", "/d,size=1G",
+                          "memory:/m,size=0", "memory:/m,size=1X", "memory:/m,size=1MB", "memory:/m,size=99999999T",
+                          "/d,allow=", "/d,allow", "/d,squash", "/d,ro=1"})
+    EXPECT_FALSE(refused(bad).empty()) << bad;
+}
+
 TEST(ExportSpec, Memory) {
   EXPECT_TRUE(parsed("memory:/scratch").memory);
   EXPECT_EQ(parsed("memory:/scratch,ro").name, "/scratch");
@@ -61,7 +81,7 @@ TEST(ExportSpec, Refused) {
   EXPECT_NE(refused("").find("directory"), std::string::npos);
   EXPECT_NE(refused("/d:name").find("'/'"), std::string::npos);
   EXPECT_NE(refused("/d:").find("'/'"), std::string::npos);
-  EXPECT_NE(refused("/d,rw").find("'rw'"), std::string::npos);
+  EXPECT_NE(refused("/d,rx").find("'rx'"), std::string::npos);
   EXPECT_NE(refused("/d,allow=10.0.0.0/33").find("10.0.0.0/33"), std::string::npos);
   EXPECT_NE(refused("/d,").find("''"), std::string::npos);
 }
@@ -81,7 +101,14 @@ TEST(Cidr, Contains) {
   EXPECT_TRUE(in("2001:db8::/33", "2001:db8:7fff::1"));
   EXPECT_FALSE(in("2001:db8::/33", "2001:db8:8000::1"));
   EXPECT_TRUE(in("127.0.0.0/8", "::ffff:127.0.0.1")) << "an IPv4 address in IPv6 clothes";
-  for (const char* bad : {"", "x", "1.2.3.4/", "1.2.3.4/33", "1.2.3.4/-1", "1.2.3.4/8x", "::/129"})
+  EXPECT_TRUE(in("::ffff:10.0.0.0/104", "10.255.0.1")) << "a range in IPv6 clothes";
+  EXPECT_FALSE(in("::ffff:10.0.0.0/104", "11.0.0.1"));
+  EXPECT_TRUE(in("::ffff:10.0.0.1", "10.0.0.1"));
+  EXPECT_FALSE(in("::/0", "10.0.0.1")) << "IPv6 addresses only";
+  EXPECT_TRUE(in("::/0", "2001:db8::1"));
+  EXPECT_EQ(Cidr::parse("10.0.0.1/32")->text(), "10.0.0.1");
+  for (const char* bad :
+       {"", "x", "1.2.3.4/", "1.2.3.4/33", "1.2.3.4/-1", "1.2.3.4/8x", "::/129", "::ffff:1.2.3.4/95", "fe80::1%lo"})
     EXPECT_FALSE(Cidr::parse(bad)) << bad;
 }
 
@@ -160,6 +187,76 @@ TEST(ExportTable, NamesAreUnique) {
   ASSERT_NE(table.find(std::string_view("/b")), nullptr);
   EXPECT_EQ(table.find(export_id_of("/b")), table.find(std::string_view("/b")));
   EXPECT_EQ(table.find(std::string_view("/c")), nullptr);
+}
+
+class Replace : public ::testing::Test {
+ protected:
+  bool replace(std::initializer_list<std::string> texts) {
+    std::vector<ExportSpec> specs;
+    for (const std::string& text : texts) specs.push_back(parsed(text));
+    why_.clear();
+    return table_.replace(specs, top_.path(), Log{}, why_);
+  }
+  ExportPtr find(std::string_view name) { return table_.find(name); }
+
+  TemporaryDirectory top_;
+  ExportTable table_{1u << 20};
+  ExportView view_{table_};
+  std::string why_;
+};
+
+TEST_F(Replace, WhatIsNamedAgainStaysOpen) {
+  const std::string directory = top_.path() / "d";
+  std::filesystem::create_directory(directory);
+  ASSERT_TRUE(replace({directory, "memory:/m", "memory:/gone"})) << why_;
+  const ExportPtr disk = find("/d");
+  const ExportPtr memory = find("/m");
+  EXPECT_EQ(view_.find(std::string_view("/gone")), find("/gone"));
+  ASSERT_TRUE(replace({"memory:/new", "memory:/m,ro", directory + ",allow=::1"})) << why_;
+  EXPECT_EQ(find("/d")->file_system, disk->file_system);
+  EXPECT_EQ(find("/m")->file_system, memory->file_system);
+  EXPECT_TRUE(find("/m")->read_only && !memory->read_only) << "what is held does not change";
+  EXPECT_EQ(view_.find(std::string_view("/gone")), nullptr);
+  EXPECT_EQ(view_.all().at(0)->name, "/new");
+}
+
+TEST_F(Replace, AllOrNothing) {
+  ASSERT_TRUE(replace({"memory:/m"}));
+  const std::uint64_t generation = table_.generation();
+  const ExportPtr before = find("/m");
+  EXPECT_FALSE(replace({"memory:/m,ro", "memory:/n", "/nonexistent/directory:/x"}));
+  EXPECT_NE(why_.find("/nonexistent/directory"), why_.npos);
+  EXPECT_FALSE(replace({"memory:/n", "memory:/n"}));
+  EXPECT_FALSE(replace({"memory:/m,size=1M"})) << "its files would be gone";
+  EXPECT_NE(why_.find("/m"), why_.npos);
+  EXPECT_EQ(find("/m"), before);
+  EXPECT_EQ(find("/n"), nullptr);
+  EXPECT_EQ(table_.generation(), generation);
+}
+
+TEST_F(Replace, ADirectoryThatTookAnothersPlaceIsOpenedAnew) {
+  const std::filesystem::path directory = top_.path() / "d";
+  std::filesystem::create_directory(directory);
+  ASSERT_TRUE(replace({directory.string()}));
+  const ExportPtr before = find("/d");
+  std::filesystem::rename(directory, top_.path() / "old");
+  std::filesystem::create_directory(directory);
+  ASSERT_TRUE(replace({directory.string()})) << why_;
+  EXPECT_NE(find("/d")->file_system, before->file_system);
+}
+
+TEST(MemoryExports, PagesComeBackWithTheLastUser) {
+  PageStore store(kSlabSize);
+  const std::size_t empty = store.in_use();
+  {
+    const auto fs = make_memory_file_system(store);
+    const NodeResult file = fs->create({}, fs->root(), "f", {});
+    std::string data(100000, 'x');
+    const BufferRef buffer = ref(data);
+    ASSERT_EQ(fs->write({}, file.node, 0, {&buffer, 1}, Stable::unstable).status, Status::ok);
+    EXPECT_GT(store.in_use(), empty);
+  }
+  EXPECT_EQ(store.in_use(), empty);
 }
 
 }  // namespace

@@ -28,6 +28,8 @@ void FileSystemTest::SetUp() {
   root_ = fs_->root();
   caller_.uid = 1234;
   caller_.gid = 4321;
+  caller_.groups = {77};
+  caller_.sync = false;  // what is told when is one thing, what reaches the disk when another
 }
 
 NodeKey FileSystemTest::create(const NodeKey& directory, std::string_view name, std::string_view content) {
@@ -86,7 +88,7 @@ std::multiset<std::string> FileSystemTest::list(const NodeKey& directory, std::s
   DirectoryRequest request;
   for (bool eof = false; !eof;) {
     std::size_t taken = 0;
-    const DirectoryResult result = fs_->read_directory(directory, request, [&](const DirectoryEntry& entry) {
+    const DirectoryResult result = fs_->read_directory(caller_, directory, request, [&](const DirectoryEntry& entry) {
       if (taken == per_reply) return false;
       ++taken;
       names.emplace(entry.name);

@@ -3,6 +3,7 @@
 // One fixture for all back ends: each test below runs on every one of them.
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <functional>
@@ -16,12 +17,15 @@
 
 namespace rpcrdma::nfsd {
 
+/// Open to all users.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
+    ::umask(0);  // as the program does
     std::string text = (std::filesystem::temp_directory_path() / "nfsd-test-XXXXXX").string();
     if (::mkdtemp(text.data()) == nullptr) throw std::runtime_error("mkdtemp");
     path_ = text;
+    std::filesystem::permissions(path_, std::filesystem::perms::all);
   }
   ~TemporaryDirectory() {
     std::error_code ignored;

@@ -133,7 +133,7 @@ TEST_P(Namespace, NotADirectory) {
   EXPECT_EQ(lookup(file, "x"), Status::notdir);
   EXPECT_EQ(fs_->create(caller_, file, "x", {}).status, Status::notdir);
   EXPECT_EQ(fs_->remove(caller_, file, "x").status, Status::notdir);
-  EXPECT_EQ(fs_->read_directory(file, {}, [](const DirectoryEntry&) { return true; }).status, Status::notdir);
+  EXPECT_EQ(fs_->read_directory(caller_, file, {}, [](const DirectoryEntry&) { return true; }).status, Status::notdir);
   EXPECT_EQ(fs_->rename(caller_, root_, "f", file, "x").status, Status::notdir);
 }
 

@@ -56,6 +56,35 @@ TEST(MemoryFileSystem, FullIsNoSpace) {
   EXPECT_EQ(fs->make_directory({}, fs->root(), "e", {}).status, Status::ok);
 }
 
+TEST(MemoryFileSystem, ASizeBoundsTheData) {
+  PageStore store(kSlabSize);
+  MemoryOptions options;
+  options.max_octets = 4 * kPageSize;
+  const auto fs = make_memory_file_system(store, options);
+  const auto free_octets = [&] { return fs->statistics(fs->root()).statistics.free_octets; };
+  const NodeResult one = fs->create({}, fs->root(), "f", {});
+  const NodeResult two = fs->create({}, fs->root(), "g", {});
+  std::string data(kPageSize, 'x');
+  const BufferRef page = ref(data);
+  const auto write = [&](const NodeKey& file, std::uint64_t index) {
+    return fs->write({}, file, index * kPageSize, {&page, 1}, Stable::unstable).status;
+  };
+  EXPECT_EQ(fs->statistics(fs->root()).statistics.total_octets, options.max_octets);
+  EXPECT_EQ(free_octets(), options.max_octets);
+  for (std::uint64_t i = 0; i < 3; ++i) EXPECT_EQ(write(one.node, i), Status::ok);
+  EXPECT_EQ(write(two.node, 1000), Status::ok) << "holes cost nothing";
+  EXPECT_EQ(free_octets(), 0u);
+  EXPECT_EQ(write(two.node, 1), Status::nospc);
+  EXPECT_EQ(write(one.node, 1), Status::ok) << "in place of what is there";
+  SetAttributes shorter;
+  shorter.size = kPageSize;
+  EXPECT_EQ(fs->set_attributes({}, one.node, shorter, {}).status, Status::ok);
+  EXPECT_EQ(free_octets(), 2 * kPageSize);
+  EXPECT_EQ(fs->remove({}, fs->root(), "g").status, Status::ok);
+  EXPECT_EQ(free_octets(), 3 * kPageSize);
+  EXPECT_EQ(write(one.node, 3), Status::ok);
+}
+
 TEST(MemoryFileSystem, RemovedFilesGiveTheirPagesBack) {
   PageStore store(kSlabSize);
   const auto fs = make_memory_file_system(store);
@@ -136,23 +165,25 @@ TEST(Access, OwnerGroupOthersInThisOrder) {
   Caller caller;
   caller.uid = 1;
   caller.gid = 2;
-  EXPECT_EQ(granted_access(file, caller, 63, false), access::kRead) << "the owner's bits, though the group's give more";
+  EXPECT_EQ(granted_access(file, caller, 63), access::kRead) << "the owner's bits, though the group's give more";
   caller.uid = 3;
-  EXPECT_EQ(granted_access(file, caller, 63, false),
-            access::kRead | access::kModify | access::kExtend | access::kExecute);
-  EXPECT_EQ(granted_access(file, caller, 63, true), access::kRead | access::kExecute);
-  EXPECT_EQ(granted_access(file, caller, access::kModify, false), access::kModify);
+  EXPECT_EQ(granted_access(file, caller, 63), access::kRead | access::kModify | access::kExtend | access::kExecute);
+  EXPECT_EQ(granted_access(file, caller, 63 & ~access::kChanges), access::kRead | access::kExecute);
+  EXPECT_EQ(granted_access(file, caller, access::kModify), access::kModify);
   caller.gid = 4;
-  EXPECT_EQ(granted_access(file, caller, 63, false), access::kExecute);
+  EXPECT_EQ(granted_access(file, caller, 63), access::kExecute);
   caller.groups.push_back(2);
-  EXPECT_NE(granted_access(file, caller, 63, false) & access::kRead, 0u);
+  EXPECT_NE(granted_access(file, caller, 63) & access::kRead, 0u);
   caller = {};
   caller.uid = 0;
   file.mode = 0;
-  EXPECT_EQ(granted_access(file, caller, 63, false), access::kRead | access::kModify | access::kExtend);
+  EXPECT_EQ(granted_access(file, caller, 63), access::kRead | access::kModify | access::kExtend);
   file.type = FileType::directory;
-  EXPECT_EQ(granted_access(file, caller, 63, false),
+  EXPECT_EQ(granted_access(file, caller, 63),
             access::kRead | access::kModify | access::kExtend | access::kLookup | access::kDelete);
+  caller.uid = 1;
+  file.mode = 0600;
+  EXPECT_EQ(granted_access(file, caller, 63), access::kRead) << "names change only in a directory one may search";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The typed client and server over TCP: results of all kinds, several tokens, bounds, ends.
+#include <atomic>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -8,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_future.hpp>
 #include <boost/asio/write.hpp>
+#include <future>
 #include <thread>
 
 #include "rpcrdma/connection/error.hpp"
@@ -272,6 +274,161 @@ TEST(TcpTest, FragmentsAreJoined) {
     EXPECT_EQ(test::to_hex(reply),
               test::to_hex(test::from_hex("80000018 00000005 00000001 00000000 00000000 00000000 00000000")));
   }(bed));
+}
+
+/// A call of READ, as one record.
+test::Bytes read_record(std::uint32_t xid) {
+  test::Bytes record = test::from_hex(
+      "80000048 00000000 00000000 00000002 000186a3 00000003 00000006 00000000 00000000 00000000 00000000"
+      "00000010 00000000 00000000 00000000 00000000 00000000 00000000 00001ffe");
+  for (int i = 0; i < 4; ++i) record[static_cast<std::size_t>(4 + i)] = static_cast<std::byte>(xid >> (24 - 8 * i));
+  return record;
+}
+
+TEST(TcpTest, ARecordBegunAndLeftIsGivenUp) {
+  TcpBed bed({.stall_timeout = std::chrono::seconds(1)});
+  serve_files(bed.dispatcher);
+  bed.run([](TcpBed& b) -> asio::awaitable<void> {
+    asio::ip::tcp::socket stopped(b.context);
+    co_await stopped.async_connect(b.endpoint, asio::use_awaitable);
+    co_await asio::async_write(stopped, asio::buffer("\x80\x0f\xff\xff half", 9), asio::use_awaitable);
+    char back = 0;
+    auto [status, size] = co_await stopped.async_read_some(asio::buffer(&back, 1), kTuple);
+    EXPECT_TRUE(status);
+    EXPECT_EQ(b.server->counters().connections, 0u);
+  }(bed));
+}
+
+TEST(TcpTest, APeerThatTakesNoRepliesIsGivenUp) {
+  TcpBed bed({.max_calls = 4, .stall_timeout = std::chrono::seconds(1)});
+  bed.dispatcher.on<nfs3::Read>([](ServerCall<nfs3::Read> call) { call.reply(sample<READ3res>()); },
+                                AuthRequirement::none);
+  asio::ip::tcp::socket deaf(bed.context);
+  bed.run([](TcpBed& b, asio::ip::tcp::socket& socket) -> asio::awaitable<void> {
+    asio::ip::tcp::endpoint server = b.endpoint;
+    socket.open(server.protocol());
+    socket.set_option(asio::socket_base::receive_buffer_size(4096));
+    co_await socket.async_connect(server, asio::use_awaitable);
+    test::Bytes calls;
+    for (std::uint32_t i = 0; i < 2000; ++i) {
+      const test::Bytes one = read_record(i);
+      calls.insert(calls.end(), one.begin(), one.end());
+    }
+    // May itself come to a halt, as the server reads no further while nobody takes its replies.
+    co_await asio::async_write(socket, asio::buffer(calls), kTuple);
+  }(bed, deaf));
+  EXPECT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().calls > 4; }));
+  EXPECT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().connections == 0; }));
+}
+
+TEST(TcpTest, ClosingLetsCallsEnd) {
+  TcpBed bed;
+  std::vector<ServerCall<nfs3::Getattr>> held;
+  bed.dispatcher.on<nfs3::Getattr>([&held](ServerCall<nfs3::Getattr> call) { held.push_back(std::move(call)); });
+  std::optional<error_code> answered;
+  bed.client->async_call<nfs3::Getattr>(sample<GETATTR3args>(),
+                                        [&answered](error_code status, Decoded<GETATTR3res>) { answered = status; });
+  ASSERT_TRUE(test::run_until(bed.context, [&held] { return held.size() == 1; }));
+  asio::ip::tcp::socket idle(bed.context);
+  idle.connect(bed.endpoint);
+  ASSERT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().connections == 2; }));
+  bool closed = false;
+  bed.server->close(std::chrono::steady_clock::now() + std::chrono::seconds(60), [&closed] { closed = true; });
+  ASSERT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().connections == 1; }));
+  EXPECT_FALSE(closed);
+  error_code refused;
+  asio::ip::tcp::socket late(bed.context);
+  late.connect(bed.endpoint, refused);
+  EXPECT_EQ(refused, asio::error::connection_refused);
+  held[0].reply(sample<GETATTR3res>());
+  ASSERT_TRUE(test::run_until(bed.context, [&] { return closed && answered.has_value(); }));
+  EXPECT_FALSE(*answered) << answered->message();
+}
+
+TEST(TcpTest, ClosingEndsAtItsDeadline) {
+  TcpBed bed;
+  std::vector<ServerCall<nfs3::Getattr>> held;
+  bed.dispatcher.on<nfs3::Getattr>([&held](ServerCall<nfs3::Getattr> call) { held.push_back(std::move(call)); });
+  std::optional<error_code> answered;
+  bed.client->async_call<nfs3::Getattr>(sample<GETATTR3args>(),
+                                        [&answered](error_code status, Decoded<GETATTR3res>) { answered = status; });
+  ASSERT_TRUE(test::run_until(bed.context, [&held] { return held.size() == 1; }));
+  bool closed = false;
+  bed.server->close(std::chrono::steady_clock::now(), [&closed] { closed = true; });
+  ASSERT_TRUE(test::run_until(bed.context, [&] { return closed && answered.has_value(); }));
+  EXPECT_TRUE(*answered);
+  held.clear();
+  test::run_ready(bed.context);
+}
+
+TEST(TcpTest, ThreadsServeInTurn) {
+  struct Thread {
+    asio::io_context context{1};
+    fabric::LoopbackNetwork network{context};
+    std::unique_ptr<fabric::LoopbackFabric> fabric = network.make_fabric();
+    memory::Pool pool{*fabric};
+    Dispatcher dispatcher;
+    std::atomic<int> calls{0};
+    std::thread thread;
+  };
+  std::array<Thread, 3> threads;
+  std::vector<TcpWorker> workers;
+  for (Thread& t : threads) {
+    t.dispatcher.on<nfs3::Getattr>([&t](ServerCall<nfs3::Getattr> call) {
+      EXPECT_EQ(std::this_thread::get_id(), t.thread.get_id());
+      ++t.calls;
+      call.reply(sample<GETATTR3res>());
+    });
+    workers.push_back({&t.context, &t.pool, &t.dispatcher});
+  }
+  auto server = TcpServer::make(workers, {}, {});
+  const auto bound = server->listen({asio::ip::make_address("127.0.0.1"), 0});
+  ASSERT_TRUE(bound);
+  for (Thread& t : threads) {
+    t.thread = std::thread([&t] {
+      const auto guard = asio::make_work_guard(t.context);
+      t.context.run();
+    });
+  }
+  asio::io_context context;
+  std::vector<std::unique_ptr<TcpRequester>> requesters;
+  std::vector<std::unique_ptr<Client>> clients;
+  int good = 0;
+  for (int i = 0; i < 6; ++i) {
+    requesters.push_back(TcpRequester::make(context, *bound));
+    const ClientOptions options{.credential = Credential::sys(1, 1)};
+    clients.push_back(std::make_unique<Client>(*requesters.back(), context.get_executor(), options));
+    clients.back()->async_call<nfs3::Getattr>(sample<GETATTR3args>(), [&good](error_code status, Decoded<GETATTR3res>) {
+      EXPECT_FALSE(status);
+      ++good;
+    });
+  }
+  EXPECT_TRUE(test::run_until(context, [&good] { return good == 6; }));
+  for (Thread& t : threads) EXPECT_EQ(t.calls, 2);
+  std::promise<void> closed;
+  server->close(std::chrono::steady_clock::now() + std::chrono::seconds(60), [&closed] { closed.set_value(); });
+  closed.get_future().get();
+  EXPECT_EQ(server->counters().connections, 0u);
+  for (Thread& t : threads) t.context.stop();
+  for (Thread& t : threads) t.thread.join();
+}
+
+TEST(TcpTest, ConnectionsOfOnePeerAreBounded) {
+  TcpBed bed({.max_connections_per_peer = 1});
+  bed.run([](TcpBed& b) -> asio::awaitable<void> {
+    const asio::ip::tcp::endpoint local(asio::ip::make_address("127.0.0.2"), 0);
+    asio::ip::tcp::socket first(b.context);
+    asio::ip::tcp::socket second(b.context);
+    asio::ip::tcp::socket other(b.context, local);
+    co_await first.async_connect(b.endpoint, asio::use_awaitable);
+    co_await second.async_connect(b.endpoint, asio::use_awaitable);
+    char back = 0;
+    auto [status, size] = co_await second.async_read_some(asio::buffer(&back, 1), kTuple);
+    EXPECT_TRUE(status);
+    co_await other.async_connect(b.endpoint, asio::use_awaitable);
+  }(bed));
+  EXPECT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().accepted == 3; }));
+  EXPECT_EQ(bed.server->counters().refused, 1u);
 }
 
 TEST(TcpTest, ConnectionsAreBounded) {

@@ -40,6 +40,8 @@ class ServerCall {
   std::uint32_t xid() const noexcept { return state_->header().xid; }
   /// The caller's address and port. Any thread.
   const fabric::Endpoint& peer() const noexcept { return state_->call().connection().peer; }
+  /// Whether the call came by TCP, not by RDMA. Any thread.
+  bool over_tcp() const noexcept { return state_->call().over_tcp(); }
   boost::asio::io_context& context() const noexcept { return state_->call().context(); }
 
   /// Loop. The call as the transport sees it: pool(), write_chunks(), reserve_bulk(), pull().

@@ -6,9 +6,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "rpcrdma/base/error.hpp"
 #include "rpcrdma/base/log.hpp"
+#include "rpcrdma/base/unique_function.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/responder/responder.hpp"
 
@@ -17,28 +19,49 @@ namespace rpcrdma::rpc {
 struct TcpServerOptions {
   std::uint32_t max_record = (1u << 20) + 65536;  ///< octets of a call; a longer one ends its connection
   std::uint32_t max_connections = 1024;           ///< more are closed at once
+  std::uint32_t max_connections_per_peer = 256;   ///< by address without port
   std::uint32_t max_calls = 16;                   ///< of one connection being served; further ones wait in its socket
   /// A connection that sends nothing for so long, with no call being served, is closed.
   std::chrono::seconds idle_timeout{360};
+  /// One that does not go on with a call that it began, or does not take its reply, is closed after so long (after
+  /// twice that at most): it holds memory.
+  std::chrono::seconds stall_timeout{60};
 };
 
-/// Accepts connections and serves their calls on the thread of `context`. A connection that sends a part of a record
-/// and then nothing delays no other.
+/// One thread's share. Everything named outlives the server; the io_context is run by one thread. `pool` is what
+/// IncomingCall::pool() gives handlers.
+struct TcpWorker {
+  boost::asio::io_context* context = nullptr;
+  memory::Pool* pool = nullptr;
+  transport::CallHandler* handler = nullptr;
+};
+
+/// Accepts connections on the first worker's thread and hands them out to all in turn; each is served by one thread.
+/// A connection that sends a part of a record and then nothing delays no other.
 class TcpServer {
  public:
-  /// `pool` is what IncomingCall::pool() gives handlers; pool, handler and context outlive the server.
+  /// `workers` must not be empty.
+  static std::unique_ptr<TcpServer> make(std::vector<TcpWorker> workers, TcpServerOptions options, Log log);
   static std::unique_ptr<TcpServer> make(boost::asio::io_context& context, memory::Pool& pool,
-                                         transport::CallHandler& handler, TcpServerOptions options, Log log);
-  /// Ends all connections. Calls being served stay valid and are answered into nothing.
+                                         transport::CallHandler& handler, TcpServerOptions options, Log log) {
+    return make({{&context, &pool, &handler}}, options, std::move(log));
+  }
+  /// Ends all connections. Calls being served stay valid and are answered into nothing. On the thread of its only
+  /// worker, or when close() has completed, or when no worker's thread runs.
   virtual ~TcpServer() = default;
-  /// Where it listens, or why it does not.
+  /// Where it listens, or why it does not. Once, on the first worker's thread or before it runs.
   virtual Result<boost::asio::ip::tcp::endpoint> listen(const boost::asio::ip::tcp::endpoint& local) = 0;
+  /// Stops listening and reading; calls being served may be answered until `deadline`. Then the connections are
+  /// closed, and `handler` runs on the first worker's thread. Once, on any thread.
+  virtual void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) = 0;
 
   struct Counters {
     std::uint32_t connections = 0;
     std::uint64_t accepted = 0;
+    std::uint64_t refused = 0;
     std::uint64_t calls = 0;
   };
+  /// Any thread.
   virtual Counters counters() const noexcept = 0;
 };
 

@@ -7,7 +7,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// A range of addresses: ADDRESS/BITS, or one ADDRESS.
+/// A range of addresses: ADDRESS/BITS, or one ADDRESS. One of IPv4 addresses mapped into IPv6 is that of the IPv4
+/// addresses.
 class Cidr {
  public:
   /// Nothing for text that is no such range.
@@ -17,6 +18,8 @@ class Cidr {
   std::string text() const;
 
  private:
+  static std::optional<Cidr> make(const boost::asio::ip::address& base, unsigned bits);
+
   boost::asio::ip::address base_;
   unsigned bits_ = 0;
 };

@@ -12,11 +12,22 @@ inline constexpr std::uint32_t kModify = 4;
 inline constexpr std::uint32_t kExtend = 8;
 inline constexpr std::uint32_t kDelete = 16;
 inline constexpr std::uint32_t kExecute = 32;
+/// What a read-only export grants nobody.
+inline constexpr std::uint32_t kChanges = kModify | kExtend | kDelete;
+
+/// Permission bits.
+inline constexpr std::uint32_t kMayRead = 4;
+inline constexpr std::uint32_t kMayWrite = 2;
+inline constexpr std::uint32_t kMayExecute = 1;
 }  // namespace access
 
-/// The subset of `wanted` that the mode bits give `caller`. Uid 0 may do all, but execute a file only if
-/// somebody may. On a read-only export nothing that changes is granted.
-std::uint32_t granted_access(const Attributes& object, const Caller& caller, std::uint32_t wanted,
-                             bool read_only) noexcept;
+/// The permission bits (rwx, 7 at most) that the mode gives `caller`: the owner's, else the group's, else the others'.
+/// Uid 0 may do all, but execute a file only if somebody may.
+std::uint32_t rights_of(const Attributes& object, const Identity& caller) noexcept;
+
+/// The subset of `wanted` that the mode bits give `caller`.
+std::uint32_t granted_access(const Attributes& object, const Identity& caller, std::uint32_t wanted) noexcept;
+/// The same from rights (permission bits rwx, 7 at most) found out otherwise.
+std::uint32_t granted_access(FileType type, std::uint32_t rights, std::uint32_t wanted) noexcept;
 
 }  // namespace rpcrdma::nfsd

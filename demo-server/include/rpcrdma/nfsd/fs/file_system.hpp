@@ -15,6 +15,11 @@ struct AttributesResult {
   Status status = Status::ok;
   std::optional<Attributes> attributes;
 };
+struct AccessResult {
+  Status status = Status::ok;
+  std::optional<Attributes> attributes;
+  std::uint32_t granted = 0;  ///< bits of namespace access
+};
 /// LOOKUP (only `directory.after`), CREATE, MKDIR, SYMLINK, MKNOD.
 struct NodeResult {
   Status status = Status::ok;
@@ -123,6 +128,8 @@ class FileSystem {
   virtual void tidy() {}
 
   virtual AttributesResult attributes(const NodeKey& node) = 0;
+  /// The subset of `wanted` that `caller` may do.
+  virtual AccessResult access(const Caller& caller, const NodeKey& node, std::uint32_t wanted) = 0;
   /// With `guard`, only if the ctime is still that one (Status::not_sync).
   virtual ChangeResult set_attributes(const Caller& caller, const NodeKey& node, const SetAttributes& changes,
                                       const std::optional<Time>& guard) = 0;
@@ -133,7 +140,7 @@ class FileSystem {
                           std::span<const BufferRef> into) = 0;
   virtual WriteResult write(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                             std::span<const BufferRef> from, Stable stable) = 0;
-  virtual ChangeResult commit(const NodeKey& node, std::uint64_t offset, std::uint32_t count) = 0;
+  virtual ChangeResult commit(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count) = 0;
   virtual NodeResult create(const Caller& caller, const NodeKey& directory, std::string_view name,
                             const CreateHow& how) = 0;
   virtual NodeResult make_directory(const Caller& caller, const NodeKey& directory, std::string_view name,
@@ -149,7 +156,8 @@ class FileSystem {
                               const NodeKey& to_directory, std::string_view to) = 0;
   virtual LinkResult link(const Caller& caller, const NodeKey& node, const NodeKey& directory,
                           std::string_view name) = 0;
-  virtual DirectoryResult read_directory(const NodeKey& directory, const DirectoryRequest& request, EntrySink sink) = 0;
+  virtual DirectoryResult read_directory(const Caller& caller, const NodeKey& directory,
+                                         const DirectoryRequest& request, EntrySink sink) = 0;
   virtual StatisticsResult statistics(const NodeKey& node) = 0;
 };
 

@@ -3,13 +3,14 @@
 // The values that travel between the NFS services and a file system. They follow the data types of
 // RFC 1813 section 2.5 and 2.6, so that a service only copies fields.
 #include <array>
-#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
+
+#include "rpcrdma/nfsd/fs/identity.hpp"
 
 namespace rpcrdma::nfsd {
 
@@ -114,19 +115,10 @@ enum class Stable : std::uint32_t { unstable = 0, data_sync = 1, file_sync = 2 }
 enum class CreateMode : std::uint32_t { unchecked = 0, guarded = 1, exclusive = 2 };
 using Verifier = std::array<std::byte, 8>;
 
-/// Who asks: AUTH_SYS as claimed; AUTH_NONE is nobody.
-struct Caller {
-  static constexpr std::uint32_t kNobody = 65534;
-  std::uint32_t uid = kNobody;
-  std::uint32_t gid = kNobody;
-  boost::container::small_vector<std::uint32_t, 16> groups;
-
-  bool in_group(std::uint32_t group) const noexcept {
-    if (group == gid) return true;
-    for (const std::uint32_t g : groups)
-      if (g == group) return true;
-    return false;
-  }
+/// Who asks, squashed already, and on what terms.
+struct Caller : Identity {
+  /// Changes of names and attributes are on the disk before they are reported; false on an asynchronous export.
+  bool sync = true;
 };
 
 /// Names one object of one file system, for as long as the object exists. Made by the file system, opaque to

@@ -19,9 +19,15 @@ struct PosixOptions {
 };
 
 /// A directory of this machine as a file system. Nothing above `root`, behind a symbolic link or on another
-/// mount is reachable. New objects belong to the caller if this process may give files away.
-/// Metadata changes reach the disk as the file system below orders them, not before each reply.
+/// mount is reachable. What is done is done as the caller (serves_as_callers()), and is on the disk when it is
+/// reported, unless Caller::sync is false. New objects get the mode asked for less the process's umask, which is 0 in
+/// the program.
+/// Its methods change the identity of the thread they run on for a while: never a thread that posts work requests.
 /// Fails with a system error if `root` is not a directory that this process can open.
 Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& options, Log log);
+
+/// Whether this process can take its callers' identities: it is root, with the rights to change user and groups. If
+/// not, it does everything as itself, whoever asks.
+bool serves_as_callers();
 
 }  // namespace rpcrdma::nfsd

@@ -11,6 +11,7 @@
 
 #include "rpcrdma/nfsd/program/lane.hpp"
 #include "rpcrdma/nfsd/program/options.hpp"
+#include "rpcrdma/rpc/rpcbind.hpp"
 #include "rpcrdma/rpc/tcp_server.hpp"
 
 namespace rpcrdma::nfsd {
@@ -53,6 +54,7 @@ class Daemon {
   void catch_signals();
   void await_signal();
   void await_tidying();
+  void reload();
   void shut_down();
   void closed();
   void report_counters();
@@ -75,11 +77,12 @@ class Daemon {
   boost::asio::signal_set signals_{control_};
   boost::asio::steady_timer tidying_{control_};
   boost::asio::steady_timer grace_{control_};
-  std::size_t open_groups_ = 0;
+  std::size_t open_fronts_ = 0;
   bool ending_ = false;
-  std::string rdma_text_;
+  std::vector<boost::asio::ip::tcp::endpoint> rdma_bound_;
+  std::vector<boost::asio::ip::tcp::endpoint> tcp_bound_;
   std::string fabric_text_;
-  std::string tcp_text_;
+  rpc::RpcbindRegistration rpcbind_;
 };
 
 }  // namespace rpcrdma::nfsd

@@ -28,6 +28,11 @@ class Lane {
   boost::asio::io_context& context() noexcept { return fabric_->context(); }
   memory::Pool& pool() noexcept { return pool_; }
   rpc::Dispatcher& dispatcher() noexcept { return dispatcher_; }
+  /// Lets go of exports that the configuration does not name any more. On the lane's thread.
+  void refresh() {
+    nfs_.refresh();
+    mount_.refresh();
+  }
   /// Memory regions: of the pool and of memory exports.
   std::size_t regions() const noexcept { return pool_.counters().regions + nfs_.regions(); }
 

@@ -9,6 +9,7 @@
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfsd/exports/export_spec.hpp"
+#include "rpcrdma/nfsd/program/config_file.hpp"
 
 namespace rpcrdma::nfsd {
 
@@ -18,7 +19,10 @@ struct ListenSpec {
 };
 
 struct Options {
-  std::vector<ExportSpec> exports;
+  std::vector<ExportSpec> exports;       ///< of the command line, then of the configuration file
+  std::size_t command_line_exports = 0;  ///< how many of them
+  std::filesystem::path config;          ///< empty: none
+  Settings settings;                     ///< what the configuration file says beside its exports
   std::vector<ListenSpec> listens;
   std::vector<boost::asio::ip::tcp::endpoint> tcp_listens;
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;
@@ -28,12 +32,15 @@ struct Options {
   std::uint32_t inline_threshold = 4096;
   std::uint32_t max_connections = 1024;
   LogLevel log_level = LogLevel::info;
+  bool rpcbind = false;
 };
 
 /// Reads the command line. Nothing: the program is to end at once with `exit_code` (help, version, or a usage
 /// error, which has been reported on standard error).
 std::optional<Options> parse_options(int argc, const char* const* argv, int& exit_code);
 
+/// [FABRIC@]ADDR:PORT; leaves the provider alone where no fabric is named. False and the reason in `why`.
+bool parse_listen(std::string_view text, ListenSpec& out, std::string& why);
 /// ADDR:PORT, with IPv6 in brackets. Nothing for anything else; names are not looked up.
 std::optional<boost::asio::ip::tcp::endpoint> parse_endpoint(std::string_view text);
 std::string text_of(const boost::asio::ip::tcp::endpoint& endpoint);

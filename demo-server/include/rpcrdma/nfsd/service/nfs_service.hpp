@@ -26,6 +26,8 @@ class NfsService {
 
   /// Adds the procedures; the service outlives the dispatcher's last call.
   void add_to(rpc::Dispatcher& dispatcher);
+  /// Lets go of exports that are no more. On the fabric's thread.
+  void refresh();
   /// Regions registered for memory exports. On the fabric's thread.
   std::size_t regions() const noexcept;
 

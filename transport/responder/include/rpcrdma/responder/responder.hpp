@@ -32,6 +32,8 @@ class IncomingCall {
   virtual const fabric::ConnectionInfo& connection() const noexcept = 0;
   virtual boost::asio::io_context& context() noexcept = 0;
   virtual memory::Pool& pool() noexcept = 0;
+  /// True if the call came as a record of a TCP stream, not by RDMA. Any thread.
+  virtual bool over_tcp() const noexcept { return false; }
 
   /// Octets that fit each Write chunk offered, in order.
   virtual std::span<const std::uint32_t> write_chunks() const noexcept = 0;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+
+namespace rpcrdma::nfsd {
+
+/// A user as a file system knows one. The groups of AUTH_SYS, 16 at most, fit without an allocation.
+struct Identity {
+  /// No user or group at all, (uid_t)-1: what a caller without a name has until it is squashed.
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  /// The user and group without rights, as on most systems.
+  static constexpr std::uint32_t kNobody = 65534;
+
+  std::uint32_t uid = kNobody;
+  std::uint32_t gid = kNobody;
+  boost::container::small_vector<std::uint32_t, 16> groups;
+
+  bool in_group(std::uint32_t group) const noexcept {
+    if (group == gid) return true;
+    for (const std::uint32_t g : groups)
+      if (g == group) return true;
+    return false;
+  }
+  friend bool operator==(const Identity&, const Identity&) = default;
+};
+
+/// Whom an export takes its callers for.
+struct SquashPolicy {
+  enum class Mode : std::uint8_t {
+    root,  ///< root_squash: uid 0 and gid 0 become the anonymous ones
+    all,   ///< all_squash: everybody is anonymous
+    none,  ///< no_root_squash: everybody is who they say
+  };
+  Mode mode = Mode::root;
+  std::uint32_t anonymous_uid = Identity::kNobody;
+  std::uint32_t anonymous_gid = Identity::kNobody;
+  friend bool operator==(const SquashPolicy&, const SquashPolicy&) = default;
+};
+
+/// Who `claimed` is on an export with that policy. Whatever the mode, kNone becomes anonymous, and kNone as the
+/// anonymous id becomes nobody: the result names no kNone. Anonymous users are in no group but their own.
+Identity squashed(const Identity& claimed, const SquashPolicy& policy);
+
+}  // namespace rpcrdma::nfsd

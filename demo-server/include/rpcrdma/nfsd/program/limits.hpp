@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// What the numbers in options and configuration may be.
+#include <cstdint>
+
+namespace rpcrdma::nfsd {
+
+struct NumberRange {
+  std::uint32_t least;
+  std::uint32_t most;
+  std::uint32_t unit = 1;  ///< it is a multiple of this
+};
+
+inline constexpr NumberRange kThreadsRange{1, 256};
+inline constexpr NumberRange kCreditsRange{1, 1024};
+inline constexpr NumberRange kInlineThresholdRange{1024, 262144, 1024};
+inline constexpr NumberRange kMaxConnectionsRange{1, 1000000};
+
+}  // namespace rpcrdma::nfsd

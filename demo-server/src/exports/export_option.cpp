@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <charconv>
+#include <limits>
+
+#include "rpcrdma/nfsd/exports/export_spec.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+bool parse_id(std::string_view text, std::uint32_t& out) noexcept {
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return failed == std::errc() && end == text.data() + text.size();
+}
+
+/// Words that stand for themselves.
+bool set_flag(std::string_view word, ExportSpec& out) noexcept {
+  using Mode = SquashPolicy::Mode;
+  if (word == "ro" || word == "rw")
+    out.read_only = word == "ro";
+  else if (word == "sync" || word == "async")
+    out.sync = word == "sync";
+  else if (word == "secure" || word == "insecure")
+    out.reserved_ports = word == "secure";
+  else if (word == "devices" || word == "nodevices")
+    out.devices = word == "devices";
+  else if (word == "root_squash")
+    out.squash.mode = Mode::root;
+  else if (word == "all_squash")
+    out.squash.mode = Mode::all;
+  else if (word == "no_root_squash")
+    out.squash.mode = Mode::none;
+  else
+    return false;
+  return true;
+}
+
+std::string refuse(std::string_view what, std::string_view text) {
+  return std::string(what) + ": '" + std::string(text) + "'";
+}
+
+}  // namespace
+
+bool parse_size(std::string_view text, std::uint64_t& out) noexcept {
+  constexpr std::string_view kUnits = "KMGT";
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (failed != std::errc() || out == 0) return false;
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (unit.empty()) return true;
+  const std::size_t which = kUnits.find(unit.front());
+  if (unit.size() != 1 || which == kUnits.npos) return false;
+  const auto shift = static_cast<unsigned>(10 * (which + 1));
+  if (out > std::numeric_limits<std::uint64_t>::max() >> shift) return false;
+  out <<= shift;
+  return true;
+}
+
+bool parse_export_option(std::string_view word, ExportSpec& out, std::string& why) {
+  if (set_flag(word, out)) return true;
+  const std::size_t equals = word.find('=');
+  const std::string_view key = word.substr(0, equals);
+  const std::string_view value = equals == word.npos ? std::string_view() : word.substr(equals + 1);
+  if (equals == word.npos || value.empty())
+    why = refuse("unknown export option", word);
+  else if (key == "allow") {
+    const auto range = Cidr::parse(value);
+    if (range) out.allow.push_back(*range);
+    if (!range) why = refuse("not an address range", value);
+  } else if (key == "anonuid" || key == "anongid") {
+    if (!parse_id(value, key == "anonuid" ? out.squash.anonymous_uid : out.squash.anonymous_gid))
+      why = refuse("not a number of a user or group", value);
+  } else if (key == "size") {
+    if (!parse_size(value, out.size)) why = refuse("not a size", value);
+  } else {
+    why = refuse("unknown export option", word);
+  }
+  return why.empty();
+}
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who may read and write the data of a file, and with which descriptor.
+#include <fcntl.h>
+
+#include "posix/posix_file_system.hpp"
+#include "rpcrdma/nfsd/fs/access.hpp"
+
+namespace rpcrdma::nfsd {
+
+/// Who may execute a file may read it, for that is how a client runs it.
+Status PosixFileSystem::open_to_read(const Caller& caller, int fd, const NodeStat& stat, Fd& out) const {
+  Status status = Status::acces;
+  if (const ActingAs acting(user(caller)); acting) status = reopen(fd, O_RDONLY, out);
+  std::uint32_t may = 0;
+  if (status != Status::acces || rights(caller, fd, stat, may) != Status::ok) return status;
+  return (may & access::kMayExecute) != 0 ? reopen(fd, O_RDONLY, out) : Status::acces;
+}
+
+/// For reading as well if it may be, so that one descriptor does for both.
+Status PosixFileSystem::open_to_write(const Caller& caller, int fd, Fd& out, bool& readable) const {
+  const ActingAs acting(user(caller));
+  if (!acting) return Status::acces;
+  const Status status = reopen(fd, O_RDWR, out);
+  readable = status == Status::ok;
+  return status == Status::acces ? reopen(fd, O_WRONLY, out) : status;
+}
+
+Status PosixFileSystem::open_as(const Caller& caller, int fd, const NodeStat& stat, Use use, OpenFile& out) const {
+  out.readable = true;
+  out.writable = use == Use::write;
+  const Status status =
+      use == Use::read ? open_to_read(caller, fd, stat, out.fd) : open_to_write(caller, fd, out.fd, out.readable);
+  if (status != Status::acces || !acts_ || caller.uid != stat.attributes.uid) return status;
+  // The owner may go on with a file whatever its mode says now: a local program could that has it open.
+  out.readable = true;
+  return reopen(fd, use == Use::read ? O_RDONLY : O_RDWR, out.fd);
+}
+
+Status PosixFileSystem::open_data(const Caller& caller, const NodeKey& key, Use use,
+                                  std::shared_ptr<const OpenFile>& out) {
+  out = descriptors_.find(key, owner_of_descriptors(caller), use);
+  if (out != nullptr) return Status::ok;
+  Fd fd;
+  NodeStat stat;
+  if (const Status s = locator_->open(key, fd); s != Status::ok) return s;
+  if (const Status s = stat_fd(fd.get(), stat); s != Status::ok) return s;
+  // A device or FIFO is never opened: that could block, or do things.
+  if (stat.attributes.type == FileType::directory) return Status::isdir;
+  if (stat.attributes.type != FileType::regular) return Status::inval;
+  auto file = std::make_shared<OpenFile>();
+  file->mode = stat.attributes.mode;
+  file->uid = stat.attributes.uid;
+  file->gid = stat.attributes.gid;
+  if (const Status s = open_as(caller, fd.get(), stat, use, *file); s != Status::ok) return s;
+  descriptors_.put(key, owner_of_descriptors(caller), file);
+  out = std::move(file);
+  return Status::ok;
+}
+
+Status PosixFileSystem::check_open(const Caller& caller, const NodeKey& key, Use use,
+                                   std::shared_ptr<const OpenFile>& file, NodeStat& stat) {
+  if (const Status s = stat_fd(file->fd.get(), stat); s != Status::ok) return s;
+  if (stat.attributes.links == 0) {
+    descriptors_.drop(key);
+    return Status::stale;
+  }
+  if (file->granted_under(stat.attributes)) return Status::ok;
+  descriptors_.drop(key);
+  if (const Status s = open_data(caller, key, use, file); s != Status::ok) return s;
+  return stat_fd(file->fd.get(), stat);
+}
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/rpc/rpcbind.hpp"
+
+#include <fmt/format.h>
+#include <rpc/rpc.h>
+#include <rpc/rpcb_prot.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace rpcrdma::rpc {
+namespace {
+
+/// Where rpcbind knows by the socket who is asking, and lets the same user take entries back.
+constexpr const char* kSocket = "/run/rpcbind.sock";
+
+/// A conversation with rpcbind.
+class Session {
+ public:
+  explicit Session(std::chrono::seconds timeout) : timeout_{timeout.count(), 0} {}
+  ~Session() {
+    if (client_ != nullptr) {
+      auth_destroy(client_->cl_auth);
+      clnt_destroy(client_);
+    }
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  bool open(std::string& why);
+  /// `procedure`: RPCBPROC_SET or RPCBPROC_UNSET.
+  bool ask(rpcproc_t procedure, const RpcbindEntry& entry, std::string& why);
+
+ private:
+  timeval timeout_;
+  int fd_ = -1;
+  CLIENT* client_ = nullptr;
+};
+
+bool Session::open(std::string& why) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, kSocket, sizeof address.sun_path - 1);
+  fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  // Bounds connect() too.
+  if (fd_ >= 0) ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &timeout_, sizeof timeout_);
+  if (fd_ < 0 || ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    why = fmt::format("rpcbind does not answer at {}: {}", kSocket, std::strerror(errno));
+    return false;
+  }
+  netbuf peer{sizeof address, sizeof address, &address};
+  client_ = clnt_vc_create(fd_, &peer, RPCBPROG, RPCBVERS, 0, 0);
+  if (client_ == nullptr) why = fmt::format("rpcbind at {}: {}", kSocket, clnt_sperrno(rpc_createerr.cf_stat));
+  return client_ != nullptr;
+}
+
+bool Session::ask(rpcproc_t procedure, const RpcbindEntry& entry, std::string& why) {
+  RpcbindEntry copy = entry;
+  std::string owner = std::to_string(::geteuid());
+  rpcb question{copy.program, copy.version, copy.netid.data(), copy.address.data(), owner.data()};
+  bool_t done = FALSE;
+  const clnt_stat status =
+      clnt_call(client_, procedure, reinterpret_cast<xdrproc_t>(xdr_rpcb), reinterpret_cast<caddr_t>(&question),
+                reinterpret_cast<xdrproc_t>(xdr_bool), reinterpret_cast<caddr_t>(&done), timeout_);
+  if (status == RPC_SUCCESS && done) return true;
+  const char* reason = status == RPC_SUCCESS ? "refused; is another server registered?" : clnt_sperrno(status);
+  why = fmt::format("rpcbind, program {} version {} on {} at {}: {}", entry.program, entry.version, entry.netid,
+                    entry.address, reason);
+  return false;
+}
+
+}  // namespace
+
+std::string universal_address(const boost::asio::ip::tcp::endpoint& endpoint) {
+  return fmt::format("{}.{}.{}", endpoint.address().to_string(), endpoint.port() >> 8, endpoint.port() & 0xff);
+}
+
+bool RpcbindRegistration::add(const std::vector<RpcbindEntry>& entries, std::string& why) {
+  Session session(timeout_);
+  if (!session.open(why)) return false;
+  for (const RpcbindEntry& entry : entries) {
+    if (!session.ask(RPCBPROC_SET, entry, why)) {
+      remove();
+      return false;
+    }
+    entries_.push_back(entry);
+  }
+  return true;
+}
+
+void RpcbindRegistration::remove() noexcept {
+  if (entries_.empty()) return;
+  const std::vector<RpcbindEntry> entries = std::exchange(entries_, {});
+  Session session(timeout_);
+  std::string why;
+  if (!session.open(why)) return;
+  for (const RpcbindEntry& entry : entries)
+    if (!session.ask(RPCBPROC_UNSET, entry, why)) return;
+}
+
+}  // namespace rpcrdma::rpc

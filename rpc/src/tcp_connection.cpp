@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: one read and one write are outstanding at most, and a timer that looks whether anything moves.
+// Ownership: the connection is shared by its operations and calls; its part lists it until it is closed.
+// Error handling: anything wrong ends the connection; its calls live on and are answered into nothing.
+#include "tcp_connection.hpp"
+
+#include <boost/asio/write.hpp>
+
+#include "rpcrdma/connection/error.hpp"
+
+namespace rpcrdma::rpc {
+
+using boost::asio::ip::tcp;
+
+TcpConnection::TcpConnection(std::shared_ptr<TcpPart> part, tcp::socket socket, fabric::Endpoint peer)
+    : part_(std::move(part)),
+      socket_(std::move(socket)),
+      timer_(*part_->worker.context),
+      reader_(part_->shared->options.max_record),
+      last_progress_(std::chrono::steady_clock::now()) {
+  error_code ignored;
+  socket_.set_option(tcp::no_delay(true), ignored);
+  socket_.set_option(boost::asio::socket_base::keep_alive(true), ignored);
+  info_.local = socket_.local_endpoint(ignored);
+  info_.peer = std::move(peer);
+  part_->add(*this);
+}
+
+void TcpConnection::start() {
+  watch();
+  read_next();
+}
+
+void TcpConnection::close() noexcept {
+  if (!std::exchange(open_, false)) return;
+  error_code ignored;
+  socket_.close(ignored);
+  timer_.cancel();
+  part_->shared->leave(info_.peer.address());
+  part_->remove(*this);
+}
+
+void TcpConnection::drain() noexcept {
+  draining_ = true;
+  if (serving_ == 0) return close();
+  // Ends an outstanding read, but no write.
+  error_code ignored;
+  socket_.shutdown(tcp::socket::shutdown_receive, ignored);
+}
+
+void TcpConnection::watch() {
+  const TcpServerOptions& options = part_->shared->options;
+  timer_.expires_after(std::min(options.idle_timeout, options.stall_timeout));
+  timer_.async_wait([self = weak_from_this()](error_code status) {
+    const auto connection = self.lock();
+    if (connection && !status && connection->open_) connection->on_tick();
+  });
+}
+
+void TcpConnection::on_tick() {
+  const TcpServerOptions& options = part_->shared->options;
+  const auto now = std::chrono::steady_clock::now();
+  const std::uint64_t progress = reader_.steps() + written_;
+  if (std::exchange(seen_progress_, progress) != progress) last_progress_ = now;
+  const auto still = now - last_progress_;
+  const bool stalled = (writing_ || reader_.partial()) && still >= options.stall_timeout;
+  const bool idle = serving_ == 0 && still >= options.idle_timeout;
+  if (stalled || idle) return close();
+  watch();
+}
+
+void TcpConnection::read_next() {
+  if (!open_ || reading_ || draining_ || serving_ >= part_->shared->options.max_calls) return;
+  reading_ = true;
+  reader_.async_read(socket_, [self = shared_from_this()](error_code status) {
+    self->reading_ = false;
+    self->on_read(status);
+  });
+}
+
+void TcpConnection::on_read(error_code status) {
+  // What else the peer sent while the server ends is for its next connection.
+  if (draining_ && serving_ != 0) return;
+  if (status || !open_ || draining_) return close();
+  on_record();
+  read_next();
+}
+
+void TcpConnection::on_record() {
+  if (rest_.empty()) {
+    calls_.push_back(std::make_unique<TcpCall>());
+    rest_.push_back(calls_.back().get());
+  }
+  TcpCall& call = *rest_.back();
+  if (!call.start(shared_from_this(), reader_.record())) return close();
+  rest_.pop_back();
+  ++serving_;
+  part_->shared->calls.fetch_add(1, std::memory_order_relaxed);
+  part_->worker.handler->on_call(call);
+}
+
+void TcpConnection::ended(TcpCall& call) noexcept {
+  --serving_;
+  ++written_;
+  rest_.push_back(&call);
+  if (draining_ && serving_ == 0) return close();
+  read_next();
+}
+
+void TcpConnection::write(TcpCall& call) noexcept {
+  replies_.push_back(&call);
+  write_next();
+}
+
+void TcpConnection::write_next() {
+  const auto alive = shared_from_this();  // its last call may let go of it
+  while (!open_ && !writing_ && !replies_.empty()) {
+    TcpCall* call = replies_.front();
+    replies_.pop_front();
+    call->written(transport::TransportError::connection_lost);
+  }
+  if (writing_ || replies_.empty()) return;
+  writing_ = true;
+  gather_.clear();
+  buffers_.clear();
+  replies_.front()->gather(gather_);
+  for (const auto octets : gather_) buffers_.emplace_back(octets.data(), octets.size());
+  boost::asio::async_write(socket_, buffers_, [self = shared_from_this()](error_code status, std::size_t) {
+    TcpCall* call = self->replies_.front();
+    self->replies_.pop_front();
+    self->writing_ = false;
+    if (status) self->close();
+    call->written(status);
+    self->write_next();
+  });
+}
+
+}  // namespace rpcrdma::rpc

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A network and a /run of its own, with a rpcbind that nobody else sees. Needs root."""
+import os
+import shutil
+import subprocess
+
+from kit.waiting import wait_until
+
+
+def missing_tools(*names):
+    """What of these programs is not installed; /sbin is not in everybody's PATH."""
+    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+    return [name for name in names if shutil.which(name, path=path) is None]
+
+
+class Namespace:
+    """Ends with close(), and with it everything that runs in it and was started by popen()."""
+
+    SETUP = "ip link set lo up && mount -t tmpfs none /run && mkdir /run/rpcbind && echo up && exec sleep infinity"
+
+    def __init__(self):
+        self.processes = []
+        self.holder = subprocess.Popen(["unshare", "--net", "--mount", "sh", "-c", self.SETUP], text=True,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.usable = self.holder.stdout.readline() == "up\n"
+
+    def prefix(self):
+        return ["nsenter", "-t", str(self.holder.pid), "-n", "-m", "--"]
+
+    def popen(self, *command):
+        process = subprocess.Popen([*self.prefix(), *command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        self.processes.append(process)
+        return process
+
+    def run(self, *command):
+        return subprocess.run([*self.prefix(), *command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=60, check=False)
+
+    def start_rpcbind(self):
+        process = self.popen("/usr/sbin/rpcbind", "-f")
+        wait_until(lambda: self.run("/usr/sbin/rpcinfo", "-p", "127.0.0.1").returncode == 0, "rpcbind")
+        return process
+
+    def close(self):
+        for process in [*self.processes, self.holder]:
+            process.kill()
+            process.wait()
+        self.holder.stdout.close()
+        self.holder.stderr.close()

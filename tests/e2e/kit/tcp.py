@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A peer that speaks RPC over TCP with record marking (RFC 5531 section 11), octet by octet if need be."""
+import socket
+import struct
+
+from kit.rpc import SUCCESS, RpcPeer, call
+from kit.waiting import DEADLINE_S
+
+LAST = 0x80000000
+
+
+def record(octets):
+    return struct.pack(">I", LAST | len(octets)) + octets
+
+
+class TcpPeer:
+    """`source` is a local (host, port) to call from."""
+
+    def __init__(self, address, source=None):
+        host, port = address.rsplit(":", 1)
+        self.socket = socket.create_connection((host.strip("[]"), int(port)), DEADLINE_S, source_address=source)
+        self.xid = 0x7C500000
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def receive(self, count):
+        octets = b""
+        while len(octets) < count:
+            more = self.socket.recv(count - len(octets))
+            if not more:
+                raise EOFError(f"the connection ended behind {octets.hex()}")
+            octets += more
+        return octets
+
+    def ended(self):
+        """Whether the server has ended the connection; waits for something to happen."""
+        try:
+            return not self.socket.recv(1)
+        except ConnectionResetError:
+            return True
+
+    def reply(self):
+        octets, last = b"", False
+        while not last:
+            word = struct.unpack(">I", self.receive(4))[0]
+            last = bool(word & LAST)
+            octets += self.receive(word & ~LAST)
+        return octets
+
+    def results(self, program, version, procedure, arguments=b"", **keywords):
+        """A call that succeeds; its results."""
+        self.xid += 1
+        self.socket.sendall(record(call(self.xid, program, version, procedure, arguments, **keywords)))
+        body = self.reply()
+        if struct.unpack_from(">IIIIII", body) != (self.xid, 1, 0, 0, 0, SUCCESS):
+            raise AssertionError(f"not a success: {body.hex()}")
+        return body[24:]
+
+    null, mount, lookup = RpcPeer.null, RpcPeer.mount, RpcPeer.lookup

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is on the disk when a change is reported. The system calls that bring it there are observed on their way into
+// the kernel, by definitions that stand in front of the C library's; they are made, unless the test has one fail.
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <set>
+
+#include "file_system_test.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+/// Of the thread under test.
+struct Flushes {
+  std::multiset<std::uint64_t> whole;  // inode numbers
+  std::multiset<std::uint64_t> data;
+  std::size_t everything = 0;
+  int fail_with = 0;
+
+  long observe(std::multiset<std::uint64_t>& seen, int fd, long call) {
+    struct stat s {};
+    if (::fstat(fd, &s) == 0) seen.insert(s.st_ino);
+    if (fail_with == 0) return ::syscall(call, fd);
+    errno = fail_with;
+    return -1;
+  }
+};
+thread_local Flushes* observer = nullptr;
+
+}  // namespace
+}  // namespace rpcrdma::nfsd
+
+extern "C" {
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
+int fsync(int fd) {
+  using namespace rpcrdma::nfsd;
+  return static_cast<int>(observer == nullptr ? ::syscall(SYS_fsync, fd)
+                                              : observer->observe(observer->whole, fd, SYS_fsync));
+}
+int fdatasync(int fd) {
+  using namespace rpcrdma::nfsd;
+  return static_cast<int>(observer == nullptr ? ::syscall(SYS_fdatasync, fd)
+                                              : observer->observe(observer->data, fd, SYS_fdatasync));
+}
+int syncfs(int fd) noexcept {
+  using namespace rpcrdma::nfsd;
+  if (observer != nullptr) ++observer->everything;
+  return static_cast<int>(::syscall(SYS_syncfs, fd));
+}
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
+}
+
+namespace rpcrdma::nfsd {
+namespace {
+
+class Durability : public FileSystemTest {
+ protected:
+  void SetUp() override {
+    FileSystemTest::SetUp();
+    caller_.sync = true;
+    observer = &flushes_;
+  }
+  void TearDown() override { observer = nullptr; }
+
+  /// Runs one change; what it has flushed.
+  template <class Change>
+  const Flushes& flushed_by(Change change) {
+    flushes_ = {};
+    EXPECT_EQ(change(), Status::ok);
+    return flushes_;
+  }
+  std::uint64_t number(const NodeKey& node) { return stat(node).fileid; }
+
+  Flushes flushes_;
+};
+
+TEST_P(Durability, NewNamesBringTheirDirectory) {
+  const std::multiset<std::uint64_t> root{number(root_)};
+  EXPECT_EQ(flushed_by([&] { return fs_->create(caller_, root_, "f", {}).status; }).whole, root);
+  EXPECT_EQ(flushed_by([&] { return fs_->make_directory(caller_, root_, "d", {}).status; }).whole, root);
+  EXPECT_EQ(flushed_by([&] { return fs_->make_symlink(caller_, root_, "l", "f", {}).status; }).whole, root);
+  EXPECT_EQ(flushed_by([&] { return fs_->make_node(caller_, root_, "p", FileType::fifo, {}, {}).status; }).whole, root);
+  const NodeKey file = fs_->lookup(caller_, root_, "f").node;
+  EXPECT_EQ(flushed_by([&] { return fs_->link(caller_, file, root_, "g").status; }).whole, root);
+  EXPECT_EQ(flushes_.everything, 0u);
+}
+
+TEST_P(Durability, NamesThatGoBringTheirDirectories) {
+  const NodeKey directory = mkdir(root_, "d");
+  create(root_, "f", "text");
+  const std::uint64_t top = number(root_);
+  const std::uint64_t below = number(directory);
+  const auto moved = flushed_by([&] { return fs_->rename(caller_, root_, "f", directory, "g").status; });
+  EXPECT_EQ(moved.whole, (std::multiset<std::uint64_t>{top, below}));
+  const auto renamed = flushed_by([&] { return fs_->rename(caller_, directory, "g", directory, "h").status; });
+  EXPECT_EQ(renamed.whole, (std::multiset<std::uint64_t>{below}));
+  EXPECT_EQ(flushed_by([&] { return fs_->remove(caller_, directory, "h").status; }).whole,
+            (std::multiset<std::uint64_t>{below}));
+  EXPECT_EQ(flushed_by([&] { return fs_->remove_directory(caller_, root_, "d").status; }).whole,
+            (std::multiset<std::uint64_t>{top}));
+}
+
+TEST_P(Durability, AnExclusiveCreateBringsItsVerifier) {
+  CreateHow how;
+  how.mode = CreateMode::exclusive;
+  how.verifier = {std::byte{1}, std::byte{2}};
+  NodeKey file;
+  const auto create = [&] {
+    const NodeResult made = fs_->create(caller_, root_, "f", how);
+    file = made.node;
+    return made.status;
+  };
+  const auto first = flushed_by(create);
+  EXPECT_EQ(first.whole, (std::multiset<std::uint64_t>{number(root_), number(file)}));
+  // The same request once more, perhaps after a crash: the name may still have to reach the disk.
+  EXPECT_EQ(flushed_by(create).whole.count(number(root_)), 1u);
+}
+
+TEST_P(Durability, AttributesBringTheirFile) {
+  const NodeKey file = create(root_, "f", "text");
+  const NodeKey link = fs_->make_symlink(caller_, root_, "l", "f", {}).node;
+  const std::multiset<std::uint64_t> itself{number(file)};
+  SetAttributes changes;
+  changes.mode = 0600;
+  EXPECT_EQ(flushed_by([&] { return fs_->set_attributes(caller_, file, changes, {}).status; }).whole, itself);
+  changes = {};
+  changes.size = 1;
+  EXPECT_EQ(flushed_by([&] { return fs_->set_attributes(caller_, file, changes, {}).status; }).whole, itself);
+  changes = {};
+  changes.mode = 0700;
+  const std::multiset<std::uint64_t> root{number(root_)};
+  caller_.uid = ::geteuid();
+  EXPECT_EQ(flushed_by([&] { return fs_->set_attributes(caller_, root_, changes, {}).status; }).whole, root);
+  changes = {};
+  changes.mtime = {SetTime::How::client, {5, 5}};
+  const auto& all = flushed_by([&] { return fs_->set_attributes(caller_, link, changes, {}).status; });
+  EXPECT_EQ(all.everything, 1u) << "a symbolic link cannot be opened";
+}
+
+TEST_P(Durability, DataAsStableAsItIsAskedFor) {
+  const NodeKey file = create(root_, "f", "text");
+  const std::multiset<std::uint64_t> itself{number(file)};
+  const auto write_as = [&](Stable stable) {
+    return [this, file, stable] {
+      const WriteResult done = write(file, 0, "data", stable);
+      EXPECT_EQ(done.committed, stable);
+      return done.status;
+    };
+  };
+  EXPECT_TRUE(flushed_by(write_as(Stable::unstable)).data.empty());
+  EXPECT_TRUE(flushes_.whole.empty());
+  EXPECT_EQ(flushed_by(write_as(Stable::data_sync)).data, itself);
+  EXPECT_EQ(flushed_by(write_as(Stable::file_sync)).whole, itself);
+  EXPECT_EQ(flushed_by([&] { return fs_->commit(caller_, file, 0, 0).status; }).whole, itself);
+}
+
+TEST_P(Durability, AnAsynchronousExportWaitsForNothing) {
+  caller_.sync = false;
+  const auto changes = [&] {
+    const NodeKey file = create(root_, "f");
+    mkdir(root_, "d");
+    SetAttributes mode;
+    mode.mode = 0600;
+    EXPECT_EQ(fs_->set_attributes(caller_, file, mode, {}).status, Status::ok);
+    EXPECT_EQ(fs_->rename(caller_, root_, "f", root_, "g").status, Status::ok);
+    return fs_->remove(caller_, root_, "g").status;
+  };
+  const auto& flushed = flushed_by(changes);
+  EXPECT_TRUE(flushed.whole.empty() && flushed.data.empty());
+}
+
+TEST_P(Durability, WhatDoesNotReachTheDiskIsNotReportedAsDone) {
+  const NodeKey file = create(root_, "f", "text");
+  flushes_ = {};
+  flushes_.fail_with = EIO;
+  EXPECT_EQ(fs_->create(caller_, root_, "g", {}).status, Status::io);
+  EXPECT_EQ(fs_->rename(caller_, root_, "f", root_, "h").status, Status::io);
+  SetAttributes mode;
+  mode.mode = 0600;
+  const Verifier before = fs_->write_verifier();
+  EXPECT_EQ(fs_->set_attributes(caller_, file, mode, {}).status, Status::io);
+  EXPECT_NE(fs_->write_verifier(), before) << "unstable data may be lost with it";
+  std::string text = "x";
+  const BufferRef buffer = ref(text);
+  flushes_.fail_with = ENOSPC;
+  const Verifier then = fs_->write_verifier();
+  EXPECT_EQ(fs_->write(caller_, file, 0, {&buffer, 1}, Stable::file_sync).status, Status::nospc);
+  EXPECT_NE(fs_->write_verifier(), then);
+  flushes_.fail_with = EDQUOT;
+  EXPECT_EQ(fs_->commit(caller_, file, 0, 0).status, Status::dquot);
+  flushes_.fail_with = 0;
+  EXPECT_EQ(fs_->commit(caller_, file, 0, 0).status, Status::ok);
+}
+
+TEST_P(Durability, AFileSystemWithoutFsyncForDirectoriesWillDo) {
+  flushes_.fail_with = EINVAL;
+  EXPECT_EQ(fs_->create(caller_, root_, "f", {}).status, Status::ok);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Durability, ::testing::Values(Kind::posix_handles, Kind::posix_hints),
+                         [](const auto& test) { return name_of(test.param); });
+
+}  // namespace
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What users may do to each other's files: the same on every back end.
+#include <unistd.h>
+
+#include "file_system_test.hpp"
+#include "rpcrdma/nfsd/fs/access.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+class Permissions : public FileSystemTest {
+ protected:
+  void SetUp() override {
+    if (is_posix() && ::geteuid() != 0) GTEST_SKIP() << "needs root";
+    FileSystemTest::SetUp();
+    root_user_.uid = root_user_.gid = 0;
+    other_.uid = 2222;
+    other_.gid = 3333;
+    member_ = other_;
+    member_.groups = {9, 4321};
+  }
+  Status read(const Caller& who, const NodeKey& file) {
+    std::string room(64, ' ');
+    const BufferRef buffer = ref(room);
+    return fs_->read(who, file, 0, {&buffer, 1}).status;
+  }
+  Status write(const Caller& who, const NodeKey& file, std::string text = "changed") {
+    const BufferRef buffer = ref(text);
+    return fs_->write(who, file, 0, {&buffer, 1}, Stable::unstable).status;
+  }
+  Status set_mode(const Caller& who, const NodeKey& node, std::uint32_t mode) {
+    SetAttributes changes;
+    changes.mode = mode;
+    return fs_->set_attributes(who, node, changes, {}).status;
+  }
+  Status set_size(const Caller& who, const NodeKey& node, std::uint64_t size) {
+    SetAttributes changes;
+    changes.size = size;
+    changes.mtime.how = SetTime::How::server;  // as a client truncates
+    return fs_->set_attributes(who, node, changes, {}).status;
+  }
+  Status make(const Caller& who, const NodeKey& directory, std::string_view name) {
+    return fs_->create(who, directory, name, {}).status;
+  }
+  Status list(const Caller& who, const NodeKey& directory) {
+    return fs_->read_directory(who, directory, {}, [](const DirectoryEntry&) { return true; }).status;
+  }
+  std::uint32_t granted(const Caller& who, const NodeKey& node) {
+    const AccessResult result = fs_->access(who, node, 63);
+    EXPECT_EQ(result.status, Status::ok);
+    return result.granted;
+  }
+
+  Caller root_user_;
+  Caller other_;
+  Caller member_;  // of the first user's group
+};
+
+TEST_P(Permissions, DataFollowsTheMode) {
+  const NodeKey file = create(root_, "f", "text");
+  ASSERT_EQ(set_mode(caller_, file, 0640), Status::ok);
+  EXPECT_EQ(read(caller_, file), Status::ok);
+  EXPECT_EQ(read(member_, file), Status::ok);
+  EXPECT_EQ(write(member_, file), Status::acces);
+  EXPECT_EQ(set_size(member_, file, 0), Status::acces);
+  EXPECT_EQ(read(other_, file), Status::acces);
+  EXPECT_EQ(write(other_, file), Status::acces);
+  EXPECT_EQ(fs_->commit(other_, file, 0, 0).status, Status::acces);
+  EXPECT_EQ(read(root_user_, file), Status::ok);
+  EXPECT_EQ(write(root_user_, file), Status::ok);
+  ASSERT_EQ(set_mode(caller_, file, 0662), Status::ok);
+  EXPECT_EQ(write(member_, file), Status::ok);
+  EXPECT_EQ(write(other_, file), Status::ok) << "writing takes no right to read";
+  EXPECT_EQ(read(other_, file), Status::acces);
+  EXPECT_EQ(set_size(other_, file, 2), Status::ok);
+  EXPECT_EQ(stat(file).size, 2u);
+}
+
+TEST_P(Permissions, ARightTakenAwayIsGoneAtOnce) {
+  const NodeKey file = create(root_, "f", "text");
+  ASSERT_EQ(set_mode(caller_, file, 0666), Status::ok);
+  EXPECT_EQ(read(other_, file), Status::ok);
+  EXPECT_EQ(write(other_, file), Status::ok);
+  ASSERT_EQ(set_mode(caller_, file, 0600), Status::ok);
+  EXPECT_EQ(read(other_, file), Status::acces);
+  EXPECT_EQ(write(other_, file), Status::acces);
+  ASSERT_EQ(set_mode(caller_, file, 0604), Status::ok);
+  EXPECT_EQ(read(other_, file), Status::ok);
+}
+
+TEST_P(Permissions, TheOwnerGoesOnWithAnOpenFileWhateverItsMode) {
+  const NodeKey file = create(root_, "f", "text");
+  ASSERT_EQ(set_mode(caller_, file, 0), Status::ok);
+  EXPECT_EQ(write(caller_, file, "more"), Status::ok);
+  EXPECT_EQ(read(caller_, file), Status::ok);
+  EXPECT_EQ(set_size(caller_, file, 1), Status::ok);
+  EXPECT_EQ(fs_->commit(caller_, file, 0, 0).status, Status::ok);
+  EXPECT_EQ(granted(caller_, file), 0u) << "but ACCESS tells what open(2) would say";
+  EXPECT_EQ(read(member_, file), Status::acces);
+}
+
+TEST_P(Permissions, AProgramThatMayOnlyBeRunIsReadToRunIt) {
+  const NodeKey file = create(root_, "f", "text");
+  ASSERT_EQ(set_mode(caller_, file, 0711), Status::ok);
+  EXPECT_EQ(read(other_, file), Status::ok);
+  EXPECT_EQ(write(other_, file), Status::acces);
+  EXPECT_EQ(granted(other_, file), access::kExecute);
+}
+
+TEST_P(Permissions, NamesAreTheDirectorysAffair) {
+  const NodeKey directory = mkdir(root_, "d");
+  const NodeKey file = create(directory, "f", "text");
+  ASSERT_EQ(set_mode(caller_, directory, 0755), Status::ok);
+  EXPECT_EQ(make(other_, directory, "g"), Status::acces);
+  EXPECT_EQ(fs_->make_directory(other_, directory, "g", {}).status, Status::acces);
+  EXPECT_EQ(fs_->make_symlink(other_, directory, "g", "x", {}).status, Status::acces);
+  EXPECT_EQ(fs_->make_node(other_, directory, "g", FileType::fifo, {}, {}).status, Status::acces);
+  EXPECT_EQ(fs_->remove(other_, directory, "f").status, Status::acces);
+  EXPECT_EQ(fs_->rename(other_, directory, "f", root_, "f").status, Status::acces);
+  ASSERT_EQ(make(other_, root_, "mine"), Status::ok);
+  EXPECT_EQ(fs_->rename(other_, root_, "mine", directory, "g").status, Status::acces);
+  EXPECT_EQ(fs_->link(other_, fs_->lookup(other_, root_, "mine").node, directory, "g").status, Status::acces);
+  ASSERT_EQ(set_mode(caller_, directory, 0777), Status::ok);
+  EXPECT_EQ(make(other_, directory, "g"), Status::ok);
+  EXPECT_EQ(fs_->remove(other_, directory, "f").status, Status::ok) << "though it is somebody else's file";
+  EXPECT_EQ(fs_->attributes(file).status, Status::stale);
+}
+
+TEST_P(Permissions, AStickyDirectoryProtectsItsFiles) {
+  const NodeKey directory = mkdir(root_, "d");
+  ASSERT_EQ(set_mode(caller_, directory, 01777), Status::ok);
+  ASSERT_EQ(make(other_, directory, "f"), Status::ok);
+  ASSERT_EQ(make(member_, directory, "g"), Status::ok);
+  Caller third = other_;
+  third.uid = 5555;
+  EXPECT_EQ(fs_->remove(third, directory, "f").status, Status::perm);
+  EXPECT_EQ(fs_->rename(third, directory, "f", root_, "f").status, Status::perm);
+  ASSERT_EQ(make(third, directory, "h"), Status::ok);
+  EXPECT_EQ(fs_->rename(third, directory, "h", directory, "f").status, Status::perm);
+  EXPECT_EQ(fs_->remove(other_, directory, "f").status, Status::ok);
+  EXPECT_EQ(fs_->remove(caller_, directory, "g").status, Status::ok) << "the directory's owner may";
+  EXPECT_EQ(fs_->remove(root_user_, directory, "h").status, Status::ok);
+}
+
+TEST_P(Permissions, SearchingAndListingAreTwoRights) {
+  const NodeKey directory = mkdir(root_, "d");
+  create(directory, "f", "text");
+  ASSERT_EQ(set_mode(caller_, directory, 0711), Status::ok);
+  EXPECT_EQ(fs_->lookup(other_, directory, "f").status, Status::ok);
+  EXPECT_EQ(fs_->lookup(other_, directory, "g").status, Status::noent);
+  EXPECT_EQ(list(other_, directory), Status::acces);
+  ASSERT_EQ(set_mode(caller_, directory, 0744), Status::ok);
+  EXPECT_EQ(fs_->lookup(other_, directory, "f").status, Status::acces);
+  EXPECT_EQ(fs_->lookup(other_, directory, "..").status, Status::acces);
+  DirectoryRequest request;
+  request.want_nodes = true;
+  std::size_t bare = 0;
+  const auto sink = [&](const DirectoryEntry& entry) {
+    if (entry.name == "f" && !entry.attributes && entry.node.empty()) ++bare;
+    return true;
+  };
+  EXPECT_EQ(fs_->read_directory(other_, directory, request, sink).status, Status::ok);
+  EXPECT_EQ(bare, 1u) << "a name, and no more than that";
+}
+
+TEST_P(Permissions, AttributesAreTheOwnersToChange) {
+  const NodeKey file = create(root_, "f", "text");
+  ASSERT_EQ(set_mode(caller_, file, 0666), Status::ok);
+  EXPECT_EQ(set_mode(other_, file, 0777), Status::perm);
+  SetAttributes changes;
+  changes.uid = other_.uid;
+  EXPECT_EQ(fs_->set_attributes(other_, file, changes, {}).status, Status::perm);
+  EXPECT_EQ(fs_->set_attributes(caller_, file, changes, {}).status, Status::perm) << "nobody gives files away";
+  changes = {};
+  changes.gid = 77;
+  EXPECT_EQ(fs_->set_attributes(caller_, file, changes, {}).status, Status::ok) << "to a group of one's own";
+  changes.gid = 78;
+  EXPECT_EQ(fs_->set_attributes(caller_, file, changes, {}).status, Status::perm);
+  changes = {};
+  changes.mtime = {SetTime::How::client, {5, 5}};
+  EXPECT_EQ(fs_->set_attributes(other_, file, changes, {}).status, Status::perm);
+  changes.mtime = {};
+  changes.mtime.how = SetTime::How::server;
+  EXPECT_EQ(fs_->set_attributes(other_, file, changes, {}).status, Status::ok) << "who may write may touch";
+  ASSERT_EQ(set_mode(caller_, file, 0644), Status::ok);
+  EXPECT_EQ(fs_->set_attributes(other_, file, changes, {}).status, Status::acces);
+  changes = {};
+  changes.uid = other_.uid;
+  EXPECT_EQ(fs_->set_attributes(root_user_, file, changes, {}).status, Status::ok);
+  EXPECT_EQ(stat(file).uid, other_.uid);
+}
+
+TEST_P(Permissions, SetIdBitsGoWhenSomebodyElseWrites) {
+  const NodeKey file = create(root_, "f", "text");
+  ASSERT_EQ(set_mode(caller_, file, 06777), Status::ok);
+  EXPECT_EQ(write(other_, file), Status::ok);
+  EXPECT_EQ(stat(file).mode, 0777u);
+  ASSERT_EQ(set_mode(caller_, file, 04777), Status::ok);
+  EXPECT_EQ(set_size(other_, file, 1), Status::ok);
+  EXPECT_EQ(stat(file).mode, 0777u);
+  SetAttributes foreign;
+  foreign.gid = 3333;
+  ASSERT_EQ(fs_->set_attributes(root_user_, file, foreign, {}).status, Status::ok);
+  ASSERT_EQ(set_mode(caller_, file, 02755), Status::ok);
+  EXPECT_EQ(stat(file).mode, 0755u) << "nobody gives a program a group that is not his";
+}
+
+TEST_P(Permissions, WhatIsCreatedBelongsToItsMaker) {
+  CreateHow how;
+  how.attributes.mode = 0604;
+  how.attributes.uid = 0;  // not heard from ordinary users
+  const NodeResult made = fs_->create(other_, root_, "f", how);
+  ASSERT_EQ(made.status, Status::ok);
+  EXPECT_EQ(made.attributes->uid, other_.uid);
+  EXPECT_EQ(made.attributes->gid, other_.gid);
+  EXPECT_EQ(made.attributes->mode, 0604u);
+  how.attributes.uid = 4;
+  how.attributes.gid = 5;
+  const NodeResult given = fs_->create(root_user_, root_, "g", how);
+  ASSERT_EQ(given.status, Status::ok);
+  EXPECT_EQ(given.attributes->uid, 4u);
+  EXPECT_EQ(given.attributes->gid, 5u);
+  const NodeResult device = fs_->make_node(root_user_, root_, "null", FileType::character, {1, 3}, {});
+  EXPECT_EQ(device.status, Status::ok);
+}
+
+TEST_P(Permissions, CreatingWhatExistsTakesTheRightToCutIt) {
+  const NodeKey file = create(root_, "f", "text");
+  ASSERT_EQ(set_mode(caller_, file, 0644), Status::ok);
+  CreateHow how;
+  EXPECT_EQ(fs_->create(other_, root_, "f", how).status, Status::ok);
+  how.attributes.size = 0;
+  EXPECT_EQ(fs_->create(other_, root_, "f", how).status, Status::acces);
+  EXPECT_EQ(stat(file).size, 4u);
+}
+
+TEST_P(Permissions, AccessForEachOfThem) {
+  const NodeKey file = create(root_, "f", "text");
+  ASSERT_EQ(set_mode(caller_, file, 0754), Status::ok);
+  using namespace access;
+  EXPECT_EQ(granted(caller_, file), kRead | kModify | kExtend | kExecute);
+  EXPECT_EQ(granted(member_, file), kRead | kExecute);
+  EXPECT_EQ(granted(other_, file), kRead);
+  EXPECT_EQ(granted(root_user_, file), kRead | kModify | kExtend | kExecute);
+  const NodeKey directory = mkdir(root_, "d");
+  ASSERT_EQ(set_mode(caller_, directory, 0751), Status::ok);
+  EXPECT_EQ(granted(caller_, directory), kRead | kLookup | kModify | kExtend | kDelete);
+  EXPECT_EQ(granted(member_, directory), kRead | kLookup);
+  EXPECT_EQ(granted(other_, directory), kLookup);
+  const NodeResult link = fs_->make_symlink(caller_, root_, "l", "f", {});
+  EXPECT_NE(granted(other_, link.node) & kRead, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Permissions, ::testing::Values(Kind::posix_handles, Kind::posix_hints, Kind::memory),
+                         [](const auto& test) { return name_of(test.param); });
+
+}  // namespace
+}  // namespace rpcrdma::nfsd
