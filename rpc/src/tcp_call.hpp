@@ -17,6 +17,8 @@ class TcpCallOwner {
   virtual const fabric::ConnectionInfo& info() const noexcept = 0;
   virtual boost::asio::io_context& context() noexcept = 0;
   virtual memory::Pool& pool() noexcept = 0;
+  /// Waits for room for the data of the call's reply, which is given back when the call has ended.
+  virtual void reserve(TcpCall& call, std::uint32_t octets, transport::IncomingCall::Handler handler) = 0;
   /// Writes the record of `call`, which takes it back by written() or ended().
   virtual void write(TcpCall& call) noexcept = 0;
   virtual void ended(TcpCall& call) noexcept = 0;
@@ -32,6 +34,12 @@ class TcpCall final : public transport::IncomingCall {
   /// The reply with its record mark, octets in order.
   void gather(std::vector<std::span<const std::byte>>& out) noexcept;
 
+  /// Octets that reserve() has given to this call.
+  std::uint32_t reserved = 0;
+  std::size_t record_size() const noexcept { return record_.size(); }
+  /// Gives back memory kept for later calls. At rest only.
+  void shrink() noexcept { std::vector<std::byte>().swap(record_); }
+
   std::uint32_t xid() const noexcept override { return xid_; }
   const Payload& payload() const noexcept override { return message_; }
   const fabric::ConnectionInfo& connection() const noexcept override { return owner_->info(); }
@@ -39,8 +47,9 @@ class TcpCall final : public transport::IncomingCall {
   memory::Pool& pool() noexcept override { return owner_->pool(); }
   bool over_tcp() const noexcept override { return true; }
   std::span<const std::uint32_t> write_chunks() const noexcept override { return {}; }
-  /// The record is here already and bounded, as is the number of calls; the pool bounds what handlers take.
-  void reserve_bulk(std::uint32_t, Handler handler) override { handler({}); }
+  void reserve_bulk(std::uint32_t octets, Handler handler) override {
+    owner_->reserve(*this, octets, std::move(handler));
+  }
   void pull(std::size_t, std::span<const BufferRef>, Handler handler) override;
   PayloadBuilder& reply() noexcept override;
   void send(Handler handler) override;

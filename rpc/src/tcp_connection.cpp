@@ -66,11 +66,20 @@ void TcpConnection::on_tick() {
   const bool stalled = (writing_ || reader_.partial()) && still >= options.stall_timeout;
   const bool idle = serving_ == 0 && still >= options.idle_timeout;
   if (stalled || idle) return close();
+  if (serving_ == 0) {  // memory of large calls is kept while there are more of them
+    for (TcpCall* call : rest_) call->shrink();
+    reader_.shrink();
+  }
   watch();
 }
 
+bool TcpConnection::may_read() const noexcept {
+  const TcpServerOptions& options = part_->shared->options;
+  return open_ && !reading_ && !draining_ && serving_ < options.max_calls && serving_octets_ < options.max_call_octets;
+}
+
 void TcpConnection::read_next() {
-  if (!open_ || reading_ || draining_ || serving_ >= part_->shared->options.max_calls) return;
+  if (!may_read()) return;
   reading_ = true;
   reader_.async_read(socket_, [self = shared_from_this()](error_code status) {
     self->reading_ = false;
@@ -95,16 +104,31 @@ void TcpConnection::on_record() {
   if (!call.start(shared_from_this(), reader_.record())) return close();
   rest_.pop_back();
   ++serving_;
+  serving_octets_ += call.record_size();
   part_->shared->calls.fetch_add(1, std::memory_order_relaxed);
   part_->worker.handler->on_call(call);
 }
 
 void TcpConnection::ended(TcpCall& call) noexcept {
   --serving_;
+  serving_octets_ -= call.record_size() + call.reserved;
+  part_->release(std::exchange(call.reserved, 0));
   ++written_;
   rest_.push_back(&call);
   if (draining_ && serving_ == 0) return close();
   read_next();
+}
+
+void TcpConnection::reserve(TcpCall& call, std::uint32_t octets, transport::IncomingCall::Handler handler) {
+  if (octets > part_->shared->options.bulk_budget) return handler(BaseError::out_of_memory);
+  serving_octets_ += octets;
+  part_->reserve(octets, [this, &call, octets, handler = std::move(handler)](error_code status) mutable {
+    if (status)
+      serving_octets_ -= octets;
+    else
+      call.reserved += octets;
+    handler(status);
+  });
 }
 
 void TcpConnection::write(TcpCall& call) noexcept {

@@ -49,14 +49,27 @@ class TcpPart {
   /// Ends all connections.
   void cut() noexcept;
   bool draining() const noexcept { return draining_; }
+  /// Runs `handler` when `octets` of the budget are free, in order of asking; perhaps at once.
+  void reserve(std::uint32_t octets, transport::IncomingCall::Handler handler);
+  void release(std::uint32_t octets) noexcept;
 
   const TcpWorker worker;
   const std::shared_ptr<TcpShared> shared;
 
  private:
   std::unordered_set<TcpConnection*> connections_;
+  struct Waiting {
+    std::uint32_t octets = 0;
+    transport::IncomingCall::Handler handler;
+  };
+
+  bool fits(std::uint32_t octets) const noexcept { return octets <= shared->options.bulk_budget - bulk_; }
+
   bool draining_ = false;
   UniqueFunction<void()> on_empty_;
+  std::size_t bulk_ = 0;
+  std::deque<Waiting> waiting_;
+  bool serving_waiting_ = false;
 };
 
 /// Reads one record after the other and hands it to the handler; replies are written in the order in which they come.
@@ -77,12 +90,14 @@ class TcpConnection final : public TcpCallOwner, public std::enable_shared_from_
   memory::Pool& pool() noexcept override { return *part_->worker.pool; }
   void write(TcpCall& call) noexcept override;
   void ended(TcpCall& call) noexcept override;
+  void reserve(TcpCall& call, std::uint32_t octets, transport::IncomingCall::Handler handler) override;
 
  private:
   void read_next();
   void on_read(error_code status);
   void on_record();
   void write_next();
+  bool may_read() const noexcept;
   void watch();
   void on_tick();
 
@@ -96,6 +111,7 @@ class TcpConnection final : public TcpCallOwner, public std::enable_shared_from_
   bool reading_ = false;
   bool writing_ = false;
   std::uint32_t serving_ = 0;
+  std::size_t serving_octets_ = 0;
   std::uint64_t written_ = 0;        // replies
   std::uint64_t seen_progress_ = 0;  // at the last tick
   std::chrono::steady_clock::time_point last_progress_;

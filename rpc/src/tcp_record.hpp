@@ -29,6 +29,10 @@ class RecordReader {
     read_mark(socket, std::move(handler));
   }
   std::vector<std::byte>& record() noexcept { return record_; }
+  /// Gives back memory kept for the next record, unless one has begun.
+  void shrink() noexcept {
+    if (!partial_) std::vector<std::byte>().swap(record_);
+  }
   /// Counts what has come: marks, and pieces of fragments.
   std::uint64_t steps() const noexcept { return steps_; }
   /// Whether a record has begun, of which there is more to come.

@@ -7,6 +7,7 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 
+#include "rpcrdma/connection/error.hpp"
 #include "tcp_connection.hpp"
 
 namespace rpcrdma::rpc {
@@ -48,8 +49,29 @@ void TcpPart::drain(UniqueFunction<void()> handler) {
   if (connections_.empty() && on_empty_) std::exchange(on_empty_, {})();
 }
 
+void TcpPart::reserve(std::uint32_t octets, transport::IncomingCall::Handler handler) {
+  if (!waiting_.empty() || !fits(octets)) return waiting_.push_back({octets, std::move(handler)});
+  bulk_ += octets;
+  handler({});
+}
+
+void TcpPart::release(std::uint32_t octets) noexcept {
+  bulk_ -= octets;
+  // A call that ends at once comes back here: the loop below goes on, not deeper.
+  if (std::exchange(serving_waiting_, true)) return;
+  while (!waiting_.empty() && fits(waiting_.front().octets)) {
+    Waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    bulk_ += next.octets;
+    next.handler({});
+  }
+  serving_waiting_ = false;
+}
+
 void TcpPart::cut() noexcept {
   while (!connections_.empty()) (*connections_.begin())->close();
+  // Their answers reach nobody any more.
+  for (Waiting& waiting : std::exchange(waiting_, {})) waiting.handler(transport::TransportError::connection_lost);
 }
 
 namespace {

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Several exports, read-only ones, those for some addresses only, odd names; handles over a restart."""
+import os
+import unittest
+
 from kit.case import Case
 from kit.rpc import GETATTR, NFS, RpcPeer, opaque
 from kit.server import escaped
@@ -77,3 +80,47 @@ class Exports(Case):
         server.start()
         with RpcPeer(server.address) as peer:
             self.assertEqual(peer.results(NFS, 3, GETATTR, opaque(handle)), before)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root serves files as others")
+class Squashing(Case):
+    """Whom files on the disk belong to, and what the anonymous may do."""
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "local").write_bytes(b"x")
+        self.open, self.closed = self.folder / "open", self.folder / "closed"
+        self.open.mkdir()
+        self.open.chmod(0o1777)
+        self.closed.mkdir(0o755)
+
+    def put(self, server, path, uid, gid):
+        self.nfs("--uid", uid, "--gid", gid, "put", self.folder / "local", server.url(path))
+
+    def owner(self, name):
+        s = (self.open / name).stat()
+        return s.st_uid, s.st_gid
+
+    def test_root_is_anonymous(self):
+        server = self.server([f"{self.open}:/open,root_squash", f"{self.closed}:/closed,root_squash"])
+        self.put(server, "/open/root", 0, 0)
+        self.put(server, "/open/user", 1234, 1235)
+        self.assertEqual((self.owner("root"), self.owner("user")), ((65534, 65534), (1234, 1235)))
+        self.assertIn("Permission denied", self.nfs_fails("--uid", 0, "--gid", 0, "put", self.folder / "local",
+                                                          server.url("/closed/root")))
+        self.nfs_fails("--uid", 0, "--gid", 0, "chmod", "777", server.url("/open/user"))
+        self.nfs_fails("--uid", 0, "--gid", 0, "rm", server.url("/open/user"))
+
+    def test_all_are_anonymous(self):
+        server = self.server([f"{self.open}:/open,all_squash,anonuid=77,anongid=88"])
+        for uid in (0, 1234):
+            self.put(server, f"/open/{uid}", uid, uid)
+            self.assertEqual(self.owner(str(uid)), (77, 88))
+            self.nfs("--uid", 9999, "--gid", 9999, "rm", server.url(f"/open/{uid}"))
+
+    def test_nobody_is_anonymous(self):
+        server = self.server([f"{self.open}:/open,no_root_squash", f"{self.closed}:/closed"])
+        self.put(server, "/open/root", 0, 0)
+        self.assertEqual(self.owner("root"), (0, 0))
+        self.put(server, "/closed/root", 0, 0)
+        self.nfs_fails("--uid", 1234, "--gid", 1234, "put", self.folder / "local", server.url("/closed/user"))

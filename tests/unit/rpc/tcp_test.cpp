@@ -321,6 +321,67 @@ TEST(TcpTest, APeerThatTakesNoRepliesIsGivenUp) {
   EXPECT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().connections == 0; }));
 }
 
+TEST(TcpTest, DataForRepliesIsBounded) {
+  TcpBed bed({.bulk_budget = 10000});
+  std::vector<ServerCall<nfs3::Read>> granted;
+  std::vector<error_code> refused;
+  bed.dispatcher.on<nfs3::Read>([&](ServerCall<nfs3::Read> call) {
+    const std::uint32_t count = call.args().count;
+    async_reserve(std::move(call), count, [&](error_code status, ServerCall<nfs3::Read> resumed) {
+      if (status) refused.push_back(status);
+      granted.push_back(std::move(resumed));
+    });
+  });
+  int answered = 0;
+  const auto read = [&](std::uint32_t count) {
+    READ3args args = sample<READ3args>();
+    args.count = count;
+    bed.client->async_call<nfs3::Read>(args, [&answered](error_code status, Decoded<READ3res>) {
+      EXPECT_FALSE(status) << status.message();
+      ++answered;
+    });
+  };
+  const auto answer_first = [&] {
+    ServerCall<nfs3::Read> first = std::move(granted.front());
+    granted.erase(granted.begin());
+    first.reply(sample<READ3res>());
+  };
+  read(10001);
+  ASSERT_TRUE(test::run_until(bed.context, [&] { return refused.size() == 1; }));
+  EXPECT_EQ(refused[0], BaseError::out_of_memory);
+  answer_first();
+  for (const std::uint32_t count : {6000u, 4000u, 6000u, 1u}) read(count);
+  ASSERT_TRUE(test::run_until(bed.context, [&] { return bed.server->counters().calls == 5; }));
+  EXPECT_EQ(granted.size(), 2u) << "the small one waits behind the large one";
+  answer_first();
+  ASSERT_TRUE(test::run_until(bed.context, [&] { return answered == 2; }));
+  EXPECT_EQ(granted.size(), 2u) << "there is room for 6000 again, and for nothing more";
+  answer_first();
+  ASSERT_TRUE(test::run_until(bed.context, [&] { return answered == 3; }));
+  EXPECT_EQ(granted.size(), 2u);
+  while (!granted.empty()) answer_first();
+  EXPECT_TRUE(test::run_until(bed.context, [&] { return answered == 5; }));
+}
+
+TEST(TcpTest, AConnectionWithMuchToDoIsReadNoFurther) {
+  TcpBed bed({.max_call_octets = 100});
+  std::vector<ServerCall<nfs3::Getattr>> held;
+  bed.dispatcher.on<nfs3::Getattr>([&held](ServerCall<nfs3::Getattr> call) { held.push_back(std::move(call)); });
+  int answered = 0;
+  for (int i = 0; i < 3; ++i)
+    bed.client->async_call<nfs3::Getattr>(sample<GETATTR3args>(),
+                                          [&answered](error_code, Decoded<GETATTR3res>) { ++answered; });
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(test::run_until(bed.context, [&held] { return held.size() == 1; }));
+    test::run_ready(bed.context);
+    EXPECT_EQ(bed.server->counters().calls, static_cast<std::uint64_t>(i + 1));
+    ServerCall<nfs3::Getattr> first = std::move(held.front());
+    held.clear();
+    first.reply(sample<GETATTR3res>());
+  }
+  EXPECT_TRUE(test::run_until(bed.context, [&answered] { return answered == 3; }));
+}
+
 TEST(TcpTest, ClosingLetsCallsEnd) {
   TcpBed bed;
   std::vector<ServerCall<nfs3::Getattr>> held;

@@ -21,6 +21,10 @@ struct TcpServerOptions {
   std::uint32_t max_connections = 1024;           ///< more are closed at once
   std::uint32_t max_connections_per_peer = 256;   ///< by address without port
   std::uint32_t max_calls = 16;                   ///< of one connection being served; further ones wait in its socket
+  /// Octets of those calls, and of the data for their replies: no more is read of a connection that has as many.
+  std::size_t max_call_octets = std::size_t{4} << 20;
+  /// Octets of data for replies that all connections of one worker may hold at once; over it calls wait in order.
+  std::size_t bulk_budget = std::size_t{64} << 20;
   /// A connection that sends nothing for so long, with no call being served, is closed.
   std::chrono::seconds idle_timeout{360};
   /// One that does not go on with a call that it began, or does not take its reply, is closed after so long (after
