@@ -418,6 +418,63 @@ TEST_F(RequesterTest, Deadlines) {
   EXPECT_EQ(next.times_done, 1);
 }
 
+// [8166-4.4.1-a] A server that never finishes reading holds no caller longer than the grace: the connection goes
+TEST_F(RequesterTest, ATransferThatNeverEnds) {
+  for (const bool cancelled : {true, false}) {
+    SCOPED_TRACE(cancelled);
+    transport::ClientOptions options;
+    options.silence = std::chrono::hours(1);
+    options.grace = std::chrono::milliseconds(20);
+    start(options);
+    answer((submit(), next_call()).header, 32);
+    const int before = peer.connections();
+    Shape shape;
+    shape.items = {9000};
+    ShapedCall call(pool, client->requester(), shape);
+    if (!cancelled) call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
+    std::size_t bound = 99;
+    call.on_done = [&] { bound = client_fabric->bound_windows(); };
+    client->requester().submit(call);
+    const auto message = next_call();
+    network.pause(fabric::LoopbackPause::half_placed);
+    Bytes data;
+    peer.read(message.header.chunks.reads.at(0).target, data);
+    run_ready(context);
+    if (cancelled) client->requester().cancel(call);
+    ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
+    EXPECT_EQ(call.status, cancelled ? BaseError::cancelled : BaseError::deadline_exceeded);
+    EXPECT_EQ(bound, 0u);
+    network.resume();
+    ShapedCall& next = submit();
+    answer(next_call().header);
+    EXPECT_EQ(next.times_done, 1);
+    EXPECT_EQ(peer.connections() - before, 1);
+    client.reset();
+  }
+}
+
+// The same when the server has answered the call that it still reads
+TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
+  transport::ClientOptions options;
+  options.silence = std::chrono::hours(1);
+  options.grace = std::chrono::milliseconds(20);
+  start(options);
+  Shape shape;
+  shape.items = {9000};
+  ShapedCall call(pool, client->requester(), shape);
+  call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+  client->requester().submit(call);
+  const auto message = next_call();
+  network.pause(fabric::LoopbackPause::half_placed);
+  Bytes data;
+  peer.read(message.header.chunks.reads.at(0).target, data);
+  answer(message.header);
+  EXPECT_EQ(call.times_done, 0);
+  ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
+  EXPECT_FALSE(call.status) << call.status.message();
+  EXPECT_EQ(client_fabric->bound_windows(), 0u);
+}
+
 // A call that timed out while the server was silent: the others are sent again on a new connection
 TEST_F(RequesterTest, SilentServer) {
   for (const bool silent : {true, false}) {

@@ -35,6 +35,7 @@ RequesterSetup ClientImpl::requester_setup(fabric::Fabric& fabric, const ClientO
   out.credits = options.connection.credits;
   out.other_credits = options.connection.reverse_credits;
   out.silence = options.silence;
+  out.grace = options.grace;
   out.max_long_call = options.max_long_call;
   out.max_waiting = options.max_waiting;
   out.log = log;

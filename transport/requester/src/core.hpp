@@ -18,6 +18,7 @@ struct RequesterSetup {
   std::uint32_t max_long_call = 1u << 20;
   std::uint32_t max_waiting = 1u << 16;
   std::chrono::milliseconds silence{10000};
+  std::chrono::milliseconds grace{1000};  ///< for the peer to let go of the memory of a call that was given up
   bool may_use_chunks = true;
   bool resends = true;  ///< false: calls fail with connection_lost (the server's side cannot reconnect)
   Log log;
@@ -69,6 +70,8 @@ class RequesterCore final : public Requester {
   void answered(CallSlot& slot) noexcept;
   void recycle(CallSlot& slot) { idle_.push_back(&slot); }  // has room for all
   void defer(CallSlot& slot);
+  /// When a call that is given up now is to be over by, at the cost of the connection.
+  std::chrono::steady_clock::time_point grace_from_now();
 
  private:
   CallSlot& take_slot();
