@@ -475,6 +475,33 @@ TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
   EXPECT_EQ(client_fabric->bound_windows(), 0u);
 }
 
+// [8166-4.4.1-a] The server invalidates a handle that it still reads by, and the call is cancelled: the memory is
+// not given back while a Response gathers from it
+TEST_F(RequesterTest, InvalidatedWhileItIsRead) {
+  transport::ClientOptions options;
+  options.grace = std::chrono::hours(1);
+  start(options);
+  Shape shape;
+  shape.items = {9000};
+  ShapedCall& call = submit(shape);
+  const auto message = next_call();
+  const Segment segment = message.header.chunks.reads.at(0).target;
+  network.pause(fabric::LoopbackPause::half_placed);
+  Bytes data;
+  peer.read(segment, data);
+  send(reply_to(message.header), small_reply(call.xid), segment.handle);
+  client->requester().cancel(call);
+  run_ready(context);
+  EXPECT_EQ(call.times_done, 0);
+  EXPECT_FALSE(peer.read_ended());
+  network.resume();
+  run_ready(context);
+  EXPECT_TRUE(peer.read_ended());
+  EXPECT_TRUE(has_pattern(data, 2));
+  EXPECT_EQ(call.times_done, 1);
+  EXPECT_EQ(call.status, BaseError::cancelled);
+}
+
 // A call that timed out while the server was silent: the others are sent again on a new connection
 TEST_F(RequesterTest, SilentServer) {
   for (const bool silent : {true, false}) {
