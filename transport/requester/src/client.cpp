@@ -75,7 +75,9 @@ void ClientImpl::connect() {
 
 void ClientImpl::wait_and_connect() {
   state_ = State::waiting;
-  timer_.expires_after(backoff_.next());
+  const std::chrono::milliseconds wait = backoff_.next();
+  log_.debug("next attempt to connect in {} ms", wait.count());
+  timer_.expires_after(wait);
   timer_.async_wait([self = self_](error_code cancelled) {
     if (cancelled || *self == nullptr) return;
     (*self)->state_ = State::idle;

@@ -53,7 +53,7 @@ class RequesterCore final : public Requester {
   void on_reply(Received& message);
   void on_peer_error(Received& message);
   void discard() noexcept { ++counters_.discarded_replies; }
-  bool proven() const noexcept { return proven_; }  ///< a reply has come on this connection
+  bool proven() const noexcept { return proven_; }  ///< a reply has come on the connection there is
   bool expects(std::uint32_t xid) const noexcept { return table_.find(xid) != nullptr; }
   /// Sends what waits, as far as credits, memory and places allow.
   void pump();
