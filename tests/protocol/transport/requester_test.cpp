@@ -392,6 +392,34 @@ TEST_F(RequesterTest, Cancel) {
   EXPECT_FALSE(next.status);
 }
 
+// What done() submits and cancels while other calls are about to end
+TEST_F(RequesterTest, SubmittingAndCancellingInsideDone) {
+  start();
+  answer((submit(), next_call()).header, 4);
+  std::vector<ShapedCall*> first, then;
+  for (int i = 0; i < 2; ++i) first.push_back(&submit());
+  for (int i = 0; i < 2; ++i) next_call();
+  first[0]->on_done = [&] {
+    for (int i = 0; i < 2; ++i) {
+      calls.push_back(std::make_unique<ShapedCall>(pool, client->requester(), Shape{}));
+      then.push_back(calls.back().get());
+      client->requester().submit(*calls.back());
+    }
+    client->requester().cancel(*then[0]);
+  };
+  for (ShapedCall* call : first) client->requester().cancel(*call);
+  ASSERT_TRUE(run_until(context, [&] { return first[0]->times_done + first[1]->times_done == 2; }));
+  ASSERT_EQ(then.size(), 2u);
+  next_call();
+  answer(next_call().header, 4);
+  run_ready(context);
+  for (ShapedCall* call : first) EXPECT_EQ(call->status, BaseError::cancelled);
+  EXPECT_EQ(then[0]->times_done, 1);
+  EXPECT_EQ(then[0]->status, BaseError::cancelled);
+  EXPECT_EQ(then[1]->times_done, 1);
+  EXPECT_FALSE(then[1]->status);
+}
+
 TEST_F(RequesterTest, Deadlines) {
   start();
   answer((submit(), next_call()).header, 2);

@@ -94,7 +94,6 @@ class RequesterCore final : public Requester {
   std::vector<std::unique_ptr<CallSlot>> slots_;
   std::vector<CallSlot*> idle_;
   std::vector<CallSlot*> deferred_;
-  std::vector<CallSlot*> scratch_;
   XidTable table_;
   boost::asio::steady_timer timer_;
   std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();
