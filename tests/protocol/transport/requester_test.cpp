@@ -621,6 +621,56 @@ TEST_F(RequesterTest, DestroyingTheClientEndsAllCalls) {
   EXPECT_EQ(client_fabric->bound_windows(), 0u);
 }
 
+// However a call ends, done() may take the client with it; the other calls end before that returns
+TEST_F(RequesterTest, DestroyingTheClientInsideDone) {
+  enum class End { reply, reply_after_invalidation, cancel, cancel_while_waiting, deadline, loss };
+  for (const End how :
+       {End::reply, End::reply_after_invalidation, End::cancel, End::cancel_while_waiting, End::deadline, End::loss}) {
+    SCOPED_TRACE(static_cast<int>(how));
+    transport::ClientOptions options;
+    options.grace = std::chrono::milliseconds(10);
+    start(options);
+    answer((submit(), next_call()).header, 2);
+    Shape shape;
+    if (how != End::reply) shape.items = {9000};
+    ShapedCall call(pool, client->requester(), shape);
+    if (how == End::deadline) call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    std::deque<std::unique_ptr<ShapedCall>> others;
+    std::size_t over = 0;
+    call.on_done = [&] {
+      client.reset();
+      for (const auto& other : others) over += static_cast<std::size_t>(other->times_done);
+    };
+    const auto another = [&] {
+      others.push_back(std::make_unique<ShapedCall>(pool, client->requester(), Shape{}));
+      client->requester().submit(*others.back());
+    };
+    if (how == End::cancel_while_waiting)
+      for (int i = 0; i < 2; ++i) another();  // they have the credits
+    client->requester().submit(call);
+    while (others.size() < 4) another();
+    wire::Header header;
+    while (how != End::cancel_while_waiting && header.xid != call.xid) header = next_call().header;
+    if (how == End::reply || how == End::reply_after_invalidation) answer(header, 2);
+    if (how == End::loss) {  // while the call is ending
+      network.pause(fabric::LoopbackPause::half_placed);
+      Bytes data;
+      peer.read(header.chunks.reads.at(0).target, data);
+      run_ready(context);
+    }
+    if (how == End::cancel || how == End::cancel_while_waiting || how == End::loss) client->requester().cancel(call);
+    ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
+    run_ready(context);
+    EXPECT_EQ(client, nullptr);
+    EXPECT_EQ(over, others.size());
+    for (const auto& other : others) EXPECT_EQ(other->times_done, 1);
+    EXPECT_EQ(client_fabric->bound_windows(), 0u);
+    network.resume();
+    peer.messages.clear();
+    run_ready(context);
+  }
+}
+
 TEST_F(RequesterTest, CloseWaitsForCalls) {
   start();
   ShapedCall& call = submit();

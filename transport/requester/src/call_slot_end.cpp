@@ -110,6 +110,8 @@ void CallSlot::finish_call() {
   }
   state_ = State::draining;  // not to be used again before done() has returned
   call.done(status, status ? nullptr : &reply_);
+  // If the connection is gone meanwhile, lost() has let go of the rest.
+  if (state_ != State::draining) return reply_lease_.release();
   let_go();
 }
 

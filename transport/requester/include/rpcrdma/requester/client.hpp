@@ -47,8 +47,8 @@ struct ClientOptions {
 };
 
 /// Connects on the first submit() and keeps the connection. Uses `fabric` and `pool` on the fabric's thread;
-/// both outlive it. Destroying it ends the connection at once; calls still queued complete with
-/// BaseError::cancelled before the destructor returns.
+/// both outlive it, and any Call::done() in progress. Destroying it ends the connection at once; calls still queued
+/// complete with BaseError::cancelled before the destructor returns. Call::done() may destroy it.
 class Client {
  public:
   static std::unique_ptr<Client> make(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server,
