@@ -49,5 +49,24 @@ TEST(Reconnect, PausesGrowWhenAProvenServerIsGone) {
   sides.client.reset();
 }
 
+// The end of a connection in good order is no error in the log.
+TEST(Reconnect, AnOrderlyEndIsLoggedAsSuch) {
+  const auto log = std::make_shared<LogLines>();
+  BothSides sides;
+  sides.server =
+      transport::Server::make({{sides.server_fabric.get(), &sides.server_pool, &sides.handler}}, {}, Log(log));
+  ASSERT_TRUE(sides.listen({}));
+  sides.client = transport::Client::make(*sides.client_fabric, sides.client_pool, sides.endpoint, {}, Log(log));
+  const auto call = sides.make({});
+  ASSERT_TRUE(sides.run(*call));
+  bool closed = false;
+  sides.server->close(std::chrono::steady_clock::now() + std::chrono::hours(1), [&] { closed = true; });
+  ASSERT_TRUE(sides.wait([&] { return closed && !sides.client->connected(); }));
+  EXPECT_EQ(log->with("Success").size(), 0u);
+  EXPECT_EQ(log->with("in good order").size(), 2u);
+  EXPECT_TRUE(sides.client->last_error());
+  sides.client.reset();
+}
+
 }  // namespace
 }  // namespace rpcrdma::test

@@ -99,7 +99,10 @@ void ClientImpl::on_connected() noexcept {
 void ClientImpl::on_disconnected(error_code why) noexcept {
   const ConnectionPtr connection = std::move(connection_);
   connection_.reset();
-  log_.debug("connection lost: {}", why.message());
+  if (why)
+    log_.debug("connection lost: {}", why.message());
+  else
+    log_.debug("connection closed in good order");
   last_error_ = why ? why : error_code(TransportError::connection_lost);
   // Good once it has carried a reply: a server that accepts and hangs up is waited for like one that refuses.
   if (core_->proven()) backoff_.reset();

@@ -41,7 +41,7 @@ void ServerConnection::on_connected() noexcept {
 }
 
 void ServerConnection::on_disconnected(error_code why) noexcept {
-  connection_->log().debug("connection ended: {}", why.message());
+  connection_->log().debug("connection ended: {}", why ? why.message() : "closed in good order");
   link_.lost(why);
   worker_.connection_over(*this);  // destroys this
 }
