@@ -195,6 +195,34 @@ TEST_F(LoopbackTest, AnUnansweredReadPinsItsWindow) {
   EXPECT_TRUE(all_are(sink.octets, std::byte{0x11}));
 }
 
+// Invalidated by the peer while a frame names it: not the owner's yet, whoever asks
+TEST_F(LoopbackTest, AnUnansweredReadPinsItsWindowThoughThePeerInvalidatesIt) {
+  connect();
+  Memory source(*client_fabric_, 1000, std::byte{0x11});
+  Memory message(*client_fabric_, 64);
+  Memory sink(*server_fabric_, 1000);
+  const Exposed exposed(*client_, source.all(), Access::remote_read);
+  ASSERT_FALSE(client_->qp->post_receive(message.all(), client_->op(1)));
+  network_.pause(LoopbackPause::half_placed);
+  ASSERT_FALSE(server_->read(sink.all(), exposed.segment, 1));
+  ASSERT_FALSE(server_->send(sink.part(0, 10), 2, {.invalidate = exposed.segment.handle}));
+  server_->qp->submit();
+  run_ready(context_);
+  EXPECT_EQ(client_->count(1), 0u);
+  EXPECT_EQ(client_fabric_->bound_windows(), 0u);
+  EXPECT_TRUE(exposed.window->bound());
+  ASSERT_FALSE(client_->qp->invalidate(*exposed.window, client_->op(2)));
+  client_->qp->submit();
+  run_ready(context_);
+  EXPECT_EQ(client_->count(2), 0u);
+  network_.resume();
+  run_ready(context_);
+  EXPECT_EQ(client_->count(1), 1u);
+  EXPECT_EQ(client_->count(2), 1u);
+  EXPECT_FALSE(exposed.window->bound());
+  EXPECT_TRUE(all_are(sink.octets, std::byte{0x11}));
+}
+
 TEST_F(LoopbackTest, FramesStayOnTheirWayWhilePaused) {
   connect();
   Memory from(*client_fabric_, 10);

@@ -7,6 +7,12 @@
 
 #include "iwarp_test.hpp"
 
+// There when the program checks the types of objects (-fsanitize=vptr): it reads them through a pipe.
+extern "C" {
+[[gnu::weak]] void __ubsan_handle_dynamic_type_cache_miss();
+[[gnu::weak]] void __ubsan_handle_dynamic_type_cache_miss_abort();
+}
+
 namespace rpcrdma::test {
 namespace {
 
@@ -300,6 +306,8 @@ class NoMoreDescriptors {
 
 // A shortage of descriptors neither ends the listener nor makes it spin.
 TEST_F(Responder, NoDescriptorsLeft) {
+  if (&__ubsan_handle_dynamic_type_cache_miss_abort != nullptr || &__ubsan_handle_dynamic_type_cache_miss != nullptr)
+    GTEST_SKIP() << "the sanitizer's look at an object takes two descriptors, and without them finds fault with it";
   listen();
   peer_.connect(listener_->local());
   {

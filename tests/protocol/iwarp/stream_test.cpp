@@ -308,6 +308,36 @@ TEST_F(Stream, EndThatThePeerDoesNotAnswer) {
   EXPECT_EQ(end(), boost::system::errc::timed_out);
 }
 
+// Nor for one that stops taking what was posted before it.
+TEST_F(Stream, EndBehindWorkThatThePeerDoesNotTake) {
+  fabric::IwarpOptions options;
+  options.close_timeout = std::chrono::milliseconds(50);
+  open(options);
+  serve();
+  peer_.send(write(0, 0, {}));
+  for (int i = 0; i < 16; ++i) ASSERT_FALSE(node().write(memory().part(0, 8u << 20), {5, 8u << 20, 0}, i));
+  node().qp->submit();
+  ASSERT_TRUE(until([&] { return peer_.available() != 0; }));
+  node().qp->disconnect();
+  EXPECT_EQ(end(), boost::system::errc::timed_out);
+  EXPECT_EQ(node().result(15).status, FabricError::flushed);
+}
+
+// Nor for Responses that the peer asked for and does not take.
+TEST_F(Stream, EndBehindAResponseThatThePeerDoesNotTake) {
+  fabric::IwarpOptions options;
+  options.close_timeout = std::chrono::milliseconds(50);
+  open(options);
+  serve();
+  constexpr std::uint32_t kSize = 8u << 20;
+  peer_.socket().set_option(boost::asio::socket_base::receive_buffer_size(16384));
+  const Exposed exposed = expose(0, kSize, fabric::Access::remote_read);
+  peer_.send(read_request(1, {1, 0, kSize, exposed.segment.handle, exposed.segment.offset}));
+  ASSERT_TRUE(until([&] { return peer_.available() != 0; }));
+  node().qp->disconnect();
+  EXPECT_EQ(end(), boost::system::errc::timed_out);
+}
+
 TEST_F(Stream, AbortResetsTheConnection) {
   serve();
   node().qp->abort();

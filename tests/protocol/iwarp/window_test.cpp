@@ -44,7 +44,7 @@ TEST_F(Pins, InvalidationWaitsForAResponse) {
   ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(1)));
   node().qp->submit();
   run_ready(context_);
-  EXPECT_FALSE(exposed.window->bound());
+  EXPECT_TRUE(exposed.window->bound());  // the Response names it
   EXPECT_EQ(node().count(1), 0u);
   EXPECT_FALSE(node().qp->bind(*exposed.window, memory().part(0, 1), fabric::Access::remote_read));
   UniqueFunction<void()>& on_done = node().on_done;
@@ -52,6 +52,7 @@ TEST_F(Pins, InvalidationWaitsForAResponse) {
   expect_response();
   ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
   EXPECT_FALSE(node().result(1).status);
+  EXPECT_FALSE(exposed.window->bound());
   EXPECT_TRUE(node().qp->bind(*exposed.window, memory().part(0, 1), fabric::Access::remote_read));
 }
 
@@ -77,17 +78,41 @@ TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
   post_receive(10, 2);
   read_and_stall(exposed.segment);
   peer_.send(invalidating_send(1, exposed.segment.handle) + send(2, {}));
-  ASSERT_TRUE(until([&] { return !exposed.window->bound(); }));
   run_ready(context_);
+  EXPECT_TRUE(exposed.window->bound());  // though nothing new is granted
   EXPECT_TRUE(node().log.empty());
+  bool bound_then = true;
+  node().on_done = [&] { bound_then = exposed.window->bound(); };
   expect_response();
   ASSERT_TRUE(until([&] { return node().log.size() == 2; }));
   EXPECT_EQ(node().tags(), (std::vector<int>{1, 2}));
   EXPECT_EQ(node().result(1).invalidated, exposed.segment.handle);
   EXPECT_FALSE(node().result(2).invalidated);
+  EXPECT_FALSE(bound_then);
+  node().on_done.reset();
   ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(3)));  // completes likewise
   node().qp->submit();
   EXPECT_TRUE(until([&] { return node().count(3) == 1; }));
+}
+
+// ... and an invalidation of ours on top of the peer's waits for it as well
+TEST_F(Pins, InvalidationByBothWaitsForAResponse) {
+  serve();
+  const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
+  used_ = kLarge;
+  post_receive(10, 1);
+  read_and_stall(exposed.segment);
+  peer_.send(invalidating_send(1, exposed.segment.handle));
+  run_ready(context_);
+  ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(2)));
+  node().qp->submit();
+  run_ready(context_);
+  EXPECT_TRUE(node().log.empty());
+  node().on_done = [&] { std::fill_n(memory().octets.begin(), kLarge, std::byte{0x99}); };  // the memory is ours again
+  expect_response();
+  ASSERT_TRUE(until([&] { return node().count(1) == 1 && node().count(2) == 1; }));
+  EXPECT_FALSE(node().result(2).status);
+  EXPECT_FALSE(exposed.window->bound());
 }
 
 // An invalidation completes when the connection ends.

@@ -8,9 +8,12 @@
 #include <thread>
 
 #include "exchange.hpp"
+#include "raw_peer.hpp"
 #include "rpcrdma/fabric/iwarp/iwarp.hpp"
 #include "rpcrdma/requester/client.hpp"
 #include "rpcrdma/responder/server.hpp"
+#include "rpcrdma/wire/private_data.hpp"
+#include "support/pattern.hpp"
 #include "support/run.hpp"
 
 namespace rpcrdma::test {
@@ -73,6 +76,49 @@ TEST_P(OverIwarp, ThousandRandomCallsAreByteIdentical) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Crc, OverIwarp, testing::Bool());
+
+// [8166-4.4.1-a] A server reads, invalidates the handle, and then takes nothing more from its socket. The cancelled
+// call is not over while a Response gathers from its memory.
+TEST(OverIwarpHostile, InvalidatesWhatItStillReads) {
+  boost::asio::io_context context, peers_context;
+  auto client_fabric = open(context), peer_fabric = open(peers_context);
+  memory::Pool pool(*client_fabric);
+  RawPeer peer(*peer_fabric);
+  const auto r = wire::encode(wire::PrivateData{true, 4096, 4096});
+  peer.private_data.assign(r.begin(), r.end());
+  transport::ClientOptions options;
+  options.grace = std::chrono::hours(1);
+  auto client = transport::Client::make(*client_fabric, pool, peer.listen(), options, {});
+  Shape shape;
+  shape.items = {48u << 20};  // more than the sockets hold
+  ShapedCall call(pool, client->requester(), shape);
+  client->requester().submit(call);
+  const auto both_until = [&](const std::function<bool()>& done) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!done() && std::chrono::steady_clock::now() < end) {
+      run_ready(peers_context);
+      context.restart();
+      context.run_one_for(std::chrono::milliseconds(1));
+    }
+    return done();
+  };
+  ASSERT_TRUE(both_until([&] { return !peer.messages.empty(); }));
+  const auto message = peer.take();
+  const Segment segment = message.header.chunks.reads.at(0).target;
+  wire::Header reply;
+  reply.xid = call.xid;
+  reply.credits = 1;
+  Bytes data;
+  peer.read(segment, data);
+  peer.send(reply, words({call.xid, 1, 1}), segment.handle);
+  run_ready(context);
+  client->requester().cancel(call);
+  run_ready(context);
+  EXPECT_EQ(call.times_done, 0);
+  ASSERT_TRUE(both_until([&] { return call.times_done == 1 && peer.read_ended(); }));
+  EXPECT_EQ(call.status, BaseError::cancelled);
+  EXPECT_TRUE(has_pattern(data, 2));
+}
 
 struct WorkerThread {
   boost::asio::io_context context{1};

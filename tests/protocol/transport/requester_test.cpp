@@ -392,6 +392,34 @@ TEST_F(RequesterTest, Cancel) {
   EXPECT_FALSE(next.status);
 }
 
+// What done() submits and cancels while other calls are about to end
+TEST_F(RequesterTest, SubmittingAndCancellingInsideDone) {
+  start();
+  answer((submit(), next_call()).header, 4);
+  std::vector<ShapedCall*> first, then;
+  for (int i = 0; i < 2; ++i) first.push_back(&submit());
+  for (int i = 0; i < 2; ++i) next_call();
+  first[0]->on_done = [&] {
+    for (int i = 0; i < 2; ++i) {
+      calls.push_back(std::make_unique<ShapedCall>(pool, client->requester(), Shape{}));
+      then.push_back(calls.back().get());
+      client->requester().submit(*calls.back());
+    }
+    client->requester().cancel(*then[0]);
+  };
+  for (ShapedCall* call : first) client->requester().cancel(*call);
+  ASSERT_TRUE(run_until(context, [&] { return first[0]->times_done + first[1]->times_done == 2; }));
+  ASSERT_EQ(then.size(), 2u);
+  next_call();
+  answer(next_call().header, 4);
+  run_ready(context);
+  for (ShapedCall* call : first) EXPECT_EQ(call->status, BaseError::cancelled);
+  EXPECT_EQ(then[0]->times_done, 1);
+  EXPECT_EQ(then[0]->status, BaseError::cancelled);
+  EXPECT_EQ(then[1]->times_done, 1);
+  EXPECT_FALSE(then[1]->status);
+}
+
 TEST_F(RequesterTest, Deadlines) {
   start();
   answer((submit(), next_call()).header, 2);
@@ -416,6 +444,90 @@ TEST_F(RequesterTest, Deadlines) {
   EXPECT_EQ(peer.connections(), 2);
   answer(message.header);
   EXPECT_EQ(next.times_done, 1);
+}
+
+// [8166-4.4.1-a] A server that never finishes reading holds no caller longer than the grace: the connection goes
+TEST_F(RequesterTest, ATransferThatNeverEnds) {
+  for (const bool cancelled : {true, false}) {
+    SCOPED_TRACE(cancelled);
+    transport::ClientOptions options;
+    options.silence = std::chrono::hours(1);
+    options.grace = std::chrono::milliseconds(20);
+    start(options);
+    answer((submit(), next_call()).header, 32);
+    const int before = peer.connections();
+    Shape shape;
+    shape.items = {9000};
+    ShapedCall call(pool, client->requester(), shape);
+    if (!cancelled) call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
+    std::size_t bound = 99;
+    call.on_done = [&] { bound = client_fabric->bound_windows(); };
+    client->requester().submit(call);
+    const auto message = next_call();
+    network.pause(fabric::LoopbackPause::half_placed);
+    Bytes data;
+    peer.read(message.header.chunks.reads.at(0).target, data);
+    run_ready(context);
+    if (cancelled) client->requester().cancel(call);
+    ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
+    EXPECT_EQ(call.status, cancelled ? BaseError::cancelled : BaseError::deadline_exceeded);
+    EXPECT_EQ(bound, 0u);
+    network.resume();
+    ShapedCall& next = submit();
+    answer(next_call().header);
+    EXPECT_EQ(next.times_done, 1);
+    EXPECT_EQ(peer.connections() - before, 1);
+    client.reset();
+  }
+}
+
+// The same when the server has answered the call that it still reads
+TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
+  transport::ClientOptions options;
+  options.silence = std::chrono::hours(1);
+  options.grace = std::chrono::milliseconds(20);
+  start(options);
+  Shape shape;
+  shape.items = {9000};
+  ShapedCall call(pool, client->requester(), shape);
+  call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+  client->requester().submit(call);
+  const auto message = next_call();
+  network.pause(fabric::LoopbackPause::half_placed);
+  Bytes data;
+  peer.read(message.header.chunks.reads.at(0).target, data);
+  answer(message.header);
+  EXPECT_EQ(call.times_done, 0);
+  ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
+  EXPECT_FALSE(call.status) << call.status.message();
+  EXPECT_EQ(client_fabric->bound_windows(), 0u);
+}
+
+// [8166-4.4.1-a] The server invalidates a handle that it still reads by, and the call is cancelled: the memory is
+// not given back while a Response gathers from it
+TEST_F(RequesterTest, InvalidatedWhileItIsRead) {
+  transport::ClientOptions options;
+  options.grace = std::chrono::hours(1);
+  start(options);
+  Shape shape;
+  shape.items = {9000};
+  ShapedCall& call = submit(shape);
+  const auto message = next_call();
+  const Segment segment = message.header.chunks.reads.at(0).target;
+  network.pause(fabric::LoopbackPause::half_placed);
+  Bytes data;
+  peer.read(segment, data);
+  send(reply_to(message.header), small_reply(call.xid), segment.handle);
+  client->requester().cancel(call);
+  run_ready(context);
+  EXPECT_EQ(call.times_done, 0);
+  EXPECT_FALSE(peer.read_ended());
+  network.resume();
+  run_ready(context);
+  EXPECT_TRUE(peer.read_ended());
+  EXPECT_TRUE(has_pattern(data, 2));
+  EXPECT_EQ(call.times_done, 1);
+  EXPECT_EQ(call.status, BaseError::cancelled);
 }
 
 // A call that timed out while the server was silent: the others are sent again on a new connection
@@ -507,6 +619,56 @@ TEST_F(RequesterTest, DestroyingTheClientEndsAllCalls) {
     EXPECT_EQ(call->status, BaseError::cancelled);
   }
   EXPECT_EQ(client_fabric->bound_windows(), 0u);
+}
+
+// However a call ends, done() may take the client with it; the other calls end before that returns
+TEST_F(RequesterTest, DestroyingTheClientInsideDone) {
+  enum class End { reply, reply_after_invalidation, cancel, cancel_while_waiting, deadline, loss };
+  for (const End how :
+       {End::reply, End::reply_after_invalidation, End::cancel, End::cancel_while_waiting, End::deadline, End::loss}) {
+    SCOPED_TRACE(static_cast<int>(how));
+    transport::ClientOptions options;
+    options.grace = std::chrono::milliseconds(10);
+    start(options);
+    answer((submit(), next_call()).header, 2);
+    Shape shape;
+    if (how != End::reply) shape.items = {9000};
+    ShapedCall call(pool, client->requester(), shape);
+    if (how == End::deadline) call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    std::deque<std::unique_ptr<ShapedCall>> others;
+    std::size_t over = 0;
+    call.on_done = [&] {
+      client.reset();
+      for (const auto& other : others) over += static_cast<std::size_t>(other->times_done);
+    };
+    const auto another = [&] {
+      others.push_back(std::make_unique<ShapedCall>(pool, client->requester(), Shape{}));
+      client->requester().submit(*others.back());
+    };
+    if (how == End::cancel_while_waiting)
+      for (int i = 0; i < 2; ++i) another();  // they have the credits
+    client->requester().submit(call);
+    while (others.size() < 4) another();
+    wire::Header header;
+    while (how != End::cancel_while_waiting && header.xid != call.xid) header = next_call().header;
+    if (how == End::reply || how == End::reply_after_invalidation) answer(header, 2);
+    if (how == End::loss) {  // while the call is ending
+      network.pause(fabric::LoopbackPause::half_placed);
+      Bytes data;
+      peer.read(header.chunks.reads.at(0).target, data);
+      run_ready(context);
+    }
+    if (how == End::cancel || how == End::cancel_while_waiting || how == End::loss) client->requester().cancel(call);
+    ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
+    run_ready(context);
+    EXPECT_EQ(client, nullptr);
+    EXPECT_EQ(over, others.size());
+    for (const auto& other : others) EXPECT_EQ(other->times_done, 1);
+    EXPECT_EQ(client_fabric->bound_windows(), 0u);
+    network.resume();
+    peer.messages.clear();
+    run_ready(context);
+  }
 }
 
 TEST_F(RequesterTest, CloseWaitsForCalls) {

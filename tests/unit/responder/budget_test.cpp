@@ -16,37 +16,97 @@ struct Waiter final : BudgetWaiter {
 };
 
 TEST(Budget, ServesInOrderOfAsking) {
-  Budget budget(100);
+  Budget budget(100, 100);
+  BudgetShare share;
   Waiter first, second, third;
-  budget.acquire(first, 60);
+  budget.acquire(share, first, 60);
   EXPECT_EQ(first.granted, 1);
-  budget.acquire(second, 60);
-  budget.acquire(third, 10);
+  budget.acquire(share, second, 60);
+  budget.acquire(share, third, 10);
   EXPECT_EQ(second.granted + third.granted, 0);  // the small one does not overtake
-  EXPECT_TRUE(budget.has_waiters());
-  budget.release(60);
+  EXPECT_TRUE(share.has_waiters());
+  budget.release(share, 60);
   EXPECT_EQ(second.granted, 1);
   EXPECT_EQ(third.granted, 1);
   EXPECT_EQ(budget.used(), 70u);
+  EXPECT_EQ(share.used(), 70u);
   EXPECT_FALSE(budget.has_waiters());
+  EXPECT_FALSE(share.has_waiters());
 }
 
 TEST(Budget, WithdrawnWaitersLetOthersPass) {
-  Budget budget(100);
+  Budget budget(100, 100);
+  BudgetShare share, other;
   Waiter first, second, third;
-  budget.acquire(first, 60);
-  budget.acquire(second, 60);
-  budget.acquire(third, 40);
+  budget.acquire(share, first, 60);
+  budget.acquire(other, second, 60);
+  budget.acquire(share, third, 40);
+  EXPECT_TRUE(budget.has_waiters());
   EXPECT_TRUE(budget.withdraw(second));
   EXPECT_EQ(third.granted, 1);
   EXPECT_EQ(second.granted, 0);
   EXPECT_FALSE(budget.withdraw(second));
   EXPECT_FALSE(budget.withdraw(first));
   Waiter last;
-  budget.acquire(last, 100);
+  budget.acquire(other, last, 100);
   EXPECT_TRUE(budget.withdraw(last));
-  budget.release(100);
+  budget.release(share, 100);
   EXPECT_EQ(budget.used(), 0u);
+}
+
+// One that sits on what it has and asks for more keeps nobody waiting.
+TEST(Budget, AShareIsBoundedAndLetsOthersPass) {
+  Budget budget(100, 25);
+  BudgetShare greedy, other;
+  Waiter held[4], modest, large;
+  for (Waiter& waiter : held) budget.acquire(greedy, waiter, 10);
+  EXPECT_EQ(held[1].granted, 1);
+  EXPECT_EQ(held[2].granted, 0);
+  EXPECT_TRUE(greedy.has_waiters());
+  EXPECT_FALSE(budget.has_waiters());  // there is room, but not for this one
+  budget.acquire(other, large, 60);    // alone it may be more than the bound
+  EXPECT_EQ(large.granted, 1);
+  budget.acquire(other, modest, 1);
+  EXPECT_EQ(modest.granted, 0);
+  budget.release(greedy, 10);
+  EXPECT_EQ(held[2].granted, 1);
+  EXPECT_EQ(held[3].granted, 0);
+  budget.release(other, 60);
+  EXPECT_EQ(modest.granted, 1);
+  EXPECT_TRUE(budget.withdraw(held[3]));
+  EXPECT_EQ(budget.used(), 21u);
+}
+
+TEST(Budget, SharesTakeTurns) {
+  Budget budget(10, 10);
+  BudgetShare crowd, single;
+  Waiter holder, many[3], one;
+  budget.acquire(single, holder, 10);
+  for (Waiter& waiter : many) budget.acquire(crowd, waiter, 10);
+  budget.acquire(single, one, 10);  // more than its bound beside what it holds: not yet in line
+  budget.release(single, 10);
+  EXPECT_EQ(many[0].granted, 1);
+  budget.release(crowd, 10);
+  EXPECT_EQ(one.granted, 1);
+  EXPECT_EQ(many[1].granted, 0);
+  budget.release(single, 10);
+  EXPECT_EQ(many[1].granted, 1);
+}
+
+// What a lost connection's calls hold counts in all, but no more against the connection.
+TEST(Budget, MovedOctets) {
+  Budget budget(100, 25);
+  BudgetShare share, lost;
+  Waiter first, second;
+  budget.acquire(share, first, 20);
+  budget.acquire(share, second, 20);
+  EXPECT_EQ(second.granted, 0);
+  budget.move(share, lost, 20);
+  EXPECT_EQ(share.used(), 0u);
+  EXPECT_EQ(lost.used(), 20u);
+  budget.release(lost, 20);
+  EXPECT_EQ(second.granted, 1);
+  EXPECT_EQ(budget.used(), 20u);
 }
 
 // [8166-4.5.3-a]

@@ -8,11 +8,12 @@
 
 namespace rpcrdma::transport {
 
-error_code Connection::posted(error_code status) noexcept {
+error_code Connection::posted(error_code status, const fabric::WorkContext* context) noexcept {
   if (status) {
     setup_.log.debug("work request refused: {}", status.message());
     abort(status);
   } else {
+    if (context != nullptr) ++progress_.posted;
     schedule_submit();
   }
   return status;
@@ -45,19 +46,19 @@ void Connection::end_batch() noexcept {
 error_code Connection::post_send(std::span<const BufferRef> gather, const fabric::SendOptions& options,
                                  fabric::WorkContext* context) noexcept {
   if (ended_) return fabric::FabricError::not_connected;
-  return posted(queue_pair_->post_send(gather, options, context));
+  return posted(queue_pair_->post_send(gather, options, context), context);
 }
 
 error_code Connection::post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
                                   fabric::WorkContext* context) noexcept {
   if (ended_) return fabric::FabricError::not_connected;
-  return posted(queue_pair_->post_write(gather, handle, offset, context));
+  return posted(queue_pair_->post_write(gather, handle, offset, context), context);
 }
 
 error_code Connection::post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset,
                                  fabric::WorkContext* context) noexcept {
   if (ended_) return fabric::FabricError::not_connected;
-  return posted(queue_pair_->post_read(sink, handle, offset, context));
+  return posted(queue_pair_->post_read(sink, handle, offset, context), context);
 }
 
 Result<fabric::Window*> Connection::take_window() {
@@ -82,7 +83,7 @@ Result<Segment> Connection::bind(fabric::Window& window, BufferRef memory, fabri
 
 error_code Connection::invalidate(fabric::Window& window, fabric::WorkContext* context) noexcept {
   if (ended_) return fabric::FabricError::not_connected;
-  return posted(queue_pair_->invalidate(window, context));
+  return posted(queue_pair_->invalidate(window, context), context);
 }
 
 }  // namespace rpcrdma::transport

@@ -40,6 +40,12 @@ class CallSlot {
   std::uint64_t sequence() const noexcept { return sequence_; }
   bool answered() const noexcept { return answered_; }
   error_code failure() const noexcept { return status_; }
+  /// Ending, and the peer must do something first.
+  bool held_up() const noexcept {
+    return state_ == State::ending && (invalidate_pending_ || (needs_send_ && send_pending_));
+  }
+  /// When a call that was given up and is held up ends the connection; the latest possible time: not given up.
+  std::chrono::steady_clock::time_point over_by() const noexcept { return over_by_; }
 
   /// Notes why the call will not be begun.
   void refuse(error_code why) noexcept { status_ = why; }
@@ -48,7 +54,7 @@ class CallSlot {
   /// The reply, or an RDMA_ERROR, has come; swaps its header out.
   void answer(Received& message);
   void answer_error(error_code status);
-  /// Ends the call without a reply. The credit stays in use until one comes.
+  /// Ends the call without a reply, or hurries its end. The credit stays in use until a reply comes.
   void give_up(error_code status);
   /// The reply of an orphan, or of a call that is ending by give_up().
   void answer_late();
@@ -81,6 +87,7 @@ class CallSlot {
   bool invalidate_pending_ = false;
   bool needs_send_ = false;  // the Send gathers from memory of the caller
   Call* call_ = nullptr;
+  std::chrono::steady_clock::time_point over_by_;
   std::uint32_t xid_ = 0;
   std::uint64_t sequence_ = 0;
   error_code status_;

@@ -30,6 +30,7 @@ CallSlot::Start CallSlot::begin(Call& call, std::uint64_t sequence) {
   xid_ = call.xid;
   sequence_ = sequence;
   status_ = {};
+  over_by_ = std::chrono::steady_clock::time_point::max();
   answered_ = false;
   needs_send_ = false;
   const Start started = build(call);

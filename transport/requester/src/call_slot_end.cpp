@@ -3,7 +3,7 @@
 // [8166-8.1.3-b] [8166-4.4.1-a]. Handles that the peer has invalidated are not invalidated again.
 // Ownership. The reply stays in its receive buffer, or in the Reply chunk's memory, until done() has returned.
 // Errors. If an invalidation fails the connection is ended first [8166-4.5.4-a]; the call is over when that
-// has happened.
+// has happened. Likewise if the peer holds up the end of a call that was given up.
 #include "call_slot.hpp"
 #include "core.hpp"
 
@@ -24,6 +24,7 @@ void CallSlot::answer_error(error_code status) {
 
 void CallSlot::give_up(error_code status) {
   if (state_ == State::on_wire) end(status, true);  // [8166-4.4.1-c] [8166-8.1.3-c]
+  if (held_up() && over_by_ == std::chrono::steady_clock::time_point::max()) over_by_ = core_.grace_from_now();
 }
 
 void CallSlot::answer_late() {
@@ -109,6 +110,8 @@ void CallSlot::finish_call() {
   }
   state_ = State::draining;  // not to be used again before done() has returned
   call.done(status, status ? nullptr : &reply_);
+  // If the connection is gone meanwhile, lost() has let go of the rest.
+  if (state_ != State::draining) return reply_lease_.release();
   let_go();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Connects when a call waits; after a loss, or a failed attempt, tries again after a backoff as
 // long as calls wait. Everything that is per connection (thresholds, R, credits) starts anew.
-// Ownership. One connection at a time. The requester outlives it.
+// Ownership. One connection at a time. The requester outlives it, and this by a turn of the io_context.
 // Errors. An attempt that fails is kept as last_error(); calls learn of it by their deadlines only, unless
 // the fabric cannot reach such an address at all.
 #include <boost/asio/post.hpp>
@@ -22,11 +22,11 @@ ClientImpl::ClientImpl(fabric::Fabric& fabric, memory::Pool& pool, const fabric:
     : server_(server),
       log_(log),
       setup_{&fabric, &pool, Role::client, options.connection, 256, 256, log},
-      core_(requester_setup(fabric, options, log), [this] { want_connection(); }),
+      core_(std::make_unique<RequesterCore>(requester_setup(fabric, options, log), [this] { want_connection(); })),
       backoff_(options.first_backoff, options.last_backoff, std::random_device{}()),
       timer_(fabric.context()),
       self_(std::make_shared<ClientImpl*>(this)) {
-  core_.on_idle = [this] { close_if_idle(); };
+  core_->on_idle = [this] { close_if_idle(); };
 }
 
 RequesterSetup ClientImpl::requester_setup(fabric::Fabric& fabric, const ClientOptions& options, const Log& log) {
@@ -35,6 +35,7 @@ RequesterSetup ClientImpl::requester_setup(fabric::Fabric& fabric, const ClientO
   out.credits = options.connection.credits;
   out.other_credits = options.connection.reverse_credits;
   out.silence = options.silence;
+  out.grace = options.grace;
   out.max_long_call = options.max_long_call;
   out.max_waiting = options.max_waiting;
   out.log = log;
@@ -43,12 +44,14 @@ RequesterSetup ClientImpl::requester_setup(fabric::Fabric& fabric, const ClientO
 
 ClientImpl::~ClientImpl() {
   *self_ = nullptr;
-  core_.on_idle = {};
+  core_->on_idle = {};
   timer_.cancel();
   // First the queue pair, so that nothing that done() hands back is reachable any more.
   if (connection_) connection_->destroy();
   if (call_sink_ != nullptr) call_sink_->on_lost();
-  core_.shut(BaseError::cancelled);
+  core_->shut(BaseError::cancelled);
+  // The requester may be in the middle of the done() that has this destroyed.
+  boost::asio::post(setup_.fabric->context(), [core = std::move(core_)] {});
 }
 
 void ClientImpl::want_connection() {
@@ -67,41 +70,48 @@ void ClientImpl::connect() {
   log_.debug("cannot connect: {}", last_error_.message());
   state_ = State::idle;
   if (last_error_ == Condition::give_up)
-    core_.fail_waiting(last_error_);
+    core_->fail_waiting(last_error_);
   else
     wait_and_connect();
 }
 
 void ClientImpl::wait_and_connect() {
   state_ = State::waiting;
-  timer_.expires_after(backoff_.next());
+  const std::chrono::milliseconds wait = backoff_.next();
+  log_.debug("next attempt to connect in {} ms", wait.count());
+  timer_.expires_after(wait);
   timer_.async_wait([self = self_](error_code cancelled) {
     if (cancelled || *self == nullptr) return;
     (*self)->state_ = State::idle;
-    if ((*self)->core_.has_waiting()) (*self)->connect();
+    if ((*self)->core_->has_waiting()) (*self)->connect();
   });
 }
 
 void ClientImpl::on_connected() noexcept {
   state_ = State::connected;
   last_error_ = {};
-  if (std::exchange(was_connected_, true)) ++core_.mutable_counters().reconnects;
+  if (std::exchange(was_connected_, true)) ++core_->mutable_counters().reconnects;
   log_.debug("connected: inline {} out, {} in, remote invalidation {}", connection_->thresholds().send,
              connection_->thresholds().receive, connection_->thresholds().remote_invalidation);
-  core_.attach(connection_);
+  core_->attach(connection_);
 }
 
 void ClientImpl::on_disconnected(error_code why) noexcept {
   const ConnectionPtr connection = std::move(connection_);
   connection_.reset();
-  log_.debug("connection lost: {}", why.message());
+  if (why)
+    log_.debug("connection lost: {}", why.message());
+  else
+    log_.debug("connection closed in good order");
   last_error_ = why ? why : error_code(TransportError::connection_lost);
   // Good once it has carried a reply: a server that accepts and hangs up is waited for like one that refuses.
-  if (core_.proven()) backoff_.reset();
+  if (core_->proven()) backoff_.reset();
   state_ = State::idle;
   if (call_sink_ != nullptr) call_sink_->on_lost();
-  core_.detach();
-  if (state_ == State::idle && core_.has_waiting()) wait_and_connect();  // [8167-5.4-a]
+  const std::shared_ptr<ClientImpl*> self = self_;
+  core_->detach();
+  if (*self == nullptr) return;                                           // done() has destroyed this
+  if (state_ == State::idle && core_->has_waiting()) wait_and_connect();  // [8167-5.4-a]
   close_if_idle();
 }
 
@@ -109,21 +119,21 @@ void ClientImpl::on_call(Received& message) noexcept {
   if (call_sink_ != nullptr)
     call_sink_->on_call(*connection_, message);
   else
-    core_.discard();  // [8167-6-a] nobody has said that we take reverse calls
+    core_->discard();  // [8167-6-a] nobody has said that we take reverse calls
 }
 
-void ClientImpl::on_reply(Received& message) noexcept { core_.on_reply(message); }
+void ClientImpl::on_reply(Received& message) noexcept { core_->on_reply(message); }
 
 // [8166-4.2.4-c] a header error is never answered: it may be a reply's [8166-4.5-c] [8166-4.6.1-c] [8166-4.6.2-b]
 void ClientImpl::on_bad_message(wire::WireError error, Received&) noexcept {
   log_.debug("message discarded: {}", make_error_code(error).message());
-  core_.discard();
+  core_->discard();
 }
 
-void ClientImpl::on_peer_error(Received& message) noexcept { core_.on_peer_error(message); }
+void ClientImpl::on_peer_error(Received& message) noexcept { core_->on_peer_error(message); }
 
 void ClientImpl::on_batch_end() noexcept {
-  core_.pump();
+  core_->pump();
   if (call_sink_ != nullptr) call_sink_->on_batch_end();
   if (close_handler_) close_if_idle();
 }
@@ -139,7 +149,7 @@ void ClientImpl::close(UniqueFunction<void()> handler) {
 
 /// Calls that still wait are given their connection and their time first.
 void ClientImpl::close_if_idle() noexcept {
-  if (!close_handler_ || core_.has_calls()) return;
+  if (!close_handler_ || core_->has_calls()) return;
   if (connection_) return connection_->close();
   timer_.cancel();
   state_ = State::idle;

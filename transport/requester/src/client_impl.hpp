@@ -14,7 +14,7 @@ class ClientImpl final : public Client, private ConnectionEvents {
              Log log);
   ~ClientImpl() override;
 
-  Requester& requester() noexcept override { return core_; }
+  Requester& requester() noexcept override { return *core_; }
   void close(UniqueFunction<void()> handler) override;
   error_code last_error() const noexcept override { return last_error_; }
   bool connected() const noexcept override { return state_ == State::connected; }
@@ -42,7 +42,7 @@ class ClientImpl final : public Client, private ConnectionEvents {
   Log log_;
   ConnectionSetup setup_;
   State state_ = State::idle;
-  RequesterCore core_;
+  std::unique_ptr<RequesterCore> core_;
   Backoff backoff_;
   boost::asio::steady_timer timer_;
   std::shared_ptr<ClientImpl*> self_;  // what posted functions look at: null once this is destroyed

@@ -5,6 +5,7 @@
 // Errors. A call that cannot be sent fails; the queue goes on.
 #include "core.hpp"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <random>
 
@@ -95,7 +96,6 @@ CallSlot& RequesterCore::take_slot() {
     slots_.push_back(std::make_unique<CallSlot>(*this));
     idle_.reserve(slots_.size());
     deferred_.reserve(slots_.size());
-    scratch_.reserve(slots_.size());
     return *slots_.back();
   }
   CallSlot* slot = idle_.back();
@@ -134,9 +134,11 @@ void RequesterCore::schedule_deferred() {
 
 void RequesterCore::run_deferred() {
   deferred_scheduled_ = false;
-  scratch_.swap(deferred_);
-  for (CallSlot* slot : scratch_) slot->complete();
-  scratch_.clear();
+  // By index: done() may submit and cancel, which lets the list grow, and move. What it adds has its own turn.
+  std::size_t due = deferred_.size();
+  for (std::size_t i = 0; i < std::min(due, deferred_.size()); ++i) deferred_[i]->complete();
+  due = std::min(due, deferred_.size());
+  deferred_.erase(deferred_.begin(), deferred_.begin() + static_cast<std::ptrdiff_t>(due));
   for (std::uint32_t left = failed_.size(); left != 0 && !failed_.empty(); --left) {
     Call& call = *failed_.pop_front();
     CallAccess::state(call) = CallAccess::State::over;

@@ -18,6 +18,7 @@ struct RequesterSetup {
   std::uint32_t max_long_call = 1u << 20;
   std::uint32_t max_waiting = 1u << 16;
   std::chrono::milliseconds silence{10000};
+  std::chrono::milliseconds grace{1000};  ///< for the peer to let go of the memory of a call that was given up
   bool may_use_chunks = true;
   bool resends = true;  ///< false: calls fail with connection_lost (the server's side cannot reconnect)
   Log log;
@@ -52,7 +53,7 @@ class RequesterCore final : public Requester {
   void on_reply(Received& message);
   void on_peer_error(Received& message);
   void discard() noexcept { ++counters_.discarded_replies; }
-  bool proven() const noexcept { return proven_; }  ///< a reply has come on this connection
+  bool proven() const noexcept { return proven_; }  ///< a reply has come on the connection there is
   bool expects(std::uint32_t xid) const noexcept { return table_.find(xid) != nullptr; }
   /// Sends what waits, as far as credits, memory and places allow.
   void pump();
@@ -69,6 +70,8 @@ class RequesterCore final : public Requester {
   void answered(CallSlot& slot) noexcept;
   void recycle(CallSlot& slot) { idle_.push_back(&slot); }  // has room for all
   void defer(CallSlot& slot);
+  /// When a call that is given up now is to be over by, at the cost of the connection.
+  std::chrono::steady_clock::time_point grace_from_now();
 
  private:
   CallSlot& take_slot();
@@ -91,7 +94,6 @@ class RequesterCore final : public Requester {
   std::vector<std::unique_ptr<CallSlot>> slots_;
   std::vector<CallSlot*> idle_;
   std::vector<CallSlot*> deferred_;
-  std::vector<CallSlot*> scratch_;
   XidTable table_;
   boost::asio::steady_timer timer_;
   std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();

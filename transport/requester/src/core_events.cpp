@@ -49,6 +49,7 @@ void RequesterCore::heard() noexcept { heard_at_ = std::chrono::steady_clock::no
 
 void RequesterCore::detach() {
   connection_.reset();
+  proven_ = false;
   deferred_.clear();  // completed below
   std::vector<CallSlot*> active;
   for (const auto& slot : slots_)

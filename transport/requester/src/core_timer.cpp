@@ -3,7 +3,8 @@
 // when it fires, and is left alone when calls end: deadlines are far away and calls are short.
 // Errors. A call past its deadline ends with deadline_exceeded, or with unreachable if it was never sent. If
 // the server has been silent for long, or all credits are held by calls that nobody answers, the connection
-// is ended: only a new one helps.
+// is ended: only a new one helps. So it is when the server does not let go of the memory of a call that was
+// given up: nothing else sets the caller free.
 #include <algorithm>
 
 #include "core.hpp"
@@ -38,21 +39,31 @@ void RequesterCore::on_timer() {
     call = after;
   }
   bool timed_out = false;
+  bool held_up = false;
   for (const auto& slot : slots_) {
-    if (slot->state() != CallSlot::State::on_wire) continue;
+    if (slot->state() != CallSlot::State::on_wire && !slot->held_up()) continue;
     if (slot->call()->deadline <= now) {
+      timed_out = timed_out || slot->state() == CallSlot::State::on_wire;
       slot->give_up(BaseError::deadline_exceeded);
-      timed_out = true;
     } else {
       next = std::min(next, slot->call()->deadline);
     }
+    if (!slot->held_up()) continue;
+    held_up = held_up || slot->over_by() <= now;
+    next = std::min(next, slot->over_by());
   }
   armed_for_ = kNever;
   if (next != kNever) arm(std::max(next, now + kGrain));
-  if (timed_out && connection_ && now - heard_at_ >= setup_.silence)
+  if (connection_ && (held_up || (timed_out && now - heard_at_ >= setup_.silence)))
     connection_->abort(BaseError::deadline_exceeded);
   else
     break_if_stuck();
+}
+
+std::chrono::steady_clock::time_point RequesterCore::grace_from_now() {
+  const auto until = std::chrono::steady_clock::now() + setup_.grace;
+  arm(until);
+  return until;
 }
 
 void RequesterCore::expire(Call& call) {

@@ -71,7 +71,7 @@ void CallImpl::open_call() {
   if (header_.procedure == wire::Procedure::msg) return deliver(inline_payload_);
   state_ = State::pulling;
   bulk_asked_ = reads_.long_call().length;
-  service_.long_call_budget().acquire(long_share_, bulk_asked_);
+  service_.long_call_budget().acquire(link_->long_calls(), long_share_, bulk_asked_);
 }
 
 void CallImpl::pull_long_call() noexcept {
@@ -141,15 +141,16 @@ void CallImpl::pulled(PullJob& job, error_code status) {
 
 void CallImpl::reserve_bulk(std::uint32_t octets, Handler handler) {
   if (link_ == nullptr) return tell_later(std::move(handler), TransportError::connection_lost);
-  if (bulk_handler_) return tell_later(std::move(handler), BaseError::invalid_argument);
+  // Once: a call that waits must not hold what others wait for.
+  if (bulk_handler_ || bulk_ != 0) return tell_later(std::move(handler), BaseError::invalid_argument);
   if (octets > service_.budget().capacity()) return tell_later(std::move(handler), BaseError::out_of_memory);
   bulk_asked_ = octets;
   bulk_handler_ = std::move(handler);
-  service_.budget().acquire(bulk_share_, octets);
+  service_.budget().acquire(link_->bulk(), bulk_share_, octets);
 }
 
 void CallImpl::bulk_granted() noexcept {
-  bulk_ += std::exchange(bulk_asked_, 0);
+  bulk_ = std::exchange(bulk_asked_, 0);
   service_.note_bulk();
   Handler handler = std::move(bulk_handler_);
   bulk_handler_.reset();

@@ -94,6 +94,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   std::optional<std::uint32_t> handle_to_invalidate() const noexcept;
   void on_sent(const fabric::Completion& completion) noexcept;
   void drop_jobs();
+  void leave_link();
   void over(error_code status);
   void tell_later(Handler handler, error_code status);
 

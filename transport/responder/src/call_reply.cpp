@@ -181,8 +181,16 @@ void CallImpl::on_sent(const fabric::Completion& completion) noexcept {
   over(completion.status ? error_code(TransportError::connection_lost) : completion.status);
 }
 
+/// What this call holds of the budgets is no longer its connection's.
+void CallImpl::leave_link() {
+  if (link_ == nullptr) return;
+  service_.budget().move(link_->bulk(), service_.lost_bulk(), bulk_);
+  service_.long_call_budget().move(link_->long_calls(), service_.lost_long_calls(), long_call_octets_);
+  std::exchange(link_, nullptr)->remove(*this);
+}
+
 void CallImpl::lost() {
-  link_ = nullptr;
+  leave_link();
   reply_unit_.forget();
   push_units_.forget();
   if (bulk_handler_ && service_.budget().withdraw(bulk_share_)) {
@@ -208,7 +216,7 @@ void CallImpl::drop_jobs() {
 void CallImpl::over(error_code status) {
   const ConnectionPtr connection = std::move(connection_);
   connection_.reset();
-  if (link_ != nullptr) std::exchange(link_, nullptr)->remove(*this);
+  leave_link();
   lease_.release();
   message_.reset();
   long_call_.reset();
@@ -225,8 +233,8 @@ void CallImpl::over(error_code status) {
   Service& service = service_;
   if (handler) handler(status);
   // Whoever waits for the octets finds the memory free as well.
-  service.budget().release(bulk);
-  service.long_call_budget().release(long_call);
+  service.budget().release(service.lost_bulk(), bulk);
+  service.long_call_budget().release(service.lost_long_calls(), long_call);
   service.note_bulk();
   service.give_back(*this);
 }

@@ -35,13 +35,27 @@ void ServerConnection::drain() noexcept {
 
 void ServerConnection::abort() noexcept { connection_->abort(BaseError::cancelled); }
 
+void ServerConnection::watch(std::chrono::steady_clock::time_point now,
+                             std::chrono::milliseconds progress_timeout) noexcept {
+  const Connection::Progress& progress = connection_->progress();
+  if (progress.posted == progress.completed) {
+    stuck_since_ = std::chrono::steady_clock::time_point::max();
+  } else if (stuck_since_ == std::chrono::steady_clock::time_point::max() || progress.completed != completed_) {
+    stuck_since_ = now;
+  } else if (now - stuck_since_ >= progress_timeout) {
+    connection_->log().info("{} neither takes nor answers what it is sent: connection ended", peer_.to_string());
+    connection_->abort(BaseError::deadline_exceeded);
+  }
+  completed_ = progress.completed;
+}
+
 void ServerConnection::on_connected() noexcept {
   connection_->log().debug("accepted: inline {} out, {} in, remote invalidation {}", connection_->thresholds().send,
                            connection_->thresholds().receive, connection_->thresholds().remote_invalidation);
 }
 
 void ServerConnection::on_disconnected(error_code why) noexcept {
-  connection_->log().debug("connection ended: {}", why.message());
+  connection_->log().debug("connection ended: {}", why ? why.message() : "closed in good order");
   link_.lost(why);
   worker_.connection_over(*this);  // destroys this
 }

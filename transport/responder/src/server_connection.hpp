@@ -20,6 +20,8 @@ class ServerConnection final : private ConnectionEvents {
   /// Takes no more calls; closes when the last is over.
   void drain() noexcept;
   void abort() noexcept;
+  /// Now and then: looks whether the peer still takes and answers what he is sent, and ends it otherwise.
+  void watch(std::chrono::steady_clock::time_point now, std::chrono::milliseconds progress_timeout) noexcept;
 
  private:
   void on_connected() noexcept override;
@@ -36,6 +38,8 @@ class ServerConnection final : private ConnectionEvents {
   boost::asio::ip::address peer_;
   std::size_t noted_octets_ = 0;
   bool draining_ = false;
+  std::uint64_t completed_ = 0;  // when watch() last looked
+  std::chrono::steady_clock::time_point stuck_since_ = std::chrono::steady_clock::time_point::max();
 };
 
 }  // namespace rpcrdma::transport

@@ -3,13 +3,19 @@
 // last call is over, and at the deadline all that are left; it is done when every call has come back.
 // Ownership. Owns its connections and, through the service, its calls. Posted functions keep the worker alive
 // and look whether it has been destroyed.
-// Errors. A connection that cannot be accepted counts as one that has ended.
+// Errors. A connection that cannot be accepted counts as one that has ended. One whose peer neither takes nor answers
+// what it is sent is ended: its calls hold what others wait for.
 #include "server_worker.hpp"
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
 
 namespace rpcrdma::transport {
+namespace {
+
+constexpr std::chrono::milliseconds kShortestWatch{5};
+
+}  // namespace
 
 ServerWorker::ServerWorker(const Worker& worker, const ServerOptions& options, Suspects& suspects, Log log,
                            UniqueFunction<void(const boost::asio::ip::address&)> left)
@@ -18,7 +24,8 @@ ServerWorker::ServerWorker(const Worker& worker, const ServerOptions& options, S
       log_(log),
       left_(std::move(left)),
       service_({worker.handler, options.bulk_budget, options.max_chunk, true, &suspects, log}),
-      deadline_(worker.fabric->context()) {}
+      deadline_(worker.fabric->context()),
+      watch_(worker.fabric->context()) {}
 
 ServerWorker::~ServerWorker() { destroy(); }
 
@@ -43,6 +50,20 @@ void ServerWorker::take(std::unique_ptr<fabric::ConnectionRequest> request) {
   connections_.push_back(std::move(connection));
   connection_count_.store(static_cast<std::uint32_t>(connections_.size()), std::memory_order_relaxed);
   note_receives();
+  if (!watching_) watch();
+}
+
+/// Looks at every connection now and then, as long as there are any.
+void ServerWorker::watch() {
+  const auto now = std::chrono::steady_clock::now();
+  for (const auto& connection : connections_) connection->watch(now, options_.progress_timeout);
+  watching_ = !connections_.empty();
+  if (!watching_) return;
+  watch_.expires_after(std::max(options_.progress_timeout / 4, kShortestWatch));
+  watch_.async_wait([self = weak_from_this()](error_code cancelled) {
+    const auto worker = self.lock();
+    if (!cancelled && worker && !worker->destroyed_) worker->watch();
+  });
 }
 
 void ServerWorker::note_receives() noexcept {
@@ -101,6 +122,7 @@ void ServerWorker::destroy() noexcept {
   drained_.reset();
   service_.on_call_over.reset();
   deadline_.cancel();
+  watch_.cancel();
   connections_.clear();
 }
 

@@ -38,6 +38,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
 
  private:
   void check_drained();
+  void watch();
   void close_idle();
 
   Worker worker_;
@@ -47,6 +48,8 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   Service service_;
   std::vector<std::unique_ptr<ServerConnection>> connections_;
   boost::asio::steady_timer deadline_;
+  boost::asio::steady_timer watch_;
+  bool watching_ = false;
   UniqueFunction<void()> drained_;
   bool draining_ = false;
   bool destroyed_ = false;

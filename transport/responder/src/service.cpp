@@ -8,10 +8,21 @@
 
 namespace rpcrdma::transport {
 
+namespace {
+
+/// Connections that may hold all they can get before others have to wait.
+constexpr std::size_t kShares = 4;
+
+std::size_t long_calls(const ServiceSetup& setup) noexcept {
+  return std::max<std::size_t>(setup.bulk_budget / 4, setup.max_chunk);
+}
+
+}  // namespace
+
 Service::Service(const ServiceSetup& setup)
     : setup_(setup),
-      budget_(setup.bulk_budget),
-      long_call_budget_(std::max<std::size_t>(setup.bulk_budget / 4, setup.max_chunk)) {}
+      budget_(setup.bulk_budget, setup.bulk_budget / kShares),
+      long_call_budget_(long_calls(setup), long_calls(setup) / kShares) {}
 
 Service::~Service() = default;
 

@@ -36,6 +36,9 @@ class Service {
   Budget& long_call_budget() noexcept { return long_call_budget_; }
   /// Somebody waits for memory: clients should send less for now.
   bool short_of_memory() const noexcept { return budget_.has_waiters() || long_call_budget_.has_waiters(); }
+  /// Hold what calls have that outlive their connection.
+  BudgetShare& lost_bulk() noexcept { return lost_bulk_; }
+  BudgetShare& lost_long_calls() noexcept { return lost_long_calls_; }
 
   CallImpl& take_call();
   void give_back(CallImpl& call) noexcept;
@@ -65,6 +68,8 @@ class Service {
   ServiceSetup setup_;
   Budget budget_;
   Budget long_call_budget_;
+  BudgetShare lost_bulk_;
+  BudgetShare lost_long_calls_;
   std::vector<std::unique_ptr<CallImpl>> calls_;
   std::vector<CallImpl*> idle_calls_;
   std::vector<std::unique_ptr<PullJob>> jobs_;

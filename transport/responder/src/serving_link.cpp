@@ -23,7 +23,8 @@ void ServingLink::take_request(const wire::Header& header) noexcept {
 
 std::uint32_t ServingLink::grant() const noexcept {
   // [8166-3.3.1-b] never 0; [8166-3.3.1-d] less while memory is short
-  return service_.short_of_memory() ? std::max(granted_ / 4, 1u) : granted_;
+  const bool short_of_memory = service_.short_of_memory() || bulk_.has_waiters() || long_calls_.has_waiters();
+  return short_of_memory ? std::max(granted_ / 4, 1u) : granted_;
 }
 
 void ServingLink::on_call(Received& message) {
@@ -31,6 +32,7 @@ void ServingLink::on_call(Received& message) {
   if (draining_) return discard();
   take_request(message.header);
   service_.count(service_.counters.calls);
+  ++calls_taken_;
   CallImpl& call = service_.take_call();
   active_.push_back(&call);
   call.arrive(*this, *connection_, message);

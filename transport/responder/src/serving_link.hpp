@@ -27,6 +27,7 @@ class ServingLink {
   void lost(error_code why);
 
   std::size_t calls() const noexcept { return active_.size(); }
+  std::uint64_t calls_taken() const noexcept { return calls_taken_; }
   /// No call is taken any more: what arrives is dropped, and sent again on another connection.
   void drain() noexcept { draining_ = true; }
 
@@ -36,6 +37,8 @@ class ServingLink {
 
   // For the calls.
   Service& service() noexcept { return service_; }
+  BudgetShare& bulk() noexcept { return bulk_; }
+  BudgetShare& long_calls() noexcept { return long_calls_; }
   std::uint32_t grant() const noexcept;
   void remove(CallImpl& call) noexcept;
   void wrote(std::uint32_t xid) noexcept;
@@ -51,6 +54,9 @@ class ServingLink {
   std::uint32_t granted_ = 1;
   Connection* connection_ = nullptr;
   std::vector<CallImpl*> active_;
+  std::uint64_t calls_taken_ = 0;
+  BudgetShare bulk_;
+  BudgetShare long_calls_;
   std::shared_ptr<ReverseRequester> reverse_;
   bool draining_ = false;
   std::optional<std::uint32_t> failed_pull_;

@@ -40,6 +40,8 @@ class FpduWriter {
   std::span<iovec> pending() noexcept { return std::span(vectors_.data(), vectors_.size()).subspan(next_); }
   /// `count` octets of it have been written.
   void advance(std::size_t count) noexcept;
+  /// Octets written since start().
+  std::uint64_t written() const noexcept { return written_; }
   /// Gives up all frames that have not started to go out, and copies what is left of one that has.
   std::vector<std::byte> cut();
   /// Copies and gives up all that is pending.

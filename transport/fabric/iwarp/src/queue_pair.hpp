@@ -10,7 +10,7 @@ class IwarpWindow final : public Window {
   ~IwarpWindow() override { stream_->forget(exposure_); }
   IwarpWindow(const IwarpWindow&) = delete;
   IwarpWindow& operator=(const IwarpWindow&) = delete;
-  bool bound() const noexcept override { return exposure_.bound; }
+  bool bound() const noexcept override { return exposure_.bound || exposure_.pins != 0; }
   Segment segment() const noexcept override { return exposure_.segment; }
   Exposure& exposure() noexcept { return exposure_; }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: disconnect() sends what was posted, then each side ends its direction; everything else ends at once.
+// A peer that does not take what was posted is waited for no longer than for its end.
 // Ownership: at the end nothing refers to the user's memory any more: a frame that is half out goes on as a copy.
 // Error handling: only the first error counts [5040-7.1-c].
 #include "farewell.hpp"
@@ -14,6 +15,7 @@ void Stream::disconnect() {
   timer_.cancel();
   submitted_ = works_.tail();
   state_ = State::closing;
+  arm_close_timer();
   transmit();
   wake();
 }
@@ -33,7 +35,7 @@ void Stream::destroy() noexcept {
 
 void Stream::end(error_code why, Parting parting, std::vector<std::byte> last_words) noexcept {
   if (state_ == State::closed) return;
-  fabric_->log.debug("iwarp {}: ended: {}", number_, why.message());
+  fabric_->log.debug("iwarp {}: ended: {}", number_, why ? why.message() : "closed in good order");
   state_ = State::closed;
   timer_.cancel();
   reader_.stop();
@@ -84,11 +86,13 @@ void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
   end(why, Parting::farewell, std::move(last_words));
 }
 
+/// The peer may take its time over what was posted, but not stand still.
 void Stream::arm_close_timer() {
   timer_.expires_after(fabric_->options.close_timeout);
-  timer_.async_wait([weak = weak_from_this()](error_code error) {
+  timer_.async_wait([weak = weak_from_this(), before = writer_.written()](error_code error) {
     const auto self = weak.lock();
     if (error || !self || self->state_ != State::closing) return;
+    if (!self->works_.empty() && self->writer_.written() != before) return self->arm_close_timer();
     self->end(make_error_code(boost::system::errc::timed_out));
     self->progress();
   });

@@ -66,15 +66,16 @@ std::shared_ptr<WindowState> End::accessed(const Frame& frame, Access access) co
 }
 
 End::Arrival End::take_send(Frame& frame) {
-  std::shared_ptr<WindowState> window;
-  if (frame.invalidate) {
+  if (frame.invalidate && !frame.revoked) {
     const auto found = core_->windows().find(*frame.invalidate);
     // [5040-7.2-b]
     if (found == core_->windows().end() || found->second->owner != this || !fabric_->capabilities.remote_invalidation)
       return violation(FabricError::protocol_violation, FabricError::remote_terminated);
-    window = found->second;
-    if (window->pins != 0) return Arrival::wait;
+    frame.revoked = found->second;
+    // [5040-5.3-e] out of force before the completion is reported
+    unbind(*frame.revoked);
   }
+  if (frame.revoked && frame.revoked->pins != 0) return Arrival::wait;
   if (receives_.empty()) return violation(FabricError::no_receive, FabricError::remote_terminated);
   const Receive receive = receives_.front();
   // [5040-5.3-c]
@@ -82,8 +83,6 @@ End::Arrival End::take_send(Frame& frame) {
     return violation(FabricError::message_too_long, FabricError::remote_terminated);
   receives_.pop_front();
   if (frame.length != 0) std::memcpy(receive.buffer.data, frame.octets.data(), frame.length);
-  // [5040-5.3-e] invalidated before the completion is reported
-  if (window) unbind(*window);
   if (receive.context == nullptr)
     --receive_slots_;
   else

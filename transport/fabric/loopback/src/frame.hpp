@@ -18,8 +18,9 @@ struct Frame {
   std::uint32_t handle = 0;
   std::uint64_t offset = 0;
   std::optional<std::uint32_t> invalidate;
-  bool counted = false;  ///< among the frames that arrived
-  Pin pin;               ///< held while half placed, or while a read waits for its answer
+  bool counted = false;                  ///< among the frames that arrived
+  std::shared_ptr<WindowState> revoked;  ///< by this Send, which waits for its pins
+  Pin pin;                               ///< held while half placed, or while a read waits for its answer
 };
 
 }  // namespace rpcrdma::fabric::loopback

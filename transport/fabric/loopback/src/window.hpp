@@ -31,7 +31,7 @@ class LoopbackWindow final : public Window {
   explicit LoopbackWindow(std::weak_ptr<End> end, std::shared_ptr<WindowState> state)
       : end_(std::move(end)), state_(std::move(state)) {}
   ~LoopbackWindow() override;
-  bool bound() const noexcept override { return state_->bound; }
+  bool bound() const noexcept override { return state_->bound || state_->pins != 0; }
   Segment segment() const noexcept override { return state_->segment; }
   const std::shared_ptr<WindowState>& state() const noexcept { return state_; }
 

@@ -111,8 +111,19 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::uint32_t receives() const noexcept { return static_cast<std::uint32_t>(receives_.size()); }
   std::size_t receive_octets() const noexcept { return receives_.size() * receive_size_; }
 
-  /// To be called first by a completion handler that may post: it is part of a batch, whose end will submit.
-  void enter_batch() noexcept { in_batch_ = true; }
+  /// To be called first, once, by the completion handler of what was posted here: it is part of a batch, whose end
+  /// will submit what it posts.
+  void enter_batch() noexcept {
+    in_batch_ = true;
+    ++progress_.completed;
+  }
+  /// Work with a context that has been posted, and that has completed, from the beginning on. When they differ and
+  /// stay as they are it is the peer who does not answer, or take, what he is sent.
+  struct Progress {
+    std::uint64_t posted = 0;
+    std::uint64_t completed = 0;
+  };
+  const Progress& progress() const noexcept { return progress_; }
   /// Where to place something that must not run in the current call: same thread, later.
   boost::asio::io_context& context() noexcept { return setup_.fabric->context(); }
 
@@ -124,7 +135,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   wire::PrivateData own_private_data() const noexcept;
   std::uint32_t max_receives() const noexcept;
   error_code start(Result<std::unique_ptr<fabric::QueuePair>> queue_pair);
-  error_code posted(error_code status) noexcept;
+  error_code posted(error_code status, const fabric::WorkContext* context = nullptr) noexcept;
   void schedule_submit() noexcept;
   void end_batch() noexcept;
   void received(ReceiveSlot& slot, const fabric::Completion& completion) noexcept;
@@ -150,6 +161,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   SendQueue reply_queue_;
   wire::Header header_;  // of the message being received; its lists keep their room
   error_code reason_;
+  Progress progress_;
   std::shared_ptr<Connection*> self_;  // what posted functions look at: null once this is destroyed
   bool connected_ = false;
   bool closing_ = false;

@@ -83,6 +83,8 @@ struct Completion {
 class Window {
  public:
   virtual ~Window() = default;
+  /// The range can be reached: it is exposed, or a frame on its way names it although the peer has invalidated
+  /// it already. Until invalidate() has completed, or this is false, the memory is not its owner's alone.
   virtual bool bound() const noexcept = 0;
   /// What the peer is told. Meaningful while bound, and afterwards until the next bind.
   virtual Segment segment() const noexcept = 0;
@@ -145,7 +147,8 @@ class QueuePair {
   /// exposure is in force before any Send posted after this call. Takes one slot of the send queue at most.
   virtual Result<Segment> bind(Window& window, BufferRef memory, Access access) = 0;
   /// Ends an exposure. Completes when no frame on its way names the range any more: from then on neither
-  /// the peer nor the provider touches it. A window that the peer has invalidated completes likewise.
+  /// the peer nor the provider touches it. A window that the peer has invalidated completes likewise, also while
+  /// frames still name it.
   virtual error_code invalidate(Window& window, WorkContext* context) = 0;
 
   /// Hands everything posted to the wire, many work requests at a time.

@@ -37,6 +37,9 @@ struct ClientOptions {
   /// When a call passes its deadline and nothing has come from the server for this long, the connection is
   /// given up and made anew: the server may be gone without a word.
   std::chrono::milliseconds silence{10000};
+  /// How long a call that is cancelled or past its deadline waits for the server to be done with its memory (a
+  /// transfer under way, our Send not taken); then the connection is ended, which frees the memory at once.
+  std::chrono::milliseconds grace{1000};
   /// Largest call message that may be sent as a Position-Zero Read chunk, in octets.
   std::uint32_t max_long_call = 1u << 20;
   /// Most windows and Reply chunk memory follow from the credits; this bounds the waiting queue.
@@ -44,8 +47,8 @@ struct ClientOptions {
 };
 
 /// Connects on the first submit() and keeps the connection. Uses `fabric` and `pool` on the fabric's thread;
-/// both outlive it. Destroying it ends the connection at once; calls still queued complete with
-/// BaseError::cancelled before the destructor returns.
+/// both outlive it, and any Call::done() in progress. Destroying it ends the connection at once; calls still queued
+/// complete with BaseError::cancelled before the destructor returns. Call::done() may destroy it.
 class Client {
  public:
   static std::unique_ptr<Client> make(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server,

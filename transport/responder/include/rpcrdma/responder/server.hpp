@@ -18,11 +18,15 @@ struct ServerOptions {
   ConnectionOptions connection;
   std::uint32_t max_connections = 1024;          ///< refused beyond it
   std::uint32_t max_connections_per_peer = 256;  ///< by address without port
-  /// Bulk octets (Read chunks, long calls, data on its way out) that all calls of one worker may hold at once.
+  /// Bulk octets (Read chunks, data on its way out) that all calls of one worker may hold at once, those of one
+  /// connection a quarter of it. Long calls have a quarter of it beside it.
   std::size_t bulk_budget = std::size_t{64} << 20;
   /// Largest Read chunk, long call, Write or Reply chunk that is served, in octets; prudence, not RFC.
   std::uint32_t max_chunk = (1u << 20) + 65536;
   std::uint32_t max_segments = 256;  ///< of one header; prudence, not RFC
+  /// A connection is ended when the peer leaves RDMA Reads unanswered, or does not take Writes and Sends, for this
+  /// long: until then he holds a part of the bulk budget.
+  std::chrono::milliseconds progress_timeout{15000};
 };
 
 /// One thread's share of the server. Everything named outlives the Server. Each worker's io_context is run

@@ -35,7 +35,7 @@ struct IwarpOptions {
   /// As initiator: silence of the peer since the set-up after which an empty Write is sent, once. Some responders
   /// leave the first FPDU unread until more octets follow it, and may not send before they have seen one.
   std::chrono::milliseconds nudge_after{20};
-  /// How long an orderly end may take, and a Terminate to get out.
+  /// How long an orderly end may take once nothing more goes out, and a Terminate to get out.
   std::chrono::milliseconds close_timeout{2000};
 };
 
