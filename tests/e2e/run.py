@@ -4,7 +4,7 @@
 
     run.py --list                  NAME TIMEOUT_S SERIAL, a test a line
     run.py FILE/CLASS.METHOD       runs one; exit 0 passed, 1 failed, 77 skipped
-    run.py FILE                    runs a file's tests (by hand)
+    run.py FILE[/CLASS]            runs a file's or a class's tests (by hand)
 
 The programs are taken from RPCRDMA_BIN (default: build/bin of the project)."""
 import importlib
@@ -43,7 +43,7 @@ def main():
     suite = unittest.TestSuite()
     for wanted in sys.argv[1:]:
         file = wanted.split("/")[0]
-        suite.addTests(case for case in cases(file) if wanted in (file, name_of(file, case)))
+        suite.addTests(case for case in cases(file) if wanted in (file, name_of(file, case), name_of(file, case).split(".")[0]))
     if suite.countTestCases() == 0:
         print("no such test", file=sys.stderr)
         return 2

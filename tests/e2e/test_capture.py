@@ -6,6 +6,7 @@ import subprocess
 
 from kit import iwarp, rpc
 from kit.case import Case
+from kit.fabric import iwarp_only
 from kit.recut import recut
 from kit.relay import Relay
 from kit.trees import noise
@@ -17,6 +18,7 @@ ENTRIES = 2000
 BULK = 3000000
 
 
+@iwarp_only
 class Capture(Case):
     """ping, ls -l of a directory of 2,000 entries, put and get of 3 MB, with CRCs."""
 

@@ -4,6 +4,7 @@ import os
 import unittest
 
 from kit.case import Case
+from kit.fabric import ADDRESS
 from kit.rpc import GETATTR, NFS, RpcPeer, opaque
 from kit.server import escaped
 from kit.trees import noise
@@ -53,7 +54,7 @@ class Exports(Case):
 
     def test_addresses_that_are_not_allowed(self):
         a, b = self.folders("a", "b")
-        server = self.server([f"{a}:/a,allow=192.0.2.0/24", f"{b}:/b,allow=127.0.0.0/8"])
+        server = self.server([f"{a}:/a,allow=192.0.2.0/24", f"{b}:/b,allow={ADDRESS}/32"])
         self.nfs_fails("cat", server.url("/a/who"))
         self.assertEqual(self.nfs("cat", server.url("/b/who")), b"b")
 
@@ -65,7 +66,7 @@ class Exports(Case):
     def test_exports_that_cannot_be(self):
         for spec in (str(self.folder / "missing"), "memory:", "", "/etc/passwd", "memory:/m,what=this"):
             with self.subTest(spec=spec):
-                done = self.run_program("rpcrdma-nfsd", "--listen", "127.0.0.1:0", "--export", spec)
+                done = self.run_program("rpcrdma-nfsd", "--listen", f"{ADDRESS}:0", "--export", spec)
                 self.assertIn(done.returncode, (1, 2))
                 self.assertEqual(done.stdout, b"")
                 self.assertTrue(done.stderr.strip())

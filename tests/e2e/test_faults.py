@@ -6,6 +6,7 @@ import signal
 import subprocess
 
 from kit.case import Case
+from kit.fabric import FABRIC
 from kit.server import binary
 from kit.trees import write_noise
 from kit.waiting import scaled, wait_until
@@ -23,7 +24,7 @@ class Faults(Case):
     timeout_s = 400
 
     def client(self, *arguments):
-        process = subprocess.Popen([binary("rpcrdma-nfs"), "--fabric", "iwarp", "--timeout", "60", *map(str, arguments)],
+        process = subprocess.Popen([binary("rpcrdma-nfs"), "--fabric", FABRIC, "--timeout", "60", *map(str, arguments)],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Start, ready line, listeners, usage errors, drain."""
 import os
+import re
 import signal
 import socket
 import subprocess
 
 from kit.case import Case
+from kit.fabric import ADDRESS, ADDRESS6, FABRIC, iwarp_only
 from kit.rpc import RpcPeer
 from kit.server import binary
 from kit.trees import write_noise
@@ -15,26 +17,26 @@ from kit.waiting import scaled, wait_until
 class Lifecycle(Case):
     def test_ready_line(self):
         server = self.server()
-        self.assertRegex(server.ready, r"^ready rdma=127\.0\.0\.1:[1-9]\d* fabric=iwarp tcp=off$")
+        self.assertRegex(server.ready, rf"^ready rdma={re.escape(ADDRESS)}:[1-9]\d* fabric={FABRIC} tcp=off$")
         self.assertEqual(server.stop(), 0)
 
     def test_several_listeners(self):
-        server = self.server(listen=("127.0.0.1:0", "iwarp@127.0.0.1:0"))
+        server = self.server(listen=(f"{ADDRESS}:0", f"{FABRIC}@{ADDRESS}:0"))
         self.assertEqual(len(set(server.rdma)), 2)
-        self.assertEqual(server.fabric, ["iwarp", "iwarp"])
+        self.assertEqual(server.fabric, [FABRIC, FABRIC])
         for address in server.rdma:
             self.nfs("ls", f"nfs://{address}/files")
 
     def test_ipv6(self):
-        server = self.server(listen=("[::1]:0",))
-        self.assertRegex(server.address, r"^\[::1\]:\d+$")
+        server = self.server(listen=(f"[{ADDRESS6}]:0",))
+        self.assertRegex(server.address, rf"^\[{ADDRESS6}\]:\d+$")
         (self.folder / "local").write_bytes(b"six")
         self.nfs("put", self.folder / "local", server.url("/memory/file"))
         self.assertEqual(self.nfs("cat", server.url("/memory/file")), b"six")
 
     def test_port_taken(self):
         server = self.server()
-        done = self.run_program("rpcrdma-nfsd", "--fabric", "iwarp", "--listen", server.address, "--export", "memory:/m")
+        done = self.run_program("rpcrdma-nfsd", "--fabric", FABRIC, "--listen", server.address, "--export", "memory:/m")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stdout, b"")
         self.assertTrue(done.stderr.strip())
@@ -61,18 +63,19 @@ class Lifecycle(Case):
 
     def test_ping(self):
         server = self.server()
-        done = self.run_program("rpcrdma-ping", "--fabric", "iwarp", "--count", "50", server.address)
+        done = self.run_program("rpcrdma-ping", "--fabric", FABRIC, "--count", "50", server.address)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout.decode().splitlines()[-1], r"^min=[\d.]+ median=[\d.]+ p99=[\d.]+ us$")
 
     def test_server_absent(self):
-        with socket.create_server(("127.0.0.1", 0)) as taken:
+        with socket.create_server((ADDRESS, 0)) as taken:
             port = taken.getsockname()[1]
-        message = self.nfs_fails("--timeout", "2", "ls", f"nfs://127.0.0.1:{port}/files", deadline_s=30)
+        message = self.nfs_fails("--timeout", "2", "ls", f"nfs://{ADDRESS}:{port}/files", deadline_s=30)
         self.assertIn(str(port), message)
-        done = self.run_program("rpcrdma-ping", f"127.0.0.1:{port}", deadline_s=100)
+        done = self.run_program("rpcrdma-ping", "--fabric", FABRIC, f"{ADDRESS}:{port}", deadline_s=100)
         self.assertEqual(done.returncode, 1)
 
+    @iwarp_only
     def test_server_that_never_answers(self):
         with socket.create_server(("127.0.0.1", 0)) as mute:
             self.nfs_fails("--timeout", "2", "ls", f"nfs://127.0.0.1:{mute.getsockname()[1]}/files", deadline_s=30)

@@ -8,6 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from kit.fabric import ADDRESS, FABRIC
 from kit.server import Server, binary, escaped
 from kit.waiting import DEADLINE_S
 
@@ -33,7 +34,7 @@ class Case(unittest.TestCase):
                 print(f"--- server log\n{server.log()[-4000:]}", file=sys.stderr)
             self.assertEqual(status, 0, "the server's exit status")
 
-    def server(self, exports=None, listen=("127.0.0.1:0",), options=(), name="server", prefix=()):
+    def server(self, exports=None, listen=(f"{ADDRESS}:0",), options=(), name="server", prefix=()):
         """A running server; by default with the export /files on self.files and the memory export /memory."""
         if exports is None:
             self.files = self.folder / "files"
@@ -50,13 +51,13 @@ class Case(unittest.TestCase):
 
     def nfs(self, *arguments, **keywords):
         """Runs rpcrdma-nfs, which must succeed and say nothing on stderr; its stdout in octets."""
-        done = self.run_program("rpcrdma-nfs", "--fabric", "iwarp", *arguments, **keywords)
+        done = self.run_program("rpcrdma-nfs", "--fabric", FABRIC, *arguments, **keywords)
         self.assertEqual((done.returncode, done.stderr), (0, b""), f"rpcrdma-nfs {arguments}")
         return done.stdout
 
     def nfs_fails(self, *arguments, status=1, **keywords):
         """Runs rpcrdma-nfs, which must fail with `status` and one line on stderr, which is returned."""
-        done = self.run_program("rpcrdma-nfs", "--fabric", "iwarp", *arguments, **keywords)
+        done = self.run_program("rpcrdma-nfs", "--fabric", FABRIC, *arguments, **keywords)
         message = done.stderr.decode()
         self.assertEqual(done.returncode, status, f"rpcrdma-nfs {arguments}: {message}")
         self.assertEqual(message.count("\n"), 1, f"one line on stderr: {message!r}")

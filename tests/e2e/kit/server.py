@@ -6,6 +6,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+from kit.fabric import ADDRESS, FABRIC
 from kit.waiting import DEADLINE_S, wait_until
 
 BIN = Path(os.environ["RPCRDMA_BIN"])
@@ -23,7 +24,7 @@ def escaped(path):
 class Server:
     """Exports is a list of SPECs; options are passed on. The server is up when the constructor returns."""
 
-    def __init__(self, folder, exports, listen=("127.0.0.1:0",), options=(), prefix=()):
+    def __init__(self, folder, exports, listen=(f"{ADDRESS}:0",), options=(), prefix=()):
         self.folder = Path(folder)
         self.folder.mkdir(exist_ok=True)
         self.exports = list(exports)
@@ -35,7 +36,7 @@ class Server:
         self.start()
 
     def arguments(self):
-        arguments = [*self.prefix, binary("rpcrdma-nfsd"), "--fabric", "iwarp", "--state-dir", str(self.folder / "state")]
+        arguments = [*self.prefix, binary("rpcrdma-nfsd"), "--fabric", FABRIC, "--state-dir", str(self.folder / "state")]
         for spec in self.exports:
             arguments += ["--export", spec]
         for address in self.listen:

@@ -98,6 +98,30 @@ TEST_P(VerbsTest, UnsignalledWorkGivesItsSlotsBack) {
   EXPECT_TRUE(client_.log.empty());
 }
 
+// What completes gives its memory back, and that of the unsignalled work before it. On siw that takes a signal.
+TEST_P(VerbsTest, MemoryIsFreeOnceLaterWorkIsDone) {
+  connect();
+  constexpr std::uint32_t kSize = 6000;
+  constexpr std::uint32_t kRounds = 300;
+  Memory from(bed_->client(), kSize);
+  Memory to(bed_->server(), kSize * kRounds);
+  Memory note(bed_->server(), 64);
+  const Exposed exposed(server(), to.all(), Access::remote_write);
+  for (std::uint32_t i = 0; i < kRounds; ++i) {
+    ASSERT_FALSE(server().qp->post_receive(note.all(), server().op(1)));
+    fill_pattern(from.octets, i);
+    const BufferRef part = from.all();
+    ASSERT_FALSE(
+        client_.qp->post_write({&part, 1}, exposed.segment.handle, exposed.segment.offset + i * kSize, nullptr));
+    ASSERT_FALSE(client_.send({}, 2));
+    client_.qp->submit();
+    ASSERT_TRUE(until([&] { return client_.count(2) == i + 1; })) << i;
+  }
+  ASSERT_TRUE(until([&] { return server().count(1) == kRounds; }));
+  for (std::uint32_t i = 0; i < kRounds; ++i)
+    EXPECT_TRUE(has_pattern(std::span(to.octets).subspan(i * kSize, kSize), i)) << i;
+}
+
 // InfiniBand has one way to say goodbye: the peer cannot tell an abort from an orderly end, but both end.
 TEST_P(VerbsTest, BothSidesSeeAnAbort) {
   connect();

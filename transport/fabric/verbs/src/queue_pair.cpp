@@ -16,10 +16,12 @@ namespace {
 constexpr std::uint32_t kLittleInline = 64;
 
 SendQueue::Limits send_limits(const FabricParts& parts, const QueuePairOptions& options) {
+  const DeviceLimits& limits = parts.device->limits();
+  const std::uint32_t interval = std::max(1u, std::min(parts.options.signal_interval, options.send_depth / 4));
   return {.depth = options.send_depth,
-          .max_gather = parts.device->limits().max_gather,
+          .max_gather = limits.max_gather,
           .max_inline = 0,
-          .signal_interval = std::max(1u, std::min(parts.options.signal_interval, options.send_depth / 4))};
+          .signal_interval = limits.lends_unsignalled ? 1 : interval};
 }
 
 }  // namespace

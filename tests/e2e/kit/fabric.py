@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which fabric the programs run on, and at which addresses. Another than iwarp needs a device: see tests/interop."""
+import os
+import unittest
+
+FABRIC = os.environ.get("RPCRDMA_E2E_FABRIC", "iwarp")
+ADDRESS = os.environ.get("RPCRDMA_E2E_ADDRESS", "127.0.0.1")
+ADDRESS6 = os.environ.get("RPCRDMA_E2E_ADDRESS6", "::1")
+
+# For tests whose peer is a TCP socket of their own.
+iwarp_only = unittest.skipUnless(FABRIC == "iwarp", "drives TCP by hand")
