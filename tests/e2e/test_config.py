@@ -70,6 +70,12 @@ class Config(Case):
             self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
             self.assertEqual(done.stderr.count(b"\n"), 1)
             self.assertIn(f"{self.config}:{line}: ".encode(), done.stderr)
+        self.config.write_text(self.export() + "\n[[export]]\ndirectory = '/does/not/exist'\n")
+        done = self.run_program("rpcrdma-nfsd", "--config", self.config, "--listen", "127.0.0.1:0", "--state-dir",
+                                self.folder / "state")
+        self.assertEqual((done.returncode, done.stdout), (1, b""))
+        self.assertEqual(done.stderr.decode().strip(),
+                         f"rpcrdma-nfsd: {self.config}:5: /does/not/exist: No such file or directory")
 
     def test_reload(self):
         server = self.configured(self.export("squash = 'none'"), exports=["memory:/flag"])
@@ -97,8 +103,9 @@ class Config(Case):
         with RpcPeer(server.address) as peer:
             handle = peer.mount("/data")
             for text, why in (("threads = \n", f"{self.config}:1: "), (self.export("color = 1"), f"{self.config}:4: "),
-                              (self.export() + self.export(), "two exports are named /data"),
-                              (self.export() + "[[export]]\ndirectory = '/does/not/exist'\n", "/does/not/exist")):
+                              (self.export() + self.export(), f"{self.config}:4: two exports are named /data"),
+                              (self.export() + "\n[[export]]\ndirectory = '/does/not/exist'\n",
+                               f"{self.config}:5: /does/not/exist: No such file")):
                 lines = self.reload(server, text, says="the configuration stays as it was: ")
                 self.assertEqual(len(lines), 1, lines)
                 self.assertIn(why, lines[0])

@@ -56,7 +56,7 @@ ExportPtr ExportTable::open(const ExportSpec& spec, const std::filesystem::path&
     return made;
   }
   if (before != nullptr && spec.memory && before->source.starts_with(kMemory)) {
-    why = fmt::format("{}: a memory export keeps its size as long as it is served", spec.name);
+    why = fmt::format("{}: {}: a memory export keeps its size as long as it is served", spec.origin, spec.name);
     return nullptr;
   }
   if (spec.memory) {
@@ -68,7 +68,7 @@ ExportPtr ExportTable::open(const ExportSpec& spec, const std::filesystem::path&
   options.hint_file = state_dir / fmt::format("places-{:08x}", made->id);
   auto file_system = make_posix_file_system(options, log);
   if (!file_system) {
-    why = fmt::format("{}: {}", spec.directory, file_system.error().message());
+    why = fmt::format("{}: {}: {}", spec.origin, spec.directory, file_system.error().message());
     return nullptr;
   }
   made->file_system = std::move(*file_system);
@@ -80,7 +80,7 @@ bool ExportTable::replace(std::span<const ExportSpec> specs, const std::filesyst
   auto fresh = std::make_shared<ExportList>();
   for (const ExportSpec& spec : specs) {
     if (find_in(*fresh, spec.name) != nullptr || find_in(*fresh, export_id_of(spec.name)) != nullptr) {
-      why = fmt::format("two exports are named {}", spec.name);
+      why = fmt::format("{}: two exports are named {}", spec.origin, spec.name);
       return false;
     }
     ExportPtr made = open(spec, state_dir, log, why);
@@ -99,7 +99,7 @@ bool ExportTable::replace(std::span<const ExportSpec> specs, const std::filesyst
 bool ExportTable::add(const ExportSpec& spec, const std::filesystem::path& state_dir, Log log, std::string& why) {
   const auto before = all();
   if (find_in(*before, spec.name) != nullptr || find_in(*before, export_id_of(spec.name)) != nullptr) {
-    why = fmt::format("two exports are named {}", spec.name);
+    why = fmt::format("{}: two exports are named {}", spec.origin, spec.name);
     return false;
   }
   ExportPtr made = open(spec, state_dir, log, why);

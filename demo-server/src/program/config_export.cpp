@@ -69,6 +69,7 @@ bool take_key(ConfigReader& reader, const toml::key& key, const toml::node& node
 }  // namespace
 
 bool read_export(ConfigReader& reader, const toml::table& table, ExportSpec& out) {
+  out.origin = reader.place(table.source());
   for (const auto& [key, node] : table)
     if (!take_key(reader, key, node, out)) return false;
   if (out.memory && !out.directory.empty())

@@ -23,9 +23,11 @@ class ConfigReader {
   /// `FILE:LINE: message` of the first error; empty: none.
   const std::string& why() const noexcept { return why_; }
   bool fail(const toml::source_region& where, std::string_view message) {
-    if (why_.empty()) why_ = fmt::format("{}:{}: {}", file_, where.begin.line, message);
+    if (why_.empty()) why_ = fmt::format("{}: {}", place(where), message);
     return false;
   }
+  /// FILE:LINE.
+  std::string place(const toml::source_region& where) const { return fmt::format("{}:{}", file_, where.begin.line); }
 
   /// Each takes `node`, the value of `key`.
   bool take(std::string_view key, const toml::node& node, bool& out) {

@@ -68,10 +68,7 @@ bool Daemon::open_exports(std::string& why) {
     return false;
   }
   secret_ = *secret;
-  if (!exports_.replace(options_.exports, options_.state_dir, log_, why)) {
-    why = "export: " + why;
-    return false;
-  }
+  if (!exports_.replace(options_.exports, options_.state_dir, log_, why)) return false;
   const bool on_disk = std::ranges::any_of(options_.exports, [](const ExportSpec& spec) { return !spec.memory; });
   if (on_disk && !serves_as_callers())
     log_.warn("cannot take other users' identities: all files are served as user {}, group {}", ::geteuid(),

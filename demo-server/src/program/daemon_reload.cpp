@@ -17,7 +17,6 @@ void Daemon::reload() {
   if (good) {
     specs.insert(specs.end(), file.exports.begin(), file.exports.end());
     good = exports_.replace(specs, options_.state_dir, log_, why);
-    if (!good) why = options_.config.string() + ": " + why;
   }
   if (!good) {
     log_.error("the configuration stays as it was: {}", why);

@@ -30,6 +30,7 @@ struct ExportSpec : ExportPolicy {
   std::uint64_t size = 0;  ///< octets of data that a memory export holds at most; 0: as much as there is for all
   std::string directory;   ///< unless memory
   std::string name;        ///< begins with '/'
+  std::string origin;      ///< who says so, for messages: "--export", or FILE:LINE
 };
 
 /// False, and what is wrong with `text` in `why`, if it is no such thing. Does not look at the disk. On the command
