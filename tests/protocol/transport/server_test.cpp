@@ -70,6 +70,54 @@ TEST(Server, BulkBudget) {
   ASSERT_TRUE(sides.wait([&] { return sides.server->counters().bulk_in_use == 0; }));
 }
 
+// Clients that ask for all the credits there are do not get the memory that bulk data needs.
+TEST(Server, ReceivesTakeTheirPartOfThePool) {
+  SidesOptions options;
+  options.server.connection.credits = 1024;
+  options.server.bulk_budget = 2u << 20;
+  BothSides sides(options);
+  memory::Pool pool(*sides.server_fabric, {.max_octets = 32u << 20});
+  sides.server = transport::Server::make({{sides.server_fabric.get(), &pool, &sides.handler}}, options.server, {});
+  ASSERT_TRUE(sides.listen({}));
+  options.client.connection.credits = 1024;
+  std::deque<std::unique_ptr<transport::Client>> clients;
+  const auto connect = [&] {
+    clients.push_back(
+        transport::Client::make(*sides.client_fabric, sides.client_pool, sides.endpoint, options.client, {}));
+  };
+  const auto run = [&](const Shape& shape) {
+    ShapedCall call(sides.client_pool, clients.back()->requester(), shape);
+    clients.back()->requester().submit(call);
+    EXPECT_TRUE(sides.wait([&] { return call.times_done == 1; }));
+    EXPECT_FALSE(call.status) << call.status.message();
+    EXPECT_EQ(call.complaint, "");
+  };
+  std::uint32_t granted = 1024;
+  for (int i = 0; i < 40 && !testing::Test::HasFailure(); ++i) {
+    connect();
+    run({});
+    run({});  // asking again does not help
+    const std::uint32_t now = clients.back()->requester().counters().granted;
+    EXPECT_LE(now, granted);
+    EXPECT_GE(now, 4u);
+    granted = now;
+  }
+  EXPECT_LT(granted, 1024u);
+  EXPECT_LE(sides.server->counters().receive_octets, 6u << 20);
+  connect();
+  Shape shape;
+  shape.items = {1000000};
+  shape.results = {1000000};
+  run(shape);
+  shape = {};
+  shape.call_body = 900000;
+  run(shape);
+  clients.clear();
+  sides.client.reset();
+  sides.server.reset();
+  EXPECT_EQ(pool.counters().lent, 0u);
+}
+
 TEST(Server, MoreThanTheWholeBudgetIsRefused) {
   SidesOptions options;
   options.server.bulk_budget = 1000;

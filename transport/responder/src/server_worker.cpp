@@ -14,6 +14,9 @@ namespace rpcrdma::transport {
 namespace {
 
 constexpr std::chrono::milliseconds kShortestWatch{5};
+/// The part of the pool that receives may take; as much goes into the replies, the rest is for bulk data and long
+/// calls, which need up to twice their budgets.
+constexpr std::size_t kReceivePart = 8;
 
 }  // namespace
 
@@ -23,6 +26,7 @@ ServerWorker::ServerWorker(const Worker& worker, const ServerOptions& options, S
       options_(options),
       log_(log),
       left_(std::move(left)),
+      receive_budget_(worker.pool->max_octets() / kReceivePart),
       service_({worker.handler, options.bulk_budget, options.max_chunk, true, &suspects, log}),
       deadline_(worker.fabric->context()),
       watch_(worker.fabric->context()) {}
@@ -41,6 +45,7 @@ void ServerWorker::take(std::unique_ptr<fabric::ConnectionRequest> request) {
   setup.role = Role::server;
   setup.options = options_.connection;
   setup.max_segments = options_.max_segments;
+  setup.receive_budget = &receive_budget_;
   setup.log = log_;
   auto connection = std::make_unique<ServerConnection>(*this, service_, options_.connection);
   if (const error_code failed = connection->accept(setup, std::move(request))) {

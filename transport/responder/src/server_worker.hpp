@@ -45,6 +45,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   ServerOptions options_;
   Log log_;
   UniqueFunction<void(const boost::asio::ip::address&)> left_;
+  ReceiveBudget receive_budget_;  // outlives the calls, which keep their connections
   Service service_;
   std::vector<std::unique_ptr<ServerConnection>> connections_;
   boost::asio::steady_timer deadline_;

@@ -30,7 +30,7 @@ struct ServerOptions {
 };
 
 /// One thread's share of the server. Everything named outlives the Server. Each worker's io_context is run
-/// by one thread.
+/// by one thread. Receives take up to an eighth of the pool: beyond it clients are granted less than they ask for.
 struct Worker {
   fabric::Fabric* fabric = nullptr;
   memory::Pool* pool = nullptr;
