@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "both_sides.hpp"
+#include "raw_peer.hpp"
 
 namespace rpcrdma::test {
 namespace {
@@ -31,6 +32,44 @@ TEST(Server, LimitsConnections) {
     second.reset();
     ASSERT_TRUE(sides.wait([&] { return three.times_done == 1; }));
     EXPECT_FALSE(three.status);
+  }
+}
+
+// Connections that nobody uses keep nobody out; one with a call in progress stays, however long that takes.
+TEST(Server, IdleConnectionsGiveWay) {
+  for (const bool per_peer : {false, true}) {
+    SCOPED_TRACE(per_peer);
+    SidesOptions options;
+    (per_peer ? options.server.max_connections_per_peer : options.server.max_connections) = 3;
+    options.server.idle_grace = std::chrono::milliseconds(20);
+    BothSides sides(options);
+    transport::IncomingCall* held = nullptr;
+    sides.handler.intercept = [&](transport::IncomingCall& call) {
+      held = &call;
+      return true;
+    };
+    const auto busy = sides.make({});
+    sides.client->requester().submit(*busy);
+    ASSERT_TRUE(sides.wait([&] { return held != nullptr; }));
+    sides.handler.intercept = {};
+    RawPeer silent[2] = {RawPeer(*sides.client_fabric), RawPeer(*sides.client_fabric)};
+    for (RawPeer& peer : silent) peer.connect(sides.endpoint);
+    ASSERT_TRUE(sides.wait([&] { return silent[0].connected() && silent[1].connected(); }));
+    for (int i = 0; i < 4; ++i) {
+      auto client = another_client(sides);
+      ShapedCall call(sides.client_pool, client->requester(), {});
+      client->requester().submit(call);
+      ASSERT_TRUE(sides.wait([&] { return call.times_done == 1; }));
+      EXPECT_FALSE(call.status);
+    }
+    EXPECT_TRUE(silent[0].ended());  // the first to have been idle
+    EXPECT_LE(sides.server->counters().connections, 3u);
+    PayloadBuilder& reply = held->reply();
+    for (const std::uint32_t word : {held->xid(), 1u, 1u}) reply.u32(word);
+    held->send({});
+    ASSERT_TRUE(sides.wait([&] { return busy->times_done == 1; }));
+    EXPECT_FALSE(busy->status) << busy->status.message();
+    EXPECT_EQ(busy->times_encoded, 1);
   }
 }
 

@@ -44,6 +44,22 @@ TEST(Admission, CountsInTotalAndByPeer) {
   EXPECT_EQ(admission.total(), 3u);
 }
 
+TEST(Admission, OneInsteadOfAnother) {
+  const auto a = boost::asio::ip::make_address("192.0.2.1"), b = boost::asio::ip::make_address("192.0.2.2");
+  Admission admission(3, 2);
+  EXPECT_FALSE(admission.full_for(a));
+  EXPECT_TRUE(admission.enter(a));
+  EXPECT_TRUE(admission.enter(a));
+  EXPECT_TRUE(admission.full_for(a));
+  EXPECT_FALSE(admission.full_for(b));
+  admission.enter_instead(a);
+  EXPECT_FALSE(admission.enter(a));
+  EXPECT_FALSE(admission.enter(b));  // three in all
+  admission.leave(a);
+  EXPECT_FALSE(admission.enter(a));
+  EXPECT_TRUE(admission.enter(b));
+}
+
 TEST(Admission, NoPlaces) {
   Admission admission(10, 0);
   EXPECT_FALSE(admission.enter(boost::asio::ip::make_address("192.0.2.1")));

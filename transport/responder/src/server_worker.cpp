@@ -58,13 +58,28 @@ void ServerWorker::take(std::unique_ptr<fabric::ConnectionRequest> request) {
   if (!watching_) watch();
 }
 
+bool ServerWorker::give_way(const std::optional<boost::asio::ip::address>& peer) {
+  if (destroyed_) return false;
+  const auto now = std::chrono::steady_clock::now();
+  ServerConnection* chosen = nullptr;
+  for (const auto& connection : connections_) {
+    connection->watch(now, options_.progress_timeout);
+    if (connection->ending() || (peer && connection->peer() != *peer)) continue;
+    if (chosen == nullptr || connection->active_at() < chosen->active_at()) chosen = connection.get();
+  }
+  if (chosen == nullptr || now - chosen->active_at() < options_.idle_grace) return false;
+  log_.info("connection from {} gives way: idle for long", chosen->peer().to_string());
+  chosen->abort(TransportError::too_many_connections);
+  return true;
+}
+
 /// Looks at every connection now and then, as long as there are any.
 void ServerWorker::watch() {
   const auto now = std::chrono::steady_clock::now();
   for (const auto& connection : connections_) connection->watch(now, options_.progress_timeout);
   watching_ = !connections_.empty();
   if (!watching_) return;
-  watch_.expires_after(std::max(options_.progress_timeout / 4, kShortestWatch));
+  watch_.expires_after(std::max(std::min(options_.progress_timeout, options_.idle_grace) / 4, kShortestWatch));
   watch_.async_wait([self = weak_from_this()](error_code cancelled) {
     const auto worker = self.lock();
     if (!cancelled && worker && !worker->destroyed_) worker->watch();
@@ -104,7 +119,7 @@ void ServerWorker::drain(std::chrono::steady_clock::time_point deadline, UniqueF
   deadline_.async_wait([self = weak_from_this()](error_code cancelled) {
     const auto worker = self.lock();
     if (cancelled || !worker || worker->destroyed_) return;
-    for (const auto& connection : worker->connections_) connection->abort();
+    for (const auto& connection : worker->connections_) connection->abort(BaseError::cancelled);
   });
   check_drained();
 }
