@@ -199,6 +199,19 @@ TEST(Server, ClosesWhenTheLastCallIsOver) {
   EXPECT_EQ(sides.server->counters().connections, 0u);
 }
 
+// What runs the io_context until it is out of work is not held up by a server that has closed
+TEST(Server, LeavesNothingToRunWhenItHasClosed) {
+  BothSides sides;
+  const auto call = sides.make({});
+  ASSERT_TRUE(sides.run(*call));
+  bool closed = false;
+  sides.server->close(std::chrono::steady_clock::now() + std::chrono::hours(1), [&] { closed = true; });
+  ASSERT_TRUE(sides.wait([&] { return closed; }));
+  sides.client.reset();
+  run_ready(sides.context);
+  EXPECT_TRUE(sides.context.stopped());
+}
+
 TEST(Server, ClosesAtTheDeadlineAndWaitsForItsHandlers) {
   BothSides sides;
   transport::IncomingCall* held = nullptr;

@@ -97,6 +97,10 @@ void ServerWorker::connection_over(ServerConnection& connection) {
   std::erase_if(connections_, [&](const auto& candidate) { return candidate.get() == &connection; });
   connection_count_.store(static_cast<std::uint32_t>(connections_.size()), std::memory_order_relaxed);
   note_receives();
+  if (connections_.empty()) {  // a timer would keep the io_context at work
+    watching_ = false;
+    watch_.cancel();
+  }
   left_(peer);
   check_drained();
 }
