@@ -129,18 +129,42 @@ struct WorkerThread {
   std::thread thread;
 };
 
-TEST(OverIwarpThreads, ServerOfThreeThreadsAndManyClients) {
-  std::vector<std::unique_ptr<WorkerThread>> workers;
-  std::vector<transport::Worker> lent;
-  for (int i = 0; i < 3; ++i) {
-    workers.push_back(std::make_unique<WorkerThread>());
-    lent.push_back({workers.back()->fabric.get(), &workers.back()->pool, &workers.back()->handler});
+/// A server of three threads.
+class OverIwarpThreads : public testing::Test {
+ protected:
+  void start(const transport::ServerOptions& options) {
+    std::vector<transport::Worker> lent;
+    for (int i = 0; i < 3; ++i) {
+      workers.push_back(std::make_unique<WorkerThread>());
+      lent.push_back({workers.back()->fabric.get(), &workers.back()->pool, &workers.back()->handler});
+    }
+    server = transport::Server::make(lent, options, {});
+    for (const auto& worker : workers) worker->thread = std::thread([&context = worker->context] { context.run(); });
+    std::promise<fabric::Endpoint> bound;
+    server->listen(kAnyPort, [&](Result<fabric::Endpoint> at) { bound.set_value(at.value()); });
+    endpoint = bound.get_future().get();
   }
-  auto server = transport::Server::make(lent, {}, {});
-  for (const auto& worker : workers) worker->thread = std::thread([&context = worker->context] { context.run(); });
-  std::promise<fabric::Endpoint> bound;
-  server->listen(kAnyPort, [&](Result<fabric::Endpoint> endpoint) { bound.set_value(endpoint.value()); });
-  const fabric::Endpoint endpoint = bound.get_future().get();
+  void stop() {
+    std::promise<void> closed;
+    server->close(std::chrono::steady_clock::now() + std::chrono::seconds(5), [&] { closed.set_value(); });
+    closed.get_future().get();
+    for (const auto& worker : workers) {
+      worker->guard.reset();
+      worker->context.stop();
+      worker->thread.join();
+      EXPECT_EQ(worker->handler.complaint, "");
+    }
+    server.reset();
+    for (const auto& worker : workers) EXPECT_EQ(worker->pool.counters().lent, 0u);
+  }
+
+  std::vector<std::unique_ptr<WorkerThread>> workers;
+  std::unique_ptr<transport::Server> server;
+  fabric::Endpoint endpoint;
+};
+
+TEST_F(OverIwarpThreads, ManyClients) {
+  start({});
   {
     boost::asio::io_context context;
     auto fabric = open(context);
@@ -153,18 +177,31 @@ TEST(OverIwarpThreads, ServerOfThreeThreadsAndManyClients) {
     EXPECT_EQ(server->counters().connections, 6u);
     EXPECT_EQ(server->counters().calls, 360u);
   }
-  std::promise<void> closed;
-  server->close(std::chrono::steady_clock::now() + std::chrono::seconds(5), [&] { closed.set_value(); });
-  closed.get_future().get();
-  for (const auto& worker : workers) {
-    worker->guard.reset();
-    worker->context.stop();
-    worker->thread.join();
-    EXPECT_EQ(worker->handler.complaint, "");
-    EXPECT_EQ(worker->handler.calls, 120);
+  stop();
+  for (const auto& worker : workers) EXPECT_EQ(worker->handler.calls, 120);
+}
+
+// Whichever thread has the idle connections, they give way.
+TEST_F(OverIwarpThreads, IdleConnectionsGiveWay) {
+  transport::ServerOptions options;
+  options.max_connections = 3;
+  options.idle_grace = std::chrono::milliseconds(20);
+  start(options);
+  {
+    boost::asio::io_context context;
+    auto fabric = open(context);
+    memory::Pool pool(*fabric);
+    transport::ClientOptions impatient;
+    impatient.first_backoff = impatient.last_backoff = std::chrono::milliseconds(5);
+    std::vector<std::unique_ptr<transport::Client>> clients;
+    for (std::uint32_t i = 0; i < 9; ++i) {
+      clients.push_back(transport::Client::make(*fabric, pool, endpoint, impatient, {}));
+      run_random_calls(context, pool, *clients.back(), 3, i);
+    }
+    EXPECT_EQ(server->counters().calls, 27u);
+    EXPECT_LE(server->counters().connections, 4u);
   }
-  server.reset();
-  for (const auto& worker : workers) EXPECT_EQ(worker->pool.counters().lent, 0u);
+  stop();
 }
 
 }  // namespace

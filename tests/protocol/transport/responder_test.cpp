@@ -347,6 +347,39 @@ TEST_F(ResponderTest, UnwritableChunkIsRefusedTheSecondTime) {
   expect_alive();
 }
 
+// Sent again the call has other handles; another call of the same XID, from behind the same address, is another call
+TEST_F(ResponderTest, SuspectsAreKnownByWhatIsSentAgain) {
+  start();
+  for (const bool read : {true, false}) {
+    SCOPED_TRACE(read);
+    const auto call_with = [&](const Segment& segment) {
+      auto call = header(kXid);
+      if (read)
+        call.chunks.reads.push_back({24, segment});
+      else
+        call.chunks.add_write_chunk(std::vector{segment});
+      return call;
+    };
+    const Bytes payload = read ? words({kXid, 0, 7, 0, 1, 100, 0}) : small_call(kXid, {100});
+    EXPECT_EQ(exchange(call_with({0x12345, 100, 0}), payload).octets, Bytes());
+    EXPECT_TRUE(peer.ended());
+    connect();
+    EXPECT_EQ(exchange(header(kXid), small_call(kXid)).payload, words({kXid, 1, 7}));
+    auto exposed = peer.expose(200, read ? fabric::Access::remote_read : fabric::Access::remote_write);
+    Bytes other = payload;
+    other[11] ^= std::byte{1};  // the seed
+    if (read) {
+      fill_pattern(exposed.memory.octets(), 7);
+      expect_err_chunk(exchange(call_with({0x54321, 100, 4096}), payload));
+    } else {
+      EXPECT_EQ(exchange(call_with({exposed.segment.handle, 100, exposed.segment.offset}), other).header.procedure,
+                wire::Procedure::msg);
+      expect_err_chunk(exchange(call_with({0x54321, 100, 4096}), payload));
+    }
+    expect_alive();
+  }
+}
+
 // [8166-3.3.1-b] [8166-3.3.1-d] [8166-3.3.1-e] what is granted is backed by receives
 TEST_F(ResponderTest, GrantsWhatIsAskedForWithinItsLimit) {
   transport::ServerOptions options;

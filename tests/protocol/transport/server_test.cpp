@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "both_sides.hpp"
+#include "raw_peer.hpp"
 
 namespace rpcrdma::test {
 namespace {
@@ -31,6 +32,44 @@ TEST(Server, LimitsConnections) {
     second.reset();
     ASSERT_TRUE(sides.wait([&] { return three.times_done == 1; }));
     EXPECT_FALSE(three.status);
+  }
+}
+
+// Connections that nobody uses keep nobody out; one with a call in progress stays, however long that takes.
+TEST(Server, IdleConnectionsGiveWay) {
+  for (const bool per_peer : {false, true}) {
+    SCOPED_TRACE(per_peer);
+    SidesOptions options;
+    (per_peer ? options.server.max_connections_per_peer : options.server.max_connections) = 3;
+    options.server.idle_grace = std::chrono::milliseconds(20);
+    BothSides sides(options);
+    transport::IncomingCall* held = nullptr;
+    sides.handler.intercept = [&](transport::IncomingCall& call) {
+      held = &call;
+      return true;
+    };
+    const auto busy = sides.make({});
+    sides.client->requester().submit(*busy);
+    ASSERT_TRUE(sides.wait([&] { return held != nullptr; }));
+    sides.handler.intercept = {};
+    RawPeer silent[2] = {RawPeer(*sides.client_fabric), RawPeer(*sides.client_fabric)};
+    for (RawPeer& peer : silent) peer.connect(sides.endpoint);
+    ASSERT_TRUE(sides.wait([&] { return silent[0].connected() && silent[1].connected(); }));
+    for (int i = 0; i < 4; ++i) {
+      auto client = another_client(sides);
+      ShapedCall call(sides.client_pool, client->requester(), {});
+      client->requester().submit(call);
+      ASSERT_TRUE(sides.wait([&] { return call.times_done == 1; }));
+      EXPECT_FALSE(call.status);
+    }
+    EXPECT_TRUE(silent[0].ended());  // the first to have been idle
+    EXPECT_LE(sides.server->counters().connections, 3u);
+    PayloadBuilder& reply = held->reply();
+    for (const std::uint32_t word : {held->xid(), 1u, 1u}) reply.u32(word);
+    held->send({});
+    ASSERT_TRUE(sides.wait([&] { return busy->times_done == 1; }));
+    EXPECT_FALSE(busy->status) << busy->status.message();
+    EXPECT_EQ(busy->times_encoded, 1);
   }
 }
 
@@ -68,6 +107,54 @@ TEST(Server, BulkBudget) {
   EXPECT_LT(least_grant, 16u);
   EXPECT_GE(least_grant, 1u);
   ASSERT_TRUE(sides.wait([&] { return sides.server->counters().bulk_in_use == 0; }));
+}
+
+// Clients that ask for all the credits there are do not get the memory that bulk data needs.
+TEST(Server, ReceivesTakeTheirPartOfThePool) {
+  SidesOptions options;
+  options.server.connection.credits = 1024;
+  options.server.bulk_budget = 2u << 20;
+  BothSides sides(options);
+  memory::Pool pool(*sides.server_fabric, {.max_octets = 32u << 20});
+  sides.server = transport::Server::make({{sides.server_fabric.get(), &pool, &sides.handler}}, options.server, {});
+  ASSERT_TRUE(sides.listen({}));
+  options.client.connection.credits = 1024;
+  std::deque<std::unique_ptr<transport::Client>> clients;
+  const auto connect = [&] {
+    clients.push_back(
+        transport::Client::make(*sides.client_fabric, sides.client_pool, sides.endpoint, options.client, {}));
+  };
+  const auto run = [&](const Shape& shape) {
+    ShapedCall call(sides.client_pool, clients.back()->requester(), shape);
+    clients.back()->requester().submit(call);
+    EXPECT_TRUE(sides.wait([&] { return call.times_done == 1; }));
+    EXPECT_FALSE(call.status) << call.status.message();
+    EXPECT_EQ(call.complaint, "");
+  };
+  std::uint32_t granted = 1024;
+  for (int i = 0; i < 40 && !testing::Test::HasFailure(); ++i) {
+    connect();
+    run({});
+    run({});  // asking again does not help
+    const std::uint32_t now = clients.back()->requester().counters().granted;
+    EXPECT_LE(now, granted);
+    EXPECT_GE(now, 4u);
+    granted = now;
+  }
+  EXPECT_LT(granted, 1024u);
+  EXPECT_LE(sides.server->counters().receive_octets, 6u << 20);
+  connect();
+  Shape shape;
+  shape.items = {1000000};
+  shape.results = {1000000};
+  run(shape);
+  shape = {};
+  shape.call_body = 900000;
+  run(shape);
+  clients.clear();
+  sides.client.reset();
+  sides.server.reset();
+  EXPECT_EQ(pool.counters().lent, 0u);
 }
 
 TEST(Server, MoreThanTheWholeBudgetIsRefused) {
@@ -110,6 +197,19 @@ TEST(Server, ClosesWhenTheLastCallIsOver) {
   EXPECT_EQ(call->times_done, 1);
   EXPECT_FALSE(call->status);
   EXPECT_EQ(sides.server->counters().connections, 0u);
+}
+
+// What runs the io_context until it is out of work is not held up by a server that has closed
+TEST(Server, LeavesNothingToRunWhenItHasClosed) {
+  BothSides sides;
+  const auto call = sides.make({});
+  ASSERT_TRUE(sides.run(*call));
+  bool closed = false;
+  sides.server->close(std::chrono::steady_clock::now() + std::chrono::hours(1), [&] { closed = true; });
+  ASSERT_TRUE(sides.wait([&] { return closed; }));
+  sides.client.reset();
+  run_ready(sides.context);
+  EXPECT_TRUE(sides.context.stopped());
 }
 
 TEST(Server, ClosesAtTheDeadlineAndWaitsForItsHandlers) {

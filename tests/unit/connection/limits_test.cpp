@@ -4,6 +4,7 @@
 #include "rpcrdma/connection/admission.hpp"
 #include "rpcrdma/connection/backoff.hpp"
 #include "rpcrdma/connection/error.hpp"
+#include "rpcrdma/connection/receive_budget.hpp"
 
 namespace rpcrdma::transport {
 namespace {
@@ -43,10 +44,44 @@ TEST(Admission, CountsInTotalAndByPeer) {
   EXPECT_EQ(admission.total(), 3u);
 }
 
+TEST(Admission, OneInsteadOfAnother) {
+  const auto a = boost::asio::ip::make_address("192.0.2.1"), b = boost::asio::ip::make_address("192.0.2.2");
+  Admission admission(3, 2);
+  EXPECT_FALSE(admission.full_for(a));
+  EXPECT_TRUE(admission.enter(a));
+  EXPECT_TRUE(admission.enter(a));
+  EXPECT_TRUE(admission.full_for(a));
+  EXPECT_FALSE(admission.full_for(b));
+  admission.enter_instead(a);
+  EXPECT_FALSE(admission.enter(a));
+  EXPECT_FALSE(admission.enter(b));  // three in all
+  admission.leave(a);
+  EXPECT_FALSE(admission.enter(a));
+  EXPECT_TRUE(admission.enter(b));
+}
+
 TEST(Admission, NoPlaces) {
   Admission admission(10, 0);
   EXPECT_FALSE(admission.enter(boost::asio::ip::make_address("192.0.2.1")));
   EXPECT_EQ(admission.total(), 0u);
+}
+
+// However many come and however much they want, something is left, and nobody gets more by asking again.
+TEST(ReceiveBudget, LeavesSomethingForTheNext) {
+  ReceiveBudget budget(8000);
+  std::size_t first = budget.offer(0);
+  EXPECT_EQ(first, 2000u);
+  budget.take(first);
+  EXPECT_EQ(budget.offer(first), 0u);
+  for (int i = 0; i < 20; ++i) {
+    const std::size_t next = budget.offer(0);
+    EXPECT_GT(next, 0u) << i;
+    budget.take(next);
+    EXPECT_LE(budget.used(), 8000u);
+  }
+  budget.take(8000);  // first receives
+  EXPECT_EQ(budget.offer(0), 0u);
+  EXPECT_EQ(budget.offer(first), 0u);
 }
 
 TEST(TransportErrors, HaveMessagesAndConditions) {

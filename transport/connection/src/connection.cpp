@@ -37,6 +37,7 @@ Connection::Connection(const ConnectionSetup& setup, ConnectionEvents& events)
 Connection::~Connection() {
   *self_ = nullptr;
   destroy();
+  if (setup_.receive_budget != nullptr) setup_.receive_budget->give_back(receive_memory_octets_);
 }
 
 Result<ConnectionPtr> Connection::connect(const ConnectionSetup& setup, const fabric::Endpoint& peer,
@@ -86,12 +87,15 @@ std::uint32_t Connection::max_receives() const noexcept {
   return setup_.options.credits + setup_.options.reverse_credits;
 }
 
+std::uint32_t Connection::first_receives() const noexcept {
+  const std::uint32_t calls = setup_.role == Role::server ? std::min(kFirstReceives, setup_.options.credits) : 1;
+  return calls + setup_.options.reverse_credits;  // [8167-4.3.1-a] [8167-4.3.1-b]
+}
+
 error_code Connection::start(Result<std::unique_ptr<fabric::QueuePair>> queue_pair) {
   if (!queue_pair) return queue_pair.error();
   queue_pair_ = std::move(*queue_pair);
-  const std::uint32_t first = setup_.role == Role::server
-                                  ? std::min(kFirstReceives, setup_.options.credits) + setup_.options.reverse_credits
-                                  : 1 + setup_.options.reverse_credits;  // [8167-4.3.1-a] [8167-4.3.1-b]
+  const std::uint32_t first = first_receives();
   if (provide_receives(first) < first) {
     ended_ = true;
     queue_pair_.reset();
@@ -104,10 +108,18 @@ error_code Connection::start(Result<std::unique_ptr<fabric::QueuePair>> queue_pa
 std::uint32_t Connection::provide_receives(std::uint32_t count) noexcept {
   count = std::min(count, max_receives());
   if (ended_ || count <= receives()) return receives();
-  const std::uint32_t more = count - receives();
+  std::uint32_t more = count - receives();
+  ReceiveBudget* const budget = setup_.receive_budget;
+  if (budget != nullptr && receives() >= first_receives())
+    more =
+        static_cast<std::uint32_t>(std::min<std::size_t>(more, budget->offer(receive_memory_octets_) / receive_size_));
+  if (more == 0) return receives();
   auto memory = setup_.pool->allocate(more * receive_size_);
   if (!memory) return receives();
   receive_memory_.push_back(std::move(*memory));
+  const std::size_t octets = memory::Pool::footprint(more * receive_size_);
+  receive_memory_octets_ += octets;
+  if (budget != nullptr) budget->take(octets);
   const BufferRef all = receive_memory_.back().ref();
   for (std::uint32_t i = 0; i < more; ++i) {
     ReceiveSlot& slot = receives_.emplace_back(*this, all.slice(i * receive_size_, receive_size_));

@@ -26,6 +26,11 @@ std::size_t class_of(std::uint32_t size) noexcept {
 
 }  // namespace
 
+std::size_t Pool::footprint(std::uint32_t size) noexcept {
+  const std::size_t index = class_of(size);
+  return index < kClasses ? std::size_t{kSmallest} << index : (size + kPage - 1) / kPage * kPage;
+}
+
 Pool::Pool(fabric::Fabric& fabric, PoolOptions options) : fabric_(fabric), options_(options) {
   for (std::size_t i = 0; i <= kClasses; ++i) {
     auto& size_class = classes_.emplace_back(std::make_unique<SizeClass>());

@@ -6,6 +6,8 @@
 // missing although it was budgeted, the connection is ended, and the client sends the call again.
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <functional>
+#include <string_view>
 
 #include "call_impl.hpp"
 #include "pull_job.hpp"
@@ -63,11 +65,12 @@ void CallImpl::on_units(SendUnits units) noexcept {
 void CallImpl::open_call() {
   const ServiceSetup& setup = service_.setup();
   // [8166-4.5.3-a] it broke a connection before
-  const bool suspect =
-      setup.suspects != nullptr && setup.suspects->take(connection_->info().peer.address(), header_.xid);
+  const bool broke_one = setup.suspects != nullptr && !setup.suspects->empty() &&
+                         setup.suspects->take(connection_->info().peer.address(), suspect());
   // [8167-5.3-b]
   const bool unwanted_chunks = !setup.may_use_chunks && !header_.chunks.empty();
-  if (suspect || unwanted_chunks || !reads_.parse(header_, setup.max_chunk)) return send_error(wire::ErrorKind::chunk);
+  if (broke_one || unwanted_chunks || !reads_.parse(header_, setup.max_chunk))
+    return send_error(wire::ErrorKind::chunk);
   if (header_.procedure == wire::Procedure::msg) return deliver(inline_payload_);
   state_ = State::pulling;
   bulk_asked_ = reads_.long_call().length;
@@ -84,6 +87,22 @@ void CallImpl::pull_long_call() noexcept {
   jobs_.push_back(&job);
   const BufferRef destination = long_call_.ref();
   job.start(*this, kLongCall, {&destination, 1}, reads_.long_call().segments, {});
+}
+
+/// Not its handles and offsets: they are others when the call is sent again.
+Suspect CallImpl::suspect() const noexcept {
+  const Octets message = inline_payload_.octets();
+  std::uint64_t mixed = std::hash<std::string_view>{}({reinterpret_cast<const char*>(message.data()), message.size()});
+  const auto mix = [&mixed](std::uint32_t word) { mixed = (mixed ^ word) * 0x100000001b3u; };
+  const wire::ChunkLists& chunks = header_.chunks;
+  for (const wire::ReadSegment& read : chunks.reads) {
+    mix(read.position);
+    mix(read.target.length);
+  }
+  for (std::size_t i = 0; i < chunks.write_chunk_count(); ++i)
+    for (const Segment& segment : chunks.write_chunk(i)) mix(segment.length);
+  for (const Segment& segment : chunks.reply_chunk()) mix(segment.length);
+  return {header_.xid, mixed};
 }
 
 bool CallImpl::is_message(BufferRef stream) const noexcept {
@@ -117,7 +136,7 @@ void CallImpl::pull(std::size_t index, std::span<const BufferRef> destination, H
 
 void CallImpl::pulled(PullJob& job, error_code status) {
   jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
-  if (status) link_->pull_failed(header_.xid);
+  if (status) link_->pull_failed(suspect());
   Handler handler = job.take_handler();
   if (job.item() == kLongCall) {
     service_.give_back(job);

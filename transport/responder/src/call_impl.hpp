@@ -10,6 +10,7 @@
 #include "rpcrdma/connection/connection.hpp"
 #include "rpcrdma/connection/work.hpp"
 #include "rpcrdma/responder/responder.hpp"
+#include "suspects.hpp"
 
 namespace rpcrdma::transport {
 
@@ -81,6 +82,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   void deliver(BufferRef stream);
   void bulk_granted() noexcept;
   bool is_message(BufferRef stream) const noexcept;
+  Suspect suspect() const noexcept;
 
   void end(Ending how, Handler handler);
   void end_if_ready();
@@ -127,6 +129,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   std::size_t next_push_ = 0;
   WriteOperation write_;
   bool wrote_ = false;
+  Suspect written_;  // what the call is known by, if it wrote
   wire::ErrorKind error_kind_ = wire::ErrorKind::chunk;
   Handler handler_;
   MemberWork<CallImpl, &CallImpl::on_sent> send_work_{*this};

@@ -166,6 +166,7 @@ void CallImpl::post_reply() {
   const error_code built =
       message_.finish(plan_.header, plan_.header_size, stream, connection_->fabric().capabilities().max_gather);
   if (built) return connection_->abort(built);
+  if (wrote_) written_ = suspect();
   lease_.release();
   fabric::SendOptions options;
   options.invalidate = handle_to_invalidate();
@@ -176,7 +177,7 @@ void CallImpl::post_reply() {
 
 void CallImpl::on_sent(const fabric::Completion& completion) noexcept {
   connection_->enter_batch();
-  if (wrote_) link_->wrote(header_.xid);
+  if (wrote_) link_->wrote(written_);
   if (completion.status) connection_->abort(completion.status);
   over(completion.status ? error_code(TransportError::connection_lost) : completion.status);
 }

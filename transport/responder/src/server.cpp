@@ -2,7 +2,7 @@
 // Operation. Listeners and the count of connections live on the first worker's thread; a request is admitted
 // there and handed to the workers in turn.
 // Ownership. The state is shared by the functions that are posted between threads, and destroyed by ~Server.
-// Errors. A connection beyond a limit is rejected.
+// Errors. A connection beyond a limit takes the place of one that has been idle for long, or is rejected.
 #include <boost/asio/post.hpp>
 
 #include "rpcrdma/connection/admission.hpp"
@@ -21,6 +21,9 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
   void make_workers(const std::vector<Worker>& of);
   void listen(const fabric::Endpoint& local, UniqueFunction<void(Result<fabric::Endpoint>)> handler);
   void on_request(std::unique_ptr<fabric::ConnectionRequest> request);
+  void make_room(std::unique_ptr<fabric::ConnectionRequest> request, std::size_t asked);
+  void hand_over(std::unique_ptr<fabric::ConnectionRequest> request);
+  void refuse(std::unique_ptr<fabric::ConnectionRequest> request);
   void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler);
   void destroy() noexcept;
 
@@ -65,11 +68,38 @@ void ServerState::listen(const fabric::Endpoint& local, UniqueFunction<void(Resu
 }
 
 void ServerState::on_request(std::unique_ptr<fabric::ConnectionRequest> request) {
-  if (closed || !admission.enter(request->info().peer.address())) {
-    refused.fetch_add(1, std::memory_order_relaxed);
-    log.info("connection from {} refused", request->info().peer.address().to_string());
-    return workers.front()->fabric().reject(std::move(request), {});
-  }
+  if (!closed && admission.enter(request->info().peer.address())) return hand_over(std::move(request));
+  make_room(std::move(request), 0);
+}
+
+void ServerState::refuse(std::unique_ptr<fabric::ConnectionRequest> request) {
+  refused.fetch_add(1, std::memory_order_relaxed);
+  log.info("connection from {} refused", request->info().peer.address().to_string());
+  workers.front()->fabric().reject(std::move(request), {});
+}
+
+/// Asks one worker after the other for a connection that gives way; `asked` of them have none.
+void ServerState::make_room(std::unique_ptr<fabric::ConnectionRequest> request, std::size_t asked) {
+  if (closed || asked == workers.size()) return refuse(std::move(request));
+  const std::shared_ptr<ServerWorker> worker = workers[(next_worker + asked) % workers.size()];
+  std::optional<boost::asio::ip::address> peer = request->info().peer.address();
+  if (!admission.full_for(*peer)) peer.reset();
+  boost::asio::post(
+      worker->context(), [state = weak_from_this(), worker, peer, request = std::move(request), asked]() mutable {
+        const bool gave_way = worker->give_way(peer);
+        const auto alive = state.lock();
+        if (!alive) return;
+        boost::asio::post(alive->home(), [state, gave_way, request = std::move(request), asked]() mutable {
+          const auto still = state.lock();
+          if (!still || still->workers.empty()) return;
+          if (!gave_way) return still->make_room(std::move(request), asked + 1);
+          still->admission.enter_instead(request->info().peer.address());
+          still->hand_over(std::move(request));
+        });
+      });
+}
+
+void ServerState::hand_over(std::unique_ptr<fabric::ConnectionRequest> request) {
   accepted.fetch_add(1, std::memory_order_relaxed);
   const std::shared_ptr<ServerWorker> worker = workers[next_worker++ % workers.size()];
   if (worker == workers.front()) return worker->take(std::move(request));

@@ -33,10 +33,17 @@ void ServerConnection::drain() noexcept {
   if (idle()) connection_->close();
 }
 
-void ServerConnection::abort() noexcept { connection_->abort(BaseError::cancelled); }
+void ServerConnection::abort(error_code why) noexcept {
+  ending_ = true;
+  connection_->abort(why);
+}
 
 void ServerConnection::watch(std::chrono::steady_clock::time_point now,
                              std::chrono::milliseconds progress_timeout) noexcept {
+  const ReverseRequester* reverse = link_.existing_reverse();
+  if (!idle() || std::exchange(calls_taken_, link_.calls_taken()) != link_.calls_taken() ||
+      (reverse != nullptr && reverse->counters().in_flight != 0))
+    active_at_ = now;
   const Connection::Progress& progress = connection_->progress();
   if (progress.posted == progress.completed) {
     stuck_since_ = std::chrono::steady_clock::time_point::max();
@@ -44,7 +51,7 @@ void ServerConnection::watch(std::chrono::steady_clock::time_point now,
     stuck_since_ = now;
   } else if (now - stuck_since_ >= progress_timeout) {
     connection_->log().info("{} neither takes nor answers what it is sent: connection ended", peer_.to_string());
-    connection_->abort(BaseError::deadline_exceeded);
+    abort(BaseError::deadline_exceeded);
   }
   completed_ = progress.completed;
 }

@@ -17,10 +17,14 @@ class ServerConnection final : private ConnectionEvents {
   const boost::asio::ip::address& peer() const noexcept { return peer_; }
   std::size_t receive_octets() const noexcept { return connection_ ? connection_->receive_octets() : 0; }
   bool idle() const noexcept { return link_.calls() == 0; }
+  /// Since when no call has been in progress, as far as is known; not while one is.
+  std::chrono::steady_clock::time_point active_at() const noexcept { return active_at_; }
+  bool ending() const noexcept { return ending_; }
   /// Takes no more calls; closes when the last is over.
   void drain() noexcept;
-  void abort() noexcept;
-  /// Now and then: looks whether the peer still takes and answers what he is sent, and ends it otherwise.
+  void abort(error_code why) noexcept;
+  /// Now and then: looks whether the peer still calls, and whether he takes and answers what he is sent; ends the
+  /// connection if he does not do that.
   void watch(std::chrono::steady_clock::time_point now, std::chrono::milliseconds progress_timeout) noexcept;
 
  private:
@@ -38,7 +42,10 @@ class ServerConnection final : private ConnectionEvents {
   boost::asio::ip::address peer_;
   std::size_t noted_octets_ = 0;
   bool draining_ = false;
-  std::uint64_t completed_ = 0;  // when watch() last looked
+  bool ending_ = false;
+  std::chrono::steady_clock::time_point active_at_ = std::chrono::steady_clock::now();
+  std::uint64_t calls_taken_ = 0;  // when watch() last looked
+  std::uint64_t completed_ = 0;    // when watch() last looked
   std::chrono::steady_clock::time_point stuck_since_ = std::chrono::steady_clock::time_point::max();
 };
 

@@ -14,6 +14,9 @@ namespace rpcrdma::transport {
 namespace {
 
 constexpr std::chrono::milliseconds kShortestWatch{5};
+/// The part of the pool that receives may take; as much goes into the replies, the rest is for bulk data and long
+/// calls, which need up to twice their budgets.
+constexpr std::size_t kReceivePart = 8;
 
 }  // namespace
 
@@ -23,6 +26,7 @@ ServerWorker::ServerWorker(const Worker& worker, const ServerOptions& options, S
       options_(options),
       log_(log),
       left_(std::move(left)),
+      receive_budget_(worker.pool->max_octets() / kReceivePart),
       service_({worker.handler, options.bulk_budget, options.max_chunk, true, &suspects, log}),
       deadline_(worker.fabric->context()),
       watch_(worker.fabric->context()) {}
@@ -41,6 +45,7 @@ void ServerWorker::take(std::unique_ptr<fabric::ConnectionRequest> request) {
   setup.role = Role::server;
   setup.options = options_.connection;
   setup.max_segments = options_.max_segments;
+  setup.receive_budget = &receive_budget_;
   setup.log = log_;
   auto connection = std::make_unique<ServerConnection>(*this, service_, options_.connection);
   if (const error_code failed = connection->accept(setup, std::move(request))) {
@@ -53,13 +58,28 @@ void ServerWorker::take(std::unique_ptr<fabric::ConnectionRequest> request) {
   if (!watching_) watch();
 }
 
+bool ServerWorker::give_way(const std::optional<boost::asio::ip::address>& peer) {
+  if (destroyed_) return false;
+  const auto now = std::chrono::steady_clock::now();
+  ServerConnection* chosen = nullptr;
+  for (const auto& connection : connections_) {
+    connection->watch(now, options_.progress_timeout);
+    if (connection->ending() || (peer && connection->peer() != *peer)) continue;
+    if (chosen == nullptr || connection->active_at() < chosen->active_at()) chosen = connection.get();
+  }
+  if (chosen == nullptr || now - chosen->active_at() < options_.idle_grace) return false;
+  log_.info("connection from {} gives way: idle for long", chosen->peer().to_string());
+  chosen->abort(TransportError::too_many_connections);
+  return true;
+}
+
 /// Looks at every connection now and then, as long as there are any.
 void ServerWorker::watch() {
   const auto now = std::chrono::steady_clock::now();
   for (const auto& connection : connections_) connection->watch(now, options_.progress_timeout);
   watching_ = !connections_.empty();
   if (!watching_) return;
-  watch_.expires_after(std::max(options_.progress_timeout / 4, kShortestWatch));
+  watch_.expires_after(std::max(std::min(options_.progress_timeout, options_.idle_grace) / 4, kShortestWatch));
   watch_.async_wait([self = weak_from_this()](error_code cancelled) {
     const auto worker = self.lock();
     if (!cancelled && worker && !worker->destroyed_) worker->watch();
@@ -77,6 +97,10 @@ void ServerWorker::connection_over(ServerConnection& connection) {
   std::erase_if(connections_, [&](const auto& candidate) { return candidate.get() == &connection; });
   connection_count_.store(static_cast<std::uint32_t>(connections_.size()), std::memory_order_relaxed);
   note_receives();
+  if (connections_.empty()) {  // a timer would keep the io_context at work
+    watching_ = false;
+    watch_.cancel();
+  }
   left_(peer);
   check_drained();
 }
@@ -99,7 +123,7 @@ void ServerWorker::drain(std::chrono::steady_clock::time_point deadline, UniqueF
   deadline_.async_wait([self = weak_from_this()](error_code cancelled) {
     const auto worker = self.lock();
     if (cancelled || !worker || worker->destroyed_) return;
-    for (const auto& connection : worker->connections_) connection->abort();
+    for (const auto& connection : worker->connections_) connection->abort(BaseError::cancelled);
   });
   check_drained();
 }

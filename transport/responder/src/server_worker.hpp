@@ -2,6 +2,7 @@
 #pragma once
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "rpcrdma/responder/server.hpp"
@@ -23,6 +24,8 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
 
   /// Accepts `request`; it has been admitted.
   void take(std::unique_ptr<fabric::ConnectionRequest> request);
+  /// Ends the connection that has been idle longest, of `peer` if one is named. False if none has been for long.
+  bool give_way(const std::optional<boost::asio::ip::address>& peer);
   /// Ends connections as they fall idle, all of them at `deadline`. `done` runs when no connection and no call
   /// is left.
   void drain(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> done);
@@ -45,6 +48,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   ServerOptions options_;
   Log log_;
   UniqueFunction<void(const boost::asio::ip::address&)> left_;
+  ReceiveBudget receive_budget_;  // outlives the calls, which keep their connections
   Service service_;
   std::vector<std::unique_ptr<ServerConnection>> connections_;
   boost::asio::steady_timer deadline_;

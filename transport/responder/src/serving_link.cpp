@@ -63,13 +63,13 @@ void ServingLink::remove(CallImpl& call) noexcept {
   active_.pop_back();
 }
 
-void ServingLink::wrote(std::uint32_t xid) noexcept {
+void ServingLink::wrote(const Suspect& call) noexcept {
   ++unproven_writes_;
-  unproven_xid_ = xid;
+  unproven_ = call;
 }
 
-void ServingLink::pull_failed(std::uint32_t xid) noexcept {
-  if (!failed_pull_) failed_pull_ = xid;
+void ServingLink::pull_failed(const Suspect& call) noexcept {
+  if (!failed_pull_) failed_pull_ = call;
 }
 
 void ServingLink::lost(error_code why) {
@@ -81,7 +81,7 @@ void ServingLink::lost(error_code why) {
     if (failed_pull_)
       service_.setup().suspects->add(peer, *failed_pull_);
     else if (unproven_writes_ == 1)
-      service_.setup().suspects->add(peer, unproven_xid_);
+      service_.setup().suspects->add(peer, unproven_);
   }
   connection_ = nullptr;
   if (reverse_) reverse_->lost();

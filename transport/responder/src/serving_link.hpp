@@ -41,9 +41,8 @@ class ServingLink {
   BudgetShare& long_calls() noexcept { return long_calls_; }
   std::uint32_t grant() const noexcept;
   void remove(CallImpl& call) noexcept;
-  void wrote(std::uint32_t xid) noexcept;
-  void pull_failed(std::uint32_t xid) noexcept;
-  void write_failed(std::uint32_t xid) noexcept { wrote(xid); }
+  void wrote(const Suspect& call) noexcept;
+  void pull_failed(const Suspect& call) noexcept;
 
  private:
   void take_request(const wire::Header& header) noexcept;
@@ -59,10 +58,10 @@ class ServingLink {
   BudgetShare long_calls_;
   std::shared_ptr<ReverseRequester> reverse_;
   bool draining_ = false;
-  std::optional<std::uint32_t> failed_pull_;
+  std::optional<Suspect> failed_pull_;
   // Replies by RDMA Write since the last message came: none of them is known to have gone well.
   std::uint32_t unproven_writes_ = 0;
-  std::uint32_t unproven_xid_ = 0;
+  Suspect unproven_;
 };
 
 }  // namespace rpcrdma::transport

@@ -8,25 +8,33 @@
 
 namespace rpcrdma::transport {
 
+/// What a call is known by when it is sent again. The XID alone another client behind the same address may guess.
+struct Suspect {
+  std::uint32_t xid = 0;
+  std::uint64_t fingerprint = 0;  ///< of the message in the header's Send and of its chunks' lengths
+  bool operator==(const Suspect&) const = default;
+};
+
 /// Calls whose chunks broke their connection. When the client sends such a call again it is answered by
 /// ERR_CHUNK: without that it would break every connection [8166-4.5.3-a]. Shared by the threads of a server;
 /// while it is empty, which is nearly always, looking into it takes no lock.
 class Suspects {
  public:
-  void add(const boost::asio::ip::address& peer, std::uint32_t xid) {
+  bool empty() const noexcept { return count_.load(std::memory_order_acquire) == 0; }
+  void add(const boost::asio::ip::address& peer, const Suspect& call) {
     const std::scoped_lock lock(mutex_);
     if (entries_.size() == kMost) entries_.pop_front();
-    entries_.push_back({peer, xid, std::chrono::steady_clock::now()});
+    entries_.push_back({peer, call, std::chrono::steady_clock::now()});
     count_.store(entries_.size(), std::memory_order_release);
   }
   /// True, once, for a call that was added not long ago.
-  bool take(const boost::asio::ip::address& peer, std::uint32_t xid) {
-    if (count_.load(std::memory_order_acquire) == 0) return false;
+  bool take(const boost::asio::ip::address& peer, const Suspect& call) {
+    if (empty()) return false;
     const std::scoped_lock lock(mutex_);
     const auto oldest = std::chrono::steady_clock::now() - kLifetime;
     std::erase_if(entries_, [&](const Entry& entry) { return entry.since < oldest; });
     const bool found =
-        std::erase_if(entries_, [&](const Entry& entry) { return entry.xid == xid && entry.peer == peer; }) != 0;
+        std::erase_if(entries_, [&](const Entry& entry) { return entry.call == call && entry.peer == peer; }) != 0;
     count_.store(entries_.size(), std::memory_order_release);
     return found;
   }
@@ -36,7 +44,7 @@ class Suspects {
   static constexpr std::chrono::minutes kLifetime{5};
   struct Entry {
     boost::asio::ip::address peer;
-    std::uint32_t xid;
+    Suspect call;
     std::chrono::steady_clock::time_point since;
   };
   std::mutex mutex_;

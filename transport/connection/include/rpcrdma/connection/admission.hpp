@@ -23,6 +23,16 @@ class Admission {
     ++total_;
     return true;
   }
+  /// Counts one beyond the limits: another is about to leave.
+  void enter_instead(const boost::asio::ip::address& peer) {
+    ++peers_[peer];
+    ++total_;
+  }
+  /// That only a connection of the same peer can make room for it.
+  bool full_for(const boost::asio::ip::address& peer) const noexcept {
+    const auto at = peers_.find(peer);
+    return (at == peers_.end() ? 0 : at->second) >= max_per_peer_;
+  }
   void leave(const boost::asio::ip::address& peer) noexcept {
     const auto at = peers_.find(peer);
     if (at == peers_.end()) return;

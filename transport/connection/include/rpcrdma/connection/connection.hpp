@@ -15,6 +15,7 @@
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/connection/receive.hpp"
+#include "rpcrdma/connection/receive_budget.hpp"
 #include "rpcrdma/connection/send_units.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 #include "rpcrdma/memory/pool.hpp"
@@ -57,6 +58,8 @@ struct ConnectionSetup {
   std::uint32_t max_segments = 256;  ///< of a received header
   std::uint32_t chunk_work = 256;    ///< places on the send queue beside one Send a credit
   Log log;
+  /// Shared with other connections, and outlives them; null: no bound but the pool's.
+  ReceiveBudget* receive_budget = nullptr;
 };
 
 class Connection final : public boost::intrusive_ref_counter<Connection, boost::thread_unsafe_counter>,
@@ -134,6 +137,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   fabric::QueuePairOptions queue_pair_options() const;
   wire::PrivateData own_private_data() const noexcept;
   std::uint32_t max_receives() const noexcept;
+  std::uint32_t first_receives() const noexcept;
   error_code start(Result<std::unique_ptr<fabric::QueuePair>> queue_pair);
   error_code posted(error_code status, const fabric::WorkContext* context = nullptr) noexcept;
   void schedule_submit() noexcept;
@@ -153,7 +157,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   wire::Thresholds thresholds_;
   fabric::ConnectionInfo info_;
   std::vector<memory::RegisteredBuffer> receive_memory_;
-  std::deque<ReceiveSlot> receives_;  // a deque: their addresses stay
+  std::size_t receive_memory_octets_ = 0;  // of the pool, all told
+  std::deque<ReceiveSlot> receives_;       // a deque: their addresses stay
   std::unique_ptr<fabric::QueuePair> queue_pair_;
   std::vector<std::unique_ptr<fabric::Window>> windows_;  // go before the queue pair
   std::vector<fabric::Window*> idle_windows_;

@@ -64,6 +64,9 @@ class Pool {
   /// registering reported.
   Result<RegisteredBuffer> allocate(std::uint32_t size);
   fabric::Fabric& fabric() noexcept { return fabric_; }
+  std::size_t max_octets() const noexcept { return options_.max_octets; }
+  /// Octets of the pool that a buffer of `size` takes.
+  static std::size_t footprint(std::uint32_t size) noexcept;
 
   struct Counters {
     std::size_t registered_octets = 0;

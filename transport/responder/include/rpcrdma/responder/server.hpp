@@ -16,8 +16,12 @@ namespace rpcrdma::transport {
 
 struct ServerOptions {
   ConnectionOptions connection;
-  std::uint32_t max_connections = 1024;          ///< refused beyond it
+  /// At a limit a new connection takes the place of one that has been idle for long, or is refused.
+  std::uint32_t max_connections = 1024;
   std::uint32_t max_connections_per_peer = 256;  ///< by address without port
+  /// Without a call for so long, a connection is idle and may have to give way: clients connect again when they
+  /// have something to say.
+  std::chrono::milliseconds idle_grace{10000};
   /// Bulk octets (Read chunks, data on its way out) that all calls of one worker may hold at once, those of one
   /// connection a quarter of it. Long calls have a quarter of it beside it.
   std::size_t bulk_budget = std::size_t{64} << 20;
@@ -30,7 +34,7 @@ struct ServerOptions {
 };
 
 /// One thread's share of the server. Everything named outlives the Server. Each worker's io_context is run
-/// by one thread.
+/// by one thread. Receives take up to an eighth of the pool: beyond it clients are granted less than they ask for.
 struct Worker {
   fabric::Fabric* fabric = nullptr;
   memory::Pool* pool = nullptr;
