@@ -52,8 +52,8 @@ class ServerCall {
   std::span<const std::uint32_t> write_chunks() const noexcept { return state_->call().write_chunks(); }
 
   /// Loop. Waits until `octets` of the server's bulk budget are free, in order of asking; they belong to this call
-  /// until its reply has been sent. Completes with void(error_code), at once when there is room. The call stays where
-  /// it is until then: for coroutines. With callbacks use the free function async_reserve().
+  /// until its reply has been sent. Once a call. Completes with void(error_code), at once when there is room. The call
+  /// stays where it is until then: for coroutines. With callbacks use the free function async_reserve().
   template <class Token>
   auto async_reserve(std::uint32_t octets, Token&& token) {
     return async_reserve_on(state_->call(), octets, std::forward<Token>(token));
