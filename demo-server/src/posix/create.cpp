@@ -14,8 +14,10 @@ namespace {
 constexpr std::uint32_t kDefaultFileMode = 0644;
 constexpr std::uint32_t kDefaultDirectoryMode = 0755;
 
+}  // namespace
+
 /// The two times that hold an EXCLUSIVE verifier, less the bits that a signed 32-bit time cannot keep.
-struct VerifierTimes {
+struct PosixFileSystem::VerifierTimes {
   explicit VerifierTimes(const Verifier& verifier) noexcept {
     Reader reader(verifier);
     atime.seconds = reader.u32() & 0x7fffffffu;
@@ -24,8 +26,6 @@ struct VerifierTimes {
   Time atime;
   Time mtime;
 };
-
-}  // namespace
 
 /// After the system call that made `name`, with its owner and mode: the rest of the attributes, and the key. Takes the
 /// object away again if that fails.
@@ -136,12 +136,40 @@ NodeResult PosixFileSystem::create(const Caller& caller, const NodeKey& key, std
   return result;
 }
 
+/// The name appears with the verifier in place: killed in between, the server would not know the request again. Sets
+/// `done` if the file system can do that.
+Status PosixFileSystem::create_whole(const Caller& caller, const Directory& directory, std::string_view name,
+                                     const VerifierTimes& times, bool& done, Unsettled& unsettled) {
+  const std::string text(name);
+  Fd fd;
+  int error = as_caller(caller, [&] {
+    fd = Fd(::openat(directory.fd.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, kDefaultFileMode));
+    return fd.get();
+  });
+  done = error != EOPNOTSUPP && error != EISDIR && error != EINVAL;
+  if (error != 0) return status_of(error);
+  error = as_caller(caller, [&] {
+    const timespec both[2] = {{times.atime.seconds, 0}, {times.mtime.seconds, 0}};
+    if (::futimens(fd.get(), both) != 0) return -1;
+    return ::linkat(AT_FDCWD, ProcPath(fd.get()).text, directory.fd.get(), text.c_str(), AT_SYMLINK_FOLLOW);
+  });
+  unsettled = {std::move(fd), FileType::regular};
+  return status_of(error);
+}
+
 Status PosixFileSystem::create_file(const Caller& caller, const Directory& directory, std::string_view name,
                                     const CreateHow& how, NodeResult& out, Unsettled& unsettled) {
   SetAttributes attributes = how.attributes;
   if (how.mode == CreateMode::exclusive) {
     const VerifierTimes times(how.verifier);
+    bool done = false;
+    const Status status = create_whole(caller, directory, name, times, done, unsettled);
     attributes = {};
+    if (done) {
+      if (status != Status::ok) return status;
+      found(directory, name, unsettled.fd.get(), out);
+      return out.status;
+    }
     attributes.atime = {SetTime::How::client, times.atime};
     attributes.mtime = {SetTime::How::client, times.mtime};
   }
@@ -149,19 +177,18 @@ Status PosixFileSystem::create_file(const Caller& caller, const Directory& direc
   const mode_t mode = attributes.mode.value_or(kDefaultFileMode) & 07777u;
   const std::uint64_t size = attributes.size.value_or(0);
   if (size > limits_.max_file_size) return Status::fbig;
-  Status failed = Status::ok;
-  {
-    const ActingAs acting(user(caller));
-    if (!acting) return Status::acces;
-    const Fd fd(::openat(directory.fd.get(), std::string(name).c_str(),
-                         O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, mode));
-    if (!fd) return status_of(errno);
-    if (size != 0 && ::ftruncate(fd.get(), static_cast<off_t>(size)) != 0) failed = status_of(errno);
-  }
+  const std::string text(name);
+  Fd fd;
+  int error = as_caller(caller, [&] {
+    fd = Fd(::openat(directory.fd.get(), text.c_str(), O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, mode));
+    return fd.get();
+  });
+  if (error != 0) return status_of(error);
+  if (size != 0) error = as_caller(caller, [&] { return ::ftruncate(fd.get(), static_cast<off_t>(size)); });
   if (size == 0) attributes.size.reset();
-  if (failed != Status::ok) {
-    ::unlinkat(directory.fd.get(), std::string(name).c_str(), 0);
-    return failed;
+  if (error != 0) {
+    ::unlinkat(directory.fd.get(), text.c_str(), 0);
+    return status_of(error);
   }
   // RFC 1813 section 3.3.8: the verifier, kept in the times, is in stable storage before the reply.
   out = finish_new(caller, directory, name, attributes, unsettled);

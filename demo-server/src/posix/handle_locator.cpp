@@ -31,11 +31,13 @@ class HandleLocator final : public Locator {
     std::memcpy(handle.header.f_handle, octets.data() + kHeader, octets.size() - kHeader);
     Fd fd(::open_by_handle_at(mount_.get(), &handle.header, O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!fd) return errno == EINVAL ? Status::badhandle : status_of(errno);
-    // A handle names an inode wherever it lies now. Directories have one place, which must be inside; for
-    // other objects it is enough that this server gave the handle out, as nobody else can make one.
+    // A handle names an inode wherever it lies now. Directories have one place, which must be inside. So have other
+    // objects with one name, if the kernel knows it; else it is enough that this server gave the handle out, as
+    // nobody else can make one.
     struct stat s {};
     if (::fstat(fd.get(), &s) != 0) return status_of(errno);
     if (S_ISDIR(s.st_mode) && !is_inside(fd.get(), root_)) return Status::stale;
+    if (!S_ISDIR(s.st_mode) && s.st_nlink == 1 && is_outside(fd.get(), root_)) return Status::stale;
     out = std::move(fd);
     return Status::ok;
   }
@@ -69,6 +71,12 @@ bool is_inside(int directory, int root) {
   const std::string path = path_of(directory);
   if (top.empty() || !path.starts_with(top)) return false;
   return path.size() == top.size() || top == "/" || path[top.size()] == '/';
+}
+
+bool is_outside(int fd, int root) {
+  const std::string path = path_of(fd);
+  // An inode that nobody has looked up since it was loaded is shown as a root, without a name.
+  return path.find_first_not_of('/') != path.npos && !is_inside(fd, root);
 }
 
 std::unique_ptr<Locator> make_handle_locator(int root) {

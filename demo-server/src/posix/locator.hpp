@@ -36,5 +36,7 @@ std::unique_ptr<Locator> make_hint_locator(int root, const std::filesystem::path
 
 /// Whether the open directory is `root` or lies below it.
 bool is_inside(int directory, int root);
+/// Whether an object with one name lies elsewhere, as far as the kernel remembers: false if it does not.
+bool is_outside(int fd, int root);
 
 }  // namespace rpcrdma::nfsd

@@ -112,6 +112,9 @@ class PosixFileSystem final : public FileSystem {
                         const SetAttributes& attributes, Unsettled& unsettled);
   Status open_existing(const Caller& caller, const Directory& directory, std::string_view name, const CreateHow& how,
                        NodeResult& out, Unsettled& unsettled);
+  struct VerifierTimes;
+  Status create_whole(const Caller& caller, const Directory& directory, std::string_view name,
+                      const VerifierTimes& times, bool& done, Unsettled& unsettled);
   Status create_file(const Caller& caller, const Directory& directory, std::string_view name, const CreateHow& how,
                      NodeResult& out, Unsettled& unsettled);
   template <class Make>

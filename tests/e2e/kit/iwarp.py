@@ -65,6 +65,10 @@ def read_request(sink_stag, sink_offset, size, source_stag, source_offset):
     return struct.pack(">IQIIQ", sink_stag, sink_offset, size, source_stag, source_offset)
 
 
+class ConnectionEnded(AssertionError):
+    """Instead of what was to be received."""
+
+
 class Message:
     """One DDP segment as it came."""
 
@@ -173,7 +177,7 @@ class Peer:
         """The next segment, which must be one of these."""
         message = self.receive()
         if message is None:
-            raise AssertionError("the connection ended")
+            raise ConnectionEnded("the connection ended")
         if message.opcode not in opcodes:
             raise AssertionError(f"opcode {message.opcode}, {message.ulpdu.hex()}")
         return message

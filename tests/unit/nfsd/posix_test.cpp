@@ -68,6 +68,23 @@ TEST_P(Posix, ADirectoryMovedOutOfTheTreeIsStale) {
   EXPECT_EQ(fs_->create(caller_, directory, "g", {}).status, Status::stale);
 }
 
+TEST_P(Posix, AFileMovedOutOfTheTreeIsStale) {
+  const NodeKey file = create(root_, "f", "text");
+  const NodeKey twice = create(root_, "g", "text");
+  filesystem::create_hard_link(directory_.path() / "g", state_.path() / "g");
+  filesystem::rename(directory_.path() / "f", state_.path() / "f");
+  EXPECT_EQ(fs_->attributes(file).status, Status::stale);
+  SetAttributes changes;
+  changes.size = 0;
+  EXPECT_EQ(fs_->set_attributes(caller_, file, changes, {}).status, Status::stale);
+  EXPECT_EQ(fs_->link(caller_, file, root_, "back").status, Status::stale);
+  fs_ = make();
+  std::string text = "x";
+  const BufferRef buffer = ref(text);
+  EXPECT_EQ(fs_->read(caller_, file, 0, {&buffer, 1}).status, Status::stale);
+  EXPECT_EQ(fs_->attributes(twice).status, Status::ok) << "one of its names is inside";
+}
+
 TEST_P(Posix, AFileRemovedLocallyIsStaleAlthoughItIsOpen) {
   const NodeKey file = create(root_, "f", "text");
   EXPECT_EQ(read_all(file), "text");
