@@ -253,8 +253,9 @@ class Journal:
             name, change = self.unanswered
             self.perform(nfs.create(self.handle, name.encode(), nfs.EXCLUSIVE), change)
             self.unanswered = None
-        for file in self.names.values():
+        for name, file in self.names.items():
             if isinstance(file, File):
+                file.handle = file.handle or self.peer.lookup(self.handle, name)
                 for offset, data in list(file.loose):
                     rest = self.perform(nfs.write(file.handle, data, offset, FILE_SYNC), lambda *_: None)
                     self.committed(rest)
