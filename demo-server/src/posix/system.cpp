@@ -15,6 +15,7 @@ namespace rpcrdma::nfsd {
 Status status_of(int error) noexcept {
   switch (error) {
     case 0: return Status::ok;
+    case ENOKEY:  // the directory is encrypted, and its key not at hand
     case EPERM: return Status::perm;
     case ENOENT: return Status::noent;
     case ENXIO: return Status::nxio;
@@ -25,6 +26,7 @@ Status status_of(int error) noexcept {
     case ENOTDIR: return Status::notdir;
     case EISDIR: return Status::isdir;
     case EINVAL: return Status::inval;
+    case E2BIG:
     case EOVERFLOW:
     case EFBIG: return Status::fbig;
     case ENOSPC: return Status::nospc;
@@ -32,8 +34,10 @@ Status status_of(int error) noexcept {
     case EMLINK: return Status::mlink;
     case ENAMETOOLONG: return Status::nametoolong;
     case ENOTEMPTY: return Status::notempty;
+    case EUSERS:  // no room in the quota file
     case EDQUOT: return Status::dquot;
     case ESTALE: return Status::stale;
+    case EREMOTE: return Status::remote;
     case EOPNOTSUPP: return Status::notsupp;
     case ENOSYS: return Status::notsupp;
     case ELOOP: return Status::inval;  // a symbolic link where a file or directory is needed
@@ -42,6 +46,8 @@ Status status_of(int error) noexcept {
       return Status::acces;  // a mount point, or the root of something
     // The server is short of something for the moment: the client is to ask again.
     case EAGAIN:
+    case ETIMEDOUT:
+    case ENOBUFS:
     case EINTR:
     case EMFILE:
     case ENFILE:

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""As whom files are served: several users on one server that is root, and a server that is not."""
+import os
+import unittest
+
+from kit import nfs
+from kit.case import Case
+from kit.rpc import ACCESS, NFS, RpcPeer, call, header, opaque
+from kit.server import escaped
+
+USERS = {"one": (1001, 1001), "two": (1002, 1002)}
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root can be several users")
+class Users(Case):
+    def as_user(self, user, *arguments):
+        uid, gid = USERS[user]
+        return self.nfs("--uid", uid, "--gid", gid, *arguments)
+
+    def refused(self, user, *arguments):
+        uid, gid = USERS[user]
+        return self.nfs_fails("--uid", uid, "--gid", gid, *arguments)
+
+    def setUp(self):
+        super().setUp()
+        self.local = self.folder / "local"
+        self.local.write_bytes(b"content")
+
+    def test_files_of_two_users(self):
+        server = self.server()
+        self.files.chmod(0o1777)
+        file = server.url("/files/theirs")
+        self.as_user("one", "put", self.local, file)
+        self.as_user("one", "chmod", "600", file)
+        self.assertEqual((self.files / "theirs").stat().st_uid, 1001)
+        self.assertIn("Permission denied", self.refused("two", "cat", file))
+        self.refused("two", "rm", file)
+        self.refused("two", "chmod", "666", file)
+        self.refused("two", "truncate", "0", file)
+        self.refused("two", "mv", file, server.url("/files/mine"))
+        self.assertEqual(self.as_user("one", "cat", file), b"content")
+        self.as_user("one", "chmod", "644", file)
+        self.assertEqual(self.as_user("two", "cat", file), b"content")
+        self.assertEqual((self.files / "theirs").read_bytes(), b"content")
+
+    def test_trees_that_one_may_not_enter(self):
+        server = self.server()
+        self.files.chmod(0o1777)
+        self.as_user("one", "mkdir", server.url("/files/private"))
+        self.as_user("one", "put", self.local, server.url("/files/private/file"))
+        self.as_user("one", "chmod", "700", server.url("/files/private"))
+        self.refused("two", "ls", server.url("/files/private"))
+        self.refused("two", "cat", server.url("/files/private/file"))
+        self.refused("two", "put", self.local, server.url("/files/private/other"))
+        self.assertEqual(os.listdir(self.files / "private"), ["file"])
+
+    def test_many_callers_at_once_are_not_mixed_up(self):
+        """Calls of two users on one connection, many in flight: the threads change places all the time."""
+        server = self.server()
+        self.files.chmod(0o1777)
+        with RpcPeer(server.address) as peer:
+            root = peer.mount("/files")
+            for first in range(0, 64, 8):
+                expected = {}
+                for number in range(first, first + 8):
+                    uid = 1001 + number % 2
+                    expected[peer.next_xid()] = number
+                    procedure, arguments = nfs.create(root, f"n{number}".encode(), nfs.GUARDED)
+                    peer.send(header(peer.xid) + call(peer.xid, NFS, 3, procedure, arguments, uid=uid, gid=uid))
+                for _ in range(8):
+                    peer.receive()
+        for number in range(64):
+            status = (self.files / f"n{number}").stat()
+            self.assertEqual((status.st_uid, status.st_gid), (1001 + number % 2, 1001 + number % 2))
+
+
+@unittest.skipUnless(os.geteuid() == 0, "started as root to become another user")
+class AsItself(Case):
+    def test_a_server_without_privilege_serves_all_as_itself(self):
+        files, state = self.folder / "files", self.folder / "server" / "state"
+        state.mkdir(parents=True)
+        files.mkdir()
+        for folder in (self.folder, files, state.parent, state):
+            folder.chmod(0o755)
+            os.chown(folder, 65534, 65534)
+        server = self.server([f"{escaped(files)}:/files"], prefix=("setpriv", "--reuid", "65534", "--regid", "65534",
+                                                                    "--clear-groups"))
+        self.assertEqual(server.log().count("cannot take other users' identities"), 1)
+        (self.folder / "local").write_bytes(b"content")
+        self.nfs("--uid", 1001, "--gid", 1001, "put", self.folder / "local", server.url("/files/file"))
+        self.assertEqual((files / "file").stat().st_uid, 65534)
+        self.assertEqual(self.nfs("--uid", 1002, "--gid", 1002, "cat", server.url("/files/file")), b"content")
+        foreign = files / "closed"
+        foreign.write_bytes(b"secret")
+        foreign.chmod(0o600)
+        with RpcPeer(server.address) as peer:
+            handle = peer.lookup(peer.mount("/files"), "closed")
+            results = peer.results(NFS, 3, ACCESS, opaque(handle) + (63).to_bytes(4, "big"))
+            self.assertEqual(results[-4:], bytes(4), "ACCESS tells what the server can do")
+        self.nfs_fails("--uid", 0, "--gid", 0, "cat", server.url("/files/closed"))

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Parts of the back end for directories, each by itself.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "posix/descriptor_cache.hpp"
+#include "posix/system.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+NodeKey key_of(int number) {
+  const auto octet = static_cast<std::byte>(number);
+  return NodeKey({&octet, 1});
+}
+
+Identity user(std::uint32_t uid, std::uint32_t group = 7) {
+  Identity made;
+  made.uid = made.gid = uid;
+  made.groups.push_back(group);
+  return made;
+}
+
+std::shared_ptr<const OpenFile> opened(bool readable, bool writable) {
+  auto file = std::make_shared<OpenFile>();
+  file->fd = Fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  file->readable = readable;
+  file->writable = writable;
+  return file;
+}
+
+TEST(Descriptors, BelongToOneUser) {
+  DescriptorCache cache(8);
+  const auto file = opened(true, false);
+  cache.put(key_of(1), user(5), file);
+  EXPECT_EQ(cache.find(key_of(1), user(5), Use::read), file);
+  EXPECT_EQ(cache.find(key_of(1), user(5), Use::write), nullptr);
+  EXPECT_EQ(cache.find(key_of(1), user(6), Use::read), nullptr);
+  EXPECT_EQ(cache.find(key_of(1), user(5, 8), Use::read), nullptr) << "another group, other rights";
+  EXPECT_EQ(cache.find(key_of(2), user(5), Use::read), nullptr);
+}
+
+TEST(Descriptors, TheMoreUsefulOneTakesTheOthersPlace) {
+  DescriptorCache cache(8);
+  cache.put(key_of(1), user(5), opened(true, false));
+  cache.put(key_of(1), user(6), opened(true, false));
+  const auto both = opened(true, true);
+  cache.put(key_of(1), user(5), both);
+  EXPECT_EQ(cache.size(), 2u);
+  EXPECT_EQ(cache.find(key_of(1), user(5), Use::read), both);
+  cache.put(key_of(2), user(5), opened(true, false));
+  cache.put(key_of(2), user(5), opened(false, true));
+  EXPECT_EQ(cache.size(), 4u) << "one to read and one to write";
+  cache.drop(key_of(1));
+  EXPECT_EQ(cache.size(), 2u) << "of all users";
+}
+
+TEST(Descriptors, AreBoundedAndTheLeastUsedGoesFirst) {
+  DescriptorCache cache(3);
+  for (int number = 0; number < 3; ++number) cache.put(key_of(number), user(5), opened(true, false));
+  EXPECT_NE(cache.find(key_of(0), user(5), Use::read), nullptr);
+  cache.put(key_of(3), user(5), opened(true, false));
+  EXPECT_EQ(cache.size(), 3u);
+  EXPECT_EQ(cache.find(key_of(1), user(5), Use::read), nullptr);
+  EXPECT_NE(cache.find(key_of(0), user(5), Use::read), nullptr);
+}
+
+TEST(Descriptors, GoWhenIdleAndWhenOld) {
+  DescriptorCache cache(8);
+  cache.put(key_of(1), user(5), opened(true, false));
+  const auto then = DescriptorCache::Clock::now();
+  cache.put(key_of(2), user(5), opened(true, false));
+  EXPECT_NE(cache.find(key_of(1), user(5), Use::read), nullptr);
+  constexpr DescriptorCache::Clock::time_point kNever{};
+  cache.drop_idle(then, kNever);
+  EXPECT_EQ(cache.size(), 2u);
+  cache.drop_idle(kNever, then);
+  EXPECT_EQ(cache.size(), 1u) << "used lately, but opened long ago";
+  cache.drop_idle(DescriptorCache::Clock::now(), kNever);
+  EXPECT_EQ(cache.size(), 0u);
+}
+
+TEST(Errors, EachHasItsStatus) {
+  const std::pair<int, Status> expected[] = {
+      {0, Status::ok},
+      {EPERM, Status::perm},
+      {ENOENT, Status::noent},
+      {EIO, Status::io},
+      {ENXIO, Status::nxio},
+      {EACCES, Status::acces},
+      {EEXIST, Status::exist},
+      {EXDEV, Status::xdev},
+      {ENODEV, Status::nodev},
+      {ENOTDIR, Status::notdir},
+      {EISDIR, Status::isdir},
+      {EINVAL, Status::inval},
+      {EFBIG, Status::fbig},
+      {EOVERFLOW, Status::fbig},
+      {ENOSPC, Status::nospc},
+      {EROFS, Status::rofs},
+      {EMLINK, Status::mlink},
+      {ENAMETOOLONG, Status::nametoolong},
+      {EDQUOT, Status::dquot},
+      {ENOTEMPTY, Status::notempty},
+      {ESTALE, Status::stale},
+      {EREMOTE, Status::remote},
+      {EOPNOTSUPP, Status::notsupp},
+      {ENOMEM, Status::jukebox},
+      {EAGAIN, Status::jukebox},
+      {EMFILE, Status::jukebox},
+      {ETIMEDOUT, Status::jukebox},
+      {EBUSY, Status::acces},
+      {ETXTBSY, Status::acces},
+      {EUSERS, Status::dquot},
+      {EBADF, Status::serverfault},
+  };
+  for (const auto& [error, status] : expected) EXPECT_EQ(status_of(error), status) << error;
+  EXPECT_EQ(status_of(99999), Status::io) << "what nobody has heard of";
+}
+
+}  // namespace
+}  // namespace rpcrdma::nfsd
