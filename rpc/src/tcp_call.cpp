@@ -12,7 +12,8 @@ bool TcpCall::start(std::shared_ptr<TcpCallOwner> owner, std::vector<std::byte>&
   Reader in(record);
   xid_ = in.u32();
   if (in.u32() != static_cast<std::uint32_t>(MessageType::call) || !in.ok()) return false;
-  owner_ = std::move(owner);
+  owner_ = owner.get();
+  alive_ = std::move(owner);
   record_.swap(record);
   as_payload(record_, message_);
   return true;
@@ -27,6 +28,7 @@ PayloadBuilder& TcpCall::reply() noexcept {
 
 void TcpCall::send(Handler handler) {
   handler_ = std::move(handler);
+  const std::shared_ptr<TcpCallOwner> alive = std::move(alive_);
   owner_->write(*this);
 }
 
@@ -58,8 +60,8 @@ void TcpCall::written(error_code status) noexcept {
 void TcpCall::discard() { end(); }
 
 void TcpCall::end() noexcept {
-  const std::shared_ptr<TcpCallOwner> owner = std::move(owner_);
-  owner->ended(*this);
+  const std::shared_ptr<TcpCallOwner> alive = std::move(alive_);
+  owner_->ended(*this);
 }
 
 }  // namespace rpcrdma::rpc

@@ -59,7 +59,8 @@ class TcpCall final : public transport::IncomingCall {
  private:
   void end() noexcept;
 
-  std::shared_ptr<TcpCallOwner> owner_;  // while the call is being served
+  TcpCallOwner* owner_ = nullptr;
+  std::shared_ptr<TcpCallOwner> alive_;  // until the call is answered; then the writing keeps it
   std::uint32_t xid_ = 0;
   std::vector<std::byte> record_;
   Payload message_;
