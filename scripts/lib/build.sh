@@ -23,5 +23,5 @@ build_preset() {
     fail "the build of preset '$preset' failed"
     return 1
   fi
-  note "built in $(seconds_since "$start") s"
+  note "$preset: built in $(seconds_since "$start") s"
 }
