@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The conformance tests of all fabrics, run over verbs, and what is particular to verbs: windows over and over,
 // unsignalled work, the end of connections as InfiniBand shows it, other threads, devices that are not there.
+#include <algorithm>
 #include <filesystem>
 #include <future>
 #include <thread>
@@ -98,7 +99,30 @@ TEST_P(VerbsTest, UnsignalledWorkGivesItsSlotsBack) {
   EXPECT_TRUE(client_.log.empty());
 }
 
-// What completes gives its memory back, and that of the unsignalled work before it. On siw that takes a signal.
+// A Send behind an RDMA Read has nothing to wait for, and siw reports it first.
+TEST_P(VerbsTest, NothingCompletesBeforeTheReadsAheadOfIt) {
+  connect();
+  constexpr std::uint32_t kSize = 200000;
+  constexpr int kRounds = 30;
+  Memory from(bed_->server(), kSize);
+  Memory to(bed_->client(), kSize);
+  Memory note(bed_->server(), 64);
+  const Exposed exposed(server(), from.all(), Access::remote_read);
+  for (int i = 0; i < kRounds; ++i) {
+    ASSERT_FALSE(server().qp->post_receive(note.all(), server().op(1)));
+    fill_pattern(from.octets, static_cast<unsigned>(i));
+    ASSERT_FALSE(client_.qp->post_read(to.all(), exposed.segment.handle, exposed.segment.offset, client_.op(2 * i)));
+    ASSERT_FALSE(client_.send({}, 2 * i + 1));
+    client_.qp->submit();
+    ASSERT_TRUE(until([&] { return client_.count(2 * i) == 1; })) << i;
+    EXPECT_TRUE(has_pattern(to.octets, static_cast<unsigned>(i))) << i;
+    ASSERT_TRUE(until([&] { return client_.count(2 * i + 1) == 1; })) << i;
+  }
+  const std::vector<int> tags = client_.tags();
+  EXPECT_TRUE(std::is_sorted(tags.begin(), tags.end()));
+}
+
+// What completes gives its memory back, and that of the unsignalled work before it.
 TEST_P(VerbsTest, MemoryIsFreeOnceLaterWorkIsDone) {
   connect();
   constexpr std::uint32_t kSize = 6000;

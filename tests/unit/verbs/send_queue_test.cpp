@@ -212,5 +212,31 @@ TEST_F(SendQueueTest, WhatTheDeviceRefusesStaysToBeFlushed) {
   EXPECT_TRUE(queue_.empty());
 }
 
+// A device that reports a Send before the RDMA Read ahead of it: the Send waits, and keeps its own status.
+TEST_F(SendQueueTest, WhatOvertakesWaitsForItsTurn) {
+  queue_ = SendQueue({.depth = 8, .max_gather = 3, .max_inline = 16, .signal_interval = 1, .overtaking = true});
+  for (int i = 0; i < 3; ++i) send(nullptr);
+  queue_.append_software(&context_, 0);
+  send(nullptr);
+  ASSERT_FALSE(queue_.submit(device_.queue_pair()));
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(signalled(i)) << i;
+  queue_.note_done(1, system_error(EIO));
+  EXPECT_EQ(retire(1), (std::vector<std::uint64_t>{}));
+  queue_.note_done(4, {});
+  queue_.note_done(9, {});
+  EXPECT_EQ(retire(4), (std::vector<std::uint64_t>{}));
+  queue_.note_done(0, {});
+  SendQueue::Slot slot;
+  std::uint64_t number = 0;
+  ASSERT_TRUE(queue_.take_until(0, slot, number));
+  EXPECT_FALSE(slot.status);
+  ASSERT_TRUE(queue_.take_until(0, slot, number));
+  EXPECT_EQ(slot.status, system_error(EIO));
+  EXPECT_EQ(retire(0), (std::vector<std::uint64_t>{}));
+  queue_.note_done(2, {});
+  EXPECT_EQ(retire(2), (std::vector<std::uint64_t>{2, 3, 4}));
+  EXPECT_TRUE(queue_.empty());
+}
+
 }  // namespace
 }  // namespace rpcrdma::fabric::verbs

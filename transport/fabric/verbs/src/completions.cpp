@@ -127,8 +127,11 @@ void VerbsQueuePair::deliver_sends(const ibv_wc& completion) {
   const Alive alive(*this);
   SendQueue::Slot slot;
   std::uint64_t number = 0;
+  const error_code status = completion_error(completion.status);
+  const bool overtaking = parts_.device->limits().overtakes_reads;
+  if (overtaking) sends_.note_done(completion.wr_id, status);
   while (sends_.take_until(completion.wr_id, slot, number)) {
-    complete(slot, number == completion.wr_id ? completion_error(completion.status) : error_code());
+    complete(slot, overtaking ? slot.status : number == completion.wr_id ? status : error_code());
     if (!alive) return;
   }
 }

@@ -48,7 +48,7 @@ Result<DeviceLimits> query_limits(ibv_pd* domain, std::uint8_t port, const Verbs
   limits.send_with_invalidate = (device.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) != 0;
   limits.swapped_read_depths = device.vendor_id == kSiw;
   limits.remote_writable_sinks = limits.iwarp && device.vendor_id != kSiw;
-  limits.lends_unsignalled = device.vendor_id == kSiw;
+  limits.overtakes_reads = device.vendor_id == kSiw;
   return limits;
 }
 

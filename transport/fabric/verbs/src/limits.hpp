@@ -23,9 +23,9 @@ struct DeviceLimits {
   bool swapped_read_depths = false;
   /// The sink of an RDMA Read must be writable by the peer (iWARP adapters; siw does not insist).
   bool remote_writable_sinks = false;
-  /// Work without a signal counts as done before its octets are copied: TCP still sends them from where they
-  /// lie when the work after it completes (siw, from a page on).
-  bool lends_unsignalled = false;
+  /// What is posted after an RDMA Read may complete before it, so that a completion speaks for itself only and
+  /// every operation needs its own (siw).
+  bool overtakes_reads = false;
 };
 
 Result<DeviceLimits> query_limits(ibv_pd* domain, std::uint8_t port, const VerbsOptions& options);

@@ -21,7 +21,8 @@ SendQueue::Limits send_limits(const FabricParts& parts, const QueuePairOptions& 
   return {.depth = options.send_depth,
           .max_gather = limits.max_gather,
           .max_inline = 0,
-          .signal_interval = limits.lends_unsignalled ? 1 : interval};
+          .signal_interval = limits.overtakes_reads ? 1 : interval,
+          .overtaking = limits.overtakes_reads};
 }
 
 }  // namespace

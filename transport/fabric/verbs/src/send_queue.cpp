@@ -97,8 +97,18 @@ void SendQueue::disarm_invalidation(std::uint32_t key) noexcept {
   }
 }
 
+void SendQueue::note_done(std::uint64_t number, error_code status) noexcept {
+  if (number < head_ || number >= tail_) return;
+  Slot& slot = ring_[number % ring_.size()];
+  slot.done = true;
+  slot.status = status;
+}
+
 bool SendQueue::take_until(std::uint64_t last, Slot& slot, std::uint64_t& number) noexcept {
-  if (head_ == tail_ || head_ > last) return false;
+  if (head_ == tail_) return false;
+  const Slot& oldest = ring_[head_ % ring_.size()];
+  const bool complete = limits_.overtaking ? oldest.done || oldest.kind == Slot::Kind::software : head_ <= last;
+  if (!complete) return false;
   number = head_;
   slot = pop();
   return true;

@@ -23,6 +23,7 @@ class SendQueue {
     std::uint32_t max_gather = 1;
     std::uint32_t max_inline = 0;
     std::uint32_t signal_interval = 1;
+    bool overtaking = false;  ///< completions come in any order, one for each; signal_interval is 1
   };
   struct Slot {
     enum class Kind : std::uint8_t {
@@ -33,6 +34,8 @@ class SendQueue {
     WorkContext* context = nullptr;
     std::uint32_t window = 0;  ///< serial of the window that this operation invalidates, or 0
     Kind kind = Kind::request;
+    bool done = false;  ///< completed ahead of others, with `status`
+    error_code status{};
   };
 
   explicit SendQueue(const Limits& limits);
@@ -63,7 +66,9 @@ class SendQueue {
   /// An invalidation not handed over yet has become needless: it turns into a request without effect.
   void disarm_invalidation(std::uint32_t key) noexcept;
 
-  /// Takes the oldest slot if its number is at most `last`.
+  /// The device has completed a request; what it has overtaken stays outstanding. Only if overtaking.
+  void note_done(std::uint64_t number, error_code status) noexcept;
+  /// Takes the oldest slot if its number is at most `last`; if overtaking, if it is done.
   bool take_until(std::uint64_t last, Slot& slot, std::uint64_t& number) noexcept;
   /// Takes the oldest slot if it needs no work request.
   bool take_software(Slot& slot) noexcept;
