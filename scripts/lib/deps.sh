@@ -4,7 +4,7 @@ build_packages=(g++ cmake ninja-build pkg-config rpcsvc-proto
   libboost1.81-dev libtirpc-dev libspdlog-dev libfmt-dev libcli11-dev libisal-dev libssl-dev)
 demo_packages=("${build_packages[@]}" diffutils)
 test_packages=("${build_packages[@]}" git libgtest-dev libgmock-dev libbenchmark-dev
-  libibverbs-dev librdmacm-dev python3 tshark tcpdump iproute2 procps clang-format)
+  libibverbs-dev librdmacm-dev python3 tshark tcpdump fio iproute2 procps clang-format)
 tidy_packages=("${build_packages[@]}" libgtest-dev libgmock-dev libbenchmark-dev libibverbs-dev librdmacm-dev
   python3 clang-tidy)
 
