@@ -66,7 +66,7 @@ start_nfsd() {
   "$bin/rpcrdma-nfsd" --export /srv/ours:/ours --export memory:/memory --listen "$1@$2:20050" \
     --tcp-listen "$2:20051" --state-dir "$state" "${@:3}" >/run/nfsd.out 2>>/run/nfsd.err &
   nfsd=$!
-  vm_until 30 grep -q ^ready /run/nfsd.out || { cat /run/nfsd.err; vm_die 'rpcrdma-nfsd does not start'; }
+  vm_until 60 grep -q ^ready /run/nfsd.out || { cat /run/nfsd.err; vm_die 'rpcrdma-nfsd does not start'; }
   grep -q "fabric=$1" /run/nfsd.out || vm_die "$(</run/nfsd.out)"
 }
 stop_nfsd() {
