@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Language level, warnings, sanitizers and output folders, for every target of the house.
 option(RPCRDMA_TESTS "Build the test suites" ON)
+option(RPCRDMA_VM_TESTS "Register the tests that run in virtual machines" OFF)
 option(RPCRDMA_BENCH "Build the benchmarks" ON)
 option(RPCRDMA_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
 option(RPCRDMA_COVERAGE "Instrument for coverage" OFF)

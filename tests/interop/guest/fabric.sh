@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The fabric's conformance tests over verbs. In the virtual machine:
+# The fabric's conformance tests over verbs, and the kernel's NFS server as its peer on rxe. In the virtual machine:
 #   scripts/vm run [--siw] tests/interop/guest/fabric.sh BUILD_FOLDER rxe|siw [GTEST_OPTION...]
 program=$1/bin/interop_fabric device=$2
 shift 2
@@ -49,6 +49,15 @@ for address in "${addresses[@]}"; do
   RPCRDMA_TEST_VERBS_ADDRESS=$address "$program" --gtest_brief=1 --gtest_color=no \
     --gtest_filter="-$(IFS=:; echo "${left_out[*]}")" "$@" || status=1
 done
+# The kernel's server as the fabric's peer: it invalidates our windows. siw has none.
+if [[ $device == rxe ]]; then
+  vm_ext4 /srv/knfsd 64
+  seq 1 20000 >/srv/knfsd/numbers
+  vm_knfsd /srv/knfsd 20049 || vm_die 'the kernel does not serve NFS over RDMA'
+  RPCRDMA_TEST_VERBS_ADDRESS=$VM_ADDRESS RPCRDMA_TEST_PORT=20049 RPCRDMA_TEST_EXPORT=/srv/knfsd \
+    "${program%/*}/interop_knfsd" --gtest_brief=1 --gtest_color=no || status=1
+  rpc.nfsd 0
+fi
 # A closed connection lingers in the kernel for a moment.
 if ! vm_until 20 eval '[[ $(vm_rdma_resources) == "$before" ]]'; then
   echo "left behind: $(vm_rdma_resources) (before: $before)"

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Our client, every command, on a server whose files can also be looked at from aside. Needs lib.sh.
+
+# small_tree FOLDER
+small_tree() {
+  mkdir -p "$1/deep/er"
+  head -c 5000001 /dev/urandom >"$1/big"
+  local i
+  for i in {1..30}; do head -c $((i * 777)) "$1/big" >"$1/deep/er/file$i"; done
+  ln -s ../big "$1/deep/link"
+  : >"$1/empty"
+}
+
+# drive_client FABRIC URL FOLDER [CLIENT_OPTION...]: FOLDER is what the server exports as URL; /run/tree the input.
+drive_client() {
+  local url=$2 folder=$3
+  client="timeout 120 $bin/rpcrdma-nfs --fabric $1 ${*:4}" # no terminal, no progress bar
+  quiet() { $client "$@" 2>>/run/client.err; }
+  printed() { same_output "quiet $*" <(cat); }
+  expect 'ping' eval "quiet ping $url | grep -q answers"
+  expect 'put -r' quiet put -r /run/tree "$url/tree"
+  expect 'what was put is identical' diff -r --no-dereference /run/tree "$folder/tree"
+  expect 'get -r' quiet get -r "$url/tree" /run/back
+  expect 'what came back is identical' diff -r --no-dereference /run/tree /run/back
+  expect 'cat' same_output "quiet cat $url/tree/big" /run/tree/big
+  expect 'ls' same_output "quiet ls $url/tree/deep/er" <(ls /run/tree/deep/er | LC_ALL=C sort)
+  expect 'ls -l' eval "quiet ls -l $url/tree | grep -q '5000001 .* big$'"
+  expect 'stat' eval "quiet stat $url/tree/big | grep -q 5000001"
+  expect 'df' eval "quiet df $url | grep -q '[0-9]'"
+  expect 'readlink' printed readlink "$url/tree/deep/link" <<<../big
+  drive_changes "$url/tree" "$folder/tree"
+  drive_long_messages "$url/tree" "$folder/tree"
+  expect 'rm -r' quiet rm -r "$url/tree"
+  expect 'nothing is left' eval "[[ ! -e $folder/tree ]]"
+  rm -rf /run/back
+}
+
+# drive_changes URL FOLDER
+drive_changes() {
+  expect 'mkdir' quiet mkdir "$1/new"
+  expect 'mkdir -p' quiet mkdir -p "$1/new/a/b"
+  expect 'both are there' test -d "$2/new/a/b"
+  expect 'put' quiet put /run/tree/deep/er/file9 "$1/new/file"
+  expect 'get' quiet get "$1/new/file" /run/file
+  expect 'put and get are identical' cmp /run/file /run/tree/deep/er/file9
+  expect 'mv' quiet mv "$1/new/file" "$1/new/a/moved"
+  expect 'ln' quiet ln "$1/new/a/moved" "$1/new/hard"
+  expect 'the names are one file' test "$2/new/a/moved" -ef "$2/new/hard"
+  expect 'ln -s' quiet ln -s moved "$1/new/a/soft"
+  expect 'the link leads there' test "$2/new/a/soft" -ef "$2/new/hard"
+  expect 'chmod' quiet chmod 640 "$1/new/hard"
+  expect 'truncate' quiet truncate 1000 "$1/new/hard"
+  expect 'mode and size' same_output "stat -c '%a %s' $2/new/hard" - <<<'640 1000'
+  expect 'rm' quiet rm "$1/new/hard"
+  expect 'it is gone' eval "[[ ! -e $2/new/hard ]]"
+}
+
+# drive_long_messages URL FOLDER: a directory that takes replies of many KiB, and a call that does not fit inline.
+drive_long_messages() {
+  mkdir "$2/many"
+  (cd "$2/many" && seq -f 'an entry with a name of some length %g' 600 | xargs -d '\n' touch)
+  expect 'a large directory' same_output "quiet ls $1/many" <(ls "$2/many" | LC_ALL=C sort)
+  local target
+  target=$(printf '%04d/' {1..800})
+  expect 'a symbolic link of 4,000 octets' quiet ln -s "$target" "$1/long"
+  expect 'as it was made' same_output "readlink $2/long" - <<<"$target"
+  expect 'as we read it' printed readlink "$1/long" <<<"$target"
+}

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What the scripts of this folder share. Each has BUILD_FOLDER as its first argument, prints a line a check, and ends
+# with `finish`, whose status is 1 if a check failed.
+bin=$1/bin
+tests=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
+failed=0
+nfsd='' # process id
+state=/run/nfsd-state
+
+# expect WHAT COMMAND...: a check. What the programs said is shown if it fails.
+expect() {
+  local what=$1 start=$SECONDS
+  shift
+  if "$@"; then echo "ok: $what ($((SECONDS - start)) s)"; else
+    echo "FAILED: $what"
+    tail -n 5 /run/client.err /run/nfsd.err 2>/dev/null
+    failed=1
+  fi
+}
+# must WHAT COMMAND...: a check without which the rest is pointless, or hangs.
+must() {
+  expect "$@"
+  ((failed == 0)) || vm_die 'there is no going on from here'
+}
+finish() { exit "$failed"; }
+same_output() { cmp <(eval "$1") "$2"; }
+in_order() { [[ -z $(sort -c <<<"$1" 2>&1) ]]; }
+
+part() { echo "== $* (after $SECONDS s)"; }
+
+# Two RoCE devices, left and right, that reach each other over a wire on which a capture sees every frame: traffic
+# between two addresses of one machine must be talked out of its short cut.
+left=10.1.0.1 right=10.1.0.2 left6=fd01::1
+rxe_with_a_wire() {
+  modprobe -a rdma_rxe ib_uverbs rdma_ucm veth || vm_die 'no rdma_rxe'
+  ip link add left mtu 9000 type veth peer name right mtu 9000
+  # Frames arrive in order, and none is dropped: rxe recovers slowly, if at all.
+  echo 1 >/sys/class/net/left/queues/rx-0/rps_cpus
+  echo 1 >/sys/class/net/right/queues/rx-0/rps_cpus
+  echo 50000 >/proc/sys/net/core/netdev_max_backlog
+  local side
+  for side in all left right; do
+    echo 0 >/proc/sys/net/ipv4/conf/$side/rp_filter
+    echo 1 >/proc/sys/net/ipv4/conf/$side/accept_local
+  done
+  ip link set left up
+  ip link set right up
+  ip addr add $left/32 dev left
+  ip addr add $right/32 dev right
+  ip addr add $left6/64 dev left nodad
+  ip route add $right dev left src $left table 77
+  ip route add $left dev right src $right table 77
+  ip rule add pref 1 to $left iif left lookup local
+  ip rule add pref 1 to $right iif right lookup local
+  ip rule add pref 1 from $left to $left lookup local
+  ip rule add pref 1 from $right to $right lookup local
+  ip rule add pref 2 to 10.1.0.0/30 lookup 77
+  ip rule add pref 100 lookup local
+  ip rule del pref 0
+  rdma link add rxe0 type rxe netdev left && rdma link add rxe1 type rxe netdev right
+}
+
+# start_nfsd FABRIC ADDRESS [OPTION...]: the server with the export /ours of /srv/ours, on port 20050, TCP on 20051.
+start_nfsd() {
+  mkdir -p "$state"
+  "$bin/rpcrdma-nfsd" --export /srv/ours:/ours --export memory:/memory --listen "$1@$2:20050" \
+    --tcp-listen "$2:20051" --state-dir "$state" "${@:3}" >/run/nfsd.out 2>>/run/nfsd.err &
+  nfsd=$!
+  vm_until 60 grep -q ^ready /run/nfsd.out || { cat /run/nfsd.err; vm_die 'rpcrdma-nfsd does not start'; }
+  grep -q "fabric=$1" /run/nfsd.out || vm_die "$(</run/nfsd.out)"
+}
+stop_nfsd() {
+  kill -TERM "$nfsd"
+  expect 'the server ends in good order' wait "$nfsd"
+}
+
+# mount_ours ADDRESS [OPTIONS]: the kernel's client mounts /ours at /mnt.
+mount_ours() {
+  modprobe -a rpcrdma nfsv3
+  mkdir -p /mnt
+  local options=vers=3,proto=rdma,port=20050,nolock,mountproto=tcp,mountvers=3,mountport=20051,mountaddr=$1
+  mount -t nfs -o "$options${2:+,$2}" "$1:/ours" /mnt
+}
+# From here on nothing that was read or written before is in memory.
+drop_caches() { sync && echo 3 >/proc/sys/vm/drop_caches; }
+
+# The numbers of the mount's rdma transport, in the order of the kernel's xprt_rdma_print_stats.
+transport_statistics() { grep -A40 'mounted on /mnt ' /proc/self/mountstats | sed -n 's/.*xprt:\trdma //p'; }
+# The fields of mountstats that count what should never happen: unknown XIDs, bad replies.
+no_bad_replies() {
+  local numbers
+  read -ra numbers < <(transport_statistics)
+  ((${#numbers[@]} >= 21 && numbers[2] >= 1 && numbers[7] == 0 && numbers[19] == 0)) ||
+    { echo "mountstats: ${numbers[*]}" && false; }
+}
+
+# resources_are BEFORE: the RDMA subsystem holds what it held; connections linger for a moment.
+resources_are() {
+  vm_until 40 eval '[[ $(vm_rdma_resources) == "'"$1"'" ]]' ||
+    { echo "now: $(vm_rdma_resources)" && echo "before: $1" && false; }
+}
+
+# start_capture FILE INTERFACE FILTER..., stop_capture: into $VM_OUT.
+start_capture() {
+  local file=$1 interface=$2
+  shift 2
+  tcpdump -i "$interface" -s 0 -B 65536 -w "/run/$file" "$@" 2>/run/tcpdump.log &
+  tcpdump=$!
+  vm_until 30 grep -q 'listening on' /run/tcpdump.log || vm_die "$(</run/tcpdump.log)"
+}
+stop_capture() {
+  sleep 1 # what lies in the ring is read once a second
+  kill -INT "$tcpdump"
+  wait "$tcpdump"
+  expect 'the capture is complete' grep -q '^0 packets dropped by kernel' /run/tcpdump.log
+  cp /run/*.pcap "$VM_OUT/" && rm /run/*.pcap
+}
+
+# The kernel's own account, from its trace points: trace_on EVENT...; traced PATTERN prints how often since.
+trace_on() {
+  mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
+  local event
+  echo 16384 >/sys/kernel/tracing/buffer_size_kb
+  for event in "$@"; do echo 1 >"/sys/kernel/tracing/events/rpcrdma/$event/enable" || return 1; done
+  : >/sys/kernel/tracing/trace
+}
+traced() { grep -cE "$1" /sys/kernel/tracing/trace; }
+trace_off() { echo 0 >/sys/kernel/tracing/events/rpcrdma/enable; }

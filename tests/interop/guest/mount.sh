@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The kernel's client on our server. Needs lib.sh. `address` and `fabric` are the server's; $input has `big`, `tree.tar`.
+
+# A large file, written, forgotten, read back.
+mount_large_file() {
+  expect 'a large file is written' eval "cp $input/big /mnt/big && sync"
+  expect 'the server holds it' cmp "$input/big" /srv/ours/big
+  drop_caches
+  expect 'it is read back' cmp "$input/big" /mnt/big
+  rm /mnt/big
+}
+
+mount_tree() {
+  mkdir -p /run/tree5000
+  tar -C /run/tree5000 -xf "$input/tree.tar"
+  expect "a tree of $(find /run/tree5000 -type f | wc -l) files is unpacked" \
+    eval "mkdir /mnt/tree && tar -C /mnt/tree --no-same-owner -xf $input/tree.tar"
+  drop_caches
+  expect 'diff -r' diff -r --no-dereference /run/tree5000 /mnt/tree
+  expect 'rm -rf' rm -rf /mnt/tree
+  expect 'nothing is left' test ! -e /srv/ours/tree
+  rm -rf /run/tree5000
+}
+
+# mount_fio SIZE: fio verifies what it has written, in blocks of many sizes.
+mount_fio() {
+  expect 'fio with verification' fio --name=verify --directory=/mnt --size="$1" --rw=randwrite --bsrange=512-1m \
+    --bs_unaligned=1 --ioengine=psync --fallocate=none --verify=crc32c --do_verify=1 --verify_fatal=1 --end_fsync=1 \
+    --output=/run/client.err
+  expect 'and without the cache' fio --name=direct --directory=/mnt --size="$1" --rw=randwrite --bsrange=4k-256k \
+    --ioengine=libaio --iodepth=8 --direct=1 --fallocate=none --verify=crc32c --do_verify=1 --verify_fatal=1 \
+    --output=/run/client.err
+  rm -f /mnt/verify* /mnt/direct*
+}
+
+# mount_restart MEGABYTES: the server is killed in mid copy and started anew; a hard mount loses nothing.
+mount_restart() {
+  head -c "${1}M" "$input/big" >/run/piece
+  dd if=/run/piece of=/mnt/copy bs=1M conv=fsync 2>/run/client.err &
+  local copy=$!
+  expect 'a part of the copy' vm_until 60 eval '(($(stat -c %b /srv/ours/copy 2>/dev/null || echo 0) > 2048))'
+  kill -KILL "$nfsd"
+  wait "$nfsd" 2>/dev/null
+  expect 'the copy waits' kill -0 "$copy"
+  start_nfsd "$fabric" "$address" $few
+  expect 'the copy ends' wait "$copy"
+  expect 'nothing is lost' cmp /run/piece /srv/ours/copy
+  rm -f /mnt/copy /run/piece
+}
+
+# mount_cycles COUNT
+mount_cycles() {
+  local i
+  for ((i = 0; i < $1; ++i)); do mount_ours "$address" && : >/mnt/cycle && rm /mnt/cycle && umount /mnt || return 1; done
+}
+
+# What a capture shall show: bulk data both ways, a long reply, a long call.
+mount_for_the_capture() {
+  must 'mount for the capture' mount_ours "$address" rsize=65536,wsize=65536
+  head -c 1500000 "$input/big" >/mnt/bulk && sync
+  expect 'a link of 4,000 octets' ln -s "$(printf '%04d/' {1..800})" /mnt/long
+  mkdir /mnt/many
+  (cd /mnt/many && seq 100 | xargs touch)
+  drop_caches
+  expect 'bulk data' cmp -n 1500000 "$input/big" /mnt/bulk
+  expect 'a directory' same_output 'ls /mnt/many' <(seq 100 | sort)
+  expect 'a long link' test "$(readlink /mnt/long)" = "$(printf '%04d/' {1..800})"
+  rm -r /mnt/many /mnt/long /mnt/bulk
+  expect 'umount' umount /mnt
+}

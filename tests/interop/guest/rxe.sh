@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The programs over verbs with the kernel as their peer, on rxe. In the virtual machine:
+#   scripts/vm run tests/interop/guest/rxe.sh BUILD_FOLDER INPUT_FOLDER [mount|knfsd]...
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+. "$tests/interop/guest/client.sh"
+. "$tests/interop/guest/mount.sh"
+# The kernel's rxe does not survive a lost or late acknowledgement (a repeated registration fails), and in an emulated
+# machine they are late when much is on its way.
+few='--credits 8'
+input=$2 fabric=verbs address=$right
+shift 2
+parts=("$@")
+((${#parts[@]})) || parts=(mount knfsd)
+
+part_mount() {
+  vm_ext4 /srv/ours 700
+  start_nfsd verbs $right $few
+  start_capture mount-rxe.pcap left udp port 4791
+  mount_for_the_capture
+  stop_capture
+  mount_invalidation
+  must 'mount' mount_ours $right
+  expect 'its transport' eval "grep -A9 'mounted on /mnt ' /proc/self/mountstats | grep -q 'rsize=1048576,wsize=1048576.*proto=rdma'"
+  mount_large_file
+  mount_tree
+  mount_fio 12m
+  mount_restart 64
+  expect 'no bad replies' no_bad_replies
+  expect 'umount' umount /mnt
+  expect '20 mounts' mount_cycles 20
+  stop_nfsd
+}
+
+# One handle a call: our server's Send with Invalidate spares the kernel's client each local invalidation.
+mount_invalidation() {
+  must 'mount' mount_ours $right rsize=65536,wsize=65536
+  trace_on xprtrdma_mr_reminv xprtrdma_mr_localinv
+  expect 'write' dd if="$input/big" of=/mnt/remote bs=64k count=64 conv=fsync status=none
+  drop_caches
+  expect 'read' cmp -n 4194304 "$input/big" /mnt/remote
+  trace_off
+  local remote locally
+  remote=$(traced xprtrdma_mr_reminv) locally=$(traced xprtrdma_mr_localinv)
+  echo "invalidated by our server: $remote, by the kernel's client itself: $locally"
+  expect 'the kernel takes our invalidation' test "$remote" -ge 128
+  expect 'and need not do it itself' test "$locally" -eq 0
+  rm /mnt/remote
+  expect 'umount' umount /mnt
+}
+
+part_knfsd() {
+  vm_ext4 /srv/knfsd 300
+  vm_knfsd /srv/knfsd 20049 || vm_die 'the kernel does not serve NFS over RDMA'
+  small_tree /run/tree
+  local url=nfs://$right:20049/root root='--root-handle 0100010000000000'
+  trace_on svcrdma_post_send
+  drive_client verbs "$url" /srv/knfsd $root
+  trace_off
+  expect 'the kernel invalidates for us' test "$(traced 'inv_rkey=0x0*[1-9a-f]')" -ge 100
+  knfsd_endings "$url" "$root"
+  rpc.nfsd 0
+}
+
+# killed_in_mid_transfer TARGET CLIENT_ARGUMENT...
+killed_in_mid_transfer() {
+  local target=$1
+  shift
+  "$bin/rpcrdma-nfs" --fabric verbs --root-handle 0100010000000000 "$@" 2>/dev/null &
+  expect "$1 is on its way" vm_until 60 eval "((\$(du -sk '$target' 2>/dev/null | cut -f 1) + 0 > 1000))"
+  kill -KILL $!
+  wait $! 2>/dev/null
+}
+
+# knfsd_endings URL CLIENT_OPTIONS: connections that end in every way, and what they leave behind.
+knfsd_endings() {
+  local i with_server
+  with_server=$(vm_rdma_resources)
+  for i in {1..100}; do "$bin/rpcrdma-ping" --fabric verbs --count 1 $right:20049 >/dev/null 2>>/run/client.err || break; done
+  expect '100 connections' test "$i" -eq 100
+  head -c 60000000 "$input/big" >/run/piece
+  killed_in_mid_transfer /srv/knfsd/piece put /run/piece "$1/piece"
+  expect 'put, again' quiet put /run/piece "$1/piece"
+  mkdir /run/into
+  killed_in_mid_transfer /run/into get "$1/piece" /run/into
+  expect 'nothing is left of them' resources_are "$with_server"
+  $client put /run/piece "$1/again" 2>>/run/client.err &
+  expect 'put is on its way' vm_until 60 eval '(($(stat -c %s /srv/knfsd/again 2>/dev/null || echo 0) > 1000000))'
+  rpc.nfsd 0
+  rpc.nfsd 4 && echo 'rdma 20049' >/proc/fs/nfsd/portlist
+  expect 'put survives the server' wait $!
+  expect 'nothing is lost' cmp /run/piece /srv/knfsd/again
+  expect 'nothing is left of it' resources_are "$with_server"
+}
+
+rxe_with_a_wire || vm_die 'no RoCE devices'
+before=$(vm_rdma_resources)
+for each in "${parts[@]}"; do
+  part "rxe: $each"
+  "part_$each"
+done
+expect 'nothing is left behind' resources_are "$before"
+part end
+finish

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The programs on siw: the kernel's client on our iwarp server, our client by verbs on the kernel's server, our two
+# fabrics mixed; and the kernel's server for a client outside. In the virtual machine:
+#   scripts/vm run --siw tests/interop/guest/siw.sh BUILD_FOLDER INPUT_FOLDER [mount|knfsd|mixed|outside]...
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+. "$tests/interop/guest/client.sh"
+. "$tests/interop/guest/mount.sh"
+few='' input=$2 fabric=iwarp address=$VM_ADDRESS
+shift 2
+parts=("$@")
+((${#parts[@]})) || parts=(mount mixed knfsd outside)
+root='--root-handle 0100010000000000'
+
+part_mount() {
+  start_nfsd iwarp $address
+  start_capture mount-siw.pcap lo tcp port 20050
+  mount_for_the_capture
+  stop_capture
+  must 'mount' mount_ours $address
+  expect 'its transport' eval "grep -A9 'mounted on /mnt ' /proc/self/mountstats | grep -q 'rsize=1048576,wsize=1048576.*proto=rdma'"
+  mount_large_file
+  mount_tree
+  mount_fio 12m
+  mount_restart 64
+  expect 'no bad replies' no_bad_replies
+  expect 'umount' umount /mnt
+  expect '20 mounts' mount_cycles 20
+  stop_nfsd
+}
+
+part_mixed() {
+  local pair
+  for pair in iwarp-verbs verbs-iwarp verbs-verbs; do
+    part "client ${pair%-*}, server ${pair#*-}"
+    start_nfsd "${pair#*-}" $address
+    drive_client "${pair%-*}" "nfs://$address:20050/ours" /srv/ours
+    stop_nfsd
+  done
+}
+
+part_knfsd() {
+  start_capture knfsd-siw.pcap lo tcp port 20049
+  expect 'put for the capture' quiet_verbs put /run/tree/deep/er/file30 "nfs://$address:20049/root/one"
+  expect 'get for the capture' quiet_verbs get "nfs://$address:20049/root/one" /run/one
+  expect 'ls for the capture' eval "quiet_verbs ls nfs://$address:20049/root >/dev/null"
+  stop_capture
+  expect 'put and get are identical' cmp /run/one /run/tree/deep/er/file30
+  drive_client verbs "nfs://$address:20049/root" /srv/knfsd $root
+}
+quiet_verbs() { timeout 120 "$bin/rpcrdma-nfs" --fabric verbs $root "$@" 2>>/run/client.err; }
+
+# The host drives its own client, by iwarp through a forwarded port, and says when it is done.
+part_outside() {
+  : >"$VM_OUT/ready"
+  expect 'the client outside is done' vm_until 200 test -e "$VM_OUT/done"
+  expect 'what it put is identical' diff -r --no-dereference "$input/small" /srv/knfsd/outside
+}
+
+vm_siw || vm_die 'no siw'
+vm_ext4 /srv/ours 500
+vm_ext4 /srv/knfsd 200
+small_tree /run/tree
+before=$(vm_rdma_resources)
+[[ " ${parts[*]} " != *\ knfsd\ * && " ${parts[*]} " != *\ outside\ * ]] || vm_knfsd /srv/knfsd 20049 ||
+  vm_die 'the kernel does not serve NFS over RDMA'
+for each in "${parts[@]}"; do
+  part "siw: $each"
+  "part_$each"
+done
+rpc.nfsd 0 2>/dev/null
+expect 'nothing is left behind' resources_are "$before"
+part end
+finish

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The interop suites: one virtual machine each."""
+import filecmp
+import socket
+import subprocess
+
+from kit.server import binary
+from kit.trees import differences, make_tree, write_noise
+from kit.waiting import scaled, wait_until
+from vmkit import capture
+from vmkit.machine import Machine
+
+
+class FabricOnRxe(Machine):
+    name = "fabric-rxe"
+    timeout_s = 200
+
+    def test(self):
+        """The fabric's conformance tests, and the kernel's server as their peer."""
+        self.run_guest("fabric.sh", "rxe")
+
+
+class FabricOnSiw(Machine):
+    name = "fabric-siw"
+    timeout_s = 150
+    siw = True
+
+    def test(self):
+        """The fabric's conformance tests on a device without memory windows."""
+        self.run_guest("fabric.sh", "siw")
+
+
+class EndToEndOnRxe(Machine):
+    name = "e2e-rxe"
+    timeout_s = 300
+
+    def test(self):
+        """The end-to-end tests over verbs."""
+        self.run_guest("e2e.sh")
+
+
+class WithInput(Machine):
+    """Has what the kernel's client copies: `big` and `tree.tar`."""
+
+    def make_input(self, big_mib, files):
+        write_noise(self.input / "big", big_mib << 20)
+        tree = make_tree(self.folder / "tree", files, largest=12000)
+        subprocess.run(["tar", "-C", str(tree), "-cf", str(self.input / "tree.tar"), "."], check=True)
+
+
+class KernelOnRxe(WithInput):
+    name = "rxe"
+    timeout_s = scaled(900, 360)
+    memory_mib = 4096
+
+    def test(self):
+        """The kernel's client on our server, our client on the kernel's server."""
+        self.make_input(256, scaled(5000, 600))
+        self.run_guest("rxe.sh", self.input)
+        seen = capture.decoded(self.out / "mount-rxe.pcap")
+        capture.check(self, seen)
+        capture.check_long(self, seen)
+        self.assertTrue(any(packet.does("send with invalidate") for packet in seen))
+
+
+class KernelOnSiw(WithInput):
+    name = "siw"
+    timeout_s = scaled(600, 360)
+    siw = True
+
+    def test(self):
+        """The kernel's client on our iwarp server; our verbs client on the kernel's; both of ours; a client outside."""
+        self.make_input(scaled(256, 64), scaled(1500, 300))
+        make_tree(self.input / "small", 30)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        machine = self.start("siw.sh", self.input, forward=[(port, 20049)])
+        wait_until(lambda: (self.out / "ready").exists() or machine.poll() is not None, "the guest", self.timeout_s)
+        if machine.poll() is None:
+            try:
+                self.outside(f"127.0.0.1:{port}")
+            finally:
+                (self.out / "done").touch()
+        self.passes(machine)
+        self.check_captures()
+
+    def check_captures(self):
+        mount = capture.decoded(self.out / "mount-siw.pcap", 20050)
+        capture.check(self, mount)
+        capture.check_long(self, mount)
+        self.assertTrue(any(packet.does("send with invalidate") for packet in mount))
+        ours = capture.decoded(self.out / "knfsd-siw.pcap", 20049)
+        capture.check(self, ours)
+        # siw has no memory windows: nothing that may be invalidated remotely was offered, and nothing was.
+        self.assertFalse(any(packet.does("send with invalidate") for packet in ours))
+
+    def nfs(self, *arguments):
+        done = subprocess.run([binary("rpcrdma-nfs"), "--fabric", "iwarp", "--root-handle", "0100010000000000",
+                               "--timeout", "60", *map(str, arguments)],
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, b""), arguments)
+        return done.stdout.decode()
+
+    def outside(self, address):
+        """The iwarp client on this host, with no RDMA at all, and the kernel's server in the guest."""
+        root = f"nfs://{address}/root"
+        # siw may leave the first frame unread until more comes; 40 connections that each wait for their first reply.
+        for _ in range(40):
+            done = subprocess.run([binary("rpcrdma-ping"), "--fabric", "iwarp", "--count", "1", address],
+                                  capture_output=True, timeout=30, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.nfs("put", "-r", self.input / "small", f"{root}/outside")
+        self.nfs("get", "-r", f"{root}/outside", self.folder / "back")
+        self.assertEqual(differences(self.input / "small", self.folder / "back"), [])
+        big = self.input / "big"
+        self.nfs("put", big, f"{root}/big")
+        self.nfs("get", f"{root}/big", self.folder / "big")
+        self.assertTrue(filecmp.cmp(big, self.folder / "big", shallow=False))
+        self.nfs("rm", f"{root}/big")
+        self.commands(root)
+
+    def commands(self, root):
+        """The commands that put and get have not shown."""
+        self.assertIn("answers", self.nfs("ping", root))
+        self.nfs("mkdir", "-p", f"{root}/made/deeper")
+        local = self.folder / "local"
+        local.write_bytes(b"outside\n" * 1000)
+        self.nfs("put", local, f"{root}/made/file")
+        self.nfs("mv", f"{root}/made/file", f"{root}/made/deeper/moved")
+        self.nfs("ln", f"{root}/made/deeper/moved", f"{root}/made/hard")
+        self.nfs("ln", "-s", "deeper/moved", f"{root}/made/soft")
+        self.assertEqual(self.nfs("readlink", f"{root}/made/soft"), "deeper/moved\n")
+        self.nfs("chmod", "640", f"{root}/made/hard")
+        self.nfs("truncate", "8", f"{root}/made/hard")
+        self.assertEqual(self.nfs("cat", f"{root}/made/deeper/moved"), "outside\n")
+        self.assertEqual(self.nfs("ls", f"{root}/made"), "deeper\nhard\nsoft\n")
+        self.assertIn("640", self.nfs("stat", f"{root}/made/hard"))
+        self.assertIn("-rw-r-----", self.nfs("ls", "-l", f"{root}/made"))
+        self.assertTrue(self.nfs("df", root))
+        self.nfs("rm", "-r", f"{root}/made")
+        self.assertNotIn("made", self.nfs("ls", root))

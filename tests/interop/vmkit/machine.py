@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A virtual machine that runs one script of guest/."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent.parent
+BUILD = os.environ["RPCRDMA_BUILD"]
+
+
+class Machine(unittest.TestCase):
+    """The base of the suites. self.out is where the guest's files arrive, self.input a folder that it can read."""
+
+    timeout_s = 300  # ctest's; the machine has a little less
+    memory_mib = 3072
+    siw = False
+
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="rpcrdma-vm-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.out, self.input = self.folder / "out", self.folder / "input"
+        self.out.mkdir()
+        self.input.mkdir()
+
+    def start(self, script, *arguments, forward=()):
+        """The machine as a process; what it prints is printed here."""
+        command = [str(HERE.parent.parent / "scripts" / "vm"), "run", "-o", str(self.out), "-t", str(self.timeout_s - 20),
+                   "-m", str(self.memory_mib), *(["--siw"] if self.siw else [])]
+        for host, guest in forward:
+            command += ["--forward", f"{host}:{guest}"]
+        sys.stdout.flush()
+        machine = subprocess.Popen([*command, str(HERE / "guest" / script), BUILD, *map(str, arguments)],
+                                   stdin=subprocess.DEVNULL)
+        self.addCleanup(machine.wait)
+        self.addCleanup(machine.terminate)
+        return machine
+
+    def passes(self, machine):
+        status = machine.wait()
+        meaning = {124: "time is up", 125: "the machine did not come up, or stopped by itself"}
+        self.assertEqual(status, 0, meaning.get(status, "a check failed, see above"))
+
+    def run_guest(self, script, *arguments):
+        self.passes(self.start(script, *arguments))
