@@ -191,7 +191,9 @@ class Journal:
         target = self.pick(type(self.names[old])) if self.random.random() < 0.3 else new
 
         def change(names, _):
-            names[target] = names.pop(old)
+            # Between two names of one file RENAME does nothing (RFC 1813 section 3.3.14).
+            if names[old] is not names.get(target):
+                names[target] = names.pop(old)
 
         if target != old:
             self.perform(nfs.rename(self.handle, old.encode(), self.handle, target.encode()), change)
