@@ -23,13 +23,24 @@ def tcp_segments(path):
 
 
 class Direction:
+    """Two processors may send for one connection, so that the capture has packets in another order than the stream."""
+
     def __init__(self, stream, sender, first):
         self.stream, self.sender, self.next, self.frames = stream, sender, first, Frames()
+        self.early = []
 
     def feed(self, sequence, octets):
-        skip = (self.next - sequence) % (1 << 32)
-        if skip >= 1 << 31:
-            raise AssertionError("the capture has a gap")
+        self.early.append((sequence, octets))
+        while ready := next((part for part in self.early if self.offset(part[0]) < 1 << 31), None):
+            self.early.remove(ready)
+            self.take(*ready)
+
+    def offset(self, sequence):
+        """How far the stream has come beyond it, modulo 2^32: large if it has not come so far."""
+        return (self.next - sequence) % (1 << 32)
+
+    def take(self, sequence, octets):
+        skip = self.offset(sequence)
         fresh = octets[skip:]
         self.next = (self.next + len(fresh)) % (1 << 32)
         for frame in self.frames.feed(fresh):
@@ -51,4 +62,6 @@ def recut(captured, target, server_port):
             directions[key].feed(sequence, octets)
             total += len(octets)
     capture.close()
+    if any(direction.early for direction in directions.values()):
+        raise AssertionError("the capture has a gap")
     return total
