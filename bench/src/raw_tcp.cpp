@@ -73,7 +73,7 @@ sockaddr_in loopback(std::uint16_t port) {
   return address;
 }
 
-void serve(const std::function<void(std::uint16_t)>& ready) {
+void serve_stream(const std::function<void(std::uint16_t)>& ready) {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = loopback(0);
   socklen_t size = sizeof address;
@@ -90,7 +90,9 @@ void serve(const std::function<void(std::uint16_t)>& ready) {
 class RawTcp final : public Subject {
  public:
   RawTcp()
-      : child_(serve), fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), bulk_(kSmallMessage + (1 << 20), 'w') {
+      : child_(serve_stream),
+        fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+        bulk_(kSmallMessage + (1 << 20), 'w') {
     const sockaddr_in address = loopback(child_.port());
     if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
       throw std::runtime_error("cannot connect");

@@ -55,7 +55,7 @@ void dispatch(svc_req* request, SVCXPRT* transport) {
   }
 }
 
-void serve(const std::function<void(std::uint16_t)>& ready) {
+void serve_program(const std::function<void(std::uint16_t)>& ready) {
   const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
   const int one = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);  // inherited by accepted sockets
@@ -77,7 +77,7 @@ void serve(const std::function<void(std::uint16_t)>& ready) {
 
 class TirpcTcp final : public Subject {
  public:
-  TirpcTcp() : child_(serve), data_(1 << 20, 'w') {
+  TirpcTcp() : child_(serve_program), data_(1 << 20, 'w') {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(child_.port());

@@ -188,11 +188,11 @@ void Link::on_timer() {
   arm_timer();
 }
 
-class Implementation final : public TcpRequester {
+class ReconnectingRequester final : public TcpRequester {
  public:
-  Implementation(boost::asio::io_context& context, const tcp::endpoint& server, TcpRequesterOptions options)
+  ReconnectingRequester(boost::asio::io_context& context, const tcp::endpoint& server, TcpRequesterOptions options)
       : link_(std::make_shared<Link>(context, server, options)), xid_(std::random_device{}()) {}
-  ~Implementation() override { link_->close(); }
+  ~ReconnectingRequester() override { link_->close(); }
 
   void submit(transport::Call& call) override { link_->submit(call); }
   void cancel(transport::Call& call) override { link_->cancel(call); }
@@ -212,7 +212,7 @@ class Implementation final : public TcpRequester {
 
 std::unique_ptr<TcpRequester> TcpRequester::make(boost::asio::io_context& context, const tcp::endpoint& server,
                                                  TcpRequesterOptions options) {
-  return std::make_unique<Implementation>(context, server, options);
+  return std::make_unique<ReconnectingRequester>(context, server, options);
 }
 
 }  // namespace rpcrdma::rpc

@@ -193,10 +193,10 @@ void Acceptor::part_is_empty() {
   std::exchange(on_drained_, {})();
 }
 
-class Implementation final : public TcpServer {
+class ListeningServer final : public TcpServer {
  public:
-  explicit Implementation(std::shared_ptr<Acceptor> acceptor) : acceptor_(std::move(acceptor)) {}
-  ~Implementation() override {
+  explicit ListeningServer(std::shared_ptr<Acceptor> acceptor) : acceptor_(std::move(acceptor)) {}
+  ~ListeningServer() override {
     acceptor_->stop();
     for (const auto& part : acceptor_->parts()) part->cut();
   }
@@ -221,7 +221,7 @@ std::unique_ptr<TcpServer> TcpServer::make(std::vector<TcpWorker> workers, TcpSe
   auto shared = std::make_shared<TcpShared>(options, std::move(log));
   std::vector<std::shared_ptr<TcpPart>> parts;
   for (const TcpWorker& worker : workers) parts.push_back(std::make_shared<TcpPart>(worker, shared));
-  return std::make_unique<Implementation>(std::make_shared<Acceptor>(std::move(shared), std::move(parts)));
+  return std::make_unique<ListeningServer>(std::make_shared<Acceptor>(std::move(shared), std::move(parts)));
 }
 
 }  // namespace rpcrdma::rpc

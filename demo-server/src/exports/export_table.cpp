@@ -12,7 +12,7 @@ namespace rpcrdma::nfsd {
 namespace {
 
 const ExportPtr kNone;
-constexpr std::string_view kMemory = "memory ";
+constexpr std::string_view kMemorySource = "memory ";
 
 template <class Matches>
 const ExportPtr& first(const ExportList& exports, Matches matches) noexcept {
@@ -31,7 +31,7 @@ const ExportPtr& find_in(const ExportList& exports, std::string_view name) noexc
 
 /// The path, and which directory it is now: another one may be mounted there, or have taken its place.
 std::string source_of(const ExportSpec& spec) {
-  if (spec.memory) return fmt::format("{}{}", kMemory, spec.size);
+  if (spec.memory) return fmt::format("{}{}", kMemorySource, spec.size);
   struct stat s {};
   if (::stat(spec.directory.c_str(), &s) != 0) s = {};
   return fmt::format("directory {}:{} {}", s.st_dev, s.st_ino, spec.directory);
@@ -55,7 +55,7 @@ ExportPtr ExportTable::open(const ExportSpec& spec, const std::filesystem::path&
     made->file_system = before->file_system;
     return made;
   }
-  if (before != nullptr && spec.memory && before->source.starts_with(kMemory)) {
+  if (before != nullptr && spec.memory && before->source.starts_with(kMemorySource)) {
     why = fmt::format("{}: {}: a memory export keeps its size as long as it is served", spec.origin, spec.name);
     return nullptr;
   }

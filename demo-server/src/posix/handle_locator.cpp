@@ -8,7 +8,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr std::byte kKind{1};
+constexpr std::byte kHandleKind{1};
 constexpr std::size_t kHeader = 2;  // kind, handle type
 constexpr std::size_t kMaxKernelHandle = NodeKey::kMax - kHeader;
 
@@ -24,7 +24,7 @@ class HandleLocator final : public Locator {
 
   Status open(const NodeKey& key, Fd& out) override {
     const auto octets = key.octets();
-    if (octets.size() <= kHeader || octets[0] != kKind) return Status::badhandle;
+    if (octets.size() <= kHeader || octets[0] != kHandleKind) return Status::badhandle;
     KernelHandle handle{};
     handle.header.handle_bytes = static_cast<unsigned>(octets.size() - kHeader);
     handle.header.handle_type = std::to_integer<int>(octets[1]);
@@ -49,7 +49,7 @@ class HandleLocator final : public Locator {
     if (::name_to_handle_at(fd, "", &handle.header, &mount_id, AT_EMPTY_PATH) != 0) return status_of(errno);
     if (handle.header.handle_type < 0 || handle.header.handle_type > 255) return Status::notsupp;
     std::array<std::byte, NodeKey::kMax> octets{};
-    octets[0] = kKind;
+    octets[0] = kHandleKind;
     octets[1] = static_cast<std::byte>(handle.header.handle_type);
     std::memcpy(octets.data() + kHeader, handle.header.f_handle, handle.header.handle_bytes);
     out = NodeKey({octets.data(), kHeader + handle.header.handle_bytes});

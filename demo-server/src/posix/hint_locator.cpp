@@ -13,7 +13,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr std::uint8_t kKind = 2;
+constexpr std::uint8_t kHintKind = 2;
 constexpr std::size_t kKeySize = 17;  // kind, inode number, birth time
 constexpr int kMaxDepth = 512;
 
@@ -25,7 +25,7 @@ class HintLocator final : public Locator {
 
   Status open(const NodeKey& key, Fd& out) override {
     Reader reader(key.octets());
-    const bool ours = key.octets().size() == kKeySize && reader.u8() == kKind;
+    const bool ours = key.octets().size() == kKeySize && reader.u8() == kHintKind;
     if (!ours) return Status::badhandle;
     const std::uint64_t number = reader.u64();
     const std::uint64_t birth = reader.u64();
@@ -42,7 +42,7 @@ class HintLocator final : public Locator {
   Status key_of(int, const NodeStat& stat, std::uint64_t parent, std::string_view name, NodeKey& out) override {
     std::array<std::byte, kKeySize> octets{};
     Writer writer(octets);
-    writer.u8(kKind);
+    writer.u8(kHintKind);
     writer.u64(stat.attributes.fileid);
     writer.u64(stat.birth);
     out = NodeKey(octets);

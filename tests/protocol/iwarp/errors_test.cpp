@@ -9,7 +9,7 @@ using iwarp::DdpHeader;
 using iwarp::TerminateCode;
 namespace code = iwarp::terminate;
 
-/// What the peer sends, given windows of kSize octets for either access and the STag of another stream.
+/// What the peer sends, given windows of kWindowSize octets for either access and the STag of another stream.
 struct Fault {
   const char* name;
   Bytes (*ulpdu)(const Segment& readable, const Segment& writable, std::uint32_t foreign);
@@ -20,7 +20,7 @@ struct Fault {
 };
 
 using Window = Segment;
-constexpr std::uint32_t kSize = 1000;
+constexpr std::uint32_t kWindowSize = 1000;
 
 Bytes with(DdpHeader header, std::uint8_t ddp_version, std::uint8_t rdmap_version) {
   header.ddp_version = ddp_version;
@@ -116,10 +116,10 @@ const Fault kFaults[] = {
      [](const Window& r, const Window&, std::uint32_t) { return tagged_write(r.handle, r.offset, 20); },
      code::kInvalidStag, 14},
     {"WriteOneOctetBeyond",
-     [](const Window&, const Window& w, std::uint32_t) { return tagged_write(w.handle, w.offset + kSize, 1); },
+     [](const Window&, const Window& w, std::uint32_t) { return tagged_write(w.handle, w.offset + kWindowSize, 1); },
      code::kBounds, 14},
     {"WriteAcrossTheEnd",
-     [](const Window&, const Window& w, std::uint32_t) { return tagged_write(w.handle, w.offset, kSize + 1); },
+     [](const Window&, const Window& w, std::uint32_t) { return tagged_write(w.handle, w.offset, kWindowSize + 1); },
      code::kBounds, 14},
     {"WriteOneOctetBefore",
      [](const Window&, const Window& w, std::uint32_t) { return tagged_write(w.handle, w.offset - 1, 2); },
@@ -150,7 +150,7 @@ const Fault kFaults[] = {
      [](const Window&, const Window& w, std::uint32_t) { return ask_for(w.handle, w.offset, 20); }, code::kReadAccess,
      18, true},
     {"ReadAcrossTheEnd",
-     [](const Window& r, const Window&, std::uint32_t) { return ask_for(r.handle, r.offset + 1, kSize); },
+     [](const Window& r, const Window&, std::uint32_t) { return ask_for(r.handle, r.offset + 1, kWindowSize); },
      code::kReadBounds, 18, true},
     {"ReadOneOctetBefore",
      [](const Window& r, const Window&, std::uint32_t) { return ask_for(r.handle, r.offset - 1, 2); },
@@ -218,8 +218,8 @@ std::uint32_t Errors::make_foreign_stag() {
 TEST_P(Errors, Terminate) {
   serve(crc());
   peer_.send(write(0, 0, {}));  // the first FPDU is in order
-  const Exposed readable = expose(10000, kSize, fabric::Access::remote_read);
-  const Exposed writable = expose(12000, kSize, fabric::Access::remote_write);
+  const Exposed readable = expose(10000, kWindowSize, fabric::Access::remote_read);
+  const Exposed writable = expose(12000, kWindowSize, fabric::Access::remote_write);
   const std::uint32_t foreign = make_foreign_stag();
   post_receive(64, 1);
   post_receive(64, 2);

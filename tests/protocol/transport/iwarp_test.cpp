@@ -21,7 +21,7 @@ namespace {
 
 const fabric::Endpoint kAnyPort{boost::asio::ip::make_address("127.0.0.1"), 0};
 
-std::unique_ptr<fabric::Fabric> open(boost::asio::io_context& context, bool crc = false) {
+std::unique_ptr<fabric::Fabric> make_iwarp(boost::asio::io_context& context, bool crc = false) {
   fabric::IwarpOptions options;
   options.crc = crc;
   return std::move(*fabric::open_iwarp(context, options, {}));
@@ -51,7 +51,7 @@ class OverIwarp : public testing::TestWithParam<bool> {};
 
 TEST_P(OverIwarp, ThousandRandomCallsAreByteIdentical) {
   boost::asio::io_context context;
-  auto client_fabric = open(context, GetParam()), server_fabric = open(context, GetParam());
+  auto client_fabric = make_iwarp(context, GetParam()), server_fabric = make_iwarp(context, GetParam());
   memory::Pool client_pool(*client_fabric), server_pool(*server_fabric);
   ShapedHandler handler;
   auto server = transport::Server::make({{server_fabric.get(), &server_pool, &handler}}, {}, {});
@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(Crc, OverIwarp, testing::Bool());
 // call is not over while a Response gathers from its memory.
 TEST(OverIwarpHostile, InvalidatesWhatItStillReads) {
   boost::asio::io_context context, peers_context;
-  auto client_fabric = open(context), peer_fabric = open(peers_context);
+  auto client_fabric = make_iwarp(context), peer_fabric = make_iwarp(peers_context);
   memory::Pool pool(*client_fabric);
   RawPeer peer(*peer_fabric);
   const auto r = wire::encode(wire::PrivateData{true, 4096, 4096});
@@ -122,7 +122,7 @@ TEST(OverIwarpHostile, InvalidatesWhatItStillReads) {
 
 struct WorkerThread {
   boost::asio::io_context context{1};
-  std::unique_ptr<fabric::Fabric> fabric = open(context);
+  std::unique_ptr<fabric::Fabric> fabric = make_iwarp(context);
   memory::Pool pool{*fabric};
   ShapedHandler handler;
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> guard{context.get_executor()};
@@ -167,7 +167,7 @@ TEST_F(OverIwarpThreads, ManyClients) {
   start({});
   {
     boost::asio::io_context context;
-    auto fabric = open(context);
+    auto fabric = make_iwarp(context);
     memory::Pool pool(*fabric);
     std::vector<std::unique_ptr<transport::Client>> clients;
     for (std::uint32_t i = 0; i < 6; ++i) {
@@ -189,7 +189,7 @@ TEST_F(OverIwarpThreads, IdleConnectionsGiveWay) {
   start(options);
   {
     boost::asio::io_context context;
-    auto fabric = open(context);
+    auto fabric = make_iwarp(context);
     memory::Pool pool(*fabric);
     transport::ClientOptions impatient;
     impatient.first_backoff = impatient.last_backoff = std::chrono::milliseconds(5);
