@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# On rxe, in turn: the kernel's client on our server and on the kernel's, and our client on the kernel's; the same ext4
+# in a loop file below both servers. Medians and ratios. In the virtual machine:
+#   scripts/vm run -t 900 -m 4096 bench/vm/ratios.sh BUILD_FOLDER [ROUNDS [SECONDS]]
+. "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../../tests/interop/guest/lib.sh"
+rounds=${2:-7} seconds=${3:-3}
+few='--credits 8'
+
+# by_kernel FOLDER CASE: fio without the client's cache; MB/s, or calls a second for the random case.
+by_kernel() {
+  local options
+  case $2 in
+    read_1m) options='--rw=read --bs=1m --iodepth=8' ;;
+    write_1m) options='--rw=write --bs=1m --iodepth=8' ;;
+    random_4k) options='--rw=randread --bs=4k --iodepth=16 --numjobs=2 --group_reporting' ;;
+  esac
+  fio --name=ratio --filename="$1/data" --size=64m --direct=1 --ioengine=libaio --time_based --runtime="$seconds" \
+    --ramp_time=1 --fallocate=none --output-format=terse $options |
+    awk -F';' -v case="$2" '{ print case == "random_4k" ? $8 : (case == "read_1m" ? $7 : $48) * 1.024 / 1000 }'
+}
+
+# by_us CASE: our client on the kernel's server.
+by_us() {
+  local options field=mb_s
+  case $1 in
+    read_1m) options='--depth 8' ;;
+    write_1m) options='--depth 8 --write --sync' ;;
+    random_4k) options='--block 4096 --depth 32 --random' field=iops ;;
+  esac
+  "$bin/rpcrdma-load" --fabric verbs --root-handle 0100010000000000 --seconds "$seconds" $options \
+    "nfs://$right:20049/root/data" | sed "s/.*$field=\([0-9.]*\).*/\1/"
+}
+
+median() { tr ' ' '\n' <<<"$*" | grep . | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+
+rxe_with_a_wire || vm_die 'no RoCE devices'
+vm_ext4 /srv/ours 300
+head -c 64M /dev/urandom >/srv/ours/data
+vm_knfsd /srv/ours 20049 || vm_die 'the kernel does not serve NFS over RDMA'
+start_nfsd verbs $right $few
+mount_ours $right || vm_die 'no mount of ours'
+mkdir -p /kernels
+mount -t nfs -o vers=3,proto=rdma,port=20049,nolock,mountproto=tcp "$right:/srv/ours" /kernels ||
+  vm_die "no mount of the kernel's"
+printf '%-10s %12s %12s %7s %12s %7s\n' case 'on ours' 'on knfsd' ratio 'our client' ratio
+for case in read_1m write_1m random_4k; do
+  ours='' kernels='' clients=''
+  for ((round = 0; round < rounds; ++round)); do
+    ours+="$(by_kernel /mnt $case) "
+    kernels+="$(by_kernel /kernels $case) "
+    clients+="$(by_us $case) "
+  done
+  a=$(median "$ours") b=$(median "$kernels") c=$(median "$clients")
+  awk -v n=$case -v a="$a" -v b="$b" -v c="$c" \
+    'BEGIN { printf "%-10s %12.1f %12.1f %7.2f %12.1f %7.2f\n", n, a, b, a / b, c, c / b }'
+  echo "  on ours: $ours| on knfsd: $kernels| our client: $clients"
+done
+umount /mnt /kernels
+stop_nfsd
+rpc.nfsd 0
+finish
