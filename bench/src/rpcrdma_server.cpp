@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <stdexcept>
 
+#include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/responder/server.hpp"
 #include "rpcrdma/rpc/dispatcher.hpp"
@@ -81,7 +82,7 @@ void serve_rpcrdma(const fabric::OpenOptions& options, const std::function<void(
     if (!listening) throw std::runtime_error(listening.error().message());
     ready(listening->port());
   });
-  context.run();
+  Runner(context).run();
 }
 
 }  // namespace rpcrdma::bench

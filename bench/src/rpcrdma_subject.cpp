@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "child.hpp"
+#include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/requester/client.hpp"
 #include "rpcrdma/rpc/client.hpp"
@@ -129,7 +130,7 @@ class Rpcrdma final : public Subject {
     for (const auto& lane : lanes) lane->start();
     context_.restart();
     // The connection stays open, so the context never runs dry: the lanes' end is what ends this.
-    while (run.active != 0) context_.run_one();
+    while (run.active != 0) runner_.run_some();
     if (run.failed) throw std::runtime_error(run.failed.message());
     return seconds_since(start);
   }
@@ -150,6 +151,7 @@ class Rpcrdma final : public Subject {
 
   Child child_;
   boost::asio::io_context context_;
+  Runner runner_{context_};
   std::unique_ptr<fabric::Fabric> fabric_;
   memory::Pool pool_;
   std::unique_ptr<transport::Client> transport_;

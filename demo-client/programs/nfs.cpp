@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "commands/context.hpp"
+#include "rpcrdma/base/runner.hpp"
 
 namespace {
 
@@ -79,7 +80,7 @@ int main(int argc, char** argv) {
     asio::co_spawn(context, run(context, options, report), [](std::exception_ptr thrown) {
       if (thrown) std::rethrow_exception(thrown);
     });
-    context.run();
+    Runner(context).run();
   } catch (const std::exception& error) {
     report.fail(options.url.text(), std::string_view(error.what()));
   }

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <sstream>
 
+#include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/nfs/client.hpp"
 #include "rpcrdma/nfs/url.hpp"
 
@@ -124,7 +125,7 @@ int main(int argc, char** argv) {
     asio::co_spawn(context, run(context, options, status), [](std::exception_ptr thrown) {
       if (thrown) std::rethrow_exception(thrown);
     });
-    context.run();
+    Runner(context).run();
   } catch (const std::exception& error) {
     fmt::print(stderr, "rpcrdma-ping: {}\n", error.what());
     return 1;

@@ -12,6 +12,7 @@
 #include <future>
 
 #include "program/rpcbind_entries.hpp"
+#include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/nfsd/posix/posix_file_system.hpp"
 
 namespace rpcrdma::nfsd {
@@ -170,7 +171,7 @@ void Daemon::start_loops() {
   for (const auto& loop : loops_) {
     loop->thread = std::thread([&context = loop->context] {
       const auto guard = boost::asio::make_work_guard(context);
-      context.run();
+      Runner(context).run();
     });
   }
 }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/base/runner.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace rpcrdma {
+namespace {
+
+/// The first window, and the least before it is given up.
+constexpr Runner::Clock::duration kLeast = std::chrono::microseconds(5);
+
+}  // namespace
+
+void Runner::run() {
+  while (run_some() != 0) {
+  }
+}
+
+std::size_t Runner::run_some() {
+  if (const std::size_t done = look(); done != 0 || context_.stopped()) return done;
+  const Clock::time_point start = Clock::now();
+  const std::size_t done = context_.run_one();
+  if (longest_ != Clock::duration::zero()) slept(Clock::now() - start);
+  return done == 0 ? 0 : done + context_.poll();
+}
+
+std::size_t Runner::look() {
+  std::size_t done = context_.poll();
+  if (done != 0 || window_ == Clock::duration::zero() || context_.stopped()) return done;
+  const Clock::time_point end = Clock::now() + window_;
+  do {
+    std::this_thread::yield();  // the peer may be waiting for this very processor
+    done = context_.poll();
+  } while (done == 0 && !context_.stopped() && Clock::now() < end);
+  return done;
+}
+
+/// A sleep that a longer look would have spared makes the window grow; a long one makes it shrink.
+void Runner::slept(Clock::duration time) noexcept {
+  if (time <= longest_)
+    window_ = std::min(std::max(2 * window_, kLeast), longest_);
+  else if (window_ > kLeast)
+    window_ /= 2;
+  else
+    window_ = Clock::duration::zero();
+}
+
+}  // namespace rpcrdma
