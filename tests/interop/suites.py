@@ -48,6 +48,15 @@ class WithInput(Machine):
         subprocess.run(["tar", "-C", str(tree), "-cf", str(self.input / "tree.tar"), "."], check=True)
 
 
+class Posix(Machine):
+    name = "posix"
+    timeout_s = 400
+
+    def test(self):
+        """What programs see through the kernel's client, on our server and on the kernel's."""
+        self.run_guest("posix.sh")
+
+
 class KernelOnRxe(WithInput):
     name = "rxe"
     timeout_s = scaled(900, 360)

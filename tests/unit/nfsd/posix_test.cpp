@@ -89,6 +89,20 @@ TEST_P(Posix, CookiesSurviveARestart) {
   EXPECT_EQ(list(root_, 50, [&](std::size_t) { fs_ = make(); }).size(), 502u);
 }
 
+TEST_P(Posix, AnExclusiveCreateIsKnownAgainAfterARestart) {
+  CreateHow how;
+  how.mode = CreateMode::exclusive;
+  how.verifier = {std::byte{0xff}, std::byte{2}, std::byte{3}, std::byte{4}, std::byte{0x85}, std::byte{6}};
+  const NodeResult made = fs_->create(caller_, root_, "f", how);
+  ASSERT_EQ(made.status, Status::ok);
+  fs_ = make();
+  const NodeResult again = fs_->create(caller_, root_, "f", how);
+  EXPECT_EQ(again.status, Status::ok) << "the same request once more";
+  EXPECT_EQ(again.node, made.node);
+  how.verifier[7] = std::byte{1};
+  EXPECT_EQ(fs_->create(caller_, root_, "f", how).status, Status::exist) << "somebody else's";
+}
+
 TEST_P(Posix, ASymlinkPutInPlaceOfADirectoryLeadsNowhere) {
   const NodeKey directory = mkdir(root_, "d");
   create(directory, "passwd", "inside");
