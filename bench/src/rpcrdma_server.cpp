@@ -5,6 +5,7 @@
 // Error handling: a call that cannot be served is dropped, which answers SYSTEM_ERR.
 #include "rpcrdma_server.hpp"
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <stdexcept>
 
@@ -18,6 +19,7 @@ namespace rpcrdma::bench {
 namespace {
 
 constexpr std::uint32_t kMaxData = 1u << 20;
+constexpr std::uint32_t kMaxConnections = 4096;
 
 void register_read(rpc::Dispatcher& dispatcher, const BufferRef& source) {
   dispatcher.on<service::Read>([&source](rpc::ServerCall<service::Read> call) {
@@ -63,7 +65,7 @@ void register_write(rpc::Dispatcher& dispatcher) {
 
 }  // namespace
 
-void serve_rpcrdma(const fabric::OpenOptions& options, const std::function<void(std::uint16_t)>& ready) {
+void serve_rpcrdma(const fabric::OpenOptions& options, Board& board, const Child::Ready& ready) {
   boost::asio::io_context context(1);
   const auto address = boost::asio::ip::make_address("127.0.0.1");
   auto fabric = fabric::open(context, address, options, Log());
@@ -71,13 +73,19 @@ void serve_rpcrdma(const fabric::OpenOptions& options, const std::function<void(
   memory::Pool pool(**fabric);
   auto source = pool.allocate(kMaxData);
   if (!source) throw std::runtime_error(source.error().message());
+  std::ranges::fill(source->octets(), std::byte{'r'});
   const BufferRef data = source->ref();
   rpc::Dispatcher dispatcher;
   register_read(dispatcher, data);
   register_write(dispatcher);
   transport::ServerOptions server_options;
-  server_options.connection.credits = 64;
+  server_options.connection.credits = kCredits;
+  server_options.max_connections = server_options.max_connections_per_peer = kMaxConnections;
   const auto server = transport::Server::make({{fabric->get(), &pool, &dispatcher}}, server_options, Log());
+  dispatcher.on<service::Publish>([&](rpc::ServerCall<service::Publish> call) {
+    board.receive_octets = server->counters().receive_octets;
+    call.reply({});
+  });
   server->listen({address, 0}, [&](Result<fabric::Endpoint> listening) {
     if (!listening) throw std::runtime_error(listening.error().message());
     ready(listening->port());
