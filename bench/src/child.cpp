@@ -36,6 +36,7 @@ Child::Child(const std::function<void(Board&, const Ready&)>& serve) : board_(sh
     ::close(pipe_ends[0]);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
+    tally::count_in(board_->counts);
     try {
       serve(*board_, [&](std::uint16_t port) {
         if (::write(pipe_ends[1], &port, sizeof port) != static_cast<ssize_t>(sizeof port)) ::_exit(1);

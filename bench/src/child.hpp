@@ -5,11 +5,15 @@
 #include <cstdint>
 #include <functional>
 
+#include "usage.hpp"
+
 namespace rpcrdma::bench {
 
 /// What a server lets its parent see, in memory that both share.
 struct Board {
-  std::uint64_t receive_octets = 0;  ///< registered for receives and sends of connections
+  tally::Counts counts;
+  fabric::Counters fabric;           ///< when last published
+  std::uint64_t receive_octets = 0;  ///< likewise; registered for receives and sends of connections
 };
 
 /// A server in a process of its own, forked before this process has threads. Ended by the destructor, and
@@ -26,6 +30,10 @@ class Child {
 
   std::uint16_t port() const noexcept { return port_; }
   const Board& board() const noexcept { return *board_; }
+  /// What it has done, and this process with `fabric`.
+  Usage usage(const fabric::Counters& fabric = {}) const {
+    return {Totals::of(tally::here(), fabric), Totals::of(board_->counts, board_->fabric)};
+  }
   /// Octets of its memory that are resident, without those of files.
   std::uint64_t resident() const;
 

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <exception>
 
+#include "counters.hpp"
 #include "idle_connections.hpp"
 #include "nfs_subject.hpp"
 #include "plan.hpp"
@@ -27,6 +28,7 @@ struct Options {
   bool json = false;
   bool quick = false;
   bool sweep = false;
+  bool counters = false;
   std::string fabric = "auto";
   std::vector<std::string> cases;
 };
@@ -45,6 +47,7 @@ int parse(int argc, char** argv, Options& options) {
   app.add_flag("--json", options.json, "one JSON object a line instead of a table");
   app.add_flag("--quick", options.quick, "less time for each measurement; under a minute in all");
   app.add_flag("--sweep", options.sweep, "depths, sizes and numbers of connections instead of the cases");
+  app.add_flag("--counters", options.counters, "also what an operation costs in allocations, system calls and so on");
   app.add_option("--fabric", options.fabric, "auto, verbs or iwarp")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
@@ -101,6 +104,18 @@ Subjects subjects_for(const std::vector<Comparison>& plan, const fabric::OpenOpt
   return subjects;
 }
 
+void add_costs(const Contender& ours, const std::vector<Contender>& peers, std::chrono::milliseconds budget, bool json,
+               std::vector<Cost>& costs) {
+  std::vector<Contender> all{ours};
+  all.insert(all.end(), peers.begin(), peers.end());
+  for (const Contender& one : all) {
+    for (const Cost& cost : count(one, ours.which.name, budget)) {
+      if (json) print_json(cost);
+      costs.push_back(cost);
+    }
+  }
+}
+
 void measure(const Options& options) {
   const int rounds = options.quick ? 7 : 9;
   const std::chrono::milliseconds budget(options.quick ? 100 : 500);
@@ -110,15 +125,20 @@ void measure(const Options& options) {
   const Subjects subjects = subjects_for(plan, open);
   const auto subject = [&](Who who) { return subjects[static_cast<std::size_t>(who)].get(); };
   std::vector<Row> rows;
+  std::vector<Cost> costs;
   for (const Comparison& one : plan) {
+    const Contender ours{"ours", subject(one.ours), one.which};
     std::vector<Contender> peers;
     for (const Peer& peer : one.peers) peers.push_back({peer.name, subject(peer.who), peer.which});
-    for (const Row& row : compare({"ours", subject(one.ours), one.which}, peers, rounds, budget)) {
+    for (const Row& row : compare(ours, peers, rounds, budget)) {
       if (options.json) print_json(row);
       rows.push_back(row);
     }
+    if (options.counters) add_costs(ours, peers, budget, options.json, costs);
   }
-  if (!options.json) print_table(rows);
+  if (options.json) return;
+  print_table(rows);
+  if (options.counters) print_table(costs);
 }
 
 }  // namespace

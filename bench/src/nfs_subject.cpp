@@ -88,7 +88,7 @@ class Nfs final : public Subject {
   Nfs(const Nfs&) = delete;
   Nfs& operator=(const Nfs&) = delete;
 
-  std::optional<double> run(const Case& which, std::chrono::milliseconds budget) override {
+  std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
     const bool known = which.operation == Operation::attributes || which.operation == Operation::read ||
                        which.operation == Operation::write;
     if (!known) return std::nullopt;
@@ -105,8 +105,10 @@ class Nfs final : public Subject {
     context_.restart();
     while (lanes.active != 0) runner_.run_some();
     if (lanes.failed) throw std::runtime_error(lanes.failed.message());
-    return which.unit == "us" ? median(lanes.samples) : rate(which, lanes.done, seconds_since(start));
+    return which.unit == "us" ? typical(lanes.samples) : rate(which, lanes.done, seconds_since(start));
   }
+
+  Usage usage() override { return child_.usage(); }
 
  private:
   static constexpr std::uint32_t kFile = 8u << 20;

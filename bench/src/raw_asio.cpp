@@ -51,7 +51,7 @@ class RawAsio final : public Subject {
  public:
   RawAsio() : child_(serve_echo) {}
 
-  std::optional<double> run(const Case& which, std::chrono::milliseconds budget) override {
+  std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
     if (which.operation != Operation::null || which.depth != 1) return std::nullopt;
     if (!end_.socket.is_open()) {
       end_.socket.connect({boost::asio::ip::address_v4::loopback(), child_.port()});
@@ -59,6 +59,8 @@ class RawAsio final : public Subject {
     }
     return one_by_one(which, budget, [this] { exchange(); });
   }
+
+  Usage usage() override { return child_.usage(); }
 
  private:
   void exchange() {

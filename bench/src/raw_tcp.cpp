@@ -135,7 +135,7 @@ class RawTcp final : public Subject {
   RawTcp(const RawTcp&) = delete;
   RawTcp& operator=(const RawTcp&) = delete;
 
-  std::optional<double> run(const Case& which, std::chrono::milliseconds budget) override {
+  std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
     switch (which.operation) {
       case Operation::null: return which.depth == 1 ? exchanges(which, budget, {}) : std::nullopt;
       case Operation::read: return exchanges(which, budget, {0, which.octets});
@@ -145,16 +145,19 @@ class RawTcp final : public Subject {
     }
   }
 
+  Usage usage() override { return child_.usage(); }
+
  private:
   /// Octets in one stretch of a stream.
   static constexpr std::uint32_t kStream = 64u << 20;
 
-  std::optional<double> exchanges(const Case& which, std::chrono::milliseconds budget, Request request) {
+  std::optional<Outcome> exchanges(const Case& which, std::chrono::milliseconds budget, Request request) {
     if (fd_ < 0) connect();
     if (which.depth == 1) return one_by_one(which, budget, [&] { exchange(request); });
     request.depth = which.depth;
     request.repeat = std::min(kStream / which.octets, 1024u);
-    return sequential_rate(which, budget, [&] { exchange(request); }) * request.repeat;
+    const Outcome stretches = sequential_rate(which, budget, [&] { exchange(request); });
+    return Outcome{stretches.value * request.repeat, stretches.operations * request.repeat};
   }
 
   void exchange(const Request& request) {

@@ -19,9 +19,9 @@ double spread_of(const std::vector<double>& values) {
 }
 
 double run(const Contender& one, std::chrono::milliseconds budget) {
-  const std::optional<double> value = one.subject->run(one.which, budget);
-  if (!value) throw std::runtime_error(one.name + " does not do " + one.which.name);
-  return *value;
+  const std::optional<Outcome> outcome = one.subject->run(one.which, budget);
+  if (!outcome) throw std::runtime_error(one.name + " does not do " + one.which.name);
+  return outcome->value;
 }
 
 }  // namespace

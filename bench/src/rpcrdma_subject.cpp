@@ -24,17 +24,22 @@ class Rpcrdma final : public Subject {
     if (idle != 0) add_idle(options, idle);
   }
 
-  std::optional<double> run(const Case& which, std::chrono::milliseconds budget) override {
+  std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
     switch (which.operation) {
       case Operation::null: return value_of<service::Null>(which, budget);
       case Operation::read: return value_of<service::Read>(which, budget);
       case Operation::write: return value_of<service::Write>(which, budget);
       case Operation::setup: return setup_rate(which, budget, [this] { set_up(); });
-      case Operation::idle_memory: return idle_kib_;
-      case Operation::posted_receives: return posted_kib_;
+      case Operation::idle_memory: return Outcome{idle_kib_.value(), 0};
+      case Operation::posted_receives: return Outcome{posted_kib_.value(), 0};
       case Operation::attributes: return std::nullopt;
     }
     return std::nullopt;
+  }
+
+  Usage usage() override {
+    call<service::Publish>(loop_, link(0));
+    return child_.usage(loop_.fabric->counters());
   }
 
  private:
@@ -87,7 +92,7 @@ class Rpcrdma final : public Subject {
   }
 
   template <class P>
-  double value_of(const Case& which, std::chrono::milliseconds budget) {
+  Outcome value_of(const Case& which, std::chrono::milliseconds budget) {
     Run run;
     std::vector<double> samples;
     if (which.unit == "us") {
@@ -95,7 +100,7 @@ class Rpcrdma final : public Subject {
       run.samples = &samples;
     }
     const double seconds = drive<P>(run, which, budget);
-    return run.samples != nullptr ? median(samples) : rate(which, run.done, seconds);
+    return run.samples != nullptr ? typical(samples) : rate(which, run.done, seconds);
   }
 
   Child child_;

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "usage.hpp"
+
 namespace rpcrdma::bench {
 
 enum class Operation : std::uint8_t {
@@ -30,14 +32,21 @@ struct Case {
 /// Octets of a small request or reply, about those of a NULL call with its headers on every layer.
 constexpr std::size_t kSmallMessage = 128;
 
+struct Outcome {
+  double value = 0;              ///< in the case's unit
+  std::uint64_t operations = 0;  ///< how many were made
+};
+
 /// A server, started by the subject's constructor and ended by its destructor, with its clients, which connect when
 /// first they have something to do.
 class Subject {
  public:
   virtual ~Subject() = default;
-  /// Runs `which` for about `budget` and gives its value in the case's unit; nothing when this subject does not do
-  /// such a case. Throws std::runtime_error when something breaks.
-  virtual std::optional<double> run(const Case& which, std::chrono::milliseconds budget) = 0;
+  /// Runs `which` for about `budget`; nothing when this subject does not do such a case. Throws std::runtime_error
+  /// when something breaks.
+  virtual std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) = 0;
+  /// Totals since the start; of their difference over one run, this call is a small part.
+  virtual Usage usage() = 0;
 };
 
 }  // namespace rpcrdma::bench

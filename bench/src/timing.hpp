@@ -25,15 +25,18 @@ inline double median(std::vector<double>& values) {
   return *middle;
 }
 
-/// A value in the unit of `which`, from operations done and seconds taken.
-inline double rate(const Case& which, std::uint64_t operations, double seconds) {
+/// In the unit of `which`, from operations done and seconds taken.
+inline Outcome rate(const Case& which, std::uint64_t operations, double seconds) {
   const double per_second = static_cast<double>(operations) / seconds;
-  return which.unit == "MB/s" ? per_second * which.octets / 1e6 : per_second;
+  return {which.unit == "MB/s" ? per_second * which.octets / 1e6 : per_second, operations};
 }
+
+/// The median of durations in microseconds.
+inline Outcome typical(std::vector<double>& samples) { return {median(samples), samples.size()}; }
 
 /// Calls `operation` for `budget` and gives the median of its durations in microseconds.
 template <class Operation>
-double median_round_trip(std::chrono::milliseconds budget, Operation&& operation) {
+Outcome median_round_trip(std::chrono::milliseconds budget, Operation&& operation) {
   std::vector<double> samples;
   samples.reserve(1 << 18);
   const auto end = Clock::now() + budget;
@@ -43,12 +46,12 @@ double median_round_trip(std::chrono::milliseconds budget, Operation&& operation
     samples.push_back(microseconds(stop - start));
     start = stop;
   }
-  return median(samples);
+  return typical(samples);
 }
 
 /// Calls `operation` for `budget`, one after another, and gives the rate in the unit of `which`.
 template <class Operation>
-double sequential_rate(const Case& which, std::chrono::milliseconds budget, Operation&& operation) {
+Outcome sequential_rate(const Case& which, std::chrono::milliseconds budget, Operation&& operation) {
   const auto start = Clock::now();
   std::uint64_t done = 0;
   do {
@@ -63,7 +66,7 @@ constexpr std::uint32_t kSetupsInARound = 250;
 
 /// Calls `operation`, which makes and ends a connection, for `budget` or a number of times that spares the ports.
 template <class Operation>
-double setup_rate(const Case& which, std::chrono::milliseconds budget, Operation&& operation) {
+Outcome setup_rate(const Case& which, std::chrono::milliseconds budget, Operation&& operation) {
   const auto start = Clock::now();
   std::uint64_t done = 0;
   do {
@@ -75,7 +78,7 @@ double setup_rate(const Case& which, std::chrono::milliseconds budget, Operation
 
 /// The value of a case whose operations go one after another: a median or a rate, as its unit says.
 template <class Operation>
-double one_by_one(const Case& which, std::chrono::milliseconds budget, Operation&& operation) {
+Outcome one_by_one(const Case& which, std::chrono::milliseconds budget, Operation&& operation) {
   if (which.unit == "us") return median_round_trip(budget, operation);
   return sequential_rate(which, budget, operation);
 }

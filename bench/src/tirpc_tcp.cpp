@@ -82,7 +82,7 @@ class TirpcTcp final : public Subject {
   TirpcTcp(const TirpcTcp&) = delete;
   TirpcTcp& operator=(const TirpcTcp&) = delete;
 
-  std::optional<double> run(const Case& which, std::chrono::milliseconds budget) override {
+  std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
     if (which.operation == Operation::setup) return setup_rate(which, budget, [this] { set_up(); });
     if (client_ == nullptr) connect();
     switch (which.operation) {
@@ -92,6 +92,8 @@ class TirpcTcp final : public Subject {
       default: return std::nullopt;
     }
   }
+
+  Usage usage() override { return child_.usage(); }
 
  private:
   void connect() {

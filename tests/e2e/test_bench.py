@@ -51,6 +51,22 @@ class Bench(Case):
         self.assertEqual(self.pairs("null_rtt_1000_connections", "idle_connection"),
                          [("null_rtt_1000_connections", "us", "null_rtt"), ("idle_connection", "KiB", "posted_receives")])
 
+    def test_counters(self):
+        done = self.run_program("rpcrdma-bench", "--quick", "--json", "--counters", "null_rtt", deadline_s=2 * DEADLINE_S)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        costs = [one for one in map(json.loads, done.stdout.decode().splitlines()) if "side" in one]
+        self.assertEqual([(cost["who"], cost["side"]) for cost in costs],
+                         [(who, side) for who in ("ours", "raw_tcp", "raw_asio", "tirpc_tcp")
+                          for side in ("client", "server")])
+        by_side = {(cost["who"], cost["side"]): cost for cost in costs}
+        for side in ("client", "server"):
+            # What these programs are known to do.
+            self.assertAlmostEqual(by_side["raw_tcp", side]["system_calls"], 2, delta=0.05)
+            self.assertAlmostEqual(by_side["ours", side]["sends"], 1, delta=0.05)
+            self.assertAlmostEqual(by_side["ours", side]["completions"], 2, delta=0.05)
+            self.assertAlmostEqual(by_side["ours", side]["work_requests"], 2, delta=0.05)
+            self.assertLess(by_side["ours", side]["allocations"], 0.5)  # its own for the run, over few calls
+
     def test_table(self):
         done = self.run_program("rpcrdma-bench", "--quick", "setup", deadline_s=2 * DEADLINE_S)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
