@@ -1,18 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "child.hpp"
 
+#include <fmt/core.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <exception>
+#include <fstream>
+#include <new>
 #include <stdexcept>
+#include <string>
 
 namespace rpcrdma::bench {
+namespace {
 
-Child::Child(const std::function<void(const std::function<void(std::uint16_t)>&)>& serve) {
+Board* shared_board() {
+  void* at = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) throw std::runtime_error("mmap failed");
+  return new (at) Board();
+}
+
+}  // namespace
+
+Child::Child(const std::function<void(Board&, const Ready&)>& serve) : board_(shared_board()) {
   std::array<int, 2> pipe_ends{};
   if (::pipe(pipe_ends.data()) != 0) throw std::runtime_error("pipe failed");
   const pid_t parent = ::getpid();
@@ -22,12 +36,14 @@ Child::Child(const std::function<void(const std::function<void(std::uint16_t)>&)
     ::close(pipe_ends[0]);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
+    tally::count_in(board_->counts);
     try {
-      serve([&](std::uint16_t port) {
+      serve(*board_, [&](std::uint16_t port) {
         if (::write(pipe_ends[1], &port, sizeof port) != static_cast<ssize_t>(sizeof port)) ::_exit(1);
         ::close(pipe_ends[1]);
       });
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "rpcrdma-bench: {}\n", error.what());
       ::_exit(1);
     }
     ::_exit(0);
@@ -44,6 +60,14 @@ Child::Child(const std::function<void(const std::function<void(std::uint16_t)>&)
 Child::~Child() {
   ::kill(pid_, SIGKILL);
   ::waitpid(pid_, nullptr, 0);
+  ::munmap(board_, sizeof(Board));
+}
+
+std::uint64_t Child::resident() const {
+  std::ifstream status(fmt::format("/proc/{}/status", pid_));
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("RssAnon:")) return std::stoull(line.substr(8)) * 1024;
+  throw std::runtime_error("the memory of a benchmark server cannot be read");
 }
 
 }  // namespace rpcrdma::bench

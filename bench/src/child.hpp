@@ -5,21 +5,40 @@
 #include <cstdint>
 #include <functional>
 
+#include "usage.hpp"
+
 namespace rpcrdma::bench {
+
+/// What a server lets its parent see, in memory that both share.
+struct Board {
+  tally::Counts counts;
+  fabric::Counters fabric;           ///< when last published
+  std::uint64_t receive_octets = 0;  ///< likewise; registered for receives and sends of connections
+};
 
 /// A server in a process of its own, forked before this process has threads. Ended by the destructor, and
 /// by the kernel if this process dies.
 class Child {
  public:
+  using Ready = std::function<void(std::uint16_t port)>;
+
   /// `serve` runs in the child; it calls `ready(port)` when it listens and then serves until it is killed.
-  explicit Child(const std::function<void(const std::function<void(std::uint16_t)>& ready)>& serve);
+  explicit Child(const std::function<void(Board& board, const Ready& ready)>& serve);
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
   std::uint16_t port() const noexcept { return port_; }
+  const Board& board() const noexcept { return *board_; }
+  /// What it has done, and this process with `fabric`.
+  Usage usage(const fabric::Counters& fabric = {}) const {
+    return {Totals::of(tally::here(), fabric), Totals::of(board_->counts, board_->fabric)};
+  }
+  /// Octets of its memory that are resident, without those of files.
+  std::uint64_t resident() const;
 
  private:
+  Board* board_;
   pid_t pid_ = -1;
   std::uint16_t port_ = 0;
 };

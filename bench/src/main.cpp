@@ -3,8 +3,15 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
+#include <csignal>
 #include <exception>
 
+#include "counters.hpp"
+#include "idle_connections.hpp"
+#include "nfs_subject.hpp"
+#include "plan.hpp"
+#include "raw_asio.hpp"
 #include "raw_tcp.hpp"
 #include "report.hpp"
 #include "rpcrdma_subject.hpp"
@@ -15,26 +22,37 @@ namespace {
 using namespace rpcrdma::bench;
 namespace fabric = rpcrdma::fabric;
 
+constexpr std::uint32_t kIdleConnections = 1000;
+
 struct Options {
   bool json = false;
   bool quick = false;
+  bool sweep = false;
+  bool counters = false;
   std::string fabric = "auto";
   std::vector<std::string> cases;
 };
 
+std::vector<std::string> names_of(const std::vector<Comparison>& plan) {
+  std::vector<std::string> names;
+  for (const Comparison& one : plan) names.push_back(one.which.name);
+  return names;
+}
+
 /// The status to end with, or -1.
 int parse(int argc, char** argv, Options& options) {
-  std::vector<std::string> names;
-  for (const CaseInfo& one : kCases) names.emplace_back(one.name);
   CLI::App app{
       "Measures this library beside its peers, interleaved in one run. A ratio is ours / peer, in the unit of the row.",
       "rpcrdma-bench"};
   app.add_flag("--json", options.json, "one JSON object a line instead of a table");
   app.add_flag("--quick", options.quick, "less time for each measurement; under a minute in all");
+  app.add_flag("--sweep", options.sweep, "depths, sizes and numbers of connections instead of the cases");
+  app.add_flag("--counters", options.counters, "also what an operation costs in allocations, system calls and so on");
   app.add_option("--fabric", options.fabric, "auto, verbs or iwarp")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
-  app.add_option("CASE", options.cases, "what to measure; default: everything")->check(CLI::IsMember(names));
+  app.add_option("CASE", options.cases, "what to measure; default: everything")
+      ->check(CLI::IsMember(names_of(standard_plan())));
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -46,28 +64,81 @@ int parse(int argc, char** argv, Options& options) {
   return -1;
 }
 
-bool wanted(const Options& options, const CaseInfo& one) {
-  return options.cases.empty() || std::ranges::find(options.cases, one.name) != options.cases.end();
+std::vector<Comparison> plan_for(const Options& options) {
+  std::vector<Comparison> plan = options.sweep ? sweep_plan() : standard_plan();
+  std::erase_if(plan, [&](const Comparison& one) {
+    return !options.cases.empty() && std::ranges::find(options.cases, one.which.name) == options.cases.end();
+  });
+  return plan;
+}
+
+using Subjects = std::array<std::unique_ptr<Subject>, kSubjects>;
+
+std::unique_ptr<Subject> make(Who who, const fabric::OpenOptions& open) {
+  fabric::OpenOptions checked = open;
+  checked.crc = fabric::CrcPolicy::on;
+  switch (who) {
+    case Who::raw_tcp: return make_raw_tcp();
+    case Who::raw_asio: return make_raw_asio();
+    case Who::tirpc_tcp: return make_tirpc_tcp();
+    case Who::rpcrdma: return make_rpcrdma(open);
+    case Who::rpcrdma_crc: return make_rpcrdma(checked);
+    case Who::rpcrdma_crowd: return make_rpcrdma(open, kIdleConnections);
+    case Who::nfs_memory: return make_nfs(open, ExportKind::memory);
+    case Who::nfs_posix: return make_nfs(open, ExportKind::directory);
+  }
+  return nullptr;
+}
+
+/// All that the plan needs, before anything is measured: so no server sees a client's connections.
+Subjects subjects_for(const std::vector<Comparison>& plan, const fabric::OpenOptions& open) {
+  Subjects subjects;
+  const auto need = [&](Who who) {
+    std::unique_ptr<Subject>& subject = subjects[static_cast<std::size_t>(who)];
+    if (subject == nullptr) subject = make(who, open);
+  };
+  for (const Comparison& one : plan) {
+    need(one.ours);
+    for (const Peer& peer : one.peers) need(peer.who);
+  }
+  return subjects;
+}
+
+void add_costs(const Contender& ours, const std::vector<Contender>& peers, std::chrono::milliseconds budget, bool json,
+               std::vector<Cost>& costs) {
+  std::vector<Contender> all{ours};
+  all.insert(all.end(), peers.begin(), peers.end());
+  for (const Contender& one : all) {
+    for (const Cost& cost : count(one, ours.which.name, budget)) {
+      if (json) print_json(cost);
+      costs.push_back(cost);
+    }
+  }
 }
 
 void measure(const Options& options) {
-  constexpr int kRounds = 9;
-  const std::chrono::milliseconds budget(options.quick ? 150 : 700);
+  const int rounds = options.quick ? 7 : 9;
+  const std::chrono::milliseconds budget(options.quick ? 100 : 500);
   fabric::OpenOptions open;
   fabric::parse_provider(options.fabric, open.provider);
-  // Servers are forked off first: none of them sees a client's memory or threads.
-  const auto raw = make_raw_tcp();
-  const auto tirpc = make_tirpc_tcp();
-  const auto ours = make_rpcrdma(open);
+  const std::vector<Comparison> plan = plan_for(options);
+  const Subjects subjects = subjects_for(plan, open);
+  const auto subject = [&](Who who) { return subjects[static_cast<std::size_t>(who)].get(); };
   std::vector<Row> rows;
-  for (const CaseInfo& one : kCases) {
-    if (!wanted(options, one)) continue;
-    for (const Row& row : compare(one.which, *ours, {raw.get(), tirpc.get()}, kRounds, budget)) {
+  std::vector<Cost> costs;
+  for (const Comparison& one : plan) {
+    const Contender ours{"ours", subject(one.ours), one.which};
+    std::vector<Contender> peers;
+    for (const Peer& peer : one.peers) peers.push_back({peer.name, subject(peer.who), peer.which});
+    for (const Row& row : compare(ours, peers, rounds, budget)) {
       if (options.json) print_json(row);
       rows.push_back(row);
     }
+    if (options.counters) add_costs(ours, peers, budget, options.json, costs);
   }
-  if (!options.json) print_table(rows);
+  if (options.json) return;
+  print_table(rows);
+  if (options.counters) print_table(costs);
 }
 
 }  // namespace
@@ -75,6 +146,8 @@ void measure(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   if (const int status = parse(argc, argv, options); status >= 0) return status;
+  std::signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
   try {
     measure(options);
   } catch (const std::exception& error) {

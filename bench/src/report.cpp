@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <stdexcept>
 
 #include "timing.hpp"
@@ -17,36 +18,38 @@ double spread_of(const std::vector<double>& values) {
   return (*high - *low) / median(copy);
 }
 
+double run(const Contender& one, std::chrono::milliseconds budget) {
+  const std::optional<Outcome> outcome = one.subject->run(one.which, budget);
+  if (!outcome) throw std::runtime_error(one.name + " does not do " + one.which.name);
+  return outcome->value;
+}
+
 }  // namespace
 
-std::vector<Row> compare(Case which, Subject& ours, const std::vector<Subject*>& peers, int rounds,
+std::vector<Row> compare(const Contender& ours, const std::vector<Contender>& peers, int rounds,
                          std::chrono::milliseconds budget) {
-  std::vector<Subject*> able;
-  for (Subject* peer : peers) {
-    if (peer->run(which, budget)) able.push_back(peer);  // the unmeasured round
-  }
-  if (!ours.run(which, budget)) return {};
+  run(ours, budget);
+  for (const Contender& peer : peers) run(peer, budget);
   std::vector<double> own;
-  std::vector<std::vector<double>> theirs(able.size());
+  std::vector<std::vector<double>> theirs(peers.size());
   for (int round = 0; round < rounds; ++round) {
-    own.push_back(ours.run(which, budget).value());
-    for (std::size_t i = 0; i < able.size(); ++i) theirs[i].push_back(able[i]->run(which, budget).value());
+    own.push_back(run(ours, budget));
+    for (std::size_t i = 0; i < peers.size(); ++i) theirs[i].push_back(run(peers[i], budget));
   }
   const double spread = spread_of(own);
   const double own_median = median(own);
   std::vector<Row> rows;
-  for (std::size_t i = 0; i < able.size(); ++i) {
-    rows.push_back({which, std::string(able[i]->name()), own_median, median(theirs[i]), spread});
-  }
+  for (std::size_t i = 0; i < peers.size(); ++i)
+    rows.push_back({ours.which.name, ours.which.unit, peers[i].name, own_median, median(theirs[i]), spread});
   return rows;
 }
 
 void print_table(const std::vector<Row>& rows) {
-  fmt::print("{:<16} {:>6} {:>12} {:<10} {:>12} {:>7} {:>7}\n", "case", "unit", "ours", "peer", "peer value", "ratio",
+  fmt::print("{:<25} {:>5} {:>11}  {:<15} {:>11} {:>7} {:>7}\n", "case", "unit", "ours", "peer", "peer value", "ratio",
              "spread");
   for (const Row& row : rows) {
-    fmt::print("{:<16} {:>6} {:>12.1f} {:<10} {:>12.1f} {:>7.2f} {:>6.0f}%\n", info(row.which).name,
-               info(row.which).unit, row.ours, row.peer, row.peer_value, row.ours / row.peer_value, 100 * row.spread);
+    fmt::print("{:<25} {:>5} {:>11.1f}  {:<15} {:>11.1f} {:>7.2f} {:>6.0f}%\n", row.name, row.unit, row.ours, row.peer,
+               row.peer_value, row.ours / row.peer_value, 100 * row.spread);
   }
 }
 
@@ -54,8 +57,8 @@ void print_json(const Row& row) {
   fmt::print(
       "{{\"case\":\"{}\",\"unit\":\"{}\",\"ours\":{:.3f},\"peer\":\"{}\",\"peer_value\":{:.3f},\"ratio\":{:.4f},"
       "\"spread\":{:.4f}}}\n",
-      info(row.which).name, info(row.which).unit, row.ours, row.peer, row.peer_value, row.ours / row.peer_value,
-      row.spread);
+      row.name, row.unit, row.ours, row.peer, row.peer_value, row.ours / row.peer_value, row.spread);
+  std::fflush(stdout);
 }
 
 }  // namespace rpcrdma::bench

@@ -7,17 +7,25 @@
 
 namespace rpcrdma::bench {
 
+/// A subject that does a case, under the name that the result gives to it.
+struct Contender {
+  std::string name;
+  Subject* subject;
+  Case which;
+};
+
 /// One line of the result: our value beside one peer's, both medians over the rounds of one run.
 struct Row {
-  Case which;
+  std::string name;
+  std::string unit;
   std::string peer;
   double ours;
   double peer_value;
   double spread;  ///< of our rounds: (largest - smallest) / median
 };
 
-/// Runs `which` on `ours` and on each peer that can, in turn, `rounds` times, after one unmeasured round each.
-std::vector<Row> compare(Case which, Subject& ours, const std::vector<Subject*>& peers, int rounds,
+/// Runs `ours` and each of the peers in turn, `rounds` times, after one unmeasured round each.
+std::vector<Row> compare(const Contender& ours, const std::vector<Contender>& peers, int rounds,
                          std::chrono::milliseconds budget);
 void print_table(const std::vector<Row>& rows);
 void print_json(const Row& row);

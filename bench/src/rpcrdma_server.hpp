@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-#include <cstdint>
-#include <functional>
-
+#include "child.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 
 namespace rpcrdma::bench {
 
-/// Serves the benchmark's procedures over RDMA on 127.0.0.1, on one thread, for ever: READ from registered
-/// memory, WRITE into buffers of the pool.
-void serve_rpcrdma(const fabric::OpenOptions& options, const std::function<void(std::uint16_t)>& ready);
+/// Credits that each side brings into a connection: the deepest case and the largest sweep fit.
+constexpr std::uint32_t kCredits = 64;
+
+/// Serves the service of service.hpp on one thread, until the process is killed.
+void serve_rpcrdma(const fabric::OpenOptions& options, Board& board, const Child::Ready& ready);
 
 }  // namespace rpcrdma::bench

@@ -7,7 +7,7 @@
 
 namespace rpcrdma::bench {
 
-/// This library, client and server, on one thread each.
-std::unique_ptr<Subject> make_rpcrdma(const fabric::OpenOptions& options);
+/// This library, client and server, on one thread each; beside its own connections the server holds `idle` ones.
+std::unique_ptr<Subject> make_rpcrdma(const fabric::OpenOptions& options, std::uint32_t idle = 0);
 
 }  // namespace rpcrdma::bench

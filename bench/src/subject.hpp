@@ -1,47 +1,52 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // What is measured, and by whom: a Case is one question, a Subject one program that can answer it.
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <string_view>
+#include <string>
+
+#include "usage.hpp"
 
 namespace rpcrdma::bench {
 
-enum class Case { null_rtt, null_rate_qd32, read_1m_qd1, read_1m_qd8, write_1m_qd1, write_1m_qd8, read_4k_qd32 };
-
-struct CaseInfo {
-  Case which;
-  std::string_view name;
-  std::string_view unit;
-  std::uint32_t octets;  ///< bulk octets in one operation
-  std::uint32_t depth;   ///< operations in flight
+enum class Operation : std::uint8_t {
+  null,             ///< a call that does nothing
+  read,             ///< octets from the server
+  write,            ///< octets to the server
+  attributes,       ///< NFSv3 GETATTR
+  setup,            ///< connect, one NULL, disconnect
+  idle_memory,      ///< what the server's resident memory grew by for each idle connection
+  posted_receives,  ///< octets registered for the receives and sends of each of them
 };
 
-constexpr std::array<CaseInfo, 7> kCases{{
-    {Case::null_rtt, "null_rtt", "us", 0, 1},
-    {Case::null_rate_qd32, "null_rate_qd32", "1/s", 0, 32},
-    {Case::read_1m_qd1, "read_1m_qd1", "MB/s", 1 << 20, 1},
-    {Case::read_1m_qd8, "read_1m_qd8", "MB/s", 1 << 20, 8},
-    {Case::write_1m_qd1, "write_1m_qd1", "MB/s", 1 << 20, 1},
-    {Case::write_1m_qd8, "write_1m_qd8", "MB/s", 1 << 20, 8},
-    {Case::read_4k_qd32, "read_4k_qd32", "1/s", 4096, 32},
-}};
-
-constexpr const CaseInfo& info(Case which) { return kCases[static_cast<std::size_t>(which)]; }
+struct Case {
+  std::string name;
+  std::string unit;  ///< "us": the median duration; "1/s", "MB/s": a rate; "KiB"
+  Operation operation = Operation::null;
+  std::uint32_t octets = 0;       ///< bulk octets in one operation
+  std::uint32_t depth = 1;        ///< operations in flight, over all connections
+  std::uint32_t connections = 1;  ///< that make the calls
+};
 
 /// Octets of a small request or reply, about those of a NULL call with its headers on every layer.
 constexpr std::size_t kSmallMessage = 128;
 
-/// One client with its server, both started by the subject's constructor and ended by its destructor.
+struct Outcome {
+  double value = 0;              ///< in the case's unit
+  std::uint64_t operations = 0;  ///< how many were made
+};
+
+/// A server, started by the subject's constructor and ended by its destructor, with its clients, which connect when
+/// first they have something to do.
 class Subject {
  public:
   virtual ~Subject() = default;
-  virtual std::string_view name() const = 0;
-  /// Runs `which` for about `budget` and gives its value in the case's unit (a median for round trips);
-  /// nothing when this subject does not do such a case. Throws std::runtime_error when something breaks.
-  virtual std::optional<double> run(Case which, std::chrono::milliseconds budget) = 0;
+  /// Runs `which` for about `budget`; nothing when this subject does not do such a case. Throws std::runtime_error
+  /// when something breaks.
+  virtual std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) = 0;
+  /// Totals since the start; of their difference over one run, this call is a small part.
+  virtual Usage usage() = 0;
 };
 
 }  // namespace rpcrdma::bench

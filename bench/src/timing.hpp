@@ -14,6 +14,10 @@ inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+inline double microseconds(Clock::duration duration) {
+  return std::chrono::duration<double, std::micro>(duration).count();
+}
+
 /// The middle value; `values` must not be empty and is reordered.
 inline double median(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -21,30 +25,33 @@ inline double median(std::vector<double>& values) {
   return *middle;
 }
 
-/// A value in the unit of `which`, from operations done and seconds taken.
-inline double rate(Case which, std::uint64_t operations, double seconds) {
+/// In the unit of `which`, from operations done and seconds taken.
+inline Outcome rate(const Case& which, std::uint64_t operations, double seconds) {
   const double per_second = static_cast<double>(operations) / seconds;
-  return info(which).octets >= 1 << 20 ? per_second * info(which).octets / 1e6 : per_second;
+  return {which.unit == "MB/s" ? per_second * which.octets / 1e6 : per_second, operations};
 }
+
+/// The median of durations in microseconds.
+inline Outcome typical(std::vector<double>& samples) { return {median(samples), samples.size()}; }
 
 /// Calls `operation` for `budget` and gives the median of its durations in microseconds.
 template <class Operation>
-double median_round_trip(std::chrono::milliseconds budget, Operation&& operation) {
+Outcome median_round_trip(std::chrono::milliseconds budget, Operation&& operation) {
   std::vector<double> samples;
-  samples.reserve(1 << 16);
+  samples.reserve(1 << 18);
   const auto end = Clock::now() + budget;
   for (auto start = Clock::now(); start < end;) {
     operation();
     const auto stop = Clock::now();
-    samples.push_back(std::chrono::duration<double, std::micro>(stop - start).count());
+    samples.push_back(microseconds(stop - start));
     start = stop;
   }
-  return median(samples);
+  return typical(samples);
 }
 
 /// Calls `operation` for `budget`, one after another, and gives the rate in the unit of `which`.
 template <class Operation>
-double sequential_rate(Case which, std::chrono::milliseconds budget, Operation&& operation) {
+Outcome sequential_rate(const Case& which, std::chrono::milliseconds budget, Operation&& operation) {
   const auto start = Clock::now();
   std::uint64_t done = 0;
   do {
@@ -52,6 +59,28 @@ double sequential_rate(Case which, std::chrono::milliseconds budget, Operation&&
     ++done;
   } while (Clock::now() - start < budget);
   return rate(which, done, seconds_since(start));
+}
+
+/// Each connection leaves a port behind that cannot be used for a minute: few of them in a round.
+constexpr std::uint32_t kSetupsInARound = 250;
+
+/// Calls `operation`, which makes and ends a connection, for `budget` or a number of times that spares the ports.
+template <class Operation>
+Outcome setup_rate(const Case& which, std::chrono::milliseconds budget, Operation&& operation) {
+  const auto start = Clock::now();
+  std::uint64_t done = 0;
+  do {
+    operation();
+    ++done;
+  } while (done < kSetupsInARound && Clock::now() - start < budget);
+  return rate(which, done, seconds_since(start));
+}
+
+/// The value of a case whose operations go one after another: a median or a rate, as its unit says.
+template <class Operation>
+Outcome one_by_one(const Case& which, std::chrono::milliseconds budget, Operation&& operation) {
+  if (which.unit == "us") return median_round_trip(budget, operation);
+  return sequential_rate(which, budget, operation);
 }
 
 }  // namespace rpcrdma::bench

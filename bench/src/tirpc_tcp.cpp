@@ -55,7 +55,7 @@ void dispatch(svc_req* request, SVCXPRT* transport) {
   }
 }
 
-void serve_program(const std::function<void(std::uint16_t)>& ready) {
+void serve_program(Board&, const Child::Ready& ready) {
   const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
   const int one = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);  // inherited by accepted sockets
@@ -77,7 +77,26 @@ void serve_program(const std::function<void(std::uint16_t)>& ready) {
 
 class TirpcTcp final : public Subject {
  public:
-  TirpcTcp() : child_(serve_program), data_(1 << 20, 'w') {
+  TirpcTcp() : child_(serve_program), data_(1 << 20, 'w') {}
+  ~TirpcTcp() override { disconnect(); }
+  TirpcTcp(const TirpcTcp&) = delete;
+  TirpcTcp& operator=(const TirpcTcp&) = delete;
+
+  std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
+    if (which.operation == Operation::setup) return setup_rate(which, budget, [this] { set_up(); });
+    if (client_ == nullptr) connect();
+    switch (which.operation) {
+      case Operation::null: return one_by_one(which, budget, [this] { null(); });
+      case Operation::read: return one_by_one(which, budget, [&] { read(which.octets); });
+      case Operation::write: return one_by_one(which, budget, [&] { write(which.octets); });
+      default: return std::nullopt;
+    }
+  }
+
+  Usage usage() override { return child_.usage(); }
+
+ private:
+  void connect() {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(child_.port());
@@ -92,26 +111,17 @@ class TirpcTcp final : public Subject {
     if (client_ == nullptr) throw std::runtime_error("cannot make a libtirpc client");
     clnt_control(client_, CLSET_FD_CLOSE, nullptr);
   }
-  ~TirpcTcp() override { clnt_destroy(client_); }
-  TirpcTcp(const TirpcTcp&) = delete;
-  TirpcTcp& operator=(const TirpcTcp&) = delete;
-
-  std::string_view name() const override { return "tirpc_tcp"; }
-
-  std::optional<double> run(Case which, std::chrono::milliseconds budget) override {
-    switch (which) {
-      case Case::null_rtt: return median_round_trip(budget, [this] { null(); });
-      case Case::null_rate_qd32: return 1e6 / median_round_trip(budget, [this] { null(); });
-      case Case::read_1m_qd1:
-      case Case::read_1m_qd8:
-      case Case::read_4k_qd32: return sequential_rate(which, budget, [&] { read(info(which).octets); });
-      case Case::write_1m_qd1:
-      case Case::write_1m_qd8: return sequential_rate(which, budget, [&] { write(info(which).octets); });
-    }
-    return std::nullopt;
+  void disconnect() {
+    if (client_ != nullptr) clnt_destroy(client_);
+    client_ = nullptr;
+  }
+  void set_up() {
+    disconnect();
+    connect();
+    null();
+    disconnect();
   }
 
- private:
   void call(rpcproc_t procedure, xdrproc_t encode, void* args, xdrproc_t decode, void* res) {
     if (clnt_call(client_, procedure, encode, static_cast<char*>(args), decode, static_cast<char*>(res), kTimeout) !=
         RPC_SUCCESS) {

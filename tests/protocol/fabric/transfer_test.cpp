@@ -134,6 +134,28 @@ TEST_P(FabricTest, WritesArePlacedBeforeALaterSend) {
   EXPECT_EQ(server().tags(), (std::vector<int>{2, 3}));
 }
 
+TEST_P(FabricTest, WorkIsCounted) {
+  connect();
+  Memory from(bed_->client(), 96);
+  Memory to(bed_->server(), 96);
+  const fabric::Counters client_before = bed_->client().counters();
+  const fabric::Counters server_before = bed_->server().counters();
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    ASSERT_FALSE(server().qp->post_receive(to.part(32 * i, 32), server().op(1)));
+    ASSERT_FALSE(client_.send(from.part(32 * i, 32), 2));
+  }
+  client_.qp->submit();
+  ASSERT_TRUE(until([&] { return server().count(1) == 3 && client_.count(2) == 3; }));
+  const fabric::Counters& client = bed_->client().counters();
+  const fabric::Counters& server_side = bed_->server().counters();
+  EXPECT_EQ(client.work_requests - client_before.work_requests, 3u);
+  EXPECT_EQ(client.completions - client_before.completions, 3u);
+  EXPECT_EQ(server_side.work_requests - server_before.work_requests, 3u);
+  EXPECT_EQ(server_side.completions - server_before.completions, 3u);
+  EXPECT_GT(server_side.batches, server_before.batches);
+  EXPECT_EQ(server_side.copied, server_before.copied);
+}
+
 // [5041-4.2-d] Writes may start anywhere; many to one window, of any length and alignment
 TEST_P(FabricTest, ManyWritesIntoOneWindow) {
   QueuePairOptions deep;

@@ -23,6 +23,7 @@ struct FabricState {
   const IwarpOptions options;
   const Log log;
   Capabilities capabilities;
+  Counters counters;
   StagTable stags;
   std::unordered_map<std::uint32_t, MutableOctets> regions;  ///< by local key
   std::uint32_t next_key = 1;

@@ -7,8 +7,6 @@
 namespace rpcrdma::fabric::iwarp {
 namespace {
 
-/// Payloads from here on are worth a read of their own.
-constexpr std::size_t kLargePayload = 8192;
 /// The small buffer: as little as this is offered to the socket while large payloads come, so that few of their
 /// octets pass through it; up to all of it while there are many small frames.
 constexpr std::size_t kMinScratch = 4096;
@@ -99,6 +97,7 @@ void FpduReader::take_payload(Octets& octets) noexcept {
   const std::size_t n = std::min(octets.size(), remaining_);
   if (target_ != nullptr) {
     std::memcpy(target_, octets.data(), n);
+    if (ulpdu_length_ >= kLargePayload) copied_ += n;
     placed(n);
   } else {
     if (crc_on_) crc_.add(octets.first(n));

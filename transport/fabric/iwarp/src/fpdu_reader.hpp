@@ -4,6 +4,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/container/static_vector.hpp>
 #include <memory>
+#include <utility>
 
 #include "wire/crc32c.hpp"
 #include "wire/ddp.hpp"
@@ -54,6 +55,8 @@ class FpduReader {
   /// Of the current or last segment: its header as it came, and the length of its ULPDU.
   Octets raw_header() const noexcept;
   std::uint16_t ulpdu_length() const noexcept { return ulpdu_length_; }
+  /// Octets of large payloads that came through the small buffer since the last call.
+  std::uint64_t take_copied() noexcept { return std::exchange(copied_, 0); }
 
  private:
   enum class State : std::uint8_t { header, payload, trailer, stopped };
@@ -83,6 +86,7 @@ class FpduReader {
   std::size_t remaining_ = 0;  // of the payload
   std::size_t pad_ = 0;
   Crc32c crc_;
+  std::uint64_t copied_ = 0;
 
   std::uint64_t position_ = 0;  // of the stream, with markers
   std::uint64_t frame_start_ = 0;

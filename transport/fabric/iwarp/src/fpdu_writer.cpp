@@ -35,7 +35,10 @@ void FpduWriter::begin(const DdpHeader& header, Octets extra, std::size_t payloa
 }
 
 void FpduWriter::payload(Octets octets) noexcept {
-  if (markers_) return emit(octets, true);
+  if (markers_) {
+    if (octets.size() >= kLargePayload) copied_ += octets.size();
+    return emit(octets, true);
+  }
   if (octets.empty()) return;
   if (crc_on_) crc_.add(octets);
   refer(octets.data(), octets.size());

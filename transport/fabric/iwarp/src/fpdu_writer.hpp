@@ -4,6 +4,7 @@
 
 #include <array>
 #include <boost/container/static_vector.hpp>
+#include <utility>
 #include <vector>
 
 #include "wire/crc32c.hpp"
@@ -40,6 +41,8 @@ class FpduWriter {
   std::span<iovec> pending() noexcept { return std::span(vectors_.data(), vectors_.size()).subspan(next_); }
   /// `count` octets of it have been written.
   void advance(std::size_t count) noexcept;
+  /// Octets of large payloads that were copied since the last call.
+  std::uint64_t take_copied() noexcept { return std::exchange(copied_, 0); }
   /// Octets written since start().
   std::uint64_t written() const noexcept { return written_; }
   /// Gives up all frames that have not started to go out, and copies what is left of one that has.
@@ -65,6 +68,7 @@ class FpduWriter {
   std::size_t pad_ = 0;
   std::uint64_t position_ = 0;  // of the stream: octets emitted, markers included
   std::uint64_t frame_start_ = 0;
+  std::uint64_t copied_ = 0;
   std::uint64_t written_ = 0;      // likewise, written to the socket
   std::uint64_t batch_start_ = 0;  // where the batch begins
   bool in_frame_ = false;

@@ -73,9 +73,11 @@ bool Stream::dispatch_ready() {
     const Ready out = ready_.front();
     ready_.pop();
     --(out.receive ? receive_slots_ : send_slots_);
+    ++fabric_->counters.completions;
     out.context->on_completion(out.completion);
     if (destroyed_) return false;
   }
+  ++fabric_->counters.batches;
   events_->on_batch_end();
   return !destroyed_;
 }

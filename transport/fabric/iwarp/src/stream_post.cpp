@@ -29,6 +29,7 @@ error_code Stream::may_post() const noexcept {
 
 Work& Stream::add_work(Work::Kind kind, WorkContext* context) noexcept {
   ++send_slots_;
+  ++fabric_->counters.work_requests;
   Work& work = works_.push();
   work.kind = kind;
   work.done = false;
@@ -58,6 +59,7 @@ error_code Stream::post_receive(BufferRef buffer, WorkContext* context) {
   if (state_ == State::closed) return FabricError::not_connected;
   if (receive_slots_ >= options_.receive_depth || receives_.full()) return FabricError::queue_full;
   ++receive_slots_;
+  ++fabric_->counters.work_requests;
   Receive& receive = receives_.push();
   receive = {};
   receive.buffer = buffer;

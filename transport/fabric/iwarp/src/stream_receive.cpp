@@ -46,6 +46,7 @@ void Stream::read() {
 void Stream::on_read(error_code error, std::size_t count) {
   if (state_ == State::closed) return;
   if (count != 0) reader_.filled(count);
+  fabric_->counters.copied += reader_.take_copied();
   if (state_ != State::closed && error == boost::asio::error::eof)
     on_end_of_stream();
   else if (state_ != State::closed && error)

@@ -188,6 +188,7 @@ void Stream::add_response_frame() noexcept {
 
 /// Everything that frames have been made of is out.
 void Stream::batch_written() noexcept {
+  fabric_->counters.copied += writer_.take_copied();
   for (sent_ = std::max(sent_, works_.head()); sent_ != cursor_; ++sent_) {
     Work& work = works_[sent_];
     if (work.kind == Work::Kind::send || work.kind == Work::Kind::write) work.done = true;  // [5040-5.5-e]

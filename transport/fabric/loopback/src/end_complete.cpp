@@ -25,9 +25,13 @@ void End::dispatch() {
       }
     }
     any = true;
+    ++fabric_->counters.completions;
     ready.context->on_completion(ready.completion);
   }
-  if (any && !destroyed_) events_->on_batch_end();
+  if (any && !destroyed_) {
+    ++fabric_->counters.batches;
+    events_->on_batch_end();
+  }
   if (!destroyed_ && disconnected_ && ready_.empty()) {
     const error_code why = *disconnected_;
     disconnected_.reset();

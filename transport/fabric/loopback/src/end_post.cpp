@@ -40,6 +40,7 @@ error_code End::check_gather(std::span<const BufferRef> gather, std::uint32_t& l
 
 End::Work& End::add_work(Work::Kind kind, WorkContext* context) {
   ++send_slots_;
+  ++fabric_->counters.work_requests;
   Work& work = work_.emplace_back();
   work.kind = kind;
   work.context = context;
@@ -52,6 +53,7 @@ error_code End::post_receive(BufferRef buffer, WorkContext* context) {
   if (buffer.size != 0 && fabric_->region_of(buffer) == nullptr) return BaseError::invalid_argument;
   if (const error_code error = fabric_->faults.next(LoopbackOperation::post_receive)) return error;
   ++receive_slots_;
+  ++fabric_->counters.work_requests;
   receives_.push_back({buffer, context});
   return {};
 }

@@ -34,6 +34,7 @@ class Faults {
 /// What one fabric shares with the queue pairs made from it, which may outlive it by a callback.
 struct FabricState {
   Capabilities capabilities;
+  Counters counters;
   std::string label;
   Faults faults;
   std::unordered_map<std::uint32_t, MutableOctets> regions;  ///< by local key

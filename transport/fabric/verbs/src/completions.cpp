@@ -106,7 +106,9 @@ void VerbsQueuePair::deliver_receive(const ibv_wc& completion) {
     result.invalidated = note_invalidated(completion);
   }
   batch_open_ = true;
-  if (context != nullptr) context->on_completion(result);
+  if (context == nullptr) return;
+  ++parts_.counters->completions;
+  context->on_completion(result);
 }
 
 std::optional<std::uint32_t> VerbsQueuePair::note_invalidated(const ibv_wc& completion) {
@@ -149,7 +151,9 @@ void VerbsQueuePair::complete(const SendQueue::Slot& slot, error_code status) {
   if (slot.window != 0)
     if (VerbsWindow* window = windows_->find(slot.window)) window->set_idle();
   batch_open_ = true;
-  if (slot.context != nullptr) slot.context->on_completion({.status = status, .length = 0, .invalidated = {}});
+  if (slot.context == nullptr) return;
+  ++parts_.counters->completions;
+  slot.context->on_completion({.status = status, .length = 0, .invalidated = {}});
 }
 
 void VerbsQueuePair::end_batch() {
@@ -157,6 +161,7 @@ void VerbsQueuePair::end_batch() {
     if (const error_code error = receives_.submit(id_->qp)) end_later(error);
   }
   if (!std::exchange(batch_open_, false)) return;
+  ++parts_.counters->batches;
   events_.on_batch_end();
 }
 

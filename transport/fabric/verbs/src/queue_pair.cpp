@@ -96,6 +96,7 @@ error_code VerbsQueuePair::may_post() const noexcept {
 error_code VerbsQueuePair::post_receive(BufferRef buffer, WorkContext* context) {
   if (state_ >= State::draining || ending_) return FabricError::not_connected;
   if (const error_code error = receives_.append(buffer, context)) return error;
+  ++parts_.counters->work_requests;
   // In a batch they go to the device together, at its end.
   return delivering_ ? error_code() : receives_.submit(id_->qp);
 }
@@ -105,6 +106,7 @@ error_code VerbsQueuePair::post_send(std::span<const BufferRef> gather, const Se
   if (const error_code error = may_post()) return error;
   auto request = sends_.append(gather, /*may_inline=*/true, context);
   if (!request) return request.error();
+  ++parts_.counters->work_requests;
   ibv_send_wr& send = **request;
   send.opcode = IBV_WR_SEND;
   if (options.solicited) send.send_flags |= IBV_SEND_SOLICITED;
@@ -121,6 +123,7 @@ error_code VerbsQueuePair::post_write(std::span<const BufferRef> gather, std::ui
   if (const error_code error = may_post()) return error;
   auto request = sends_.append(gather, /*may_inline=*/true, context);
   if (!request) return request.error();
+  ++parts_.counters->work_requests;
   ibv_send_wr& write = **request;
   write.opcode = IBV_WR_RDMA_WRITE;
   write.wr.rdma = {.remote_addr = offset, .rkey = handle};
@@ -133,6 +136,7 @@ error_code VerbsQueuePair::post_read(BufferRef sink, std::uint32_t handle, std::
   if (info_.outbound_reads == 0) return FabricError::unsupported;
   auto request = sends_.append({&sink, 1}, /*may_inline=*/false, context);
   if (!request) return request.error();
+  ++parts_.counters->work_requests;
   ibv_send_wr& read = **request;
   read.opcode = IBV_WR_RDMA_READ;
   read.wr.rdma = {.remote_addr = offset, .rkey = handle};
@@ -161,6 +165,7 @@ Result<Segment> VerbsQueuePair::bind(Window& window, BufferRef memory, Access ac
     return error;
   }
   sends_.note_bind();
+  ++parts_.counters->work_requests;
   return exposure.segment();
 }
 
@@ -177,6 +182,7 @@ error_code VerbsQueuePair::invalidate(Window& window, WorkContext* context) {
     case VerbsWindow::State::idle: break;  // the peer was first; a second time would be an error, and crashes rxe
   }
   sends_.append_software(context, exposure.serial());
+  ++parts_.counters->work_requests;
   schedule_poll();
   return {};
 }
@@ -184,6 +190,7 @@ error_code VerbsQueuePair::invalidate(Window& window, WorkContext* context) {
 error_code VerbsQueuePair::invalidate_key(VerbsWindow& window, WorkContext* context) {
   auto request = sends_.append({}, /*may_inline=*/false, context, window.serial());
   if (!request) return request.error();
+  ++parts_.counters->work_requests;
   (*request)->opcode = IBV_WR_LOCAL_INV;
   (*request)->invalidate_rkey = window.segment().handle;
   window.set_invalidating();

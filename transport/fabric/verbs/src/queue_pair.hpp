@@ -19,6 +19,7 @@ struct FabricParts {
   std::shared_ptr<CompletionChannel> completions;
   VerbsOptions options;
   Log log;
+  std::shared_ptr<Counters> counters = std::make_shared<Counters>();
 };
 
 /// A reliable connection on rdma_cm. Its methods are spread over files by what happens: queue_pair.cpp (making,

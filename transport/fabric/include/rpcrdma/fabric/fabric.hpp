@@ -47,6 +47,16 @@ struct Capabilities {
   bool exact_window_bounds = true;
 };
 
+/// What a fabric has done so far, over all its queue pairs: to see what a call costs.
+struct Counters {
+  std::uint64_t work_requests = 0;  ///< posted, receives and invalidations among them
+  std::uint64_t completions = 0;    ///< handed to their contexts
+  std::uint64_t batches = 0;        ///< of completions: calls of on_batch_end
+  /// Octets of payload that the provider copied where segments were large (8 KiB and more), instead of having them
+  /// moved between the caller's memory and the wire.
+  std::uint64_t copied = 0;
+};
+
 /// Who may do what to an exposed range.
 enum class Access : std::uint8_t { remote_read, remote_write };
 
@@ -183,6 +193,8 @@ class Fabric {
   virtual ~Fabric() = default;
   virtual boost::asio::io_context& context() noexcept = 0;
   virtual const Capabilities& capabilities() const noexcept = 0;
+  /// On the fabric's thread.
+  virtual const Counters& counters() const noexcept = 0;
 
   virtual Result<std::unique_ptr<MemoryRegion>> register_memory(std::span<std::byte> memory) = 0;
 

@@ -10,6 +10,8 @@ namespace rpcrdma::fabric::iwarp {
 inline constexpr std::size_t kFpduLengthSize = 2;
 inline constexpr std::size_t kFpduCrcSize = 4;
 inline constexpr std::uint32_t kMinMulpdu = 128;
+/// Payloads from here on are moved between the caller's memory and the socket without a copy; it pays from here on.
+inline constexpr std::size_t kLargePayload = 8192;
 inline constexpr std::uint32_t kMaxMulpdu = 64768;
 
 /// [5044-4.1-c] zero to three octets, so that length, ULPDU and pad are a multiple of four.

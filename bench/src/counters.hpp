@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <string>
+#include <vector>
+
+#include "report.hpp"
+#include "usage.hpp"
+
+namespace rpcrdma::bench {
+
+/// What one operation costs a contender on one of its sides: averages over a run.
+struct Cost {
+  std::string name;  ///< of the case
+  std::string who;
+  std::string side;
+  double allocations;
+  double copied;
+  double system_calls;
+  double sends;
+  double receives;
+  double empty_receives;
+  double waits;
+  double yields;
+  double work_requests;
+  double completions;
+  double batches;
+};
+
+/// Runs a contender that is warm once more, and counts.
+std::vector<Cost> count(const Contender& one, const std::string& name, std::chrono::milliseconds budget);
+void print_table(const std::vector<Cost>& costs);
+void print_json(const Cost& cost);
+
+}  // namespace rpcrdma::bench

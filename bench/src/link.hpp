@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <stdexcept>
+
+#include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/fabric/open/open.hpp"
+#include "rpcrdma/memory/pool.hpp"
+#include "rpcrdma/requester/client.hpp"
+#include "rpcrdma/rpc/client.hpp"
+#include "rpcrdma_server.hpp"
+
+namespace rpcrdma::bench {
+
+/// An event loop with a fabric on it, for any number of Links.
+struct Loop {
+  explicit Loop(const fabric::OpenOptions& options) : fabric(opened(context, options)), pool(*fabric) {}
+
+  static std::unique_ptr<fabric::Fabric> opened(boost::asio::io_context& context, const fabric::OpenOptions& options) {
+    auto fabric = fabric::open(context, boost::asio::ip::make_address("127.0.0.1"), options, Log());
+    if (!fabric) throw std::runtime_error(fabric.error().message());
+    return std::move(*fabric);
+  }
+
+  boost::asio::io_context context{1};
+  Runner runner{context};
+  std::unique_ptr<fabric::Fabric> fabric;
+  memory::Pool pool;
+};
+
+/// One connection to a server of ours, made at the first call.
+struct Link {
+  Link(Loop& loop, std::uint16_t port)
+      : transport(transport::Client::make(*loop.fabric, loop.pool, {boost::asio::ip::make_address("127.0.0.1"), port},
+                                          options(), Log())),
+        rpc(transport->requester(), loop.context.get_executor()) {}
+
+  static transport::ClientOptions options() {
+    transport::ClientOptions options;
+    options.connection.credits = kCredits;
+    return options;
+  }
+
+  std::unique_ptr<transport::Client> transport;
+  rpc::Client rpc;
+};
+
+/// Makes one call of P, without arguments, and waits for its end.
+template <class P>
+void call(Loop& loop, Link& link) {
+  bool over = false;
+  error_code failed;
+  const typename P::Args args{};
+  link.rpc.async_call<P>(args, [&](error_code status, const auto&) {
+    failed = status;
+    over = true;
+  });
+  loop.context.restart();
+  while (!over) loop.runner.run_some();
+  if (failed) throw std::runtime_error(failed.message());
+}
+
+}  // namespace rpcrdma::bench

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plan.hpp"
+
+#include <fmt/core.h>
+
+namespace rpcrdma::bench {
+namespace {
+
+constexpr std::uint32_t kMebi = 1u << 20;
+
+Peer raw_tcp(const Case& which) { return {"raw_tcp", Who::raw_tcp, which}; }
+Peer tirpc_tcp(const Case& which) { return {"tirpc_tcp", Who::tirpc_tcp, which}; }
+Peer ours(const Case& which, Who who = Who::rpcrdma) { return {which.name, who, which}; }
+
+void add_bulk(std::vector<Comparison>& plan, const Case& which) {
+  plan.push_back({which, Who::rpcrdma, {raw_tcp(which), tirpc_tcp(which)}});
+}
+
+/// NFS beside the transport alone.
+void add_nfs(std::vector<Comparison>& plan, const Case& alone) {
+  Case which = alone;
+  which.name = "nfs_" + alone.name;
+  plan.push_back({which, Who::nfs_memory, {ours(alone)}});
+  which.name += "_posix";
+  plan.push_back({which, Who::nfs_posix, {ours(alone)}});
+}
+
+std::string size_text(std::uint32_t octets) {
+  return octets >= kMebi ? fmt::format("{}m", octets / kMebi) : fmt::format("{}k", octets / 1024);
+}
+
+}  // namespace
+
+std::vector<Comparison> standard_plan() {
+  using enum Operation;
+  const Case null_rtt{"null_rtt", "us", null};
+  const Case null_rate{"null_rate_qd32", "1/s", null, 0, 32};
+  const Case read_1{"read_1m_qd1", "MB/s", read, kMebi, 1};
+  const Case read_8{"read_1m_qd8", "MB/s", read, kMebi, 8};
+  const Case write_1{"write_1m_qd1", "MB/s", write, kMebi, 1};
+  const Case write_8{"write_1m_qd8", "MB/s", write, kMebi, 8};
+  const Case read_4k{"read_4k_qd32", "1/s", read, 4096, 32};
+  std::vector<Comparison> plan;
+  plan.push_back(
+      {null_rtt, Who::rpcrdma, {raw_tcp(null_rtt), {"raw_asio", Who::raw_asio, null_rtt}, tirpc_tcp(null_rtt)}});
+  plan.push_back({null_rate, Who::rpcrdma, {tirpc_tcp(null_rate)}});
+  for (const Case& bulk : {read_1, read_8, write_1, write_8, read_4k}) add_bulk(plan, bulk);
+  plan.push_back({{"getattr", "us", attributes}, Who::nfs_memory, {ours(null_rtt)}});
+  add_nfs(plan, read_8);
+  add_nfs(plan, write_8);
+  plan.push_back({{"null_rtt_1000_connections", "us", null}, Who::rpcrdma_crowd, {ours(null_rtt)}});
+  plan.push_back({{"idle_connection", "KiB", idle_memory},
+                  Who::rpcrdma_crowd,
+                  {ours({"posted_receives", "KiB", posted_receives}, Who::rpcrdma_crowd)}});
+  plan.push_back({{"read_1m_qd8_crc", "MB/s", read, kMebi, 8}, Who::rpcrdma_crc, {ours(read_8)}});
+  const Case setups{"setup", "1/s", setup};
+  plan.push_back({setups, Who::rpcrdma, {raw_tcp(setups), tirpc_tcp(setups)}});
+  return plan;
+}
+
+std::vector<Comparison> sweep_plan() {
+  using enum Operation;
+  std::vector<Comparison> plan;
+  const Case null_rtt{"null_rtt", "us", null};
+  const Case read_rtt{"read_4k_rtt", "us", read, 4096};
+  for (std::uint32_t depth = 1; depth <= 64; depth *= 2) {
+    plan.push_back({{fmt::format("null_latency_qd{}", depth), "us", null, 0, depth}, Who::rpcrdma, {ours(null_rtt)}});
+    plan.push_back(
+        {{fmt::format("read_4k_latency_qd{}", depth), "us", read, 4096, depth}, Who::rpcrdma, {ours(read_rtt)}});
+  }
+  for (std::uint32_t octets = 4096; octets <= kMebi; octets *= 2) {
+    add_bulk(plan, {fmt::format("read_{}_qd8", size_text(octets)), "MB/s", read, octets, 8});
+    add_bulk(plan, {fmt::format("write_{}_qd8", size_text(octets)), "MB/s", write, octets, 8});
+  }
+  const Case read_8{"read_1m_qd8", "MB/s", read, kMebi, 8};
+  for (std::uint32_t connections = 1; connections <= 64; connections *= 2) {
+    const std::uint32_t depth = std::max(8u, connections);
+    plan.push_back({{fmt::format("read_1m_connections{}", connections), "MB/s", read, kMebi, depth, connections},
+                    Who::rpcrdma,
+                    {ours(read_8)}});
+    plan.push_back({{fmt::format("null_rate_connections{}", connections), "1/s", null, 0, 64, connections},
+                    Who::rpcrdma,
+                    {ours({"null_rate_qd64", "1/s", null, 0, 64})}});
+  }
+  return plan;
+}
+
+}  // namespace rpcrdma::bench

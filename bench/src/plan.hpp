@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <string>
+#include <vector>
+
+#include "subject.hpp"
+
+namespace rpcrdma::bench {
+
+enum class Who : std::uint8_t {
+  raw_tcp,
+  raw_asio,
+  tirpc_tcp,
+  rpcrdma,
+  rpcrdma_crc,
+  rpcrdma_crowd,
+  nfs_memory,
+  nfs_posix
+};
+constexpr std::size_t kSubjects = 8;
+
+struct Peer {
+  std::string name;
+  Who who;
+  Case which;
+};
+
+/// A case of ours and whom it is measured beside: other programs, or another case of ours.
+struct Comparison {
+  Case which;
+  Who ours;
+  std::vector<Peer> peers;
+};
+
+/// What `rpcrdma-bench` measures when nothing is named.
+std::vector<Comparison> standard_plan();
+/// Latency against depth, throughput against size and against connections: what the plots are made of.
+std::vector<Comparison> sweep_plan();
+
+}  // namespace rpcrdma::bench

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The benchmark program: its output's form, and that every case can be run. What it measures is no test's business."""
+import json
+import os
+import unittest
+from pathlib import Path
+
+from kit.case import Case
+from kit.waiting import DEADLINE_S
+
+KEYS = ["case", "unit", "ours", "peer", "peer_value", "ratio", "spread"]
+
+
+@unittest.skipUnless(Path(os.environ["RPCRDMA_BIN"], "rpcrdma-bench").exists(), "not built")
+class Bench(Case):
+    timeout_s = 240
+
+    def rows(self, *cases):
+        done = self.run_program("rpcrdma-bench", "--quick", "--json", *cases, deadline_s=4 * DEADLINE_S)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        rows = [json.loads(line) for line in done.stdout.decode().splitlines()]
+        for row in rows:
+            self.assertEqual(list(row), KEYS)
+            self.assertAlmostEqual(row["ratio"], row["ours"] / row["peer_value"], delta=0.01 * row["ratio"] + 0.0001)
+            self.assertGreater(row["ours"], 0)
+            self.assertGreaterEqual(row["spread"], 0)
+        return rows
+
+    def pairs(self, *cases):
+        return [(row["case"], row["unit"], row["peer"]) for row in self.rows(*cases)]
+
+    def test_round_trips(self):
+        self.assertEqual(self.pairs("null_rtt", "getattr"),
+                         [("null_rtt", "us", "raw_tcp"), ("null_rtt", "us", "raw_asio"), ("null_rtt", "us", "tirpc_tcp"),
+                          ("getattr", "us", "null_rtt")])
+
+    def test_bulk_data(self):
+        cases = ["read_1m_qd1", "write_1m_qd8", "read_1m_qd8_crc"]
+        self.assertEqual(self.pairs(*cases),
+                         [("read_1m_qd1", "MB/s", "raw_tcp"), ("read_1m_qd1", "MB/s", "tirpc_tcp"),
+                          ("write_1m_qd8", "MB/s", "raw_tcp"), ("write_1m_qd8", "MB/s", "tirpc_tcp"),
+                          ("read_1m_qd8_crc", "MB/s", "read_1m_qd8")])
+
+    def test_both_kinds_of_export(self):
+        for operation in ("read", "write"):
+            name = f"nfs_{operation}_1m_qd8"
+            self.assertEqual(self.pairs(name, f"{name}_posix"),
+                             [(name, "MB/s", f"{operation}_1m_qd8"), (f"{name}_posix", "MB/s", f"{operation}_1m_qd8")])
+
+    def test_a_thousand_idle_connections(self):
+        self.assertEqual(self.pairs("null_rtt_1000_connections", "idle_connection"),
+                         [("null_rtt_1000_connections", "us", "null_rtt"), ("idle_connection", "KiB", "posted_receives")])
+
+    def test_counters(self):
+        done = self.run_program("rpcrdma-bench", "--quick", "--json", "--counters", "null_rtt", deadline_s=2 * DEADLINE_S)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        costs = [one for one in map(json.loads, done.stdout.decode().splitlines()) if "side" in one]
+        self.assertEqual([(cost["who"], cost["side"]) for cost in costs],
+                         [(who, side) for who in ("ours", "raw_tcp", "raw_asio", "tirpc_tcp")
+                          for side in ("client", "server")])
+        by_side = {(cost["who"], cost["side"]): cost for cost in costs}
+        for side in ("client", "server"):
+            # What these programs are known to do.
+            self.assertAlmostEqual(by_side["raw_tcp", side]["system_calls"], 2, delta=0.05)
+            self.assertAlmostEqual(by_side["ours", side]["sends"], 1, delta=0.05)
+            self.assertAlmostEqual(by_side["ours", side]["completions"], 2, delta=0.05)
+            self.assertAlmostEqual(by_side["ours", side]["work_requests"], 2, delta=0.05)
+            self.assertLess(by_side["ours", side]["allocations"], 0.5)  # its own for the run, over few calls
+
+    def test_table(self):
+        done = self.run_program("rpcrdma-bench", "--quick", "setup", deadline_s=2 * DEADLINE_S)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        heading, *lines = done.stdout.decode().splitlines()
+        self.assertEqual(heading.split(), ["case", "unit", "ours", "peer", "peer", "value", "ratio", "spread"])
+        self.assertEqual([line.split()[:2] for line in lines], [["setup", "1/s"]] * 2)
+
+    def test_usage_errors(self):
+        for arguments in (["no_such_case"], ["--no-such-option"], ["--fabric", "ethernet"]):
+            done = self.run_program("rpcrdma-bench", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, b""))
+            self.assertEqual(done.stderr.count(b"\n"), 1)
