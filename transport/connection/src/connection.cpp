@@ -32,10 +32,10 @@ Connection::Connection(const ConnectionSetup& setup, ConnectionEvents& events)
                                                : wire::kMinThreshold),
       send_queue_(call_credits(setup, Role::client) + setup.chunk_work),
       reply_queue_(call_credits(setup, Role::server) + kErrorSends),
-      self_(std::make_shared<Connection*>(this)) {}
+      self_(std::make_shared<Self>(this)) {}
 
 Connection::~Connection() {
-  *self_ = nullptr;
+  self_->connection = nullptr;
   destroy();
   if (setup_.receive_budget != nullptr) setup_.receive_budget->give_back(receive_memory_octets_);
 }
@@ -171,7 +171,7 @@ void Connection::on_disconnected(error_code why) noexcept {
   // Not from inside a callback of the queue pair that is to be destroyed. A posted function must not keep this
   // alive: it may be dropped with the io_context, when the pool is gone.
   boost::asio::post(context(), [self = self_, why] {
-    if (const ConnectionPtr alive = *self) alive->finish(alive->reason_ ? alive->reason_ : why);
+    if (const ConnectionPtr alive = self->connection) alive->finish(alive->reason_ ? alive->reason_ : why);
   });
 }
 

@@ -2,6 +2,7 @@
 // Operation. What is posted during a batch of completions is handed to the wire at its end; what is posted
 // outside one, by a function that runs soon.
 // Errors. A failed post ends the connection, but for windows: a range that cannot be exposed fails its call only.
+#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/post.hpp>
 
 #include "rpcrdma/connection/connection.hpp"
@@ -22,12 +23,13 @@ error_code Connection::posted(error_code status, const fabric::WorkContext* cont
 void Connection::schedule_submit() noexcept {
   if (in_batch_ || submit_scheduled_ || !connected_) return;
   submit_scheduled_ = true;
-  boost::asio::post(context(), [self = self_] {
-    const ConnectionPtr alive = *self;
+  auto submit = [self = self_] {
+    const ConnectionPtr alive = self->connection;
     if (!alive) return;
     alive->submit_scheduled_ = false;
     alive->end_batch();
-  });
+  };
+  boost::asio::post(context(), boost::asio::bind_allocator(PostAllocator<void>(self_->memory), std::move(submit)));
 }
 
 void Connection::on_batch_end() noexcept { end_batch(); }

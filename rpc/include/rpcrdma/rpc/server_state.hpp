@@ -5,11 +5,11 @@
 #include <boost/container/small_vector.hpp>
 #include <optional>
 
+#include "rpcrdma/base/post_memory.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/responder/responder.hpp"
 #include "rpcrdma/rpc/duplicate_cache.hpp"
 #include "rpcrdma/rpc/message.hpp"
-#include "rpcrdma/rpc/post_memory.hpp"
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/encoder.hpp"
 

@@ -9,7 +9,7 @@ namespace {
 
 /// The small buffer: as little as this is offered to the socket while large payloads come, so that few of their
 /// octets pass through it; up to all of it while there are many small frames.
-constexpr std::size_t kMinScratch = 4096;
+constexpr std::size_t kMinScratch = 1024;
 constexpr std::size_t kScratch = 65536;
 
 }  // namespace
@@ -23,14 +23,33 @@ void FpduReader::start(bool crc, bool markers) {
 
 FpduReader::Plan FpduReader::plan() noexcept {
   Plan out;
-  offered_ = scratch_size_;
-  if (state_ == State::payload && target_ != nullptr && !markers_) {
-    out.emplace_back(target_, remaining_);
-    // Behind a large segment that is not the last one stands another one: read exactly up to its payload.
-    if (!last_ && ulpdu_length_ >= kLargePayload) offered_ = pad_ + kFpduCrcSize + kFpduLengthSize + kTaggedHeaderSize;
-  }
-  out.emplace_back(scratch_.get(), offered_);
+  if (state_ == State::payload && target_ != nullptr && !markers_) out.emplace_back(target_, remaining_);
+  out.emplace_back(scratch_.get(), std::min(until_large(), scratch_size_));
   return out;
+}
+
+/// How many octets are expected before the next large payload, the rest of one under way not counted.
+std::size_t FpduReader::until_large() const noexcept {
+  const std::size_t smalls = more_ && since_ == 0 ? 0 : between_;
+  if (markers_ || since_ > smalls) return kScratch;  // nothing is expected
+  const std::size_t behind = smalls - since_ + kFpduLengthSize + kTaggedHeaderSize;
+  switch (state_) {
+    case State::header: return behind > collected_ ? behind - collected_ : kScratch;
+    case State::trailer: return pad_ + kFpduCrcSize - collected_ + behind;
+    default: return (target_ == nullptr ? remaining_ : 0) + pad_ + kFpduCrcSize + behind;
+  }
+}
+
+/// A frame begins: what it says of those that follow.
+void FpduReader::note_header() noexcept {
+  if (remaining_ < kLargePayload) {
+    since_ += fpdu_size(ulpdu_length_);
+    return;
+  }
+  if (since_ != 0 || !more_) between_ = std::min(since_, std::exchange(last_between_, since_));
+  since_ = 0;
+  more_ = !last_;
+  scratch_size_ = kMinScratch;
 }
 
 void FpduReader::filled(std::size_t count) noexcept {
@@ -87,7 +106,7 @@ void FpduReader::take_header(Octets& octets) noexcept {
   last_ = header.last;
   remaining_ = ulpdu_length_ - size;
   pad_ = fpdu_pad(ulpdu_length_);
-  if (remaining_ >= kLargePayload) scratch_size_ = kMinScratch;
+  note_header();
   state_ = remaining_ == 0 ? State::trailer : State::payload;
   collected_ = 0;
   target_ = sink_.on_segment(header, static_cast<std::uint32_t>(remaining_));

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace rpcrdma::fabric::iwarp {
 
-/// A queue of bounded length whose memory is allocated once. Elements have sequence numbers that never repeat,
-/// and stay where they are while they are queued; slots are reused as they were left, so that they keep their room.
+/// A queue of bounded length. Elements have sequence numbers that never repeat; slots are reused as they were left, so
+/// that they keep their room. Memory grows up to the bound with the most that was queued, and stays: so an idle
+/// connection has little. push() may move what is queued.
 template <class T>
 class Ring {
  public:
   /// Room for at least `capacity` elements. Drops what is queued.
   void reserve(std::size_t capacity) {
-    std::size_t size = 1;
-    while (size < capacity) size *= 2;
-    slots_ = std::make_unique<T[]>(size);
-    mask_ = size - 1;
+    capacity_ = std::bit_ceil(capacity);
+    resize(std::min(capacity_, kFirst));
     head_ = tail_ = 0;
   }
 
@@ -24,17 +26,34 @@ class Ring {
   std::uint64_t tail() const noexcept { return tail_; }  ///< number of the next element
   std::size_t size() const noexcept { return static_cast<std::size_t>(tail_ - head_); }
   bool empty() const noexcept { return head_ == tail_; }
-  bool full() const noexcept { return slots_ == nullptr || size() > mask_; }
+  bool full() const noexcept { return size() >= capacity_; }
 
   T& operator[](std::uint64_t number) noexcept { return slots_[number & mask_]; }
   T& front() noexcept { return (*this)[head_]; }
   /// Takes the next slot, as it was left. There must be room.
-  T& push() noexcept { return (*this)[tail_++]; }
+  T& push() noexcept {
+    if (size() > mask_) grow();
+    return (*this)[tail_++];
+  }
   void pop() noexcept { ++head_; }
   void clear() noexcept { head_ = tail_; }
 
  private:
+  static constexpr std::size_t kFirst = 8;
+
+  void resize(std::size_t size) {
+    slots_ = std::make_unique<T[]>(size);
+    mask_ = size - 1;
+  }
+  void grow() {
+    const std::unique_ptr<T[]> old = std::move(slots_);
+    const std::uint64_t old_mask = mask_;
+    resize(2 * (mask_ + 1));
+    for (std::uint64_t i = head_; i != tail_; ++i) (*this)[i] = std::move(old[i & old_mask]);
+  }
+
   std::unique_ptr<T[]> slots_;
+  std::size_t capacity_ = 0;
   std::uint64_t mask_ = 0;
   std::uint64_t head_ = 0;
   std::uint64_t tail_ = 0;

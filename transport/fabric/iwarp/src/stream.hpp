@@ -9,6 +9,7 @@
 #include "initiator.hpp"
 #include "request.hpp"
 #include "ring.hpp"
+#include "rpcrdma/base/post_memory.hpp"
 #include "wire/read_request.hpp"
 #include "work.hpp"
 
@@ -133,6 +134,9 @@ class Stream final : public std::enable_shared_from_this<Stream>, private Segmen
   State state_ = State::idle;
   bool destroyed_ = false;
 
+  PostMemory read_memory_;   // of what waits to read,
+  PostMemory write_memory_;  // to write,
+  PostMemory wake_memory_;   // to dispatch
   Socket socket_;
   boost::asio::steady_timer timer_;       // the nudge, then the end
   std::shared_ptr<Initiator> initiator_;  // while connecting

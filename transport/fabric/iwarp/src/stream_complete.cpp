@@ -3,6 +3,7 @@
 // one batch, then on_batch_end. It runs from the io_context only: at the end of a handler of ours, or posted.
 // Ownership: any callback may destroy the queue pair: after each, destroyed_ is looked at.
 // Error handling: outstanding work of a connection that ended completes as flushed, in order; on_disconnected is last.
+#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/post.hpp>
 
 #include "stream.hpp"
@@ -105,10 +106,12 @@ void Stream::wake() {
   if (destroyed_ || dispatching_ || dispatch_posted_) return;
   if (ready_.empty() && !established_pending_ && !disconnected_) return;
   dispatch_posted_ = true;
-  boost::asio::post(fabric_->context, [self = shared_from_this()] {
+  auto handler = [self = shared_from_this()] {
     self->dispatch_posted_ = false;
     self->progress();
-  });
+  };
+  boost::asio::post(fabric_->context,
+                    boost::asio::bind_allocator(PostAllocator<void>(wake_memory_), std::move(handler)));
 }
 
 /// The end of every handler of ours.

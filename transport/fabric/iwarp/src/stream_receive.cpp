@@ -3,6 +3,8 @@
 // they are placed [5041-7.1-a] [5041-7.1-b], and delivered when they are whole.
 // Ownership: while a segment is placed its receive, its Read or its pinned window keeps the memory.
 // Error handling: the first fault is kept; with CRCs on it counts only if the segment's CRC is good. Then a Terminate.
+#include <boost/asio/bind_allocator.hpp>
+
 #include "stream.hpp"
 
 namespace rpcrdma::fabric::iwarp {
@@ -38,9 +40,9 @@ const TerminateCode* check_header(const DdpHeader& header) noexcept {
 }  // namespace
 
 void Stream::read() {
-  socket_.async_read_some(reader_.plan(), [self = shared_from_this()](error_code error, std::size_t count) {
-    self->on_read(error, count);
-  });
+  auto handler = [self = shared_from_this()](error_code error, std::size_t count) { self->on_read(error, count); };
+  socket_.async_read_some(reader_.plan(),
+                          boost::asio::bind_allocator(PostAllocator<void>(read_memory_), std::move(handler)));
 }
 
 void Stream::on_read(error_code error, std::size_t count) {

@@ -6,6 +6,7 @@
 // batch is out.
 // Error handling: a write error ends the sending; the reading side finds out why, since a Terminate may be on its way.
 #include <algorithm>
+#include <boost/asio/bind_allocator.hpp>
 
 #include "stream.hpp"
 
@@ -37,11 +38,13 @@ void Stream::transmit() {
 
 void Stream::await_writable() {
   writable_awaited_ = true;
-  socket_.async_wait(Socket::wait_write, [self = shared_from_this()](error_code error) {
+  auto handler = [self = shared_from_this()](error_code error) {
     self->writable_awaited_ = false;
     if (error || self->state_ == State::closed) return;
     self->progress();
-  });
+  };
+  socket_.async_wait(Socket::wait_write,
+                     boost::asio::bind_allocator(PostAllocator<void>(write_memory_), std::move(handler)));
 }
 
 bool Stream::add_frame() noexcept {

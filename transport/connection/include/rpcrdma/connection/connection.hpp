@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rpcrdma/base/log.hpp"
+#include "rpcrdma/base/post_memory.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/connection/receive.hpp"
@@ -167,7 +168,12 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   wire::Header header_;  // of the message being received; its lists keep their room
   error_code reason_;
   Progress progress_;
-  std::shared_ptr<Connection*> self_;  // what posted functions look at: null once this is destroyed
+  /// What posted functions look at.
+  struct Self {
+    Connection* connection;  // null once that is destroyed
+    PostMemory memory;       // of the one that submits
+  };
+  std::shared_ptr<Self> self_;
   bool connected_ = false;
   bool closing_ = false;
   bool ended_ = false;

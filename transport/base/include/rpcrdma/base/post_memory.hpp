@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <new>
 
-namespace rpcrdma::rpc {
+namespace rpcrdma {
 
-/// Room for one handler posted to an io_context from another thread, so that posting does not allocate. Larger
-/// handlers, and a second one at the same time, go to the heap. Belongs to the object that posts.
+/// Room for one handler that waits in an io_context, posted there or with its asynchronous operation, so that starting
+/// that does not allocate. Asio keeps memory for reuse too, but little, and only within one call of run() or poll().
+/// Larger handlers, and a second one at the same time, go to the heap. Belongs to the object that waits, which lives
+/// until the handler has been called or destroyed.
 class PostMemory {
  public:
   void* allocate(std::size_t size) {
@@ -23,7 +25,7 @@ class PostMemory {
   }
 
  private:
-  alignas(std::max_align_t) std::byte room_[128];
+  alignas(std::max_align_t) std::byte room_[384];
   bool used_ = false;
 };
 
@@ -48,4 +50,4 @@ class PostAllocator {
   PostMemory* memory_;
 };
 
-}  // namespace rpcrdma::rpc
+}  // namespace rpcrdma
