@@ -14,7 +14,8 @@ Task<void> Copier::download_file(Node from, const Descriptor& to, SetAttributes 
   if (!there) co_return there.error();
   const std::uint64_t start = shared_.options.resume ? resume_at(source, *there, shared_.options.stride) : 0;
   if (start == 0 && there->size != 0 && ::ftruncate(to.get(), 0) != 0) co_return last_system_error();
-  if (source.size > shared_.options.stride) {
+  // Nothing but a file: a copy to /dev/null must leave that as it is.
+  if (source.size > shared_.options.stride && there->type == FileType::regular) {
     if (!final.mode) final.mode = there->mode & ~kUnfinished;
     static_cast<void>(set_attributes(to, mark_of(source, there->mode)));
   }

@@ -14,7 +14,7 @@ Task<void> Copier::upload_file(const Descriptor& from, Attributes source, Node t
     const Result<void> cut = co_await shared_.client.setattr(to.handle, SetAttributes{.size = 0});
     if (!cut) co_return cut.error();
   }
-  if (source.size > shared_.options.stride) {
+  if (source.size > shared_.options.stride && to.attributes.type == FileType::regular) {
     if (!final.mode) final.mode = to.attributes.mode & ~kUnfinished;
     const SetAttributes mark = mark_of(source, to.attributes.mode);
     const Result<void> marked = co_await shared_.client.setattr(to.handle, mark);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The interop suites: one virtual machine each."""
 import filecmp
+import os
+import shutil
 import socket
 import subprocess
 
@@ -9,6 +11,11 @@ from kit.trees import differences, make_tree, write_noise
 from kit.waiting import scaled, wait_until
 from vmkit import capture
 from vmkit.machine import Machine
+
+
+def installed(program):
+    """Here or, which is the same, in the machine."""
+    return shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"]))
 
 
 class FabricOnRxe(Machine):
@@ -55,6 +62,27 @@ class Posix(Machine):
     def test(self):
         """What programs see through the kernel's client, on our server and on the kernel's."""
         self.run_guest("posix.sh")
+
+
+class Workloads(Machine):
+    name = "workloads"
+    timeout_s = 600
+
+    def test(self):
+        """File system tests, git and a compiler on our server and on the kernel's: no failures, the same results."""
+        for program in ("fio", "dbench", "postmark", "bonnie++", "fs_mark", "stress-ng", "git", "make", "g++"):
+            self.assertTrue(installed(program), f"{program} is not installed")
+        self.run_guest("workloads.sh")
+
+
+class Troubles(Machine):
+    name = "troubles"
+    timeout_s = 300
+
+    def test(self):
+        """File systems that are full, at a quota, or failing, on our server and on the kernel's."""
+        self.assertTrue(installed("dmsetup"), "dmsetup is not installed")
+        self.run_guest("troubles.sh")
 
 
 class KernelOnRxe(WithInput):

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 namespace rpcrdma::nfsd {
@@ -16,7 +17,7 @@ constexpr std::uint32_t kServer = 0;  // who acts as others is root
 
 /// What the thread has besides its uid, to leave out system calls that would change nothing.
 struct ThreadIdentity {
-  bool prepared = false;
+  std::optional<bool> overrides;  // quotas
   bool known = false;
   std::uint32_t gid = 0;
   boost::container::small_vector<std::uint32_t, 16> groups;
@@ -30,14 +31,20 @@ bool get_capabilities(Capabilities& out) noexcept {
   return ::syscall(SYS_capget, &header, out) == 0;
 }
 
-/// Quotas and the room set aside for root bind users whoever serves them: this right over them does not go with the
-/// uid as the others do.
-bool give_up_resource_override() noexcept {
+/// Quotas and the room set aside for root bind users whoever serves them, and do not bind root: this right over them
+/// does not go with the uid as the others do. A server that does not have it has it for nobody.
+bool override_quotas(bool wanted) noexcept {
+  ThreadIdentity& thread = thread_identity;
+  if (thread.overrides == wanted) return true;
   Capabilities now{};
   if (!get_capabilities(now)) return false;
+  auto& word = now[CAP_TO_INDEX(CAP_SYS_RESOURCE)];
+  constexpr std::uint32_t kRight = CAP_TO_MASK(CAP_SYS_RESOURCE);
+  word.effective = wanted ? word.effective | (word.permitted & kRight) : word.effective & ~kRight;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  now[CAP_TO_INDEX(CAP_SYS_RESOURCE)].effective &= ~CAP_TO_MASK(CAP_SYS_RESOURCE);
-  return ::syscall(SYS_capset, &header, now) == 0;
+  if (::syscall(SYS_capset, &header, now) != 0) return false;
+  thread.overrides = wanted;
+  return true;
 }
 
 /// setfsuid and setfsgid return the id from before and no error: a second call shows whether the first was heard.
@@ -96,9 +103,7 @@ bool can_act_as_others() {
 
 ActingAs::ActingAs(const Identity* who) noexcept {
   if (who == nullptr) return;
-  ThreadIdentity& thread = thread_identity;
-  if (!thread.prepared) thread.prepared = give_up_resource_override();
-  done_ = thread.prepared && set_groups(*who);
+  done_ = override_quotas(who->uid == kServer) && set_groups(*who);
   if (!done_ || who->uid == kServer) return;
   switched_ = true;
   done_ = set_uid(who->uid);

@@ -24,6 +24,7 @@ differences() {
   ! grep -vFxf "$VM_OUT/local.txt" /run/differ
 }
 
+rm -f "$VM_OUT"/*.txt
 rxe_with_a_wire || vm_die 'no RoCE devices'
 for each in ours knfsd local; do
   vm_ext4 /srv/$each 100

@@ -2,6 +2,8 @@
 // Transfers that break, and go on. The server here is one file in memory; the client's strides are small.
 #include <gmock/gmock.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <filesystem>
 #include <random>
@@ -199,6 +201,16 @@ TEST_F(Resume, ADownloadGoesOnBehindItsLastWholeStride) {
   EXPECT_TRUE(local() == content_);
   EXPECT_EQ(local_attributes(target(), false)->mode, 0640u);
   EXPECT_EQ(local_attributes(target(), false)->modified, kWhen);
+}
+
+TEST_F(Resume, WhatIsNoFileIsNotMarked) {
+  // A /dev/null of its own.
+  if (::mknod(target().c_str(), S_IFCHR | 0666, makedev(1, 3)) != 0 || !open_to_write(target(), 0))
+    GTEST_SKIP() << "this machine lets nobody make devices";
+  const std::uint32_t before = local_attributes(target(), false)->mode;
+  breaks_at_ = 2 * kStride;
+  EXPECT_FALSE(download(false));
+  EXPECT_EQ(local_attributes(target(), false)->mode, before);
 }
 
 TEST_F(Resume, ADownloadOfWhatHasChangedBeginsAnew) {

@@ -2,10 +2,14 @@
 // Parts of the back end for directories, each by itself.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sys/syscall.h>
 
 #include <cerrno>
+#include <thread>
 #include <utility>
 
+#include "posix/acting.hpp"
 #include "posix/descriptor_cache.hpp"
 #include "posix/system.hpp"
 
@@ -81,6 +85,33 @@ TEST(Descriptors, GoWhenIdleAndWhenOld) {
   EXPECT_EQ(cache.size(), 1u) << "used lately, but opened long ago";
   cache.drop_idle(DescriptorCache::Clock::now(), kNever);
   EXPECT_EQ(cache.size(), 0u);
+}
+
+/// Whether the calling thread has the right that quotas do not bind it, and whether it could have it.
+struct QuotaRight {
+  bool effective = false;
+  bool permitted = false;
+};
+QuotaRight quota_right() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct now[_LINUX_CAPABILITY_U32S_3] = {};
+  EXPECT_EQ(::syscall(SYS_capget, &header, now), 0);
+  const auto& word = now[CAP_TO_INDEX(CAP_SYS_RESOURCE)];
+  constexpr std::uint32_t kRight = CAP_TO_MASK(CAP_SYS_RESOURCE);
+  return {(word.effective & kRight) != 0, (word.permitted & kRight) != 0};
+}
+
+TEST(Acting, QuotasBindUsersButNotRoot) {
+  if (!can_act_as_others()) GTEST_SKIP() << "needs root";
+  std::thread([] {
+    const Identity root = user(0);
+    const Identity other = user(1234);
+    for (const Identity* who : {&other, &root, &other, &other, &root, &root}) {
+      const ActingAs acting(who);
+      ASSERT_TRUE(acting);
+      EXPECT_EQ(quota_right().effective, who == &root && quota_right().permitted);
+    }
+  }).join();
 }
 
 TEST(Errors, EachHasItsStatus) {
