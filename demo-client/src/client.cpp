@@ -23,7 +23,7 @@ rpc::ClientOptions rpc_options(const ClientOptions& options) {
 
 Client::Impl::Impl(std::unique_ptr<fabric::Fabric> opened, fabric::Endpoint endpoint, ClientOptions client_options)
     : context(opened->context()),
-      server(endpoint),
+      server(std::move(endpoint)),
       options(std::move(client_options)),
       fabric(std::move(opened)),
       pool(*fabric, memory::PoolOptions{options.max_registered}),

@@ -96,8 +96,8 @@ class Acceptor final : public std::enable_shared_from_this<Acceptor> {
   static constexpr std::chrono::milliseconds kPause{100};
 
   void accept_next();
-  void on_accept(error_code status, tcp::socket socket, std::shared_ptr<TcpPart> part);
-  void hand_over(std::shared_ptr<TcpPart> part, tcp::socket socket);
+  void on_accept(error_code status, tcp::socket socket, const std::shared_ptr<TcpPart>& part);
+  void hand_over(const std::shared_ptr<TcpPart>& part, tcp::socket socket);
   void part_is_empty();
 
   std::shared_ptr<TcpShared> shared_;
@@ -140,7 +140,7 @@ void Acceptor::accept_next() {
                          });
 }
 
-void Acceptor::on_accept(error_code status, tcp::socket socket, std::shared_ptr<TcpPart> part) {
+void Acceptor::on_accept(error_code status, tcp::socket socket, const std::shared_ptr<TcpPart>& part) {
   if (closed_) return;
   if (status) {  // out of descriptors, for example: again in a moment
     shared_->log.warn("accept over TCP: {}", status.message());
@@ -151,11 +151,11 @@ void Acceptor::on_accept(error_code status, tcp::socket socket, std::shared_ptr<
     return;
   }
   ++shared_->accepted;
-  hand_over(std::move(part), std::move(socket));
+  hand_over(part, std::move(socket));
   accept_next();
 }
 
-void Acceptor::hand_over(std::shared_ptr<TcpPart> part, tcp::socket socket) {
+void Acceptor::hand_over(const std::shared_ptr<TcpPart>& part, tcp::socket socket) {
   error_code gone;
   const tcp::endpoint peer = socket.remote_endpoint(gone);
   if (gone) return;
@@ -217,9 +217,10 @@ class ListeningServer final : public TcpServer {
 
 }  // namespace
 
-std::unique_ptr<TcpServer> TcpServer::make(std::vector<TcpWorker> workers, TcpServerOptions options, Log log) {
+std::unique_ptr<TcpServer> TcpServer::make(const std::vector<TcpWorker>& workers, TcpServerOptions options, Log log) {
   auto shared = std::make_shared<TcpShared>(options, std::move(log));
   std::vector<std::shared_ptr<TcpPart>> parts;
+  parts.reserve(workers.size());
   for (const TcpWorker& worker : workers) parts.push_back(std::make_shared<TcpPart>(worker, shared));
   return std::make_unique<ListeningServer>(std::make_shared<Acceptor>(std::move(shared), std::move(parts)));
 }

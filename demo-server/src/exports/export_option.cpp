@@ -57,11 +57,9 @@ bool parse_size(std::string_view text, std::uint64_t& out) noexcept {
 bool parse_export_option(std::string_view word, ExportSpec& out, std::string& why) {
   if (set_flag(word, out)) return true;
   const std::size_t equals = word.find('=');
-  const std::string_view key = word.substr(0, equals);
   const std::string_view value = equals == word.npos ? std::string_view() : word.substr(equals + 1);
-  if (equals == word.npos || value.empty())
-    why = refuse("unknown export option", word);
-  else if (key == "allow") {
+  const std::string_view key = value.empty() ? std::string_view() : word.substr(0, equals);
+  if (key == "allow") {
     const auto range = Cidr::parse(value);
     if (range) out.allow.push_back(*range);
     if (!range) why = refuse("not an address range", value);

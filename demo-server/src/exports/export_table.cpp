@@ -96,7 +96,8 @@ bool ExportTable::replace(std::span<const ExportSpec> specs, const std::filesyst
   return true;
 }
 
-bool ExportTable::add(const ExportSpec& spec, const std::filesystem::path& state_dir, Log log, std::string& why) {
+bool ExportTable::add(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log,
+                      std::string& why) {
   const auto before = all();
   if (find_in(*before, spec.name) != nullptr || find_in(*before, export_id_of(spec.name)) != nullptr) {
     why = fmt::format("{}: two exports are named {}", spec.origin, spec.name);

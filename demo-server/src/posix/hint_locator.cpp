@@ -109,7 +109,7 @@ class HintLocator final : public Locator {
 }  // namespace
 
 std::unique_ptr<Locator> make_hint_locator(int root, const std::filesystem::path& file, std::size_t max_hints,
-                                           Log log) {
+                                           const Log& log) {
   NodeStat stat;
   if (stat_fd(root, stat) != Status::ok) return nullptr;
   if (stat.birth == 0) log.warn("no birth times here: a handle of a removed file may name its successor");

@@ -32,7 +32,8 @@ class Locator {
 /// `root` outlives the locator.
 std::unique_ptr<Locator> make_handle_locator(int root);
 /// `file` remembers places across restarts; an empty path keeps them in memory only.
-std::unique_ptr<Locator> make_hint_locator(int root, const std::filesystem::path& file, std::size_t max_hints, Log log);
+std::unique_ptr<Locator> make_hint_locator(int root, const std::filesystem::path& file, std::size_t max_hints,
+                                           const Log& log);
 
 /// Whether the open directory is `root` or lies below it.
 bool is_inside(int directory, int root);

@@ -38,10 +38,10 @@ Status status_of(int error) noexcept {
     case EDQUOT: return Status::dquot;
     case ESTALE: return Status::stale;
     case EREMOTE: return Status::remote;
-    case EOPNOTSUPP: return Status::notsupp;
+    case EOPNOTSUPP:
     case ENOSYS: return Status::notsupp;
     case ELOOP: return Status::inval;  // a symbolic link where a file or directory is needed
-    case ETXTBSY: return Status::acces;
+    case ETXTBSY:
     case EBUSY:
       return Status::acces;  // a mount point, or the root of something
     // The server is short of something for the moment: the client is to ask again.

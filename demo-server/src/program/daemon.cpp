@@ -112,7 +112,7 @@ Daemon::Group* Daemon::make_group(std::unique_ptr<fabric::Fabric> first, const L
   options.max_connections_per_peer = std::min(options.max_connections_per_peer, options_.max_connections);
   std::vector<transport::Worker> workers;
   for (const auto& lane : group->lanes) workers.push_back(lane->worker());
-  group->server = transport::Server::make(std::move(workers), options, log_);
+  group->server = transport::Server::make(workers, options, log_);
   groups_.push_back(std::move(group));
   return groups_.back().get();
 }

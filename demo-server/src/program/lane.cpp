@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpcrdma/nfsd/program/lane.hpp"
 
+#include <utility>
+
 namespace rpcrdma::nfsd {
 
 Lane::Lane(std::unique_ptr<fabric::Fabric> fabric, const Shared& shared, Log log)
@@ -8,7 +10,7 @@ Lane::Lane(std::unique_ptr<fabric::Fabric> fabric, const Shared& shared, Log log
       pool_(*fabric_),
       nfs_(shared.exports, shared.io, shared.secret, *fabric_, log),
       mount_(shared.exports, shared.io, shared.mounts, shared.secret, log),
-      dispatcher_({.cache = &shared.duplicates, .log = log}) {
+      dispatcher_({.cache = &shared.duplicates, .log = std::move(log)}) {
   nfs_.add_to(dispatcher_);
   mount_.add_to(dispatcher_);
 }

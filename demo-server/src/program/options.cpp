@@ -127,7 +127,7 @@ bool read_file(const CLI::App& app, Raw& raw, Options& options, std::string& why
 bool understand_exports(const Raw& raw, Options& options, std::string& why) {
   for (const std::string& text : raw.exports)
     if (!parse_export(text, options.exports.emplace_back(), why)) {
-      why = "--export: " + why;
+      why.insert(0, "--export: ");
       return false;
     }
   options.command_line_exports = options.exports.size();
@@ -146,7 +146,7 @@ bool understand_listens(const Raw& raw, Options& options, std::string& why) {
     ListenSpec listen;
     listen.provider = provider;
     if (!parse_listen(text, listen, why)) {
-      why = "--listen: " + why;
+      why.insert(0, "--listen: ");
       return false;
     }
     options.listens.push_back(listen);

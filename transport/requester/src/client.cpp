@@ -20,9 +20,9 @@ std::unique_ptr<Client> Client::make(fabric::Fabric& fabric, memory::Pool& pool,
 ClientImpl::ClientImpl(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server,
                        const ClientOptions& options, Log log)
     : server_(server),
-      log_(log),
-      setup_{&fabric, &pool, Role::client, options.connection, 256, 256, log},
-      core_(std::make_unique<RequesterCore>(requester_setup(fabric, options, log), [this] { want_connection(); })),
+      log_(std::move(log)),
+      setup_{&fabric, &pool, Role::client, options.connection, 256, 256, log_},
+      core_(std::make_unique<RequesterCore>(requester_setup(fabric, options, log_), [this] { want_connection(); })),
       backoff_(options.first_backoff, options.last_backoff, std::random_device{}()),
       timer_(fabric.context()),
       self_(std::make_shared<ClientImpl*>(this)) {

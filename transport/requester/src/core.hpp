@@ -29,7 +29,7 @@ class RequesterCore final : public Requester {
  public:
   /// `want_connection` runs when a call is submitted and there is none.
   RequesterCore(const RequesterSetup& setup, UniqueFunction<void()> want_connection);
-  ~RequesterCore();
+  ~RequesterCore() override;
 
   void submit(Call& call) override;
   void cancel(Call& call) override;

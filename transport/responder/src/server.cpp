@@ -176,7 +176,7 @@ Server::Counters ServerImpl::counters() const noexcept {
 
 }  // namespace
 
-std::unique_ptr<Server> Server::make(std::vector<Worker> workers, ServerOptions options, Log log) {
+std::unique_ptr<Server> Server::make(const std::vector<Worker>& workers, ServerOptions options, Log log) {
   auto state = std::make_shared<ServerState>(options, std::move(log));
   state->make_workers(workers);
   return std::make_unique<ServerImpl>(std::move(state));

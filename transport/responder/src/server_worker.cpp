@@ -24,10 +24,10 @@ ServerWorker::ServerWorker(const Worker& worker, const ServerOptions& options, S
                            UniqueFunction<void(const boost::asio::ip::address&)> left)
     : worker_(worker),
       options_(options),
-      log_(log),
+      log_(std::move(log)),
       left_(std::move(left)),
       receive_budget_(worker.pool->max_octets() / kReceivePart),
-      service_({worker.handler, options.bulk_budget, options.max_chunk, true, &suspects, log}),
+      service_({worker.handler, options.bulk_budget, options.max_chunk, true, &suspects, log_}),
       deadline_(worker.fabric->context()),
       watch_(worker.fabric->context()) {}
 

@@ -47,7 +47,7 @@ class Client {
  public:
   /// `executor`: the io_context of the requester. `requester` outlives this object and its calls.
   Client(transport::Requester& requester, ClientCore::Executor executor, ClientOptions options = {})
-      : core_(std::make_shared<ClientCore>(requester, executor)), options_(std::move(options)) {}
+      : core_(std::make_shared<ClientCore>(requester, std::move(executor))), options_(std::move(options)) {}
   ~Client() {
     if (core_) core_->close();
   }

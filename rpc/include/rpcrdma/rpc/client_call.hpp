@@ -3,6 +3,7 @@
 // What the typed client is made of; see client.hpp for how to use it.
 #include <boost/asio/io_context.hpp>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "rpcrdma/base/unique_function.hpp"
@@ -45,7 +46,8 @@ class ClientCall final : public transport::Call {
 class ClientCore : public std::enable_shared_from_this<ClientCore> {
  public:
   using Executor = boost::asio::io_context::executor_type;
-  ClientCore(transport::Requester& requester, Executor executor) : requester_(requester), executor_(executor) {}
+  ClientCore(transport::Requester& requester, Executor executor)
+      : requester_(requester), executor_(std::move(executor)) {}
 
   const Executor& executor() const noexcept { return executor_; }
   transport::Requester& requester() noexcept { return requester_; }

@@ -45,7 +45,7 @@ struct TcpWorker {
 class TcpServer {
  public:
   /// `workers` must not be empty.
-  static std::unique_ptr<TcpServer> make(std::vector<TcpWorker> workers, TcpServerOptions options, Log log);
+  static std::unique_ptr<TcpServer> make(const std::vector<TcpWorker>& workers, TcpServerOptions options, Log log);
   static std::unique_ptr<TcpServer> make(boost::asio::io_context& context, memory::Pool& pool,
                                          transport::CallHandler& handler, TcpServerOptions options, Log log) {
     return make({{&context, &pool, &handler}}, options, std::move(log));

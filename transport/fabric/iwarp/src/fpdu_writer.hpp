@@ -52,7 +52,7 @@ class FpduWriter {
 
  private:
   static constexpr std::size_t kMaxVectors = 512;
-  static constexpr std::size_t kMaxOctets = 256 * 1024;
+  static constexpr std::size_t kMaxOctets = 256u << 10;
   static constexpr std::size_t kGlue = 128;  // header, extra, pad and CRC of one frame at most
 
   void emit(Octets octets, bool covered) noexcept;

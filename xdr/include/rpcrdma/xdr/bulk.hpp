@@ -13,6 +13,7 @@
 #include "rpcrdma/base/buffer_ref.hpp"
 
 /// What a bulk_data's octets are.
+// NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 enum class bulk_kind : std::uint32_t {
   octets = 0,  ///< in memory at `octets`: part of a message, or the sender's own unregistered memory
   parts,       ///< in registered memory at `parts[0..part_count)`
@@ -31,6 +32,7 @@ enum class bulk_kind : std::uint32_t {
 /// Incoming, server: `item` when the client reduced it: fetch it with async_fetch(); else `octets`, in place in
 /// the message, valid until the reply is sent. Incoming, client: `placed` when it lies in the buffers that the
 /// caller gave for results; else `octets`, valid as long as the Decoded<T>.
+// NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 struct bulk_data {
   std::uint32_t length;  ///< octets, without pad
   bulk_kind kind;

@@ -10,6 +10,7 @@
 
 /// Trivial; all zero is the empty string. Decoded in place: valid as long as the message that it was
 /// decoded from (server: until the reply is sent; client: as long as the Decoded<T>).
+// NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 struct text_data {
   std::uint32_t length;
   bool owned;  ///< the rare copy of a string that lay across two pieces of a message; freed by xdr_free()

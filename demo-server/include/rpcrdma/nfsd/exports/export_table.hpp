@@ -44,7 +44,7 @@ class ExportTable {
   explicit ExportTable(std::size_t memory_octets) : memory_octets_(memory_octets) {}
 
   /// Opens what `spec` names, in addition. False and the reason in `why` if that fails, or if the name is taken.
-  bool add(const ExportSpec& spec, const std::filesystem::path& state_dir, Log log, std::string& why);
+  bool add(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log, std::string& why);
   /// These and no others from now on; what was open stays open if it is named again. False, the reason in `why`
   /// and no change at all if one of them cannot be had. May block: it opens directories.
   bool replace(std::span<const ExportSpec> specs, const std::filesystem::path& state_dir, const Log& log,

@@ -54,7 +54,7 @@ enum class FileType : std::uint32_t { regular = 1, directory, block, character, 
 struct Time {
   std::uint32_t seconds = 0;
   std::uint32_t nanoseconds = 0;
-  friend auto operator<=>(const Time&, const Time&) = default;
+  friend auto operator<=>(const Time&, const Time&) = default;  // NOLINT(modernize-use-nullptr): there is no null
 };
 
 struct Device {

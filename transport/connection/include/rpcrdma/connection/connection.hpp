@@ -170,6 +170,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   Progress progress_;
   /// What posted functions look at.
   struct Self {
+    explicit Self(Connection* of) noexcept : connection(of) {}
     Connection* connection;  // null once that is destroyed
     PostMemory memory;       // of the one that submits
   };

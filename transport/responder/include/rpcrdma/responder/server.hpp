@@ -46,7 +46,7 @@ struct Worker {
 class Server {
  public:
   /// `workers` must not be empty. Listeners live on the first worker; connections go to all in turn.
-  static std::unique_ptr<Server> make(std::vector<Worker> workers, ServerOptions options, Log log);
+  static std::unique_ptr<Server> make(const std::vector<Worker>& workers, ServerOptions options, Log log);
   /// After close() has completed, or when no worker thread runs any more.
   virtual ~Server() = default;
 
