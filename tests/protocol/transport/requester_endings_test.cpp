@@ -94,6 +94,41 @@ TEST_F(RequesterTest, Cancel) {
   EXPECT_FALSE(next.status);
 }
 
+// A fabric on which the peer must not invalidate twice: the connection goes with the call, and the next call has
+// another
+TEST_F(RequesterTest, CancelWhereALateInvalidationDoesHarm) {
+  fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();
+  capabilities.late_invalidation = false;
+  const auto careful = network.make_fabric("careful", capabilities);
+  memory::Pool careful_pool(*careful);
+  const auto r = wire::encode(wire::PrivateData{true, 4096, 4096});
+  peer.private_data.assign(r.begin(), r.end());
+  transport::ClientOptions options;
+  options.first_backoff = options.last_backoff = std::chrono::milliseconds(1);
+  client = transport::Client::make(*careful, careful_pool, peer.listen(), options, {});
+  Shape shape;
+  shape.results = {9000};
+  ShapedCall call(careful_pool, client->requester(), shape);
+  std::size_t bound = 99;
+  call.on_done = [&] { bound = careful->bound_windows(); };
+  client->requester().submit(call);
+  next_call();
+  EXPECT_GT(careful->bound_windows(), 0u);
+  const int before = peer.connections();
+  client->requester().cancel(call);
+  EXPECT_EQ(call.times_done, 0);  // not inside
+  ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
+  EXPECT_EQ(call.status, BaseError::cancelled);
+  EXPECT_EQ(bound, 0u);
+  ShapedCall next(careful_pool, client->requester(), {});
+  client->requester().submit(next);
+  answer(next_call().header);
+  EXPECT_EQ(next.times_done, 1);
+  EXPECT_FALSE(next.status);
+  EXPECT_EQ(peer.connections() - before, 1);
+  client.reset();
+}
+
 // What done() submits and cancels while other calls are about to end
 TEST_F(RequesterTest, SubmittingAndCancellingInsideDone) {
   start();

@@ -47,6 +47,13 @@ bool CallSlot::invalidate_windows() {
   Connection* connection = core_.connection();
   std::size_t bound = 0;
   for (fabric::Window* window : windows_) bound += window->bound() ? 1 : 0;
+  if (bound != 0 && !answered_ && connection->thresholds().remote_invalidation &&
+      !connection->fabric().capabilities().late_invalidation) {
+    // The reply may come yet: the handles end with the connection [8166-4.4.1-c].
+    invalidate_pending_ = true;
+    connection->abort(fabric::FabricError::flushed);
+    return true;
+  }
   Requester::Counters& counters = core_.mutable_counters();
   if (answered_) counters.remote_invalidations += plan_bound_ - bound;  // [8797-4.1-d]
   counters.local_invalidations += bound;
