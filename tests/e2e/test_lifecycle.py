@@ -75,6 +75,15 @@ class Lifecycle(Case):
         done = self.run_program("rpcrdma-ping", "--fabric", FABRIC, f"{ADDRESS}:{port}", deadline_s=100)
         self.assertEqual(done.returncode, 1)
 
+    def test_no_device(self):
+        """An address that no RDMA device has: one line says what is missing."""
+        for program in (("rpcrdma-ping", "127.0.0.1:1"), ("rpcrdma-nfs", "ls", "nfs://127.0.0.1:1/x"),
+                        ("rpcrdma-nfsd", "--export", "memory:/x", "--listen", "127.0.0.1:0")):
+            done = self.run_program(program[0], "--fabric", "verbs", *program[1:])
+            self.assertEqual((done.returncode, done.stdout), (1, b""), program)
+            self.assertRegex(done.stderr.decode(), r"^rpcrdma-\w+: .*(no RDMA|rdma-core).*\n$")
+            self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+
     @iwarp_only
     def test_server_that_never_answers(self):
         with socket.create_server(("127.0.0.1", 0)) as mute:

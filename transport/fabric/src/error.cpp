@@ -23,7 +23,10 @@ class FabricCategory final : public boost::system::error_category {
       case FabricError::queue_full: return "work queue is full";
       case FabricError::not_connected: return "not connected";
       case FabricError::unsupported: return "not supported by this fabric";
-      case FabricError::no_device: return "no RDMA device for this address";
+      case FabricError::no_device: return "no RDMA device for this address (`rdma link` lists the devices)";
+      case FabricError::not_built: return "built without rdma-core: the verbs fabric is missing";
+      case FabricError::no_rdma:
+        return "no RDMA here: /dev/infiniband/rdma_cm is missing or closed to us (modprobe rdma_ucm)";
     }
     return "unknown fabric error";
   }
@@ -32,6 +35,8 @@ class FabricCategory final : public boost::system::error_category {
       case FabricError::queue_full: return make_error_condition(Condition::bug);
       case FabricError::unsupported:
       case FabricError::no_device:
+      case FabricError::not_built:
+      case FabricError::no_rdma:
       case FabricError::handshake_failed: return make_error_condition(Condition::give_up);
       default: return make_error_condition(Condition::reconnect);
     }

@@ -29,9 +29,8 @@ Result<std::unique_ptr<Fabric>> open_verbs_at(boost::asio::io_context& context, 
 #else
 bool verbs_is_for(const address&) noexcept { return false; }
 
-Result<std::unique_ptr<Fabric>> open_verbs_at(boost::asio::io_context&, const address& at, bool, const Log& log) {
-  log.error("no verbs fabric for {}: built without rdma-core", at.to_string());
-  return make_error_code(FabricError::unsupported);
+Result<std::unique_ptr<Fabric>> open_verbs_at(boost::asio::io_context&, const address&, bool, const Log&) {
+  return make_error_code(FabricError::not_built);
 }
 #endif
 

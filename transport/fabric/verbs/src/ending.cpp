@@ -13,6 +13,8 @@ namespace rpcrdma::fabric::verbs {
 namespace {
 
 constexpr std::chrono::milliseconds kLinger{2000};
+/// For what was posted before disconnect().
+constexpr std::chrono::milliseconds kDrain{30000};
 
 }  // namespace
 
@@ -23,6 +25,7 @@ void VerbsQueuePair::disconnect() {
   submit();
   if (ending_) return;
   state_ = State::draining;
+  arm_timer(kDrain);
   schedule_poll();
 }
 

@@ -140,6 +140,7 @@ void VerbsQueuePair::on_timer() {
     case State::connecting:
     case State::accepting: return finish(FabricError::handshake_timeout);
     case State::settling: return establish();
+    case State::draining: return finish(FabricError::flushed);
     case State::hanging_up: return finish({});
     case State::peer_fault: return finish(fault_.value_or(FabricError::flushed));
     default: return;

@@ -19,7 +19,8 @@ VerbsFabric::VerbsFabric(FabricParts parts) : parts_(std::move(parts)) {
                    .max_read_depth = std::min(limits.max_inbound_reads, limits.max_outbound_reads),
                    .max_message = limits.max_message,
                    .remote_invalidation = limits.windows,
-                   .exact_window_bounds = limits.exact_window_bounds};
+                   .exact_window_bounds = limits.exact_window_bounds,
+                   .late_invalidation = !limits.windows};
 }
 
 Result<std::unique_ptr<MemoryRegion>> VerbsFabric::register_memory(std::span<std::byte> memory) {
@@ -74,16 +75,10 @@ bool verbs_device_at(const boost::asio::ip::address& address) noexcept {
 Result<std::unique_ptr<Fabric>> open_verbs(boost::asio::io_context& context, const boost::asio::ip::address& address,
                                            VerbsOptions options, Log log) {
   using namespace verbs;
-  if (!kernel_has_rdma()) {
-    log.info("verbs: /dev/infiniband/rdma_cm is not there or not ours to open: is rdma_ucm loaded?");
-    return FabricError::no_device;
-  }
+  if (!kernel_has_rdma()) return FabricError::no_rdma;
   auto id = options.towards ? find_device_towards(address, options.resolve_timeout) : find_device_at(address);
   if (!id) id = options.towards ? find_device_at(address) : find_device_towards(address, options.resolve_timeout);
-  if (!id) {
-    log.info("verbs: no RDMA device has or reaches {} (`rdma link` lists the devices)", address.to_string());
-    return id.error();
-  }
+  if (!id) return id.error();
   auto device = Device::make(std::move(*id), options);
   if (!device) return device.error();
   auto events = EventChannel::make(context);

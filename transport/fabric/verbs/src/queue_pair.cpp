@@ -94,9 +94,11 @@ error_code VerbsQueuePair::may_post() const noexcept {
 }
 
 error_code VerbsQueuePair::post_receive(BufferRef buffer, WorkContext* context) {
-  if (state_ >= State::draining || ending_) return FabricError::not_connected;
+  if (state_ == State::ended || ending_) return FabricError::not_connected;
   if (const error_code error = receives_.append(buffer, context)) return error;
   ++parts_.counters->work_requests;
+  // The device gets no more of them when it has been told to disconnect; they are flushed with the rest.
+  if (state_ > State::draining) return {};
   // In a batch they go to the device together, at its end.
   return delivering_ ? error_code() : receives_.submit(id_->qp);
 }

@@ -18,6 +18,8 @@ enum class FabricError {
   not_connected,       ///< work posted on a queue pair that is not connected
   unsupported,         ///< the provider lacks this
   no_device,           ///< the provider found no device for the address
+  not_built,           ///< the provider was left out of this build
+  no_rdma,             ///< this machine has no RDMA, or keeps it from us
 };
 
 error_code make_error_code(FabricError e) noexcept;
