@@ -85,10 +85,16 @@ class Faults(Case):
         wait_until(lambda: self.at_rest(server.counters()), "the end of the first connection")
         idle = server.descriptors()
         resident, lent = [], []
-        for _ in range(6):
-            os.truncate(target, 0)
-            client = self.client("put", source, server.url("/files/target"))
-            wait_until(lambda: allocated(self.files) > SIZE // 16, "a sixteenth of the file")
+        for turn in range(8):
+            # In the middle of RDMA Reads, and of RDMA Writes.
+            if turn % 2 == 0:
+                os.truncate(target, 0)
+                client, arrives = self.client("put", source, server.url("/files/target")), self.files
+            else:
+                into = self.folder / f"into{turn}"
+                into.mkdir()
+                client, arrives = self.client("get", server.url("/files/target"), into), into
+            wait_until(lambda folder=arrives: allocated(folder) > SIZE // 64, "a part of the file")
             self.assertGreater(server.counters()["connections"], 0)
             client.send_signal(signal.SIGKILL)
             client.wait()
