@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Kernel, modules and initial file system of the virtual machine, in a cache folder. Needs ui.sh.
-vm_cache=${XDG_CACHE_HOME:-$HOME/.cache}/librpcrdma-vm
+vm_cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/librpcrdma-vm
+PATH=$PATH:/usr/sbin:/sbin # depmod, modprobe
 vm_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 vm_packages=(qemu-system-x86 cpio busybox-static kmod iproute2 rdma-core ibverbs-providers ibverbs-utils
-  rdmacm-utils nfs-common nfs-kernel-server rpcbind e2fsprogs)
+  rdmacm-utils nfs-common nfs-kernel-server rpcbind e2fsprogs tcpdump)
 # What it takes to reach the host's files; the rest is loaded from there.
 vm_boot_modules=(virtio_pci 9pnet_virtio 9p overlay virtio_net)
 
@@ -13,13 +14,13 @@ vm_kernel_version() { ls "$vm_cache/kernel/lib/modules"; }
 vm_download() {
   if ! apt-get download -qq "$@" >/dev/null 2>download.log && ! { vm_apt_update && apt-get download -qq "$@" >/dev/null 2>download.log; }; then
     tail -n 3 download.log >&2
-    die "could not download $*; the virtual machine needs it once, and then no network"
+    die "could not download $*; the virtual machine needs it once, and then no network (older than the archive? remove $vm_cache)"
   fi
 }
 vm_apt_update() { ((EUID != 0)) || apt-get -qq -o DPkg::Lock::Timeout=300 update >/dev/null 2>&1; }
 
 # The kernel that linux-image-amd64 stands for now.
-vm_newest_kernel() { apt-cache depends linux-image-amd64 2>/dev/null | awk '/Depends: linux-image-[0-9]/{print $2; exit}'; }
+vm_newest_kernel() { LC_ALL=C apt-cache depends linux-image-amd64 2>/dev/null | awk '/Depends: linux-image-[0-9]/{print $2; exit}'; }
 
 vm_fetch_kernel() {
   local package

@@ -30,7 +30,13 @@ vm_boot() {
     "${machine[@]}" || status=$?
     [[ -z $saved ]] || stty "$saved"
   else
-    "${limit[@]}" "${machine[@]}" </dev/null || status=$?
+    # Whoever ends us ends the machine.
+    "${limit[@]}" "${machine[@]}" </dev/null &
+    local process=$!
+    trap 'kill "$process" 2>/dev/null' TERM INT HUP
+    wait "$process" || status=$?
+    while kill -0 "$process" 2>/dev/null; do wait "$process" || status=$?; done
+    trap - TERM INT HUP
   fi
   vm_finish "$control" "$status"
 }

@@ -65,6 +65,7 @@ rxe_with_a_wire() {
 ours_options=''
 start_nfsd() {
   mkdir -p "$state"
+  rm -f /run/nfsd.out
   "$bin/rpcrdma-nfsd" --export "/srv/ours:/ours$ours_options" --export memory:/memory --listen "$1@$2:20050" \
     --tcp-listen "$2:20051" --state-dir "$state" "${@:3}" >/run/nfsd.out 2>>/run/nfsd.err &
   nfsd=$!

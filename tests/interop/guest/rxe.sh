@@ -27,7 +27,12 @@ part_mount() {
   mount_restart 64
   expect 'no bad replies' no_bad_replies
   expect 'umount' umount /mnt
+  mount_cycles 1
+  local idle descriptors
+  idle=$(vm_rdma_resources) descriptors=$(ls "/proc/$nfsd/fd" | wc -l)
   expect '20 mounts' mount_cycles 20
+  expect 'our server keeps nothing of them' resources_are "$idle"
+  expect 'nor descriptors' test "$(ls "/proc/$nfsd/fd" | wc -l)" -eq "$descriptors"
   stop_nfsd
 }
 
