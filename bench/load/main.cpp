@@ -86,7 +86,14 @@ class Load {
              std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.seconds))) {}
 
   nfs::Task<void> run() {
-    if (blocks_ == 0) co_return make_error_code(BaseError::invalid_argument);
+    const Result<nfs::Limits> limits = co_await client_.limits(file_.handle);
+    if (!limits) co_return limits.error();
+    const std::uint32_t largest = options_.write ? limits->write_size : limits->read_size;
+    if (blocks_ == 0 || options_.block > largest) {
+      fmt::print(stderr, "rpcrdma-load: the file has {} octets, and the server takes {} at once\n",
+                 file_.attributes.size, largest);
+      co_return make_error_code(BaseError::invalid_argument);
+    }
     const Clock::time_point start = Clock::now();
     nfs::Group workers(client_.executor());
     for (std::uint32_t i = 0; i < options_.depth; ++i) workers.spawn(work());

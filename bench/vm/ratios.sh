@@ -4,7 +4,7 @@
 #   scripts/vm run -t 900 -m 4096 bench/vm/ratios.sh BUILD_FOLDER [ROUNDS [SECONDS]]
 . "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../../tests/interop/guest/lib.sh"
 rounds=${2:-7} seconds=${3:-3}
-few='--credits 8'
+few='--credits 32'
 
 # by_kernel FOLDER CASE: fio without the client's cache; MB/s, or calls a second for the random case.
 by_kernel() {
@@ -36,6 +36,8 @@ median() { tr ' ' '\n' <<<"$*" | grep . | sort -n | awk '{ v[NR] = $1 } END { pr
 rxe_with_a_wire || vm_die 'no RoCE devices'
 vm_ext4 /srv/ours 300
 head -c 64M /dev/urandom >/srv/ours/data
+# With little memory the kernel's server would take less than 1 MiB at once.
+modprobe nfsd && mount -t nfsd nfsd /proc/fs/nfsd && echo 1048576 >/proc/fs/nfsd/max_block_size
 vm_knfsd /srv/ours 20049 || vm_die 'the kernel does not serve NFS over RDMA'
 start_nfsd verbs $right $few
 mount_ours $right || vm_die 'no mount of ours'

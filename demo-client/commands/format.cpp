@@ -105,17 +105,17 @@ std::string printable(std::string_view name, bool terminal) {
   return out;
 }
 
-void ListWidths::include(const nfs::Attributes& attributes) {
+void ListWidths::include(const nfs::Attributes& attributes, Owners& owners) {
   links = std::max(links, std::to_string(attributes.links).size());
-  uid = std::max(uid, std::to_string(attributes.uid).size());
-  gid = std::max(gid, std::to_string(attributes.gid).size());
+  uid = std::max(uid, owners.user(attributes.uid).size());
+  gid = std::max(gid, owners.group(attributes.gid).size());
   size = std::max(size, size_text(attributes).size());
 }
 
-std::string list_line(const nfs::Attributes& attributes, const ListWidths& widths, std::time_t now) {
+std::string list_line(const nfs::Attributes& attributes, const ListWidths& widths, Owners& owners, std::time_t now) {
   return fmt::format("{} {:>{}} {:<{}} {:<{}} {:>{}} {}", mode_text(attributes.type, attributes.mode), attributes.links,
-                     widths.links, attributes.uid, widths.uid, attributes.gid, widths.gid, size_text(attributes),
-                     widths.size, list_time(attributes.modified, now));
+                     widths.links, owners.user(attributes.uid), widths.uid, owners.group(attributes.gid), widths.gid,
+                     size_text(attributes), widths.size, list_time(attributes.modified, now));
 }
 
 }  // namespace rpcrdma::commands

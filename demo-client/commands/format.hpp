@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "commands/owners.hpp"
 #include "rpcrdma/nfs/types.hpp"
 
 namespace rpcrdma::commands {
@@ -24,10 +25,10 @@ std::string printable(std::string_view name, bool terminal);
 /// Widths of the columns of ls -l over all lines.
 struct ListWidths {
   std::size_t links = 1, uid = 1, gid = 1, size = 1;
-  void include(const nfs::Attributes& attributes);
+  void include(const nfs::Attributes& attributes, Owners& owners);
 };
 
 /// One line of ls -l, without the name.
-std::string list_line(const nfs::Attributes& attributes, const ListWidths& widths, std::time_t now);
+std::string list_line(const nfs::Attributes& attributes, const ListWidths& widths, Owners& owners, std::time_t now);
 
 }  // namespace rpcrdma::commands

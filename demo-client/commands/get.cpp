@@ -16,10 +16,10 @@ struct Source {
 awaitable<void> get_file(Context& context, nfs::Copier& copier, TransferObserver& observer, Source source,
                          std::string target) {
   const nfs::Attributes& attributes = source.node.attributes;
-  const Result<nfs::Descriptor> file = nfs::open_to_write(target, attributes.mode & 0777);
+  const Result<nfs::Descriptor> file = nfs::open_to_write(target, attributes.mode & 0777, !context.options.resume);
   if (!file) co_return context.report.fail(target, file.error());
   observer.on_found(attributes.size);
-  const Result<void> copied = co_await copier.download(source.node.handle, attributes.size, *file);
+  const Result<void> copied = co_await copier.download_file(source.node, *file, nfs::SetAttributes());
   if (!copied) co_return context.report.fail(context.options.url.text(), copied.error());
   observer.on_file_done();
 }
@@ -68,10 +68,13 @@ awaitable<void> run_get(Context& context) {
   }
 
   TransferObserver observer(context.report, subject);
-  nfs::Copier copier(context.client, observer, *limits);
+  nfs::CopyOptions how;
+  how.resume = options.resume;
+  nfs::Copier copier(context.client, observer, *limits, how);
   const Source source{*node, name};
   if (type == nfs::FileType::directory) {
     co_await get_tree(context, copier, source, directory, name);
+    print_out(context, observer.summary());
   } else if (type == nfs::FileType::symlink) {
     co_await get_link(context, source, directory, name);
   } else if (type == nfs::FileType::regular) {

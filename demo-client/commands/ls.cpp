@@ -72,14 +72,15 @@ void print_lines(Context& context, const std::vector<Line>& lines) {
   const bool terminal = isatty(STDOUT_FILENO) == 1;
   const std::time_t now = std::time(nullptr);
   ListWidths widths;
+  Owners owners;
   for (const Line& line : lines) {
-    if (line.entry.attributes) widths.include(*line.entry.attributes);
+    if (context.options.long_format && line.entry.attributes) widths.include(*line.entry.attributes, owners);
   }
   std::string out;
   for (const Line& line : lines) {
     if (context.options.long_format) {
       if (!line.entry.attributes) continue;  // reported
-      out += list_line(*line.entry.attributes, widths, now) + ' ';
+      out += list_line(*line.entry.attributes, widths, owners, now) + ' ';
     }
     out += printable(line.entry.name, terminal);
     if (!line.target.empty()) out += " -> " + printable(line.target, terminal);

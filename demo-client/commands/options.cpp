@@ -68,14 +68,16 @@ void add_reading_commands(CLI::App& app, Options& options, Text& text) {
   ls->add_flag("-l", options.long_format, "with attributes");
   add_url(ls, text);
   CLI::App* get = command(app, options, "get", "Copy a file from the server");
-  get->add_flag("-r", options.recursive, "copy a directory with all below it");
+  get->add_flag("-r", options.recursive, "copy a directory with all below it, modes and times too");
+  get->add_flag("--resume", options.resume, "go on where a transfer broke, leaving what is there and complete");
   add_url(get, text);
   get->add_option("LOCAL", text.local, "local file or directory")->required()->type_name("");
 }
 
 void add_writing_commands(CLI::App& app, Options& options, Text& text) {
   CLI::App* put = command(app, options, "put", "Copy a file to the server");
-  put->add_flag("-r", options.recursive, "copy a directory with all below it");
+  put->add_flag("-r", options.recursive, "copy a directory with all below it, modes and times too");
+  put->add_flag("--resume", options.resume, "go on where a transfer broke, leaving what is there and complete");
   put->add_option("LOCAL", text.local, "local file or directory")->required()->type_name("");
   add_url(put, text);
   CLI::App* mkdir = command(app, options, "mkdir", "Make a directory");

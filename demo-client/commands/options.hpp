@@ -26,6 +26,7 @@ struct Options {
   nfs::Url target;      ///< mv: the new name; ln without -s: the existing file
   std::string local;    ///< get, put: the local path; ln -s: the text of the link
   bool recursive = false;
+  bool resume = false;  ///< get, put: go on with a transfer that broke
   bool long_format = false;
   bool parents = false;
   bool symbolic = false;

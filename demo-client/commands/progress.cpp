@@ -50,6 +50,15 @@ std::string progress_line(std::uint64_t done, std::uint64_t total, std::uint64_t
   return fmt::format("{}[{}{}]  {}", percent, std::string(full, '#'), std::string(room - full, ' '), facts);
 }
 
+std::string summary_line(std::uint64_t files, std::uint64_t moved, std::uint64_t kept, double seconds) {
+  const double rate = seconds > 0 ? static_cast<double>(moved) / seconds / 1e6 : 0;
+  std::string text = fmt::format("{} files, {} bytes, {:.1f} MB/s", files, moved, rate);
+  if (kept > 0) text += fmt::format("; {} bytes were there already", kept);
+  return text + '\n';
+}
+
+double Progress::elapsed() const noexcept { return std::chrono::duration<double>(Clock::now() - started_).count(); }
+
 Progress::Progress() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
 void Progress::moved(std::uint64_t octets) noexcept {
@@ -71,8 +80,7 @@ void Progress::draw_sometimes() noexcept {
 }
 
 void Progress::draw() noexcept {
-  const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
-  write_terminal("\r\x1b[K" + progress_line(done_, total_, files_, seconds, terminal_width() - 1));
+  write_terminal("\r\x1b[K" + progress_line(done_, total_, files_, elapsed(), terminal_width() - 1));
   drawn_ = true;
 }
 

@@ -9,13 +9,11 @@ using nfs::FileType;
 
 error_code local_error(int number) { return {number, boost::system::generic_category()}; }
 
-/// The file that `path` names, empty now: cut to nothing if it is there, else made.
-nfs::Task<nfs::Node> empty_file(Context& context, nfs::PathResolver::Path path, std::uint32_t mode) {
+/// The file that `path` names, made if it is not there.
+nfs::Task<nfs::Node> file_at(Context& context, nfs::PathResolver::Path path, std::uint32_t mode) {
   Result<nfs::Node> node = co_await context.paths.resolve(path, true);
   if (node) {
     if (node->attributes.type == FileType::directory) co_return make_error_code(nfs::Status::isdir);
-    const Result<void> cut = co_await context.client.setattr(node->handle, nfs::SetAttributes{.size = 0});
-    if (!cut) co_return cut.error();
     co_return node;
   }
   if (node.error() != nfs::Status::noent) co_return node.error();
@@ -32,10 +30,10 @@ awaitable<void> put_file(Context& context, nfs::Copier& copier, TransferObserver
   const Result<nfs::Attributes> attributes = nfs::local_attributes(*file);
   if (!attributes) co_return context.report.fail(local, attributes.error());
   const std::uint32_t mode = attributes->mode & 0777 & ~context.options.umask;
-  const Result<nfs::Node> node = co_await empty_file(context, target.path, mode);
+  const Result<nfs::Node> node = co_await file_at(context, target.path, mode);
   if (!node) co_return context.report.fail(target.text(), node.error());
   observer.on_found(attributes->size);
-  const Result<void> copied = co_await copier.upload(*file, attributes->size, node->handle);
+  const Result<void> copied = co_await copier.upload_file(*file, *attributes, *node, nfs::SetAttributes());
   if (!copied) co_return context.report.fail(target.text(), copied.error());
   observer.on_file_done();
 }
@@ -86,10 +84,14 @@ awaitable<void> run_put(Context& context) {
   const bool inside = there && there->attributes.type == FileType::directory;
 
   TransferObserver observer(context.report, options.local);
-  nfs::Copier copier(context.client, observer, *limits);
+  nfs::CopyOptions how;
+  how.resume = options.resume;
+  nfs::Copier copier(context.client, observer, *limits, how);
   if (local->type == FileType::directory) {
     if (there && !inside) co_return context.report.fail(target.text(), nfs::Status::notdir);
-    co_return co_await put_tree(context, copier, *anchor, inside ? name : target.path.back());
+    co_await put_tree(context, copier, *anchor, inside ? name : target.path.back());
+    print_out(context, observer.summary());
+    co_return;
   }
   if (inside) target = target.child(name);
   if (local->type == FileType::symlink) co_return co_await put_link(context, target);

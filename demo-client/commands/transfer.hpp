@@ -22,8 +22,14 @@ class TransferObserver final : public nfs::CopyObserver {
   void on_found(std::uint64_t octets) override { progress_.expect(octets); }
   void on_moved(std::uint64_t octets) override { progress_.moved(octets); }
   void on_file_done() override { progress_.file_done(); }
+  void on_kept(std::uint64_t octets) override { progress_.keep(octets); }
   void on_problem(std::string_view path, const error_code& why) override {
     report_.fail(path.empty() ? base_ : base_ + '/' + std::string(path), why);
+  }
+  /// "3 files, 4096 bytes, 12.3 MB/s", a line; what was there already is told apart. Takes the progress bar away.
+  std::string summary() {
+    progress_.finish();
+    return progress_.summary();
   }
 
  private:

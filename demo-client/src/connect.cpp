@@ -76,6 +76,7 @@ Task<std::unique_ptr<Client>> Client::connect(asio::io_context& context, std::st
   if (!endpoints) co_return endpoints.error();
   Attempts attempts;
   error_code failed;
+  options.fabric.towards = true;
   for (const fabric::Endpoint& endpoint : *endpoints) {
     auto fabric = fabric::open(context, endpoint.address(), options.fabric, options.log);
     if (!fabric) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: workers take pieces of the file from one queue; each reads its piece from the server into its
-// registered buffer, as often as a reply is short, and writes it to the local file. The server's word on
-// where the file ends (eof) counts, not the size known before.
-// Ownership: a worker owns its buffer; the Download lives in the frame of Copier::download, which awaits them.
-// Error handling: the first error stops the workers at their next piece and is the result.
+// Operation: stride by stride, workers take pieces of the file from one queue; each reads its piece from the server
+// into its registered buffer, as often as a reply is short, and writes it to the local file. The server's word on where
+// the file ends (eof) counts, not the size known before. Ownership: a worker owns its buffer; the Download lives in the
+// frame of Copier::download, which awaits them. Error handling: the first error stops the workers at their next piece
+// and is the result.
 #include <algorithm>
 
 #include "offload.hpp"
@@ -35,26 +35,37 @@ constexpr std::uint64_t kUnknownSize = 65536;
 
 class Download {
  public:
-  Download(Copier::Shared& shared, const FileHandle& from, std::uint64_t size, const Descriptor& to)
+  Download(Copier::Shared& shared, const FileHandle& from, std::uint64_t size, const Descriptor& to,
+           std::uint64_t start)
       : shared_(shared),
         from_(from),
         to_(to),
         piece_(static_cast<std::uint32_t>(
             std::min<std::uint64_t>(size == 0 ? kUnknownSize : size, shared.limits.read_size))),
-        known_end_(std::max<std::uint64_t>(size, 1)),
-        queue_({{0, known_end_}}, piece_) {}
+        start_(start),
+        known_end_(std::max<std::uint64_t>(size, 1)) {}
 
   Task<void> run() {
-    Group workers(shared_.client.executor());
-    const std::uint64_t pieces = (known_end_ + piece_ - 1) / piece_;
-    for (std::uint64_t i = 1; i < std::min<std::uint64_t>(shared_.options.window, pieces); ++i) workers.spawn(work());
-    co_await work();
-    co_await workers.wait();
+    const std::uint64_t size = known_end_;
+    const std::uint64_t stride = shared_.options.stride;
+    for (std::uint64_t at = start_; at < size && !ended_ && !failed_; at += stride) {
+      const Range range{at, std::min(stride, size - at)};
+      co_await fetch(range);
+    }
     if (failed_) co_return failed_;
     co_return Result<void>();
   }
 
  private:
+  boost::asio::awaitable<void> fetch(Range range) {
+    queue_ = RangeQueue({range}, piece_);
+    Group workers(shared_.client.executor());
+    const std::uint64_t pieces = (range.length + piece_ - 1) / piece_;
+    for (std::uint64_t i = 1; i < std::min<std::uint64_t>(shared_.options.window, pieces); ++i) workers.spawn(work());
+    co_await work();
+    co_await workers.wait();
+  }
+
   boost::asio::awaitable<void> work() {
     const Permits::Permit permit = co_await shared_.buffers.acquire();
     Result<memory::RegisteredBuffer> buffer = shared_.client.pool().allocate(piece_);
@@ -73,6 +84,7 @@ class Download {
       const std::uint64_t end = range->offset + piece->count;
       if (piece->eof) {
         queue_.end_at(end);
+        ended_ = true;
       } else if (end >= known_end_) {
         known_end_ = end + piece_;  // it has grown
         queue_.extend_from(end);
@@ -97,15 +109,17 @@ class Download {
   FileHandle from_;
   const Descriptor& to_;
   std::uint32_t piece_;
+  std::uint64_t start_;
   std::uint64_t known_end_;
-  RangeQueue queue_;
+  RangeQueue queue_{{}, 1};
+  bool ended_ = false;
   error_code failed_;
 };
 
 }  // namespace
 
-Task<void> Copier::download(FileHandle from, std::uint64_t size, const Descriptor& to) {
-  Download operation(shared_, from, size, to);
+Task<void> Copier::download(FileHandle from, std::uint64_t size, const Descriptor& to, std::uint64_t start) {
+  Download operation(shared_, from, size, to, start);
   co_return co_await operation.run();
 }
 

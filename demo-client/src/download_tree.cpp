@@ -5,6 +5,7 @@
 // Ownership: each directory's frame holds its descriptor and its page and waits for the children that use them.
 // Error handling: see TreeWalk. The server's names are checked before they reach a system call, and no local
 // symbolic link is followed.
+#include "resume.hpp"
 #include "rpcrdma/nfs/copy.hpp"
 #include "tree_walk.hpp"
 
@@ -102,12 +103,18 @@ class DownloadTree : TreeWalk {
   Task<void> file(Node from, const LocalDirectory& to, std::string name) {
     const std::uint32_t mode = from.attributes.mode & kFileModes;
     shared_.observer.on_found(from.attributes.size);
-    const Result<Descriptor> target = to.create_file(name, mode | 0600);
+    const bool resume = shared_.options.resume;
+    const Result<Descriptor> target = to.create_file(name, mode | 0600, !resume);
     if (!target) co_return target.error();
-    const Result<void> copied = co_await copier_.download(from.handle, from.attributes.size, *target);
-    if (!copied) co_return copied.error();
     const SetAttributes final{.mode = mode, .accessed = from.attributes.accessed, .modified = from.attributes.modified};
-    co_return set_attributes(*target, final);
+    if (resume) {
+      const Result<Attributes> there = local_attributes(*target);
+      if (there && is_copy(from.attributes, *there)) {
+        shared_.observer.on_kept(from.attributes.size);
+        co_return set_attributes(*target, final);
+      }
+    }
+    co_return co_await copier_.download_file(from, *target, final);
   }
 
   Task<void> symlink(Node from, const LocalDirectory& to, std::string name) {

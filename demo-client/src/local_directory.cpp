@@ -91,14 +91,14 @@ Result<Descriptor> LocalDirectory::open_file(const std::string& name) const {
   return regular(::openat(fd_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
 }
 
-Result<Descriptor> LocalDirectory::create_file(const std::string& name, std::uint32_t mode) const {
+Result<Descriptor> LocalDirectory::create_file(const std::string& name, std::uint32_t mode, bool cut) const {
   if (const error_code wrong = check(name)) return wrong;
   // O_NONBLOCK: a pipe of that name must not hold us up.
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-  const int fd = ::openat(fd_.get(), name.c_str(), kFlags, mode);
+  const int flags = O_WRONLY | O_CREAT | (cut ? O_TRUNC : 0) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  const int fd = ::openat(fd_.get(), name.c_str(), flags, mode);
   if (fd >= 0 || errno != ELOOP) return regular(fd);
   if (::unlinkat(fd_.get(), name.c_str(), 0) != 0) return last_system_error();
-  return regular(::openat(fd_.get(), name.c_str(), kFlags | O_EXCL, mode));
+  return regular(::openat(fd_.get(), name.c_str(), flags | O_EXCL, mode));
 }
 
 Result<std::string> LocalDirectory::read_link(const std::string& name) const {

@@ -64,8 +64,8 @@ Attributes attributes_of(const struct stat& status) noexcept {
 
 Result<Descriptor> open_to_read(const std::string& path) { return opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
 
-Result<Descriptor> open_to_write(const std::string& path, std::uint32_t mode) {
-  return opened(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+Result<Descriptor> open_to_write(const std::string& path, std::uint32_t mode, bool cut) {
+  return opened(::open(path.c_str(), O_WRONLY | O_CREAT | (cut ? O_TRUNC : 0) | O_CLOEXEC, mode));
 }
 
 Result<Attributes> local_attributes(const std::string& path, bool follow) {

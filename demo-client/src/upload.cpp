@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: workers take pieces of the file from one queue; each reads its piece into its registered buffer
-// and writes it to the server, as often as the server takes only a part. Then COMMIT; ranges whose verifier
+// Operation: stride by stride, workers take pieces of the file from one queue; each reads its piece into its registered
+// buffer and writes it to the server, as often as the server takes only a part. Then COMMIT; ranges whose verifier
 // differs from the commit's were lost in a restart and go round again (RFC 1813 sections 3.3.7 and 3.3.21).
 // Ownership: a worker owns its buffer; the Upload lives in the frame of Copier::upload, which awaits them.
 // Error handling: the first error stops the workers at their next piece and is the result.
@@ -17,15 +17,33 @@ constexpr int kMaxRounds = 10;
 
 class Upload {
  public:
-  Upload(Copier::Shared& shared, const Descriptor& from, std::uint64_t size, const FileHandle& to)
-      : shared_(shared), from_(from), to_(to), piece_(piece_size(shared.limits.write_size, size)), known_end_(size) {
+  Upload(Copier::Shared& shared, const Descriptor& from, std::uint64_t size, const FileHandle& to, std::uint64_t start)
+      : shared_(shared),
+        from_(from),
+        to_(to),
+        start_(start),
+        piece_(piece_size(shared.limits.write_size, size)),
+        known_end_(size) {
     // One write that is stable at once is cheaper than two calls.
     stability_ = size <= piece_ ? Client::Stability::file : Client::Stability::unstable;
   }
 
   Task<void> run() {
     // Some files (in /proc, say) have data but no size.
-    std::vector<Range> todo{{0, std::max<std::uint64_t>(known_end_, 1)}};
+    const std::uint64_t size = std::max<std::uint64_t>(known_end_, 1);
+    const std::uint64_t stride = shared_.options.stride;
+    for (std::uint64_t at = start_; at < size && !ended_; at += stride) {
+      const Range range{at, std::min(stride, size - at)};
+      const Result<void> done = co_await settle(range);
+      if (!done) co_return done.error();
+    }
+    co_return Result<void>();
+  }
+
+ private:
+  /// Brings a range to the server's disk.
+  Task<void> settle(Range range) {
+    std::vector<Range> todo{range};
     for (int round = 0; round < kMaxRounds; ++round) {
       co_await write_ranges(std::move(todo));
       if (failed_) co_return failed_;
@@ -38,7 +56,6 @@ class Upload {
     co_return make_error_code(ClientError::keeps_restarting);
   }
 
- private:
   static std::uint32_t piece_size(std::uint32_t write_size, std::uint64_t size) {
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(size, std::min(write_size, 16384u), write_size));
   }
@@ -73,6 +90,7 @@ class Upload {
       }
       if (*count < range->length) {
         queue.end_at(range->offset + *count);
+        ended_ = true;
       } else if (range->offset + range->length >= known_end_) {
         known_end_ = range->offset + range->length + piece_;  // it may have grown
         queue.extend_from(range->offset + range->length);
@@ -114,17 +132,19 @@ class Upload {
   Copier::Shared& shared_;
   const Descriptor& from_;
   FileHandle to_;
+  std::uint64_t start_;
   std::uint32_t piece_;
   std::uint64_t known_end_;
   Client::Stability stability_;
   UncommittedRanges uncommitted_;
+  bool ended_ = false;  ///< the file is shorter than it was
   error_code failed_;
 };
 
 }  // namespace
 
-Task<void> Copier::upload(const Descriptor& from, std::uint64_t size, FileHandle to) {
-  Upload operation(shared_, from, size, to);
+Task<void> Copier::upload(const Descriptor& from, std::uint64_t size, FileHandle to, std::uint64_t start) {
+  Upload operation(shared_, from, size, to, start);
   co_return co_await operation.run();
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a directory is made first, then its files are copied, many at once; directories below run
 // beside it while walkers are free, and inside it otherwise, so that no one waits for a walker in vain.
-// A directory gets its final mode when all below it is done: without write permission nothing could be made.
+// A directory gets its final mode and times when all below it is done: without write permission nothing could be made.
 // Ownership: each directory's frame holds its descriptor and waits for its children, who use it.
 // Error handling: see TreeWalk. A resend that reaches a restarted server may find its own earlier work:
 // NFS3ERR_EXIST is therefore looked at before it is believed.
+#include "resume.hpp"
 #include "rpcrdma/nfs/copy.hpp"
 #include "tree_walk.hpp"
 
@@ -68,8 +69,9 @@ class UploadTree : TreeWalk {
     const Result<Node> made = co_await make_directory(to, name, mode | kOwnerModes);
     if (!made) co_return problem(path, made.error());
     co_await contents(from, made->handle, path, depth);
-    if ((made->attributes.mode & kDirectoryModes) == mode || fatal_) co_return;
-    const Result<void> set = co_await client_.setattr(made->handle, SetAttributes{.mode = mode});
+    if (fatal_) co_return;
+    const SetAttributes final{.mode = mode, .accessed = attributes->accessed, .modified = attributes->modified};
+    const Result<void> set = co_await client_.setattr(made->handle, final);
     if (!set) problem(path, set.error());
   }
 
@@ -101,15 +103,20 @@ class UploadTree : TreeWalk {
     const Result<Descriptor> source = from.open_file(entry.name);
     if (!source) co_return source.error();
     const std::uint32_t mode = entry.attributes.mode & kFileModes;
-    const SetAttributes attributes{.mode = mode, .size = 0};
+    // A size would cut a file that is there, and to resume is to keep it.
+    const bool resume = shared_.options.resume;
+    SetAttributes attributes{.mode = mode};
+    if (!resume) attributes.size = 0;
     const Result<Node> made = co_await client_.create(to, entry.name, attributes, false);
     if (!made) co_return made.error();
     if (made->attributes.type != FileType::regular) co_return make_error_code(Status::exist);
-    const Result<void> copied = co_await copier_.upload(*source, entry.attributes.size, made->handle);
-    if (!copied) co_return copied.error();
-    // A server need not give an existing file the mode of CREATE.
-    if ((made->attributes.mode & kFileModes) == mode) co_return Result<void>();
-    co_return co_await client_.setattr(made->handle, SetAttributes{.mode = mode});
+    const Attributes& here = entry.attributes;
+    if (resume && is_copy(here, made->attributes) && (made->attributes.mode & kFileModes) == mode) {
+      shared_.observer.on_kept(here.size);
+      co_return Result<void>();
+    }
+    const SetAttributes final{.mode = mode, .accessed = here.accessed, .modified = here.modified};
+    co_return co_await copier_.upload_file(*source, here, *made, final);
   }
 
   Task<void> symlink(const LocalDirectory& from, const LocalEntry& entry, FileHandle to) {

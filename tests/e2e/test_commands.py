@@ -2,6 +2,8 @@
 """Every command of the client, against a directory and a memory export."""
 import os
 import stat
+import subprocess
+import time
 from struct import pack, unpack_from
 
 from kit.case import Case
@@ -82,6 +84,23 @@ class Commands:
         self.assertTrue(file.startswith("-") and file.endswith(" file") and " 1234 " in file, file)
         self.assertTrue(folder.startswith("d") and folder.endswith(" folder"), folder)
         self.assertTrue(link.startswith("l") and link.endswith(" link -> to/where"), link)
+
+    def test_ls_long_is_as_ls_has_it(self):
+        local = self.folder / "seen"
+        (local / "folder").mkdir(parents=True)
+        (local / "link").symlink_to("to/where")
+        for name, size, mode, age in (("old", 5, 0o604, 400), ("new", 123456, 0o755, 1), ("empty", 0, 0o400, 3)):
+            (local / name).write_bytes(bytes(size))
+            (local / name).chmod(mode)
+            os.utime(local / name, (0, int(time.time()) - age * 86400))
+        self.nfs("put", "-r", local, self.root)
+        ours = self.nfs("ls", "-l", self.url("seen")).decode().splitlines()
+        done = subprocess.run(["ls", "-l", str(local)], env=dict(os.environ, LC_ALL="C"), capture_output=True, text=True,
+                              check=True)
+        theirs = done.stdout.splitlines()[1:]  # without the total
+        # The link, and how many links the folder has, are another matter.
+        words = lambda line: line.split() if " link " not in line else [line.split()[0], *line.split()[-3:]]
+        self.assertEqual([words(line) for line in ours], [words(line) for line in theirs])
 
     def test_large_directory(self):
         count = scaled(2000, 500)

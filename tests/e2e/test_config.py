@@ -50,7 +50,7 @@ class Config(Case):
         server = self.configured("[[export]]", "memory = true", "name = '/m'", "anonuid = 1234", "[[export]]",
                                  "memory = true", "name = '/trusting'", "squash = 'none'")
         (self.folder / "local").write_bytes(b"x")
-        for export, owner in (("/m", "1234"), ("/trusting", "0")):
+        for export, owner in (("/m", "1234"), ("/trusting", "root")):
             self.nfs("--uid", "0", "--gid", "0", "put", self.folder / "local", server.url(f"{export}/f"))
             self.assertEqual(self.nfs("ls", "-l", server.url(export)).split()[2].decode(), owner)
 

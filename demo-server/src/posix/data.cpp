@@ -78,6 +78,24 @@ ReadResult PosixFileSystem::read(const Caller& caller, const NodeKey& node, std:
   return result;
 }
 
+std::optional<ReadResult> PosixFileSystem::read_at_once(const Caller& caller, const NodeKey& node, std::uint64_t offset,
+                                                        std::span<const BufferRef> into) {
+  const std::size_t wanted = total(into);
+  const auto file = descriptors_.find(node, owner_of_descriptors(caller), Use::read);
+  if (file == nullptr || offset > kLastOffset - wanted) return std::nullopt;
+  std::array<iovec, kMaxVector> vector;
+  const int count = vector_of(into, 0, vector);
+  const ssize_t done = ::preadv2(file->fd.get(), vector.data(), count, static_cast<off_t>(offset), RWF_NOWAIT);
+  if (done < 0) return std::nullopt;
+  NodeStat stat;
+  if (stat_fd(file->fd.get(), stat) != Status::ok || stat.attributes.links == 0) return std::nullopt;
+  const std::uint64_t end = offset + static_cast<std::uint64_t>(done);
+  // Less than asked for is the end of the file, or of what is in memory.
+  if (!file->granted_under(stat.attributes) || (static_cast<std::size_t>(done) < wanted && end < stat.attributes.size))
+    return std::nullopt;
+  return ReadResult{Status::ok, stat.attributes, static_cast<std::uint32_t>(done), end >= stat.attributes.size};
+}
+
 Status PosixFileSystem::sync(const OpenFile& file, Stable stable) {
   if (stable == Stable::unstable) return Status::ok;
   const int failed = stable == Stable::data_sync ? ::fdatasync(file.fd.get()) : ::fsync(file.fd.get());

@@ -6,7 +6,8 @@
 #include <sys/statvfs.h>
 
 #include <cerrno>
-#include <limits>
+
+#include "posix/limits.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -19,16 +20,6 @@ std::uint64_t fresh_verifier() {
   if (::getrandom(&value, sizeof value, 0) != sizeof value)
     value = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
   return value;
-}
-
-Limits limits_of(int readable_root) {
-  Limits limits;
-  limits.max_file_size = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
-  const long links = ::fpathconf(readable_root, _PC_LINK_MAX);
-  const long name = ::fpathconf(readable_root, _PC_NAME_MAX);
-  limits.max_links = links > 0 ? static_cast<std::uint32_t>(std::min(links, 0x7fffffffL)) : 1;
-  if (name > 0 && name < 255) limits.max_name = static_cast<std::uint32_t>(name);
-  return limits;
 }
 
 }  // namespace

@@ -35,6 +35,8 @@ class PosixFileSystem final : public FileSystem {
   ReadlinkResult read_link(const NodeKey& node) override;
   ReadResult read(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                   std::span<const BufferRef> into) override;
+  std::optional<ReadResult> read_at_once(const Caller& caller, const NodeKey& node, std::uint64_t offset,
+                                         std::span<const BufferRef> into) override;
   WriteResult write(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::span<const BufferRef> from,
                     Stable stable) override;
   ChangeResult commit(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count) override;

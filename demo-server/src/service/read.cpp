@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: READ. A file in memory is sent from its own pages. For a file on a disk, room in the bulk budget and a
-// buffer are awaited, an I/O thread reads straight into the buffer, and the reply names it.
-// Ownership: the Transfer holds buffer or pages, and goes with the reply until the RDMA Write is done.
-// Error handling: no memory for the moment is JUKEBOX; other errors are those of the file system.
+// buffer are awaited, an I/O thread reads straight into the buffer, and the reply names it. A few octets that the
+// kernel has in memory are read at once: handing the call to a thread and back would take longer. Ownership: the
+// Transfer holds buffer or pages, and goes with the reply until the RDMA Write is done. Error handling: no memory for
+// the moment is JUKEBOX; other errors are those of the file system.
 #include "service/impl.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
 
 namespace nfs3 = rpc::nfs3;
+
+/// More is worth a thread of its own, beside which this one serves others.
+constexpr std::uint32_t kAtOnce = 32768;
 
 READ3res result_of(const ReadResult& got, const Transfer& transfer) {
   const std::uint64_t fsid = transfer.target.fsid();
@@ -28,6 +32,13 @@ READ3res result_of(const ReadResult& got, const Transfer& transfer) {
 void answer(rpc::ServerCall<nfs3::Read> call, TransferPtr transfer, const ReadResult& got) {
   const READ3res result = result_of(got, *transfer);
   call.reply(result, [transfer = std::move(transfer)](error_code) {});
+}
+
+/// What was read into the transfer's buffer.
+void answer_read(rpc::ServerCall<nfs3::Read> call, TransferPtr transfer, const ReadResult& got) {
+  transfer->parts.clear();
+  if (got.count != 0) transfer->parts.push_back(transfer->buffer.first(got.count));
+  answer(std::move(call), std::move(transfer), got);
 }
 
 }  // namespace
@@ -54,12 +65,15 @@ void NfsService::Impl::read_file(ReadCall call, TransferPtr transfer, std::uint3
     transfer->buffer = std::move(*buffer);
     transfer->parts.push_back(transfer->buffer.ref());
   }
+  if (count <= kAtOnce) {
+    const Target& target = transfer->target;
+    const auto got = target.fs().read_at_once(transfer->caller, target.node, call.args().offset, transfer->parts);
+    if (got) return answer_read(std::move(call), std::move(transfer), *got);
+  }
   io_.submit([call = std::move(call), transfer = std::move(transfer)](const HandleCodec&) mutable {
     const Target& target = transfer->target;
     const ReadResult got = target.fs().read(transfer->caller, target.node, call.args().offset, transfer->parts);
-    transfer->parts.clear();
-    if (got.count != 0) transfer->parts.push_back(transfer->buffer.first(got.count));
-    answer(std::move(call), std::move(transfer), got);
+    answer_read(std::move(call), std::move(transfer), got);
   });
 }
 

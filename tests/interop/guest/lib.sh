@@ -60,10 +60,12 @@ rxe_with_a_wire() {
   rdma link add rxe0 type rxe netdev left && rdma link add rxe1 type rxe netdev right
 }
 
-# start_nfsd FABRIC ADDRESS [OPTION...]: the server with the export /ours of /srv/ours, on port 20050, TCP on 20051.
+# start_nfsd FABRIC ADDRESS [OPTION...]: the server with the export /ours of /srv/ours, on port 20050, TCP on 20051;
+# $ours_options are that export's, each with a comma before it.
+ours_options=''
 start_nfsd() {
   mkdir -p "$state"
-  "$bin/rpcrdma-nfsd" --export /srv/ours:/ours --export memory:/memory --listen "$1@$2:20050" \
+  "$bin/rpcrdma-nfsd" --export "/srv/ours:/ours$ours_options" --export memory:/memory --listen "$1@$2:20050" \
     --tcp-listen "$2:20051" --state-dir "$state" "${@:3}" >/run/nfsd.out 2>>/run/nfsd.err &
   nfsd=$!
   vm_until 60 grep -q ^ready /run/nfsd.out || { cat /run/nfsd.err; vm_die 'rpcrdma-nfsd does not start'; }
@@ -80,6 +82,12 @@ mount_ours() {
   mkdir -p /mnt
   local options=vers=3,proto=rdma,port=20050,nolock,mountproto=tcp,mountvers=3,mountport=20051,mountaddr=$1
   mount -t nfs -o "$options${2:+,$2}" "$1:/ours" /mnt
+}
+# mount_knfsd ADDRESS DIRECTORY: the kernel's client mounts what the kernel's server (vm_knfsd) exports at /run/knfsd.
+mount_knfsd() {
+  modprobe -a rpcrdma nfsv3
+  mkdir -p /run/knfsd
+  mount -t nfs -o "vers=3,proto=rdma,port=20049,nolock,mountproto=tcp" "$1:$2" /run/knfsd
 }
 # From here on nothing that was read or written before is in memory.
 drop_caches() { sync && echo 3 >/proc/sys/vm/drop_caches; }

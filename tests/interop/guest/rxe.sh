@@ -53,12 +53,24 @@ part_knfsd() {
   vm_knfsd /srv/knfsd 20049 || vm_die 'the kernel does not serve NFS over RDMA'
   small_tree /run/tree
   local url=nfs://$right:20049/root root='--root-handle 0100010000000000'
+  knfsd_for_the_capture "$url" "$root"
   trace_on svcrdma_post_send
   drive_client verbs "$url" /srv/knfsd $root
   trace_off
   expect 'the kernel invalidates for us' test "$(traced 'inv_rkey=0x0*[1-9a-f]')" -ge 100
   knfsd_endings "$url" "$root"
   rpc.nfsd 0
+}
+
+# knfsd_for_the_capture URL CLIENT_OPTIONS
+knfsd_for_the_capture() {
+  local client="timeout 120 $bin/rpcrdma-nfs --fabric verbs $2" # no terminal, no progress bar
+  start_capture knfsd-rxe.pcap left udp port 4791
+  expect 'put for the capture' eval "$client put /run/tree/deep/er/file30 $1/one 2>>/run/client.err"
+  expect 'get for the capture' eval "$client get $1/one /run/one 2>>/run/client.err"
+  expect 'ls for the capture' eval "$client ls $1 >/dev/null"
+  stop_capture
+  expect 'put and get are identical' cmp /run/one /run/tree/deep/er/file30
 }
 
 # killed_in_mid_transfer TARGET CLIENT_ARGUMENT...
@@ -69,6 +81,20 @@ killed_in_mid_transfer() {
   expect "$1 is on its way" vm_until 60 eval "((\$(du -sk '$target' 2>/dev/null | cut -f 1) + 0 > 1000))"
   kill -KILL $!
   wait $! 2>/dev/null
+}
+
+# server_goes FROM TO get|put FILE: the server ends all connections in the middle of it, and comes back; the copy is
+# FILE.
+server_goes() {
+  local file=$4
+  $client "$3" "$1" "$2" 2>>/run/client.err &
+  local copy=$!
+  expect "$3 is on its way" vm_until 60 eval "du -sk '$2' '$file' 2>/dev/null | awk '\$1 > 1000 { n = 1 } END { exit !n }'"
+  rpc.nfsd 0
+  expect "$3 waits" kill -0 "$copy"
+  rpc.nfsd 4 && echo 'rdma 20049' >/proc/fs/nfsd/portlist
+  expect "$3 survives the server" wait "$copy"
+  expect 'nothing is lost' cmp /run/piece "$file"
 }
 
 # knfsd_endings URL CLIENT_OPTIONS: connections that end in every way, and what they leave behind.
@@ -83,13 +109,10 @@ knfsd_endings() {
   mkdir /run/into
   killed_in_mid_transfer /run/into get "$1/piece" /run/into
   expect 'nothing is left of them' resources_are "$with_server"
-  $client put /run/piece "$1/again" 2>>/run/client.err &
-  expect 'put is on its way' vm_until 60 eval '(($(stat -c %s /srv/knfsd/again 2>/dev/null || echo 0) > 1000000))'
-  rpc.nfsd 0
-  rpc.nfsd 4 && echo 'rdma 20049' >/proc/fs/nfsd/portlist
-  expect 'put survives the server' wait $!
-  expect 'nothing is lost' cmp /run/piece /srv/knfsd/again
-  expect 'nothing is left of it' resources_are "$with_server"
+  mkdir /run/again
+  server_goes "$1/piece" /run/again get /run/again/piece
+  server_goes /run/piece "$1/again" put /srv/knfsd/again
+  expect 'nothing is left of them' resources_are "$with_server"
 }
 
 rxe_with_a_wire || vm_die 'no RoCE devices'

@@ -49,13 +49,15 @@ TEST_F(Format, ListLineAlignsColumns) {
   nfs::Attributes large = small;
   large.type = FileType::directory;
   large.links = 12;
-  large.uid = 1000;
+  large.uid = 4'000'000'000;  // no one here
+  large.gid = 4'000'000'001;
   large.size = 123456;
   ListWidths widths;
-  widths.include(small);
-  widths.include(large);
-  EXPECT_EQ(list_line(small, widths, 1800000000), "-rw-r--r--  1 0    0      5 Jan 15 07:59");
-  EXPECT_EQ(list_line(large, widths, 1800000000), "drw-r--r-- 12 1000 0 123456 Jan 15 07:59");
+  Owners owners;
+  widths.include(small, owners);
+  widths.include(large, owners);
+  EXPECT_EQ(list_line(small, widths, owners, 1800000000), "-rw-r--r--  1 root       root            5 Jan 15 07:59");
+  EXPECT_EQ(list_line(large, widths, owners, 1800000000), "drw-r--r-- 12 4000000000 4000000001 123456 Jan 15 07:59");
 }
 
 TEST_F(Format, NamesCannotDisturbATerminal) {

@@ -129,6 +129,17 @@ TEST_P(Data, OffsetsBeyondTheLargestFileAreRefused) {
   EXPECT_EQ(stat(file).size, 0u);
 }
 
+TEST_P(Data, TheLargestSizeIsTheLargestThatAFileCanHave) {
+  const NodeKey file = create(root_, "f");
+  SetAttributes size;
+  size.size = fs_->limits().max_file_size;
+  EXPECT_EQ(fs_->set_attributes(caller_, file, size, {}).status, Status::ok) << *size.size;
+  EXPECT_EQ(stat(file).size, *size.size);
+  ++*size.size;
+  EXPECT_EQ(fs_->set_attributes(caller_, file, size, {}).status, Status::fbig) << *size.size;
+  EXPECT_EQ(stat(file).size, fs_->limits().max_file_size);
+}
+
 TEST_P(Data, DirectoriesHoldNoData) {
   std::string text = "x";
   const BufferRef buffer = ref(text);

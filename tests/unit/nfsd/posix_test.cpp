@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What only a directory on a disk can do: survive a restart, and be changed behind the server's back.
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <fstream>
 
 #include "file_system_test.hpp"
+#include "posix/fd.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -36,9 +39,68 @@ TEST_P(Posix, HandlesSurviveALocalRename) {
   EXPECT_EQ(read_all(file), "text");
 }
 
+/// Whether the kernel says what of a file it has in memory, on the file system of the tests.
+bool tells_what_is_in_memory(const filesystem::path& path) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char octet = 0;
+  const iovec vector{&octet, 1};
+  return ::preadv2(fd.get(), &vector, 1, 0, RWF_NOWAIT) == 1;
+}
+
+TEST_P(Posix, ReadsAtOnceWhatIsInMemory) {
+  const NodeKey file = create(root_, "f", "some text");
+  std::array<std::byte, 6> room{};
+  const BufferRef into{room.data(), static_cast<std::uint32_t>(room.size()), 0};
+  const auto at_once = [&](std::uint64_t offset) { return fs_->read_at_once(caller_, file, offset, {&into, 1}); };
+  const std::string_view text(reinterpret_cast<const char*>(room.data()), room.size());
+
+  fs_ = make();
+  EXPECT_FALSE(at_once(0));  // not open
+  EXPECT_EQ(read_all(file), "some text");
+  if (tells_what_is_in_memory(directory_.path() / "f")) {
+    auto got = at_once(0);
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->status, Status::ok);
+    EXPECT_EQ(got->count, 6u);
+    EXPECT_EQ(text, "some t");
+    EXPECT_FALSE(got->eof);
+    EXPECT_EQ(got->attributes->size, 9u);
+    got = at_once(5);
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->count, 4u);
+    EXPECT_TRUE(got->eof);
+    EXPECT_EQ(text.substr(0, 4), "text");
+    got = at_once(100);
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->count, 0u);
+    EXPECT_TRUE(got->eof);
+  }
+  EXPECT_FALSE(at_once(~std::uint64_t{0}));
+  // What has been granted is to be judged again.
+  filesystem::permissions(directory_.path() / "f", filesystem::perms::none);
+  EXPECT_FALSE(at_once(0));
+  EXPECT_EQ(read_all(file), "some text");
+  filesystem::remove(directory_.path() / "f");
+  EXPECT_FALSE(at_once(0));
+}
+
 TEST_P(Posix, CookiesSurviveARestart) {
   for (int i = 0; i < 500; ++i) create(root_, "f" + std::to_string(i));
   EXPECT_EQ(list(root_, 50, [&](std::size_t) { fs_ = make(); }).size(), 502u);
+}
+
+TEST_P(Posix, AnExclusiveCreateIsKnownAgainAfterARestart) {
+  CreateHow how;
+  how.mode = CreateMode::exclusive;
+  how.verifier = {std::byte{0xff}, std::byte{2}, std::byte{3}, std::byte{4}, std::byte{0x85}, std::byte{6}};
+  const NodeResult made = fs_->create(caller_, root_, "f", how);
+  ASSERT_EQ(made.status, Status::ok);
+  fs_ = make();
+  const NodeResult again = fs_->create(caller_, root_, "f", how);
+  EXPECT_EQ(again.status, Status::ok) << "the same request once more";
+  EXPECT_EQ(again.node, made.node);
+  how.verifier[7] = std::byte{1};
+  EXPECT_EQ(fs_->create(caller_, root_, "f", how).status, Status::exist) << "somebody else's";
 }
 
 TEST_P(Posix, ASymlinkPutInPlaceOfADirectoryLeadsNowhere) {

@@ -19,6 +19,8 @@ class CopyObserver {
   virtual void on_found(std::uint64_t octets) = 0;  ///< a file of this size is going to be copied
   virtual void on_moved(std::uint64_t octets) = 0;
   virtual void on_file_done() = 0;
+  /// Of what on_found() told, so much was at its place already, left there by a transfer that broke.
+  virtual void on_kept([[maybe_unused]] std::uint64_t octets) {}
   /// `path` (relative to the tree's root) was not copied; the rest is.
   virtual void on_problem(std::string_view path, const error_code& why) = 0;
 
@@ -31,25 +33,34 @@ struct CopyOptions {
   std::size_t buffers = 24;  ///< pieces of all files in flight
   std::size_t files = 16;    ///< files of a tree in flight
   std::size_t walkers = 8;   ///< directories of a tree read at once
+  /// Go on where an earlier transfer broke: files that are there as a whole (size and time) are passed over.
+  bool resume = false;
+  /// Of a larger file, no octet behind so many is moved before these are committed: a broken transfer goes on there.
+  std::uint64_t stride = std::uint64_t{64} << 20;
 };
 
 class Copier {
  public:
   Copier(Client& client, CopyObserver& observer, Limits limits, CopyOptions options = {});
 
-  /// Fills the file `to` from a local one; both begin at 0, and `size` is what is known of the length. Large
+  /// Fills the file `to` from a local one, from `start` on; `size` is what is known of the length. Large
   /// files are written UNSTABLE and committed; what a restarting server lost is written again.
-  Task<void> upload(const Descriptor& from, std::uint64_t size, FileHandle to);
-  Task<void> download(FileHandle from, std::uint64_t size, const Descriptor& to);
+  Task<void> upload(const Descriptor& from, std::uint64_t size, FileHandle to, std::uint64_t start = 0);
+  Task<void> download(FileHandle from, std::uint64_t size, const Descriptor& to, std::uint64_t start = 0);
+
+  /// Makes the file `to` a copy of `from`, which has the attributes `source`: from the start, or, to resume, from
+  /// where an earlier copy of the same file broke. Then it gets `final`. Large files bear a mark meanwhile.
+  Task<void> upload_file(const Descriptor& from, Attributes source, Node to, SetAttributes final);
+  Task<void> download_file(Node from, const Descriptor& to, SetAttributes final);
   /// Writes a file to a pipe or terminal, in order.
   Task<void> stream(FileHandle from, std::uint64_t size, int to);
 
   /// Copies the directory `from` to the directory `name` of `to`, made if it is not there; without a name
   /// what is in `from` into `to` itself. Files that are there already are overwritten, directories merged.
-  /// Permission bits are kept, symbolic links copied as such; other kinds of files are problems. An error in
-  /// the end means that the server was lost.
+  /// Permission bits and times are kept, set-id bits are not; symbolic links are copied as such; other kinds of files
+  /// are problems. An error in the end means that the server was lost.
   Task<void> upload_tree(LocalDirectory from, FileHandle to, std::string name);
-  /// The other direction. Times are kept too, set-id bits are not. Never leaves `to`, whatever the server says.
+  /// The other direction. Never leaves `to`, whatever the server says.
   Task<void> download_tree(Node from, LocalDirectory to, std::string name);
 
   /// Removes all that is in `directory`. The first failure ends it.

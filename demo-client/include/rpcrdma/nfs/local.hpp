@@ -40,8 +40,8 @@ Attributes attributes_of(const struct stat& status) noexcept;
 
 /// Opens a file to read; follows symbolic links.
 Result<Descriptor> open_to_read(const std::string& path);
-/// Opens a file to write, made anew with `mode` less the umask or cut to nothing; follows symbolic links.
-Result<Descriptor> open_to_write(const std::string& path, std::uint32_t mode);
+/// Opens a file to write, made anew with `mode` less the umask or, if `cut`, cut to nothing; follows symbolic links.
+Result<Descriptor> open_to_write(const std::string& path, std::uint32_t mode, bool cut = true);
 Result<Attributes> local_attributes(const std::string& path, bool follow);
 Result<Attributes> local_attributes(const Descriptor& file);
 
@@ -72,8 +72,8 @@ class LocalDirectory {
   Result<std::vector<LocalEntry>> list() const;
   /// Opens a regular file to read.
   Result<Descriptor> open_file(const std::string& name) const;
-  /// Opens a regular file to write, made anew or cut to nothing. A symbolic link of that name is replaced.
-  Result<Descriptor> create_file(const std::string& name, std::uint32_t mode) const;
+  /// Opens a regular file to write, made anew or, if `cut`, cut to nothing. A symbolic link of that name is replaced.
+  Result<Descriptor> create_file(const std::string& name, std::uint32_t mode, bool cut = true) const;
   Result<std::string> read_link(const std::string& name) const;
   /// Makes a symbolic link; replaces what has that name unless it is a directory.
   Result<void> make_link(const std::string& name, const std::string& target) const;

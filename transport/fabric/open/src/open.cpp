@@ -20,13 +20,16 @@ Result<std::unique_ptr<Fabric>> open_iwarp_with(boost::asio::io_context& context
 #ifdef RPCRDMA_WITH_VERBS
 bool verbs_is_for(const address& at) noexcept { return verbs_device_at(at); }
 
-Result<std::unique_ptr<Fabric>> open_verbs_at(boost::asio::io_context& context, const address& at, Log log) {
-  return open_verbs(context, at, {}, std::move(log));
+Result<std::unique_ptr<Fabric>> open_verbs_at(boost::asio::io_context& context, const address& at, bool towards,
+                                              Log log) {
+  VerbsOptions options;
+  options.towards = towards;
+  return open_verbs(context, at, options, std::move(log));
 }
 #else
 bool verbs_is_for(const address&) noexcept { return false; }
 
-Result<std::unique_ptr<Fabric>> open_verbs_at(boost::asio::io_context&, const address& at, const Log& log) {
+Result<std::unique_ptr<Fabric>> open_verbs_at(boost::asio::io_context&, const address& at, bool, const Log& log) {
   log.error("no verbs fabric for {}: built without rdma-core", at.to_string());
   return make_error_code(FabricError::unsupported);
 }
@@ -50,7 +53,8 @@ Result<std::unique_ptr<Fabric>> open(boost::asio::io_context& context, const add
                                      Log log) {
   const bool verbs =
       options.provider == Provider::verbs || (options.provider == Provider::automatic && verbs_is_for(at));
-  return verbs ? open_verbs_at(context, at, std::move(log)) : open_iwarp_with(context, options.crc, std::move(log));
+  return verbs ? open_verbs_at(context, at, options.towards, std::move(log))
+               : open_iwarp_with(context, options.crc, std::move(log));
 }
 
 }  // namespace rpcrdma::fabric

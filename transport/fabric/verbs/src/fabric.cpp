@@ -78,8 +78,8 @@ Result<std::unique_ptr<Fabric>> open_verbs(boost::asio::io_context& context, con
     log.info("verbs: /dev/infiniband/rdma_cm is not there or not ours to open: is rdma_ucm loaded?");
     return FabricError::no_device;
   }
-  auto id = find_device_at(address);
-  if (!id) id = find_device_towards(address, options.resolve_timeout);
+  auto id = options.towards ? find_device_towards(address, options.resolve_timeout) : find_device_at(address);
+  if (!id) id = options.towards ? find_device_at(address) : find_device_towards(address, options.resolve_timeout);
   if (!id) {
     log.info("verbs: no RDMA device has or reaches {} (`rdma link` lists the devices)", address.to_string());
     return id.error();

@@ -138,6 +138,11 @@ class FileSystem {
   /// Fills `into` from `offset`, as far as the file goes.
   virtual ReadResult read(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                           std::span<const BufferRef> into) = 0;
+  /// read() where it needs no waiting, as the data is in memory and the file open; nothing otherwise.
+  virtual std::optional<ReadResult> read_at_once(const Caller&, const NodeKey&, std::uint64_t,
+                                                 std::span<const BufferRef>) {
+    return std::nullopt;
+  }
   virtual WriteResult write(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                             std::span<const BufferRef> from, Stable stable) = 0;
   virtual ChangeResult commit(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count) = 0;

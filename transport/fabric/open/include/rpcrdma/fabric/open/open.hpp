@@ -19,6 +19,7 @@ enum class CrcPolicy { automatic, on, off };  ///< automatic: off when both addr
 struct OpenOptions {
   Provider provider = Provider::automatic;
   CrcPolicy crc = CrcPolicy::automatic;  ///< iwarp only
+  bool towards = false;                  ///< the address is that of a server to connect to, not one to listen at
 };
 
 /// Opens a provider on `context` that can reach or listen at `address`. Automatic takes verbs only if

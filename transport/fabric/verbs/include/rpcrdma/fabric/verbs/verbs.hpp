@@ -13,10 +13,13 @@ namespace rpcrdma::fabric {
 
 /// What is asked of a device; what it grants is in the fabric's Capabilities.
 struct VerbsOptions {
+  /// The address is a peer's, and the device wanted the one that the way there begins at: even if the peer is this host
+  /// itself, at another device.
+  bool towards = false;
   std::uint32_t max_gather = 16;       ///< buffers in one send or write; the device may allow fewer
   std::uint32_t max_inline = 256;      ///< octets copied into the work request instead of fetched by the device
   std::uint32_t signal_interval = 16;  ///< at most so many sends in a row without a completion of their own
-  /// How long open_verbs() may block to find the device that leads to an address which is not this host's.
+  /// How long open_verbs() may block to find the device that leads to an address.
   std::chrono::milliseconds resolve_timeout{2000};
 };
 

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace rpcrdma::commands {
+
+/// Names of users and groups as this machine knows them; the number of one that it does not know. Asks for each once.
+class Owners {
+ public:
+  const std::string& user(std::uint32_t uid);
+  const std::string& group(std::uint32_t gid);
+
+ private:
+  std::map<std::uint32_t, std::string> users_;
+  std::map<std::uint32_t, std::string> groups_;
+};
+
+}  // namespace rpcrdma::commands

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// How a transfer that broke is known again. A file of more than one stride bears a mark while it is being copied: the
+// sticky bit, which means nothing on a file, and as its access time the time of the source, so that a source that has
+// changed meanwhile, or an older file of that name, is not taken for the beginning of the copy.
+#include "rpcrdma/nfs/types.hpp"
+
+namespace rpcrdma::nfs {
+
+inline constexpr std::uint32_t kUnfinished = 01000;
+
+/// What marks the target of a copy of `source`; `mode` is what it has now.
+SetAttributes mark_of(const Attributes& source, std::uint32_t mode) noexcept;
+/// Whether `target` is a finished copy of `source`, as far as its attributes tell.
+bool is_copy(const Attributes& source, const Attributes& target) noexcept;
+/// Where to go on with `target`: 0 unless it bears the mark of `source`. All before it was committed before any octet
+/// behind it was written.
+std::uint64_t resume_at(const Attributes& source, const Attributes& target, std::uint64_t stride) noexcept;
+
+}  // namespace rpcrdma::nfs

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""File systems that are full, read-only or failing: what callers are told, and the server lives on."""
+import errno
+import os
+import struct
+import subprocess
+
+from kit import nfs
+from kit.case import Case
+from kit.nfs import all_procedures, ask, handle_of_new
+from kit.rpc import ACCESS, COMMIT, REMOVE, RMDIR, SETATTR, WRITE, opaque
+from kit.tcp import TcpPeer
+from kit.trees import noise
+
+IO, NOSPC, ROFS = 5, 28, 30
+FILE_SYNC, UNSTABLE = 2, 0
+
+
+def usable(script):
+    """Whether it runs in a mount namespace of its own here."""
+    return subprocess.run(["unshare", "--mount", "sh", "-ec", script], capture_output=True, check=False,
+                          timeout=60).returncode == 0
+
+
+class Troubles(Case):
+    timeout_s = 200
+
+    def server_on(self, script, options=""):
+        """A server in a mount namespace of its own, in which SCRIPT has made the file system at $1."""
+        self.files = self.folder / "files"
+        self.files.mkdir()
+        if os.geteuid() != 0 or not usable(f"set -- {self.files}; {script}"):
+            self.skipTest("needs root, and the right to mount")
+        prefix = ["unshare", "--mount", "sh", "-ec", f'{script}; shift; exec "$@"', "sh", str(self.files)]
+        server = self.server([f"{self.files}:/files{options}"], options=["--tcp-listen", "127.0.0.1:0"], prefix=prefix)
+        self.inside = f"/proc/{server.pid}/root{self.files}"
+        self.peer = TcpPeer(server.tcp[0])
+        self.addCleanup(self.peer.socket.close)
+        self.root = self.peer.mount("/files")
+        return server
+
+    def made(self, name):
+        status, rest = ask(self.peer, *nfs.create(self.root, name))
+        self.assertEqual(status, nfs.OK)
+        return handle_of_new(rest)
+
+    def local(self, octets):
+        path = self.folder / "local"
+        path.write_bytes(noise(octets))
+        return path
+
+    def fails_with(self, code, *arguments):
+        message = self.nfs_fails(*arguments)
+        self.assertTrue(message.endswith(": " + os.strerror(code)), message)
+
+    def test_no_room(self):
+        server = self.server_on('mount -t tmpfs -o size=1m none "$1"')
+        first = self.made(b"first")
+        self.assertEqual(ask(self.peer, *nfs.write(first, b"content"))[0], nfs.OK)
+        self.fails_with(errno.ENOSPC, "put", self.local(3 << 20), server.url("/files/large"))
+        large = self.peer.lookup(self.root, "large")
+        for stable in (UNSTABLE, FILE_SYNC):
+            self.assertEqual(ask(self.peer, *nfs.write(large, bytes(1 << 16), 4 << 20, stable))[0], NOSPC)
+        # What needs no room goes on: reading, cutting, removing.
+        self.assertEqual(ask(self.peer, *nfs.read(first))[0], nfs.OK)
+        self.assertEqual(self.nfs("cat", server.url("/files/first")), b"content")
+        self.nfs("truncate", "10", server.url("/files/large"))
+        self.nfs("rm", server.url("/files/large"))
+        self.nfs("put", self.local(500000), server.url("/files/again"))
+        with open(f"{self.inside}/again", "rb") as file:
+            self.assertEqual(file.read(), noise(500000))
+
+    def test_no_room_for_names(self):
+        self.server_on('mount -t tmpfs -o nr_inodes=8 none "$1"')
+        status = nfs.OK
+        for number in range(20):
+            status, _ = ask(self.peer, *nfs.create(self.root, b"file%d" % number))
+            if status != nfs.OK:
+                break
+        self.assertEqual(status, NOSPC)
+        for call in (nfs.mkdir(self.root, b"d"), nfs.symlink(self.root, b"s", b"x" * 200), nfs.mknod(self.root, b"p"),
+                     nfs.create(self.root, b"g", nfs.GUARDED), nfs.create(self.root, b"e", nfs.EXCLUSIVE)):
+            self.assertEqual(ask(self.peer, *call)[0], NOSPC, call)
+        self.assertEqual(len(os.listdir(self.inside)), number)
+        self.assertEqual(ask(self.peer, REMOVE, nfs.place(self.root, b"file0"))[0], nfs.OK)
+        self.assertEqual(ask(self.peer, *nfs.mkdir(self.root, b"d"))[0], nfs.OK)
+
+    def test_a_disk_that_may_not_be_written(self):
+        """The export may be written, its file system not."""
+        server = self.server_on('mount --bind "$1" "$1"; mkdir -p "$1/folder"; echo content >"$1/file"; '
+                                'chmod 777 "$1" "$1/folder"; chmod 666 "$1/file"; mount -o remount,ro,bind "$1"')
+        file, folder = self.peer.lookup(self.root, "file"), self.peer.lookup(self.root, "folder")
+        for procedure, arguments in all_procedures(file, self.root):
+            if procedure in (SETATTR, WRITE):
+                self.assertEqual(ask(self.peer, procedure, arguments)[0], ROFS, procedure)
+        for call in (nfs.create(folder, b"n"), nfs.create(folder, b"n", nfs.GUARDED),
+                     nfs.create(folder, b"n", nfs.EXCLUSIVE), nfs.mkdir(folder, b"n"), nfs.symlink(folder, b"n", b"t"),
+                     nfs.mknod(folder, b"n"), (REMOVE, nfs.place(self.root, b"file")),
+                     (RMDIR, nfs.place(self.root, b"folder")),
+                     nfs.rename(self.root, b"file", folder, b"n"), nfs.link(file, folder, b"n"),
+                     nfs.setattr_(folder, struct.pack(">II", 1, 0o700) + bytes(20))):
+            self.assertEqual(ask(self.peer, *call)[0], ROFS, call)
+        status, rest = ask(self.peer, ACCESS, opaque(file) + struct.pack(">I", 63))
+        self.assertEqual((status, struct.unpack(">I", rest[-4:])[0] & 0x1C), (nfs.OK, 0), "no right to change anything")
+        self.assertEqual(self.nfs("cat", server.url("/files/file")), b"content\n")
+        self.fails_with(errno.EROFS, "mkdir", server.url("/files/new"))
+
+    def test_a_disk_that_fails(self):
+        """A file system in a file that has no room: what is written back is lost, and COMMIT must say so. Older kernels
+        call that EIO."""
+        server = self.server_on(
+            'mkdir -p "$1/back"; mount -t tmpfs -o size=3m none "$1/back"; truncate -s 32m "$1/back/disk"; '
+            'mkfs.ext4 -q -F -O ^has_journal "$1/back/disk"; mount -o loop "$1/back/disk" "$1"')
+        file = self.made(b"file")
+        wanted, offset = bytes(range(256)) * 256, 0
+        statuses, verifiers = set(), set()
+        while offset < 16 << 20 and statuses <= {nfs.OK}:
+            status, rest = ask(self.peer, *nfs.write(file, wanted, offset, UNSTABLE))
+            statuses.add(status)
+            if status == nfs.OK:
+                verifiers.add(rest[-8:])
+            offset += len(wanted)
+        self.assertLessEqual(statuses, {nfs.OK, IO, NOSPC})
+        status, _ = ask(self.peer, COMMIT, opaque(file) + bytes(12))
+        self.assertIn(status, (IO, NOSPC))
+        # What has been lost must be sent again: the verifier of the writes before is not the one of now.
+        status, rest = ask(self.peer, COMMIT, opaque(file) + bytes(12))
+        if status == nfs.OK:
+            self.assertNotIn(rest[-8:], verifiers)
+        self.assertEqual(ask(self.peer, *nfs.read(file))[0], nfs.OK)
+        message = self.nfs_fails("put", self.local(16 << 20), server.url("/files/other"))
+        self.assertTrue(message.endswith((os.strerror(errno.EIO), os.strerror(errno.ENOSPC))), message)
+        self.nfs("ping", server.url("/files"))

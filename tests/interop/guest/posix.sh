@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What programs see through the kernel's client on our server, and on the kernel's: line by line the same.
+#   scripts/vm run tests/interop/guest/posix.sh BUILD_FOLDER [GROUP]...
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+shift
+few='--credits 8' # as in rxe.sh
+check=$tests/interop/posix/check.py
+
+# prepare FOLDER: for what follows, on the server's side.
+prepare() { mkdir "$1/check" && python3 -B "$check" --prepare "$1/check"; }
+# check_on NAME FOLDER GROUP...: the lines in $VM_OUT/NAME.txt.
+check_on() {
+  python3 -B "$check" "$2/check" "${@:3}" >"$VM_OUT/$1.txt" 2>/run/client.err
+  local status=$?
+  cp /run/client.err "$VM_OUT/$1.times"
+  return $status
+}
+
+# differences: lines of our server that the kernel's does not print. One on which we agree with the file system itself
+# is where the kernel's server does less than a local file system does, and no difference of ours.
+differences() {
+  diff -U 0 "$VM_OUT/knfsd.txt" "$VM_OUT/ours.txt" | sed -n '/^+++/d;s/^+//p' >/run/differ
+  grep -Fxf "$VM_OUT/local.txt" /run/differ | sed 's/^/as the file system itself, not as the kernel: /'
+  ! grep -vFxf "$VM_OUT/local.txt" /run/differ
+}
+
+rxe_with_a_wire || vm_die 'no RoCE devices'
+for each in ours knfsd local; do
+  vm_ext4 /srv/$each 100
+  prepare /srv/$each
+done
+part 'the file system itself'
+expect 'the checks run' check_on local /srv/local "$@"
+part 'the kernel serves'
+vm_knfsd /srv/knfsd 20049 || vm_die 'the kernel does not serve NFS over RDMA'
+must 'mount' mount_knfsd $right /srv/knfsd
+expect 'the checks run' check_on knfsd /run/knfsd "$@"
+part 'we serve'
+ours_options=,devices
+start_nfsd verbs $right $few
+must 'mount' mount_ours $right
+expect 'the checks run' check_on ours /mnt "$@"
+expect 'no bad replies' no_bad_replies
+part "compared: $(wc -l <"$VM_OUT/ours.txt") lines"
+expect 'nothing is missing' test "$(wc -l <"$VM_OUT/ours.txt")" -eq "$(wc -l <"$VM_OUT/knfsd.txt")"
+expect 'what programs see is the same' differences
+expect 'umount' umount /mnt /run/knfsd
+stop_nfsd
+rpc.nfsd 0
+part end
+finish

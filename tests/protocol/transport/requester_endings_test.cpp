@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How calls end that are not simply answered: lost connections, deadlines, cancelling, a client that goes.
+#include <algorithm>
+
+#include "requester_fixture.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+// [8166-4.5.4-a] the connection ends before the call does when memory cannot be taken back
+TEST_F(RequesterTest, FailedInvalidationEndsTheConnection) {
+  for (const auto operation : {fabric::LoopbackOperation::invalidate, fabric::LoopbackOperation::completion}) {
+    start();
+    Shape shape;
+    shape.items = {9000};
+    ShapedCall& call = submit(shape);
+    const auto message = next_call();
+    run_ready(context);
+    // What completes next at the client: the receive of the reply, then the invalidation.
+    client_fabric->fail_nth(operation, operation == fabric::LoopbackOperation::completion ? 2 : 1);
+    send(reply_to(message.header), small_reply(call.xid));
+    ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
+    EXPECT_TRUE(run_until(context, [&] { return peer.ended(); }));
+    EXPECT_FALSE(call.status) << call.status.message();
+    EXPECT_EQ(call.complaint, "");
+    EXPECT_EQ(client_fabric->bound_windows(), 0u);
+    client.reset();
+  }
+}
+
+// [8166-3.4.5.1-a] [8166-4.4.1-c] resent with the same XID, other handles, in the same order
+TEST_F(RequesterTest, LostConnection) {
+  start();
+  answer((submit(), next_call()).header);
+  Shape shape;
+  shape.items = {9000};
+  std::vector<ShapedCall*> sent;
+  for (int i = 0; i < 5; ++i) sent.push_back(&submit(shape));
+  std::vector<std::uint32_t> xids, handles;
+  for (int i = 0; i < 5; ++i) {
+    const auto message = next_call();
+    xids.push_back(message.header.xid);
+    handles.push_back(message.header.chunks.reads.at(0).target.handle);
+  }
+  peer.abort();
+  for (int i = 0; i < 5; ++i) {
+    const auto message = next_call();
+    EXPECT_EQ(message.header.xid, xids[static_cast<std::size_t>(i)]);
+    EXPECT_EQ(std::count(handles.begin(), handles.end(), message.header.chunks.reads.at(0).target.handle), 0);
+    Bytes data;
+    peer.read(message.header.chunks.reads.at(0).target, data);
+    run_ready(context);
+    EXPECT_TRUE(peer.read_ended());
+    EXPECT_TRUE(has_pattern(data, 2));
+    answer(message.header);
+  }
+  EXPECT_EQ(peer.connections(), 2);
+  for (ShapedCall* call : sent) {
+    EXPECT_EQ(call->times_done, 1);
+    EXPECT_EQ(call->times_encoded, 2);
+    EXPECT_FALSE(call->status);
+  }
+  EXPECT_EQ(client->requester().counters().resent, 5u);
+  EXPECT_EQ(client->requester().counters().reconnects, 1u);
+}
+
+// [8166-4.4.1-c] [8166-8.1.3-c] a cancelled call is over when no peer can reach its memory; its credit is not
+TEST_F(RequesterTest, Cancel) {
+  start();
+  Shape shape;
+  shape.results = {9000};
+  ShapedCall& call = submit(shape);
+  const auto message = next_call();
+  ShapedCall& waiting = submit(shape);
+  client->requester().cancel(waiting);
+  client->requester().cancel(call);
+  EXPECT_EQ(call.times_done, 0);  // not inside
+  EXPECT_EQ(waiting.times_done, 0);
+  std::size_t bound = 99;
+  call.on_done = [&] { bound = client_fabric->bound_windows(); };
+  run_ready(context);
+  EXPECT_EQ(call.times_done, 1);
+  EXPECT_EQ(call.status, BaseError::cancelled);
+  EXPECT_EQ(waiting.status, BaseError::cancelled);
+  EXPECT_EQ(bound, 0u);
+  client->requester().cancel(call);  // over already
+  ShapedCall& next = submit();
+  EXPECT_TRUE(peer.messages.empty());  // the one credit is still out
+  wire::Header late = reply_to(message.header);
+  send(late, words({call.xid, 1, 1, 9000}));
+  EXPECT_EQ(call.times_done, 1);
+  answer(next_call().header);
+  EXPECT_EQ(next.times_done, 1);
+  EXPECT_FALSE(next.status);
+}
+
+// What done() submits and cancels while other calls are about to end
+TEST_F(RequesterTest, SubmittingAndCancellingInsideDone) {
+  start();
+  answer((submit(), next_call()).header, 4);
+  std::vector<ShapedCall*> first, then;
+  for (int i = 0; i < 2; ++i) first.push_back(&submit());
+  for (int i = 0; i < 2; ++i) next_call();
+  first[0]->on_done = [&] {
+    for (int i = 0; i < 2; ++i) {
+      calls.push_back(std::make_unique<ShapedCall>(pool, client->requester(), Shape{}));
+      then.push_back(calls.back().get());
+      client->requester().submit(*calls.back());
+    }
+    client->requester().cancel(*then[0]);
+  };
+  for (ShapedCall* call : first) client->requester().cancel(*call);
+  ASSERT_TRUE(run_until(context, [&] { return first[0]->times_done + first[1]->times_done == 2; }));
+  ASSERT_EQ(then.size(), 2u);
+  next_call();
+  answer(next_call().header, 4);
+  run_ready(context);
+  for (ShapedCall* call : first) EXPECT_EQ(call->status, BaseError::cancelled);
+  EXPECT_EQ(then[0]->times_done, 1);
+  EXPECT_EQ(then[0]->status, BaseError::cancelled);
+  EXPECT_EQ(then[1]->times_done, 1);
+  EXPECT_FALSE(then[1]->status);
+}
+
+TEST_F(RequesterTest, Deadlines) {
+  start();
+  answer((submit(), next_call()).header, 2);
+  Shape shape;
+  shape.results = {9000};
+  std::vector<std::unique_ptr<ShapedCall>> mine;
+  for (int i = 0; i < 4; ++i) {
+    mine.push_back(std::make_unique<ShapedCall>(pool, client->requester(), shape));
+    mine.back()->deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(20 + i % 2);
+    client->requester().submit(*mine.back());
+  }
+  ASSERT_TRUE(run_until(context, [&] {
+    return std::all_of(mine.begin(), mine.end(), [](const auto& call) { return call->times_done == 1; });
+  }));
+  for (const auto& call : mine) EXPECT_EQ(call->status, BaseError::deadline_exceeded);
+  EXPECT_EQ(client_fabric->bound_windows(), 0u);
+  // Nobody answered and all credits are out: a new connection is made for the next call.
+  peer.messages.clear();
+  ShapedCall& next = submit();
+  const auto message = next_call();
+  EXPECT_EQ(message.header.xid, next.xid);
+  EXPECT_EQ(peer.connections(), 2);
+  answer(message.header);
+  EXPECT_EQ(next.times_done, 1);
+}
+
+// [8166-4.4.1-a] A server that never finishes reading holds no caller longer than the grace: the connection goes
+TEST_F(RequesterTest, ATransferThatNeverEnds) {
+  for (const bool cancelled : {true, false}) {
+    SCOPED_TRACE(cancelled);
+    transport::ClientOptions options;
+    options.silence = std::chrono::hours(1);
+    options.grace = std::chrono::milliseconds(20);
+    start(options);
+    answer((submit(), next_call()).header, 32);
+    const int before = peer.connections();
+    Shape shape;
+    shape.items = {9000};
+    ShapedCall call(pool, client->requester(), shape);
+    if (!cancelled) call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
+    std::size_t bound = 99;
+    call.on_done = [&] { bound = client_fabric->bound_windows(); };
+    client->requester().submit(call);
+    const auto message = next_call();
+    network.pause(fabric::LoopbackPause::half_placed);
+    Bytes data;
+    peer.read(message.header.chunks.reads.at(0).target, data);
+    run_ready(context);
+    if (cancelled) client->requester().cancel(call);
+    ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
+    EXPECT_EQ(call.status, cancelled ? BaseError::cancelled : BaseError::deadline_exceeded);
+    EXPECT_EQ(bound, 0u);
+    network.resume();
+    ShapedCall& next = submit();
+    answer(next_call().header);
+    EXPECT_EQ(next.times_done, 1);
+    EXPECT_EQ(peer.connections() - before, 1);
+    client.reset();
+  }
+}
+
+// The same when the server has answered the call that it still reads
+TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
+  transport::ClientOptions options;
+  options.silence = std::chrono::hours(1);
+  options.grace = std::chrono::milliseconds(20);
+  start(options);
+  Shape shape;
+  shape.items = {9000};
+  ShapedCall call(pool, client->requester(), shape);
+  call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+  client->requester().submit(call);
+  const auto message = next_call();
+  network.pause(fabric::LoopbackPause::half_placed);
+  Bytes data;
+  peer.read(message.header.chunks.reads.at(0).target, data);
+  answer(message.header);
+  EXPECT_EQ(call.times_done, 0);
+  ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
+  EXPECT_FALSE(call.status) << call.status.message();
+  EXPECT_EQ(client_fabric->bound_windows(), 0u);
+}
+
+// [8166-4.4.1-a] The server invalidates a handle that it still reads by, and the call is cancelled: the memory is
+// not given back while a Response gathers from it
+TEST_F(RequesterTest, InvalidatedWhileItIsRead) {
+  transport::ClientOptions options;
+  options.grace = std::chrono::hours(1);
+  start(options);
+  Shape shape;
+  shape.items = {9000};
+  ShapedCall& call = submit(shape);
+  const auto message = next_call();
+  const Segment segment = message.header.chunks.reads.at(0).target;
+  network.pause(fabric::LoopbackPause::half_placed);
+  Bytes data;
+  peer.read(segment, data);
+  send(reply_to(message.header), small_reply(call.xid), segment.handle);
+  client->requester().cancel(call);
+  run_ready(context);
+  EXPECT_EQ(call.times_done, 0);
+  EXPECT_FALSE(peer.read_ended());
+  network.resume();
+  run_ready(context);
+  EXPECT_TRUE(peer.read_ended());
+  EXPECT_TRUE(has_pattern(data, 2));
+  EXPECT_EQ(call.times_done, 1);
+  EXPECT_EQ(call.status, BaseError::cancelled);
+}
+
+// A call that timed out while the server was silent: the others are sent again on a new connection
+TEST_F(RequesterTest, SilentServer) {
+  for (const bool silent : {true, false}) {
+    transport::ClientOptions options;
+    options.silence = silent ? std::chrono::milliseconds(1) : std::chrono::hours(1);
+    start(options);
+    answer((submit(), next_call()).header, 32);
+    const int before = peer.connections();
+    ShapedCall& patient = submit();
+    ShapedCall call(pool, client->requester(), {});
+    call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    client->requester().submit(call);
+    ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
+    EXPECT_EQ(call.status, BaseError::deadline_exceeded);
+    next_call();
+    next_call();
+    if (silent) {
+      EXPECT_EQ(next_call().header.xid, patient.xid);
+    }
+    run_ready(context);
+    EXPECT_EQ(peer.connections() - before, silent ? 1 : 0);
+    client.reset();
+    EXPECT_EQ(patient.times_done, 1);
+  }
+}
+
+TEST_F(RequesterTest, UnreachableUntilTheDeadline) {
+  start();
+  client = transport::Client::make(*client_fabric, pool, {boost::asio::ip::make_address("127.0.0.1"), 9}, {}, {});
+  ShapedCall call(pool, client->requester(), {});
+  call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
+  client->requester().submit(call);
+  ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
+  EXPECT_EQ(call.status, TransportError::unreachable);
+  EXPECT_TRUE(client->last_error());
+  EXPECT_FALSE(client->connected());
+}
+
+// [8166-4.5.4-c] a call that cannot be sent fails at once, and the others go on
+TEST_F(RequesterTest, CallsThatCannotBeSent) {
+  transport::ClientOptions options;
+  options.max_long_call = 100000;
+  start(options);
+  Shape shape;
+  shape.call_body = 200000;
+  ShapedCall& too_long = submit(shape);
+  ASSERT_TRUE(run_until(context, [&] { return too_long.times_done == 1; }));
+  EXPECT_EQ(too_long.status, TransportError::call_too_long);
+  ShapedCall& good = submit();
+  auto same_xid = std::make_unique<ShapedCall>(pool, client->requester(), Shape{});
+  same_xid->xid = good.xid;
+  const auto message = next_call();
+  answer(message.header);
+  ShapedCall& held = submit();
+  same_xid->xid = held.xid;
+  client->requester().submit(*same_xid);
+  run_ready(context);
+  EXPECT_EQ(same_xid->status, BaseError::invalid_argument);  // [8167-2.4-a]
+  answer(next_call().header);
+  EXPECT_FALSE(good.status);
+  EXPECT_FALSE(held.status);
+}
+
+// [8797-5.1-a] [8166-3.3.3-d] a peer that says nothing: 1024 each way, and still its replies are understood
+TEST_F(RequesterTest, PeerWithoutPrivateData) {
+  start();
+  peer.private_data.clear();
+  Shape shape;
+  shape.call_body = 2000;
+  ShapedCall& call = submit(shape);
+  const auto message = next_call();
+  EXPECT_EQ(message.header.procedure, wire::Procedure::nomsg);
+  // Linux's server invalidates whenever the client has R set, though it says nothing itself.
+  send(reply_to(message.header), small_reply(call.xid), message.header.chunks.reads.at(0).target.handle);
+  EXPECT_FALSE(call.status);
+}
+
+TEST_F(RequesterTest, DestroyingTheClientEndsAllCalls) {
+  start();
+  Shape shape;
+  shape.items = {9000};
+  for (int i = 0; i < 5; ++i) submit(shape);
+  next_call();
+  client.reset();
+  for (const auto& call : calls) {
+    EXPECT_EQ(call->times_done, 1);
+    EXPECT_EQ(call->status, BaseError::cancelled);
+  }
+  EXPECT_EQ(client_fabric->bound_windows(), 0u);
+}
+
+// However a call ends, done() may take the client with it; the other calls end before that returns
+TEST_F(RequesterTest, DestroyingTheClientInsideDone) {
+  enum class End { reply, reply_after_invalidation, cancel, cancel_while_waiting, deadline, loss };
+  for (const End how :
+       {End::reply, End::reply_after_invalidation, End::cancel, End::cancel_while_waiting, End::deadline, End::loss}) {
+    SCOPED_TRACE(static_cast<int>(how));
+    transport::ClientOptions options;
+    options.grace = std::chrono::milliseconds(10);
+    start(options);
+    answer((submit(), next_call()).header, 2);
+    Shape shape;
+    if (how != End::reply) shape.items = {9000};
+    ShapedCall call(pool, client->requester(), shape);
+    if (how == End::deadline) call.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    std::deque<std::unique_ptr<ShapedCall>> others;
+    std::size_t over = 0;
+    call.on_done = [&] {
+      client.reset();
+      for (const auto& other : others) over += static_cast<std::size_t>(other->times_done);
+    };
+    const auto another = [&] {
+      others.push_back(std::make_unique<ShapedCall>(pool, client->requester(), Shape{}));
+      client->requester().submit(*others.back());
+    };
+    if (how == End::cancel_while_waiting)
+      for (int i = 0; i < 2; ++i) another();  // they have the credits
+    client->requester().submit(call);
+    while (others.size() < 4) another();
+    wire::Header header;
+    while (how != End::cancel_while_waiting && header.xid != call.xid) header = next_call().header;
+    if (how == End::reply || how == End::reply_after_invalidation) answer(header, 2);
+    if (how == End::loss) {  // while the call is ending
+      network.pause(fabric::LoopbackPause::half_placed);
+      Bytes data;
+      peer.read(header.chunks.reads.at(0).target, data);
+      run_ready(context);
+    }
+    if (how == End::cancel || how == End::cancel_while_waiting || how == End::loss) client->requester().cancel(call);
+    ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
+    run_ready(context);
+    EXPECT_EQ(client, nullptr);
+    EXPECT_EQ(over, others.size());
+    for (const auto& other : others) EXPECT_EQ(other->times_done, 1);
+    EXPECT_EQ(client_fabric->bound_windows(), 0u);
+    network.resume();
+    peer.messages.clear();
+    run_ready(context);
+  }
+}
+
+TEST_F(RequesterTest, CloseWaitsForCalls) {
+  start();
+  ShapedCall& call = submit();
+  const auto message = next_call();
+  bool closed = false;
+  client->close([&] { closed = true; });
+  run_ready(context);
+  EXPECT_FALSE(closed);
+  answer(message.header);
+  ASSERT_TRUE(run_until(context, [&] { return closed; }));
+  EXPECT_EQ(call.times_done, 1);
+  EXPECT_FALSE(call.status);
+  EXPECT_FALSE(client->connected());
+}
+
+}  // namespace
+}  // namespace rpcrdma::test
