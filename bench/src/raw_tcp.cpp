@@ -80,7 +80,7 @@ void send_all(int fd, const std::array<iovec, 2>& vectors) {
 }
 
 /// A small message: blocks. With bulk data it waits in poll() and then takes all that is there: a blocking recvmsg() is
-/// woken for each segment, which on one processor costs a third of the throughput.
+/// woken for each segment.
 void receive_all(int fd, const std::array<iovec, 2>& vectors) {
   if (vectors[1].iov_len == 0) return move_all(vectors, [fd](msghdr& message) { return ::recvmsg(fd, &message, 0); });
   move_all(vectors, [fd](msghdr& message) {
