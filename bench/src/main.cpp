@@ -29,6 +29,7 @@ struct Options {
   bool quick = false;
   bool sweep = false;
   bool counters = false;
+  double alone = 0;
   std::string fabric = "auto";
   std::vector<std::string> cases;
 };
@@ -48,6 +49,10 @@ int parse(int argc, char** argv, Options& options) {
   app.add_flag("--quick", options.quick, "less time for each measurement; under a minute in all");
   app.add_flag("--sweep", options.sweep, "depths, sizes and numbers of connections instead of the cases");
   app.add_flag("--counters", options.counters, "also what an operation costs in allocations, system calls and so on");
+  app.add_option("--alone", options.alone,
+                 "no peers and no result: our cases, each for so long, for a profiler to look at")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
   app.add_option("--fabric", options.fabric, "auto, verbs or iwarp")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
@@ -116,11 +121,20 @@ void add_costs(const Contender& ours, const std::vector<Contender>& peers, std::
   }
 }
 
+void run_alone(const Options& options, const fabric::OpenOptions& open) {
+  for (const Comparison& one : plan_for(options)) {
+    const std::unique_ptr<Subject> subject = make(one.ours, open);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.alone);
+    while (std::chrono::steady_clock::now() < end) subject->run(one.which, std::chrono::milliseconds(500));
+  }
+}
+
 void measure(const Options& options) {
   const int rounds = options.quick ? 7 : 9;
   const std::chrono::milliseconds budget(options.quick ? 100 : 500);
   fabric::OpenOptions open;
   fabric::parse_provider(options.fabric, open.provider);
+  if (options.alone > 0) return run_alone(options, open);
   const std::vector<Comparison> plan = plan_for(options);
   const Subjects subjects = subjects_for(plan, open);
   const auto subject = [&](Who who) { return subjects[static_cast<std::size_t>(who)].get(); };

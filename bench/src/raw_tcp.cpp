@@ -8,12 +8,14 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <span>
 #include <stdexcept>
@@ -77,8 +79,18 @@ void send_all(int fd, const std::array<iovec, 2>& vectors) {
   move_all(vectors, [fd](const msghdr& message) { return ::sendmsg(fd, &message, MSG_NOSIGNAL); });
 }
 
+/// A small message: blocks. With bulk data it waits in poll() and then takes all that is there: a blocking recvmsg() is
+/// woken for each segment.
 void receive_all(int fd, const std::array<iovec, 2>& vectors) {
-  move_all(vectors, [fd](msghdr& message) { return ::recvmsg(fd, &message, 0); });
+  if (vectors[1].iov_len == 0) return move_all(vectors, [fd](msghdr& message) { return ::recvmsg(fd, &message, 0); });
+  move_all(vectors, [fd](msghdr& message) {
+    for (;;) {
+      const ssize_t n = ::recvmsg(fd, &message, MSG_DONTWAIT);
+      if (n >= 0 || errno != EAGAIN) return n;
+      pollfd readable{fd, POLLIN, 0};
+      ::poll(&readable, 1, -1);
+    }
+  });
 }
 
 void no_delay(int fd) {

@@ -6,8 +6,8 @@
 
 namespace rpcrdma::bench {
 
-/// The floor of this fabric: blocking sendmsg() and recvmsg() of the same octets between the same buffers, and for
-/// the deep bulk cases a one-way stream of them.
+/// The floor of this fabric: sendmsg() and recvmsg() of the same octets between the same buffers, without any event
+/// loop, and for the deep bulk cases a one-way stream of them.
 std::unique_ptr<Subject> make_raw_tcp();
 
 }  // namespace rpcrdma::bench

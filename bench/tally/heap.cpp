@@ -13,7 +13,9 @@ void count() noexcept { rpcrdma::tally::here().allocations.fetch_add(1, std::mem
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
-#include <sanitizer/allocator_interface.h>
+// Of sanitizer/allocator_interface.h, which not every compiler's package brings.
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void*, std::size_t),
+                                                         void (*)(const volatile void*));
 
 namespace {
 

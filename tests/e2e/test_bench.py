@@ -51,6 +51,10 @@ class Bench(Case):
         self.assertEqual(self.pairs("null_rtt_1000_connections", "idle_connection"),
                          [("null_rtt_1000_connections", "us", "null_rtt"), ("idle_connection", "KiB", "posted_receives")])
 
+    def test_an_idle_connection_takes_little_memory(self):
+        (row,) = self.rows("idle_connection")
+        self.assertLess(row["ours"], 64)
+
     def test_counters(self):
         done = self.run_program("rpcrdma-bench", "--quick", "--json", "--counters", "null_rtt", deadline_s=2 * DEADLINE_S)
         self.assertEqual((done.returncode, done.stderr), (0, b""))

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What rpcrdma-bench and perf print, as tables in Markdown."""
+import re
+
+# What may be expected of a ratio: the least that has to be there, and the aim where it is higher.
+GATES = {
+    ("null_rtt", "raw_tcp"): "<= 1.35", ("null_rtt", "raw_asio"): "<= 1.15", ("null_rtt", "tirpc_tcp"): "<= 1.05 [1.0]",
+    ("null_rate_qd32", "tirpc_tcp"): ">= 6 [8]",
+    ("read_1m_qd1", "raw_tcp"): ">= 0.90", ("read_1m_qd1", "tirpc_tcp"): ">= 1.0 [1.2]",
+    ("read_1m_qd8", "raw_tcp"): ">= 0.90 [1.0]", ("write_1m_qd8", "raw_tcp"): ">= 0.80 [0.95]",
+    ("read_4k_qd32", "tirpc_tcp"): ">= 4 [6]", ("getattr", "null_rtt"): "<= 1.25",
+    ("nfs_read_1m_qd8", "read_1m_qd8"): ">= 0.85", ("nfs_write_1m_qd8", "write_1m_qd8"): ">= 0.85",
+    ("null_rtt_1000_connections", "null_rtt"): "<= 1.10", ("read_1m_qd8_crc", "read_1m_qd8"): ">= 0.75",
+}
+LAYERS = [  # of a symbol: the first that fits
+    ("copies between user and kernel", r"copy_(to|from)_iter|copy_user|rep_movs|_copy_(to|from)_user|clear_page"),
+    ("kernel: TCP, IP, loopback, sockets", r"\[k\] .*(tcp|ip_|inet|skb|sock|net_|dev_|loopback|softirq|backlog|qdisc)"),
+    ("kernel: waiting and scheduling", r"\[k\] .*(epoll|sched|wake|schedule|idle|timer|futex|switch|poll)"),
+    ("kernel: the rest", r"\[k\]"),
+    ("this library", r"rpcrdma::"),
+    ("Boost.Asio", r"boost::asio|boost::system"),
+    ("libtirpc", r"libtirpc|xdr_"),
+    ("the C and C++ libraries", r"libc|libstdc|vdso|malloc|memcpy"),
+]
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def ratios(rows):
+    return table(["case", "unit", "ours", "peer", "its value", "ratio", "wanted", "spread of ours"],
+                 [[f"`{row['case']}`", row["unit"], f"{row['ours']:,.1f}", f"`{row['peer']}`",
+                   f"{row['peer_value']:,.1f}", f"{row['ratio']:.2f}", GATES.get((row["case"], row["peer"]), ""),
+                   f"{100 * row['spread']:.0f} %"] for row in rows])
+
+
+def costs(rows):
+    keys = ["allocations", "copied", "system_calls", "sends", "receives", "empty_receives", "waits", "yields",
+            "work_requests", "completions", "batches"]
+    head = ["case", "who", "side"] + [key.replace("_", " ") for key in keys]
+    seen, lines = set(), []
+    for row in rows:
+        one = (row["case"], row["who"], row["side"])
+        if one in seen or row["who"] not in ("ours", "raw_tcp", "raw_asio", "tirpc_tcp"):
+            continue
+        seen.add(one)
+        lines.append([f"`{row['case']}`", row["who"], row["side"]] +
+                     [f"{row[key]:.0f}" if key == "copied" else f"{row[key]:.2f}" for key in keys])
+    return table(head, lines)
+
+
+def shares(report):
+    """{layer: percent} and [(percent, symbol)] of the output of perf report --stdio --sort dso,sym."""
+    layers, symbols = {}, []
+    for line in report.splitlines():
+        found = re.match(r"\s*([0-9.]+)%\s+(.*)", line)
+        if not found:
+            continue
+        percent, what = float(found[1]), found[2]
+        layer = next((name for name, pattern in LAYERS if re.search(pattern, what)), "the rest")
+        layers[layer] = layers.get(layer, 0) + percent
+        symbols.append((percent, re.sub(r"^\S+\s+\[.\]\s+", "", what).strip()))
+    return layers, symbols
+
+
+def profile(reports):
+    """`reports`: {case: output of perf}."""
+    found = {case: shares(report) for case, report in reports.items()}
+    names = [name for name, _ in LAYERS] + ["the rest"]
+    rows = [[name] + [f"{found[case][0].get(name, 0):.0f} %" for case in found] for name in names
+            if any(found[case][0].get(name, 0) >= 0.5 for case in found)]
+    out = [table(["where"] + [f"`{case}`" for case in found], rows)]
+    for case, (_, symbols) in found.items():
+        top = ", ".join(f"`{symbol[:60]}` {percent:.1f} %" for percent, symbol in symbols[:8])
+        out.append(f"The most expensive functions of `{case}`: {top}.")
+    return "\n\n".join(out)
