@@ -65,6 +65,7 @@ class Procedures : public Served {
 };
 
 TEST_P(Procedures, Objects) {
+  EXPECT_FALSE(call<nfs3::Null>({}).status);
   const auto all = [&](const char* name, const Ask& ask) { row(name, ask, NFS3_OK, NFS3_OK, NFS3_OK, NFS3_OK); };
   all("GETATTR", [&](const nfs_fh3& h) { return ask<nfs3::Getattr>({h}, [](const auto&) { return true; }); });
   all("ACCESS", [&](const nfs_fh3& h) {
