@@ -2,6 +2,7 @@
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "rpcrdma/base/runner.hpp"
@@ -49,16 +50,12 @@ struct Link {
 /// Makes one call of P, without arguments, and waits for its end.
 template <class P>
 void call(Loop& loop, Link& link) {
-  bool over = false;
-  error_code failed;
+  std::optional<error_code> ended;
   const typename P::Args args{};
-  link.rpc.async_call<P>(args, [&](error_code status, const auto&) {
-    failed = status;
-    over = true;
-  });
+  link.rpc.async_call<P>(args, [&](error_code status, const auto&) { ended = status; });
   loop.context.restart();
-  while (!over) loop.runner.run_some();
-  if (failed) throw std::runtime_error(failed.message());
+  while (!ended) loop.runner.run_some();
+  if (*ended) throw std::runtime_error(ended->message());
 }
 
 }  // namespace rpcrdma::bench

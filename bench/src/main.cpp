@@ -36,6 +36,7 @@ struct Options {
 
 std::vector<std::string> names_of(const std::vector<Comparison>& plan) {
   std::vector<std::string> names;
+  names.reserve(plan.size());
   for (const Comparison& one : plan) names.push_back(one.which.name);
   return names;
 }

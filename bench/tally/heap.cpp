@@ -28,10 +28,12 @@ namespace {
 
 extern "C" {
 
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are glibc's
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);
 void* __libc_realloc(void* memory, std::size_t size);
 void* __libc_memalign(std::size_t alignment, std::size_t size);
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 void* malloc(std::size_t size) {
   count();

@@ -8,6 +8,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <sstream>
 
@@ -73,7 +74,7 @@ int parse(int argc, char** argv, Options& options) {
 
 /// The value that `part` of the sorted values do not exceed.
 double quantile(const std::vector<double>& sorted, double part) {
-  const auto index = static_cast<std::size_t>(part * static_cast<double>(sorted.size() - 1) + 0.5);
+  const auto index = static_cast<std::size_t>(std::lround(part * static_cast<double>(sorted.size() - 1)));
   return sorted[index];
 }
 

@@ -45,9 +45,9 @@ std::size_t Node::count(int tag) const {
 }
 
 const fabric::Completion& Node::result(int tag) const {
-  static const fabric::Completion kMissing{BaseError::invalid_argument, 0, {}};
+  static const fabric::Completion missing{BaseError::invalid_argument, 0, {}};
   const auto found = std::find_if(log.begin(), log.end(), [&](const Done& done) { return done.tag == tag; });
-  return found == log.end() ? kMissing : found->completion;
+  return found == log.end() ? missing : found->completion;
 }
 
 FabricTest::FabricTest() : bed_(GetParam().make()), client_(bed_->client()) {}

@@ -8,10 +8,12 @@
 #include "iwarp_test.hpp"
 
 // There when the program checks the types of objects (-fsanitize=vptr): it reads them through a pipe.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are the sanitizer's
 extern "C" {
 [[gnu::weak]] void __ubsan_handle_dynamic_type_cache_miss();
 [[gnu::weak]] void __ubsan_handle_dynamic_type_cache_miss_abort();
 }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace rpcrdma::test {
 namespace {

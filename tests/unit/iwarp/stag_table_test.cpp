@@ -73,7 +73,7 @@ TEST(StagTable, TagsAreHardToGuess) {
     last = stag;
   }
   EXPECT_GE(seen.size(), kCount - 3u);  // a few chance meetings would be no fault
-  for (const int count : ones) EXPECT_NEAR(count, kCount / 2, kCount / 25);
+  for (const int count : ones) EXPECT_NEAR(count, kCount / 2.0, kCount / 25.0);
   EXPECT_NEAR(changed, kCount * 16, kCount);
 }
 

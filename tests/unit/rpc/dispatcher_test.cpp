@@ -190,10 +190,10 @@ TEST_F(DispatcherTest, ReleaseRunsWhenTheMemoryIsFree) {
 
 // [8166-4.3.2-a] a path in ordinary memory is moved to registered memory when a Write chunk waits for it
 TEST_F(DispatcherTest, PathsForWriteChunks) {
-  static const std::string kTarget = "some/where";
+  static const std::string target = "some/where";
   dispatcher.on<nfs3::Readlink>([](ServerCall<nfs3::Readlink> call) {
     READLINK3res result{};
-    result.READLINK3res_u.resok.data.set_text(kTarget);
+    result.READLINK3res_u.resok.data.set_text(target);
     call.reply(result);
   });
   for (const std::vector<std::uint32_t>& chunks : {std::vector<std::uint32_t>{}, {0}, {4096}}) {
@@ -206,7 +206,7 @@ TEST_F(DispatcherTest, PathsForWriteChunks) {
     if (usable) {
       const BufferRef& part = call.reply_items.items[0].parts[0];
       EXPECT_NE(part.local_key, 0u);
-      EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(part.data), part.size), kTarget);
+      EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(part.data), part.size), target);
     }
     call.finish();
   }

@@ -281,7 +281,7 @@ test::Bytes read_record(std::uint32_t xid) {
   test::Bytes record = test::from_hex(
       "80000048 00000000 00000000 00000002 000186a3 00000003 00000006 00000000 00000000 00000000 00000000"
       "00000010 00000000 00000000 00000000 00000000 00000000 00000000 00001ffe");
-  for (int i = 0; i < 4; ++i) record[static_cast<std::size_t>(4 + i)] = static_cast<std::byte>(xid >> (24 - 8 * i));
+  for (std::size_t i = 0; i < 4; ++i) record[4 + i] = static_cast<std::byte>(xid >> (24 - 8 * i));
   return record;
 }
 

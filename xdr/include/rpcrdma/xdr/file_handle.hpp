@@ -12,6 +12,7 @@
 inline constexpr std::uint32_t kNfs3FileHandleSize = 64;  // NFS3_FHSIZE
 
 /// opaque<64>. All zero is the empty handle.
+// NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 struct nfs_fh3 {
   std::uint32_t length;
   std::byte data[kNfs3FileHandleSize];
