@@ -45,8 +45,8 @@ struct Capabilities {
   /// The peer is held to a window's exact range. If not (rxe), only its memory region protects what lies
   /// beside it, so every exposable buffer needs a region of its own.
   bool exact_window_bounds = true;
-  /// A peer that invalidates what has been invalidated here ends this connection at worst. If not (rxe, whose kernel does
-  /// not survive it), nothing may be invalidated here that the peer may still invalidate.
+  /// A peer that invalidates what has been invalidated here ends this connection at worst. If not (rxe, whose kernel
+  /// does not survive it), nothing may be invalidated here that the peer may still invalidate.
   bool late_invalidation = true;
 };
 
