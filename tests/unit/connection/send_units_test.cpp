@@ -29,7 +29,7 @@ TEST(SendUnits, AreTakenAndGivenBack) {
   {
     const SendUnits moved = std::move(three);
     EXPECT_EQ(moved.count(), 1u);
-    EXPECT_EQ(three.count(), 0u);  // NOLINT(bugprone-use-after-move)
+    EXPECT_EQ(three.count(), 0u);  // NOLINT(bugprone-use-after-move,clang-analyzer-cplusplus.Move)
   }
   EXPECT_EQ(queue.free(), 4u);
   three.release();
