@@ -87,12 +87,12 @@ class Troubles(Machine):
 
 class KernelOnRxe(WithInput):
     name = "rxe"
-    timeout_s = scaled(900, 360)
+    timeout_s = scaled(900, 700)
     memory_mib = 4096
 
     def test(self):
         """The kernel's client on our server, our client on the kernel's server."""
-        self.make_input(256, scaled(5000, 600))
+        self.make_input(256, scaled(5000, 1500))
         self.run_guest("rxe.sh", self.input)
         seen = capture.decoded(self.out / "mount-rxe.pcap")
         capture.check(self, seen)
@@ -105,7 +105,7 @@ class KernelOnRxe(WithInput):
 
 class KernelOnSiw(WithInput):
     name = "siw"
-    timeout_s = scaled(600, 360)
+    timeout_s = scaled(600, 500)
     siw = True
 
     def test(self):
