@@ -61,6 +61,7 @@ struct DuplicateCache::Shard {
     DuplicateKey key;
     Reply reply;  // null while the call is in progress
     std::vector<transport::IncomingCall*> attached;
+    std::chrono::steady_clock::time_point answered_at{};
   };
   using Entries = std::list<Entry>;  // answered ones in order of use, the oldest first
 
@@ -84,7 +85,7 @@ struct DuplicateCache::Shard {
   Counters counters;
 };
 
-DuplicateCache::DuplicateCache(DuplicateCacheOptions options) {
+DuplicateCache::DuplicateCache(DuplicateCacheOptions options) : max_age_(options.max_age) {
   for (std::size_t i = 0; i < kShards; ++i) {
     shards_.push_back(std::make_unique<Shard>());
     shards_.back()->max_octets = options.max_octets / kShards;
@@ -102,7 +103,7 @@ DuplicateCache::Found DuplicateCache::begin(const DuplicateKey& key, transport::
   const std::lock_guard lock(shard.mutex);
   const auto known = shard.index.find(key);
   if (known == shard.index.end()) {
-    shard.index[key] = shard.running.insert(shard.running.end(), {key, nullptr, {}});
+    shard.index[key] = shard.running.insert(shard.running.end(), {key, nullptr, {}, {}});
     return Found::nothing;
   }
   Shard::Entry& entry = *known->second;
@@ -110,6 +111,12 @@ DuplicateCache::Found DuplicateCache::begin(const DuplicateKey& key, transport::
     entry.attached.push_back(&call);
     ++shard.counters.attached;
     return Found::in_progress;
+  }
+  if (std::chrono::steady_clock::now() - entry.answered_at >= max_age_) {
+    shard.octets -= Shard::cost(entry);
+    entry.reply = nullptr;
+    shard.running.splice(shard.running.end(), shard.answered, known->second);
+    return Found::nothing;
   }
   shard.answered.splice(shard.answered.end(), shard.answered, known->second);
   ++shard.counters.replayed;
@@ -124,6 +131,7 @@ std::vector<transport::IncomingCall*> DuplicateCache::complete(const DuplicateKe
   if (known == shard.index.end()) return {};
   Shard::Entry& entry = *known->second;
   entry.reply = std::move(reply);
+  entry.answered_at = std::chrono::steady_clock::now();
   std::vector<transport::IncomingCall*> attached = std::move(entry.attached);
   shard.answered.splice(shard.answered.end(), shard.running, known->second);
   shard.octets += Shard::cost(entry);

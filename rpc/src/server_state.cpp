@@ -37,8 +37,14 @@ bool ServerState::begin(transport::IncomingCall& call, const CallHeader& header,
 }
 
 bool ServerState::guard(DuplicateCache& cache) noexcept {
-  key_ = {call_->connection().peer.address(), header_.xid, header_.program, header_.version, header_.procedure,
-          checksum_of(call_->payload())};
+  const fabric::Endpoint& peer = call_->connection().peer;
+  key_ = {peer.address(),
+          header_.xid,
+          header_.program,
+          header_.version,
+          header_.procedure,
+          checksum_of(call_->payload()),
+          call_->over_tcp() ? peer.port() : std::uint16_t{0}};
   DuplicateCache::Reply reply;
   switch (cache.begin(key_, *call_, reply)) {
     case DuplicateCache::Found::nothing: cache_ = &cache; return true;

@@ -143,6 +143,40 @@ TEST(DuplicateCacheTest, IsBoundedAndForgetsTheOldestFirst) {
   cache.forget(key_of(0));
 }
 
+TEST(DuplicateCacheTest, AnotherPortIsAnotherClient) {
+  DuplicateCache cache;
+  boost::asio::io_context context;
+  fabric::LoopbackNetwork network(context);
+  const auto fabric = network.make_fabric();
+  memory::Pool pool(*fabric);
+  LocalCall call(context, pool, {});
+  DuplicateCache::Reply reply;
+  DuplicateKey key = key_of(1);
+  key.port = 700;
+  ASSERT_EQ(cache.begin(key, call, reply), DuplicateCache::Found::nothing);
+  cache.complete(key, std::make_shared<const std::vector<std::byte>>(300));
+  EXPECT_EQ(cache.begin(key, call, reply), DuplicateCache::Found::reply);
+  key.port = 701;
+  EXPECT_EQ(cache.begin(key, call, reply), DuplicateCache::Found::nothing);
+}
+
+TEST(DuplicateCacheTest, AnOldReplyIsNotGivenAgain) {
+  DuplicateCache cache({.max_age = std::chrono::nanoseconds(0)});
+  boost::asio::io_context context;
+  fabric::LoopbackNetwork network(context);
+  const auto fabric = network.make_fabric();
+  memory::Pool pool(*fabric);
+  LocalCall call(context, pool, {});
+  DuplicateCache::Reply reply;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(cache.begin(key_of(1), call, reply), DuplicateCache::Found::nothing);
+    EXPECT_EQ(cache.begin(key_of(1), call, reply), DuplicateCache::Found::in_progress);
+    EXPECT_EQ(cache.complete(key_of(1), std::make_shared<const std::vector<std::byte>>(300)).size(), 1u);
+  }
+  EXPECT_EQ(cache.counters().entries, 1u);
+  EXPECT_EQ(cache.counters().replayed, 0u);
+}
+
 TEST(DuplicateCacheTest, CallsInProgressAreNeverEvicted) {
   DuplicateCache cache({.max_octets = 0});
   boost::asio::io_context context;

@@ -3,6 +3,7 @@
 // The duplicate request cache: a non-idempotent call that a client sends again, after losing its connection,
 // is answered with the first reply instead of being run again.
 #include <boost/asio/ip/address.hpp>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,7 +14,7 @@
 
 namespace rpcrdma::rpc {
 
-/// What makes two calls the same call. The port is left out: a client that reconnects has another one.
+/// What makes two calls the same call.
 struct DuplicateKey {
   boost::asio::ip::address peer;
   std::uint32_t xid = 0;
@@ -21,6 +22,8 @@ struct DuplicateKey {
   std::uint32_t version = 0;
   std::uint32_t procedure = 0;
   std::uint64_t checksum = 0;  ///< see checksum_of()
+  /// Over TCP, where clients keep it when they reconnect; over RDMA they do not, and it is 0.
+  std::uint16_t port = 0;
   friend bool operator==(const DuplicateKey&, const DuplicateKey&) = default;
 };
 
@@ -30,6 +33,8 @@ std::uint64_t checksum_of(const Payload& call) noexcept;
 
 struct DuplicateCacheOptions {
   std::size_t max_octets = std::size_t{4} << 20;  ///< of replies kept, with their overhead
+  /// A call that comes again later is another one, of a client that counts its XIDs anew.
+  std::chrono::steady_clock::duration max_age = std::chrono::minutes(2);
 };
 
 /// Shared by all threads of a server: locks one of its shards for a moment, for non-idempotent calls only.
@@ -67,6 +72,7 @@ class DuplicateCache {
   struct Shard;
   Shard& shard_of(const DuplicateKey& key) const noexcept;
 
+  const std::chrono::steady_clock::duration max_age_;
   std::vector<std::unique_ptr<Shard>> shards_;
 };
 
