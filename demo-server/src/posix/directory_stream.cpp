@@ -51,14 +51,16 @@ void DirectoryStream::next() noexcept {
 }
 
 std::unique_ptr<DirectoryStream> DirectoryStreams::take(const NodeKey& directory, std::uint64_t position) {
+  std::list<Kept> gone;
+  std::unique_ptr<DirectoryStream> newest;
   const std::lock_guard lock(mutex_);
-  for (auto at = kept_.begin(); at != kept_.end(); ++at) {
-    if (at->stream->position() != position || !(at->directory == directory)) continue;
-    auto stream = std::move(at->stream);
-    kept_.erase(at);
-    return stream;
+  for (auto at = kept_.begin(); at != kept_.end();) {
+    const auto here = at++;
+    if (here->stream->position() != position || !(here->directory == directory)) continue;
+    std::swap(newest, here->stream);
+    gone.splice(gone.end(), kept_, here);
   }
-  return nullptr;
+  return newest;
 }
 
 void DirectoryStreams::put(const NodeKey& directory, std::unique_ptr<DirectoryStream> stream) {

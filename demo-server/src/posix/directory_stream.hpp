@@ -48,7 +48,8 @@ class DirectoryStreams {
   using Clock = std::chrono::steady_clock;
   explicit DirectoryStreams(std::size_t capacity) : capacity_(capacity) {}
 
-  /// The stream of `directory` that stands at `position`, out of the cache; null if there is none.
+  /// The stream of `directory` that stands at `position`, out of the cache; null if there is none. Of several the last
+  /// one put there: the others belong to listings that were given up, and know the directory as it was then.
   std::unique_ptr<DirectoryStream> take(const NodeKey& directory, std::uint64_t position);
   void put(const NodeKey& directory, std::unique_ptr<DirectoryStream> stream);
   void drop_idle(Clock::time_point since);

@@ -65,6 +65,32 @@ TEST_P(Listing, TheSameCookieAgain) {
   EXPECT_EQ(part(ignored), first);
 }
 
+// What a listing that was given up had read ahead is not shown to the next one.
+TEST_P(Listing, OneGivenUpLeavesNothingToTheNext) {
+  constexpr std::size_t kPart = 30;
+  std::set<std::string> expected{".", ".."};
+  for (int i = 0; i < 100; ++i) {
+    create(root_, "f" + std::to_string(i));
+    expected.insert("f" + std::to_string(i));
+  }
+  std::set<std::string> shown;
+  fs_->read_directory(caller_, root_, {}, [&](const DirectoryEntry& entry) {
+    if (shown.size() == kPart) return false;
+    shown.emplace(entry.name);
+    return true;
+  });
+  int removed = 0;
+  for (int i = 0; i < 100 && removed < 10; ++i) {
+    const std::string name = "f" + std::to_string(i);
+    if (shown.contains(name)) continue;
+    ASSERT_EQ(fs_->remove(caller_, root_, name).status, Status::ok);
+    expected.erase(name);
+    ++removed;
+  }
+  const auto seen = list(root_, kPart);
+  EXPECT_EQ(std::set<std::string>(seen.begin(), seen.end()), expected);
+}
+
 TEST_P(Listing, AStaleVerifierIsABadCookie) {
   create(root_, "f");
   DirectoryRequest request;
