@@ -15,10 +15,10 @@ Task<void> Copier::download_file(Node from, const Descriptor& to, SetAttributes 
   const std::uint64_t start = shared_.options.resume ? resume_at(source, *there, shared_.options.stride) : 0;
   if (start == 0 && there->size != 0 && ::ftruncate(to.get(), 0) != 0) co_return last_system_error();
   // Nothing but a file: a copy to /dev/null must leave that as it is.
-  if (source.size > shared_.options.stride && there->type == FileType::regular) {
-    if (!final.mode) final.mode = there->mode & ~kUnfinished;
-    static_cast<void>(set_attributes(to, mark_of(source, there->mode)));
-  }
+  bool marked = there->type == FileType::regular && (there->mode & kUnfinished) != 0;
+  if (shared_.options.resume && source.size > shared_.options.stride && there->type == FileType::regular)
+    marked = set_attributes(to, mark_of(source, there->mode)).has_value() || marked;
+  if (marked && !final.mode) final.mode = there->mode & 0777;
   shared_.observer.on_kept(start);
   const Result<void> copied = co_await download(from.handle, source.size, to, start);
   if (!copied) co_return copied.error();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // How a transfer that broke is known again. A file of more than one stride bears a mark while it is being copied: the
-// sticky bit, which means nothing on a file, and as its access time the time of the source, so that a source that has
-// changed meanwhile, or an older file of that name, is not taken for the beginning of the copy.
+// sticky bit, which means nothing on a file, and as its access time the time of the source (and its size), so that a
+// source that has changed meanwhile, or an older file of that name, is not taken for the beginning of the copy.
 #include "rpcrdma/nfs/types.hpp"
 
 namespace rpcrdma::nfs {

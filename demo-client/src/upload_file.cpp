@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one file as a whole: cut or resumed, marked if it is large, copied, given its final attributes.
+// Operation: one file as a whole: cut or resumed, marked if it is large and may be resumed, copied, given its final
+// attributes.
 // Ownership: the caller's descriptor outlives the operation.
 // Error handling: the first error is the result. A mark that cannot be set (another's file) only means that this copy
 // cannot be resumed.
@@ -14,12 +15,15 @@ Task<void> Copier::upload_file(const Descriptor& from, Attributes source, Node t
     const Result<void> cut = co_await shared_.client.setattr(to.handle, SetAttributes{.size = 0});
     if (!cut) co_return cut.error();
   }
-  if (source.size > shared_.options.stride && to.attributes.type == FileType::regular) {
-    if (!final.mode) final.mode = to.attributes.mode & ~kUnfinished;
+  bool marked = (to.attributes.mode & kUnfinished) != 0;  // by a copy that broke
+  if (shared_.options.resume && source.size > shared_.options.stride && to.attributes.type == FileType::regular) {
     const SetAttributes mark = mark_of(source, to.attributes.mode);
-    const Result<void> marked = co_await shared_.client.setattr(to.handle, mark);
-    if (!marked && !is_file_error(marked.error())) co_return marked.error();
+    const Result<void> set = co_await shared_.client.setattr(to.handle, mark);
+    if (!set && !is_file_error(set.error())) co_return set.error();
+    marked = marked || set.has_value();
   }
+  // Not the set-id bits, which the new content has not been given.
+  if (marked && !final.mode) final.mode = to.attributes.mode & 0777;
   shared_.observer.on_kept(start);
   const Result<void> copied = co_await upload(from, source.size, to.handle, start);
   if (!copied) co_return copied.error();

@@ -129,7 +129,7 @@ class Copies(Case):
                                     ("get", back, ("get", server.url("/files/large"), back))):
             with self.subTest(what):
                 enough = lambda: path.exists() and path.stat().st_size > STRIDE * 3 // 2
-                self.assertTrue(self.breaks_off(enough, *command))
+                self.assertTrue(self.breaks_off(enough, *command, "--resume"))
                 # What lies in the first stride is not moved again: it stays as it is now.
                 with open(path, "r+b") as file:
                     file.seek(1000)

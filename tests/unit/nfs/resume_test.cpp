@@ -153,7 +153,7 @@ class Resume : public testing::Test {
 
 TEST_F(Resume, AnUploadGoesOnBehindItsLastWholeStride) {
   breaks_at_ = 3 * kStride + 2 * kPiece;
-  EXPECT_FALSE(upload(false));
+  EXPECT_FALSE(upload(true));
   EXPECT_EQ(there_.mode, 01644u) << "marked";
   ASSERT_GT(stored_.size(), 3 * kStride);
   breaks_at_ = UINT64_MAX;
@@ -168,6 +168,7 @@ TEST_F(Resume, AnUploadGoesOnBehindItsLastWholeStride) {
 TEST_F(Resume, OnlyIfItIsAskedFor) {
   breaks_at_ = 3 * kStride + 2 * kPiece;
   EXPECT_FALSE(upload(false));
+  EXPECT_EQ(there_.mode & 01000u, 0u) << "not marked";
   breaks_at_ = UINT64_MAX;
   ASSERT_TRUE(upload(false));
   EXPECT_EQ(tally_.kept, 0u);
@@ -176,7 +177,7 @@ TEST_F(Resume, OnlyIfItIsAskedFor) {
 
 TEST_F(Resume, ASourceThatHasChangedIsCopiedAnew) {
   breaks_at_ = 3 * kStride + 2 * kPiece;
-  EXPECT_FALSE(upload(false));
+  EXPECT_FALSE(upload(true));
   breaks_at_ = UINT64_MAX;
   for (char& c : content_) c = static_cast<char>(c + 1);
   ASSERT_TRUE(upload(true, {1'700'000'001, 7}));
@@ -193,7 +194,7 @@ TEST_F(Resume, AnOlderFileIsNotTakenForABeginning) {
 
 TEST_F(Resume, ADownloadGoesOnBehindItsLastWholeStride) {
   breaks_at_ = 2 * kStride + kPiece;
-  EXPECT_FALSE(download(false));
+  EXPECT_FALSE(download(true));
   EXPECT_EQ(local_attributes(target(), false)->mode & 01000u, 01000u) << "marked";
   breaks_at_ = UINT64_MAX;
   ASSERT_TRUE(download(true));
@@ -209,13 +210,13 @@ TEST_F(Resume, WhatIsNoFileIsNotMarked) {
     GTEST_SKIP() << "this machine lets nobody make devices";
   const std::uint32_t before = local_attributes(target(), false)->mode;
   breaks_at_ = 2 * kStride;
-  EXPECT_FALSE(download(false));
+  EXPECT_FALSE(download(true));
   EXPECT_EQ(local_attributes(target(), false)->mode, before);
 }
 
 TEST_F(Resume, ADownloadOfWhatHasChangedBeginsAnew) {
   breaks_at_ = 2 * kStride + kPiece;
-  EXPECT_FALSE(download(false));
+  EXPECT_FALSE(download(true));
   breaks_at_ = UINT64_MAX;
   for (char& c : content_) c = static_cast<char>(c + 1);
   ASSERT_TRUE(download(true, {1'700'000'001, 7}));
