@@ -54,7 +54,7 @@ void call(Loop& loop, Link& link) {
   const typename P::Args args{};
   link.rpc.async_call<P>(args, [&](error_code status, const auto&) { ended = status; });
   loop.context.restart();
-  while (!ended) loop.runner.run_some();
+  while (!ended) loop.runner.run_one();
   if (*ended) throw std::runtime_error(ended->message());
 }
 

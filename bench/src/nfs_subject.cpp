@@ -103,7 +103,7 @@ class Nfs final : public Subject {
     for (std::uint32_t i = 0; i < which.depth; ++i)
       boost::asio::co_spawn(context_, lane(lanes, i, buffers[i].ref()), boost::asio::detached);
     context_.restart();
-    while (lanes.active != 0) runner_.run_some();
+    while (lanes.active != 0) runner_.run_one();
     if (lanes.failed) throw std::runtime_error(lanes.failed.message());
     return which.unit == "us" ? typical(lanes.samples) : rate(which, lanes.done, seconds_since(start));
   }
@@ -131,7 +131,7 @@ class Nfs final : public Subject {
       over = true;
     });
     context_.restart();
-    while (!over) runner_.run_some();
+    while (!over) runner_.run_one();
     if (thrown) std::rethrow_exception(thrown);
   }
 

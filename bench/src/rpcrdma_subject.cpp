@@ -86,7 +86,7 @@ class Rpcrdma final : public Subject {
     for (const auto& lane : lanes) lane->start();
     loop_.context.restart();
     // The connection stays open, so the context never runs dry: the lanes' end is what ends this.
-    while (run.active != 0) loop_.runner.run_some();
+    while (run.active != 0) loop_.runner.run_one();
     if (run.failed) throw std::runtime_error(run.failed.message());
     return seconds_since(start);
   }

@@ -19,7 +19,7 @@ void sleep_on(boost::asio::io_context& context, Runner& runner, int count) {
     bool woken = false;
     timer.async_wait([&](const boost::system::error_code&) { woken = true; });
     context.restart();
-    while (!woken) ASSERT_NE(runner.run_some(), 0u);
+    while (!woken) ASSERT_NE(runner.run_one(), 0u);
   }
 }
 
@@ -44,7 +44,7 @@ TEST(Runner, IsStopped) {
   Runner runner(context);
   boost::asio::post(context, [&] { context.stop(); });
   runner.run();
-  EXPECT_EQ(runner.run_some(), 0u);
+  EXPECT_EQ(runner.run_one(), 0u);
 }
 
 TEST(Runner, LooksLongerWhenThatWouldHaveSparedASleep) {
@@ -56,7 +56,7 @@ TEST(Runner, LooksLongerWhenThatWouldHaveSparedASleep) {
   const auto before = runner.window();
   boost::asio::post(context, [] {});
   context.restart();
-  EXPECT_NE(runner.run_some(), 0u);
+  EXPECT_NE(runner.run_one(), 0u);
   EXPECT_EQ(runner.window(), before);  // it has not slept
 }
 

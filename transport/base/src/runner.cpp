@@ -13,26 +13,27 @@ constexpr Runner::Clock::duration kLeast = std::chrono::microseconds(5);
 }  // namespace
 
 void Runner::run() {
-  while (run_some() != 0) {
+  while (run_one() != 0) {
   }
 }
 
-std::size_t Runner::run_some() {
-  if (const std::size_t done = look(); done != 0 || context_.stopped()) return done;
+std::size_t Runner::run_one() {
+  std::size_t done = context_.poll_one();
+  if (done == 0 && window_ != Clock::duration::zero()) done = look();
+  if (done != 0 || context_.stopped()) return done;
   const Clock::time_point start = Clock::now();
-  const std::size_t done = context_.run_one();
+  done = context_.run_one();
   if (longest_ != Clock::duration::zero()) slept(Clock::now() - start);
-  return done == 0 ? 0 : done + context_.poll();
+  return done;
 }
 
 std::size_t Runner::look() {
-  std::size_t done = context_.poll();
-  if (done != 0 || window_ == Clock::duration::zero() || context_.stopped()) return done;
   const Clock::time_point end = Clock::now() + window_;
-  do {
+  std::size_t done = 0;
+  while (done == 0 && !context_.stopped() && Clock::now() < end) {
     std::this_thread::yield();  // the peer may be waiting for this very processor
-    done = context_.poll();
-  } while (done == 0 && !context_.stopped() && Clock::now() < end);
+    done = context_.poll_one();
+  }
   return done;
 }
 

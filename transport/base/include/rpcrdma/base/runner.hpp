@@ -19,8 +19,8 @@ class Runner {
 
   /// As io_context::run(): until it is stopped or out of work.
   void run();
-  /// Runs at least one handler, and all that are ready then; 0 when the context is stopped or out of work.
-  std::size_t run_some();
+  /// As io_context::run_one(): 0 when the context is stopped or out of work.
+  std::size_t run_one();
 
   /// How long it looks at present.
   Clock::duration window() const noexcept { return window_; }
