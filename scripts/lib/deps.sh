@@ -6,7 +6,8 @@ demo_packages=("${build_packages[@]}" diffutils)
 test_packages=("${build_packages[@]}" git libgtest-dev libgmock-dev libbenchmark-dev
   libibverbs-dev librdmacm-dev python3 tshark tcpdump iproute2 procps clang-format libnfs-utils nfs-common rpcbind)
 # What the suites in virtual machines run there.
-vm_test_packages=(fio dbench bonnie++ stress-ng postmark fsmark make git dmsetup)
+vm_test_packages=(fio)
+vm_more_packages=(fio dbench bonnie++ stress-ng postmark fsmark make git dmsetup)
 tidy_packages=("${build_packages[@]}" libgtest-dev libgmock-dev libbenchmark-dev libibverbs-dev librdmacm-dev
   python3 clang-tidy)
 

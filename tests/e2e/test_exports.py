@@ -4,7 +4,7 @@ import os
 import unittest
 
 from kit.case import Case
-from kit.fabric import ADDRESS
+from kit.fabric import ADDRESS, CLIENT
 from kit.rpc import GETATTR, NFS, RpcPeer, opaque
 from kit.server import escaped
 from kit.trees import noise
@@ -54,7 +54,7 @@ class Exports(Case):
 
     def test_addresses_that_are_not_allowed(self):
         a, b = self.folders("a", "b")
-        server = self.server([f"{a}:/a,allow=192.0.2.0/24", f"{b}:/b,allow={ADDRESS}/32"])
+        server = self.server([f"{a}:/a,allow=192.0.2.0/24", f"{b}:/b,allow={CLIENT}/32"])
         self.nfs_fails("cat", server.url("/a/who"))
         self.assertEqual(self.nfs("cat", server.url("/b/who")), b"b")
 

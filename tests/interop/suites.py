@@ -57,6 +57,7 @@ class WithInput(Machine):
 
 class Posix(Machine):
     name = "posix"
+    label = "vm-more"
     timeout_s = 400
 
     def test(self):
@@ -66,6 +67,7 @@ class Posix(Machine):
 
 class Workloads(Machine):
     name = "workloads"
+    label = "vm-more"
     timeout_s = 600
 
     def test(self):
@@ -77,6 +79,7 @@ class Workloads(Machine):
 
 class Troubles(Machine):
     name = "troubles"
+    label = "vm-more"
     timeout_s = 300
 
     def test(self):

@@ -5,6 +5,8 @@ import unittest
 
 FABRIC = os.environ.get("RPCRDMA_E2E_FABRIC", "iwarp")
 ADDRESS = os.environ.get("RPCRDMA_E2E_ADDRESS", "127.0.0.1")
+# Where the server sees the client come from.
+CLIENT = os.environ.get("RPCRDMA_E2E_CLIENT", ADDRESS)
 ADDRESS6 = os.environ.get("RPCRDMA_E2E_ADDRESS6", "::1")
 
 # For tests whose peer is a TCP socket of their own.

@@ -5,7 +5,7 @@
 shift
 rxe_with_a_wire || vm_die 'no RoCE devices'
 export RPCRDMA_BIN=$bin RPCRDMA_E2E_SCALE=tiny
-export RPCRDMA_E2E_FABRIC=verbs RPCRDMA_E2E_ADDRESS=$left RPCRDMA_E2E_ADDRESS6=$left6
+export RPCRDMA_E2E_FABRIC=verbs RPCRDMA_E2E_ADDRESS=$left RPCRDMA_E2E_ADDRESS6=$left6 RPCRDMA_E2E_CLIENT=$right
 before=$(vm_rdma_resources)
 
 # The memory export is the same code above the fabric; what it adds is in trees and many_clients.

@@ -16,6 +16,7 @@ class Machine(unittest.TestCase):
     """The base of the suites. self.out is where the guest's files arrive, self.input a folder that it can read."""
 
     timeout_s = 300  # ctest's; the machine has a little less
+    label = "vm"  # "vm-more": only on demand
     memory_mib = 3072
     siw = False
 
