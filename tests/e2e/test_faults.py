@@ -19,8 +19,7 @@ def allocated(folder):
     return sum(path.stat().st_blocks * 512 for path in folder.iterdir() if path.is_file())
 
 
-class Faults(Case):
-    serial = True
+class Client(Case):
     timeout_s = 400
 
     def client(self, *arguments):
@@ -34,6 +33,10 @@ class Faults(Case):
     def finishes(self, client):
         _, message = client.communicate(timeout=200)
         self.assertEqual(client.returncode, 0, message)
+
+
+class Faults(Client):
+    serial = True
 
     def test_server_killed_in_mid_put(self):
         server = self.server()
@@ -74,6 +77,10 @@ class Faults(Case):
         self.finishes(client)
         self.assertEqual(filecmp.cmpfiles(source, self.files / "tree", [path.name for path in source.iterdir()],
                                           shallow=False)[1:], ([], []))
+
+
+class DeadClients(Client):
+    """Mostly waiting for the server to close what it keeps open for a while: beside other tests."""
 
     def test_client_killed_in_mid_transfer(self):
         """The server gives back the memory and descriptors of clients that die, again and again."""
