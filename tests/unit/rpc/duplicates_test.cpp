@@ -122,15 +122,19 @@ DuplicateKey key_of(std::uint32_t xid) {
   return {boost::asio::ip::make_address("2001:db8::1"), xid, 100003, 3, 9, xid * 0x9e3779b97f4a7c15u};
 }
 
-TEST(DuplicateCacheTest, IsBoundedAndForgetsTheOldestFirst) {
+class DuplicateCacheTest : public testing::Test {
+ protected:
+  boost::asio::io_context context;
+  fabric::LoopbackNetwork network{context};
+  std::unique_ptr<fabric::LoopbackFabric> fabric = network.make_fabric();
+  memory::Pool pool{*fabric};
+  LocalCall call{context, pool, {}};
+  DuplicateCache::Reply reply;
+};
+
+TEST_F(DuplicateCacheTest, IsBoundedAndForgetsTheOldestFirst) {
   constexpr std::size_t kBound = 64 * 1024;
   DuplicateCache cache({.max_octets = kBound});
-  boost::asio::io_context context;
-  fabric::LoopbackNetwork network(context);
-  const auto fabric = network.make_fabric();
-  memory::Pool pool(*fabric);
-  LocalCall call(context, pool, {});
-  DuplicateCache::Reply reply;
   for (std::uint32_t xid = 0; xid < 10'000; ++xid) {
     ASSERT_EQ(cache.begin(key_of(xid), call, reply), DuplicateCache::Found::nothing);
     EXPECT_TRUE(cache.complete(key_of(xid), std::make_shared<const std::vector<std::byte>>(300)).empty());
@@ -143,14 +147,8 @@ TEST(DuplicateCacheTest, IsBoundedAndForgetsTheOldestFirst) {
   cache.forget(key_of(0));
 }
 
-TEST(DuplicateCacheTest, AnotherPortIsAnotherClient) {
+TEST_F(DuplicateCacheTest, AnotherPortIsAnotherClient) {
   DuplicateCache cache;
-  boost::asio::io_context context;
-  fabric::LoopbackNetwork network(context);
-  const auto fabric = network.make_fabric();
-  memory::Pool pool(*fabric);
-  LocalCall call(context, pool, {});
-  DuplicateCache::Reply reply;
   DuplicateKey key = key_of(1);
   key.port = 700;
   ASSERT_EQ(cache.begin(key, call, reply), DuplicateCache::Found::nothing);
@@ -160,14 +158,8 @@ TEST(DuplicateCacheTest, AnotherPortIsAnotherClient) {
   EXPECT_EQ(cache.begin(key, call, reply), DuplicateCache::Found::nothing);
 }
 
-TEST(DuplicateCacheTest, AnOldReplyIsNotGivenAgain) {
+TEST_F(DuplicateCacheTest, AnOldReplyIsNotGivenAgain) {
   DuplicateCache cache({.max_age = std::chrono::nanoseconds(0)});
-  boost::asio::io_context context;
-  fabric::LoopbackNetwork network(context);
-  const auto fabric = network.make_fabric();
-  memory::Pool pool(*fabric);
-  LocalCall call(context, pool, {});
-  DuplicateCache::Reply reply;
   for (int i = 0; i < 3; ++i) {
     ASSERT_EQ(cache.begin(key_of(1), call, reply), DuplicateCache::Found::nothing);
     EXPECT_EQ(cache.begin(key_of(1), call, reply), DuplicateCache::Found::in_progress);
@@ -177,14 +169,8 @@ TEST(DuplicateCacheTest, AnOldReplyIsNotGivenAgain) {
   EXPECT_EQ(cache.counters().replayed, 0u);
 }
 
-TEST(DuplicateCacheTest, CallsInProgressAreNeverEvicted) {
+TEST_F(DuplicateCacheTest, CallsInProgressAreNeverEvicted) {
   DuplicateCache cache({.max_octets = 0});
-  boost::asio::io_context context;
-  fabric::LoopbackNetwork network(context);
-  const auto fabric = network.make_fabric();
-  memory::Pool pool(*fabric);
-  LocalCall call(context, pool, {});
-  DuplicateCache::Reply reply;
   for (std::uint32_t xid = 0; xid < 100; ++xid)
     ASSERT_EQ(cache.begin(key_of(xid), call, reply), DuplicateCache::Found::nothing);
   for (std::uint32_t xid = 0; xid < 100; ++xid)
@@ -195,21 +181,16 @@ TEST(DuplicateCacheTest, CallsInProgressAreNeverEvicted) {
   EXPECT_EQ(cache.counters().octets, 0u);
 }
 
-TEST(DuplicateCacheTest, ManyThreads) {
+TEST_F(DuplicateCacheTest, ManyThreads) {
   DuplicateCache cache({.max_octets = 1u << 20});
-  boost::asio::io_context context;
-  fabric::LoopbackNetwork network(context);
-  const auto fabric = network.make_fabric();
-  memory::Pool pool(*fabric);
-  LocalCall call(context, pool, {});
   std::atomic<std::uint32_t> ran = 0;
   std::atomic<std::uint32_t> joined = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
-      DuplicateCache::Reply reply;
+      DuplicateCache::Reply known;
       for (std::uint32_t xid = 0; xid < 500; ++xid) {
-        if (cache.begin(key_of(xid), call, reply) != DuplicateCache::Found::nothing) continue;
+        if (cache.begin(key_of(xid), call, known) != DuplicateCache::Found::nothing) continue;
         ++ran;
         joined += static_cast<std::uint32_t>(
             cache.complete(key_of(xid), std::make_shared<const std::vector<std::byte>>(100)).size());
