@@ -80,13 +80,17 @@ ReadResult PosixFileSystem::read(const Caller& caller, const NodeKey& node, std:
 
 std::optional<ReadResult> PosixFileSystem::read_at_once(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                                                         std::span<const BufferRef> into) {
+  if (!reads_at_once_.load(std::memory_order_relaxed)) return std::nullopt;
   const std::size_t wanted = total(into);
   const auto file = descriptors_.find(node, owner_of_descriptors(caller), Use::read);
   if (file == nullptr || offset > kLastOffset - wanted) return std::nullopt;
   std::array<iovec, kMaxVector> vector;
   const int count = vector_of(into, 0, vector);
   const ssize_t done = ::preadv2(file->fd.get(), vector.data(), count, static_cast<off_t>(offset), RWF_NOWAIT);
-  if (done < 0) return std::nullopt;
+  if (done < 0) {
+    if (errno == EOPNOTSUPP) reads_at_once_.store(false, std::memory_order_relaxed);
+    return std::nullopt;
+  }
   NodeStat stat;
   if (stat_fd(file->fd.get(), stat) != Status::ok || stat.attributes.links == 0) return std::nullopt;
   const std::uint64_t end = offset + static_cast<std::uint64_t>(done);

@@ -143,7 +143,8 @@ class PosixFileSystem final : public FileSystem {
   DirectoryStreams streams_{64};
   std::array<std::mutex, 64> locks_;
   std::atomic<std::uint64_t> verifier_;
-  const bool acts_;  // on behalf of others
+  std::atomic<bool> reads_at_once_{true};  // until the file system says that it cannot tell (tmpfs)
+  const bool acts_;                        // on behalf of others
   Identity itself_;
 };
 
