@@ -53,7 +53,7 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
                         PageRun& out) override;
   Status prepare_write(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count,
                        PageRun& out) override;
-  WriteResult commit_write(const NodeKey& node, std::uint64_t offset, PageRun run, Stable stable) override;
+  WriteResult commit_write(const NodeKey& node, std::uint64_t offset, PageRun& run, Stable stable) override;
 
  private:
   static constexpr std::uint64_t kRoot = 1;
