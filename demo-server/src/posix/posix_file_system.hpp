@@ -99,8 +99,6 @@ class PosixFileSystem final : public FileSystem {
                     NodeStat& stat);
   Status sync(const OpenFile& file, Stable stable);
   Status truncate(const Caller& caller, const NodeKey& key, std::uint64_t size);
-  static Status check_times(const SetAttributes& changes) noexcept;
-  static Status check_changes(const SetAttributes& changes, FileType type) noexcept;
   /// Changes all but the size.
   Status apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes);
   Status set_times(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes);
@@ -114,6 +112,10 @@ class PosixFileSystem final : public FileSystem {
                         const SetAttributes& attributes, Unsettled& unsettled);
   Status open_existing(const Caller& caller, const Directory& directory, std::string_view name, const CreateHow& how,
                        NodeResult& out, Unsettled& unsettled);
+  /// Whether the name is free, as far as the caller may see (Status::exist, Status::acces): which goes before all else
+  /// that keeps a new object from being made, as with open(2) and mkdir(2).
+  Status check_free(const Caller& caller, const Directory& directory, std::string_view name) const;
+  Status check_new_file(const CreateHow& how) const noexcept;
   struct VerifierTimes;
   Status create_whole(const Caller& caller, const Directory& directory, std::string_view name,
                       const VerifierTimes& times, bool& done, Unsettled& unsettled);

@@ -100,12 +100,12 @@ struct SetTime {
 
 /// sattr3.
 struct SetAttributes {
-  std::optional<std::uint32_t> mode;
-  std::optional<std::uint32_t> uid;
-  std::optional<std::uint32_t> gid;
-  std::optional<std::uint64_t> size;
-  SetTime atime;
-  SetTime mtime;
+  std::optional<std::uint32_t> mode = {};
+  std::optional<std::uint32_t> uid = {};
+  std::optional<std::uint32_t> gid = {};
+  std::optional<std::uint64_t> size = {};
+  SetTime atime = {};
+  SetTime mtime = {};
 };
 
 /// stable_how.
