@@ -98,7 +98,7 @@ struct SetTime {
   Time value;  ///< with How::client
 };
 
-/// sattr3.
+/// sattr3. Ids are never Identity::kNone.
 struct SetAttributes {
   std::optional<std::uint32_t> mode = {};
   std::optional<std::uint32_t> uid = {};
