@@ -78,6 +78,7 @@ void PosixFileSystem::tidy() {
   const auto now = DescriptorCache::Clock::now();
   descriptors_.drop_idle(now - kIdle, now - kLongest);
   streams_.drop_idle(now - kIdle);
+  late_close_.close_all();
 }
 
 std::mutex& PosixFileSystem::lock_of(const NodeKey& node) noexcept {

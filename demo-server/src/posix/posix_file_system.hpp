@@ -8,6 +8,7 @@
 #include "posix/acting.hpp"
 #include "posix/descriptor_cache.hpp"
 #include "posix/directory_stream.hpp"
+#include "posix/late_close.hpp"
 #include "posix/locator.hpp"
 #include "posix/system.hpp"
 #include "rpcrdma/nfsd/fs/names.hpp"
@@ -141,6 +142,7 @@ class PosixFileSystem final : public FileSystem {
   NodeKey root_key_;
   Limits limits_;
   std::unique_ptr<Locator> locator_;
+  LateClose late_close_;
   DescriptorCache descriptors_;
   DirectoryStreams streams_{64};
   std::array<std::mutex, 64> locks_;
