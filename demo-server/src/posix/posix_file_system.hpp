@@ -103,6 +103,7 @@ class PosixFileSystem final : public FileSystem {
   /// Changes all but the size.
   Status apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes);
   Status set_times(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes);
+  /// All names and attributes, and perhaps all data with them.
   Status flush_all();
   Status flush(int fd, FileType type);
   /// Brings a changed directory, and what was changed in it, to the disk, unless the export is asynchronous.
@@ -148,7 +149,8 @@ class PosixFileSystem final : public FileSystem {
   std::array<std::mutex, 64> locks_;
   std::atomic<std::uint64_t> verifier_;
   std::atomic<bool> reads_at_once_{true};  // until the file system says that it cannot tell (tmpfs)
-  const bool acts_;                        // on behalf of others
+  const bool commits_in_order_;
+  const bool acts_;  // on behalf of others
   Identity itself_;
 };
 
