@@ -129,7 +129,7 @@ class PosixFileSystem final : public FileSystem {
   ChangeResult unlink(const Caller& caller, const NodeKey& directory, std::string_view name, int flags);
   Status move(const Caller& caller, const Directory& source, std::string_view from, const Directory& target,
               std::string_view to);
-  void forget(const NodeKey& victim, const NodeStat& stat);
+  void forget(const Directory& directory, std::string_view name, const NodeKey& victim, const NodeStat& stat);
   /// What is known of an object that is about to lose this name.
   void before_unlink(const Directory& directory, std::string_view name, NodeStat& stat, NodeKey& key);
   void fill_node(const Directory& directory, DirectoryEntry& entry);
