@@ -31,7 +31,7 @@ Status MemoryFileSystem::prepare_write(const Caller& caller, const NodeKey& key,
     if (const Status s = check_data(caller, *node, access::kMayWrite); s != Status::ok) return s;
     if (offset > kMaxFileSize || count > kMaxFileSize - offset) return Status::fbig;
     if (!has_room(*node, offset, count)) return Status::nospc;
-    if (count != 0) strip_set_ids(caller, *node);
+    if (count != 0) strip_after_write(caller, *node);
   }
   const std::uint64_t first = offset / kPageSize;
   const std::uint64_t last = count == 0 ? first : (offset + count + kPageSize - 1) / kPageSize;
