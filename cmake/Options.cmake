@@ -54,7 +54,7 @@ if(RPCRDMA_SANITIZE)
   target_link_options(rpcrdma_build INTERFACE -fsanitize=${RPCRDMA_SANITIZE})
   if(RPCRDMA_SANITIZE MATCHES "undefined")
     # Checks of alignment double the time that compiling takes; they are made where octets of the wire are read and
-    # written (property RPCRDMA_WIRE). A null pointer ends a program under the address sanitizer without a check.
+    # written (property RPCRDMA_WIRE). A null pointer ends a program without a check.
     set(wire "$<BOOL:$<TARGET_PROPERTY:RPCRDMA_WIRE>>")
     target_compile_options(rpcrdma_build INTERFACE
       $<$<COMPILE_LANGUAGE:C,CXX>:-fno-sanitize=null$<$<NOT:${wire}>:$<COMMA>alignment>>)

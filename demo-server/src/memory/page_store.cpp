@@ -41,14 +41,14 @@ std::size_t PageStore::in_use() const noexcept {
 
 bool PageStore::grow() {
   if ((slabs_.size() + 1) * kPagesPerSlab > max_pages_) return false;
+  auto slab = std::make_unique<Slab>();
   void* memory = ::mmap(nullptr, kSlabSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
-  auto slab = std::make_unique<Slab>();
   slab->store = this;
   slab->number = static_cast<std::uint32_t>(slabs_.size());
   slab->data = static_cast<std::byte*>(memory);
+  free_.reserve((slabs_.size() + 1) * kPagesPerSlab);
   slabs_.push_back(std::move(slab));
-  free_.reserve(slabs_.size() * kPagesPerSlab);
   // Below what is free already: that is used first.
   free_.insert(free_.begin(), kPagesPerSlab, Free{});
   for (std::uint32_t index = 0; index < kPagesPerSlab; ++index) free_[index] = {slabs_.back().get(), index};

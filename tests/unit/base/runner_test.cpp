@@ -2,6 +2,7 @@
 #include "rpcrdma/base/runner.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
@@ -72,28 +73,48 @@ TEST(Runner, DoesNotLookWhereWorkIsRare) {
   EXPECT_EQ(never.window(), 0us);
 }
 
-/// Work that comes and goes between two threads, each of which looks for it, is all done: also by one that yields
-/// before it polls, as it does after some turns.
-TEST(Runner, HandsWorkToAndFro) {
-  constexpr int kTurns = 20000;
+void stay_on_one_processor() {
+  cpu_set_t all;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &all)) ++first;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+}
+
+/// Work that goes to and fro between two threads on one processor: nothing comes before a thread has yielded, and after
+/// some turns it does so before it polls.
+TEST(Runner, YieldsFirstWhereThatBringsWork) {
   boost::asio::io_context here(1);
   boost::asio::io_context there(1);
+  Runner runner(here, 100ms);
+  const auto here_guard = boost::asio::make_work_guard(here);
+  const auto there_guard = boost::asio::make_work_guard(there);
   int turns = 0;
   std::function<void()> serve;
-  std::function<void()> answer;
-  auto here_guard = boost::asio::make_work_guard(here);
-  auto there_guard = boost::asio::make_work_guard(there);
+  const std::function<void()> answer = [&] { boost::asio::post(here, serve); };
   serve = [&] {
-    if (++turns < kTurns) return boost::asio::post(there, answer);
-    here_guard.reset();
-    there_guard.reset();
+    if (runner.yields_first()) return there.stop();
+    ++turns;
+    boost::asio::post(there, answer);
   };
-  answer = [&] { boost::asio::post(here, serve); };
-  std::thread other([&] { Runner(there, 1ms).run(); });
-  boost::asio::post(here, serve);
-  Runner(here, 1ms).run();
-  other.join();
-  EXPECT_EQ(turns, kTurns);
+  std::thread both([&] {
+    stay_on_one_processor();
+    std::thread other([&] { Runner(there, 100ms).run(); });
+    boost::asio::post(here, serve);
+    while (!there.stopped()) runner.run_one();
+    other.join();
+  });
+  both.join();
+  EXPECT_TRUE(runner.yields_first());
+  EXPECT_GE(turns, 8);
+  // Work that is there is done all the same, and proves that no yield is needed.
+  int done = 0;
+  for (int i = 0; i < 100; ++i) boost::asio::post(here, [&] { ++done; });
+  while (done < 100) ASSERT_NE(runner.run_one(), 0u);
+  EXPECT_FALSE(runner.yields_first());
 }
 
 }  // namespace

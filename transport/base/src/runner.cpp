@@ -9,8 +9,7 @@ namespace {
 
 /// The first window, and the least before it is given up.
 constexpr Runner::Clock::duration kLeast = std::chrono::microseconds(5);
-/// After so many yields in a row that brought work at once, it yields before it polls; but once in so many turns.
-constexpr unsigned kSure = 8;
+/// While it yields before it polls, it polls first once in so many turns.
 constexpr unsigned kProbe = 16;
 
 }  // namespace
@@ -22,14 +21,9 @@ void Runner::run() {
 
 std::size_t Runner::run_one() {
   std::size_t done = 0;
-  if (window_ != Clock::duration::zero()) {
-    const bool poll = yields_paid_ < kSure || ++turns_ % kProbe == 0;
-    if (poll) done = context_.poll_one();
-    if (done != 0)
-      yields_paid_ = 0;
-    else
-      done = look();
-  }
+  if (!yields_first() || ++turns_ % kProbe == 0) done = context_.poll_one();
+  if (done != 0) yields_paid_ = 0;
+  if (done == 0 && window_ != Clock::duration::zero()) done = look();
   if (done != 0 || context_.stopped()) return done;
   const Clock::time_point start = Clock::now();
   done = context_.run_one();
@@ -38,15 +32,25 @@ std::size_t Runner::run_one() {
 }
 
 std::size_t Runner::look() {
-  std::this_thread::yield();  // the peer may be waiting for this very processor
-  std::size_t done = context_.poll_one();
-  yields_paid_ = done != 0 ? yields_paid_ + 1 : 0;
+  std::size_t done = give_way();
   if (done != 0) return done;
   const Clock::time_point end = Clock::now() + window_;
   while (done == 0 && !context_.stopped() && Clock::now() < end) {
     std::this_thread::yield();
     done = context_.poll_one();
   }
+  return done;
+}
+
+/// The peer may be waiting for this very processor. If somebody has it for long who is no peer, the thread had
+/// better sleep: who wakes has a claim to the processor, who yields has none.
+std::size_t Runner::give_way() {
+  const Clock::time_point start = Clock::now();
+  std::this_thread::yield();
+  const Clock::duration away = Clock::now() - start;
+  if (away > longest_) slept(away);
+  const std::size_t done = context_.poll_one();
+  yields_paid_ = done != 0 && away <= longest_ ? yields_paid_ + 1 : 0;
   return done;
 }
 

@@ -24,9 +24,15 @@ class Runner {
 
   /// How long it looks at present.
   Clock::duration window() const noexcept { return window_; }
+  /// Whether it yields before it polls: where that has brought work at once so many times in a row, nothing comes
+  /// before the processor has been given away. Work that is there waits for the yield then.
+  bool yields_first() const noexcept { return window_ != Clock::duration::zero() && yields_paid_ >= kSure; }
 
  private:
+  static constexpr unsigned kSure = 8;
+
   std::size_t look();
+  std::size_t give_way();
   void slept(Clock::duration time) noexcept;
 
   boost::asio::io_context& context_;
