@@ -4,8 +4,12 @@
 // the file ends (eof) counts, not the size known before. Ownership: a worker owns its buffer; the Download lives in the
 // frame of Copier::download, which awaits them. Error handling: the first error stops the workers at their next piece
 // and is the result.
-#include <algorithm>
+#include <unistd.h>
 
+#include <algorithm>
+#include <limits>
+
+#include "local_error.hpp"
 #include "offload.hpp"
 #include "read_piece.hpp"
 #include "rpcrdma/nfs/copy.hpp"
@@ -53,10 +57,20 @@ class Download {
       co_await fetch(range);
     }
     if (failed_) co_return failed_;
-    co_return Result<void>();
+    co_return end_target();
   }
 
  private:
+  /// Pieces that came ahead of the one in which the file ends, or an earlier copy, may lie behind that.
+  Result<void> end_target() const {
+    if (!ended_) return {};
+    const Result<Attributes> target = local_attributes(to_);
+    if (!target) return target.error();
+    if (target->type != FileType::regular || target->size <= end_) return {};
+    if (::ftruncate(to_.get(), static_cast<off_t>(end_)) != 0) return last_system_error();
+    return {};
+  }
+
   boost::asio::awaitable<void> fetch(Range range) {
     queue_ = RangeQueue({range}, piece_);
     Group workers(shared_.client.executor());
@@ -85,6 +99,7 @@ class Download {
       if (piece->eof) {
         queue_.end_at(end);
         ended_ = true;
+        end_ = std::min(end_, end);
       } else if (end >= known_end_) {
         known_end_ = end + piece_;  // it has grown
         queue_.extend_from(end);
@@ -113,6 +128,7 @@ class Download {
   std::uint64_t known_end_;
   RangeQueue queue_{{}, 1};
   bool ended_ = false;
+  std::uint64_t end_ = std::numeric_limits<std::uint64_t>::max();  ///< of the source, if it has ended
   error_code failed_;
 };
 

@@ -7,21 +7,53 @@
 #include "rpcrdma/nfs/copy.hpp"
 
 namespace rpcrdma::nfs {
+namespace {
+
+Result<void> cut(const Descriptor& file, std::uint64_t size) {
+  if (::ftruncate(file.get(), static_cast<off_t>(size)) != 0) return last_system_error();
+  return {};
+}
+
+}  // namespace
 
 Task<void> Copier::download_file(Node from, const Descriptor& to, SetAttributes final) {
-  const Attributes& source = from.attributes;
+  Attributes& source = from.attributes;
   const Result<Attributes> there = local_attributes(to);
   if (!there) co_return there.error();
-  const std::uint64_t start = shared_.options.resume ? resume_at(source, *there, shared_.options.stride) : 0;
-  if (start == 0 && there->size != 0 && ::ftruncate(to.get(), 0) != 0) co_return last_system_error();
   // Nothing but a file: a copy to /dev/null must leave that as it is.
-  bool marked = there->type == FileType::regular && (there->mode & kUnfinished) != 0;
-  if (shared_.options.resume && source.size > shared_.options.stride && there->type == FileType::regular)
-    marked = set_attributes(to, mark_of(source, there->mode)).has_value() || marked;
-  if (marked && !final.mode) final.mode = there->mode & 0777;
-  shared_.observer.on_kept(start);
-  const Result<void> copied = co_await download(from.handle, source.size, to, start);
-  if (!copied) co_return copied.error();
+  const bool regular = there->type == FileType::regular;
+  const std::uint32_t mode = unmarked_mode(source, *there);
+  std::uint64_t start = shared_.options.resume ? resume_at(source, *there, shared_.options.stride) : 0;
+  if (start == 0 && there->size != 0) {
+    const Result<void> done = cut(to, 0);
+    if (!done) co_return done.error();
+  }
+  bool marked = regular && (there->mode & kUnfinished) != 0;
+  while (true) {
+    if (shared_.options.resume && source.size > shared_.options.stride && regular)
+      marked = set_attributes(to, mark_of(source, mode)).has_value() || marked;
+    shared_.observer.on_kept(start);
+    const Result<void> copied = co_await download(from.handle, source.size, to, start);
+    if (!copied) co_return copied.error();
+    const Result<Attributes> got = local_attributes(to);
+    if (!got) co_return got.error();
+    // Of the source another look is taken only where there is a reason to.
+    if (!regular || (start == 0 && got->size == source.size)) break;
+    const Result<Attributes> now = co_await shared_.client.getattr(from.handle);
+    if (!now) co_return now.error();
+    if (start != 0 && !is_same(source, *now)) {
+      shared_.observer.on_found(now->size);
+      source = *now;
+      start = 0;
+      continue;
+    }
+    if (now->size < source.size && now->size < got->size) {
+      const Result<void> done = cut(to, now->size);
+      if (!done) co_return done.error();
+    }
+    break;
+  }
+  if (marked && !final.mode) final.mode = mode;
   co_return set_attributes(to, final);
 }
 

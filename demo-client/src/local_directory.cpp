@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "local_error.hpp"
+#include "open_marked.hpp"
 #include "rpcrdma/nfs/local.hpp"
 
 namespace rpcrdma::nfs {
@@ -96,6 +97,7 @@ Result<Descriptor> LocalDirectory::create_file(const std::string& name, std::uin
   // O_NONBLOCK: a pipe of that name must not hold us up.
   const int flags = O_WRONLY | O_CREAT | (cut ? O_TRUNC : 0) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   const int fd = ::openat(fd_.get(), name.c_str(), flags, mode);
+  if (fd < 0 && errno == EACCES) return regular(open_marked(fd_.get(), name.c_str(), flags));
   if (fd >= 0 || errno != ELOOP) return regular(fd);
   if (::unlinkat(fd_.get(), name.c_str(), 0) != 0) return last_system_error();
   return regular(::openat(fd_.get(), name.c_str(), flags | O_EXCL, mode));

@@ -6,6 +6,8 @@
 #include <cerrno>
 
 #include "local_error.hpp"
+#include "open_marked.hpp"
+#include "resume.hpp"
 #include "rpcrdma/nfs/local.hpp"
 
 namespace rpcrdma::nfs {
@@ -64,8 +66,26 @@ Attributes attributes_of(const struct stat& status) noexcept {
 
 Result<Descriptor> open_to_read(const std::string& path) { return opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
 
+int open_marked(int directory, const char* name, int flags) noexcept {
+  const int refused = errno;
+  const Descriptor file(::openat(directory, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | (flags & O_NOFOLLOW)));
+  struct stat s {};
+  const bool ours = file && ::fstat(file.get(), &s) == 0 && S_ISREG(s.st_mode) && is_marked(s.st_mode);
+  if (!ours || ::fchmod(file.get(), (s.st_mode & 07777) | S_IWUSR) != 0) {
+    errno = refused;
+    return -1;
+  }
+  const int fd = ::openat(directory, name, flags & ~O_CREAT);
+  const int failed = errno;
+  ::fchmod(file.get(), s.st_mode & 07777);
+  errno = failed;
+  return fd;
+}
+
 Result<Descriptor> open_to_write(const std::string& path, std::uint32_t mode, bool cut) {
-  return opened(::open(path.c_str(), O_WRONLY | O_CREAT | (cut ? O_TRUNC : 0) | O_CLOEXEC, mode));
+  const int flags = O_WRONLY | O_CREAT | (cut ? O_TRUNC : 0) | O_CLOEXEC;
+  const int fd = ::open(path.c_str(), flags, mode);
+  return opened(fd < 0 && errno == EACCES ? open_marked(AT_FDCWD, path.c_str(), flags) : fd);
 }
 
 Result<Attributes> local_attributes(const std::string& path, bool follow) {

@@ -1,33 +1,65 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: one file as a whole: cut or resumed, marked if it is large and may be resumed, copied, given its final
-// attributes.
+// attributes. A source that became shorter meanwhile takes from the target what it has no more; one that changed while
+// a copy of it was resumed is copied once more from the start, as what was kept is of another version.
 // Ownership: the caller's descriptor outlives the operation.
 // Error handling: the first error is the result. A mark that cannot be set (another's file) only means that this copy
 // cannot be resumed.
+#include <algorithm>
+
 #include "resume.hpp"
 #include "rpcrdma/nfs/copy.hpp"
 
 namespace rpcrdma::nfs {
+namespace {
+
+/// Files of /proc have data all the same.
+bool is_empty(const Descriptor& file, const Attributes& attributes) {
+  std::byte octet{};
+  return attributes.size == 0 && read_at(file, 0, {&octet, 1}) == Result<std::size_t>(0);
+}
+
+bool agrees(const SetAttributes& wanted, const Attributes& is) noexcept {
+  return wanted.mode.value_or(is.mode) == is.mode && wanted.accessed.value_or(is.accessed) == is.accessed &&
+         wanted.modified.value_or(is.modified) == is.modified;
+}
+
+}  // namespace
 
 Task<void> Copier::upload_file(const Descriptor& from, Attributes source, Node to, SetAttributes final) {
-  const std::uint64_t start = shared_.options.resume ? resume_at(source, to.attributes, shared_.options.stride) : 0;
-  if (start == 0 && to.attributes.size != 0) {
+  const Attributes& there = to.attributes;
+  bool marked = (there.mode & kUnfinished) != 0;  // by a copy that broke
+  if (there.size == 0 && !marked && agrees(final, there) && is_empty(from, source)) co_return Result<void>();
+  const std::uint32_t mode = unmarked_mode(source, there);
+  std::uint64_t start = shared_.options.resume ? resume_at(source, there, shared_.options.stride) : 0;
+  std::uint64_t longest = start != 0 ? there.size : 0;
+  if (start == 0 && there.size != 0) {
     const Result<void> cut = co_await shared_.client.setattr(to.handle, SetAttributes{.size = 0});
     if (!cut) co_return cut.error();
   }
-  bool marked = (to.attributes.mode & kUnfinished) != 0;  // by a copy that broke
-  if (shared_.options.resume && source.size > shared_.options.stride && to.attributes.type == FileType::regular) {
-    const SetAttributes mark = mark_of(source, to.attributes.mode);
-    const Result<void> set = co_await shared_.client.setattr(to.handle, mark);
-    if (!set && !is_file_error(set.error())) co_return set.error();
-    marked = marked || set.has_value();
+  while (true) {
+    if (shared_.options.resume && source.size > shared_.options.stride && there.type == FileType::regular) {
+      const SetAttributes mark = mark_of(source, mode);
+      const Result<void> set = co_await shared_.client.setattr(to.handle, mark);
+      if (!set && !is_file_error(set.error())) co_return set.error();
+      marked = marked || set.has_value();
+    }
+    shared_.observer.on_kept(start);
+    const Result<void> copied = co_await upload(from, source.size, to.handle, start);
+    if (!copied) co_return copied.error();
+    longest = std::max(longest, source.size);
+    const Result<Attributes> now = local_attributes(from);
+    if (!now) co_return now.error();
+    if (now->size < longest) final.size = now->size;
+    if (start == 0 || is_same(source, *now)) break;
+    shared_.observer.on_found(now->size);
+    source = *now;
+    start = 0;
+    final.size.reset();
   }
-  // Not the set-id bits, which the new content has not been given.
-  if (marked && !final.mode) final.mode = to.attributes.mode & 0777;
-  shared_.observer.on_kept(start);
-  const Result<void> copied = co_await upload(from, source.size, to.handle, start);
-  if (!copied) co_return copied.error();
-  if (!final.mode && !final.accessed && !final.modified) co_return Result<void>();
+  if (marked && !final.mode) final.mode = mode;
+  if (!marked && final.mode == there.mode) final.mode.reset();
+  if (!final.mode && !final.size && !final.accessed && !final.modified) co_return Result<void>();
   co_return co_await shared_.client.setattr(to.handle, final);
 }
 

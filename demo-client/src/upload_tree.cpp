@@ -102,20 +102,25 @@ class UploadTree : TreeWalk {
   Task<void> file(const LocalDirectory& from, const LocalEntry& entry, FileHandle to) {
     const Result<Descriptor> source = from.open_file(entry.name);
     if (!source) co_return source.error();
-    const std::uint32_t mode = entry.attributes.mode & kFileModes;
+    // It may have changed since the directory was read.
+    const Result<Attributes> opened = local_attributes(*source);
+    if (!opened) co_return opened.error();
+    const Attributes& here = *opened;
+    const std::uint32_t mode = here.mode & kFileModes;
+    const SetAttributes final{.mode = mode, .accessed = here.accessed, .modified = here.modified};
+    // Times last only where nothing is written after them.
+    SetAttributes attributes = final;
+    if (here.size != 0) attributes.accessed = attributes.modified = std::nullopt;
     // A size would cut a file that is there, and to resume is to keep it.
     const bool resume = shared_.options.resume;
-    SetAttributes attributes{.mode = mode};
     if (!resume) attributes.size = 0;
     const Result<Node> made = co_await client_.create(to, entry.name, attributes, false);
     if (!made) co_return made.error();
     if (made->attributes.type != FileType::regular) co_return make_error_code(Status::exist);
-    const Attributes& here = entry.attributes;
     if (resume && is_copy(here, made->attributes) && (made->attributes.mode & kFileModes) == mode) {
       shared_.observer.on_kept(here.size);
       co_return Result<void>();
     }
-    const SetAttributes final{.mode = mode, .accessed = here.accessed, .modified = here.modified};
     co_return co_await copier_.upload_file(*source, here, *made, final);
   }
 

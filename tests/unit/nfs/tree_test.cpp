@@ -150,6 +150,49 @@ TEST_F(TreeTest, ADirectoryInsideItselfEnds) {
   EXPECT_EQ(problems_.list.begin()->second, ClientError::too_deep);
 }
 
+TEST_F(TreeTest, AFileTakesNoMoreCallsThanItNeeds) {
+  std::vector<std::string> calls;
+  server_.on<nfs3::Create>([&](const CREATE3args& args) {
+    const sattr3& set = args.how.createhow3_u.obj_attributes;
+    calls.push_back("CREATE " + std::string(args.where.name.view()) + (set.mtime.set_it != 0 ? " with times" : ""));
+    CREATE3res result{};
+    CREATE3resok& ok = result.CREATE3res_u.resok;
+    ok.obj.handle_follows = TRUE;
+    ok.obj.post_op_fh3_u.handle = handle_of(kFile);
+    ok.obj_attributes = attributes_of_type(kRegular, 0, set.mode.set_mode3_u.mode);
+    fattr3& a = ok.obj_attributes.post_op_attr_u.attributes;
+    if (set.atime.set_it != 0) a.atime = set.atime.set_atime_u.atime;
+    if (set.mtime.set_it != 0) a.mtime = set.mtime.set_mtime_u.mtime;
+    return result;
+  });
+  server_.on_write([&](const WRITE3args&, std::string data) {
+    calls.push_back("WRITE");
+    WRITE3res result{};
+    result.WRITE3res_u.resok.count = static_cast<count3>(data.size());
+    result.WRITE3res_u.resok.committed = FILE_SYNC;
+    return result;
+  });
+  server_.on<nfs3::Setattr>([&](const SETATTR3args& args) {
+    const sattr3& set = args.new_attributes;
+    calls.push_back(std::string("SETATTR") + (set.mode.set_it != 0 ? " mode" : "") +
+                    (set.mtime.set_it != 0 ? " times" : ""));
+    return SETATTR3res{};
+  });
+  const fs::path source = folder_ / "source";
+  fs::create_directory(source);
+  std::ofstream(source / "empty").flush();
+  std::ofstream(source / "small") << "text";
+  CopyOptions how;
+  how.files = 1;  // one after the other
+  server_.run([&](Client& client) -> asio::awaitable<void> {
+    Copier copier(client, problems_, {65536, 65536}, how);
+    LocalDirectory from = std::move(*LocalDirectory::open(source.string()));
+    EXPECT_TRUE(co_await copier.upload_tree(std::move(from), file_of(kRoot), std::string()));
+  });
+  EXPECT_TRUE(problems_.list.empty());
+  EXPECT_THAT(calls, ElementsAre("CREATE empty with times", "CREATE small", "WRITE", "SETATTR times"));
+}
+
 TEST_F(TreeTest, APageThatDoesNotGetOnIsAnError) {
   Listing again;
   again.add("name", 7, NF3DIR, kFolder);
