@@ -43,7 +43,7 @@ class Reverse : public testing::Test {
   std::shared_ptr<transport::ReverseRequester> reverse;
 };
 
-// [8167-6-a]
+// [8167-6-a] [8167-5.4-a] the connection is there though the client has no call of its own
 TEST_F(Reverse, RefusedUntilAllowed) {
   start();
   const auto refused = make();
@@ -58,7 +58,8 @@ TEST_F(Reverse, RefusedUntilAllowed) {
   EXPECT_EQ(client_handler.calls, 1);
 }
 
-// [8167-2.4.1-a] [8167-4.1-a] [8167-4.1-d] [8167-5.1-a] [8167-5.1-b] [8167-5.2-a] [8167-5.2-b] [8167-2.4-b]
+// [8166-4-b] [8167-2.4.1-a] [8167-4.1-a] [8167-4.1-b] [8167-4.1-d] [8167-5.1-a] [8167-5.1-b] [8167-5.2-a] [8167-5.2-b]
+// [8167-2.4-b]
 TEST_F(Reverse, SameXidsInBothDirectionsAtOnce) {
   SidesOptions options;
   options.network.max_delay = 3;
@@ -135,6 +136,35 @@ TEST_F(Reverse, CreditsOfTheirOwn) {
   }
   EXPECT_EQ(most, 3u);
   for (const auto& call : calls) EXPECT_EQ(call->complaint, "");
+}
+
+// [8167-4.3.1-b] the next connection has receives for both directions before anything comes
+TEST_F(Reverse, OnTheNextConnection) {
+  SidesOptions options;
+  options.client.connection.reverse_credits = 3;
+  options.server.connection.reverse_credits = 3;
+  start(options);
+  for (int round = 0; round < 3; ++round) {
+    sides->network.drop_connection_after(0);
+    std::vector<std::unique_ptr<ShapedCall>> forward, back;
+    for (int i = 0; i < 10; ++i) {
+      forward.push_back(sides->make({}));
+      sides->client->requester().submit(*forward.back());
+    }
+    const auto before = reverse;
+    ASSERT_TRUE(sides->wait([&] { return reverse != before; }));  // with the first call, sent again
+    reverse->allow();
+    for (int i = 0; i < 10; ++i) {
+      back.push_back(make());
+      reverse->submit(*back.back());
+    }
+    for (const auto* calls : {&forward, &back})
+      for (const auto& call : *calls) {
+        ASSERT_TRUE(sides->wait([&] { return call->times_done != 0; }));
+        EXPECT_FALSE(call->status) << call->status.message();
+      }
+    EXPECT_EQ(sides->client->requester().counters().reconnects, static_cast<std::uint64_t>(round) + 1);
+  }
 }
 
 // [8167-5.4-b] a server cannot connect: its calls end with the connection
