@@ -53,7 +53,7 @@ class Capture(Case):
             self.assertTrue(any(packet.has(layer) for packet in seen), layer)
         for packet in seen:
             with self.subTest(packet=packet):
-                # No packet that is not at least MPA, but for those of TCP alone.
+                # [5040-6.1-a] No packet that is not at least MPA, but for those of TCP alone.
                 self.assertTrue(packet.has("iwarp_mpa") or "Len=0" in packet.info)
                 # The dissector's two limits: it misses the body of READ replies whose data went by a Write
                 # chunk, and takes some replies for RPC version 0.

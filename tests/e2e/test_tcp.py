@@ -124,6 +124,7 @@ class Mounts(TcpCase):
         (self.files / "in").symlink_to("sub")
 
     def test_directories_below_an_export(self):
+        # [8267-5.1-a] MOUNT over TCP
         with TcpPeer(self.one.tcp[0]) as peer:
             deep = peer.mount("/files/sub/inner/")
             self.assertEqual(deep, peer.lookup(peer.lookup(peer.mount("/files"), "sub"), "inner"))

@@ -18,6 +18,12 @@ void Node::on_established(const fabric::ConnectionInfo& connection) noexcept {
   info = connection;
 }
 
+void Node::on_rejected(const fabric::ConnectionInfo& peer) noexcept {
+  callback();
+  EXPECT_FALSE(info || rejected || disconnected);
+  rejected = peer;
+}
+
 void Node::on_disconnected(error_code why) noexcept {
   callback();
   EXPECT_FALSE(disconnected) << "disconnected twice";

@@ -38,6 +38,7 @@ class Node final : public fabric::QueuePairEvents {
   explicit Node(fabric::Fabric& fabric) : fabric_(fabric) {}
 
   void on_established(const fabric::ConnectionInfo& info) noexcept override;
+  void on_rejected(const fabric::ConnectionInfo& peer) noexcept override;
   void on_disconnected(error_code why) noexcept override;
   void on_batch_end() noexcept override { ++batches; }
 
@@ -62,6 +63,7 @@ class Node final : public fabric::QueuePairEvents {
 
   std::unique_ptr<fabric::QueuePair> qp;
   std::optional<fabric::ConnectionInfo> info;
+  std::optional<fabric::ConnectionInfo> rejected;
   std::optional<error_code> disconnected;
   std::vector<Done> log;
   std::size_t batches = 0;

@@ -35,7 +35,7 @@ void add_all(const std::string& netid, const std::vector<Endpoint>& listeners, s
 std::vector<rpc::RpcbindEntry> rpcbind_entries(const std::vector<Endpoint>& tcp, const std::vector<Endpoint>& rdma) {
   std::vector<rpc::RpcbindEntry> entries;
   add_all("tcp", tcp, entries);
-  add_all("rdma", rdma, entries);
+  add_all("rdma", rdma, entries);  // [8166-9-a] rdma, rdma6
   return entries;
 }
 

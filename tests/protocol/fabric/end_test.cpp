@@ -20,6 +20,7 @@ void expect_flushed_in_order(const Node& node) {
   EXPECT_EQ(node.after_end, 0u);
 }
 
+// [5041-6.2-c]
 TEST_P(FabricTest, DisconnectSendsWhatWasPosted) {
   connect();
   Memory from(bed_->client(), 300000);

@@ -66,7 +66,7 @@ const Fault kFaults[] = {
        return with(tagged(Opcode::write, w.handle, w.offset), 1, 3);
      },
      code::kRdmapVersion, 14},
-    // [5040-4.1-b] opcodes that are none, and with the wrong T or queue
+    // [5040-4.1-b] [5041-4.1-a] opcodes that are none, and with the wrong T or queue
     {"Opcode8", [](const Window&, const Window&, std::uint32_t) { return with_opcode(kSendForm(), 8); }, code::kOpcode,
      18},
     {"Opcode15", [](const Window&, const Window&, std::uint32_t) { return with_opcode(kSendForm(), 15); },
@@ -86,7 +86,7 @@ const Fault kFaults[] = {
        return ddp(untagged(Opcode::read_request, 0, 1), filled(28, 0));
      },
      code::kOpcode, 18},
-    // [5041-7.1-a]
+    // [5041-7.1-a] [5041-5.3-d]
     {"Queue3",
      [](const Window&, const Window&, std::uint32_t) { return ddp(untagged(Opcode::send, 3, 1), filled(20, 0)); },
      code::kQueue, 18},
@@ -105,7 +105,7 @@ const Fault kFaults[] = {
     {"LargeSendTooLong",
      [](const Window&, const Window&, std::uint32_t) { return ddp(kSendForm(), filled(60000, 0x11)); }, code::kTooLong,
      18, false, FabricError::message_too_long},
-    // [5041-7.1-b] [5041-8.3.1-c] [5041-8.3.1-d] [5041-8.2-a]
+    // [5041-7.1-b] [5041-8.3.1-c] [5041-8.3.1-d] [5041-8.2-a] [5041-8.2-b] [5041-8.3.1-a] [8166-8.1-a] [8166-8.1.1-a]
     {"WriteToAnUnknownStag",
      [](const Window&, const Window& w, std::uint32_t) { return tagged_write(w.handle + 1, w.offset, 20); },
      code::kInvalidStag, 14},
@@ -139,7 +139,7 @@ const Fault kFaults[] = {
     {"EmptyUnsolicitedResponse",
      [](const Window&, const Window&, std::uint32_t) { return ddp(tagged(Opcode::read_response, 0, 0)); },
      code::kInvalidStag, 14},
-    // [5040-7.2-c] [5040-5.2.1-d] [5040-4.8-d]
+    // [5040-7.2-c] [5040-5.2.1-d] [5040-5.2.1-f] [5040-4.8-d]
     {"ReadOfAnUnknownStag",
      [](const Window& r, const Window&, std::uint32_t) { return ask_for(r.handle + 1, r.offset, 20); },
      code::kReadInvalidStag, 18, true},
@@ -215,6 +215,7 @@ std::uint32_t Errors::make_foreign_stag() {
 }
 
 // [5041-7.2-a] [5041-7.1-c] [5041-7.1-d] [5041-7.1-e] [5040-7.1-b] [5040-6.2.1-a] [5040-6.2.1-b] [5040-6.2.1-c]
+// [5041-8.3-c] [5041-6.2.2-a] [5041-6.2.2-b] [5041-6.2.2-c] [5040-5.4-a] [5040-7-a] [5040-8.1.1-a] [8166-8.1-b]
 TEST_P(Errors, Terminate) {
   serve(crc());
   peer_.send(write(0, 0, {}));  // the first FPDU is in order
@@ -264,7 +265,7 @@ TEST_F(Faults, SendWithoutAReceive) {
   EXPECT_EQ(end(), FabricError::no_receive);
 }
 
-// [5040-7.1-c] only the first error counts
+// [5040-7.1-c] [5040-5.4-a] only the first error counts, and there is one Terminate
 TEST_F(Faults, TwoInOneBurst) {
   serve();
   post_receive(10, 1);
@@ -298,7 +299,7 @@ TEST_F(Faults, ReadsBeyondTheDepth) {
   EXPECT_EQ(message.ddp_header.size(), 18u);
 }
 
-// [5040-5.2.2-b] as many as IRD at once
+// [5040-5.2.2-b] [5040-5.2.1-b] as many as IRD at once
 TEST_F(Faults, ReadsUpToTheDepth) {
   serve();
   const Exposed exposed = expose(0, 1000, fabric::Access::remote_read);
@@ -371,14 +372,18 @@ struct Told {
 };
 class Terminates : public IwarpTest, public testing::WithParamInterface<Told> {};
 
-// [5040-5.4-b] what the peer tells us; in the RFC's order of bits, and in siw's
+// [5040-5.4-b] what the peer tells us; in the RFC's order of bits, and in siw's. [5040-5.4-d] [5040-5.4-e] Nothing
+// more is sent: what waited to go out is flushed
 TEST_P(Terminates, FromThePeer) {
   serve();
   post_receive(10, 1);
+  ASSERT_FALSE(node().send(memory().part(100, 1), 2));
+  ASSERT_FALSE(node().read(memory().part(200, 1), {7, 1, 0}, 3));
+  node().qp->submit();
   peer_.send(fpdu(ddp(untagged(Opcode::terminate, 2, 1), from_hex(GetParam().control))));
   EXPECT_EQ(end(), GetParam().error);
   EXPECT_TRUE(peer_.ends()) << "no answer to a Terminate";
-  EXPECT_EQ(node().result(1).status, FabricError::flushed);
+  for (const int tag : {1, 2, 3}) EXPECT_EQ(node().result(tag).status, FabricError::flushed);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Terminates,
@@ -401,7 +406,7 @@ TEST_F(Faults, TerminateLongerThanAny) {
   EXPECT_EQ(end(), FabricError::remote_terminated);
 }
 
-// [5044-7.2-a] [5041-3-b] an end in the middle of a frame is none in good order
+// [5044-7.2-a] [5041-3-b] [5041-6.2.2-a] [5041-6.2.2-b] an end in the middle of a frame is none in good order
 TEST_F(Faults, EndInTheMiddleOfAFrame) {
   serve();
   post_receive(100, 1);
@@ -412,6 +417,7 @@ TEST_F(Faults, EndInTheMiddleOfAFrame) {
   EXPECT_EQ(node().log.size(), 1u);
 }
 
+// [5040-7.1-a] [5041-6.2.2-a] [5041-6.2.2-b]
 TEST_F(Faults, ResetByThePeer) {
   serve();
   post_receive(100, 1);

@@ -20,7 +20,7 @@ class Initiator : public IwarpTest {
   }
 };
 
-// [5044-7.1.2-a] [5044-7.1.1-a] [6581-6-a] [6581-9.2-h]
+// [5044-7.1.2-a] [5044-7.1.1-a] [6581-6-a] [6581-9.2-h] [6581-9.1-a]
 TEST_F(Initiator, Request) {
   fabric::QueuePairOptions options;
   options.private_data = from_hex("f6ab0e1801010303");
@@ -33,6 +33,7 @@ TEST_F(Initiator, Request) {
   EXPECT_EQ(to_hex(node().info->private_data), "f6ab0e1801000303");
   EXPECT_EQ(node().info->outbound_reads, 2u);
   EXPECT_EQ(node().info->inbound_reads, 128u);
+  EXPECT_EQ(node().info->peer_reads, (fabric::ReadDepths{2, 128}));
 }
 
 // [5044-4.4-b] CRCs are on unless switched off, or on the loopback interface
@@ -68,13 +69,29 @@ TEST_F(Initiator, ReplyOctetByOctet) {
   EXPECT_EQ(to_hex(node().info->private_data), "aabb");
 }
 
-// [5044-7.1.2-g]
+// [5044-7.1.2-g] [6581-9.1-a] what the peer says with it, its read depths as well, reaches the user first
 TEST_F(Initiator, Rejection) {
   start();
   asked();
-  peer_.send(reply(0x30, 2, "00000010"));
+  peer_.send(reply(0x30, 2, "00000010aabb"));
   EXPECT_TRUE(peer_.ends());
   EXPECT_EQ(end(), FabricError::rejected);
+  ASSERT_TRUE(node().rejected);
+  EXPECT_EQ(node().rejected->peer_reads, (fabric::ReadDepths{0, 16}));
+  EXPECT_EQ(to_hex(node().rejected->private_data), "aabb");
+  EXPECT_FALSE(node().info);
+}
+
+TEST_F(Initiator, RejectionWithoutDepths) {
+  fabric::IwarpOptions options;
+  options.enhanced = false;
+  open(options);
+  start();
+  asked();
+  peer_.send(reply(0x20, 1, ""));
+  EXPECT_EQ(end(), FabricError::rejected);
+  ASSERT_TRUE(node().rejected);
+  EXPECT_FALSE(node().rejected->peer_reads);
 }
 
 // [5044-7.1.2-f] [5044-7.1.1-b]

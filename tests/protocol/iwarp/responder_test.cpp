@@ -29,7 +29,7 @@ class Responder : public IwarpTest {
   }
 };
 
-// [6581-10-a] [6581-9.1-b] [6581-9.2-c] [5044-7.1.1-a]
+// [6581-10-a] [6581-9.1-b] [6581-9.2-c] [5044-7.1.1-a] [8166-5-a] the port is TCP's
 TEST_F(Responder, EnhancedRequest) {
   fabric::QueuePairOptions options;
   options.private_data = from_hex("f6ab0e1801000303");
@@ -40,6 +40,7 @@ TEST_F(Responder, EnhancedRequest) {
   EXPECT_EQ(to_hex(node().info->private_data), "f6ab0e1801010303");
   EXPECT_EQ(node().info->inbound_reads, 0u);
   EXPECT_EQ(node().info->outbound_reads, 16u);
+  EXPECT_EQ(node().info->peer_reads, (fabric::ReadDepths{128, 0}));
 }
 
 // [6581-6-c] [6581-10-b]
@@ -161,7 +162,7 @@ struct CrcCase {
 };
 class ResponderCrc : public Responder, public testing::WithParamInterface<CrcCase> {};
 
-// [5044-7.1.1-d] [5044-4.4-c] [5044-4.4-d] [5044-4.4-f] [5044-4.1-d]
+// [5044-7.1.1-d] [5044-4.4-c] [5044-4.4-d] [5044-4.4-f] [5044-4.1-d] [5044-6-a]
 TEST_P(ResponderCrc, Matrix) {
   fabric::IwarpOptions options;
   options.crc = GetParam().ours;
@@ -196,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(All, ResponderCrc,
                          testing::Values(CrcCase{false, false}, CrcCase{false, true}, CrcCase{true, false},
                                          CrcCase{true, true}));
 
-// [5044-4.3-a] [5044-4.3-e] [5044-7.1.2-l] the peer asked for markers: the first thing sent is one
+// [5044-4.3-a] [5044-4.3-e] [5044-7.1.2-l] [5044-7.1-a] the peer asked for markers: the first thing sent is one
 TEST_F(Responder, MarkersThatThePeerAsksFor) {
   listen();
   ask(request(0x90, 2, "00100010"));

@@ -12,6 +12,8 @@ class Stream : public IwarpTest {
   iwarp::ReadRequest asked_for() {
     const Heard heard = peer_.next_segment();
     EXPECT_EQ(heard.opcode(), Opcode::read_request);
+    EXPECT_FALSE(heard.header.tagged);  // [5040-5.2.1-a]
+    EXPECT_EQ(heard.header.queue, 1u);
     EXPECT_EQ(heard.ulpdu.size(), 46u);
     Reader in(heard.payload);
     return iwarp::decode_read_request(in);
@@ -53,7 +55,9 @@ void Stream::expect_everything(const Segment& window) {
 
 class Slices : public Stream, public testing::WithParamInterface<std::tuple<std::size_t, bool>> {};
 
-// [5044-5.1-b] [5044-5.2-a] [5040-5.1-a] [5040-5.3-b] delivered octet by octet, in random slices, at once
+// [5044-5.1-b] [5044-5.2-a] [5040-5.1-a] [5040-5.3-b] delivered octet by octet, in random slices, at once;
+// [5044-3-f] [5041-3-e] [5041-5.4-b] with its lengths, [5041-4.1-d] [5041-5.4-a] each message whole and in its order,
+// [5044-4.4-j] with CRCs as without
 TEST_P(Slices, Stream) {
   const auto [largest, crc] = GetParam();
   serve(crc);
@@ -87,7 +91,8 @@ TEST_F(Stream, ReservedBits) {
   EXPECT_FALSE(node().result(1).invalidated);
 }
 
-// [5041-5.2-a] [5041-4.1-b] [5041-4.1-c] [5041-4.3-c] [5041-4.3-d] [5044-3-a] [5044-3-c] [5044-4.5-d]
+// [5041-5.2-a] [5041-4.1-b] [5041-4.1-c] [5041-4.3-c] [5041-4.3-d] [5044-3-a] [5044-3-b] [5044-3-c] [5044-4.5-d]
+// [5041-4.4-a] [5041-4.2-b] [5041-5.3-b]
 TEST_F(Stream, SendsAreCutToTheMulpdu) {
   fabric::IwarpOptions options;
   options.max_ulpdu = 128;
@@ -159,6 +164,42 @@ TEST_F(Stream, Sends) {
   }
 }
 
+// [5040-5.1-b] [5041-5.3-a] [5040-5.5-d] whatever is posted goes out in that order
+TEST_F(Stream, WorkGoesOutInOrder) {
+  connect();
+  constexpr int kCount = 30;
+  for (int i = 0; i < kCount; ++i) {
+    const auto at = static_cast<std::uint32_t>(i);
+    switch (i % 3) {
+      case 0: ASSERT_FALSE(node().write(memory().part(0, i % 2 == 0 ? 70000 : 10), {at, 70000, 0}, i)); break;
+      case 1: ASSERT_FALSE(node().send(memory().part(0, 10), i, {.invalidate = at})); break;
+      default: ASSERT_FALSE(node().read(memory().part(0, 10), {at, 10, 0}, i));
+    }
+    if (i % 7 == 0) node().qp->submit();
+  }
+  node().qp->submit();
+  for (std::uint32_t i = 0; i < kCount && !HasFailure();) {
+    const Heard heard = peer_.next_segment();
+    EXPECT_EQ(heard.opcode(), i % 3 == 0 ? Opcode::write : i % 3 == 1 ? Opcode::send_invalidate : Opcode::read_request);
+    std::uint32_t stag = heard.header.stag;
+    if (i % 3 == 2) {
+      Reader in(heard.payload);
+      stag = iwarp::decode_read_request(in).source_stag;
+    }
+    EXPECT_EQ(stag, i);
+    if (heard.header.last) ++i;
+  }
+}
+
+// [5041-5.2-b] a message of 2^32 octets is none
+TEST_F(Stream, MessagesThatAreTooLong) {
+  connect();
+  const BufferRef half{memory().octets.data(), 1u << 31, memory().all().local_key};
+  const BufferRef halves[] = {half, half};
+  EXPECT_EQ(node().qp->post_write(halves, 1, 0, nullptr), BaseError::invalid_argument);
+  EXPECT_EQ(node().qp->post_send(halves, {}, nullptr), BaseError::invalid_argument);
+}
+
 // [5041-5.2-d] [5040-5.1-c] messages without octets take one segment
 TEST_F(Stream, EmptyMessages) {
   connect();
@@ -194,7 +235,8 @@ TEST_F(Stream, ReadAfterWrite) {
   EXPECT_EQ(peer_.segment().payload, filled(10, 0xee) + filled(20, 0x44) + filled(10, 0xee));
 }
 
-// [5040-6.1-b] [5040-5.5-f] [5040-5.5-g] ORD of one: the next Read waits for the Response, and so does what is behind
+// [5040-6.1-b] [5040-5.5-f] [5040-5.5-g] [5040-5.2-a] [5040-5.5-b] ORD of one: the next Read waits for the Response,
+// and so does what is behind
 TEST_F(Stream, OneReadAtATime) {
   start();
   asked();
@@ -218,7 +260,7 @@ TEST_F(Stream, OneReadAtATime) {
     EXPECT_TRUE(all_are(memory().part(static_cast<std::uint32_t>(i) * 10, 10).octets(), std::byte(i)));
 }
 
-// [5040-5.5-g] a Send goes out while a Read is outstanding, and completes behind it
+// [5040-5.5-g] [5040-5.2.2-d] a Send goes out while a Read is outstanding, and completes behind it
 TEST_F(Stream, SendBehindARead) {
   connect();
   ASSERT_FALSE(node().read(memory().part(0, 10), {7, 10, 0}, 1));
@@ -266,7 +308,7 @@ TEST_F(Stream, ResponsesAndWorksTakeTurns) {
   EXPECT_TRUE(order == "wrwrwr" || order == "rwrwrw") << order;
 }
 
-// [5044-7.2-a] the end of the peer's direction, in good order
+// [5044-7.2-a] [5041-3-f] the end of the peer's direction, in good order
 TEST_F(Stream, OrderlyEnd) {
   serve();
   post_receive(10, 1);
@@ -277,13 +319,16 @@ TEST_F(Stream, OrderlyEnd) {
   EXPECT_FALSE(node().result(1).status);
 }
 
-// What was posted before disconnect() is sent before the end, though the peer has ended its direction.
+// [5041-6.2-c] What was posted before disconnect() is sent before the end, though the peer has ended its direction;
+// nothing can be posted behind it.
 TEST_F(Stream, BothEndWithWorkLeft) {
   serve();
   peer_.send(write(0, 0, {}));
   ASSERT_FALSE(node().write(memory().part(0, 8u << 20), {5, 8u << 20, 0}, 1));
   node().qp->submit();
   node().qp->disconnect();
+  EXPECT_EQ(node().send(memory().part(0, 1), 2), FabricError::not_connected);
+  EXPECT_EQ(node().write(memory().part(0, 1), {5, 1, 0}, 3), FabricError::not_connected);
   peer_.shut_down();
   std::size_t got = 0;
   for (bool last = false; !last && !HasFailure();) {

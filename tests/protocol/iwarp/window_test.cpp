@@ -56,7 +56,20 @@ TEST_F(Pins, InvalidationWaitsForAResponse) {
   EXPECT_TRUE(node().qp->bind(*exposed.window, memory().part(0, 1), fabric::Access::remote_read));
 }
 
-// ... but from its beginning on nothing new is granted
+// [5040-5.5-i] a Send is delivered though the Read before it is still being answered
+TEST_F(Pins, ASendDoesNotWaitForAResponse) {
+  serve();
+  const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
+  used_ = kLarge;
+  post_receive(10, 1);
+  read_and_stall(exposed.segment);
+  peer_.send(send(1, filled(4, 0x11)));
+  ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
+  EXPECT_FALSE(node().result(1).status);
+  expect_response();
+}
+
+// [5041-8.3-a] from the beginning of an invalidation on nothing new is granted
 TEST_F(Pins, NothingNewOnceInvalidationHasBegun) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
@@ -68,8 +81,8 @@ TEST_F(Pins, NothingNewOnceInvalidationHasBegun) {
   terminated(iwarp::terminate::kReadInvalidStag);
 }
 
-// [5040-5.3-e] likewise when the peer invalidates: its Send completes when the Response is out, and later ones behind
-// it
+// [5040-5.3-e] [5041-4.2-c] likewise when the peer invalidates: its Send completes when the Response is out, and later
+// ones behind it
 TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
@@ -175,7 +188,7 @@ TEST_F(Pins, DestroyingTheQueuePairInMidSegment) {
   EXPECT_TRUE(all_are(memory().part(0, 60000).octets(), std::byte{0x99}));
 }
 
-// [5041-8.3.1-c] bounds to the octet
+// [5041-8.3.1-c] [5041-8.3-a] bounds to the octet
 TEST_F(Pins, TheWholeRangeAndNothingElse) {
   serve();
   const Exposed exposed = expose(1001, 999, fabric::Access::remote_write);

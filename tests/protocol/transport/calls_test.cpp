@@ -27,7 +27,7 @@ TEST(Calls, Inline) {
   EXPECT_EQ(sides.client_fabric->operations(fabric::LoopbackOperation::bind), 0u);
 }
 
-// [8166-3.4.2-b] [8166-4.3.2-b] what fits inline stays inline
+// [8166-3.4.2-b] [8166-4.3.2-b] [8166-3.3.3-c] what fits inline stays inline, and that is more than 1024 octets
 TEST(Calls, SmallItemsStayInline) {
   BothSides sides;
   sides.network.start_trace();
@@ -138,7 +138,8 @@ TEST(Calls, SizesAroundTheThresholds) {
   }
 }
 
-// [8166-3.3.3-a] [8166-3.3.1-a] [8166-3.3.1-e] one call first, then as many as were granted
+// [8166-3.3.3-a] [8166-3.3.1-a] [8166-3.3.1-e] one call first, then as many as were granted; [8166-3.3.1-f] their
+// replies come in one burst
 TEST(Calls, ManyAtOnceWithinTheCredits) {
   SidesOptions options;
   options.server.connection.credits = 7;

@@ -240,8 +240,8 @@ TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
   EXPECT_EQ(client_fabric->bound_windows(), 0u);
 }
 
-// [8166-4.4.1-a] The server invalidates a handle that it still reads by, and the call is cancelled: the memory is
-// not given back while a Response gathers from it
+// [8166-4.4.1-a] [8166-4.4.1-b] The server invalidates a handle that it still reads by, and the call is cancelled: the
+// memory is not given back while a Response gathers from it
 TEST_F(RequesterTest, InvalidatedWhileItIsRead) {
   transport::ClientOptions options;
   options.grace = std::chrono::hours(1);
@@ -264,6 +264,33 @@ TEST_F(RequesterTest, InvalidatedWhileItIsRead) {
   EXPECT_TRUE(peer.read_ended());
   EXPECT_TRUE(has_pattern(data, 2));
   EXPECT_EQ(call.times_done, 1);
+  EXPECT_EQ(call.status, BaseError::cancelled);
+}
+
+// [8166-4.4.1-b] A long call that is cancelled while the server reads it: its memory serves nothing else before
+TEST_F(RequesterTest, ALongCallIsWholeWhileItIsRead) {
+  transport::ClientOptions options;
+  options.grace = std::chrono::hours(1);
+  start(options);
+  answer((submit(), next_call()).header, 8);
+  Shape shape;
+  shape.seed = 5;
+  shape.call_body = 8000;
+  ShapedCall& call = submit(shape);
+  const auto message = next_call();
+  network.pause(fabric::LoopbackPause::half_placed);
+  Bytes data;
+  peer.read(message.header.chunks.reads.at(0).target, data);
+  run_ready(context);
+  client->requester().cancel(call);
+  shape.seed = 6;
+  for (int i = 0; i < 4; ++i) submit(shape);  // of the same size
+  EXPECT_EQ(call.times_done, 0);
+  network.resume();
+  run_ready(context);
+  EXPECT_TRUE(peer.read_ended());
+  EXPECT_EQ(Reader(data).u32(), call.xid);
+  EXPECT_TRUE(has_pattern(Octets(data).subspan(24), 5));
   EXPECT_EQ(call.status, BaseError::cancelled);
 }
 
@@ -330,7 +357,33 @@ TEST_F(RequesterTest, CallsThatCannotBeSent) {
   EXPECT_FALSE(held.status);
 }
 
-// [8797-5.1-a] [8166-3.3.3-d] a peer that says nothing: 1024 each way, and still its replies are understood
+// [8797-4-b] what the next connection agrees on holds for it: larger, and none at all
+TEST_F(RequesterTest, OtherSettingsAfterAReconnect) {
+  transport::ClientOptions options;
+  options.connection.send_size = 8192;
+  start(options);
+  Shape shape;
+  shape.call_body = 3000;
+  ShapedCall& call = submit(shape);
+  EXPECT_EQ(next_call().header.procedure, wire::Procedure::msg);
+  const auto expect_next = [&](const Bytes& private_data, wire::Procedure procedure, std::size_t payload) {
+    peer.private_data = private_data;
+    peer.abort();
+    const auto message = next_call();
+    EXPECT_EQ(message.header.xid, call.xid);
+    EXPECT_EQ(message.header.procedure, procedure);
+    EXPECT_EQ(message.payload.size(), payload);
+    return message.header;
+  };
+  const auto small = wire::encode(wire::PrivateData{true, 4096, 2048});
+  const auto large = wire::encode(wire::PrivateData{true, 4096, 4096});
+  expect_next({small.begin(), small.end()}, wire::Procedure::nomsg, 0);
+  expect_next({large.begin(), large.end()}, wire::Procedure::msg, 3024);
+  answer(expect_next({}, wire::Procedure::nomsg, 0));
+  EXPECT_FALSE(call.status) << call.status.message();
+}
+
+// [8797-5.1-a] [8166-3.3.3-d] [8797-4-d] a peer that says nothing: 1024 each way, and still its replies are understood
 TEST_F(RequesterTest, PeerWithoutPrivateData) {
   start();
   peer.private_data.clear();

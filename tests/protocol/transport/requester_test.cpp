@@ -70,7 +70,8 @@ TEST_F(RequesterTest, BrokenRepliesAreDroppedSilently) {
   EXPECT_TRUE(peer.messages.empty());
 }
 
-// [8166-4.5-f] [8167-4.1-c] an RDMA_ERROR ends the call, and its credit word is left alone
+// [8166-4.5-f] [8167-4.1-c] an RDMA_ERROR ends the call, and its credit word is left alone; [8267-3.1-b] [8267-6.4.2-c]
+// nothing is sent again
 TEST_F(RequesterTest, PeerErrors) {
   start();
   ShapedCall& first = submit();
@@ -84,9 +85,65 @@ TEST_F(RequesterTest, PeerErrors) {
   send(hex(second.xid) + "00000001 00000009 00000004 00000001 00000002 00000005");
   EXPECT_EQ(second.status, TransportError::peer_err_vers);
   EXPECT_EQ(second.times_done, 1);
+  Shape shape;
+  shape.reply_body = 8000;
+  ShapedCall& third = submit(shape);
+  ASSERT_TRUE(next_call().header.chunks.has_reply_chunk());
+  send(hex(third.xid) + "00000001 00000009 00000004 00000002");  // too short for it, says the peer
+  EXPECT_EQ(third.status, TransportError::peer_err_chunk);
+  run_ready(context);
+  EXPECT_TRUE(peer.messages.empty());
+  for (const auto& call : calls) EXPECT_EQ(call->times_encoded, 1);
 }
 
-// [8166-3.3.1-a] [8166-3.3.1-b] [8166-3.3.1-c] [8166-3.3.3-a] [8166-3.3.1-d]
+// [8166-6.1-a] [8166-6.1-e] what is not eligible goes whole, by Position-Zero Read chunk and Reply chunk
+TEST_F(RequesterTest, LongBodiesAreNotReduced) {
+  start();
+  Shape shape;
+  shape.call_body = 8000;
+  shape.reply_body = 8000;
+  ShapedCall& call = submit(shape);
+  const auto message = next_call();
+  EXPECT_EQ(message.header.procedure, wire::Procedure::nomsg);
+  EXPECT_TRUE(message.payload.empty());
+  std::uint32_t length = 0;
+  for (const wire::ReadSegment& segment : message.header.chunks.reads) {
+    EXPECT_EQ(segment.position, 0u);
+    length += segment.target.length;
+  }
+  EXPECT_EQ(length, 24u + 8000);
+  EXPECT_EQ(message.header.chunks.write_chunk_count(), 0u);
+  ASSERT_EQ(message.header.chunks.reply_chunk().size(), 1u);
+  EXPECT_GE(message.header.chunks.reply_chunk()[0].length, 12u + 8000);
+  answer(message.header);
+  EXPECT_FALSE(call.status) << call.status.message();
+}
+
+// [8166-8.1.2-b] [8166-8.1.3-a] memory is exposed for one call, and for the next one anew
+TEST_F(RequesterTest, NothingStaysExposed) {
+  start();
+  Shape shape;
+  shape.items = {9000};
+  shape.results = {8000};
+  shape.reply_body = 5000;
+  std::vector<std::uint32_t> seen;
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(client_fabric->bound_windows(), 0u);
+    ShapedCall& call = submit(shape);
+    const auto message = next_call();
+    const auto& chunks = message.header.chunks;
+    EXPECT_EQ(client_fabric->bound_windows(), 3u);
+    for (const std::uint32_t handle :
+         {chunks.reads.at(0).target.handle, chunks.write_chunk(0)[0].handle, chunks.reply_chunk()[0].handle}) {
+      EXPECT_EQ(std::count(seen.begin(), seen.end(), handle), 0);
+      seen.push_back(handle);
+    }
+    answer(message.header);
+    EXPECT_EQ(call.times_done, 1);
+  }
+}
+
+// [8166-3.3.1-a] [8166-3.3.1-b] [8166-3.3.1-c] [8166-3.3.3-a] [8166-3.3.1-d] [8166-8.1.4-b]
 TEST_F(RequesterTest, CreditsAreNeverExceeded) {
   transport::ClientOptions options;
   options.connection.credits = 6;
@@ -209,6 +266,26 @@ TEST_F(RequesterTest, WriteChunkAndReplyChunkTogether) {
   send(reply, {});
   EXPECT_FALSE(call.status) << call.status.message();
   EXPECT_EQ(call.complaint, "");
+}
+
+// [8797-4.1-e] R is clear where handles are not windows
+TEST_F(RequesterTest, NoRemoteInvalidationOfRegistrations) {
+  for (const bool windows : {true, false}) {
+    fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();
+    capabilities.remote_invalidation = windows;
+    const auto other = network.make_fabric(windows ? "windows" : "registrations", capabilities);
+    memory::Pool other_pool(*other);
+    client = transport::Client::make(*other, other_pool, peer.listen(), {}, {});
+    ShapedCall call(other_pool, client->requester(), {});
+    client->requester().submit(call);
+    const auto message = next_call();
+    const auto told = wire::find_private_data(peer.info().private_data);
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->remote_invalidation, windows);
+    answer(message.header);
+    EXPECT_EQ(call.times_done, 1);
+    client.reset();
+  }
 }
 
 // [8797-4.1-d] whichever handle the peer invalidates, each is invalidated once, and all before done()

@@ -151,7 +151,7 @@ TEST_F(ResponderTest, NomsgWithoutPositionZero) {
   expect_alive();
 }
 
-// Read chunks that claim the same octets, or lie outside the message
+// Read chunks that claim the same octets, or lie outside the message; [8267-6.4.2-b] too many segments
 TEST_F(ResponderTest, ReadChunksThatDoNotFit) {
   transport::ServerOptions options;
   options.max_chunk = 100000;
@@ -380,7 +380,84 @@ TEST_F(ResponderTest, SuspectsAreKnownByWhatIsSentAgain) {
   }
 }
 
-// [8166-3.3.1-b] [8166-3.3.1-d] [8166-3.3.1-e] what is granted is backed by receives
+// [8166-4.5.4-b] a reply, or an RDMA_ERROR, that cannot be sent ends the connection
+TEST_F(ResponderTest, RepliesThatCannotBeSent) {
+  start();
+  auto bad = header(kXid, wire::Procedure::nomsg);
+  bad.chunks.begin_reply_chunk();
+  bad.chunks.add_reply_segment({1, 2, 3});
+  for (const bool error : {false, true}) {
+    expect_alive();
+    server_fabric->fail_nth(fabric::LoopbackOperation::post_send, 1);
+    EXPECT_EQ(exchange(error ? bad : header(kXid), error ? Bytes() : small_call(kXid)).octets, Bytes());
+    EXPECT_TRUE(peer.ended());
+    EXPECT_EQ(server->counters().connections, 0u);
+    connect();
+  }
+  expect_alive();
+}
+
+// [8166-3.3.1-g] a client that has no receive but for the reply it expects
+TEST_F(ResponderTest, SendsNothingUnsolicited) {
+  peer.receives = 1;
+  start();
+  for (std::uint32_t xid = 1; xid < 20; ++xid) {
+    EXPECT_EQ(exchange(header(xid), small_call(xid)).payload, words({xid, 1, 7}));
+    run_ready(context);
+    EXPECT_TRUE(peer.messages.empty());
+    ASSERT_TRUE(peer.connected());
+  }
+}
+
+// [8166-3.3.3-b] whatever is agreed on, 1024 octets are taken
+TEST_F(ResponderTest, MessagesOf1024Octets) {
+  Bytes call = small_call(kXid);
+  call.resize(1024 - wire::kMinHeader);
+  fill_pattern(MutableOctets(call).subspan(24), 7);
+  for (const bool private_data : {true, false}) {
+    transport::ServerOptions options;
+    options.connection.private_data = private_data;
+    options.connection.receive_size = 16;
+    start(options);
+    EXPECT_EQ(exchange(header(kXid), call).payload, words({kXid, 1, 7}));
+    EXPECT_EQ(handler.complaint, "");
+  }
+}
+
+// [8267-6.4.2-a] as many segments as any client may use: 16 in each of four chunks
+TEST_F(ResponderTest, SixteenSegmentsInEachChunk) {
+  start();
+  constexpr std::uint32_t kPieces = 16, kPiece = 500, kAll = kPieces * kPiece;
+  const auto cut = [&](const Segment& all, std::uint32_t length) {
+    std::vector<Segment> out;
+    for (std::uint32_t i = 0; i < kPieces; ++i)
+      out.push_back({all.handle, i + 1 < kPieces ? kPiece : length - i * kPiece, all.offset + i * kPiece});
+    return out;
+  };
+  // One argument and one result of kAll octets each, and a body behind them in either direction.
+  Bytes stream = words({kXid, 0, 7, kAll - 16, 1, kAll, 1, kAll});
+  stream.resize(kAll);
+  fill_pattern(MutableOctets(stream).subspan(32), 7);
+  auto body = peer.expose(kAll, fabric::Access::remote_read);
+  std::copy(stream.begin(), stream.end(), body.memory.octets().data());
+  auto argument = peer.expose(kAll, fabric::Access::remote_read);
+  fill_pattern(argument.memory.octets(), 8);
+  auto result = peer.expose(kAll, fabric::Access::remote_write);
+  auto reply = peer.expose(kAll, fabric::Access::remote_write);
+  auto call = header(kXid, wire::Procedure::nomsg);
+  for (const Segment& segment : cut(body.segment, kAll)) call.chunks.reads.push_back({0, segment});
+  for (const Segment& segment : cut(argument.segment, kAll)) call.chunks.reads.push_back({24, segment});
+  call.chunks.add_write_chunk(cut(result.segment, kAll));
+  call.chunks.begin_reply_chunk();
+  for (const Segment& segment : cut(reply.segment, kAll)) call.chunks.add_reply_segment(segment);
+  const auto answer = exchange(call, {});
+  EXPECT_EQ(handler.complaint, "");
+  EXPECT_EQ(answer.header.procedure, wire::Procedure::nomsg);
+  EXPECT_TRUE(has_pattern(result.memory.octets(), 0x10000 + 7));
+  EXPECT_TRUE(has_pattern(reply.memory.octets().subspan(16), 0x10000 + 7));
+}
+
+// [8166-3.3.1-b] [8166-3.3.1-d] [8166-3.3.1-e] [8166-3.3.3-e] what is granted is backed by receives
 TEST_F(ResponderTest, GrantsWhatIsAskedForWithinItsLimit) {
   transport::ServerOptions options;
   options.connection.credits = 20;

@@ -43,7 +43,7 @@ class Reverse : public testing::Test {
   std::shared_ptr<transport::ReverseRequester> reverse;
 };
 
-// [8167-6-a]
+// [8167-6-a] [8167-5.4-a] the connection is there though the client has no call of its own
 TEST_F(Reverse, RefusedUntilAllowed) {
   start();
   const auto refused = make();
@@ -58,7 +58,8 @@ TEST_F(Reverse, RefusedUntilAllowed) {
   EXPECT_EQ(client_handler.calls, 1);
 }
 
-// [8167-2.4.1-a] [8167-4.1-a] [8167-4.1-d] [8167-5.1-a] [8167-5.1-b] [8167-5.2-a] [8167-5.2-b] [8167-2.4-b]
+// [8166-4-b] [8167-2.4.1-a] [8167-4.1-a] [8167-4.1-b] [8167-4.1-d] [8167-5.1-a] [8167-5.1-b] [8167-5.2-a] [8167-5.2-b]
+// [8167-2.4-b]
 TEST_F(Reverse, SameXidsInBothDirectionsAtOnce) {
   SidesOptions options;
   options.network.max_delay = 3;
@@ -135,6 +136,32 @@ TEST_F(Reverse, CreditsOfTheirOwn) {
   }
   EXPECT_EQ(most, 3u);
   for (const auto& call : calls) EXPECT_EQ(call->complaint, "");
+}
+
+// [8167-4.3.1-a] [8167-4.3.1-b] the next connection has receives for both directions before anything comes: a reverse
+// call and the reply to the call sent again, one right behind the other
+TEST_F(Reverse, OnTheNextConnection) {
+  SidesOptions options;
+  options.client.connection.credits = 1;
+  options.client.connection.reverse_credits = 1;
+  start(options);
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    sides->network.drop_connection_after(0);
+    const std::unique_ptr<ShapedCall> forward = sides->make({});
+    std::unique_ptr<ShapedCall> back;
+    sides->handler.intercept = [&](transport::IncomingCall& call) {
+      reverse = call.reverse();
+      reverse->allow();
+      back = make();
+      reverse->submit(*back);
+      return false;
+    };
+    ASSERT_TRUE(sides->run(*forward));
+    EXPECT_FALSE(forward->status) << forward->status.message();
+    ASSERT_TRUE(sides->wait([&] { return back->times_done != 0; }));
+    EXPECT_FALSE(back->status) << back->status.message();
+    EXPECT_EQ(sides->client->requester().counters().reconnects, round);
+  }
 }
 
 // [8167-5.4-b] a server cannot connect: its calls end with the connection

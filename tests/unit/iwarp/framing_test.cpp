@@ -151,7 +151,7 @@ TEST(Framing, MarkerBetweenPadAndCrc) {
   EXPECT_EQ(kept.whole(), 1u);
 }
 
-// [5044-8-e] [5044-8-a]
+// [5044-8-e] [5044-8-a] [5044-5.2-b]
 TEST(Framing, MarkersThatPointElsewhere) {
   Bytes stream = test::load_vectors("marker.hex").at("first_fpdu");
   stream[3] = std::byte{4};

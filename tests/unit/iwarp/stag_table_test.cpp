@@ -54,7 +54,7 @@ TEST(StagTable, ErasingAStranger) {
   EXPECT_EQ(table.find(stag), &exposure);
 }
 
-// [5040-8.1.1-c] every bit of a tag is as good as thrown; no value comes back soon
+// [5040-8.1.1-c] [8166-8.1.2-a] every bit of a tag is as good as thrown; no value comes back soon
 TEST(StagTable, TagsAreHardToGuess) {
   StagTable table;
   constexpr int kCount = 20000;

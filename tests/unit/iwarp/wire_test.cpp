@@ -56,7 +56,7 @@ TEST(Fpdu, Pads) {
   }
 }
 
-// [5044-4.5-a] [5044-4.5-b]
+// [5044-4.5-a] [5044-4.5-b] [5044-5.1-a]
 TEST(Fpdu, MulpduFromTheSegmentSize) {
   EXPECT_EQ(mulpdu_for(1460, false), 1454u);
   EXPECT_EQ(mulpdu_for(1461, false), 1454u);

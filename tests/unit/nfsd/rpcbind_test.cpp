@@ -25,6 +25,7 @@ std::vector<std::string> told(std::vector<const char*> tcp, std::vector<const ch
 
 using Lines = std::vector<std::string>;
 
+// [8166-9-a] [8267-4.2-a]
 TEST(Rpcbind, EachKindOfListener) {
   EXPECT_EQ(told({"192.0.2.1:2049", "[2001:db8::1]:2050"}, {"192.0.2.1:20049", "[::1]:20050"}),
             (Lines{"tcp 192.0.2.1.8.1", "tcp6 2001:db8::1.8.2", "rdma 192.0.2.1.78.81", "rdma6 ::1.78.82"}));

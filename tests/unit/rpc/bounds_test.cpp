@@ -129,7 +129,7 @@ TEST(Nfs3Binding, WhatMayRunTwice) {
   }
 }
 
-// [8267-5.1-a] MOUNT has nothing eligible
+// RFC 8267 section 5.1: MOUNT has nothing eligible
 TEST(Mount3Binding, NothingIsEligible) {
   using namespace mount3;
   for (const ProcedureInfo& info : infos<Null, Mnt, Dump, Umnt, Umntall, Export>()) {

@@ -88,9 +88,13 @@ TEST(TcpTest, TooManyOrTooSmallResultBuffers) {
     auto [refused, none] =
         co_await b.client->async_call<nfs3::Getattr>(sample<GETATTR3args>(), CallOptions().into(one), kTuple);
     EXPECT_EQ(refused, BaseError::invalid_argument);
-    auto [small, nothing] =
-        co_await b.client->async_call<nfs3::Read>(sample<READ3args>(), CallOptions().into(one), kTuple);
-    EXPECT_EQ(small, RpcError::bad_reply);
+    READ3args args = sample<READ3args>();
+    args.count = into.size + 1;  // [8166-4.3.2.2-b]
+    auto [small, none_either] = co_await b.client->async_call<nfs3::Read>(args, CallOptions().into(one), kTuple);
+    EXPECT_EQ(small, BaseError::invalid_argument);
+    args.count = into.size;  // and more comes than was asked for
+    auto [more, nothing] = co_await b.client->async_call<nfs3::Read>(args, CallOptions().into(one), kTuple);
+    EXPECT_EQ(more, RpcError::bad_reply);
   }(bed, part));
 }
 

@@ -19,7 +19,7 @@ Bytes send_payload(const std::string& name) {
 
 class HeaderVector : public testing::TestWithParam<const char*> {};
 
-// [8166-4.5-b] decoded, encoded again, and refused when cut inside the header
+// [8166-4-a] [8166-4.5-b] decoded, encoded again, and refused when cut inside the header
 TEST_P(HeaderVector, DecodesAndEncodesIdentically) {
   const Bytes octets = send_payload(GetParam());
   Header header;

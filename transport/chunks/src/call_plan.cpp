@@ -61,6 +61,7 @@ void add_read_chunk(std::span<const BufferRef> parts, std::uint32_t position, Ca
   }
 }
 
+/// [8166-6.1-a] Only what the layer above has set apart as an item is ever reduced.
 void plan_reads(const CallShape& shape, CallPlan& out) {
   out.header.chunks.reads.clear();
   out.reads.clear();

@@ -166,6 +166,13 @@ void Connection::destroy() noexcept {
   queue_pair_.reset();
 }
 
+void Connection::on_rejected(const fabric::ConnectionInfo& peer) noexcept {
+  if (!peer.peer_reads) return;
+  setup_.log.debug("refused by {}, which wants {} RDMA Reads outstanding and takes {}; we offered {}",
+                   peer.peer.address().to_string(), peer.peer_reads->outbound, peer.peer_reads->inbound,
+                   setup_.options.inbound_reads);
+}
+
 void Connection::on_disconnected(error_code why) noexcept {
   connected_ = false;
   // Not from inside a callback of the queue pair that is to be destroyed. A posted function must not keep this

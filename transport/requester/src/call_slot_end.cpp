@@ -122,7 +122,8 @@ void CallSlot::finish_call() {
   let_go();
 }
 
-/// The call is over: keeps only what the Send or the missing reply still needs.
+/// The call is over, and nothing of its memory exposed any more [8166-4.4.1-b]: keeps only what the Send or the
+/// missing reply still needs.
 void CallSlot::let_go() {
   reply_lease_.release();
   reply_memory_.reset();

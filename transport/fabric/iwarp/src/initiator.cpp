@@ -132,15 +132,15 @@ void Initiator::finish(error_code error, const Agreement& agreement) {
   if (!handler_) return;
   Outcome outcome{error, std::move(socket_), agreement, {}};
   error_code ignored;
-  if (error) {
-    outcome.socket.close(ignored);
-  } else {
+  if (!error || error == FabricError::rejected) {
     outcome.info.local = outcome.socket.local_endpoint(ignored);
     outcome.info.peer = peer_;
     outcome.info.private_data = std::move(reply_.private_data);
     outcome.info.inbound_reads = agreement.inbound_reads;
     outcome.info.outbound_reads = agreement.outbound_reads;
+    outcome.info.peer_reads = peer_reads(reply_);
   }
+  if (error) outcome.socket.close(ignored);
   timer_.cancel();
   Handler handler = std::move(handler_);
   handler(std::move(outcome));

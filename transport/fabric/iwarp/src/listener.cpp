@@ -84,6 +84,7 @@ void ListenerState::half_open_ended(HalfOpens::iterator place, Socket socket, St
     info.local = socket.local_endpoint(error);
     if (!error) info.peer = socket.remote_endpoint(error);
     info.private_data = request->private_data;
+    info.peer_reads = peer_reads(*request);
     // [6581-9.1-a] without RFC 6581 the peer does not say: it is for the ULPs to know
     info.inbound_reads = request->enhanced ? request->enhanced->inbound : fabric_->options.max_read_depth;
     info.outbound_reads = request->enhanced ? request->enhanced->outbound : fabric_->options.max_read_depth;

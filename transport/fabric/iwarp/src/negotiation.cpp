@@ -66,6 +66,12 @@ StartupFrame make_request(const SetupWishes& wishes, Octets private_data) {
   return out;
 }
 
+std::optional<ReadDepths> peer_reads(const StartupFrame& frame) noexcept {
+  static_assert(ReadDepths::kLeftToUsers == kDepthNotNegotiated);
+  if (!frame.enhanced) return std::nullopt;
+  return ReadDepths{frame.enhanced->inbound, frame.enhanced->outbound};
+}
+
 // [5044-7.1.1-g]
 bool acceptable(const StartupFrame& request) noexcept {
   return request.revision == kRevision1 || request.revision == kRevision2;

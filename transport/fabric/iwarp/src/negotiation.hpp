@@ -3,6 +3,7 @@
 // What two peers agree on during MPA's connection set-up (RFC 5044 section 7.1, RFC 6581 section 9). Pure functions.
 #include <optional>
 
+#include "rpcrdma/fabric/fabric.hpp"
 #include "wire/mpa_startup.hpp"
 #include "wire/terminate.hpp"
 
@@ -34,6 +35,9 @@ struct Agreement {
 
 /// The Request of an initiator.
 StartupFrame make_request(const SetupWishes& wishes, Octets private_data);
+
+/// [6581-9.1-a] The figures of a Request or a Reply, for the user; empty without RFC 6581.
+std::optional<ReadDepths> peer_reads(const StartupFrame& frame) noexcept;
 
 /// Whether a responder can work with this Request at all: its revision is one we speak.
 bool acceptable(const StartupFrame& request) noexcept;

@@ -5,7 +5,7 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-// [5044-7.1.2-d] [6581-9.1-d]
+// [5044-7.1.2-d]
 void Request::reject(Octets private_data) noexcept {
   if (!socket_) return;
   const Descriptor socket = take_socket();

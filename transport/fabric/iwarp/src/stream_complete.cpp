@@ -51,6 +51,7 @@ void Stream::retire() noexcept {
   }
 }
 
+/// [5041-6.2.2-b] [5040-5.4-e]
 void Stream::flush() noexcept {
   if (placement_ != nullptr) unpin(placement_);
   placement_ = nullptr;
@@ -96,7 +97,8 @@ void Stream::dispatch() {
   if (alive && ready_.empty() && disconnected_) {
     const error_code why = *disconnected_;
     disconnected_.reset();
-    events_->on_disconnected(why);
+    if (why == FabricError::rejected) events_->on_rejected(info_);  // [6581-9.1-a]
+    if (!destroyed_) events_->on_disconnected(why);
   }
   dispatching_ = false;
 }

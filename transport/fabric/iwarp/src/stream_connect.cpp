@@ -21,6 +21,7 @@ void Stream::connected(Initiator::Outcome outcome) {
   if (state_ != State::connecting) return;
   initiator_.reset();
   if (outcome.error) {
+    info_ = std::move(outcome.info);
     end(outcome.error);
   } else {
     may_transmit_ = true;

@@ -60,7 +60,7 @@ void Stream::part(Parting parting, std::vector<std::byte> last_words) noexcept {
   }
 }
 
-// [5040-7.1-b] [5040-6.2.1-a] [5044-8-d] [5041-6.2.2-c]
+// [5040-7.1-b] [5040-6.2.1-a] [5044-8-d] [5041-6.2.2-a] [5041-6.2.2-c] [5041-8.3-c]
 void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
   if (state_ == State::closed) return;
   fabric_->log.warn("iwarp {}: {} broke the protocol: {}", number_, info_.peer.address().to_string(), describe(error));
@@ -75,7 +75,8 @@ void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
     if (error.layer == terminate::kRdmapLayer && error.type == terminate::kRemoteProtection && of_read)
       message.read_request = Octets(control_).first(ReadRequest::kSize);
   }
-  // [5040-5.4-c] the frame that is half out is finished, the Terminate follows, and nothing else
+  // [5040-5.4-a] [5040-5.4-c] [5040-7-a] the frame that is half out is finished, the Terminate follows, and nothing
+  // else
   std::vector<std::byte> last_words = writer_.cut();
   // [5044-7.1.2-h] a responder that has seen no good FPDU may not send one
   if (may_transmit_ || error.layer != terminate::kMpaLayer) {

@@ -22,7 +22,7 @@ Stream::Stream(std::shared_ptr<FabricState> fabric, QueuePairOptions options, Qu
 }
 
 error_code Stream::may_post() const noexcept {
-  if (state_ != State::established) return FabricError::not_connected;
+  if (state_ != State::established) return FabricError::not_connected;  // [5041-6.2-c]
   if (send_slots_ >= options_.send_depth || works_.full()) return FabricError::queue_full;
   return {};
 }
@@ -92,7 +92,7 @@ error_code Stream::post_read(BufferRef sink, std::uint32_t handle, std::uint64_t
   return {};
 }
 
-// [5041-8.3-a] [5041-8.3-b] an exact range, for this stream alone
+// [5041-8.3-a] [5041-8.3-b] [5041-8.2-b] an exact range, for this stream alone
 Result<Segment> Stream::bind(Exposure& exposure, BufferRef memory, Access access) {
   if (exposure.owner != this || exposure.bound || exposure.invalidating || exposure.pins != 0 || memory.size == 0)
     return make_error_code(BaseError::invalid_argument);

@@ -15,7 +15,7 @@ constexpr std::uint8_t kOpcodes = 8;
 /// After so many, other connections have their turn.
 constexpr int kReadsInARow = 16;
 
-/// [5040-4.1-b] T and queue that an opcode goes with.
+/// [5040-4.1-b] [5041-4.1-a] T and queue that an opcode goes with.
 struct Form {
   bool tagged;
   std::uint32_t queue;

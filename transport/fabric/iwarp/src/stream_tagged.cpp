@@ -9,7 +9,7 @@ namespace rpcrdma::fabric::iwarp {
 std::byte* Stream::on_write(const DdpHeader& header, std::uint32_t payload) noexcept {
   if (payload == 0) return nullptr;  // [5041-5.2-e] nothing is checked where nothing is placed
   Exposure* const exposure = fabric_->stags.find(header.stag);
-  // [5041-7.1-b] [5041-8.2-a] [5041-8.3.1-b]
+  // [5041-7.1-b] [5041-8.2-a] [5041-8.3.1-a] [5041-8.3.1-b] [8166-8.1.1-a]
   if (exposure == nullptr) return refuse(terminate::kInvalidStag);
   if (exposure->owner != this) return refuse(terminate::kForeignStag);
   if (exposure->access != Access::remote_write) return refuse(terminate::kInvalidStag);  // [5041-8.3.1-d]

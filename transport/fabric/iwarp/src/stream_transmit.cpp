@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: frames are gathered into a batch, and the batch is written at once; what the socket does not take is
 // written when it is writable. A new batch is made when the last one is out. Works go out in order of posting
-// [5040-5.5-d], Responses in order of their Requests [5040-5.5-h]; the two take turns message by message.
-// Ownership: payload is sent from where it lies: works hold their buffers, Responses pin their windows until the
-// batch is out.
-// Error handling: a write error ends the sending; the reading side finds out why, since a Terminate may be on its way.
+// [5040-5.5-d] [5040-5.1-b] [5041-5.3-a], Responses in order of their Requests [5040-5.5-h]; the two take turns message
+// by message. Ownership: payload is sent from where it lies: works hold their buffers, Responses pin their windows
+// until the batch is out. Error handling: a write error ends the sending; the reading side finds out why, since a
+// Terminate may be on its way.
 #include <algorithm>
 #include <boost/asio/bind_allocator.hpp>
 

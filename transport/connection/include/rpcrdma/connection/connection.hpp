@@ -149,6 +149,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   void finish(error_code why) noexcept;
 
   void on_established(const fabric::ConnectionInfo& info) noexcept override;
+  void on_rejected(const fabric::ConnectionInfo& peer) noexcept override;
   void on_disconnected(error_code why) noexcept override;
   void on_batch_end() noexcept override;
 

@@ -108,12 +108,22 @@ struct SendOptions {
   std::optional<std::uint32_t> invalidate;  ///< the peer's handle to invalidate (Send with Invalidate)
 };
 
+/// What a peer says of RDMA Reads when a connection is made (RFC 6581 section 9.1).
+struct ReadDepths {
+  static constexpr std::uint32_t kLeftToUsers = 0x3fff;  ///< not negotiated: the users of the connection agree on it
+  std::uint32_t inbound = 0;                             ///< IRD: so many it can have outstanding towards itself
+  std::uint32_t outbound = 0;                            ///< ORD: so many it wants to have outstanding
+  friend bool operator==(const ReadDepths&, const ReadDepths&) = default;
+};
+
 struct ConnectionInfo {
   Endpoint local;
   Endpoint peer;
   std::vector<std::byte> private_data;  ///< the peer's, as received (may be zero-padded by the provider)
   std::uint32_t inbound_reads = 0;      ///< negotiated IRD: reads that the peer may have outstanding
   std::uint32_t outbound_reads = 0;  ///< negotiated ORD: reads that we may have outstanding; more wait in the provider
+  /// The peer's own figures, where it has given any and the provider learns of them (iwarp).
+  std::optional<ReadDepths> peer_reads;
 };
 
 /// What happens to a queue pair as a whole. Belongs to the user of the queue pair and outlives it.
@@ -121,6 +131,9 @@ class QueuePairEvents {
  public:
   /// Both sides are connected; work may be posted to the send queue from here on.
   virtual void on_established(const ConnectionInfo& info) noexcept = 0;
+  /// The peer has refused the connection: its private data, and what it wants instead (RFC 6581 section 9.1).
+  /// on_disconnected(FabricError::rejected) follows, also where the provider does not learn of this (loopback, verbs).
+  virtual void on_rejected(const ConnectionInfo& /*peer*/) noexcept {}
   /// The connection failed or ended: FabricError or a system error; success means the peer closed in good order.
   virtual void on_disconnected(error_code why) noexcept = 0;
   /// No further completion is at hand: the time to submit what the batch made necessary.

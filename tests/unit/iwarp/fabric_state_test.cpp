@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a fabric asks for by default, and how it sets up its sockets.
+#include "fabric_state.hpp"
+
+#include <gtest/gtest.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "socket.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+namespace {
+
+Endpoint at(const char* address) { return {boost::asio::ip::make_address(address), 20049}; }
+
+bool crc_wanted(std::optional<bool> crc, const char* local, const char* peer) {
+  boost::asio::io_context context;
+  IwarpOptions options;
+  options.crc = crc;
+  return FabricState(context, options, Log{}).wishes({}, at(local), at(peer)).crc;
+}
+
+// [5044-4.4-b] [5044-4.4-k] [5041-3-d] CRCs, unless nothing leaves this host or they are switched off
+TEST(Wishes, CrcByDefault) {
+  EXPECT_TRUE(crc_wanted({}, "192.0.2.1", "192.0.2.2"));
+  EXPECT_TRUE(crc_wanted({}, "2001:db8::1", "2001:db8::2"));
+  EXPECT_TRUE(crc_wanted({}, "127.0.0.1", "192.0.2.2"));
+  EXPECT_TRUE(crc_wanted({}, "192.0.2.1", "127.0.0.1"));
+  EXPECT_FALSE(crc_wanted({}, "127.0.0.1", "127.0.0.2"));
+  EXPECT_FALSE(crc_wanted({}, "::1", "::ffff:127.0.0.1"));
+  EXPECT_FALSE(crc_wanted(false, "192.0.2.1", "192.0.2.2"));
+  EXPECT_TRUE(crc_wanted(true, "127.0.0.1", "127.0.0.1"));
+}
+
+// [5040-8.1.1-e] whatever a queue pair asks for
+TEST(Wishes, ReadDepthsAreCapped) {
+  boost::asio::io_context context;
+  QueuePairOptions greedy;
+  greedy.inbound_reads = greedy.outbound_reads = 100000;
+  for (const std::uint32_t cap : {0u, 1u, 128u}) {
+    IwarpOptions options;
+    options.max_read_depth = cap;
+    const SetupWishes wishes = FabricState(context, options, Log{}).wishes(greedy, at("192.0.2.1"), at("192.0.2.2"));
+    EXPECT_EQ(wishes.inbound_reads, cap);
+    EXPECT_EQ(wishes.outbound_reads, cap);
+  }
+}
+
+int option_of(Socket& socket, int level, int name) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  EXPECT_EQ(::getsockopt(socket.native_handle(), level, name, &value, &size), 0);
+  return value;
+}
+
+// [5044-5.1-a] TCP does not hold frames back; [5044-7.1.2-m] it notices that a silent peer has gone
+TEST(Sockets, ArePrepared) {
+  boost::asio::io_context context;
+  Socket socket(context, boost::asio::ip::tcp::v4());
+  ASSERT_FALSE(prepare(socket));
+  EXPECT_NE(option_of(socket, IPPROTO_TCP, TCP_NODELAY), 0);
+  EXPECT_NE(option_of(socket, SOL_SOCKET, SO_KEEPALIVE), 0);
+  const int noticed = option_of(socket, IPPROTO_TCP, TCP_KEEPIDLE) +
+                      option_of(socket, IPPROTO_TCP, TCP_KEEPINTVL) * option_of(socket, IPPROTO_TCP, TCP_KEEPCNT);
+  EXPECT_LE(noticed, 120);
+}
+
+}  // namespace
+}  // namespace rpcrdma::fabric::iwarp
