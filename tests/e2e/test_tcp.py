@@ -15,6 +15,7 @@ from kit.trees import noise
 from kit.waiting import wait_until
 
 NOENT, ACCES, NOTDIR, STALE = 2, 13, 20, 70
+DUMP = 2  # of MOUNT
 
 
 class TcpCase(Case):
@@ -161,9 +162,21 @@ class Callers(TcpCase):
             far.mount("/m")
             self.assertEqual(far.results(NFS, 3, GETATTR, opaque(handle))[:4], struct.pack(">I", STALE))
             self.assertEqual(near.results(NFS, 3, GETATTR, opaque(handle))[:4], bytes(4))
+            mounts = near.results(MOUNT, 3, DUMP, b"")
+            self.assertIn(opaque(b"127.0.0.3") + opaque(b"/a"), mounts)
+            self.assertNotIn(b"::ffff:", mounts)
         with TcpPeer(f"[::1]:{port}") as six:
             six.mount("/m")
             self.assertEqual(self.mnt_status(six, "/a"), ACCES)
+
+    def test_both_families_at_one_port(self):
+        port = next(port for port in range(20400, 20900) if self.free("127.0.0.1", port))
+        for tcp in ((f"127.0.0.1:{port}", f"[::]:{port}"), (f"[::]:{port}", f"127.0.0.1:{port}")):
+            self.tcp_server(["memory:/m"], tcp=tcp)
+            for address in (f"127.0.0.1:{port}", f"[::1]:{port}"):
+                with TcpPeer(address) as peer:
+                    peer.mount("/m")
+            self.assertEqual(self.servers.pop().stop(), 0)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root has reserved ports")
     def test_reserved_ports(self):
