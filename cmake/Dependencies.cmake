@@ -14,7 +14,8 @@ find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 # Asio is compiled once, in the base floor.
 add_library(rpcrdma_asio INTERFACE)
 target_include_directories(rpcrdma_asio SYSTEM INTERFACE ${Boost_INCLUDE_DIRS})
-target_compile_definitions(rpcrdma_asio INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED)
+target_compile_definitions(rpcrdma_asio INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
+  BOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=16)
 target_link_libraries(rpcrdma_asio INTERFACE Threads::Threads)
 
 add_library(rpcrdma_isal INTERFACE)

@@ -4,7 +4,8 @@
 
     make.py FOLDER PAGE
 
-FOLDER holds results.jsonl (rpcrdma-bench --json --counters), sweep.jsonl (rpcrdma-bench --json --sweep),
+FOLDER holds results.jsonl (rpcrdma-bench --json --counters), together.jsonl (rpcrdma-bench --json --placement
+together), sweep.jsonl (rpcrdma-bench --json --sweep), vm.txt (what bench/vm/ratios.sh printed, if it was run),
 profile-CASE.txt (perf report) and machine.txt. Plots are written there; the blocks of PAGE between
 <!-- begin NAME --> and <!-- end NAME --> are replaced."""
 import json
@@ -76,6 +77,9 @@ def main():
     content = page.read_text()
     content = replace_block(content, "machine", (folder / "machine.txt").read_text().strip())
     content = replace_block(content, "ratios", tables.ratios([row for row in rows if "ratio" in row]))
+    content = replace_block(content, "together", tables.ratios(read_rows(folder / "together.jsonl")))
+    if (folder / "vm.txt").exists():
+        content = replace_block(content, "vm", tables.virtual_machine((folder / "vm.txt").read_text()))
     content = replace_block(content, "costs", tables.costs([row for row in rows if "side" in row]))
     if reports:
         content = replace_block(content, "profile", tables.profile(reports))

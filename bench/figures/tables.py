@@ -36,6 +36,28 @@ def ratios(rows):
                    f"{100 * row['spread']:.0f} %"] for row in rows])
 
 
+VM_CASES = {"read_1m": "READ 1 MiB, 8 at a time, MB/s", "write_1m": "WRITE 1 MiB, 8 at a time, MB/s",
+            "random_4k": "READ 4 KiB at random, 32 at a time, 1/s", "null_rtt": "NULL, us"}
+VM_GATES = {"read_1m": ">= 0.90 [1.0]", "write_1m": ">= 0.90 [1.0]", "random_4k": ">= 0.80 [0.95]"}
+
+
+def virtual_machine(output):
+    """Both tables that bench/vm/ratios.sh prints: three columns of figures beside the kernel, two beside perftest."""
+    kernel, perftest = [], []
+    for fields in map(str.split, output.splitlines()):
+        if not fields or fields[0] not in VM_CASES:
+            continue
+        case, *figures = fields
+        figures = [f"{float(one):,.2f}" if "." in one and len(one.split(".")[1]) == 2 else f"{float(one):,.1f}"
+                   for one in figures]
+        row = [VM_CASES[case]] + figures
+        (kernel if len(figures) == 5 else perftest).append(row + ([VM_GATES[case]] if len(figures) == 5 else []))
+    return "\n\n".join([
+        table(["", "kernel's client on ours", "on the kernel's server", "ratio",
+               "our client on the kernel's server", "ratio", "wanted of both"], kernel),
+        table(["", "both ours, a file in memory", "perftest", "ratio"], perftest)])
+
+
 def costs(rows):
     keys = ["allocations", "copied", "system_calls", "sends", "receives", "empty_receives", "waits", "yields",
             "work_requests", "completions", "batches"]

@@ -10,6 +10,7 @@
 #include "counters.hpp"
 #include "idle_connections.hpp"
 #include "nfs_subject.hpp"
+#include "placement.hpp"
 #include "plan.hpp"
 #include "raw_asio.hpp"
 #include "raw_tcp.hpp"
@@ -31,6 +32,7 @@ struct Options {
   bool counters = false;
   double alone = 0;
   std::string fabric = "auto";
+  std::string placement = "apart";
   std::vector<std::string> cases;
 };
 
@@ -57,6 +59,10 @@ int parse(int argc, char** argv, Options& options) {
   app.add_option("--fabric", options.fabric, "auto, verbs or iwarp")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
+  app.add_option("--placement", options.placement,
+                 "where clients and servers run: apart (a processor each, as two hosts would), together (one), free")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"apart", "together", "free"}));
   app.add_option("CASE", options.cases, "what to measure; default: everything")
       ->check(CLI::IsMember(names_of(standard_plan())));
   try {
@@ -123,8 +129,11 @@ void add_costs(const Contender& ours, const std::vector<Contender>& peers, std::
 }
 
 void run_alone(const Options& options, const fabric::OpenOptions& open) {
+  const Placement placement = parse_placement(options.placement);
   for (const Comparison& one : plan_for(options)) {
+    place_servers(placement);
     const std::unique_ptr<Subject> subject = make(one.ours, open);
+    place_clients(placement);
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.alone);
     while (std::chrono::steady_clock::now() < end) subject->run(one.which, std::chrono::milliseconds(500));
   }
@@ -137,7 +146,10 @@ void measure(const Options& options) {
   fabric::parse_provider(options.fabric, open.provider);
   if (options.alone > 0) return run_alone(options, open);
   const std::vector<Comparison> plan = plan_for(options);
+  const Placement placement = parse_placement(options.placement);
+  place_servers(placement);
   const Subjects subjects = subjects_for(plan, open);
+  place_clients(placement);
   const auto subject = [&](Who who) { return subjects[static_cast<std::size_t>(who)].get(); };
   std::vector<Row> rows;
   std::vector<Cost> costs;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # On rxe, in turn: the kernel's client on our server and on the kernel's, and our client on the kernel's; the same ext4
-# in a loop file below both servers. Medians and ratios. In the virtual machine:
+# in a loop file below both servers. Then both ends ours, with files in memory, beside perftest, which moves the same
+# octets without any protocol above verbs. Medians and ratios. In the virtual machine:
 #   scripts/vm run -t 900 -m 4096 bench/vm/ratios.sh BUILD_FOLDER [ROUNDS [SECONDS]]
 . "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../../tests/interop/guest/lib.sh"
 rounds=${2:-7} seconds=${3:-3}
@@ -31,6 +32,38 @@ by_us() {
     "nfs://$right:20049/root/data" | sed "s/.*$field=\([0-9.]*\).*/\1/"
 }
 
+# both_ours CASE: our client on our server.
+both_ours() {
+  local options field=mb_s
+  case $1 in
+    null_rtt)
+      "$bin/rpcrdma-ping" --fabric verbs --count 2000 "$right:20050" | sed -n 's/.*median=\([0-9.]*\).*/\1/p'
+      return
+      ;;
+    read_1m) options='--depth 8' ;;
+    write_1m) options='--depth 8 --write' ;;
+  esac
+  "$bin/rpcrdma-load" --fabric verbs --seconds "$seconds" $options "nfs://$right:20050/memory/data" |
+    sed "s/.*$field=\([0-9.]*\).*/\1/"
+}
+
+# by_perftest CASE: round trips of Sends; RDMA Writes as READ has them, RDMA Reads as WRITE.
+by_perftest() {
+  local program options
+  case $1 in
+    null_rtt) program=ib_send_lat options='-s 128 -n 2000' ;;
+    read_1m) program=ib_write_bw options="-s 1048576 -t 8 -D $seconds" ;;
+    write_1m) program=ib_read_bw options="-s 1048576 -t 8 -D $seconds" ;;
+  esac
+  $program -R -d rxe1 $options >/run/perftest.server 2>&1 &
+  local server=$!
+  vm_until 20 bash -c "ss -ltn | grep -q :18515" || return
+  # Latency: half a round trip; a bandwidth's MB has 2^20 octets.
+  $program -R -d rxe0 $options "$right" 2>>/run/perftest.server |
+    awk -v case="$1" '$1 ~ /^[0-9]+$/ && NF >= 4 { print case == "null_rtt" ? 2 * $5 : $4 * 1.048576; exit }'
+  wait $server
+}
+
 median() { tr ' ' '\n' <<<"$*" | grep . | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
 rxe_with_a_wire || vm_die 'no RoCE devices'
@@ -57,6 +90,22 @@ for case in read_1m write_1m random_4k; do
     'BEGIN { printf "%-10s %12.1f %12.1f %7.2f %12.1f %7.2f\n", n, a, b, a / b, c, c / b }'
   echo "  on ours: $ours| on knfsd: $kernels| our client: $clients"
 done
+if command -v ib_send_lat >/dev/null; then
+  "$bin/rpcrdma-nfs" --fabric verbs put /srv/ours/data "nfs://$right:20050/memory/data"
+  printf '%-10s %12s %12s %7s\n' case 'both ours' perftest ratio
+  for case in null_rtt read_1m write_1m; do
+    ours='' theirs=''
+    for ((round = 0; round < rounds; ++round)); do
+      ours+="$(both_ours $case) "
+      theirs+="$(by_perftest $case) "
+    done
+    awk -v n=$case -v a="$(median "$ours")" -v b="$(median "$theirs")" \
+      'BEGIN { printf "%-10s %12.1f %12.1f %7.2f\n", n, a, b, b > 0 ? a / b : 0 }'
+    echo "  ours: $ours| perftest: $theirs"
+  done
+else
+  echo 'perftest is not there'
+fi
 umount /mnt /kernels
 stop_nfsd
 rpc.nfsd 0

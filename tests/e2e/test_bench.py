@@ -55,6 +55,14 @@ class Bench(Case):
         (row,) = self.rows("idle_connection")
         self.assertLess(row["ours"], 64)
 
+    def test_placements(self):
+        for placement in ("together", "apart", "free"):
+            (row,) = self.rows("--placement", placement, "null_rtt_1000_connections")
+            self.assertEqual(row["peer"], "null_rtt")
+        done = self.run_program("rpcrdma-bench", "--placement", "elsewhere")
+        self.assertEqual((done.returncode, done.stdout), (2, b""))
+        self.assertIn(b"--placement", done.stderr)
+
     def test_counters(self):
         done = self.run_program("rpcrdma-bench", "--quick", "--json", "--counters", "null_rtt", deadline_s=2 * DEADLINE_S)
         self.assertEqual((done.returncode, done.stderr), (0, b""))

@@ -9,7 +9,7 @@ import unittest
 
 from kit.case import Case
 from kit.namespace import Namespace, missing_tools
-from kit.rpc import GETATTR, MOUNT, NFS, READ, call, opaque
+from kit.rpc import GETATTR, MOUNT, NFS, READ, READDIR, call, opaque
 from kit.tcp import LAST, TcpPeer, record
 from kit.trees import noise
 from kit.waiting import wait_until
@@ -140,6 +140,22 @@ class Mounts(TcpCase):
                 self.assertEqual(self.mnt_status(peer, path), status, path)
             self.assertEqual(self.mnt_status(peer, b"/files/" + b"n" * 256), 63)
             self.assertEqual(self.mnt_status(peer, b"/files/a\0b"), ACCES)
+
+    @unittest.skipUnless(os.geteuid() == 0, "root may go everywhere, and gives files away")
+    def test_below_a_folder_that_is_closed_to_who_mounts(self):
+        home = self.files / "closed" / "home"
+        home.mkdir(parents=True)
+        os.chown(home, 1234, 1234)
+        home.chmod(0o700)
+        home.parent.chmod(0o700)
+        squashing = self.tcp_server([f"{self.files}:/files,root_squash"], name="squashing")
+        with TcpPeer(squashing.tcp[0]) as peer:
+            handle = peer.mount("/files/closed/home")
+            listing = opaque(handle) + bytes(16) + struct.pack(">I", 4096)
+            for uid, status in ((0, ACCES), (1235, ACCES), (1234, 0)):
+                results = peer.results(NFS, 3, READDIR, listing, uid=uid)
+                self.assertEqual(struct.unpack_from(">I", results)[0], status, uid)
+            self.assertEqual(self.mnt_status(peer, "/files/closed/none"), NOENT)
 
     def test_over_rdma_an_export_ends_where_it_says(self):
         self.nfs("rm", "-r", self.one.url("/files/sub/inner"))

@@ -7,6 +7,7 @@ import subprocess
 
 from kit import nfs
 from kit.case import Case
+from kit.namespace import missing_tools
 from kit.nfs import all_procedures, ask, handle_of_new
 from kit.rpc import ACCESS, COMMIT, REMOVE, RMDIR, SETATTR, WRITE, opaque
 from kit.tcp import TcpPeer
@@ -52,6 +53,48 @@ class Troubles(Case):
     def fails_with(self, code, *arguments):
         message = self.nfs_fails(*arguments)
         self.assertTrue(message.endswith(": " + os.strerror(code)), message)
+
+    def crashed(self, image, how, look):
+        """What LOOK, a shell command in the file system, prints after a crash of the machine at this moment: what has
+        reached the disk is what there is then. HOW are options of its mount."""
+        copy = self.folder / "copy"
+        subprocess.run(["cp", "--sparse=always", image, copy], check=True, timeout=60)
+        after = self.folder / "after"
+        after.mkdir(exist_ok=True)
+        script = f'mount -o {how} "{copy}" "{after}"; cd "{after}"; {look}'
+        done = subprocess.run(["unshare", "--mount", "sh", "-ec", script], capture_output=True, check=True, timeout=60)
+        return done.stdout.decode().strip()
+
+    def test_what_cannot_be_opened_is_on_the_disk_when_it_is_reported(self):
+        # Two copies of one XFS are not mounted beside each other, unless asked for.
+        for make, how in (("mkfs.ext4 -q -F", "loop"), ("mkfs.ext4 -q -F -O ^has_journal", "loop"),
+                          ("mkfs.xfs -q -f", "loop,nouuid")):
+            with self.subTest(make):
+                self.on_the_disk(make, how)
+
+    def on_the_disk(self, make, how):
+        image = self.folder / "image"
+        if missing_tools(make.split()[0]):
+            self.skipTest("no " + make)
+        script = f'truncate -s 320M "{image}"; {make} "{image}"; mount -o loop "{image}" "$1"'
+        self.server_on(script)
+        links = []
+        for number in range(4):
+            status, rest = ask(self.peer, *nfs.symlink(self.root, b"link%d" % number, b"target"))
+            self.assertEqual(status, nfs.OK)
+            links.append(handle_of_new(rest))
+        file = self.made(b"file")
+        for number, link in enumerate(links):
+            # Data that nobody waits for, on its way at the same time.
+            self.assertEqual(ask(self.peer, *nfs.write(file, noise(65536), number << 16, UNSTABLE))[0], nfs.OK)
+            when = 1_000_000_000 + number
+            changed = bytes(20) + struct.pack(">III", 2, when, 0)
+            self.assertEqual(ask(self.peer, *nfs.setattr_(link, changed))[0], nfs.OK)
+            self.assertEqual(self.crashed(image, how, f"stat -c %Y link{number}"), str(when))
+        self.peer.socket.close()
+        self.assertEqual(self.servers.pop().stop(), 0)
+        image.unlink()
+        self.files.rmdir()
 
     def test_no_room(self):
         server = self.server_on('mount -t tmpfs -o size=1m none "$1"')

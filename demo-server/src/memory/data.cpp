@@ -31,23 +31,22 @@ Status MemoryFileSystem::prepare_write(const Caller& caller, const NodeKey& key,
     if (const Status s = check_data(caller, *node, access::kMayWrite); s != Status::ok) return s;
     if (offset > kMaxFileSize || count > kMaxFileSize - offset) return Status::fbig;
     if (!has_room(*node, offset, count)) return Status::nospc;
-    if (count != 0) strip_set_ids(caller, *node);
+    if (count != 0) strip_after_write(caller, *node);
   }
   const std::uint64_t first = offset / kPageSize;
   const std::uint64_t last = count == 0 ? first : (offset + count + kPageSize - 1) / kPageSize;
-  std::vector<Page> fresh;
-  if (!pages_.allocate(static_cast<std::size_t>(last - first), fresh)) return Status::nospc;
-  for (Page& page : fresh) {
-    const auto begin = static_cast<std::uint32_t>(offset % kPageSize);
-    const std::uint32_t step = std::min(count, kPageSize - begin);
-    out.push_back({std::move(page), begin, step});
-    offset += step;
-    count -= step;
+  const std::size_t before = out.size();
+  if (!pages_.allocate(static_cast<std::size_t>(last - first), out)) return Status::nospc;
+  for (std::size_t i = before; i < out.size(); ++i) {
+    out[i].offset = static_cast<std::uint32_t>(offset % kPageSize);
+    out[i].length = std::min(count, kPageSize - out[i].offset);
+    offset += out[i].length;
+    count -= out[i].length;
   }
   return Status::ok;
 }
 
-WriteResult MemoryFileSystem::commit_write(const NodeKey& key, std::uint64_t offset, PageRun run, Stable stable) {
+WriteResult MemoryFileSystem::commit_write(const NodeKey& key, std::uint64_t offset, PageRun& run, Stable stable) {
   const std::lock_guard lock(mutex_);
   MemoryNode* node = nullptr;
   WriteResult result;
@@ -61,7 +60,7 @@ WriteResult MemoryFileSystem::commit_write(const NodeKey& key, std::uint64_t off
       result.count = 0;
     }
     if (result.count != 0) {
-      node->data.replace(offset, std::move(run));
+      node->data.replace(offset, run);
       touch(*node);
     }
     result.committed = stable;
@@ -113,7 +112,7 @@ WriteResult MemoryFileSystem::write(const Caller& caller, const NodeKey& key, st
       to = to.subspan(step);
     }
   }
-  return commit_write(key, offset, std::move(run), stable);
+  return commit_write(key, offset, run, stable);
 }
 
 ChangeResult MemoryFileSystem::commit(const Caller& caller, const NodeKey& key, std::uint64_t, std::uint32_t) {

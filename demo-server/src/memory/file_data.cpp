@@ -55,7 +55,7 @@ void FileData::put(std::uint64_t index, Page fresh, std::uint32_t begin, std::ui
   }
 }
 
-void FileData::replace(std::uint64_t offset, PageRun run) {
+void FileData::replace(std::uint64_t offset, PageRun& run) {
   for (PagePart& part : run) {
     put(offset / kPageSize, std::move(part.page), part.offset, part.offset + part.length);
     offset += part.length;
@@ -69,10 +69,10 @@ bool FileData::clear_tail(std::uint64_t size) {
   if (keep == 0 || find(size / kPageSize) == nullptr) return true;
   Page& page = slot(size / kPageSize);
   if (page.shared()) {
-    std::vector<Page> fresh;
+    PageRun fresh;
     if (!store_->allocate(1, fresh)) return false;
-    std::memcpy(fresh.front().data(), page.data(), keep);
-    page = std::move(fresh.front());
+    std::memcpy(fresh.front().page.data(), page.data(), keep);
+    page = std::move(fresh.front().page);
   }
   std::memset(page.data() + keep, 0, kPageSize - keep);
   return true;

@@ -24,8 +24,8 @@ class FileData {
   std::uint64_t missing(std::uint64_t offset, std::uint32_t count) const noexcept;
   /// Appends the parts with [offset, offset + count) to `out`; the range lies within the file.
   void share(std::uint64_t offset, std::uint32_t count, PageRun& out) const;
-  /// Puts `run` in place at `offset`.
-  void replace(std::uint64_t offset, PageRun run);
+  /// Puts `run` in place at `offset`; takes its pages.
+  void replace(std::uint64_t offset, PageRun& run);
   /// False when cutting a page that is being sent needs a copy and there is no room for one.
   bool resize(std::uint64_t size);
 

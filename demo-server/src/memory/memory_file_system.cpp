@@ -9,6 +9,7 @@
 
 #include "rpcrdma/base/cursor.hpp"
 #include "rpcrdma/nfsd/fs/access.hpp"
+#include "rpcrdma/nfsd/fs/changes.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -112,37 +113,38 @@ MemoryNode& MemoryFileSystem::add_node(FileType type, const Caller& caller, cons
   const bool inherits = parent != nullptr && (parent->fixed.mode & 02000u) != 0;
   a.uid = caller.uid;
   a.gid = inherits ? parent->fixed.gid : caller.gid;
+  // As open(2) does: a program gets its directory's group from members only.
+  if (inherits && type != FileType::directory && (a.mode & mode::kGroupExecute) != 0) strip_group(caller, a);
   // Only root gives files away; others ask for what they get anyway.
-  if (caller.uid == 0) {
+  if (caller.uid == 0 && (attributes.uid || attributes.gid)) {
+    if (type != FileType::directory) strip_set_ids(caller, a);
     a.uid = attributes.uid.value_or(a.uid);
     a.gid = attributes.gid.value_or(a.gid);
   }
-  if (type != FileType::directory) strip_group(caller, a);
   if (inherits && type == FileType::directory) a.mode |= 02000u;
   a.atime = a.mtime = a.ctime = now();
   return node;
 }
 
-Status MemoryFileSystem::apply(const Caller& caller, MemoryNode& node, const SetAttributes& changes) {
-  for (const SetTime* t : {&changes.atime, &changes.mtime})
-    if (t->how == SetTime::How::client && t->value.nanoseconds >= 1'000'000'000u) return Status::inval;
+Status MemoryFileSystem::resize(const Caller& caller, MemoryNode& node, std::uint64_t size) {
+  if (size > kMaxFileSize) return Status::fbig;
+  if (!node.data.resize(size)) return Status::nospc;
+  strip_after_write(caller, node);
+  touch(node);
+  return Status::ok;
+}
+
+/// All but the size.
+void MemoryFileSystem::apply(const Caller& caller, MemoryNode& node, const SetAttributes& changes) {
   Attributes& a = node.fixed;
-  if (changes.mode && a.type == FileType::symlink) return Status::notsupp;
-  if (changes.size) {
-    if (a.type != FileType::regular) return node.is_directory() ? Status::isdir : Status::inval;
-    if (*changes.size > kMaxFileSize) return Status::fbig;
-    if (!node.data.resize(*changes.size)) return Status::nospc;
-    strip_set_ids(caller, node);
-    touch(node);
-  }
   if (changes.uid || changes.gid) {
+    // As chown(2) does: a new owner did not ask for the set-id bits.
+    if (a.type != FileType::directory) strip_set_ids(caller, a);
     a.uid = changes.uid.value_or(a.uid);
     a.gid = changes.gid.value_or(a.gid);
-    // As chown(2) does: a new owner did not ask for the set-id bits.
-    if (a.type == FileType::regular) a.mode &= ~06000u;
   }
   if (changes.mode) {
-    a.mode = *changes.mode & 07777u;
+    a.mode = mode_beside_owner(*changes.mode, changes, a.type);
     strip_group(caller, a);
   }
   touch_metadata(node);
@@ -150,7 +152,22 @@ Status MemoryFileSystem::apply(const Caller& caller, MemoryNode& node, const Set
   if (changes.atime.how == SetTime::How::client) a.atime = changes.atime.value;
   if (changes.mtime.how == SetTime::How::server) a.mtime = a.ctime;
   if (changes.mtime.how == SetTime::How::client) a.mtime = changes.mtime.value;
-  return Status::ok;
+}
+
+/// The size first, and for itself, as on a disk: it stays changed if the rest is not the caller's to change.
+Status MemoryFileSystem::change(const Caller& caller, MemoryNode& node, const SetAttributes& changes) {
+  if (const Status s = check_changes(changes, node.fixed.type); s != Status::ok) return s;
+  if (changes.size) {
+    Status s = check_data(caller, node, access::kMayWrite);
+    if (s == Status::ok) s = resize(caller, node, *changes.size);
+    if (s != Status::ok) return s;
+  }
+  SetAttributes rest = changes;
+  rest.size.reset();
+  if (!changes_anything(rest)) return Status::ok;
+  const Status s = check_rights(caller, node, rest);
+  if (s == Status::ok) apply(caller, node, rest);
+  return s;
 }
 
 AttributesResult MemoryFileSystem::attributes(const NodeKey& key) {
@@ -177,8 +194,7 @@ ChangeResult MemoryFileSystem::set_attributes(const Caller& caller, const NodeKe
   result.status = find(key, node);
   if (result.status != Status::ok) return result;
   result.wcc.before = wcc_of(node->attributes());
-  result.status = guard && *guard != node->fixed.ctime ? Status::not_sync : check_changes(caller, *node, changes);
-  if (result.status == Status::ok) result.status = apply(caller, *node, changes);
+  result.status = guard && *guard != node->fixed.ctime ? Status::not_sync : change(caller, *node, changes);
   result.wcc.after = node->attributes();
   return result;
 }

@@ -53,7 +53,7 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
                         PageRun& out) override;
   Status prepare_write(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count,
                        PageRun& out) override;
-  WriteResult commit_write(const NodeKey& node, std::uint64_t offset, PageRun run, Stable stable) override;
+  WriteResult commit_write(const NodeKey& node, std::uint64_t offset, PageRun& run, Stable stable) override;
 
  private:
   static constexpr std::uint64_t kRoot = 1;
@@ -78,11 +78,14 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   static Status check_names(const Caller& caller, const MemoryNode& directory) noexcept;
   static Status check_removal(const Caller& caller, const MemoryNode& directory, const MemoryNode& node) noexcept;
   static Status check_data(const Caller& caller, const MemoryNode& node, std::uint32_t bit) noexcept;
-  static Status check_changes(const Caller& caller, const MemoryNode& node, const SetAttributes& changes) noexcept;
+  static Status check_rights(const Caller& caller, const MemoryNode& node, const SetAttributes& changes) noexcept;
   static void strip_group(const Caller& caller, Attributes& attributes) noexcept;
-  static void strip_set_ids(const Caller& caller, MemoryNode& node) noexcept;
+  static void strip_set_ids(const Caller& caller, Attributes& attributes) noexcept;
+  static void strip_after_write(const Caller& caller, MemoryNode& node) noexcept;
   MemoryNode& add_node(FileType type, const Caller& caller, const MemoryNode* parent, const SetAttributes& attributes);
-  Status apply(const Caller& caller, MemoryNode& node, const SetAttributes& changes);
+  Status resize(const Caller& caller, MemoryNode& node, std::uint64_t size);
+  void apply(const Caller& caller, MemoryNode& node, const SetAttributes& changes);
+  Status change(const Caller& caller, MemoryNode& node, const SetAttributes& changes);
   /// A new object under a free name.
   NodeResult make_entry(const Caller& caller, const NodeKey& directory, std::string_view name, FileType type,
                         std::string_view target, Device device, const SetAttributes& attributes);

@@ -3,6 +3,7 @@
 
 #include "memory/memory_file_system.hpp"
 #include "rpcrdma/nfsd/fs/access.hpp"
+#include "rpcrdma/nfsd/fs/changes.hpp"
 
 namespace rpcrdma::nfsd {
 
@@ -16,20 +17,23 @@ NodeResult MemoryFileSystem::make_entry(const Caller& caller, const NodeKey& key
   result.status = check_new_name(name);
   if (result.status == Status::ok) result.status = check(caller, *directory, access::kMayExecute);
   if (result.status == Status::ok && directory->directory.find(name)) result.status = Status::exist;
+  if (result.status == Status::ok) result.status = check_times(attributes);
+  const bool is_device = type == FileType::block || type == FileType::character;
+  if (result.status == Status::ok && is_device && caller.uid != 0) result.status = Status::perm;
   if (result.status == Status::ok) result.status = check_names(caller, *directory);
   if (result.status == Status::ok && type == FileType::directory && directory->fixed.links >= kMaxLinks)
     result.status = Status::mlink;
   if (result.status == Status::ok) result.status = check_room(name.size() + target.size());
   if (result.status == Status::ok) {
     MemoryNode& node = add_node(type, caller, directory, attributes);
-    SetAttributes rest;
-    rest.atime = attributes.atime;
-    rest.mtime = attributes.mtime;
-    if (type == FileType::regular) rest.size = attributes.size;
+    SetAttributes times;
+    times.atime = attributes.atime;
+    times.mtime = attributes.mtime;
     node.fixed.device = device;
     node.target = target;
     node.directory.parent = directory->fixed.fileid;
-    result.status = apply(caller, node, rest);
+    if (type == FileType::regular && attributes.size) result.status = resize(caller, node, *attributes.size);
+    apply(caller, node, times);
     if (result.status != Status::ok) {
       nodes_.erase(node.fixed.fileid);
     } else {
@@ -54,9 +58,7 @@ Status MemoryFileSystem::existing(const Caller& caller, MemoryNode& node, const 
   }
   SetAttributes size;
   size.size = how.attributes.size;
-  if (!size.size) return Status::ok;
-  const Status may = check_changes(caller, node, size);
-  return may == Status::ok ? apply(caller, node, size) : may;
+  return change(caller, node, size);
 }
 
 NodeResult MemoryFileSystem::create(const Caller& caller, const NodeKey& key, std::string_view name,
@@ -105,11 +107,6 @@ NodeResult MemoryFileSystem::make_node(const Caller& caller, const NodeKey& dire
                                        FileType type, Device device, const SetAttributes& attributes) {
   const std::lock_guard lock(mutex_);
   const bool is_device = type == FileType::block || type == FileType::character;
-  if (is_device && caller.uid != 0) {
-    NodeResult result;
-    result.status = Status::perm;
-    return result;
-  }
   return make_entry(caller, directory, name, type, {}, is_device ? device : Device{}, attributes);
 }
 
@@ -174,10 +171,10 @@ LinkResult MemoryFileSystem::link(const Caller& caller, const NodeKey& key, cons
   if (result.status != Status::ok) return result;
   result.directory.before = wcc_of(directory->attributes());
   result.status = check_new_name(name);
+  if (result.status == Status::ok && node->is_directory()) result.status = Status::isdir;
   if (result.status == Status::ok) result.status = check(caller, *directory, access::kMayExecute);
   if (result.status == Status::ok && directory->directory.find(name)) result.status = Status::exist;
   if (result.status == Status::ok) result.status = check_names(caller, *directory);
-  if (result.status == Status::ok && node->is_directory()) result.status = Status::isdir;
   if (result.status == Status::ok && node->fixed.links >= kMaxLinks) result.status = Status::mlink;
   if (result.status == Status::ok) result.status = check_room(name.size());
   if (result.status == Status::ok) {

@@ -21,9 +21,9 @@ void Page::reset() noexcept {
 }
 
 PageStore::PageStore(std::size_t max_octets) : max_pages_((max_octets + kSlabSize - 1) / kSlabSize * kPagesPerSlab) {
-  std::vector<Page> first;
+  PageRun first;
   if (max_pages_ == 0 || !allocate(1, first)) throw std::bad_alloc();
-  zeros_ = std::move(first.front());
+  zeros_ = std::move(first.front().page);
   std::memset(zeros_.data(), 0, kPageSize);
 }
 
@@ -36,45 +36,43 @@ std::size_t PageStore::capacity() const noexcept { return max_pages_ * kPageSize
 
 std::size_t PageStore::in_use() const noexcept {
   const std::lock_guard lock(mutex_);
-  return pages_in_use_ * kPageSize;
+  return (slabs_.size() * kPagesPerSlab - free_.size()) * kPageSize;
 }
 
-Slab* PageStore::grow() {
+bool PageStore::grow() {
+  if ((slabs_.size() + 1) * kPagesPerSlab > max_pages_) return false;
   void* memory = ::mmap(nullptr, kSlabSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
+  if (memory == MAP_FAILED) return false;
   auto slab = std::make_unique<Slab>();
   slab->store = this;
   slab->number = static_cast<std::uint32_t>(slabs_.size());
   slab->data = static_cast<std::byte*>(memory);
-  used_.emplace_back(kPagesPerSlab, false);
-  return slabs_.emplace_back(std::move(slab)).get();
+  slabs_.push_back(std::move(slab));
+  free_.reserve(slabs_.size() * kPagesPerSlab);
+  // Below what is free already: that is used first.
+  free_.insert(free_.begin(), kPagesPerSlab, Free{});
+  for (std::uint32_t index = 0; index < kPagesPerSlab; ++index) free_[index] = {slabs_.back().get(), index};
+  return true;
 }
 
-bool PageStore::allocate(std::size_t count, std::vector<Page>& out) {
+bool PageStore::allocate(std::size_t count, PageRun& out) {
   const std::lock_guard lock(mutex_);
-  if (count > max_pages_ - pages_in_use_) return false;
-  while (slabs_.size() * kPagesPerSlab < pages_in_use_ + count)
-    if (grow() == nullptr) return false;
-  const std::size_t all = slabs_.size() * kPagesPerSlab;
-  // Going round from where the last search ended keeps the pages of one write side by side.
-  for (; count != 0; next_ = (next_ + 1) % all) {
-    if (next_ >= all) next_ = 0;
-    const std::size_t slab = next_ / kPagesPerSlab;
-    const auto index = static_cast<std::uint32_t>(next_ % kPagesPerSlab);
-    if (used_[slab][index]) continue;
-    used_[slab][index] = true;
-    slabs_[slab]->references[index].store(1, std::memory_order_relaxed);
-    out.push_back(Page(slabs_[slab].get(), index));
-    ++pages_in_use_;
-    --count;
+  while (free_.size() < count)
+    if (!grow()) return false;
+  out.reserve(out.size() + count);
+  const std::size_t left = free_.size() - count;
+  for (std::size_t i = left; i < free_.size(); ++i) {
+    const auto [slab, index] = free_[i];
+    slab->references[index].store(1, std::memory_order_relaxed);
+    out.push_back({Page(slab, index)});
   }
+  free_.resize(left);
   return true;
 }
 
 void PageStore::give_back(Slab& slab, std::uint32_t index) noexcept {
   const std::lock_guard lock(mutex_);
-  used_[slab.number][index] = false;
-  --pages_in_use_;
+  free_.push_back({&slab, index});
 }
 
 }  // namespace rpcrdma::nfsd

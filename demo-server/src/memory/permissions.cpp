@@ -2,14 +2,10 @@
 // Who may do what, by the rules that Linux has for files on a disk.
 #include "memory/memory_file_system.hpp"
 #include "rpcrdma/nfsd/fs/access.hpp"
+#include "rpcrdma/nfsd/fs/changes.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
-
-constexpr std::uint32_t kSetUid = 04000;
-constexpr std::uint32_t kSetGid = 02000;
-constexpr std::uint32_t kSticky = 01000;
-constexpr std::uint32_t kGroupExecute = 010;
 
 bool owns(const Caller& caller, const MemoryNode& node) noexcept {
   return caller.uid == 0 || caller.uid == node.fixed.uid;
@@ -28,7 +24,7 @@ Status MemoryFileSystem::check_names(const Caller& caller, const MemoryNode& dir
 Status MemoryFileSystem::check_removal(const Caller& caller, const MemoryNode& directory,
                                        const MemoryNode& node) noexcept {
   if (const Status s = check_names(caller, directory); s != Status::ok) return s;
-  const bool sticky = (directory.fixed.mode & kSticky) != 0;
+  const bool sticky = (directory.fixed.mode & mode::kSticky) != 0;
   return sticky && !owns(caller, directory) && !owns(caller, node) ? Status::perm : Status::ok;
 }
 
@@ -38,11 +34,8 @@ Status MemoryFileSystem::check_data(const Caller& caller, const MemoryNode& node
   return bit == access::kMayRead ? check(caller, node, access::kMayExecute) : Status::acces;
 }
 
-Status MemoryFileSystem::check_changes(const Caller& caller, const MemoryNode& node,
-                                       const SetAttributes& changes) noexcept {
-  if (changes.size) {
-    if (const Status s = check_data(caller, node, access::kMayWrite); s != Status::ok) return s;
-  }
+Status MemoryFileSystem::check_rights(const Caller& caller, const MemoryNode& node,
+                                      const SetAttributes& changes) noexcept {
   if (caller.uid == 0) return Status::ok;
   const bool owner = owns(caller, node);
   const bool gives = changes.uid && (!owner || *changes.uid != node.fixed.uid);
@@ -55,15 +48,21 @@ Status MemoryFileSystem::check_changes(const Caller& caller, const MemoryNode& n
 
 /// Nobody gives a program a group that is not his.
 void MemoryFileSystem::strip_group(const Caller& caller, Attributes& a) noexcept {
-  if (caller.uid != 0 && !caller.in_group(a.gid)) a.mode &= ~kSetGid;
+  if (caller.uid != 0 && !caller.in_group(a.gid)) a.mode &= ~mode::kSetGid;
 }
 
-/// A program that somebody has changed does not run as its owner any more.
-void MemoryFileSystem::strip_set_ids(const Caller& caller, MemoryNode& node) noexcept {
-  std::uint32_t& mode = node.fixed.mode;
-  if (caller.uid == 0 || node.fixed.type != FileType::regular) return;
-  mode &= ~kSetUid;
-  if ((mode & kGroupExecute) != 0) mode &= ~kSetGid;
+/// A program that somebody has changed or given away does not run as its owner any more. Set-group-id without the
+/// group's right to execute is no program's, and stays for those of the group.
+void MemoryFileSystem::strip_set_ids(const Caller& caller, Attributes& a) noexcept {
+  a.mode &= ~mode::kSetUid;
+  if ((a.mode & mode::kGroupExecute) != 0)
+    a.mode &= ~mode::kSetGid;
+  else
+    strip_group(caller, a);
+}
+
+void MemoryFileSystem::strip_after_write(const Caller& caller, MemoryNode& node) noexcept {
+  if (caller.uid != 0 && node.fixed.type == FileType::regular) strip_set_ids(caller, node.fixed);
 }
 
 }  // namespace rpcrdma::nfsd

@@ -7,12 +7,23 @@
 
 #include "posix/posix_file_system.hpp"
 #include "rpcrdma/base/cursor.hpp"
+#include "rpcrdma/nfsd/fs/changes.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::uint32_t kDefaultFileMode = 0644;
 constexpr std::uint32_t kDefaultDirectoryMode = 0755;
+
+/// EPERM, unless the name's own state goes before.
+int refused(int directory, const char* name) noexcept {
+  struct stat s {};
+  if (::fstatat(directory, name, &s, AT_SYMLINK_NOFOLLOW) == 0)
+    errno = EEXIST;
+  else if (errno == ENOENT)
+    errno = EPERM;
+  return -1;
+}
 
 }  // namespace
 
@@ -62,7 +73,10 @@ NodeResult PosixFileSystem::make_entry(const Caller& caller, const NodeKey& key,
     const std::lock_guard lock(lock_of(key));
     result.status = refresh(directory);
     if (result.status == Status::ok) result.status = check_new_name(name);
-    if (result.status == Status::ok) result.status = check_times(attributes);
+    if (result.status == Status::ok && check_times(attributes) != Status::ok) {
+      result.status = check_free(caller, directory, name);
+      if (result.status == Status::ok) result.status = Status::inval;
+    }
     if (result.status == Status::ok)
       result.status = status_of(as_caller(caller, [&] { return make(directory.fd.get(), std::string(name).c_str()); }));
     if (result.status == Status::ok) result = finish_new(caller, directory, name, attributes, unsettled);
@@ -108,9 +122,7 @@ NodeResult PosixFileSystem::make_node(const Caller& caller, const NodeKey& direc
   kind |= attributes.mode.value_or(kDefaultFileMode) & 07777u;
   return make_entry(caller, directory, name, wanted, [&](int at, const char* text) {
     // A device node gives access to this machine: only for the superuser.
-    const bool is_device = S_ISCHR(kind) || S_ISBLK(kind);
-    errno = EPERM;
-    if (is_device && caller.uid != 0) return -1;
+    if ((S_ISCHR(kind) || S_ISBLK(kind)) && caller.uid != 0) return refused(at, text);
     return ::mknodat(at, text, kind, makedev(device.major, device.minor));
   });
 }
@@ -136,6 +148,21 @@ NodeResult PosixFileSystem::create(const Caller& caller, const NodeKey& key, std
   return result;
 }
 
+Status PosixFileSystem::check_free(const Caller& caller, const Directory& directory, std::string_view name) const {
+  const std::string text(name);
+  struct stat s {};
+  const int error =
+      as_caller(caller, [&] { return ::fstatat(directory.fd.get(), text.c_str(), &s, AT_SYMLINK_NOFOLLOW); });
+  if (error == 0) return Status::exist;
+  return error == ENOENT ? Status::ok : status_of(error);
+}
+
+Status PosixFileSystem::check_new_file(const CreateHow& how) const noexcept {
+  if (how.mode == CreateMode::exclusive) return Status::ok;
+  if (const Status s = check_times(how.attributes); s != Status::ok) return s;
+  return how.attributes.size.value_or(0) > limits_.max_file_size ? Status::fbig : Status::ok;
+}
+
 /// The name appears with the verifier in place: killed in between, the server would not know the request again. Sets
 /// `done` if the file system can do that.
 Status PosixFileSystem::create_whole(const Caller& caller, const Directory& directory, std::string_view name,
@@ -159,6 +186,12 @@ Status PosixFileSystem::create_whole(const Caller& caller, const Directory& dire
 
 Status PosixFileSystem::create_file(const Caller& caller, const Directory& directory, std::string_view name,
                                     const CreateHow& how, NodeResult& out, Unsettled& unsettled) {
+  const Status bad = check_new_file(how);
+  // An unnamed file, which EXCLUSIVE begins with, takes the right to write here.
+  if (bad != Status::ok || how.mode == CreateMode::exclusive) {
+    const Status free = check_free(caller, directory, name);
+    if (free != Status::ok || bad != Status::ok) return free != Status::ok ? free : bad;
+  }
   SetAttributes attributes = how.attributes;
   if (how.mode == CreateMode::exclusive) {
     const VerifierTimes times(how.verifier);
@@ -173,10 +206,8 @@ Status PosixFileSystem::create_file(const Caller& caller, const Directory& direc
     attributes.atime = {SetTime::How::client, times.atime};
     attributes.mtime = {SetTime::How::client, times.mtime};
   }
-  if (const Status s = check_times(attributes); s != Status::ok) return s;
   const mode_t mode = attributes.mode.value_or(kDefaultFileMode) & 07777u;
   const std::uint64_t size = attributes.size.value_or(0);
-  if (size > limits_.max_file_size) return Status::fbig;
   const std::string text(name);
   Fd fd;
   int error = as_caller(caller, [&] {

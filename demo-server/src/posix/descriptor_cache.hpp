@@ -23,6 +23,7 @@ struct OpenFile {
   std::uint32_t mode = 0;
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
+  std::unique_ptr<OpenFile> next;  ///< LateClose's
 
   bool serves(Use use) const noexcept { return use == Use::read ? readable : writable; }
   bool granted_under(const Attributes& now) const noexcept {

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "posix/commit_order.hpp"
 #include "posix/posix_file_system.hpp"
 
 namespace rpcrdma::nfsd {
@@ -18,6 +19,10 @@ bool has_no_fsync(int error) noexcept { return error == EINVAL || error == ENOSY
 }  // namespace
 
 Status PosixFileSystem::flush_all() {
+  if (commits_in_order_) {
+    const Status status = commit_changes(readable_root_.get());
+    if (status != Status::notsupp) return status;
+  }
   if (::syncfs(readable_root_.get()) == 0) return Status::ok;
   const Status status = status_of(errno);
   verifier_.fetch_add(1, std::memory_order_relaxed);
@@ -25,7 +30,7 @@ Status PosixFileSystem::flush_all() {
 }
 
 /// What cannot be opened without doing something (a FIFO, a device) or at all (a symbolic link) is brought to the disk
-/// with everything else.
+/// with everything else that has been changed.
 Status PosixFileSystem::flush(int fd, FileType type) {
   const bool directory = type == FileType::directory;
   if (!directory && type != FileType::regular) return flush_all();

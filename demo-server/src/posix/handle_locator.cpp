@@ -64,7 +64,8 @@ class HandleLocator final : public Locator {
     return Status::ok;
   }
 
-  void moved(const NodeStat&, std::uint64_t, std::string_view) override {}
+  void named(const NodeStat&, std::uint64_t, std::string_view) override {}
+  void unnamed(std::uint64_t, std::uint64_t, std::string_view) override {}
   void removed(std::uint64_t) override {}
 
  private:

@@ -46,14 +46,19 @@ class HintLocator final : public Locator {
     writer.u64(stat.attributes.fileid);
     writer.u64(stat.birth);
     out = NodeKey(octets);
-    moved(stat, parent, name);
+    named(stat, parent, name);
     return Status::ok;
   }
 
-  void moved(const NodeStat& stat, std::uint64_t parent, std::string_view name) override {
+  void named(const NodeStat& stat, std::uint64_t parent, std::string_view name) override {
     if (name.empty() || stat.attributes.fileid == root_number_) return;
     const std::lock_guard lock(mutex_);
-    hints_.set(stat.attributes.fileid, parent, name, is_directory(stat));
+    remember(stat, {parent, std::string(name)});
+  }
+
+  void unnamed(std::uint64_t number, std::uint64_t parent, std::string_view name) override {
+    const std::lock_guard lock(mutex_);
+    hints_.drop(number, {parent, std::string(name)});
   }
 
   void removed(std::uint64_t number) override {
@@ -70,15 +75,25 @@ class HintLocator final : public Locator {
     }
     const HintStore::Hint* hint = hints_.find(number);
     if (hint == nullptr || depth > kMaxDepth) return false;
-    const std::uint64_t parent_number = hint->parent;
-    const std::string name = hint->name;
+    // Copies: hints change on the way.
+    const HintStore::Place place = hint->place;
+    const std::vector<HintStore::Place> others = hint->others;
     Fd parent;
-    if (!walk(parent_number, parent, depth + 1)) return false;
-    NodeStat stat;
-    if (open_component(parent.get(), name, out) == Status::ok && stat_fd(out.get(), stat) == Status::ok &&
-        stat.attributes.fileid == number)
+    if (walk(place.parent, parent, depth + 1) && open_at(parent.get(), place.name, number, out)) return true;
+    for (const HintStore::Place& other : others) {
+      Fd other_parent;
+      if (!walk(other.parent, other_parent, depth + 1) || !open_at(other_parent.get(), other.name, number, out))
+        continue;
+      hints_.drop(number, place);
       return true;
-    return search(parent.get(), parent_number, number, out);
+    }
+    return parent && search(parent.get(), place.parent, number, out);
+  }
+
+  static bool open_at(int directory, const std::string& name, std::uint64_t number, Fd& out) {
+    NodeStat stat;
+    return open_component(directory, name, out) == Status::ok && stat_fd(out.get(), stat) == Status::ok &&
+           stat.attributes.fileid == number;
   }
 
   /// The name has changed behind our back: looks for the number among the directory's present names.
@@ -91,13 +106,19 @@ class HintLocator final : public Locator {
     while (const dirent* entry = ::readdir(stream)) {
       if (entry->d_ino != number || std::string_view(entry->d_name) == "..") continue;
       NodeStat stat;
-      found = open_component(directory, entry->d_name, out) == Status::ok && stat_fd(out.get(), stat) == Status::ok &&
-              stat.attributes.fileid == number;
-      if (found) hints_.set(number, parent_number, entry->d_name, is_directory(stat));
+      found = open_at(directory, entry->d_name, number, out) && stat_fd(out.get(), stat) == Status::ok;
+      if (found) remember(stat, {parent_number, entry->d_name});
       break;
     }
     ::closedir(stream);
     return found;
+  }
+
+  void remember(const NodeStat& stat, const HintStore::Place& place) {
+    if (is_directory(stat) || stat.attributes.links < 2)
+      hints_.set(stat.attributes.fileid, place, is_directory(stat));
+    else
+      hints_.add(stat.attributes.fileid, place, stat.attributes.links);
   }
 
   int root_;

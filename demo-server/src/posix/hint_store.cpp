@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <fstream>
@@ -17,21 +18,26 @@ namespace {
 // A record: what 1, number 8, parent 8, name length 2, name.
 constexpr std::size_t kHead = 19;
 constexpr std::size_t kAtOnce = 65536;
-enum class What : std::uint8_t { erased = 0, file = 1, directory = 2 };
-
-std::size_t encode(std::span<std::byte> out, std::uint64_t number, const HintStore::Hint* hint) {
-  Writer writer(out);
-  const What what = hint == nullptr ? What::erased : hint->directory ? What::directory : What::file;
-  writer.u8(static_cast<std::uint8_t>(what));
-  writer.u64(number);
-  writer.u64(hint == nullptr ? 0 : hint->parent);
-  const std::string_view name = hint == nullptr ? std::string_view{} : std::string_view(hint->name);
-  writer.u16(static_cast<std::uint16_t>(name.size()));
-  writer.octets(std::as_bytes(std::span(name)));
-  return writer.size();
-}
 
 }  // namespace
+
+enum class HintStore::What : std::uint8_t {
+  erased = 0,
+  file = 1,       // its one place
+  directory = 2,  // its one place
+  added = 3,      // one more place
+  dropped = 4,    // one less
+};
+
+std::size_t HintStore::encode(std::span<std::byte> out, What what, std::uint64_t number, const Place& place) {
+  Writer writer(out);
+  writer.u8(static_cast<std::uint8_t>(what));
+  writer.u64(number);
+  writer.u64(place.parent);
+  writer.u16(static_cast<std::uint16_t>(place.name.size()));
+  writer.octets(std::as_bytes(std::span(place.name)));
+  return writer.size();
+}
 
 HintStore::HintStore(std::filesystem::path file, std::size_t max_hints)
     : file_(std::move(file)), max_hints_(max_hints) {
@@ -45,16 +51,45 @@ const HintStore::Hint* HintStore::find(std::uint64_t number) const {
   return at == hints_.end() ? nullptr : &at->second;
 }
 
-void HintStore::set(std::uint64_t number, std::uint64_t parent, std::string_view name, bool directory) {
-  if (const Hint* known = find(number); known != nullptr && known->parent == parent && known->name == name) return;
+void HintStore::put_in(Hint& hint, const Place& place, std::size_t names) {
+  hint.others.push_back(place);
+  // Of a name that has gone behind our back nothing is heard: the oldest makes room.
+  while (hint.others.size() >= std::clamp<std::size_t>(names, 2, kMaxPlaces)) take_out(hint, Place(hint.place));
+}
+
+bool HintStore::take_out(Hint& hint, const Place& place) {
+  if (hint.others.empty()) return false;
+  if (hint.place == place) {
+    hint.place = std::move(hint.others.front());
+    hint.others.erase(hint.others.begin());
+    return true;
+  }
+  return std::erase(hint.others, place) != 0;
+}
+
+void HintStore::set(std::uint64_t number, const Place& place, bool directory) {
+  if (const Hint* known = find(number); known != nullptr && known->place == place && known->others.empty()) return;
   if (hints_.size() >= max_hints_ && !hints_.contains(number)) make_room();
-  Hint& hint = hints_[number];
-  hint = {parent, std::string(name), directory};
-  append(number, &hint);
+  hints_[number] = {place, {}, directory};
+  append(directory ? What::directory : What::file, number, place);
+}
+
+void HintStore::add(std::uint64_t number, const Place& place, std::size_t names) {
+  const auto at = hints_.find(number);
+  if (at == hints_.end()) return set(number, place, false);
+  Hint& hint = at->second;
+  if (hint.place == place || std::find(hint.others.begin(), hint.others.end(), place) != hint.others.end()) return;
+  put_in(hint, place, names);
+  append(What::added, number, place);
+}
+
+void HintStore::drop(std::uint64_t number, const Place& place) {
+  const auto at = hints_.find(number);
+  if (at != hints_.end() && take_out(at->second, place)) append(What::dropped, number, place);
 }
 
 void HintStore::erase(std::uint64_t number) {
-  if (hints_.erase(number) != 0) append(number, nullptr);
+  if (hints_.erase(number) != 0) append(What::erased, number, {});
 }
 
 void HintStore::make_room() {
@@ -64,29 +99,39 @@ void HintStore::make_room() {
   if (victim != hints_.end()) hints_.erase(victim);
 }
 
-void HintStore::append(std::uint64_t number, const Hint* hint) {
+void HintStore::append(What what, std::uint64_t number, const Place& place) {
   if (!log_) return;
   if (++records_ > 2 * hints_.size() + 4096) return rewrite();
   std::array<std::byte, kHead + 256> record{};
-  const std::size_t size = encode(record, number, hint);
+  const std::size_t size = encode(record, what, number, place);
   if (::write(log_.get(), record.data(), size) != static_cast<ssize_t>(size)) rewrite();
+}
+
+void HintStore::replay(What what, std::uint64_t number, const Place& place) {
+  if (what == What::erased) {
+    hints_.erase(number);
+    return;
+  }
+  const auto known = hints_.find(number);
+  if (what == What::added && known != hints_.end()) return put_in(known->second, place, kMaxPlaces);
+  if (what == What::dropped && known != hints_.end()) take_out(known->second, place);
+  if (what == What::dropped || (known == hints_.end() && hints_.size() >= max_hints_)) return;
+  hints_[number] = {place, {}, what == What::directory};
 }
 
 void HintStore::load() {
   std::ifstream in(file_, std::ios::binary);
   std::array<char, kHead> head{};
-  std::string name;
+  Place place;
   while (in.read(head.data(), kHead)) {
     Reader reader(std::as_bytes(std::span(head)));
     const auto what = static_cast<What>(reader.u8());
     const std::uint64_t number = reader.u64();
-    const std::uint64_t parent = reader.u64();
-    name.resize(reader.u16());
-    if (name.size() > 255 || !in.read(name.data(), static_cast<std::streamsize>(name.size()))) break;
-    if (what == What::erased)
-      hints_.erase(number);
-    else if (hints_.size() < max_hints_ || hints_.contains(number))
-      hints_[number] = {parent, name, what == What::directory};
+    place.parent = reader.u64();
+    place.name.resize(reader.u16());
+    const auto length = static_cast<std::streamsize>(place.name.size());
+    if (what > What::dropped || length > 255 || !in.read(place.name.data(), length)) break;
+    replay(what, number, place);
   }
 }
 
@@ -95,22 +140,25 @@ void HintStore::rewrite() {
   log_ = Fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600));
   if (!log_) return;  // goes on in memory; the old file stays
   std::vector<std::byte> records;
-  std::array<std::byte, kHead + 256> record{};
   bool written = true;
   const auto write_out = [&] {
     written = written && ::write(log_.get(), records.data(), records.size()) == static_cast<ssize_t>(records.size());
     records.clear();
   };
-  for (const auto& [number, hint] : hints_) {
-    const std::size_t size = encode(record, number, &hint);
+  records_ = 0;
+  const auto put = [&](What what, std::uint64_t number, const Place& place) {
+    std::array<std::byte, kHead + 256> record{};
+    const std::size_t size = encode(record, what, number, place);
     records.insert(records.end(), record.begin(), record.begin() + static_cast<std::ptrdiff_t>(size));
+    ++records_;
     if (records.size() >= kAtOnce) write_out();
+  };
+  for (const auto& [number, hint] : hints_) {
+    put(hint.directory ? What::directory : What::file, number, hint.place);
+    for (const Place& other : hint.others) put(What::added, number, other);
   }
   write_out();
-  if (!written || ::rename(fresh.c_str(), file_.c_str()) != 0)
-    log_ = {};
-  else
-    records_ = hints_.size();
+  if (!written || ::rename(fresh.c_str(), file_.c_str()) != 0) log_ = {};
 }
 
 }  // namespace rpcrdma::nfsd

@@ -47,7 +47,7 @@ Status PosixFileSystem::open_data(const Caller& caller, const NodeKey& key, Use 
   // A device or FIFO is never opened: that could block, or do things.
   if (stat.attributes.type == FileType::directory) return Status::isdir;
   if (stat.attributes.type != FileType::regular) return Status::inval;
-  auto file = std::make_shared<OpenFile>();
+  auto file = late_close_.make();
   file->mode = stat.attributes.mode;
   file->uid = stat.attributes.uid;
   file->gid = stat.attributes.gid;

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "posix/commit_order.hpp"
 #include "posix/limits.hpp"
 
 namespace rpcrdma::nfsd {
@@ -50,6 +51,7 @@ PosixFileSystem::PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat
       limits_(limits_of(readable_root_.get())),
       descriptors_(options.max_descriptors),
       verifier_(fresh_verifier()),
+      commits_in_order_(nfsd::commits_in_order(readable_root_.get())),
       acts_(can_act_as_others()) {
   itself_.uid = ::geteuid();
   itself_.gid = ::getegid();
@@ -78,6 +80,7 @@ void PosixFileSystem::tidy() {
   const auto now = DescriptorCache::Clock::now();
   descriptors_.drop_idle(now - kIdle, now - kLongest);
   streams_.drop_idle(now - kIdle);
+  late_close_.close_all();
 }
 
 std::mutex& PosixFileSystem::lock_of(const NodeKey& node) noexcept {

@@ -8,6 +8,7 @@
 #include "posix/acting.hpp"
 #include "posix/descriptor_cache.hpp"
 #include "posix/directory_stream.hpp"
+#include "posix/late_close.hpp"
 #include "posix/locator.hpp"
 #include "posix/system.hpp"
 #include "rpcrdma/nfsd/fs/names.hpp"
@@ -99,11 +100,10 @@ class PosixFileSystem final : public FileSystem {
                     NodeStat& stat);
   Status sync(const OpenFile& file, Stable stable);
   Status truncate(const Caller& caller, const NodeKey& key, std::uint64_t size);
-  static Status check_times(const SetAttributes& changes) noexcept;
-  static Status check_changes(const SetAttributes& changes, FileType type) noexcept;
   /// Changes all but the size.
   Status apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes);
   Status set_times(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes);
+  /// All names and attributes, and perhaps all data with them.
   Status flush_all();
   Status flush(int fd, FileType type);
   /// Brings a changed directory, and what was changed in it, to the disk, unless the export is asynchronous.
@@ -114,6 +114,10 @@ class PosixFileSystem final : public FileSystem {
                         const SetAttributes& attributes, Unsettled& unsettled);
   Status open_existing(const Caller& caller, const Directory& directory, std::string_view name, const CreateHow& how,
                        NodeResult& out, Unsettled& unsettled);
+  /// Whether the name is free, as far as the caller may see (Status::exist, Status::acces): which goes before all else
+  /// that keeps a new object from being made, as with open(2) and mkdir(2).
+  Status check_free(const Caller& caller, const Directory& directory, std::string_view name) const;
+  Status check_new_file(const CreateHow& how) const noexcept;
   struct VerifierTimes;
   Status create_whole(const Caller& caller, const Directory& directory, std::string_view name,
                       const VerifierTimes& times, bool& done, Unsettled& unsettled);
@@ -125,7 +129,7 @@ class PosixFileSystem final : public FileSystem {
   ChangeResult unlink(const Caller& caller, const NodeKey& directory, std::string_view name, int flags);
   Status move(const Caller& caller, const Directory& source, std::string_view from, const Directory& target,
               std::string_view to);
-  void forget(const NodeKey& victim, const NodeStat& stat);
+  void forget(const Directory& directory, std::string_view name, const NodeKey& victim, const NodeStat& stat);
   /// What is known of an object that is about to lose this name.
   void before_unlink(const Directory& directory, std::string_view name, NodeStat& stat, NodeKey& key);
   void fill_node(const Directory& directory, DirectoryEntry& entry);
@@ -139,12 +143,14 @@ class PosixFileSystem final : public FileSystem {
   NodeKey root_key_;
   Limits limits_;
   std::unique_ptr<Locator> locator_;
+  LateClose late_close_;
   DescriptorCache descriptors_;
   DirectoryStreams streams_{64};
   std::array<std::mutex, 64> locks_;
   std::atomic<std::uint64_t> verifier_;
   std::atomic<bool> reads_at_once_{true};  // until the file system says that it cannot tell (tmpfs)
-  const bool acts_;                        // on behalf of others
+  const bool commits_in_order_;
+  const bool acts_;  // on behalf of others
   Identity itself_;
 };
 

@@ -29,7 +29,8 @@ class LockBoth {
 void PosixFileSystem::before_unlink(const Directory& directory, std::string_view name, NodeStat& stat, NodeKey& key) {
   Fd fd;
   if (open_component(directory.fd.get(), name, fd) != Status::ok || stat_fd(fd.get(), stat) != Status::ok) return;
-  if (locator_->key_of(fd.get(), stat, directory.number(), name, key) != Status::ok) key = {};
+  // Not to be remembered under a name that is about to go.
+  if (locator_->key_of(fd.get(), stat, directory.number(), {}, key) != Status::ok) key = {};
 }
 
 ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, std::string_view name, int flags) {
@@ -49,7 +50,7 @@ ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, s
       const std::string text(name);
       const int error = as_caller(caller, [&] { return ::unlinkat(directory.fd.get(), text.c_str(), flags); });
       result.status = status_of(error);
-      if (error == 0) forget(victim, stat);
+      if (error == 0) forget(directory, name, victim, stat);
     }
     result.wcc = wcc_after(directory);
   }
@@ -58,8 +59,11 @@ ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, s
 }
 
 /// After a name is gone: if it was the last one, so is the object.
-void PosixFileSystem::forget(const NodeKey& victim, const NodeStat& stat) {
-  if (victim.empty() || (!is_directory(stat) && stat.attributes.links > 1)) return;
+void PosixFileSystem::forget(const Directory& directory, std::string_view name, const NodeKey& victim,
+                             const NodeStat& stat) {
+  if (victim.empty()) return;
+  if (!is_directory(stat) && stat.attributes.links > 1)
+    return locator_->unnamed(stat.attributes.fileid, directory.number(), name);
   descriptors_.drop(victim);
   locator_->removed(stat.attributes.fileid);
 }
@@ -87,8 +91,10 @@ Status PosixFileSystem::move(const Caller& caller, const Directory& source, std:
   if (error != 0) return status_of(error);
   // Two names of one object: nothing has been done.
   if (!moved_key.empty() && moved_key == replaced_key) return Status::ok;
-  forget(replaced_key, replaced);
-  if (!moved_key.empty()) locator_->moved(moved, target.number(), to);
+  forget(target, to, replaced_key, replaced);
+  if (moved_key.empty()) return Status::ok;
+  locator_->unnamed(moved.attributes.fileid, source.number(), from);
+  locator_->named(moved, target.number(), to);
   return Status::ok;
 }
 
@@ -137,6 +143,7 @@ LinkResult PosixFileSystem::link(const Caller& caller, const NodeKey& node, cons
       result.status = status_of(as_caller(
           caller, [&] { return ::linkat(AT_FDCWD, path.text, directory.fd.get(), text.c_str(), AT_SYMLINK_FOLLOW); }));
     if (stat_fd(fd.get(), stat) == Status::ok) result.file = stat.attributes;
+    if (result.status == Status::ok) locator_->named(stat, directory.number(), name);
     result.directory = wcc_after(directory);
   }
   if (result.status == Status::ok) result.status = settle(caller, directory, {});

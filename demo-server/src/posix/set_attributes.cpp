@@ -5,6 +5,7 @@
 
 #include "posix/posix_file_system.hpp"
 #include "rpcrdma/nfsd/fs/access.hpp"
+#include "rpcrdma/nfsd/fs/changes.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -20,22 +21,7 @@ timespec timespec_of(const SetTime& t) noexcept {
   return {static_cast<time_t>(t.value.seconds), static_cast<long>(t.value.nanoseconds)};
 }
 
-bool valid_time(const SetTime& t) noexcept {
-  return t.how != SetTime::How::client || t.value.nanoseconds < 1'000'000'000u;
-}
-
 }  // namespace
-
-Status PosixFileSystem::check_times(const SetAttributes& changes) noexcept {
-  return valid_time(changes.atime) && valid_time(changes.mtime) ? Status::ok : Status::inval;
-}
-
-Status PosixFileSystem::check_changes(const SetAttributes& changes, FileType type) noexcept {
-  if (const Status s = check_times(changes); s != Status::ok) return s;
-  if (changes.size && type == FileType::directory) return Status::isdir;
-  if (changes.size && type != FileType::regular) return Status::inval;
-  return changes.mode && type == FileType::symlink ? Status::notsupp : Status::ok;
-}
 
 /// In the order in which later steps do not undo earlier ones: a change of owner clears the set-id bits, and all but
 /// the last touch the times.
@@ -48,8 +34,11 @@ Status PosixFileSystem::apply(const Caller& caller, int fd, const NodeStat& stat
                                     AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
       if (failed != 0) return status_of(errno);
     }
-    // O_PATH descriptors take no fchmod.
-    if (changes.mode && ::chmod(ProcPath(fd).text, *changes.mode & 07777u) != 0) return status_of(errno);
+    if (changes.mode) {
+      const mode_t mode = mode_beside_owner(*changes.mode, changes, stat.attributes.type);
+      // O_PATH descriptors take no fchmod.
+      if (::chmod(ProcPath(fd).text, mode) != 0) return status_of(errno);
+    }
   }
   const bool times = changes.atime.how != SetTime::How::keep || changes.mtime.how != SetTime::How::keep;
   return times ? set_times(caller, fd, stat, changes) : Status::ok;

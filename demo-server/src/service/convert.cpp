@@ -55,8 +55,9 @@ post_op_fh3 optional_handle(const FileHandle& handle) noexcept {
 SetAttributes from_wire(const sattr3& in) noexcept {
   SetAttributes out;
   if (in.mode.set_it) out.mode = in.mode.set_mode3_u.mode;
-  if (in.uid.set_it) out.uid = in.uid.set_uid3_u.uid;
-  if (in.gid.set_it) out.gid = in.gid.set_gid3_u.gid;
+  // Nobody has the id -1, to chown(2) it says "as it is": so does Linux's server take it.
+  if (in.uid.set_it && in.uid.set_uid3_u.uid != Identity::kNone) out.uid = in.uid.set_uid3_u.uid;
+  if (in.gid.set_it && in.gid.set_gid3_u.gid != Identity::kNone) out.gid = in.gid.set_gid3_u.gid;
   if (in.size.set_it) out.size = in.size.set_size3_u.size;
   out.atime.how = static_cast<SetTime::How>(in.atime.set_it);
   if (in.atime.set_it == SET_TO_CLIENT_TIME) out.atime.value = from_wire(in.atime.set_atime_u.atime);

@@ -118,7 +118,7 @@ void NfsService::Impl::write_pages(WriteCall call, TransferPtr transfer) {
   const Target& target = transfer->target;
   const WRITE3args& args = call.args();
   const WriteResult done =
-      target.fs().paged()->commit_write(target.node, args.offset, std::move(transfer->run), stable_of(args, target));
+      target.fs().paged()->commit_write(target.node, args.offset, transfer->run, stable_of(args, target));
   call.reply(result_of(done, target.fs().write_verifier(), target, args.stable));
 }
 

@@ -53,6 +53,40 @@ TEST_P(Policy, WhoIsSquashed) {
   EXPECT_EQ(owner("/all", 5, 6), std::pair(65534u, 65534u));
 }
 
+TEST_P(Policy, TheIdThatNobodyHasIsNotHeard) {
+  client_options_.credential = rpc::Credential::sys(0, 0);
+  reconnect();
+  const nfs_fh3 top = root("/data");
+  const nfs_fh3 file = create(top, "f");
+  SETATTR3args args{};
+  args.object = file;
+  args.new_attributes.uid = {TRUE, {5}};
+  args.new_attributes.gid = {TRUE, {6}};
+  EXPECT_EQ(call<nfs3::Setattr>(args)->status, NFS3_OK);
+  args.new_attributes = {};
+  args.new_attributes.mode = {TRUE, {06755}};
+  EXPECT_EQ(call<nfs3::Setattr>(args)->status, NFS3_OK);
+  const fattr3 before = stat(file);
+  for (const bool user : {true, false}) {
+    args.new_attributes = {};
+    if (user)
+      args.new_attributes.uid = {TRUE, {0xffffffff}};
+    else
+      args.new_attributes.gid = {TRUE, {0xffffffff}};
+    EXPECT_EQ(call<nfs3::Setattr>(args)->status, NFS3_OK);
+  }
+  const fattr3 after = stat(file);
+  EXPECT_EQ(std::pair(after.uid, after.gid), std::pair(5u, 6u));
+  EXPECT_EQ(after.mode, 06755u) << "which a change of owner would have cleared";
+  EXPECT_EQ(std::pair(after.ctime.seconds, after.ctime.nseconds),
+            std::pair(before.ctime.seconds, before.ctime.nseconds));
+  MKDIR3args directory{in(top, "d"), {}};
+  directory.attributes.uid = {TRUE, {0xffffffff}};
+  const auto made = call<nfs3::Mkdir>(directory);
+  ASSERT_EQ(made->status, NFS3_OK);
+  EXPECT_EQ(stat(made->MKDIR3res_u.resok.obj.post_op_fh3_u.handle).uid, 0u);
+}
+
 TEST_P(Policy, DevicesOnlyWhereAllowed) {
   rpc::CallOptions options;
   options.credential = rpc::Credential::sys(0, 0);

@@ -6,6 +6,8 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <thread>
 
 namespace rpcrdma {
 namespace {
@@ -68,6 +70,30 @@ TEST(Runner, DoesNotLookWhereWorkIsRare) {
   Runner never(context, 0us);
   sleep_on(context, never, 3);
   EXPECT_EQ(never.window(), 0us);
+}
+
+/// Work that comes and goes between two threads, each of which looks for it, is all done: also by one that yields
+/// before it polls, as it does after some turns.
+TEST(Runner, HandsWorkToAndFro) {
+  constexpr int kTurns = 20000;
+  boost::asio::io_context here(1);
+  boost::asio::io_context there(1);
+  int turns = 0;
+  std::function<void()> serve;
+  std::function<void()> answer;
+  auto here_guard = boost::asio::make_work_guard(here);
+  auto there_guard = boost::asio::make_work_guard(there);
+  serve = [&] {
+    if (++turns < kTurns) return boost::asio::post(there, answer);
+    here_guard.reset();
+    there_guard.reset();
+  };
+  answer = [&] { boost::asio::post(here, serve); };
+  std::thread other([&] { Runner(there, 1ms).run(); });
+  boost::asio::post(here, serve);
+  Runner(here, 1ms).run();
+  other.join();
+  EXPECT_EQ(turns, kTurns);
 }
 
 }  // namespace

@@ -19,14 +19,14 @@ namespace {
 
 TEST(PageStore, IsBoundedAndTakesPagesBack) {
   PageStore store(kSlabSize * 2);
-  std::vector<Page> pages;
+  PageRun pages;
   const std::size_t all = 2 * kPagesPerSlab - 1;  // one holds the zeros
   ASSERT_TRUE(store.allocate(all, pages));
   EXPECT_EQ(store.in_use(), store.capacity());
-  std::vector<Page> more;
+  PageRun more;
   EXPECT_FALSE(store.allocate(1, more));
   EXPECT_TRUE(more.empty());
-  const Page shared = pages.back();
+  const Page shared = pages.back().page;
   EXPECT_TRUE(shared.shared());
   pages.clear();
   EXPECT_FALSE(shared.shared());
@@ -37,9 +37,23 @@ TEST(PageStore, IsBoundedAndTakesPagesBack) {
 
 TEST(PageStore, PagesOfOneRequestLieSideBySide) {
   PageStore store(kSlabSize);
-  std::vector<Page> pages;
+  PageRun pages;
   ASSERT_TRUE(store.allocate(64, pages));
-  for (std::size_t i = 1; i < pages.size(); ++i) EXPECT_EQ(pages[i].data(), pages[i - 1].data() + kPageSize);
+  for (std::size_t i = 1; i < pages.size(); ++i) EXPECT_EQ(pages[i].page.data(), pages[i - 1].page.data() + kPageSize);
+}
+
+TEST(PageStore, PagesGivenBackAreUsedAgainInTheirOrder) {
+  PageStore store(2 * kSlabSize);
+  PageRun first;
+  ASSERT_TRUE(store.allocate(64, first));
+  std::vector<const std::byte*> places;
+  for (const PagePart& part : first) places.push_back(part.page.data());
+  PageRun others;
+  ASSERT_TRUE(store.allocate(64, others));
+  for (PagePart& part : first) part.page.reset();
+  PageRun again;
+  ASSERT_TRUE(store.allocate(64, again));
+  for (std::size_t i = 0; i < places.size(); ++i) EXPECT_EQ(again[i].page.data(), places[i]);
 }
 
 TEST(MemoryFileSystem, FullIsNoSpace) {

@@ -126,6 +126,49 @@ TEST_P(Permissions, NamesAreTheDirectorysAffair) {
   EXPECT_EQ(fs_->attributes(file).status, Status::stale);
 }
 
+TEST_P(Permissions, AnExistingNameIsToldWhereNothingMayBeMade) {
+  const NodeKey directory = mkdir(root_, "d");
+  create(directory, "f", "text");
+  ASSERT_EQ(set_mode(caller_, directory, 0755), Status::ok);
+  ASSERT_EQ(make(other_, root_, "mine"), Status::ok);
+  const NodeKey mine = fs_->lookup(other_, root_, "mine").node;
+  const auto all_say = [&](const Caller& who, Status expected) {
+    CreateHow how;
+    how.mode = CreateMode::exclusive;
+    how.verifier = {std::byte{1}, std::byte{2}};
+    EXPECT_EQ(fs_->create(who, directory, "f", how).status, expected);
+    how.mode = CreateMode::guarded;
+    EXPECT_EQ(fs_->create(who, directory, "f", how).status, expected);
+    how.attributes.mtime = {SetTime::How::client, {1, 1'000'000'000}};
+    EXPECT_EQ(fs_->create(who, directory, "f", how).status, expected) << "whatever else is wrong";
+    EXPECT_EQ(fs_->make_directory(who, directory, "f", {}).status, expected);
+    EXPECT_EQ(fs_->make_directory(who, directory, "f", how.attributes).status, expected);
+    EXPECT_EQ(fs_->make_symlink(who, directory, "f", "x", {}).status, expected);
+    EXPECT_EQ(fs_->make_node(who, directory, "f", FileType::fifo, {}, {}).status, expected);
+    EXPECT_EQ(fs_->make_node(who, directory, "f", FileType::block, {1, 1}, {}).status, expected);
+    EXPECT_EQ(fs_->link(who, mine, directory, "f").status, expected);
+  };
+  all_say(other_, Status::exist);
+  EXPECT_EQ(fs_->make_node(other_, directory, "new", FileType::block, {1, 1}, {}).status, Status::perm);
+  ASSERT_EQ(set_mode(caller_, directory, 0744), Status::ok);
+  all_say(other_, Status::acces);
+}
+
+TEST_P(Permissions, AnExclusiveCreateThatComesOnceMoreIsKnownWithoutTheRightToWrite) {
+  const NodeKey directory = mkdir(root_, "d");
+  ASSERT_EQ(set_mode(caller_, directory, 0777), Status::ok);
+  CreateHow how;
+  how.mode = CreateMode::exclusive;
+  how.verifier = {std::byte{1}, std::byte{2}};
+  const NodeResult first = fs_->create(other_, directory, "f", how);
+  ASSERT_EQ(first.status, Status::ok);
+  ASSERT_EQ(set_mode(caller_, directory, 0755), Status::ok);
+  const NodeResult again = fs_->create(other_, directory, "f", how);
+  EXPECT_EQ(again.status, Status::ok);
+  EXPECT_TRUE(again.node == first.node);
+  EXPECT_EQ(fs_->create(other_, directory, "g", how).status, Status::acces);
+}
+
 TEST_P(Permissions, AStickyDirectoryProtectsItsFiles) {
   const NodeKey directory = mkdir(root_, "d");
   ASSERT_EQ(set_mode(caller_, directory, 01777), Status::ok);
@@ -203,6 +246,101 @@ TEST_P(Permissions, SetIdBitsGoWhenSomebodyElseWrites) {
   ASSERT_EQ(fs_->set_attributes(root_user_, file, foreign, {}).status, Status::ok);
   ASSERT_EQ(set_mode(caller_, file, 02755), Status::ok);
   EXPECT_EQ(stat(file).mode, 0755u) << "nobody gives a program a group that is not his";
+}
+
+// Whether set-group-id without the group's right to execute stays when somebody of another group writes is the kernel's
+// affair: older ones let it.
+TEST_P(Permissions, SetIdBitsWithoutTheGroupsRightToExecute) {
+  const NodeKey file = create(root_, "f", "text");
+  ASSERT_EQ(set_mode(caller_, file, 06766), Status::ok);
+  EXPECT_EQ(write(member_, file), Status::ok);
+  EXPECT_EQ(stat(file).mode, 02766u) << "the group is the writer's own";
+  ASSERT_EQ(set_mode(caller_, file, 06766), Status::ok);
+  EXPECT_EQ(write(root_user_, file), Status::ok);
+  EXPECT_EQ(stat(file).mode, 06766u) << "root keeps them";
+  EXPECT_EQ(write(other_, file), Status::ok);
+  EXPECT_EQ(stat(file).mode & ~02000u, 0766u);
+  ASSERT_EQ(set_mode(caller_, file, 06766), Status::ok);
+  EXPECT_EQ(write(caller_, file), Status::ok);
+  EXPECT_EQ(stat(file).mode, 02766u) << "the owner's own writing counts as well";
+}
+
+TEST_P(Permissions, ANewOwnerDidNotAskForSetIdBits) {
+  CreateHow how;
+  how.attributes.mode = 06755;
+  how.attributes.uid = 4;
+  const NodeResult given = fs_->create(root_user_, root_, "given", how);
+  ASSERT_EQ(given.status, Status::ok);
+  EXPECT_EQ(given.attributes->mode, 0755u);
+  EXPECT_EQ(given.attributes->uid, 4u);
+  how.attributes.uid.reset();
+  const NodeResult kept = fs_->create(root_user_, root_, "kept", how);
+  ASSERT_EQ(kept.status, Status::ok);
+  EXPECT_EQ(kept.attributes->mode, 06755u);
+  SetAttributes changes;
+  changes.uid = 5;
+  changes.mode = 06755;
+  EXPECT_EQ(fs_->set_attributes(root_user_, kept.node, changes, {}).status, Status::ok);
+  EXPECT_EQ(stat(kept.node).mode, 0755u) << "not even if the same request asks for them";
+  changes.mode = 06745;
+  EXPECT_EQ(fs_->set_attributes(root_user_, kept.node, changes, {}).status, Status::ok);
+  EXPECT_EQ(stat(kept.node).mode, 02745u);
+  const NodeResult fifo = fs_->make_node(root_user_, root_, "p", FileType::fifo, {}, how.attributes);
+  ASSERT_EQ(fifo.status, Status::ok);
+  changes.mode.reset();
+  EXPECT_EQ(fs_->set_attributes(root_user_, fifo.node, changes, {}).status, Status::ok);
+  EXPECT_EQ(stat(fifo.node).mode, 0755u);
+  const NodeKey directory = mkdir(root_, "d");
+  changes.mode = 02755;
+  EXPECT_EQ(fs_->set_attributes(root_user_, directory, changes, {}).status, Status::ok);
+  EXPECT_EQ(stat(directory).mode, 02755u) << "of a directory they mean something else";
+}
+
+TEST_P(Permissions, NewFilesInADirectoryThatHandsDownItsGroup) {
+  const NodeKey directory = mkdir(root_, "d");
+  SetAttributes group;
+  group.gid = 4321;
+  group.mode = 02777;
+  ASSERT_EQ(fs_->set_attributes(caller_, directory, group, {}).status, Status::ok);
+  const auto mode_of_new = [&](const Caller& who, std::string_view name, std::uint32_t mode) {
+    CreateHow how;
+    how.attributes.mode = mode;
+    const NodeResult made = fs_->create(who, directory, name, how);
+    EXPECT_EQ(made.status, Status::ok);
+    EXPECT_EQ(made.attributes->gid, 4321u);
+    return made.attributes->mode;
+  };
+  EXPECT_EQ(mode_of_new(member_, "a", 02755), 02755u);
+  EXPECT_EQ(mode_of_new(other_, "b", 02755), 0755u);
+  EXPECT_EQ(mode_of_new(other_, "c", 02745), 02745u);
+}
+
+TEST_P(Permissions, ARequestIsWeighedAsAWhole) {
+  const NodeKey file = create(root_, "f", "text");
+  ASSERT_EQ(set_mode(caller_, file, 0666), Status::ok);
+  const auto set = [&](const Caller& who, SetAttributes changes) {
+    return fs_->set_attributes(who, file, changes, {}).status;
+  };
+  const SetTime now{SetTime::How::server, {}};
+  const SetTime then{SetTime::How::client, {5, 5}};
+  EXPECT_EQ(set(other_, {.atime = now}), Status::ok);
+  EXPECT_EQ(set(other_, {.mtime = now}), Status::ok);
+  EXPECT_EQ(set(other_, {.atime = now, .mtime = now}), Status::ok);
+  EXPECT_EQ(set(other_, {.atime = now, .mtime = then}), Status::perm);
+  EXPECT_EQ(set(other_, {.size = 3, .mtime = now}), Status::ok);
+  EXPECT_EQ(set(other_, {.size = 2, .mtime = then}), Status::perm);
+  EXPECT_EQ(set(other_, {.gid = 3333}), Status::perm);
+  EXPECT_EQ(set(caller_, {.gid = 3333}), Status::perm);
+  EXPECT_EQ(set(caller_, {.uid = caller_.uid, .gid = 77}), Status::ok);
+  EXPECT_EQ(set(other_, {.mtime = {SetTime::How::client, {5, 1'000'000'000}}}), Status::inval);
+  const Attributes before = stat(file);
+  EXPECT_EQ(before.size, 2u) << "cut before the rest was refused, as Linux does it";
+  EXPECT_EQ(set(caller_, {}), Status::ok);
+  EXPECT_EQ(stat(file).ctime, before.ctime) << "nothing was asked for";
+  ASSERT_EQ(set_mode(caller_, file, 0644), Status::ok);
+  EXPECT_EQ(set(other_, {.size = 0, .mtime = then}), Status::acces);
+  EXPECT_EQ(set(other_, {.atime = now}), Status::acces);
+  EXPECT_EQ(set(other_, {.atime = now, .mtime = now}), Status::acces);
 }
 
 TEST_P(Permissions, WhatIsCreatedBelongsToItsMaker) {

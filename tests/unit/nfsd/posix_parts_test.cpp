@@ -11,6 +11,7 @@
 
 #include "posix/acting.hpp"
 #include "posix/descriptor_cache.hpp"
+#include "posix/late_close.hpp"
 #include "posix/system.hpp"
 
 namespace rpcrdma::nfsd {
@@ -70,6 +71,32 @@ TEST(Descriptors, AreBoundedAndTheLeastUsedGoesFirst) {
   EXPECT_EQ(cache.size(), 3u);
   EXPECT_EQ(cache.find(key_of(1), user(5), Use::read), nullptr);
   EXPECT_NE(cache.find(key_of(0), user(5), Use::read), nullptr);
+}
+
+TEST(Descriptors, AreNotClosedWhereNothingMayBlock) {
+  LateClose late_close;
+  DescriptorCache cache(8);
+  const auto put = [&] {
+    auto file = late_close.make();
+    file->fd = Fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    file->readable = true;
+    cache.put(key_of(1), user(5), file);
+    return file->fd.get();
+  };
+  const auto is_open = [](int fd) { return ::fcntl(fd, F_GETFD) >= 0; };
+  const int one = put();
+  cache.drop(key_of(1));
+  EXPECT_FALSE(is_open(one));
+  const int other = put();
+  {
+    const LateClose::Hold hold;
+    const auto file = cache.find(key_of(1), user(5), Use::read);
+    ASSERT_NE(file, nullptr);
+    std::thread([&] { cache.drop(key_of(1)); }).join();
+  }
+  EXPECT_TRUE(is_open(other)) << "let go of last by the thread that must not close it";
+  late_close.close_all();
+  EXPECT_FALSE(is_open(other));
 }
 
 TEST(Descriptors, GoWhenIdleAndWhenOld) {

@@ -39,6 +39,56 @@ TEST_P(Posix, HandlesSurviveALocalRename) {
   EXPECT_EQ(read_all(file), "text");
 }
 
+TEST_P(Posix, AFileWithSeveralNamesIsFoundByThoseThatRemain) {
+  const NodeKey one = mkdir(root_, "one");
+  const NodeKey two = mkdir(root_, "two");
+  const NodeKey three = mkdir(root_, "three");
+  const NodeKey file = create(one, "a", "text");
+  const auto is_found = [&] {
+    const bool before = fs_->attributes(file).status == Status::ok;
+    fs_ = make();
+    return before && fs_->attributes(file).status == Status::ok;
+  };
+  ASSERT_EQ(fs_->link(caller_, file, two, "b").status, Status::ok);
+  ASSERT_EQ(fs_->remove(caller_, one, "a").status, Status::ok);
+  EXPECT_TRUE(is_found()) << "by the name that LINK gave it";
+  ASSERT_EQ(fs_->link(caller_, file, three, "c").status, Status::ok);
+  ASSERT_EQ(fs_->rename(caller_, two, "b", one, "d").status, Status::ok);
+  ASSERT_EQ(fs_->remove(caller_, three, "c").status, Status::ok);
+  EXPECT_TRUE(is_found()) << "by the name that RENAME gave it";
+  ASSERT_EQ(fs_->link(caller_, file, two, "e").status, Status::ok);
+  create(root_, "other");
+  ASSERT_EQ(fs_->rename(caller_, root_, "other", one, "d").status, Status::ok);
+  EXPECT_TRUE(is_found()) << "when something else has taken one of its names";
+  filesystem::create_hard_link(directory_.path() / "two/e", directory_.path() / "three/f");
+  ASSERT_EQ(lookup(three, "f"), Status::ok);
+  ASSERT_EQ(fs_->remove(caller_, two, "e").status, Status::ok);
+  EXPECT_TRUE(is_found()) << "by a name that somebody has looked up";
+  ASSERT_EQ(fs_->link(caller_, file, one, "g").status, Status::ok);
+  filesystem::remove(directory_.path() / "three/f");
+  EXPECT_TRUE(is_found()) << "when a name has gone behind our back";
+  EXPECT_EQ(read_all(file), "text");
+  ASSERT_EQ(fs_->remove(caller_, one, "g").status, Status::ok);
+  EXPECT_EQ(fs_->attributes(file).status, Status::stale);
+}
+
+TEST_P(Posix, AFileWithManyNames) {
+  const NodeKey file = create(root_, "f", "text");
+  constexpr int kNames = 20;
+  for (int i = 0; i < kNames; ++i) {
+    const NodeKey directory = mkdir(root_, "d" + std::to_string(i));
+    ASSERT_EQ(fs_->link(caller_, file, directory, "n").status, Status::ok);
+  }
+  ASSERT_EQ(fs_->remove(caller_, root_, "f").status, Status::ok);
+  for (int i = 0; i + 1 < kNames; ++i) {
+    const NodeKey directory = fs_->lookup(caller_, root_, "d" + std::to_string(i)).node;
+    ASSERT_EQ(fs_->remove(caller_, directory, "n").status, Status::ok);
+    ASSERT_EQ(fs_->attributes(file).status, Status::ok) << i;
+  }
+  fs_ = make();
+  EXPECT_EQ(read_all(file), "text");
+}
+
 /// Whether the kernel says what of a file it has in memory, on the file system of the tests.
 bool tells_what_is_in_memory(const filesystem::path& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

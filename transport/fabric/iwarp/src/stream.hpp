@@ -84,8 +84,10 @@ class Stream final : public std::enable_shared_from_this<Stream>, private Segmen
   void shut_down_if_drained();
 
   // Receiving (stream_receive.cpp): the socket, and the segments that FpduReader finds.
+  bool may_read() const noexcept;
   void read();
   void on_read(error_code error, std::size_t count);
+  void received(error_code error, std::size_t count);
   void on_end_of_stream();
   std::byte* on_segment(const DdpHeader& header, std::uint32_t payload) noexcept override;
   void on_segment_end() noexcept override;
@@ -180,6 +182,7 @@ class Stream final : public std::enable_shared_from_this<Stream>, private Segmen
 
   // The segment at hand.
   FpduReader reader_{*this};
+  std::size_t planned_ = 0;  // octets that the last plan had room for
   DdpHeader segment_;
   std::uint32_t segment_payload_ = 0;
   Exposure* placement_ = nullptr;  // pinned by it

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one read is always pending, of what FpduReader plans; segments come back from it, are checked before
-// they are placed [5041-7.1-a] [5041-7.1-b], and delivered when they are whole.
+// Operation: one read is always pending, of what FpduReader plans; where it was filled, the next ones follow at once.
+// Segments come back from it, are checked before they are placed [5041-7.1-a] [5041-7.1-b], and delivered when they
+// are whole.
 // Ownership: while a segment is placed its receive, its Read or its pinned window keeps the memory.
 // Error handling: the first fault is kept; with CRCs on it counts only if the segment's CRC is good. Then a Terminate.
 #include <boost/asio/bind_allocator.hpp>
@@ -11,6 +12,8 @@ namespace rpcrdma::fabric::iwarp {
 namespace {
 
 constexpr std::uint8_t kOpcodes = 8;
+/// After so many, other connections have their turn.
+constexpr int kReadsInARow = 16;
 
 /// [5040-4.1-b] T and queue that an opcode goes with.
 struct Form {
@@ -39,14 +42,30 @@ const TerminateCode* check_header(const DdpHeader& header) noexcept {
 
 }  // namespace
 
+bool Stream::may_read() const noexcept { return state_ != State::closed && !peer_closed_; }
+
 void Stream::read() {
+  const FpduReader::Plan plan = reader_.plan();
+  planned_ = boost::asio::buffer_size(plan);
   auto handler = [self = shared_from_this()](error_code error, std::size_t count) { self->on_read(error, count); };
-  socket_.async_read_some(reader_.plan(),
-                          boost::asio::bind_allocator(PostAllocator<void>(read_memory_), std::move(handler)));
+  socket_.async_read_some(plan, boost::asio::bind_allocator(PostAllocator<void>(read_memory_), std::move(handler)));
 }
 
 void Stream::on_read(error_code error, std::size_t count) {
   if (state_ == State::closed) return;
+  received(error, count);
+  // Where all that was asked for has come there is more, as a rule: it is had without a turn of the event loop.
+  for (int left = kReadsInARow; may_read() && count == planned_ && left > 0; --left) {
+    const FpduReader::Plan plan = reader_.plan();
+    planned_ = boost::asio::buffer_size(plan);
+    count = socket_.read_some(plan, error);
+    if (error == boost::asio::error::would_block || error == boost::asio::error::interrupted) break;
+    received(error, count);
+  }
+  if (may_read()) read();
+}
+
+void Stream::received(error_code error, std::size_t count) {
   if (count != 0) reader_.filled(count);
   fabric_->counters.copied += reader_.take_copied();
   if (state_ != State::closed && error == boost::asio::error::eof)
@@ -54,7 +73,6 @@ void Stream::on_read(error_code error, std::size_t count) {
   else if (state_ != State::closed && error)
     end(error);
   progress();
-  if (state_ != State::closed && !peer_closed_) read();
 }
 
 // [5044-7.2-a] [5041-3-f]

@@ -98,14 +98,14 @@ struct SetTime {
   Time value;  ///< with How::client
 };
 
-/// sattr3.
+/// sattr3. Ids are never Identity::kNone.
 struct SetAttributes {
-  std::optional<std::uint32_t> mode;
-  std::optional<std::uint32_t> uid;
-  std::optional<std::uint32_t> gid;
-  std::optional<std::uint64_t> size;
-  SetTime atime;
-  SetTime mtime;
+  std::optional<std::uint32_t> mode = {};
+  std::optional<std::uint32_t> uid = {};
+  std::optional<std::uint32_t> gid = {};
+  std::optional<std::uint64_t> size = {};
+  SetTime atime = {};
+  SetTime mtime = {};
 };
 
 /// stable_how.

@@ -73,9 +73,9 @@ class PageStore {
   PageStore(const PageStore&) = delete;
   PageStore& operator=(const PageStore&) = delete;
 
-  /// `count` pages with undefined content, side by side where possible, appended to `out`. False, and nothing
-  /// appended, when there are not as many.
-  bool allocate(std::size_t count, std::vector<Page>& out);
+  /// `count` pages with undefined content, appended to `out` as empty parts; those last given back, which the cache
+  /// may still hold, in the order in which they came. False, and nothing appended, when there are not as many.
+  bool allocate(std::size_t count, PageRun& out);
   /// A page of zeros that is never written: what a hole reads as.
   Page zeros() const noexcept { return zeros_; }
 
@@ -84,15 +84,18 @@ class PageStore {
 
  private:
   friend class Page;
-  Slab* grow();
+  struct Free {
+    Slab* slab;
+    std::uint32_t index;
+  };
+
+  bool grow();
   void give_back(Slab& slab, std::uint32_t index) noexcept;
 
   std::size_t max_pages_;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Slab>> slabs_;
-  std::vector<std::vector<bool>> used_;  // per slab, per page
-  std::size_t pages_in_use_ = 0;
-  std::size_t next_ = 0;  // where the search for a free page begins
+  std::vector<Free> free_;  // a stack, with room for all pages
   Page zeros_;
 };
 

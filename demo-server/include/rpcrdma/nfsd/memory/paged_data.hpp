@@ -17,8 +17,8 @@ class PagedData {
   /// change yet. Status::nospc when there are not enough.
   virtual Status prepare_write(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count,
                                PageRun& out) = 0;
-  /// Makes what has been put into `run` the content of the file at `offset`, at once.
-  virtual WriteResult commit_write(const NodeKey& node, std::uint64_t offset, PageRun run, Stable stable) = 0;
+  /// Makes what has been put into `run` the content of the file at `offset`, at once; takes its pages.
+  virtual WriteResult commit_write(const NodeKey& node, std::uint64_t offset, PageRun& run, Stable stable) = 0;
 
  protected:
   ~PagedData() = default;

@@ -32,6 +32,8 @@ class Runner {
   boost::asio::io_context& context_;
   const Clock::duration longest_;
   Clock::duration window_{};
+  unsigned yields_paid_ = 0;  // how often in a row there was nothing until the processor had been given away
+  unsigned turns_ = 0;
 };
 
 }  // namespace rpcrdma

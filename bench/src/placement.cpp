@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "placement.hpp"
+
+#include <sched.h>
+
+#include <stdexcept>
+#include <vector>
+
+namespace rpcrdma::bench {
+namespace {
+
+/// The processors that this process was given when first asked.
+const std::vector<int>& processors() {
+  static const std::vector<int> all = [] {
+    cpu_set_t set;
+    std::vector<int> found;
+    if (::sched_getaffinity(0, sizeof set, &set) != 0) throw std::runtime_error("sched_getaffinity failed");
+    for (int one = 0; one < CPU_SETSIZE; ++one)
+      if (CPU_ISSET(one, &set)) found.push_back(one);
+    return found;
+  }();
+  return all;
+}
+
+void run_on(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(processor, &set);
+  if (::sched_setaffinity(0, sizeof set, &set) != 0) throw std::runtime_error("sched_setaffinity failed");
+}
+
+}  // namespace
+
+Placement parse_placement(std::string_view name) noexcept {
+  if (name == "apart") return Placement::apart;
+  return name == "together" ? Placement::together : Placement::free;
+}
+
+void place_servers(Placement placement) {
+  if (placement == Placement::together || (placement == Placement::apart && processors().size() > 1))
+    run_on(processors().front());
+}
+
+void place_clients(Placement placement) {
+  if (placement == Placement::apart && processors().size() > 1) run_on(processors()[1]);
+}
+
+}  // namespace rpcrdma::bench

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "posix/system.hpp"
+
+namespace rpcrdma::nfsd {
+
+/// Whether the file system of an open directory has one journal that it writes in order: whatever has been done to
+/// names and attributes before an object was made is on the disk when that object is. True of ext4 with a journal, and
+/// of XFS; of others it is not known, and false.
+bool commits_in_order(int directory) noexcept;
+
+/// There: brings all changes of names and attributes made so far to the disk, and no data. Status::notsupp if it cannot
+/// be done this way.
+Status commit_changes(int directory) noexcept;
+
+}  // namespace rpcrdma::nfsd
