@@ -122,7 +122,9 @@ class Mounts(TcpCase):
         self.inner.mkdir(parents=True)
         (self.inner / "file").write_bytes(b"x")
         (self.files / "out").symlink_to("/")
-        (self.files / "in").symlink_to("sub")
+        for link, target in (("in", "sub"), ("up", "../" * 20), ("ring", "sub/ring"), ("sub/ring", "../ring"),
+                             ("sub/round", "../in/./inner/../inner"), ("to-file", "sub/inner/file")):
+            (self.files / link).symlink_to(target)
 
     def test_directories_below_an_export(self):
         with TcpPeer(self.one.tcp[0]) as peer:
@@ -131,10 +133,18 @@ class Mounts(TcpCase):
             self.assertEqual(peer.mount("/files//sub"), peer.mount("/files/sub"))
             peer.lookup(deep, "file")
 
+    def test_links_that_stay_inside_are_followed(self):
+        with TcpPeer(self.one.tcp[0]) as peer:
+            for path, same in (("/files/in/inner", "/files/sub/inner"), ("/files/in/", "/files/sub"),
+                               ("/files/in/round", "/files/sub/inner"), ("/files/up", "/files"),
+                               ("/files/up/sub", "/files/sub")):
+                self.assertEqual(peer.mount(path), peer.mount(same), path)
+
     def test_what_is_no_directory_below_one(self):
         with TcpPeer(self.one.tcp[0]) as peer:
             for path, status in (("/files/none", NOENT), ("/files/sub/inner/file", NOTDIR), ("/files/out", NOTDIR),
-                                 ("/files/out/etc", NOTDIR), ("/files/in/inner", NOTDIR), ("/files/..", NOENT),
+                                 ("/files/out/etc", NOTDIR), ("/files/ring", NOTDIR), ("/files/to-file", NOTDIR),
+                                 ("/files/up/..", NOENT), ("/files/up/etc", NOENT), ("/files/..", NOENT),
                                  ("/files/sub/../sub", NOENT), ("/files/.", NOENT), ("/filesystem", NOENT),
                                  ("files/sub", NOENT), ("/", NOENT), ("", NOENT), ("/etc", NOENT)):
                 self.assertEqual(self.mnt_status(peer, path), status, path)
