@@ -16,8 +16,10 @@ struct Source {
 awaitable<void> get_file(Context& context, nfs::Copier& copier, TransferObserver& observer, Source source,
                          std::string target) {
   const nfs::Attributes& attributes = source.node.attributes;
-  const Result<nfs::Descriptor> file = nfs::open_to_write(target, attributes.mode & 0777, !context.options.resume);
+  const Result<nfs::Descriptor> file = nfs::open_to_write(target, attributes.mode & 0777, false);
   if (!file) co_return context.report.fail(target, file.error());
+  const Result<void> readable = co_await copier.check_source(source.node, *file);
+  if (!readable) co_return context.report.fail(context.options.url.text(), readable.error());
   observer.on_found(attributes.size);
   const Result<void> copied = co_await copier.download_file(source.node, *file, nfs::SetAttributes());
   if (!copied) co_return context.report.fail(context.options.url.text(), copied.error());

@@ -104,8 +104,10 @@ class DownloadTree : TreeWalk {
     const std::uint32_t mode = from.attributes.mode & kFileModes;
     shared_.observer.on_found(from.attributes.size);
     const bool resume = shared_.options.resume;
-    const Result<Descriptor> target = to.create_file(name, mode | 0600, !resume);
+    const Result<Descriptor> target = to.create_file(name, mode | 0600, false);
     if (!target) co_return target.error();
+    const Result<void> readable = co_await copier_.check_source(from, *target);
+    if (!readable) co_return readable.error();
     const SetAttributes final{.mode = mode, .accessed = from.attributes.accessed, .modified = from.attributes.modified};
     if (resume) {
       const Result<Attributes> there = local_attributes(*target);

@@ -5,6 +5,7 @@
 #include "rpcrdma/rpc/tcp_server.hpp"
 
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 
 #include "rpcrdma/connection/error.hpp"
@@ -110,10 +111,18 @@ class Acceptor final : public std::enable_shared_from_this<Acceptor> {
   bool closed_ = false;
 };
 
+/// An IPv4 client that came in through an IPv6 socket is an IPv4 client.
+tcp::endpoint unmapped(const tcp::endpoint& peer) {
+  if (!peer.address().is_v6() || !peer.address().to_v6().is_v4_mapped()) return peer;
+  return {boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, peer.address().to_v6()), peer.port()};
+}
+
 Result<tcp::endpoint> Acceptor::listen(const tcp::endpoint& local) {
   error_code status;
   acceptor_.open(local.protocol(), status);
   if (!status) acceptor_.set_option(tcp::acceptor::reuse_address(true), status);
+  if (!status && local.address().is_v6())
+    acceptor_.set_option(boost::asio::ip::v6_only(shared_->options.v6_only), status);
   if (!status) acceptor_.bind(local, status);
   if (!status) acceptor_.listen(boost::asio::socket_base::max_listen_connections, status);
   if (status) {
@@ -157,7 +166,7 @@ void Acceptor::on_accept(error_code status, tcp::socket socket, const std::share
 
 void Acceptor::hand_over(const std::shared_ptr<TcpPart>& part, tcp::socket socket) {
   error_code gone;
-  const tcp::endpoint peer = socket.remote_endpoint(gone);
+  const tcp::endpoint peer = unmapped(socket.remote_endpoint(gone));
   if (gone) return;
   if (!shared_->enter(peer.address())) {
     ++shared_->refused;

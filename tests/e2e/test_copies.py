@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import unittest
 
 from kit.case import Case
 from kit.fabric import FABRIC
@@ -144,6 +145,22 @@ class Copies(Case):
                     file.seek(1000)
                     file.write(original.read(7))
                 self.assertTrue(filecmp.cmp(source, path, shallow=False))
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root acts as others")
+    def test_what_may_not_be_read_costs_nothing(self):
+        files, here = self.folder / "files", self.folder / "here"
+        for folder in (files / "tree", here / "tree"):
+            folder.mkdir(parents=True)
+            (folder / "file").write_bytes(b"of " + os.fsencode(folder))
+        (files / "tree" / "file").chmod(0o600)
+        server = self.server([f"{files}:/files"])
+        for arguments in (("get", server.url("/files/tree/file"), here / "tree" / "file"),
+                          ("get", "-r", server.url("/files/tree"), here)):
+            message = self.nfs_fails("--uid", 1000, "--gid", 1000, *arguments)
+            self.assertTrue(message.endswith(": " + os.strerror(errno.EACCES)), message)
+            self.assertEqual((here / "tree" / "file").read_bytes(), b"of " + os.fsencode(here / "tree"))
+        self.nfs("get", server.url("/files/tree/file"), here / "tree" / "file")
+        self.assertEqual((here / "tree" / "file").read_bytes(), (files / "tree" / "file").read_bytes())
 
     def test_errors_in_the_words_of_the_system(self):
         files, fixed = self.folder / "files", self.folder / "fixed"

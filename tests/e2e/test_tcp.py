@@ -15,6 +15,7 @@ from kit.trees import noise
 from kit.waiting import wait_until
 
 NOENT, ACCES, NOTDIR, STALE = 2, 13, 20, 70
+DUMP = 2  # of MOUNT
 
 
 class TcpCase(Case):
@@ -121,7 +122,9 @@ class Mounts(TcpCase):
         self.inner.mkdir(parents=True)
         (self.inner / "file").write_bytes(b"x")
         (self.files / "out").symlink_to("/")
-        (self.files / "in").symlink_to("sub")
+        for link, target in (("in", "sub"), ("up", "../" * 20), ("ring", "sub/ring"), ("sub/ring", "../ring"),
+                             ("sub/round", "../in/./inner/../inner"), ("to-file", "sub/inner/file")):
+            (self.files / link).symlink_to(target)
 
     def test_directories_below_an_export(self):
         # [8267-5.1-a] MOUNT over TCP
@@ -131,10 +134,18 @@ class Mounts(TcpCase):
             self.assertEqual(peer.mount("/files//sub"), peer.mount("/files/sub"))
             peer.lookup(deep, "file")
 
+    def test_links_that_stay_inside_are_followed(self):
+        with TcpPeer(self.one.tcp[0]) as peer:
+            for path, same in (("/files/in/inner", "/files/sub/inner"), ("/files/in/", "/files/sub"),
+                               ("/files/in/round", "/files/sub/inner"), ("/files/up", "/files"),
+                               ("/files/up/sub", "/files/sub")):
+                self.assertEqual(peer.mount(path), peer.mount(same), path)
+
     def test_what_is_no_directory_below_one(self):
         with TcpPeer(self.one.tcp[0]) as peer:
             for path, status in (("/files/none", NOENT), ("/files/sub/inner/file", NOTDIR), ("/files/out", NOTDIR),
-                                 ("/files/out/etc", NOTDIR), ("/files/in/inner", NOTDIR), ("/files/..", NOENT),
+                                 ("/files/out/etc", NOTDIR), ("/files/ring", NOTDIR), ("/files/to-file", NOTDIR),
+                                 ("/files/up/..", NOENT), ("/files/up/etc", NOENT), ("/files/..", NOENT),
                                  ("/files/sub/../sub", NOENT), ("/files/.", NOENT), ("/filesystem", NOENT),
                                  ("files/sub", NOENT), ("/", NOENT), ("", NOENT), ("/etc", NOENT)):
                 self.assertEqual(self.mnt_status(peer, path), status, path)
@@ -178,9 +189,21 @@ class Callers(TcpCase):
             far.mount("/m")
             self.assertEqual(far.results(NFS, 3, GETATTR, opaque(handle))[:4], struct.pack(">I", STALE))
             self.assertEqual(near.results(NFS, 3, GETATTR, opaque(handle))[:4], bytes(4))
+            mounts = near.results(MOUNT, 3, DUMP, b"")
+            self.assertIn(opaque(b"127.0.0.3") + opaque(b"/a"), mounts)
+            self.assertNotIn(b"::ffff:", mounts)
         with TcpPeer(f"[::1]:{port}") as six:
             six.mount("/m")
             self.assertEqual(self.mnt_status(six, "/a"), ACCES)
+
+    def test_both_families_at_one_port(self):
+        port = next(port for port in range(20400, 20900) if self.free("127.0.0.1", port))
+        for tcp in ((f"127.0.0.1:{port}", f"[::]:{port}"), (f"[::]:{port}", f"127.0.0.1:{port}")):
+            self.tcp_server(["memory:/m"], tcp=tcp)
+            for address in (f"127.0.0.1:{port}", f"[::1]:{port}"):
+                with TcpPeer(address) as peer:
+                    peer.mount("/m")
+            self.assertEqual(self.servers.pop().stop(), 0)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root has reserved ports")
     def test_reserved_ports(self):

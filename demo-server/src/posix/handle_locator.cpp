@@ -18,9 +18,16 @@ union KernelHandle {
   char room[sizeof(struct file_handle) + kMaxKernelHandle];
 };
 
+bool is_below(const std::string& path, int root) {
+  const std::string top = path_of(root);
+  if (top.empty() || !path.starts_with(top)) return false;
+  return path.size() == top.size() || top == "/" || path[top.size()] == '/';
+}
+
 class HandleLocator final : public Locator {
  public:
-  HandleLocator(int root, Fd mount) noexcept : root_(root), mount_(std::move(mount)) {}
+  HandleLocator(int root, const struct stat& stat, Fd mount) noexcept
+      : root_(root), root_number_(stat.st_ino), root_device_(stat.st_dev), mount_(std::move(mount)) {}
 
   Status open(const NodeKey& key, Fd& out) override {
     const auto octets = key.octets();
@@ -36,7 +43,8 @@ class HandleLocator final : public Locator {
     // nobody else can make one.
     struct stat s {};
     if (::fstat(fd.get(), &s) != 0) return status_of(errno);
-    if (S_ISDIR(s.st_mode) && !is_inside(fd.get(), root_)) return Status::stale;
+    const bool is_root = s.st_ino == root_number_ && s.st_dev == root_device_;
+    if (S_ISDIR(s.st_mode) && !is_root && !is_inside(fd.get(), root_)) return Status::stale;
     if (!S_ISDIR(s.st_mode) && s.st_nlink == 1 && is_outside(fd.get(), root_)) return Status::stale;
     out = std::move(fd);
     return Status::ok;
@@ -62,29 +70,28 @@ class HandleLocator final : public Locator {
 
  private:
   int root_;
+  ino_t root_number_;
+  dev_t root_device_;
   Fd mount_;
 };
 
 }  // namespace
 
-bool is_inside(int directory, int root) {
-  const std::string top = path_of(root);
-  const std::string path = path_of(directory);
-  if (top.empty() || !path.starts_with(top)) return false;
-  return path.size() == top.size() || top == "/" || path[top.size()] == '/';
-}
+bool is_inside(int directory, int root) { return is_below(path_of(directory), root); }
 
 bool is_outside(int fd, int root) {
   const std::string path = path_of(fd);
   // An inode that nobody has looked up since it was loaded is shown as a root, without a name.
-  return path.find_first_not_of('/') != path.npos && !is_inside(fd, root);
+  return path.find_first_not_of('/') != path.npos && !is_below(path, root);
 }
 
 std::unique_ptr<Locator> make_handle_locator(int root) {
   // open_by_handle_at does not take an O_PATH descriptor.
   Fd mount;
   if (reopen(root, O_RDONLY | O_DIRECTORY, mount) != Status::ok) return nullptr;
-  auto locator = std::make_unique<HandleLocator>(root, std::move(mount));
+  struct stat s {};
+  if (::fstat(root, &s) != 0) return nullptr;
+  auto locator = std::make_unique<HandleLocator>(root, s, std::move(mount));
   NodeKey key;
   Fd again;
   if (locator->key_of(root, {}, 0, {}, key) != Status::ok) return nullptr;

@@ -145,6 +145,9 @@ bool Daemon::listen_tcp(std::string& why) {
   for (const auto& l : groups_.front()->lanes) workers.push_back({&l->context(), &l->pool(), &l->dispatcher()});
   for (const auto& wanted : options_.tcp_listens) {
     rpc::TcpServerOptions options;
+    options.v6_only = std::ranges::any_of(options_.tcp_listens, [&wanted](const auto& other) {
+      return wanted.port() != 0 && other.port() == wanted.port() && other.address().is_v4();
+    });
     options.max_connections = options_.max_connections;
     options.max_connections_per_peer = std::min(options.max_connections_per_peer, options_.max_connections);
     std::promise<Result<boost::asio::ip::tcp::endpoint>> promise;

@@ -10,6 +10,7 @@ namespace {
 namespace mount3 = rpc::mount3;
 
 constexpr std::size_t kMaxMounts = 1024;
+constexpr unsigned kMaxLinks = 40;  // as Linux
 
 std::string_view without_slashes(std::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
@@ -56,23 +57,50 @@ mountstat3 mount_status(Status status) noexcept {
   }
 }
 
+/// Whether a part of the path says "." or "..": clients name directories, and nothing leads up.
+bool has_dots(std::string_view path) noexcept {
+  while (!path.empty()) {
+    const std::string_view name = path.substr(0, path.find('/'));
+    if (is_dot(name) || is_dot_dot(name)) return true;
+    path.remove_prefix(std::min(name.size() + 1, path.size()));
+  }
+  return false;
+}
+
+/// What follows instead of a link and the rest of the path behind it. Links of this server's own name space, which
+/// begin with '/', are no directories: others see exports, not directories.
+Status follow(FileSystem& fs, const NodeKey& link, std::string& rest) {
+  const ReadlinkResult read = fs.read_link(link);
+  if (read.status != Status::ok) return read.status;
+  if (read.target.starts_with('/')) return Status::notdir;
+  rest = read.target + '/' + rest;
+  return rest.size() <= kMaxTarget ? Status::ok : Status::nametoolong;
+}
+
 /// Down from the root, one LOOKUP a component, as the server itself: who mounts is root of the client's machine, whom
 /// most exports take for nobody, on behalf of users who may well go there. What the handle is good for is decided at
-/// each call with it. A symbolic link is no directory, and nothing leads up.
+/// each call with it. Symbolic links are followed; the root is its own parent, so that none leads out.
 Status walk(FileSystem& fs, std::string_view path, NodeKey& node) {
   Caller server;
   server.uid = server.gid = 0;
+  if (has_dots(path)) return Status::noent;
   node = fs.root();
-  while (!path.empty()) {
-    const std::size_t end = std::min(path.find('/'), path.size());
-    const std::string_view name = path.substr(0, end);
-    path.remove_prefix(std::min(end + 1, path.size()));
+  std::string rest(path);
+  for (unsigned links = 0; !rest.empty();) {
+    const std::string name = rest.substr(0, rest.find('/'));
+    rest.erase(0, name.size() + 1);
     if (name.empty()) continue;
-    if (is_dot(name) || is_dot_dot(name)) return Status::noent;
     const NodeResult found = fs.lookup(server, node, name);
     if (found.status != Status::ok) return found.status;
-    if (!found.attributes || found.attributes->type != FileType::directory) return Status::notdir;
-    node = found.node;
+    if (!found.attributes) return Status::notdir;
+    if (found.attributes->type == FileType::symlink) {
+      if (++links > kMaxLinks) return Status::notdir;
+      if (const Status s = follow(fs, found.node, rest); s != Status::ok) return s;
+    } else if (found.attributes->type != FileType::directory) {
+      return Status::notdir;
+    } else {
+      node = found.node;
+    }
   }
   return Status::ok;
 }

@@ -4,6 +4,10 @@
 
 #include <atomic>
 #include <fstream>
+#include <future>
+#include <latch>
+#include <set>
+#include <thread>
 
 #include "file_system_test.hpp"
 #include "rpcrdma/nfsd/fs/access.hpp"
@@ -169,6 +173,25 @@ TEST(IoPool, StartsJobsInOrder) {
     for (int i = 0; i < 300; ++i) pool.submit([&order, i](const HandleCodec&) { order.push_back(i); });
   }
   for (int i = 0; i < 300; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+}
+
+TEST(IoPool, CallsTheThreadThatWasTheLastToRest) {
+  IoPool pool(4, HandleSecret{});
+  std::set<std::thread::id> threads;
+  for (int i = 0; i < 100; ++i) {
+    while (pool.resting() != 4) std::this_thread::yield();
+    std::promise<std::thread::id> ran;
+    pool.submit([&ran](const HandleCodec&) { ran.set_value(std::this_thread::get_id()); });
+    threads.insert(ran.get_future().get());
+  }
+  EXPECT_EQ(threads.size(), 1u);
+}
+
+TEST(IoPool, UsesAllThreads) {
+  IoPool pool(4, HandleSecret{});
+  std::latch together(4);
+  for (int i = 0; i < 4; ++i) pool.submit([&together](const HandleCodec&) { together.arrive_and_wait(); });
+  together.wait();
 }
 
 TEST(Access, OwnerGroupOthersInThisOrder) {

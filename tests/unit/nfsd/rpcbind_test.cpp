@@ -37,6 +37,7 @@ TEST(Rpcbind, TheFirstOfEachKind) {
 }
 
 TEST(Rpcbind, BothFamiliesOnOneWildcard) {
+  EXPECT_EQ(told({}, {"[::]:20049"}), Lines{"rdma6 ::.78.81"}) << "an RDMA listener is of one family";
   EXPECT_EQ(told({"[::]:2049"}, {}), (Lines{"tcp 0.0.0.0.8.1", "tcp6 ::.8.1"}));
   EXPECT_EQ(told({"[::]:2049", "127.0.0.1:7"}, {}), (Lines{"tcp 127.0.0.1.0.7", "tcp6 ::.8.1"}));
 }

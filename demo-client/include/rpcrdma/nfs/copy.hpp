@@ -52,6 +52,8 @@ class Copier {
   /// where an earlier copy of the same file broke. Then it gets `final`. Large files bear a mark meanwhile.
   Task<void> upload_file(const Descriptor& from, Attributes source, Node to, SetAttributes final);
   Task<void> download_file(Node from, const Descriptor& to, SetAttributes final);
+  /// Whether `from` can be read, if `to` holds something that would be lost for nothing.
+  Task<void> check_source(Node from, const Descriptor& to);
   /// Writes a file to a pipe or terminal, in order.
   Task<void> stream(FileHandle from, std::uint64_t size, int to);
 

@@ -30,6 +30,7 @@ struct TcpServerOptions {
   /// One that does not go on with a call that it began, or does not take its reply, is closed after so long (after
   /// twice that at most): it holds memory.
   std::chrono::seconds stall_timeout{60};
+  bool v6_only = false;  ///< at [::], IPv6 clients alone: another server has the port for IPv4
 };
 
 /// One thread's share. Everything named outlives the server; the io_context is run by one thread. `pool` is what

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -10,7 +11,9 @@
 
 namespace rpcrdma::nfsd {
 
-/// Threads for what may block: file I/O. Each has a HandleCodec of its own, which it lends to the jobs.
+/// Threads for what may block: file I/O. Each has a HandleCodec of its own, which it lends to the jobs. A job goes to
+/// the thread that was the last to rest: what it needs is still in that processor's caches, and the identity of the
+/// last caller, who most often is the next one too, still that thread's.
 class IoPool {
  public:
   /// 192 octets hold what the services capture, so that a job does not allocate.
@@ -26,13 +29,24 @@ class IoPool {
   void submit(Job job);
   /// Runs what has been submitted, then ends the threads.
   void join();
+  /// How many threads wait for a job. Any thread.
+  std::size_t resting() const;
 
  private:
-  void work(const HandleSecret& secret);
+  /// Where one thread waits.
+  struct Place {
+    std::condition_variable called;
+    bool is_called = false;
+  };
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Job> ring_;  // queue that keeps its room
+  void work(const HandleSecret& secret, Place& place);
+  /// Until this thread is called. `lock` holds mutex_.
+  void rest(Place& place, std::unique_lock<std::mutex>& lock);
+
+  mutable std::mutex mutex_;
+  std::unique_ptr<Place[]> places_;
+  std::vector<Place*> resting_;  // the last one is called first
+  std::vector<Job> ring_;        // queue that keeps its room
   std::size_t first_ = 0;
   std::size_t count_ = 0;
   bool ending_ = false;

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: one READ of one octet, and none where nothing can be lost: ACCESS would not do, as servers let an owner
+// read what its mode forbids. Ownership: the buffer is the frame's. Error handling: what the READ fails with.
+#include "rpcrdma/nfs/copy.hpp"
+
+namespace rpcrdma::nfs {
+
+Task<void> Copier::check_source(Node from, const Descriptor& to) {
+  const Result<Attributes> there = local_attributes(to);
+  if (!there) co_return there.error();
+  if (there->type != FileType::regular || there->size == 0) co_return Result<void>();
+  const Result<memory::RegisteredBuffer> buffer = shared_.client.pool().allocate(1);
+  if (!buffer) co_return buffer.error();
+  const Result<Client::ReadResult> read = co_await shared_.client.read(from.handle, 0, buffer->ref());
+  if (!read) co_return read.error();
+  co_return Result<void>();
+}
+
+}  // namespace rpcrdma::nfs
