@@ -74,6 +74,7 @@ void VerbsQueuePair::schedule_poll() {
 }
 
 void VerbsQueuePair::deliver(std::span<const ibv_wc> batch) {
+  quiet_quarters_ = 0;
   const Alive alive(*this);
   for (const ibv_wc& completion : batch) {
     if (completion.status != IBV_WC_SUCCESS) note_failure(completion);

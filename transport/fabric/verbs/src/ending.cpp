@@ -78,6 +78,7 @@ void VerbsQueuePair::finish(error_code why) {
   state_ = State::ended;
   ending_ = false;
   timer_.cancel();
+  keepalive_timer_.cancel();
   delivering_ = true;
   const Alive alive(*this);
   if (connected || role_ == Role::acceptor) rdma_disconnect(id_.get());

@@ -119,6 +119,7 @@ void VerbsQueuePair::establish() {
   info_.local = to_endpoint(*rdma_get_local_addr(id_.get()), rdma_get_src_port(id_.get()));
   info_.peer = to_endpoint(*rdma_get_peer_addr(id_.get()), rdma_get_dst_port(id_.get()));
   state_ = State::established;
+  watch_peer();
   const Alive alive(*this);
   events_.on_established(info_);
   if (!alive) return;

@@ -54,7 +54,8 @@ VerbsQueuePair::VerbsQueuePair(const FabricParts& parts, CmId id, Role role, con
       windows_(std::make_shared<WindowTable>(parts.device)),
       cm_interest_(parts.events),
       completion_interest_(parts.completions),
-      timer_(parts.context) {
+      timer_(parts.context),
+      keepalive_timer_(parts.context) {
   id_->context = static_cast<CmHandler*>(this);
 }
 

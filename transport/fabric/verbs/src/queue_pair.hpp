@@ -23,7 +23,8 @@ struct FabricParts {
 };
 
 /// A reliable connection on rdma_cm. Its methods are spread over files by what happens: queue_pair.cpp (making,
-/// posting), establish.cpp (connecting, accepting), completions.cpp (polling), ending.cpp (every way to end).
+/// posting), establish.cpp (connecting, accepting), completions.cpp (polling), keepalive.cpp (idle peers), ending.cpp
+/// (every way to end).
 class VerbsQueuePair final : public QueuePair, private CmHandler, private CompletionHandler {
  public:
   enum class Role : std::uint8_t { connector, acceptor };
@@ -104,6 +105,10 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   void note_failure(const ibv_wc& completion);
   void end_batch();
 
+  // keepalive.cpp
+  void watch_peer();
+  void on_quiet_quarter();
+
   // ending.cpp
   void end_later(error_code why);
   void on_flush_unasked(error_code lost);
@@ -130,6 +135,8 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   Watch::Interest cm_interest_;
   Watch::Interest completion_interest_;
   boost::asio::steady_timer timer_;
+  boost::asio::steady_timer keepalive_timer_;
+  unsigned quiet_quarters_ = 0;  // of the keepalive time, since the device completed anything
 
   bool batch_open_ = false;  // callbacks since the last on_batch_end
   bool delivering_ = false;  // callbacks of a batch are running
