@@ -22,9 +22,14 @@ std::unique_ptr<Bed> verbs() { return std::make_unique<VerbsBed>(); }
 const char* verbs_address() { return std::getenv("RPCRDMA_TEST_VERBS_ADDRESS"); }
 
 std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context) {
+  return open_at_device(context, verbs_address(), {});
+}
+
+std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context, const char* address,
+                                               fabric::VerbsOptions options) {
   const Log log(
       make_stderr_sink(std::getenv("RPCRDMA_TEST_LOG") != nullptr ? LogLevel::trace : LogLevel::warn, "test"));
-  auto opened = fabric::open_verbs(context, boost::asio::ip::make_address(verbs_address()), {}, log);
+  auto opened = fabric::open_verbs(context, boost::asio::ip::make_address(address), options, log);
   if (!opened) throw std::runtime_error("open_verbs: " + opened.error().message());
   return std::move(*opened);
 }

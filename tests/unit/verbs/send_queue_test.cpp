@@ -68,7 +68,8 @@ class SendQueueTest : public testing::Test {
     return out;
   }
 
-  SendQueue queue_{{.depth = 8, .max_gather = 3, .max_inline = 16, .signal_interval = 4}};
+  LocalKeys keys_;
+  SendQueue queue_{{.depth = 8, .max_gather = 3, .max_inline = 16, .signal_interval = 4}, keys_};
   RecordingDevice device_;
   Recorder context_;
   std::array<std::byte, 64> memory_{};
@@ -239,7 +240,7 @@ TEST_F(SendQueueTest, WhatTheDeviceRefusesStaysToBeFlushed) {
 
 // A device that reports a Send before the RDMA Read ahead of it: the Send waits, and keeps its own status.
 TEST_F(SendQueueTest, WhatOvertakesWaitsForItsTurn) {
-  queue_ = SendQueue({.depth = 8, .max_gather = 3, .max_inline = 16, .signal_interval = 1, .overtaking = true});
+  queue_ = SendQueue({.depth = 8, .max_gather = 3, .max_inline = 16, .signal_interval = 1, .overtaking = true}, keys_);
   for (int i = 0; i < 3; ++i) send(nullptr);
   queue_.append_software(&context_, 0);
   send(nullptr);

@@ -3,8 +3,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <optional>
 
-#include "completion_channel.hpp"
-#include "event_channel.hpp"
+#include "presence.hpp"
 #include "receive_queue.hpp"
 #include "send_queue.hpp"
 #include "window.hpp"
@@ -14,9 +13,8 @@ namespace rpcrdma::fabric::verbs {
 /// What a queue pair takes from its fabric.
 struct FabricParts {
   boost::asio::io_context& context;
+  std::shared_ptr<Presence> presence;
   std::shared_ptr<Device> device;
-  std::shared_ptr<EventChannel> events;
-  std::shared_ptr<CompletionChannel> completions;
   VerbsOptions options;
   Log log;
   std::shared_ptr<Counters> counters = std::make_shared<Counters>();
@@ -65,6 +63,11 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   void disconnect() override;
   void abort() override;
 
+  /// Points to this as long as it lives, and to null afterwards.
+  const std::shared_ptr<VerbsQueuePair*>& self() const noexcept { return self_; }
+  /// Ends the connection, and leaves nothing of it to the device, which is gone. Runs callbacks.
+  void on_device_lost();
+
  private:
   /// Tells a method whether a callback it made destroyed the queue pair.
   class Alive {
@@ -93,6 +96,7 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
 
   // completions.cpp
   void on_completions() noexcept override;
+  void on_device_trouble() noexcept override;
   void poll();
   void poll_batches();
   void schedule_poll();
@@ -134,6 +138,7 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   std::shared_ptr<WindowTable> windows_;
   Watch::Interest cm_interest_;
   Watch::Interest completion_interest_;
+  Watch::Interest async_interest_;
   boost::asio::steady_timer timer_;
   boost::asio::steady_timer keepalive_timer_;
   unsigned quiet_quarters_ = 0;  // of the keepalive time, since the device completed anything

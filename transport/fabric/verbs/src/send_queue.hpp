@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "local_keys.hpp"
 #include "rpcrdma/base/error.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 
@@ -39,7 +40,8 @@ class SendQueue {
     error_code status{};
   };
 
-  explicit SendQueue(const Limits& limits);
+  /// `keys` outlives the books.
+  SendQueue(const Limits& limits, const LocalKeys& keys);
 
   /// Work requests on the device at once, for the queue pair that goes with these books: a flush and a probe may
   /// come on top.
@@ -87,6 +89,7 @@ class SendQueue {
   ibv_send_wr& chain_request(std::uint64_t number);
 
   Limits limits_;
+  const LocalKeys* keys_;
   std::vector<Slot> ring_;
   std::uint64_t head_ = 0;  // number of the oldest outstanding
   std::uint64_t tail_ = 0;  // number of the next
