@@ -72,9 +72,9 @@ error_code Presence::attach(CmId anchor) {
 }
 
 error_code Presence::ensure() {
-  if (device_->attached() && device_->use().lost()) lose();
-  if (losing_) return FabricError::device_lost;
-  if (device_->attached()) return {};
+  // Another thread may have found out, whose word is on its way.
+  if (device_->attached())
+    return losing_ || device_->use().lost() ? error_code(FabricError::device_lost) : error_code();
   auto anchor = find_device_at(device_->address().address());
   if (!anchor) return FabricError::device_lost;
   if (const error_code failed = attach(std::move(*anchor))) {
