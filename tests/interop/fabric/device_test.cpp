@@ -14,16 +14,14 @@ namespace {
 using fabric::Access;
 using fabric::FabricError;
 
-constexpr std::chrono::seconds kKeepalive{1};
-
 struct WireBed : Bed {
   fabric::Fabric& server() override { return *server_fabric; }
   fabric::Fabric& client() override { return *client_fabric; }
   fabric::Endpoint address() const override { return {boost::asio::ip::make_address(verbs_address()), 0}; }
 
-  std::unique_ptr<fabric::Fabric> server_fabric = open_at_device(context, verbs_address(), {.keepalive = kKeepalive});
+  std::unique_ptr<fabric::Fabric> server_fabric = open_at_device(context, verbs_address(), {.keepalive = kProbing});
   std::unique_ptr<fabric::Fabric> client_fabric =
-      open_at_device(context, std::getenv("RPCRDMA_TEST_CLIENT_ADDRESS"), {.keepalive = kKeepalive});
+      open_at_device(context, std::getenv("RPCRDMA_TEST_CLIENT_ADDRESS"), {.keepalive = kProbing});
 };
 
 std::unique_ptr<Bed> wire() { return std::make_unique<WireBed>(); }
@@ -119,14 +117,10 @@ TEST_P(DeviceTest, TheServersDeviceGoesAtWorkAndComesBack) { remove_and_add("ser
 TEST_P(DeviceTest, TheClientsDeviceGoesAndComesBack) { remove_and_add("client", false); }
 TEST_P(DeviceTest, TheClientsDeviceGoesAtWorkAndComesBack) { remove_and_add("client", true); }
 
-// Probes are not seen by the peer's program, and do no harm; when nobody acknowledges them, both ends give up.
+// Nothing else is on its way that could fail.
 TEST_P(DeviceTest, AnIdlePeerOutOfReachIsNoticed) {
   listen();
   ASSERT_NO_FATAL_FAILURE(connect_again());
-  const auto quiet = std::chrono::steady_clock::now() + 3 * kKeepalive;
-  until([&] { return std::chrono::steady_clock::now() >= quiet; });
-  EXPECT_FALSE(client_.disconnected || server().disconnected);
-  EXPECT_TRUE(client_.log.empty() && server().log.empty());
   EXPECT_TRUE(control("cut"));
   // It is the server's port that is down.
   EXPECT_EQ(end_of(client_), boost::system::errc::timed_out) << client_.disconnected->message();
