@@ -30,15 +30,18 @@ test_fabric() {
 }
 
 # test_programs: a copy there and one back, each of which loses a device in its middle; then the last device goes.
-in_progress() { kill -0 "$copy" && (($(stat -c %s "$1" 2>/dev/null || echo 0) > 4000000)); }
+in_progress() { kill -0 "$copy" && (($(stat -c %s "$1" 2>/dev/null || echo 0) > 2000000)); }
+# The pools' memory stays registered, and is not compared.
+but_memory() { vm_rdma_resources | sed 's/ mr [0-9]*//'; }
+holds_no_more() { vm_until 20 eval '[[ $(but_memory) == "$idle" ]]' || { but_memory && echo "before: $idle" && false; }; }
 said() { (($(grep -c "$1" /run/nfsd.err) == $2)); }
 test_programs() {
   local url="nfs://$right:20050/ours" client="$bin/rpcrdma-nfs --fabric verbs" copy
   vm_ext4 /srv/ours 100
-  head -c 40000000 /dev/urandom >/run/file
+  head -c 24000000 /dev/urandom >/run/file
   start_nfsd verbs $right --credits 8 --threads 2 --keepalive 2
   local idle
-  idle=$(vm_rdma_resources)
+  idle=$(but_memory)
 
   $client put /run/file $url/file 2>/run/client.err &
   copy=$!
@@ -57,7 +60,7 @@ test_programs() {
   expect 'the device comes back' /run/control add client
   expect 'get goes on and ends' wait $copy
   expect 'what came back is identical' cmp /run/file /run/back
-  expect 'our server keeps nothing of that' resources_are "$idle"
+  expect 'our server keeps nothing of that' holds_no_more
 
   must 'the device that the server leaves alone goes' /run/control remove client
   must 'the last one goes, under an idle server' /run/control remove server
@@ -65,7 +68,7 @@ test_programs() {
   expect 'both come back' eval '/run/control add client && /run/control add server'
   expect 'and the server with them' vm_until 20 said 'listening again at' 2
   expect 'ping' $client ping $url
-  expect 'our server keeps nothing' resources_are "$idle"
+  expect 'our server keeps nothing' holds_no_more
   stop_nfsd
 }
 
