@@ -23,7 +23,7 @@ class FabricOnRxe(Machine):
     timeout_s = 300
 
     def test(self):
-        """The fabric's conformance tests, and the kernel's server as their peer."""
+        """The fabric's conformance tests, the kernel's server as their peer, and devices that go and come back."""
         self.run_guest("fabric.sh", "rxe")
 
 

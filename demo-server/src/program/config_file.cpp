@@ -66,6 +66,7 @@ bool take_key(ConfigReader& reader, const toml::key& key, const toml::node& node
   if (k == "credits") return reader.take(k, node, kCreditsRange, s.credits.emplace());
   if (k == "inline-threshold") return reader.take(k, node, kInlineThresholdRange, s.inline_threshold.emplace());
   if (k == "max-connections") return reader.take(k, node, kMaxConnectionsRange, s.max_connections.emplace());
+  if (k == "keepalive") return reader.take(k, node, kKeepaliveRange, s.keepalive.emplace());
   if (k == "rpcbind") return reader.take(k, node, s.rpcbind.emplace());
   return reader.fail(key.source(), fmt::format("unknown key '{}'", k));
 }

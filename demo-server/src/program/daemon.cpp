@@ -28,6 +28,10 @@ std::size_t memory_budget() {
 
 unsigned io_threads() { return std::clamp(2 * std::thread::hardware_concurrency(), 4u, 64u); }
 
+fabric::OpenOptions open_options(const Options& options, const ListenSpec& listen) {
+  return {.provider = listen.provider, .crc = options.crc, .keepalive = std::chrono::seconds(options.keepalive)};
+}
+
 void append(std::string& list, std::string_view item) {
   if (!list.empty()) list += ',';
   list += item;
@@ -79,7 +83,7 @@ bool Daemon::open_exports(std::string& why) {
 
 /// A device has an address, so listeners on verbs share lanes only if they have the same one.
 Daemon::Group* Daemon::group_for(const ListenSpec& listen, std::string& why) {
-  auto opened = fabric::open(loops_.front()->context, listen.endpoint.address(), {listen.provider, options_.crc}, log_);
+  auto opened = fabric::open(loops_.front()->context, listen.endpoint.address(), open_options(options_, listen), log_);
   if (!opened) {
     why = fmt::format("no fabric at {}: {}", text_of(listen.endpoint), opened.error().message());
     return nullptr;
@@ -97,7 +101,7 @@ Daemon::Group* Daemon::make_group(std::unique_ptr<fabric::Fabric> first, const L
   group->key = std::move(key);
   group->lanes.push_back(std::make_unique<Lane>(std::move(first), *shared_, log_));
   for (std::size_t i = 1; i < loops_.size(); ++i) {
-    auto opened = fabric::open(loops_[i]->context, listen.endpoint.address(), {listen.provider, options_.crc}, log_);
+    auto opened = fabric::open(loops_[i]->context, listen.endpoint.address(), open_options(options_, listen), log_);
     if (!opened) {
       why = fmt::format("no fabric at {}: {}", text_of(listen.endpoint), opened.error().message());
       return nullptr;

@@ -58,6 +58,7 @@ constexpr const char* kThreads = "--threads";
 constexpr const char* kCredits = "--credits";
 constexpr const char* kInlineThreshold = "--inline-threshold";
 constexpr const char* kMaxConnections = "--max-connections";
+constexpr const char* kKeepalive = "--keepalive";
 
 void declare_network(CLI::App& app, Raw& raw) {
   app.add_option("--listen", raw.listens, "Where to listen; port 0 takes a free one; repeat for more [127.0.0.1:20049]")
@@ -95,6 +96,7 @@ void declare(CLI::App& app, Raw& raw, Options& options) {
          "Largest message without a chunk [4096]")
       ->type_name("BYTES");
   number(app, kMaxConnections, options.max_connections, kMaxConnectionsRange, "More are refused [1024]");
+  number(app, kKeepalive, options.keepalive, kKeepaliveRange, "Seconds until a silent client is asked for [60]");
   app.add_option("--log-level", raw.log_level, "trace, debug, info, warn, error or off [info]")->type_name("L");
 }
 
@@ -119,6 +121,7 @@ bool read_file(const CLI::App& app, Raw& raw, Options& options, std::string& why
   fill(kCredits, options.credits, s.credits);
   fill(kInlineThreshold, options.inline_threshold, s.inline_threshold);
   fill(kMaxConnections, options.max_connections, s.max_connections);
+  fill(kKeepalive, options.keepalive, s.keepalive);
   if (raw.listens.empty()) raw.listens = s.listens;
   if (raw.tcp_listens.empty()) raw.tcp_listens = s.tcp_listens;
   return true;

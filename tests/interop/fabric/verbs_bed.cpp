@@ -7,24 +7,33 @@ namespace rpcrdma::test {
 namespace {
 
 struct VerbsBed : Bed {
+  explicit VerbsBed(fabric::VerbsOptions options)
+      : server_fabric(open_at_device(context, verbs_address(), options)),
+        client_fabric(open_at_device(context, verbs_address(), options)) {}
   fabric::Fabric& server() override { return *server_fabric; }
   fabric::Fabric& client() override { return *client_fabric; }
   fabric::Endpoint address() const override { return {boost::asio::ip::make_address(verbs_address()), 0}; }
 
-  std::unique_ptr<fabric::Fabric> server_fabric = open_at_device(context);
-  std::unique_ptr<fabric::Fabric> client_fabric = open_at_device(context);
+  std::unique_ptr<fabric::Fabric> server_fabric;
+  std::unique_ptr<fabric::Fabric> client_fabric;
 };
 
-std::unique_ptr<Bed> verbs() { return std::make_unique<VerbsBed>(); }
+std::unique_ptr<Bed> verbs() { return std::make_unique<VerbsBed>(fabric::VerbsOptions{}); }
+std::unique_ptr<Bed> probing() { return std::make_unique<VerbsBed>(fabric::VerbsOptions{.keepalive = kProbing}); }
 
 }  // namespace
 
 const char* verbs_address() { return std::getenv("RPCRDMA_TEST_VERBS_ADDRESS"); }
 
 std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context) {
+  return open_at_device(context, verbs_address(), {});
+}
+
+std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context, const char* address,
+                                               fabric::VerbsOptions options) {
   const Log log(
       make_stderr_sink(std::getenv("RPCRDMA_TEST_LOG") != nullptr ? LogLevel::trace : LogLevel::warn, "test"));
-  auto opened = fabric::open_verbs(context, boost::asio::ip::make_address(verbs_address()), {}, log);
+  auto opened = fabric::open_verbs(context, boost::asio::ip::make_address(address), options, log);
   if (!opened) throw std::runtime_error("open_verbs: " + opened.error().message());
   return std::move(*opened);
 }
@@ -34,6 +43,11 @@ bool on_iwarp() { return std::getenv("RPCRDMA_TEST_IWARP") != nullptr; }
 std::vector<BedFactory> verbs_beds() {
   if (verbs_address() == nullptr) return {};
   return {{"verbs", verbs}};
+}
+
+std::vector<BedFactory> probing_beds() {
+  if (verbs_address() == nullptr) return {};
+  return {{"probing", probing}};
 }
 
 }  // namespace rpcrdma::test

@@ -9,8 +9,13 @@ namespace rpcrdma::test {
 /// The device's address; null if there is none to test.
 const char* verbs_address();
 std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context);
+std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context, const char* address,
+                                               fabric::VerbsOptions options);
 /// Empty without a device.
 std::vector<BedFactory> verbs_beds();
+/// Likewise, with this keepalive time.
+constexpr std::chrono::seconds kProbing{1};
+std::vector<BedFactory> probing_beds();
 /// RPCRDMA_TEST_IWARP is set: a Send or Write is complete when it is on its way, so its sender may not learn that
 /// the peer refused it.
 bool on_iwarp();

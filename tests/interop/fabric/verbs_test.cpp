@@ -280,6 +280,25 @@ TEST_P(VerbsTest, AcceptsOnAnotherThread) {
   EXPECT_TRUE(has_pattern(to.octets, 12));
 }
 
+class ProbeTest : public FabricTest {};
+
+// Neither end's program sees the other's probes, and work goes on after them.
+TEST_P(ProbeTest, IdleConnectionsStay) {
+  connect();
+  const auto quiet = std::chrono::steady_clock::now() + 2 * kProbing;
+  until([&] { return std::chrono::steady_clock::now() >= quiet; });
+  EXPECT_FALSE(client_.disconnected || server().disconnected);
+  EXPECT_TRUE(client_.log.empty() && server().log.empty());
+  Memory from(bed_->client(), 64);
+  Memory to(bed_->server(), 64);
+  fill_pattern(from.octets, 3);
+  ASSERT_FALSE(server().qp->post_receive(to.all(), server().op(1)));
+  ASSERT_FALSE(client_.send(from.all(), 2));
+  client_.qp->submit();
+  EXPECT_TRUE(until([&] { return client_.count(2) == 1 && server().count(1) == 1; }));
+  EXPECT_TRUE(has_pattern(to.octets, 3));
+}
+
 TEST_P(VerbsTest, DevicesThatAreNotThere) {
   boost::asio::io_context context;
   for (const char* address : {"127.0.0.1", "0.0.0.0", "::1", "::"}) {
@@ -295,5 +314,6 @@ TEST_P(VerbsTest, DevicesThatAreNotThere) {
 INSTANTIATE_TEST_SUITE_P(Verbs, FabricTest, testing::ValuesIn(verbs_beds()));
 INSTANTIATE_TEST_SUITE_P(Verbs, WindowTest, testing::ValuesIn(verbs_beds()));
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbsTest, testing::ValuesIn(verbs_beds()));
+INSTANTIATE_TEST_SUITE_P(Verbs, ProbeTest, testing::ValuesIn(probing_beds()));
 
 }  // namespace rpcrdma::test

@@ -54,6 +54,7 @@ threads = 3
 credits = 8
 inline-threshold = 8192
 max-connections = 7
+keepalive = 30
 log-level = "debug"
 rpcbind = true
 
@@ -82,6 +83,7 @@ TEST_F(ConfigTest, Everything) {
   EXPECT_EQ(s.tcp_listens.at(0), "0.0.0.0:2049");
   EXPECT_EQ(s.fabric, "iwarp");
   EXPECT_EQ(s.inline_threshold, 8192u);
+  EXPECT_EQ(s.keepalive, 30u);
   EXPECT_EQ(s.rpcbind, true);
   ASSERT_EQ(config.exports.size(), 2u);
   const ExportSpec& photos = config.exports[0];

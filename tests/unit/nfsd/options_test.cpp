@@ -51,6 +51,8 @@ TEST(CommandLine, Everything) {
                                "8192",
                                "--max-connections",
                                "5",
+                               "--keepalive",
+                               "7",
                                "--log-level",
                                "debug"},
                               code);
@@ -68,6 +70,7 @@ TEST(CommandLine, Everything) {
   EXPECT_EQ(options->credits, 8u);
   EXPECT_EQ(options->inline_threshold, 8192u);
   EXPECT_EQ(options->max_connections, 5u);
+  EXPECT_EQ(options->keepalive, 7u);
   EXPECT_EQ(options->log_level, LogLevel::debug);
 }
 
@@ -87,6 +90,7 @@ TEST(CommandLine, UsageErrorsEndWithTwo) {
       {"--export", "/d", "--crc", "maybe"},
       {"--export", "/d", "--threads", "0"},
       {"--export", "/d", "--credits", "2000"},
+      {"--export", "/d", "--keepalive", "0"},
       {"--export", "/d", "--inline-threshold", "1500"},
       {"--export", "/d", "--log-level", "loud"},
   };

@@ -68,7 +68,8 @@ class SendQueueTest : public testing::Test {
     return out;
   }
 
-  SendQueue queue_{{.depth = 8, .max_gather = 3, .max_inline = 16, .signal_interval = 4}};
+  LocalKeys keys_;
+  SendQueue queue_{{.depth = 8, .max_gather = 3, .max_inline = 16, .signal_interval = 4}, keys_};
   RecordingDevice device_;
   Recorder context_;
   std::array<std::byte, 64> memory_{};
@@ -141,6 +142,30 @@ TEST_F(SendQueueTest, UnsignalledWorkOnItsWayIsFlushedByAnEmptyWrite) {
   EXPECT_TRUE(queue_.take_software(slot));
 }
 
+// A probe takes no slot of the user's, reports all before it, and none is sent beside another.
+TEST_F(SendQueueTest, AProbeIsAnEmptyWriteThatReports) {
+  for (int i = 0; i < 8; ++i) send(nullptr);
+  ASSERT_TRUE(queue_.full());
+  queue_.append_probe();
+  EXPECT_TRUE(queue_.probing());
+  ASSERT_FALSE(queue_.submit(device_.queue_pair()));
+  ASSERT_EQ(device_.posted.size(), 9u);
+  EXPECT_EQ(device_.posted[8].opcode, IBV_WR_RDMA_WRITE);
+  EXPECT_EQ(device_.posted[8].pieces, 0);
+  EXPECT_TRUE(signalled(8));
+  EXPECT_EQ(retire(3).size(), 4u);
+  EXPECT_TRUE(queue_.probing());
+  EXPECT_EQ(retire(8).size(), 5u);
+  EXPECT_FALSE(queue_.probing());
+  EXPECT_TRUE(queue_.empty());
+  // Full again, and no fuller: the probe gave back what it took.
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_FALSE(queue_.full());
+    send(nullptr);
+  }
+  EXPECT_TRUE(queue_.full());
+}
+
 // Whatever mix is posted, the device holds no more than the queue pair was made for.
 TEST_F(SendQueueTest, TheDeviceIsNeverOverfilled) {
   for (int round = 0; round < 50; ++round) {
@@ -150,6 +175,7 @@ TEST_F(SendQueueTest, TheDeviceIsNeverOverfilled) {
       ASSERT_FALSE(queue_.submit(device_.queue_pair()));
     }
     queue_.require_signal();
+    queue_.append_probe();
     ASSERT_FALSE(queue_.submit(device_.queue_pair()));
     EXPECT_LE(device_.posted.size(), SendQueue::device_depth(8));
     const std::uint64_t last = device_.posted.back().id;
@@ -214,7 +240,7 @@ TEST_F(SendQueueTest, WhatTheDeviceRefusesStaysToBeFlushed) {
 
 // A device that reports a Send before the RDMA Read ahead of it: the Send waits, and keeps its own status.
 TEST_F(SendQueueTest, WhatOvertakesWaitsForItsTurn) {
-  queue_ = SendQueue({.depth = 8, .max_gather = 3, .max_inline = 16, .signal_interval = 1, .overtaking = true});
+  queue_ = SendQueue({.depth = 8, .max_gather = 3, .max_inline = 16, .signal_interval = 1, .overtaking = true}, keys_);
   for (int i = 0; i < 3; ++i) send(nullptr);
   queue_.append_software(&context_, 0);
   send(nullptr);

@@ -27,6 +27,7 @@ class FabricCategory final : public boost::system::error_category {
       case FabricError::not_built: return "built without rdma-core: the verbs fabric is missing";
       case FabricError::no_rdma:
         return "no RDMA here: /dev/infiniband/rdma_cm is missing or closed to us (modprobe rdma_ucm)";
+      case FabricError::device_lost: return "the RDMA device was removed";
     }
     return "unknown fabric error";
   }

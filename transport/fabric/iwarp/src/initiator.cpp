@@ -41,7 +41,7 @@ void Initiator::cancel() noexcept {
 void Initiator::connect() {
   socket_.async_connect(peer_, [self = shared_from_this()](error_code error) {
     if (!self->handler_) return;
-    if (!error) error = prepare(self->socket_);
+    if (!error) error = prepare(self->socket_, self->fabric_->options.keepalive);
     if (error) return self->finish(error);
     self->send_request();
   });

@@ -54,7 +54,7 @@ void ListenerState::accepted(error_code error, Socket socket) {
   if (error == errc::too_many_files_open || error == errc::too_many_files_open_in_system ||
       error == errc::no_buffer_space || error == errc::not_enough_memory)
     return back_off();
-  if (!error) error = prepare(socket);
+  if (!error) error = prepare(socket, fabric_->options.keepalive);
   if (!error) read_request(std::move(socket));
   accept();
 }

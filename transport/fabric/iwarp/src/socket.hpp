@@ -3,6 +3,7 @@
 #include <sys/uio.h>
 
 #include <boost/asio/ip/tcp.hpp>
+#include <chrono>
 #include <utility>
 
 #include "rpcrdma/base/cursor.hpp"
@@ -31,8 +32,8 @@ class Descriptor {
   int number_ = -1;
 };
 
-/// What every connection's socket needs: no waiting for more to send, no blocking.
-error_code prepare(Socket& socket) noexcept;
+/// What every connection's socket needs: no waiting for more to send, no blocking, an eye on a silent peer.
+error_code prepare(Socket& socket, std::chrono::seconds keepalive) noexcept;
 /// One non-blocking write. Gives the octets taken; would_block and other errors in `error`.
 std::size_t write_some(int socket, std::span<iovec> vectors, error_code& error) noexcept;
 /// Likewise, of a few octets on a connection that is new: all or an error.

@@ -41,7 +41,7 @@ void Stream::accept() {
   socket_.assign(info.local.protocol(), descriptor.get(), error);
   if (!error) {
     descriptor.release();
-    error = prepare(socket_);
+    error = prepare(socket_, fabric_->options.keepalive);
   }
   Agreement agreement;
   if (!error) {

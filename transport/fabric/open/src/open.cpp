@@ -11,25 +11,28 @@ namespace {
 
 using boost::asio::ip::address;
 
-Result<std::unique_ptr<Fabric>> open_iwarp_with(boost::asio::io_context& context, CrcPolicy crc, Log log) {
+Result<std::unique_ptr<Fabric>> open_iwarp_with(boost::asio::io_context& context, const OpenOptions& wanted, Log log) {
   IwarpOptions options;
-  if (crc != CrcPolicy::automatic) options.crc = crc == CrcPolicy::on;
+  if (wanted.crc != CrcPolicy::automatic) options.crc = wanted.crc == CrcPolicy::on;
+  options.keepalive = wanted.keepalive;
   return open_iwarp(context, options, std::move(log));
 }
 
 #ifdef RPCRDMA_WITH_VERBS
 bool verbs_is_for(const address& at) noexcept { return verbs_device_at(at); }
 
-Result<std::unique_ptr<Fabric>> open_verbs_at(boost::asio::io_context& context, const address& at, bool towards,
-                                              Log log) {
+Result<std::unique_ptr<Fabric>> open_verbs_at(boost::asio::io_context& context, const address& at,
+                                              const OpenOptions& wanted, Log log) {
   VerbsOptions options;
-  options.towards = towards;
+  options.towards = wanted.towards;
+  options.keepalive = wanted.keepalive;
   return open_verbs(context, at, options, std::move(log));
 }
 #else
 bool verbs_is_for(const address&) noexcept { return false; }
 
-Result<std::unique_ptr<Fabric>> open_verbs_at(boost::asio::io_context&, const address&, bool, const Log&) {
+Result<std::unique_ptr<Fabric>> open_verbs_at(boost::asio::io_context&, const address&, const OpenOptions&,
+                                              const Log&) {
   return make_error_code(FabricError::not_built);
 }
 #endif
@@ -52,8 +55,8 @@ Result<std::unique_ptr<Fabric>> open(boost::asio::io_context& context, const add
                                      Log log) {
   const bool verbs =
       options.provider == Provider::verbs || (options.provider == Provider::automatic && verbs_is_for(at));
-  return verbs ? open_verbs_at(context, at, options.towards, std::move(log))
-               : open_iwarp_with(context, options.crc, std::move(log));
+  return verbs ? open_verbs_at(context, at, options, std::move(log))
+               : open_iwarp_with(context, options, std::move(log));
 }
 
 }  // namespace rpcrdma::fabric

@@ -14,17 +14,20 @@ constexpr int kNotificationsPerTurn = 64;
 
 }  // namespace
 
-Result<std::shared_ptr<CompletionChannel>> CompletionChannel::make(boost::asio::io_context& context,
-                                                                   ibv_context* device) {
-  CqChannel channel(ibv_create_comp_channel(device));
-  if (!channel) return last_error();
-  return std::make_shared<CompletionChannel>(context, std::move(channel));
+error_code CompletionChannel::attach(ibv_context* device) {
+  channel_.reset(ibv_create_comp_channel(device));
+  if (!channel_) return last_error();
+  assign(channel_->fd);
+  return {};
 }
 
-CompletionChannel::CompletionChannel(boost::asio::io_context& context, CqChannel channel)
-    : Watch(context, channel->fd), channel_(std::move(channel)) {}
+void CompletionChannel::detach() noexcept {
+  release();
+  channel_.reset();
+}
 
 Result<CompletionQueue> CompletionChannel::make_queue(std::uint32_t entries, CompletionHandler& handler) {
+  if (!channel_) return FabricError::device_lost;
   CompletionQueue queue(
       ibv_create_cq(channel_->context, static_cast<int>(entries), &handler, channel_.get(), /*comp_vector=*/0));
   if (!queue) return last_error();
@@ -33,7 +36,8 @@ Result<CompletionQueue> CompletionChannel::make_queue(std::uint32_t entries, Com
 }
 
 void CompletionChannel::drain() noexcept {
-  for (int i = 0; i < kNotificationsPerTurn; ++i) {
+  // A handler may find the device gone, and the channel with it.
+  for (int i = 0; i < kNotificationsPerTurn && channel_; ++i) {
     ibv_cq* queue = nullptr;
     void* handler = nullptr;
     if (ibv_get_cq_event(channel_.get(), &queue, &handler) != 0) return;

@@ -10,6 +10,9 @@ namespace rpcrdma::fabric::verbs {
 class CompletionHandler {
  public:
   virtual void on_completions() noexcept = 0;
+  /// The device says that the completion queue, or the queue pair that reports to it, is in error. On any thread,
+  /// which keeps both alive meanwhile.
+  virtual void on_device_trouble() noexcept = 0;
 
  protected:
   ~CompletionHandler() = default;
@@ -18,9 +21,12 @@ class CompletionHandler {
 /// The notifications of all completion queues of a fabric, in its io_context.
 class CompletionChannel final : public Watch {
  public:
-  static Result<std::shared_ptr<CompletionChannel>> make(boost::asio::io_context& context, ibv_context* device);
-  CompletionChannel(boost::asio::io_context& context, CqChannel channel);
+  explicit CompletionChannel(boost::asio::io_context& context) : Watch(context) {}
   ~CompletionChannel() override { release(); }
+
+  error_code attach(ibv_context* device);
+  /// No queue may be left.
+  void detach() noexcept;
 
   /// A queue whose notifications go to `handler`, armed for its first completion. Destroyed by the owner, from
   /// when on no notification of it comes.

@@ -4,6 +4,7 @@
 // Ownership. A slot is taken from the books before its callback runs: the callback may post, or destroy all this.
 // Error handling. The first failed operation names the reason; the rest is flushed by finish().
 #include <array>
+#include <cerrno>
 
 #include "defer.hpp"
 #include "error.hpp"
@@ -27,6 +28,15 @@ void VerbsQueuePair::on_completions() noexcept {
   // The peer's first message may overtake its last step of the handshake; this stands in for that step.
   if (state_ == State::accepting) rdma_notify(id_.get(), IBV_EVENT_COMM_EST);
   poll();
+}
+
+void VerbsQueuePair::on_device_trouble() noexcept {
+  defer_to(parts_.context, self_, [](VerbsQueuePair& self) {
+    // What the device has completed tells more, if it tells anything.
+    const Alive alive(self);
+    self.poll();
+    if (alive) self.finish(self.fault_.value_or(FabricError::protocol_violation));
+  });
 }
 
 void VerbsQueuePair::poll() {
@@ -74,6 +84,7 @@ void VerbsQueuePair::schedule_poll() {
 }
 
 void VerbsQueuePair::deliver(std::span<const ibv_wc> batch) {
+  quiet_quarters_ = 0;
   const Alive alive(*this);
   for (const ibv_wc& completion : batch) {
     if (completion.status != IBV_WC_SUCCESS) note_failure(completion);
@@ -91,6 +102,9 @@ void VerbsQueuePair::note_failure(const ibv_wc& completion) {
                     ibv_wc_status_str(completion.status), completion.vendor_err);
     const bool receive = (completion.wr_id & ReceiveQueue::kMark) != 0;
     if (!fault_) fault_ = receive ? receive_error(completion.status) : completion_error(completion.status);
+    // rxe takes a missing route for a fault of the queue pair.
+    if (!receive && completion.status == IBV_WC_LOC_QP_OP_ERR && parts_.device->port_is_down())
+      fault_ = system_error(ENETDOWN);
   } else if (state_ >= State::established && state_ != State::hanging_up && state_ != State::ended) {
     const bool receive = (completion.wr_id & ReceiveQueue::kMark) != 0;
     on_flush_unasked(receive ? error_code() : error_code(FabricError::flushed));

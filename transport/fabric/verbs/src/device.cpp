@@ -3,6 +3,7 @@
 
 #include <netinet/in.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "error.hpp"
@@ -47,26 +48,94 @@ Endpoint to_endpoint(const sockaddr& address, std::uint16_t port) noexcept {
   return endpoint;
 }
 
-Result<std::shared_ptr<Device>> Device::make(CmId anchor, const VerbsOptions& options) {
-  ProtectionDomain domain(ibv_alloc_pd(anchor->verbs));
-  if (!domain) return last_error();
-  auto limits = query_limits(domain.get(), anchor->port_num, options);
-  if (!limits) return limits.error();
-  return std::make_shared<Device>(std::move(anchor), std::move(domain), *limits);
+Device::Device(const Endpoint& address, const VerbsOptions& options, Log log)
+    : options_(options), log_(std::move(log)), address_(address) {}
+
+error_code Device::attach(CmId anchor, std::shared_ptr<rdma_event_channel> channel) {
+  if (rdma_migrate_id(anchor.get(), channel.get()) != 0) return last_error();
+  channel_ = std::move(channel);
+  anchor_ = std::move(anchor);
+  use_ = ContextUse::of(anchor_->verbs);
+  domain_.reset(ibv_alloc_pd(anchor_->verbs));
+  error_code failed;
+  if (!domain_) failed = last_error();
+  if (!failed) {
+    const auto limits = query_limits(domain_.get(), anchor_->port_num, options_);
+    if (!limits)
+      failed = limits.error();
+    else if (known_ && *limits != limits_)
+      failed = FabricError::unsupported;
+    else
+      limits_ = *limits;
+  }
+  for (auto entry = registered_.begin(); !failed && entry != registered_.end(); ++entry)
+    failed = register_now(entry->first, entry->second);
+  if (failed) {
+    detach();
+    return failed;
+  }
+  known_ = true;
+  name_ = ibv_get_device_name(anchor_->verbs->device);
+  return {};
 }
 
-Device::Device(CmId anchor, ProtectionDomain domain, const DeviceLimits& limits)
-    : anchor_(std::move(anchor)), domain_(std::move(domain)), limits_(limits) {
-  address_ = to_endpoint(*rdma_get_local_addr(anchor_.get()), 0);
+void Device::detach() noexcept {
+  for (auto& [local_key, entry] : registered_) {
+    entry.registration.reset();
+    keys_.set(local_key, 0);
+  }
+  domain_.reset();
+  // Before the anchor, which keeps the context alive: it may close that.
+  use_.reset();
+  anchor_.reset();
+}
+
+bool Device::port_is_down() const noexcept {
+  ibv_port_attr port{};
+  return ibv_query_port(anchor_->verbs, anchor_->port_num, &port) == 0 && port.state != IBV_PORT_ACTIVE;
+}
+
+Result<std::uint32_t> Device::add(std::span<std::byte> memory) {
+  Registered entry{memory, nullptr};
+  const std::uint32_t local_key = keys_.add();
+  if (attached()) {
+    if (const error_code failed = register_now(local_key, entry)) {
+      keys_.remove(local_key);
+      return failed;
+    }
+  }
+  registered_.emplace(local_key, std::move(entry));
+  return local_key;
+}
+
+error_code Device::register_now(std::uint32_t local_key, Registered& entry) {
+  int access = IBV_ACCESS_LOCAL_WRITE;
+  if (limits_.windows) access |= IBV_ACCESS_MW_BIND;
+  if (limits_.remote_writable_sinks) access |= IBV_ACCESS_REMOTE_WRITE;
+  entry.registration.reset(ibv_reg_mr(domain_.get(), entry.memory.data(), entry.memory.size(), access));
+  if (!entry.registration) {
+    const error_code error = last_error();
+    if (error.value() == ENOMEM)
+      log_.warn("verbs: {} octets do not fit the limit of locked memory (ulimit -l)", entry.memory.size());
+    return error;
+  }
+  keys_.set(local_key, entry.registration->lkey);
+  return {};
+}
+
+void Device::remove(std::uint32_t local_key) noexcept {
+  const auto found = registered_.find(local_key);
+  if (ibv_mr* registration = found->second.registration.release(); registration != nullptr) {
+    if (const int error = ibv_dereg_mr(registration); error != 0)
+      log_.error("verbs: memory stays registered, a window is still bound to it: {}", system_error(error).message());
+  }
+  registered_.erase(found);
+  keys_.remove(local_key);
 }
 
 ibv_mr* Device::find(std::uint32_t local_key) const noexcept {
-  const auto found = registrations_.find(local_key);
-  return found == registrations_.end() ? nullptr : found->second;
+  const auto found = registered_.find(local_key);
+  return found == registered_.end() ? nullptr : found->second.registration.get();
 }
-
-void Device::add(ibv_mr* registration) { registrations_[registration->lkey] = registration; }
-
-void Device::remove(ibv_mr* registration) noexcept { registrations_.erase(registration->lkey); }
 
 }  // namespace rpcrdma::fabric::verbs

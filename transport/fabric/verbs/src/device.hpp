@@ -1,41 +1,75 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <memory>
+#include <string>
 #include <unordered_map>
 
+#include "context_use.hpp"
+#include "event_channel.hpp"
 #include "handles.hpp"
 #include "limits.hpp"
+#include "local_keys.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 #include "rpcrdma/fabric/verbs/verbs.hpp"
 
 namespace rpcrdma::fabric::verbs {
 
 /// One thread's share of a device: its protection domain, its registrations, its limits. The ibv_context is
-/// the process's, opened by librdmacm, and stays open. Outlives whatever was made from it.
+/// the process's, opened by librdmacm. The device may go and come back: what is registered is then registered anew,
+/// under the same local keys. Outlives whatever was made from it.
 class Device {
  public:
-  /// `anchor` is an id bound to the device; it keeps librdmacm's hold on it.
-  static Result<std::shared_ptr<Device>> make(CmId anchor, const VerbsOptions& options);
-  Device(CmId anchor, ProtectionDomain domain, const DeviceLimits& limits);
+  Device(const Endpoint& address, const VerbsOptions& options, Log log);
+  ~Device() { detach(); }
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
 
-  ibv_context* context() const noexcept { return anchor_->verbs; }
+  /// `anchor` is an id bound to the device; it keeps librdmacm's hold on it, and moves to `channel`. A device that is
+  /// not of the kind that was here before is refused.
+  error_code attach(CmId anchor, std::shared_ptr<rdma_event_channel> channel);
+  /// Gives everything back. Nothing of a queue pair may be left.
+  void detach() noexcept;
+  bool attached() const noexcept { return anchor_ != nullptr; }
+  /// Of the anchor's events; may be null. While attached.
+  void set_handler(CmHandler* handler) noexcept { anchor_->context = handler; }
+  /// While attached.
+  ContextUse& use() const noexcept { return *use_; }
+
+  ibv_context* context() const noexcept { return anchor_ ? anchor_->verbs : nullptr; }
   ibv_pd* domain() const noexcept { return domain_.get(); }
   const DeviceLimits& limits() const noexcept { return limits_; }
-  const char* name() const noexcept { return ibv_get_device_name(anchor_->verbs->device); }
+  /// While attached.
+  bool port_is_down() const noexcept;
+  const std::string& name() const noexcept { return name_; }
   /// The local address that the anchor is bound to, port 0.
   const Endpoint& address() const noexcept { return address_; }
 
+  /// Registers memory, which the caller keeps until remove(); on a device that is gone, when it is back. The local key.
+  Result<std::uint32_t> add(std::span<std::byte> memory);
+  void remove(std::uint32_t local_key) noexcept;
   /// The registration behind a local key, or null.
   ibv_mr* find(std::uint32_t local_key) const noexcept;
-  void add(ibv_mr* registration);
-  void remove(ibv_mr* registration) noexcept;
+  const LocalKeys& keys() const noexcept { return keys_; }
 
  private:
+  struct Registered {
+    std::span<std::byte> memory;
+    Registration registration;
+  };
+  error_code register_now(std::uint32_t local_key, Registered& entry);
+
+  VerbsOptions options_;
+  Log log_;
+  std::shared_ptr<rdma_event_channel> channel_;  // outlives the anchor
   CmId anchor_;
+  std::shared_ptr<ContextUse> use_;
   ProtectionDomain domain_;
   DeviceLimits limits_;
+  bool known_ = false;  // limits_ are those of a device that was here
+  std::string name_;
   Endpoint address_;
-  std::unordered_map<std::uint32_t, ibv_mr*> registrations_;
+  LocalKeys keys_;
+  std::unordered_map<std::uint32_t, Registered> registered_;
 };
 
 /// An id bound to the device at `address`; FabricError::no_device if there is none.

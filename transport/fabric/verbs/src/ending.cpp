@@ -3,7 +3,8 @@
 // pair from the device, complete what is left as flushed, tell the user. disconnect() lets the send queue run empty
 // before, because the device drops what is unsent when it disconnects.
 // Ownership. After finish() the device has no part of this connection but the rdma_cm id, which stays until the
-// destructor: while it lives the kernel repeats the request to disconnect until the peer has answered.
+// destructor: while it lives the kernel repeats the request to disconnect until the peer has answered. If the device is
+// gone, that goes too.
 // Error handling. Nothing here can fail in a way that matters: the device's objects are gone in any case.
 #include "defer.hpp"
 #include "error.hpp"
@@ -78,6 +79,7 @@ void VerbsQueuePair::finish(error_code why) {
   state_ = State::ended;
   ending_ = false;
   timer_.cancel();
+  keepalive_timer_.cancel();
   delivering_ = true;
   const Alive alive(*this);
   if (connected || role_ == Role::acceptor) rdma_disconnect(id_.get());
@@ -96,6 +98,12 @@ void VerbsQueuePair::finish(error_code why) {
   if (!alive) return;
   release_device();
   events_.on_disconnected(why);
+}
+
+void VerbsQueuePair::on_device_lost() {
+  const Alive alive(*this);
+  finish(FabricError::device_lost);
+  if (alive) id_.reset();
 }
 
 void VerbsQueuePair::deliver_rest() {
@@ -128,13 +136,14 @@ bool VerbsQueuePair::flush_rest() {
 // Windows go before their queue pair, and the queue pair before its completion queue; rxe hangs otherwise.
 void VerbsQueuePair::release_device() noexcept {
   windows_->release_device();
-  if (id_->qp != nullptr) {
+  if (id_ && id_->qp != nullptr) {
     rdma_disconnect(id_.get());
     rdma_destroy_qp(id_.get());
   }
   completions_.reset();
   cm_interest_.reset();
   completion_interest_.reset();
+  async_interest_.reset();
 }
 
 }  // namespace rpcrdma::fabric::verbs

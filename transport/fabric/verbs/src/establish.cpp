@@ -4,6 +4,7 @@
 // Ownership. Callbacks may destroy the queue pair; nothing of it is touched after the last one.
 // Error handling. Whatever fails on the way, and the timer, ends in finish() with the reason.
 #include <algorithm>
+#include <cerrno>
 
 #include "error.hpp"
 #include "queue_pair.hpp"
@@ -87,11 +88,17 @@ void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
       break;
     case RDMA_CM_EVENT_ESTABLISHED: return on_peer_accepted(std::move(event));
     case RDMA_CM_EVENT_DISCONNECTED: return finish(reason_of_disconnect());
-    case RDMA_CM_EVENT_DEVICE_REMOVAL: return finish(FabricError::no_device);
+    case RDMA_CM_EVENT_DEVICE_REMOVAL: {
+      const auto presence = parts_.presence;
+      return presence->lose();
+    }
+    case RDMA_CM_EVENT_UNREACHABLE:
+      // Later than that, the kernel (6.0 and later) has lost the peer's hardware address.
+      if (state_ >= State::established) return finish(fault_.value_or(system_error(ETIMEDOUT)));
+      return finish(connect_error(event.type, event.status));
     case RDMA_CM_EVENT_ADDR_ERROR:
     case RDMA_CM_EVENT_ROUTE_ERROR:
     case RDMA_CM_EVENT_CONNECT_ERROR:
-    case RDMA_CM_EVENT_UNREACHABLE:
     case RDMA_CM_EVENT_REJECTED: return finish(connect_error(event.type, event.status));
     default: return;  // ADDR_CHANGE and TIMEWAIT_EXIT say nothing about the connection
   }
@@ -119,6 +126,7 @@ void VerbsQueuePair::establish() {
   info_.local = to_endpoint(*rdma_get_local_addr(id_.get()), rdma_get_src_port(id_.get()));
   info_.peer = to_endpoint(*rdma_get_peer_addr(id_.get()), rdma_get_dst_port(id_.get()));
   state_ = State::established;
+  watch_peer();
   const Alive alive(*this);
   events_.on_established(info_);
   if (!alive) return;

@@ -43,7 +43,9 @@ Result<std::shared_ptr<EventChannel>> EventChannel::make(boost::asio::io_context
 }
 
 EventChannel::EventChannel(boost::asio::io_context& context, std::shared_ptr<rdma_event_channel> channel)
-    : Watch(context, channel->fd), channel_(std::move(channel)) {}
+    : Watch(context), channel_(std::move(channel)) {
+  assign(channel_->fd);
+}
 
 void EventChannel::drain() noexcept {
   for (int i = 0; i < kEventsPerTurn; ++i) {

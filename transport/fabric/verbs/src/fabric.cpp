@@ -24,13 +24,14 @@ VerbsFabric::VerbsFabric(FabricParts parts) : parts_(std::move(parts)) {
 }
 
 Result<std::unique_ptr<MemoryRegion>> VerbsFabric::register_memory(std::span<std::byte> memory) {
-  return VerbsRegion::make(parts_.device, memory, parts_.log);
+  return VerbsRegion::make(parts_.device, memory);
 }
 
 Result<std::unique_ptr<QueuePair>> VerbsFabric::make_connector(const Endpoint& peer, QueuePairOptions options,
                                                                QueuePairEvents& events) {
+  if (const error_code lost = parts_.presence->ensure()) return lost;
   rdma_cm_id* raw = nullptr;
-  if (rdma_create_id(parts_.events->channel().get(), &raw, nullptr, RDMA_PS_TCP) != 0) return last_error();
+  if (rdma_create_id(parts_.presence->events()->channel().get(), &raw, nullptr, RDMA_PS_TCP) != 0) return last_error();
   CmId id(raw);
   Endpoint local = parts_.device->address();
   if (rdma_bind_addr(raw, local.data()) != 0) return last_error();
@@ -43,13 +44,15 @@ Result<std::unique_ptr<QueuePair>> VerbsFabric::make_connector(const Endpoint& p
 void VerbsFabric::start(QueuePair& queue_pair) { static_cast<VerbsQueuePair&>(queue_pair).start(); }
 
 Result<std::unique_ptr<Listener>> VerbsFabric::listen(const Endpoint& local, RequestHandler handler) {
-  return VerbsListener::make(parts_.events, local, std::move(handler), parts_.log);
+  if (const error_code lost = parts_.presence->ensure()) return lost;
+  return VerbsListener::make(parts_.presence, local, std::move(handler), parts_.log);
 }
 
 Result<std::unique_ptr<QueuePair>> VerbsFabric::make_acceptor(std::unique_ptr<ConnectionRequest> request,
                                                               QueuePairOptions options, QueuePairEvents& events) {
   auto& pending = static_cast<VerbsRequest&>(*request);
-  auto id = pending.take(parts_.events->channel().get());
+  if (const error_code lost = parts_.presence->ensure()) return lost;
+  auto id = pending.take(parts_.presence->events()->channel().get());
   if (!id) return id.error();
   return VerbsQueuePair::make(parts_, std::move(*id), VerbsQueuePair::Role::acceptor, pending.info(),
                               std::move(options), events);
@@ -79,20 +82,16 @@ Result<std::unique_ptr<Fabric>> open_verbs(boost::asio::io_context& context, con
   auto id = options.towards ? find_device_towards(address, options.resolve_timeout) : find_device_at(address);
   if (!id) id = options.towards ? find_device_at(address) : find_device_towards(address, options.resolve_timeout);
   if (!id) return id.error();
-  auto device = Device::make(std::move(*id), options);
-  if (!device) return device.error();
-  auto events = EventChannel::make(context);
-  if (!events) return events.error();
-  auto completions = CompletionChannel::make(context, (*device)->context());
-  if (!completions) return completions.error();
-  const DeviceLimits& limits = (*device)->limits();
-  log.debug("verbs: {} at {}: {}, {} buffers a message, read depth {}/{}", (*device)->name(),
-            (*device)->address().address().to_string(), limits.windows ? "memory windows" : "no memory windows",
+  auto presence = Presence::make(context, std::move(*id), options, log);
+  if (!presence) return presence.error();
+  const std::shared_ptr<Device> device = (*presence)->device();
+  const DeviceLimits& limits = device->limits();
+  log.debug("verbs: {} at {}: {}, {} buffers a message, read depth {}/{}", device->name(),
+            device->address().address().to_string(), limits.windows ? "memory windows" : "no memory windows",
             limits.max_gather, limits.max_inbound_reads, limits.max_outbound_reads);
   return std::make_unique<VerbsFabric>(FabricParts{.context = context,
-                                                   .device = std::move(*device),
-                                                   .events = std::move(*events),
-                                                   .completions = std::move(*completions),
+                                                   .presence = std::move(*presence),
+                                                   .device = device,
                                                    .options = options,
                                                    .log = std::move(log)});
 }

@@ -26,6 +26,8 @@ struct DeviceLimits {
   /// What is posted after an RDMA Read may complete before it, so that a completion speaks for itself only and
   /// every operation needs its own (siw).
   bool overtakes_reads = false;
+
+  friend bool operator==(const DeviceLimits&, const DeviceLimits&) = default;
 };
 
 Result<DeviceLimits> query_limits(ibv_pd* domain, std::uint8_t port, const VerbsOptions& options);

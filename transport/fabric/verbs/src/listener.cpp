@@ -2,7 +2,7 @@
 // Operation. Each CONNECT_REQUEST becomes a VerbsRequest, handed to the user at once: with rdma_cm the private data
 // comes with the event.
 // Ownership. A request owns its id until it is accepted, here or on another fabric, or rejected, or dropped.
-// Error handling. A removed device ends the listening silently but for the log; nobody can connect any more.
+// Error handling. A removed device suspends the listening until it is back.
 #include "listener.hpp"
 
 #include <algorithm>
@@ -43,42 +43,62 @@ Result<CmId> VerbsRequest::take(rdma_event_channel* channel) {
   return std::move(id_);
 }
 
-Result<std::unique_ptr<Listener>> VerbsListener::make(std::shared_ptr<EventChannel> channel, const Endpoint& local,
+Result<std::unique_ptr<Listener>> VerbsListener::make(std::shared_ptr<Presence> presence, const Endpoint& local,
                                                       Fabric::RequestHandler handler, Log log) {
+  auto listener = std::make_unique<VerbsListener>(std::move(presence), local, std::move(handler), std::move(log));
+  if (const error_code failed = listener->listen()) return failed;
+  return listener;
+}
+
+VerbsListener::VerbsListener(std::shared_ptr<Presence> presence, const Endpoint& local, Fabric::RequestHandler handler,
+                             Log log)
+    : presence_(std::move(presence)),
+      local_(local),
+      handler_(std::make_shared<Fabric::RequestHandler>(std::move(handler))),
+      log_(std::move(log)),
+      cm_interest_(presence_->events()),
+      async_interest_(presence_->async_events()) {
+  presence_->add(*this);
+}
+
+VerbsListener::~VerbsListener() { presence_->remove(*this); }
+
+error_code VerbsListener::listen() {
   rdma_cm_id* raw = nullptr;
-  if (rdma_create_id(channel->channel().get(), &raw, nullptr, RDMA_PS_TCP) != 0) return last_error();
+  if (rdma_create_id(presence_->events()->channel().get(), &raw, static_cast<CmHandler*>(this), RDMA_PS_TCP) != 0)
+    return last_error();
   CmId id(raw);
-  if (local.address().is_v6()) {
+  if (local_.address().is_v6()) {
     int only = 1;
     rdma_set_option(raw, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only, sizeof(only));
   }
-  Endpoint address = local;
-  if (rdma_bind_addr(raw, address.data()) != 0) return last_error();
-  if (rdma_listen(raw, kBacklog) != 0) return last_error();
-  return std::make_unique<VerbsListener>(std::move(channel), std::move(id), std::move(handler), std::move(log));
+  Endpoint address = local_;
+  if (rdma_bind_addr(raw, address.data()) != 0 || rdma_listen(raw, kBacklog) != 0) return last_error();
+  // With the port that the first time found free.
+  local_ = to_endpoint(*rdma_get_local_addr(raw), rdma_get_src_port(raw));
+  id_ = std::move(id);
+  return {};
 }
 
-VerbsListener::VerbsListener(std::shared_ptr<EventChannel> channel, CmId id, Fabric::RequestHandler handler, Log log)
-    : channel_(std::move(channel)),
-      id_(std::move(id)),
-      handler_(std::make_shared<Fabric::RequestHandler>(std::move(handler))),
-      log_(std::move(log)),
-      interest_(channel_) {
-  id_->context = static_cast<CmHandler*>(this);
-}
-
-Endpoint VerbsListener::local() const {
-  return to_endpoint(*rdma_get_local_addr(id_.get()), rdma_get_src_port(id_.get()));
+error_code VerbsListener::resume() {
+  if (id_) return {};
+  const error_code failed = listen();
+  if (failed)
+    log_.debug("verbs: cannot listen again yet: {}", failed.message());
+  else
+    log_.info("verbs: the device is back: listening again at {} port {}", local_.address().to_string(), local_.port());
+  return failed;
 }
 
 void VerbsListener::on_cm_event(CmEvent event) noexcept {
   if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST) {
     event.id->context = nullptr;
-    auto request = std::make_unique<VerbsRequest>(channel_->channel(), std::move(event));
+    auto request = std::make_unique<VerbsRequest>(presence_->events()->channel(), std::move(event));
     const auto handler = handler_;
     (*handler)(std::move(request));
   } else if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL) {
-    log_.error("verbs: the device was removed, no connection can come any more");
+    const auto presence = presence_;
+    presence->lose();
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-#include "event_channel.hpp"
+#include "presence.hpp"
 #include "rpcrdma/base/log.hpp"
 
 namespace rpcrdma::fabric::verbs {
@@ -25,20 +25,29 @@ class VerbsRequest final : public ConnectionRequest {
 
 class VerbsListener final : public Listener, private CmHandler {
  public:
-  static Result<std::unique_ptr<Listener>> make(std::shared_ptr<EventChannel> channel, const Endpoint& local,
+  static Result<std::unique_ptr<Listener>> make(std::shared_ptr<Presence> presence, const Endpoint& local,
                                                 Fabric::RequestHandler handler, Log log);
-  VerbsListener(std::shared_ptr<EventChannel> channel, CmId id, Fabric::RequestHandler handler, Log log);
+  VerbsListener(std::shared_ptr<Presence> presence, const Endpoint& local, Fabric::RequestHandler handler, Log log);
+  ~VerbsListener() override;
 
-  Endpoint local() const override;
+  Endpoint local() const override { return local_; }
+
+  /// The device has gone.
+  void suspend() noexcept { id_.reset(); }
+  /// It is back: listens where it did. Success if it listens already.
+  error_code resume();
 
  private:
+  error_code listen();
   void on_cm_event(CmEvent event) noexcept override;
 
-  std::shared_ptr<EventChannel> channel_;
+  std::shared_ptr<Presence> presence_;
+  Endpoint local_;
   CmId id_;
   std::shared_ptr<Fabric::RequestHandler> handler_;  // shared: it may destroy the listener
   Log log_;
-  Watch::Interest interest_;
+  Watch::Interest cm_interest_;
+  Watch::Interest async_interest_;
 };
 
 }  // namespace rpcrdma::fabric::verbs

@@ -49,27 +49,32 @@ VerbsQueuePair::VerbsQueuePair(const FabricParts& parts, CmId id, Role role, con
       info_(request),
       self_(std::make_shared<VerbsQueuePair*>(this)),
       id_(std::move(id)),
-      sends_(send_limits(parts, options_)),
-      receives_(options_.receive_depth),
+      sends_(send_limits(parts, options_), parts.device->keys()),
+      receives_(options_.receive_depth, parts.device->keys()),
       windows_(std::make_shared<WindowTable>(parts.device)),
-      cm_interest_(parts.events),
-      completion_interest_(parts.completions),
-      timer_(parts.context) {
+      cm_interest_(parts.presence->events()),
+      completion_interest_(parts.presence->completions()),
+      async_interest_(parts.presence->async_events()),
+      timer_(parts.context),
+      keepalive_timer_(parts.context) {
   id_->context = static_cast<CmHandler*>(this);
+  parts_.presence->add(*this);
 }
 
 VerbsQueuePair::~VerbsQueuePair() {
   *self_ = nullptr;
+  parts_.presence->remove(*this);
   release_device();
 }
 
 error_code VerbsQueuePair::create() {
   const std::uint32_t send_depth = SendQueue::device_depth(options_.send_depth);
-  auto queue = parts_.completions->make_queue(send_depth + options_.receive_depth, *this);
+  auto queue = parts_.presence->completions()->make_queue(send_depth + options_.receive_depth, *this);
   if (!queue) return queue.error();
   completions_ = std::move(*queue);
 
   ibv_qp_init_attr attributes{};
+  attributes.qp_context = static_cast<CompletionHandler*>(this);
   attributes.send_cq = completions_.get();
   attributes.recv_cq = completions_.get();
   attributes.qp_type = IBV_QPT_RC;

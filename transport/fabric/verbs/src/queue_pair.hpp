@@ -3,8 +3,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <optional>
 
-#include "completion_channel.hpp"
-#include "event_channel.hpp"
+#include "presence.hpp"
 #include "receive_queue.hpp"
 #include "send_queue.hpp"
 #include "window.hpp"
@@ -14,16 +13,16 @@ namespace rpcrdma::fabric::verbs {
 /// What a queue pair takes from its fabric.
 struct FabricParts {
   boost::asio::io_context& context;
+  std::shared_ptr<Presence> presence;
   std::shared_ptr<Device> device;
-  std::shared_ptr<EventChannel> events;
-  std::shared_ptr<CompletionChannel> completions;
   VerbsOptions options;
   Log log;
   std::shared_ptr<Counters> counters = std::make_shared<Counters>();
 };
 
 /// A reliable connection on rdma_cm. Its methods are spread over files by what happens: queue_pair.cpp (making,
-/// posting), establish.cpp (connecting, accepting), completions.cpp (polling), ending.cpp (every way to end).
+/// posting), establish.cpp (connecting, accepting), completions.cpp (polling), keepalive.cpp (idle peers), ending.cpp
+/// (every way to end).
 class VerbsQueuePair final : public QueuePair, private CmHandler, private CompletionHandler {
  public:
   enum class Role : std::uint8_t { connector, acceptor };
@@ -64,6 +63,11 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   void disconnect() override;
   void abort() override;
 
+  /// Points to this as long as it lives, and to null afterwards.
+  const std::shared_ptr<VerbsQueuePair*>& self() const noexcept { return self_; }
+  /// Ends the connection, and leaves nothing of it to the device, which is gone. Runs callbacks.
+  void on_device_lost();
+
  private:
   /// Tells a method whether a callback it made destroyed the queue pair.
   class Alive {
@@ -92,6 +96,7 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
 
   // completions.cpp
   void on_completions() noexcept override;
+  void on_device_trouble() noexcept override;
   void poll();
   void poll_batches();
   void schedule_poll();
@@ -103,6 +108,10 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   std::optional<std::uint32_t> note_invalidated(const ibv_wc& completion);
   void note_failure(const ibv_wc& completion);
   void end_batch();
+
+  // keepalive.cpp
+  void watch_peer();
+  void on_quiet_quarter();
 
   // ending.cpp
   void end_later(error_code why);
@@ -129,7 +138,10 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   std::shared_ptr<WindowTable> windows_;
   Watch::Interest cm_interest_;
   Watch::Interest completion_interest_;
+  Watch::Interest async_interest_;
   boost::asio::steady_timer timer_;
+  boost::asio::steady_timer keepalive_timer_;
+  unsigned quiet_quarters_ = 0;  // of the keepalive time, since the device completed anything
 
   bool batch_open_ = false;  // callbacks since the last on_batch_end
   bool delivering_ = false;  // callbacks of a batch are running

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "local_keys.hpp"
 #include "rpcrdma/base/error.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 
@@ -15,7 +16,8 @@ class ReceiveQueue {
   /// Set in the work request's id, to tell receives from sends on the completion queue they share.
   static constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
 
-  explicit ReceiveQueue(std::uint32_t depth);
+  /// `keys` outlives the books.
+  ReceiveQueue(std::uint32_t depth, const LocalKeys& keys);
 
   error_code append(BufferRef buffer, WorkContext* context);
   error_code submit(ibv_qp* queue_pair);
@@ -23,6 +25,7 @@ class ReceiveQueue {
   bool take(WorkContext*& context) noexcept;
 
  private:
+  const LocalKeys* keys_;
   std::vector<WorkContext*> ring_;
   std::uint64_t head_ = 0;
   std::uint64_t tail_ = 0;

@@ -7,9 +7,9 @@
 
 namespace rpcrdma::fabric::verbs {
 
-SendQueue::SendQueue(const Limits& limits)
-    // Each operation of the user may bring a flush along.
-    : limits_(limits), ring_(2 * std::size_t{limits.depth} + 2) {
+SendQueue::SendQueue(const Limits& limits, const LocalKeys& keys)
+    // Each operation of the user may bring a flush along; and there is a probe now and then.
+    : limits_(limits), keys_(&keys), ring_(2 * std::size_t{limits.depth} + 3) {
   chain_.reserve(device_depth(limits.depth));
   pieces_.reserve(std::size_t{device_depth(limits.depth)} * limits.max_gather);
 }
@@ -39,8 +39,9 @@ Result<ibv_send_wr*> SendQueue::append(std::span<const BufferRef> gather, bool m
   request.sg_list = pieces_.data() + pieces_.size();
   for (const BufferRef& buffer : gather) {
     if (buffer.size == 0) continue;
-    pieces_.push_back(
-        {.addr = reinterpret_cast<std::uintptr_t>(buffer.data), .length = buffer.size, .lkey = buffer.local_key});
+    pieces_.push_back({.addr = reinterpret_cast<std::uintptr_t>(buffer.data),
+                       .length = buffer.size,
+                       .lkey = keys_->device_key(buffer.local_key)});
     ++request.num_sge;
   }
   return &request;
@@ -66,10 +67,20 @@ void SendQueue::require_signal() {
     chain_.back().send_flags |= IBV_SEND_SIGNALED;
     return;
   }
-  // An RDMA Write of nothing is not checked against any region (InfiniBand Architecture C9-88, RFC 5040
-  // section 5.2), and its completion is that of all before it.
+  append_nothing(Slot::Kind::flush);
+}
+
+void SendQueue::append_probe() {
+  unsignalled_run_ = 0;
+  probing_ = true;
+  append_nothing(Slot::Kind::probe);
+}
+
+// An RDMA Write of nothing is not checked against any region (InfiniBand Architecture C9-88, RFC 5040 section 5.2),
+// and its completion is that of all before it.
+void SendQueue::append_nothing(Slot::Kind kind) {
   const std::uint64_t number = tail_;
-  push({.context = nullptr, .window = 0, .kind = Slot::Kind::flush});
+  push({.context = nullptr, .window = 0, .kind = kind});
   ibv_send_wr& request = chain_request(number);
   request.opcode = IBV_WR_RDMA_WRITE;
   request.send_flags = IBV_SEND_SIGNALED;
@@ -126,18 +137,16 @@ bool SendQueue::take_any(Slot& slot) noexcept {
   return true;
 }
 
-SendQueue::Slot& SendQueue::push(const Slot& slot) {
-  Slot& place = ring_[tail_ % ring_.size()];
-  place = slot;
-  ++tail_;
-  if (slot.kind != Slot::Kind::flush) ++user_slots_;
-  return place;
+void SendQueue::push(const Slot& slot) {
+  ring_[tail_++ % ring_.size()] = slot;
+  if (is_users(slot.kind)) ++user_slots_;
 }
 
 SendQueue::Slot SendQueue::pop() noexcept {
   const Slot slot = ring_[head_ % ring_.size()];
   ++head_;
-  if (slot.kind != Slot::Kind::flush) --user_slots_;
+  if (is_users(slot.kind)) --user_slots_;
+  if (slot.kind == Slot::Kind::probe) probing_ = false;
   return slot;
 }
 

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "local_keys.hpp"
 #include "rpcrdma/base/error.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 
@@ -30,6 +31,7 @@ class SendQueue {
       request,   ///< has a work request
       software,  ///< has none
       flush,     ///< a work request of ours, whose only purpose is its completion
+      probe,     ///< likewise: the peer's device is to acknowledge something
     };
     WorkContext* context = nullptr;
     std::uint32_t window = 0;  ///< serial of the window that this operation invalidates, or 0
@@ -38,10 +40,12 @@ class SendQueue {
     error_code status{};
   };
 
-  explicit SendQueue(const Limits& limits);
+  /// `keys` outlives the books.
+  SendQueue(const Limits& limits, const LocalKeys& keys);
 
-  /// Work requests on the device at once, for the queue pair that goes with these books.
-  static std::uint32_t device_depth(std::uint32_t depth) noexcept { return depth + 1; }
+  /// Work requests on the device at once, for the queue pair that goes with these books: a flush and a probe may
+  /// come on top.
+  static std::uint32_t device_depth(std::uint32_t depth) noexcept { return depth + 2; }
 
   void set_max_inline(std::uint32_t octets) noexcept { limits_.max_inline = octets; }
 
@@ -60,6 +64,9 @@ class SendQueue {
   void append_software(WorkContext* context, std::uint32_t window);
   /// Sees to it that the last work request reports its completion.
   void require_signal();
+  /// Appends an RDMA Write of nothing that reports its completion. Not while an earlier one is outstanding.
+  void append_probe();
+  bool probing() const noexcept { return probing_; }
 
   /// Posts the chain. On failure what was not posted stays outstanding, for the end of the connection to flush.
   error_code submit(ibv_qp* queue_pair);
@@ -75,17 +82,21 @@ class SendQueue {
   bool take_any(Slot& slot) noexcept;
 
  private:
-  Slot& push(const Slot& slot);
+  static bool is_users(Slot::Kind kind) noexcept { return kind <= Slot::Kind::software; }
+  void append_nothing(Slot::Kind kind);
+  void push(const Slot& slot);
   Slot pop() noexcept;
   ibv_send_wr& chain_request(std::uint64_t number);
 
   Limits limits_;
+  const LocalKeys* keys_;
   std::vector<Slot> ring_;
   std::uint64_t head_ = 0;  // number of the oldest outstanding
   std::uint64_t tail_ = 0;  // number of the next
   std::uint32_t user_slots_ = 0;
   std::uint32_t unsignalled_run_ = 0;  // the latest requests without a signal
   bool chain_has_bind_ = false;
+  bool probing_ = false;
 
   std::vector<ibv_send_wr> chain_;  // room for device_depth: never reallocated
   std::vector<ibv_sge> pieces_;

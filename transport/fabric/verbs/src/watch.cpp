@@ -2,15 +2,18 @@
 // Operation. One wait at a time; after each the derived class drains, and the next wait starts if anybody is
 // still interested. Asio reports a descriptor that still has something to read at once, so drain() may stop early.
 // Ownership. The wait's handler holds the watch, which thus outlives any drain() in progress.
-// Error handling. The wait fails only when cancelled; the interest decides what happens next.
+// Error handling. The wait fails only when cancelled; the interest decides what happens next, and whether there is a
+// descriptor.
 #include "watch.hpp"
 
 #include <fcntl.h>
 
 namespace rpcrdma::fabric::verbs {
 
-Watch::Watch(boost::asio::io_context& context, int descriptor) : descriptor_(context, descriptor) {
+void Watch::assign(int descriptor) {
   ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
+  descriptor_.assign(descriptor);
+  wait();
 }
 
 void Watch::release() noexcept {
@@ -29,12 +32,12 @@ void Watch::leave() noexcept {
 }
 
 void Watch::wait() {
-  if (waiting_ || interested_ == 0) return;
+  if (waiting_ || interested_ == 0 || !descriptor_.is_open()) return;
   waiting_ = true;
   descriptor_.async_wait(boost::asio::posix::descriptor_base::wait_read,
                          [self = shared_from_this()](boost::system::error_code) {
                            self->waiting_ = false;
-                           if (self->interested_ != 0) self->drain();
+                           if (self->interested_ != 0 && self->descriptor_.is_open()) self->drain();
                            self->wait();
                          });
 }

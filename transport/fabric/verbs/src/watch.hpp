@@ -33,11 +33,12 @@ class Watch : public std::enable_shared_from_this<Watch> {
   };
 
  protected:
-  /// The descriptor stays the caller's, who calls release() before closing it. It becomes non-blocking.
-  Watch(boost::asio::io_context& context, int descriptor);
+  explicit Watch(boost::asio::io_context& context) : descriptor_(context) {}
   virtual ~Watch() = default;
   /// Handles what is at hand, or a good part of it.
   virtual void drain() noexcept = 0;
+  /// The descriptor stays the caller's, who calls release() before closing it. It becomes non-blocking.
+  void assign(int descriptor);
   void release() noexcept;
 
  private:

@@ -21,7 +21,9 @@ ibv_mr* region_of(BufferRef memory, const Device& device) {
 }
 
 // The next key of a window: each of its 256 once before any comes again, in an order that differs from window to
-// window (a linear congruential generator of full period).
+// window (a linear congruential generator of full period). Not ibv_inc_rkey, which counts up: with it a peer that has
+// seen one handle knows all later ones of the window, and may reach or invalidate an exposure that it was never told
+// of. The octet is all that is ours to choose; devices take any value that differs from the last.
 std::uint32_t next_key(std::uint32_t key, std::uint32_t step) {
   constexpr std::uint32_t kMask = (1u << kKeyBits) - 1;
   return (key & ~kMask) | ((key * 5 + step) & kMask);

@@ -23,6 +23,7 @@ struct Settings {
   std::optional<std::uint32_t> credits;
   std::optional<std::uint32_t> inline_threshold;
   std::optional<std::uint32_t> max_connections;
+  std::optional<std::uint32_t> keepalive;
   std::optional<bool> rpcbind;
 
   friend bool operator==(const Settings&, const Settings&) = default;

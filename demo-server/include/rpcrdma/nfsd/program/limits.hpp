@@ -15,5 +15,6 @@ inline constexpr NumberRange kThreadsRange{1, 256};
 inline constexpr NumberRange kCreditsRange{1, 1024};
 inline constexpr NumberRange kInlineThresholdRange{1024, 262144, 1024};
 inline constexpr NumberRange kMaxConnectionsRange{1, 1000000};
+inline constexpr NumberRange kKeepaliveRange{1, 7200};
 
 }  // namespace rpcrdma::nfsd

@@ -31,6 +31,7 @@ struct Options {
   std::uint32_t credits = 32;
   std::uint32_t inline_threshold = 4096;
   std::uint32_t max_connections = 1024;
+  std::uint32_t keepalive = 60;  ///< seconds
   LogLevel log_level = LogLevel::info;
   bool rpcbind = false;
 };

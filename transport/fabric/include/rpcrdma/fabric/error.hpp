@@ -20,6 +20,7 @@ enum class FabricError {
   no_device,           ///< the provider found no device for the address
   not_built,           ///< the provider was left out of this build
   no_rdma,             ///< this machine has no RDMA, or keeps it from us
+  device_lost,         ///< the device was removed; it may come back
 };
 
 error_code make_error_code(FabricError e) noexcept;

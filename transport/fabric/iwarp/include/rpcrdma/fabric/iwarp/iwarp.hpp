@@ -37,6 +37,9 @@ struct IwarpOptions {
   std::chrono::milliseconds nudge_after{20};
   /// How long an orderly end may take once nothing more goes out, and a Terminate to get out.
   std::chrono::milliseconds close_timeout{2000};
+  /// Silence after which TCP asks whether the peer is still there, at least a second; one that is not is given up
+  /// after as long again.
+  std::chrono::seconds keepalive{60};
 };
 
 /// Opens the provider on `context`, which outlives it. Cannot fail but for want of random numbers.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // The one place that knows which providers exist.
+#include <chrono>
 #include <memory>
 #include <string_view>
 
@@ -20,6 +21,9 @@ struct OpenOptions {
   Provider provider = Provider::automatic;
   CrcPolicy crc = CrcPolicy::automatic;  ///< iwarp only
   bool towards = false;                  ///< the address is that of a server to connect to, not one to listen at
+  /// Silence of a peer after which it is asked whether it is still there, at least a second. One that has gone is
+  /// noticed after as long again, and not before the retries are over (iwarp: 6 s; verbs: 9 s).
+  std::chrono::seconds keepalive{60};
 };
 
 /// Opens a provider on `context` that can reach or listen at `address`. Automatic takes verbs only if

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Devices that go and come back, and peers that do so without a word: a server and a client on the two ends of a wire
+// (guest/device.sh), whose devices a script removes, adds, and cuts off, as an administrator would.
+#include <algorithm>
+#include <cstdlib>
+#include <future>
+#include <string>
+
+#include "interop/fabric/verbs_bed.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+using fabric::Access;
+using fabric::FabricError;
+
+struct WireBed : Bed {
+  fabric::Fabric& server() override { return *server_fabric; }
+  fabric::Fabric& client() override { return *client_fabric; }
+  fabric::Endpoint address() const override { return {boost::asio::ip::make_address(verbs_address()), 0}; }
+
+  std::unique_ptr<fabric::Fabric> server_fabric = open_at_device(context, verbs_address(), {.keepalive = kProbing});
+  std::unique_ptr<fabric::Fabric> client_fabric =
+      open_at_device(context, std::getenv("RPCRDMA_TEST_CLIENT_ADDRESS"), {.keepalive = kProbing});
+};
+
+std::unique_ptr<Bed> wire() { return std::make_unique<WireBed>(); }
+
+class DeviceTest : public FabricTest {
+ protected:
+  /// Runs the script that rules the devices beside the event loop, which a removal waits for. False if it fails or
+  /// hangs.
+  bool control(const std::string& words) {
+    const std::string command = std::getenv("RPCRDMA_TEST_CONTROL") + (" " + words);
+    auto& context = bed_->context;
+    auto status = std::async(std::launch::async, [&context, command] {
+      const int result = std::system(command.c_str());
+      boost::asio::post(context, [] {});
+      return result;
+    });
+    EXPECT_TRUE(until([&] { return status.wait_for(std::chrono::seconds(0)) == std::future_status::ready; })) << words;
+    return status.get() == 0;
+  }
+
+  /// The client writes into a window of the server's, both in memory that was registered before.
+  void expect_transfers(Memory& from, Memory& to, unsigned pattern) {
+    const auto size = static_cast<std::uint32_t>(std::min(from.octets.size(), to.octets.size()));
+    const int tag = static_cast<int>(pattern);
+    fill_pattern(from.octets, pattern);
+    const Exposed exposed(server(), to.part(0, size), Access::remote_write);
+    ASSERT_FALSE(client_.write(from.part(0, size), exposed.segment, tag));
+    client_.qp->submit();
+    ASSERT_TRUE(until([&] { return client_.count(tag) == 1; }));
+    EXPECT_FALSE(client_.result(tag).status) << client_.result(tag).status.message();
+    EXPECT_TRUE(has_pattern(std::span(to.octets).first(size), pattern));
+  }
+
+  /// Tries until the listener is there, and both sides are connected.
+  void connect_again() {
+    ASSERT_TRUE(until([&] {
+      if (client_.established() && !accepted_.empty() && server().established()) return true;
+      if (client_.qp && !client_.disconnected) return false;
+      forget_client();
+      auto qp = bed_->client().make_connector(listener_->local(), {}, client_);
+      if (!qp) return false;
+      client_.qp = std::move(*qp);
+      bed_->client().start(*client_.qp);
+      return false;
+    })) << (client_.disconnected ? client_.disconnected->message() : "no answer");
+  }
+  void forget_client() {
+    client_.qp.reset();
+    client_.info.reset();
+    client_.disconnected.reset();
+    client_.log.clear();
+  }
+
+  /// One side's device goes while a connection is idle or at work, and comes back.
+  void remove_and_add(const std::string& side, bool at_work) {
+    listen();
+    ASSERT_NO_FATAL_FAILURE(connect_again());
+    constexpr std::uint32_t kSize = 1u << 20;
+    Memory from(bed_->client(), kSize);
+    Memory to(bed_->server(), kSize);
+    expect_transfers(from, to, 1);
+    const Exposed target(server(), to.all(), Access::remote_write);
+    constexpr int kWrites = 30;
+    constexpr int kAtWork = 100;
+    for (int i = 0; at_work && i < kWrites; ++i) ASSERT_FALSE(client_.write(from.all(), target.segment, kAtWork));
+    client_.qp->submit();
+    EXPECT_TRUE(control("remove " + side));
+    Node& ours = side == "server" ? server() : client_;
+    Node& peer = side == "server" ? client_ : server();
+    EXPECT_EQ(end_of(ours), FabricError::device_lost);
+    end_of(peer);
+    EXPECT_EQ(client_.count(kAtWork), at_work ? std::size_t{kWrites} : 0u);
+    EXPECT_EQ(client_.after_end + server().after_end, 0u);
+    if (side == "client") {
+      EXPECT_EQ(bed_->client().make_connector(listener_->local(), {}, client_).error(), FabricError::device_lost);
+    }
+    // Memory may be registered while the device is away.
+    Memory meanwhile(side == "server" ? bed_->server() : bed_->client(), 5000);
+    forget_client();
+    EXPECT_TRUE(control("add " + side));
+    accepted_.clear();
+    ASSERT_NO_FATAL_FAILURE(connect_again());
+    expect_transfers(from, to, 2);
+    if (side == "client")
+      expect_transfers(meanwhile, to, 3);
+    else
+      expect_transfers(from, meanwhile, 3);
+  }
+};
+
+TEST_P(DeviceTest, TheServersDeviceGoesAndComesBack) { remove_and_add("server", false); }
+TEST_P(DeviceTest, TheServersDeviceGoesAtWorkAndComesBack) { remove_and_add("server", true); }
+TEST_P(DeviceTest, TheClientsDeviceGoesAndComesBack) { remove_and_add("client", false); }
+TEST_P(DeviceTest, TheClientsDeviceGoesAtWorkAndComesBack) { remove_and_add("client", true); }
+
+// Nothing else is on its way that could fail.
+TEST_P(DeviceTest, AnIdlePeerOutOfReachIsNoticed) {
+  listen();
+  ASSERT_NO_FATAL_FAILURE(connect_again());
+  EXPECT_TRUE(control("cut"));
+  // It is the server's port that is down.
+  EXPECT_EQ(end_of(client_), boost::system::errc::timed_out) << client_.disconnected->message();
+  EXPECT_EQ(end_of(server()), boost::system::errc::network_down) << server().disconnected->message();
+  EXPECT_TRUE(control("mend"));
+  connect_again();
+}
+
+}  // namespace
+
+INSTANTIATE_TEST_SUITE_P(Wire, DeviceTest, testing::Values(BedFactory{"wire", wire}), bed_name);
+
+}  // namespace rpcrdma::test

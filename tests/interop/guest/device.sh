@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Devices that are removed and come back, ports that go down, peers that vanish: the fabric, and the programs. In the
+# virtual machine:
+#   scripts/vm run tests/interop/guest/device.sh BUILD_FOLDER [GTEST_OPTION...]
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+shift
+
+# control remove|add server|client, control cut|mend: what happens to the devices. The server is on the right.
+cat >/run/control <<'END'
+#!/bin/bash
+wire_routes() {
+  ip route replace 10.1.0.2 dev left src 10.1.0.1 table 77
+  ip route replace 10.1.0.1 dev right src 10.1.0.2 table 77
+}
+case "$1 $2" in
+  'remove server') exec timeout 20 rdma link delete rxe1 ;;
+  'remove client') exec timeout 20 rdma link delete rxe0 ;;
+  'add server') exec rdma link add rxe1 type rxe netdev right ;;
+  'add client') exec rdma link add rxe0 type rxe netdev left ;;
+  'cut ') exec ip link set right down ;;
+  'mend ') ip link set right up && wire_routes ;;
+  *) exit 2 ;;
+esac
+END
+chmod +x /run/control
+
+test_fabric() {
+  RPCRDMA_TEST_VERBS_ADDRESS=$right RPCRDMA_TEST_CLIENT_ADDRESS=$left RPCRDMA_TEST_CONTROL=/run/control \
+    "$bin/interop_device" --gtest_brief=1 --gtest_color=no "$@"
+}
+
+# test_programs: a copy there and one back, each of which loses a device in its middle; then the last device goes.
+in_progress() { kill -0 "$copy" && (($(stat -c %s "$1" 2>/dev/null || echo 0) > 2000000)); }
+# The pools' memory stays registered, and is not compared.
+but_memory() { vm_rdma_resources | sed 's/ mr [0-9]*//'; }
+holds_no_more() { vm_until 20 eval '[[ $(but_memory) == "$idle" ]]' || { but_memory && echo "before: $idle" && false; }; }
+said() { (($(grep -c "$1" /run/nfsd.err) == $2)); }
+test_programs() {
+  local url="nfs://$right:20050/ours" client="$bin/rpcrdma-nfs --fabric verbs" copy
+  vm_ext4 /srv/ours 100
+  head -c 24000000 /dev/urandom >/run/file
+  start_nfsd verbs $right --credits 8 --threads 2 --keepalive 2
+  local idle
+  idle=$(but_memory)
+
+  $client put /run/file $url/file 2>/run/client.err &
+  copy=$!
+  must 'put has begun' vm_until 60 in_progress /srv/ours/file
+  must "the server's device goes in the middle of it" /run/control remove server
+  expect 'the server says so once' said 'is gone' 1
+  expect 'the device comes back' /run/control add server
+  expect 'put goes on and ends' wait $copy
+  expect 'what was put is identical' cmp /run/file /srv/ours/file
+  expect 'the same server listens again' eval "said 'listening again at' 1 && kill -0 $nfsd"
+
+  $client get $url/file /run/back 2>/run/client.err &
+  copy=$!
+  must 'get has begun' vm_until 60 in_progress /run/back
+  must "the client's device goes in the middle of it" /run/control remove client
+  expect 'the device comes back' /run/control add client
+  expect 'get goes on and ends' wait $copy
+  expect 'what came back is identical' cmp /run/file /run/back
+  expect 'our server keeps nothing of that' holds_no_more
+
+  must 'the device that the server leaves alone goes' /run/control remove client
+  must 'the last one goes, under an idle server' /run/control remove server
+  expect 'there is none' eval '[[ -z $(rdma link) ]]'
+  expect 'both come back' eval '/run/control add client && /run/control add server'
+  expect 'and the server with them' vm_until 20 said 'listening again at' 2
+  expect 'ping' $client ping $url
+  expect 'our server keeps nothing' holds_no_more
+  stop_nfsd
+}
+
+# A device that comes back has another number.
+vm_rdma_resources() { rdma resource show | sed 's/^[0-9]*: //' | sort; }
+
+rxe_with_a_wire
+before=$(vm_rdma_resources)
+test_programs
+expect 'fabrics on devices that go and come back' test_fabric "$@"
+expect 'nothing is left behind' resources_are "$before"
+finish

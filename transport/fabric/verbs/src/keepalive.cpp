@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. InfiniBand says nothing on an idle connection: a peer whose host has gone would hold it for ever. When
+// nothing has completed here for the keepalive time, the peer's device is sent an RDMA Write of nothing. Its program
+// sees none of it: the device acknowledges it, or the connection fails.
+// Error handling. A probe that is not acknowledged completes with an error as any other work does.
+#include "queue_pair.hpp"
+
+namespace rpcrdma::fabric::verbs {
+namespace {
+
+constexpr unsigned kQuarters = 4;
+
+}  // namespace
+
+void VerbsQueuePair::watch_peer() {
+  keepalive_timer_.expires_after(std::chrono::milliseconds(parts_.options.keepalive) / kQuarters);
+  keepalive_timer_.async_wait([self = self_](boost::system::error_code error) {
+    if (!error && *self != nullptr) (*self)->on_quiet_quarter();
+  });
+}
+
+void VerbsQueuePair::on_quiet_quarter() {
+  if (state_ != State::established || ending_) return;
+  watch_peer();
+  if (++quiet_quarters_ < kQuarters || sends_.probing()) return;
+  quiet_quarters_ = 0;
+  sends_.append_probe();
+  submit();
+}
+
+}  // namespace rpcrdma::fabric::verbs

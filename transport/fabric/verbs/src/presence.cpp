@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. The device's going is heard of in several ways, the event of the anchor's removal, one of a queue pair's
+// or listener's, DEVICE_FATAL, or another thread's word; the first of them does it all. While there are listeners the
+// device is looked for now and then; else by whoever wants to connect or accept.
+// Ownership. Queue pairs and listeners belong to the user and are known here as long as they live; callbacks that run
+// when they end may destroy any of them.
+// Error handling. A device that cannot be used as before stays lost.
+#include "presence.hpp"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+#include "error.hpp"
+#include "listener.hpp"
+#include "queue_pair.hpp"
+
+namespace rpcrdma::fabric::verbs {
+namespace {
+
+constexpr std::chrono::milliseconds kFirstPause{250};
+constexpr std::chrono::milliseconds kLastPause{4000};
+
+}  // namespace
+
+Result<std::shared_ptr<Presence>> Presence::make(boost::asio::io_context& context, CmId anchor,
+                                                 const VerbsOptions& options, Log log) {
+  auto events = EventChannel::make(context);
+  if (!events) return events.error();
+  auto device = std::make_shared<Device>(to_endpoint(*rdma_get_local_addr(anchor.get()), 0), options, log);
+  auto self = std::make_shared<Presence>(context, std::move(*events), std::make_shared<CompletionChannel>(context),
+                                         std::move(device), std::move(log));
+  if (const error_code failed = self->attach(std::move(anchor))) return failed;
+  return self;
+}
+
+Presence::Presence(boost::asio::io_context& context, std::shared_ptr<EventChannel> events,
+                   std::shared_ptr<CompletionChannel> completions, std::shared_ptr<Device> device, Log log)
+    : context_(context),
+      events_(std::move(events)),
+      completions_(std::move(completions)),
+      device_(std::move(device)),
+      async_events_(std::make_shared<AsyncEvents>(
+          context, [this] { lose(); }, log)),
+      log_(std::move(log)),
+      timer_(context) {}
+
+Presence::~Presence() {
+  async_events_->detach();
+  if (device_->attached()) {
+    device_->use().leave(this);
+    device_->set_handler(nullptr);
+  }
+}
+
+error_code Presence::attach(CmId anchor) {
+  error_code failed = device_->attach(std::move(anchor), events_->channel());
+  if (failed) return failed;
+  failed = completions_->attach(device_->context());
+  if (!failed) failed = async_events_->attach(device_->context());
+  if (failed) {
+    completions_->detach();
+    device_->detach();
+    return failed;
+  }
+  device_->set_handler(this);
+  device_->use().enter(this, [&context = context_, self = weak_from_this()] {
+    boost::asio::post(context, [self] {
+      if (const auto alive = self.lock()) alive->lose();
+    });
+  });
+  return {};
+}
+
+error_code Presence::ensure() {
+  // Another thread may have found out, whose word is on its way.
+  if (device_->attached())
+    return losing_ || device_->use().lost() ? error_code(FabricError::device_lost) : error_code();
+  auto anchor = find_device_at(device_->address().address());
+  if (!anchor) return FabricError::device_lost;
+  if (const error_code failed = attach(std::move(*anchor))) {
+    log_.debug("verbs: the device at {} cannot be used yet: {}", device_->address().address().to_string(),
+               failed.message());
+    return FabricError::device_lost;
+  }
+  log_.debug("verbs: {} at {} is back", device_->name(), device_->address().address().to_string());
+  return {};
+}
+
+void Presence::on_cm_event(CmEvent event) noexcept {
+  if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL) lose();
+}
+
+void Presence::lose() {
+  if (losing_ || !device_->attached()) return;
+  const auto self = shared_from_this();
+  losing_ = true;
+  log_lost();
+  device_->use().note_lost(this);
+  end_queue_pairs();
+  for (VerbsListener* listener : listeners_) listener->suspend();
+  async_events_->detach();
+  completions_->detach();
+  device_->use().leave(this);
+  device_->detach();
+  losing_ = false;
+  pause_ = kFirstPause;
+  if (!listeners_.empty()) listen_later();
+}
+
+// Once for a server, whose other threads have fabrics without listeners.
+void Presence::log_lost() {
+  const std::string address = device_->address().address().to_string();
+  if (listeners_.empty())
+    log_.debug("verbs: {} at {} is gone", device_->name(), address);
+  else
+    log_.error("verbs: {} at {} is gone: its connections end; listening again when it is back", device_->name(),
+               address);
+}
+
+void Presence::end_queue_pairs() {
+  std::vector<std::shared_ptr<VerbsQueuePair*>> all;
+  all.reserve(queue_pairs_.size());
+  for (const VerbsQueuePair* queue_pair : queue_pairs_) all.push_back(queue_pair->self());
+  for (const auto& queue_pair : all)
+    if (*queue_pair != nullptr) (*queue_pair)->on_device_lost();
+}
+
+void Presence::listen_later() {
+  timer_.expires_after(pause_);
+  pause_ = std::min(2 * pause_, kLastPause);
+  timer_.async_wait([self = weak_from_this()](boost::system::error_code cancelled) {
+    const auto alive = self.lock();
+    if (!cancelled && alive) alive->listen_again();
+  });
+}
+
+void Presence::listen_again() {
+  bool all = !ensure();
+  for (VerbsListener* listener : listeners_) all = all && !listener->resume();
+  if (!all) listen_later();
+}
+
+void Presence::remove(VerbsListener& listener) noexcept {
+  std::erase(listeners_, &listener);
+  if (listeners_.empty()) timer_.cancel();
+}
+
+}  // namespace rpcrdma::fabric::verbs
