@@ -36,7 +36,7 @@ void VerbsQueuePair::start() {
 error_code VerbsQueuePair::resolve() {
   state_ = State::resolving;
   Endpoint peer = info_.peer;
-  const auto timeout = static_cast<int>(options_.handshake_timeout.count());
+  const auto timeout = static_cast<int>(std::min(options_.handshake_timeout, kResolveTry).count());
   return rdma_resolve_addr(id_.get(), nullptr, peer.data(), timeout) != 0 ? last_error() : error_code();
 }
 
@@ -89,6 +89,10 @@ void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
     case RDMA_CM_EVENT_DISCONNECTED: return finish(reason_of_disconnect());
     case RDMA_CM_EVENT_DEVICE_REMOVAL: return finish(FabricError::no_device);
     case RDMA_CM_EVENT_ADDR_ERROR:
+      if (state_ != State::resolving || event.status != -ETIMEDOUT)
+        return finish(connect_error(event.type, event.status));
+      error = resolve();  // until the timer ends it
+      break;
     case RDMA_CM_EVENT_ROUTE_ERROR:
     case RDMA_CM_EVENT_CONNECT_ERROR:
     case RDMA_CM_EVENT_UNREACHABLE:
