@@ -11,7 +11,7 @@ from kit.case import Case
 from kit.fabric import FABRIC
 from kit.server import binary
 from kit.trees import differences, make_tree, write_noise
-from kit.waiting import SCALE, scaled, wait_until
+from kit.waiting import scaled, wait_until
 
 SUMMARY = re.compile(r"(\d+) files, (\d+) bytes, \d+\.\d MB/s(?:; (\d+) bytes were there already)?\n")
 STRIDE = 64 << 20  # a broken file goes on at a multiple of it
@@ -122,7 +122,7 @@ class Copies(Case):
 
     def test_a_broken_large_file_goes_on(self):
         server = self.server()
-        size = STRIDE * {"full": 20, "tiny": 5}.get(SCALE, 12) // 4 + 4321
+        size = STRIDE * scaled(20, 12, tiny=5) // 4 + 4321
         source = write_noise(self.folder / "large", size, 1)
         target, back = self.files / "large", self.folder / "back"
         for what, path, command in (("put", target, ("put", source, server.url("/files/large"))),
