@@ -19,8 +19,12 @@ vm_until() {
   done
 }
 
+# vm_only_driver NAME: libibverbs loads all its drivers into every program; the machine needs one of them.
+vm_only_driver() { find /etc/libibverbs.d -name '*.driver' ! -name "$1.driver" -delete; }
+
 # Software RoCE on eth0.
 vm_rxe() {
+  vm_only_driver rxe
   modprobe -a rdma_rxe ib_uverbs rdma_ucm || vm_die 'no rdma_rxe'
   rdma link add rxe0 type rxe netdev eth0
 }
@@ -29,6 +33,7 @@ vm_rxe() {
 vm_siw() {
   [[ -n $VM_SIW ]] || vm_die 'this machine was started without --siw'
   modprobe -a ib_core iw_cm rdma_cm rdma_ucm ib_uverbs libcrc32c || vm_die 'no RDMA modules'
+  vm_only_driver siw
   insmod "$VM_SIW" && rdma link add siw0 type siw netdev eth0
 }
 

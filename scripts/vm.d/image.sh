@@ -28,8 +28,8 @@ vm_fetch_kernel() {
   [[ -n $package ]] || { vm_apt_update && package=$(vm_newest_kernel); }
   [[ -n $package ]] || die 'apt knows no package linux-image-amd64: the virtual machine boots that kernel (Debian 12, amd64)'
   step "fetching $package for the virtual machine"
-  local work
-  work=$(mktemp -d "$vm_cache/fetch.XXXXXX")
+  local work=$vm_cache/work.kernel
+  mkdir "$work"
   (cd "$work" && vm_download "$package" && dpkg -x "$package"_*.deb unpacked && depmod -b unpacked "$(ls unpacked/lib/modules)")
   rm -rf "$vm_cache/kernel"
   mv "$work/unpacked" "$vm_cache/kernel"
@@ -38,7 +38,7 @@ vm_fetch_kernel() {
 
 vm_make_initrd() {
   local root version module
-  root=$(mktemp -d "$vm_cache/initrd.XXXXXX")
+  root=$vm_cache/work.initrd
   version=$(vm_kernel_version)
   mkdir -p "$root"/{bin,dev,proc,sys,modules}
   cp "$(command -v busybox)" "$root/bin/busybox"
@@ -54,15 +54,36 @@ vm_make_initrd() {
   rm -rf "$root"
 }
 
-vm_prepare_image() {
-  mkdir -p "$vm_cache"
-  # One preparation at a time: test programs may start machines in parallel.
-  exec 9>"$vm_cache/lock"
+# vm_prepare COMMAND...: one preparation at a time, as test programs may start machines in parallel. What is half done
+# goes: at the end of one that fails, or at the start of the next.
+vm_prepare() {
+  mkdir -p "$vm_cache" 2>/dev/null && : 2>/dev/null >>"$vm_cache/lock" ||
+    die "cannot write to $vm_cache; of another user? remove it, or set XDG_CACHE_HOME"
+  exec 9>>"$vm_cache/lock"
   flock 9
+  trap vm_tidy EXIT
+  vm_tidy
+  local each
+  for each in "$@"; do "$each"; done
+  vm_tidy
+  trap - EXIT
+  exec 9>&-
+}
+
+# As root in somebody else's home (sudo keeps HOME where it is told to) nothing is left there that belongs to root.
+vm_tidy() {
+  local owner
+  rm -rf "$vm_cache"/work.*
+  owner=$(stat -c %u:%g "${XDG_CACHE_HOME:-${HOME:-/root}}")
+  if ((EUID == 0)) && [[ $owner != 0:0 ]]; then
+    chown -h --from=0:0 "$owner" "${vm_cache%/*}"
+    chown -hR --from=0:0 "$owner" "$vm_cache"
+  fi
+}
+
+vm_prepare_image() {
   [[ -d $vm_cache/kernel/boot ]] || vm_fetch_kernel
   if [[ ! -f $vm_cache/initrd || $vm_here/init -nt $vm_cache/initrd || $vm_cache/kernel -nt $vm_cache/initrd ]]; then
     vm_make_initrd
   fi
-  flock -u 9
-  exec 9>&-
 }

@@ -11,8 +11,8 @@ vm_prepare_siw() {
   base=${version%.*}
   base=$(sed -E 's/^([0-9]+\.[0-9]+).*/\1/' <<<"$version")
   local headers=(linux-headers-"$version" linux-headers-"${version%-amd64}"-common "linux-kbuild-$base" linux-compiler-gcc-12-x86)
-  local work package
-  work=$(mktemp -d "$vm_cache/siw.XXXXXX")
+  local work=$vm_cache/work.siw package
+  mkdir "$work"
   (
     cd "$work"
     vm_download "${headers[@]}" "linux-source-$base"

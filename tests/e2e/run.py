@@ -10,6 +10,7 @@ The programs are taken from RPCRDMA_BIN (default: build/bin of the project)."""
 import importlib
 import os
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -27,6 +28,27 @@ def cases(file):
 
 def name_of(file, case):
     return f"{file}/{type(case).__name__}.{case._testMethodName}"  # pylint: disable=protected-access
+
+
+class Timed(unittest.TextTestResult):
+    """Also says, of many tests, which took longest."""
+
+    def __init__(self, *arguments, **keywords):
+        super().__init__(*arguments, **keywords)
+        self.taken, self.start = [], 0
+
+    def startTest(self, test):
+        self.start = time.monotonic()
+        super().startTest(test)
+
+    def stopTest(self, test):
+        self.taken.append((time.monotonic() - self.start, test.id()))
+        super().stopTest(test)
+
+    def print_slowest(self):
+        if len(self.taken) > 10:
+            for seconds, name in sorted(self.taken, reverse=True)[:int(os.environ.get("RPCRDMA_E2E_SLOWEST", "5"))]:
+                self.stream.writeln(f"{seconds:6.1f} s {name}")
 
 
 def list_all():
@@ -47,7 +69,8 @@ def main():
     if suite.countTestCases() == 0:
         print("no such test", file=sys.stderr)
         return 2
-    result = unittest.TextTestRunner(verbosity=2, stream=sys.stderr).run(suite)
+    result = unittest.TextTestRunner(verbosity=2, stream=sys.stderr, resultclass=Timed).run(suite)
+    result.print_slowest()
     if not result.wasSuccessful():
         return 1
     return 77 if len(result.skipped) == suite.countTestCases() else 0

@@ -6,11 +6,13 @@ import unittest
 from pathlib import Path
 
 from kit.case import Case
+from kit.fabric import iwarp_only
 from kit.waiting import DEADLINE_S
 
 KEYS = ["case", "unit", "ours", "peer", "peer_value", "ratio", "spread"]
 
 
+@iwarp_only("compares with TCP on the loopback interface; bench/vm measures verbs")
 @unittest.skipUnless(Path(os.environ["RPCRDMA_BIN"], "rpcrdma-bench").exists(), "not built")
 class Bench(Case):
     timeout_s = 240

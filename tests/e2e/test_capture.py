@@ -18,7 +18,7 @@ ENTRIES = 2000
 BULK = 3000000
 
 
-@iwarp_only
+@iwarp_only("cuts the TCP stream into MPA frames; tests/interop captures what passes over verbs")
 class Capture(Case):
     """ping, ls -l of a directory of 2,000 entries, put and get of 3 MB, with CRCs."""
 
@@ -109,6 +109,7 @@ class Capture(Case):
         self.check()
 
 
+@iwarp_only("CRCs are asked for in MPA's set-up")
 class WithoutCrc(Case):
     def test_crc_off_on_loopback(self):
         """The default between loopback addresses: neither side asks for CRCs."""

@@ -15,7 +15,7 @@ class Chunks(Case):
         super().setUp()
         self.one = self.server()
         self.peer = Requester(self.one.address)
-        self.addCleanup(self.peer.socket.close)
+        self.addCleanup(self.peer.close)
         (self.files / "file").write_bytes(noise(5001))
         self.file = self.peer.lookup(self.peer.mount("/files"), "file")
 
@@ -24,6 +24,7 @@ class Chunks(Case):
         peer, xid = self.peer, self.peer.next_xid()
         room = [peer.expose(0x100 + index, 0x123456789A00 + (index << 32), b"\xEE" * size, readable=False)
                 for index, size in enumerate(sizes)]
+        self.first = room[0].handle
         lists = EMPTY + write_list([exposed.segment() for exposed in room]) + EMPTY
         message = call(xid, NFS, 3, READ, opaque(self.file) + struct.pack(">QI", offset, count))
         words, body = peer.exchange(header(xid, MSG, lists) + message)
@@ -54,7 +55,7 @@ class Chunks(Case):
     def test_read_of_exactly_the_room(self):
         lengths, data, _ = self.read_by_write_chunk([5001])
         self.assertEqual((lengths, data), ([5001], noise(5001)))
-        self.assertEqual(self.peer.invalidated, [0x100])
+        self.assertEqual(self.peer.invalidated, [self.first])
 
     def test_read_with_room_for_the_pad(self):
         """As Linux offers it: a segment more, for the pad, which is not written. [8166-3.4.6.2-b]"""
@@ -72,7 +73,7 @@ class Chunks(Case):
         lists = EMPTY + write_list([room.segment()]) + EMPTY
         words, body = peer.exchange(header(xid, MSG, lists) + call(xid, NFS, 3, 1, opaque(self.file)))
         self.assertEqual(words[3], MSG)
-        self.assertEqual(struct.unpack_from(">IIIIIQ", body), (0, 1, 1, 0x200, 0, 0))  # [8166-4.3.2.2-c] unused
+        self.assertEqual(struct.unpack_from(">IIIIIQ", body), (0, 1, 1, room.handle, 0, 0))  # [8166-4.3.2.2-c] unused
         self.assertEqual(peer.written, 0)
 
     def write_by_read_chunk(self, content, sizes, extra=b""):
@@ -148,7 +149,7 @@ class Chunks(Case):
         lists = bytes(8) + reply_chunk(room.segment())
         words, body = peer.exchange(header(xid, MSG, lists) + call(xid, NFS, 3, 1, opaque(self.file)))
         if words[3] == MSG:  # inline: the Reply chunk comes back unused
-            self.assertEqual(struct.unpack_from(">IIIIIIQ", body), (0, 0, 1, 1, 0x600, 0, 0))
+            self.assertEqual(struct.unpack_from(">IIIIIIQ", body), (0, 0, 1, 1, room.handle, 0, 0))
         else:  # allowed as well
             self.assertEqual(words[3], NOMSG)
             self.assertGreater(peer.written, 0)
@@ -169,7 +170,7 @@ class Chunks(Case):
     def test_remote_invalidation_only_if_both_want_it(self):
         """[8797-4.1-a] [8797-4.1-c]"""
         peer = Requester(self.one.address, private=bytes.fromhex("f6ab0e1801000303"))
-        self.addCleanup(peer.socket.close)
+        self.addCleanup(peer.close)
         self.peer = peer
         self.read_by_write_chunk([6000])
         self.assertEqual(peer.invalidated, [])
@@ -177,7 +178,7 @@ class Chunks(Case):
     def test_without_private_data(self):
         """Thresholds of 1,024 octets, no remote invalidation. [8797-5.1-a]"""
         peer = Requester(self.one.address, private=b"")
-        self.addCleanup(peer.socket.close)
+        self.addCleanup(peer.close)
         self.peer = peer
         _, data, _ = self.read_by_write_chunk([6000])
         self.assertEqual((data, peer.invalidated), (noise(5001), []))

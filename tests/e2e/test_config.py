@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A configuration file: what it says is served; SIGHUP reads it again; a broken one changes nothing."""
+import re
 import signal
 import subprocess
 
 from kit.case import Case
+from kit.fabric import ADDRESS, ADDRESS6, FABRIC
 from kit.rpc import CREATE, GETATTR, NFS, RpcPeer, opaque
 from kit.server import binary
 from kit.trees import noise
-from kit.waiting import wait_until
+from kit.waiting import scaled, wait_until
 
 STALE, ROFS = 70, 30
 
@@ -23,7 +25,7 @@ class Config(Case):
     def export(self, *lines, name="/data"):
         return "\n".join(["[[export]]", f"directory = '{self.data}'", f"name = '{name}'", *lines, ""])
 
-    def configured(self, *parts, listen=("127.0.0.1:0",), exports=(), options=()):
+    def configured(self, *parts, listen=(f"{ADDRESS}:0",), exports=(), options=()):
         self.config.write_text("\n".join(parts))
         return self.server(exports, listen, ["--config", str(self.config), *options])
 
@@ -39,10 +41,11 @@ class Config(Case):
         return int.from_bytes(peer.results(NFS, 3, procedure, opaque(handle) + arguments)[:4], "big")
 
     def test_a_file_alone(self):
-        server = self.configured("listen = ['127.0.0.1:0', 'iwarp@[::1]:0']", "tcp-listen = ['127.0.0.1:0']",
+        server = self.configured(f"listen = ['{ADDRESS}:0', '{FABRIC}@[{ADDRESS6}]:0']", "tcp-listen = ['127.0.0.1:0']",
                                  "threads = 2", self.export("squash = 'none'"), "[[export]]", "memory = true",
                                  "name = '/scratch'", listen=())
-        self.assertRegex(server.ready, r"^ready rdma=127\.0\.0\.1:\d+,\[::1\]:\d+ fabric=iwarp,iwarp tcp=127\.0\.0\.1:\d+$")
+        self.assertRegex(server.ready, rf"^ready rdma={re.escape(ADDRESS)}:\d+,\[{ADDRESS6}\]:\d+ "
+                                       rf"fabric={FABRIC},{FABRIC} tcp=127\.0\.0\.1:\d+$")
         self.assertEqual(self.nfs("cat", server.url("/data/file")), b"content")
         self.assertEqual(self.ls(server.url("/scratch")), [])
 
@@ -123,9 +126,9 @@ class Config(Case):
 
     def test_calls_go_on_meanwhile(self):
         server = self.configured(self.export("squash = 'none'"), options=["--threads", "2"])
-        content = noise(24 << 20)
+        content = noise(scaled(24, 24) << 20)
         (self.folder / "local").write_bytes(content)
-        client = subprocess.Popen([binary("rpcrdma-nfs"), "--fabric", "iwarp", "put", str(self.folder / "local"),
+        client = subprocess.Popen([binary("rpcrdma-nfs"), "--fabric", FABRIC, "put", str(self.folder / "local"),
                                    server.url("/data/big")], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.addCleanup(client.stderr.close)
         self.addCleanup(client.kill)

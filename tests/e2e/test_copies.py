@@ -49,7 +49,7 @@ class Copies(Case):
     def breaks_off(self, when, *arguments):
         """A copy whose client is killed once `when` is true."""
         client = subprocess.Popen([binary("rpcrdma-nfs"), "--fabric", FABRIC, *map(str, arguments)],
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(client.wait)
         self.addCleanup(client.kill)
         wait_until(lambda: when() or client.poll() is not None, "a part of the copy")
@@ -123,13 +123,13 @@ class Copies(Case):
 
     def test_a_broken_large_file_goes_on(self):
         server = self.server()
-        size = scaled(5, 3) * STRIDE + 4321
+        size = STRIDE * scaled(20, 12, tiny=5) // 4 + 4321
         source = write_noise(self.folder / "large", size, 1)
         target, back = self.files / "large", self.folder / "back"
         for what, path, command in (("put", target, ("put", source, server.url("/files/large"))),
                                     ("get", back, ("get", server.url("/files/large"), back))):
             with self.subTest(what):
-                enough = lambda: path.exists() and path.stat().st_size > STRIDE * 3 // 2
+                enough = lambda: path.exists() and path.stat().st_size > STRIDE * 9 // 8
                 self.assertTrue(self.breaks_off(enough, *command, "--resume"))
                 # What lies in the first stride is not moved again: it stays as it is now.
                 with open(path, "r+b") as file:

@@ -64,9 +64,9 @@ class Crash(Case):
             self.assertEqual(failures, [], f"kill {kill}, RPCRDMA_E2E_SEED={seed}")
             server.start()
             for journal in journals:
-                journal.peer.socket.close()
+                journal.peer.close()
                 journal.recover(server.address)
         self.assertGreater(interrupted, 0, "no call was ever interrupted: the moments were not random")
         self.assertEqual([wrong for wrong in map(Journal.check, journals) if wrong], [])
         for journal in journals:
-            journal.peer.socket.close()
+            journal.peer.close()

@@ -16,7 +16,7 @@ class HostileRpc(Case):
         super().setUp()
         self.one = self.server()
         self.peer = RpcPeer(self.one.address)
-        self.addCleanup(self.peer.socket.close)
+        self.addCleanup(self.peer.close)
 
     def err_chunk(self, procedure=MSG, chunks=NO_LISTS, payload=None):
         """The answer is RDMA_ERROR, ERR_CHUNK, and the connection works on."""

@@ -7,11 +7,13 @@ import struct
 
 from kit import iwarp
 from kit.case import Case
+from kit.fabric import iwarp_only
 from kit.iwarp import CRC_BIT, ENHANCED_BIT, REJECT_BIT, Peer, mpa_request, rfc8797
 from kit.rpc import RpcPeer
 from kit.waiting import scaled, wait_until
 
 
+@iwarp_only("breaks MPA's set-up, octet by octet; hostile_peers has connections of every fabric")
 class HostileSetup(Case):
     def setUp(self):
         super().setUp()
@@ -115,6 +117,7 @@ class HostileSetup(Case):
         wait_until(lambda: self.one.counters()["connections"] == 0, "the connections' end")
 
 
+@iwarp_only("TCP connections that never come to a set-up")
 class IdleConnections(Case):
     serial = True
     timeout_s = 300

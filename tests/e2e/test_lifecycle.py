@@ -72,7 +72,7 @@ class Lifecycle(Case):
             port = taken.getsockname()[1]
         message = self.nfs_fails("--timeout", "2", "ls", f"nfs://{ADDRESS}:{port}/files", deadline_s=30)
         self.assertIn(str(port), message)
-        done = self.run_program("rpcrdma-ping", "--fabric", FABRIC, f"{ADDRESS}:{port}", deadline_s=100)
+        done = self.run_program("rpcrdma-ping", "--fabric", FABRIC, "--timeout", "2", f"{ADDRESS}:{port}", deadline_s=30)
         self.assertEqual(done.returncode, 1)
 
     def test_no_device(self):
@@ -84,7 +84,7 @@ class Lifecycle(Case):
             self.assertRegex(done.stderr.decode(), r"^rpcrdma-\w+: .*(no RDMA|rdma-core).*\n$")
             self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
 
-    @iwarp_only
+    @iwarp_only("the server is a TCP listener that says nothing")
     def test_server_that_never_answers(self):
         with socket.create_server(("127.0.0.1", 0)) as mute:
             self.nfs_fails("--timeout", "2", "ls", f"nfs://127.0.0.1:{mute.getsockname()[1]}/files", deadline_s=30)
@@ -117,7 +117,7 @@ class Drain(Case):
         """SIGTERM while a client writes: the server ends with 0 within its deadline; the client, alone, gives up."""
         server = self.server()
         source = write_noise(self.folder / "big", scaled(512, 64) << 20)
-        client = subprocess.Popen([binary("rpcrdma-nfs"), "--timeout", "3", "put", str(source), server.url("/files/big")],
+        client = subprocess.Popen([binary("rpcrdma-nfs"), "--fabric", FABRIC, "--timeout", "3", "put", str(source), server.url("/files/big")],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.addCleanup(client.wait)
         self.addCleanup(client.kill)

@@ -8,6 +8,7 @@ import subprocess
 import unittest
 
 from kit.case import Case
+from kit.fabric import ADDRESS, ADDRESS6, FABRIC
 from kit.namespace import Namespace, missing_tools
 from kit.rpc import GETATTR, MOUNT, NFS, READ, READDIR, call, opaque
 from kit.tcp import LAST, TcpPeer, record
@@ -53,7 +54,7 @@ class Peers(TcpCase):
                 other.null()
         finally:
             for peer in crowd:
-                peer.socket.close()
+                peer.close()
         wait_until(lambda: server.counters()["tcp_connections"] == 0, "the connections' end")
 
     def test_hostile_records(self):
@@ -304,7 +305,7 @@ class Rpcbind(TcpCase):
 
     def server_with(self, *options):
         return self.tcp_server(["memory:/m,allow=127.0.0.0/8,allow=::1", "memory:/any"], tcp=("0.0.0.0:2049", "[::1]:0"),
-                               options=["--rpcbind", *options], listen=("127.0.0.1:0", "[::1]:20050"),
+                               options=["--rpcbind", *options], listen=(f"{ADDRESS}:0", f"[{ADDRESS6}]:20050"),
                                prefix=self.space.prefix())
 
     def test_registered_and_taken_back(self):
@@ -314,7 +315,7 @@ class Rpcbind(TcpCase):
         six_high, six_low = divmod(int(server.tcp[1].rsplit(":", 1)[1]), 256)
         expected = {(program, "3", netid, address) for program in ("100003", "100005")
                     for netid, address in (("tcp", "0.0.0.0.8.1"), ("tcp6", f"::1.{six_high}.{six_low}"),
-                                           ("rdma", f"127.0.0.1.{high}.{low}"), ("rdma6", "::1.78.82"))}
+                                           ("rdma", f"{ADDRESS}.{high}.{low}"), ("rdma6", f"{ADDRESS6}.78.82"))}
         self.assertEqual(self.table(), expected)
         self.tool("/usr/sbin/rpcinfo", "-t", "127.0.0.1", "nfs", "3")
         self.tool("/usr/sbin/rpcinfo", "-t", "127.0.0.1", "mountd", "3")
@@ -339,8 +340,9 @@ class Rpcbind(TcpCase):
                                prefix=self.space.prefix())
 
     def fails_to_start(self, *listens):
-        done = self.space.run(os.path.join(os.environ["RPCRDMA_BIN"], "rpcrdma-nfsd"), "--rpcbind", "--export",
-                              "memory:/m", "--state-dir", str(self.folder / "state"), "--listen", "127.0.0.1:0", *listens)
+        done = self.space.run(os.path.join(os.environ["RPCRDMA_BIN"], "rpcrdma-nfsd"), "--fabric", FABRIC,
+                              "--rpcbind", "--export", "memory:/m", "--state-dir", str(self.folder / "state"),
+                              "--listen", f"{ADDRESS}:0", *listens)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         return done.stderr

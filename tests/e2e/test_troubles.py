@@ -36,7 +36,7 @@ class Troubles(Case):
         server = self.server([f"{self.files}:/files{options}"], options=["--tcp-listen", "127.0.0.1:0"], prefix=prefix)
         self.inside = f"/proc/{server.pid}/root{self.files}"
         self.peer = TcpPeer(server.tcp[0])
-        self.addCleanup(self.peer.socket.close)
+        self.addCleanup(self.peer.close)
         self.root = self.peer.mount("/files")
         return server
 

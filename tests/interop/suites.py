@@ -42,8 +42,21 @@ class EndToEndOnRxe(Machine):
     timeout_s = 600
 
     def test(self):
-        """The end-to-end tests over verbs."""
-        self.run_guest("e2e.sh")
+        """The end-to-end tests of the programs over verbs."""
+        self.run_guest("e2e.sh", "programs")
+        seen = capture.decoded(self.out / "e2e-rxe.pcap")
+        capture.check(self, seen)
+        capture.check_long(self, seen)
+        self.assertTrue(any(packet.does("send with invalidate") for packet in seen))
+
+
+class PeersOnRxe(Machine):
+    name = "peers-rxe"
+    timeout_s = 600
+
+    def test(self):
+        """The end-to-end tests over verbs that have a peer driven by hand, and what else there is."""
+        self.run_guest("e2e.sh", "peers")
 
 
 class WithInput(Machine):

@@ -2,7 +2,9 @@
 """A well-behaved requester by hand: it exposes memory, answers Reads from it and takes Writes into it."""
 import struct
 
-from kit.iwarp import READ_REQUEST, READ_RESPONSE, SEND, SEND_INVALIDATE, WRITE, tagged
+from kit.fabric import FABRIC
+from kit.iwarp import (READ_REQUEST, READ_RESPONSE, SEND, SEND_INVALIDATE, TERMINATE, TERMINATE_QUEUE, WRITE,
+                       ConnectionEnded, tagged, untagged)
 from kit.rpc import RpcPeer, segment
 
 
@@ -15,20 +17,16 @@ class Exposed:
     def segment(self):
         return segment(self.handle, len(self.octets), self.offset)
 
-    def at(self, offset, count):
-        start = offset - self.offset
-        if start < 0 or start + count > len(self.octets):
-            raise AssertionError(f"access outside {self.handle:#x}: {offset:#x} + {count}")
-        return slice(start, start + count)
 
 
-class Requester(RpcPeer):
-    """Keeps count of what the server did: .reads, .written, .invalidated."""
+class OverIwarp(RpcPeer):
+    """Keeps count of what the server did: .written, .invalidated. Handles are those that the caller chooses. What the
+    server may not do ends the connection, as a device would end it."""
 
     def __init__(self, address, **handshake):
         super().__init__(address, **handshake)
         self.memory = {}
-        self.reads, self.written, self.invalidated = [], 0, []
+        self.written, self.invalidated = 0, []
 
     def expose(self, handle, offset, octets, readable):
         exposed = Exposed(handle, offset, octets)
@@ -50,20 +48,67 @@ class Requester(RpcPeer):
                     del self.memory[got.stag]
                 return struct.unpack_from(">IIII", got.payload), got.payload[16:]
 
+    def _place(self, handle, offset, count, readable):
+        """The exposed memory, and where in it."""
+        exposed, may_be_read = self.memory.get(handle, (None, readable))
+        start = offset - exposed.offset if exposed else -1
+        if start < 0 or start + count > len(exposed.octets) or may_be_read != readable:
+            self.fpdu(untagged(TERMINATE, TERMINATE_QUEUE, 1, struct.pack(">BBH", 0x11, 0, 0)))
+            raise ConnectionEnded(f"no access to {handle:#x}: {offset:#x} + {count}")
+        return exposed, slice(start, start + count)
+
     def _take(self, write):
-        exposed, readable = self.memory[write.stag]
-        if readable:
-            raise AssertionError("a Write into memory exposed for reading")
-        exposed.octets[exposed.at(write.offset, len(write.payload))] = write.payload
+        exposed, place = self._place(write.stag, write.offset, len(write.payload), readable=False)
+        exposed.octets[place] = write.payload
         self.written += len(write.payload)
 
     def _give(self, request):
         sink, sink_offset, size, source, offset = struct.unpack(">IQIIQ", request.payload)
-        exposed, readable = self.memory[source]
-        if not readable:
-            raise AssertionError("a Read of memory exposed for writing")
-        octets = bytes(exposed.octets[exposed.at(offset, size)])
-        self.reads.append(size)
+        exposed, place = self._place(source, offset, size, readable=True)
+        octets = bytes(exposed.octets[place])
         for start in range(0, max(size, 1), 50000):
             part = octets[start:start + 50000]
             self.fpdu(tagged(READ_RESPONSE, sink, sink_offset + start, part, last=start + 50000 >= size))
+
+
+class Window:
+    """Memory as the device exposes it."""
+
+    def __init__(self, handle, memory):
+        self.handle, self.offset, self.memory = handle, memory.offset, memory
+
+    @property
+    def octets(self):
+        return bytes(self.memory.view)
+
+    def segment(self):
+        return segment(self.handle, len(self.memory.view), self.offset)
+
+
+class OverVerbs(RpcPeer):
+    """The same where the device chooses the handles and does what the server asks. .written is told by what has
+    changed."""
+
+    def __init__(self, address, **handshake):
+        super().__init__(address, **handshake)
+        self.exposed, self.invalidated = [], []
+
+    def expose(self, _, offset, octets, readable):
+        handle, memory = super().expose(len(octets), readable, offset)
+        memory.view[:] = octets
+        self.exposed.append((memory, bytes(octets)))
+        return Window(handle, memory)
+
+    @property
+    def written(self):
+        return sum(was != now for memory, before in self.exposed for was, now in zip(before, memory.view))
+
+    def exchange(self, message):
+        self.send(message)
+        got = self.receive_opcode(SEND, SEND_INVALIDATE)
+        if got.opcode == SEND_INVALIDATE:
+            self.invalidated.append(got.stag)
+        return struct.unpack_from(">IIII", got.payload), got.payload[16:]
+
+
+Requester = OverIwarp if FABRIC == "iwarp" else OverVerbs

@@ -9,5 +9,8 @@ ADDRESS = os.environ.get("RPCRDMA_E2E_ADDRESS", "127.0.0.1")
 CLIENT = os.environ.get("RPCRDMA_E2E_CLIENT", ADDRESS)
 ADDRESS6 = os.environ.get("RPCRDMA_E2E_ADDRESS6", "::1")
 
-# For tests whose peer is a TCP socket of their own.
-iwarp_only = unittest.skipUnless(FABRIC == "iwarp", "drives TCP by hand")
+
+
+def iwarp_only(why):
+    """Of a test that has no other fabric for its subject."""
+    return unittest.skipUnless(FABRIC == "iwarp", f"iwarp only: {why}")

@@ -65,8 +65,8 @@ def read_request(sink_stag, sink_offset, size, source_stag, source_offset):
     return struct.pack(">IQIIQ", sink_stag, sink_offset, size, source_stag, source_offset)
 
 
-class ConnectionEnded(AssertionError):
-    """Instead of what was to be received."""
+class ConnectionEnded(AssertionError, ConnectionError):
+    """Instead of what was to be received, or sent."""
 
 
 class Message:
@@ -104,6 +104,9 @@ class Peer:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
         self.socket.close()
 
     def raw(self, octets):
@@ -143,13 +146,17 @@ class Peer:
     def fpdu(self, ulpdu, spoil=False):
         self.raw(fpdu(ulpdu, self.crc, spoil))
 
-    def send(self, payload, largest=60000, opcode=SEND):
+    def send(self, payload, largest=60000, invalidate=None):
         """One RDMAP Send in as many segments as it takes."""
+        opcode = SEND if invalidate is None else SEND_INVALIDATE
         msn = self.next_msn(SEND_QUEUE)
         for offset in range(0, max(len(payload), 1), largest):
             part = payload[offset:offset + largest]
             last = offset + largest >= len(payload)
-            self.fpdu(untagged(opcode, SEND_QUEUE, msn, part, offset, last))
+            self.fpdu(untagged(opcode, SEND_QUEUE, msn, part, offset, last, invalidate or 0))
+
+    def write(self, octets, handle, offset):
+        self.fpdu(tagged(WRITE, handle, offset, octets))
 
     def read(self, size, source_stag, source_offset):
         self.fpdu(untagged(READ_REQUEST, READ_QUEUE, self.next_msn(READ_QUEUE),
@@ -181,6 +188,12 @@ class Peer:
         if message.opcode not in opcodes:
             raise AssertionError(f"opcode {message.opcode}, {message.ulpdu.hex()}")
         return message
+
+    def end(self):
+        """Nothing comes any more but, perhaps, a Terminate."""
+        message = self.receive()
+        if message is not None and (message.opcode != TERMINATE or self.rest()):
+            raise AssertionError(f"no end but {message.ulpdu.hex()}")
 
     def terminate(self):
         """The Terminate that must come, and after it the end of the stream: (error, bits, headers)."""

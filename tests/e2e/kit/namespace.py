@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A network and a /run of its own, with a rpcbind that nobody else sees. Needs root."""
+"""A network and a /run of its own, with a rpcbind that nobody else sees. Needs root. RDMA devices are in the first
+network only: on another fabric than iwarp that network is shared."""
 import os
 import shutil
 import subprocess
 
+from kit.fabric import FABRIC
 from kit.waiting import wait_until
 
 
@@ -16,11 +18,12 @@ def missing_tools(*names):
 class Namespace:
     """Ends with close(), and with it everything that runs in it and was started by popen()."""
 
+    OWN = ["--net", "--mount"] if FABRIC == "iwarp" else ["--mount"]
     SETUP = "ip link set lo up && mount -t tmpfs none /run && mkdir /run/rpcbind && echo up && exec sleep infinity"
 
     def __init__(self):
         self.processes = []
-        self.holder = subprocess.Popen(["unshare", "--net", "--mount", "sh", "-c", self.SETUP], text=True,
+        self.holder = subprocess.Popen(["unshare", *self.OWN, "sh", "-c", self.SETUP], text=True,
                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.usable = self.holder.stdout.readline() == "up\n"
 

@@ -2,7 +2,8 @@
 """RPC-over-RDMA headers (RFC 8166 section 4) and RPC calls (RFC 5531) by hand, and a peer that sends them."""
 import struct
 
-from kit.iwarp import SEND, SEND_INVALIDATE, Peer
+from kit.iwarp import SEND, SEND_INVALIDATE
+from kit.peer import Peer
 
 MSG, NOMSG, MSGP, DONE, ERROR = range(5)
 ERR_VERS, ERR_CHUNK = 1, 2

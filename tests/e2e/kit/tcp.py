@@ -25,6 +25,9 @@ class TcpPeer:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
         self.socket.close()
 
     def receive(self, count):

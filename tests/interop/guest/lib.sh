@@ -33,6 +33,7 @@ part() { echo "== $* (after $SECONDS s)"; }
 left=10.1.0.1 right=10.1.0.2 left6=fd01::1
 rxe_with_a_wire() {
   modprobe -a rdma_rxe ib_uverbs rdma_ucm veth || vm_die 'no rdma_rxe'
+  vm_only_driver rxe
   ip link add left mtu 9000 type veth peer name right mtu 9000
   # Frames arrive in order, and none is dropped: rxe recovers slowly, if at all.
   echo 1 >/sys/class/net/left/queues/rx-0/rps_cpus

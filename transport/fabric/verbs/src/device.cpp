@@ -3,6 +3,7 @@
 
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -35,9 +36,12 @@ Result<CmId> find_device_towards(const boost::asio::ip::address& address, std::c
   auto id = make_blocking_id();
   if (!id) return id.error();
   Endpoint endpoint(address, 0);
-  const auto milliseconds = static_cast<int>(timeout.count());
-  if (rdma_resolve_addr(id->get(), nullptr, endpoint.data(), milliseconds) != 0 || id->get()->verbs == nullptr)
-    return FabricError::no_device;
+  for (auto left = timeout;; left -= kResolveTry) {
+    const auto milliseconds = static_cast<int>(std::min(left, kResolveTry).count());
+    if (rdma_resolve_addr(id->get(), nullptr, endpoint.data(), milliseconds) == 0) break;
+    if (errno != ETIMEDOUT || left <= kResolveTry) return FabricError::no_device;
+  }
+  if (id->get()->verbs == nullptr) return FabricError::no_device;
   return id;
 }
 

@@ -37,7 +37,7 @@ void VerbsQueuePair::start() {
 error_code VerbsQueuePair::resolve() {
   state_ = State::resolving;
   Endpoint peer = info_.peer;
-  const auto timeout = static_cast<int>(options_.handshake_timeout.count());
+  const auto timeout = static_cast<int>(std::min(options_.handshake_timeout, kResolveTry).count());
   return rdma_resolve_addr(id_.get(), nullptr, peer.data(), timeout) != 0 ? last_error() : error_code();
 }
 
@@ -97,6 +97,10 @@ void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
       if (state_ >= State::established) return finish(fault_.value_or(system_error(ETIMEDOUT)));
       return finish(connect_error(event.type, event.status));
     case RDMA_CM_EVENT_ADDR_ERROR:
+      if (state_ != State::resolving || event.status != -ETIMEDOUT)
+        return finish(connect_error(event.type, event.status));
+      error = resolve();  // until the timer ends it
+      break;
     case RDMA_CM_EVENT_ROUTE_ERROR:
     case RDMA_CM_EVENT_CONNECT_ERROR:
     case RDMA_CM_EVENT_REJECTED: return finish(connect_error(event.type, event.status));

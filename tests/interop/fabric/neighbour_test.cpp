@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A host on the same network whose hardware address is not known yet, over and over: RPCRDMA_TEST_NEIGHBOUR has a
+// device there, and the device at RPCRDMA_TEST_VERBS_ADDRESS leads to it. Needs root, and the program `ip`.
+#include <cstdlib>
+
+#include "interop/fabric/verbs_bed.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+fabric::Endpoint neighbour() { return {boost::asio::ip::make_address(std::getenv("RPCRDMA_TEST_NEIGHBOUR")), 0}; }
+
+std::unique_ptr<fabric::Fabric> opened(boost::asio::io_context& context, fabric::VerbsOptions options) {
+  // Whoever waits for the time to run out instead of the answer does not come to an end here.
+  options.resolve_timeout = std::chrono::hours(1);
+  auto fabric =
+      fabric::open_verbs(context, neighbour().address(), options, Log(make_stderr_sink(LogLevel::warn, "test")));
+  if (!fabric) throw std::runtime_error("open_verbs: " + fabric.error().message());
+  return std::move(*fabric);
+}
+
+struct NeighbourBed : Bed {
+  fabric::Fabric& server() override { return *server_fabric; }
+  fabric::Fabric& client() override { return *client_fabric; }
+  fabric::Endpoint address() const override { return neighbour(); }
+
+  std::unique_ptr<fabric::Fabric> server_fabric = opened(context, {});
+  std::unique_ptr<fabric::Fabric> client_fabric = opened(context, {.towards = true});
+};
+
+std::vector<BedFactory> beds() {
+  if (std::getenv("RPCRDMA_TEST_NEIGHBOUR") == nullptr) return {};
+  return {{"neighbour", [] { return std::unique_ptr<Bed>(new NeighbourBed); }}};
+}
+
+void forget() { ASSERT_EQ(std::system("ip neigh flush all"), 0); }
+
+}  // namespace
+
+class NeighbourTest : public FabricTest {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(NeighbourTest);
+
+// The kernel may miss the moment at which the neighbour becomes known, and looks again when the time is up.
+TEST_P(NeighbourTest, IsFoundByEachOfEightFabrics) {
+  for (int i = 0; i < 8; ++i) {
+    forget();
+    opened(bed_->context, {.towards = true});
+  }
+}
+
+TEST_P(NeighbourTest, IsFoundByEachOfEightConnections) {
+  listen();
+  fabric::QueuePairOptions options;
+  options.handshake_timeout = std::chrono::hours(1);
+  for (int i = 0; i < 8; ++i) {
+    forget();
+    Node node(bed_->client());
+    start(node, options);
+    ASSERT_TRUE(until([&] { return node.established(); })) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Verbs, NeighbourTest, testing::ValuesIn(beds()));
+
+}  // namespace rpcrdma::test
