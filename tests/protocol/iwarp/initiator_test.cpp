@@ -210,6 +210,16 @@ TEST_F(PeerToPeer, Write) {
   EXPECT_TRUE(first.payload.empty());
 }
 
+// ... and before what is posted as soon as that can be
+TEST_F(PeerToPeer, WriteBeforeAnythingElse) {
+  agree("c010c010");
+  ASSERT_TRUE(until([&] { return node().established(); }));
+  ASSERT_FALSE(node().send(memory().part(0, 4), 1));
+  node().qp->submit();
+  EXPECT_EQ(peer_.segment().opcode(), Opcode::write);
+  EXPECT_EQ(peer_.segment().opcode(), Opcode::send);
+}
+
 TEST_F(PeerToPeer, Read) {
   agree("80104010");
   const Heard first = peer_.segment();

@@ -143,7 +143,7 @@ TEST_F(Stream, NoFrameIsTooLarge) {
   EXPECT_EQ(at, 1u << 20);
 }
 
-// [5040-4.1-d] [5040-5.3-d] the forms of a Send
+// [5040-4.1-d] [5040-5.3-d] [5041-4.3-b] the forms of a Send
 TEST_F(Stream, Sends) {
   connect();
   const BufferRef part = memory().part(0, 3);
@@ -390,7 +390,7 @@ TEST_F(Stream, AbortResetsTheConnection) {
   EXPECT_TRUE(peer_.was_reset());
 }
 
-// A peer that stops reading holds up its own stream only.
+// A peer that stops reading holds up its own stream only; [5040-5.5-e] what it does not take is not complete.
 TEST_F(Stream, APeerThatDoesNotRead) {
   serve();
   peer_.send(write(0, 0, {}));

@@ -14,12 +14,15 @@ TEST_F(RequesterTest, FailedInvalidationEndsTheConnection) {
     Shape shape;
     shape.items = {9000};
     ShapedCall& call = submit(shape);
+    bool connected = true;
+    call.on_done = [&] { connected = client->connected(); };
     const auto message = next_call();
     run_ready(context);
     // What completes next at the client: the receive of the reply, then the invalidation.
     client_fabric->fail_nth(operation, operation == fabric::LoopbackOperation::completion ? 2 : 1);
     send(reply_to(message.header), small_reply(call.xid));
     ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
+    EXPECT_FALSE(connected);
     EXPECT_TRUE(run_until(context, [&] { return peer.ended(); }));
     EXPECT_FALSE(call.status) << call.status.message();
     EXPECT_EQ(call.complaint, "");

@@ -88,7 +88,29 @@ TEST_F(Reverse, SameXidsInBothDirectionsAtOnce) {
   EXPECT_EQ(sides->client->requester().counters().granted, 32u);
 }
 
-// [8167-4.2-a] [8167-5.3-a] [8167-5.3-c] short messages only
+// [8167-4.2-a] a reverse call is as long as a forward reply may be, a reverse reply as a forward call
+TEST_F(Reverse, ThresholdsAreSwapped) {
+  SidesOptions options;
+  options.client.connection.send_size = 2048;
+  options.server.connection.send_size = 3072;
+  start(options);
+  reverse->allow();
+  constexpr std::uint32_t kLongestCall = 3072 - 28 - 24, kLongestReply = 2048 - 28 - 12;
+  for (const std::uint32_t more : {0u, 4u}) {
+    std::vector<Shape> shapes(2);
+    shapes[0].call_body = kLongestCall + more;
+    shapes[1].reply_body = kLongestReply + more;
+    for (const Shape& shape : shapes) {
+      const auto call = make(shape);
+      ASSERT_TRUE(run(*call));
+      EXPECT_EQ(call->status, more == 0 ? error_code() : TransportError::call_too_long);
+      EXPECT_EQ(call->complaint, "");
+    }
+  }
+  EXPECT_EQ(client_handler.calls, 2);
+}
+
+// [8167-5.3-a] [8167-5.3-c] short messages only
 TEST_F(Reverse, CallsThatNeedChunksFailAtOnce) {
   start();
   reverse->allow();
