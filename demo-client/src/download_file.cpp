@@ -24,12 +24,13 @@ Task<void> Copier::download_file(Node from, const Descriptor& to, SetAttributes 
   const bool regular = there->type == FileType::regular;
   const std::uint32_t mode = unmarked_mode(source, *there);
   std::uint64_t start = shared_.options.resume ? resume_at(source, *there, shared_.options.stride) : 0;
-  if (start == 0 && there->size != 0) {
-    const Result<void> done = cut(to, 0);
-    if (!done) co_return done.error();
-  }
   bool marked = regular && (there->mode & kUnfinished) != 0;
+  std::uint64_t size = there->size;
   while (true) {
+    if (start == 0 && size != 0) {
+      const Result<void> done = cut(to, 0);
+      if (!done) co_return done.error();
+    }
     if (shared_.options.resume && source.size > shared_.options.stride && regular)
       marked = set_attributes(to, mark_of(source, mode)).has_value() || marked;
     shared_.observer.on_kept(start);
@@ -44,7 +45,9 @@ Task<void> Copier::download_file(Node from, const Descriptor& to, SetAttributes 
     if (start != 0 && !is_same(source, *now)) {
       shared_.observer.on_found(now->size);
       source = *now;
+      renew(final, source);
       start = 0;
+      size = got->size;
       continue;
     }
     if (now->size < source.size && now->size < got->size) {

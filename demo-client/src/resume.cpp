@@ -51,6 +51,13 @@ bool is_same(const Attributes& before, const Attributes& after) noexcept {
   return before.size == after.size && before.modified == after.modified;
 }
 
+void renew(SetAttributes& final, const Attributes& source) noexcept {
+  final.size.reset();
+  if (final.mode) final.mode = source.mode & 0777;
+  if (final.accessed) final.accessed = source.accessed;
+  if (final.modified) final.modified = source.modified;
+}
+
 std::uint64_t resume_at(const Attributes& source, const Attributes& target, std::uint64_t stride) noexcept {
   const bool ours = bears_mark_of(source, target) && target.size <= source.size;
   return ours && target.size > 0 ? (target.size - 1) / stride * stride : 0;

@@ -22,6 +22,8 @@ std::uint32_t unmarked_mode(const Attributes& source, const Attributes& target) 
 bool is_copy(const Attributes& source, const Attributes& target) noexcept;
 /// Whether the data of a file has not changed between two looks at it.
 bool is_same(const Attributes& before, const Attributes& after) noexcept;
+/// What a copy is to get at its end is taken from another version of its source; but no size.
+void renew(SetAttributes& final, const Attributes& source) noexcept;
 /// Where to go on with `target`: 0 unless it bears the mark of `source`. All before it was committed before any octet
 /// behind it was written.
 std::uint64_t resume_at(const Attributes& source, const Attributes& target, std::uint64_t stride) noexcept;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: one file as a whole: cut or resumed, marked if it is large and may be resumed, copied, given its final
 // attributes. A source that became shorter meanwhile takes from the target what it has no more; one that changed while
-// a copy of it was resumed is copied once more from the start, as what was kept is of another version.
+// a copy of it was resumed is copied once more from the start, as what was kept is of another version: the target is
+// emptied before it bears the new version's mark, under which nothing of the old one may stand.
 // Ownership: the caller's descriptor outlives the operation.
 // Error handling: the first error is the result. A mark that cannot be set (another's file) only means that this copy
 // cannot be resumed.
@@ -32,12 +33,13 @@ Task<void> Copier::upload_file(const Descriptor& from, Attributes source, Node t
   if (there.size == 0 && !marked && agrees(final, there) && is_empty(from, source)) co_return Result<void>();
   const std::uint32_t mode = unmarked_mode(source, there);
   std::uint64_t start = shared_.options.resume ? resume_at(source, there, shared_.options.stride) : 0;
-  std::uint64_t longest = start != 0 ? there.size : 0;
-  if (start == 0 && there.size != 0) {
-    const Result<void> cut = co_await shared_.client.setattr(to.handle, SetAttributes{.size = 0});
-    if (!cut) co_return cut.error();
-  }
+  std::uint64_t longest = there.size;
   while (true) {
+    if (start == 0 && longest != 0) {
+      const Result<void> cut = co_await shared_.client.setattr(to.handle, SetAttributes{.size = 0});
+      if (!cut) co_return cut.error();
+      longest = 0;
+    }
     if (shared_.options.resume && source.size > shared_.options.stride && there.type == FileType::regular) {
       const SetAttributes mark = mark_of(source, mode);
       const Result<void> set = co_await shared_.client.setattr(to.handle, mark);
@@ -55,7 +57,7 @@ Task<void> Copier::upload_file(const Descriptor& from, Attributes source, Node t
     shared_.observer.on_found(now->size);
     source = *now;
     start = 0;
-    final.size.reset();
+    renew(final, source);
   }
   if (marked && !final.mode) final.mode = mode;
   if (!marked && final.mode == there.mode) final.mode.reset();

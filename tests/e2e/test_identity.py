@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """As whom files are served: several users on one server that is root, and a server that is not."""
+import filecmp
 import os
 import unittest
 
@@ -7,6 +8,7 @@ from kit import nfs
 from kit.case import Case
 from kit.rpc import ACCESS, NFS, RpcPeer, call, header, opaque
 from kit.server import escaped
+from kit.trees import write_noise
 
 USERS = {"one": (1001, 1001), "two": (1002, 1002)}
 
@@ -76,15 +78,20 @@ class Users(Case):
 
 @unittest.skipUnless(os.geteuid() == 0, "started as root to become another user")
 class AsItself(Case):
-    def test_a_server_without_privilege_serves_all_as_itself(self):
+    timeout_s = 200
+
+    def unprivileged(self):
         files, state = self.folder / "files", self.folder / "server" / "state"
         state.mkdir(parents=True)
         files.mkdir()
         for folder in (self.folder, files, state.parent, state):
             folder.chmod(0o755)
             os.chown(folder, 65534, 65534)
-        server = self.server([f"{escaped(files)}:/files"], prefix=("setpriv", "--reuid", "65534", "--regid", "65534",
-                                                                    "--clear-groups"))
+        return files, self.server([f"{escaped(files)}:/files"],
+                                  prefix=("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"))
+
+    def test_a_server_without_privilege_serves_all_as_itself(self):
+        files, server = self.unprivileged()
         self.assertEqual(server.log().count("cannot take other users' identities"), 1)
         (self.folder / "local").write_bytes(b"content")
         self.nfs("--uid", 1001, "--gid", 1001, "put", self.folder / "local", server.url("/files/file"))
@@ -98,3 +105,44 @@ class AsItself(Case):
             results = peer.results(NFS, 3, ACCESS, opaque(handle) + (63).to_bytes(4, "big"))
             self.assertEqual(results[-4:], bytes(4), "ACCESS tells what the server can do")
         self.nfs_fails("--uid", 0, "--gid", 0, "cat", server.url("/files/closed"))
+
+    def test_no_mode_keeps_the_server_from_its_own_files(self):
+        files, server = self.unprivileged()
+        local = self.folder / "local"
+        local.write_bytes(b"read-only")
+        local.chmod(0o444)
+        for what in ("made", "there"):
+            with self.subTest(what):
+                self.nfs("put", local, server.url("/files/file"))
+                self.assertEqual((files / "file").read_bytes(), b"read-only")
+                self.assertEqual((files / "file").stat().st_mode & 0o7777, 0o444)
+        # None of them is open in the server, nor was made by it.
+        for mode in (0o444, 0o200, 0):
+            with self.subTest(f"{mode:o}"), RpcPeer(server.address) as peer:
+                other = files / f"other{mode:o}"
+                other.write_bytes(b"0123")
+                os.chown(other, 65534, 65534)
+                other.chmod(mode)
+                handle = peer.lookup(peer.mount("/files"), other.name)
+                self.assertEqual(nfs.ask(peer, *nfs.read(handle))[0], nfs.OK)
+                self.assertEqual(nfs.ask(peer, *nfs.write(handle, b"45", 4))[0], nfs.OK)
+                self.assertEqual(other.read_bytes(), b"012345")
+                self.assertEqual(other.stat().st_mode & 0o7777, mode)
+        with RpcPeer(server.address) as peer:
+            root = peer.mount("/files")
+            status, rest = nfs.ask(peer, *nfs.create(root, b"changed"))
+            self.assertEqual(status, nfs.OK)
+            handle = nfs.handle_of_new(rest)
+            self.assertEqual(nfs.ask(peer, *nfs.write(handle, b"first"))[0], nfs.OK)
+            self.assertEqual(nfs.ask(peer, *nfs.setattr_(handle, nfs.mode_of(0o444)))[0], nfs.OK)
+            self.assertEqual(nfs.ask(peer, *nfs.write(handle, b"second"))[0], nfs.OK)
+        self.assertEqual((files / "changed").read_bytes(), b"second")
+
+    def test_a_large_file_that_may_be_resumed(self):
+        files, server = self.unprivileged()
+        source = write_noise(self.folder / "large", (64 << 20) + 4321, 1)
+        for what in ("new", "again"):
+            with self.subTest(what):
+                self.nfs("put", "--resume", source, server.url("/files/large"), deadline_s=100)
+                self.assertTrue(filecmp.cmp(source, files / "large", shallow=False))
+                self.assertFalse((files / "large").stat().st_mode & 0o1000)

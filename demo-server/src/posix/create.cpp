@@ -223,6 +223,7 @@ Status PosixFileSystem::create_file(const Caller& caller, const Directory& direc
   }
   // RFC 1813 section 3.3.8: the verifier, kept in the times, is in stable storage before the reply.
   out = finish_new(caller, directory, name, attributes, unsettled);
+  if (out.status == Status::ok && !acts_ && (mode & 0600u) != 0600u) keep_open(caller, out.node, std::move(fd));
   return out.status;
 }
 

@@ -97,7 +97,7 @@ std::optional<ReadResult> PosixFileSystem::read_at_once(const Caller& caller, co
   if (stat_fd(file->fd.get(), stat) != Status::ok || stat.attributes.links == 0) return std::nullopt;
   const std::uint64_t end = offset + static_cast<std::uint64_t>(done);
   // Less than asked for is the end of the file, or of what is in memory.
-  if (!file->granted_under(stat.attributes) || (static_cast<std::size_t>(done) < wanted && end < stat.attributes.size))
+  if (!still_granted(*file, stat.attributes) || (static_cast<std::size_t>(done) < wanted && end < stat.attributes.size))
     return std::nullopt;
   return ReadResult{Status::ok, stat.attributes, static_cast<std::uint32_t>(done), end >= stat.attributes.size};
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Who may read and write the data of a file, and with which descriptor.
 #include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
 
 #include "posix/posix_file_system.hpp"
 #include "rpcrdma/nfsd/fs/access.hpp"
@@ -25,15 +28,50 @@ Status PosixFileSystem::open_to_write(const Caller& caller, int fd, Fd& out, boo
   return status == Status::acces ? reopen(fd, O_WRONLY, out) : status;
 }
 
-Status PosixFileSystem::open_as(const Caller& caller, int fd, const NodeStat& stat, Use use, OpenFile& out) const {
+Status PosixFileSystem::open_as(const Caller& caller, int fd, const NodeStat& stat, Use use, OpenFile& out) {
   out.readable = true;
   out.writable = use == Use::write;
   const Status status =
       use == Use::read ? open_to_read(caller, fd, stat, out.fd) : open_to_write(caller, fd, out.fd, out.readable);
-  if (status != Status::acces || !acts_ || caller.uid != stat.attributes.uid) return status;
+  if (status != Status::acces || stat.attributes.uid != (acts_ ? caller.uid : itself_.uid)) return status;
   // The owner may go on with a file whatever its mode says now: a local program could that has it open.
   out.readable = true;
-  return reopen(fd, use == Use::read ? O_RDONLY : O_RDWR, out.fd);
+  const int flags = use == Use::read ? O_RDONLY : O_RDWR;
+  return acts_ ? reopen(fd, flags, out.fd) : open_own(fd, flags, out.fd);
+}
+
+/// No mode stops a server with privilege. Another one gives itself, for the moment of opening, what the mode of its own
+/// file denies it. Killed in that moment, it leaves the file so: its owner's, as before.
+Status PosixFileSystem::open_own(int fd, int flags, Fd& out) {
+  const std::lock_guard lock(modes_mutex_);
+  NodeStat stat;
+  if (const Status s = stat_fd(fd, stat); s != Status::ok) return s;
+  const mode_t mode = stat.attributes.mode;
+  // Of a foreign group's, the bit would not come back.
+  if ((mode & S_ISGID) != 0) return Status::acces;
+  const ProcPath path(fd);
+  if (::chmod(path.text, mode | S_IRUSR | S_IWUSR) != 0) return Status::acces;
+  const Status status = reopen(fd, flags, out);
+  return ::chmod(path.text, mode) == 0 ? status : status_of(errno);
+}
+
+/// Modes bind the owner neither when it opens its file (open_as) nor afterwards.
+bool PosixFileSystem::still_granted(const OpenFile& file, const Attributes& now) const noexcept {
+  if (!acts_ && file.uid == itself_.uid) return now.uid == file.uid;
+  return file.granted_under(now);
+}
+
+/// What a new file is opened with may do more than its mode lets its owner do.
+void PosixFileSystem::keep_open(const Caller& caller, const NodeKey& key, Fd fd) {
+  NodeStat stat;
+  if (stat_fd(fd.get(), stat) != Status::ok) return;
+  auto file = late_close_.make();
+  file->fd = std::move(fd);
+  file->readable = file->writable = true;
+  file->mode = stat.attributes.mode;
+  file->uid = stat.attributes.uid;
+  file->gid = stat.attributes.gid;
+  descriptors_.put(key, owner_of_descriptors(caller), std::move(file));
 }
 
 Status PosixFileSystem::open_data(const Caller& caller, const NodeKey& key, Use use,
@@ -64,7 +102,7 @@ Status PosixFileSystem::check_open(const Caller& caller, const NodeKey& key, Use
     descriptors_.drop(key);
     return Status::stale;
   }
-  if (file->granted_under(stat.attributes)) return Status::ok;
+  if (still_granted(*file, stat.attributes)) return Status::ok;
   descriptors_.drop(key);
   if (const Status s = open_data(caller, key, use, file); s != Status::ok) return s;
   return stat_fd(file->fd.get(), stat);

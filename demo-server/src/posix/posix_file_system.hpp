@@ -94,7 +94,11 @@ class PosixFileSystem final : public FileSystem {
   Status open_data(const Caller& caller, const NodeKey& key, Use use, std::shared_ptr<const OpenFile>& out);
   Status open_to_read(const Caller& caller, int fd, const NodeStat& stat, Fd& out) const;
   Status open_to_write(const Caller& caller, int fd, Fd& out, bool& readable) const;
-  Status open_as(const Caller& caller, int fd, const NodeStat& stat, Use use, OpenFile& out) const;
+  Status open_as(const Caller& caller, int fd, const NodeStat& stat, Use use, OpenFile& out);
+  Status open_own(int fd, int flags, Fd& out);
+  bool still_granted(const OpenFile& file, const Attributes& now) const noexcept;
+  /// For a server without privilege: holds on to the descriptor of a new file, against its mode.
+  void keep_open(const Caller& caller, const NodeKey& key, Fd fd);
   /// Reads the attributes of an open file, which is opened anew if its permissions have changed since.
   Status check_open(const Caller& caller, const NodeKey& key, Use use, std::shared_ptr<const OpenFile>& file,
                     NodeStat& stat);
@@ -147,6 +151,7 @@ class PosixFileSystem final : public FileSystem {
   DescriptorCache descriptors_;
   DirectoryStreams streams_{64};
   std::array<std::mutex, 64> locks_;
+  std::mutex modes_mutex_;  // changes of modes, by a server without privilege; the innermost lock
   std::atomic<std::uint64_t> verifier_;
   std::atomic<bool> reads_at_once_{true};  // until the file system says that it cannot tell (tmpfs)
   const bool commits_in_order_;

@@ -36,6 +36,8 @@ Status PosixFileSystem::apply(const Caller& caller, int fd, const NodeStat& stat
     }
     if (changes.mode) {
       const mode_t mode = mode_beside_owner(*changes.mode, changes, stat.attributes.type);
+      // The mode while open_own() has changed it is nobody's.
+      const std::unique_lock lock = acts_ ? std::unique_lock<std::mutex>() : std::unique_lock(modes_mutex_);
       // O_PATH descriptors take no fchmod.
       if (::chmod(ProcPath(fd).text, mode) != 0) return status_of(errno);
     }

@@ -16,6 +16,11 @@ def size_of(size):
     return bytes(12) + struct.pack(">IQ", 1, size) + bytes(8)
 
 
+def mode_of(mode):
+    """sattr3 that sets the mode."""
+    return struct.pack(">II", 1, mode) + bytes(20)
+
+
 def place(directory, name):
     return opaque(directory) + opaque(name)
 

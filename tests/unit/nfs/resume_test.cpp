@@ -53,6 +53,8 @@ class Resume : public testing::Test {
     server_.on<nfs3::Setattr>([this](const SETATTR3args& args) {
       const sattr3& set = args.new_attributes;
       ++setattrs_;
+      if (set.mode.set_it && (set.mode.set_mode3_u.mode & 01000) != 0 && on_restart_)
+        std::exchange(on_restart_, nullptr)();
       if (set.size.set_it) stored_.resize(set.size.set_size3_u.size);
       if (set.mode.set_it) there_.mode = set.mode.set_mode3_u.mode;
       if (set.atime.set_it == SET_TO_CLIENT_TIME)
@@ -94,8 +96,10 @@ class Resume : public testing::Test {
     });
     server_.on<nfs3::Getattr>([this](const GETATTR3args&) {
       GETATTR3res result{};
+      if (on_restart_) std::exchange(on_restart_, nullptr)();
       fattr3& a = result.GETATTR3res_u.resok.obj_attributes;
       a.type = NF3REG;
+      a.mode = 0604;
       a.size = content_.size();
       a.mtime = {modified_.seconds, modified_.nanoseconds};
       return result;
@@ -167,6 +171,7 @@ class Resume : public testing::Test {
   std::vector<std::uint64_t> uncommitted_;  // the strides of writes that no COMMIT has followed
   std::uint64_t breaks_at_ = UINT64_MAX;
   std::function<void()> in_between_;  // at the next READ or WRITE
+  std::function<void()> on_restart_;  // at the next mark that an upload sets, or look that a download takes
   std::optional<std::uint32_t> mode_ = 0640;
   Time modified_;  // as GETATTR says
   int setattrs_ = 0;
@@ -316,7 +321,24 @@ TEST_F(Resume, AnUploadOfWhatChangesWhileItIsGoneOnWith) {
   };
   ASSERT_TRUE(upload(true));
   EXPECT_TRUE(stored_ == content_) << "not the beginning of the one and the end of the other";
-  EXPECT_EQ(there_.mode, 0640u);
+  EXPECT_EQ(there_.mode, 0600u) << "of the version that was copied";
+  EXPECT_EQ(there_.modified, (Time{1'700'000'002, 7}));
+}
+
+TEST_F(Resume, AnUploadThatBeganAnewAndBrokeAgainKeepsNothingOfTheOldVersion) {
+  breaks_at_ = 3 * kStride + 2 * kPiece;
+  EXPECT_FALSE(upload(true));
+  breaks_at_ = UINT64_MAX;
+  in_between_ = [this] {
+    for (char& c : content_) c = static_cast<char>(c + 1);
+    make_source({1'700'000'002, 7});
+    on_restart_ = [this] { breaks_at_ = kStride + kPiece; };
+  };
+  EXPECT_FALSE(upload(true));
+  breaks_at_ = UINT64_MAX;
+  ASSERT_TRUE(upload(true, {1'700'000'002, 7}));
+  EXPECT_EQ(tally_.kept, kStride);
+  EXPECT_TRUE(stored_ == content_);
 }
 
 TEST_F(Resume, AnEmptyFileMadeAsItIsToBeNeedsNoMore) {
@@ -351,7 +373,24 @@ TEST_F(Resume, ADownloadOfWhatChangesWhileItIsGoneOnWith) {
   };
   ASSERT_TRUE(download(true));
   EXPECT_TRUE(local() == content_) << "not the beginning of the one and the end of the other";
-  EXPECT_EQ(local_attributes(target(), false)->mode, 0640u);
+  EXPECT_EQ(local_attributes(target(), false)->mode, 0604u) << "of the version that was copied";
+  EXPECT_EQ(local_attributes(target(), false)->modified, (Time{1'700'000'002, 7}));
+}
+
+TEST_F(Resume, ADownloadThatBeganAnewAndBrokeAgainKeepsNothingOfTheOldVersion) {
+  breaks_at_ = 3 * kStride + 2 * kPiece;
+  EXPECT_FALSE(download(true));
+  breaks_at_ = UINT64_MAX;
+  in_between_ = [this] {
+    for (char& c : content_) c = static_cast<char>(c + 1);
+    modified_ = {1'700'000'002, 7};
+  };
+  on_restart_ = [this] { breaks_at_ = kStride + kPiece; };
+  EXPECT_FALSE(download(true));
+  breaks_at_ = UINT64_MAX;
+  ASSERT_TRUE(download(true, {1'700'000'002, 7}));
+  EXPECT_EQ(tally_.kept, kStride);
+  EXPECT_TRUE(local() == content_);
 }
 
 TEST_F(Resume, ADownloadGoesOnBehindItsLastWholeStride) {
