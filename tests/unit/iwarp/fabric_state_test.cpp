@@ -57,7 +57,7 @@ int option_of(Socket& socket, int level, int name) {
 TEST(Sockets, ArePrepared) {
   boost::asio::io_context context;
   Socket socket(context, boost::asio::ip::tcp::v4());
-  ASSERT_FALSE(prepare(socket));
+  ASSERT_FALSE(prepare(socket, std::chrono::minutes(1)));
   EXPECT_NE(option_of(socket, IPPROTO_TCP, TCP_NODELAY), 0);
   EXPECT_NE(option_of(socket, SOL_SOCKET, SO_KEEPALIVE), 0);
   const int noticed = option_of(socket, IPPROTO_TCP, TCP_KEEPIDLE) +
