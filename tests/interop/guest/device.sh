@@ -5,20 +5,15 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 shift
 
-# control remove|add server|client, control cut|mend: what happens to the devices. The server is on the right.
+# control remove|add server|client, control cut: what happens to the devices. The server is on the right.
 cat >/run/control <<'END'
 #!/bin/bash
-wire_routes() {
-  ip route replace 10.1.0.2 dev left src 10.1.0.1 table 77
-  ip route replace 10.1.0.1 dev right src 10.1.0.2 table 77
-}
 case "$1 $2" in
   'remove server') exec timeout 20 rdma link delete rxe1 ;;
   'remove client') exec timeout 20 rdma link delete rxe0 ;;
   'add server') exec rdma link add rxe1 type rxe netdev right ;;
   'add client') exec rdma link add rxe0 type rxe netdev left ;;
   'cut ') exec ip link set right down ;;
-  'mend ') ip link set right up && wire_routes ;;
   *) exit 2 ;;
 esac
 END
