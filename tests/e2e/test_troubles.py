@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """File systems that are full, read-only or failing: what callers are told, and the server lives on."""
+import contextlib
 import errno
 import os
 import struct
@@ -69,15 +70,39 @@ class Troubles(Case):
         # Two copies of one XFS are not mounted beside each other, unless asked for.
         for make, how in (("mkfs.ext4 -q -F", "loop"), ("mkfs.ext4 -q -F -O ^has_journal", "loop"),
                           ("mkfs.xfs -q -f", "loop,nouuid")):
-            with self.subTest(make):
-                self.on_the_disk(make, how)
+            with self.subTest(make), self.served_image(make) as image:
+                self.on_the_disk(image, how)
 
-    def on_the_disk(self, make, how):
+    def test_new_names_name_something_when_they_are_reported(self):
+        for make in ("mkfs.ext4 -q -F", "mkfs.ext4 -q -F -O ^has_journal"):
+            with self.subTest(make), self.served_image(make) as image:
+                # One block holds several inodes: what is made now shares none with the root.
+                for number in range(40):
+                    open(f"{self.inside}/early{number}", "x", encoding="ascii").close()
+                os.sync()
+                early = self.peer.lookup(self.root, "early0")
+                for call, look, expected in (
+                        (nfs.create(self.root, b"file", attributes=nfs.mode_of(0o640)), "stat -c %a file", "640"),
+                        (nfs.link(early, self.root, b"linked"), "stat -c %h linked", "2"),
+                        (nfs.mkdir(self.root, b"folder"), "ls -A folder; stat -c %h folder", "2"),
+                        (nfs.mknod(self.root, b"fifo"), "stat -c %F fifo", "fifo"),
+                        (nfs.symlink(self.root, b"symlink", b"target"), "readlink symlink", "target")):
+                    self.assertEqual(ask(self.peer, *call)[0], nfs.OK)
+                    self.assertEqual(self.crashed(image, "loop", look), expected)
+
+    @contextlib.contextmanager
+    def served_image(self, make):
         image = self.folder / "image"
         if missing_tools(make.split()[0]):
             self.skipTest("no " + make)
-        script = f'truncate -s 320M "{image}"; {make} "{image}"; mount -o loop "{image}" "$1"'
-        self.server_on(script)
+        self.server_on(f'truncate -s 320M "{image}"; {make} "{image}"; mount -o loop "{image}" "$1"')
+        yield image
+        self.peer.socket.close()
+        self.assertEqual(self.servers.pop().stop(), 0)
+        image.unlink()
+        self.files.rmdir()
+
+    def on_the_disk(self, image, how):
         links = []
         for number in range(4):
             status, rest = ask(self.peer, *nfs.symlink(self.root, b"link%d" % number, b"target"))
@@ -91,10 +116,6 @@ class Troubles(Case):
             changed = bytes(20) + struct.pack(">III", 2, when, 0)
             self.assertEqual(ask(self.peer, *nfs.setattr_(link, changed))[0], nfs.OK)
             self.assertEqual(self.crashed(image, how, f"stat -c %Y link{number}"), str(when))
-        self.peer.socket.close()
-        self.assertEqual(self.servers.pop().stop(), 0)
-        image.unlink()
-        self.files.rmdir()
 
     def test_no_room(self):
         server = self.server_on('mount -t tmpfs -o size=1m none "$1"')

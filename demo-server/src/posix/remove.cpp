@@ -146,7 +146,10 @@ LinkResult PosixFileSystem::link(const Caller& caller, const NodeKey& node, cons
     if (result.status == Status::ok) locator_->named(stat, directory.number(), name);
     result.directory = wcc_after(directory);
   }
-  if (result.status == Status::ok) result.status = settle(caller, directory, {});
+  // The number of its names is the file's own.
+  Unsettled unsettled;
+  if (!commits_in_order_) unsettled = {std::move(fd), stat.attributes.type};
+  if (result.status == Status::ok) result.status = settle(caller, directory, unsettled);
   return result;
 }
 
