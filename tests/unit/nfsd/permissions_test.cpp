@@ -296,6 +296,16 @@ TEST_P(Permissions, ANewOwnerDidNotAskForSetIdBits) {
   EXPECT_EQ(stat(directory).mode, 02755u) << "of a directory they mean something else";
 }
 
+TEST_P(Permissions, ANewFileWithoutSizeKeepsTheSetIdBitsItIsMadeWith) {
+  CreateHow how;
+  how.attributes.mode = 06755;
+  how.attributes.gid = caller_.gid;
+  how.attributes.size = 0;
+  const NodeResult made = fs_->create(caller_, root_, "f", how);
+  ASSERT_EQ(made.status, Status::ok);
+  EXPECT_EQ(stat(made.node).mode & 04777u, 04755u);
+}
+
 TEST_P(Permissions, NewFilesInADirectoryThatHandsDownItsGroup) {
   const NodeKey directory = mkdir(root_, "d");
   SetAttributes group;
