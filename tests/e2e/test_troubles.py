@@ -12,7 +12,7 @@ from kit.namespace import missing_tools
 from kit.nfs import all_procedures, ask, handle_of_new
 from kit.rpc import ACCESS, COMMIT, REMOVE, RMDIR, SETATTR, WRITE, opaque
 from kit.tcp import TcpPeer
-from kit.trees import noise
+from kit.trees import noise, write_noise
 
 IO, NOSPC, ROFS = 5, 28, 30
 FILE_SYNC, UNSTABLE = 2, 0
@@ -133,6 +133,22 @@ class Troubles(Case):
         self.nfs("put", self.local(500000), server.url("/files/again"))
         with open(f"{self.inside}/again", "rb") as file:
             self.assertEqual(file.read(), noise(500000))
+
+    def test_no_room_for_a_copy_that_may_be_resumed(self):
+        server = self.server_on('mount -t tmpfs -o size=72m none "$1"')
+        source = write_noise(self.folder / "large", 80 << 20, 1)
+        target = f"{self.inside}/large"
+        for room, mode, remark in (("8m", 0o664, ""), ("72m", 0o1444, "--resume")):
+            with self.subTest(room):
+                with open(target, "wb"):
+                    os.chmod(target, 0o664)
+                subprocess.run(["nsenter", "-t", str(server.pid), "-m", "mount", "-o", f"remount,size={room}",
+                                self.files], check=True, timeout=30)
+                message = self.nfs_fails("put", "--resume", source, server.url("/files/large"))
+                self.assertIn(f": {os.strerror(errno.ENOSPC)}", message)
+                self.assertIn(remark, message)
+                self.assertEqual("unfinished" in message, bool(remark))
+                self.assertEqual(os.stat(target).st_mode & 0o7777, mode)
 
     def test_no_room_for_names(self):
         self.server_on('mount -t tmpfs -o nr_inodes=8 none "$1"')
