@@ -18,7 +18,8 @@ void Reporter::fail(std::string_view subject, std::string_view why) {
   failed_ = true;
   if (progress_ != nullptr) progress_->clear();
   // A name with a line feed must not make two lines of one.
-  fmt::print(stderr, "rpcrdma-nfs: {}: {}: {}\n", command_, printable(subject, true), printable(why, true));
+  fmt::print(stderr, "rpcrdma-nfs: {}: {}: {}{}\n", command_, printable(subject, true), printable(why, true),
+             std::exchange(remark_, {}));
 }
 
 void Reporter::fail(std::string_view subject, const error_code& why) {

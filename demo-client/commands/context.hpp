@@ -18,6 +18,8 @@ class Reporter {
   /// "rpcrdma-nfs: COMMAND: SUBJECT: MESSAGE"
   void fail(std::string_view subject, const error_code& why);
   void fail(std::string_view subject, std::string_view why);
+  /// Something to be said behind the next failure. Outlives it.
+  void remark(std::string_view text) noexcept { remark_ = text; }
   bool failed() const noexcept { return failed_; }
   /// To be asked why, when calls do not get through. Outlives its use here.
   void set_client(const nfs::Client* client) noexcept { client_ = client; }
@@ -28,6 +30,7 @@ class Reporter {
   std::string command_;
   const nfs::Client* client_ = nullptr;
   Progress* progress_ = nullptr;
+  std::string_view remark_;
   bool failed_ = false;
 };
 

@@ -23,6 +23,7 @@ class TransferObserver final : public nfs::CopyObserver {
   void on_moved(std::uint64_t octets) override { progress_.moved(octets); }
   void on_file_done() override { progress_.file_done(); }
   void on_kept(std::uint64_t octets) override { progress_.keep(octets); }
+  void on_unfinished() override { report_.remark(" (unfinished, and nobody may write to it: --resume goes on)"); }
   void on_problem(std::string_view path, const error_code& why) override {
     report_.fail(path.empty() ? base_ : base_ + '/' + std::string(path), why);
   }

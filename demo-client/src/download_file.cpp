@@ -14,6 +14,14 @@ Result<void> cut(const Descriptor& file, std::uint64_t size) {
   return {};
 }
 
+/// After an error, while the target bears its mark: one that would resume nothing is taken away again.
+void leave_behind(Copier::Shared& shared, const Descriptor& to, const Attributes& source, std::uint32_t mode) {
+  const Result<Attributes> now = local_attributes(to);
+  if (now && !is_marked(now->mode)) return;
+  const bool useless = now && resume_at(source, *now, shared.options.stride) == 0;
+  if (!useless || !set_attributes(to, SetAttributes{.mode = mode})) shared.observer.on_unfinished();
+}
+
 }  // namespace
 
 Task<void> Copier::download_file(Node from, const Descriptor& to, SetAttributes final) {
@@ -35,7 +43,10 @@ Task<void> Copier::download_file(Node from, const Descriptor& to, SetAttributes 
       marked = set_attributes(to, mark_of(source, mode)).has_value() || marked;
     shared_.observer.on_kept(start);
     const Result<void> copied = co_await download(from.handle, source.size, to, start);
-    if (!copied) co_return copied.error();
+    if (!copied) {
+      if (marked) leave_behind(shared_, to, source, mode);
+      co_return copied.error();
+    }
     const Result<Attributes> got = local_attributes(to);
     if (!got) co_return got.error();
     // Of the source another look is taken only where there is a reason to.

@@ -5,7 +5,7 @@
 // emptied before it bears the new version's mark, under which nothing of the old one may stand.
 // Ownership: the caller's descriptor outlives the operation.
 // Error handling: the first error is the result. A mark that cannot be set (another's file) only means that this copy
-// cannot be resumed.
+// cannot be resumed. One that would resume nothing is taken away again where the server still answers.
 #include <algorithm>
 
 #include "resume.hpp"
@@ -23,6 +23,21 @@ bool is_empty(const Descriptor& file, const Attributes& attributes) {
 bool agrees(const SetAttributes& wanted, const Attributes& is) noexcept {
   return wanted.mode.value_or(is.mode) == is.mode && wanted.accessed.value_or(is.accessed) == is.accessed &&
          wanted.modified.value_or(is.modified) == is.modified;
+}
+
+/// After an error, while the target bears its mark.
+boost::asio::awaitable<void> leave(Copier::Shared& shared, FileHandle to, Attributes source, std::uint32_t mode,
+                                   error_code why) {
+  if (is_file_error(why)) {
+    const Result<Attributes> now = co_await shared.client.getattr(to);
+    if (now && !is_marked(now->mode)) co_return;
+    if (now && resume_at(source, *now, shared.options.stride) == 0) {
+      const SetAttributes unmarked{.mode = mode};
+      const Result<void> set = co_await shared.client.setattr(to, unmarked);
+      if (set) co_return;
+    }
+  }
+  shared.observer.on_unfinished();
 }
 
 }  // namespace
@@ -48,7 +63,10 @@ Task<void> Copier::upload_file(const Descriptor& from, Attributes source, Node t
     }
     shared_.observer.on_kept(start);
     const Result<void> copied = co_await upload(from, source.size, to.handle, start);
-    if (!copied) co_return copied.error();
+    if (!copied) {
+      if (marked) co_await leave(shared_, to.handle, source, mode, copied.error());
+      co_return copied.error();
+    }
     longest = std::max(longest, source.size);
     const Result<Attributes> now = local_attributes(from);
     if (!now) co_return now.error();

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """File systems that are full, read-only or failing: what callers are told, and the server lives on."""
+import contextlib
 import errno
 import os
 import struct
@@ -11,7 +12,7 @@ from kit.namespace import missing_tools
 from kit.nfs import all_procedures, ask, handle_of_new
 from kit.rpc import ACCESS, COMMIT, REMOVE, RMDIR, SETATTR, WRITE, opaque
 from kit.tcp import TcpPeer
-from kit.trees import noise
+from kit.trees import noise, write_noise
 
 IO, NOSPC, ROFS = 5, 28, 30
 FILE_SYNC, UNSTABLE = 2, 0
@@ -69,15 +70,39 @@ class Troubles(Case):
         # Two copies of one XFS are not mounted beside each other, unless asked for.
         for make, how in (("mkfs.ext4 -q -F", "loop"), ("mkfs.ext4 -q -F -O ^has_journal", "loop"),
                           ("mkfs.xfs -q -f", "loop,nouuid")):
-            with self.subTest(make):
-                self.on_the_disk(make, how)
+            with self.subTest(make), self.served_image(make) as image:
+                self.on_the_disk(image, how)
 
-    def on_the_disk(self, make, how):
+    def test_new_names_name_something_when_they_are_reported(self):
+        for make in ("mkfs.ext4 -q -F", "mkfs.ext4 -q -F -O ^has_journal"):
+            with self.subTest(make), self.served_image(make) as image:
+                # One block holds several inodes: what is made now shares none with the root.
+                for number in range(40):
+                    open(f"{self.inside}/early{number}", "x", encoding="ascii").close()
+                os.sync()
+                early = self.peer.lookup(self.root, "early0")
+                for call, look, expected in (
+                        (nfs.create(self.root, b"file", attributes=nfs.mode_of(0o640)), "stat -c %a file", "640"),
+                        (nfs.link(early, self.root, b"linked"), "stat -c %h linked", "2"),
+                        (nfs.mkdir(self.root, b"folder"), "ls -A folder; stat -c %h folder", "2"),
+                        (nfs.mknod(self.root, b"fifo"), "stat -c %F fifo", "fifo"),
+                        (nfs.symlink(self.root, b"symlink", b"target"), "readlink symlink", "target")):
+                    self.assertEqual(ask(self.peer, *call)[0], nfs.OK)
+                    self.assertEqual(self.crashed(image, "loop", look), expected)
+
+    @contextlib.contextmanager
+    def served_image(self, make):
         image = self.folder / "image"
         if missing_tools(make.split()[0]):
             self.skipTest("no " + make)
-        script = f'truncate -s 320M "{image}"; {make} "{image}"; mount -o loop "{image}" "$1"'
-        self.server_on(script)
+        self.server_on(f'truncate -s 320M "{image}"; {make} "{image}"; mount -o loop "{image}" "$1"')
+        yield image
+        self.peer.socket.close()
+        self.assertEqual(self.servers.pop().stop(), 0)
+        image.unlink()
+        self.files.rmdir()
+
+    def on_the_disk(self, image, how):
         links = []
         for number in range(4):
             status, rest = ask(self.peer, *nfs.symlink(self.root, b"link%d" % number, b"target"))
@@ -91,10 +116,6 @@ class Troubles(Case):
             changed = bytes(20) + struct.pack(">III", 2, when, 0)
             self.assertEqual(ask(self.peer, *nfs.setattr_(link, changed))[0], nfs.OK)
             self.assertEqual(self.crashed(image, how, f"stat -c %Y link{number}"), str(when))
-        self.peer.socket.close()
-        self.assertEqual(self.servers.pop().stop(), 0)
-        image.unlink()
-        self.files.rmdir()
 
     def test_no_room(self):
         server = self.server_on('mount -t tmpfs -o size=1m none "$1"')
@@ -112,6 +133,22 @@ class Troubles(Case):
         self.nfs("put", self.local(500000), server.url("/files/again"))
         with open(f"{self.inside}/again", "rb") as file:
             self.assertEqual(file.read(), noise(500000))
+
+    def test_no_room_for_a_copy_that_may_be_resumed(self):
+        server = self.server_on('mount -t tmpfs -o size=72m none "$1"')
+        source = write_noise(self.folder / "large", 80 << 20, 1)
+        target = f"{self.inside}/large"
+        for room, mode, remark in (("8m", 0o664, ""), ("72m", 0o1444, "--resume")):
+            with self.subTest(room):
+                with open(target, "wb"):
+                    os.chmod(target, 0o664)
+                subprocess.run(["nsenter", "-t", str(server.pid), "-m", "mount", "-o", f"remount,size={room}",
+                                self.files], check=True, timeout=30)
+                message = self.nfs_fails("put", "--resume", source, server.url("/files/large"))
+                self.assertIn(f": {os.strerror(errno.ENOSPC)}", message)
+                self.assertIn(remark, message)
+                self.assertEqual("unfinished" in message, bool(remark))
+                self.assertEqual(os.stat(target).st_mode & 0o7777, mode)
 
     def test_no_room_for_names(self):
         self.server_on('mount -t tmpfs -o nr_inodes=8 none "$1"')

@@ -29,22 +29,34 @@ Result<HandleSecret> read_secret(const std::filesystem::path& file) {
   return secret;
 }
 
+/// An errno: the handles that this key signs are to outlive a crash of the machine.
+int sync_directory(const std::filesystem::path& directory) {
+  const Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return errno == EACCES ? 0 : errno;  // it need not be readable
+  // Some file systems have no fsync for directories, and order such changes themselves.
+  return ::fsync(fd.get()) == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? 0 : errno;
+}
+
 /// Complete before it gets its name, so that a crash leaves none or all of it.
 error_code write_secret(const std::filesystem::path& file) {
   HandleSecret secret;
   if (::getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size())) return last_error();
   const std::string fresh = file.string() + "." + std::to_string(::getpid());
+  int failed = 0;
   {
     const Fd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!fd) return last_error();
-    if (::write(fd.get(), secret.data(), secret.size()) != static_cast<ssize_t>(secret.size()) ||
-        ::fsync(fd.get()) != 0)
-      return last_error();
+    const ssize_t written = ::write(fd.get(), secret.data(), secret.size());
+    if (written < 0 || (written == static_cast<ssize_t>(secret.size()) && ::fsync(fd.get()) != 0))
+      failed = errno;
+    else if (written != static_cast<ssize_t>(secret.size()))
+      failed = ENOSPC;
   }
   // link(2) does not replace the secret of a server that starts at the same time.
-  const int failed = ::link(fresh.c_str(), file.c_str()) != 0 ? errno : 0;
+  if (failed == 0 && ::link(fresh.c_str(), file.c_str()) != 0 && errno != EEXIST) failed = errno;
   ::unlink(fresh.c_str());
-  return failed == 0 || failed == EEXIST ? error_code() : error_of(failed);
+  if (failed == 0) failed = sync_directory(file.parent_path());
+  return failed == 0 ? error_code() : error_of(failed);
 }
 
 }  // namespace

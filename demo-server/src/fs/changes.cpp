@@ -18,7 +18,13 @@ Status check_changes(const SetAttributes& changes, FileType type) noexcept {
   if (const Status s = check_times(changes); s != Status::ok) return s;
   if (changes.size && type == FileType::directory) return Status::isdir;
   if (changes.size && type != FileType::regular) return Status::inval;
-  return changes.mode && type == FileType::symlink ? Status::notsupp : Status::ok;
+  return Status::ok;
+}
+
+SetAttributes without_moot(const SetAttributes& changes, FileType type) noexcept {
+  SetAttributes result = changes;
+  if (type == FileType::symlink) result.mode.reset();
+  return result;
 }
 
 bool changes_anything(const SetAttributes& changes) noexcept {

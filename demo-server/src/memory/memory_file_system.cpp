@@ -162,7 +162,7 @@ Status MemoryFileSystem::change(const Caller& caller, MemoryNode& node, const Se
     if (s == Status::ok) s = resize(caller, node, *changes.size);
     if (s != Status::ok) return s;
   }
-  SetAttributes rest = changes;
+  SetAttributes rest = without_moot(changes, node.fixed.type);
   rest.size.reset();
   if (!changes_anything(rest)) return Status::ok;
   const Status s = check_rights(caller, node, rest);

@@ -32,7 +32,9 @@ NodeResult MemoryFileSystem::make_entry(const Caller& caller, const NodeKey& key
     node.fixed.device = device;
     node.target = target;
     node.directory.parent = directory->fixed.fileid;
-    if (type == FileType::regular && attributes.size) result.status = resize(caller, node, *attributes.size);
+    // A size that changes nothing is no writing, which would take the set-id bits.
+    if (type == FileType::regular && attributes.size.value_or(0) != 0)
+      result.status = resize(caller, node, *attributes.size);
     apply(caller, node, times);
     if (result.status != Status::ok) {
       nodes_.erase(node.fixed.fileid);

@@ -9,8 +9,9 @@ namespace rpcrdma::nfsd {
 /// of XFS; of others it is not known, and false.
 bool commits_in_order(int directory) noexcept;
 
-/// There: brings all changes of names and attributes made so far to the disk, and no data. Status::notsupp if it cannot
-/// be done this way.
+/// There: brings all changes of names and attributes made so far to the disk, with no more data than the journal itself
+/// waits for (that of blocks newly given to files, on ext4 with data=ordered). Status::notsupp if it cannot be done
+/// this way.
 Status commit_changes(int directory) noexcept;
 
 }  // namespace rpcrdma::nfsd

@@ -57,7 +57,8 @@ NodeResult PosixFileSystem::finish_new(const Caller& caller, const Directory& di
     ::unlinkat(directory.fd.get(), std::string(name).c_str(), is_directory(stat) ? AT_REMOVEDIR : 0);
   const bool changed =
       rest.uid || rest.gid || rest.size || rest.atime.how != SetTime::How::keep || rest.mtime.how != SetTime::How::keep;
-  if (changed) unsettled = {std::move(fd), stat.attributes.type};
+  // Where the journal is not known to keep the order, the directory may reach the disk without what it names.
+  if (changed || !commits_in_order_) unsettled = {std::move(fd), stat.attributes.type};
   return result;
 }
 

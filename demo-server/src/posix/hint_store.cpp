@@ -51,6 +51,10 @@ const HintStore::Hint* HintStore::find(std::uint64_t number) const {
   return at == hints_.end() ? nullptr : &at->second;
 }
 
+bool HintStore::knows(const Hint& hint, const Place& place) {
+  return hint.place == place || std::find(hint.others.begin(), hint.others.end(), place) != hint.others.end();
+}
+
 void HintStore::put_in(Hint& hint, const Place& place, std::size_t names) {
   hint.others.push_back(place);
   // Of a name that has gone behind our back nothing is heard: the oldest makes room.
@@ -78,7 +82,7 @@ void HintStore::add(std::uint64_t number, const Place& place, std::size_t names)
   const auto at = hints_.find(number);
   if (at == hints_.end()) return set(number, place, false);
   Hint& hint = at->second;
-  if (hint.place == place || std::find(hint.others.begin(), hint.others.end(), place) != hint.others.end()) return;
+  if (knows(hint, place)) return;
   put_in(hint, place, names);
   append(What::added, number, place);
 }
@@ -113,7 +117,13 @@ void HintStore::replay(What what, std::uint64_t number, const Place& place) {
     return;
   }
   const auto known = hints_.find(number);
-  if (what == What::added && known != hints_.end()) return put_in(known->second, place, kMaxPlaces);
+  if (what == What::added && known != hints_.end()) {
+    // How many names there were is not in the record, so that more places are kept here than by add(): one that made
+    // room there may come again.
+    take_out(known->second, place);
+    if (!knows(known->second, place)) put_in(known->second, place, kMaxPlaces);
+    return;
+  }
   if (what == What::dropped && known != hints_.end()) take_out(known->second, place);
   if (what == What::dropped || (known == hints_.end() && hints_.size() >= max_hints_)) return;
   hints_[number] = {place, {}, what == What::directory};

@@ -47,6 +47,7 @@ class HintStore {
   void rewrite();
   enum class What : std::uint8_t;
   static std::size_t encode(std::span<std::byte> out, What what, std::uint64_t number, const Place& place);
+  static bool knows(const Hint& hint, const Place& place);
   static void put_in(Hint& hint, const Place& place, std::size_t names);
   static bool take_out(Hint& hint, const Place& place);
   void replay(What what, std::uint64_t number, const Place& place);

@@ -72,6 +72,13 @@ class PosixFileSystem final : public FileSystem {
     FileType type = FileType::regular;
   };
 
+  /// What is known of an object that is about to lose a name; without a key nothing.
+  struct Victim {
+    Fd fd;  ///< of one with several names
+    NodeStat stat;
+    NodeKey key;
+  };
+
   /// Serializes changes of one object by this server, so that "before" and "after" enclose one change.
   std::mutex& lock_of(const NodeKey& node) noexcept;
   Status open_directory(const NodeKey& key, Directory& out);
@@ -133,9 +140,8 @@ class PosixFileSystem final : public FileSystem {
   ChangeResult unlink(const Caller& caller, const NodeKey& directory, std::string_view name, int flags);
   Status move(const Caller& caller, const Directory& source, std::string_view from, const Directory& target,
               std::string_view to);
-  void forget(const Directory& directory, std::string_view name, const NodeKey& victim, const NodeStat& stat);
-  /// What is known of an object that is about to lose this name.
-  void before_unlink(const Directory& directory, std::string_view name, NodeStat& stat, NodeKey& key);
+  void forget(const Directory& directory, std::string_view name, const Victim& victim);
+  void before_unlink(const Directory& directory, std::string_view name, Victim& out);
   void fill_node(const Directory& directory, DirectoryEntry& entry);
   Status open_parent(const Caller& caller, const Directory& directory, Fd& out) const;
   void fill_dot_dot(const Caller& caller, const Directory& directory, DirectoryEntry& entry, bool want_node);

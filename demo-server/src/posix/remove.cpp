@@ -26,11 +26,13 @@ class LockBoth {
 
 }  // namespace
 
-void PosixFileSystem::before_unlink(const Directory& directory, std::string_view name, NodeStat& stat, NodeKey& key) {
+void PosixFileSystem::before_unlink(const Directory& directory, std::string_view name, Victim& out) {
   Fd fd;
-  if (open_component(directory.fd.get(), name, fd) != Status::ok || stat_fd(fd.get(), stat) != Status::ok) return;
+  if (open_component(directory.fd.get(), name, fd) != Status::ok || stat_fd(fd.get(), out.stat) != Status::ok) return;
   // Not to be remembered under a name that is about to go.
-  if (locator_->key_of(fd.get(), stat, directory.number(), {}, key) != Status::ok) key = {};
+  if (locator_->key_of(fd.get(), out.stat, directory.number(), {}, out.key) != Status::ok) out.key = {};
+  // Only where it is needed: an open file keeps a network file system from removing it.
+  if (!is_directory(out.stat) && out.stat.attributes.links > 1) out.fd = std::move(fd);
 }
 
 ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, std::string_view name, int flags) {
@@ -44,13 +46,12 @@ ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, s
     if (result.status == Status::ok)
       result.status = (flags & AT_REMOVEDIR) != 0 ? check_rmdir_name(name) : check_old_name(name);
     if (result.status == Status::ok) {
-      NodeStat stat;
-      NodeKey victim;
-      before_unlink(directory, name, stat, victim);
+      Victim victim;
+      before_unlink(directory, name, victim);
       const std::string text(name);
       const int error = as_caller(caller, [&] { return ::unlinkat(directory.fd.get(), text.c_str(), flags); });
       result.status = status_of(error);
-      if (error == 0) forget(directory, name, victim, stat);
+      if (error == 0) forget(directory, name, victim);
     }
     result.wcc = wcc_after(directory);
   }
@@ -58,14 +59,16 @@ ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, s
   return result;
 }
 
-/// After a name is gone: if it was the last one, so is the object.
-void PosixFileSystem::forget(const Directory& directory, std::string_view name, const NodeKey& victim,
-                             const NodeStat& stat) {
-  if (victim.empty()) return;
-  if (!is_directory(stat) && stat.attributes.links > 1)
-    return locator_->unnamed(stat.attributes.fileid, directory.number(), name);
-  descriptors_.drop(victim);
-  locator_->removed(stat.attributes.fileid);
+/// After a name is gone: if it was the last one, so is the object. How many there are now counts, as another of them
+/// may have gone at the same time.
+void PosixFileSystem::forget(const Directory& directory, std::string_view name, const Victim& victim) {
+  if (victim.key.empty()) return;
+  NodeStat now;
+  const std::uint64_t number = victim.stat.attributes.fileid;
+  if (victim.fd && stat_fd(victim.fd.get(), now) == Status::ok && now.attributes.links != 0)
+    return locator_->unnamed(number, directory.number(), name);
+  descriptors_.drop(victim.key);
+  locator_->removed(number);
 }
 
 ChangeResult PosixFileSystem::remove(const Caller& caller, const NodeKey& directory, std::string_view name) {
@@ -78,23 +81,21 @@ ChangeResult PosixFileSystem::remove_directory(const Caller& caller, const NodeK
 
 Status PosixFileSystem::move(const Caller& caller, const Directory& source, std::string_view from,
                              const Directory& target, std::string_view to) {
-  NodeStat moved;
-  NodeStat replaced;
-  NodeKey moved_key;
-  NodeKey replaced_key;
-  before_unlink(source, from, moved, moved_key);
-  before_unlink(target, to, replaced, replaced_key);
+  Victim moved;
+  Victim replaced;
+  before_unlink(source, from, moved);
+  before_unlink(target, to, replaced);
   const std::string from_text(from);
   const std::string to_text(to);
   const int error = as_caller(
       caller, [&] { return ::renameat(source.fd.get(), from_text.c_str(), target.fd.get(), to_text.c_str()); });
   if (error != 0) return status_of(error);
   // Two names of one object: nothing has been done.
-  if (!moved_key.empty() && moved_key == replaced_key) return Status::ok;
-  forget(target, to, replaced_key, replaced);
-  if (moved_key.empty()) return Status::ok;
-  locator_->unnamed(moved.attributes.fileid, source.number(), from);
-  locator_->named(moved, target.number(), to);
+  if (!moved.key.empty() && moved.key == replaced.key) return Status::ok;
+  forget(target, to, replaced);
+  if (moved.key.empty()) return Status::ok;
+  locator_->unnamed(moved.stat.attributes.fileid, source.number(), from);
+  locator_->named(moved.stat, target.number(), to);
   return Status::ok;
 }
 
@@ -146,7 +147,10 @@ LinkResult PosixFileSystem::link(const Caller& caller, const NodeKey& node, cons
     if (result.status == Status::ok) locator_->named(stat, directory.number(), name);
     result.directory = wcc_after(directory);
   }
-  if (result.status == Status::ok) result.status = settle(caller, directory, {});
+  // The number of its names is the file's own.
+  Unsettled unsettled;
+  if (!commits_in_order_) unsettled = {std::move(fd), stat.attributes.type};
+  if (result.status == Status::ok) result.status = settle(caller, directory, unsettled);
   return result;
 }
 

@@ -77,7 +77,8 @@ ChangeResult PosixFileSystem::set_attributes(const Caller& caller, const NodeKey
     if (guard && *guard != before.attributes.ctime) result.status = Status::not_sync;
     if (result.status == Status::ok) result.status = check_changes(changes, before.attributes.type);
     if (result.status == Status::ok && changes.size) result.status = truncate(caller, node, *changes.size);
-    if (result.status == Status::ok) result.status = apply(caller, fd.get(), before, changes);
+    if (result.status == Status::ok)
+      result.status = apply(caller, fd.get(), before, without_moot(changes, before.attributes.type));
     result.wcc.before = wcc_of(before.attributes);
     if (stat_fd(fd.get(), after) == Status::ok) result.wcc.after = after.attributes;
   }

@@ -90,6 +90,25 @@ TEST_P(Names, SymlinkAndReadlink) {
   EXPECT_EQ(call<nfs3::Readlink>({top})->status, NFS3ERR_INVAL);
 }
 
+TEST_P(Names, SetattrOfASymlinkLeavesItsModeAlone) {
+  SYMLINK3args args{};
+  args.where = in(root(), "l");
+  args.symlink.symlink_data.set_octets(std::as_bytes(std::span(std::string_view("target"))));
+  const auto made = call<nfs3::Symlink>(args);
+  ASSERT_EQ(made->status, NFS3_OK);
+  const nfs_fh3 link = made->SYMLINK3res_u.resok.obj.post_op_fh3_u.handle;
+  const fattr3 before = stat(link);
+  SETATTR3args set{};
+  set.object = link;
+  set.new_attributes.mode.set_it = TRUE;
+  set.new_attributes.mode.set_mode3_u.mode = 0600;
+  set.new_attributes.mtime.set_it = SET_TO_CLIENT_TIME;
+  set.new_attributes.mtime.set_mtime_u.mtime = {1'700'000'000, 7};
+  EXPECT_EQ(call<nfs3::Setattr>(set)->status, NFS3_OK);
+  EXPECT_EQ(stat(link).mode, before.mode);
+  EXPECT_EQ(stat(link).mtime.seconds, 1'700'000'000u);
+}
+
 TEST_P(Names, TooLongATargetIsRefusedUnfetched) {
   SYMLINK3args args{};
   args.where = in(root(), "l");

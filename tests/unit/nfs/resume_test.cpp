@@ -31,9 +31,11 @@ class Tally : public CopyObserver {
   void on_moved(std::uint64_t octets) override { moved += octets; }
   void on_kept(std::uint64_t octets) override { kept += octets; }
   void on_file_done() override {}
+  void on_unfinished() override { ++unfinished; }
   void on_problem(std::string_view, const error_code&) override {}
   std::uint64_t moved = 0;
   std::uint64_t kept = 0;
+  int unfinished = 0;
 };
 
 class Resume : public testing::Test {
@@ -96,9 +98,15 @@ class Resume : public testing::Test {
     });
     server_.on<nfs3::Getattr>([this](const GETATTR3args&) {
       GETATTR3res result{};
-      if (on_restart_) std::exchange(on_restart_, nullptr)();
       fattr3& a = result.GETATTR3res_u.resok.obj_attributes;
       a.type = NF3REG;
+      if (uploading_) {
+        a.mode = there_.mode;
+        a.size = stored_.size();
+        a.atime = {there_.accessed.seconds, there_.accessed.nanoseconds};
+        return result;
+      }
+      if (on_restart_) std::exchange(on_restart_, nullptr)();
       a.mode = 0604;
       a.size = content_.size();
       a.mtime = {modified_.seconds, modified_.nanoseconds};
@@ -115,6 +123,7 @@ class Resume : public testing::Test {
 
   Result<void> upload(bool resume, Time modified = kWhen) {
     tally_ = {};
+    uploading_ = true;
     make_source(modified);
     const Descriptor in = std::move(*open_to_read((folder_ / "source").string()));
     const Attributes source = *local_attributes(in);
@@ -139,6 +148,7 @@ class Resume : public testing::Test {
 
   Result<void> download(bool resume, Time modified = kWhen) {
     tally_ = {};
+    uploading_ = false;
     modified_ = modified;
     const Descriptor to = std::move(*open_to_write(target(), 0600, !resume));
     Node from{file_of(7), {}};
@@ -154,6 +164,10 @@ class Resume : public testing::Test {
     return outcome;
   }
 
+  void make_target(mode_t mode) const {
+    const Descriptor out = std::move(*open_to_write(target(), mode));
+    EXPECT_EQ(::fchmod(out.get(), mode), 0);
+  }
   std::string target() const { return (folder_ / "target").string(); }
   std::string local() const {
     std::string back(fs::file_size(target()), '\0');
@@ -173,7 +187,8 @@ class Resume : public testing::Test {
   std::function<void()> in_between_;  // at the next READ or WRITE
   std::function<void()> on_restart_;  // at the next mark that an upload sets, or look that a download takes
   std::optional<std::uint32_t> mode_ = 0640;
-  Time modified_;  // as GETATTR says
+  Time modified_;           // as GETATTR says
+  bool uploading_ = false;  // GETATTR is of the target, not of the source
   int setattrs_ = 0;
 };
 
@@ -273,6 +288,26 @@ TEST_F(Resume, RightsTakenAwayComeBackWithTheEnd) {
   there_.accessed = {1, 7};
   ASSERT_TRUE(upload(true));
   EXPECT_EQ(there_.mode, 0644u) << "of another source: who might write is not known";
+}
+
+TEST_F(Resume, AnErrorThatLeavesNothingToGoOnWithGivesTheRightsBack) {
+  mode_.reset();
+  there_.mode = 0664;
+  breaks_at_ = kStride - kPiece;
+  EXPECT_FALSE(upload(true));
+  EXPECT_EQ(there_.mode, 0664u);
+  EXPECT_EQ(tally_.unfinished, 0);
+  make_target(0664);
+  EXPECT_FALSE(download(true));
+  EXPECT_EQ(local_attributes(target(), false)->mode, 0664u);
+  EXPECT_EQ(tally_.unfinished, 0);
+  breaks_at_ = 2 * kStride;
+  EXPECT_FALSE(upload(true));
+  EXPECT_EQ(there_.mode, 01444u);
+  EXPECT_EQ(tally_.unfinished, 1);
+  EXPECT_FALSE(download(true));
+  EXPECT_EQ(local_attributes(target(), false)->mode, 01444u);
+  EXPECT_EQ(tally_.unfinished, 1);
 }
 
 TEST_F(Resume, AnUnfinishedFileIsNotWrittenByOthersButGoneOnWith) {

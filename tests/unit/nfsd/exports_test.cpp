@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <fstream>
 
 #include "file_system_test.hpp"
@@ -160,6 +162,24 @@ TEST(StateDir, TheSecretStays) {
   EXPECT_EQ(*load_handle_secret(directory), *first);
   ASSERT_EQ(::stat((directory / "handle.key").c_str(), &s), 0);
   EXPECT_EQ(s.st_mode & 0777u, 0600u);
+}
+
+TEST(StateDir, ASecretThatCannotBeWrittenLeavesNothing) {
+  const TemporaryDirectory top;
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  for (const rlim_t octets : {0u, 7u}) {
+    const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{octets, before.rlim_max};
+    const bool limited = ::setrlimit(RLIMIT_FSIZE, &small) == 0;
+    const auto secret = load_handle_secret(top.path());
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    ::signal(SIGXFSZ, handler);
+    ASSERT_TRUE(limited);
+    EXPECT_FALSE(secret);
+    EXPECT_TRUE(std::filesystem::is_empty(top.path()));
+  }
+  EXPECT_TRUE(load_handle_secret(top.path()));
 }
 
 TEST(StateDir, ASecretThatIsNoneIsRefused) {

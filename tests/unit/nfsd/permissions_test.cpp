@@ -296,6 +296,32 @@ TEST_P(Permissions, ANewOwnerDidNotAskForSetIdBits) {
   EXPECT_EQ(stat(directory).mode, 02755u) << "of a directory they mean something else";
 }
 
+TEST_P(Permissions, ANewFileWithoutSizeKeepsTheSetIdBitsItIsMadeWith) {
+  CreateHow how;
+  how.attributes.mode = 06755;
+  how.attributes.gid = caller_.gid;
+  how.attributes.size = 0;
+  const NodeResult made = fs_->create(caller_, root_, "f", how);
+  ASSERT_EQ(made.status, Status::ok);
+  EXPECT_EQ(stat(made.node).mode & 04777u, 04755u);
+}
+
+TEST_P(Permissions, TheModeOfASymbolicLinkIsNotHeard) {
+  const NodeKey link = fs_->make_symlink(caller_, root_, "l", "target", {}).node;
+  const std::uint32_t mode = stat(link).mode;
+  EXPECT_EQ(set_mode(caller_, link, 0600), Status::ok);
+  EXPECT_EQ(set_mode(other_, link, 0600), Status::ok) << "it is nobody's to change";
+  SetAttributes changes;
+  changes.mode = 04711;
+  changes.uid = 5;
+  changes.mtime = {SetTime::How::client, {5, 5}};
+  EXPECT_EQ(fs_->set_attributes(other_, link, changes, {}).status, Status::perm) << "the rest is weighed";
+  EXPECT_EQ(fs_->set_attributes(root_user_, link, changes, {}).status, Status::ok);
+  EXPECT_EQ(stat(link).mode, mode);
+  EXPECT_EQ(stat(link).uid, 5u);
+  EXPECT_EQ(stat(link).mtime, (Time{5, 5}));
+}
+
 TEST_P(Permissions, NewFilesInADirectoryThatHandsDownItsGroup) {
   const NodeKey directory = mkdir(root_, "d");
   SetAttributes group;

@@ -5,12 +5,15 @@
 #include <linux/capability.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <thread>
 #include <utility>
 
+#include "file_system_test.hpp"
 #include "posix/acting.hpp"
 #include "posix/descriptor_cache.hpp"
+#include "posix/hint_store.hpp"
 #include "posix/late_close.hpp"
 #include "posix/system.hpp"
 
@@ -126,6 +129,22 @@ QuotaRight quota_right() {
   const auto& word = now[CAP_TO_INDEX(CAP_SYS_RESOURCE)];
   constexpr std::uint32_t kRight = CAP_TO_MASK(CAP_SYS_RESOURCE);
   return {(word.effective & kRight) != 0, (word.permitted & kRight) != 0};
+}
+
+TEST(Hints, APlaceThatComesAgainIsKnownOnceAfterARestart) {
+  const TemporaryDirectory state;
+  const HintStore::Place again{1, "a"};
+  {
+    HintStore hints(state.path() / "hints", 100);
+    hints.set(7, again, false);
+    for (const char* name : {"b", "c", "a"}) hints.add(7, {1, name}, 2);
+  }
+  HintStore hints(state.path() / "hints", 100);
+  hints.drop(7, again);
+  const HintStore::Hint* hint = hints.find(7);
+  ASSERT_NE(hint, nullptr);
+  EXPECT_NE(hint->place, again);
+  EXPECT_EQ(std::count(hint->others.begin(), hint->others.end(), again), 0);
 }
 
 TEST(Acting, QuotasBindUsersButNotRoot) {

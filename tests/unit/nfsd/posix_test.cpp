@@ -5,7 +5,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <fstream>
+#include <thread>
 
 #include "file_system_test.hpp"
 #include "posix/fd.hpp"
@@ -239,6 +241,40 @@ TEST_P(Posix, DescriptorsAreBounded) {
   EXPECT_LE(open_descriptors(), before + 512);
   fs_.reset();
   EXPECT_LE(open_descriptors(), before);
+}
+
+// Each of them sees the other's name still there before it takes its own away.
+TEST_P(Posix, AFileWhoseTwoNamesGoAtOnceIsForgotten) {
+  const NodeKey one = mkdir(root_, "one");
+  const NodeKey two = mkdir(root_, "two");
+  const auto deleted_but_open = [] {
+    std::size_t count = 0;
+    for (const auto& entry : filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code gone;
+      if (filesystem::read_symlink(entry.path(), gone).string().ends_with(" (deleted)")) ++count;
+    }
+    return count;
+  };
+  const std::size_t before = deleted_but_open();
+  constexpr int kRounds = 300;
+  std::vector<NodeKey> files;
+  for (int i = 0; i < kRounds; ++i) {
+    files.push_back(create(one, std::to_string(i), "x"));
+    ASSERT_EQ(fs_->link(caller_, files.back(), two, std::to_string(i)).status, Status::ok);
+  }
+  std::barrier round(2);
+  const auto remove_all = [&](const NodeKey& directory) {
+    for (int i = 0; i < kRounds; ++i) {
+      round.arrive_and_wait();
+      EXPECT_EQ(fs_->remove(caller_, directory, std::to_string(i)).status, Status::ok);
+    }
+  };
+  for (const NodeKey& file : files) read_all(file);
+  std::thread other([&] { remove_all(two); });
+  remove_all(one);
+  other.join();
+  EXPECT_EQ(deleted_but_open(), before);
+  for (const NodeKey& file : files) EXPECT_EQ(fs_->attributes(file).status, Status::stale);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Posix, ::testing::Values(Kind::posix_handles, Kind::posix_hints),

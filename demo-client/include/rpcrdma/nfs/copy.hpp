@@ -21,6 +21,8 @@ class CopyObserver {
   virtual void on_file_done() = 0;
   /// Of what on_found() told, so much was at its place already, left there by a transfer that broke.
   virtual void on_kept([[maybe_unused]] std::uint64_t octets) {}
+  /// The file whose error is told next stays as it is, to be gone on with: nobody has the right to write it.
+  virtual void on_unfinished() {}
   /// `path` (relative to the tree's root) was not copied; the rest is.
   virtual void on_problem(std::string_view path, const error_code& why) = 0;
 

@@ -8,8 +8,12 @@ namespace rpcrdma::nfsd {
 Status check_times(const SetAttributes& changes) noexcept;
 
 /// Whether SETATTR of an object of that type can mean anything: sizes are for regular files (Status::isdir,
-/// Status::inval), modes not for symbolic links (Status::notsupp), and times are to be times.
+/// Status::inval), and times are to be times.
 Status check_changes(const SetAttributes& changes, FileType type) noexcept;
+
+/// `changes` less what an object of that type does not have: the mode of a symbolic link, which nobody ever asks for.
+/// As on Linux's server nothing is said of it, for clients send it along with owner and times (lchmod(2) of BSD, tar).
+SetAttributes without_moot(const SetAttributes& changes, FileType type) noexcept;
 
 /// Whether any attribute is to be changed at all.
 bool changes_anything(const SetAttributes& changes) noexcept;
