@@ -59,7 +59,7 @@ class Peer:
         self.id = ctypes.POINTER(rdma.Identifier)()
         good(cm.rdma_create_id(self.channel, ctypes.byref(self.id), None, rdma.PS_TCP))
         there = struct.pack("=H", socket.AF_INET) + struct.pack(">H", int(port)) + socket.inet_aton(host) + bytes(8)
-        # Short tries: the kernel may miss the moment at which a neighbour becomes known.
+        # Short tries: a neighbour that was not known at first may be found only when the time is up.
         resolved = None
         while resolved != rdma.ADDR_RESOLVED:
             good(cm.rdma_resolve_addr(self.id, None, there, 200))

@@ -40,7 +40,7 @@ void forget() { ASSERT_EQ(std::system("ip neigh flush all"), 0); }
 class NeighbourTest : public FabricTest {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(NeighbourTest);
 
-// The kernel may miss the moment at which the neighbour becomes known, and looks again when the time is up.
+// It has been seen to be found only when the time was up; here there is an hour.
 TEST_P(NeighbourTest, IsFoundByEachOfEightFabrics) {
   for (int i = 0; i < 8; ++i) {
     forget();

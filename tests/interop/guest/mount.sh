@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The kernel's client on our server. Needs lib.sh. `address` and `fabric` are the server's; $input has `big`, `tree.tar`.
+# The kernel's client on our server. Needs lib.sh. `address` and `fabric` are the server's, `few` its further options;
+# $input has `big`, `tree.tar`.
 
 # A large file, written, forgotten, read back.
 mount_large_file() {
@@ -67,4 +68,31 @@ mount_for_the_capture() {
   expect 'a long link' test "$(readlink /mnt/long)" = "$(printf '%04d/' {1..800})"
   rm -r /mnt/many /mnt/long /mnt/bulk
   expect 'umount' umount /mnt
+}
+
+# mount_captured FILE INTERFACE FILTER...: starts the server.
+mount_captured() {
+  start_nfsd "$fabric" "$address" $few
+  start_capture "$@"
+  mount_for_the_capture
+  stop_capture
+}
+
+# What is asked of every mount; ends the server.
+mount_everything() {
+  must 'mount' mount_ours "$address"
+  expect 'its transport' eval "grep -A9 'mounted on /mnt ' /proc/self/mountstats | grep -q 'rsize=1048576,wsize=1048576.*proto=rdma'"
+  mount_large_file
+  mount_tree
+  mount_fio 12m
+  mount_restart 64
+  expect 'no bad replies' no_bad_replies
+  expect 'umount' umount /mnt
+  mount_cycles 1
+  local idle descriptors
+  idle=$(vm_rdma_resources) descriptors=$(ls "/proc/$nfsd/fd" | wc -l)
+  expect '20 mounts' mount_cycles 20
+  [[ $fabric != verbs ]] || expect 'our server keeps nothing of them' resources_are "$idle"
+  expect 'nor descriptors' vm_until 20 eval '(($(ls "/proc/$nfsd/fd" | wc -l) <= '"$descriptors"'))'
+  stop_nfsd
 }

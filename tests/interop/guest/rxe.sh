@@ -14,26 +14,9 @@ parts=("$@")
 
 part_mount() {
   vm_ext4 /srv/ours 700
-  start_nfsd verbs $right $few
-  start_capture mount-rxe.pcap left udp port 4791
-  mount_for_the_capture
-  stop_capture
+  mount_captured mount-rxe.pcap left udp port 4791
   mount_invalidation
-  must 'mount' mount_ours $right
-  expect 'its transport' eval "grep -A9 'mounted on /mnt ' /proc/self/mountstats | grep -q 'rsize=1048576,wsize=1048576.*proto=rdma'"
-  mount_large_file
-  mount_tree
-  mount_fio 12m
-  mount_restart 64
-  expect 'no bad replies' no_bad_replies
-  expect 'umount' umount /mnt
-  mount_cycles 1
-  local idle descriptors
-  idle=$(vm_rdma_resources) descriptors=$(ls "/proc/$nfsd/fd" | wc -l)
-  expect '20 mounts' mount_cycles 20
-  expect 'our server keeps nothing of them' resources_are "$idle"
-  expect 'nor descriptors' test "$(ls "/proc/$nfsd/fd" | wc -l)" -eq "$descriptors"
-  stop_nfsd
+  mount_everything
 }
 
 # One handle a call: our server's Send with Invalidate spares the kernel's client each local invalidation.

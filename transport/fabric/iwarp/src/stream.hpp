@@ -66,7 +66,7 @@ class Stream final : public std::enable_shared_from_this<Stream>, private Segmen
   void connected(Initiator::Outcome outcome);
   void establish(Socket socket, const Agreement& agreement, ConnectionInfo info);
   void post_ready_to_receive(ReadyToReceive kind);
-  void start_nudge_timer();
+  void start_nudge_timer(std::chrono::milliseconds after);
 
   // Transmitting (stream_transmit.cpp).
   void transmit();

@@ -8,6 +8,12 @@
 
 namespace rpcrdma::fabric::iwarp {
 
+namespace {
+
+constexpr std::chrono::milliseconds kRarestNudge{std::chrono::seconds(5)};
+
+}  // namespace
+
 void Stream::connect(const Endpoint& peer) {
   state_ = State::connecting;
   initiator_ =
@@ -27,7 +33,7 @@ void Stream::connected(Initiator::Outcome outcome) {
     may_transmit_ = true;
     establish(std::move(outcome.socket), outcome.agreement, std::move(outcome.info));
     post_ready_to_receive(agreement_.ready_to_receive);
-    start_nudge_timer();
+    start_nudge_timer(fabric_->options.nudge_after);
   }
   progress();
 }
@@ -100,14 +106,16 @@ void Stream::post_ready_to_receive(ReadyToReceive kind) {
 }
 
 /// Linux siw leaves an FPDU that comes right behind its Reply unread until more octets follow, and an acceptor of
-/// the client-server model may not send before it has seen one.
-void Stream::start_nudge_timer() {
-  timer_.expires_after(fabric_->options.nudge_after);
-  timer_.async_wait([weak = weak_from_this()](error_code error) {
+/// the client-server model may not send before it has seen one. On a slow host the octets that follow may come too
+/// early as well.
+void Stream::start_nudge_timer(std::chrono::milliseconds after) {
+  timer_.expires_after(after);
+  timer_.async_wait([weak = weak_from_this(), after](error_code error) {
     const auto self = weak.lock();
     if (error || !self || self->state_ != State::established || self->any_segment_) return;
     self->empty_write_due_ = true;
     self->transmit();
+    self->start_nudge_timer(std::min(4 * after, kRarestNudge));
     self->progress();
   });
 }

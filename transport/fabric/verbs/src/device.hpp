@@ -74,8 +74,8 @@ class Device {
 
 /// An id bound to the device at `address`; FabricError::no_device if there is none.
 Result<CmId> find_device_at(const boost::asio::ip::address& address);
-/// How long one try to resolve an address may take, of several: the kernel may miss the moment at which a neighbour
-/// becomes known, and looks again only when the time is up.
+/// How long one try to resolve an address may take, of several: a neighbour that was not known at first has been seen
+/// to be found only when all the time given was up.
 inline constexpr std::chrono::milliseconds kResolveTry{200};
 /// Likewise for the device that leads to a peer at `address`; blocks.
 Result<CmId> find_device_towards(const boost::asio::ip::address& address, std::chrono::milliseconds timeout);

@@ -32,8 +32,9 @@ struct IwarpOptions {
   std::chrono::milliseconds request_timeout{5000};
   /// Connections that have not brought their request yet, at least 1. The oldest is closed when another comes.
   std::uint32_t max_half_open = 1024;
-  /// As initiator: silence of the peer since the set-up after which an empty Write is sent, once. Some responders
-  /// leave the first FPDU unread until more octets follow it, and may not send before they have seen one.
+  /// As initiator: silence of the peer since the set-up after which an empty Write is sent, and again, ever more
+  /// rarely, until it says something. Some responders leave the first FPDUs unread until more octets follow them, and
+  /// may not send before they have seen one.
   std::chrono::milliseconds nudge_after{20};
   /// How long an orderly end may take once nothing more goes out, and a Terminate to get out.
   std::chrono::milliseconds close_timeout{2000};
