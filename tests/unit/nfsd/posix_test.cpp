@@ -5,7 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <barrier>
+#include <atomic>
 #include <fstream>
 #include <thread>
 
@@ -243,10 +243,10 @@ TEST_P(Posix, DescriptorsAreBounded) {
   EXPECT_LE(open_descriptors(), before);
 }
 
-// Each of them sees the other's name still there before it takes its own away.
-TEST_P(Posix, AFileWhoseTwoNamesGoAtOnceIsForgotten) {
-  const NodeKey one = mkdir(root_, "one");
-  const NodeKey two = mkdir(root_, "two");
+// The last two of them see each other's name still there before they take their own away.
+TEST_P(Posix, AFileWhoseNamesGoAtOnceIsForgotten) {
+  constexpr int kRounds = 300;
+  constexpr int kNames = 8;
   const auto deleted_but_open = [] {
     std::size_t count = 0;
     for (const auto& entry : filesystem::directory_iterator("/proc/self/fd")) {
@@ -256,23 +256,27 @@ TEST_P(Posix, AFileWhoseTwoNamesGoAtOnceIsForgotten) {
     return count;
   };
   const std::size_t before = deleted_but_open();
-  constexpr int kRounds = 300;
+  std::vector<NodeKey> directories;
+  for (int i = 0; i < kNames; ++i) directories.push_back(mkdir(root_, "d" + std::to_string(i)));
   std::vector<NodeKey> files;
   for (int i = 0; i < kRounds; ++i) {
-    files.push_back(create(one, std::to_string(i), "x"));
-    ASSERT_EQ(fs_->link(caller_, files.back(), two, std::to_string(i)).status, Status::ok);
+    const std::string name = std::to_string(i);
+    files.push_back(create(directories.front(), name, "x"));
+    for (int j = 1; j < kNames; ++j)
+      ASSERT_EQ(fs_->link(caller_, files.back(), directories[static_cast<std::size_t>(j)], name).status, Status::ok);
   }
-  std::barrier round(2);
+  for (const NodeKey& file : files) read_all(file);
+  std::atomic<int> arrived{0};
   const auto remove_all = [&](const NodeKey& directory) {
     for (int i = 0; i < kRounds; ++i) {
-      round.arrive_and_wait();
+      ++arrived;
+      while (arrived.load() < (i + 1) * kNames) std::this_thread::yield();
       EXPECT_EQ(fs_->remove(caller_, directory, std::to_string(i)).status, Status::ok);
     }
   };
-  for (const NodeKey& file : files) read_all(file);
-  std::thread other([&] { remove_all(two); });
-  remove_all(one);
-  other.join();
+  std::vector<std::thread> threads;
+  for (const NodeKey& directory : directories) threads.emplace_back([&] { remove_all(directory); });
+  for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(deleted_but_open(), before);
   for (const NodeKey& file : files) EXPECT_EQ(fs_->attributes(file).status, Status::stale);
 }
