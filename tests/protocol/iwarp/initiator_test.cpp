@@ -297,6 +297,26 @@ TEST_F(Initiator, DoesNotNudgeAPeerThatHasAnswered) {
   EXPECT_EQ(peer_.available(), 0u);
 }
 
+// Segments of one message follow each other: a nudge that is due while the socket takes no more waits for the last.
+TEST_F(Initiator, NudgesBetweenMessages) {
+  connect();
+  const std::uint32_t all = 8u << 20;
+  ASSERT_FALSE(node().send(memory().part(0, all), 1));
+  node().qp->submit();
+  bool due = false;
+  boost::asio::steady_timer timer(context_, std::chrono::milliseconds(200));
+  timer.async_wait([&](error_code) { due = true; });
+  ASSERT_TRUE(until([&] { return due; }));
+  ASSERT_EQ(node().count(1), 0u) << "the socket has taken all of it";
+  std::size_t octets = 0;
+  while (octets < all && !HasFailure()) {
+    const Heard part = peer_.segment();
+    EXPECT_EQ(part.opcode(), Opcode::send);
+    octets += part.payload.size();
+  }
+  EXPECT_EQ(peer_.segment().opcode(), Opcode::write);
+}
+
 // The nudge passes Reads that wait for the answer to those before them.
 TEST_F(Initiator, NudgesPastWaitingReads) {
   fabric::QueuePairOptions options;

@@ -63,6 +63,18 @@ TEST(Sockets, ArePrepared) {
   const int noticed = option_of(socket, IPPROTO_TCP, TCP_KEEPIDLE) +
                       option_of(socket, IPPROTO_TCP, TCP_KEEPINTVL) * option_of(socket, IPPROTO_TCP, TCP_KEEPCNT);
   EXPECT_LE(noticed, 120);
+  EXPECT_EQ(option_of(socket, IPPROTO_TCP, TCP_USER_TIMEOUT), 1000 * noticed);
+}
+
+TEST(Sockets, TimesOfProbesAreInRange) {
+  boost::asio::io_context context;
+  for (const std::chrono::seconds unreasonable : {std::chrono::seconds::min(), std::chrono::seconds::max()}) {
+    Socket socket(context, boost::asio::ip::tcp::v4());
+    ASSERT_FALSE(prepare(socket, unreasonable));
+    EXPECT_GE(option_of(socket, IPPROTO_TCP, TCP_KEEPIDLE), 1);
+    EXPECT_LE(option_of(socket, IPPROTO_TCP, TCP_KEEPIDLE), 10'000);
+    EXPECT_GT(option_of(socket, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
+  }
 }
 
 }  // namespace

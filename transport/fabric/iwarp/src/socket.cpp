@@ -16,17 +16,20 @@ Descriptor::~Descriptor() {
 
 namespace {
 
-/// [5044-7.1.2-m] a peer whose host has gone is noticed within twice `after` (and 6 s if that is more), though nothing
-/// is sent to it.
+/// [5044-7.1.2-m] a peer whose host has gone is noticed within twice `after` (and 6 s if that is more), whether or not
+/// anything is on its way to it.
 void keep_alive(int socket, std::chrono::seconds after) noexcept {
   const int on = 1;
   const int probes = 6;
-  const int idle_seconds = static_cast<int>(after.count());
+  const int idle_seconds = static_cast<int>(std::clamp<std::int64_t>(after.count(), 1, 10'000));
   const int interval_seconds = std::max(1, idle_seconds / probes);
+  const unsigned unanswered_milliseconds = 1000u * static_cast<unsigned>(idle_seconds + probes * interval_seconds);
   ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof idle_seconds);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval_seconds, sizeof interval_seconds);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+  // While octets are unacknowledged nothing is probed.
+  ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_milliseconds, sizeof unanswered_milliseconds);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ void Stream::await_writable() {
 }
 
 bool Stream::add_frame() noexcept {
-  if (empty_write_due_) {
+  if (empty_write_due_ && sending_ == Sending::nothing) {
     add_empty_write();
     return true;
   }
