@@ -72,9 +72,10 @@ error_code Presence::attach(CmId anchor) {
 }
 
 error_code Presence::ensure() {
+  if (losing_) return FabricError::device_lost;
+  if (device_->attached() && events_->idle()) look();
   // Another thread may have found out, whose word is on its way.
-  if (device_->attached())
-    return losing_ || device_->use().lost() ? error_code(FabricError::device_lost) : error_code();
+  if (device_->attached()) return device_->use().lost() ? error_code(FabricError::device_lost) : error_code();
   auto anchor = find_device_at(device_->address().address());
   if (!anchor) return FabricError::device_lost;
   if (const error_code failed = attach(std::move(*anchor))) {
@@ -84,6 +85,19 @@ error_code Presence::ensure() {
   }
   log_.debug("verbs: {} at {} is back", device_->name(), device_->address().address().to_string());
   return {};
+}
+
+// Nobody waits for the device's events while there is nothing but the anchor. They may come a little later than binding
+// fails, so that is no proof. Another device may have taken the address: this one may live, and is left to others.
+void Presence::look() {
+  events_->look();
+  async_events_->look();
+  if (!device_->attached()) return;
+  const auto found = find_device_at(device_->address().address());
+  if (found && (*found)->verbs != device_->context()) {
+    end_queue_pairs();  // they have ended, but each has an id as long as the user has it
+    let_go();
+  }
 }
 
 void Presence::on_cm_event(CmEvent event) noexcept {
@@ -98,13 +112,17 @@ void Presence::lose() {
   device_->use().note_lost(this);
   end_queue_pairs();
   for (VerbsListener* listener : listeners_) listener->suspend();
+  let_go();
+  losing_ = false;
+  pause_ = kFirstPause;
+  if (!listeners_.empty()) listen_later();
+}
+
+void Presence::let_go() {
   async_events_->detach();
   completions_->detach();
   device_->use().leave(this);
   device_->detach();
-  losing_ = false;
-  pause_ = kFirstPause;
-  if (!listeners_.empty()) listen_later();
 }
 
 // Once for a server, whose other threads have fabrics without listeners.

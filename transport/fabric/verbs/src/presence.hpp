@@ -30,6 +30,7 @@ class Presence final : public std::enable_shared_from_this<Presence>, private Cm
   const std::shared_ptr<AsyncEvents>& async_events() const noexcept { return async_events_; }
 
   /// Success if the device is there, or is there again: memory is registered anew then. Else FabricError::device_lost.
+  /// Without queue pairs and listeners nothing has been heard of the device for a while, and this asks.
   error_code ensure();
   /// The device is gone: ends every connection with FabricError::device_lost, takes everything off the device so that
   /// its removal can complete, and lets listeners listen again when it is back. Runs callbacks of the user.
@@ -43,6 +44,8 @@ class Presence final : public std::enable_shared_from_this<Presence>, private Cm
  private:
   void on_cm_event(CmEvent event) noexcept override;
   error_code attach(CmId anchor);
+  void look();
+  void let_go();
   void log_lost();
   void end_queue_pairs();
   void listen_later();
