@@ -45,7 +45,7 @@ TEST(ContextUse, TheLastUserOfALostDeviceLetsGo) {
   auto first = ContextUse::of(&device.context);
   auto second = ContextUse::of(&device.context);
   EXPECT_EQ(first, second);
-  first->note_lost(&first);
+  first->note_lost(&first, ContextUse::Loss::removal);
   EXPECT_TRUE(second->lost());
   first.reset();
   EXPECT_TRUE(device.held());
@@ -60,21 +60,33 @@ TEST(ContextUse, ADeviceThatIsThereStaysOpen) {
   EXPECT_TRUE(device.held());
 }
 
+// It is the same opened device that is repaired.
+TEST(ContextUse, AFaultyDeviceStaysOpenUntilItIsRemoved) {
+  OpenedDevice device;
+  ContextUse::of(&device.context)->note_lost(nullptr, ContextUse::Loss::fault);
+  EXPECT_TRUE(device.held());
+  auto use = ContextUse::of(&device.context);
+  use->note_lost(nullptr, ContextUse::Loss::fault);
+  use->note_lost(nullptr, ContextUse::Loss::removal);
+  use.reset();
+  EXPECT_FALSE(device.held());
+}
+
 TEST(ContextUse, TheFirstWhoFindsOutTellsTheOthersOnce) {
   OpenedDevice device;
   const auto use = ContextUse::of(&device.context);
   std::array<int, 3> told{};
   for (int& count : told) use->enter(&count, [&count] { ++count; });
   use->leave(&told[2]);
-  use->note_lost(&told[0]);
-  use->note_lost(&told[1]);
+  use->note_lost(&told[0], ContextUse::Loss::removal);
+  use->note_lost(&told[1], ContextUse::Loss::removal);
   EXPECT_EQ(told, (std::array<int, 3>{0, 1, 0}));
 }
 
 // A device that comes back may be opened at the address of the one that went.
 TEST(ContextUse, AReturnedDeviceIsAnotherOne) {
   OpenedDevice device;
-  ContextUse::of(&device.context)->note_lost(nullptr);
+  ContextUse::of(&device.context)->note_lost(nullptr, ContextUse::Loss::removal);
   const auto again = ContextUse::of(&device.context);
   EXPECT_FALSE(again->lost());
 }

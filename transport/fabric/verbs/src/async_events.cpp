@@ -2,7 +2,7 @@
 // Operation. Reads until there is nothing, a bounded number a turn, and acknowledges each event once it has been
 // passed on: an object that an event names is not destroyed, here or in another thread, before that.
 // Ownership. The descriptor is a duplicate of the device's, to be closed before the device can go.
-// Error handling. A stream that has ended says the same as DEVICE_FATAL.
+// Error handling. A stream that has ended says that the device was taken away; DEVICE_FATAL alone does not.
 #include "async_events.hpp"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ constexpr int kAsyncEventsPerTurn = 32;
 
 }  // namespace
 
-AsyncEvents::AsyncEvents(boost::asio::io_context& context, UniqueFunction<void()> on_lost, Log log)
+AsyncEvents::AsyncEvents(boost::asio::io_context& context, UniqueFunction<void(ContextUse::Loss)> on_lost, Log log)
     : Watch(context), on_lost_(std::move(on_lost)), log_(std::move(log)) {}
 
 error_code AsyncEvents::attach(ibv_context* device) {
@@ -43,12 +43,12 @@ void AsyncEvents::drain() noexcept {
     ibv_async_event event{};
     errno = 0;
     if (ibv_get_async_event(device_, &event) != 0) {
-      if (errno != EAGAIN && errno != EINTR) on_lost_();
+      if (errno != EAGAIN && errno != EINTR) on_lost_(ContextUse::Loss::removal);
       return;
     }
     const bool lost = !handle(event);
     ibv_ack_async_event(&event);
-    if (lost) return on_lost_();
+    if (lost) return on_lost_(ContextUse::Loss::fault);
   }
 }
 

@@ -39,7 +39,7 @@ std::shared_ptr<ContextUse> ContextUse::of(ibv_context* context) {
 }
 
 ContextUse::~ContextUse() {
-  if (lost_) give_up_descriptors(*context_);
+  if (removed_) give_up_descriptors(*context_);
 }
 
 void ContextUse::enter(const void* who, UniqueFunction<void()> notify) {
@@ -52,7 +52,8 @@ void ContextUse::leave(const void* who) noexcept {
   std::erase_if(users_, [who](const User& user) { return user.who == who; });
 }
 
-void ContextUse::note_lost(const void* who) {
+void ContextUse::note_lost(const void* who, Loss loss) {
+  if (loss == Loss::removal) removed_ = true;
   if (lost_.exchange(true)) return;
   const std::lock_guard lock(mutex_);
   for (User& user : users_)

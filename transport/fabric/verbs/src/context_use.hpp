@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -15,10 +16,18 @@ namespace rpcrdma::fabric::verbs {
 /// All functions: any thread.
 class ContextUse {
  public:
+  /// How it shows that the device is lost.
+  enum class Loss : std::uint8_t {
+    heard,    ///< from another user, who knows
+    fault,    ///< it says so itself; it may yet be repaired, or removed
+    removal,  ///< the kernel takes it away, or has
+  };
+
   /// That of `context`, which an rdma_cm id keeps alive longer than the caller keeps the result.
   static std::shared_ptr<ContextUse> of(ibv_context* context);
   explicit ContextUse(ibv_context* context) noexcept : context_(context) {}
-  /// By the last user, who has destroyed all its objects on the device but rdma_cm ids. Closes a lost device.
+  /// By the last user, who has destroyed all its objects on the device but rdma_cm ids. Closes a device that is
+  /// removed.
   ~ContextUse();
   ContextUse(const ContextUse&) = delete;
   ContextUse& operator=(const ContextUse&) = delete;
@@ -26,8 +35,8 @@ class ContextUse {
   /// `notify` is called once if somebody finds the device lost, on that one's thread. Until leave().
   void enter(const void* who, UniqueFunction<void()> notify);
   void leave(const void* who) noexcept;
-  /// The device is gone for good: tells all but `who`.
-  void note_lost(const void* who);
+  /// The device is gone for good: tells all but `who`, once.
+  void note_lost(const void* who, Loss loss);
   bool lost() const noexcept { return lost_; }
 
  private:
@@ -40,6 +49,7 @@ class ContextUse {
   std::mutex mutex_;
   std::vector<User> users_;
   std::atomic<bool> lost_{false};
+  std::atomic<bool> removed_{false};
 };
 
 }  // namespace rpcrdma::fabric::verbs

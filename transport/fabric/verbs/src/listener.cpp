@@ -99,7 +99,7 @@ void VerbsListener::on_cm_event(CmEvent event) noexcept {
     (*handler)(std::move(request));
   } else if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL) {
     const auto presence = presence_;
-    presence->lose();
+    presence->lose(ContextUse::Loss::removal);
   }
 }
 

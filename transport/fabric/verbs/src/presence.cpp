@@ -40,7 +40,7 @@ Presence::Presence(boost::asio::io_context& context, std::shared_ptr<EventChanne
       completions_(std::move(completions)),
       device_(std::move(device)),
       async_events_(std::make_shared<AsyncEvents>(
-          context, [this] { lose(); }, log)),
+          context, [this](ContextUse::Loss loss) { lose(loss); }, log)),
       log_(std::move(log)),
       timer_(context) {}
 
@@ -65,10 +65,15 @@ error_code Presence::attach(CmId anchor) {
   device_->set_handler(this);
   device_->use().enter(this, [&context = context_, self = weak_from_this()] {
     boost::asio::post(context, [self] {
-      if (const auto alive = self.lock()) alive->lose();
+      const auto alive = self.lock();
+      // Unless it has been found out here meanwhile, and the device is back.
+      if (alive && alive->device_->attached() && alive->device_->use().lost()) alive->lose(ContextUse::Loss::heard);
     });
   });
-  return {};
+  if (!device_->use().lost()) return {};
+  // Others have not let go of it yet, and nobody would tell us again.
+  let_go();
+  return FabricError::device_lost;
 }
 
 error_code Presence::ensure() {
@@ -101,15 +106,15 @@ void Presence::look() {
 }
 
 void Presence::on_cm_event(CmEvent event) noexcept {
-  if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL) lose();
+  if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL) lose(ContextUse::Loss::removal);
 }
 
-void Presence::lose() {
+void Presence::lose(ContextUse::Loss loss) {
   if (losing_ || !device_->attached()) return;
   const auto self = shared_from_this();
   losing_ = true;
   log_lost();
-  device_->use().note_lost(this);
+  device_->use().note_lost(this, loss);
   end_queue_pairs();
   for (VerbsListener* listener : listeners_) listener->suspend();
   let_go();

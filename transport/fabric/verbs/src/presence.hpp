@@ -34,7 +34,7 @@ class Presence final : public std::enable_shared_from_this<Presence>, private Cm
   error_code ensure();
   /// The device is gone: ends every connection with FabricError::device_lost, takes everything off the device so that
   /// its removal can complete, and lets listeners listen again when it is back. Runs callbacks of the user.
-  void lose();
+  void lose(ContextUse::Loss loss);
 
   void add(VerbsQueuePair& queue_pair) { queue_pairs_.push_back(&queue_pair); }
   void remove(VerbsQueuePair& queue_pair) noexcept { std::erase(queue_pairs_, &queue_pair); }
