@@ -46,6 +46,7 @@ Presence::Presence(boost::asio::io_context& context, std::shared_ptr<EventChanne
 
 Presence::~Presence() {
   async_events_->detach();
+  completions_->detach();  // a cancelled wait would keep the channel longer than the device
   if (device_->attached()) {
     device_->use().leave(this);
     device_->set_handler(nullptr);
