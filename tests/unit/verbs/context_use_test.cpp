@@ -83,6 +83,27 @@ TEST(ContextUse, TheFirstWhoFindsOutTellsTheOthersOnce) {
   EXPECT_EQ(told, (std::array<int, 3>{0, 1, 0}));
 }
 
+// The process may have objects on the device that are not ours.
+TEST(ContextUse, OnlyOurObjectsAreTold) {
+  struct Handler final : CompletionHandler {
+    void on_completions() noexcept override {}
+    void on_device_trouble() noexcept override { ++troubles; }
+    int troubles = 0;
+  } handler;
+  OpenedDevice device;
+  const auto use = ContextUse::of(&device.context);
+  ibv_qp ours{};
+  ibv_qp foreign{};
+  foreign.qp_context = &foreign;
+  use->add(&ours, handler);
+  EXPECT_TRUE(use->report_trouble(&ours));
+  EXPECT_FALSE(use->report_trouble(&foreign));
+  EXPECT_EQ(handler.troubles, 1);
+  use->remove(&ours);
+  EXPECT_FALSE(use->report_trouble(&ours));
+  EXPECT_EQ(handler.troubles, 1);
+}
+
 // A device that comes back may be opened at the address of the one that went.
 TEST(ContextUse, AReturnedDeviceIsAnotherOne) {
   OpenedDevice device;

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace rpcrdma::fabric::verbs {
 namespace {
@@ -58,6 +57,24 @@ void ContextUse::note_lost(const void* who, Loss loss) {
   const std::lock_guard lock(mutex_);
   for (User& user : users_)
     if (user.who != who) user.notify();
+}
+
+void ContextUse::add(const void* object, CompletionHandler& handler) {
+  const std::lock_guard lock(mutex_);
+  objects_.insert_or_assign(object, &handler);
+}
+
+void ContextUse::remove(const void* object) noexcept {
+  const std::lock_guard lock(mutex_);
+  objects_.erase(object);
+}
+
+bool ContextUse::report_trouble(const void* object) {
+  const std::lock_guard lock(mutex_);
+  const auto found = objects_.find(object);
+  if (found == objects_.end()) return false;
+  found->second->on_device_trouble();
+  return true;
 }
 
 }  // namespace rpcrdma::fabric::verbs

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
+#include "completion_channel.hpp"
 #include "handles.hpp"
 #include "rpcrdma/base/unique_function.hpp"
 
@@ -39,6 +41,14 @@ class ContextUse {
   void note_lost(const void* who, Loss loss);
   bool lost() const noexcept { return lost_; }
 
+  /// A queue pair or completion queue of ours, whose troubles `handler` is told. Others in the process may have such
+  /// objects on the same device, whose contexts are nothing that we know.
+  void add(const void* object, CompletionHandler& handler);
+  /// Before it is destroyed, which waits for events that have been read and not acknowledged.
+  void remove(const void* object) noexcept;
+  /// What an event names that is not acknowledged yet. False if it is none of ours.
+  bool report_trouble(const void* object);
+
  private:
   struct User {
     const void* who;
@@ -48,6 +58,7 @@ class ContextUse {
   ibv_context* context_;
   std::mutex mutex_;
   std::vector<User> users_;
+  std::unordered_map<const void*, CompletionHandler*> objects_;
   std::atomic<bool> lost_{false};
   std::atomic<bool> removed_{false};
 };

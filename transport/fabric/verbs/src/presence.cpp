@@ -57,7 +57,7 @@ error_code Presence::attach(CmId anchor) {
   error_code failed = device_->attach(std::move(anchor), events_->channel());
   if (failed) return failed;
   failed = completions_->attach(device_->context());
-  if (!failed) failed = async_events_->attach(device_->context());
+  if (!failed) failed = async_events_->attach(device_->context(), device_->use());
   if (failed) {
     completions_->detach();
     device_->detach();
