@@ -85,12 +85,23 @@ error_code Presence::ensure() {
   auto anchor = find_device_at(device_->address().address());
   if (!anchor) return FabricError::device_lost;
   if (const error_code failed = attach(std::move(*anchor))) {
-    log_.debug("verbs: the device at {} cannot be used yet: {}", device_->address().address().to_string(),
-               failed.message());
+    log_refused(failed);
     return FabricError::device_lost;
   }
+  refused_ = {};
   log_.debug("verbs: {} at {} is back", device_->name(), device_->address().address().to_string());
   return {};
+}
+
+// Once for each reason: it may last, and is looked at again and again.
+void Presence::log_refused(error_code why) {
+  if (why == FabricError::device_lost || why == refused_) return;
+  refused_ = why;
+  std::string reason = why.message();
+  if (why == FabricError::unsupported) reason = "it is not like the one that was there before";
+  if (why == boost::system::errc::not_enough_memory) reason += ", or the limit of locked memory (ulimit -l)";
+  log_.warn("verbs: the device at {} is there, but cannot be used yet: {}", device_->address().address().to_string(),
+            reason);
 }
 
 // Nobody waits for the device's events while there is nothing but the anchor. They may come a little later than binding

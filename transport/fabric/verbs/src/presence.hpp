@@ -46,6 +46,7 @@ class Presence final : public std::enable_shared_from_this<Presence>, private Cm
   error_code attach(CmId anchor);
   void look();
   void let_go();
+  void log_refused(error_code why);
   void log_lost();
   void end_queue_pairs();
   void listen_later();
@@ -61,6 +62,7 @@ class Presence final : public std::enable_shared_from_this<Presence>, private Cm
   std::vector<VerbsListener*> listeners_;
   boost::asio::steady_timer timer_;
   std::chrono::milliseconds pause_{};
+  error_code refused_;  // why the device that is back was not taken, if it was not
   bool losing_ = false;
 };
 
