@@ -82,6 +82,7 @@ Result<std::unique_ptr<Fabric>> open_verbs(boost::asio::io_context& context, con
                                            VerbsOptions options, Log log) {
   using namespace verbs;
   if (!kernel_has_rdma()) return FabricError::no_rdma;
+  options = within_bounds(options);
   auto id = options.towards ? find_device_towards(address, options.resolve_timeout) : find_device_at(address);
   if (!id) id = options.towards ? find_device_at(address) : find_device_towards(address, options.resolve_timeout);
   if (!id) return id.error();

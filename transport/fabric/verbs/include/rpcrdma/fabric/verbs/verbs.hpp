@@ -22,8 +22,8 @@ struct VerbsOptions {
   /// How long open_verbs() may block to find the device that leads to an address.
   std::chrono::milliseconds resolve_timeout{2000};
   /// Silence of a peer after which it is sent an RDMA Write of nothing, which the device repeats for 9 s until it is
-  /// acknowledged; if it never is, the connection ends with ETIMEDOUT. At least a second; the silence is measured in
-  /// quarters of it. On iWARP the device has TCP do that, as patient as it is.
+  /// acknowledged; if it never is, the connection ends with ETIMEDOUT. Less than a second counts as one; the silence is
+  /// measured in quarters of it. On iWARP the device has TCP do that, as patient as it is.
   std::chrono::seconds keepalive{60};
 };
 
