@@ -31,13 +31,19 @@ class DeviceTest : public FabricTest {
   /// Runs the script that rules the devices beside the event loop, which a removal waits for. False if it fails or
   /// hangs.
   bool control(const std::string& words) {
+    auto status = begin_control(words);
+    return succeeded(status, words);
+  }
+  std::future<int> begin_control(const std::string& words) {
     const std::string command = std::getenv("RPCRDMA_TEST_CONTROL") + (" " + words);
     auto& context = bed_->context;
-    auto status = std::async(std::launch::async, [&context, command] {
+    return std::async(std::launch::async, [&context, command] {
       const int result = std::system(command.c_str());
       boost::asio::post(context, [] {});
       return result;
     });
+  }
+  bool succeeded(std::future<int>& status, const std::string& words) {
     EXPECT_TRUE(until([&] { return status.wait_for(std::chrono::seconds(0)) == std::future_status::ready; })) << words;
     return status.get() == 0;
   }
@@ -116,6 +122,38 @@ TEST_P(DeviceTest, TheServersDeviceGoesAndComesBack) { remove_and_add("server", 
 TEST_P(DeviceTest, TheServersDeviceGoesAtWorkAndComesBack) { remove_and_add("server", true); }
 TEST_P(DeviceTest, TheClientsDeviceGoesAndComesBack) { remove_and_add("client", false); }
 TEST_P(DeviceTest, TheClientsDeviceGoesAtWorkAndComesBack) { remove_and_add("client", true); }
+
+// Between two connections nobody waits for the device's events: who wants the next connection finds out.
+TEST_P(DeviceTest, TheClientsDeviceGoesBetweenTwoConnections) {
+  listen();
+  ASSERT_NO_FATAL_FAILURE(connect_again());
+  Memory from(bed_->client(), 5000);
+  Memory to(bed_->server(), 5000);
+  expect_transfers(from, to, 1);
+  forget_client();
+  end_of(server());
+  accepted_.clear();
+  auto removal = begin_control("remove client");
+  EXPECT_TRUE(until([&] {
+    return bed_->client().make_connector(listener_->local(), {}, client_).error() == FabricError::device_lost;
+  }));
+  EXPECT_TRUE(succeeded(removal, "remove client"));
+  EXPECT_EQ(bed_->client().make_connector(listener_->local(), {}, client_).error(), FabricError::device_lost);
+  EXPECT_TRUE(control("add client"));
+  ASSERT_NO_FATAL_FAILURE(connect_again());
+  expect_transfers(from, to, 2);
+}
+
+TEST_P(DeviceTest, TheServersDeviceGoesBeforeItListens) {
+  const auto try_to_listen = [this] { return bed_->server().listen(bed_->address(), [](auto) {}).error(); };
+  EXPECT_FALSE(try_to_listen());
+  auto removal = begin_control("remove server");
+  EXPECT_TRUE(until([&] { return try_to_listen() == FabricError::device_lost; }));
+  EXPECT_TRUE(succeeded(removal, "remove server"));
+  EXPECT_TRUE(control("add server"));
+  listen();
+  ASSERT_NO_FATAL_FAILURE(connect_again());
+}
 
 // Nothing else is on its way that could fail. The last test: the wire stays cut.
 TEST_P(DeviceTest, AnIdlePeerOutOfReachIsNoticed) {

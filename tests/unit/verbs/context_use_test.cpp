@@ -45,7 +45,7 @@ TEST(ContextUse, TheLastUserOfALostDeviceLetsGo) {
   auto first = ContextUse::of(&device.context);
   auto second = ContextUse::of(&device.context);
   EXPECT_EQ(first, second);
-  first->note_lost(&first);
+  first->note_lost(&first, ContextUse::Loss::removal);
   EXPECT_TRUE(second->lost());
   first.reset();
   EXPECT_TRUE(device.held());
@@ -60,21 +60,54 @@ TEST(ContextUse, ADeviceThatIsThereStaysOpen) {
   EXPECT_TRUE(device.held());
 }
 
+// It is the same opened device that is repaired.
+TEST(ContextUse, AFaultyDeviceStaysOpenUntilItIsRemoved) {
+  OpenedDevice device;
+  ContextUse::of(&device.context)->note_lost(nullptr, ContextUse::Loss::fault);
+  EXPECT_TRUE(device.held());
+  auto use = ContextUse::of(&device.context);
+  use->note_lost(nullptr, ContextUse::Loss::fault);
+  use->note_lost(nullptr, ContextUse::Loss::removal);
+  use.reset();
+  EXPECT_FALSE(device.held());
+}
+
 TEST(ContextUse, TheFirstWhoFindsOutTellsTheOthersOnce) {
   OpenedDevice device;
   const auto use = ContextUse::of(&device.context);
   std::array<int, 3> told{};
   for (int& count : told) use->enter(&count, [&count] { ++count; });
   use->leave(&told[2]);
-  use->note_lost(&told[0]);
-  use->note_lost(&told[1]);
+  use->note_lost(&told[0], ContextUse::Loss::removal);
+  use->note_lost(&told[1], ContextUse::Loss::removal);
   EXPECT_EQ(told, (std::array<int, 3>{0, 1, 0}));
+}
+
+// The process may have objects on the device that are not ours.
+TEST(ContextUse, OnlyOurObjectsAreTold) {
+  struct Handler final : CompletionHandler {
+    void on_completions() noexcept override {}
+    void on_device_trouble() noexcept override { ++troubles; }
+    int troubles = 0;
+  } handler;
+  OpenedDevice device;
+  const auto use = ContextUse::of(&device.context);
+  ibv_qp ours{};
+  ibv_qp foreign{};
+  foreign.qp_context = &foreign;
+  use->add(&ours, handler);
+  EXPECT_TRUE(use->report_trouble(&ours));
+  EXPECT_FALSE(use->report_trouble(&foreign));
+  EXPECT_EQ(handler.troubles, 1);
+  use->remove(&ours);
+  EXPECT_FALSE(use->report_trouble(&ours));
+  EXPECT_EQ(handler.troubles, 1);
 }
 
 // A device that comes back may be opened at the address of the one that went.
 TEST(ContextUse, AReturnedDeviceIsAnotherOne) {
   OpenedDevice device;
-  ContextUse::of(&device.context)->note_lost(nullptr);
+  ContextUse::of(&device.context)->note_lost(nullptr, ContextUse::Loss::removal);
   const auto again = ContextUse::of(&device.context);
   EXPECT_FALSE(again->lost());
 }

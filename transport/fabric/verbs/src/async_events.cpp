@@ -2,7 +2,7 @@
 // Operation. Reads until there is nothing, a bounded number a turn, and acknowledges each event once it has been
 // passed on: an object that an event names is not destroyed, here or in another thread, before that.
 // Ownership. The descriptor is a duplicate of the device's, to be closed before the device can go.
-// Error handling. A stream that has ended says the same as DEVICE_FATAL.
+// Error handling. A stream that has ended says that the device was taken away; DEVICE_FATAL alone does not.
 #include "async_events.hpp"
 
 #include <fcntl.h>
@@ -11,7 +11,6 @@
 #include <cerrno>
 
 #include "error.hpp"
-#include "queue_pair.hpp"
 
 namespace rpcrdma::fabric::verbs {
 namespace {
@@ -20,13 +19,14 @@ constexpr int kAsyncEventsPerTurn = 32;
 
 }  // namespace
 
-AsyncEvents::AsyncEvents(boost::asio::io_context& context, UniqueFunction<void()> on_lost, Log log)
+AsyncEvents::AsyncEvents(boost::asio::io_context& context, UniqueFunction<void(ContextUse::Loss)> on_lost, Log log)
     : Watch(context), on_lost_(std::move(on_lost)), log_(std::move(log)) {}
 
-error_code AsyncEvents::attach(ibv_context* device) {
+error_code AsyncEvents::attach(ibv_context* device, ContextUse& use) {
   descriptor_ = ::fcntl(device->async_fd, F_DUPFD_CLOEXEC, 0);
   if (descriptor_ < 0) return last_error();
   device_ = device;
+  use_ = &use;
   assign(descriptor_);
   return {};
 }
@@ -43,12 +43,12 @@ void AsyncEvents::drain() noexcept {
     ibv_async_event event{};
     errno = 0;
     if (ibv_get_async_event(device_, &event) != 0) {
-      if (errno != EAGAIN && errno != EINTR) on_lost_();
+      if (errno != EAGAIN && errno != EINTR) on_lost_(ContextUse::Loss::removal);
       return;
     }
     const bool lost = !handle(event);
     ibv_ack_async_event(&event);
-    if (lost) return on_lost_();
+    if (lost) return on_lost_(ContextUse::Loss::fault);
   }
 }
 
@@ -57,21 +57,21 @@ bool AsyncEvents::handle(const ibv_async_event& event) {
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR:
-    case IBV_EVENT_PATH_MIG_ERR:
-      log_.warn("verbs: {}: a queue pair reports: {}", ibv_get_device_name(device_->device),
-                ibv_event_type_str(event.event_type));
-      static_cast<CompletionHandler*>(event.element.qp->qp_context)->on_device_trouble();
-      return true;
-    case IBV_EVENT_CQ_ERR:
-      log_.error("verbs: {}: a completion queue reports: {}", ibv_get_device_name(device_->device),
-                 ibv_event_type_str(event.event_type));
-      static_cast<CompletionHandler*>(event.element.cq->cq_context)->on_device_trouble();
-      return true;
+    case IBV_EVENT_PATH_MIG_ERR: report(event.element.qp, "queue pair", event.event_type); return true;
+    case IBV_EVENT_CQ_ERR: report(event.element.cq, "completion queue", event.event_type); return true;
     case IBV_EVENT_DEVICE_FATAL:
       log_.error("verbs: {} reports: {}", ibv_get_device_name(device_->device), ibv_event_type_str(event.event_type));
       return false;
     default: log_port_event(event); return true;
   }
+}
+
+void AsyncEvents::report(const void* object, const char* kind, ibv_event_type what) {
+  const char* name = ibv_get_device_name(device_->device);
+  if (use_->report_trouble(object))
+    log_.warn("verbs: {}: a {} reports: {}", name, kind, ibv_event_type_str(what));
+  else
+    log_.debug("verbs: {}: a {} that is not ours reports: {}", name, kind, ibv_event_type_str(what));
 }
 
 void AsyncEvents::log_port_event(const ibv_async_event& event) {

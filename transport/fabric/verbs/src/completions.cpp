@@ -61,7 +61,7 @@ void VerbsQueuePair::poll_batches() {
   bool armed = false;
   for (int turns = 0;;) {
     const int count = poll_batch(completions_.get(), batch);
-    if (count < 0) return end_later(FabricError::no_device);
+    if (count < 0) return end_later(FabricError::device_lost);
     if (count > 0) {
       deliver({batch.data(), static_cast<std::size_t>(count)});
       if (!alive) return;
@@ -69,7 +69,7 @@ void VerbsQueuePair::poll_batches() {
       return schedule_poll();
     }
     if (armed) return;
-    if (ibv_req_notify_cq(completions_.get(), 0) != 0) return end_later(FabricError::no_device);
+    if (ibv_req_notify_cq(completions_.get(), 0) != 0) return end_later(FabricError::device_lost);
     armed = true;
   }
 }

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace rpcrdma::fabric::verbs {
 namespace {
@@ -39,7 +38,7 @@ std::shared_ptr<ContextUse> ContextUse::of(ibv_context* context) {
 }
 
 ContextUse::~ContextUse() {
-  if (lost_) give_up_descriptors(*context_);
+  if (removed_) give_up_descriptors(*context_);
 }
 
 void ContextUse::enter(const void* who, UniqueFunction<void()> notify) {
@@ -52,11 +51,30 @@ void ContextUse::leave(const void* who) noexcept {
   std::erase_if(users_, [who](const User& user) { return user.who == who; });
 }
 
-void ContextUse::note_lost(const void* who) {
+void ContextUse::note_lost(const void* who, Loss loss) {
+  if (loss == Loss::removal) removed_ = true;
   if (lost_.exchange(true)) return;
   const std::lock_guard lock(mutex_);
   for (User& user : users_)
     if (user.who != who) user.notify();
+}
+
+void ContextUse::add(const void* object, CompletionHandler& handler) {
+  const std::lock_guard lock(mutex_);
+  objects_.insert_or_assign(object, &handler);
+}
+
+void ContextUse::remove(const void* object) noexcept {
+  const std::lock_guard lock(mutex_);
+  objects_.erase(object);
+}
+
+bool ContextUse::report_trouble(const void* object) {
+  const std::lock_guard lock(mutex_);
+  const auto found = objects_.find(object);
+  if (found == objects_.end()) return false;
+  found->second->on_device_trouble();
+  return true;
 }
 
 }  // namespace rpcrdma::fabric::verbs

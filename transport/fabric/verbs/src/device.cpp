@@ -105,6 +105,8 @@ Result<std::uint32_t> Device::add(std::span<std::byte> memory) {
   if (attached()) {
     if (const error_code failed = register_now(local_key, entry)) {
       keys_.remove(local_key);
+      if (failed.value() == ENOMEM)
+        log_.warn("verbs: {} octets do not fit the limit of locked memory (ulimit -l)", memory.size());
       return failed;
     }
   }
@@ -117,12 +119,7 @@ error_code Device::register_now(std::uint32_t local_key, Registered& entry) {
   if (limits_.windows) access |= IBV_ACCESS_MW_BIND;
   if (limits_.remote_writable_sinks) access |= IBV_ACCESS_REMOTE_WRITE;
   entry.registration.reset(ibv_reg_mr(domain_.get(), entry.memory.data(), entry.memory.size(), access));
-  if (!entry.registration) {
-    const error_code error = last_error();
-    if (error.value() == ENOMEM)
-      log_.warn("verbs: {} octets do not fit the limit of locked memory (ulimit -l)", entry.memory.size());
-    return error;
-  }
+  if (!entry.registration) return last_error();
   keys_.set(local_key, entry.registration->lkey);
   return {};
 }

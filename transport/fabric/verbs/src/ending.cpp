@@ -86,7 +86,7 @@ void VerbsQueuePair::finish(error_code why) {
   deliver_rest();
   if (!alive) return;
   windows_->release_device();
-  rdma_destroy_qp(id_.get());
+  destroy_queue_pair();
   deliver_rest();
   if (!alive) return;
   const bool unfinished = flush_rest();
@@ -133,13 +133,19 @@ bool VerbsQueuePair::flush_rest() {
   return unfinished;
 }
 
+void VerbsQueuePair::destroy_queue_pair() noexcept {
+  parts_.device->use().remove(id_->qp);
+  rdma_destroy_qp(id_.get());
+}
+
 // Windows go before their queue pair, and the queue pair before its completion queue; rxe hangs otherwise.
 void VerbsQueuePair::release_device() noexcept {
   windows_->release_device();
   if (id_ && id_->qp != nullptr) {
     rdma_disconnect(id_.get());
-    rdma_destroy_qp(id_.get());
+    destroy_queue_pair();
   }
+  if (completions_) parts_.device->use().remove(completions_.get());
   completions_.reset();
   cm_interest_.reset();
   completion_interest_.reset();

@@ -90,7 +90,7 @@ void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
     case RDMA_CM_EVENT_DISCONNECTED: return finish(reason_of_disconnect());
     case RDMA_CM_EVENT_DEVICE_REMOVAL: {
       const auto presence = parts_.presence;
-      return presence->lose();
+      return presence->lose(ContextUse::Loss::removal);
     }
     case RDMA_CM_EVENT_UNREACHABLE:
       // Later than that, the kernel (6.0 and later) has lost the peer's hardware address.

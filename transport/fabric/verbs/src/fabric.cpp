@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "error.hpp"
 #include "listener.hpp"
@@ -34,7 +35,9 @@ Result<std::unique_ptr<QueuePair>> VerbsFabric::make_connector(const Endpoint& p
   if (rdma_create_id(parts_.presence->events()->channel().get(), &raw, nullptr, RDMA_PS_TCP) != 0) return last_error();
   CmId id(raw);
   Endpoint local = parts_.device->address();
-  if (rdma_bind_addr(raw, local.data()) != 0) return last_error();
+  if (rdma_bind_addr(raw, local.data()) != 0)
+    return errno == ENODEV ? error_code(FabricError::device_lost) : last_error();
+  if (raw->verbs != parts_.device->context()) return FabricError::device_lost;
   ConnectionInfo towards;
   towards.peer = peer;
   return VerbsQueuePair::make(parts_, std::move(id), VerbsQueuePair::Role::connector, towards, std::move(options),
@@ -79,6 +82,7 @@ Result<std::unique_ptr<Fabric>> open_verbs(boost::asio::io_context& context, con
                                            VerbsOptions options, Log log) {
   using namespace verbs;
   if (!kernel_has_rdma()) return FabricError::no_rdma;
+  options = within_bounds(options);
   auto id = options.towards ? find_device_towards(address, options.resolve_timeout) : find_device_at(address);
   if (!id) id = options.towards ? find_device_at(address) : find_device_towards(address, options.resolve_timeout);
   if (!id) return id.error();

@@ -29,6 +29,11 @@ bool windows_work(ibv_pd* domain, unsigned capabilities) {
 
 }  // namespace
 
+VerbsOptions within_bounds(VerbsOptions options) noexcept {
+  options.keepalive = std::max(options.keepalive, std::chrono::seconds(1));
+  return options;
+}
+
 Result<DeviceLimits> query_limits(ibv_pd* domain, std::uint8_t port, const VerbsOptions& options) {
   ibv_device_attr device{};
   if (const int error = ibv_query_device(domain->context, &device); error != 0) return system_error(error);

@@ -30,6 +30,8 @@ struct DeviceLimits {
   friend bool operator==(const DeviceLimits&, const DeviceLimits&) = default;
 };
 
+/// What is asked, in the bounds that VerbsOptions gives.
+VerbsOptions within_bounds(VerbsOptions options) noexcept;
 Result<DeviceLimits> query_limits(ibv_pd* domain, std::uint8_t port, const VerbsOptions& options);
 
 }  // namespace rpcrdma::fabric::verbs

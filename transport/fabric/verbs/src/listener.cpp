@@ -46,7 +46,8 @@ Result<CmId> VerbsRequest::take(rdma_event_channel* channel) {
 Result<std::unique_ptr<Listener>> VerbsListener::make(std::shared_ptr<Presence> presence, const Endpoint& local,
                                                       Fabric::RequestHandler handler, Log log) {
   auto listener = std::make_unique<VerbsListener>(std::move(presence), local, std::move(handler), std::move(log));
-  if (const error_code failed = listener->listen()) return failed;
+  if (const error_code failed = listener->listen())
+    return failed == system_error(ENODEV) ? error_code(FabricError::device_lost) : failed;
   return listener;
 }
 
@@ -98,7 +99,7 @@ void VerbsListener::on_cm_event(CmEvent event) noexcept {
     (*handler)(std::move(request));
   } else if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL) {
     const auto presence = presence_;
-    presence->lose();
+    presence->lose(ContextUse::Loss::removal);
   }
 }
 

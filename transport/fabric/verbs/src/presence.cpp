@@ -40,12 +40,13 @@ Presence::Presence(boost::asio::io_context& context, std::shared_ptr<EventChanne
       completions_(std::move(completions)),
       device_(std::move(device)),
       async_events_(std::make_shared<AsyncEvents>(
-          context, [this] { lose(); }, log)),
+          context, [this](ContextUse::Loss loss) { lose(loss); }, log)),
       log_(std::move(log)),
       timer_(context) {}
 
 Presence::~Presence() {
   async_events_->detach();
+  completions_->detach();  // a cancelled wait would keep the channel longer than the device
   if (device_->attached()) {
     device_->use().leave(this);
     device_->set_handler(nullptr);
@@ -56,7 +57,7 @@ error_code Presence::attach(CmId anchor) {
   error_code failed = device_->attach(std::move(anchor), events_->channel());
   if (failed) return failed;
   failed = completions_->attach(device_->context());
-  if (!failed) failed = async_events_->attach(device_->context());
+  if (!failed) failed = async_events_->attach(device_->context(), device_->use());
   if (failed) {
     completions_->detach();
     device_->detach();
@@ -65,46 +66,80 @@ error_code Presence::attach(CmId anchor) {
   device_->set_handler(this);
   device_->use().enter(this, [&context = context_, self = weak_from_this()] {
     boost::asio::post(context, [self] {
-      if (const auto alive = self.lock()) alive->lose();
+      const auto alive = self.lock();
+      // Unless it has been found out here meanwhile, and the device is back.
+      if (alive && alive->device_->attached() && alive->device_->use().lost()) alive->lose(ContextUse::Loss::heard);
     });
   });
-  return {};
+  if (!device_->use().lost()) return {};
+  // Others have not let go of it yet, and nobody would tell us again.
+  let_go();
+  return FabricError::device_lost;
 }
 
 error_code Presence::ensure() {
+  if (losing_) return FabricError::device_lost;
+  if (device_->attached() && events_->idle()) look();
   // Another thread may have found out, whose word is on its way.
-  if (device_->attached())
-    return losing_ || device_->use().lost() ? error_code(FabricError::device_lost) : error_code();
+  if (device_->attached()) return device_->use().lost() ? error_code(FabricError::device_lost) : error_code();
   auto anchor = find_device_at(device_->address().address());
   if (!anchor) return FabricError::device_lost;
   if (const error_code failed = attach(std::move(*anchor))) {
-    log_.debug("verbs: the device at {} cannot be used yet: {}", device_->address().address().to_string(),
-               failed.message());
+    log_refused(failed);
     return FabricError::device_lost;
   }
+  refused_ = {};
   log_.debug("verbs: {} at {} is back", device_->name(), device_->address().address().to_string());
   return {};
 }
 
-void Presence::on_cm_event(CmEvent event) noexcept {
-  if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL) lose();
+// Once for each reason: it may last, and is looked at again and again.
+void Presence::log_refused(error_code why) {
+  if (why == FabricError::device_lost || why == refused_) return;
+  refused_ = why;
+  std::string reason = why.message();
+  if (why == FabricError::unsupported) reason = "it is not like the one that was there before";
+  if (why == boost::system::errc::not_enough_memory) reason += ", or the limit of locked memory (ulimit -l)";
+  log_.warn("verbs: the device at {} is there, but cannot be used yet: {}", device_->address().address().to_string(),
+            reason);
 }
 
-void Presence::lose() {
+// Nobody waits for the device's events while there is nothing but the anchor. They may come a little later than binding
+// fails, so that is no proof. Another device may have taken the address: this one may live, and is left to others.
+void Presence::look() {
+  events_->look();
+  async_events_->look();
+  if (!device_->attached()) return;
+  const auto found = find_device_at(device_->address().address());
+  if (found && (*found)->verbs != device_->context()) {
+    end_queue_pairs();  // they have ended, but each has an id as long as the user has it
+    let_go();
+  }
+}
+
+void Presence::on_cm_event(CmEvent event) noexcept {
+  if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL) lose(ContextUse::Loss::removal);
+}
+
+void Presence::lose(ContextUse::Loss loss) {
   if (losing_ || !device_->attached()) return;
   const auto self = shared_from_this();
   losing_ = true;
   log_lost();
-  device_->use().note_lost(this);
+  device_->use().note_lost(this, loss);
   end_queue_pairs();
   for (VerbsListener* listener : listeners_) listener->suspend();
+  let_go();
+  losing_ = false;
+  pause_ = kFirstPause;
+  if (!listeners_.empty()) listen_later();
+}
+
+void Presence::let_go() {
   async_events_->detach();
   completions_->detach();
   device_->use().leave(this);
   device_->detach();
-  losing_ = false;
-  pause_ = kFirstPause;
-  if (!listeners_.empty()) listen_later();
 }
 
 // Once for a server, whose other threads have fabrics without listeners.
@@ -135,6 +170,7 @@ void Presence::listen_later() {
 }
 
 void Presence::listen_again() {
+  if (listeners_.empty()) return;  // the last one went when the timer had run out already
   bool all = !ensure();
   for (VerbsListener* listener : listeners_) all = all && !listener->resume();
   if (!all) listen_later();

@@ -30,10 +30,11 @@ class Presence final : public std::enable_shared_from_this<Presence>, private Cm
   const std::shared_ptr<AsyncEvents>& async_events() const noexcept { return async_events_; }
 
   /// Success if the device is there, or is there again: memory is registered anew then. Else FabricError::device_lost.
+  /// Without queue pairs and listeners nothing has been heard of the device for a while, and this asks.
   error_code ensure();
   /// The device is gone: ends every connection with FabricError::device_lost, takes everything off the device so that
   /// its removal can complete, and lets listeners listen again when it is back. Runs callbacks of the user.
-  void lose();
+  void lose(ContextUse::Loss loss);
 
   void add(VerbsQueuePair& queue_pair) { queue_pairs_.push_back(&queue_pair); }
   void remove(VerbsQueuePair& queue_pair) noexcept { std::erase(queue_pairs_, &queue_pair); }
@@ -43,6 +44,9 @@ class Presence final : public std::enable_shared_from_this<Presence>, private Cm
  private:
   void on_cm_event(CmEvent event) noexcept override;
   error_code attach(CmId anchor);
+  void look();
+  void let_go();
+  void log_refused(error_code why);
   void log_lost();
   void end_queue_pairs();
   void listen_later();
@@ -58,6 +62,7 @@ class Presence final : public std::enable_shared_from_this<Presence>, private Cm
   std::vector<VerbsListener*> listeners_;
   boost::asio::steady_timer timer_;
   std::chrono::milliseconds pause_{};
+  error_code refused_;  // why the device that is back was not taken, if it was not
   bool losing_ = false;
 };
 

@@ -72,6 +72,7 @@ error_code VerbsQueuePair::create() {
   auto queue = parts_.presence->completions()->make_queue(send_depth + options_.receive_depth, *this);
   if (!queue) return queue.error();
   completions_ = std::move(*queue);
+  parts_.device->use().add(completions_.get(), *this);
 
   ibv_qp_init_attr attributes{};
   attributes.qp_context = static_cast<CompletionHandler*>(this);
@@ -87,6 +88,7 @@ error_code VerbsQueuePair::create() {
   for (const std::uint32_t most : {parts_.options.max_inline, std::min(parts_.options.max_inline, kLittleInline), 0u}) {
     attributes.cap.max_inline_data = most;
     if (rdma_create_qp(id_.get(), parts_.device->domain(), &attributes) != 0) continue;
+    parts_.device->use().add(id_->qp, *this);
     sends_.set_max_inline(most);
     return {};
   }

@@ -121,6 +121,7 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   void finish(error_code why);
   void deliver_rest();
   bool flush_rest();
+  void destroy_queue_pair() noexcept;
   void release_device() noexcept;
 
   FabricParts parts_;

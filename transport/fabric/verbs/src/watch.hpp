@@ -32,6 +32,13 @@ class Watch : public std::enable_shared_from_this<Watch> {
     std::shared_ptr<Watch> watch_;
   };
 
+  /// Nobody is interested: what comes is read only when somebody looks.
+  bool idle() const noexcept { return interested_ == 0; }
+  /// Handles what is at hand now. Not from within a callback unless idle.
+  void look() noexcept {
+    if (descriptor_.is_open()) drain();
+  }
+
  protected:
   explicit Watch(boost::asio::io_context& context) : descriptor_(context) {}
   virtual ~Watch() = default;

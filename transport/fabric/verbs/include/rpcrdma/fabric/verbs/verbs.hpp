@@ -22,8 +22,8 @@ struct VerbsOptions {
   /// How long open_verbs() may block to find the device that leads to an address.
   std::chrono::milliseconds resolve_timeout{2000};
   /// Silence of a peer after which it is sent an RDMA Write of nothing, which the device repeats for 9 s until it is
-  /// acknowledged; if it never is, the connection ends with ETIMEDOUT. At least a second; the silence is measured in
-  /// quarters of it. On iWARP the device has TCP do that, as patient as it is.
+  /// acknowledged; if it never is, the connection ends with ETIMEDOUT. Less than a second counts as one; the silence is
+  /// measured in quarters of it. On iWARP the device has TCP do that, as patient as it is.
   std::chrono::seconds keepalive{60};
 };
 
@@ -36,6 +36,10 @@ bool verbs_device_at(const boost::asio::ip::address& address) noexcept;
 ///
 /// Thread: the fabric belongs to `context` and its one thread; requests of one fabric's listener may be
 /// accepted by another fabric on the same device. `context` outlives the fabric.
+///
+/// librdmacm opens a device once for the whole process. Its stream of asynchronous events (ibv_get_async_event) is
+/// ours: a program with verbs of its own on the same device may have queue pairs and completion queues, which are left
+/// alone, but does not read that stream; what it says of them is dropped.
 ///
 /// Handlers that wait on the device hold work on `context` only while there is a listener or a queue pair.
 /// A thread that posts work must not change its credentials (setfsuid, capset) after this call: uverbs
