@@ -32,7 +32,9 @@ vm_rxe() {
 # Software iWARP on eth0; needs scripts/vm --siw.
 vm_siw() {
   [[ -n $VM_SIW ]] || vm_die 'this machine was started without --siw'
-  modprobe -a ib_core iw_cm rdma_cm rdma_ucm ib_uverbs libcrc32c || vm_die 'no RDMA modules'
+  # ib_uverbs before rdma_cm: the last to come is told first of a removal, and ib_uverbs then waits for programs, which
+  # hear of it from rdma_cm.
+  modprobe -a ib_core ib_uverbs iw_cm rdma_cm rdma_ucm libcrc32c || vm_die 'no RDMA modules'
   vm_only_driver siw
   insmod "$VM_SIW" && rdma link add siw0 type siw netdev eth0
 }
