@@ -81,7 +81,7 @@ class Posix(Machine):
 class Workloads(Machine):
     name = "workloads"
     label = "vm-more"
-    timeout_s = 600
+    timeout_s = 900
 
     def test(self):
         """File system tests, git and a compiler on our server and on the kernel's: no failures, the same results."""
