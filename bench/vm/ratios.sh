@@ -47,6 +47,7 @@ both_ours() {
     sed "s/.*$field=\([0-9.]*\).*/\1/"
 }
 
+perftest_listens() { rdma resource show cm_id | grep "comm $1" | grep -q 'state LISTEN'; }
 # by_perftest CASE: round trips of Sends; RDMA Writes as READ has them, RDMA Reads as WRITE.
 by_perftest() {
   local program options
@@ -57,7 +58,7 @@ by_perftest() {
   esac
   $program -R -d rxe1 $options >/run/perftest.server 2>&1 &
   local server=$!
-  vm_until 20 bash -c "ss -ltn | grep -q :18515" || return
+  vm_until 20 perftest_listens $program || return
   # Latency: half a round trip; a bandwidth's MB has 2^20 octets.
   $program -R -d rxe0 $options "$right" 2>>/run/perftest.server |
     awk -v case="$1" '$1 ~ /^[0-9]+$/ && NF >= 4 { print case == "null_rtt" ? 2 * $5 : $4 * 1.048576; exit }'
