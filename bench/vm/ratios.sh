@@ -17,7 +17,7 @@ by_kernel() {
   esac
   fio --name=ratio --filename="$1/data" --size=64m --direct=1 --ioengine=libaio --time_based --runtime="$seconds" \
     --ramp_time=1 --fallocate=none --output-format=terse $options |
-    awk -F';' -v case="$2" '{ print case == "random_4k" ? $8 : (case == "read_1m" ? $7 : $48) * 1.024 / 1000 }'
+    awk -F';' -v name="$2" '{ print name == "random_4k" ? $8 : (name == "read_1m" ? $7 : $48) * 1.024 / 1000 }'
 }
 
 # by_us CASE: our client on the kernel's server.
@@ -61,7 +61,8 @@ by_perftest() {
   vm_until 20 perftest_listens $program || return
   # Latency: half a round trip; a bandwidth's MB has 2^20 octets.
   $program -R -d rxe0 $options "$right" 2>>/run/perftest.server |
-    awk -v case="$1" '$1 ~ /^[0-9]+$/ && NF >= 4 { print case == "null_rtt" ? 2 * $5 : $4 * 1.048576; exit }'
+    awk -v name="$1" '$1 ~ /^[0-9]+$/ && NF >= 4 { value = name == "null_rtt" ? 2 * $5 : $4 * 1.048576 }
+      END { print value }'
   wait $server
 }
 
