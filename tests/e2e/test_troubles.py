@@ -68,13 +68,13 @@ class Troubles(Case):
 
     def test_what_cannot_be_opened_is_on_the_disk_when_it_is_reported(self):
         # Two copies of one XFS are not mounted beside each other, unless asked for.
-        for make, how in (("mkfs.ext4 -q -F", "loop"), ("mkfs.ext4 -q -F -O ^has_journal", "loop"),
+        for make, how in (("mkfs.ext4 -q -F", "loop"), ("mkfs.ext4 -q -F -O ^has_journal,^metadata_csum", "loop"),
                           ("mkfs.xfs -q -f", "loop,nouuid")):
             with self.subTest(make), self.served_image(make) as image:
                 self.on_the_disk(image, how)
 
     def test_new_names_name_something_when_they_are_reported(self):
-        for make in ("mkfs.ext4 -q -F", "mkfs.ext4 -q -F -O ^has_journal"):
+        for make in ("mkfs.ext4 -q -F", "mkfs.ext4 -q -F -O ^has_journal,^metadata_csum"):
             with self.subTest(make), self.served_image(make) as image:
                 # One block holds several inodes: what is made now shares none with the root.
                 for number in range(40):
@@ -190,7 +190,7 @@ class Troubles(Case):
         call that EIO."""
         server = self.server_on(
             'mkdir -p "$1/back"; mount -t tmpfs -o size=3m none "$1/back"; truncate -s 32m "$1/back/disk"; '
-            'mkfs.ext4 -q -F -O ^has_journal "$1/back/disk"; mount -o loop "$1/back/disk" "$1"')
+            'mkfs.ext4 -q -F -O ^has_journal,^metadata_csum "$1/back/disk"; mount -o loop "$1/back/disk" "$1"')
         file = self.made(b"file")
         wanted, offset = bytes(range(256)) * 256, 0
         statuses, verifiers = set(), set()

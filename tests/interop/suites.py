@@ -23,8 +23,18 @@ class FabricOnRxe(Machine):
     timeout_s = 300
 
     def test(self):
-        """The fabric's conformance tests, the kernel's server as their peer, and devices that go and come back."""
+        """The fabric's conformance tests, and the kernel's server as their peer."""
         self.run_guest("fabric.sh", "rxe")
+
+
+class DevicesOnRxe(Machine):
+    name = "device-rxe"
+    label = "vm-more"
+    timeout_s = 300
+
+    def test(self):
+        """Devices that go and come back, under the fabric and under both programs."""
+        self.run_guest("device.sh")
 
 
 class FabricOnSiw(Machine):

@@ -8,10 +8,13 @@ rxe_with_a_wire || vm_die 'no RoCE devices'
 modprobe -a loop ext4
 export RPCRDMA_BIN=$bin RPCRDMA_E2E_SCALE=tiny
 export RPCRDMA_E2E_FABRIC=verbs RPCRDMA_E2E_ADDRESS=$left RPCRDMA_E2E_ADDRESS6=$left6 RPCRDMA_E2E_CLIENT=$right
+# What the tests export lies on ext4, as a server's files do.
+vm_ext4 /srv/e2e 900
+export TMPDIR=/srv/e2e
 before=$(vm_rdma_resources)
 
 # Two lists a machine, as it has two processors: of the programs alone, and of those with a peer driven by hand.
-declare -A first=([programs]='commands' [peers]='hostile_handles crash tcp chunks troubles')
+declare -A first=([programs]='commands' [peers]='hostile_handles crash tcp chunks troubles duplicates')
 declare -A second=([programs]='trees exports lifecycle faults many_clients'
   [peers]='copies config identity hostile_rpc hostile_peers hostile_fabric hostile_setup capture bench')
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The fabric's conformance tests over verbs, and, on rxe, the kernel's NFS server as its peer and devices that go and come
-# back (device.sh). In the virtual machine:
+# The fabric's conformance tests over verbs, and, on rxe, the kernel's NFS server as its peer. In the virtual machine:
 #   scripts/vm run [--siw] tests/interop/guest/fabric.sh BUILD_FOLDER rxe|siw [GTEST_OPTION...]
-build=$1 program=$1/bin/interop_fabric device=$2
+program=$1/bin/interop_fabric device=$2
 shift 2
 
 # What the two soft devices cannot do, as observed on Linux 6.1.
@@ -65,9 +64,5 @@ fi
 if ! vm_until 20 eval '[[ $(vm_rdma_resources) == "$before" ]]'; then
   echo "left behind: $(vm_rdma_resources) (before: $before)"
   status=1
-fi
-if [[ $device == rxe ]]; then
-  rdma link delete rxe0
-  (. "$(dirname "${BASH_SOURCE[0]}")/device.sh" "$build") || status=1
 fi
 exit $status
