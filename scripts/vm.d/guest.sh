@@ -71,5 +71,5 @@ vm_mount_rdma() {
   mount -t nfs -o "vers=3,proto=rdma,port=$1,nolock,mountproto=tcp${4:+,$4}" "$VM_ADDRESS:$2" "$3"
 }
 
-# What the RDMA subsystem holds, one kind a line: the same before and after when nothing leaks.
-vm_rdma_resources() { rdma resource show; }
+# What the RDMA subsystem holds, a line a device: the same before and after when nothing leaks.
+vm_rdma_resources() { rdma resource show | sed 's/^[0-9]*: //' | sort; }

@@ -26,9 +26,6 @@ test_fabric() {
 
 # test_programs: a copy there and one back, each of which loses a device in its middle; then the last device goes.
 in_progress() { kill -0 "$copy" && (($(stat -c %s "$1" 2>/dev/null || echo 0) > 2000000)); }
-# The pools' memory stays registered, and is not compared.
-but_memory() { vm_rdma_resources | sed 's/ mr [0-9]*//'; }
-holds_no_more() { vm_until 20 eval '[[ $(but_memory) == "$idle" ]]' || { but_memory && echo "before: $idle" && false; }; }
 said() { (($(grep -c "$1" /run/nfsd.err) == $2)); }
 test_programs() {
   local url="nfs://$right:20050/ours" client="$bin/rpcrdma-nfs --fabric verbs" copy

@@ -78,11 +78,13 @@ stop_nfsd() {
   expect 'the server ends in good order' wait "$nfsd"
 }
 
-# mount_ours ADDRESS [OPTIONS]: the kernel's client mounts /ours at /mnt.
+# mount_ours ADDRESS [OPTIONS]: the kernel's client mounts /ours at /mnt; an IPv6 address has brackets.
 mount_ours() {
   modprobe -a rpcrdma nfsv3
   mkdir -p /mnt
-  local options=vers=3,proto=rdma,port=20050,nolock,mountproto=tcp,mountvers=3,mountport=20051,mountaddr=$1
+  local six='' address=${1#[}
+  [[ $1 != \[* ]] || six=6
+  local options=vers=3,proto=rdma$six,port=20050,nolock,mountproto=tcp$six,mountvers=3,mountport=20051,mountaddr=${address%]}
   mount -t nfs -o "$options${2:+,$2}" "$1:/ours" /mnt
 }
 # mount_knfsd ADDRESS DIRECTORY: the kernel's client mounts what the kernel's server (vm_knfsd) exports at /run/knfsd.
@@ -110,6 +112,9 @@ resources_are() {
   vm_until 40 eval '[[ $(vm_rdma_resources) == "'"$1"'" ]]' ||
     { echo "now: $(vm_rdma_resources)" && echo "before: $1" && false; }
 }
+# The memory that a living server's pools keep stays registered: `idle=$(but_memory)`, later `holds_no_more`.
+but_memory() { vm_rdma_resources | sed 's/ mr [0-9]*//'; }
+holds_no_more() { vm_until 20 eval '[[ $(but_memory) == "$idle" ]]' || { but_memory && echo "before: $idle" && false; }; }
 
 # start_capture FILE INTERFACE FILTER..., stop_capture: into $VM_OUT.
 start_capture() {
