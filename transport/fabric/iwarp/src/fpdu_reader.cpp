@@ -7,10 +7,15 @@
 namespace rpcrdma::fabric::iwarp {
 namespace {
 
-/// The small buffer: as little as this is offered to the socket while large payloads come, so that few of their
-/// octets pass through it; up to all of it while there are many small frames.
+/// The small buffer: of it this much is offered to the socket at first; up to all of it while there are many small
+/// frames.
 constexpr std::size_t kMinScratch = 1024;
 constexpr std::size_t kScratch = 65536;
+/// So many small frames after a large one, and no other is expected: more than calls are on their way at once, as a
+/// rule.
+constexpr std::size_t kGuarded = 32;
+/// What is read of a frame before anything is known of it.
+constexpr std::size_t kFirst = kFpduLengthSize + kTaggedHeaderSize;
 
 }  // namespace
 
@@ -19,36 +24,41 @@ void FpduReader::start(bool crc, bool markers) {
   markers_ = markers;
   scratch_ = std::make_unique_for_overwrite<std::byte[]>(kScratch);
   scratch_size_ = kMinScratch;
+  smalls_ = kGuarded;
 }
 
 FpduReader::Plan FpduReader::plan() noexcept {
   Plan out;
   if (state_ == State::payload && target_ != nullptr && !markers_) out.emplace_back(target_, remaining_);
-  out.emplace_back(scratch_.get(), std::min(until_large(), scratch_size_));
+  out.emplace_back(scratch_.get(), on_guard() ? std::min(until_large(), kScratch) : scratch_size_);
   return out;
 }
 
-/// How many octets are expected before the next large payload, the rest of one under way not counted.
+/// Is another large payload to be expected?
+bool FpduReader::on_guard() const noexcept { return smalls_ < kGuarded && !markers_; }
+
+/// How many octets, at least one, are certain not to be of a large payload, but for one under way.
 std::size_t FpduReader::until_large() const noexcept {
-  const std::size_t smalls = more_ && since_ == 0 ? 0 : between_;
-  if (markers_ || since_ > smalls) return kScratch;  // nothing is expected
-  const std::size_t behind = smalls - since_ + kFpduLengthSize + kTaggedHeaderSize;
   switch (state_) {
-    case State::header: return behind > collected_ ? behind - collected_ : kScratch;
-    case State::trailer: return pad_ + kFpduCrcSize - collected_ + behind;
-    default: return (target_ == nullptr ? remaining_ : 0) + pad_ + kFpduCrcSize + behind;
+    case State::header:
+      if (collected_ < kFirst) return kFirst - collected_;
+      // Untagged: all of it if it is small, else the rest of its header.
+      return (ulpdu_length_ < kLargePayload ? fpdu_size(ulpdu_length_) + kFirst
+                                            : kFpduLengthSize + kUntaggedHeaderSize) -
+             collected_;
+    case State::trailer: return pad_ + kFpduCrcSize - collected_ + kFirst;
+    default: return (target_ == nullptr ? remaining_ : 0) + pad_ + kFpduCrcSize + kFirst;
   }
 }
 
-/// A frame begins: what it says of those that follow.
+/// A frame begins.
 void FpduReader::note_header() noexcept {
-  if (remaining_ < kLargePayload) {
-    since_ += fpdu_size(ulpdu_length_);
+  large_ = remaining_ >= kLargePayload;
+  if (!large_) {
+    if (smalls_ < kGuarded) ++smalls_;
     return;
   }
-  if (since_ != 0 || !more_) between_ = std::min(since_, std::exchange(last_between_, since_));
-  since_ = 0;
-  more_ = !last_;
+  smalls_ = 0;
   scratch_size_ = kMinScratch;
 }
 
@@ -58,7 +68,7 @@ void FpduReader::filled(std::size_t count) noexcept {
     placed(direct);
     count -= direct;
   }
-  if (count == scratch_size_) scratch_size_ = std::min(2 * scratch_size_, kScratch);
+  if (count == scratch_size_ && !on_guard()) scratch_size_ = std::min(2 * scratch_size_, kScratch);
   const Octets octets(scratch_.get(), count);
   if (markers_)
     consume_with_markers(octets);
@@ -103,7 +113,6 @@ void FpduReader::take_header(Octets& octets) noexcept {
 
   Reader in(raw_header());
   const DdpHeader header = decode_ddp(in);
-  last_ = header.last;
   remaining_ = ulpdu_length_ - size;
   pad_ = fpdu_pad(ulpdu_length_);
   note_header();
@@ -116,7 +125,7 @@ void FpduReader::take_payload(Octets& octets) noexcept {
   const std::size_t n = std::min(octets.size(), remaining_);
   if (target_ != nullptr) {
     std::memcpy(target_, octets.data(), n);
-    if (ulpdu_length_ >= kLargePayload) copied_ += n;
+    if (large_) copied_ += n;
     placed(n);
   } else {
     if (crc_on_) crc_.add(octets.first(n));

@@ -35,9 +35,9 @@ class SegmentSink {
 /// Operation. plan() says where the next octets of the socket go, as a list of buffers; filled() is told how many
 /// there were. While a payload is under way the plan starts with the rest of its target; what lies behind it, and
 /// everything else, passes a small buffer and is consumed at once, so that nothing is ever left in it.
-/// As little of a large payload as can be shall pass that buffer, which costs a copy: where one comes next, no more is
-/// read than what stands before it. Whether one comes next is foretold by what came last time: large payloads of one
-/// message follow each other, and between two messages there is as much else (a Send) as before.
+/// No octet of a large payload shall pass that buffer, which costs a copy: since one came last, and until many small
+/// frames have followed it, no more is read than is known to be something else, which is a header more than the frame
+/// that is under way. A small frame takes two reads then. Later as many of them are read at once as there are.
 /// The CRC covers the octets where they are; placing precedes the check, delivery follows it.
 ///
 /// Errors. After on_framing_error() or stop() it reads no more: octets are dropped.
@@ -66,6 +66,7 @@ class FpduReader {
 
   void consume(Octets octets) noexcept;
   void consume_with_markers(Octets octets) noexcept;
+  bool on_guard() const noexcept;
   std::size_t until_large() const noexcept;
   void note_header() noexcept;
   std::size_t collect(Octets octets, std::size_t wanted) noexcept;
@@ -81,7 +82,6 @@ class FpduReader {
   bool crc_on_ = false;
   bool markers_ = false;
   State state_ = State::header;
-  bool last_ = true;  // of the current segment
 
   std::array<std::byte, kFpduLengthSize + kUntaggedHeaderSize> header_{};  // while it arrives
   std::array<std::byte, 3 + kFpduCrcSize> trailer_{};
@@ -98,13 +98,11 @@ class FpduReader {
   Marker marker_{};
   std::size_t marker_collected_ = 0;
 
-  bool more_ = false;             // the last large frame was not the last one of its message
-  std::size_t since_ = 1;         // octets of the small frames since the last large one
-  std::size_t last_between_ = 0;  // likewise between the last two
-  std::size_t between_ = 0;       // as many as are expected: the lesser of the last two times
+  bool large_ = false;      // the payload of the current segment
+  std::size_t smalls_ = 0;  // frames since the last large one, as far as they are counted
 
   std::unique_ptr<std::byte[]> scratch_;
-  std::size_t scratch_size_ = 0;  // how much of it the next plan offers
+  std::size_t scratch_size_ = 0;  // how much of it a plan offers while small frames come
 };
 
 }  // namespace rpcrdma::fabric::iwarp
