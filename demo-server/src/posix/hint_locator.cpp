@@ -14,100 +14,109 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::uint8_t kHintKind = 2;
-constexpr std::size_t kKeySize = 17;  // kind, inode number, birth time
+constexpr std::size_t kKeySize = 17;                // kind, inode number, birth time
+constexpr std::size_t kLongKeySize = kKeySize + 8;  // and the device, if it is not the root's
 constexpr int kMaxDepth = 512;
 
 /// An inode number alone may be given to another file later; the birth time tells them apart.
 class HintLocator final : public Locator {
  public:
   HintLocator(int root, const NodeStat& stat, const std::filesystem::path& file, std::size_t max_hints)
-      : root_(root), root_number_(stat.attributes.fileid), hints_(file, max_hints) {}
+      : root_(root), root_device_(stat.device), root_id_(id_of(stat)), hints_(file, max_hints) {}
 
   Status open(const NodeKey& key, Fd& out) override {
     Reader reader(key.octets());
-    const bool ours = key.octets().size() == kKeySize && reader.u8() == kHintKind;
+    const std::size_t size = key.octets().size();
+    const bool ours = (size == kKeySize || size == kLongKeySize) && reader.u8() == kHintKind;
     if (!ours) return Status::badhandle;
-    const std::uint64_t number = reader.u64();
+    ObjectId id{reader.u64(), 0};
     const std::uint64_t birth = reader.u64();
+    if (size == kLongKeySize) id.device = reader.u64();
     const std::lock_guard lock(mutex_);
     Fd fd;
-    if (!walk(number, fd, 0)) return Status::stale;
+    if (!walk(id, fd, 0)) return Status::stale;
     NodeStat stat;
     if (const Status s = stat_fd(fd.get(), stat); s != Status::ok) return s;
-    if (stat.attributes.fileid != number || stat.birth != birth) return Status::stale;
+    if (id_of(stat) != id || stat.birth != birth) return Status::stale;
     out = std::move(fd);
     return Status::ok;
   }
 
-  Status key_of(int, const NodeStat& stat, std::uint64_t parent, std::string_view name, NodeKey& out) override {
-    std::array<std::byte, kKeySize> octets{};
+  Status key_of(int, const NodeStat& stat, const NodeStat& parent, std::string_view name, NodeKey& out) override {
+    const ObjectId id = id_of(stat);
+    std::array<std::byte, kLongKeySize> octets{};
     Writer writer(octets);
     writer.u8(kHintKind);
-    writer.u64(stat.attributes.fileid);
+    writer.u64(id.number);
     writer.u64(stat.birth);
-    out = NodeKey(octets);
+    if (id.device != 0) writer.u64(id.device);
+    out = NodeKey({octets.data(), writer.size()});
     named(stat, parent, name);
     return Status::ok;
   }
 
-  void named(const NodeStat& stat, std::uint64_t parent, std::string_view name) override {
-    if (name.empty() || stat.attributes.fileid == root_number_) return;
+  void named(const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
+    if (name.empty() || id_of(stat) == root_id_) return;
     const std::lock_guard lock(mutex_);
-    remember(stat, {parent, std::string(name)});
+    remember(stat, {id_of(parent), std::string(name)});
   }
 
-  void unnamed(std::uint64_t number, std::uint64_t parent, std::string_view name) override {
+  void unnamed(const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
     const std::lock_guard lock(mutex_);
-    hints_.drop(number, {parent, std::string(name)});
+    hints_.drop(id_of(stat), {id_of(parent), std::string(name)});
   }
 
-  void removed(std::uint64_t number) override {
+  void removed(const NodeStat& stat) override {
     const std::lock_guard lock(mutex_);
-    hints_.erase(number);
+    hints_.erase(id_of(stat));
   }
 
  private:
+  ObjectId id_of(const NodeStat& stat) const noexcept {
+    return {stat.attributes.fileid, stat.device == root_device_ ? 0 : stat.device};
+  }
+
   /// Opens the object of that number by way of the remembered names, from the root down.
-  bool walk(std::uint64_t number, Fd& out, int depth) {
-    if (number == root_number_) {
+  bool walk(const ObjectId& id, Fd& out, int depth) {
+    if (id == root_id_) {
       out = Fd(::fcntl(root_, F_DUPFD_CLOEXEC, 0));
       return static_cast<bool>(out);
     }
-    const HintStore::Hint* hint = hints_.find(number);
+    const HintStore::Hint* hint = hints_.find(id);
     if (hint == nullptr || depth > kMaxDepth) return false;
     // Copies: hints change on the way.
     const HintStore::Place place = hint->place;
     const std::vector<HintStore::Place> others = hint->others;
     Fd parent;
-    if (walk(place.parent, parent, depth + 1) && open_at(parent.get(), place.name, number, out)) return true;
+    if (walk(place.parent, parent, depth + 1) && open_at(parent.get(), place.name, id, out)) return true;
     for (const HintStore::Place& other : others) {
       Fd other_parent;
-      if (!walk(other.parent, other_parent, depth + 1) || !open_at(other_parent.get(), other.name, number, out))
-        continue;
-      hints_.drop(number, place);
+      if (!walk(other.parent, other_parent, depth + 1) || !open_at(other_parent.get(), other.name, id, out)) continue;
+      hints_.drop(id, place);
       return true;
     }
-    return parent && search(parent.get(), place.parent, number, out);
+    return parent && search(parent.get(), place.parent, id, out);
   }
 
-  static bool open_at(int directory, const std::string& name, std::uint64_t number, Fd& out) {
+  bool open_at(int directory, const std::string& name, const ObjectId& id, Fd& out) const {
     NodeStat stat;
     return open_component(directory, name, out) == Status::ok && stat_fd(out.get(), stat) == Status::ok &&
-           stat.attributes.fileid == number;
+           id_of(stat) == id;
   }
 
   /// The name has changed behind our back: looks for the number among the directory's present names.
-  bool search(int directory, std::uint64_t parent_number, std::uint64_t number, Fd& out) {
+  bool search(int directory, const ObjectId& parent, const ObjectId& id, Fd& out) {
     Fd readable;
     if (reopen(directory, O_RDONLY | O_DIRECTORY, readable) != Status::ok) return false;
     DIR* stream = ::fdopendir(::fcntl(readable.get(), F_DUPFD_CLOEXEC, 0));
     if (stream == nullptr) return false;
     bool found = false;
     while (const dirent* entry = ::readdir(stream)) {
-      if (entry->d_ino != number || std::string_view(entry->d_name) == "..") continue;
+      if (entry->d_ino != id.number || std::string_view(entry->d_name) == "..") continue;
       NodeStat stat;
-      found = open_at(directory, entry->d_name, number, out) && stat_fd(out.get(), stat) == Status::ok;
-      if (found) remember(stat, {parent_number, entry->d_name});
+      found = open_at(directory, entry->d_name, id, out) && stat_fd(out.get(), stat) == Status::ok;
+      if (!found) continue;  // that number of another device
+      remember(stat, {parent, entry->d_name});
       break;
     }
     ::closedir(stream);
@@ -116,13 +125,14 @@ class HintLocator final : public Locator {
 
   void remember(const NodeStat& stat, const HintStore::Place& place) {
     if (is_directory(stat) || stat.attributes.links < 2)
-      hints_.set(stat.attributes.fileid, place, is_directory(stat));
+      hints_.set(id_of(stat), place, is_directory(stat));
     else
-      hints_.add(stat.attributes.fileid, place, stat.attributes.links);
+      hints_.add(id_of(stat), place, stat.attributes.links);
   }
 
   int root_;
-  std::uint64_t root_number_;
+  std::uint64_t root_device_;
+  ObjectId root_id_;
   std::mutex mutex_;
   HintStore hints_;
 };

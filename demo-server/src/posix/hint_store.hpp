@@ -11,14 +11,28 @@
 
 namespace rpcrdma::nfsd {
 
-/// Remembers where objects were last seen: inode number -> directory and name, and the other names of what has several.
+/// What tells the objects of one export apart, while they live. An inode number alone does not: an overlay whose layers
+/// lie on different file systems counts directories by itself, and shows other objects with their layer's number and a
+/// device of that layer's; each btrfs subvolume counts from the same number, too.
+struct ObjectId {
+  std::uint64_t number = 0;
+  std::uint64_t device = 0;  ///< 0: that of the exported directory, which may be another after a restart
+  friend bool operator==(const ObjectId&, const ObjectId&) = default;
+};
+struct ObjectIdHash {
+  std::size_t operator()(const ObjectId& id) const noexcept {
+    return std::hash<std::uint64_t>{}(id.number ^ id.device * 0x9e3779b97f4a7c15u);
+  }
+};
+
+/// Remembers where objects were last seen: its number -> directory and name, and the other names of what has several.
 /// Bounded; kept in an appended file so that it survives a restart (a torn last record is ignored). Not synchronized.
 class HintStore {
  public:
   static constexpr std::size_t kMaxPlaces = 8;  ///< of one object
 
   struct Place {
-    std::uint64_t parent = 0;
+    ObjectId parent;
     std::string name;
     friend bool operator==(const Place&, const Place&) = default;
   };
@@ -31,32 +45,32 @@ class HintStore {
   /// An empty `file` keeps everything in memory.
   HintStore(std::filesystem::path file, std::size_t max_hints);
 
-  const Hint* find(std::uint64_t number) const;
+  const Hint* find(const ObjectId& id) const;
   /// The one place of an object. Full: a hint of something that is not a directory goes, so that paths below stay
   /// known.
-  void set(std::uint64_t number, const Place& place, bool directory);
+  void set(const ObjectId& id, const Place& place, bool directory);
   /// One of `names` places of something that is no directory; those seen longest ago go when there are more.
-  void add(std::uint64_t number, const Place& place, std::size_t names);
+  void add(const ObjectId& id, const Place& place, std::size_t names);
   /// It is not there any more. The last place stays: another name may be in the same directory.
-  void drop(std::uint64_t number, const Place& place);
-  void erase(std::uint64_t number);
+  void drop(const ObjectId& id, const Place& place);
+  void erase(const ObjectId& id);
   std::size_t size() const noexcept { return hints_.size(); }
 
  private:
   void load();
   void rewrite();
   enum class What : std::uint8_t;
-  static std::size_t encode(std::span<std::byte> out, What what, std::uint64_t number, const Place& place);
+  static std::size_t encode(std::span<std::byte> out, What what, const ObjectId& id, const Place& place);
   static bool knows(const Hint& hint, const Place& place);
   static void put_in(Hint& hint, const Place& place, std::size_t names);
   static bool take_out(Hint& hint, const Place& place);
-  void replay(What what, std::uint64_t number, const Place& place);
-  void append(What what, std::uint64_t number, const Place& place);
+  void replay(What what, const ObjectId& id, const Place& place);
+  void append(What what, const ObjectId& id, const Place& place);
   void make_room();
 
   std::filesystem::path file_;
   std::size_t max_hints_;
-  std::unordered_map<std::uint64_t, Hint> hints_;
+  std::unordered_map<ObjectId, Hint, ObjectIdHash> hints_;
   Fd log_;
   std::size_t records_ = 0;
 };

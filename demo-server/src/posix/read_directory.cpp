@@ -28,7 +28,7 @@ void PosixFileSystem::fill_node(const Directory& directory, DirectoryEntry& entr
 
 void PosixFileSystem::fill_dot_dot(const Caller& caller, const Directory& directory, DirectoryEntry& entry,
                                    bool want_node) {
-  if (directory.number() == root_number_) entry.fileid = root_number_;
+  if (is_top(directory)) entry.fileid = directory.before.attributes.fileid;
   if (!want_node) return;
   NodeResult parent;
   Fd fd;
