@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/statfs.h>
 
 #include <cerrno>
 #include <mutex>
@@ -18,26 +20,35 @@ constexpr std::size_t kKeySize = 17;                // kind, inode number, birth
 constexpr std::size_t kLongKeySize = kKeySize + 8;  // and the device, if it is not the root's
 constexpr int kMaxDepth = 512;
 
+bool is_overlay(int fd) noexcept {
+  struct statfs s {};
+  return ::fstatfs(fd, &s) == 0 && s.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
 /// An inode number alone may be given to another file later; the birth time tells them apart.
 class HintLocator final : public Locator {
  public:
   HintLocator(int root, const NodeStat& stat, const std::filesystem::path& file, std::size_t max_hints)
-      : root_(root), root_device_(stat.device), root_id_(id_of(stat)), hints_(file, max_hints) {}
+      : root_(root),
+        root_device_(stat.device),
+        root_id_(id_of(stat)),
+        is_overlay_(is_overlay(root)),
+        hints_(file, max_hints) {}
 
   Status open(const NodeKey& key, Fd& out) override {
     Reader reader(key.octets());
     const std::size_t size = key.octets().size();
     const bool ours = (size == kKeySize || size == kLongKeySize) && reader.u8() == kHintKind;
     if (!ours) return Status::badhandle;
-    ObjectId id{reader.u64(), 0};
-    const std::uint64_t birth = reader.u64();
-    if (size == kLongKeySize) id.device = reader.u64();
+    Known object{{reader.u64(), 0}, 0};
+    object.birth = reader.u64();
+    if (size == kLongKeySize) object.id.device = reader.u64();
     const std::lock_guard lock(mutex_);
     Fd fd;
-    if (!walk(id, fd, 0)) return Status::stale;
+    if (!walk(known_now(object).id, fd, 0)) return Status::stale;
     NodeStat stat;
     if (const Status s = stat_fd(fd.get(), stat); s != Status::ok) return s;
-    if (id_of(stat) != id || stat.birth != birth) return Status::stale;
+    if (known_of(stat) != known_now(object)) return Status::stale;
     out = std::move(fd);
     return Status::ok;
   }
@@ -72,9 +83,27 @@ class HintLocator final : public Locator {
   }
 
  private:
+  /// What a key holds.
+  struct Known {
+    ObjectId id;
+    std::uint64_t birth = 0;
+    friend bool operator==(const Known&, const Known&) = default;
+  };
+
   ObjectId id_of(const NodeStat& stat) const noexcept {
     return {stat.attributes.fileid, stat.device == root_device_ ? 0 : stat.device};
   }
+
+  Known known_of(const NodeStat& stat) const noexcept { return {id_of(stat), stat.birth}; }
+
+  Known known_now(Known object) {
+    hints_.follow(object.id, object.birth);
+    return object;
+  }
+
+  /// Whether directories get a new number when they come back into the kernel's memory. Where they do not, an overlay
+  /// shows everything on its own device.
+  bool renumbers() const noexcept { return is_overlay_ && hints_.has_devices(); }
 
   /// Opens the object of that number by way of the remembered names, from the root down.
   bool walk(const ObjectId& id, Fd& out, int depth) {
@@ -82,13 +111,19 @@ class HintLocator final : public Locator {
       out = Fd(::fcntl(root_, F_DUPFD_CLOEXEC, 0));
       return static_cast<bool>(out);
     }
+    if (depth > kMaxDepth) return false;
+    if (const ObjectId now = hints_.renumbered(id); now != id) return walk(now, out, depth + 1);
     const HintStore::Hint* hint = hints_.find(id);
-    if (hint == nullptr || depth > kMaxDepth) return false;
+    if (hint == nullptr) return false;
     // Copies: hints change on the way.
     const HintStore::Place place = hint->place;
     const std::vector<HintStore::Place> others = hint->others;
+    const bool by_name = hint->directory && renumbers();
     Fd parent;
-    if (walk(place.parent, parent, depth + 1) && open_at(parent.get(), place.name, id, out)) return true;
+    if (walk(place.parent, parent, depth + 1)) {
+      if (open_at(parent.get(), place.name, id, out)) return true;
+      if (by_name && open_renumbered(parent.get(), place, id, out)) return true;
+    }
     for (const HintStore::Place& other : others) {
       Fd other_parent;
       if (!walk(other.parent, other_parent, depth + 1) || !open_at(other_parent.get(), other.name, id, out)) continue;
@@ -102,6 +137,21 @@ class HintLocator final : public Locator {
     NodeStat stat;
     return open_component(directory, name, out) == Status::ok && stat_fd(out.get(), stat) == Status::ok &&
            id_of(stat) == id;
+  }
+
+  /// A directory in the place of one is that one, perhaps: open() compares the births, and on the way to something else
+  /// any will do, for the number of that tells.
+  bool open_renumbered(int directory, const HintStore::Place& place, const ObjectId& id, Fd& out) {
+    NodeStat stat;
+    if (open_component(directory, place.name, out) != Status::ok || stat_fd(out.get(), stat) != Status::ok ||
+        !is_directory(stat))
+      return false;
+    const HintStore::Hint* known = hints_.find(id_of(stat));
+    if (known != nullptr && known->place.name != place.name) return false;  // moved here from elsewhere
+    if (stat.birth == 0) return true;
+    remember(stat, place);
+    hints_.succeed(id, {stat.birth, id_of(stat), stat.birth});
+    return true;
   }
 
   /// The name has changed behind our back: looks for the number among the directory's present names.
@@ -133,6 +183,7 @@ class HintLocator final : public Locator {
   int root_;
   std::uint64_t root_device_;
   ObjectId root_id_;
+  const bool is_overlay_;
   std::mutex mutex_;
   HintStore hints_;
 };

@@ -22,6 +22,21 @@ constexpr std::size_t kDevices = 16;
 constexpr std::size_t kMaxRecord = kHead + kDevices + 255;
 constexpr std::uint8_t kWithDevices = 0x80;
 constexpr std::size_t kAtOnce = 65536;
+constexpr int kMaxSteps = 4096;  // from successor to successor: a damaged file may hold a circle
+
+HintStore::Place place_of(const HintStore::Successor& successor) {
+  std::array<std::byte, 16> births{};
+  Writer writer(births);
+  writer.u64(successor.birth);
+  writer.u64(successor.birth_now);
+  return {successor.id, std::string(reinterpret_cast<const char*>(births.data()), births.size())};
+}
+
+HintStore::Successor successor_of(const HintStore::Place& place) {
+  Reader reader(std::as_bytes(std::span(place.name)));
+  const std::uint64_t birth = reader.u64();
+  return {birth, place.parent, reader.u64()};
+}
 
 }  // namespace
 
@@ -31,6 +46,7 @@ enum class HintStore::What : std::uint8_t {
   directory = 2,  // its one place
   added = 3,      // one more place
   dropped = 4,    // one less
+  became = 5,     // what it is now in the parent's place; the name is the births before and now, 8 each
 };
 
 std::size_t HintStore::encode(std::span<std::byte> out, What what, const ObjectId& id, const Place& place) {
@@ -79,9 +95,12 @@ bool HintStore::take_out(Hint& hint, const Place& place) {
 }
 
 void HintStore::set(const ObjectId& id, const Place& place, bool directory) {
-  if (const Hint* known = find(id); known != nullptr && known->place == place && known->others.empty()) return;
+  const bool is_back = take_back(id);
+  const Hint* known = find(id);
+  if (!is_back && known != nullptr && known->place == place && known->others.empty()) return;
   if (hints_.size() >= max_hints_ && !hints_.contains(id)) make_room();
   hints_[id] = {place, {}, directory};
+  has_devices_ = has_devices_ || id.device != 0;
   append(directory ? What::directory : What::file, id, place);
 }
 
@@ -100,7 +119,67 @@ void HintStore::drop(const ObjectId& id, const Place& place) {
 }
 
 void HintStore::erase(const ObjectId& id) {
-  if (hints_.erase(id) != 0) append(What::erased, id, {});
+  if (hints_.erase(id) + successors_.erase(id) != 0) append(What::erased, id, {});
+}
+
+template <class Matches>
+HintStore::Successor* HintStore::successor(const ObjectId& id, Matches matches) {
+  auto [at, last] = successors_.equal_range(id);
+  while (at != last && !matches(at->second)) ++at;
+  return at == last ? nullptr : &at->second;
+}
+
+void HintStore::follow(ObjectId& id, std::uint64_t& birth) {
+  const auto next = [&] { return successor(id, [&](const Successor& known) { return known.birth == birth; }); };
+  Successor* const first = next();
+  if (first == nullptr) return;
+  const Successor* at = first;
+  for (int i = 0; i < kMaxSteps && at != nullptr; ++i, at = next()) {
+    id = at->id;
+    birth = at->birth_now;
+  }
+  first->id = id;  // the next time it is one step
+  first->birth_now = birth;
+}
+
+ObjectId HintStore::renumbered(const ObjectId& id) {
+  ObjectId now = id;
+  const auto next = [&] { return successor(now, [&](const Successor& known) { return known.id != now; }); };
+  Successor* const first = next();
+  if (first == nullptr) return now;
+  std::uint64_t birth = first->birth;
+  bool one_object = true;
+  const Successor* at = first;
+  for (int i = 0; i < kMaxSteps && at != nullptr; ++i, at = next()) {
+    one_object = one_object && at->birth == birth;
+    now = at->id;
+    birth = at->birth_now;
+  }
+  if (one_object) *first = {first->birth, now, birth};
+  return now;
+}
+
+void HintStore::put_successor(const ObjectId& id, const Successor& successor) {
+  if (successors_.size() >= max_hints_ && !successors_.empty()) successors_.erase(successors_.begin());
+  successors_.emplace(id, successor);
+  if (successor.id != id) hints_.erase(id);
+}
+
+void HintStore::succeed(const ObjectId& id, const Successor& successor) {
+  if (this->successor(id, [&](const Successor& known) { return known.birth == successor.birth; }) != nullptr) return;
+  put_successor(id, successor);
+  append(What::became, id, place_of(successor));
+}
+
+bool HintStore::take_back(const ObjectId& id) {
+  std::size_t count = 0;
+  auto [at, last] = successors_.equal_range(id);
+  while (at != last) {
+    const bool away = at->second.id != id;
+    count += away ? 1 : 0;
+    at = away ? successors_.erase(at) : std::next(at);
+  }
+  return count != 0;
 }
 
 void HintStore::make_room() {
@@ -112,7 +191,7 @@ void HintStore::make_room() {
 
 void HintStore::append(What what, const ObjectId& id, const Place& place) {
   if (!log_) return;
-  if (++records_ > 2 * hints_.size() + 4096) return rewrite();
+  if (++records_ > 2 * (hints_.size() + successors_.size()) + 4096) return rewrite();
   std::array<std::byte, kMaxRecord> record{};
   const std::size_t size = encode(record, what, id, place);
   if (::write(log_.get(), record.data(), size) != static_cast<ssize_t>(size)) rewrite();
@@ -121,6 +200,11 @@ void HintStore::append(What what, const ObjectId& id, const Place& place) {
 void HintStore::replay(What what, const ObjectId& id, const Place& place) {
   if (what == What::erased) {
     hints_.erase(id);
+    successors_.erase(id);
+    return;
+  }
+  if (what == What::became) {
+    if (place.name.size() == 16) put_successor(id, successor_of(place));
     return;
   }
   const auto known = hints_.find(id);
@@ -133,6 +217,8 @@ void HintStore::replay(What what, const ObjectId& id, const Place& place) {
   }
   if (what == What::dropped && known != hints_.end()) take_out(known->second, place);
   if (what == What::dropped || (known == hints_.end() && hints_.size() >= max_hints_)) return;
+  take_back(id);
+  has_devices_ = has_devices_ || id.device != 0;
   hints_[id] = {place, {}, what == What::directory};
 }
 
@@ -147,7 +233,7 @@ void HintStore::load() {
     ObjectId id{reader.u64(), 0};
     Place place{{reader.u64(), 0}, {}};
     const std::size_t length = reader.u16();
-    if (what > What::dropped || length > 255) break;
+    if (what > What::became || length > 255) break;
     if ((first & kWithDevices) != 0) {
       if (!in.read(devices.data(), kDevices)) break;
       Reader more(std::as_bytes(std::span(devices)));
@@ -182,6 +268,7 @@ void HintStore::rewrite() {
     put(hint.directory ? What::directory : What::file, id, hint.place);
     for (const Place& other : hint.others) put(What::added, id, other);
   }
+  for (const auto& [id, successor] : successors_) put(What::became, id, place_of(successor));
   write_out();
   if (!written || ::rename(fresh.c_str(), file_.c_str()) != 0) log_ = {};
 }

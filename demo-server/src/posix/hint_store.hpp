@@ -42,6 +42,13 @@ class HintStore {
     bool directory = false;
   };
 
+  /// What an object is known by now that had this birth time under an older id: an overlay shows it anew.
+  struct Successor {
+    std::uint64_t birth = 0;
+    ObjectId id;
+    std::uint64_t birth_now = 0;
+  };
+
   /// An empty `file` keeps everything in memory.
   HintStore(std::filesystem::path file, std::size_t max_hints);
 
@@ -54,6 +61,15 @@ class HintStore {
   /// It is not there any more. The last place stays: another name may be in the same directory.
   void drop(const ObjectId& id, const Place& place);
   void erase(const ObjectId& id);
+  /// What is known of now by another id or birth time takes the place of what was; the hint of another id goes.
+  void succeed(const ObjectId& id, const Successor& successor);
+  /// From an id and birth time to those by which the object is known now.
+  void follow(ObjectId& id, std::uint64_t& birth);
+  /// Follows successors of other ids, whatever the birth time. An object that is seen under its old id once more
+  /// (set()) has none.
+  ObjectId renumbered(const ObjectId& id);
+  /// Whether anything has been seen on a device of its own.
+  bool has_devices() const noexcept { return has_devices_; }
   std::size_t size() const noexcept { return hints_.size(); }
 
  private:
@@ -67,10 +83,17 @@ class HintStore {
   void replay(What what, const ObjectId& id, const Place& place);
   void append(What what, const ObjectId& id, const Place& place);
   void make_room();
+  void put_successor(const ObjectId& id, const Successor& successor);
+  template <class Matches>
+  Successor* successor(const ObjectId& id, Matches matches);
+  bool take_back(const ObjectId& id);
 
   std::filesystem::path file_;
   std::size_t max_hints_;
   std::unordered_map<ObjectId, Hint, ObjectIdHash> hints_;
+  using Successors = std::unordered_multimap<ObjectId, Successor, ObjectIdHash>;
+  Successors successors_;
+  bool has_devices_ = false;
   Fd log_;
   std::size_t records_ = 0;
 };
