@@ -66,6 +66,8 @@ class HandleLocator final : public Locator {
 
   void named(const NodeStat&, const NodeStat&, std::string_view) override {}
   void unnamed(const NodeStat&, const NodeStat&, std::string_view) override {}
+  bool follows_changes() const noexcept override { return false; }
+  void changed(const NodeStat&, const NodeStat&) override {}
   void removed(const NodeStat&) override {}
 
  private:

@@ -32,6 +32,7 @@ class HintLocator final : public Locator {
       : root_(root),
         root_device_(stat.device),
         root_id_(id_of(stat)),
+        root_birth_(stat.birth),
         is_overlay_(is_overlay(root)),
         hints_(file, max_hints) {}
 
@@ -48,7 +49,7 @@ class HintLocator final : public Locator {
     if (!walk(known_now(object).id, fd, 0)) return Status::stale;
     NodeStat stat;
     if (const Status s = stat_fd(fd.get(), stat); s != Status::ok) return s;
-    if (known_of(stat) != known_now(object)) return Status::stale;
+    if (known_of(stat) != known_now(object) && !is_copied_up(known_now(object), stat)) return Status::stale;
     out = std::move(fd);
     return Status::ok;
   }
@@ -75,6 +76,24 @@ class HintLocator final : public Locator {
   void unnamed(const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
     const std::lock_guard lock(mutex_);
     hints_.drop(id_of(stat), {id_of(parent), std::string(name)});
+  }
+
+  bool follows_changes() const noexcept override { return is_overlay_; }
+
+  void changed(const NodeStat& before, const NodeStat& now) override {
+    const Known was = known_of(before);
+    if (was == known_of(now)) return;
+    const std::lock_guard lock(mutex_);
+    const HintStore::Hint* known = hints_.find(was.id);
+    if (known != nullptr) {
+      const HintStore::Hint hint = *known;
+      if (was.id != id_of(now)) {
+        hints_.set(id_of(now), hint.place, hint.directory);
+        for (const HintStore::Place& other : hint.others) hints_.add(id_of(now), other, HintStore::kMaxPlaces);
+      }
+      copied_up_above(hint.place.parent);
+    }
+    hints_.succeed(was.id, {was.birth, id_of(now), now.birth});
   }
 
   void removed(const NodeStat& stat) override {
@@ -105,6 +124,35 @@ class HintLocator final : public Locator {
   /// shows everything on its own device.
   bool renumbers() const noexcept { return is_overlay_ && hints_.has_devices(); }
 
+  /// A number that the overlay gives out is no other's as long as it is mounted: what has it, and another birth time
+  /// than when this process saw it first, is a directory that has been copied to the upper layer.
+  bool is_copied_up(const Known& object, const NodeStat& found) {
+    const HintStore::Hint* hint = hints_.find(object.id);
+    if (!renumbers() || !is_directory(found) || id_of(found) != object.id || hint == nullptr ||
+        hint->birth != object.birth)
+      return false;
+    hints_.succeed(object.id, {object.birth, object.id, found.birth});
+    return true;
+  }
+
+  /// The directories above what has been copied to the upper layer were copied there with it, or before. They are no
+  /// others that got their numbers: those would be of the upper layer only, and hold nothing of a lower one (but for
+  /// what an overlay with redirect_dir moves there).
+  void copied_up_above(ObjectId id) {
+    for (int depth = 0; depth < kMaxDepth; ++depth) {
+      Fd fd;
+      NodeStat stat;
+      id = hints_.renumbered(id);
+      if (!walk(id, fd, 0) || stat_fd(fd.get(), stat) != Status::ok || id_of(stat) != id) return;
+      const HintStore::Hint* hint = hints_.find(id);
+      std::optional<std::uint64_t> first = hint == nullptr ? std::nullopt : hint->birth;
+      if (id == root_id_) first = root_birth_;
+      if (first && *first != stat.birth) hints_.succeed(id, {*first, id, stat.birth});
+      if (hint == nullptr) return;
+      id = hint->place.parent;
+    }
+  }
+
   /// Opens the object of that number by way of the remembered names, from the root down.
   bool walk(const ObjectId& id, Fd& out, int depth) {
     if (id == root_id_) {
@@ -133,10 +181,13 @@ class HintLocator final : public Locator {
     return parent && search(parent.get(), place.parent, id, out);
   }
 
-  bool open_at(int directory, const std::string& name, const ObjectId& id, Fd& out) const {
+  bool open_at(int directory, const std::string& name, const ObjectId& id, Fd& out) {
     NodeStat stat;
-    return open_component(directory, name, out) == Status::ok && stat_fd(out.get(), stat) == Status::ok &&
-           id_of(stat) == id;
+    if (open_component(directory, name, out) != Status::ok || stat_fd(out.get(), stat) != Status::ok ||
+        id_of(stat) != id)
+      return false;
+    if (is_overlay_) hints_.born(id, stat.birth);
+    return true;
   }
 
   /// A directory in the place of one is that one, perhaps: open() compares the births, and on the way to something else
@@ -178,11 +229,13 @@ class HintLocator final : public Locator {
       hints_.set(id_of(stat), place, is_directory(stat));
     else
       hints_.add(id_of(stat), place, stat.attributes.links);
+    if (is_overlay_) hints_.born(id_of(stat), stat.birth);
   }
 
   int root_;
   std::uint64_t root_device_;
   ObjectId root_id_;
+  std::uint64_t root_birth_;
   const bool is_overlay_;
   std::mutex mutex_;
   HintStore hints_;

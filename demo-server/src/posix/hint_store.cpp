@@ -99,9 +99,14 @@ void HintStore::set(const ObjectId& id, const Place& place, bool directory) {
   const Hint* known = find(id);
   if (!is_back && known != nullptr && known->place == place && known->others.empty()) return;
   if (hints_.size() >= max_hints_ && !hints_.contains(id)) make_room();
-  hints_[id] = {place, {}, directory};
+  hints_[id] = {place, {}, directory, {}};
   has_devices_ = has_devices_ || id.device != 0;
   append(directory ? What::directory : What::file, id, place);
+}
+
+void HintStore::born(const ObjectId& id, std::uint64_t birth) {
+  const auto at = hints_.find(id);
+  if (at != hints_.end() && at->second.directory && !at->second.birth) at->second.birth = birth;
 }
 
 void HintStore::add(const ObjectId& id, const Place& place, std::size_t names) {
@@ -219,7 +224,7 @@ void HintStore::replay(What what, const ObjectId& id, const Place& place) {
   if (what == What::dropped || (known == hints_.end() && hints_.size() >= max_hints_)) return;
   take_back(id);
   has_devices_ = has_devices_ || id.device != 0;
-  hints_[id] = {place, {}, what == What::directory};
+  hints_[id] = {place, {}, what == What::directory, {}};
 }
 
 void HintStore::load() {

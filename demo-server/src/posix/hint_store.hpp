@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -40,6 +41,7 @@ class HintStore {
     Place place;
     std::vector<Place> others;  ///< where else it has been seen, the latest last
     bool directory = false;
+    std::optional<std::uint64_t> birth;  ///< of a directory, when this process saw it first
   };
 
   /// What an object is known by now that had this birth time under an older id: an overlay shows it anew.
@@ -56,6 +58,8 @@ class HintStore {
   /// The one place of an object. Full: a hint of something that is not a directory goes, so that paths below stay
   /// known.
   void set(const ObjectId& id, const Place& place, bool directory);
+  /// A directory has been seen with this birth time.
+  void born(const ObjectId& id, std::uint64_t birth);
   /// One of `names` places of something that is no directory; those seen longest ago go when there are more.
   void add(const ObjectId& id, const Place& place, std::size_t names);
   /// It is not there any more. The last place stays: another name may be in the same directory.

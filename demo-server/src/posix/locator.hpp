@@ -27,6 +27,11 @@ class Locator {
   virtual void named(const NodeStat& stat, const NodeStat& parent, std::string_view name) = 0;
   /// That name of the object is gone; it may have others.
   virtual void unnamed(const NodeStat& stat, const NodeStat& parent, std::string_view name) = 0;
+  /// Whether objects may be shown with another number or birth time once they are changed: an overlay copies them to
+  /// its upper layer first.
+  virtual bool follows_changes() const noexcept = 0;
+  /// What was shown as `before` is the same object as what is shown as `now`.
+  virtual void changed(const NodeStat& before, const NodeStat& now) = 0;
   /// The last name of the object is gone.
   virtual void removed(const NodeStat& stat) = 0;
 };

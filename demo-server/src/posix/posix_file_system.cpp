@@ -98,7 +98,9 @@ Wcc PosixFileSystem::wcc_after(const Directory& directory) const {
   if (!directory.fd) return wcc;
   wcc.before = wcc_of(directory.before.attributes);
   NodeStat after;
-  if (stat_fd(directory.fd.get(), after) == Status::ok) wcc.after = after.attributes;
+  if (stat_fd(directory.fd.get(), after) != Status::ok) return wcc;
+  wcc.after = after.attributes;
+  if (locator_->follows_changes()) locator_->changed(directory.before, after);
   return wcc;
 }
 

@@ -84,6 +84,11 @@ Status PosixFileSystem::move(const Caller& caller, const Directory& source, std:
   Victim replaced;
   before_unlink(source, from, moved);
   before_unlink(target, to, replaced);
+  Fd followed;
+  NodeStat before;
+  NodeStat now;
+  const bool follows = locator_->follows_changes() && open_component(source.fd.get(), from, followed) == Status::ok &&
+                       stat_fd(followed.get(), before) == Status::ok;
   const std::string from_text(from);
   const std::string to_text(to);
   const int error = as_caller(
@@ -93,6 +98,10 @@ Status PosixFileSystem::move(const Caller& caller, const Directory& source, std:
   if (!moved.key.empty() && moved.key == replaced.key) return Status::ok;
   forget(target, to, replaced);
   if (moved.key.empty()) return Status::ok;
+  if (follows && stat_fd(followed.get(), now) == Status::ok) {
+    locator_->changed(before, now);
+    moved.stat = now;
+  }
   locator_->unnamed(moved.stat, source.before, from);
   locator_->named(moved.stat, target.before, to);
   return Status::ok;
@@ -143,7 +152,9 @@ LinkResult PosixFileSystem::link(const Caller& caller, const NodeKey& node, cons
     if (result.status == Status::ok)
       result.status = status_of(as_caller(
           caller, [&] { return ::linkat(AT_FDCWD, path.text, directory.fd.get(), text.c_str(), AT_SYMLINK_FOLLOW); }));
+    const NodeStat before = stat;
     if (stat_fd(fd.get(), stat) == Status::ok) result.file = stat.attributes;
+    if (locator_->follows_changes()) locator_->changed(before, stat);
     if (result.status == Status::ok) locator_->named(stat, directory.before, name);
     result.directory = wcc_after(directory);
   }

@@ -22,26 +22,29 @@ class Overlay {
  public:
   static constexpr int kLowerDirectories = 200;
 
-  Overlay() {
+  enum class Layers { on_two_file_systems, on_one };
+  explicit Overlay(Layers layers) {
     if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
+    if (::mount("none", folder_.path().c_str(), "tmpfs", 0, nullptr) != 0) return;
     for (const char* layer : {"lower", "upper"}) {
       filesystem::create_directory(folder_.path() / layer);
-      if (::mount("none", (folder_.path() / layer).c_str(), "tmpfs", 0, nullptr) != 0) return;
+      if (layers == Layers::on_two_file_systems &&
+          ::mount("none", (folder_.path() / layer).c_str(), "tmpfs", 0, nullptr) != 0)
+        return;
     }
     for (const char* name : {"upper/changes", "upper/work", "overlay"})
       filesystem::create_directory(folder_.path() / name);
     for (int i = 0; i < kLowerDirectories; ++i) filesystem::create_directory(lower() / ("below-" + std::to_string(i)));
-    std::ofstream(lower() / "below-0/file") << "text";
+    filesystem::create_directories(lower() / "below-0/deep/deeper");
+    for (const char* name : {"below-0/file", "below-0/deep/file", "below-0/deep/deeper/file", "below-1/old"})
+      std::ofstream(lower() / name) << "text";
     const std::string options = "lowerdir=" + lower().string() +
                                 ",upperdir=" + (folder_.path() / "upper/changes").string() +
                                 ",workdir=" + (folder_.path() / "upper/work").string() + ",xino=off";
     mounted_ = ::mount("none", root().c_str(), "overlay", 0, options.c_str()) == 0;
     if (mounted_) filesystem::permissions(root(), filesystem::perms::all);
   }
-  ~Overlay() {
-    ::umount2(root().c_str(), MNT_DETACH);
-    for (const char* layer : {"lower", "upper"}) ::umount2((folder_.path() / layer).c_str(), MNT_DETACH);
-  }
+  ~Overlay() { ::umount2(folder_.path().c_str(), MNT_DETACH); }
   Overlay(const Overlay&) = delete;
   Overlay& operator=(const Overlay&) = delete;
 
@@ -66,10 +69,10 @@ class Overlay {
 
 /// Runs the test in a thread with an overlay of its own.
 template <class Test>
-void on_overlay(Test test) {
+void on_overlay(Test test, Overlay::Layers layers = Overlay::Layers::on_two_file_systems) {
   bool mounted = false;
   std::thread([&] {
-    const Overlay overlay;
+    const Overlay overlay(layers);
     mounted = overlay.mounted();
     if (mounted) test(overlay);
   }).join();
@@ -212,6 +215,66 @@ TEST(OnAnOverlay, AnotherDirectoryInItsPlaceIsAnother) {
     EXPECT_EQ(fs->create({}, directory, "new", {}).status, Status::stale);
   });
 }
+
+Status write_text(FileSystem& fs, const NodeKey& file, std::string text) {
+  const BufferRef buffer = ref(text);
+  return fs.write({}, file, 0, {&buffer, 1}, Stable::file_sync).status;
+}
+
+class CopiedUp : public ::testing::TestWithParam<Overlay::Layers> {};
+
+TEST_P(CopiedUp, DirectoriesKeepTheirHandles) {
+  const auto test = [](const Overlay& overlay) {
+    auto fs = overlay.serve();
+    const NodeKey top = fs->lookup({}, fs->root(), "below-0").node;
+    const NodeKey deep = fs->lookup({}, top, "deep").node;
+    const NodeKey deeper = fs->lookup({}, deep, "deeper").node;
+    ASSERT_FALSE(deeper.empty());
+    EXPECT_EQ(fs->create({}, deeper, "one", {}).status, Status::ok);
+    for (int i = 0; i < 2; ++i, fs = overlay.serve()) {
+      for (const NodeKey& directory : {top, deep, deeper}) {
+        EXPECT_EQ(seen(*fs, directory).type, FileType::directory) << i;
+        EXPECT_EQ(fs->create({}, directory, "two-" + std::to_string(i), {}).status, Status::ok) << i;
+      }
+    }
+    EXPECT_EQ(seen(*fs, fs->root()).type, FileType::directory);
+  };
+  on_overlay(test, GetParam());
+}
+
+TEST_P(CopiedUp, FilesKeepTheirHandles) {
+  const auto test = [](const Overlay& overlay) {
+    auto fs = overlay.serve();
+    const NodeKey top = fs->lookup({}, fs->root(), "below-0").node;
+    const NodeKey deep = fs->lookup({}, top, "deep").node;
+    const NodeKey written = fs->lookup({}, top, "file").node;
+    const NodeKey changed = fs->lookup({}, deep, "file").node;
+    const NodeKey old = fs->lookup({}, fs->lookup({}, fs->root(), "below-1").node, "old").node;
+    EXPECT_EQ(write_text(*fs, written, "TEXT"), Status::ok);
+    SetAttributes attributes;
+    attributes.mode = 0600;
+    Caller owner;
+    owner.uid = 0;
+    EXPECT_EQ(fs->set_attributes(owner, changed, attributes, {}).status, Status::ok);
+    const NodeKey source = fs->lookup({}, fs->root(), "below-1").node;
+    EXPECT_EQ(fs->rename({}, source, "old", deep, "new").status, Status::ok);
+    for (int i = 0; i < 2; ++i, fs = overlay.serve()) {
+      for (const NodeKey& file : {written, changed, old}) EXPECT_EQ(seen(*fs, file).size, 4u) << i;
+      EXPECT_EQ(write_text(*fs, written, "more"), Status::ok) << i;
+    }
+    // What is made in its place is another.
+    EXPECT_EQ(fs->remove({}, top, "file").status, Status::ok);
+    EXPECT_EQ(fs->create({}, top, "file", {}).status, Status::ok);
+    EXPECT_EQ(fs->attributes(written).status, Status::stale);
+  };
+  on_overlay(test, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Layers, CopiedUp,
+                         ::testing::Values(Overlay::Layers::on_two_file_systems, Overlay::Layers::on_one),
+                         [](const auto& parameter) {
+                           return parameter.param == Overlay::Layers::on_one ? "OnOne" : "OnTwo";
+                         });
 
 }  // namespace
 }  // namespace rpcrdma::nfsd
