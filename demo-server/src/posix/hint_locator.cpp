@@ -213,7 +213,9 @@ class HintLocator final : public Locator {
     if (stream == nullptr) return false;
     bool found = false;
     while (const dirent* entry = ::readdir(stream)) {
-      if (entry->d_ino != id.number || std::string_view(entry->d_name) == "..") continue;
+      // Where directories are renumbered, listings do not tell their numbers.
+      const bool any = renumbers() && id.device == 0 && entry->d_type == DT_DIR;
+      if ((entry->d_ino != id.number && !any) || std::string_view(entry->d_name) == "..") continue;
       NodeStat stat;
       found = open_at(directory, entry->d_name, id, out) && stat_fd(out.get(), stat) == Status::ok;
       if (!found) continue;  // that number of another device

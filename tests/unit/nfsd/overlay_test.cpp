@@ -216,6 +216,37 @@ TEST(OnAnOverlay, AnotherDirectoryInItsPlaceIsAnother) {
   });
 }
 
+TEST(OnAnOverlay, ADirectoryIsFoundUnderTheNameThatItWasGivenLocally) {
+  on_overlay([](const Overlay& overlay) {
+    const auto fs = overlay.serve();
+    const NodeKey directory = fs->make_directory({}, fs->root(), "d", {}).node;
+    const NodeKey file = fs->create({}, directory, "file", {}).node;
+    filesystem::rename(overlay.root() / "d", overlay.root() / "e");
+    filesystem::create_symlink("e", overlay.root() / "d");
+    EXPECT_EQ(seen(*fs, directory).type, FileType::directory);
+    EXPECT_EQ(seen(*fs, file).type, FileType::regular);
+  });
+}
+
+TEST(OnAnOverlay, AListingTellsTheNumbersThatAttributesTell) {
+  on_overlay([](const Overlay& overlay) {
+    const auto fs = overlay.serve();
+    const NodeKey directory = fs->make_directory({}, fs->root(), "d", {}).node;
+    fs->make_directory({}, directory, "inside", {});
+    fs->create({}, directory, "file", {});
+    DirectoryRequest request;
+    request.want_nodes = true;
+    std::size_t entries = 0;
+    const auto check = [&](const DirectoryEntry& entry) {
+      EXPECT_EQ(entry.fileid, entry.attributes.value_or(Attributes{}).fileid) << entry.name;
+      ++entries;
+      return true;
+    };
+    EXPECT_EQ(fs->read_directory({}, directory, request, check).status, Status::ok);
+    EXPECT_EQ(entries, 4u);
+  });
+}
+
 Status write_text(FileSystem& fs, const NodeKey& file, std::string text) {
   const BufferRef buffer = ref(text);
   return fs.write({}, file, 0, {&buffer, 1}, Stable::file_sync).status;
