@@ -50,7 +50,7 @@ class HandleLocator final : public Locator {
     return Status::ok;
   }
 
-  Status key_of(int fd, const NodeStat&, std::uint64_t, std::string_view, NodeKey& out) override {
+  Status key_of(int fd, const NodeStat&, const NodeStat&, std::string_view, NodeKey& out) override {
     KernelHandle handle{};
     handle.header.handle_bytes = kMaxKernelHandle;
     int mount_id = 0;
@@ -64,9 +64,11 @@ class HandleLocator final : public Locator {
     return Status::ok;
   }
 
-  void named(const NodeStat&, std::uint64_t, std::string_view) override {}
-  void unnamed(std::uint64_t, std::uint64_t, std::string_view) override {}
-  void removed(std::uint64_t) override {}
+  void named(const NodeStat&, const NodeStat&, std::string_view) override {}
+  void unnamed(const NodeStat&, const NodeStat&, std::string_view) override {}
+  bool follows_changes() const noexcept override { return false; }
+  void changed(const NodeStat&, const NodeStat&) override {}
+  void removed(const NodeStat&) override {}
 
  private:
   int root_;
@@ -94,7 +96,7 @@ std::unique_ptr<Locator> make_handle_locator(int root) {
   auto locator = std::make_unique<HandleLocator>(root, s, std::move(mount));
   NodeKey key;
   Fd again;
-  if (locator->key_of(root, {}, 0, {}, key) != Status::ok) return nullptr;
+  if (locator->key_of(root, {}, {}, {}, key) != Status::ok) return nullptr;
   if (locator->open(key, again) != Status::ok) return nullptr;
   return locator;
 }

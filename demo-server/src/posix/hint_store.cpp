@@ -15,9 +15,28 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-// A record: what 1, number 8, parent 8, name length 2, name.
+// A record: what 1, number 8, parent's number 8, name length 2; if one of the two is on a device of its own, both
+// devices, 8 each; name.
 constexpr std::size_t kHead = 19;
+constexpr std::size_t kDevices = 16;
+constexpr std::size_t kMaxRecord = kHead + kDevices + 255;
+constexpr std::uint8_t kWithDevices = 0x80;
 constexpr std::size_t kAtOnce = 65536;
+constexpr int kMaxSteps = 4096;  // from successor to successor: a damaged file may hold a circle
+
+HintStore::Place place_of(const HintStore::Successor& successor) {
+  std::array<std::byte, 16> births{};
+  Writer writer(births);
+  writer.u64(successor.birth);
+  writer.u64(successor.birth_now);
+  return {successor.id, std::string(reinterpret_cast<const char*>(births.data()), births.size())};
+}
+
+HintStore::Successor successor_of(const HintStore::Place& place) {
+  Reader reader(std::as_bytes(std::span(place.name)));
+  const std::uint64_t birth = reader.u64();
+  return {birth, place.parent, reader.u64()};
+}
 
 }  // namespace
 
@@ -27,14 +46,18 @@ enum class HintStore::What : std::uint8_t {
   directory = 2,  // its one place
   added = 3,      // one more place
   dropped = 4,    // one less
+  became = 5,     // what it is now in the parent's place; the name is the births before and now, 8 each
 };
 
-std::size_t HintStore::encode(std::span<std::byte> out, What what, std::uint64_t number, const Place& place) {
+std::size_t HintStore::encode(std::span<std::byte> out, What what, const ObjectId& id, const Place& place) {
   Writer writer(out);
-  writer.u8(static_cast<std::uint8_t>(what));
-  writer.u64(number);
-  writer.u64(place.parent);
+  const bool devices = id.device != 0 || place.parent.device != 0;
+  writer.u8(static_cast<std::uint8_t>(static_cast<std::uint8_t>(what) | (devices ? kWithDevices : 0)));
+  writer.u64(id.number);
+  writer.u64(place.parent.number);
   writer.u16(static_cast<std::uint16_t>(place.name.size()));
+  if (devices) writer.u64(id.device);
+  if (devices) writer.u64(place.parent.device);
   writer.octets(std::as_bytes(std::span(place.name)));
   return writer.size();
 }
@@ -46,8 +69,8 @@ HintStore::HintStore(std::filesystem::path file, std::size_t max_hints)
   rewrite();
 }
 
-const HintStore::Hint* HintStore::find(std::uint64_t number) const {
-  const auto at = hints_.find(number);
+const HintStore::Hint* HintStore::find(const ObjectId& id) const {
+  const auto at = hints_.find(id);
   return at == hints_.end() ? nullptr : &at->second;
 }
 
@@ -71,29 +94,97 @@ bool HintStore::take_out(Hint& hint, const Place& place) {
   return std::erase(hint.others, place) != 0;
 }
 
-void HintStore::set(std::uint64_t number, const Place& place, bool directory) {
-  if (const Hint* known = find(number); known != nullptr && known->place == place && known->others.empty()) return;
-  if (hints_.size() >= max_hints_ && !hints_.contains(number)) make_room();
-  hints_[number] = {place, {}, directory};
-  append(directory ? What::directory : What::file, number, place);
+void HintStore::set(const ObjectId& id, const Place& place, bool directory) {
+  const bool is_back = take_back(id);
+  const Hint* known = find(id);
+  if (!is_back && known != nullptr && known->place == place && known->others.empty()) return;
+  if (hints_.size() >= max_hints_ && !hints_.contains(id)) make_room();
+  hints_[id] = {place, {}, directory, {}};
+  has_devices_ = has_devices_ || id.device != 0;
+  append(directory ? What::directory : What::file, id, place);
 }
 
-void HintStore::add(std::uint64_t number, const Place& place, std::size_t names) {
-  const auto at = hints_.find(number);
-  if (at == hints_.end()) return set(number, place, false);
+void HintStore::born(const ObjectId& id, std::uint64_t birth) {
+  const auto at = hints_.find(id);
+  if (at != hints_.end() && at->second.directory && !at->second.birth) at->second.birth = birth;
+}
+
+void HintStore::add(const ObjectId& id, const Place& place, std::size_t names) {
+  const auto at = hints_.find(id);
+  if (at == hints_.end()) return set(id, place, false);
   Hint& hint = at->second;
   if (knows(hint, place)) return;
   put_in(hint, place, names);
-  append(What::added, number, place);
+  append(What::added, id, place);
 }
 
-void HintStore::drop(std::uint64_t number, const Place& place) {
-  const auto at = hints_.find(number);
-  if (at != hints_.end() && take_out(at->second, place)) append(What::dropped, number, place);
+void HintStore::drop(const ObjectId& id, const Place& place) {
+  const auto at = hints_.find(id);
+  if (at != hints_.end() && take_out(at->second, place)) append(What::dropped, id, place);
 }
 
-void HintStore::erase(std::uint64_t number) {
-  if (hints_.erase(number) != 0) append(What::erased, number, {});
+void HintStore::erase(const ObjectId& id) {
+  if (hints_.erase(id) + successors_.erase(id) != 0) append(What::erased, id, {});
+}
+
+template <class Matches>
+HintStore::Successor* HintStore::successor(const ObjectId& id, Matches matches) {
+  auto [at, last] = successors_.equal_range(id);
+  while (at != last && !matches(at->second)) ++at;
+  return at == last ? nullptr : &at->second;
+}
+
+void HintStore::follow(ObjectId& id, std::uint64_t& birth) {
+  const auto next = [&] { return successor(id, [&](const Successor& known) { return known.birth == birth; }); };
+  Successor* const first = next();
+  if (first == nullptr) return;
+  const Successor* at = first;
+  for (int i = 0; i < kMaxSteps && at != nullptr; ++i, at = next()) {
+    id = at->id;
+    birth = at->birth_now;
+  }
+  first->id = id;  // the next time it is one step
+  first->birth_now = birth;
+}
+
+ObjectId HintStore::renumbered(const ObjectId& id) {
+  ObjectId now = id;
+  const auto next = [&] { return successor(now, [&](const Successor& known) { return known.id != now; }); };
+  Successor* const first = next();
+  if (first == nullptr) return now;
+  std::uint64_t birth = first->birth;
+  bool one_object = true;
+  const Successor* at = first;
+  for (int i = 0; i < kMaxSteps && at != nullptr; ++i, at = next()) {
+    one_object = one_object && at->birth == birth;
+    now = at->id;
+    birth = at->birth_now;
+  }
+  if (one_object) *first = {first->birth, now, birth};
+  return now;
+}
+
+void HintStore::put_successor(const ObjectId& id, const Successor& successor) {
+  if (successors_.size() >= max_hints_ && !successors_.empty()) successors_.erase(successors_.begin());
+  successors_.emplace(id, successor);
+  if (successor.id != id) hints_.erase(id);
+}
+
+void HintStore::succeed(const ObjectId& id, const Successor& successor) {
+  if (this->successor(id, [&](const Successor& known) { return known.birth == successor.birth; }) != nullptr) return;
+  put_successor(id, successor);
+  append(What::became, id, place_of(successor));
+}
+
+bool HintStore::take_back(const ObjectId& id) {
+  std::size_t count = 0;
+  auto [at, last] = successors_.equal_range(id);
+  while (at != last) {
+    const bool away = at->second.id != id;
+    count += away ? 1 : 0;
+    at = away ? successors_.erase(at) : std::next(at);
+  }
+  return count != 0;
 }
 
 void HintStore::make_room() {
@@ -103,20 +194,25 @@ void HintStore::make_room() {
   if (victim != hints_.end()) hints_.erase(victim);
 }
 
-void HintStore::append(What what, std::uint64_t number, const Place& place) {
+void HintStore::append(What what, const ObjectId& id, const Place& place) {
   if (!log_) return;
-  if (++records_ > 2 * hints_.size() + 4096) return rewrite();
-  std::array<std::byte, kHead + 256> record{};
-  const std::size_t size = encode(record, what, number, place);
+  if (++records_ > 2 * (hints_.size() + successors_.size()) + 4096) return rewrite();
+  std::array<std::byte, kMaxRecord> record{};
+  const std::size_t size = encode(record, what, id, place);
   if (::write(log_.get(), record.data(), size) != static_cast<ssize_t>(size)) rewrite();
 }
 
-void HintStore::replay(What what, std::uint64_t number, const Place& place) {
+void HintStore::replay(What what, const ObjectId& id, const Place& place) {
   if (what == What::erased) {
-    hints_.erase(number);
+    hints_.erase(id);
+    successors_.erase(id);
     return;
   }
-  const auto known = hints_.find(number);
+  if (what == What::became) {
+    if (place.name.size() == 16) put_successor(id, successor_of(place));
+    return;
+  }
+  const auto known = hints_.find(id);
   if (what == What::added && known != hints_.end()) {
     // How many names there were is not in the record, so that more places are kept here than by add(): one that made
     // room there may come again.
@@ -126,22 +222,32 @@ void HintStore::replay(What what, std::uint64_t number, const Place& place) {
   }
   if (what == What::dropped && known != hints_.end()) take_out(known->second, place);
   if (what == What::dropped || (known == hints_.end() && hints_.size() >= max_hints_)) return;
-  hints_[number] = {place, {}, what == What::directory};
+  take_back(id);
+  has_devices_ = has_devices_ || id.device != 0;
+  hints_[id] = {place, {}, what == What::directory, {}};
 }
 
 void HintStore::load() {
   std::ifstream in(file_, std::ios::binary);
   std::array<char, kHead> head{};
-  Place place;
+  std::array<char, kDevices> devices{};
   while (in.read(head.data(), kHead)) {
     Reader reader(std::as_bytes(std::span(head)));
-    const auto what = static_cast<What>(reader.u8());
-    const std::uint64_t number = reader.u64();
-    place.parent = reader.u64();
-    place.name.resize(reader.u16());
-    const auto length = static_cast<std::streamsize>(place.name.size());
-    if (what > What::dropped || length > 255 || !in.read(place.name.data(), length)) break;
-    replay(what, number, place);
+    const std::uint8_t first = reader.u8();
+    const auto what = static_cast<What>(first & ~kWithDevices);
+    ObjectId id{reader.u64(), 0};
+    Place place{{reader.u64(), 0}, {}};
+    const std::size_t length = reader.u16();
+    if (what > What::became || length > 255) break;
+    if ((first & kWithDevices) != 0) {
+      if (!in.read(devices.data(), kDevices)) break;
+      Reader more(std::as_bytes(std::span(devices)));
+      id.device = more.u64();
+      place.parent.device = more.u64();
+    }
+    place.name.resize(length);
+    if (!in.read(place.name.data(), static_cast<std::streamsize>(length))) break;
+    replay(what, id, place);
   }
 }
 
@@ -156,17 +262,18 @@ void HintStore::rewrite() {
     records.clear();
   };
   records_ = 0;
-  const auto put = [&](What what, std::uint64_t number, const Place& place) {
-    std::array<std::byte, kHead + 256> record{};
-    const std::size_t size = encode(record, what, number, place);
+  const auto put = [&](What what, const ObjectId& id, const Place& place) {
+    std::array<std::byte, kMaxRecord> record{};
+    const std::size_t size = encode(record, what, id, place);
     records.insert(records.end(), record.begin(), record.begin() + static_cast<std::ptrdiff_t>(size));
     ++records_;
     if (records.size() >= kAtOnce) write_out();
   };
-  for (const auto& [number, hint] : hints_) {
-    put(hint.directory ? What::directory : What::file, number, hint.place);
-    for (const Place& other : hint.others) put(What::added, number, other);
+  for (const auto& [id, hint] : hints_) {
+    put(hint.directory ? What::directory : What::file, id, hint.place);
+    for (const Place& other : hint.others) put(What::added, id, other);
   }
+  for (const auto& [id, successor] : successors_) put(What::became, id, place_of(successor));
   write_out();
   if (!written || ::rename(fresh.c_str(), file_.c_str()) != 0) log_ = {};
 }

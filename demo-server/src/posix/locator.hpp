@@ -20,15 +20,20 @@ class Locator {
   /// O_PATH descriptor of the object. Status::stale when it is gone or, for a directory, lies outside the
   /// exported tree; Status::badhandle when this locator never made such a key.
   virtual Status open(const NodeKey& key, Fd& out) = 0;
-  /// The key of an object that has just been found as `name` in the directory with number `parent`; without a name
-  /// nothing is remembered of where.
-  virtual Status key_of(int fd, const NodeStat& stat, std::uint64_t parent, std::string_view name, NodeKey& out) = 0;
+  /// The key of an object that has just been found as `name` in the directory `parent`; without a name nothing is
+  /// remembered of where.
+  virtual Status key_of(int fd, const NodeStat& stat, const NodeStat& parent, std::string_view name, NodeKey& out) = 0;
   /// The object has this name, perhaps among others.
-  virtual void named(const NodeStat& stat, std::uint64_t parent, std::string_view name) = 0;
-  /// That name of the object of that number is gone; it may have others.
-  virtual void unnamed(std::uint64_t number, std::uint64_t parent, std::string_view name) = 0;
-  /// The last name of the object of that number is gone.
-  virtual void removed(std::uint64_t number) = 0;
+  virtual void named(const NodeStat& stat, const NodeStat& parent, std::string_view name) = 0;
+  /// That name of the object is gone; it may have others.
+  virtual void unnamed(const NodeStat& stat, const NodeStat& parent, std::string_view name) = 0;
+  /// Whether objects may be shown with another number or birth time once they are changed: an overlay copies them to
+  /// its upper layer first.
+  virtual bool follows_changes() const noexcept = 0;
+  /// What was shown as `before` is the same object as what is shown as `now`.
+  virtual void changed(const NodeStat& before, const NodeStat& now) = 0;
+  /// The last name of the object is gone.
+  virtual void removed(const NodeStat& stat) = 0;
 };
 
 /// Null, with errno set, if the kernel or the file system does not offer handles to this process.

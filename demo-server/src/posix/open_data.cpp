@@ -90,6 +90,9 @@ Status PosixFileSystem::open_data(const Caller& caller, const NodeKey& key, Use 
   file->uid = stat.attributes.uid;
   file->gid = stat.attributes.gid;
   if (const Status s = open_as(caller, fd.get(), stat, use, *file); s != Status::ok) return s;
+  NodeStat now;
+  if (use == Use::write && locator_->follows_changes() && stat_fd(fd.get(), now) == Status::ok)
+    locator_->changed(stat, now);
   descriptors_.put(key, owner_of_descriptors(caller), file);
   out = std::move(file);
   return Status::ok;

@@ -47,7 +47,7 @@ PosixFileSystem::PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat
     : log_(std::move(log)),
       root_(std::move(root)),
       readable_root_(std::move(readable_root)),
-      root_number_(stat.attributes.fileid),
+      root_stat_(stat),
       limits_(limits_of(readable_root_.get())),
       descriptors_(options.max_descriptors),
       verifier_(fresh_verifier()),
@@ -66,7 +66,7 @@ Status PosixFileSystem::start(const PosixOptions& options) {
   if (locator_ == nullptr) return Status::io;
   NodeStat stat;
   if (const Status s = stat_fd(root_.get(), stat); s != Status::ok) return s;
-  return locator_->key_of(root_.get(), stat, 0, {}, root_key_);
+  return locator_->key_of(root_.get(), stat, stat, {}, root_key_);
 }
 
 Verifier PosixFileSystem::write_verifier() const noexcept {
@@ -98,7 +98,9 @@ Wcc PosixFileSystem::wcc_after(const Directory& directory) const {
   if (!directory.fd) return wcc;
   wcc.before = wcc_of(directory.before.attributes);
   NodeStat after;
-  if (stat_fd(directory.fd.get(), after) == Status::ok) wcc.after = after.attributes;
+  if (stat_fd(directory.fd.get(), after) != Status::ok) return wcc;
+  wcc.after = after.attributes;
+  if (locator_->follows_changes()) locator_->changed(directory.before, after);
   return wcc;
 }
 
@@ -106,7 +108,7 @@ void PosixFileSystem::found(const Directory& directory, std::string_view name, i
   NodeStat stat;
   out.status = stat_fd(fd, stat);
   if (out.status != Status::ok) return;
-  out.status = locator_->key_of(fd, stat, directory.number(), name, out.node);
+  out.status = locator_->key_of(fd, stat, directory.before, name, out.node);
   if (out.status == Status::ok) out.attributes = stat.attributes;
 }
 
@@ -145,7 +147,7 @@ NodeResult PosixFileSystem::lookup(const Caller& caller, const NodeKey& key, std
 
 /// The root is its own parent: what lies above it is nobody's business.
 Status PosixFileSystem::open_parent(const Caller& caller, const Directory& directory, Fd& out) const {
-  const bool at_root = directory.number() == root_number_;
+  const bool at_root = is_top(directory);
   {
     const ActingAs acting(user(caller));
     if (!acting) return Status::acces;

@@ -63,7 +63,6 @@ class PosixFileSystem final : public FileSystem {
   struct Directory {
     Fd fd;
     NodeStat before;
-    std::uint64_t number() const noexcept { return before.attributes.fileid; }
   };
 
   /// An object changed after its directory was; perhaps none.
@@ -82,6 +81,7 @@ class PosixFileSystem final : public FileSystem {
   /// Serializes changes of one object by this server, so that "before" and "after" enclose one change.
   std::mutex& lock_of(const NodeKey& node) noexcept;
   Status open_directory(const NodeKey& key, Directory& out);
+  bool is_top(const Directory& directory) const noexcept { return same_object(directory.before, root_stat_); }
   Status refresh(Directory& directory) { return stat_fd(directory.fd.get(), directory.before); }
   Wcc wcc_after(const Directory& directory) const;
   /// Whom the thread acts as for a caller; null when this process cannot, and serves all as itself.
@@ -149,7 +149,7 @@ class PosixFileSystem final : public FileSystem {
   Log log_;
   Fd root_;
   Fd readable_root_;
-  std::uint64_t root_number_;
+  NodeStat root_stat_;
   NodeKey root_key_;
   Limits limits_;
   std::unique_ptr<Locator> locator_;

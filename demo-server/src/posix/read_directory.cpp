@@ -28,7 +28,7 @@ void PosixFileSystem::fill_node(const Directory& directory, DirectoryEntry& entr
 
 void PosixFileSystem::fill_dot_dot(const Caller& caller, const Directory& directory, DirectoryEntry& entry,
                                    bool want_node) {
-  if (directory.number() == root_number_) entry.fileid = root_number_;
+  if (is_top(directory)) entry.fileid = directory.before.attributes.fileid;
   if (!want_node) return;
   NodeResult parent;
   Fd fd;
@@ -37,6 +37,7 @@ void PosixFileSystem::fill_dot_dot(const Caller& caller, const Directory& direct
   if (parent.status != Status::ok) return;
   entry.attributes = parent.attributes;
   entry.node = parent.node;
+  entry.fileid = parent.attributes->fileid;
 }
 
 DirectoryResult PosixFileSystem::read_directory(const Caller& caller, const NodeKey& key,
@@ -75,9 +76,10 @@ DirectoryResult PosixFileSystem::read_directory(const Caller& caller, const Node
     entry.cookie = found_entry.next;
     if (is_dot_dot(entry.name)) {
       fill_dot_dot(caller, directory, entry, want_nodes);
-    } else if (request.want_nodes && is_dot(entry.name)) {
-      entry.attributes = directory.before.attributes;
-      entry.node = key;
+    } else if (is_dot(entry.name)) {
+      entry.fileid = directory.before.attributes.fileid;  // which listings of an overlay do not tell
+      if (request.want_nodes) entry.attributes = directory.before.attributes;
+      if (request.want_nodes) entry.node = key;
     } else if (want_nodes) {
       fill_node(directory, entry);
     }

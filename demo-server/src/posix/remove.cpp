@@ -30,7 +30,7 @@ void PosixFileSystem::before_unlink(const Directory& directory, std::string_view
   Fd fd;
   if (open_component(directory.fd.get(), name, fd) != Status::ok || stat_fd(fd.get(), out.stat) != Status::ok) return;
   // Not to be remembered under a name that is about to go.
-  if (locator_->key_of(fd.get(), out.stat, directory.number(), {}, out.key) != Status::ok) out.key = {};
+  if (locator_->key_of(fd.get(), out.stat, directory.before, {}, out.key) != Status::ok) out.key = {};
   // Only where it is needed: an open file keeps a network file system from removing it.
   if (!is_directory(out.stat) && out.stat.attributes.links > 1) out.fd = std::move(fd);
 }
@@ -64,11 +64,10 @@ ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, s
 void PosixFileSystem::forget(const Directory& directory, std::string_view name, const Victim& victim) {
   if (victim.key.empty()) return;
   NodeStat now;
-  const std::uint64_t number = victim.stat.attributes.fileid;
   if (victim.fd && stat_fd(victim.fd.get(), now) == Status::ok && now.attributes.links != 0)
-    return locator_->unnamed(number, directory.number(), name);
+    return locator_->unnamed(victim.stat, directory.before, name);
   descriptors_.drop(victim.key);
-  locator_->removed(number);
+  locator_->removed(victim.stat);
 }
 
 ChangeResult PosixFileSystem::remove(const Caller& caller, const NodeKey& directory, std::string_view name) {
@@ -85,6 +84,11 @@ Status PosixFileSystem::move(const Caller& caller, const Directory& source, std:
   Victim replaced;
   before_unlink(source, from, moved);
   before_unlink(target, to, replaced);
+  Fd followed;
+  NodeStat before;
+  NodeStat now;
+  const bool follows = locator_->follows_changes() && open_component(source.fd.get(), from, followed) == Status::ok &&
+                       stat_fd(followed.get(), before) == Status::ok;
   const std::string from_text(from);
   const std::string to_text(to);
   const int error = as_caller(
@@ -94,8 +98,12 @@ Status PosixFileSystem::move(const Caller& caller, const Directory& source, std:
   if (!moved.key.empty() && moved.key == replaced.key) return Status::ok;
   forget(target, to, replaced);
   if (moved.key.empty()) return Status::ok;
-  locator_->unnamed(moved.stat.attributes.fileid, source.number(), from);
-  locator_->named(moved.stat, target.number(), to);
+  if (follows && stat_fd(followed.get(), now) == Status::ok) {
+    locator_->changed(before, now);
+    moved.stat = now;
+  }
+  locator_->unnamed(moved.stat, source.before, from);
+  locator_->named(moved.stat, target.before, to);
   return Status::ok;
 }
 
@@ -119,7 +127,8 @@ RenameResult PosixFileSystem::rename(const Caller& caller, const NodeKey& from_k
   }
   // The new name first: one of the two is on the disk at any time.
   if (result.status == Status::ok) result.status = settle(caller, target, {});
-  if (result.status == Status::ok && source.number() != target.number()) result.status = settle(caller, source, {});
+  if (result.status == Status::ok && !same_object(source.before, target.before))
+    result.status = settle(caller, source, {});
   return result;
 }
 
@@ -143,8 +152,10 @@ LinkResult PosixFileSystem::link(const Caller& caller, const NodeKey& node, cons
     if (result.status == Status::ok)
       result.status = status_of(as_caller(
           caller, [&] { return ::linkat(AT_FDCWD, path.text, directory.fd.get(), text.c_str(), AT_SYMLINK_FOLLOW); }));
+    const NodeStat before = stat;
     if (stat_fd(fd.get(), stat) == Status::ok) result.file = stat.attributes;
-    if (result.status == Status::ok) locator_->named(stat, directory.number(), name);
+    if (locator_->follows_changes()) locator_->changed(before, stat);
+    if (result.status == Status::ok) locator_->named(stat, directory.before, name);
     result.directory = wcc_after(directory);
   }
   // The number of its names is the file's own.

@@ -80,7 +80,10 @@ ChangeResult PosixFileSystem::set_attributes(const Caller& caller, const NodeKey
     if (result.status == Status::ok)
       result.status = apply(caller, fd.get(), before, without_moot(changes, before.attributes.type));
     result.wcc.before = wcc_of(before.attributes);
-    if (stat_fd(fd.get(), after) == Status::ok) result.wcc.after = after.attributes;
+    if (stat_fd(fd.get(), after) == Status::ok) {
+      result.wcc.after = after.attributes;
+      if (locator_->follows_changes()) locator_->changed(before, after);
+    }
   }
   if (result.status == Status::ok && caller.sync) result.status = flush(fd.get(), before.attributes.type);
   return result;

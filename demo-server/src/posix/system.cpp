@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 #include <cerrno>
 #include <climits>
@@ -95,6 +96,7 @@ Status stat_fd(int fd, NodeStat& out) noexcept {
   a.used = s.stx_blocks * 512;
   a.device = {s.stx_rdev_major, s.stx_rdev_minor};
   a.fileid = s.stx_ino;
+  out.device = makedev(s.stx_dev_major, s.stx_dev_minor);
   a.atime = time_of(s.stx_atime);
   a.mtime = time_of(s.stx_mtime);
   a.ctime = time_of(s.stx_ctime);

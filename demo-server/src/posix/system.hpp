@@ -17,11 +17,15 @@ Status status_of(int error) noexcept;
 /// What statx tells; birth time is 0 where the file system has none.
 struct NodeStat {
   Attributes attributes;
-  std::uint64_t birth = 0;  ///< nanoseconds since 1970
+  std::uint64_t birth = 0;   ///< nanoseconds since 1970
+  std::uint64_t device = 0;  ///< what its number counts within: perhaps not the directory's, on one mount
 };
 /// Attributes of an open descriptor, O_PATH included.
 Status stat_fd(int fd, NodeStat& out) noexcept;
 inline bool is_directory(const NodeStat& s) noexcept { return s.attributes.type == FileType::directory; }
+inline bool same_object(const NodeStat& a, const NodeStat& b) noexcept {
+  return a.attributes.fileid == b.attributes.fileid && a.device == b.device;
+}
 
 /// Opens one component below `directory`, O_PATH, never following a symbolic link and never leaving the
 /// mount: Status::acces for another file system.

@@ -133,15 +133,15 @@ QuotaRight quota_right() {
 
 TEST(Hints, APlaceThatComesAgainIsKnownOnceAfterARestart) {
   const TemporaryDirectory state;
-  const HintStore::Place again{1, "a"};
+  const HintStore::Place again{{1}, "a"};
   {
     HintStore hints(state.path() / "hints", 100);
-    hints.set(7, again, false);
-    for (const char* name : {"b", "c", "a"}) hints.add(7, {1, name}, 2);
+    hints.set({7}, again, false);
+    for (const char* name : {"b", "c", "a"}) hints.add({7}, {{1}, name}, 2);
   }
   HintStore hints(state.path() / "hints", 100);
-  hints.drop(7, again);
-  const HintStore::Hint* hint = hints.find(7);
+  hints.drop({7}, again);
+  const HintStore::Hint* hint = hints.find({7});
   ASSERT_NE(hint, nullptr);
   EXPECT_NE(hint->place, again);
   EXPECT_EQ(std::count(hint->others.begin(), hint->others.end(), again), 0);

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An overlay whose layers lie on different file systems gives no file handles, numbers its directories by itself, and
+// shows other objects with the numbers of their layers.
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
+
+#include "file_system_test.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+namespace filesystem = std::filesystem;
+
+/// An overlay of two file systems in memory, in a mount namespace of the thread that made it: gone when that ends.
+class Overlay {
+ public:
+  static constexpr int kLowerDirectories = 200;
+
+  enum class Layers { on_two_file_systems, on_one };
+  explicit Overlay(Layers layers) {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
+    if (::mount("none", folder_.path().c_str(), "tmpfs", 0, nullptr) != 0) return;
+    for (const char* layer : {"lower", "upper"}) {
+      filesystem::create_directory(folder_.path() / layer);
+      if (layers == Layers::on_two_file_systems &&
+          ::mount("none", (folder_.path() / layer).c_str(), "tmpfs", 0, nullptr) != 0)
+        return;
+    }
+    for (const char* name : {"upper/changes", "upper/work", "overlay"})
+      filesystem::create_directory(folder_.path() / name);
+    for (int i = 0; i < kLowerDirectories; ++i) filesystem::create_directory(lower() / ("below-" + std::to_string(i)));
+    filesystem::create_directories(lower() / "below-0/deep/deeper");
+    for (const char* name : {"below-0/file", "below-0/deep/file", "below-0/deep/deeper/file", "below-1/old"})
+      std::ofstream(lower() / name) << "text";
+    const std::string options = "lowerdir=" + lower().string() +
+                                ",upperdir=" + (folder_.path() / "upper/changes").string() +
+                                ",workdir=" + (folder_.path() / "upper/work").string() + ",xino=off";
+    mounted_ = ::mount("none", root().c_str(), "overlay", 0, options.c_str()) == 0;
+    if (mounted_) filesystem::permissions(root(), filesystem::perms::all);
+  }
+  ~Overlay() { ::umount2(folder_.path().c_str(), MNT_DETACH); }
+  Overlay(const Overlay&) = delete;
+  Overlay& operator=(const Overlay&) = delete;
+
+  bool mounted() const noexcept { return mounted_; }
+  filesystem::path root() const { return folder_.path() / "overlay"; }
+  filesystem::path lower() const { return folder_.path() / "lower"; }
+
+  std::unique_ptr<FileSystem> serve() const {
+    PosixOptions options;
+    options.root = root();
+    options.hint_file = state_.path() / "hints";
+    auto made = make_posix_file_system(options, Log{});
+    if (!made) throw std::runtime_error(made.error().message());
+    return std::move(*made);
+  }
+
+ private:
+  TemporaryDirectory folder_;
+  TemporaryDirectory state_;
+  bool mounted_ = false;
+};
+
+/// Runs the test in a thread with an overlay of its own.
+template <class Test>
+void on_overlay(Test test, Overlay::Layers layers = Overlay::Layers::on_two_file_systems) {
+  bool mounted = false;
+  std::thread([&] {
+    const Overlay overlay(layers);
+    mounted = overlay.mounted();
+    if (mounted) test(overlay);
+  }).join();
+  if (!mounted) GTEST_SKIP() << "no overlay can be mounted here";
+}
+
+Attributes seen(FileSystem& fs, const NodeKey& node) {
+  const AttributesResult result = fs.attributes(node);
+  EXPECT_EQ(result.status, Status::ok);
+  return result.attributes.value_or(Attributes{});
+}
+
+/// A directory, and a file of the same number beside it.
+struct Twins {
+  NodeKey directory;
+  NodeKey file;
+};
+Twins make_twins(const Overlay& overlay, FileSystem& fs) {
+  // Each directory that is looked at takes the next number.
+  struct stat s {};
+  for (int i = 0; i < Overlay::kLowerDirectories; ++i)
+    EXPECT_EQ(::stat((overlay.root() / ("below-" + std::to_string(i))).c_str(), &s), 0);
+  Twins twins;
+  twins.directory = fs.make_directory({}, fs.root(), "directory", {}).node;
+  const std::uint64_t number = seen(fs, twins.directory).fileid;
+  for (int i = 0; i < 1000 && twins.file.empty(); ++i) {
+    const NodeResult made = fs.create({}, fs.root(), "file-" + std::to_string(i), {});
+    EXPECT_EQ(made.status, Status::ok);
+    if (made.status == Status::ok && made.attributes->fileid == number) twins.file = made.node;
+  }
+  EXPECT_FALSE(twins.file.empty()) << "no file has the number " << number;
+  return twins;
+}
+
+TEST(OnAnOverlay, ADirectoryAndAFileOfOneNumberAreTwo) {
+  on_overlay([](const Overlay& overlay) {
+    auto fs = overlay.serve();
+    const Twins twins = make_twins(overlay, *fs);
+    EXPECT_EQ(fs->create({}, twins.directory, "inside", {}).status, Status::ok);
+    EXPECT_EQ(seen(*fs, twins.directory).type, FileType::directory);
+    EXPECT_EQ(seen(*fs, twins.file).type, FileType::regular);
+    fs = overlay.serve();
+    EXPECT_EQ(seen(*fs, twins.directory).type, FileType::directory) << "after a restart";
+    EXPECT_EQ(seen(*fs, twins.file).type, FileType::regular) << "after a restart";
+  });
+}
+
+TEST(OnAnOverlay, AFileThatGoesTakesNoDirectoryAlong) {
+  on_overlay([](const Overlay& overlay) {
+    const auto fs = overlay.serve();
+    const Twins twins = make_twins(overlay, *fs);
+    const NodeKey inside = fs->create({}, twins.directory, "inside", {}).node;
+    std::string name;
+    for (const auto& entry : filesystem::directory_iterator(overlay.root()))
+      if (entry.is_regular_file() && fs->lookup({}, fs->root(), entry.path().filename().string()).node == twins.file)
+        name = entry.path().filename().string();
+    ASSERT_EQ(fs->remove({}, fs->root(), name).status, Status::ok) << name;
+    EXPECT_EQ(fs->attributes(twins.file).status, Status::stale);
+    EXPECT_EQ(seen(*fs, twins.directory).type, FileType::directory);
+    EXPECT_EQ(seen(*fs, inside).type, FileType::regular);
+  });
+}
+
+/// Whatever is not in use leaves the kernel's memory.
+void forget_directories(const Overlay& overlay) {
+  ASSERT_EQ(::mount(nullptr, overlay.root().c_str(), nullptr, MS_REMOUNT, nullptr), 0);
+}
+
+TEST(OnAnOverlay, ADirectoryWithAnotherNumberIsTheSame) {
+  on_overlay([](const Overlay& overlay) {
+    auto fs = overlay.serve();
+    const NodeKey top = fs->make_directory({}, fs->root(), "top", {}).node;
+    const NodeKey below = fs->make_directory({}, top, "below", {}).node;
+    const NodeKey file = fs->create({}, below, "file", {}).node;
+    const std::uint64_t number = seen(*fs, below).fileid;
+    forget_directories(overlay);
+    EXPECT_EQ(seen(*fs, file).type, FileType::regular);
+    ASSERT_NE(seen(*fs, below).fileid, number);
+    EXPECT_EQ(fs->lookup({}, below, "file").node, file);
+    // Who knows it by the new number renames it.
+    ASSERT_EQ(fs->rename({}, fs->root(), "top", fs->root(), "other").status, Status::ok);
+    ASSERT_EQ(fs->rename({}, top, "below", fs->root(), "moved").status, Status::ok);
+    EXPECT_EQ(fs->lookup({}, below, "file").status, Status::ok);
+    forget_directories(overlay);
+    fs = overlay.serve();
+    EXPECT_EQ(fs->lookup({}, below, "file").status, Status::ok) << "after a restart";
+    EXPECT_EQ(seen(*fs, file).type, FileType::regular) << "after a restart";
+    EXPECT_EQ(seen(*fs, top).type, FileType::directory) << "after a restart";
+    ASSERT_EQ(fs->remove({}, below, "file").status, Status::ok);
+    ASSERT_EQ(fs->remove_directory({}, fs->root(), "moved").status, Status::ok);
+    EXPECT_EQ(fs->attributes(below).status, Status::stale);
+  });
+}
+
+TEST(OnAnOverlay, ADirectoryIsFoundHoweverOftenItGetsAnotherNumber) {
+  on_overlay([](const Overlay& overlay) {
+    auto fs = overlay.serve();
+    const NodeKey top = fs->make_directory({}, fs->root(), "top", {}).node;
+    const NodeKey file = fs->create({}, top, "file", {}).node;
+    std::set<std::uint64_t> numbers;
+    for (int i = 0; i < 50; ++i) {
+      forget_directories(overlay);
+      EXPECT_EQ(seen(*fs, file).type, FileType::regular) << i;
+      const NodeKey newest = fs->lookup({}, fs->root(), "top").node;
+      numbers.insert(seen(*fs, newest).fileid);
+      EXPECT_EQ(fs->lookup({}, newest, "file").node, file) << i;
+    }
+    EXPECT_GE(numbers.size(), 40u);
+    EXPECT_EQ(fs->lookup({}, top, "file").node, file);
+  });
+}
+
+TEST(OnAnOverlay, AnotherDirectoryInItsPlaceIsAnother) {
+  on_overlay([](const Overlay& overlay) {
+    const auto fs = overlay.serve();
+    const NodeKey directory = fs->make_directory({}, fs->root(), "d", {}).node;
+    const NodeKey inside = fs->create({}, directory, "inside", {}).node;
+    const auto birth = [&](const char* name) {
+      struct statx s {};
+      EXPECT_EQ(::statx(AT_FDCWD, (overlay.root() / name).c_str(), 0, STATX_BTIME, &s), 0);
+      return std::pair(s.stx_btime.tv_sec, s.stx_btime.tv_nsec);
+    };
+    const auto born = birth("d");
+    forget_directories(overlay);
+    EXPECT_EQ(seen(*fs, directory).type, FileType::directory);
+    filesystem::remove_all(overlay.root() / "d");
+    do {
+      filesystem::remove(overlay.root() / "d");
+      filesystem::create_directory(overlay.root() / "d");
+    } while (birth("d") == born);
+    std::ofstream(overlay.root() / "d/inside") << "another";
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(fs->attributes(directory).status, Status::stale) << i;
+      EXPECT_EQ(fs->attributes(inside).status, Status::stale) << i;
+      if (i == 2) {
+        EXPECT_EQ(fs->lookup({}, fs->root(), "d").status, Status::ok);
+      }
+      forget_directories(overlay);
+    }
+    EXPECT_EQ(fs->create({}, directory, "new", {}).status, Status::stale);
+  });
+}
+
+TEST(OnAnOverlay, ADirectoryIsFoundUnderTheNameThatItWasGivenLocally) {
+  on_overlay([](const Overlay& overlay) {
+    const auto fs = overlay.serve();
+    const NodeKey directory = fs->make_directory({}, fs->root(), "d", {}).node;
+    const NodeKey file = fs->create({}, directory, "file", {}).node;
+    filesystem::rename(overlay.root() / "d", overlay.root() / "e");
+    filesystem::create_symlink("e", overlay.root() / "d");
+    EXPECT_EQ(seen(*fs, directory).type, FileType::directory);
+    EXPECT_EQ(seen(*fs, file).type, FileType::regular);
+  });
+}
+
+TEST(OnAnOverlay, AListingTellsTheNumbersThatAttributesTell) {
+  on_overlay([](const Overlay& overlay) {
+    const auto fs = overlay.serve();
+    const NodeKey directory = fs->make_directory({}, fs->root(), "d", {}).node;
+    fs->make_directory({}, directory, "inside", {});
+    fs->create({}, directory, "file", {});
+    DirectoryRequest request;
+    request.want_nodes = true;
+    std::size_t entries = 0;
+    const auto check = [&](const DirectoryEntry& entry) {
+      EXPECT_EQ(entry.fileid, entry.attributes.value_or(Attributes{}).fileid) << entry.name;
+      ++entries;
+      return true;
+    };
+    EXPECT_EQ(fs->read_directory({}, directory, request, check).status, Status::ok);
+    EXPECT_EQ(entries, 4u);
+  });
+}
+
+Status write_text(FileSystem& fs, const NodeKey& file, std::string text) {
+  const BufferRef buffer = ref(text);
+  return fs.write({}, file, 0, {&buffer, 1}, Stable::file_sync).status;
+}
+
+class CopiedUp : public ::testing::TestWithParam<Overlay::Layers> {};
+
+TEST_P(CopiedUp, DirectoriesKeepTheirHandles) {
+  const auto test = [](const Overlay& overlay) {
+    auto fs = overlay.serve();
+    const NodeKey top = fs->lookup({}, fs->root(), "below-0").node;
+    const NodeKey deep = fs->lookup({}, top, "deep").node;
+    const NodeKey deeper = fs->lookup({}, deep, "deeper").node;
+    ASSERT_FALSE(deeper.empty());
+    EXPECT_EQ(fs->create({}, deeper, "one", {}).status, Status::ok);
+    for (int i = 0; i < 2; ++i, fs = overlay.serve()) {
+      for (const NodeKey& directory : {top, deep, deeper}) {
+        EXPECT_EQ(seen(*fs, directory).type, FileType::directory) << i;
+        EXPECT_EQ(fs->create({}, directory, "two-" + std::to_string(i), {}).status, Status::ok) << i;
+      }
+    }
+    EXPECT_EQ(seen(*fs, fs->root()).type, FileType::directory);
+  };
+  on_overlay(test, GetParam());
+}
+
+TEST_P(CopiedUp, FilesKeepTheirHandles) {
+  const auto test = [](const Overlay& overlay) {
+    auto fs = overlay.serve();
+    const NodeKey top = fs->lookup({}, fs->root(), "below-0").node;
+    const NodeKey deep = fs->lookup({}, top, "deep").node;
+    const NodeKey written = fs->lookup({}, top, "file").node;
+    const NodeKey changed = fs->lookup({}, deep, "file").node;
+    const NodeKey old = fs->lookup({}, fs->lookup({}, fs->root(), "below-1").node, "old").node;
+    EXPECT_EQ(write_text(*fs, written, "TEXT"), Status::ok);
+    SetAttributes attributes;
+    attributes.mode = 0600;
+    Caller owner;
+    owner.uid = 0;
+    EXPECT_EQ(fs->set_attributes(owner, changed, attributes, {}).status, Status::ok);
+    const NodeKey source = fs->lookup({}, fs->root(), "below-1").node;
+    EXPECT_EQ(fs->rename({}, source, "old", deep, "new").status, Status::ok);
+    for (int i = 0; i < 2; ++i, fs = overlay.serve()) {
+      for (const NodeKey& file : {written, changed, old}) EXPECT_EQ(seen(*fs, file).size, 4u) << i;
+      EXPECT_EQ(write_text(*fs, written, "more"), Status::ok) << i;
+    }
+    // What is made in its place is another.
+    EXPECT_EQ(fs->remove({}, top, "file").status, Status::ok);
+    EXPECT_EQ(fs->create({}, top, "file", {}).status, Status::ok);
+    EXPECT_EQ(fs->attributes(written).status, Status::stale);
+  };
+  on_overlay(test, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Layers, CopiedUp,
+                         ::testing::Values(Overlay::Layers::on_two_file_systems, Overlay::Layers::on_one),
+                         [](const auto& parameter) {
+                           return parameter.param == Overlay::Layers::on_one ? "OnOne" : "OnTwo";
+                         });
+
+}  // namespace
+}  // namespace rpcrdma::nfsd
