@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "interop/fabric/verbs_bed.hpp"
 
@@ -16,12 +18,32 @@ namespace {
 using fabric::Access;
 using fabric::FabricError;
 
+/// What a fabric says, which goes where it always does, too.
+class Heard final : public LogSink {
+ public:
+  bool enabled(LogLevel level) const noexcept override { return level >= LogLevel::debug; }
+  void write(LogLevel level, std::string_view line) noexcept override {
+    lines_.emplace_back(level, line);
+    if (on_->enabled(level)) on_->write(level, line);
+  }
+  auto count(LogLevel level, std::string_view part) const {
+    return std::ranges::count_if(
+        lines_, [&](const auto& line) { return line.first == level && line.second.find(part) != std::string::npos; });
+  }
+
+ private:
+  std::shared_ptr<LogSink> on_ = test_sink();
+  std::vector<std::pair<LogLevel, std::string>> lines_;
+};
+
 struct WireBed : Bed {
   fabric::Fabric& server() override { return *server_fabric; }
   fabric::Fabric& client() override { return *client_fabric; }
   fabric::Endpoint address() const override { return {boost::asio::ip::make_address(verbs_address()), 0}; }
 
-  std::unique_ptr<fabric::Fabric> server_fabric = open_at_device(context, verbs_address(), {.keepalive = kProbing});
+  std::shared_ptr<Heard> heard = std::make_shared<Heard>();
+  std::unique_ptr<fabric::Fabric> server_fabric =
+      open_at_device(context, verbs_address(), {.keepalive = kProbing}, heard);
   std::unique_ptr<fabric::Fabric> client_fabric =
       open_at_device(context, std::getenv("RPCRDMA_TEST_CLIENT_ADDRESS"), {.keepalive = kProbing});
 };
@@ -129,6 +151,21 @@ TEST_P(DeviceTest, TheServersDeviceGoesAndComesBack) { remove_and_add("server", 
 TEST_P(DeviceTest, TheServersDeviceGoesAtWorkAndComesBack) { remove_and_add("server", true); }
 TEST_P(DeviceTest, TheClientsDeviceGoesAndComesBack) { remove_and_add("client", false); }
 TEST_P(DeviceTest, TheClientsDeviceGoesAtWorkAndComesBack) { remove_and_add("client", true); }
+
+// Another has the port when the device is back: the log says so once, however often the listener tries.
+TEST_P(DeviceTest, TheServersPortIsTakenWhileItsDeviceIsAway) {
+  listen();
+  EXPECT_TRUE(control("remove server"));
+  const fabric::Endpoint everywhere(boost::asio::ip::address_v4::any(), listener_->local().port());
+  auto other = bed_->client().listen(everywhere, [](auto) {});
+  ASSERT_TRUE(other) << other.error().message();
+  EXPECT_TRUE(control("add server"));
+  const Heard& heard = *static_cast<WireBed&>(*bed_).heard;
+  EXPECT_TRUE(until([&] { return heard.count(LogLevel::debug, "still cannot listen") >= 1; }));
+  EXPECT_EQ(heard.count(LogLevel::warn, "cannot listen"), 1);
+  other->reset();
+  ASSERT_NO_FATAL_FAILURE(connect_again());
+}
 
 // Between two connections nobody waits for the device's events: who wants the next connection finds out.
 TEST_P(DeviceTest, TheClientsDeviceGoesBetweenTwoConnections) {

@@ -85,10 +85,15 @@ error_code VerbsListener::listen() {
 error_code VerbsListener::resume() {
   if (id_) return {};
   const error_code failed = listen();
-  if (failed)
-    log_.debug("verbs: cannot listen again yet: {}", failed.message());
+  const std::string address = local_.address().to_string();
+  if (!failed)
+    log_.info("verbs: the device is back: listening again at {} port {}", address, local_.port());
+  else if (failed != refused_)
+    log_.warn("verbs: the device is back, but cannot listen at {} port {} yet: {}", address, local_.port(),
+              failed.message());
   else
-    log_.info("verbs: the device is back: listening again at {} port {}", local_.address().to_string(), local_.port());
+    log_.debug("verbs: still cannot listen at {} port {}: {}", address, local_.port(), failed.message());
+  refused_ = failed;
   return failed;
 }
 

@@ -205,7 +205,8 @@ void Presence::listen_later() {
 void Presence::listen_again() {
   if (listeners_.empty()) return;  // the last one went when the timer had run out already
   bool all = !ensure();
-  for (VerbsListener* listener : listeners_) all = all && !listener->resume();
+  if (all)
+    for (VerbsListener* listener : listeners_) all = !listener->resume() && all;  // each has its own reasons
   if (!all) listen_later();
 }
 
