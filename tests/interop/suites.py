@@ -29,7 +29,6 @@ class FabricOnRxe(Machine):
 
 class DevicesOnRxe(Machine):
     name = "device-rxe"
-    label = "vm-more"
     timeout_s = 300
 
     def test(self):

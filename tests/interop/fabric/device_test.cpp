@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <future>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "interop/fabric/verbs_bed.hpp"
 
@@ -14,12 +18,32 @@ namespace {
 using fabric::Access;
 using fabric::FabricError;
 
+/// What a fabric says, which goes where it always does, too.
+class Heard final : public LogSink {
+ public:
+  bool enabled(LogLevel level) const noexcept override { return level >= LogLevel::debug; }
+  void write(LogLevel level, std::string_view line) noexcept override {
+    lines_.emplace_back(level, line);
+    if (on_->enabled(level)) on_->write(level, line);
+  }
+  auto count(LogLevel level, std::string_view part) const {
+    return std::ranges::count_if(
+        lines_, [&](const auto& line) { return line.first == level && line.second.find(part) != std::string::npos; });
+  }
+
+ private:
+  std::shared_ptr<LogSink> on_ = test_sink();
+  std::vector<std::pair<LogLevel, std::string>> lines_;
+};
+
 struct WireBed : Bed {
   fabric::Fabric& server() override { return *server_fabric; }
   fabric::Fabric& client() override { return *client_fabric; }
   fabric::Endpoint address() const override { return {boost::asio::ip::make_address(verbs_address()), 0}; }
 
-  std::unique_ptr<fabric::Fabric> server_fabric = open_at_device(context, verbs_address(), {.keepalive = kProbing});
+  std::shared_ptr<Heard> heard = std::make_shared<Heard>();
+  std::unique_ptr<fabric::Fabric> server_fabric =
+      open_at_device(context, verbs_address(), {.keepalive = kProbing}, heard);
   std::unique_ptr<fabric::Fabric> client_fabric =
       open_at_device(context, std::getenv("RPCRDMA_TEST_CLIENT_ADDRESS"), {.keepalive = kProbing});
 };
@@ -31,21 +55,26 @@ class DeviceTest : public FabricTest {
   /// Runs the script that rules the devices beside the event loop, which a removal waits for. False if it fails or
   /// hangs.
   bool control(const std::string& words) {
-    auto status = begin_control(words);
-    return succeeded(status, words);
+    const Command command = begin_control(words);
+    return succeeded(command, words);
   }
-  std::future<int> begin_control(const std::string& words) {
-    const std::string command = std::getenv("RPCRDMA_TEST_CONTROL") + (" " + words);
+  struct Command {
+    std::shared_ptr<std::optional<int>> status = std::make_shared<std::optional<int>>();  // set by the event loop
+    std::future<void> running;
+  };
+  Command begin_control(const std::string& words) {
+    Command command;
+    const std::string line = std::getenv("RPCRDMA_TEST_CONTROL") + (" " + words);
     auto& context = bed_->context;
-    return std::async(std::launch::async, [&context, command] {
-      const int result = std::system(command.c_str());
-      boost::asio::post(context, [] {});
-      return result;
+    command.running = std::async(std::launch::async, [&context, line, status = command.status] {
+      const int result = std::system(line.c_str());
+      boost::asio::post(context, [status, result] { *status = result; });
     });
+    return command;
   }
-  bool succeeded(std::future<int>& status, const std::string& words) {
-    EXPECT_TRUE(until([&] { return status.wait_for(std::chrono::seconds(0)) == std::future_status::ready; })) << words;
-    return status.get() == 0;
+  bool succeeded(const Command& command, const std::string& words) {
+    EXPECT_TRUE(until([&] { return command.status->has_value(); })) << words;
+    return command.status->value_or(-1) == 0;
   }
 
   /// The client writes into a window of the server's, both in memory that was registered before.
@@ -123,6 +152,21 @@ TEST_P(DeviceTest, TheServersDeviceGoesAtWorkAndComesBack) { remove_and_add("ser
 TEST_P(DeviceTest, TheClientsDeviceGoesAndComesBack) { remove_and_add("client", false); }
 TEST_P(DeviceTest, TheClientsDeviceGoesAtWorkAndComesBack) { remove_and_add("client", true); }
 
+// Another has the port when the device is back: the log says so once, however often the listener tries.
+TEST_P(DeviceTest, TheServersPortIsTakenWhileItsDeviceIsAway) {
+  listen();
+  EXPECT_TRUE(control("remove server"));
+  const fabric::Endpoint everywhere(boost::asio::ip::address_v4::any(), listener_->local().port());
+  auto other = bed_->client().listen(everywhere, [](auto) {});
+  ASSERT_TRUE(other) << other.error().message();
+  EXPECT_TRUE(control("add server"));
+  const Heard& heard = *static_cast<WireBed&>(*bed_).heard;
+  EXPECT_TRUE(until([&] { return heard.count(LogLevel::debug, "still cannot listen") >= 1; }));
+  EXPECT_EQ(heard.count(LogLevel::warn, "cannot listen"), 1);
+  other->reset();
+  ASSERT_NO_FATAL_FAILURE(connect_again());
+}
+
 // Between two connections nobody waits for the device's events: who wants the next connection finds out.
 TEST_P(DeviceTest, TheClientsDeviceGoesBetweenTwoConnections) {
   listen();
@@ -133,7 +177,7 @@ TEST_P(DeviceTest, TheClientsDeviceGoesBetweenTwoConnections) {
   forget_client();
   end_of(server());
   accepted_.clear();
-  auto removal = begin_control("remove client");
+  const Command removal = begin_control("remove client");
   EXPECT_TRUE(until([&] {
     return bed_->client().make_connector(listener_->local(), {}, client_).error() == FabricError::device_lost;
   }));
@@ -144,10 +188,11 @@ TEST_P(DeviceTest, TheClientsDeviceGoesBetweenTwoConnections) {
   expect_transfers(from, to, 2);
 }
 
+// The first refusal comes before the kernel's word that the device goes; nobody asks again, yet it is let go of.
 TEST_P(DeviceTest, TheServersDeviceGoesBeforeItListens) {
   const auto try_to_listen = [this] { return bed_->server().listen(bed_->address(), [](auto) {}).error(); };
   EXPECT_FALSE(try_to_listen());
-  auto removal = begin_control("remove server");
+  const Command removal = begin_control("remove server");
   EXPECT_TRUE(until([&] { return try_to_listen() == FabricError::device_lost; }));
   EXPECT_TRUE(succeeded(removal, "remove server"));
   EXPECT_TRUE(control("add server"));

@@ -29,11 +29,13 @@ std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context)
   return open_at_device(context, verbs_address(), {});
 }
 
+std::shared_ptr<LogSink> test_sink() {
+  return make_stderr_sink(std::getenv("RPCRDMA_TEST_LOG") != nullptr ? LogLevel::trace : LogLevel::warn, "test");
+}
+
 std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context, const char* address,
-                                               fabric::VerbsOptions options) {
-  const Log log(
-      make_stderr_sink(std::getenv("RPCRDMA_TEST_LOG") != nullptr ? LogLevel::trace : LogLevel::warn, "test"));
-  auto opened = fabric::open_verbs(context, boost::asio::ip::make_address(address), options, log);
+                                               fabric::VerbsOptions options, std::shared_ptr<LogSink> sink) {
+  auto opened = fabric::open_verbs(context, boost::asio::ip::make_address(address), options, Log(std::move(sink)));
   if (!opened) throw std::runtime_error("open_verbs: " + opened.error().message());
   return std::move(*opened);
 }

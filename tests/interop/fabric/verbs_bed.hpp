@@ -9,8 +9,11 @@ namespace rpcrdma::test {
 /// The device's address; null if there is none to test.
 const char* verbs_address();
 std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context);
+/// Warnings on standard error; with RPCRDMA_TEST_LOG in the environment everything.
+std::shared_ptr<LogSink> test_sink();
 std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context, const char* address,
-                                               fabric::VerbsOptions options);
+                                               fabric::VerbsOptions options,
+                                               std::shared_ptr<LogSink> sink = test_sink());
 /// Empty without a device.
 std::vector<BedFactory> verbs_beds();
 /// Likewise, with this keepalive time.

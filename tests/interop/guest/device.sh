@@ -59,7 +59,8 @@ test_programs() {
   expect 'there is none' eval '[[ -z $(rdma link) ]]'
   expect 'both come back' eval '/run/control add client && /run/control add server'
   expect 'and the server with them' vm_until 20 said 'listening again at' 2
-  expect 'ping' $client ping $url
+  # A thread takes to the device again with its first connection, of which they get one in turn.
+  expect 'ping, once for each thread' eval '$client ping $url && $client ping $url'
   expect 'our server keeps nothing' holds_no_more
   stop_nfsd
 }

@@ -35,9 +35,8 @@ Result<std::unique_ptr<QueuePair>> VerbsFabric::make_connector(const Endpoint& p
   if (rdma_create_id(parts_.presence->events()->channel().get(), &raw, nullptr, RDMA_PS_TCP) != 0) return last_error();
   CmId id(raw);
   Endpoint local = parts_.device->address();
-  if (rdma_bind_addr(raw, local.data()) != 0)
-    return errno == ENODEV ? error_code(FabricError::device_lost) : last_error();
-  if (raw->verbs != parts_.device->context()) return FabricError::device_lost;
+  if (rdma_bind_addr(raw, local.data()) != 0) return parts_.presence->refused(last_error());
+  if (raw->verbs != parts_.device->context()) return parts_.presence->refused(FabricError::device_lost);
   ConnectionInfo towards;
   towards.peer = peer;
   return VerbsQueuePair::make(parts_, std::move(id), VerbsQueuePair::Role::connector, towards, std::move(options),

@@ -45,9 +45,8 @@ Result<CmId> VerbsRequest::take(rdma_event_channel* channel) {
 
 Result<std::unique_ptr<Listener>> VerbsListener::make(std::shared_ptr<Presence> presence, const Endpoint& local,
                                                       Fabric::RequestHandler handler, Log log) {
-  auto listener = std::make_unique<VerbsListener>(std::move(presence), local, std::move(handler), std::move(log));
-  if (const error_code failed = listener->listen())
-    return failed == system_error(ENODEV) ? error_code(FabricError::device_lost) : failed;
+  auto listener = std::make_unique<VerbsListener>(presence, local, std::move(handler), std::move(log));
+  if (const error_code failed = listener->listen()) return presence->refused(failed);
   return listener;
 }
 
@@ -74,7 +73,9 @@ error_code VerbsListener::listen() {
     rdma_set_option(raw, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only, sizeof(only));
   }
   Endpoint address = local_;
-  if (rdma_bind_addr(raw, address.data()) != 0 || rdma_listen(raw, kBacklog) != 0) return last_error();
+  if (rdma_bind_addr(raw, address.data()) != 0) return last_error();
+  // An id that has just been bound is in the wrong state only if its device is being removed.
+  if (rdma_listen(raw, kBacklog) != 0) return errno == EINVAL ? system_error(ENODEV) : last_error();
   // With the port that the first time found free.
   local_ = to_endpoint(*rdma_get_local_addr(raw), rdma_get_src_port(raw));
   id_ = std::move(id);
@@ -84,10 +85,15 @@ error_code VerbsListener::listen() {
 error_code VerbsListener::resume() {
   if (id_) return {};
   const error_code failed = listen();
-  if (failed)
-    log_.debug("verbs: cannot listen again yet: {}", failed.message());
+  const std::string address = local_.address().to_string();
+  if (!failed)
+    log_.info("verbs: the device is back: listening again at {} port {}", address, local_.port());
+  else if (failed != refused_)
+    log_.warn("verbs: the device is back, but cannot listen at {} port {} yet: {}", address, local_.port(),
+              failed.message());
   else
-    log_.info("verbs: the device is back: listening again at {} port {}", local_.address().to_string(), local_.port());
+    log_.debug("verbs: still cannot listen at {} port {}: {}", address, local_.port(), failed.message());
+  refused_ = failed;
   return failed;
 }
 

@@ -44,6 +44,7 @@ class VerbsListener final : public Listener, private CmHandler {
   std::shared_ptr<Presence> presence_;
   Endpoint local_;
   CmId id_;
+  error_code refused_;                               // why the last try to resume failed; said once
   std::shared_ptr<Fabric::RequestHandler> handler_;  // shared: it may destroy the listener
   Log log_;
   Watch::Interest cm_interest_;

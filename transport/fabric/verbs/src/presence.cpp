@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. The device's going is heard of in several ways, the event of the anchor's removal, one of a queue pair's
 // or listener's, DEVICE_FATAL, or another thread's word; the first of them does it all. While there are listeners the
-// device is looked for now and then; else by whoever wants to connect or accept.
-// Ownership. Queue pairs and listeners belong to the user and are known here as long as they live; callbacks that run
-// when they end may destroy any of them.
-// Error handling. A device that cannot be used as before stays lost.
+// device is looked for now and then; else by whoever wants to connect or accept, and for some time after that has
+// failed. Ownership. Queue pairs and listeners belong to the user and are known here as long as they live; callbacks
+// that run when they end may destroy any of them. Error handling. A device that cannot be used as before stays lost.
 #include "presence.hpp"
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <cerrno>
 
 #include "error.hpp"
 #include "listener.hpp"
@@ -19,6 +19,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirstPause{250};
 constexpr std::chrono::milliseconds kLastPause{4000};
+// Some ten seconds, in eleven steps: the kernel first tells its own users, which may have much to put away.
+constexpr std::chrono::milliseconds kFirstDoubt{5};
+constexpr std::chrono::milliseconds kLastDoubt{5120};
 
 }  // namespace
 
@@ -42,7 +45,8 @@ Presence::Presence(boost::asio::io_context& context, std::shared_ptr<EventChanne
       async_events_(std::make_shared<AsyncEvents>(
           context, [this](ContextUse::Loss loss) { lose(loss); }, log)),
       log_(std::move(log)),
-      timer_(context) {}
+      timer_(context),
+      doubt_timer_(context) {}
 
 Presence::~Presence() {
   async_events_->detach();
@@ -106,15 +110,42 @@ void Presence::log_refused(error_code why) {
 
 // Nobody waits for the device's events while there is nothing but the anchor. They may come a little later than binding
 // fails, so that is no proof. Another device may have taken the address: this one may live, and is left to others.
-void Presence::look() {
+// False if it may be on its way out, for all that can be seen.
+bool Presence::look() {
   events_->look();
   async_events_->look();
-  if (!device_->attached()) return;
+  if (!device_->attached()) return true;
   const auto found = find_device_at(device_->address().address());
   if (found && (*found)->verbs != device_->context()) {
     end_queue_pairs();  // they have ended, but each has an id as long as the user has it
     let_go();
   }
+  return found.has_value();
+}
+
+error_code Presence::refused(error_code why) {
+  // ENXIO: the id was bound, and has gone with the device.
+  if (why != system_error(ENODEV) && why != system_error(ENXIO) && why != FabricError::device_lost) return why;
+  if (!in_doubt_) {
+    doubt_pause_ = kFirstDoubt;
+    look_later();
+  }
+  return FabricError::device_lost;
+}
+
+void Presence::look_later() {
+  in_doubt_ = true;
+  doubt_timer_.expires_after(doubt_pause_);
+  doubt_timer_.async_wait([self = weak_from_this()](boost::system::error_code cancelled) {
+    const auto alive = self.lock();
+    if (cancelled || !alive) return;
+    alive->in_doubt_ = false;
+    if (!alive->device_->attached()) return;
+    // Who is interested in the events gets them, unless the interest ends before they come.
+    if (alive->events_->idle() && alive->look()) return;
+    alive->doubt_pause_ *= 2;
+    if (alive->doubt_pause_ <= kLastDoubt) alive->look_later();
+  });
 }
 
 void Presence::on_cm_event(CmEvent event) noexcept {
@@ -136,6 +167,8 @@ void Presence::lose(ContextUse::Loss loss) {
 }
 
 void Presence::let_go() {
+  doubt_timer_.cancel();
+  in_doubt_ = false;
   async_events_->detach();
   completions_->detach();
   device_->use().leave(this);
@@ -172,7 +205,8 @@ void Presence::listen_later() {
 void Presence::listen_again() {
   if (listeners_.empty()) return;  // the last one went when the timer had run out already
   bool all = !ensure();
-  for (VerbsListener* listener : listeners_) all = all && !listener->resume();
+  if (all)
+    for (VerbsListener* listener : listeners_) all = !listener->resume() && all;  // each has its own reasons
   if (!all) listen_later();
 }
 

@@ -35,6 +35,10 @@ class Presence final : public std::enable_shared_from_this<Presence>, private Cm
   /// The device is gone: ends every connection with FabricError::device_lost, takes everything off the device so that
   /// its removal can complete, and lets listeners listen again when it is back. Runs callbacks of the user.
   void lose(ContextUse::Loss loss);
+  /// What binding an id or listening at the device's address failed with, as the user is told: device_lost if there is
+  /// no device. The kernel says so before it tells the device's users, of whom there may be none: this then looks for
+  /// its word for a while, as the removal waits for us and the user may not ask again.
+  error_code refused(error_code why);
 
   void add(VerbsQueuePair& queue_pair) { queue_pairs_.push_back(&queue_pair); }
   void remove(VerbsQueuePair& queue_pair) noexcept { std::erase(queue_pairs_, &queue_pair); }
@@ -44,7 +48,8 @@ class Presence final : public std::enable_shared_from_this<Presence>, private Cm
  private:
   void on_cm_event(CmEvent event) noexcept override;
   error_code attach(CmId anchor);
-  void look();
+  bool look();
+  void look_later();
   void let_go();
   void log_refused(error_code why);
   void log_lost();
@@ -62,7 +67,10 @@ class Presence final : public std::enable_shared_from_this<Presence>, private Cm
   std::vector<VerbsListener*> listeners_;
   boost::asio::steady_timer timer_;
   std::chrono::milliseconds pause_{};
-  error_code refused_;  // why the device that is back was not taken, if it was not
+  boost::asio::steady_timer doubt_timer_;
+  std::chrono::milliseconds doubt_pause_{};
+  bool in_doubt_ = false;  // the doubt timer runs
+  error_code refused_;     // why the device that is back was not taken, if it was not
   bool losing_ = false;
 };
 

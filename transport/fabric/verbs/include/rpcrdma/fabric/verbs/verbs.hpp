@@ -41,9 +41,10 @@ bool verbs_device_at(const boost::asio::ip::address& address) noexcept;
 /// ours: a program with verbs of its own on the same device may have queue pairs and completion queues, which are left
 /// alone, but does not read that stream; what it says of them is dropped.
 ///
-/// Handlers that wait on the device hold work on `context` only while there is a listener or a queue pair.
-/// A thread that posts work must not change its credentials (setfsuid, capset) after this call: uverbs
-/// compares them and refuses every post thereafter.
+/// Handlers that wait on the device hold work on `context` only while there is a listener or a queue pair, and for up
+/// to ten seconds after listen() or make_connector() has failed with FabricError::device_lost: the device is let go of,
+/// which its removal waits for, when the kernel says so. A thread that posts work must not change its credentials
+/// (setfsuid, capset) after this call: uverbs compares them and refuses every post thereafter.
 Result<std::unique_ptr<Fabric>> open_verbs(boost::asio::io_context& context, const boost::asio::ip::address& address,
                                            VerbsOptions options, Log log);
 
