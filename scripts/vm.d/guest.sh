@@ -39,14 +39,15 @@ vm_siw() {
   insmod "$VM_SIW" && rdma link add siw0 type siw netdev eth0
 }
 
-# vm_ext4 FOLDER MEGABYTES: a real file system in a loop file (tmpfs lacks RWF_NOWAIT and stable handles).
+# vm_ext4 FOLDER MEGABYTES [journal]: a real file system in a loop file (tmpfs lacks RWF_NOWAIT and stable handles).
 vm_ext4() {
   modprobe -a loop ext4
-  local image
+  local image features='-O ^has_journal'
   image=/run/vm/$(tr / _ <<<"$1").img
   truncate -s "${2}M" "$image"
-  # Without a journal: an fsync costs less, and a file server's clients ask for many.
-  mkfs.ext4 -q -F -b 4096 -O ^has_journal -E lazy_itable_init=1,lazy_journal_init=1 "$image"
+  # Without a journal unless told: an fsync costs less, and a file server's clients ask for many.
+  [[ ${3-} != journal ]] || features=''
+  mkfs.ext4 -q -F -b 4096 $features -E lazy_itable_init=1,lazy_journal_init=1 "$image"
   mkdir -p "$1"
   mount -o loop,nobarrier "$image" "$1"
 }

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The programs on siw: the kernel's client on our iwarp server, our client by verbs on the kernel's server, our two
-# fabrics mixed; and the kernel's server for a client outside. In the virtual machine:
-#   scripts/vm run --siw tests/interop/guest/siw.sh BUILD_FOLDER INPUT_FOLDER [mount|knfsd|mixed|outside]...
+# fabrics mixed; a device that goes and comes back; and the kernel's server for a client outside. In the virtual machine:
+#   scripts/vm run --siw tests/interop/guest/siw.sh BUILD_FOLDER INPUT_FOLDER [mount|mixed|device|knfsd|outside]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$tests/interop/guest/client.sh"
 . "$tests/interop/guest/mount.sh"
 few='' input=$2 fabric=iwarp address=$VM_ADDRESS
 shift 2
 parts=("$@")
-((${#parts[@]})) || parts=(mount mixed knfsd outside)
+((${#parts[@]})) || parts=(mount mixed device knfsd outside)
 root='--root-handle 0100010000000000'
 
 part_mount() {
@@ -24,6 +24,16 @@ part_mixed() {
     drive_client "${pair%-*}" "nfs://$address:20050/ours" /srv/ours
     stop_nfsd
   done
+}
+
+# The device goes under a server that listens on it, and comes back.
+part_device() {
+  start_nfsd verbs $address
+  must 'the device goes' timeout 60 rdma link delete siw0
+  expect 'the device comes back' rdma link add siw0 type siw netdev eth0
+  expect 'the server listens again' vm_until 30 grep -q 'listening again' /run/nfsd.err
+  expect 'the server answers' timeout 60 "$bin/rpcrdma-ping" --fabric verbs --count 1 "$address:20050"
+  stop_nfsd
 }
 
 part_knfsd() {

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""names.py FOLDER COUNT: what operations on names and attributes take there, COUNT of each, one after the other.
+Prints a line a kind: its name and milliseconds each. Cold: nothing of it is in the client's memory. As root."""
+import os
+import sys
+import time
+
+
+def write(path, octets):
+    with open(path, "wb") as file:
+        file.write(octets)
+
+
+def read(path):
+    with open(path, "rb") as file:
+        file.read()
+
+
+def forget():
+    os.sync()
+    write("/proc/sys/vm/drop_caches", b"2")
+
+
+def kinds(folder):
+    """Of each kind its name, whether it is cold, and what is done with the number of a file."""
+    def at(letter):
+        return lambda number: f"{folder}/{letter}{number}"
+
+    file, link, moved, symlink, directory = at("f"), at("l"), at("s/m"), at("y"), at("d")
+    return (
+        ("create", False, lambda n: os.close(os.open(file(n), os.O_CREAT | os.O_EXCL | os.O_WRONLY))),
+        ("write 3,000 octets", False, lambda n: write(file(n), bytes(3000))),
+        ("stat, cold", True, lambda n: os.stat(file(n))),
+        ("read, cold", True, lambda n: read(file(n))),
+        ("open and read again", False, lambda n: read(file(n))),
+        ("look for what is not there", False, lambda n: os.path.exists(f"{folder}/none{n}")),
+        ("chmod", False, lambda n: os.chmod(file(n), 0o600)),
+        ("utime", False, lambda n: os.utime(file(n), (1, 1))),
+        ("link", False, lambda n: os.link(file(n), link(n))),
+        ("rename", False, lambda n: os.rename(link(n), moved(n))),
+        ("symlink", False, lambda n: os.symlink("x", symlink(n))),
+        ("unlink", False, lambda n: os.unlink(moved(n))),
+        ("mkdir", False, lambda n: os.mkdir(directory(n))),
+        ("rmdir", False, lambda n: os.rmdir(directory(n))),
+    )
+
+
+def main():
+    folder, count = sys.argv[1], int(sys.argv[2])
+    os.makedirs(f"{folder}/s")
+    for name, cold, operation in kinds(folder):
+        if cold:
+            forget()
+        start = time.monotonic()
+        for number in range(count):
+            operation(number)
+        print(f"{name};{(time.monotonic() - start) / count * 1000:.3f}", flush=True)
+
+
+main()

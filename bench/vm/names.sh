@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Operations on names and attributes, one at a time, by the kernel's client on rxe: on our server and on the kernel's in
+# turn, above one ext4 in a loop file, with or without a journal. Prints medians in milliseconds and their ratio. In the
+# virtual machine:
+#   scripts/vm run -t 900 bench/vm/names.sh BUILD_FOLDER [journal|nojournal [ROUNDS [COUNT]]]
+. "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../../tests/interop/guest/lib.sh"
+here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
+kind=${2:-journal} rounds=${3:-7} count=${4:-40}
+
+rxe_with_a_wire || vm_die 'no RoCE devices'
+vm_ext4 /srv/ours 300 "$kind"
+vm_knfsd /srv/ours 20049 || vm_die 'the kernel does not serve NFS over RDMA'
+start_nfsd verbs $right --credits 32
+mount_ours $right || vm_die 'no mount of ours'
+mount_knfsd $right /srv/ours || vm_die "no mount of the kernel's"
+
+# one_round SIDE FOLDER: SIDE;KIND;MILLISECONDS
+one_round() {
+  python3 -B "$here/names.py" "$2/names" "$count" | sed "s/^/$1;/"
+  rm -r "$2/names"
+}
+for ((i = 0; i < rounds; ++i)); do
+  one_round ours /mnt
+  one_round theirs /run/knfsd
+done >/run/names
+umount /mnt /run/knfsd
+
+echo "ext4, $kind: ms each, $count of a kind, medians of $rounds rounds"
+printf '%-28s %8s %8s %6s\n' '' ours "kernel's" ratio
+cut -d';' -f2 /run/names | awk '!seen[$0]++' | while read -r name; do
+  median() { grep "^$1;$name;" /run/names | cut -d';' -f3 | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+  printf '%-28s %8.2f %8.2f %6.2f\n' "$name" "$(median ours)" "$(median theirs)" \
+    "$(awk -v a="$(median ours)" -v b="$(median theirs)" 'BEGIN { print a / b }')"
+done
+stop_nfsd
+rpc.nfsd 0
+finish
