@@ -43,7 +43,7 @@ Result<CmId> VerbsRequest::take(rdma_event_channel* channel) {
   return std::move(id_);
 }
 
-Result<std::unique_ptr<Listener>> VerbsListener::make(std::shared_ptr<Presence> presence, const Endpoint& local,
+Result<std::unique_ptr<Listener>> VerbsListener::make(const std::shared_ptr<Presence>& presence, const Endpoint& local,
                                                       Fabric::RequestHandler handler, Log log) {
   auto listener = std::make_unique<VerbsListener>(presence, local, std::move(handler), std::move(log));
   if (const error_code failed = listener->listen()) return presence->refused(failed);

@@ -25,7 +25,7 @@ class VerbsRequest final : public ConnectionRequest {
 
 class VerbsListener final : public Listener, private CmHandler {
  public:
-  static Result<std::unique_ptr<Listener>> make(std::shared_ptr<Presence> presence, const Endpoint& local,
+  static Result<std::unique_ptr<Listener>> make(const std::shared_ptr<Presence>& presence, const Endpoint& local,
                                                 Fabric::RequestHandler handler, Log log);
   VerbsListener(std::shared_ptr<Presence> presence, const Endpoint& local, Fabric::RequestHandler handler, Log log);
   ~VerbsListener() override;
