@@ -149,6 +149,28 @@ TEST(Hints, ManyPlacesOfEachObjectAreNotWrittenAnewWithEachChange) {
   EXPECT_LE(written_anew, 2);
 }
 
+TEST(Hints, PlacesThatLeadInForkedCirclesHaveAnEnd) {
+  const TemporaryDirectory state;
+  PosixOptions options;
+  options.root = state.path();
+  options.hint_file = state.path() / "hints";
+  options.kernel_handles = false;
+  constexpr std::uint64_t kNobody = std::uint64_t{1} << 62;
+  {
+    HintStore hints(options.hint_file, 100);
+    hints.set({kNobody}, {{kNobody + 1}, "a"}, false);
+    hints.add({kNobody}, {{kNobody + 2}, "b"}, 2);
+    for (const std::uint64_t id : {kNobody + 1, kNobody + 2}) hints.set({id}, {{kNobody}, "directory"}, true);
+  }
+  const auto fs = make_posix_file_system(options, Log{});
+  ASSERT_TRUE(fs);
+  std::array<std::byte, 17> key{};
+  Writer writer(key);
+  writer.u8(2);  // by places
+  writer.u64(kNobody);
+  EXPECT_EQ((*fs)->attributes(NodeKey(key)).status, Status::stale);
+}
+
 TEST(Hints, APlaceThatComesAgainIsKnownOnceAfterARestart) {
   const TemporaryDirectory state;
   const HintStore::Place again{{1}, "a"};
