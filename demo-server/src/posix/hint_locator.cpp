@@ -19,6 +19,7 @@ constexpr std::uint8_t kHintKind = 2;
 constexpr std::size_t kKeySize = 17;                // kind, inode number, birth time
 constexpr std::size_t kLongKeySize = kKeySize + 8;  // and the device, if it is not the root's
 constexpr int kMaxDepth = 512;
+constexpr std::size_t kMaxSteps = 16 * kMaxDepth;  // of one walk, by all the places of what has several
 
 bool is_overlay(int fd) noexcept {
   struct statfs s {};
@@ -46,6 +47,7 @@ class HintLocator final : public Locator {
     if (size == kLongKeySize) object.id.device = reader.u64();
     const std::lock_guard lock(mutex_);
     Fd fd;
+    steps_ = 0;
     if (!walk(known_now(object).id, fd, 0)) return Status::stale;
     NodeStat stat;
     if (const Status s = stat_fd(fd.get(), stat); s != Status::ok) return s;
@@ -143,6 +145,7 @@ class HintLocator final : public Locator {
       Fd fd;
       NodeStat stat;
       id = hints_.renumbered(id);
+      steps_ = 0;
       if (!walk(id, fd, 0) || stat_fd(fd.get(), stat) != Status::ok || id_of(stat) != id) return;
       const HintStore::Hint* hint = hints_.find(id);
       std::optional<std::uint64_t> first = hint == nullptr ? std::nullopt : hint->birth;
@@ -159,7 +162,8 @@ class HintLocator final : public Locator {
       out = Fd(::fcntl(root_, F_DUPFD_CLOEXEC, 0));
       return static_cast<bool>(out);
     }
-    if (depth > kMaxDepth) return false;
+    // Places that are out of date may lead in circles, and fork on each round.
+    if (depth > kMaxDepth || ++steps_ > kMaxSteps) return false;
     if (const ObjectId now = hints_.renumbered(id); now != id) return walk(now, out, depth + 1);
     const HintStore::Hint* hint = hints_.find(id);
     if (hint == nullptr) return false;
@@ -241,6 +245,7 @@ class HintLocator final : public Locator {
   const bool is_overlay_;
   std::mutex mutex_;
   HintStore hints_;
+  std::size_t steps_ = 0;  // of the present walk
 };
 
 }  // namespace

@@ -196,7 +196,7 @@ void HintStore::make_room() {
 
 void HintStore::append(What what, const ObjectId& id, const Place& place) {
   if (!log_) return;
-  if (++records_ > 2 * (hints_.size() + successors_.size()) + 4096) return rewrite();
+  if (++records_ > 2 * rewritten_ + 4096) return rewrite();
   std::array<std::byte, kMaxRecord> record{};
   const std::size_t size = encode(record, what, id, place);
   if (::write(log_.get(), record.data(), size) != static_cast<ssize_t>(size)) rewrite();
@@ -275,6 +275,7 @@ void HintStore::rewrite() {
   }
   for (const auto& [id, successor] : successors_) put(What::became, id, place_of(successor));
   write_out();
+  rewritten_ = records_;
   if (!written || ::rename(fresh.c_str(), file_.c_str()) != 0) log_ = {};
 }
 

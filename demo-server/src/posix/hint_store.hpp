@@ -99,7 +99,8 @@ class HintStore {
   Successors successors_;
   bool has_devices_ = false;
   Fd log_;
-  std::size_t records_ = 0;
+  std::size_t records_ = 0;    // in the file
+  std::size_t rewritten_ = 0;  // of them, when it was written anew
 };
 
 }  // namespace rpcrdma::nfsd

@@ -131,6 +131,46 @@ QuotaRight quota_right() {
   return {(word.effective & kRight) != 0, (word.permitted & kRight) != 0};
 }
 
+TEST(Hints, ManyPlacesOfEachObjectAreNotWrittenAnewWithEachChange) {
+  const TemporaryDirectory state;
+  const std::filesystem::path file = state.path() / "hints";
+  HintStore hints(file, 10'000);
+  constexpr std::uint64_t kObjects = 2'000;
+  for (std::uint64_t id = 1; id <= kObjects; ++id)
+    for (std::size_t i = 0; i < HintStore::kMaxPlaces; ++i) hints.add({id}, {{1}, std::to_string(i)}, 8);
+  ino_t last = 0;
+  int written_anew = 0;
+  for (std::uint64_t id = 1; id <= 20; ++id) {
+    hints.set({kObjects + id}, {{1}, "new"}, false);
+    struct stat s {};
+    ASSERT_EQ(::stat(file.c_str(), &s), 0);
+    written_anew += std::exchange(last, s.st_ino) == s.st_ino ? 0 : 1;
+  }
+  EXPECT_LE(written_anew, 2);
+}
+
+TEST(Hints, PlacesThatLeadInForkedCirclesHaveAnEnd) {
+  const TemporaryDirectory state;
+  PosixOptions options;
+  options.root = state.path();
+  options.hint_file = state.path() / "hints";
+  options.kernel_handles = false;
+  constexpr std::uint64_t kNobody = std::uint64_t{1} << 62;
+  {
+    HintStore hints(options.hint_file, 100);
+    hints.set({kNobody}, {{kNobody + 1}, "a"}, false);
+    hints.add({kNobody}, {{kNobody + 2}, "b"}, 2);
+    for (const std::uint64_t id : {kNobody + 1, kNobody + 2}) hints.set({id}, {{kNobody}, "directory"}, true);
+  }
+  const auto fs = make_posix_file_system(options, Log{});
+  ASSERT_TRUE(fs);
+  std::array<std::byte, 17> key{};
+  Writer writer(key);
+  writer.u8(2);  // by places
+  writer.u64(kNobody);
+  EXPECT_EQ((*fs)->attributes(NodeKey(key)).status, Status::stale);
+}
+
 TEST(Hints, APlaceThatComesAgainIsKnownOnceAfterARestart) {
   const TemporaryDirectory state;
   const HintStore::Place again{{1}, "a"};
