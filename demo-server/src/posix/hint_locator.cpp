@@ -51,7 +51,7 @@ class HintLocator final : public Locator {
     if (!walk(known_now(object).id, fd, 0)) return Status::stale;
     NodeStat stat;
     if (const Status s = stat_fd(fd.get(), stat); s != Status::ok) return s;
-    if (known_of(stat) != known_now(object) && !is_copied_up(known_now(object), stat)) return Status::stale;
+    if (known_of(stat) != known_now(object)) return Status::stale;
     out = std::move(fd);
     return Status::ok;
   }
@@ -122,21 +122,6 @@ class HintLocator final : public Locator {
     return object;
   }
 
-  /// Whether directories get a new number when they come back into the kernel's memory. Where they do not, an overlay
-  /// shows everything on its own device.
-  bool renumbers() const noexcept { return is_overlay_ && hints_.has_devices(); }
-
-  /// A number that the overlay gives out is no other's as long as it is mounted: what has it, and another birth time
-  /// than when this process saw it first, is a directory that has been copied to the upper layer.
-  bool is_copied_up(const Known& object, const NodeStat& found) {
-    const HintStore::Hint* hint = hints_.find(object.id);
-    if (!renumbers() || !is_directory(found) || id_of(found) != object.id || hint == nullptr ||
-        hint->birth != object.birth)
-      return false;
-    hints_.succeed(object.id, {object.birth, object.id, found.birth});
-    return true;
-  }
-
   /// The directories above what has been copied to the upper layer were copied there with it, or before. They are no
   /// others that got their numbers: those would be of the upper layer only, and hold nothing of a lower one (but for
   /// what an overlay with redirect_dir moves there).
@@ -150,7 +135,8 @@ class HintLocator final : public Locator {
       const HintStore::Hint* hint = hints_.find(id);
       std::optional<std::uint64_t> first = hint == nullptr ? std::nullopt : hint->birth;
       if (id == root_id_) first = root_birth_;
-      if (first && *first != stat.birth) hints_.succeed(id, {*first, id, stat.birth});
+      if (!first || *first == stat.birth) return;
+      hints_.succeed(id, {*first, id, stat.birth});
       if (hint == nullptr) return;
       id = hint->place.parent;
     }
@@ -170,12 +156,8 @@ class HintLocator final : public Locator {
     // Copies: hints change on the way.
     const HintStore::Place place = hint->place;
     const std::vector<HintStore::Place> others = hint->others;
-    const bool by_name = hint->directory && renumbers();
     Fd parent;
-    if (walk(place.parent, parent, depth + 1)) {
-      if (open_at(parent.get(), place.name, id, out)) return true;
-      if (by_name && open_renumbered(parent.get(), place, id, out)) return true;
-    }
+    if (walk(place.parent, parent, depth + 1) && open_at(parent.get(), place.name, id, out)) return true;
     for (const HintStore::Place& other : others) {
       Fd other_parent;
       if (!walk(other.parent, other_parent, depth + 1) || !open_at(other_parent.get(), other.name, id, out)) continue;
@@ -194,21 +176,6 @@ class HintLocator final : public Locator {
     return true;
   }
 
-  /// A directory in the place of one is that one, perhaps: open() compares the births, and on the way to something else
-  /// any will do, for the number of that tells.
-  bool open_renumbered(int directory, const HintStore::Place& place, const ObjectId& id, Fd& out) {
-    NodeStat stat;
-    if (open_component(directory, place.name, out) != Status::ok || stat_fd(out.get(), stat) != Status::ok ||
-        !is_directory(stat))
-      return false;
-    const HintStore::Hint* known = hints_.find(id_of(stat));
-    if (known != nullptr && known->place.name != place.name) return false;  // moved here from elsewhere
-    if (stat.birth == 0) return true;
-    remember(stat, place);
-    hints_.succeed(id, {stat.birth, id_of(stat), stat.birth});
-    return true;
-  }
-
   /// The name has changed behind our back: looks for the number among the directory's present names.
   bool search(int directory, const ObjectId& parent, const ObjectId& id, Fd& out) {
     Fd readable;
@@ -217,9 +184,7 @@ class HintLocator final : public Locator {
     if (stream == nullptr) return false;
     bool found = false;
     while (const dirent* entry = ::readdir(stream)) {
-      // Where directories are renumbered, listings do not tell their numbers.
-      const bool any = renumbers() && id.device == 0 && entry->d_type == DT_DIR;
-      if ((entry->d_ino != id.number && !any) || std::string_view(entry->d_name) == "..") continue;
+      if (entry->d_ino != id.number || std::string_view(entry->d_name) == "..") continue;
       NodeStat stat;
       found = open_at(directory, entry->d_name, id, out) && stat_fd(out.get(), stat) == Status::ok;
       if (!found) continue;  // that number of another device

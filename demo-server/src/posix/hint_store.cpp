@@ -100,7 +100,6 @@ void HintStore::set(const ObjectId& id, const Place& place, bool directory) {
   if (!is_back && known != nullptr && known->place == place && known->others.empty()) return;
   if (hints_.size() >= max_hints_ && !hints_.contains(id)) make_room();
   hints_[id] = {place, {}, directory, {}};
-  has_devices_ = has_devices_ || id.device != 0;
   append(directory ? What::directory : What::file, id, place);
 }
 
@@ -223,7 +222,6 @@ void HintStore::replay(What what, const ObjectId& id, const Place& place) {
   if (what == What::dropped && known != hints_.end()) take_out(known->second, place);
   if (what == What::dropped || (known == hints_.end() && hints_.size() >= max_hints_)) return;
   take_back(id);
-  has_devices_ = has_devices_ || id.device != 0;
   hints_[id] = {place, {}, what == What::directory, {}};
 }
 

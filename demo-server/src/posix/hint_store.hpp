@@ -72,8 +72,6 @@ class HintStore {
   /// Follows successors of other ids, whatever the birth time. An object that is seen under its old id once more
   /// (set()) has none.
   ObjectId renumbered(const ObjectId& id);
-  /// Whether anything has been seen on a device of its own.
-  bool has_devices() const noexcept { return has_devices_; }
   std::size_t size() const noexcept { return hints_.size(); }
 
  private:
@@ -97,7 +95,6 @@ class HintStore {
   std::unordered_map<ObjectId, Hint, ObjectIdHash> hints_;
   using Successors = std::unordered_multimap<ObjectId, Successor, ObjectIdHash>;
   Successors successors_;
-  bool has_devices_ = false;
   Fd log_;
   std::size_t records_ = 0;    // in the file
   std::size_t rewritten_ = 0;  // of them, when it was written anew
