@@ -157,6 +157,7 @@ TEST(OnAnOverlay, ADirectoryWithAnotherNumberIsStaleOrItself) {
     const auto fs = overlay.serve();
     const std::vector<std::string> names{"a", "b"};
     std::vector<NodeKey> before;
+    EXPECT_EQ(fs->create({}, fs->root(), "file", {}).status, Status::ok);
     for (const std::string& name : names) filesystem::create_directory(overlay.root() / name);
     for (const std::string& name : names) {
       std::ofstream(overlay.root() / name / ("in-" + name)) << name;
