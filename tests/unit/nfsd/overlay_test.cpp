@@ -141,6 +141,12 @@ void forget_directories(const Overlay& overlay) {
   ASSERT_EQ(::mount(nullptr, overlay.root().c_str(), nullptr, MS_REMOUNT, nullptr), 0);
 }
 
+std::pair<std::int64_t, std::uint32_t> birth(const Overlay& overlay, const char* name) {
+  struct statx s {};
+  EXPECT_EQ(::statx(AT_FDCWD, (overlay.root() / name).c_str(), 0, STATX_BTIME, &s), 0);
+  return {s.stx_btime.tv_sec, s.stx_btime.tv_nsec};
+}
+
 /// The name of the file in the directory; the status if it cannot be had.
 std::string content(FileSystem& fs, const NodeKey& directory) {
   std::string name;
@@ -157,12 +163,13 @@ TEST(OnAnOverlay, ADirectoryWithAnotherNumberIsStaleOrItself) {
     const auto fs = overlay.serve();
     const std::vector<std::string> names{"a", "b"};
     std::vector<NodeKey> before;
-    EXPECT_EQ(fs->create({}, fs->root(), "file", {}).status, Status::ok);
-    for (const std::string& name : names) filesystem::create_directory(overlay.root() / name);
-    for (const std::string& name : names) {
-      std::ofstream(overlay.root() / name / ("in-" + name)) << name;
-      before.push_back(fs->lookup({}, fs->root(), name).node);
+    for (int tries = 0; tries == 0 || (tries < 2000 && birth(overlay, "a") != birth(overlay, "b")); ++tries) {
+      for (const std::string& name : names) fs->remove_directory({}, fs->root(), name);
+      for (const std::string& name : names) before.push_back(fs->make_directory({}, fs->root(), name, {}).node);
+      before.erase(before.begin(), before.end() - 2);
     }
+    for (const std::string& name : names) std::ofstream(overlay.root() / name / ("in-" + name)) << name;
+    EXPECT_EQ(fs->create({}, fs->root(), "file", {}).status, Status::ok);
     forget_directories(overlay);
     std::vector<NodeKey> after;
     for (const std::string& name : names) after.push_back(fs->lookup({}, fs->root(), name).node);
