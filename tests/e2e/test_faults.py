@@ -92,7 +92,7 @@ class DeadClients(Client):
         wait_until(lambda: self.at_rest(server.counters()), "the end of the first connection")
         idle = server.descriptors()
         resident, lent = [], []
-        for turn in range(8):
+        for turn in range(scaled(8, 4, tiny=4)):
             # In the middle of RDMA Reads, and of RDMA Writes.
             if turn % 2 == 0:
                 os.truncate(target, 0)
