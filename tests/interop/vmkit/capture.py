@@ -4,6 +4,7 @@ chunk lists as they should be."""
 import subprocess
 
 from kit.recut import recut
+from kit.tshark import options
 
 FIELDS = {
     "frame.protocols": "protocols", "infiniband.bth.opcode": "ib", "iwarp_rdma.opcode": "iwarp",
@@ -47,25 +48,29 @@ def decoded(path, tcp_port=None):
         recut(path, cut, tcp_port)
         path = cut
     fields = [text for field in FIELDS for text in ("-e", field)]
-    done = subprocess.run(["tshark", "-n", "-o", "tcp.try_heuristic_first:TRUE", "-r", str(path), "-T", "fields", *fields],
+    done = subprocess.run(["tshark", *options(), "-r", str(path), "-T", "fields", *fields],
                           capture_output=True, text=True, errors="replace", timeout=300, check=False)
     if done.returncode != 0:
         raise AssertionError(f"tshark: {done.stderr}")
     return [Packet(line) for line in done.stdout.splitlines()]
 
 
+def some(case, packets, what, condition):
+    if not any(condition(packet) for packet in packets):
+        case.fail("\n".join([f"{what} is not among", *map(repr, packets[:200])]))
+
+
 def check(case, packets):
     """Bulk data both ways, by chunks."""
-    def some(what, condition):
-        case.assertTrue(any(condition(packet) for packet in packets), what)
-
     case.assertFalse([packet for packet in packets if packet.malformed() and "READ Reply" not in packet.info])
     case.assertFalse([packet for packet in packets if packet.does("terminate")])
     for what in ("write", "read request", "read response"):
-        some(what, lambda packet, what=what: packet.does(what))
-    some("READ with a Write chunk", lambda p: p.number("procedure") == READ and p.number("rpc") == CALL and
+        some(case, packets, what, lambda packet, what=what: packet.does(what))
+    some(case, packets, "READ with a Write chunk",
+         lambda p: p.number("procedure") == READ and p.number("rpc") == CALL and
          p.number("writes") == 1 and not p.number("reads"))
-    some("WRITE with a Read chunk", lambda p: p.number("message") == MSG and (p.number("reads") or 0) > 0 and
+    some(case, packets, "WRITE with a Read chunk",
+         lambda p: p.number("message") == MSG and (p.number("reads") or 0) > 0 and
          p.number("positions") not in (None, 0))
     # Both at once would be an error that Linux does not survive.
     case.assertFalse([packet for packet in packets if packet.number("reads") and packet.number("writes")])
@@ -73,9 +78,8 @@ def check(case, packets):
 
 def check_long(case, packets):
     """Replies in Reply chunks."""
-    def some(what, condition):
-        case.assertTrue(any(condition(packet) for packet in packets), what)
-
-    some("a call with a Reply chunk", lambda p: p.number("procedure") == READDIRPLUS and p.number("rpc") == CALL and
+    some(case, packets, "a call with a Reply chunk",
+         lambda p: p.number("procedure") == READDIRPLUS and p.number("rpc") == CALL and
          p.number("reply_chunk") == 1)
-    some("a reply in the Reply chunk", lambda p: p.number("message") == NOMSG and p.number("reply_chunk") == 1)
+    some(case, packets, "a reply in the Reply chunk",
+         lambda p: p.number("message") == NOMSG and p.number("reply_chunk") == 1)
