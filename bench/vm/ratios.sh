@@ -53,14 +53,14 @@ by_perftest() {
   local program options
   case $1 in
     null_rtt) program=ib_send_lat options='-s 128 -n 2000' ;;
-    read_1m) program=ib_write_bw options="-s 1048576 -t 8 -D $seconds" ;;
-    write_1m) program=ib_read_bw options="-s 1048576 -t 8 -D $seconds" ;;
+    read_1m) program=ib_write_bw options="-s 1048576 -t 8 -n $((seconds * 50))" ;;
+    write_1m) program=ib_read_bw options="-s 1048576 -t 8 -n $((seconds * 50))" ;;
   esac
-  $program -R -d rxe1 $options >/run/perftest.server 2>&1 &
+  timeout 60 $program -R -d rxe1 $options >/run/perftest.server 2>&1 &
   local server=$!
   vm_until 20 perftest_listens $program || return
   # Latency: half a round trip; a bandwidth's MB has 2^20 octets.
-  $program -R -d rxe0 $options "$right" 2>>/run/perftest.server |
+  timeout 60 $program -R -d rxe0 $options "$right" 2>>/run/perftest.server |
     awk -v name="$1" '$1 ~ /^[0-9]+$/ && NF >= 4 { value = name == "null_rtt" ? 2 * $5 : $4 * 1.048576 }
       END { print value }'
   wait $server
@@ -93,7 +93,7 @@ for case in read_1m write_1m random_4k; do
   echo "  on ours: $ours| on knfsd: $kernels| our client: $clients"
 done
 if command -v ib_send_lat >/dev/null; then
-  "$bin/rpcrdma-nfs" --fabric verbs put /srv/ours/data "nfs://$right:20050/memory/data"
+  "$bin/rpcrdma-nfs" --fabric verbs put /srv/ours/data "nfs://$right:20050/memory/data" 2>>/run/client.err
   printf '%-10s %12s %12s %7s\n' case 'both ours' perftest ratio
   for case in null_rtt read_1m write_1m; do
     ours='' theirs=''
@@ -102,7 +102,7 @@ if command -v ib_send_lat >/dev/null; then
       theirs+="$(by_perftest $case) "
     done
     awk -v n=$case -v a="$(median "$ours")" -v b="$(median "$theirs")" \
-      'BEGIN { printf "%-10s %12.1f %12.1f %7.2f\n", n, a, b, b > 0 ? a / b : 0 }'
+      'BEGIN { printf "%-10s %12.1f %12.1f %7.2f\n", n, a, b, (b > 0 ? a / b : 0) }'
     echo "  ours: $ours| perftest: $theirs"
   done
 else
