@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. The device's going is heard of in several ways, the event of the anchor's removal, one of a queue pair's
 // or listener's, DEVICE_FATAL, or another thread's word; the first of them does it all. While there are listeners the
-// device is looked for now and then; else by whoever wants to connect or accept, and for some time after that has
-// failed. Ownership. Queue pairs and listeners belong to the user and are known here as long as they live; callbacks
-// that run when they end may destroy any of them. Error handling. A device that cannot be used as before stays lost.
+// device is looked for now and then; else by whoever wants to connect or accept, and for a while after that failed.
+// Ownership. Queue pairs and listeners belong to the user and are known here as long as they live; callbacks that run
+// when they end may destroy any of them.
+// Error handling. A device that cannot be used as before stays lost.
 #include "presence.hpp"
 
 #include <algorithm>
