@@ -21,7 +21,7 @@ struct VerbsOptions {
   std::uint32_t signal_interval = 16;  ///< at most so many sends in a row without a completion of their own
   /// How long open_verbs() may block to find the device that leads to an address.
   std::chrono::milliseconds resolve_timeout{2000};
-  /// Silence of a peer after which it is sent an RDMA Write of nothing, which the device repeats for 9 s until it is
+  /// Silence of a peer after which it is sent an RDMA Write of nothing, which the device repeats for 8 s until it is
   /// acknowledged; if it never is, the connection ends with ETIMEDOUT. Less than a second counts as one; the silence is
   /// measured in quarters of it. On iWARP the device has TCP do that, as patient as it is.
   std::chrono::seconds keepalive{60};
