@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <fcntl.h>
+
 #include "commands/transfer.hpp"
 
 namespace rpcrdma::commands {
@@ -13,17 +15,23 @@ struct Source {
   std::string name;  ///< of the copy inside an existing directory
 };
 
+awaitable<Result<void>> copy_into(nfs::Copier& copier, TransferObserver& observer, nfs::Node from,
+                                  const nfs::Descriptor& file) {
+  const Result<void> readable = co_await copier.check_source(from, file);
+  if (!readable) co_return readable.error();
+  observer.on_found(from.attributes.size);
+  co_return co_await copier.download_file(from, file, nfs::SetAttributes());
+}
+
 awaitable<void> get_file(Context& context, nfs::Copier& copier, TransferObserver& observer, Source source,
                          std::string target) {
-  const nfs::Attributes& attributes = source.node.attributes;
-  const Result<nfs::Descriptor> file = nfs::open_to_write(target, attributes.mode & 0777, false);
+  const bool fresh = !nfs::local_attributes(target, false);
+  const Result<nfs::Descriptor> file = nfs::open_to_write(target, source.node.attributes.mode & 0777, false);
   if (!file) co_return context.report.fail(target, file.error());
-  const Result<void> readable = co_await copier.check_source(source.node, *file);
-  if (!readable) co_return context.report.fail(context.options.url.text(), readable.error());
-  observer.on_found(attributes.size);
-  const Result<void> copied = co_await copier.download_file(source.node, *file, nfs::SetAttributes());
-  if (!copied) co_return context.report.fail(context.options.url.text(), copied.error());
-  observer.on_file_done();
+  const Result<void> copied = co_await copy_into(copier, observer, source.node, *file);
+  if (copied) co_return observer.on_file_done();
+  if (fresh) nfs::take_back(AT_FDCWD, target, *file);
+  context.report.fail(context.options.url.text(), copied.error());
 }
 
 awaitable<void> get_tree(Context& context, nfs::Copier& copier, Source source, std::string directory,

@@ -103,20 +103,26 @@ class DownloadTree : TreeWalk {
   Task<void> file(Node from, const LocalDirectory& to, std::string name) {
     const std::uint32_t mode = from.attributes.mode & kFileModes;
     shared_.observer.on_found(from.attributes.size);
-    const bool resume = shared_.options.resume;
+    const bool fresh = !to.has(name);
     const Result<Descriptor> target = to.create_file(name, mode | 0600, false);
     if (!target) co_return target.error();
-    const Result<void> readable = co_await copier_.check_source(from, *target);
-    if (!readable) co_return readable.error();
     const SetAttributes final{.mode = mode, .accessed = from.attributes.accessed, .modified = from.attributes.modified};
-    if (resume) {
-      const Result<Attributes> there = local_attributes(*target);
+    const Result<void> done = co_await into(from, *target, final);
+    if (!done && fresh) take_back(to.descriptor().get(), name, *target);
+    co_return done;
+  }
+
+  Task<void> into(Node from, const Descriptor& target, SetAttributes final) {
+    const Result<void> readable = co_await copier_.check_source(from, target);
+    if (!readable) co_return readable.error();
+    if (shared_.options.resume) {
+      const Result<Attributes> there = local_attributes(target);
       if (there && is_copy(from.attributes, *there)) {
         shared_.observer.on_kept(from.attributes.size);
-        co_return set_attributes(*target, final);
+        co_return set_attributes(target, final);
       }
     }
-    co_return co_await copier_.download_file(from, *target, final);
+    co_return co_await copier_.download_file(from, target, final);
   }
 
   Task<void> symlink(Node from, const LocalDirectory& to, std::string name) {

@@ -103,6 +103,11 @@ Result<Descriptor> LocalDirectory::create_file(const std::string& name, std::uin
   return regular(::openat(fd_.get(), name.c_str(), flags | O_EXCL, mode));
 }
 
+bool LocalDirectory::has(const std::string& name) const noexcept {
+  struct stat status {};
+  return ::fstatat(fd_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
 Result<std::string> LocalDirectory::read_link(const std::string& name) const {
   if (const error_code wrong = check(name)) return wrong;
   std::array<char, PATH_MAX> target{};

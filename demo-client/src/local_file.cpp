@@ -143,4 +143,12 @@ Result<void> set_attributes(const Descriptor& file, const SetAttributes& attribu
   return {};
 }
 
+void take_back(int directory, const std::string& name, const Descriptor& made) noexcept {
+  struct stat there {};
+  struct stat ours {};
+  const bool same = ::fstatat(directory, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    ::fstat(made.get(), &ours) == 0 && there.st_dev == ours.st_dev && there.st_ino == ours.st_ino;
+  if (same && S_ISREG(ours.st_mode) && ours.st_size == 0) ::unlinkat(directory, name.c_str(), 0);
+}
+
 }  // namespace rpcrdma::nfs

@@ -159,6 +159,11 @@ class Copies(Case):
             message = self.nfs_fails("--uid", 1000, "--gid", 1000, *arguments)
             self.assertTrue(message.endswith(": " + os.strerror(errno.EACCES)), message)
             self.assertEqual((here / "tree" / "file").read_bytes(), b"of " + os.fsencode(here / "tree"))
+        fresh = self.folder / "fresh"
+        fresh.mkdir()
+        self.nfs_fails("--uid", 1000, "--gid", 1000, "get", server.url("/files/tree/file"), fresh / "file")
+        self.nfs_fails("--uid", 1000, "--gid", 1000, "get", "-r", server.url("/files/tree"), fresh)
+        self.assertEqual(list(fresh.rglob("*")), [fresh / "tree"], "nothing that looks like a copy")
         self.nfs("get", server.url("/files/tree/file"), here / "tree" / "file")
         self.assertEqual((here / "tree" / "file").read_bytes(), (files / "tree" / "file").read_bytes())
 

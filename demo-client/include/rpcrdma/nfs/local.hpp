@@ -53,6 +53,10 @@ Result<void> write_out(int fd, std::span<const std::byte> from);
 /// Gives an open file or directory its mode, and its times where they are set.
 Result<void> set_attributes(const Descriptor& file, const SetAttributes& attributes);
 
+/// Removes `name` of an open directory (AT_FDCWD: a path) if it is still `made` and empty: what a copy that never began
+/// would leave behind.
+void take_back(int directory, const std::string& name, const Descriptor& made) noexcept;
+
 /// An entry of a local directory.
 struct LocalEntry {
   std::string name;
@@ -74,6 +78,8 @@ class LocalDirectory {
   Result<Descriptor> open_file(const std::string& name) const;
   /// Opens a regular file to write, made anew or, if `cut`, cut to nothing. A symbolic link of that name is replaced.
   Result<Descriptor> create_file(const std::string& name, std::uint32_t mode, bool cut = true) const;
+  /// Whether there is anything of that name.
+  bool has(const std::string& name) const noexcept;
   Result<std::string> read_link(const std::string& name) const;
   /// Makes a symbolic link; replaces what has that name unless it is a directory.
   Result<void> make_link(const std::string& name, const std::string& target) const;
