@@ -50,6 +50,11 @@ bool commits_in_order(int directory) noexcept {
   return s.f_type == EXT4_SUPER_MAGIC && ext4_has_journal(directory);
 }
 
+bool forgets_inodes(int directory) noexcept {
+  struct statfs s {};
+  return ::fstatfs(directory, &s) == 0 && s.f_type == EXT4_SUPER_MAGIC && !ext4_has_journal(directory);
+}
+
 Status commit_changes(int directory) noexcept {
   const Fd file(::openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
   if (!file) return Status::notsupp;

@@ -14,4 +14,8 @@ bool commits_in_order(int directory) noexcept;
 /// this way.
 Status commit_changes(int directory) noexcept;
 
+/// ext2 to ext4 without a journal: Linux (6.1; not 6.18) writes there at an fsync only inodes whose attributes have
+/// been set, and not those that are new, have another number of names or, as directories do, have grown.
+bool forgets_inodes(int directory) noexcept;
+
 }  // namespace rpcrdma::nfsd

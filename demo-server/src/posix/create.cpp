@@ -52,6 +52,7 @@ NodeResult PosixFileSystem::finish_new(const Caller& caller, const Directory& di
   // Only root gives files away; others ask for what they get anyway.
   if (!is_root(caller)) rest.uid = rest.gid = std::nullopt;
   if (result.status == Status::ok) result.status = apply(caller, fd.get(), stat, rest);
+  if (result.status == Status::ok) touch_inode(fd.get(), stat);
   if (result.status == Status::ok) found(directory, name, fd.get(), result);
   if (result.status != Status::ok && fd)
     ::unlinkat(directory.fd.get(), std::string(name).c_str(), is_directory(stat) ? AT_REMOVEDIR : 0);
@@ -81,7 +82,7 @@ NodeResult PosixFileSystem::make_entry(const Caller& caller, const NodeKey& key,
     if (result.status == Status::ok)
       result.status = status_of(as_caller(caller, [&] { return make(directory.fd.get(), std::string(name).c_str()); }));
     if (result.status == Status::ok) result = finish_new(caller, directory, name, attributes, unsettled);
-    result.directory = wcc_after(directory);
+    result.directory = wcc_after(directory, result.status == Status::ok);
   }
   if (result.status == Status::ok) result.status = settle(caller, directory, unsettled);
   return result;
@@ -142,7 +143,7 @@ NodeResult PosixFileSystem::create(const Caller& caller, const NodeKey& key, std
     if (result.status == Status::ok) result.status = create_file(caller, directory, name, how, result, unsettled);
     if (result.status == Status::exist && how.mode != CreateMode::guarded && check_new_name(name) == Status::ok)
       result.status = open_existing(caller, directory, name, how, result, unsettled);
-    result.directory = wcc_after(directory);
+    result.directory = wcc_after(directory, result.status == Status::ok);
   }
   // An EXCLUSIVE request that comes once more may find what the first did not bring to the disk before a crash.
   if (result.status == Status::ok) result.status = settle(caller, directory, unsettled);

@@ -52,6 +52,7 @@ PosixFileSystem::PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat
       descriptors_(options.max_descriptors),
       verifier_(fresh_verifier()),
       commits_in_order_(nfsd::commits_in_order(readable_root_.get())),
+      forgets_inodes_(nfsd::forgets_inodes(readable_root_.get())),
       acts_(can_act_as_others()) {
   itself_.uid = ::geteuid();
   itself_.gid = ::getegid();
@@ -93,15 +94,26 @@ Status PosixFileSystem::open_directory(const NodeKey& key, Directory& out) {
   return is_directory(out.before) ? Status::ok : Status::notdir;
 }
 
-Wcc PosixFileSystem::wcc_after(const Directory& directory) const {
+Wcc PosixFileSystem::wcc_after(const Directory& directory, bool changed) const {
   Wcc wcc;
   if (!directory.fd) return wcc;
   wcc.before = wcc_of(directory.before.attributes);
   NodeStat after;
   if (stat_fd(directory.fd.get(), after) != Status::ok) return wcc;
+  if (changed) touch_inode(directory.fd.get(), after);
   wcc.after = after.attributes;
   if (locator_->follows_changes()) locator_->changed(directory.before, after);
   return wcc;
+}
+
+/// Where an fsync would not write it: the time of the last access is set to what it is, before anyone sees the time of
+/// the change.
+void PosixFileSystem::touch_inode(int fd, NodeStat& stat) const {
+  if (!forgets_inodes_) return;
+  const Time& accessed = stat.attributes.atime;
+  const timespec times[2] = {{static_cast<time_t>(accessed.seconds), static_cast<long>(accessed.nanoseconds)},
+                             {0, UTIME_OMIT}};
+  if (::utimensat(fd, "", times, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) == 0) stat_fd(fd, stat);
 }
 
 void PosixFileSystem::found(const Directory& directory, std::string_view name, int fd, NodeResult& out) {

@@ -83,7 +83,8 @@ class PosixFileSystem final : public FileSystem {
   Status open_directory(const NodeKey& key, Directory& out);
   bool is_top(const Directory& directory) const noexcept { return same_object(directory.before, root_stat_); }
   Status refresh(Directory& directory) { return stat_fd(directory.fd.get(), directory.before); }
-  Wcc wcc_after(const Directory& directory) const;
+  Wcc wcc_after(const Directory& directory, bool changed) const;
+  void touch_inode(int fd, NodeStat& stat) const;
   /// Whom the thread acts as for a caller; null when this process cannot, and serves all as itself.
   const Identity* user(const Caller& caller) const noexcept { return acts_ ? &caller : nullptr; }
   /// Who owns cached descriptors: all callers have them in common when all are served as the server.
@@ -140,6 +141,7 @@ class PosixFileSystem final : public FileSystem {
   ChangeResult unlink(const Caller& caller, const NodeKey& directory, std::string_view name, int flags);
   Status move(const Caller& caller, const Directory& source, std::string_view from, const Directory& target,
               std::string_view to);
+  void moved_folder(const Directory& target, std::string_view name, Unsettled& unsettled) const;
   void forget(const Directory& directory, std::string_view name, const Victim& victim);
   void before_unlink(const Directory& directory, std::string_view name, Victim& out);
   void fill_node(const Directory& directory, DirectoryEntry& entry);
@@ -161,6 +163,7 @@ class PosixFileSystem final : public FileSystem {
   std::atomic<std::uint64_t> verifier_;
   std::atomic<bool> reads_at_once_{true};  // until the file system says that it cannot tell (tmpfs)
   const bool commits_in_order_;
+  const bool forgets_inodes_;
   const bool acts_;  // on behalf of others
   Identity itself_;
 };

@@ -53,7 +53,7 @@ ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, s
       result.status = status_of(error);
       if (error == 0) forget(directory, name, victim);
     }
-    result.wcc = wcc_after(directory);
+    result.wcc = wcc_after(directory, result.status == Status::ok);
   }
   if (result.status == Status::ok) result.status = settle(caller, directory, {});
   return result;
@@ -107,11 +107,20 @@ Status PosixFileSystem::move(const Caller& caller, const Directory& source, std:
   return Status::ok;
 }
 
+/// A directory that has come from elsewhere holds its parent, as "..".
+void PosixFileSystem::moved_folder(const Directory& target, std::string_view name, Unsettled& unsettled) const {
+  Fd fd;
+  NodeStat stat;
+  if (commits_in_order_ || open_component(target.fd.get(), name, fd) != Status::ok) return;
+  if (stat_fd(fd.get(), stat) == Status::ok && is_directory(stat)) unsettled = {std::move(fd), FileType::directory};
+}
+
 RenameResult PosixFileSystem::rename(const Caller& caller, const NodeKey& from_key, std::string_view from,
                                      const NodeKey& to_key, std::string_view to) {
   RenameResult result;
   Directory source;
   Directory target;
+  Unsettled unsettled;
   result.status = open_directory(from_key, source);
   if (result.status == Status::ok) result.status = open_directory(to_key, target);
   if (result.status != Status::ok) return result;
@@ -122,11 +131,12 @@ RenameResult PosixFileSystem::rename(const Caller& caller, const NodeKey& from_k
     if (result.status == Status::ok) result.status = check_old_name(from);
     if (result.status == Status::ok) result.status = check_old_name(to);
     if (result.status == Status::ok) result.status = move(caller, source, from, target, to);
-    result.from = wcc_after(source);
-    result.to = wcc_after(target);
+    if (result.status == Status::ok && !same_object(source.before, target.before)) moved_folder(target, to, unsettled);
+    result.from = wcc_after(source, result.status == Status::ok);
+    result.to = wcc_after(target, result.status == Status::ok);
   }
   // The new name first: one of the two is on the disk at any time.
-  if (result.status == Status::ok) result.status = settle(caller, target, {});
+  if (result.status == Status::ok) result.status = settle(caller, target, unsettled);
   if (result.status == Status::ok && !same_object(source.before, target.before))
     result.status = settle(caller, source, {});
   return result;
@@ -153,10 +163,13 @@ LinkResult PosixFileSystem::link(const Caller& caller, const NodeKey& node, cons
       result.status = status_of(as_caller(
           caller, [&] { return ::linkat(AT_FDCWD, path.text, directory.fd.get(), text.c_str(), AT_SYMLINK_FOLLOW); }));
     const NodeStat before = stat;
-    if (stat_fd(fd.get(), stat) == Status::ok) result.file = stat.attributes;
+    if (stat_fd(fd.get(), stat) == Status::ok) {
+      if (result.status == Status::ok) touch_inode(fd.get(), stat);
+      result.file = stat.attributes;
+    }
     if (locator_->follows_changes()) locator_->changed(before, stat);
     if (result.status == Status::ok) locator_->named(stat, directory.before, name);
-    result.directory = wcc_after(directory);
+    result.directory = wcc_after(directory, result.status == Status::ok);
   }
   // The number of its names is the file's own.
   Unsettled unsettled;
