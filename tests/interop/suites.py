@@ -110,6 +110,16 @@ class Troubles(Machine):
         self.run_guest("troubles.sh")
 
 
+class Power(Machine):
+    name = "power"
+    timeout_s = 300
+
+    def test(self):
+        """What the server said was done is on the disk when the power fails."""
+        self.assertTrue(installed("fsck.ext4"), "fsck.ext4 is not installed")
+        self.run_guest("power.sh")
+
+
 class KernelOnRxe(WithInput):
     name = "rxe"
     timeout_s = scaled(900, 700)
