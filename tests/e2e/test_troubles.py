@@ -10,11 +10,11 @@ from kit import nfs
 from kit.case import Case
 from kit.namespace import missing_tools
 from kit.nfs import all_procedures, ask, handle_of_new
-from kit.rpc import ACCESS, COMMIT, REMOVE, RMDIR, SETATTR, WRITE, opaque
+from kit.rpc import ACCESS, COMMIT, GETATTR, REMOVE, RMDIR, SETATTR, WRITE, opaque
 from kit.tcp import TcpPeer
 from kit.trees import noise, write_noise
 
-IO, NOSPC, ROFS = 5, 28, 30
+IO, NOSPC, ROFS, STALE = 5, 28, 30, 70
 FILE_SYNC, UNSTABLE = 2, 0
 
 
@@ -101,6 +101,44 @@ class Troubles(Case):
         self.assertEqual(self.servers.pop().stop(), 0)
         image.unlink()
         self.files.rmdir()
+
+    def test_a_part_of_a_file_system(self):
+        """A bind mount, as in a container; then mounted anew, so that the kernel knows the place of nothing."""
+        if missing_tools("mkfs.ext4"):
+            self.skipTest("no mkfs.ext4")
+        image, whole = self.folder / "image", self.folder / "whole"
+        whole.mkdir()
+        subprocess.run(["sh", "-ec", f'truncate -s 32M "{image}"; mkfs.ext4 -q -F "{image}"'], check=True, timeout=60)
+        server = self.server_on(f'mount -o loop "{image}" "{whole}"; mkdir -p "{whole}/part" "{whole}/outside"; '
+                                f'mount --bind "{whole}/part" "$1"')
+        status, rest = ask(self.peer, *nfs.mkdir(self.root, b"folder"))
+        self.assertEqual(status, nfs.OK)
+        folder = handle_of_new(rest)
+        files = {name: self.made(name) for name in (b"stays", b"moved", b"leaves", b"left")}
+        self.assertEqual(ask(self.peer, *nfs.rename(self.root, b"moved", folder, b"moved"))[0], nfs.OK)
+
+        def moved_out(name):
+            above = f"/proc/{server.pid}/root{whole}"
+            os.rename(f"{above}/part/{name}", f"{above}/outside/{name}")
+
+        def statuses():
+            return {name: ask(self.peer, GETATTR, opaque(handle))[0] for name, handle in files.items()}
+
+        moved_out("left")
+        expected = {b"stays": nfs.OK, b"moved": nfs.OK, b"leaves": nfs.OK, b"left": STALE}
+        self.assertEqual(statuses(), expected)
+        for _ in range(2):
+            self.peer.close()
+            self.assertEqual(server.stop(), 0)
+            server.start()
+            self.peer = TcpPeer(server.tcp[0])
+            self.addCleanup(self.peer.close)
+            self.assertEqual(statuses(), expected)
+            self.assertEqual(ask(self.peer, *nfs.read(files[b"left"]))[0], STALE)
+            if expected[b"leaves"] == nfs.OK:
+                moved_out("leaves")
+                expected[b"leaves"] = STALE
+                self.assertEqual(statuses(), expected)
 
     def on_the_disk(self, image, how):
         links = []

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 
+#include "posix/confinement.hpp"
 #include "posix/locator.hpp"
 
 namespace rpcrdma::nfsd {
@@ -18,16 +19,14 @@ union KernelHandle {
   char room[sizeof(struct file_handle) + kMaxKernelHandle];
 };
 
-bool is_below(const std::string& path, int root) {
-  const std::string top = path_of(root);
-  if (top.empty() || !path.starts_with(top)) return false;
-  return path.size() == top.size() || top == "/" || path[top.size()] == '/';
-}
-
 class HandleLocator final : public Locator {
  public:
-  HandleLocator(int root, const struct stat& stat, Fd mount) noexcept
-      : root_(root), root_number_(stat.st_ino), root_device_(stat.st_dev), mount_(std::move(mount)) {}
+  HandleLocator(int root, const struct stat& stat, Fd mount, std::unique_ptr<Locator> places) noexcept
+      : root_(root),
+        root_number_(stat.st_ino),
+        root_device_(stat.st_dev),
+        mount_(std::move(mount)),
+        places_(std::move(places)) {}
 
   Status open(const NodeKey& key, Fd& out) override {
     const auto octets = key.octets();
@@ -39,18 +38,17 @@ class HandleLocator final : public Locator {
     Fd fd(::open_by_handle_at(mount_.get(), &handle.header, O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!fd) return errno == EINVAL ? Status::badhandle : status_of(errno);
     // A handle names an inode wherever it lies now. Directories have one place, which must be inside. So have other
-    // objects with one name, if the kernel knows it; else it is enough that this server gave the handle out, as
-    // nobody else can make one.
+    // objects with one name.
     struct stat s {};
     if (::fstat(fd.get(), &s) != 0) return status_of(errno);
     const bool is_root = s.st_ino == root_number_ && s.st_dev == root_device_;
     if (S_ISDIR(s.st_mode) && !is_root && !is_inside(fd.get(), root_)) return Status::stale;
-    if (!S_ISDIR(s.st_mode) && s.st_nlink == 1 && is_outside(fd.get(), root_)) return Status::stale;
+    if (!S_ISDIR(s.st_mode) && s.st_nlink == 1 && !may_be_inside(fd.get())) return Status::stale;
     out = std::move(fd);
     return Status::ok;
   }
 
-  Status key_of(int fd, const NodeStat&, const NodeStat&, std::string_view, NodeKey& out) override {
+  Status key_of(int fd, const NodeStat& stat, const NodeStat& parent, std::string_view name, NodeKey& out) override {
     KernelHandle handle{};
     handle.header.handle_bytes = kMaxKernelHandle;
     int mount_id = 0;
@@ -61,39 +59,65 @@ class HandleLocator final : public Locator {
     octets[1] = static_cast<std::byte>(handle.header.handle_type);
     std::memcpy(octets.data() + kHeader, handle.header.f_handle, handle.header.handle_bytes);
     out = NodeKey({octets.data(), kHeader + handle.header.handle_bytes});
+    named(stat, parent, name);
     return Status::ok;
   }
 
-  void named(const NodeStat&, const NodeStat&, std::string_view) override {}
-  void unnamed(const NodeStat&, const NodeStat&, std::string_view) override {}
-  bool follows_changes() const noexcept override { return false; }
-  void changed(const NodeStat&, const NodeStat&) override {}
-  void removed(const NodeStat&) override {}
+  void named(const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
+    if (places_ != nullptr) places_->named(stat, parent, name);
+  }
+  void unnamed(const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
+    if (places_ != nullptr) places_->unnamed(stat, parent, name);
+  }
+  bool follows_changes() const noexcept override { return places_ != nullptr && places_->follows_changes(); }
+  void changed(const NodeStat& before, const NodeStat& now) override {
+    if (places_ != nullptr) places_->changed(before, now);
+  }
+  void removed(const NodeStat& stat) override {
+    if (places_ != nullptr) places_->removed(stat);
+  }
 
  private:
+  bool may_be_inside(int fd) {
+    const Where where = where_is(fd, root_);
+    if (where != Where::unknown) return where == Where::inside;
+    // Of a whole file system, such an inode has not been looked up lately: it is enough that this server gave the
+    // handle out, as nobody else can make one. Of a part of one, it may as well have been moved out.
+    if (places_ == nullptr) return true;
+    NodeStat stat;
+    NodeKey key;
+    Fd found;
+    return stat_fd(fd, stat) == Status::ok && places_->key_of(fd, stat, {}, {}, key) == Status::ok &&
+           places_->open(key, found) == Status::ok;
+  }
+
   int root_;
   ino_t root_number_;
   dev_t root_device_;
   Fd mount_;
+  const std::unique_ptr<Locator> places_;  // remembered, where the kernel's handles do not tell enough
 };
 
 }  // namespace
 
-bool is_inside(int directory, int root) { return is_below(path_of(directory), root); }
-
-bool is_outside(int fd, int root) {
-  const std::string path = path_of(fd);
-  // An inode that nobody has looked up since it was loaded is shown as a root, without a name.
-  return path.find_first_not_of('/') != path.npos && !is_below(path, root);
-}
-
-std::unique_ptr<Locator> make_handle_locator(int root) {
+std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::path& file, std::size_t max_hints,
+                                             const Log& log) {
   // open_by_handle_at does not take an O_PATH descriptor.
   Fd mount;
   if (reopen(root, O_RDONLY | O_DIRECTORY, mount) != Status::ok) return nullptr;
   struct stat s {};
   if (::fstat(root, &s) != 0) return nullptr;
-  auto locator = std::make_unique<HandleLocator>(root, s, std::move(mount));
+  KernelHandle handle{};
+  handle.header.handle_bytes = kMaxKernelHandle;
+  int mount_id = 0;
+  if (::name_to_handle_at(root, "", &handle.header, &mount_id, AT_EMPTY_PATH) != 0) return nullptr;
+  std::unique_ptr<Locator> places;
+  if (shows_a_part(root, mount_id)) {
+    places = make_hint_locator(root, file, max_hints, log);
+    if (places == nullptr) return nullptr;
+    log.debug("a part of a file system is served: places are remembered beside the kernel's file handles");
+  }
+  auto locator = std::make_unique<HandleLocator>(root, s, std::move(mount), std::move(places));
   NodeKey key;
   Fd again;
   if (locator->key_of(root, {}, {}, {}, key) != Status::ok) return nullptr;

@@ -19,7 +19,7 @@ constexpr std::uint8_t kHintKind = 2;
 constexpr std::size_t kKeySize = 17;                // kind, inode number, birth time
 constexpr std::size_t kLongKeySize = kKeySize + 8;  // and the device, if it is not the root's
 constexpr int kMaxDepth = 512;
-constexpr std::size_t kMaxSteps = 16 * kMaxDepth;  // of one walk, by all the places of what has several
+constexpr std::size_t kMaxWalkSteps = 16 * kMaxDepth;  // of one walk, by all the places of what has several
 
 bool is_overlay(int fd) noexcept {
   struct statfs s {};
@@ -149,7 +149,7 @@ class HintLocator final : public Locator {
       return static_cast<bool>(out);
     }
     // Places that are out of date may lead in circles, and fork on each round.
-    if (depth > kMaxDepth || ++steps_ > kMaxSteps) return false;
+    if (depth > kMaxDepth || ++steps_ > kMaxWalkSteps) return false;
     if (const ObjectId now = hints_.renumbered(id); now != id) return walk(now, out, depth + 1);
     const HintStore::Hint* hint = hints_.find(id);
     if (hint == nullptr) return false;

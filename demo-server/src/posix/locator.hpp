@@ -37,15 +37,11 @@ class Locator {
 };
 
 /// Null, with errno set, if the kernel or the file system does not offer handles to this process.
-/// `root` outlives the locator.
-std::unique_ptr<Locator> make_handle_locator(int root);
+/// `root` outlives the locator. Of a part of a file system places are remembered as well, as below.
+std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::path& file, std::size_t max_hints,
+                                             const Log& log);
 /// `file` remembers places across restarts; an empty path keeps them in memory only.
 std::unique_ptr<Locator> make_hint_locator(int root, const std::filesystem::path& file, std::size_t max_hints,
                                            const Log& log);
-
-/// Whether the open directory is `root` or lies below it.
-bool is_inside(int directory, int root);
-/// Whether an object with one name lies elsewhere, as far as the kernel remembers: false if it does not.
-bool is_outside(int fd, int root);
 
 }  // namespace rpcrdma::nfsd

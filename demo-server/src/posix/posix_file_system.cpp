@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "posix/commit_order.hpp"
+#include "posix/confinement.hpp"
 #include "posix/limits.hpp"
 
 namespace rpcrdma::nfsd {
@@ -59,7 +60,7 @@ PosixFileSystem::PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat
 }
 
 Status PosixFileSystem::start(const PosixOptions& options) {
-  if (options.kernel_handles) locator_ = make_handle_locator(root_.get());
+  if (options.kernel_handles) locator_ = make_handle_locator(root_.get(), options.hint_file, options.max_hints, log_);
   if (locator_ == nullptr) {
     log_.debug("{}: no kernel file handles, places are remembered instead", options.root.string());
     locator_ = make_hint_locator(root_.get(), options.hint_file, options.max_hints, log_);

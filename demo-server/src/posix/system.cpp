@@ -7,7 +7,6 @@
 #include <sys/sysmacros.h>
 
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <limits>
 
@@ -125,13 +124,6 @@ ProcPath::ProcPath(int fd) noexcept { std::snprintf(text, sizeof text, "/proc/se
 Status reopen(int fd, int flags, Fd& out) {
   out = Fd(::open(ProcPath(fd).text, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   return out ? Status::ok : status_of(errno);
-}
-
-std::string path_of(int directory) {
-  char path[PATH_MAX];
-  const ssize_t length = ::readlink(ProcPath(directory).text, path, sizeof path);
-  if (length <= 0 || length >= static_cast<ssize_t>(sizeof path) || path[0] != '/') return {};
-  return {path, static_cast<std::size_t>(length)};
 }
 
 }  // namespace rpcrdma::nfsd

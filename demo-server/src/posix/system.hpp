@@ -37,7 +37,5 @@ struct ProcPath {
   explicit ProcPath(int fd) noexcept;
   char text[40];
 };
-/// Absolute path of an open directory; empty when it has none any more.
-std::string path_of(int directory);
 
 }  // namespace rpcrdma::nfsd
