@@ -82,6 +82,7 @@ NodeResult MemoryFileSystem::create(const Caller& caller, const NodeKey& key, st
   if (how.mode == CreateMode::exclusive) {
     const auto [atime, mtime] = std::bit_cast<std::array<std::uint32_t, 2>>(how.verifier);
     attributes = {};
+    attributes.mode = 0600;  // until the client has said what it is to be
     attributes.atime = {SetTime::How::client, {atime, 0}};
     attributes.mtime = {SetTime::How::client, {mtime, 0}};
   }

@@ -13,6 +13,7 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::uint32_t kDefaultFileMode = 0644;
+constexpr std::uint32_t kExclusiveMode = 0600;  // until the client has said what it is to be
 constexpr std::uint32_t kDefaultDirectoryMode = 0755;
 
 /// EPERM, unless the name's own state goes before.
@@ -172,7 +173,7 @@ Status PosixFileSystem::create_whole(const Caller& caller, const Directory& dire
   const std::string text(name);
   Fd fd;
   int error = as_caller(caller, [&] {
-    fd = Fd(::openat(directory.fd.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, kDefaultFileMode));
+    fd = Fd(::openat(directory.fd.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, kExclusiveMode));
     return fd.get();
   });
   done = error != EOPNOTSUPP && error != EISDIR && error != EINVAL;
@@ -205,6 +206,7 @@ Status PosixFileSystem::create_file(const Caller& caller, const Directory& direc
       found(directory, name, unsettled.fd.get(), out);
       return out.status;
     }
+    attributes.mode = kExclusiveMode;
     attributes.atime = {SetTime::How::client, times.atime};
     attributes.mtime = {SetTime::How::client, times.mtime};
   }

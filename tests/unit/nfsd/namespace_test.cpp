@@ -92,6 +92,14 @@ TEST_P(Namespace, CreateExclusiveKnowsItsOwnRequestAgain) {
   EXPECT_EQ(fs_->create(caller_, root_, "f", how).status, Status::exist);
 }
 
+TEST_P(Namespace, CreateExclusiveIsNobodyElsesToOpenMeanwhile) {
+  CreateHow how;
+  how.mode = CreateMode::exclusive;
+  const NodeResult made = fs_->create(caller_, root_, "f", how);
+  ASSERT_EQ(made.status, Status::ok);
+  EXPECT_EQ(made.attributes->mode, 0600u) << "what it is to be comes with a SETATTR";
+}
+
 TEST_P(Namespace, NewObjectsBelongToTheCaller) {
   if (is_posix() && ::geteuid() != 0) GTEST_SKIP() << "needs root";
   const Attributes file = stat(create(root_, "f"));
