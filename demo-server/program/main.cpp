@@ -39,6 +39,8 @@ int main(int argc, char** argv) {
   ::umask(0);
   // A peer that closes its end is an error code, not the end of this process.
   std::signal(SIGPIPE, SIG_IGN);
+  // So is a write beyond the size of files that this process may make (RLIMIT_FSIZE).
+  std::signal(SIGXFSZ, SIG_IGN);
   raise_descriptor_limit();
   int exit_code = EXIT_SUCCESS;
   try {

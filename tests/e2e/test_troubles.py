@@ -14,7 +14,7 @@ from kit.rpc import ACCESS, COMMIT, GETATTR, REMOVE, RMDIR, SETATTR, WRITE, opaq
 from kit.tcp import TcpPeer
 from kit.trees import noise, write_noise
 
-IO, NOSPC, ROFS, STALE = 5, 28, 30, 70
+IO, FBIG, NOSPC, ROFS, STALE = 5, 27, 28, 30, 70
 FILE_SYNC, UNSTABLE = 2, 0
 
 
@@ -202,6 +202,22 @@ class Troubles(Case):
         self.assertEqual(len(os.listdir(self.inside)), number)
         self.assertEqual(ask(self.peer, REMOVE, nfs.place(self.root, b"file0"))[0], nfs.OK)
         self.assertEqual(ask(self.peer, *nfs.mkdir(self.root, b"d"))[0], nfs.OK)
+
+    def test_files_larger_than_the_server_may_make(self):
+        """RLIMIT_FSIZE: beyond it the kernel sends a signal that ends a process which does not see to it."""
+        if missing_tools("prlimit"):
+            self.skipTest("no prlimit")
+        server = self.server(options=["--tcp-listen", "127.0.0.1:0"], prefix=["prlimit", "--fsize=1048576"])
+        self.peer = TcpPeer(server.tcp[0])
+        self.addCleanup(self.peer.close)
+        self.root = self.peer.mount("/files")
+        file = self.made(b"file")
+        self.assertEqual(ask(self.peer, *nfs.write(file, b"content"))[0], nfs.OK)
+        for stable in (UNSTABLE, FILE_SYNC):
+            self.assertEqual(ask(self.peer, *nfs.write(file, b"content", 2 << 20, stable))[0], FBIG)
+        self.assertEqual(ask(self.peer, *nfs.setattr_(file, nfs.size_of(2 << 20)))[0], FBIG)
+        self.fails_with(errno.EFBIG, "put", self.local(2 << 20), server.url("/files/large"))
+        self.assertEqual(self.nfs("cat", server.url("/files/file")), b"content")
 
     def test_a_disk_that_may_not_be_written(self):
         """The export may be written, its file system not."""
