@@ -10,13 +10,18 @@
 #include <climits>
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "posix/fd.hpp"
 #include "posix/system.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr ino_t kSubvolumeRoot = 256;  // of btrfs
+constexpr ino_t kSubvolumeRoot = 256;    // of btrfs
+constexpr std::size_t kMaxClimb = 4096;  // directories
 
 /// False if the kernel does not show it, for want of room.
 bool path_of(int fd, std::string& out) {
@@ -27,8 +32,35 @@ bool path_of(int fd, std::string& out) {
   return true;
 }
 
-bool same_inode(const struct stat& a, const struct stat& b) noexcept {
-  return a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+using Inode = std::pair<dev_t, ino_t>;
+
+/// The inodes from the directory up to the root, without it; false if they do not lead there.
+bool climb(int directory, const Inode& top, std::vector<Inode>& out) {
+  Fd fd;
+  for (int at = directory; out.size() < kMaxClimb; at = fd.get()) {
+    struct stat s {};
+    if (::fstat(at, &s) != 0) return false;
+    const Inode here(s.st_dev, s.st_ino);
+    if (here == top) return true;
+    if (!out.empty() && here == out.back()) return false;  // above all
+    out.push_back(here);
+    // From what lies outside of a part of a file system that is mounted, this leads nowhere.
+    Fd above(::openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!above) return false;
+    fd = std::move(above);
+  }
+  return false;
+}
+
+/// Renames on the way could join the beginning of one path to the end of another: what is found twice the same has been
+/// there as a whole in between.
+bool climbs_to(int directory, int root) {
+  struct stat s {};
+  if (::fstat(root, &s) != 0) return false;
+  const Inode top(s.st_dev, s.st_ino);
+  std::vector<Inode> first;
+  std::vector<Inode> second;
+  return climb(directory, top, first) && climb(directory, top, second) && first == second;
 }
 
 }  // namespace
@@ -37,15 +69,14 @@ Where where_is(int fd, int root) {
   std::string path;
   std::string top;
   if (!path_of(fd, path) || !path_of(root, top) || path == "/") return Where::unknown;
+  if (path == top) return Where::inside;
   if (top != "/") top += '/';
   return path.starts_with(top) ? Where::inside : Where::outside;
 }
 
 bool is_inside(int directory, int root) {
-  struct stat here {};
-  struct stat top {};
-  if (::fstat(directory, &here) != 0 || ::fstat(root, &top) != 0) return false;
-  return same_inode(here, top) || where_is(directory, root) == Where::inside;
+  const Where where = where_is(directory, root);
+  return where == Where::unknown ? climbs_to(directory, root) : where == Where::inside;
 }
 
 bool shows_a_part(int root, int mount_id) {

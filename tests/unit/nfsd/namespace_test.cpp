@@ -100,6 +100,24 @@ TEST_P(Namespace, CreateExclusiveIsNobodyElsesToOpenMeanwhile) {
   EXPECT_EQ(made.attributes->mode, 0600u) << "what it is to be comes with a SETATTR";
 }
 
+TEST_P(Namespace, FoldersDeeperThanAPathIsLong) {
+  NodeKey directory = root_;
+  NodeKey parent;
+  const std::string name(200, 'n');
+  for (int depth = 0; depth < 30; ++depth) {
+    parent = directory;
+    directory = mkdir(directory, name);
+    ASSERT_EQ(fs_->attributes(directory).status, Status::ok) << depth;
+  }
+  const NodeKey file = create(directory, "f", "text");
+  EXPECT_EQ(read_all(file), "text");
+  EXPECT_EQ(fs_->lookup(caller_, directory, "..").node, parent);
+  EXPECT_EQ(list(directory, 10), (std::multiset<std::string>{".", "..", "f"}));
+  EXPECT_EQ(fs_->rename(caller_, directory, "f", root_, "up").status, Status::ok);
+  EXPECT_EQ(fs_->remove_directory(caller_, parent, name).status, Status::ok);
+  EXPECT_EQ(fs_->attributes(directory).status, Status::stale);
+}
+
 TEST_P(Namespace, NewObjectsBelongToTheCaller) {
   if (is_posix() && ::geteuid() != 0) GTEST_SKIP() << "needs root";
   const Attributes file = stat(create(root_, "f"));

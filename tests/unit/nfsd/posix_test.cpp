@@ -182,6 +182,21 @@ TEST_P(Posix, ADirectoryMovedOutOfTheTreeIsStale) {
   EXPECT_EQ(fs_->create(caller_, directory, "g", {}).status, Status::stale);
 }
 
+TEST_P(Posix, SoIsADeepOneWhosePathIsTooLongToBeShown) {
+  NodeKey directory = root_;
+  const std::string name(200, 'n');
+  for (int depth = 0; depth < 30; ++depth) directory = mkdir(directory, name);
+  ASSERT_EQ(fs_->attributes(directory).status, Status::ok);
+  filesystem::rename(directory_.path() / name, state_.path() / "moved");
+  EXPECT_EQ(fs_->attributes(directory).status, Status::stale);
+  EXPECT_EQ(lookup(directory, ".."), Status::stale);
+  EXPECT_EQ(fs_->create(caller_, directory, "g", {}).status, Status::stale);
+  filesystem::rename(state_.path() / "moved", directory_.path() / "back");
+  if (GetParam() == Kind::posix_handles) {
+    EXPECT_EQ(fs_->attributes(directory).status, Status::ok);
+  }
+}
+
 TEST_P(Posix, AFileMovedOutOfTheTreeIsStale) {
   const NodeKey file = create(root_, "f", "text");
   const NodeKey twice = create(root_, "g", "text");
