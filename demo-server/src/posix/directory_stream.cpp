@@ -33,6 +33,7 @@ Status DirectoryStream::peek(Entry& out) {
   if (at_ == end_) {
     buffer_.resize(kBuffer);
     const ssize_t got = ::getdents64(fd_.get(), buffer_.data(), kBuffer);
+    if (got < 0 && errno == ENOENT) return Status::stale;  // removed since it was opened
     if (got < 0) return errno == EINVAL ? Status::bad_cookie : status_of(errno);
     at_ = 0;
     end_ = static_cast<std::size_t>(got);

@@ -41,6 +41,8 @@ class HandleLocator final : public Locator {
     // objects with one name.
     struct stat s {};
     if (::fstat(fd.get(), &s) != 0) return status_of(errno);
+    // Without a name it is there for those only who have it open.
+    if (s.st_nlink == 0) return Status::stale;
     const bool is_root = s.st_ino == root_number_ && s.st_dev == root_device_;
     if (S_ISDIR(s.st_mode) && !is_root && !is_inside(fd.get(), root_)) return Status::stale;
     if (!S_ISDIR(s.st_mode) && s.st_nlink == 1 && !may_be_inside(fd.get())) return Status::stale;

@@ -225,6 +225,25 @@ TEST_P(Posix, AFileRemovedLocallyIsStaleAlthoughItIsOpen) {
   EXPECT_EQ(fs_->attributes(file).status, Status::stale);
 }
 
+TEST_P(Posix, WhatIsRemovedLocallyIsStaleForEveryProcedure) {
+  const NodeKey file = create(root_, "f", "text");
+  const NodeKey directory = mkdir(root_, "d");
+  const std::ifstream open_file(directory_.path() / "f");
+  const Fd open_directory(::open((directory_.path() / "d").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  filesystem::remove(directory_.path() / "f");
+  filesystem::remove(directory_.path() / "d");
+  SetAttributes changes;
+  changes.mode = 0600;
+  for (const NodeKey& node : {file, directory}) {
+    EXPECT_EQ(fs_->attributes(node).status, Status::stale);
+    EXPECT_EQ(fs_->set_attributes(caller_, node, changes, {}).status, Status::stale);
+    EXPECT_EQ(fs_->access(caller_, node, 63).status, Status::stale);
+    EXPECT_EQ(fs_->statistics(node).status, Status::stale);
+  }
+  EXPECT_EQ(fs_->link(caller_, file, root_, "back").status, Status::stale);
+  EXPECT_EQ(lookup(directory, "."), Status::stale);
+}
+
 TEST_P(Posix, AnotherMountInsideTheTreeIsNotEntered) {
   filesystem::create_directory(directory_.path() / "proc");
   TemporaryDirectory top;
