@@ -16,7 +16,10 @@ nfs::Task<void> remove(Context& context) {
   if (!context.options.recursive) co_return make_error_code(nfs::Status::isdir);
   const Result<void> emptied = co_await nfs::Copier::remove_below(context.client, node->handle);
   if (!emptied) co_return emptied.error();
-  co_return co_await context.client.rmdir(place->directory, place->name);
+  const Result<void> removed = co_await context.client.rmdir(place->directory, place->name);
+  // It was there: somebody else has removed it meanwhile, or we have, and the answer was lost.
+  if (!removed && removed.error() == nfs::Status::noent) co_return Result<void>();
+  co_return removed;
 }
 
 }  // namespace

@@ -2,14 +2,17 @@
 // Operation: the first page of the directory is read and all that it names removed, until nothing is left;
 // so no position in a changing directory is ever used.
 // Ownership: each directory's frame holds its page and waits for the children that use it.
-// Error handling: the first failure ends the walk. What is gone already counts as removed: a resend that
-// reaches a restarted server finds its own earlier work.
+// Error handling: the first failure ends the walk. What is gone already is no failure, nor is a directory that is gone
+// with all that was in it: a resend that reaches a restarted server finds its own earlier work, and others remove, too.
 #include "rpcrdma/nfs/copy.hpp"
 
 namespace rpcrdma::nfs {
 namespace {
 
 constexpr std::size_t kMaxRemoveDepth = 4096;
+
+/// Stale is the handle of a directory; some servers say "no such file" of one that goes while they list it.
+bool is_gone(const error_code& error) { return error == Status::noent || error == Status::stale; }
 
 class RemoveBelow {
  public:
@@ -25,9 +28,14 @@ class RemoveBelow {
   boost::asio::awaitable<void> contents(FileHandle directory, std::size_t depth) {
     if (depth > kMaxRemoveDepth) co_return fail(ClientError::too_deep);
     Client::Position position;
+    std::vector<std::string> gone;  // what the page before named, if nothing of it was there
     while (!failed_) {
       const Result<Client::Page> page = co_await client_.read_directory(directory, position, true);
-      if (!page) co_return fail(page.error());
+      if (!page) {
+        // Whether it is gone, or all of the export out of reach, who removes it by its name gets to know.
+        if (!is_gone(page.error())) fail(page.error());
+        co_return;
+      }
       if (page->entries.empty()) {
         if (page->end) co_return;
         position = page->next;
@@ -48,15 +56,19 @@ class RemoveBelow {
         }
       }
       co_await children.wait();
+      std::vector<std::string> names;
+      if (removed_ == before)
+        for (const DirectoryEntry& entry : page->entries) names.push_back(entry.name);
       // A server that goes on to name what it says is gone would keep us here for ever.
-      if (removed_ == before) fail(Status::notempty);
+      if (!names.empty() && names == gone) fail(Status::notempty);
+      gone = std::move(names);
     }
   }
 
   boost::asio::awaitable<void> below(FileHandle parent, const DirectoryEntry& entry, std::size_t depth) {
     const Result<Node> node = co_await client_.lookup(parent, entry.name);
     if (!node) {
-      if (node.error() != Status::noent) fail(node.error());
+      settle(node.error());
     } else if (node->attributes.type == FileType::directory) {
       co_await contents(node->handle, depth + 1);
       if (!failed_) settle(co_await client_.rmdir(parent, entry.name));
@@ -71,7 +83,7 @@ class RemoveBelow {
 
   void settle(const Result<void>& removed) {
     if (removed) ++removed_;
-    if (!removed && removed.error() != Status::noent) fail(removed.error());
+    if (!removed && !is_gone(removed.error())) fail(removed.error());
   }
   void fail(error_code why) {
     if (!failed_) failed_ = why;

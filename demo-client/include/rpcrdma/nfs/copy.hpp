@@ -67,7 +67,8 @@ class Copier {
   /// The other direction. Never leaves `to`, whatever the server says.
   Task<void> download_tree(Node from, LocalDirectory to, std::string name);
 
-  /// Removes all that is in `directory`. The first failure ends it.
+  /// Removes all that is in `directory`. The first failure ends it; that something is gone already, `directory` too, is
+  /// none (NFS3ERR_STALE of `directory` itself may have other reasons, which removing it shows).
   static Task<void> remove_below(Client& client, FileHandle directory);
 
   // Shared by the operations, each of which is in a file of its own.

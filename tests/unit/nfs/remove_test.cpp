@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// rm -r while others remove as well, and on a server that does not end.
+#include <set>
+
+#include "rpcrdma/nfs/copy.hpp"
+#include "scripted_server.hpp"
+
+namespace rpcrdma::nfs {
+namespace {
+
+/// A tree of directories 1 ("a" is file, "d" directory 2) and 2 ("b" is a file), and what each call finds of it.
+class RemoveBelowTest : public testing::Test {
+ protected:
+  RemoveBelowTest() : server_(context_) {
+    server_.on<nfs3::Readdirplus>([this](const READDIRPLUS3args& args) {
+      const std::uint8_t number = number_of(args.dir);
+      if (++listed_ == somebody_comes_at_) names_.clear();
+      READDIRPLUS3res gone{};
+      gone.status = gone_;
+      if (root_is_gone_ || (number != 1 && !names_.contains("d"))) return gone;
+      listing_ = {};
+      if (number == 1 && shows("a")) listing_.add("a", 1, NF3REG, 3);
+      if (number == 1 && shows("d")) listing_.add("d", 2, NF3DIR, 2);
+      if (number == 2 && shows("b")) listing_.add("b", 1, NF3REG, 4);
+      return listing_.result(true);
+    });
+    server_.on<nfs3::Lookup>([this](const LOOKUP3args& args) {
+      LOOKUP3res result{};
+      result.status = names_.contains(text(args.what)) ? NFS3_OK : NFS3ERR_NOENT;
+      if (result.status != NFS3_OK) return result;
+      result.LOOKUP3res_u.resok.object = handle_of(2);
+      result.LOOKUP3res_u.resok.obj_attributes = attributes_of_type(NF3DIR);
+      return result;
+    });
+    server_.on<nfs3::Remove>([this](const REMOVE3args& args) {
+      REMOVE3res result{};
+      result.status = remove(text(args.object), number_of(args.object.dir));
+      return result;
+    });
+    server_.on<nfs3::Rmdir>([this](const RMDIR3args& args) {
+      RMDIR3res result{};
+      result.status = remove(text(args.object), number_of(args.object.dir));
+      return result;
+    });
+  }
+
+  static std::string text(const diropargs3& what) { return std::string(what.name.view()); }
+  bool shows(const std::string& name) const { return lies_ || names_.contains(name); }
+  nfsstat3 remove(const std::string& name, std::uint8_t directory) {
+    if (++removals_ == somebody_comes_before_removal_) names_.clear();
+    if (directory != 1 && !names_.contains("d")) return NFS3ERR_STALE;
+    return names_.erase(name) != 0 ? NFS3_OK : NFS3ERR_NOENT;
+  }
+
+  error_code remove_all() {
+    Result<void> outcome;
+    server_.run([&](Client& client) -> boost::asio::awaitable<void> {
+      outcome = co_await Copier::remove_below(client, file_of(1));
+    });
+    return outcome ? error_code() : outcome.error();
+  }
+
+  boost::asio::io_context context_;
+  ScriptedServer server_;
+  Listing listing_;
+  std::set<std::string> names_{"a", "d", "b"};
+  int listed_ = 0;
+  int removals_ = 0;
+  int somebody_comes_at_ = 0;              // before that listing all is gone
+  int somebody_comes_before_removal_ = 0;  // or before that removal
+  bool lies_ = false;                      // names what is gone
+  bool root_is_gone_ = false;
+  nfsstat3 gone_ = NFS3ERR_STALE;
+};
+
+TEST_F(RemoveBelowTest, All) {
+  EXPECT_EQ(remove_all(), error_code());
+  EXPECT_TRUE(names_.empty());
+  EXPECT_EQ(removals_, 3);
+}
+
+TEST_F(RemoveBelowTest, WhatOthersRemoveMeanwhileIsGone) {
+  for (int when = 1; when <= 5; ++when) {
+    names_ = {"a", "d", "b"};
+    listed_ = 0;
+    somebody_comes_at_ = when;
+    EXPECT_EQ(remove_all(), error_code()) << "before listing " << when;
+    EXPECT_TRUE(names_.empty());
+  }
+  somebody_comes_at_ = 0;
+  for (int when = 1; when <= 3; ++when) {
+    names_ = {"a", "d", "b"};
+    removals_ = 0;
+    somebody_comes_before_removal_ = when;
+    EXPECT_EQ(remove_all(), error_code()) << "before removal " << when;
+    EXPECT_TRUE(names_.empty());
+  }
+}
+
+TEST_F(RemoveBelowTest, AServerThatNamesWhatIsGoneIsNotAskedForEver) {
+  lies_ = true;
+  EXPECT_EQ(remove_all(), Status::notempty);
+  EXPECT_LE(listed_, 8);
+}
+
+TEST_F(RemoveBelowTest, ADirectoryThatIsGoneHoldsNothing) {
+  root_is_gone_ = true;
+  EXPECT_EQ(remove_all(), error_code()) << "and who removes its name gets to know";
+  gone_ = NFS3ERR_NOENT;
+  EXPECT_EQ(remove_all(), error_code()) << "while it was listed";
+  gone_ = NFS3ERR_ACCES;
+  EXPECT_EQ(remove_all(), Status::acces);
+}
+
+}  // namespace
+}  // namespace rpcrdma::nfs
