@@ -136,6 +136,7 @@ ChangeResult MemoryFileSystem::remove(const Caller& caller, const NodeKey& key, 
   result.wcc.before = wcc_of(directory->attributes());
   result.status = check_old_name(name);
   const auto number = directory->directory.find(name);
+  if (result.status == Status::ok) result.status = check(caller, *directory, access::kMayExecute);
   if (result.status == Status::ok && !number) result.status = Status::noent;
   if (result.status == Status::ok) result.status = check_removal(caller, *directory, at(*number));
   if (result.status == Status::ok && at(*number).is_directory()) result.status = Status::isdir;
@@ -153,6 +154,7 @@ ChangeResult MemoryFileSystem::remove_directory(const Caller& caller, const Node
   result.wcc.before = wcc_of(directory->attributes());
   result.status = check_rmdir_name(name);
   const auto number = directory->directory.find(name);
+  if (result.status == Status::ok) result.status = check(caller, *directory, access::kMayExecute);
   if (result.status == Status::ok && !number) result.status = Status::noent;
   if (result.status == Status::ok) result.status = check_removal(caller, *directory, at(*number));
   if (result.status == Status::ok && !at(*number).is_directory()) result.status = Status::notdir;

@@ -206,6 +206,22 @@ TEST_P(Permissions, SearchingAndListingAreTwoRights) {
   EXPECT_EQ(bare, 1u) << "a name, and no more than that";
 }
 
+TEST_P(Permissions, WhetherANameIsThereIsNotToldWithoutTheRightToSearch) {
+  const NodeKey directory = mkdir(root_, "d");
+  create(directory, "file");
+  mkdir(directory, "folder");
+  ASSERT_EQ(set_mode(caller_, directory, 0766), Status::ok);
+  for (const char* name : {"file", "folder", "missing"}) {
+    EXPECT_EQ(fs_->lookup(other_, directory, name).status, Status::acces) << name;
+    EXPECT_EQ(fs_->remove(other_, directory, name).status, Status::acces) << name;
+    EXPECT_EQ(fs_->remove_directory(other_, directory, name).status, Status::acces) << name;
+    EXPECT_EQ(fs_->rename(other_, directory, name, root_, "x").status, Status::acces) << name;
+    EXPECT_EQ(fs_->make_directory(other_, directory, name, {}).status, Status::acces) << name;
+    EXPECT_EQ(make(other_, directory, name), Status::acces) << name;
+  }
+  EXPECT_EQ(fs_->remove(caller_, directory, "missing").status, Status::noent);
+}
+
 TEST_P(Permissions, AttributesAreTheOwnersToChange) {
   const NodeKey file = create(root_, "f", "text");
   ASSERT_EQ(set_mode(caller_, file, 0666), Status::ok);
