@@ -63,7 +63,24 @@ TEST_F(Format, ListLineAlignsColumns) {
 TEST_F(Format, NamesCannotDisturbATerminal) {
   EXPECT_EQ(printable("a\nb\t\x1b[2J\\", true), "a\\nb\\t\\x1b[2J\\\\");
   EXPECT_EQ(printable("a\nb", false), "a\nb");
-  EXPECT_EQ(printable("\xc3\xa4", true), "\xc3\xa4");
+  EXPECT_EQ(printable("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", true), "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
+}
+
+TEST_F(Format, NeitherCanControlCharactersBeyondAscii) {
+  EXPECT_EQ(printable("a\xc2\x9b"
+                      "2Jb\xc2\xa0",
+                      true),
+            "a\\xc2\\x9b2Jb\xc2\xa0");
+  EXPECT_EQ(printable("\x9b"
+                      "2J",
+                      true),
+            "\\x9b2J")
+      << "alone";
+  EXPECT_EQ(printable("\xe0\x82\x9b \xf0\x80\x82\x9b", true), "\\xe0\\x82\\x9b \\xf0\\x80\\x82\\x9b")
+      << "in too many octets";
+  EXPECT_EQ(printable("\xe2\x82", true), "\\xe2\\x82") << "cut off";
+  EXPECT_EQ(printable("\xc3(\x9b", true), "\\xc3(\\x9b");
+  EXPECT_EQ(printable("\xc2\x9b", false), "\xc2\x9b");
 }
 
 TEST_F(Format, Progress) {
