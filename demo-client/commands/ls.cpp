@@ -102,7 +102,8 @@ boost::asio::awaitable<void> run_ls(Context& context) {
   if (!node) co_return context.report.fail(subject, node.error());
   if (node->attributes.type != nfs::FileType::directory) {
     std::vector<Line> one(1);
-    one[0].entry = {context.options.url.path.back(), node->attributes.file_id, node->attributes, node->handle};
+    const auto& path = context.options.url.path;
+    one[0].entry = {path.empty() ? "/" : path.back(), node->attributes.file_id, node->attributes, node->handle};
     if (context.options.long_format) co_await complete_all(context, node->handle, one);
     co_return print_lines(context, one);
   }

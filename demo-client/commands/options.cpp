@@ -103,11 +103,17 @@ void add_writing_commands(CLI::App& app, Options& options, Text& text) {
   add_url(truncate, text);
 }
 
+/// nfs://HOST/ names what is exported as "/", to those that take a whole export.
+bool may_be_the_export_of_all(std::string_view text, std::string_view command) {
+  return text.ends_with('/') && !text.ends_with("//") && (command == "ls" || command == "stat" || command == "df");
+}
+
 /// Empty when all is well.
 std::string understand_url(const std::string& text, const std::string& command, nfs::Url& url) {
   auto parsed = nfs::parse_url(text);
   if (!parsed) return fmt::format("{}: {}", text, parsed.error().why);
-  if (parsed->path.empty() && command != "ping") return fmt::format("{}: the export is missing", text);
+  if (parsed->path.empty() && command != "ping" && !may_be_the_export_of_all(text, command))
+    return fmt::format("{}: the export is missing", text);
   url = std::move(*parsed);
   return {};
 }

@@ -30,6 +30,17 @@ class Exports(Case):
         self.assertEqual(self.nfs("cat", server.url("/x/who")), b"a")
         self.assertEqual(self.nfs("cat", server.url("/x/y/who")), b"b")
 
+    def test_the_export_of_all(self):
+        a, b = self.folders("a", "b")
+        server = self.server([f"{a}:/", f"{b}:/x"])
+        self.assertEqual(self.nfs("ls", server.url("/")), b"who\n")
+        self.assertIn(b"directory", self.nfs("stat", server.url("/")))
+        self.assertIn(b"Use%", self.nfs("df", server.url("/")))
+        self.assertEqual(self.nfs("cat", server.url("/who")), b"a")
+        self.assertEqual(self.nfs("cat", server.url("/x/who")), b"b")
+        self.nfs_fails("rm", "-r", server.url("/"), status=2)
+        self.nfs_fails("ls", self.server([f"{b}:/x"], name="other").url("/"))
+
     def test_default_name(self):
         (folder,) = self.folders("my files")
         server = self.server([str(folder)])

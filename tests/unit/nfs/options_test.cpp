@@ -69,6 +69,9 @@ TEST(OptionsTest, EveryCommand) {
   EXPECT_EQ(accepted({"chmod", "0755", "nfs://h/e/f"}).mode, 0755u);
   EXPECT_EQ(accepted({"truncate", "4K", "nfs://h/e/f"}).size, 4096u);
   EXPECT_TRUE(accepted({"ping", "nfs://h"}).url.path.empty());
+  for (const char* name : {"ls", "stat", "df"}) {
+    EXPECT_TRUE(accepted({name, "nfs://h/"}).url.path.empty()) << name;
+  }
 }
 
 TEST(OptionsTest, UsageErrorsExitWithTwoAndOneLine) {
@@ -77,6 +80,9 @@ TEST(OptionsTest, UsageErrorsExitWithTwoAndOneLine) {
       {"frobnicate", "nfs://h/e"},
       {"ls"},
       {"ls", "nfs://h"},
+      {"ls", "nfs://"},
+      {"ls", "nfs:///"},
+      {"rm", "-r", "nfs://h/"},
       {"ls", "/local"},
       {"ls", "nfs://h/e", "nfs://h/f"},
       {"ls", "-x", "nfs://h/e"},
