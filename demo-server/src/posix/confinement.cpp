@@ -80,7 +80,7 @@ bool is_inside(int directory, int root) {
 }
 
 bool shows_a_part(int root, int mount_id) {
-  std::ifstream mounts("/proc/self/mountinfo");
+  std::ifstream mounts("/proc/thread-self/mountinfo");
   for (std::string line; std::getline(mounts, line);) {
     std::istringstream words(line);
     int id = 0;

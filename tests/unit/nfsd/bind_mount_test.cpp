@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An export that is a bind mount, as in a container: the kernel shows no path of what has been moved out of the part of
 // the file system that the mount shows.
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <thread>
 
 #include "file_system_test.hpp"
+#include "posix/fd.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -20,12 +23,12 @@ class BindMount : public FileSystemTest {
   /// Runs the test in a thread that has the mount in a namespace of its own: gone when that ends.
   template <class Test>
   void with_mount(Test test) {
+    const TemporaryDirectory point;
     bool mounted = false;
     std::thread([&] {
       std::filesystem::create_directory(part());
       std::filesystem::create_directory(outside());
       std::filesystem::permissions(part(), std::filesystem::perms::all);
-      const TemporaryDirectory point;
       mounted = ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
                 ::mount(part().c_str(), point.path().c_str(), nullptr, MS_BIND, nullptr) == 0;
       if (!mounted) return;
@@ -41,12 +44,24 @@ class BindMount : public FileSystemTest {
   void serve() {
     PosixOptions options;
     options.root = point_;
-    options.hint_file = state_.path() / "places";
+    options.hint_file = places();
     options.kernel_handles = GetParam() == Kind::posix_handles;
     auto made = make_posix_file_system(options, Log{});
     if (!made) throw std::runtime_error(made.error().message());
     fs_ = std::move(*made);
     root_ = fs_->root();
+  }
+
+  std::filesystem::path places() const { return state_.path() / "places"; }
+
+  /// Makes the mount the root of this thread, with /proc in it.
+  bool enter() {
+    const std::filesystem::path proc = point_ / "proc";
+    std::filesystem::create_directory(proc);
+    if (::mount("/proc", proc.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) return false;
+    const bool entered = ::chroot(point_.c_str()) == 0 && ::chdir("/") == 0;
+    point_ = "/";
+    return entered;
   }
 
   Status read(const NodeKey& file) {
@@ -55,7 +70,6 @@ class BindMount : public FileSystemTest {
     return fs_->read(caller_, file, 0, {&buffer, 1}).status;
   }
 
- private:
   std::filesystem::path point_;
 };
 
@@ -98,6 +112,43 @@ TEST_P(BindMount, WhatIsMovedInsideStays) {
     EXPECT_EQ(read(file), Status::ok);
     EXPECT_EQ(fs_->attributes(directory).status, Status::ok);
     EXPECT_EQ(fs_->lookup(caller_, directory, "..").node, root_);
+  });
+}
+
+// The kernel shows the path "/" for what lies outside, too.
+TEST_P(BindMount, WhatIsMovedOutOfThePartThatIsAllThereIsToTheServer) {
+  with_mount([&] {
+    const Fd inside_part(::open(part().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const Fd outside_part(::open(outside().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    fs_.reset();
+    ASSERT_TRUE(enter());
+    serve();
+    const NodeKey directory = mkdir(root_, "d");
+    const NodeKey inner = mkdir(directory, "inner");
+    const NodeKey file = create(inner, "f");
+    const NodeKey second = create(root_, "g");
+    EXPECT_EQ(fs_->lookup(caller_, directory, "..").node, root_);
+    for (const char* name : {"d", "g"}) ASSERT_EQ(::renameat(inside_part.get(), name, outside_part.get(), name), 0);
+    for (const NodeKey& node : {directory, inner, file, second}) EXPECT_EQ(fs_->attributes(node).status, Status::stale);
+    EXPECT_EQ(lookup(inner, ".."), Status::stale);
+    EXPECT_EQ(lookup(root_, "proc"), Status::acces) << "another mount";
+  });
+}
+
+TEST_P(BindMount, PlacesAreRememberedForAPartOnly) {
+  if (GetParam() != Kind::posix_handles) GTEST_SKIP() << "they are always";
+  with_mount([&] {
+    create(root_, "f");
+    fs_.reset();
+    EXPECT_TRUE(std::filesystem::exists(places()));
+    std::filesystem::remove(places());
+    ASSERT_EQ(::mount("none", point_.c_str(), "tmpfs", 0, nullptr), 0);
+    std::filesystem::permissions(point_, std::filesystem::perms::all);
+    serve();
+    create(root_, "f");
+    fs_.reset();
+    EXPECT_FALSE(std::filesystem::exists(places()));
+    ::umount2(point_.c_str(), MNT_DETACH);
   });
 }
 
