@@ -7,6 +7,7 @@ import struct
 from kit import nfs
 from kit.case import Case
 from kit.chunked import Requester
+from kit.fabric import verbs_only
 from kit.nfs import handle_of_new
 from kit.peer import Peer
 from kit.rpc import MSG, NFS, READ, WRITE, RpcPeer, call, header, opaque, read_list, segment, write_list
@@ -55,6 +56,16 @@ class HostilePeers(Case):
 
     def test_send_longer_than_the_receive(self):
         self.ends(lambda peer: peer.send(bytes(100000)))
+
+    @verbs_only("RFC 5040 has no immediate data")
+    def test_immediate_data(self):
+        """Good calls, but for that; and what takes a receive without being a message."""
+        def send(peer):
+            xid = peer.next_xid()
+            peer.send_with_immediate(header(xid) + call(xid))
+
+        self.ends(send)
+        self.ends(lambda peer: peer.write_with_immediate(b"", 0, 0))
 
     def test_more_calls_than_credits(self):
         """The connection ends or the calls are answered; the server lives."""

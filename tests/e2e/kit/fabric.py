@@ -10,7 +10,10 @@ CLIENT = os.environ.get("RPCRDMA_E2E_CLIENT", ADDRESS)
 ADDRESS6 = os.environ.get("RPCRDMA_E2E_ADDRESS6", "::1")
 
 
-
 def iwarp_only(why):
     """Of a test that has no other fabric for its subject."""
     return unittest.skipUnless(FABRIC == "iwarp", f"iwarp only: {why}")
+
+
+def verbs_only(why):
+    return unittest.skipUnless(FABRIC == "verbs", f"verbs only: {why}")

@@ -176,9 +176,15 @@ class Peer:
                                     opcode=rdma.WR_SEND if invalidate is None else rdma.WR_SEND_WITH_INV,
                                     invalidate_rkey=invalidate or 0))
 
-    def write(self, octets, handle, offset):
-        self._post(rdma.SendRequest(sg_list=self._local(octets), num_sge=1, opcode=rdma.WR_WRITE, remote_addr=offset,
-                                    remote_rkey=handle))
+    def send_with_immediate(self, payload):
+        self._post(rdma.SendRequest(sg_list=self._local(payload), num_sge=1, opcode=rdma.WR_SEND_WITH_IMM))
+
+    def write(self, octets, handle, offset, opcode=rdma.WR_WRITE):
+        self._post(rdma.SendRequest(sg_list=self._local(octets), num_sge=1 if octets else 0, opcode=opcode,
+                                    remote_addr=offset, remote_rkey=handle))
+
+    def write_with_immediate(self, octets, handle, offset):
+        self.write(octets, handle, offset, rdma.WR_WRITE_WITH_IMM)
 
     def read(self, size, handle, offset):
         self._post(rdma.SendRequest(sg_list=self._local(bytes(size)), num_sge=1, opcode=rdma.WR_READ, remote_addr=offset,

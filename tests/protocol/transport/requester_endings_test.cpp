@@ -31,6 +31,22 @@ TEST_F(RequesterTest, FailedInvalidationEndsTheConnection) {
   }
 }
 
+// What a fabric says of a message is believed only as far as there is room for it.
+TEST_F(RequesterTest, ALengthBeyondTheReceiveEndsTheConnection) {
+  start();
+  ShapedCall& call = submit();
+  const auto first = next_call();
+  client_fabric->overstate_next_message(4096);
+  send(reply_to(first.header), small_reply(call.xid));
+  const auto again = next_call();
+  EXPECT_EQ(call.times_done, 0);
+  EXPECT_EQ(again.header.xid, first.header.xid);
+  EXPECT_EQ(peer.connections(), 2);
+  answer(again.header);
+  ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
+  EXPECT_FALSE(call.status) << call.status.message();
+}
+
 // [8166-3.4.5.1-a] [8166-4.4.1-c] resent with the same XID, other handles, in the same order
 TEST_F(RequesterTest, LostConnection) {
   start();

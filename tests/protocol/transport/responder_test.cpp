@@ -91,6 +91,17 @@ TEST_F(ResponderTest, ShortMessages) {
   expect_alive();
 }
 
+// What a fabric says of a message is believed only as far as there is room for it.
+TEST_F(ResponderTest, ALengthBeyondTheReceive) {
+  start();
+  server_fabric->overstate_next_message(4096);
+  const auto reply = exchange(header(kXid), small_call(kXid));
+  EXPECT_TRUE(reply.octets.empty());
+  EXPECT_TRUE(peer.ended());
+  connect();
+  expect_alive();
+}
+
 // [8166-4.2.2-a] [8166-4.5.1-a] [8166-4.5-d] [8166-4.5-e] [8166-7-a]
 TEST_F(ResponderTest, OtherVersions) {
   start();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. A received message is decoded once, its direction found (RFC 8167 section 2), and handed on.
 // Ownership. The message stays in its receive buffer until its lease is released; then the buffer is posted again.
-// Errors. A receive that fails was flushed: the end of the connection is reported elsewhere.
+// Errors. A receive that fails was flushed: the end of the connection is reported elsewhere. One that claims more than
+// its buffer holds ends it.
 #include "rpcrdma/connection/connection.hpp"
 
 namespace rpcrdma::transport {
@@ -21,6 +22,7 @@ bool has_position_zero(const wire::ChunkLists& chunks) noexcept {
 void Connection::received(ReceiveSlot& slot, const fabric::Completion& completion) noexcept {
   if (completion.status || ended_) return;
   in_batch_ = true;
+  if (completion.length > slot.memory().size) return abort(fabric::FabricError::protocol_violation);
   Received message{header_, {}, completion.invalidated, ReceiveLease(*this, slot)};
   const BufferRef octets = slot.memory().slice(0, completion.length);
   const wire::DecodeResult header_size =

@@ -3,6 +3,7 @@
 // Ownership: placing touches memory that a posted receive, a bound window or an outstanding Read names.
 // Error handling: what the peer may not do ends the connection on both sides; nothing is placed.
 #include <cstring>
+#include <utility>
 
 #include "end.hpp"
 
@@ -83,10 +84,11 @@ End::Arrival End::take_send(Frame& frame) {
     return violation(FabricError::message_too_long, FabricError::remote_terminated);
   receives_.pop_front();
   if (frame.length != 0) std::memcpy(receive.buffer.data, frame.octets.data(), frame.length);
+  const std::uint32_t length = frame.length + std::exchange(fabric_->overstatement, 0u);
   if (receive.context == nullptr)
     --receive_slots_;
   else
-    ready_.push_back({receive.context, {{}, frame.length, frame.invalidate}, 0, 1});
+    ready_.push_back({receive.context, {{}, length, frame.invalidate}, 0, 1});
   return Arrival::taken;
 }
 

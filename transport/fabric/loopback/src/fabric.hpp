@@ -22,6 +22,7 @@ class FabricImpl final : public LoopbackFabric {
 
   void fail_nth(LoopbackOperation operation, std::uint64_t n, error_code error) override;
   std::uint64_t operations(LoopbackOperation operation) const noexcept override;
+  void overstate_next_message(std::uint32_t octets) noexcept override { state_->overstatement = octets; }
   std::size_t regions() const noexcept override { return state_->regions.size(); }
   std::size_t bound_windows() const noexcept override { return state_->bound_windows; }
 

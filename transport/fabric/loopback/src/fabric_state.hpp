@@ -40,6 +40,7 @@ struct FabricState {
   std::unordered_map<std::uint32_t, MutableOctets> regions;  ///< by local key
   std::uint32_t next_key = 1;
   std::size_t bound_windows = 0;
+  std::uint32_t overstatement = 0;  ///< of the length of the next message
 
   /// The registered region around `buffer`; null if its key does not cover it.
   const MutableOctets* region_of(const BufferRef& buffer) const noexcept;

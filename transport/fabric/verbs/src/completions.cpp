@@ -16,6 +16,12 @@ namespace {
 constexpr int kBatch = 32;
 constexpr int kBatchesPerTurn = 8;
 
+// RPC-over-RDMA has no immediate data. An RDMA Write with some takes a receive as a message does, and its length, which
+// the completion gives, is bounded by the window that it went to, not by the receive.
+bool is_message(const ibv_wc& completion) noexcept {
+  return completion.opcode == IBV_WC_RECV && (completion.wc_flags & IBV_WC_WITH_IMM) == 0;
+}
+
 int poll_batch(ibv_cq* queue, std::array<ibv_wc, kBatch>& batch) {
   // rxe sets the invalidated key without the flag for it; others may leave what an earlier poll put there.
   for (ibv_wc& completion : batch) completion.invalidated_rkey = 0;
@@ -115,7 +121,12 @@ void VerbsQueuePair::deliver_receive(const ibv_wc& completion) {
   WorkContext* context = nullptr;
   if (!receives_.take(context)) return;
   Completion result{.status = receive_error(completion.status), .length = 0, .invalidated = {}};
-  if (completion.status == IBV_WC_SUCCESS) {
+  if (!result.status && !is_message(completion)) {
+    parts_.log.info("verbs: {}: immediate data", info_.peer.address().to_string());
+    result.status = FabricError::protocol_violation;
+    if (!fault_) fault_ = result.status;
+  }
+  if (!result.status) {
     result.length = completion.byte_len;
     result.invalidated = note_invalidated(completion);
   }
@@ -126,7 +137,6 @@ void VerbsQueuePair::deliver_receive(const ibv_wc& completion) {
 }
 
 std::optional<std::uint32_t> VerbsQueuePair::note_invalidated(const ibv_wc& completion) {
-  if ((completion.wc_flags & IBV_WC_WITH_IMM) != 0) return {};
   const std::uint32_t key = completion.invalidated_rkey;
   if (VerbsWindow* window = windows_->find_bound(key)) {
     if (window->state() == VerbsWindow::State::invalidating)

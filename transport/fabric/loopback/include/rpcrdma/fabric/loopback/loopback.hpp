@@ -82,6 +82,9 @@ class LoopbackFabric : public Fabric {
   virtual void fail_nth(LoopbackOperation operation, std::uint64_t n, error_code error = {}) = 0;
   /// Operations of this kind so far, failed ones included: the bound for a test that fails each in turn.
   virtual std::uint64_t operations(LoopbackOperation operation) const noexcept = 0;
+  /// The next message that comes is reported with `octets` more than it has, as by a provider that takes something else
+  /// for a message.
+  virtual void overstate_next_message(std::uint32_t octets) noexcept = 0;
   /// Registered regions and bound windows that exist now: zero when nothing leaks.
   virtual std::size_t regions() const noexcept = 0;
   virtual std::size_t bound_windows() const noexcept = 0;
