@@ -2,7 +2,7 @@
 """A well-behaved requester by hand: it exposes memory, answers Reads from it and takes Writes into it."""
 import struct
 
-from kit.fabric import FABRIC
+from kit.fabric import PEER
 from kit.iwarp import (READ_REQUEST, READ_RESPONSE, SEND, SEND_INVALIDATE, TERMINATE, TERMINATE_QUEUE, WRITE,
                        ConnectionEnded, tagged, untagged)
 from kit.rpc import RpcPeer, segment
@@ -111,4 +111,4 @@ class OverVerbs(RpcPeer):
         return struct.unpack_from(">IIII", got.payload), got.payload[16:]
 
 
-Requester = OverIwarp if FABRIC == "iwarp" else OverVerbs
+Requester = OverIwarp if PEER == "iwarp" else OverVerbs

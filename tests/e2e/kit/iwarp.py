@@ -5,7 +5,7 @@ import socket
 import struct
 import unittest
 
-from kit.fabric import FABRIC
+from kit.fabric import PEER
 from kit.waiting import DEADLINE_S
 
 REQUEST_KEY, REPLY_KEY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
@@ -92,7 +92,7 @@ class Peer:
     """A connection to HOST:PORT. Use as a context manager."""
 
     def __init__(self, address, source=None):
-        if FABRIC != "iwarp":
+        if PEER != "iwarp":
             raise unittest.SkipTest("drives iWARP by hand")
         host, port = address.rsplit(":", 1)
         self.crc = False

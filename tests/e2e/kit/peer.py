@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The hand-driven peer of the fabric that the programs run on."""
-from kit.fabric import FABRIC
+from kit.fabric import PEER
 
-if FABRIC == "iwarp":
+if PEER == "iwarp":
     from kit.iwarp import Peer
 else:
     from kit.verbs import Peer

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The fabric's conformance tests over verbs, and, on rxe, the kernel's NFS server as its peer. In the virtual machine:
+# The fabric's conformance tests over verbs; on rxe the kernel's NFS server as its peer, on siw peers that speak iWARP by
+# hand. In the virtual machine:
 #   scripts/vm run [--siw] tests/interop/guest/fabric.sh BUILD_FOLDER rxe|siw [GTEST_OPTION...]
 program=$1/bin/interop_fabric device=$2
 shift 2
@@ -59,6 +60,9 @@ if [[ $device == rxe ]]; then
   RPCRDMA_TEST_VERBS_ADDRESS=$VM_ADDRESS RPCRDMA_TEST_PORT=20049 RPCRDMA_TEST_EXPORT=/srv/knfsd \
     "${program%/*}/interop_knfsd" --gtest_brief=1 --gtest_color=no || status=1
   rpc.nfsd 0
+else
+  RPCRDMA_BIN=${program%/*} RPCRDMA_E2E_SCALE=tiny RPCRDMA_E2E_FABRIC=verbs RPCRDMA_E2E_PEER=iwarp \
+    RPCRDMA_E2E_ADDRESS=$VM_ADDRESS python3 -B "${BASH_SOURCE[0]%/*}/../../e2e/run.py" read_sinks 2>&1 || status=1
 fi
 # A closed connection lingers in the kernel for a moment.
 if ! vm_until 20 eval '[[ $(vm_rdma_resources) == "$before" ]]'; then

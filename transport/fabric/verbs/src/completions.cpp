@@ -22,8 +22,15 @@ bool is_message(const ibv_wc& completion) noexcept {
   return completion.opcode == IBV_WC_RECV && (completion.wc_flags & IBV_WC_WITH_IMM) == 0;
 }
 
+// The key of an invalidation is there in any case; siw's library tells nothing. rxe's sets the kernel's flag, which is
+// another one here.
+bool says_invalidated(const ibv_wc& completion) noexcept {
+  return (completion.wc_flags & IBV_WC_WITH_INV) != 0 ||
+         ((completion.wc_flags & IBV_WC_IP_CSUM_OK) != 0 && completion.invalidated_rkey != 0);
+}
+
 int poll_batch(ibv_cq* queue, std::array<ibv_wc, kBatch>& batch) {
-  // rxe sets the invalidated key without the flag for it; others may leave what an earlier poll put there.
+  // Providers may leave what an earlier poll put there.
   for (ibv_wc& completion : batch) completion.invalidated_rkey = 0;
   return ibv_poll_cq(queue, kBatch, batch.data());
 }
@@ -121,32 +128,37 @@ void VerbsQueuePair::deliver_receive(const ibv_wc& completion) {
   WorkContext* context = nullptr;
   if (!receives_.take(context)) return;
   Completion result{.status = receive_error(completion.status), .length = 0, .invalidated = {}};
-  if (!result.status && !is_message(completion)) {
-    parts_.log.info("verbs: {}: immediate data", info_.peer.address().to_string());
-    result.status = FabricError::protocol_violation;
-    if (!fault_) fault_ = result.status;
-  }
-  if (!result.status) {
-    result.length = completion.byte_len;
-    result.invalidated = note_invalidated(completion);
-  }
+  if (!result.status) result.status = accept_message(completion, result);
   batch_open_ = true;
   if (context == nullptr) return;
   ++parts_.counters->completions;
   context->on_completion(result);
 }
 
-std::optional<std::uint32_t> VerbsQueuePair::note_invalidated(const ibv_wc& completion) {
+error_code VerbsQueuePair::accept_message(const ibv_wc& completion, Completion& result) {
+  if (!is_message(completion)) return violation("immediate data");
   const std::uint32_t key = completion.invalidated_rkey;
   if (VerbsWindow* window = windows_->find_bound(key)) {
     if (window->state() == VerbsWindow::State::invalidating)
       sends_.disarm_invalidation(key);
     else
       window->set_idle();
-    return key;
+    result.invalidated = key;
+  } else if (says_invalidated(completion)) {
+    // Only windows may be invalidated, as only where there are some is the R flag set (RFC 8797 section 4.1). What else
+    // the device lets a peer invalidate is another connection's, or memory that our work needs. At the end the windows
+    // may have gone before the message comes.
+    if (state_ != State::ended) return violation("an invalidation of what is not exposed");
+    result.invalidated = key;
   }
-  if ((completion.wc_flags & IBV_WC_WITH_INV) != 0) return key;
+  result.length = completion.byte_len;
   return {};
+}
+
+error_code VerbsQueuePair::violation(std::string_view what) {
+  parts_.log.info("verbs: {}: {}", info_.peer.address().to_string(), what);
+  if (!fault_) fault_ = FabricError::protocol_violation;
+  return FabricError::protocol_violation;
 }
 
 void VerbsQueuePair::deliver_sends(const ibv_wc& completion) {
@@ -171,7 +183,8 @@ void VerbsQueuePair::deliver_software() {
   }
 }
 
-void VerbsQueuePair::complete(const SendQueue::Slot& slot, error_code status) {
+void VerbsQueuePair::complete(SendQueue::Slot& slot, error_code status) {
+  slot.sink.reset();
   if (slot.window != 0)
     if (VerbsWindow* window = windows_->find(slot.window)) window->set_idle();
   batch_open_ = true;

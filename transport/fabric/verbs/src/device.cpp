@@ -105,8 +105,7 @@ Result<std::uint32_t> Device::add(std::span<std::byte> memory) {
   if (attached()) {
     if (const error_code failed = register_now(local_key, entry)) {
       keys_.remove(local_key);
-      if (failed.value() == ENOMEM)
-        log_.warn("verbs: {} octets do not fit the limit of locked memory (ulimit -l)", memory.size());
+      log_limit(failed, memory.size());
       return failed;
     }
   }
@@ -117,7 +116,6 @@ Result<std::uint32_t> Device::add(std::span<std::byte> memory) {
 error_code Device::register_now(std::uint32_t local_key, Registered& entry) {
   int access = IBV_ACCESS_LOCAL_WRITE;
   if (limits_.windows) access |= IBV_ACCESS_MW_BIND;
-  if (limits_.remote_writable_sinks) access |= IBV_ACCESS_REMOTE_WRITE;
   entry.registration.reset(ibv_reg_mr(domain_.get(), entry.memory.data(), entry.memory.size(), access));
   if (!entry.registration) return last_error();
   keys_.set(local_key, entry.registration->lkey);
@@ -134,9 +132,29 @@ void Device::remove(std::uint32_t local_key) noexcept {
   keys_.remove(local_key);
 }
 
-ibv_mr* Device::find(std::uint32_t local_key) const noexcept {
-  const auto found = registered_.find(local_key);
-  return found == registered_.end() ? nullptr : found->second.registration.get();
+ibv_mr* Device::covering(BufferRef memory) const noexcept {
+  const auto found = registered_.find(memory.local_key);
+  if (found == registered_.end()) return nullptr;
+  ibv_mr* region = found->second.registration.get();
+  if (region == nullptr || memory.size == 0 || memory.size > region->length) return nullptr;
+  const auto* begin = static_cast<const std::byte*>(region->addr);
+  if (memory.data < begin) return nullptr;
+  return static_cast<std::size_t>(memory.data - begin) <= region->length - memory.size ? region : nullptr;
+}
+
+Result<Registration> Device::register_sink(BufferRef sink) const {
+  if (covering(sink) == nullptr) return BaseError::invalid_argument;
+  int access = IBV_ACCESS_LOCAL_WRITE;
+  if (limits_.remote_writable_sinks) access |= IBV_ACCESS_REMOTE_WRITE;
+  Registration registration(ibv_reg_mr(domain_.get(), sink.data, sink.size, access));
+  if (registration) return registration;
+  const error_code failed = last_error();
+  log_limit(failed, sink.size);
+  return failed;
+}
+
+void Device::log_limit(error_code failed, std::size_t octets) const {
+  if (failed.value() == ENOMEM) log_.warn("verbs: {} octets do not fit the limit of locked memory (ulimit -l)", octets);
 }
 
 }  // namespace rpcrdma::fabric::verbs

@@ -47,8 +47,11 @@ class Device {
   /// Registers memory, which the caller keeps until remove(); on a device that is gone, when it is back. The local key.
   Result<std::uint32_t> add(std::span<std::byte> memory);
   void remove(std::uint32_t local_key) noexcept;
-  /// The registration behind a local key, or null.
-  ibv_mr* find(std::uint32_t local_key) const noexcept;
+  /// The registration that holds all of `memory`, which is not empty; null if there is none.
+  ibv_mr* covering(BufferRef memory) const noexcept;
+  /// A registration of just `sink`, for one RDMA Read. On iWARP a Read Request names its sink to the peer, who may use
+  /// that key as long as it is valid: not that of all the memory around it, therefore.
+  Result<Registration> register_sink(BufferRef sink) const;
   const LocalKeys& keys() const noexcept { return keys_; }
 
  private:
@@ -56,6 +59,7 @@ class Device {
     std::span<std::byte> memory;
     Registration registration;
   };
+  void log_limit(error_code failed, std::size_t octets) const;
   error_code register_now(std::uint32_t local_key, Registered& entry);
 
   VerbsOptions options_;

@@ -145,6 +145,7 @@ void VerbsQueuePair::release_device() noexcept {
     rdma_disconnect(id_.get());
     destroy_queue_pair();
   }
+  sends_.release_device();
   if (completions_) parts_.device->use().remove(completions_.get());
   completions_.reset();
   cm_interest_.reset();

@@ -18,10 +18,11 @@ struct DeviceLimits {
   bool windows = false;        ///< memory windows of type 2B: exposures that a peer can invalidate
   bool exact_window_bounds = false;
   bool send_with_invalidate = false;
-  bool iwarp = false;
+  bool iwarp = false;  ///< RDMA Reads tell the peer the key of their sink
   /// An accepted connector is told its own read depths instead of the peer's (siw).
   bool swapped_read_depths = false;
-  /// The sink of an RDMA Read must be writable by the peer (iWARP adapters; siw does not insist).
+  /// The sink of an RDMA Read must be writable by the peer (iWARP adapters; siw does not insist): as long as the Read
+  /// is outstanding, and no more than the sink.
   bool remote_writable_sinks = false;
   /// What is posted after an RDMA Read may complete before it, so that a completion speaks for itself only and
   /// every operation needs its own (siw).

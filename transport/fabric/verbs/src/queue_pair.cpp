@@ -145,6 +145,14 @@ error_code VerbsQueuePair::post_read(BufferRef sink, std::uint32_t handle, std::
   if (info_.outbound_reads == 0) return FabricError::unsupported;
   auto request = sends_.append({&sink, 1}, /*may_inline=*/false, context);
   if (!request) return request.error();
+  if (parts_.device->limits().iwarp && sink.size != 0) {
+    auto registration = parts_.device->register_sink(sink);
+    if (!registration) {
+      sends_.retract();
+      return registration.error();
+    }
+    sends_.set_sink(std::move(*registration));
+  }
   ++parts_.counters->work_requests;
   ibv_send_wr& read = **request;
   read.opcode = IBV_WR_RDMA_READ;

@@ -104,8 +104,9 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   void deliver_receive(const ibv_wc& completion);
   void deliver_sends(const ibv_wc& completion);
   void deliver_software();
-  void complete(const SendQueue::Slot& slot, error_code status);
-  std::optional<std::uint32_t> note_invalidated(const ibv_wc& completion);
+  void complete(SendQueue::Slot& slot, error_code status);
+  error_code accept_message(const ibv_wc& completion, Completion& result);
+  error_code violation(std::string_view what);
   void note_failure(const ibv_wc& completion);
   void end_batch();
 

@@ -55,6 +55,11 @@ void SendQueue::retract() noexcept {
   --user_slots_;
 }
 
+void SendQueue::set_sink(Registration sink) noexcept {
+  chain_.back().sg_list->lkey = sink->lkey;
+  ring_[(tail_ - 1) % ring_.size()].sink = std::move(sink);
+}
+
 void SendQueue::append_software(WorkContext* context, std::uint32_t window) {
   require_signal();
   push({.context = context, .window = window, .kind = Slot::Kind::software});
@@ -137,13 +142,17 @@ bool SendQueue::take_any(Slot& slot) noexcept {
   return true;
 }
 
-void SendQueue::push(const Slot& slot) {
-  ring_[tail_++ % ring_.size()] = slot;
+void SendQueue::release_device() noexcept {
+  for (Slot& slot : ring_) slot.sink.reset();
+}
+
+void SendQueue::push(Slot slot) {
   if (is_users(slot.kind)) ++user_slots_;
+  ring_[tail_++ % ring_.size()] = std::move(slot);
 }
 
 SendQueue::Slot SendQueue::pop() noexcept {
-  const Slot slot = ring_[head_ % ring_.size()];
+  Slot slot = std::move(ring_[head_ % ring_.size()]);
   ++head_;
   if (is_users(slot.kind)) --user_slots_;
   if (slot.kind == Slot::Kind::probe) probing_ = false;

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "handles.hpp"
 #include "local_keys.hpp"
 #include "rpcrdma/base/error.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
@@ -38,6 +39,7 @@ class SendQueue {
     Kind kind = Kind::request;
     bool done = false;  ///< completed ahead of others, with `status`
     error_code status{};
+    Registration sink{};  ///< an RDMA Read's own, until it has completed
   };
 
   /// `keys` outlives the books.
@@ -58,6 +60,8 @@ class SendQueue {
                               std::uint32_t window = 0);
   /// Takes the latest append back, which failed.
   void retract() noexcept;
+  /// The latest append is an RDMA Read into `sink`, which is released with its slot.
+  void set_sink(Registration sink) noexcept;
   /// A bind was appended: the chain's last request shall report, which ends the doubt about those before it.
   void note_bind() noexcept { chain_has_bind_ = true; }
   /// Appends an operation that is done when its turn comes. Not when full().
@@ -80,11 +84,13 @@ class SendQueue {
   /// Takes the oldest slot if it needs no work request.
   bool take_software(Slot& slot) noexcept;
   bool take_any(Slot& slot) noexcept;
+  /// The device is about to go, and the queue pair has gone before.
+  void release_device() noexcept;
 
  private:
   static bool is_users(Slot::Kind kind) noexcept { return kind <= Slot::Kind::software; }
   void append_nothing(Slot::Kind kind);
-  void push(const Slot& slot);
+  void push(Slot slot);
   Slot pop() noexcept;
   ibv_send_wr& chain_request(std::uint64_t number);
 

@@ -11,15 +11,6 @@ constexpr unsigned kKeyBits = 8;
 
 std::uint64_t address_of(BufferRef memory) { return reinterpret_cast<std::uintptr_t>(memory.data); }
 
-// The region that holds all of `memory`, which is not empty; null if there is none.
-ibv_mr* region_of(BufferRef memory, const Device& device) {
-  ibv_mr* region = device.find(memory.local_key);
-  if (region == nullptr || memory.size == 0 || memory.size > region->length) return nullptr;
-  const auto* begin = static_cast<const std::byte*>(region->addr);
-  if (memory.data < begin) return nullptr;
-  return static_cast<std::size_t>(memory.data - begin) <= region->length - memory.size ? region : nullptr;
-}
-
 // The next key of a window: each of its 256 once before any comes again, in an order that differs from window to
 // window (a linear congruential generator of full period). Not ibv_inc_rkey, which counts up: with it a peer that has
 // seen one handle knows all later ones of the window, and may reach or invalidate an exposure that it was never told
@@ -45,7 +36,7 @@ VerbsWindow::~VerbsWindow() {
 }
 
 error_code VerbsWindow::prepare_bind(BufferRef memory, Access access, ibv_send_wr& request) {
-  ibv_mr* region = region_of(memory, table_->device());
+  ibv_mr* region = table_->device().covering(memory);
   if (region == nullptr) return BaseError::invalid_argument;
   // libibverbs leaves the key of a window as it was before a posted bind, and takes it from there for the next.
   handle_->rkey = key_;
@@ -61,7 +52,7 @@ error_code VerbsWindow::prepare_bind(BufferRef memory, Access access, ibv_send_w
 }
 
 error_code VerbsWindow::expose(BufferRef memory, Access access) {
-  if (region_of(memory, table_->device()) == nullptr) return BaseError::invalid_argument;
+  if (table_->device().covering(memory) == nullptr) return BaseError::invalid_argument;
   const int rights =
       access == Access::remote_write ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : int{IBV_ACCESS_REMOTE_READ};
   registration_.reset(ibv_reg_mr(table_->device().domain(), memory.data, memory.size, rights));
