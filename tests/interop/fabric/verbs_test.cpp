@@ -78,6 +78,28 @@ TEST_P(VerbsTest, ForestalledInvalidationsKeepTheirTurn) {
   EXPECT_TRUE(until([&] { return server().count(9) == 2; }));
 }
 
+// Whether the device refuses that (adapters) or does it (rxe), it ends the connection that it came by.
+TEST_P(VerbsTest, AnInvalidationOfAnothersWindowEndsTheConnection) {
+  if (!has_windows()) return;
+  connect();
+  Node other(bed_->client());
+  start(other);
+  ASSERT_TRUE(until([&] { return accepted_.size() == 2 && server().established() && other.established(); }));
+  Memory target(bed_->client(), 100);
+  Memory message(bed_->client(), 64);
+  const Exposed exposed(client_, target.all(), Access::remote_write);
+  ASSERT_FALSE(client_.qp->post_write({}, 0, 0, client_.op(1)));
+  client_.qp->submit();
+  ASSERT_TRUE(until([&] { return client_.count(1) == 1; }));  // the window is open
+  ASSERT_FALSE(other.qp->post_receive(message.all(), other.op(1)));
+  other.qp->submit();
+  ASSERT_FALSE(server().send({}, 2, {.invalidate = exposed.segment.handle}));
+  server().qp->submit();
+  EXPECT_EQ(end_of(other), FabricError::protocol_violation);
+  EXPECT_TRUE(other.result(1).status.failed());
+  EXPECT_FALSE(client_.disconnected);
+}
+
 TEST_P(VerbsTest, UnsignalledWorkGivesItsSlotsBack) {
   fabric::QueuePairOptions small;
   small.send_depth = 8;

@@ -194,9 +194,7 @@ void VerbsQueuePair::complete(SendQueue::Slot& slot, error_code status) {
 }
 
 void VerbsQueuePair::end_batch() {
-  if (state_ < State::ended && !ending_) {
-    if (const error_code error = receives_.submit(id_->qp)) end_later(error);
-  }
+  submit_receives();
   if (!std::exchange(batch_open_, false)) return;
   ++parts_.counters->batches;
   events_.on_batch_end();

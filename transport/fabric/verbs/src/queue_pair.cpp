@@ -104,10 +104,19 @@ error_code VerbsQueuePair::post_receive(BufferRef buffer, WorkContext* context) 
   if (state_ == State::ended || ending_) return FabricError::not_connected;
   if (const error_code error = receives_.append(buffer, context)) return error;
   ++parts_.counters->work_requests;
-  // The device gets no more of them when it has been told to disconnect; they are flushed with the rest.
-  if (state_ > State::draining) return {};
   // In a batch they go to the device together, at its end.
-  return delivering_ ? error_code() : receives_.submit(id_->qp);
+  if (!delivering_) submit_receives();
+  return {};
+}
+
+void VerbsQueuePair::submit_receives() {
+  // The device gets no more of them when it has been told to disconnect; they are flushed with the rest. So is what it
+  // refuses.
+  if (state_ > State::draining || ending_) return;
+  const error_code error = receives_.submit(id_->qp);
+  if (!error) return;
+  parts_.log.error("verbs: the device refuses receives: {}", error.message());
+  end_later(error);
 }
 
 error_code VerbsQueuePair::post_send(std::span<const BufferRef> gather, const SendOptions& options,
@@ -215,9 +224,9 @@ error_code VerbsQueuePair::invalidate_key(VerbsWindow& window, WorkContext* cont
 }
 
 void VerbsQueuePair::submit() {
-  if (state_ == State::ended || ending_) return;
-  error_code error = receives_.submit(id_->qp);
-  if (!error) error = sends_.submit(id_->qp);
+  submit_receives();
+  if (state_ > State::draining || ending_) return;
+  const error_code error = sends_.submit(id_->qp);
   if (!error) return;
   parts_.log.error("verbs: the device refuses work: {}", error.message());
   end_later(error);

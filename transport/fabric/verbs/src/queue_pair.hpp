@@ -81,6 +81,7 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
 
   error_code create();
   error_code may_post() const noexcept;
+  void submit_receives();
   error_code invalidate_key(VerbsWindow& window, WorkContext* context);
 
   // establish.cpp
