@@ -2,10 +2,10 @@
 // The conformance tests of all fabrics, run over verbs, and what is particular to verbs: windows over and over,
 // unsignalled work, the end of connections as InfiniBand shows it, other threads, devices that are not there.
 #include <algorithm>
-#include <filesystem>
 #include <future>
 #include <thread>
 
+#include "interop/fabric/held.hpp"
 #include "interop/fabric/verbs_bed.hpp"
 
 namespace rpcrdma::test {
@@ -19,11 +19,6 @@ namespace {
 
 using fabric::Access;
 using fabric::FabricError;
-
-std::size_t open_descriptors() {
-  const std::filesystem::directory_iterator folder("/proc/self/fd");
-  return static_cast<std::size_t>(std::distance(begin(folder), end(folder)));
-}
 
 // The peer invalidates, nobody does it again, and the window is bound anew: more often than a window has keys.
 TEST_P(VerbsTest, WindowsAreReusedAfterRemoteInvalidation) {
@@ -230,24 +225,25 @@ TEST_P(VerbsTest, FortyConnectionsAtOnce) {
 TEST_P(VerbsTest, ConnectionsLeaveNothingBehind) {
   connect();
   Memory target(bed_->client(), 4096);
-  std::size_t before = 0;
-  for (int i = 0; i < 20; ++i) {
+  const auto come_and_go = [&](bool in_order) {
     Node again(bed_->client());
     start(again);
-    ASSERT_TRUE(until([&] { return again.established() && server().established(); })) << i;
-    {
-      const Exposed exposed(again, target.all(), Access::remote_write);
-      if (i % 2 == 0)
-        again.qp->disconnect();
-      else
-        server().qp->abort();
-      end_of(again);
-      end_of(server());
-    }
+    ASSERT_TRUE(until([&] { return again.established() && server().established(); }));
+    const Exposed exposed(again, target.all(), Access::remote_write);
+    if (in_order)
+      again.qp->disconnect();
+    else
+      server().qp->abort();
+    end_of(again);
+    end_of(server());
     accepted_.pop_back();
-    if (i == 2) before = open_descriptors();
+  };
+  Held before;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_NO_FATAL_FAILURE(come_and_go(i % 2 == 0)) << i;
+    if (i == 1) before = held();
   }
-  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(held(), before);
 }
 
 // An idle fabric holds no work: run() comes back.

@@ -66,3 +66,9 @@ drive_long_messages() {
   expect 'as it was made' same_output "readlink $2/long" - <<<"$target"
   expect 'as we read it' printed readlink "$1/long" <<<"$target"
 }
+
+# client_tests FILTER: those of our client on the kernel's server, in one process; /srv/knfsd/numbers is theirs.
+client_tests() {
+  RPCRDMA_TEST_VERBS_ADDRESS=$address RPCRDMA_TEST_PORT=20049 RPCRDMA_TEST_EXPORT=/srv/knfsd \
+    "$bin/interop_knfsd" --gtest_brief=1 --gtest_color=no --gtest_filter="$1"
+}

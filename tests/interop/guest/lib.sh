@@ -132,7 +132,8 @@ stop_capture() {
   cp /run/*.pcap "$VM_OUT/" && rm /run/*.pcap
 }
 
-# The kernel's own account, from its trace points: trace_on EVENT...; traced PATTERN prints how often since.
+# The kernel's own account, from its trace points, and from calls of its functions: trace_on EVENT..., then perhaps
+# probe_on FUNCTION; traced PATTERN prints how often since.
 trace_on() {
   mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
   local event
@@ -140,5 +141,11 @@ trace_on() {
   for event in "$@"; do echo 1 >"/sys/kernel/tracing/events/rpcrdma/$event/enable" || return 1; done
   : >/sys/kernel/tracing/trace
 }
+probe_on() {
+  echo "p:probes/$1 $1" >/sys/kernel/tracing/kprobe_events && echo 1 >"/sys/kernel/tracing/events/probes/$1/enable"
+}
 traced() { grep -cE "$1" /sys/kernel/tracing/trace; }
-trace_off() { echo 0 >/sys/kernel/tracing/events/rpcrdma/enable; }
+trace_off() {
+  echo 0 >/sys/kernel/tracing/events/rpcrdma/enable
+  [[ ! -d /sys/kernel/tracing/events/probes ]] || echo 0 >/sys/kernel/tracing/events/probes/enable
+}

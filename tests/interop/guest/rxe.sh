@@ -73,13 +73,11 @@ mount_over_ipv6() {
 part_knfsd() {
   vm_ext4 /srv/knfsd 300
   vm_knfsd /srv/knfsd 20049 || vm_die 'the kernel does not serve NFS over RDMA'
+  seq 1 20000 >/srv/knfsd/numbers
   small_tree /run/tree
   local url=nfs://$right:20049/root root='--root-handle 0100010000000000'
   knfsd_for_the_capture "$url" "$root"
-  trace_on svcrdma_post_send
-  drive_client verbs "$url" /srv/knfsd $root
-  trace_off
-  expect 'the kernel invalidates for us' test "$(traced 'inv_rkey=0x0*[1-9a-f]')" -ge 100
+  knfsd_invalidation "$url" "$root"
   knfsd_endings "$url" "$root"
   rpc.nfsd 0
 }
@@ -93,6 +91,20 @@ knfsd_for_the_capture() {
   expect 'ls for the capture' eval "$client ls $1 >/dev/null"
   stop_capture
   expect 'put and get are identical' cmp /run/one /run/tree/deep/er/file30
+}
+
+# knfsd_invalidation URL CLIENT_OPTIONS: every command. The windows that rxe is told to invalidate, whoever tells it, are
+# those that the server names, and two of our client's: a long call has two handles, of which the server names neither.
+knfsd_invalidation() {
+  trace_on svcrdma_post_send
+  probe_on rxe_invalidate_mw
+  drive_client verbs "$1" /srv/knfsd $2
+  trace_off
+  local remote all
+  remote=$(traced 'inv_rkey=0x0*[1-9a-f]') all=$(traced ' rxe_invalidate_mw: ')
+  echo "invalidated by the kernel's server: $remote, by anybody: $all"
+  expect 'the kernel invalidates for us' test "$remote" -ge 100
+  expect 'and we do it for the long call alone' test "$all" -eq $((remote + 2))
 }
 
 # killed_in_mid_transfer TARGET CLIENT_ARGUMENT...
@@ -121,12 +133,10 @@ server_goes() {
 
 # knfsd_endings URL CLIENT_OPTIONS: connections that end in every way, and what they leave behind.
 knfsd_endings() {
-  local i done=0 with_server
+  local with_server
   with_server=$(vm_rdma_resources)
-  for i in {1..100}; do
-    "$bin/rpcrdma-ping" --fabric verbs --count 1 $right:20049 >/dev/null 2>>/run/client.err && done=$((done + 1))
-  done
-  expect '100 connections' test "$done" -eq 100
+  expect '100 connections of one process, which keeps nothing of them; local invalidations' client_tests \
+    'Cycles.*:RequesterTest.*'
   head -c 60000000 "$input/big" >/run/piece
   killed_in_mid_transfer /srv/knfsd/piece put /run/piece "$1/piece"
   expect 'put, again' quiet put /run/piece "$1/piece"

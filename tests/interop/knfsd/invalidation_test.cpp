@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Linux's server as the peer of the verbs fabric: what it says at connecting, and that it invalidates our windows.
-// The server is at RPCRDMA_TEST_VERBS_ADDRESS, port RPCRDMA_TEST_PORT, on this machine, and exports the folder
-// RPCRDMA_TEST_EXPORT, in which a file `numbers` has at least 32 KiB.
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
-#include "interop/fabric/verbs_bed.hpp"
+#include "interop/knfsd/knfsd.hpp"
 #include "rpcrdma/wire/header.hpp"
 #include "rpcrdma/wire/private_data.hpp"
 
@@ -30,9 +27,7 @@ class Peer : public testing::Test {
     fabric::QueuePairOptions options;
     const auto ours = wire::encode({.remote_invalidation = true, .send_size = kThreshold, .receive_size = kThreshold});
     options.private_data.assign(ours.begin(), ours.end());
-    const fabric::Endpoint server(boost::asio::ip::make_address(verbs_address()),
-                                  static_cast<std::uint16_t>(std::atoi(std::getenv("RPCRDMA_TEST_PORT"))));
-    auto made = fabric_->make_connector(server, options, node_);
+    auto made = fabric_->make_connector(knfsd(), options, node_);
     EXPECT_TRUE(made) << made.error().message();
     node_.qp = std::move(*made);
     post_receive();
@@ -83,7 +78,7 @@ class Peer : public testing::Test {
     Bytes arguments(64);
     Writer out(arguments);
     out.u32(8);
-    out.octets(from_hex("0100010000000000"));  // the root, with fsid=0
+    out.octets(from_hex(kRootHandle));
     out.u32(7);
     out.octets(from_hex("6e756d6265727300"));
     const Octets found = call(kLookup, Octets(arguments).first(out.size()));

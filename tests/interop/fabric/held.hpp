@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// What this process holds in the kernel, as it may be compared while the process lives.
+#include <array>
+#include <cstddef>
+#include <ostream>
+
+namespace rpcrdma::test {
+
+struct Held {
+  static constexpr std::array<const char*, 5> kKinds{"qp", "cq", "mr", "pd", "cm_id"};
+  std::array<std::size_t, kKinds.size()> resources{};  ///< by kind, as `rdma resource show` lists them
+  std::size_t descriptors = 0;                         ///< in /proc/self/fd
+  friend bool operator==(const Held&, const Held&) = default;
+};
+
+/// Needs root, and the program `rdma`.
+Held held();
+std::ostream& operator<<(std::ostream& out, const Held& held);
+
+}  // namespace rpcrdma::test
