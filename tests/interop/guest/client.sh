@@ -55,13 +55,18 @@ drive_changes() {
   expect 'it is gone' eval "[[ ! -e $2/new/hard ]]"
 }
 
+long_target=$(printf '%04d/' {1..800})
+# large_directory FOLDER COUNT
+large_directory() {
+  mkdir "$1"
+  (cd "$1" && seq -f 'an entry with a name of some length %g' "$2" | xargs -d '\n' touch)
+}
+
 # drive_long_messages URL FOLDER: a directory that takes replies of many KiB, and a call that does not fit inline.
 drive_long_messages() {
-  mkdir "$2/many"
-  (cd "$2/many" && seq -f 'an entry with a name of some length %g' 600 | xargs -d '\n' touch)
+  large_directory "$2/many" 600
   expect 'a large directory' same_output "quiet ls $1/many" <(ls "$2/many" | LC_ALL=C sort)
-  local target
-  target=$(printf '%04d/' {1..800})
+  local target=$long_target
   expect 'a symbolic link of 4,000 octets' quiet ln -s "$target" "$1/long"
   expect 'as it was made' same_output "readlink $2/long" - <<<"$target"
   expect 'as we read it' printed readlink "$1/long" <<<"$target"
@@ -71,4 +76,21 @@ drive_long_messages() {
 client_tests() {
   RPCRDMA_TEST_VERBS_ADDRESS=$address RPCRDMA_TEST_PORT=20049 RPCRDMA_TEST_EXPORT=/srv/knfsd \
     "$bin/interop_knfsd" --gtest_brief=1 --gtest_color=no --gtest_filter="$1"
+}
+
+# client_for_the_capture FABRIC URL FOLDER FILE [CLIENT_OPTION...]: what a capture shall show: bulk data both ways, a
+# long reply, a long call. Leaves nothing.
+client_for_the_capture() {
+  local url=$2 folder=$3 file=$4
+  client="timeout 120 $bin/rpcrdma-nfs --fabric $1 ${*:5}" # no terminal, no progress bar
+  quiet() { $client "$@" 2>>/run/client.err; }
+  large_directory "$folder/large" 100
+  expect 'put, for the capture' quiet put "$file" "$url/captured"
+  expect 'get, for the capture' quiet get "$url/captured" /run/captured
+  expect 'ls -l, for the capture' eval "[[ \$(quiet ls -l $url/large | wc -l) == 100 ]]"
+  expect 'ln -s, for the capture' quiet ln -s "$long_target" "$url/long"
+  expect 'readlink, for the capture' eval "[[ \$(quiet readlink $url/long) == '$long_target' ]]"
+  expect 'put and get are identical' cmp "$file" /run/captured
+  expect 'the link is as it was made' test "$(readlink "$folder/long")" = "$long_target"
+  rm -r "$folder/large" "$folder/captured" "$folder/long" /run/captured
 }

@@ -3,6 +3,7 @@
 # why. In the virtual machine:
 #   scripts/vm run tests/interop/guest/e2e.sh BUILD_FOLDER programs|peers|FILE...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+. "$tests/interop/guest/client.sh"
 shift
 rxe_with_a_wire || vm_die 'no RoCE devices'
 modprobe -a loop ext4
@@ -25,20 +26,14 @@ every_file_has_its_turn() {
   same_output "cd '$tests/e2e' && ls test_*.py | sed 's/^test_//; s/\.py$//' | sort" <(echo "$listed")
 }
 
-# Bulk data both ways, long replies: for the host to look at.
+# For the host to look at.
 capture() {
-  local url client="$bin/rpcrdma-nfs --fabric verbs"
-  mkdir -p /srv/ours/many
-  (cd /srv/ours/many && seq 300 | xargs touch)
+  mkdir -p /srv/ours
   start_nfsd verbs $left
-  url=nfs://$left:20050/ours
   start_capture e2e-rxe.pcap left udp port 4791
   head -c 1500000 "$bin/rpcrdma-nfsd" >/run/piece
-  expect 'put, for the capture' eval "$client put /run/piece $url/piece 2>>/run/client.err" # no terminal, no bar
-  expect 'get, for the capture' eval "$client get $url/piece /run/back 2>>/run/client.err"
-  expect 'ls, for the capture' test "$($client ls -l $url/many | wc -l)" -eq 300
+  client_for_the_capture verbs nfs://$left:20050/ours /srv/ours /run/piece
   stop_capture
-  expect 'identical' cmp /run/piece /run/back
   stop_nfsd
 }
 

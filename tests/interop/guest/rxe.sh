@@ -76,21 +76,12 @@ part_knfsd() {
   seq 1 20000 >/srv/knfsd/numbers
   small_tree /run/tree
   local url=nfs://$right:20049/root root='--root-handle 0100010000000000'
-  knfsd_for_the_capture "$url" "$root"
+  start_capture knfsd-rxe.pcap left udp port 4791
+  client_for_the_capture verbs "$url" /srv/knfsd /run/tree/deep/er/file30 $root
+  stop_capture
   knfsd_invalidation "$url" "$root"
   knfsd_endings "$url" "$root"
   rpc.nfsd 0
-}
-
-# knfsd_for_the_capture URL CLIENT_OPTIONS
-knfsd_for_the_capture() {
-  local client="timeout 120 $bin/rpcrdma-nfs --fabric verbs $2" # no terminal, no progress bar
-  start_capture knfsd-rxe.pcap left udp port 4791
-  expect 'put for the capture' eval "$client put /run/tree/deep/er/file30 $1/one 2>>/run/client.err"
-  expect 'get for the capture' eval "$client get $1/one /run/one 2>>/run/client.err"
-  expect 'ls for the capture' eval "$client ls $1 >/dev/null"
-  stop_capture
-  expect 'put and get are identical' cmp /run/one /run/tree/deep/er/file30
 }
 
 # knfsd_invalidation URL CLIENT_OPTIONS: every command. The windows that rxe is told to invalidate, whoever tells it, are

@@ -38,18 +38,19 @@ part_device() {
 
 part_knfsd() {
   start_capture knfsd-siw.pcap lo tcp port 20049
-  expect 'put for the capture' quiet_verbs put /run/tree/deep/er/file30 "nfs://$address:20049/root/one"
-  expect 'get for the capture' quiet_verbs get "nfs://$address:20049/root/one" /run/one
-  expect 'ls for the capture' eval "quiet_verbs ls nfs://$address:20049/root >/dev/null"
+  client_for_the_capture verbs "nfs://$address:20049/root" /srv/knfsd /run/tree/deep/er/file30 $root
   stop_capture
-  expect 'put and get are identical' cmp /run/one /run/tree/deep/er/file30
   drive_client verbs "nfs://$address:20049/root" /srv/knfsd $root
 }
-quiet_verbs() { timeout 120 "$bin/rpcrdma-nfs" --fabric verbs $root "$@" 2>>/run/client.err; }
 
 # The host drives its own client, by iwarp through a forwarded port, and says when it is done.
 part_outside() {
+  large_directory /srv/knfsd/many 600
+  start_capture outside-siw.pcap eth0 tcp port 20049
   : >"$VM_OUT/ready"
+  expect 'the client outside has shown what it does' vm_until 60 test -e "$VM_OUT/shown"
+  stop_capture
+  expect 'its symbolic link of 4,000 octets is as it was made' test "$(readlink /srv/knfsd/long)" = "$long_target"
   expect 'the client outside is done' vm_until 200 test -e "$VM_OUT/done"
   expect 'what it put is identical' diff -r --no-dereference "$input/small" /srv/knfsd/outside
 }

@@ -13,7 +13,13 @@ FIELDS = {
     "nfs.procedure_v3": "procedure", "_ws.col.Info": "info",
 }
 CALL, REPLY, MSG, NOMSG = 0, 1, 0, 1
-READLINK, READ, WRITE, SYMLINK, READDIRPLUS = 5, 6, 7, 10, 17
+READLINK, READ, WRITE, SYMLINK, READDIR, READDIRPLUS = 5, 6, 7, 10, 16, 17
+
+# Chunks in the Read list, in the Write list, and whether there is a Reply chunk, in a call whose RPC message came with
+# its header; all procedures that are not here bring none. What has a Read list is not decoded until its data have come,
+# and then as a call with no header.
+NO_CHUNKS, WRITE_CHUNK, REPLY_CHUNK = (0, 0, 0), (0, 1, 0), (0, 0, 1)
+INTENDED = {READ: WRITE_CHUNK, READLINK: REPLY_CHUNK, READDIR: REPLY_CHUNK, READDIRPLUS: REPLY_CHUNK}
 
 # Opcodes: of InfiniBand's reliable connections, of RDMAP.
 IB = {"send with invalidate": {22, 23}, "write": {6, 7, 8, 10}, "read request": {12}, "read response": {13, 14, 15, 16}}
@@ -33,6 +39,21 @@ class Packet:
             if any(int(value, 0) in names.get(what, ()) for value in text.split(",") if value):
                 return True
         return False
+
+    def is_call(self, procedure=None):
+        """With its header."""
+        wanted = procedure in (None, self.number("procedure"))
+        return wanted and (self.number("message"), self.number("rpc")) == (MSG, CALL)
+
+    def is_put_together(self, procedure):
+        """A call whose data, or all of it, came by RDMA Read."""
+        return (self.number("message"), self.number("rpc"), self.number("procedure")) == (None, CALL, procedure)
+
+    def lists(self):
+        return self.number("reads"), self.number("writes"), self.number("reply_chunk")
+
+    def read_positions(self):
+        return {int(text) for text in self.positions.split(",") if text}
 
     def malformed(self):
         return "_ws.malformed" in self.protocols
@@ -61,25 +82,30 @@ def some(case, packets, what, condition):
 
 
 def check(case, packets):
-    """Bulk data both ways, by chunks."""
+    """Bulk data both ways, and replies in Reply chunks; no call brings other chunks than it should."""
     case.assertFalse([packet for packet in packets if packet.malformed() and "READ Reply" not in packet.info])
     case.assertFalse([packet for packet in packets if packet.does("terminate")])
     for what in ("write", "read request", "read response"):
         some(case, packets, what, lambda packet, what=what: packet.does(what))
-    some(case, packets, "READ with a Write chunk",
-         lambda p: p.number("procedure") == READ and p.number("rpc") == CALL and
-         p.number("writes") == 1 and not p.number("reads"))
-    some(case, packets, "WRITE with a Read chunk",
-         lambda p: p.number("message") == MSG and (p.number("reads") or 0) > 0 and
-         p.number("positions") not in (None, 0))
+    for packet in packets:
+        if packet.is_call():
+            case.assertEqual(packet.lists(), INTENDED.get(packet.number("procedure"), NO_CHUNKS), packet)
+    some(case, packets, "READ with a Write chunk", lambda p: p.is_call(READ))
+    some(case, packets, "a call with a Read chunk",
+         lambda p: p.number("message") == MSG and p.number("reads") == 1 and p.read_positions() - {0})
+    some(case, packets, "WRITE with the data of one", lambda p: p.is_put_together(WRITE))
+    case.assertFalse([packet for packet in packets if packet.is_call(WRITE)])
     # Both at once would be an error that Linux does not survive.
     case.assertFalse([packet for packet in packets if packet.number("reads") and packet.number("writes")])
-
-
-def check_long(case, packets):
-    """Replies in Reply chunks."""
-    some(case, packets, "a call with a Reply chunk",
-         lambda p: p.number("procedure") == READDIRPLUS and p.number("rpc") == CALL and
-         p.number("reply_chunk") == 1)
+    some(case, packets, "READDIRPLUS with a Reply chunk", lambda p: p.is_call(READDIRPLUS))
     some(case, packets, "a reply in the Reply chunk",
-         lambda p: p.number("message") == NOMSG and p.number("reply_chunk") == 1)
+         lambda p: (p.number("message"), p.number("rpc"), p.number("procedure")) == (NOMSG, REPLY, READDIRPLUS) and
+         p.lists() == REPLY_CHUNK)
+
+
+def check_long_call(case, packets):
+    """A call that is all in a Position-Zero Read chunk; Linux's client makes none of NFS version 3."""
+    some(case, packets, "a Position-Zero Read chunk",
+         lambda p: p.number("message") == NOMSG and p.number("reads") and p.read_positions() == {0} and
+         p.lists()[1:] == (0, 0))
+    some(case, packets, "SYMLINK put together of it", lambda p: p.is_put_together(SYMLINK))
