@@ -38,7 +38,7 @@ case $device in
       # One work queue does all handshakes, and gives up on those it comes to late.
       '*FortyConnectionsAtOnce*'
     )
-    addresses=("$VM_ADDRESS")
+    addresses=("$VM_ADDRESS" "$VM_ADDRESS6")
     export RPCRDMA_TEST_IWARP=1
     ;;
   *) vm_die 'rxe or siw?' ;;
