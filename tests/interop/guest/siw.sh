@@ -41,6 +41,8 @@ part_knfsd() {
   client_for_the_capture verbs "nfs://$address:20049/root" /srv/knfsd /run/tree/deep/er/file30 $root
   stop_capture
   drive_client verbs "nfs://$address:20049/root" /srv/knfsd $root
+  seq 1 20000 >/srv/knfsd/numbers
+  RPCRDMA_TEST_CYCLES=25 expect '25 connections of one process, which keeps nothing of them' client_tests 'Cycles.*'
 }
 
 # The host drives its own client, by iwarp through a forwarded port, and says when it is done.
