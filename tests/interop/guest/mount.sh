@@ -49,6 +49,26 @@ mount_restart() {
   rm -f /mnt/copy /run/piece
 }
 
+# mount_client_goes DEVICE LINK_OPTION...: the kernel's client loses its device in mid copy, and gets it back.
+mount_client_goes() {
+  local idle copy
+  idle=$(but_memory)
+  must 'mount' mount_ours "$address"
+  dd if="$input/big" of=/mnt/copy bs=1M count=32 conv=fsync 2>/run/client.err &
+  copy=$!
+  expect 'a part of the copy' vm_until 60 eval '(($(stat -c %b /srv/ours/copy 2>/dev/null || echo 0) > 2048))'
+  must "the client's device goes" timeout 60 rdma link delete "$1"
+  [[ $fabric != verbs ]] ||
+    expect 'our server drops its connection' vm_until 60 eval '! rdma resource show qp | grep -q rpcrdma-nfsd'
+  expect 'the copy waits' kill -0 "$copy"
+  rdma link add "$@"
+  expect 'the device is back, and the copy ends' wait "$copy"
+  expect 'nothing is lost' cmp -n $((32 << 20)) "$input/big" /srv/ours/copy
+  rm /mnt/copy
+  expect 'umount' umount /mnt
+  [[ $fabric != verbs ]] || expect 'our server keeps nothing of that' holds_no_more
+}
+
 # mount_cycles COUNT
 mount_cycles() {
   local i

@@ -16,7 +16,7 @@ part_mount() {
   vm_ext4 /srv/ours 700
   mount_captured mount-rxe.pcap left udp port 4791
   mount_invalidation
-  mount_client_goes
+  mount_client_goes rxe0 type rxe netdev left
   mount_everything
   mount_over_ipv6
 }
@@ -36,25 +36,6 @@ mount_invalidation() {
   expect 'and need not do it itself' test "$locally" -eq 0
   rm /mnt/remote
   expect 'umount' umount /mnt
-}
-
-# The kernel's client loses its device in the middle of a copy, and gets it back.
-mount_client_goes() {
-  local idle copy
-  idle=$(but_memory)
-  must 'mount' mount_ours $right
-  dd if="$input/big" of=/mnt/copy bs=1M count=48 conv=fsync 2>/run/client.err &
-  copy=$!
-  expect 'a part of the copy' vm_until 60 eval '(($(stat -c %b /srv/ours/copy 2>/dev/null || echo 0) > 2048))'
-  must "the client's device goes" timeout 60 rdma link delete rxe0
-  expect 'our server drops its connection' vm_until 60 eval '! rdma resource show qp | grep -q rpcrdma-nfsd'
-  expect 'the copy waits' kill -0 "$copy"
-  rdma link add rxe0 type rxe netdev left
-  expect 'the device is back, and the copy ends' wait "$copy"
-  expect 'nothing is lost' cmp -n $((48 << 20)) "$input/big" /srv/ours/copy
-  rm /mnt/copy
-  expect 'umount' umount /mnt
-  expect 'our server keeps nothing of that' holds_no_more
 }
 
 mount_over_ipv6() {

@@ -13,6 +13,7 @@ root='--root-handle 0100010000000000'
 
 part_mount() {
   mount_captured mount-siw.pcap lo tcp port 20050
+  mount_client_goes siw0 type siw netdev eth0
   mount_everything
 }
 
@@ -33,7 +34,22 @@ part_device() {
   expect 'the device comes back' rdma link add siw0 type siw netdev eth0
   expect 'the server listens again' vm_until 30 grep -q 'listening again' /run/nfsd.err
   expect 'the server answers' timeout 60 "$bin/rpcrdma-ping" --fabric verbs --count 1 "$address:20050"
+  device_goes_at_work
   stop_nfsd
+}
+
+# Under both programs, in the middle of a copy.
+device_goes_at_work() {
+  head -c 24000000 "$input/big" >/run/piece
+  timeout 120 "$bin/rpcrdma-nfs" --fabric verbs put /run/piece "nfs://$address:20050/ours/piece" 2>/run/client.err &
+  local copy=$!
+  must 'a part of the copy' vm_until 60 eval "((\$(stat -c %s /srv/ours/piece 2>/dev/null || echo 0) > 2000000))"
+  must 'the device goes in the middle of it' timeout 60 rdma link delete siw0
+  expect 'the copy waits' kill -0 "$copy"
+  expect 'the device comes back' rdma link add siw0 type siw netdev eth0
+  expect 'the copy goes on and ends' wait "$copy"
+  expect 'nothing is lost' cmp /run/piece /srv/ours/piece
+  rm /run/piece /srv/ours/piece
 }
 
 part_knfsd() {
