@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The programs on siw: the kernel's client on our iwarp server, our client by verbs on the kernel's server, our two
-# fabrics mixed; a device that goes and comes back; and the kernel's server for a client outside. In the virtual machine:
-#   scripts/vm run --siw tests/interop/guest/siw.sh BUILD_FOLDER INPUT_FOLDER [mount|mixed|device|knfsd|outside]...
+# fabrics mixed; a device that goes and comes back; servers that say nothing; and the kernel's server for a client
+# outside. In the virtual machine:
+#   scripts/vm run --siw tests/interop/guest/siw.sh BUILD_FOLDER INPUT_FOLDER [mount|mixed|device|silent|knfsd|outside]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$tests/interop/guest/client.sh"
 . "$tests/interop/guest/mount.sh"
 few='' input=$2 fabric=iwarp address=$VM_ADDRESS
 shift 2
 parts=("$@")
-((${#parts[@]})) || parts=(mount mixed device knfsd outside)
+((${#parts[@]})) || parts=(mount mixed device silent knfsd outside)
 root='--root-handle 0100010000000000'
 
 part_mount() {
@@ -50,6 +51,31 @@ device_goes_at_work() {
   expect 'the copy goes on and ends' wait "$copy"
   expect 'nothing is lost' cmp /run/piece /srv/ours/piece
   rm /run/piece /srv/ours/piece
+}
+
+# A server that says nothing: rdma_cm waits for it in the kernel, and keeps a program from ending, for ten seconds if it
+# accepts connections; for two minutes, but not if told to stop, if it drops what wants to connect.
+part_silent() {
+  local how
+  for how in accepts drops; do
+    python3 "$tests/interop/guest/silent.py" $address 20053 $how >/run/silent.out &
+    local server=$!
+    vm_until 30 grep -q ready "/proc/$server/fd/1" || vm_die 'no silent server'
+    expect "ping gives a server up that $how" given_up $how rpcrdma-ping --count 1 $address:20053
+    expect 'so does ls' given_up $how rpcrdma-nfs ls nfs://$address:20053/x
+    kill $server
+    wait $server 2>/dev/null
+  done
+}
+# given_up HOW PROGRAM ARGUMENT...: it says so before the kernel lets it go.
+given_up() {
+  local how=$1 start=$SECONDS
+  "$bin/$2" --fabric verbs --timeout 2 "${@:3}" 2>/run/client.err &
+  local client=$! held=0
+  vm_until 60 grep -qE 'timed out|in time' /run/client.err || return 1
+  [[ $how != accepts ]] || kill -0 $client || held=1
+  echo "$2: $(</run/client.err) ($((SECONDS - start)) s)"
+  ! wait $client && ((held == 0 && $(wc -l </run/client.err) == 1))
 }
 
 part_knfsd() {

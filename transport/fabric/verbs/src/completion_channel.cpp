@@ -15,8 +15,9 @@ constexpr int kNotificationsPerTurn = 64;
 }  // namespace
 
 error_code CompletionChannel::attach(ibv_context* device) {
-  channel_.reset(ibv_create_comp_channel(device));
-  if (!channel_) return last_error();
+  CqChannel channel(ibv_create_comp_channel(device));
+  if (!channel) return last_error();
+  channel_ = std::move(channel);
   assign(channel_->fd);
   return {};
 }
@@ -42,7 +43,7 @@ void CompletionChannel::drain() noexcept {
     void* handler = nullptr;
     if (ibv_get_cq_event(channel_.get(), &queue, &handler) != 0) return;
     ibv_ack_cq_events(queue, 1);
-    static_cast<CompletionHandler*>(handler)->on_completions();
+    if (handler != nullptr) static_cast<CompletionHandler*>(handler)->on_completions();
   }
 }
 

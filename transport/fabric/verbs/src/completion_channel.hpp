@@ -29,13 +29,15 @@ class CompletionChannel final : public Watch {
   void detach() noexcept;
 
   /// A queue whose notifications go to `handler`, armed for its first completion. Destroyed by the owner, from
-  /// when on no notification of it comes.
+  /// when on no notification of it comes; they are dropped from when on its cq_context is null.
   Result<CompletionQueue> make_queue(std::uint32_t entries, CompletionHandler& handler);
+  /// For queues that may outlive this.
+  const std::shared_ptr<ibv_comp_channel>& channel() const noexcept { return channel_; }
 
  private:
   void drain() noexcept override;
 
-  CqChannel channel_;
+  std::shared_ptr<ibv_comp_channel> channel_;
 };
 
 }  // namespace rpcrdma::fabric::verbs

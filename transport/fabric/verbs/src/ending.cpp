@@ -4,7 +4,8 @@
 // before, because the device drops what is unsent when it disconnects.
 // Ownership. After finish() the device has no part of this connection but the rdma_cm id, which stays until the
 // destructor: while it lives the kernel repeats the request to disconnect until the peer has answered. If the device is
-// gone, that goes too.
+// gone, that goes too. In the middle of an iWARP handshake, which the kernel waits for before it destroys anything, all
+// of it is left to a thread.
 // Error handling. Nothing here can fail in a way that matters: the device's objects are gone in any case.
 #include "defer.hpp"
 #include "error.hpp"
@@ -33,7 +34,10 @@ void VerbsQueuePair::disconnect() {
 void VerbsQueuePair::abort() {
   if (ending_ || state_ == State::ended) return;
   // The device stops at once; the callbacks follow from the io_context.
-  rdma_disconnect(id_.get());
+  if (handshake_waits())
+    stop_receives();
+  else
+    rdma_disconnect(id_.get());
   end_later(FabricError::flushed);
 }
 
@@ -76,17 +80,24 @@ error_code VerbsQueuePair::reason_of_disconnect() const noexcept {
 void VerbsQueuePair::finish(error_code why) {
   if (state_ == State::ended) return;
   const bool connected = state_ >= State::established;
+  const bool waits = handshake_waits();
   state_ = State::ended;
   ending_ = false;
   timer_.cancel();
   keepalive_timer_.cancel();
   delivering_ = true;
   const Alive alive(*this);
-  if (connected || role_ == Role::acceptor) rdma_disconnect(id_.get());
+  if (waits)
+    stop_receives();
+  else if (connected || role_ == Role::acceptor)
+    rdma_disconnect(id_.get());
   deliver_rest();
   if (!alive) return;
   windows_->release_device();
-  destroy_queue_pair();
+  if (waits)
+    leave_to_kernel();
+  else
+    destroy_queue_pair();
   deliver_rest();
   if (!alive) return;
   const bool unfinished = flush_rest();
@@ -103,13 +114,13 @@ void VerbsQueuePair::finish(error_code why) {
 void VerbsQueuePair::on_device_lost() {
   const Alive alive(*this);
   finish(FabricError::device_lost);
-  if (alive) id_.reset();
+  if (alive) drop_id();
 }
 
 void VerbsQueuePair::deliver_rest() {
   const Alive alive(*this);
   ibv_wc completion{};
-  while (ibv_poll_cq(completions_.get(), 1, &completion) == 1) {
+  while (completions_ && ibv_poll_cq(completions_.get(), 1, &completion) == 1) {
     deliver({&completion, 1});
     if (!alive) return;
     completion.invalidated_rkey = 0;
@@ -133,6 +144,53 @@ bool VerbsQueuePair::flush_rest() {
   return unfinished;
 }
 
+bool VerbsQueuePair::handshake_waits() const noexcept {
+  return parts_.device->limits().iwarp && (state_ == State::connecting || state_ == State::accepting);
+}
+
+// The handshake may yet succeed, and the peer send something, while the buffers are somebody else's again.
+void VerbsQueuePair::stop_receives() noexcept {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_ERR;
+  ibv_modify_qp(id_->qp, &attributes, IBV_QP_STATE);
+}
+
+namespace {
+
+/// In the order in which it may be destroyed, from the last to the first.
+struct Remains {
+  std::shared_ptr<Device> device;
+  std::shared_ptr<rdma_event_channel> events;
+  std::shared_ptr<ibv_comp_channel> notifications;
+  CmId id;
+  CompletionQueue completions;
+};
+
+}  // namespace
+
+void VerbsQueuePair::leave_to_kernel() noexcept {
+  id_->context = nullptr;
+  completions_->cq_context = nullptr;
+  parts_.device->use().remove(id_->qp);
+  parts_.device->use().remove(completions_.get());
+  Remains remains{.device = parts_.device,
+                  .events = parts_.presence->events()->channel(),
+                  .notifications = parts_.presence->completions()->channel(),
+                  .id = std::move(id_),
+                  .completions = std::move(completions_)};
+  auto destroy = [remains = std::move(remains)]() { rdma_destroy_qp(remains.id.get()); };
+  if (const auto connecting = std::move(connecting_))
+    connecting->end(std::move(destroy));
+  else
+    Aside::run(parts_.device.get(), std::move(destroy));
+}
+
+void VerbsQueuePair::drop_id() noexcept {
+  if (const auto connecting = std::move(connecting_))
+    connecting->end([events = parts_.presence->events()->channel(), id = std::move(id_)] {});
+  id_.reset();
+}
+
 void VerbsQueuePair::destroy_queue_pair() noexcept {
   parts_.device->use().remove(id_->qp);
   rdma_destroy_qp(id_.get());
@@ -141,7 +199,10 @@ void VerbsQueuePair::destroy_queue_pair() noexcept {
 // Windows go before their queue pair, and the queue pair before its completion queue; rxe hangs otherwise.
 void VerbsQueuePair::release_device() noexcept {
   windows_->release_device();
-  if (id_ && id_->qp != nullptr) {
+  if (id_ && id_->qp != nullptr && handshake_waits()) {
+    stop_receives();
+    leave_to_kernel();
+  } else if (id_ && id_->qp != nullptr) {
     rdma_disconnect(id_.get());
     destroy_queue_pair();
   }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. A connector's id is bound to the fabric's device from the start (its receives need the queue pair);
-// then address, route, connect. An acceptor's id has all that. Either is done at ESTABLISHED.
-// Ownership. Callbacks may destroy the queue pair; nothing of it is touched after the last one.
-// Error handling. Whatever fails on the way, and the timer, ends in finish() with the reason.
+// then address, route, connect, which on iWARP runs aside. An acceptor's id has all that. Either is done at
+// ESTABLISHED. Ownership. Callbacks may destroy the queue pair; nothing of it is touched after the last one. Error
+// handling. Whatever fails on the way, and the timer, ends in finish() with the reason.
 #include <algorithm>
 #include <cerrno>
 
+#include "defer.hpp"
 #include "error.hpp"
 #include "queue_pair.hpp"
 
@@ -61,7 +62,31 @@ error_code VerbsQueuePair::connect() {
   info_.inbound_reads = std::min(options_.inbound_reads, limits.max_inbound_reads);
   info_.outbound_reads = std::min(options_.outbound_reads, limits.max_outbound_reads);
   rdma_conn_param wanted = parameters();
+  if (limits.iwarp) return connect_aside(wanted);
   return rdma_connect(id_.get(), &wanted) != 0 ? last_error() : error_code();
+}
+
+// siw connects TCP while its caller waits, for two minutes if the peer drops what it is sent.
+error_code VerbsQueuePair::connect_aside(const rdma_conn_param& wanted) {
+  auto call = [id = id_.get(), to_send = wanted, data = options_.private_data]() mutable {
+    to_send.private_data = data.data();
+    return rdma_connect(id, &to_send) != 0 ? last_error() : error_code();
+  };
+  auto done = [&context = parts_.context, self = self_](error_code failed) {
+    defer_to(context, self, [failed](VerbsQueuePair& queue_pair) { queue_pair.on_connect_returned(failed); });
+  };
+  auto started = Aside::start(parts_.device.get(), std::move(call), std::move(done));
+  if (!started) return started.error();
+  connecting_ = std::move(*started);
+  return {};
+}
+
+// The event may have come before this.
+void VerbsQueuePair::on_connect_returned(error_code failed) {
+  connecting_.reset();
+  if (!failed || state_ != State::connecting) return;
+  state_ = State::routing;  // the kernel has forgotten about it
+  finish(failed);
 }
 
 error_code VerbsQueuePair::accept() {

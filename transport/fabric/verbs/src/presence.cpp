@@ -11,6 +11,7 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 
+#include "aside.hpp"
 #include "error.hpp"
 #include "listener.hpp"
 #include "queue_pair.hpp"
@@ -173,6 +174,7 @@ void Presence::let_go() {
   async_events_->detach();
   completions_->detach();
   device_->use().leave(this);
+  Aside::wait_for(device_.get());  // what is left of handshakes, which have been cut short
   device_->detach();
 }
 

@@ -2,8 +2,9 @@
 // Operation. Posting appends to a chain; submit() hands the chain to the device, receives first, so that a send
 // which grants credits never precedes the receives behind them. Receives do not wait for it: they go to the device
 // at once, or at the end of the batch of completions in which they were posted.
-// Ownership. The queue pair owns its rdma_cm id, its completion queue and the device's queue pair (through the id).
-// Error handling. What the device refuses at submit() ends the connection from the io_context.
+// Ownership. The queue pair owns its rdma_cm id, its completion queue and the device's queue pair (through the id),
+// until it leaves them to a thread that waits for the kernel (ending.cpp). Error handling. What the device refuses at
+// submit() ends the connection from the io_context.
 #include "queue_pair.hpp"
 
 #include <algorithm>
@@ -65,6 +66,7 @@ VerbsQueuePair::~VerbsQueuePair() {
   *self_ = nullptr;
   parts_.presence->remove(*this);
   release_device();
+  drop_id();
 }
 
 error_code VerbsQueuePair::create() {

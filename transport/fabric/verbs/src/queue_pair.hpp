@@ -3,6 +3,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <optional>
 
+#include "aside.hpp"
 #include "presence.hpp"
 #include "receive_queue.hpp"
 #include "send_queue.hpp"
@@ -88,6 +89,8 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   void on_cm_event(CmEvent event) noexcept override;
   error_code resolve();
   error_code connect();
+  error_code connect_aside(const rdma_conn_param& wanted);
+  void on_connect_returned(error_code failed);
   error_code accept();
   rdma_conn_param parameters() const noexcept;
   void on_peer_accepted(CmEvent event);
@@ -123,6 +126,10 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   void finish(error_code why);
   void deliver_rest();
   bool flush_rest();
+  bool handshake_waits() const noexcept;
+  void stop_receives() noexcept;
+  void leave_to_kernel() noexcept;
+  void drop_id() noexcept;
   void destroy_queue_pair() noexcept;
   void release_device() noexcept;
 
@@ -135,6 +142,7 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   std::shared_ptr<VerbsQueuePair*> self_;  // null inside once this is destroyed
 
   CmId id_;
+  std::unique_ptr<Aside> connecting_;  // rdma_connect, while it may not have returned
   CompletionQueue completions_;
   SendQueue sends_;
   ReceiveQueue receives_;
