@@ -85,6 +85,7 @@ void VerbsQueuePair::finish(error_code why) {
   ending_ = false;
   timer_.cancel();
   keepalive_timer_.cancel();
+  nudge_timer_.cancel();
   delivering_ = true;
   const Alive alive(*this);
   if (waits)

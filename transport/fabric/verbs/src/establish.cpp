@@ -13,7 +13,7 @@
 namespace rpcrdma::fabric::verbs {
 namespace {
 
-// An RDMA Send that follows the MPA reply too closely is left unread by Linux's siw until more arrives.
+// An RDMA Send that follows the MPA reply too closely is left unread by Linux's siw until more arrives (keepalive.cpp).
 constexpr std::chrono::milliseconds kSettle{2};
 
 // Not the largest number, 7: rxe takes it for "without end" and never gives a peer up that has gone, which has held all
@@ -158,6 +158,7 @@ void VerbsQueuePair::establish() {
   info_.peer = to_endpoint(*rdma_get_peer_addr(id_.get()), rdma_get_dst_port(id_.get()));
   state_ = State::established;
   watch_peer();
+  if (role_ == Role::connector && parts_.device->limits().iwarp) nudge_later();
   const Alive alive(*this);
   events_.on_established(info_);
   if (!alive) return;

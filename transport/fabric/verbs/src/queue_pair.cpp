@@ -57,7 +57,8 @@ VerbsQueuePair::VerbsQueuePair(const FabricParts& parts, CmId id, Role role, con
       completion_interest_(parts.presence->completions()),
       async_interest_(parts.presence->async_events()),
       timer_(parts.context),
-      keepalive_timer_(parts.context) {
+      keepalive_timer_(parts.context),
+      nudge_timer_(parts.context) {
   id_->context = static_cast<CmHandler*>(this);
   parts_.presence->add(*this);
 }

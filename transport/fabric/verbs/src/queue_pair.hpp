@@ -22,8 +22,8 @@ struct FabricParts {
 };
 
 /// A reliable connection on rdma_cm. Its methods are spread over files by what happens: queue_pair.cpp (making,
-/// posting), establish.cpp (connecting, accepting), completions.cpp (polling), keepalive.cpp (idle peers), ending.cpp
-/// (every way to end).
+/// posting), establish.cpp (connecting, accepting), completions.cpp (polling), keepalive.cpp (peers that are idle, or
+/// do not begin to talk), ending.cpp (every way to end).
 class VerbsQueuePair final : public QueuePair, private CmHandler, private CompletionHandler {
  public:
   enum class Role : std::uint8_t { connector, acceptor };
@@ -117,6 +117,8 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   // keepalive.cpp
   void watch_peer();
   void on_quiet_quarter();
+  void nudge_later();
+  void on_nothing_heard_yet();
 
   // ending.cpp
   void end_later(error_code why);
@@ -152,6 +154,8 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   Watch::Interest async_interest_;
   boost::asio::steady_timer timer_;
   boost::asio::steady_timer keepalive_timer_;
+  boost::asio::steady_timer nudge_timer_;
+  unsigned nudges_ = 0;
   unsigned quiet_quarters_ = 0;  // of the keepalive time, since the device completed anything
 
   bool batch_open_ = false;  // callbacks since the last on_batch_end

@@ -23,6 +23,8 @@ class ReceiveQueue {
   error_code submit(ibv_qp* queue_pair);
   /// Takes the oldest; false if there is none.
   bool take(WorkContext*& context) noexcept;
+  /// Any has ever been taken.
+  bool any_taken() const noexcept { return head_ != 0; }
 
  private:
   const LocalKeys* keys_;
