@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The programs on siw: the kernel's client on our iwarp server, our client by verbs on the kernel's server, our two
-# fabrics mixed; a device that goes and comes back; servers that say nothing; and the kernel's server for a client
-# outside. In the virtual machine:
-#   scripts/vm run --siw tests/interop/guest/siw.sh BUILD_FOLDER INPUT_FOLDER [mount|mixed|device|silent|knfsd|outside]...
+# fabrics mixed; a device that goes and comes back; servers that say nothing; devices that cannot be used; and the
+# kernel's server for a client outside. In the virtual machine:
+#   scripts/vm run --siw tests/interop/guest/siw.sh BUILD_FOLDER INPUT_FOLDER [mount|mixed|device|silent|closed|knfsd|outside]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$tests/interop/guest/client.sh"
 . "$tests/interop/guest/mount.sh"
 few='' input=$2 fabric=iwarp address=$VM_ADDRESS
 shift 2
 parts=("$@")
-((${#parts[@]})) || parts=(mount mixed device silent knfsd outside)
+((${#parts[@]})) || parts=(mount mixed device silent closed knfsd outside)
 root='--root-handle 0100010000000000'
 
 part_mount() {
@@ -51,6 +51,40 @@ device_goes_at_work() {
   expect 'the copy goes on and ends' wait "$copy"
   expect 'nothing is lost' cmp /run/piece /srv/ours/piece
   rm /run/piece /srv/ours/piece
+}
+
+# What keeps us from a device that is there; one line says it.
+part_closed() {
+  chmod 600 /dev/infiniband/uverbs*
+  expect 'no permission' said_of_device 'no permission.*uverbs' setpriv --reuid 65534 --regid 65534 --clear-groups
+  chmod 666 /dev/infiniband/uverbs*
+  mv /dev/infiniband/uverbs0 /run/uverbs0
+  expect 'a container without it' said_of_device 'uverbs.* is missing' env
+  mv /run/uverbs0 /dev/infiniband/uverbs0
+  mv /etc/libibverbs.d/siw.driver /run
+  expect 'no driver' said_of_device 'no RDMA driver' env
+  mv /run/siw.driver /etc/libibverbs.d
+  expect 'no device' said_of_device 'no RDMA device for this address' env 127.0.0.1
+  expect 'all is well' serves_again
+}
+serves_again() {
+  start_nfsd verbs $address
+  stop_nfsd
+}
+# said_of_device PATTERN COMMAND_BEFORE... [ADDRESS]: what a server says that is to listen there.
+said_of_device() {
+  local pattern=$1 at=$address
+  shift
+  [[ ${!#} != 127.* ]] || { at=${!#} && set -- "${@:1:$#-1}"; }
+  install -d -m 777 /run/closed
+  timeout 20 "$@" "$bin/rpcrdma-nfsd" --export memory:/m --listen verbs@$at:0 --state-dir /run/closed \
+    >/run/closed.out 2>/run/closed.err &
+  local server=$!
+  vm_until 20 grep -q . /run/closed.out /run/closed.err
+  kill $server 2>/dev/null
+  wait $server
+  cat /run/closed.out /run/closed.err
+  grep -qE "$pattern" /run/closed.err && [[ $(grep -c ^rpcrdma /run/closed.err) == 1 ]]
 }
 
 # A server that says nothing: rdma_cm waits for it in the kernel, and keeps a program from ending, for ten seconds if it

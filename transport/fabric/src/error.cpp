@@ -28,6 +28,10 @@ class FabricCategory final : public boost::system::error_category {
       case FabricError::no_rdma:
         return "no RDMA here: /dev/infiniband/rdma_cm is missing or closed to us (modprobe rdma_ucm)";
       case FabricError::device_lost: return "the RDMA device was removed";
+      case FabricError::device_closed:
+        return "no permission for the RDMA device: its /dev/infiniband/uverbs* is missing or closed to us";
+      case FabricError::no_driver:
+        return "no RDMA driver: rdma-core has none for this device, or cannot load it (package ibverbs-providers)";
     }
     return "unknown fabric error";
   }
@@ -38,6 +42,8 @@ class FabricCategory final : public boost::system::error_category {
       case FabricError::no_device:
       case FabricError::not_built:
       case FabricError::no_rdma:
+      case FabricError::device_closed:
+      case FabricError::no_driver:
       case FabricError::handshake_failed: return make_error_condition(Condition::give_up);
       default: return make_error_condition(Condition::reconnect);
     }

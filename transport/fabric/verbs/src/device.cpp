@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "diagnosis.hpp"
 #include "error.hpp"
 
 namespace rpcrdma::fabric::verbs {
@@ -15,7 +16,7 @@ namespace {
 Result<CmId> make_blocking_id() {
   rdma_cm_id* raw = nullptr;
   // Without a channel of its own each call on the id waits for its event.
-  if (rdma_create_id(nullptr, &raw, nullptr, RDMA_PS_TCP) != 0) return FabricError::no_device;
+  if (rdma_create_id(nullptr, &raw, nullptr, RDMA_PS_TCP) != 0) return why_no_device(nullptr);
   return CmId(raw);
 }
 
@@ -27,7 +28,7 @@ Result<CmId> find_device_at(const boost::asio::ip::address& address) {
   auto id = make_blocking_id();
   if (!id) return id.error();
   Endpoint endpoint(address, 0);
-  if (rdma_bind_addr(id->get(), endpoint.data()) != 0 || id->get()->verbs == nullptr) return FabricError::no_device;
+  if (rdma_bind_addr(id->get(), endpoint.data()) != 0 || id->get()->verbs == nullptr) return why_no_device(id->get());
   return id;
 }
 
@@ -39,9 +40,9 @@ Result<CmId> find_device_towards(const boost::asio::ip::address& address, std::c
   for (auto left = timeout;; left -= kResolveTry) {
     const auto milliseconds = static_cast<int>(std::min(left, kResolveTry).count());
     if (rdma_resolve_addr(id->get(), nullptr, endpoint.data(), milliseconds) == 0) break;
-    if (errno != ETIMEDOUT || left <= kResolveTry) return FabricError::no_device;
+    if (errno != ETIMEDOUT || left <= kResolveTry) return why_no_device(id->get());
   }
-  if (id->get()->verbs == nullptr) return FabricError::no_device;
+  if (id->get()->verbs == nullptr) return why_no_device(id->get());
   return id;
 }
 

@@ -76,7 +76,7 @@ class Device {
   std::unordered_map<std::uint32_t, Registered> registered_;
 };
 
-/// An id bound to the device at `address`; FabricError::no_device if there is none.
+/// An id bound to the device at `address`; why_no_device() if there is none.
 Result<CmId> find_device_at(const boost::asio::ip::address& address);
 /// How long one try to resolve an address may take, of several: a neighbour that was not known at first has been seen
 /// to be found only when all the time given was up.

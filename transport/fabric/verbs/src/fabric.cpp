@@ -83,6 +83,7 @@ Result<std::unique_ptr<Fabric>> open_verbs(boost::asio::io_context& context, con
   if (!kernel_has_rdma()) return FabricError::no_rdma;
   options = within_bounds(options);
   auto id = options.towards ? find_device_towards(address, options.resolve_timeout) : find_device_at(address);
+  if (!id && id.error() != FabricError::no_device) return id.error();
   if (!id) id = options.towards ? find_device_at(address) : find_device_towards(address, options.resolve_timeout);
   if (!id) return id.error();
   auto presence = Presence::make(context, std::move(*id), options, log);

@@ -21,6 +21,8 @@ enum class FabricError {
   not_built,           ///< the provider was left out of this build
   no_rdma,             ///< this machine has no RDMA, or keeps it from us
   device_lost,         ///< the device was removed; it may come back
+  device_closed,       ///< there is a device, which we have no permission to use
+  no_driver,           ///< there is a device, for which rdma-core has no driver
 };
 
 error_code make_error_code(FabricError e) noexcept;
