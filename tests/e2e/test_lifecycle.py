@@ -109,6 +109,49 @@ class Lifecycle(Case):
         wait_until(lambda: server.counters()["connections"] == 0, "the connection's end")
 
 
+class WithoutRdmaCore(Case):
+    """The libraries of rdma-core are loaded when they are needed, and not missed before."""
+
+    def test_no_program_is_linked_with_them(self):
+        for program in ("rpcrdma-nfsd", "rpcrdma-nfs", "rpcrdma-ping"):
+            needed = subprocess.run(["readelf", "-d", binary(program)], capture_output=True, text=True, check=True).stdout
+            self.assertIn("libc.so", needed)
+            self.assertNotRegex(needed, "libibverbs|librdmacm")
+
+    def test_all_but_verbs_works(self):
+        for library in ("libibverbs.so.1", "librdmacm.so.1"):
+            with self.subTest(library=library):
+                self.without(library)
+
+    def without(self, library):
+        # An empty file is what the loader finds, and looks no further.
+        hidden = self.folder / library
+        hidden.mkdir()
+        (hidden / library).touch()
+        hide = ["env", f"LD_LIBRARY_PATH={hidden}"]
+        run = lambda *command: subprocess.run([*hide, binary(command[0]), *command[1:]], stdin=subprocess.DEVNULL,
+                                              capture_output=True, text=True, timeout=60, check=False)
+        refused = run("rpcrdma-ping", "--fabric", "verbs", f"{ADDRESS}:1")
+        if "built without" in refused.stderr:
+            self.skipTest(refused.stderr)
+        for done in (refused, run("rpcrdma-nfs", "--fabric", "verbs", "ls", f"nfs://{ADDRESS}:1/x"),
+                     run("rpcrdma-nfsd", "--export", "memory:/x", "--listen", f"verbs@{ADDRESS}:0")):
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertRegex(done.stderr, rf"^rpcrdma-\w+: .*{re.escape(library)}.*\n$")
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        server = self.server(exports=["memory:/memory"], listen=(f"auto@{ADDRESS}:0", "iwarp@127.0.0.1:0"),
+                             name=f"without-{library}", prefix=hide)
+        self.assertEqual(server.fabric, ["iwarp", "iwarp"])
+        local = write_noise(self.folder / "local", 300000)
+        for address, fabric in zip(server.rdma, ("auto", "iwarp")):
+            url = f"nfs://{address}/memory/{fabric}"
+            done = run("rpcrdma-nfs", "--fabric", fabric, "put", str(local), url)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            done = run("rpcrdma-nfs", "--fabric", fabric, "get", url, str(self.folder / f"{library}-{fabric}"))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual((self.folder / f"{library}-{fabric}").read_bytes(), local.read_bytes())
+
+
 class Drain(Case):
     serial = True
     timeout_s = 200

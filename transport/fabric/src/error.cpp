@@ -32,6 +32,10 @@ class FabricCategory final : public boost::system::error_category {
         return "no permission for the RDMA device: its /dev/infiniband/uverbs* is missing or closed to us";
       case FabricError::no_driver:
         return "no RDMA driver: rdma-core has none for this device, or cannot load it (package ibverbs-providers)";
+      case FabricError::no_libibverbs:
+        return "rdma-core is missing: libibverbs.so.1 cannot be loaded (package libibverbs1)";
+      case FabricError::no_librdmacm:
+        return "rdma-core is missing: librdmacm.so.1 cannot be loaded (package librdmacm1)";
     }
     return "unknown fabric error";
   }
@@ -44,6 +48,8 @@ class FabricCategory final : public boost::system::error_category {
       case FabricError::no_rdma:
       case FabricError::device_closed:
       case FabricError::no_driver:
+      case FabricError::no_libibverbs:
+      case FabricError::no_librdmacm:
       case FabricError::handshake_failed: return make_error_condition(Condition::give_up);
       default: return make_error_condition(Condition::reconnect);
     }

@@ -8,6 +8,7 @@
 
 #include "error.hpp"
 #include "listener.hpp"
+#include "rdma_core.hpp"
 #include "region.hpp"
 
 namespace rpcrdma::fabric {
@@ -74,12 +75,13 @@ bool kernel_has_rdma() noexcept { return ::access("/dev/infiniband/rdma_cm", R_O
 }  // namespace
 
 bool verbs_device_at(const boost::asio::ip::address& address) noexcept {
-  return kernel_has_rdma() && verbs::find_device_at(address).has_value();
+  return kernel_has_rdma() && !verbs::load_rdma_core() && verbs::find_device_at(address).has_value();
 }
 
 Result<std::unique_ptr<Fabric>> open_verbs(boost::asio::io_context& context, const boost::asio::ip::address& address,
                                            VerbsOptions options, Log log) {
   using namespace verbs;
+  if (const error_code missing = load_rdma_core()) return missing;
   if (!kernel_has_rdma()) return FabricError::no_rdma;
   options = within_bounds(options);
   auto id = options.towards ? find_device_towards(address, options.resolve_timeout) : find_device_at(address);

@@ -23,6 +23,8 @@ enum class FabricError {
   device_lost,         ///< the device was removed; it may come back
   device_closed,       ///< there is a device, which we have no permission to use
   no_driver,           ///< there is a device, for which rdma-core has no driver
+  no_libibverbs,       ///< a library of rdma-core is missing
+  no_librdmacm,        ///< likewise
 };
 
 error_code make_error_code(FabricError e) noexcept;

@@ -28,7 +28,8 @@ struct OpenOptions {
 
 /// Opens a provider on `context` that can reach or listen at `address`. Automatic takes verbs only if
 /// binding the address yields a device; wildcard and loopback addresses take iwarp. FabricError::no_device,
-/// no_rdma, device_closed, no_driver or not_built when the provider asked for is not to be had.
+/// no_rdma, device_closed, no_driver, no_libibverbs, no_librdmacm or not_built when the provider asked for is not to be
+/// had.
 Result<std::unique_ptr<Fabric>> open(boost::asio::io_context& context, const boost::asio::ip::address& address,
                                      const OpenOptions& options, Log log);
 

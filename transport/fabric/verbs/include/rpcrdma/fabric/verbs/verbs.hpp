@@ -32,7 +32,8 @@ bool verbs_device_at(const boost::asio::ip::address& address) noexcept;
 
 /// Opens the device at `address`, or the one that leads to it if it is a peer's; blocks for a moment, so at
 /// start-up only. FabricError::no_device if there is none, no_rdma if there cannot be any, device_closed or no_driver
-/// if the one there is cannot be used; their messages say what is missing.
+/// if the one there is cannot be used, no_libibverbs or no_librdmacm if a library of rdma-core, which the first call
+/// loads, is not there; their messages say what is missing.
 ///
 /// Thread: the fabric belongs to `context` and its one thread; requests of one fabric's listener may be
 /// accepted by another fabric on the same device. `context` outlives the fabric.
