@@ -5,6 +5,7 @@ import errno
 import os
 import struct
 import subprocess
+import threading
 
 from kit import nfs
 from kit.case import Case
@@ -154,6 +155,64 @@ class Troubles(Case):
             changed = bytes(20) + struct.pack(">III", 2, when, 0)
             self.assertEqual(ask(self.peer, *nfs.setattr_(link, changed))[0], nfs.OK)
             self.assertEqual(self.crashed(image, how, f"stat -c %Y link{number}"), str(when))
+
+    def server_on_a_refusing_disk(self, names, more=""):
+        """Files of 512 blocks on a disk that takes nothing for them any more: the blocks are holes in a file that has
+        no room. What is not theirs can be written."""
+        if missing_tools("filefrag", "fallocate"):
+            self.skipTest("no filefrag, or no fallocate")
+        return self.server_on(
+            'back="$1/../back"; mkdir -p "$back"; mount -t tmpfs -o size=64m none "$back"; '
+            'truncate -s 32M "$back/disk"; mkfs.ext4 -q -F -b 4096 -O ^has_journal,^metadata_csum "$back/disk"; '
+            f'mount -o loop "$back/disk" "$1"; chmod 777 "$1"; {more}'
+            f'for name in {" ".join(names)}; do head -c 2M /dev/zero | tr "\\0" o >"$1/$name"; done; sync -f "$1"; '
+            f'for name in {" ".join(names)}; do filefrag -v "$1/$name" | tr -d :. | '
+            'while read -r number _ _ from to count _; do case "$number$from$to$count" in *[!0-9]*|"") continue;; esac; '
+            'fallocate -p -o $((from * 4096)) -l $(((to - from + 1) * 4096)) "$back/disk"; done; done; '
+            'mount -o remount,size=$(($(df --output=used -k "$back" | tail -n 1)))k "$back"')
+
+    def all_at_once(self, count, times, ask_one):
+        """Calls ask_one(peer, number, time) from COUNT connections at once, again and again: all it returned."""
+        found, barrier = [], threading.Barrier(count, timeout=100)
+
+        def work(number):
+            with TcpPeer(self.servers[-1].tcp[0]) as peer:
+                for time in range(times):
+                    barrier.wait()
+                    found.append(ask_one(peer, number, time))
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(found), count * times)
+        return found
+
+    def test_every_call_learns_that_its_data_is_lost(self):
+        """However many run at once: the kernel tells one fsync of an open file, and no other."""
+        self.server_on_a_refusing_disk(["file"])
+        file = self.peer.lookup(self.root, "file")
+
+        def write_stable(peer, number, time):
+            return ask(peer, *nfs.write(file, b"x" * 4096, (number + 8 * time) % 512 * 4096, FILE_SYNC))[0]
+
+        self.assertLessEqual(set(self.all_at_once(8, 40, write_stable)), {IO, NOSPC})
+        verifiers = []
+
+        def commit(peer, number, time):
+            if number == 0:
+                status, rest = ask(peer, *nfs.write(file, b"y" * 4096, time * 4096, UNSTABLE))
+                self.assertEqual(status, nfs.OK)
+                verifiers.append(rest[-8:])
+            ready.wait()
+            status, rest = ask(peer, COMMIT, opaque(file) + bytes(12))
+            return (time, rest[-8:]) if status == nfs.OK else None
+
+        ready = threading.Barrier(4, timeout=100)
+        for committed in self.all_at_once(4, 40, commit):
+            if committed:
+                self.assertNotEqual(committed[1], verifiers[committed[0]])
 
     def test_no_room(self):
         server = self.server_on('mount -t tmpfs -o size=1m none "$1"')

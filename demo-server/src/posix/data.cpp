@@ -102,16 +102,6 @@ std::optional<ReadResult> PosixFileSystem::read_at_once(const Caller& caller, co
   return ReadResult{Status::ok, stat.attributes, static_cast<std::uint32_t>(done), end >= stat.attributes.size};
 }
 
-Status PosixFileSystem::sync(const OpenFile& file, Stable stable) {
-  if (stable == Stable::unstable) return Status::ok;
-  const int failed = stable == Stable::data_sync ? ::fdatasync(file.fd.get()) : ::fsync(file.fd.get());
-  if (failed == 0) return Status::ok;
-  const Status status = status_of(errno);
-  // The kernel may have dropped pages of earlier UNSTABLE writes: clients must send them again.
-  verifier_.fetch_add(1, std::memory_order_relaxed);
-  return status;
-}
-
 WriteResult PosixFileSystem::write(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                                    std::span<const BufferRef> from, Stable stable) {
   WriteResult result;
@@ -125,10 +115,12 @@ WriteResult PosixFileSystem::write(const Caller& caller, const NodeKey& node, st
   NodeStat before;
   NodeStat after;
   std::size_t done = 0;
+  std::uint64_t failures = 0;
   {
     const std::lock_guard lock(lock_of(node));
     result.status = check_open(caller, node, Use::write, file, before);
     if (result.status != Status::ok) return result;
+    failures = file->back->failures();
     // As the caller, or the set-id bits would stay and root's reserve be used up.
     if (const ActingAs acting(user(caller)); acting) {
       result.status = transfer(from, offset, done, [&](const iovec* vector, int count, off_t at) {
@@ -142,7 +134,8 @@ WriteResult PosixFileSystem::write(const Caller& caller, const NodeKey& node, st
   }
   // What was written before an error counts; the client sends the rest again and then meets the error.
   if (done != 0) result.status = Status::ok;
-  if (result.status == Status::ok) result.status = sync(*file, stable);
+  if (result.status == Status::ok && stable != Stable::unstable)
+    result.status = file->back->sync(file->fd.get(), stable, failures);
   if (result.status != Status::ok) return result;
   result.count = static_cast<std::uint32_t>(done);
   result.committed = stable;
@@ -162,7 +155,8 @@ ChangeResult PosixFileSystem::commit(const Caller& caller, const NodeKey& node, 
   result.status = check_open(caller, node, Use::write, file, before);
   if (result.status != Status::ok) return result;
   // More than the range asked for, which is allowed; size and times must be stable as well.
-  result.status = sync(*file, Stable::file_sync);
+  const std::uint64_t failures = file->back->failures();
+  result.status = file->back->sync(file->fd.get(), Stable::file_sync, failures);
   if (stat_fd(file->fd.get(), after) == Status::ok) {
     result.wcc.before = wcc_of(before.attributes);
     result.wcc.after = after.attributes;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "posix/fd.hpp"
+#include "posix/write_back.hpp"
 #include "rpcrdma/nfsd/fs/types.hpp"
 
 namespace rpcrdma::nfsd {
@@ -23,7 +24,8 @@ struct OpenFile {
   std::uint32_t mode = 0;
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
-  std::unique_ptr<OpenFile> next;  ///< LateClose's
+  std::shared_ptr<WriteBack> back;  ///< of a writable one
+  std::unique_ptr<OpenFile> next;   ///< LateClose's
 
   bool serves(Use use) const noexcept { return use == Use::read ? readable : writable; }
   bool granted_under(const Attributes& now) const noexcept {

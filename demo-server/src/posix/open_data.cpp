@@ -68,6 +68,7 @@ void PosixFileSystem::keep_open(const Caller& caller, const NodeKey& key, Fd fd)
   auto file = late_close_.make();
   file->fd = std::move(fd);
   file->readable = file->writable = true;
+  file->back = write_backs_.of({stat.attributes.fileid, stat.device});
   file->mode = stat.attributes.mode;
   file->uid = stat.attributes.uid;
   file->gid = stat.attributes.gid;
@@ -91,8 +92,11 @@ Status PosixFileSystem::open_data(const Caller& caller, const NodeKey& key, Use 
   file->gid = stat.attributes.gid;
   if (const Status s = open_as(caller, fd.get(), stat, use, *file); s != Status::ok) return s;
   NodeStat now;
-  if (use == Use::write && locator_->follows_changes() && stat_fd(fd.get(), now) == Status::ok)
-    locator_->changed(stat, now);
+  if (use == Use::write) {
+    if (const Status s = stat_fd(file->fd.get(), now); s != Status::ok) return s;
+    if (locator_->follows_changes()) locator_->changed(stat, now);
+    file->back = write_backs_.of({now.attributes.fileid, now.device});
+  }
   descriptors_.put(key, owner_of_descriptors(caller), file);
   out = std::move(file);
   return Status::ok;

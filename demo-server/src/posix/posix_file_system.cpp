@@ -50,8 +50,8 @@ PosixFileSystem::PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat
       readable_root_(std::move(readable_root)),
       root_stat_(stat),
       limits_(limits_of(readable_root_.get())),
-      descriptors_(options.max_descriptors),
       verifier_(fresh_verifier()),
+      descriptors_(options.max_descriptors),
       commits_in_order_(nfsd::commits_in_order(readable_root_.get())),
       forgets_inodes_(nfsd::forgets_inodes(readable_root_.get())),
       acts_(can_act_as_others()) {
@@ -83,6 +83,7 @@ void PosixFileSystem::tidy() {
   descriptors_.drop_idle(now - kIdle, now - kLongest);
   streams_.drop_idle(now - kIdle);
   late_close_.close_all();
+  write_backs_.tidy();
 }
 
 std::mutex& PosixFileSystem::lock_of(const NodeKey& node) noexcept {

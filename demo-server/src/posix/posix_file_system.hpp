@@ -11,6 +11,7 @@
 #include "posix/late_close.hpp"
 #include "posix/locator.hpp"
 #include "posix/system.hpp"
+#include "posix/write_backs.hpp"
 #include "rpcrdma/nfsd/fs/names.hpp"
 #include "rpcrdma/nfsd/posix/posix_file_system.hpp"
 
@@ -71,6 +72,12 @@ class PosixFileSystem final : public FileSystem {
     FileType type = FileType::regular;
   };
 
+  /// A file before a change, and how often write-back of it had failed.
+  struct Watched {
+    std::shared_ptr<WriteBack> file;
+    std::uint64_t failures = 0;
+  };
+
   /// What is known of an object that is about to lose a name; without a key nothing.
   struct Victim {
     Fd fd;  ///< of one with several names
@@ -110,14 +117,14 @@ class PosixFileSystem final : public FileSystem {
   /// Reads the attributes of an open file, which is opened anew if its permissions have changed since.
   Status check_open(const Caller& caller, const NodeKey& key, Use use, std::shared_ptr<const OpenFile>& file,
                     NodeStat& stat);
-  Status sync(const OpenFile& file, Stable stable);
   Status truncate(const Caller& caller, const NodeKey& key, std::uint64_t size);
   /// Changes all but the size.
   Status apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes);
   Status set_times(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes);
   /// All names and attributes, and perhaps all data with them.
   Status flush_all();
-  Status flush(int fd, FileType type);
+  Watched watch(const NodeStat& stat);
+  Status flush(int fd, FileType type, Watched watched);
   /// Brings a changed directory, and what was changed in it, to the disk, unless the export is asynchronous.
   Status settle(const Caller& caller, const Directory& directory, const Unsettled& unsettled);
   /// Fills the result for the object that is now `name` in `directory`.
@@ -156,11 +163,12 @@ class PosixFileSystem final : public FileSystem {
   Limits limits_;
   std::unique_ptr<Locator> locator_;
   LateClose late_close_;
+  std::atomic<std::uint64_t> verifier_;
+  WriteBacks write_backs_{verifier_};
   DescriptorCache descriptors_;
   DirectoryStreams streams_{64};
   std::array<std::mutex, 64> locks_;
-  std::mutex modes_mutex_;  // changes of modes, by a server without privilege; the innermost lock
-  std::atomic<std::uint64_t> verifier_;
+  std::mutex modes_mutex_;                 // changes of modes, by a server without privilege; the innermost lock
   std::atomic<bool> reads_at_once_{true};  // until the file system says that it cannot tell (tmpfs)
   const bool commits_in_order_;
   const bool forgets_inodes_;

@@ -68,11 +68,13 @@ ChangeResult PosixFileSystem::set_attributes(const Caller& caller, const NodeKey
   result.status = locator_->open(node, fd);
   if (result.status != Status::ok) return result;
   NodeStat before;
+  Watched watched;
   {
     const std::lock_guard lock(lock_of(node));
     NodeStat after;
     result.status = stat_fd(fd.get(), before);
     if (result.status != Status::ok) return result;
+    if (caller.sync) watched = watch(before);
     // RFC 1813 section 3.3.2: the guard keeps a change from being applied twice or to something newer.
     if (guard && *guard != before.attributes.ctime) result.status = Status::not_sync;
     if (result.status == Status::ok) result.status = check_changes(changes, before.attributes.type);
@@ -85,7 +87,8 @@ ChangeResult PosixFileSystem::set_attributes(const Caller& caller, const NodeKey
       if (locator_->follows_changes()) locator_->changed(before, after);
     }
   }
-  if (result.status == Status::ok && caller.sync) result.status = flush(fd.get(), before.attributes.type);
+  if (result.status == Status::ok && caller.sync)
+    result.status = flush(fd.get(), before.attributes.type, std::move(watched));
   return result;
 }
 

@@ -98,15 +98,16 @@ ChangeResult unflushed(const Request<nfs3::Commit>& request) {
 }
 
 COMMIT3res commit(const Request<nfs3::Commit>& request) {
-  // The verifier from before the flush: if data is lost from here on, a later COMMIT shows another one.
-  const Verifier verifier = request.fs().write_verifier();
   const ChangeResult flushed =
       request.target.exported->sync
           ? request.fs().commit(request.caller, request.target.node, request.args.offset, request.args.count)
           : unflushed(request);
   COMMIT3res result = failed<nfs3::Commit>(flushed.status);
   result.COMMIT3res_u.resok.file_wcc = to_wire(flushed.wcc, request.fsid());
-  if (flushed.status == Status::ok) std::memcpy(result.COMMIT3res_u.resok.verf, verifier.data(), verifier.size());
+  if (flushed.status != Status::ok) return result;
+  // The verifier from after the flush: data that another call found lost before is not among what has been flushed.
+  const Verifier verifier = request.fs().write_verifier();
+  std::memcpy(result.COMMIT3res_u.resok.verf, verifier.data(), verifier.size());
   return result;
 }
 

@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <functional>
+#include <future>
 #include <set>
+#include <thread>
 
 #include "file_system_test.hpp"
 #include "posix/commit_order.hpp"
@@ -21,10 +24,12 @@ struct Flushes {
   std::multiset<std::uint64_t> data;
   std::size_t everything = 0;
   int fail_with = 0;
+  std::function<void()> meanwhile;  // while the disk is at work
 
   long observe(std::multiset<std::uint64_t>& seen, int fd, long call) {
     struct stat s {};
     if (::fstat(fd, &s) == 0) seen.insert(s.st_ino);
+    if (meanwhile) meanwhile();
     if (fail_with == 0) return ::syscall(call, fd);
     errno = fail_with;
     return -1;
@@ -214,6 +219,78 @@ TEST_P(Durability, WhatDoesNotReachTheDiskIsNotReportedAsDone) {
   EXPECT_EQ(fs_->commit(caller_, file, 0, 0).status, Status::dquot);
   flushes_.fail_with = 0;
   EXPECT_EQ(fs_->commit(caller_, file, 0, 0).status, Status::ok);
+}
+
+/// Two changes of one file at once, the second of which is made while the disk refuses what the first waits for. The
+/// kernel tells that to one of them.
+TEST_P(Durability, WhatOneCallFindsLostAllHaveLost) {
+  const NodeKey file = create(root_, "f");
+  const std::filesystem::path path = directory_.path() / "f";
+  struct Change {
+    std::function<Status()> make;
+    std::function<bool(const struct stat&)> is_seen;
+  };
+  const auto writing = [&](std::uint64_t offset, Stable stable) {
+    return Change{[this, file, offset, stable] {
+                    std::string text = "data";
+                    const BufferRef buffer = ref(text);
+                    return fs_->write(caller_, file, offset, {&buffer, 1}, stable).status;
+                  },
+                  [offset](const struct stat& now) { return static_cast<std::uint64_t>(now.st_size) == offset + 4; }};
+  };
+  SetAttributes mode;
+  mode.mode = 0604;
+  const Change setting{[&] { return fs_->set_attributes(caller_, file, mode, {}).status; },
+                       [](const struct stat& now) { return (now.st_mode & 0777) == 0604; }};
+  const std::vector<std::pair<Change, Change>> cases{
+      {writing(0, Stable::file_sync), writing(100, Stable::file_sync)},
+      {writing(200, Stable::data_sync), writing(300, Stable::data_sync)},
+      {writing(400, Stable::file_sync), setting},
+      {setting, writing(500, Stable::file_sync)},
+  };
+  for (const auto& [first, second] : cases) {
+    std::promise<void> at_work;
+    Flushes failing;
+    failing.fail_with = EIO;
+    failing.meanwhile = [&] {
+      at_work.set_value();
+      struct stat now {};
+      const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+      while (::stat(path.c_str(), &now) == 0 && !second.is_seen(now) && std::chrono::steady_clock::now() < deadline)
+        std::this_thread::yield();
+    };
+    const Verifier before = fs_->write_verifier();
+    std::thread one([&] {
+      observer = &failing;
+      EXPECT_EQ(first.make(), Status::io);
+    });
+    at_work.get_future().wait();
+    EXPECT_EQ(second.make(), Status::io);
+    one.join();
+    EXPECT_NE(fs_->write_verifier(), before);
+    EXPECT_EQ(first.make(), Status::ok) << "made anew";
+    ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
+  }
+}
+
+TEST_P(Durability, NoFileWaitsForAnother) {
+  const NodeKey one = create(root_, "one");
+  const NodeKey other = create(root_, "other");
+  std::promise<void> at_work;
+  std::promise<void> written;
+  Flushes slow;
+  slow.meanwhile = [&] {
+    at_work.set_value();
+    EXPECT_EQ(written.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  };
+  std::thread first([&] {
+    observer = &slow;
+    EXPECT_EQ(write(one, 0, "data", Stable::file_sync).status, Status::ok);
+  });
+  at_work.get_future().wait();
+  EXPECT_EQ(write(other, 0, "data", Stable::file_sync).status, Status::ok);
+  written.set_value();
+  first.join();
 }
 
 TEST_P(Durability, AFileSystemWithoutFsyncForDirectoriesWillDo) {
