@@ -214,6 +214,22 @@ class Troubles(Case):
             if committed:
                 self.assertNotEqual(committed[1], verifiers[committed[0]])
 
+    def test_data_lost_after_its_file_was_closed(self):
+        """The server has used so many others meanwhile that it keeps no descriptor for this one to read and write; and
+        somebody else has asked first, and been told."""
+        self.server_on_a_refusing_disk(["file"], 'for n in $(seq 600); do : >"$1/$n"; done; ')
+        file = self.peer.lookup(self.root, "file")
+        status, rest = ask(self.peer, *nfs.write(file, b"x" * 4096, 0, UNSTABLE))
+        self.assertEqual(status, nfs.OK)
+        verifier = rest[-8:]
+        for number in range(1, 601):
+            self.assertEqual(ask(self.peer, *nfs.read(self.peer.lookup(self.root, str(number))))[0], nfs.OK)
+        with open(f"{self.inside}/file", "rb") as local, self.assertRaises(OSError):
+            os.fsync(local.fileno())
+        status, rest = ask(self.peer, COMMIT, opaque(file) + bytes(12))
+        if status == nfs.OK:
+            self.assertNotEqual(rest[-8:], verifier)
+
     def test_no_room(self):
         server = self.server_on('mount -t tmpfs -o size=1m none "$1"')
         first = self.made(b"first")

@@ -137,6 +137,7 @@ WriteResult PosixFileSystem::write(const Caller& caller, const NodeKey& node, st
   if (result.status == Status::ok && stable != Stable::unstable)
     result.status = file->back->sync(file->fd.get(), stable, failures);
   if (result.status != Status::ok) return result;
+  if (stable == Stable::unstable && caller.sync) file->back->wrote(file);
   result.count = static_cast<std::uint32_t>(done);
   result.committed = stable;
   return result;

@@ -51,6 +51,7 @@ PosixFileSystem::PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat
       root_stat_(stat),
       limits_(limits_of(readable_root_.get())),
       verifier_(fresh_verifier()),
+      write_backs_(verifier_, 2 * options.max_descriptors),
       descriptors_(options.max_descriptors),
       commits_in_order_(nfsd::commits_in_order(readable_root_.get())),
       forgets_inodes_(nfsd::forgets_inodes(readable_root_.get())),
@@ -83,7 +84,7 @@ void PosixFileSystem::tidy() {
   descriptors_.drop_idle(now - kIdle, now - kLongest);
   streams_.drop_idle(now - kIdle);
   late_close_.close_all();
-  write_backs_.tidy();
+  write_backs_.tidy(now);
 }
 
 std::mutex& PosixFileSystem::lock_of(const NodeKey& node) noexcept {

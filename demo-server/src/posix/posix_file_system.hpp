@@ -164,7 +164,7 @@ class PosixFileSystem final : public FileSystem {
   std::unique_ptr<Locator> locator_;
   LateClose late_close_;
   std::atomic<std::uint64_t> verifier_;
-  WriteBacks write_backs_{verifier_};
+  WriteBacks write_backs_;
   DescriptorCache descriptors_;
   DirectoryStreams streams_{64};
   std::array<std::mutex, 64> locks_;

@@ -67,6 +67,7 @@ void PosixFileSystem::forget(const Directory& directory, std::string_view name, 
   if (victim.fd && stat_fd(victim.fd.get(), now) == Status::ok && now.attributes.links != 0)
     return locator_->unnamed(victim.stat, directory.before, name);
   descriptors_.drop(victim.key);
+  write_backs_.unnamed({victim.stat.attributes.fileid, victim.stat.device});
   locator_->removed(victim.stat);
 }
 

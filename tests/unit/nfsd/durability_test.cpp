@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <set>
@@ -14,6 +15,8 @@
 
 #include "file_system_test.hpp"
 #include "posix/commit_order.hpp"
+#include "posix/descriptor_cache.hpp"
+#include "posix/write_backs.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -291,6 +294,120 @@ TEST_P(Durability, NoFileWaitsForAnother) {
   EXPECT_EQ(write(other, 0, "data", Stable::file_sync).status, Status::ok);
   written.set_value();
   first.join();
+}
+
+/// How many descriptors of this process lead to it.
+std::size_t times_open(const std::filesystem::path& file) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
+    count += target == file.string() || target == file.string() + " (deleted)" ? 1 : 0;
+  }
+  return count;
+}
+
+class FewDescriptors : public Durability {
+ protected:
+  void SetUp() override {
+    Durability::SetUp();
+    PosixOptions options;
+    options.root = directory_.path();
+    options.max_descriptors = 2;
+    options.kernel_handles = GetParam() == Kind::posix_handles;
+    auto made = make_posix_file_system(options, {});
+    ASSERT_TRUE(made);
+    fs_ = std::move(*made);
+    root_ = fs_->root();
+  }
+  NodeKey written(const std::string& name, Stable stable = Stable::unstable) {
+    std::ofstream(directory_.path() / name).flush();
+    const NodeKey file = fs_->lookup(caller_, root_, name).node;
+    EXPECT_EQ(write(file, 0, "data", stable).status, Status::ok);
+    return file;
+  }
+  std::size_t times_open(const std::string& name) { return nfsd::times_open(directory_.path() / name); }
+};
+
+/// Or nobody would be told what the kernel could not write.
+TEST_P(FewDescriptors, AreKeptForWhatHasNotBeenCommitted) {
+  const NodeKey file = written("file");
+  written("stable", Stable::file_sync);
+  written("gone");
+  for (const auto* name : {"one", "two"}) written(name, Stable::file_sync);
+  EXPECT_EQ(times_open("file"), 1u);
+  EXPECT_EQ(times_open("gone"), 1u);
+  EXPECT_EQ(times_open("stable"), 0u);
+  EXPECT_EQ(fs_->remove(caller_, root_, "gone").status, Status::ok);
+  EXPECT_EQ(times_open("gone"), 0u) << "which keeps room on the disk";
+  EXPECT_EQ(flushed_by([&] { return fs_->commit(caller_, file, 0, 0).status; }).whole.size(), 1u);
+  for (const auto* name : {"three", "four"}) written(name, Stable::file_sync);
+  EXPECT_EQ(times_open("file"), 0u);
+}
+
+TEST_P(FewDescriptors, AnAsynchronousExportKeepsNone) {
+  caller_.sync = false;
+  for (const auto* name : {"one", "two", "three"}) written(name);
+  EXPECT_EQ(times_open("one"), 0u);
+}
+
+TEST_P(FewDescriptors, AreNotClosedBeforeTheDataIsOnTheDisk) {
+  const Verifier before = fs_->write_verifier();
+  const std::uint64_t first = number(written("first"));
+  flushes_ = {};
+  for (int i = 0; flushes_.whole.empty() && i < 20; ++i) written(std::to_string(i));
+  EXPECT_EQ(flushes_.whole, std::multiset<std::uint64_t>{first}) << "which was written longest ago";
+  EXPECT_EQ(fs_->write_verifier(), before);
+  flushes_ = {};
+  flushes_.fail_with = EIO;
+  for (int i = 20; flushes_.whole.empty() && i < 40; ++i) written(std::to_string(i));
+  EXPECT_EQ(flushes_.whole.size(), 1u);
+  EXPECT_NE(fs_->write_verifier(), before) << "the client does not know yet";
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, FewDescriptors, ::testing::Values(Kind::posix_handles, Kind::posix_hints),
+                         [](const auto& test) { return name_of(test.param); });
+
+TEST(WriteBacks, SynchronizeWhatNobodyCommits) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path path = directory.path() / "file";
+  std::atomic<std::uint64_t> verifier{1};
+  WriteBacks files(verifier, 8);
+  const auto write_one = [&] {
+    auto file = std::make_shared<OpenFile>();
+    file->fd = Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    file->back = files.of({1, 1});
+    file->back->wrote(file);
+  };
+  Flushes flushes;
+  observer = &flushes;
+  const auto after = [](int seconds) { return WriteBacks::Clock::now() + std::chrono::seconds(seconds); };
+  write_one();
+  files.tidy(after(20));
+  EXPECT_TRUE(flushes.whole.empty());
+  EXPECT_EQ(times_open(path), 1u);
+  files.tidy(after(40));
+  EXPECT_EQ(flushes.whole.size(), 1u);
+  EXPECT_EQ(times_open(path), 0u);
+  EXPECT_EQ(verifier, 1u);
+  files.tidy(after(40));
+  EXPECT_EQ(files.size(), 0u);
+
+  write_one();
+  flushes.fail_with = EIO;
+  files.tidy(after(40));
+  EXPECT_NE(verifier, 1u);
+  EXPECT_EQ(times_open(path), 0u);
+
+  flushes = {};
+  write_one();
+  std::filesystem::remove(path);
+  files.tidy(after(1));
+  EXPECT_EQ(times_open(path), 1u);
+  files.tidy(after(20));
+  EXPECT_EQ(times_open(path), 0u) << "removed behind our back, it keeps room on the disk";
+  EXPECT_TRUE(flushes.whole.empty());
+  observer = nullptr;
 }
 
 TEST_P(Durability, AFileSystemWithoutFsyncForDirectoriesWillDo) {
