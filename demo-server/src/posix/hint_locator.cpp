@@ -29,13 +29,13 @@ bool is_overlay(int fd) noexcept {
 /// An inode number alone may be given to another file later; the birth time tells them apart.
 class HintLocator final : public Locator {
  public:
-  HintLocator(int root, const NodeStat& stat, const std::filesystem::path& file, std::size_t max_hints)
+  HintLocator(int root, const NodeStat& stat, const std::filesystem::path& file, std::size_t max_hints, const Log& log)
       : root_(root),
         root_device_(stat.device),
         root_id_(id_of(stat)),
         root_birth_(stat.birth),
         is_overlay_(is_overlay(root)),
-        hints_(file, max_hints) {}
+        hints_(file, max_hints, log) {}
 
   Status open(const NodeKey& key, Fd& out) override {
     Reader reader(key.octets());
@@ -101,6 +101,11 @@ class HintLocator final : public Locator {
   void removed(const NodeStat& stat) override {
     const std::lock_guard lock(mutex_);
     hints_.erase(id_of(stat));
+  }
+
+  void tidy() override {
+    const std::lock_guard lock(mutex_);
+    hints_.tidy();
   }
 
  private:
@@ -220,7 +225,7 @@ std::unique_ptr<Locator> make_hint_locator(int root, const std::filesystem::path
   NodeStat stat;
   if (stat_fd(root, stat) != Status::ok) return nullptr;
   if (stat.birth == 0) log.warn("no birth times here: a handle of a removed file may name its successor");
-  return std::make_unique<HintLocator>(root, stat, file, max_hints);
+  return std::make_unique<HintLocator>(root, stat, file, max_hints, log);
 }
 
 }  // namespace rpcrdma::nfsd

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <vector>
 
@@ -22,6 +24,7 @@ constexpr std::size_t kDevices = 16;
 constexpr std::size_t kMaxRecord = kHead + kDevices + 255;
 constexpr std::uint8_t kWithDevices = 0x80;
 constexpr std::size_t kAtOnce = 65536;
+constexpr unsigned kMostDoublings = 6;
 constexpr int kMaxSteps = 4096;  // from successor to successor: a damaged file may hold a circle
 
 HintStore::Place place_of(const HintStore::Successor& successor) {
@@ -62,11 +65,15 @@ std::size_t HintStore::encode(std::span<std::byte> out, What what, const ObjectI
   return writer.size();
 }
 
-HintStore::HintStore(std::filesystem::path file, std::size_t max_hints)
-    : file_(std::move(file)), max_hints_(max_hints) {
+HintStore::HintStore(std::filesystem::path file, std::size_t max_hints, Log log)
+    : file_(std::move(file)), max_hints_(max_hints), log_(std::move(log)) {
   if (file_.empty()) return;
   load();
   rewrite();
+}
+
+HintStore::~HintStore() {
+  if (failures_ != 0) rewrite();
 }
 
 const HintStore::Hint* HintStore::find(const ObjectId& id) const {
@@ -194,11 +201,11 @@ void HintStore::make_room() {
 }
 
 void HintStore::append(What what, const ObjectId& id, const Place& place) {
-  if (!log_) return;
+  if (!records_file_) return;  // tidy() writes it with all others
   if (++records_ > 2 * rewritten_ + 4096) return rewrite();
   std::array<std::byte, kMaxRecord> record{};
   const std::size_t size = encode(record, what, id, place);
-  if (::write(log_.get(), record.data(), size) != static_cast<ssize_t>(size)) rewrite();
+  if (::write(records_file_.get(), record.data(), size) != static_cast<ssize_t>(size)) rewrite();
 }
 
 void HintStore::replay(What what, const ObjectId& id, const Place& place) {
@@ -249,18 +256,40 @@ void HintStore::load() {
   }
 }
 
+/// Anew. Should that fail, it goes on in memory, and the old file stays.
 void HintStore::rewrite() {
   const std::string fresh = file_.string() + ".new";
-  log_ = Fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600));
-  if (!log_) return;  // goes on in memory; the old file stays
+  records_file_ = Fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600));
+  const bool made = static_cast<bool>(records_file_);
+  if (made && write_all(records_file_.get()) && ::rename(fresh.c_str(), file_.c_str()) == 0) {
+    if (failures_ != 0) log_.info("{}: is written again, with all that is known now", file_.string());
+    failures_ = 0;
+    return;
+  }
+  const int error = errno;
+  records_file_ = {};
+  if (made) ::unlink(fresh.c_str());
+  pause_ = 1u << std::min(failures_, kMostDoublings);
+  if (failures_++ != 0) return;
+  log_.warn("{}: {}. Until it can be written, a restart makes handles stale that are given out from now on",
+            file_.string(), std::strerror(error));
+}
+
+void HintStore::tidy() {
+  if (failures_ != 0 && --pause_ == 0) rewrite();
+}
+
+bool HintStore::write_all(int fd) {
   std::vector<std::byte> records;
   bool written = true;
   const auto write_out = [&] {
-    written = written && ::write(log_.get(), records.data(), records.size()) == static_cast<ssize_t>(records.size());
+    errno = ENOSPC;  // of a part only
+    written = written && ::write(fd, records.data(), records.size()) == static_cast<ssize_t>(records.size());
     records.clear();
   };
   records_ = 0;
   const auto put = [&](What what, const ObjectId& id, const Place& place) {
+    if (!written) return;
     std::array<std::byte, kMaxRecord> record{};
     const std::size_t size = encode(record, what, id, place);
     records.insert(records.end(), record.begin(), record.begin() + static_cast<std::ptrdiff_t>(size));
@@ -272,9 +301,9 @@ void HintStore::rewrite() {
     for (const Place& other : hint.others) put(What::added, id, other);
   }
   for (const auto& [id, successor] : successors_) put(What::became, id, place_of(successor));
-  write_out();
+  if (written) write_out();
   rewritten_ = records_;
-  if (!written || ::rename(fresh.c_str(), file_.c_str()) != 0) log_ = {};
+  return written;
 }
 
 }  // namespace rpcrdma::nfsd

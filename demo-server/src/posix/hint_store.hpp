@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "posix/fd.hpp"
+#include "rpcrdma/base/log.hpp"
 
 namespace rpcrdma::nfsd {
 
@@ -51,8 +52,15 @@ class HintStore {
     std::uint64_t birth_now = 0;
   };
 
-  /// An empty `file` keeps everything in memory.
-  HintStore(std::filesystem::path file, std::size_t max_hints);
+  /// An empty `file` keeps everything in memory. So does one that cannot be written (its disk is full, say), until it
+  /// can: the log says so.
+  HintStore(std::filesystem::path file, std::size_t max_hints, Log log = {});
+  /// Tries a last time, if it must.
+  ~HintStore();
+  HintStore(const HintStore&) = delete;
+  HintStore& operator=(const HintStore&) = delete;
+  /// Now and then: writes the file if that failed before; the next time, two later, four, and so on up to 64.
+  void tidy();
 
   const Hint* find(const ObjectId& id) const;
   /// The one place of an object. Full: a hint of something that is not a directory goes, so that paths below stay
@@ -77,6 +85,7 @@ class HintStore {
  private:
   void load();
   void rewrite();
+  bool write_all(int fd);
   enum class What : std::uint8_t;
   static std::size_t encode(std::span<std::byte> out, What what, const ObjectId& id, const Place& place);
   static bool knows(const Hint& hint, const Place& place);
@@ -95,9 +104,12 @@ class HintStore {
   std::unordered_map<ObjectId, Hint, ObjectIdHash> hints_;
   using Successors = std::unordered_multimap<ObjectId, Successor, ObjectIdHash>;
   Successors successors_;
-  Fd log_;
+  Log log_;
+  Fd records_file_;
   std::size_t records_ = 0;    // in the file
   std::size_t rewritten_ = 0;  // of them, when it was written anew
+  unsigned failures_ = 0;      // to do that, since it was done
+  unsigned pause_ = 0;         // calls of tidy() before the next try
 };
 
 }  // namespace rpcrdma::nfsd

@@ -34,6 +34,8 @@ class Locator {
   virtual void changed(const NodeStat& before, const NodeStat& now) = 0;
   /// The last name of the object is gone.
   virtual void removed(const NodeStat& stat) = 0;
+  /// Now and then, on a thread that may block.
+  virtual void tidy() {}
 };
 
 /// Null, with errno set, if the kernel or the file system does not offer handles to this process.

@@ -85,6 +85,7 @@ void PosixFileSystem::tidy() {
   streams_.drop_idle(now - kIdle);
   late_close_.close_all();
   write_backs_.tidy(now);
+  locator_->tidy();
 }
 
 std::mutex& PosixFileSystem::lock_of(const NodeKey& node) noexcept {

@@ -16,6 +16,7 @@
 #include "posix/hint_store.hpp"
 #include "posix/late_close.hpp"
 #include "posix/system.hpp"
+#include "protocol/transport/log_lines.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -129,6 +130,40 @@ QuotaRight quota_right() {
   const auto& word = now[CAP_TO_INDEX(CAP_SYS_RESOURCE)];
   constexpr std::uint32_t kRight = CAP_TO_MASK(CAP_SYS_RESOURCE);
   return {(word.effective & kRight) != 0, (word.permitted & kRight) != 0};
+}
+
+TEST(Hints, AFileThatCannotBeWrittenIsTriedAgainEverMoreRarely) {
+  const TemporaryDirectory state;
+  const std::filesystem::path in_the_way = state.path() / "hints.new";
+  std::filesystem::create_directory(in_the_way);
+  const auto lines = std::make_shared<test::LogLines>();
+  const auto tidy = [](HintStore& hints, int times) {
+    for (int i = 0; i < times; ++i) hints.tidy();
+  };
+  {
+    HintStore hints(state.path() / "hints", 100, Log(lines));
+    EXPECT_EQ(lines->with("Until it can be written").size(), 1u);
+    hints.set({5}, {{1}, "before"}, false);
+    tidy(hints, 1);
+    tidy(hints, 2);
+    EXPECT_EQ(lines->with("hints").size(), 1u) << "said once";
+    std::filesystem::remove(in_the_way);
+    tidy(hints, 3);
+    EXPECT_FALSE(std::filesystem::exists(state.path() / "hints"));
+    tidy(hints, 1);
+    EXPECT_EQ(lines->with("written again").size(), 1u);
+    hints.set({6}, {{1}, "after"}, false);
+    tidy(hints, 1000);
+    EXPECT_EQ(lines->with("hints").size(), 2u);
+  }
+  std::filesystem::create_directory(in_the_way);
+  {
+    HintStore hints(state.path() / "hints", 100, Log(lines));
+    hints.set({7}, {{1}, "late"}, false);
+    std::filesystem::remove(in_the_way);
+  }
+  const HintStore hints(state.path() / "hints", 100);
+  for (const ObjectId id : {ObjectId{5, 0}, ObjectId{6, 0}, ObjectId{7, 0}}) EXPECT_NE(hints.find(id), nullptr);
 }
 
 TEST(Hints, ManyPlacesOfEachObjectAreNotWrittenAnewWithEachChange) {

@@ -315,6 +315,19 @@ TEST_P(Posix, AFileWhoseNamesGoAtOnceIsForgotten) {
   for (const NodeKey& file : files) EXPECT_EQ(fs_->attributes(file).status, Status::stale);
 }
 
+/// Here by a folder in the place of the file that is to become the new one.
+TEST_P(Posix, PlacesThatCouldNotBeWrittenDownAreWrittenLater) {
+  const std::filesystem::path in_the_way = state_.path() / "hints.new";
+  std::filesystem::create_directory(in_the_way);
+  fs_ = make();
+  const NodeKey file = create(root_, "file", "text");
+  fs_->tidy();
+  std::filesystem::remove(in_the_way);
+  for (int i = 0; i < 4; ++i) fs_->tidy();
+  fs_ = make();
+  EXPECT_EQ(read_all(file), "text");
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, Posix, ::testing::Values(Kind::posix_handles, Kind::posix_hints),
                          [](const auto& test) { return name_of(test.param); });
 
