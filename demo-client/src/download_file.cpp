@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation, ownership, error handling: as in upload_file.cpp.
+// Operation, ownership, error handling: as in upload_file.cpp. The target gets its final attributes when the local file
+// system has been asked whether it has kept the data; of one that has not, nothing is gone on with.
 #include <unistd.h>
 
 #include "local_error.hpp"
+#include "offload.hpp"
 #include "resume.hpp"
 #include "rpcrdma/nfs/copy.hpp"
 
@@ -15,11 +17,17 @@ Result<void> cut(const Descriptor& file, std::uint64_t size) {
 }
 
 /// After an error, while the target bears its mark: one that would resume nothing is taken away again.
-void leave_behind(Copier::Shared& shared, const Descriptor& to, const Attributes& source, std::uint32_t mode) {
+void leave_behind(Copier::Shared& shared, const Descriptor& to, const Attributes& source, std::uint32_t mode,
+                  bool is_kept) {
   const Result<Attributes> now = local_attributes(to);
   if (now && !is_marked(now->mode)) return;
-  const bool useless = now && resume_at(source, *now, shared.options.stride) == 0;
+  const bool useless = !is_kept || (now && resume_at(source, *now, shared.options.stride) == 0);
   if (!useless || !set_attributes(to, SetAttributes{.mode = mode})) shared.observer.on_unfinished();
+}
+
+Task<void> written(Copier::Shared& shared, const Descriptor& to, std::uint64_t size) {
+  if (size < kOffloadFrom) co_return check_written(to.get());
+  co_return co_await offload(shared.threads, [&to] { return check_written(to.get()); });
 }
 
 }  // namespace
@@ -44,7 +52,8 @@ Task<void> Copier::download_file(Node from, const Descriptor& to, SetAttributes 
     shared_.observer.on_kept(start);
     const Result<void> copied = co_await download(from.handle, source.size, to, start);
     if (!copied) {
-      if (marked) leave_behind(shared_, to, source, mode);
+      const Result<void> kept = co_await written(shared_, to, source.size);
+      if (marked) leave_behind(shared_, to, source, mode, kept.has_value());
       co_return copied.error();
     }
     const Result<Attributes> got = local_attributes(to);
@@ -66,6 +75,11 @@ Task<void> Copier::download_file(Node from, const Descriptor& to, SetAttributes 
       if (!done) co_return done.error();
     }
     break;
+  }
+  const Result<void> kept = co_await written(shared_, to, source.size);
+  if (!kept) {
+    if (marked) leave_behind(shared_, to, source, mode, false);
+    co_return kept.error();
   }
   if (marked && !final.mode) final.mode = mode;
   co_return set_attributes(to, final);

@@ -29,7 +29,7 @@ class Stream {
     co_await work();
     co_await workers.wait();
     if (failed_) co_return failed_;
-    co_return Result<void>();
+    co_return co_await offload(shared_.threads, [this] { return check_written(to_); });
   }
 
  private:

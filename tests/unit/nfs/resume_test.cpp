@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <random>
@@ -14,6 +16,50 @@
 #include "commands/progress.hpp"
 #include "rpcrdma/nfs/copy.hpp"
 #include "scripted_server.hpp"
+
+namespace rpcrdma::nfs {
+namespace {
+
+/// A file of which the local file system learns late that it cannot keep what has been written: as the file is closed,
+/// like a network file system, or in between, of which it tells who asks. The system calls are observed on their way
+/// into the kernel, and made.
+struct LateError {
+  std::string file;
+  int of_close = 0;
+  int of_write_back = 0;
+
+  bool concerns(int fd) const {
+    struct stat s {};
+    struct stat named {};
+    return ::fstat(fd, &s) == 0 && ::stat(file.c_str(), &named) == 0 && s.st_ino == named.st_ino;
+  }
+};
+LateError* late_error = nullptr;
+
+int failed(int error) {
+  errno = error;
+  return -1;
+}
+
+}  // namespace
+}  // namespace rpcrdma::nfs
+
+extern "C" {
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
+int close(int fd) {
+  using namespace rpcrdma::nfs;
+  const int error = late_error != nullptr && late_error->concerns(fd) ? late_error->of_close : 0;
+  const auto done = static_cast<int>(::syscall(SYS_close, fd));
+  return error != 0 ? failed(error) : done;
+}
+int sync_file_range(int fd, off64_t offset, off64_t count, unsigned int flags) {
+  using namespace rpcrdma::nfs;
+  const int error = late_error != nullptr && late_error->concerns(fd) ? late_error->of_write_back : 0;
+  const auto done = static_cast<int>(::syscall(SYS_sync_file_range, fd, offset, count, flags));
+  return error != 0 ? failed(error) : done;
+}
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
+}
 
 namespace rpcrdma::nfs {
 namespace {
@@ -442,6 +488,36 @@ TEST_F(Resume, ADownloadGoesOnBehindItsLastWholeStride) {
   EXPECT_TRUE(local() == content_);
   EXPECT_EQ(local_attributes(target(), false)->mode, 0640u);
   EXPECT_EQ(local_attributes(target(), false)->modified, kWhen);
+}
+
+TEST_F(Resume, WhatTheDiskDidNotKeepIsAnErrorAndNotGoneOnWith) {
+  const auto is = [](int error) { return error_code(error, boost::system::system_category()); };
+  for (const bool resume : {false, true}) {
+    for (LateError error : {LateError{target(), ENOSPC, 0}, LateError{target(), 0, EDQUOT}}) {
+      fs::remove(target());
+      late_error = &error;
+      const Result<void> done = download(resume);
+      late_error = nullptr;
+      ASSERT_FALSE(done);
+      EXPECT_EQ(done.error(), is(error.of_close + error.of_write_back));
+      EXPECT_NE(local_attributes(target(), false)->modified, kWhen) << "or it would be taken for a copy";
+      EXPECT_EQ(tally_.unfinished, 0);
+      ASSERT_TRUE(download(true));
+      EXPECT_EQ(tally_.kept, 0u);
+      EXPECT_TRUE(local() == content_);
+    }
+  }
+  // One that breaks for another reason.
+  fs::remove(target());
+  breaks_at_ = 2 * kStride + kPiece;
+  LateError error{target(), ENOSPC, 0};
+  late_error = &error;
+  EXPECT_FALSE(download(true));
+  late_error = nullptr;
+  breaks_at_ = UINT64_MAX;
+  ASSERT_TRUE(download(true));
+  EXPECT_EQ(tally_.kept, 0u);
+  EXPECT_TRUE(local() == content_);
 }
 
 TEST_F(Resume, WhatIsNoFileIsNotMarked) {

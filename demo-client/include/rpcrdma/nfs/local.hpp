@@ -50,6 +50,9 @@ Result<std::size_t> read_at(const Descriptor& file, std::uint64_t offset, std::s
 Result<void> write_at(const Descriptor& file, std::uint64_t offset, std::span<const std::byte> from);
 /// Writes to a pipe, terminal or file at its position.
 Result<void> write_out(int fd, std::span<const std::byte> from);
+/// Whether what has been written through the descriptor is still to be had, as far as the file system has found out:
+/// one on a network finds out late. May block for as long as close(2).
+Result<void> check_written(int fd);
 /// Gives an open file or directory its mode, and its times where they are set.
 Result<void> set_attributes(const Descriptor& file, const SetAttributes& attributes);
 
