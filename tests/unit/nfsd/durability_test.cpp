@@ -28,13 +28,15 @@ struct Flushes {
   std::size_t everything = 0;
   int fail_with = 0;
   std::function<void()> meanwhile;  // while the disk is at work
+  std::function<int()> disk;        // is asked for an error in the kernel's place
 
   long observe(std::multiset<std::uint64_t>& seen, int fd, long call) {
     struct stat s {};
     if (::fstat(fd, &s) == 0) seen.insert(s.st_ino);
     if (meanwhile) meanwhile();
-    if (fail_with == 0) return ::syscall(call, fd);
-    errno = fail_with;
+    const int error = disk ? disk() : fail_with;
+    if (error == 0) return disk ? 0 : ::syscall(call, fd);
+    errno = error;
     return -1;
   }
 };
@@ -367,6 +369,71 @@ TEST_P(FewDescriptors, AreNotClosedBeforeTheDataIsOnTheDisk) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, FewDescriptors, ::testing::Values(Kind::posix_handles, Kind::posix_hints),
                          [](const auto& test) { return name_of(test.param); });
+
+/// A disk that loses now and then all that it is to keep, and tells one fsync so.
+class ForgetfulDisk {
+ public:
+  void write(int data) {
+    const std::lock_guard lock(mutex_);
+    dirty_.insert(data);
+  }
+  int sync() {
+    std::set<int> moved;
+    const std::lock_guard lock(mutex_);
+    moved.swap(dirty_);
+    if (++syncs_ % 3 == 0 && !moved.empty()) return EIO;
+    kept_.merge(moved);
+    return 0;
+  }
+  bool has(int data) {
+    const std::lock_guard lock(mutex_);
+    return kept_.contains(data);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<int> dirty_;
+  std::set<int> kept_;
+  int syncs_ = 0;
+};
+
+TEST(WriteBacks, NothingLostIsTakenForStable) {
+  constexpr int kThreads = 4;
+  constexpr int kTimes = 2000;
+  const TemporaryDirectory directory;
+  std::atomic<std::uint64_t> verifier{1};
+  WriteBacks files(verifier, 8);
+  ForgetfulDisk disk;
+  std::atomic<int> kept{0};
+  const auto work = [&](int number) {
+    Flushes flushes;
+    flushes.disk = [&disk] { return disk.sync(); };
+    observer = &flushes;
+    for (int data = number; data < kThreads * kTimes; data += kThreads) {
+      const auto file = std::make_shared<OpenFile>();
+      file->fd = Fd(::open(directory.path().c_str(), O_RDONLY | O_CLOEXEC));
+      file->back = files.of({1, 1});
+      const std::uint64_t verifier_of_write = verifier;
+      std::uint64_t failures = file->back->failures();
+      disk.write(data);
+      const bool is_unstable = data % 3 == 0;
+      if (is_unstable) {
+        file->back->wrote(file);
+        if (data % 2 == 0) files.tidy(WriteBacks::Clock::now() + std::chrono::seconds(60));
+        failures = file->back->failures();  // COMMIT comes later
+      }
+      const Status status = file->back->sync(file->fd.get(), Stable::file_sync, failures);
+      if (status != Status::ok || (is_unstable && verifier != verifier_of_write)) continue;
+      EXPECT_TRUE(disk.has(data));
+      ++kept;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int number = 0; number < kThreads; ++number) threads.emplace_back(work, number);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(kept, 0);
+  EXPECT_GT(verifier, 1u);
+}
 
 TEST(WriteBacks, SynchronizeWhatNobodyCommits) {
   const TemporaryDirectory directory;
