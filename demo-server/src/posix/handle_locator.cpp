@@ -78,6 +78,9 @@ class HandleLocator final : public Locator {
   void removed(const NodeStat& stat) override {
     if (places_ != nullptr) places_->removed(stat);
   }
+  void tidy() override {
+    if (places_ != nullptr) places_->tidy();
+  }
 
  private:
   bool may_be_inside(int fd) {
