@@ -359,6 +359,26 @@ class Rpcbind(TcpCase):
         self.assertIn("refused", message)
         self.assertEqual(self.table(), before)
 
+    def test_told_to_end_while_it_registers(self):
+        rpcbind = self.space.start_rpcbind()
+        conversations = self.conversations()
+        rpcbind.send_signal(signal.SIGSTOP)
+        command = [*self.space.prefix(), os.path.join(os.environ["RPCRDMA_BIN"], "rpcrdma-nfsd"), "--fabric", FABRIC,
+                   "--rpcbind", "--export", "memory:/m", "--state-dir", str(self.folder / "state"),
+                   "--listen", f"{ADDRESS}:0"]
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(server.communicate)
+        self.addCleanup(server.kill)
+        wait_until(lambda: self.conversations() > conversations, "a question to rpcbind")
+        server.send_signal(signal.SIGTERM)
+        rpcbind.send_signal(signal.SIGCONT)
+        self.assertEqual(server.wait(60), 0)
+        self.assertEqual(self.table(), set())
+
+    def conversations(self):
+        """How many have connected to rpcbind's local socket and are there still, accepted or not."""
+        return self.tool("cat", "/proc/net/unix").count("/run/rpcbind.sock\n")
+
     def test_rpcbind_gone_at_the_end(self):
         rpcbind = self.space.start_rpcbind()
         server = self.server_with()

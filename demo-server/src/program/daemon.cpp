@@ -56,10 +56,10 @@ bool Daemon::start(std::string& why) {
   shared_ = std::make_unique<Shared>(Shared{exports_, *io_, mounts_, duplicates_, secret_});
   while (loops_.size() < options_.threads) loops_.push_back(std::make_unique<Loop>());
   if (!listen_rdma(why) || !listen_tcp(why)) return false;
-  // On this thread: whatever rpcbind does, the event loops serve already.
-  if (options_.rpcbind && !rpcbind_.add(rpcbind_entries(tcp_bound_, rdma_bound_), why)) return false;
+  // Before there is anything to undo: a signal that comes while rpcbind is being told waits for run().
   catch_signals();
-  return true;
+  // On this thread: whatever rpcbind does, the event loops serve already.
+  return !options_.rpcbind || rpcbind_.add(rpcbind_entries(tcp_bound_, rdma_bound_), why);
 }
 
 bool Daemon::open_exports(std::string& why) {

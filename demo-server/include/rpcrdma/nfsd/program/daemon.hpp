@@ -24,7 +24,7 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// Opens the exports and listens; signals that come after it wait for run(). False, and one line in `why`, if
+  /// Opens the exports and listens; signals that come after that wait for run(). False, and one line in `why`, if
   /// anything asked for is not to be had.
   bool start(std::string& why);
   /// The line that tells that the server serves, without its end of line. After start().
