@@ -39,6 +39,11 @@ std::size_t IoPool::resting() const {
   return resting_.size();
 }
 
+std::size_t IoPool::at_work() const {
+  const std::lock_guard lock(mutex_);
+  return at_work_;
+}
+
 void IoPool::rest(Place& place, std::unique_lock<std::mutex>& lock) {
   place.is_called = false;
   resting_.push_back(&place);
@@ -55,6 +60,7 @@ void IoPool::work(const HandleSecret& secret, Place& place) {
     Job job = std::move(ring_[first_]);
     first_ = (first_ + 1) % ring_.size();
     --count_;
+    ++at_work_;
     lock.unlock();
     try {
       job(codec);
@@ -62,6 +68,7 @@ void IoPool::work(const HandleSecret& secret, Place& place) {
     }
     job = {};  // what it captured goes before the next wait
     lock.lock();
+    --at_work_;
   }
 }
 

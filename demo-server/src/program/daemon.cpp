@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one event loop a thread, each with a lane for every fabric in use; a control loop on the main thread for
-// signals and housekeeping; I/O threads for files.
+// Operation: one event loop a thread, each with a lane for every fabric in use; a control loop for signals and
+// housekeeping, which never blocks; I/O threads for files; the main thread for what else may block.
 // Ownership: the Daemon owns everything, in the order in which it must go.
 // Error handling: what fails at the start ends the start, with one line that says why.
 #include "rpcrdma/nfsd/program/daemon.hpp"
@@ -48,7 +48,11 @@ std::string texts_of(const std::vector<boost::asio::ip::tcp::endpoint>& endpoint
 Daemon::Daemon(Options options, Log log)
     : options_(std::move(options)), log_(std::move(log)), exports_(memory_budget()) {}
 
-Daemon::~Daemon() { end_loops(); }
+Daemon::~Daemon() {
+  tear_down();
+  control_.stop();
+  if (control_thread_.joinable()) control_thread_.join();
+}
 
 bool Daemon::start(std::string& why) {
   if (!open_exports(why)) return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SIGHUP: the configuration file is read again on the control thread. All of its exports take effect at once, or
-// none: the event loops go on with the old ones meanwhile, and calls under way end on those that they began on.
+// SIGHUP: the configuration file is read again on the main thread, as opening directories may block. All of its exports
+// take effect at once, or none: the event loops go on with the old ones meanwhile, and calls under way end on those
+// that they began on.
 #include <boost/asio/post.hpp>
 
 #include "rpcrdma/nfsd/program/daemon.hpp"
@@ -8,7 +9,6 @@
 namespace rpcrdma::nfsd {
 
 void Daemon::reload() {
-  if (ending_) return;
   ConfigFile file;
   std::string why;
   std::vector<ExportSpec> specs(options_.exports.begin(),

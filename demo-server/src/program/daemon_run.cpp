@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The life of the server between ready and gone: signals, housekeeping, draining.
+// Operation: the control thread waits for signals and never blocks, so that a second SIGTERM, and the bound on what the
+// first one began, take effect whatever hangs. What may block, it hands to the main thread or to the I/O threads.
+// Error handling: whoever does not come back in time is left behind by _Exit().
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -8,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
+#include <utility>
 
 #include "rpcrdma/nfsd/program/daemon.hpp"
 
@@ -15,7 +20,7 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::chrono::seconds kDrain{10};
-/// For closing what the deadline has cut off.
+/// For closing what the deadline has cut off, and for the file systems.
 constexpr std::chrono::seconds kGrace{5};
 constexpr std::chrono::seconds kTidying{2};
 
@@ -25,6 +30,11 @@ std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
+struct TidyingEnds {
+  std::atomic<bool>& now;
+  ~TidyingEnds() { now = false; }
+};
+
 }  // namespace
 
 void Daemon::catch_signals() {
@@ -33,36 +43,49 @@ void Daemon::catch_signals() {
   signals_.add(SIGUSR1);
   // With nothing to read again it ends the program, as it does others.
   if (!options_.config.empty()) signals_.add(SIGHUP);
+  await_signal();
+  control_thread_ = std::thread([this] {
+    const auto guard = boost::asio::make_work_guard(control_);
+    control_.run();
+  });
 }
 
 int Daemon::run() {
-  await_signal();
-  await_tidying();
-  control_.run();
+  boost::asio::post(control_, [this] { await_tidying(); });
+  const auto guard = boost::asio::make_work_guard(slow_);
+  slow_.run();
   return EXIT_SUCCESS;
 }
 
 void Daemon::await_signal() {
   signals_.async_wait([this](error_code failed, int number) {
     if (failed) return;
-    if (number == SIGUSR1)
+    if (number == SIGUSR1) {
       report_counters();
-    else if (number == SIGHUP)
-      reload();
-    else if (ending_)
-      std::_Exit(EXIT_FAILURE);  // asked twice: at once
-    else
+    } else if (number == SIGHUP) {
+      if (!ending_) boost::asio::post(slow_, [this] { reload(); });
+    } else if (ending_) {
+      log_.warn("told to end again: at once");
+      std::_Exit(EXIT_FAILURE);
+    } else {
       shut_down();
+    }
     await_signal();
   });
 }
 
 void Daemon::await_tidying() {
+  if (ending_) return;
   tidying_.expires_after(kTidying);
   tidying_.async_wait([this](error_code failed) {
-    if (failed) return;
-    // Closing files may block.
-    io_->submit([this](const HandleCodec&) { exports_.tidy(); });
+    if (failed || ending_) return;
+    // Closing files may block, and hang: one thread at a time.
+    if (!tidying_now_.exchange(true)) {
+      io_->submit([this](const HandleCodec&) {
+        const TidyingEnds ends{tidying_now_};
+        exports_.tidy();
+      });
+    }
     await_tidying();
   });
 }
@@ -71,26 +94,53 @@ void Daemon::shut_down() {
   ending_ = true;
   tidying_.cancel();
   log_.info("ending");
-  // First, so that nobody new is sent here.
-  rpcbind_.remove();
   const auto deadline = std::chrono::steady_clock::now() + kDrain;
+  end_by(deadline + kGrace);
+  boost::asio::post(slow_, [this] { rpcbind_.remove(); });
   open_fronts_ = groups_.size() + tcp_servers_.size();
   const auto one_closed = [this] { boost::asio::post(control_, [this] { closed(); }); };
   for (const auto& group : groups_) group->server->close(deadline, one_closed);
   for (const auto& server : tcp_servers_) server->close(deadline, one_closed);
-  grace_.expires_at(deadline + kGrace);
-  grace_.async_wait([this](error_code failed) {
-    if (failed) return;
-    log_.error("connections could not be closed in time");
-    std::_Exit(EXIT_FAILURE);
-  });
 }
 
 void Daemon::closed() {
   if (--open_fronts_ != 0) return;
-  grace_.cancel();
+  closed_ = true;
+  boost::asio::post(slow_, [this] { slow_.stop(); });
+}
+
+void Daemon::end_by(std::chrono::steady_clock::time_point deadline) {
+  grace_.expires_at(deadline);
+  grace_.async_wait([this](error_code failed) {
+    if (failed) return;
+    if (const std::size_t hang = io_->at_work(); hang != 0)
+      log_.error("not ended in time, as {} calls have not come back from a file system: ending without them", hang);
+    else if (!closed_)
+      log_.error("connections could not be closed in time");
+    else
+      log_.error("not ended in time: a file system could not be closed");
+    std::_Exit(EXIT_FAILURE);
+  });
+}
+
+/// What may hang, while the control thread still watches.
+void Daemon::tear_down() {
+  if (control_thread_.joinable()) {
+    std::promise<void> left;
+    boost::asio::post(control_, [&] {
+      if (!std::exchange(ending_, true)) end_by(std::chrono::steady_clock::now() + kGrace);
+      closed_ = true;
+      left.set_value();
+    });
+    left.get_future().get();
+  }
   end_loops();
-  control_.stop();
+  tcp_servers_.clear();
+  groups_.clear();
+  shared_.reset();
+  loops_.clear();
+  std::string why;
+  exports_.replace({}, options_.state_dir, log_, why);
 }
 
 /// Sums over all lanes, each asked on its own thread; the last one prints.
@@ -104,9 +154,11 @@ struct Daemon::CountersReport {
 };
 
 void Daemon::report_counters() {
+  if (closed_) return;
   auto report = std::make_shared<CountersReport>();
   for (const auto& group : groups_) report->waiting += group->lanes.size();
   const auto print = [this, report] {
+    if (closed_) return;
     transport::Server::Counters sum;
     for (const auto& group : groups_) {
       const auto one = group->server->counters();

@@ -31,6 +31,8 @@ class IoPool {
   void join();
   /// How many threads wait for a job. Any thread.
   std::size_t resting() const;
+  /// How many have one. Any thread.
+  std::size_t at_work() const;
 
  private:
   /// Where one thread waits.
@@ -49,6 +51,7 @@ class IoPool {
   std::vector<Job> ring_;        // queue that keeps its room
   std::size_t first_ = 0;
   std::size_t count_ = 0;
+  std::size_t at_work_ = 0;
   bool ending_ = false;
   std::vector<std::thread> threads_;
 };

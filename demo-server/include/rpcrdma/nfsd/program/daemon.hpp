@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -16,7 +17,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// The whole server. start(), then run() on the same thread until a signal ends it.
+/// The whole server. start(), then run() on the same thread until a signal ends it. The end takes a bounded time: if
+/// anything hangs, in a file system above all, the program ends without it, with EXIT_FAILURE.
 class Daemon {
  public:
   Daemon(Options options, Log log);
@@ -29,7 +31,8 @@ class Daemon {
   bool start(std::string& why);
   /// The line that tells that the server serves, without its end of line. After start().
   std::string ready_line() const;
-  /// Serves until SIGTERM or SIGINT, then lets calls in progress end. The exit code.
+  /// Serves until SIGTERM or SIGINT, then lets calls in progress end. The exit code. The destructor does the rest,
+  /// within the same bound.
   int run();
 
  private:
@@ -57,13 +60,16 @@ class Daemon {
   void reload();
   void shut_down();
   void closed();
+  void end_by(std::chrono::steady_clock::time_point deadline);
   void report_counters();
+  void tear_down();
   void end_loops();
 
   Options options_;
   Log log_;
   // Destroyed from the last to the first: what serves calls goes before what they use.
-  boost::asio::io_context control_{1};
+  boost::asio::io_context control_{1};  // on a thread of its own, where nothing blocks: signals, and the end's bound
+  boost::asio::io_context slow_{1};     // of run(): what may block
   std::vector<std::unique_ptr<Loop>> loops_;
   ExportTable exports_;
   MountTable mounts_;
@@ -77,8 +83,12 @@ class Daemon {
   boost::asio::signal_set signals_{control_};
   boost::asio::steady_timer tidying_{control_};
   boost::asio::steady_timer grace_{control_};
+  std::thread control_thread_;
+  // Of the control thread:
   std::size_t open_fronts_ = 0;
   bool ending_ = false;
+  bool closed_ = false;  // all fronts: nobody may look at groups_ and tcp_servers_ any more
+  std::atomic<bool> tidying_now_{false};
   std::vector<boost::asio::ip::tcp::endpoint> rdma_bound_;
   std::vector<boost::asio::ip::tcp::endpoint> tcp_bound_;
   std::string fabric_text_;

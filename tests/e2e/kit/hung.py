@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A file system that hangs when it is told to. Run as a program it is a FUSE file system (the kernel's uapi/linux/fuse.h,
+protocol 7.31) of one empty directory, which leaves all questions unread once a line has come on standard input: the
+kernel takes back what nobody has read when the asking process is killed, and thus lets go of it."""
+import ctypes
+import os
+import select
+import struct
+import subprocess
+import sys
+
+GETATTR, STATFS, OPEN, OPENDIR, INIT = 3, 17, 14, 27, 26
+WITHOUT_ANSWER = (2, 42)  # FORGET, BATCH_FORGET
+ENOENT, ENOSYS, LOOKUP = 2, 38, 1
+HOUR_S = 3600
+
+
+class HungFileSystem:
+    """Mounted in a mount namespace of its own, for commands behind prefix(). Needs root and /dev/fuse: see `usable`."""
+
+    def __init__(self, folder):
+        folder.mkdir()
+        self.process = subprocess.Popen(["unshare", "--mount", "--propagation", "private", sys.executable, "-B", __file__, str(folder)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.usable = self.process.stdout.readline() == "mounted\n"
+
+    def prefix(self):
+        return ["nsenter", "-t", str(self.process.pid), "-m", "--"]
+
+    def hang(self):
+        self.process.stdin.write("hang\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "hangs\n"
+
+    def close(self):
+        """Whoever hangs in it gets an error."""
+        self.process.kill()
+        self.process.communicate()
+
+
+def mount(folder):
+    device = os.open("/dev/fuse", os.O_RDWR)
+    libc = ctypes.CDLL(None, use_errno=True)
+    options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"
+    if libc.mount(b"hung", os.fsencode(folder), b"fuse", 0, options.encode()) != 0:
+        raise OSError(ctypes.get_errno(), "mount")
+    return device
+
+
+def answer(operation):
+    """(errno, body)"""
+    root = struct.pack("<6Q10I", 1, 0, 0, 0, 0, 0, 0, 0, 0, 0o40755, 2, 0, 0, 0, 4096, 0)
+    if operation == INIT:
+        return 0, struct.pack("<4I2H2I2H8I", 7, 31, 65536, 0, 12, 10, 65536, 1, 0, 0, *[0] * 8)[:64]
+    if operation == GETATTR:
+        return 0, struct.pack("<Q2I", HOUR_S, 0, 0) + root
+    if operation in (OPEN, OPENDIR):
+        return 0, struct.pack("<Q2I", 1, 0, 0)
+    if operation == STATFS:
+        return 0, struct.pack("<5Q4I", 1, 1, 1, 1, 1, 4096, 255, 4096, 0) + bytes(24)
+    return (ENOENT if operation == LOOKUP else ENOSYS), b""
+
+
+def main():
+    device = mount(sys.argv[1])
+    wakes = select.poll()
+    for descriptor in (device, 0):
+        wakes.register(descriptor, select.POLLIN)
+    # The first question is the kernel's own, behind mount().
+    told = False
+    said = False
+    while not told:
+        ready = dict(wakes.poll())
+        told = 0 in ready
+        if device in ready and not told:
+            question = os.read(device, 1 << 17)
+            _, operation, unique = struct.unpack_from("<2IQ", question)
+            if operation not in WITHOUT_ANSWER:
+                error, body = answer(operation)
+                os.write(device, struct.pack("<IiQ", 16 + len(body), -error, unique) + body)
+            if not said:
+                print("mounted", flush=True)
+                said = True
+    print("hangs", flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

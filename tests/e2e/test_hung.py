@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A file system that does not answer, under one of the exports."""
+import os
+import signal
+import subprocess
+import unittest
+
+from kit import nfs
+from kit.case import Case
+from kit.fabric import FABRIC
+from kit.hung import HungFileSystem
+from kit.namespace import missing_tools
+from kit.rpc import LOOKUP, NFS, call
+from kit.server import binary
+from kit.tcp import TcpPeer, record
+from kit.waiting import wait_until
+
+
+@unittest.skipUnless(os.geteuid() == 0 and os.path.exists("/dev/fuse"), "needs root and FUSE")
+@unittest.skipIf(missing_tools("unshare", "nsenter"), "util-linux is not there")
+class Hung(Case):
+    def setUp(self):
+        super().setUp()
+        self.hung = HungFileSystem(self.folder / "hung")
+        self.addCleanup(self.hung.close)
+        if not self.hung.usable:
+            self.skipTest("no FUSE here: " + self.hung.process.stderr.read())
+        self.files = self.folder / "files"
+        self.files.mkdir()
+        (self.files / "file").write_bytes(b"fine")
+        self.one = self.server([f"{self.folder / 'hung'}:/hung", f"{self.files}:/files"],
+                               options=["--tcp-listen", "127.0.0.1:0"], prefix=self.hung.prefix())
+        self.peers = []
+        self.addCleanup(lambda: [peer.close() for peer in self.peers])
+
+    def peer(self):
+        self.peers.append(TcpPeer(self.one.tcp[0]))
+        return self.peers[-1]
+
+    def hang(self, calls):
+        """So many calls that are not answered."""
+        root = self.peer().mount("/hung")
+        self.hung.hang()
+        before = self.one.counters()["calls"]
+        for index in range(calls):
+            self.peer().socket.sendall(record(call(index, NFS, 3, LOOKUP, nfs.place(root, b"name%d" % index))))
+        wait_until(lambda: self.one.counters()["calls"] >= before + calls, "the calls' arrival")
+
+    def end(self):
+        self.one.process.send_signal(signal.SIGTERM)
+
+    def assert_ended(self, why):
+        self.assertEqual(self.one.process.wait(60), 1)
+        self.one.process.stdout.close()
+        self.assertIn(why, self.one.log())
+
+    def test_the_end_is_bounded(self):
+        self.hang(3)
+        self.end()
+        self.assert_ended("3 calls have not come back from a file system")
+
+    def test_the_end_is_bounded_over_rdma(self):
+        self.hang(0)
+        before = self.one.counters()["calls"]
+        client = subprocess.Popen([binary("rpcrdma-nfs"), "--fabric", FABRIC, "--timeout", "100", "stat", self.one.url("/hung/x")],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(client.wait)
+        self.addCleanup(client.kill)
+        wait_until(lambda: self.one.counters()["calls"] >= before + 2, "MOUNT and what hangs")
+        self.end()
+        self.assert_ended("1 calls have not come back from a file system")
+
+    def test_told_twice(self):
+        self.hang(1)
+        self.end()
+        wait_until(lambda: "ending" in self.one.log(), "the first signal's effect")
+        self.end()
+        self.assert_ended("told to end again")
+
+    def test_told_again_when_connections_are_cut(self):
+        self.hang(1)
+        self.end()
+        self.assertTrue(self.peers[-1].ended())
+        self.end()
+        self.assert_ended("ending")
