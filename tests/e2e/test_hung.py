@@ -54,6 +54,15 @@ class Hung(Case):
         self.one.process.stdout.close()
         self.assertIn(why, self.one.log())
 
+    def test_other_exports_are_served(self):
+        """Many more calls hang than there are processors."""
+        reader = self.peer()
+        root = reader.mount("/files")
+        self.hang(40)
+        reader.lookup(root, "file")
+        self.hung.close()
+        self.assertEqual(self.one.stop(), 0)
+
     def test_the_end_is_bounded(self):
         self.hang(3)
         self.end()

@@ -27,6 +27,8 @@ std::size_t memory_budget() {
 }
 
 unsigned io_threads() { return std::clamp(2 * std::thread::hardware_concurrency(), 4u, 64u); }
+/// Beside those that hang.
+constexpr unsigned kMostIoThreads = 256;
 
 fabric::OpenOptions open_options(const Options& options, const ListenSpec& listen) {
   return {.provider = listen.provider, .crc = options.crc, .keepalive = std::chrono::seconds(options.keepalive)};
@@ -56,7 +58,7 @@ Daemon::~Daemon() {
 
 bool Daemon::start(std::string& why) {
   if (!open_exports(why)) return false;
-  io_ = std::make_unique<IoPool>(io_threads(), secret_);
+  io_ = std::make_unique<IoPool>(io_threads(), kMostIoThreads, secret_);
   shared_ = std::make_unique<Shared>(Shared{exports_, *io_, mounts_, duplicates_, secret_});
   while (loops_.size() < options_.threads) loops_.push_back(std::make_unique<Loop>());
   if (!listen_rdma(why) || !listen_tcp(why)) return false;

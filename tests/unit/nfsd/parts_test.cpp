@@ -194,6 +194,33 @@ TEST(IoPool, UsesAllThreads) {
   together.wait();
 }
 
+// As when a file system hangs under one export of several.
+TEST(IoPool, ThreadsThatHangAreMadeUpForWithinABound) {
+  IoPool pool(2, 5, HandleSecret{});
+  std::latch go(1);
+  std::atomic<int> hang = 0;
+  std::atomic<bool> too_many = false;
+  const auto submit = [&] {
+    pool.submit([&](const HandleCodec&) {
+      if (++hang > 5) too_many = true;
+      go.wait();
+      --hang;
+    });
+  };
+  for (int i = 0; i < 4; ++i) submit();
+  std::promise<void> ran;
+  pool.submit([&ran](const HandleCodec&) { ran.set_value(); });
+  ran.get_future().get();
+  EXPECT_EQ(hang, 4);
+  for (int i = 0; i < 10; ++i) submit();
+  while (hang != 5) std::this_thread::yield();
+  EXPECT_EQ(pool.at_work(), 5u);
+  go.count_down();
+  while (pool.resting() != 2) std::this_thread::yield();  // the others rest apart
+  EXPECT_EQ(hang, 0);
+  EXPECT_FALSE(too_many);
+}
+
 TEST(Access, OwnerGroupOthersInThisOrder) {
   Attributes file;
   file.mode = 0471;
