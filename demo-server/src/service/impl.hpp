@@ -25,7 +25,8 @@ class NfsService::Impl {
  private:
   template <rpc::Procedure P>
   using Work = typename P::Result (*)(const Request<P>&);
-  /// With memory of its own that the result points at, kept until the reply has been sent.
+  /// With memory of its own that the result points at, kept until the reply has been sent. Over TCP room is awaited
+  /// first for what Scratch::octets_for() tells of the arguments.
   template <rpc::Procedure P, class Scratch>
   using ScratchWork = typename P::Result (*)(const Request<P>&, Scratch&);
 
@@ -33,6 +34,8 @@ class NfsService::Impl {
   void on(rpc::Dispatcher& dispatcher, Effect effect, HandleOf handle_of, Work<P> work);
   template <rpc::Procedure P, class Scratch, class HandleOf>
   void on(rpc::Dispatcher& dispatcher, Effect effect, HandleOf handle_of, ScratchWork<P, Scratch> work);
+  template <rpc::Procedure P, class Scratch>
+  void run_with_scratch(rpc::ServerCall<P> call, const Target& target, ScratchWork<P, Scratch> work);
   /// Runs `job` where the file system's calls belong. `job` is void(const HandleCodec&).
   template <class Job>
   void run(const Target& target, Job job) {
@@ -96,14 +99,30 @@ void NfsService::Impl::on(rpc::Dispatcher& dispatcher, Effect effect, HandleOf h
     Target target;
     if (const Status s = find(call, handle_of(call.args()), effect, target); s != Status::ok)
       return call.reply(failed<P>(s));
-    run(target, [this, call = std::move(call), target, work](const HandleCodec& codec) mutable {
-      const Caller caller = caller_of(call.credential(), *target.exported);
-      auto scratch = std::make_unique<Scratch>();
-      const typename P::Result result = work(request(call, target, caller, codec), *scratch);
-      call.reply(result, [scratch = std::move(scratch)](error_code) {});
-    });
+    if constexpr (requires { Scratch::octets_for(call.args()); }) {
+      // Over RDMA the reply is in the pool, and the credits bound it.
+      if (call.over_tcp()) {
+        const std::uint32_t octets = Scratch::octets_for(call.args());
+        return rpc::async_reserve(std::move(call), octets,
+                                  [this, target, work](error_code status, rpc::ServerCall<P> resumed) {
+                                    if (status) return resumed.reply(failed<P>(Status::jukebox));
+                                    run_with_scratch(std::move(resumed), target, work);
+                                  });
+      }
+    }
+    run_with_scratch(std::move(call), target, work);
   };
   dispatcher.on<P>(handler, rpc::AuthRequirement::none);
+}
+
+template <rpc::Procedure P, class Scratch>
+void NfsService::Impl::run_with_scratch(rpc::ServerCall<P> call, const Target& target, ScratchWork<P, Scratch> work) {
+  run(target, [this, call = std::move(call), target, work](const HandleCodec& codec) mutable {
+    const Caller caller = caller_of(call.credential(), *target.exported);
+    auto scratch = std::make_unique<Scratch>();
+    const typename P::Result result = work(request(call, target, caller, codec), *scratch);
+    call.reply(result, [scratch = std::move(scratch)](error_code) {});
+  });
 }
 
 }  // namespace rpcrdma::nfsd

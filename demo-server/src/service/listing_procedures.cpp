@@ -22,6 +22,14 @@ struct Listing {
   std::vector<Entry> entries;
   std::vector<char> names;
 
+  static std::uint32_t limit_of(const READDIR3args& args) noexcept { return std::min(args.count, kMaxListing); }
+  static std::uint32_t limit_of(const READDIRPLUS3args& args) noexcept { return std::min(args.maxcount, kMaxListing); }
+  /// For the entries as they are here, and as they are in the reply.
+  template <class Args>
+  static std::uint32_t octets_for(const Args& args) noexcept {
+    return 2 * limit_of(args);
+  }
+
   /// Names stay where they are: there is room for all that the limit lets in.
   void start(std::uint32_t limit) { names.reserve(limit); }
   std::string_view keep(std::string_view name) {
@@ -58,7 +66,7 @@ void finish(const DirectoryResult& got, std::uint64_t fsid, Listing<Entry>& list
 }
 
 READDIR3res readdir(const Request<nfs3::Readdir>& request, Listing<entry3>& listing) {
-  const std::uint32_t limit = std::min<std::uint32_t>(request.args.count, kMaxListing);
+  const std::uint32_t limit = listing.limit_of(request.args);
   if (limit < kAround) return failed<nfs3::Readdir>(Status::toosmall);
   std::uint32_t used = kAround;
   listing.start(limit);
@@ -99,7 +107,7 @@ std::uint32_t size_of(const entryplus3& entry) noexcept {
 /// RFC 1813 section 3.3.17: maxcount bounds the whole result, dircount only fileids, names and cookies. The first
 /// entry may exceed dircount, or a client that asks for little would never come on.
 READDIRPLUS3res readdirplus(const Request<nfs3::Readdirplus>& request, Listing<entryplus3>& listing) {
-  const std::uint32_t limit = std::min<std::uint32_t>(request.args.maxcount, kMaxListing);
+  const std::uint32_t limit = listing.limit_of(request.args);
   if (limit < kAround) return failed<nfs3::Readdirplus>(Status::toosmall);
   std::uint32_t used = kAround;
   std::uint32_t names = 0;
