@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "budget.hpp"
+#include "rpcrdma/responder/budget.hpp"
 
 #include <gtest/gtest.h>
 

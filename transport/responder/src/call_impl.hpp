@@ -2,13 +2,13 @@
 #pragma once
 #include <boost/container/small_vector.hpp>
 
-#include "budget.hpp"
 #include "rpcrdma/chunks/outgoing.hpp"
 #include "rpcrdma/chunks/read_list.hpp"
 #include "rpcrdma/chunks/reply_plan.hpp"
 #include "rpcrdma/chunks/split.hpp"
 #include "rpcrdma/connection/connection.hpp"
 #include "rpcrdma/connection/work.hpp"
+#include "rpcrdma/responder/budget.hpp"
 #include "rpcrdma/responder/responder.hpp"
 #include "suspects.hpp"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "budget.hpp"
+#include "rpcrdma/responder/budget.hpp"
 #include "rpcrdma/responder/server.hpp"
 #include "suspects.hpp"
 

@@ -53,6 +53,7 @@ class Budget {
   Budget(std::size_t capacity, std::size_t most_each) noexcept : capacity_(capacity), most_each_(most_each) {}
 
   std::size_t capacity() const noexcept { return capacity_; }
+  std::size_t most_each() const noexcept { return most_each_; }
   std::size_t used() const noexcept { return used_; }
   /// Somebody waits whose share may have more: the budget itself is short.
   bool has_waiters() const noexcept { return first_ != nullptr; }
