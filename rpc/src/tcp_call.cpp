@@ -3,6 +3,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/rpc/message.hpp"
 #include "tcp_record.hpp"
 
@@ -17,6 +18,25 @@ bool TcpCall::start(std::shared_ptr<TcpCallOwner> owner, std::vector<std::byte>&
   record_.swap(record);
   as_payload(record_, message_);
   return true;
+}
+
+void TcpCall::await(ConnectionShare& share, std::uint32_t octets, Handler handler) {
+  awaited_ = octets;
+  on_granted_ = std::move(handler);
+  ask(share, octets);
+}
+
+void TcpCall::granted(std::size_t octets) noexcept {
+  awaited_ = 0;
+  reserved = octets;
+  std::exchange(on_granted_, {})({});
+}
+
+std::size_t TcpCall::give_up() noexcept {
+  if (!withdraw()) return 0;
+  const std::size_t awaited = std::exchange(awaited_, 0);
+  std::exchange(on_granted_, {})(transport::TransportError::connection_lost);
+  return awaited;
 }
 
 void TcpCall::pull(std::size_t, std::span<const BufferRef>, Handler handler) { handler(BaseError::invalid_argument); }
@@ -61,6 +81,7 @@ void TcpCall::discard() { end(); }
 
 void TcpCall::end() noexcept {
   const std::shared_ptr<TcpCallOwner> alive = std::move(alive_);
+  memory_.shrink();
   owner_->ended(*this);
 }
 

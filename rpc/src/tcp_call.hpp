@@ -5,6 +5,7 @@
 
 #include "rpcrdma/responder/responder.hpp"
 #include "rpcrdma/rpc/block_memory.hpp"
+#include "tcp_budget.hpp"
 
 namespace rpcrdma::rpc {
 
@@ -25,20 +26,25 @@ class TcpCallOwner {
 };
 
 /// One call that came over TCP: a record in one piece, nothing reduced.
-class TcpCall final : public transport::IncomingCall {
+class TcpCall final : public transport::IncomingCall, private BudgetClaim {
  public:
   /// Takes the record; false when it is no call.
   bool start(std::shared_ptr<TcpCallOwner> owner, std::vector<std::byte>& record);
+  /// Waits for room for the data of its reply.
+  void await(ConnectionShare& share, std::uint32_t octets, Handler handler);
+  /// Its connection is lost: waits no more. How many octets it has waited for.
+  std::size_t give_up() noexcept;
   /// The reply is on its way or lost: tells the handler, and ends.
   void written(error_code status) noexcept;
   /// The reply with its record mark, octets in order.
   void gather(std::vector<std::span<const std::byte>>& out) noexcept;
 
-  /// Octets that reserve() has given to this call.
-  std::uint32_t reserved = 0;
+  /// Octets of the budgets that are this call's: for the data of its reply, and for its record.
+  std::size_t reserved = 0;
+  std::size_t record_reserved = 0;
   std::size_t record_size() const noexcept { return record_.size(); }
-  /// Gives back memory kept for later calls. At rest only.
-  void shrink() noexcept { std::vector<std::byte>().swap(record_); }
+  /// At rest only: its record's memory.
+  std::vector<std::byte>& record() noexcept { return record_; }
 
   std::uint32_t xid() const noexcept override { return xid_; }
   const Payload& payload() const noexcept override { return message_; }
@@ -58,6 +64,7 @@ class TcpCall final : public transport::IncomingCall {
 
  private:
   void end() noexcept;
+  void granted(std::size_t octets) noexcept override;
 
   TcpCallOwner* owner_ = nullptr;
   std::shared_ptr<TcpCallOwner> alive_;  // until the call is answered; then the writing keeps it
@@ -68,6 +75,8 @@ class TcpCall final : public transport::IncomingCall {
   BlockMemory memory_;
   std::array<std::byte, 4> mark_{};
   Handler handler_;
+  std::size_t awaited_ = 0;
+  Handler on_granted_;
 };
 
 }  // namespace rpcrdma::rpc

@@ -5,6 +5,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
+#include <utility>
 #include <vector>
 
 #include "rpcrdma/base/cursor.hpp"
@@ -19,19 +20,39 @@ inline constexpr std::size_t kRecordMark = 4;
 /// is promised.
 class RecordReader {
  public:
-  explicit RecordReader(std::uint32_t max_record) noexcept : max_record_(max_record) {}
+  /// Records of more than `room` octets are read only after use().
+  RecordReader(std::uint32_t max_record, std::uint32_t room) noexcept : max_record_(max_record), room_(room) {}
+  explicit RecordReader(std::uint32_t max_record) noexcept : RecordReader(max_record, max_record) {}
 
-  /// Reads a whole record into record(); `handler` is void(error_code) and keeps this object and the socket alive.
+  /// Reads a whole record into record(), or as far as there is room; `handler` is void(error_code) and keeps this
+  /// object and the socket alive.
   template <class Handler>
   void async_read(boost::asio::ip::tcp::socket& socket, Handler handler) {
+    if (record_.capacity() == 0) record_.swap(small_);
     record_.clear();
     partial_ = false;
+    granted_ = room_;
     read_mark(socket, std::move(handler));
+  }
+  /// For how much there must be room before the record that has begun is read on; 0 if it is whole.
+  std::size_t wanted() const noexcept { return wanted_; }
+  /// Room for what is wanted(). Then async_go_on().
+  void use(std::vector<std::byte> memory) {
+    memory.assign(record_.begin(), record_.end());
+    small_.swap(record_);
+    record_.swap(memory);
+    granted_ = std::exchange(wanted_, 0);
+  }
+  template <class Handler>
+  void async_go_on(boost::asio::ip::tcp::socket& socket, Handler handler) {
+    read_fragment(socket, std::move(handler));
   }
   std::vector<std::byte>& record() noexcept { return record_; }
   /// Gives back memory kept for the next record, unless one has begun.
   void shrink() noexcept {
-    if (!partial_) std::vector<std::byte>().swap(record_);
+    if (partial_) return;
+    std::vector<std::byte>().swap(record_);
+    std::vector<std::byte>().swap(small_);
   }
   /// Counts what has come: marks, and pieces of fragments.
   std::uint64_t steps() const noexcept { return steps_; }
@@ -54,6 +75,12 @@ class RecordReader {
                               const bool endless = fragment_left_ == 0 && !last_;
                               if (endless || fragment_left_ > max_record_ - record_.size())
                                 return handler(boost::asio::error::message_size);
+                              // How long it becomes, only the last mark tells.
+                              const std::size_t whole = last_ ? record_.size() + fragment_left_ : max_record_;
+                              if (record_.size() + fragment_left_ > granted_) {
+                                wanted_ = whole;
+                                return handler(error_code());
+                              }
                               read_fragment(socket, std::move(handler));
                             });
   }
@@ -69,23 +96,30 @@ class RecordReader {
     const std::size_t step = std::min<std::size_t>(fragment_left_, kStep);
     const std::size_t begin = record_.size();
     record_.resize(begin + step);
+    const auto all = [this](error_code status, std::size_t) {
+      ++steps_;
+      return status ? 0 : kStep;
+    };
     boost::asio::async_read(
-        socket, boost::asio::buffer(record_.data() + begin, step),
+        socket, boost::asio::buffer(record_.data() + begin, step), all,
         [this, &socket, step, handler = std::move(handler)](error_code status, std::size_t) mutable {
           if (status) return handler(status);
-          ++steps_;
           fragment_left_ -= static_cast<std::uint32_t>(step);
           read_fragment(socket, std::move(handler));
         });
   }
 
   std::uint32_t max_record_;
+  std::uint32_t room_;
+  std::size_t granted_ = 0;
+  std::size_t wanted_ = 0;
   std::array<std::byte, kRecordMark> mark_{};
   std::uint32_t fragment_left_ = 0;
   bool last_ = false;
   bool partial_ = false;
   std::uint64_t steps_ = 0;
   std::vector<std::byte> record_;
+  std::vector<std::byte> small_;  // where record_ was before use()
 };
 
 /// A record in one piece of memory, as a message without items.

@@ -8,72 +8,11 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 
-#include "rpcrdma/connection/error.hpp"
 #include "tcp_connection.hpp"
 
 namespace rpcrdma::rpc {
 
 using boost::asio::ip::tcp;
-
-bool TcpShared::enter(const boost::asio::ip::address& peer) {
-  const std::lock_guard lock(mutex_);
-  if (connections_ >= options.max_connections) return false;
-  std::uint32_t& here = peers_[peer];
-  if (here >= options.max_connections_per_peer) return false;
-  ++here;
-  ++connections_;
-  return true;
-}
-
-void TcpShared::leave(const boost::asio::ip::address& peer) noexcept {
-  const std::lock_guard lock(mutex_);
-  --connections_;
-  const auto at = peers_.find(peer);
-  if (at != peers_.end() && --at->second == 0) peers_.erase(at);
-}
-
-std::uint32_t TcpShared::connections() const {
-  const std::lock_guard lock(mutex_);
-  return connections_;
-}
-
-void TcpPart::remove(TcpConnection& connection) noexcept {
-  connections_.erase(&connection);
-  if (draining_ && connections_.empty() && on_empty_) std::exchange(on_empty_, {})();
-}
-
-void TcpPart::drain(UniqueFunction<void()> handler) {
-  draining_ = true;
-  on_empty_ = std::move(handler);
-  const std::vector<TcpConnection*> all(connections_.begin(), connections_.end());
-  for (TcpConnection* connection : all) connection->drain();
-  if (connections_.empty() && on_empty_) std::exchange(on_empty_, {})();
-}
-
-void TcpPart::reserve(std::uint32_t octets, transport::IncomingCall::Handler handler) {
-  if (!waiting_.empty() || !fits(octets)) return waiting_.push_back({octets, std::move(handler)});
-  bulk_ += octets;
-  handler({});
-}
-
-void TcpPart::release(std::uint32_t octets) noexcept {
-  bulk_ -= octets;
-  // A call that ends at once comes back here: the loop below goes on, not deeper.
-  if (std::exchange(serving_waiting_, true)) return;
-  while (!waiting_.empty() && fits(waiting_.front().octets)) {
-    Waiting next = std::move(waiting_.front());
-    waiting_.pop_front();
-    bulk_ += next.octets;
-    next.handler({});
-  }
-  serving_waiting_ = false;
-}
-
-void TcpPart::cut() noexcept {
-  while (!connections_.empty()) (*connections_.begin())->close();
-  // Their answers reach nobody any more.
-  for (Waiting& waiting : std::exchange(waiting_, {})) waiting.handler(transport::TransportError::connection_lost);
-}
 
 namespace {
 

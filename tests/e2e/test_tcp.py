@@ -10,7 +10,7 @@ import unittest
 from kit.case import Case
 from kit.fabric import ADDRESS, ADDRESS6, FABRIC
 from kit.namespace import Namespace, missing_tools
-from kit.rpc import GETATTR, MOUNT, NFS, READ, READDIR, call, opaque
+from kit.rpc import GETATTR, MOUNT, NFS, READ, READDIR, WRITE, call, opaque
 from kit.tcp import LAST, TcpPeer, record
 from kit.trees import noise
 from kit.waiting import wait_until
@@ -104,6 +104,65 @@ class Peers(TcpCase):
                 self.assertTrue(reply.rstrip(b"\0").endswith(content.rstrip(b"\0")))
         self.assertEqual(server.process.wait(60), 0)
         server.process.stdout.close()
+
+    def deaf_peer(self, server, host, calls):
+        """Sends so much of `calls` as goes at once, and takes no replies; returns how to send more."""
+        address, port = server.tcp[0].rsplit(":", 1)
+        peer = socket.socket()
+        self.addCleanup(peer.close)
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.bind((host, 0))
+        peer.connect((address, int(port)))
+        peer.setblocking(False)
+        left = memoryview(calls)
+
+        def send_more():
+            nonlocal left
+            try:
+                while left:
+                    left = left[peer.send(left):]
+            except (BlockingIOError, ConnectionError):  # those that are in the way are closed
+                pass
+
+        send_more()
+        return send_more
+
+    def test_who_takes_no_replies_delays_no_other(self):
+        server = self.tcp_server(options=["--threads", "1"])
+        (self.files / "big").write_bytes(noise(1 << 20))
+        with TcpPeer(server.tcp[0]) as peer, TcpPeer(server.tcp[0], ("127.0.0.2", 0)) as neighbour:
+            root = peer.mount("/files")
+            arguments = opaque(peer.lookup(root, "big")) + struct.pack(">QI", 0, 1 << 20)
+            before = server.counters()["calls"]
+            for index in range(20):
+                self.deaf_peer(server, "127.0.0.2", b"".join(record(call(100 + i, NFS, 3, READ, arguments)) for i in range(6)))
+            wait_until(lambda: server.counters()["calls"] >= before + 80, "as many calls as are read")
+            for _ in range(10):
+                self.assertEqual(peer.results(NFS, 3, READ, arguments)[:4], bytes(4))
+            self.assertEqual(neighbour.results(NFS, 3, READ, arguments)[:4], bytes(4))
+        self.assertIn("others wait for memory that it holds", server.log())
+
+    def test_memory_of_many_deaf_peers(self):
+        server = self.tcp_server(options=["--threads", "1"])
+        (self.files / "many").mkdir()
+        for index in range(2000):
+            (self.files / "many" / f"{index:04}{'n' * 200}").touch()
+        (self.files / "file").touch()
+        with TcpPeer(server.tcp[0]) as peer:
+            root = peer.mount("/files")
+            many, file = peer.lookup(root, "many"), peer.lookup(root, "file")
+            before = server.resident_kib()
+            listing = record(call(1, NFS, 3, READDIR, opaque(many) + struct.pack(">Q8sI", 0, bytes(8), 262144)))
+            write = record(call(2, NFS, 3, WRITE, opaque(file) + struct.pack(">QII", 0, 1 << 20, 0) + opaque(bytes(1 << 20))))
+            half = struct.pack(">I", LAST | 1 << 20) + bytes(1 << 19)
+            hosts = [f"127.0.0.{host}" for host in range(2, 22)]
+            deaf = [self.deaf_peer(server, hosts[index % 20], (listing * 12, write * 8, half)[index % 3]) for index in range(200)]
+            arguments = opaque(file) + struct.pack(">QII", 0, 1 << 20, 0) + opaque(bytes(1 << 20))
+            for _ in range(20):
+                for send_more in deaf:
+                    send_more()
+                self.assertEqual(peer.results(NFS, 3, WRITE, arguments)[:4], bytes(4))
+            self.assertLess(server.resident_kib() - before, 256 << 10)
 
     def test_ipv6(self):
         server = self.tcp_server(tcp=("[::1]:0", "127.0.0.1:0"))

@@ -326,7 +326,7 @@ TEST(TcpTest, APeerThatTakesNoRepliesIsGivenUp) {
 }
 
 TEST(TcpTest, DataForRepliesIsBounded) {
-  TcpBed bed({.bulk_budget = 10000});
+  TcpBed bed({.bulk_budget = 1600000});
   std::vector<ServerCall<nfs3::Read>> granted;
   std::vector<error_code> refused;
   bed.dispatcher.on<nfs3::Read>([&](ServerCall<nfs3::Read> call) {
@@ -350,16 +350,16 @@ TEST(TcpTest, DataForRepliesIsBounded) {
     granted.erase(granted.begin());
     first.reply(sample<READ3res>());
   };
-  read(10001);
+  read(1600001);
   ASSERT_TRUE(test::run_until(bed.context, [&] { return refused.size() == 1; }));
   EXPECT_EQ(refused[0], BaseError::out_of_memory);
   answer_first();
-  for (const std::uint32_t count : {6000u, 4000u, 6000u, 1u}) read(count);
+  for (const std::uint32_t count : {80000u, 50000u, 80000u, 5000u}) read(count);
   ASSERT_TRUE(test::run_until(bed.context, [&] { return bed.server->counters().calls == 5; }));
   EXPECT_EQ(granted.size(), 2u) << "the small one waits behind the large one";
   answer_first();
   ASSERT_TRUE(test::run_until(bed.context, [&] { return answered == 2; }));
-  EXPECT_EQ(granted.size(), 2u) << "there is room for 6000 again, and for nothing more";
+  EXPECT_EQ(granted.size(), 2u) << "there is room for 80000 again, and for nothing more";
   answer_first();
   ASSERT_TRUE(test::run_until(bed.context, [&] { return answered == 3; }));
   EXPECT_EQ(granted.size(), 2u);

@@ -16,6 +16,10 @@ class BlockMemory final : public PayloadMemory {
     out.start(more_payload_memory(kBlock), this);
   }
   BufferRef more_payload_memory(std::uint32_t at_least) override;
+  /// Gives back what a large message took. The message is gone.
+  void shrink() noexcept {
+    if (blocks_.size() > 1) blocks_.resize(1);
+  }
 
  private:
   static constexpr std::uint32_t kBlock = 1024;

@@ -23,13 +23,20 @@ struct TcpServerOptions {
   std::uint32_t max_calls = 16;                   ///< of one connection being served; further ones wait in its socket
   /// Octets of those calls, and of the data for their replies: no more is read of a connection that has as many.
   std::size_t max_call_octets = std::size_t{4} << 20;
-  /// Octets of data for replies that all connections of one worker may hold at once; over it calls wait in order.
+  /// Octets of data for replies that all connections of one worker may hold at once, those of one address a quarter of
+  /// it, and one connection a third of that, or one call. Over it calls wait; addresses take turns, and so do their
+  /// connections. Up to 4096 octets are not counted.
   std::size_t bulk_budget = std::size_t{64} << 20;
+  /// Octets of calls (records) that they may hold at once, in the same way; at least max_record. Over it nothing is
+  /// read of who sends more.
+  std::size_t record_budget = std::size_t{64} << 20;
   /// A connection that sends nothing for so long, with no call being served, is closed.
   std::chrono::seconds idle_timeout{360};
   /// One that does not go on with a call that it began, or does not take its reply, is closed after so long (after
   /// twice that at most): it holds memory.
   std::chrono::seconds stall_timeout{60};
+  /// So long, instead, if it is memory of those budgets for which others wait.
+  std::chrono::seconds pressed_timeout{5};
   bool v6_only = false;  ///< at [::], IPv6 clients alone: another server has the port for IPv4
 };
 
@@ -42,7 +49,8 @@ struct TcpWorker {
 };
 
 /// Accepts connections on the first worker's thread and hands them out to all in turn; each is served by one thread.
-/// A connection that sends a part of a record and then nothing delays no other.
+/// A connection that sends a part of a record and then nothing, or does not take its replies, delays no other address,
+/// and none of its own for longer than TcpServerOptions::pressed_timeout.
 class TcpServer {
  public:
   /// `workers` must not be empty.
