@@ -30,6 +30,12 @@ test::Bytes read_of(std::uint32_t count) {
 class MemoryBed : public TcpBed {
  public:
   explicit MemoryBed(TcpServerOptions options) : TcpBed(options) {}
+  ~MemoryBed() {
+    server.reset();  // its calls still have their handlers
+    granted.clear();
+    refused.clear();
+    test::run_ready(context);
+  }
 
   void hold_reads() {
     dispatcher.on<nfs3::Read>(
