@@ -33,6 +33,19 @@ class Hung(Case):
         self.peers = []
         self.addCleanup(lambda: [peer.close() for peer in self.peers])
 
+    def test_exports_that_cannot_be_read_again(self):
+        config = self.folder / "config"
+        config.write_text("[[export]]\nmemory = true\nname = '/m'\n")
+        self.assertEqual(self.one.stop(), 0)
+        self.one = self.server([], options=["--config", str(config)], name="again", prefix=self.hung.prefix())
+        self.hung.hang()
+        config.write_text(f"[[export]]\ndirectory = '{self.folder / 'hung'}'\nname = '/hung'\n")
+        self.one.process.send_signal(signal.SIGHUP)
+        self.one.counters()
+        self.assertEqual(self.ls(self.one.url("/m")), [])
+        self.end()
+        self.assert_ended("a file system could not be opened or closed")
+
     def peer(self):
         self.peers.append(TcpPeer(self.one.tcp[0]))
         return self.peers[-1]

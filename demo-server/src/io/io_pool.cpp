@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include "rpcrdma/nfsd/io/signals.hpp"
+
 namespace rpcrdma::nfsd {
 
 IoPool::IoPool(unsigned threads, unsigned most, const HandleSecret& secret)
@@ -65,6 +67,7 @@ void IoPool::rest(Place& place, std::unique_lock<std::mutex>& lock) {
 
 /// Looks again and again as long as there is no thread for some job.
 void IoPool::watch() {
+  leave_signals_to_others();
   std::unique_lock lock(mutex_);
   while (!ending_) {
     if (count_ == 0) {
@@ -100,6 +103,7 @@ bool IoPool::add_thread() {
 }
 
 void IoPool::work(Place& place) {
+  leave_signals_to_others();
   const HandleCodec codec(secret_);
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -13,6 +13,7 @@
 
 #include "program/rpcbind_entries.hpp"
 #include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/nfsd/io/signals.hpp"
 #include "rpcrdma/nfsd/posix/posix_file_system.hpp"
 
 namespace rpcrdma::nfsd {
@@ -183,6 +184,7 @@ std::string Daemon::ready_line() const {
 void Daemon::start_loops() {
   for (const auto& loop : loops_) {
     loop->thread = std::thread([&context = loop->context] {
+      leave_signals_to_others();
       const auto guard = boost::asio::make_work_guard(context);
       Runner(context).run();
     });

@@ -14,6 +14,7 @@
 #include <future>
 #include <utility>
 
+#include "rpcrdma/nfsd/io/signals.hpp"
 #include "rpcrdma/nfsd/program/daemon.hpp"
 
 namespace rpcrdma::nfsd {
@@ -48,6 +49,7 @@ void Daemon::catch_signals() {
     const auto guard = boost::asio::make_work_guard(control_);
     control_.run();
   });
+  leave_signals_to_others();
 }
 
 int Daemon::run() {
@@ -118,7 +120,7 @@ void Daemon::end_by(std::chrono::steady_clock::time_point deadline) {
     else if (!closed_)
       log_.error("connections could not be closed in time");
     else
-      log_.error("not ended in time: a file system could not be closed");
+      log_.error("not ended in time, as a file system could not be opened or closed: ending without it");
     std::_Exit(EXIT_FAILURE);
   });
 }
