@@ -217,6 +217,7 @@ TEST(IoPool, ThreadsThatHangAreMadeUpForWithinABound) {
   EXPECT_EQ(pool.at_work(), 5u);
   go.count_down();
   while (pool.resting() != 2) std::this_thread::yield();  // the others rest apart
+  pool.join();
   EXPECT_EQ(hang, 0);
   EXPECT_FALSE(too_many);
 }
