@@ -39,13 +39,11 @@ run_stress_ng() {
     $stress --open 1 --open-max 100 --lockf 1 --flock 1 --fcntl 1
 }
 
-# A repository of half of this project, or of what is named of it; its hashes tell that every octet is right.
+# A repository of half of this project; its hashes tell that every octet is right.
 run_git() {
-  local kept=("${@:2}")
-  ((${#kept[@]})) || kept=(transport xdr rpc)
   export HOME=/run GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
   export GIT_AUTHOR_DATE='2026-01-01T00:00:00Z' GIT_COMMITTER_DATE='2026-01-01T00:00:00Z'
-  git init -q first && cp -r "${kept[@]/#/$tests/../}" first/ && cd first &&
+  git init -q first && cp -r "$tests"/../transport "$tests"/../xdr "$tests"/../rpc first/ && cd first &&
     git add . && git commit -qm 'all of it' &&
     git mv xdr moved && echo 'a line' >>transport-notes && git add . && git commit -qm 'moved' &&
     git checkout -q -b side HEAD~1 && git rm -q -r transport/wire && git commit -qm 'less' && git checkout -q - &&
