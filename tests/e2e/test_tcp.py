@@ -9,7 +9,7 @@ import unittest
 from unittest import mock
 
 from kit.case import Case
-from kit.fabric import ADDRESS, ADDRESS6, FABRIC
+from kit.fabric import ADDRESS, ADDRESS6, FABRIC, iwarp_only
 from kit.namespace import Namespace, missing_tools
 from kit.rpc import GETATTR, MOUNT, NFS, READ, READDIR, WRITE, call, opaque
 from kit.tcp import LAST, TcpPeer, record
@@ -143,6 +143,7 @@ class Peers(TcpCase):
             self.assertEqual(neighbour.results(NFS, 3, READ, arguments)[:4], bytes(4))
         self.assertIn("others wait for memory that it holds", server.log())
 
+    @iwarp_only("plain TCP alone, and much of it")
     def test_memory_of_many_deaf_peers(self):
         # A sanitizer keeps what has been freed, to find its users; not here.
         with mock.patch.dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0"):

@@ -14,7 +14,7 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::chrono::seconds kRemoved{5};
-constexpr std::chrono::seconds kUncommitted{30};  // as Linux writes data back by default
+constexpr std::chrono::seconds kUncommitted{10};
 
 bool has_name(const OpenFile& file) noexcept {
   struct stat s {};

@@ -28,8 +28,8 @@ class WriteBacks {
   std::shared_ptr<WriteBack> of(const ObjectId& id);
   /// A name of the object is gone. With the last one goes its data.
   void unnamed(const ObjectId& id);
-  /// Forgets those that nobody uses; synchronizes what nobody has committed for so long that the kernel has written it
-  /// by itself; lets go of what has been removed by others. May block, one thread at a time.
+  /// Forgets those that nobody uses; synchronizes what nobody has written or committed for
+  /// some seconds; lets go of what has been removed by others. May block, one thread at a time.
   void tidy(Clock::time_point now);
   std::size_t size() const;
 

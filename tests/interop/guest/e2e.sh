@@ -17,7 +17,7 @@ before=$(vm_rdma_resources)
 # Two lists a machine, as it has two processors: of the programs alone, and of those with a peer driven by hand.
 declare -A first=([programs]='commands' [peers]='hostile_handles crash tcp chunks troubles duplicates')
 declare -A second=([programs]='trees exports lifecycle faults many_clients'
-  [peers]='copies config identity hostile_rpc hostile_peers hostile_fabric hostile_setup read_sinks capture bench')
+  [peers]='copies config identity hostile_rpc hostile_peers hostile_fabric hostile_setup read_sinks hung capture bench')
 
 run() { python3 -B "$tests/e2e/run.py" "$@" 2>&1; }
 every_file_has_its_turn() {

@@ -450,7 +450,7 @@ TEST(WriteBacks, SynchronizeWhatNobodyCommits) {
   observer = &flushes;
   const auto after = [](int seconds) { return WriteBacks::Clock::now() + std::chrono::seconds(seconds); };
   write_one();
-  files.tidy(after(20));
+  files.tidy(after(5));
   EXPECT_TRUE(flushes.whole.empty());
   EXPECT_EQ(times_open(path), 1u);
   files.tidy(after(40));
@@ -471,7 +471,7 @@ TEST(WriteBacks, SynchronizeWhatNobodyCommits) {
   std::filesystem::remove(path);
   files.tidy(after(1));
   EXPECT_EQ(times_open(path), 1u);
-  files.tidy(after(20));
+  files.tidy(after(9));
   EXPECT_EQ(times_open(path), 0u) << "removed behind our back, it keeps room on the disk";
   EXPECT_TRUE(flushes.whole.empty());
   observer = nullptr;
