@@ -112,6 +112,7 @@ class Troubles(Machine):
 
 class Power(Machine):
     name = "power"
+    label = "vm-more"
     timeout_s = 300
 
     def test(self):
