@@ -19,7 +19,8 @@ constexpr std::uint8_t kHintKind = 2;
 constexpr std::size_t kKeySize = 17;                // kind, inode number, birth time
 constexpr std::size_t kLongKeySize = kKeySize + 8;  // and the device, if it is not the root's
 constexpr int kMaxDepth = 512;
-constexpr std::size_t kMaxWalkSteps = 16 * kMaxDepth;  // of one walk, by all the places of what has several
+constexpr std::size_t kMaxWalkSteps =
+    std::size_t{16} * kMaxDepth;  // of one walk, by all the places of what has several
 
 bool is_overlay(int fd) noexcept {
   struct statfs s {};
