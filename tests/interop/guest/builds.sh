@@ -52,7 +52,7 @@ work_on() {
   mkdir -p $work "$2/work" && mount --bind "$2/work" $work && cd $work || return
   expect "git on $1 keeps all of the project" keep "$VM_OUT/$1.txt"
   expect "it is built on $1" compile
-  expect "what was built on $1 works" try_out
+  expect "what was built on $1 works" try_out 2>/run/client.err # no terminal, no progress bar
   sums >>"$VM_OUT/$1.txt"
   echo "$(find build -name '*.o' | wc -l) objects, $(du -sm . | cut -f 1) MB"
   cd / && umount $work
