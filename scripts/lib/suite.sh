@@ -4,11 +4,28 @@ passed=0
 failed=0
 skipped=0
 summary=()
+failures_shown=() # what went wrong, to be said again at the end
 
 # count_check NAME STATUS adds a check that is not a ctest test.
 count_check() {
   if (($2 == 0)); then ((++passed)); else ((++failed)); fi
   summary+=("$(printf '%-12s %s' "$1" "$( (($2 == 0)) && echo passed || echo FAILED)")")
+}
+
+# what_failed reads ctest's output and prints the lines that say why a test failed, each after the test's name.
+what_failed() {
+  awk '
+    / Test +#[0-9]+: / {
+      test = ""
+      if (match($0, /\*\*\*/)) { test = $0; sub(/.* Test +#[0-9]+: /, "", test); sub(/[ .]+\*\*\*.*/, "", test) }
+      more = 0
+      if (test != "") { why = $0; sub(/.*\*\*\*/, "", why); print test ": " why }
+      next
+    }
+    /^ +Start +[0-9]+: / || /^-*$/ || test == "" { next }
+    /^FAILED: |: Failure$|^(FAIL|ERROR): |Sanitizer: |: runtime error: / { more = 6 }
+    /^ok: |^== |^\[/ { more = 0 }
+    more > 0 || /^[A-Za-z_.]*(Error|Exception): / { print test ": " substr($0, 1, 300); --more }'
 }
 
 # run_suite NAME PRESET CTEST_OPTION... runs a suite and adds its counts from ctest's closing lines. With
@@ -34,6 +51,8 @@ run_suite() {
   left_out=$(grep -cE '^[[:space:]]+[0-9]+ - .* \((Skipped|Disabled)\)$' "$log") || true
   if ((status != 0)) || [[ -z $total || $total == 0 ]]; then
     grep -vE '^ *(Start|[0-9]+/[0-9]+ Test +#.* Passed) ' "$log" | tail -n 200
+    local line
+    while IFS= read -r line; do failures_shown+=("$line"); done < <(what_failed <"$log" | head -n 40)
   else
     sed -n '/tests passed,/,$p' "$log" | grep -v '^$'
   fi

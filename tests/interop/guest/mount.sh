@@ -54,7 +54,7 @@ mount_client_goes() {
   local idle copy
   idle=$(but_memory)
   must 'mount' mount_ours "$address"
-  dd if="$input/big" of=/mnt/copy bs=1M count=32 conv=fsync 2>/run/client.err &
+  dd if="$input/big" of=/mnt/copy bs=1M count=60 conv=fsync 2>/run/client.err &
   copy=$!
   expect 'a part of the copy' vm_until 60 eval '(($(stat -c %b /srv/ours/copy 2>/dev/null || echo 0) > 2048))'
   must "the client's device goes" timeout 60 rdma link delete "$1"
@@ -63,7 +63,7 @@ mount_client_goes() {
   expect 'the copy waits' kill -0 "$copy"
   rdma link add "$@"
   expect 'the device is back, and the copy ends' wait "$copy"
-  expect 'nothing is lost' cmp -n $((32 << 20)) "$input/big" /srv/ours/copy
+  expect 'nothing is lost' cmp -n $((60 << 20)) "$input/big" /srv/ours/copy
   rm /mnt/copy
   expect 'umount' umount /mnt
   [[ $fabric != verbs ]] || expect 'our server keeps nothing of that' holds_no_more
