@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A day's work on this project inside a mount, on the kernel's server and on ours: git keeps all of it, CMake and g++
 # build it, and what was built serves and copies. Every commit, object and program comes out the same.
-#   scripts/vm run -t 5400 -m 6144 tests/interop/guest/builds.sh BUILD_FOLDER both|ours|knfsd [TARGET]...
+#   scripts/vm run -t 5400 -m 7000 tests/interop/guest/builds.sh BUILD_FOLDER both|ours|knfsd [TARGET]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 servers=${2:-both}
 shift 2
