@@ -19,6 +19,8 @@ part_mount() {
   mount_client_goes rxe0 type rxe netdev left
   mount_everything
   mount_over_ipv6
+  # All of it: the kernel's server has not run yet.
+  expect 'nothing is left of the mounts' resources_are "$before"
 }
 
 # One handle a call: our server's Send with Invalidate spares the kernel's client each local invalidation.
@@ -125,15 +127,11 @@ knfsd_endings() {
 }
 
 rxe_with_a_wire || vm_die 'no RoCE devices'
-before=$(vm_rdma_resources) before_knfsd=$(but_never_accepted)
+before=$(vm_rdma_resources) before_all=$(but_never_accepted)
 for each in "${parts[@]}"; do
   part "rxe: $each"
   "part_$each"
 done
-if [[ " ${parts[*]} " == *\ knfsd\ * ]]; then
-  expect 'nothing is left behind' resources_are "$before_knfsd" but_never_accepted
-else
-  expect 'nothing is left behind' resources_are "$before"
-fi
+expect 'nothing is left behind' resources_are "$before_all" but_never_accepted
 part end
 finish
