@@ -13,10 +13,10 @@
 #include <set>
 #include <thread>
 
+#include "commit_order.hpp"
+#include "descriptor_cache.hpp"
 #include "file_system_test.hpp"
-#include "posix/commit_order.hpp"
-#include "posix/descriptor_cache.hpp"
-#include "posix/write_backs.hpp"
+#include "write_backs.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {

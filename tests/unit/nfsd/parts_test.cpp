@@ -11,8 +11,8 @@
 
 #include "file_system_test.hpp"
 #include "rpcrdma/nfsd/fs/access.hpp"
-#include "rpcrdma/nfsd/io/io_pool.hpp"
 #include "rpcrdma/nfsd/memory/page_store.hpp"
+#include "rpcrdma/nfsd/service/io_pool.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {

@@ -10,13 +10,13 @@
 #include <thread>
 #include <utility>
 
+#include "acting.hpp"
+#include "descriptor_cache.hpp"
 #include "file_system_test.hpp"
-#include "posix/acting.hpp"
-#include "posix/descriptor_cache.hpp"
-#include "posix/hint_store.hpp"
-#include "posix/late_close.hpp"
-#include "posix/system.hpp"
+#include "hint_store.hpp"
+#include "late_close.hpp"
 #include "protocol/transport/log_lines.hpp"
+#include "system.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {

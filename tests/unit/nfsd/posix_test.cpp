@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "file_system_test.hpp"
-#include "posix/fd.hpp"
+#include "rpcrdma/base/fd.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "program/rpcbind_entries.hpp"
+#include "rpcbind_entries.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/nfsd/exports/state_dir.hpp"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "rpcrdma/base/fd.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+error_code last_error() { return {errno, boost::system::system_category()}; }
+error_code error_of(int error) { return {error, boost::system::system_category()}; }
+
+Result<HandleSecret> read_secret(const std::filesystem::path& file) {
+  const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat s {};
+  if (!fd || ::fstat(fd.get(), &s) != 0) return last_error();
+  if ((s.st_mode & 077) != 0) return error_of(EPERM);
+  HandleSecret secret;
+  if (s.st_size != static_cast<off_t>(secret.size()) ||
+      ::read(fd.get(), secret.data(), secret.size()) != static_cast<ssize_t>(secret.size()))
+    return error_of(EINVAL);
+  return secret;
+}
+
+/// An errno: the handles that this key signs are to outlive a crash of the machine.
+int sync_directory(const std::filesystem::path& directory) {
+  const Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return errno == EACCES ? 0 : errno;  // it need not be readable
+  // Some file systems have no fsync for directories, and order such changes themselves.
+  return ::fsync(fd.get()) == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? 0 : errno;
+}
+
+/// Complete before it gets its name, so that a crash leaves none or all of it.
+error_code write_secret(const std::filesystem::path& file) {
+  HandleSecret secret;
+  if (::getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size())) return last_error();
+  const std::string fresh = file.string() + "." + std::to_string(::getpid());
+  int failed = 0;
+  {
+    const Fd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!fd) return last_error();
+    const ssize_t written = ::write(fd.get(), secret.data(), secret.size());
+    if (written < 0 || (written == static_cast<ssize_t>(secret.size()) && ::fsync(fd.get()) != 0))
+      failed = errno;
+    else if (written != static_cast<ssize_t>(secret.size()))
+      failed = ENOSPC;
+  }
+  // link(2) does not replace the secret of a server that starts at the same time.
+  if (failed == 0 && ::link(fresh.c_str(), file.c_str()) != 0 && errno != EEXIST) failed = errno;
+  ::unlink(fresh.c_str());
+  if (failed == 0) failed = sync_directory(file.parent_path());
+  return failed == 0 ? error_code() : error_of(failed);
+}
+
+}  // namespace
+
+std::filesystem::path default_state_dir() {
+  if (::geteuid() == 0) return "/var/lib/rpcrdma-nfsd";
+  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state == '/')
+    return std::filesystem::path(state) / "rpcrdma-nfsd";
+  const char* home = std::getenv("HOME");
+  return std::filesystem::path(home != nullptr ? home : "/tmp") / ".local/state/rpcrdma-nfsd";
+}
+
+error_code make_state_dir(const std::filesystem::path& directory) {
+  std::error_code failed;
+  const std::filesystem::path parent = std::filesystem::absolute(directory, failed).lexically_normal().parent_path();
+  std::filesystem::create_directories(parent, failed);
+  if (::mkdir(directory.c_str(), 0700) == 0) return {};
+  if (errno != EEXIST) return last_error();
+  struct stat s {};
+  if (::stat(directory.c_str(), &s) != 0) return last_error();
+  if (!S_ISDIR(s.st_mode)) return error_of(ENOTDIR);
+  return ::access(directory.c_str(), W_OK | X_OK) == 0 ? error_code() : last_error();
+}
+
+Result<HandleSecret> load_handle_secret(const std::filesystem::path& directory) {
+  const std::filesystem::path file = directory / "handle.key";
+  auto secret = read_secret(file);
+  if (secret || secret.error() != boost::system::errc::no_such_file_or_directory) return secret;
+  if (const error_code failed = write_secret(file)) return failed;
+  return read_secret(file);
+}
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who may do what, by the rules that Linux has for files on a disk.
+#include "memory_file_system.hpp"
+#include "rpcrdma/nfsd/fs/access.hpp"
+#include "rpcrdma/nfsd/fs/changes.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+bool owns(const Caller& caller, const MemoryNode& node) noexcept {
+  return caller.uid == 0 || caller.uid == node.fixed.uid;
+}
+
+}  // namespace
+
+Status MemoryFileSystem::check(const Caller& caller, const MemoryNode& node, std::uint32_t bits) noexcept {
+  return (rights_of(node.fixed, caller) & bits) == bits ? Status::ok : Status::acces;
+}
+
+Status MemoryFileSystem::check_names(const Caller& caller, const MemoryNode& directory) noexcept {
+  return check(caller, directory, access::kMayWrite | access::kMayExecute);
+}
+
+Status MemoryFileSystem::check_removal(const Caller& caller, const MemoryNode& directory,
+                                       const MemoryNode& node) noexcept {
+  if (const Status s = check_names(caller, directory); s != Status::ok) return s;
+  const bool sticky = (directory.fixed.mode & mode::kSticky) != 0;
+  return sticky && !owns(caller, directory) && !owns(caller, node) ? Status::perm : Status::ok;
+}
+
+/// The owner may go on with a file whatever its mode says now, and who may run a file may read it to do so.
+Status MemoryFileSystem::check_data(const Caller& caller, const MemoryNode& node, std::uint32_t bit) noexcept {
+  if (owns(caller, node) || check(caller, node, bit) == Status::ok) return Status::ok;
+  return bit == access::kMayRead ? check(caller, node, access::kMayExecute) : Status::acces;
+}
+
+Status MemoryFileSystem::check_rights(const Caller& caller, const MemoryNode& node,
+                                      const SetAttributes& changes) noexcept {
+  if (caller.uid == 0) return Status::ok;
+  const bool owner = owns(caller, node);
+  const bool gives = changes.uid && (!owner || *changes.uid != node.fixed.uid);
+  const bool regroups = changes.gid && (!owner || (*changes.gid != node.fixed.gid && !caller.in_group(*changes.gid)));
+  if (gives || regroups || (changes.mode && !owner)) return Status::perm;
+  const auto sets = [&](SetTime::How how) { return changes.atime.how == how || changes.mtime.how == how; };
+  if (sets(SetTime::How::client) && !owner) return Status::perm;
+  return sets(SetTime::How::server) && !owner ? check(caller, node, access::kMayWrite) : Status::ok;
+}
+
+/// Nobody gives a program a group that is not his.
+void MemoryFileSystem::strip_group(const Caller& caller, Attributes& a) noexcept {
+  if (caller.uid != 0 && !caller.in_group(a.gid)) a.mode &= ~mode::kSetGid;
+}
+
+/// A program that somebody has changed or given away does not run as its owner any more. Set-group-id without the
+/// group's right to execute is no program's, and stays for those of the group.
+void MemoryFileSystem::strip_set_ids(const Caller& caller, Attributes& a) noexcept {
+  a.mode &= ~mode::kSetUid;
+  if ((a.mode & mode::kGroupExecute) != 0)
+    a.mode &= ~mode::kSetGid;
+  else
+    strip_group(caller, a);
+}
+
+void MemoryFileSystem::strip_after_write(const Caller& caller, MemoryNode& node) noexcept {
+  if (caller.uid != 0 && node.fixed.type == FileType::regular) strip_set_ids(caller, node.fixed);
+}
+
+}  // namespace rpcrdma::nfsd

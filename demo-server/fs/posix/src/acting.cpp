@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "acting.hpp"
+
+#include <linux/capability.h>
+#include <sys/fsuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+namespace rpcrdma::nfsd {
+namespace {
+
+constexpr std::uint32_t kServer = 0;  // who acts as others is root
+
+/// What the thread has besides its uid, to leave out system calls that would change nothing.
+struct ThreadIdentity {
+  std::optional<bool> overrides;  // quotas
+  bool known = false;
+  std::uint32_t gid = 0;
+  boost::container::small_vector<std::uint32_t, 16> groups;
+};
+thread_local ThreadIdentity thread_identity;
+
+using Capabilities = __user_cap_data_struct[_LINUX_CAPABILITY_U32S_3];
+
+bool get_capabilities(Capabilities& out) noexcept {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  return ::syscall(SYS_capget, &header, out) == 0;
+}
+
+/// Quotas and the room set aside for root bind users whoever serves them, and do not bind root: this right over them
+/// does not go with the uid as the others do. A server that does not have it has it for nobody.
+bool override_quotas(bool wanted) noexcept {
+  ThreadIdentity& thread = thread_identity;
+  if (thread.overrides == wanted) return true;
+  Capabilities now{};
+  if (!get_capabilities(now)) return false;
+  auto& word = now[CAP_TO_INDEX(CAP_SYS_RESOURCE)];
+  constexpr std::uint32_t kRight = CAP_TO_MASK(CAP_SYS_RESOURCE);
+  word.effective = wanted ? word.effective | (word.permitted & kRight) : word.effective & ~kRight;
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  if (::syscall(SYS_capset, &header, now) != 0) return false;
+  thread.overrides = wanted;
+  return true;
+}
+
+/// setfsuid and setfsgid return the id from before and no error: a second call shows whether the first was heard.
+bool set_uid(std::uint32_t uid) noexcept {
+  ::setfsuid(uid);
+  return static_cast<std::uint32_t>(::setfsuid(uid)) == uid;
+}
+
+bool set_gid(std::uint32_t gid) noexcept {
+  ::setfsgid(gid);
+  return static_cast<std::uint32_t>(::setfsgid(gid)) == gid;
+}
+
+bool set_groups(const Identity& who) noexcept {
+  ThreadIdentity& thread = thread_identity;
+  if (!thread.known || thread.gid != who.gid) {
+    thread.known = false;
+    if (!set_gid(who.gid)) return false;
+    thread.gid = who.gid;
+  } else if (thread.groups == who.groups) {
+    return true;
+  }
+  // Not setgroups(3), which changes all threads.
+  if (::syscall(SYS_setgroups, who.groups.size(), who.groups.data()) != 0) {
+    thread.known = false;
+    return false;
+  }
+  thread.groups = who.groups;
+  thread.known = true;
+  return true;
+}
+
+bool lost_file_capabilities() noexcept {
+  Capabilities now{};
+  if (!get_capabilities(now)) return false;
+  constexpr int kOverFiles[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_MKNOD};
+  return std::ranges::none_of(kOverFiles, [&](int capability) {
+    return (now[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability)) != 0;
+  });
+}
+
+}  // namespace
+
+bool can_act_as_others() {
+  if (::geteuid() != kServer) return false;
+  bool works = false;
+  // A thread that ends: nothing of the trial stays.
+  std::thread([&works] {
+    Identity other;
+    other.groups.push_back(Identity::kNobody);
+    const ActingAs acting(&other);
+    works = static_cast<bool>(acting) && lost_file_capabilities();
+  }).join();
+  return works;
+}
+
+ActingAs::ActingAs(const Identity* who) noexcept {
+  if (who == nullptr) return;
+  done_ = override_quotas(who->uid == kServer) && set_groups(*who);
+  if (!done_ || who->uid == kServer) return;
+  switched_ = true;
+  done_ = set_uid(who->uid);
+}
+
+ActingAs::~ActingAs() {
+  // The way back to root is always open, and with it come the rights over files.
+  if (switched_) ::setfsuid(kServer);
+}
+
+}  // namespace rpcrdma::nfsd

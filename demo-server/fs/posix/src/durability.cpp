@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: what has been changed reaches the disk before it is reported. No lock is held meanwhile, so that the
+// file system below brings many changes there at once.
+// Ownership: descriptors that can be synchronized are opened for the purpose, with the server's rights.
+// Error handling: a change that is not on the disk is reported as failed, though it can be seen.
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "commit_order.hpp"
+#include "posix_file_system.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+/// File systems without an fsync for directories order these changes themselves.
+bool has_no_fsync(int error) noexcept { return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP; }
+
+}  // namespace
+
+Status PosixFileSystem::flush_all() {
+  if (commits_in_order_) {
+    const Status status = commit_changes(readable_root_.get());
+    if (status != Status::notsupp) return status;
+  }
+  if (::syncfs(readable_root_.get()) == 0) return Status::ok;
+  const Status status = status_of(errno);
+  verifier_.fetch_add(1, std::memory_order_relaxed);
+  return status;
+}
+
+PosixFileSystem::Watched PosixFileSystem::watch(const NodeStat& stat) {
+  if (stat.attributes.type != FileType::regular) return {};
+  Watched watched{write_backs_.of({stat.attributes.fileid, stat.device}), 0};
+  watched.failures = watched.file->failures();
+  return watched;
+}
+
+/// What cannot be opened without doing something (a FIFO, a device) or at all (a symbolic link) is brought to the disk
+/// with everything else that has been changed.
+Status PosixFileSystem::flush(int fd, FileType type, Watched watched) {
+  const bool directory = type == FileType::directory;
+  if (!directory && type != FileType::regular) return flush_all();
+  Fd opened;
+  if (reopen(fd, O_RDONLY | (directory ? O_DIRECTORY : 0), opened) != Status::ok) return flush_all();
+  if (directory) return ::fsync(opened.get()) == 0 || has_no_fsync(errno) ? Status::ok : status_of(errno);
+  NodeStat stat;
+  if (watched.file == nullptr) {
+    if (const Status s = stat_fd(opened.get(), stat); s != Status::ok) return s;
+    watched = watch(stat);
+  }
+  const Status status = watched.file->sync(opened.get(), Stable::file_sync, watched.failures);
+  return status == Status::inval || status == Status::notsupp ? Status::ok : status;
+}
+
+Status PosixFileSystem::settle(const Caller& caller, const Directory& directory, const Unsettled& unsettled) {
+  if (!caller.sync) return Status::ok;
+  const Status status = flush(directory.fd.get(), FileType::directory, {});
+  if (status != Status::ok || !unsettled.fd) return status;
+  return flush(unsettled.fd.get(), unsettled.type, {});
+}
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/nfsd/program/config_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "config_reader.hpp"
+#include "rpcrdma/base/fd.hpp"
+#include "rpcrdma/nfsd/program/options.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+bool check_listen(const std::string& text, std::string& why) {
+  ListenSpec ignored;
+  return parse_listen(text, ignored, why);
+}
+
+bool check_tcp_listen(const std::string& text, std::string& why) {
+  if (parse_endpoint(text)) return true;
+  why = "not ADDR:PORT: '" + text + "'";
+  return false;
+}
+
+bool take_word(ConfigReader& reader, std::string_view key, const toml::node& node, std::optional<std::string>& out,
+               bool (*good)(const std::string&)) {
+  if (!reader.take(key, node, out.emplace())) return false;
+  return good(*out) || reader.fail(node.source(), fmt::format("{}: means nothing: '{}'", key, *out));
+}
+
+bool is_fabric(const std::string& word) {
+  fabric::Provider provider{};
+  return fabric::parse_provider(word, provider);
+}
+bool is_crc(const std::string& word) { return word == "on" || word == "off"; }
+bool is_level(const std::string& word) {
+  LogLevel level{};
+  return parse_log_level(word, level);
+}
+bool is_path(const std::string& word) { return word.front() == '/'; }
+
+bool take_exports(ConfigReader& reader, const toml::node& node, std::vector<ExportSpec>& out) {
+  const toml::array* list = node.as_array();
+  if (list == nullptr || !list->is_array_of_tables())
+    return reader.fail(node.source(), "export: tables are wanted, each behind a line [[export]]");
+  for (const toml::node& item : *list)
+    if (!read_export(reader, *item.as_table(), out.emplace_back())) return false;
+  return true;
+}
+
+bool take_key(ConfigReader& reader, const toml::key& key, const toml::node& node, ConfigFile& out) {
+  Settings& s = out.settings;
+  const std::string_view k = key.str();
+  if (k == "export") return take_exports(reader, node, out.exports);
+  if (k == "listen") return reader.take(k, node, s.listens, check_listen);
+  if (k == "tcp-listen") return reader.take(k, node, s.tcp_listens, check_tcp_listen);
+  if (k == "fabric") return take_word(reader, k, node, s.fabric, is_fabric);
+  if (k == "crc") return take_word(reader, k, node, s.crc, is_crc);
+  if (k == "log-level") return take_word(reader, k, node, s.log_level, is_level);
+  if (k == "state-dir") return take_word(reader, k, node, s.state_dir, is_path);
+  if (k == "threads") return reader.take(k, node, kThreadsRange, s.threads.emplace());
+  if (k == "credits") return reader.take(k, node, kCreditsRange, s.credits.emplace());
+  if (k == "inline-threshold") return reader.take(k, node, kInlineThresholdRange, s.inline_threshold.emplace());
+  if (k == "max-connections") return reader.take(k, node, kMaxConnectionsRange, s.max_connections.emplace());
+  if (k == "keepalive") return reader.take(k, node, kKeepaliveRange, s.keepalive.emplace());
+  if (k == "rpcbind") return reader.take(k, node, s.rpcbind.emplace());
+  return reader.fail(key.source(), fmt::format("unknown key '{}'", k));
+}
+
+/// 0 or an errno.
+int read_whole(const std::filesystem::path& file, std::string& out) {
+  const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return errno;
+  std::array<char, 4096> piece;
+  for (;;) {
+    const ssize_t got = ::read(fd.get(), piece.data(), piece.size());
+    if (got < 0) return errno;
+    if (got == 0) return 0;
+    out.append(piece.data(), static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace
+
+bool read_config(const std::filesystem::path& file, ConfigFile& out, std::string& why) {
+  std::string content;
+  if (const int failed = read_whole(file, content); failed != 0) {
+    why = fmt::format("{}: {}", file.string(), std::strerror(failed));
+    return false;
+  }
+  ConfigReader reader(file.string());
+  const toml::parse_result parsed = toml::parse(content, file.string());
+  ConfigFile read;
+  if (!parsed) {
+    reader.fail(parsed.error().source(), parsed.error().description());
+  } else {
+    for (const auto& [key, node] : parsed.table())
+      if (!take_key(reader, key, node, read)) break;
+  }
+  why = reader.why();
+  if (!why.empty()) return false;
+  out = std::move(read);
+  return true;
+}
+
+}  // namespace rpcrdma::nfsd

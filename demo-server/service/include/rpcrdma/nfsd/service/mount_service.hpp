@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <list>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rpcrdma/nfsd/exports/export_table.hpp"
+#include "rpcrdma/nfsd/exports/handle_codec.hpp"
+#include "rpcrdma/nfsd/service/io_pool.hpp"
+#include "rpcrdma/rpc/dispatcher.hpp"
+#include "rpcrdma/rpc/mount3.hpp"
+
+namespace rpcrdma::nfsd {
+
+/// Who has mounted what: only for DUMP to tell, lost at a restart, bounded (the oldest goes). Synchronized.
+class MountTable {
+ public:
+  struct Mount {
+    std::string host;
+    std::string path;
+  };
+  void add(std::string host, std::string path);
+  void remove(const std::string& host, std::string_view path);
+  void remove_all(const std::string& host);
+  std::vector<Mount> all() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::list<Mount> mounts_;
+};
+
+/// MOUNT version 3 (RFC 1813 section 5), for one thread. MNT takes the name of an export and, over TCP, of a
+/// directory below one, as other clients expect it. Over RDMA it takes exact names only: our own client finds out by
+/// them where an export ends.
+class MountService {
+ public:
+  /// `exports`, `io` and `mounts` are shared by all threads and outlive the service.
+  MountService(const ExportTable& exports, IoPool& io, MountTable& mounts, const HandleSecret& secret, Log log)
+      : exports_(exports), io_(io), mounts_(mounts), codec_(secret), log_(std::move(log)) {}
+
+  /// Adds the procedures; the service outlives the dispatcher's last call.
+  void add_to(rpc::Dispatcher& dispatcher);
+  /// Lets go of exports that are no more.
+  void refresh() { exports_.all(); }
+
+ private:
+  using MntCall = rpc::ServerCall<rpc::mount3::Mnt>;
+  void mount(MntCall call);
+  void mount_below(MntCall call, ExportPtr exported, std::string_view rest);
+  bool refuse(MntCall& call, const ExportPtr& exported);
+
+  ExportView exports_;
+  IoPool& io_;
+  MountTable& mounts_;
+  HandleCodec codec_;
+  Log log_;
+};
+
+}  // namespace rpcrdma::nfsd

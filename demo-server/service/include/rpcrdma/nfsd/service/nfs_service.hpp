@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <memory>
+
+#include "rpcrdma/nfsd/exports/export_table.hpp"
+#include "rpcrdma/nfsd/service/io_pool.hpp"
+#include "rpcrdma/nfsd/service/slab_registry.hpp"
+#include "rpcrdma/rpc/dispatcher.hpp"
+
+namespace rpcrdma::nfsd {
+
+/// Largest READ and WRITE, in octets (FSINFO rtmax and wtmax).
+inline constexpr std::uint32_t kMaxTransfer = 1u << 20;
+/// Directory listings: what FSINFO recommends, and the most in one reply.
+inline constexpr std::uint32_t kPreferredListing = 65536;
+inline constexpr std::uint32_t kMaxListing = 262144;
+
+/// NFS version 3 (RFC 1813) on the exports, for one thread and one fabric: all 22 procedures.
+class NfsService {
+ public:
+  /// `exports` and `io` are shared by all threads and outlive the service.
+  NfsService(const ExportTable& exports, IoPool& io, const HandleSecret& secret, fabric::Fabric& fabric, Log log);
+  ~NfsService();
+  NfsService(const NfsService&) = delete;
+  NfsService& operator=(const NfsService&) = delete;
+
+  /// Adds the procedures; the service outlives the dispatcher's last call.
+  void add_to(rpc::Dispatcher& dispatcher);
+  /// Lets go of exports that are no more. On the fabric's thread.
+  void refresh();
+  /// Regions registered for memory exports. On the fabric's thread.
+  std::size_t regions() const noexcept;
+
+  class Impl;
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rpcrdma::nfsd

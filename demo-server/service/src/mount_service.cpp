@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/nfsd/service/mount_service.hpp"
+
+#include "convert.hpp"
+#include "rpcrdma/nfsd/fs/names.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+namespace mount3 = rpc::mount3;
+
+constexpr std::size_t kMaxMounts = 1024;
+constexpr unsigned kMaxLinks = 40;  // as Linux
+
+std::string_view without_slashes(std::string_view path) {
+  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+  return path;
+}
+
+template <rpc::Procedure P>
+std::string host_of(const rpc::ServerCall<P>& call) {
+  return call.peer().address().to_string();
+}
+
+mountres3 refused(mountstat3 status) {
+  mountres3 result{};
+  result.fhs_status = status;
+  return result;
+}
+
+/// In order of preference (RFC 1813 section 5.2.1).
+std::array<int, 2>& flavors() {
+  static std::array<int, 2> list{static_cast<int>(rpc::AuthFlavor::sys), static_cast<int>(rpc::AuthFlavor::none)};
+  return list;
+}
+
+mountres3 mounted(const FileHandle& handle) {
+  mountres3 result = refused(MNT3_OK);
+  mountres3_ok& ok = result.mountres3_u.mountinfo;
+  ok.fhandle = to_wire(handle);
+  ok.auth_flavors.auth_flavors_len = static_cast<u_int>(flavors().size());
+  ok.auth_flavors.auth_flavors_val = flavors().data();
+  return result;
+}
+
+mountstat3 mount_status(Status status) noexcept {
+  switch (status) {
+    case Status::ok: return MNT3_OK;
+    case Status::noent:
+    case Status::stale: return MNT3ERR_NOENT;
+    case Status::perm: return MNT3ERR_PERM;
+    case Status::acces: return MNT3ERR_ACCES;
+    case Status::notdir: return MNT3ERR_NOTDIR;
+    case Status::nametoolong: return MNT3ERR_NAMETOOLONG;
+    case Status::io: return MNT3ERR_IO;
+    default: return MNT3ERR_SERVERFAULT;
+  }
+}
+
+/// Whether a part of the path says "." or "..": clients name directories, and nothing leads up.
+bool has_dots(std::string_view path) noexcept {
+  while (!path.empty()) {
+    const std::string_view name = path.substr(0, path.find('/'));
+    if (is_dot(name) || is_dot_dot(name)) return true;
+    path.remove_prefix(std::min(name.size() + 1, path.size()));
+  }
+  return false;
+}
+
+/// What follows instead of a link and the rest of the path behind it. Links of this server's own name space, which
+/// begin with '/', are no directories: others see exports, not directories.
+Status follow(FileSystem& fs, const NodeKey& link, std::string& rest) {
+  const ReadlinkResult read = fs.read_link(link);
+  if (read.status != Status::ok) return read.status;
+  if (read.target.starts_with('/')) return Status::notdir;
+  rest = read.target + '/' + rest;
+  return rest.size() <= kMaxTarget ? Status::ok : Status::nametoolong;
+}
+
+/// Down from the root, one LOOKUP a component, as the server itself: who mounts is root of the client's machine, whom
+/// most exports take for nobody, on behalf of users who may well go there. What the handle is good for is decided at
+/// each call with it. Symbolic links are followed; the root is its own parent, so that none leads out.
+Status walk(FileSystem& fs, std::string_view path, NodeKey& node) {
+  Caller server;
+  server.uid = server.gid = 0;
+  if (has_dots(path)) return Status::noent;
+  node = fs.root();
+  std::string rest(path);
+  for (unsigned links = 0; !rest.empty();) {
+    const std::string name = rest.substr(0, rest.find('/'));
+    rest.erase(0, name.size() + 1);
+    if (name.empty()) continue;
+    const NodeResult found = fs.lookup(server, node, name);
+    if (found.status != Status::ok) return found.status;
+    if (!found.attributes) return Status::notdir;
+    if (found.attributes->type == FileType::symlink) {
+      if (++links > kMaxLinks) return Status::notdir;
+      if (const Status s = follow(fs, found.node, rest); s != Status::ok) return s;
+    } else if (found.attributes->type != FileType::directory) {
+      return Status::notdir;
+    } else {
+      node = found.node;
+    }
+  }
+  return Status::ok;
+}
+
+/// What `path` has behind the name of an export, beginning with '/'. Empty: it is not below it.
+std::string_view below(std::string_view path, std::string_view name) noexcept {
+  if (name == "/") return path;
+  if (!path.starts_with(name) || path.size() == name.size() || path[name.size()] != '/') return {};
+  return path.substr(name.size());
+}
+
+struct DumpReply {
+  std::vector<MountTable::Mount> mounts;
+  std::vector<mountbody> items;
+};
+
+struct ExportReply {
+  std::vector<std::vector<std::string>> texts;
+  std::vector<std::vector<groupnode>> groups;
+  std::vector<exportnode> items;
+};
+
+}  // namespace
+
+void MountTable::add(std::string host, std::string path) {
+  const std::lock_guard lock(mutex_);
+  mounts_.remove_if([&](const Mount& m) { return m.host == host && m.path == path; });
+  if (mounts_.size() >= kMaxMounts) mounts_.pop_front();
+  mounts_.push_back({std::move(host), std::move(path)});
+}
+
+void MountTable::remove(const std::string& host, std::string_view path) {
+  const std::lock_guard lock(mutex_);
+  mounts_.remove_if([&](const Mount& m) { return m.host == host && m.path == path; });
+}
+
+void MountTable::remove_all(const std::string& host) {
+  const std::lock_guard lock(mutex_);
+  mounts_.remove_if([&](const Mount& m) { return m.host == host; });
+}
+
+std::vector<MountTable::Mount> MountTable::all() const {
+  const std::lock_guard lock(mutex_);
+  return {mounts_.begin(), mounts_.end()};
+}
+
+bool MountService::refuse(MntCall& call, const ExportPtr& exported) {
+  if (exported->admits(call.peer(), call.over_tcp())) return false;
+  log_.warn("{} may not mount {}{}", host_of(call), exported->name,
+            exported->allows(call.peer().address()) ? " from a port that is not reserved" : "");
+  call.reply(refused(MNT3ERR_ACCES));
+  return true;
+}
+
+void MountService::mount(MntCall call) {
+  const std::string_view path = without_slashes(call.args().view());
+  if (const ExportPtr& found = exports_.find(path); found != nullptr) {
+    if (refuse(call, found)) return;
+    mounts_.add(host_of(call), found->name);
+    return call.reply(mounted(codec_.encode(found->id, found->file_system->root())));
+  }
+  ExportPtr nearest;
+  if (call.over_tcp() && path.starts_with('/')) {
+    for (const ExportPtr& e : exports_.all())
+      if (!below(path, e->name).empty() && (nearest == nullptr || nearest->name.size() < e->name.size())) nearest = e;
+  }
+  if (nearest == nullptr) return call.reply(refused(MNT3ERR_NOENT));
+  if (refuse(call, nearest)) return;
+  const std::string_view rest = below(path, nearest->name);
+  mount_below(std::move(call), std::move(nearest), rest);
+}
+
+/// `rest` lies in the call's arguments.
+void MountService::mount_below(MntCall call, ExportPtr exported, std::string_view rest) {
+  io_.submit([this, call = std::move(call), exported = std::move(exported), rest](const HandleCodec& codec) mutable {
+    NodeKey node;
+    const Status s = walk(*exported->file_system, rest, node);
+    if (s != Status::ok) return call.reply(refused(mount_status(s)));
+    mounts_.add(host_of(call), std::string(without_slashes(call.args().view())));
+    call.reply(mounted(codec.encode(exported->id, node)));
+  });
+}
+
+void MountService::add_to(rpc::Dispatcher& dispatcher) {
+  dispatcher.on<mount3::Mnt>([this](MntCall call) { mount(std::move(call)); });
+  dispatcher.on<mount3::Umnt>([this](rpc::ServerCall<mount3::Umnt> call) {
+    mounts_.remove(host_of(call), without_slashes(call.args().view()));
+    call.reply({});
+  });
+  dispatcher.on<mount3::Umntall>([this](rpc::ServerCall<mount3::Umntall> call) {
+    mounts_.remove_all(host_of(call));
+    call.reply({});
+  });
+  dispatcher.on<mount3::Dump>([this](rpc::ServerCall<mount3::Dump> call) {
+    auto reply = std::make_unique<DumpReply>();
+    reply->mounts = mounts_.all();
+    for (const MountTable::Mount& m : reply->mounts) {
+      mountbody& body = reply->items.emplace_back();
+      body.ml_hostname.set(m.host);
+      body.ml_directory.set(m.path);
+    }
+    const mount_list result{static_cast<u_int>(reply->items.size()), reply->items.data()};
+    call.reply(result, [reply = std::move(reply)](error_code) {});
+  });
+  dispatcher.on<mount3::Export>([this](rpc::ServerCall<mount3::Export> call) {
+    auto reply = std::make_unique<ExportReply>();
+    for (const ExportPtr& e : exports_.all()) {
+      auto& texts = reply->texts.emplace_back();
+      auto& groups = reply->groups.emplace_back();
+      for (const Cidr& range : e->allow) texts.push_back(range.text());
+      for (const std::string& text : texts) groups.emplace_back().gr_name.set(text);
+      exportnode& node = reply->items.emplace_back();
+      node.ex_dir.set(e->name);
+      node.ex_groups = {static_cast<u_int>(groups.size()), groups.data()};
+    }
+    const export_list result{static_cast<u_int>(reply->items.size()), reply->items.data()};
+    call.reply(result, [reply = std::move(reply)](error_code) {});
+  });
+}
+
+}  // namespace rpcrdma::nfsd

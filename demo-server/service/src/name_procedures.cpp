@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// LOOKUP, CREATE, MKDIR, MKNOD, REMOVE, RMDIR, RENAME, LINK.
+#include "impl.hpp"
+#include "new_object.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+namespace nfs3 = rpc::nfs3;
+
+LOOKUP3res lookup(const Request<nfs3::Lookup>& request) {
+  const NodeResult found = request.fs().lookup(request.caller, request.target.node, request.args.what.name.view());
+  LOOKUP3res result = failed<nfs3::Lookup>(found.status);
+  if (found.status != Status::ok) {
+    result.LOOKUP3res_u.resfail.dir_attributes = to_wire(found.directory.after, request.fsid());
+    return result;
+  }
+  LOOKUP3resok& ok = result.LOOKUP3res_u.resok;
+  ok.object = to_wire(request.handle(found.node));
+  ok.obj_attributes = to_wire(found.attributes, request.fsid());
+  ok.dir_attributes = to_wire(found.directory.after, request.fsid());
+  return result;
+}
+
+CREATE3res create(const Request<nfs3::Create>& request) {
+  CreateHow how;
+  how.mode = static_cast<CreateMode>(request.args.how.mode);
+  if (how.mode == CreateMode::exclusive)
+    std::memcpy(how.verifier.data(), request.args.how.createhow3_u.verf, how.verifier.size());
+  else
+    how.attributes = from_wire(request.args.how.createhow3_u.obj_attributes);
+  const NodeResult made = request.fs().create(request.caller, request.target.node, request.args.where.name.view(), how);
+  CREATE3res result = failed<nfs3::Create>(made.status);
+  fill_new(request, made, result.CREATE3res_u.resok, result.CREATE3res_u.resfail);
+  return result;
+}
+
+MKDIR3res mkdir(const Request<nfs3::Mkdir>& request) {
+  const NodeResult made = request.fs().make_directory(
+      request.caller, request.target.node, request.args.where.name.view(), from_wire(request.args.attributes));
+  MKDIR3res result = failed<nfs3::Mkdir>(made.status);
+  fill_new(request, made, result.MKDIR3res_u.resok, result.MKDIR3res_u.resfail);
+  return result;
+}
+
+MKNOD3res mknod(const Request<nfs3::Mknod>& request) {
+  const mknoddata3& what = request.args.what;
+  const bool is_device = what.type == NF3CHR || what.type == NF3BLK;
+  if (!is_device && what.type != NF3SOCK && what.type != NF3FIFO) return failed<nfs3::Mknod>(Status::badtype);
+  if (is_device && !request.target.exported->devices) return failed<nfs3::Mknod>(Status::perm);
+  const sattr3& attributes = is_device ? what.mknoddata3_u.device.dev_attributes : what.mknoddata3_u.pipe_attributes;
+  Device device;
+  if (is_device) device = {what.mknoddata3_u.device.spec.specdata1, what.mknoddata3_u.device.spec.specdata2};
+  const NodeResult made = request.fs().make_node(request.caller, request.target.node, request.args.where.name.view(),
+                                                 static_cast<FileType>(what.type), device, from_wire(attributes));
+  MKNOD3res result = failed<nfs3::Mknod>(made.status);
+  fill_new(request, made, result.MKNOD3res_u.resok, result.MKNOD3res_u.resfail);
+  return result;
+}
+
+REMOVE3res remove(const Request<nfs3::Remove>& request) {
+  const ChangeResult done = request.fs().remove(request.caller, request.target.node, request.args.object.name.view());
+  REMOVE3res result = failed<nfs3::Remove>(done.status);
+  result.REMOVE3res_u.resok.dir_wcc = to_wire(done.wcc, request.fsid());
+  return result;
+}
+
+RMDIR3res rmdir(const Request<nfs3::Rmdir>& request) {
+  const ChangeResult done =
+      request.fs().remove_directory(request.caller, request.target.node, request.args.object.name.view());
+  RMDIR3res result = failed<nfs3::Rmdir>(done.status);
+  result.RMDIR3res_u.resok.dir_wcc = to_wire(done.wcc, request.fsid());
+  return result;
+}
+
+/// The second directory of RENAME and LINK: it must be of the same export. (The table is asked, under its lock, only
+/// to tell why it is not.)
+template <class P>
+Status second_directory(const Request<P>& request, const nfs_fh3& handle, Target& out) {
+  const auto decoded = request.codec.decode(handle.octets());
+  if (!decoded) return Status::badhandle;
+  if (decoded->export_id == request.target.exported->id) {
+    out = {request.target.exported, decoded->node};
+    return Status::ok;
+  }
+  const Status s = resolve(request.exports, request.codec, handle.octets(), request.origin, Effect::changes, out);
+  return s != Status::ok ? s : Status::xdev;
+}
+
+RENAME3res rename(const Request<nfs3::Rename>& request) {
+  Target to;
+  if (const Status s = second_directory(request, request.args.to.dir, to); s != Status::ok)
+    return failed<nfs3::Rename>(s);
+  const RenameResult done = request.fs().rename(request.caller, request.target.node, request.args.from.name.view(),
+                                                to.node, request.args.to.name.view());
+  RENAME3res result = failed<nfs3::Rename>(done.status);
+  result.RENAME3res_u.resok.fromdir_wcc = to_wire(done.from, request.fsid());
+  result.RENAME3res_u.resok.todir_wcc = to_wire(done.to, request.fsid());
+  return result;
+}
+
+LINK3res link(const Request<nfs3::Link>& request) {
+  Target directory;
+  if (const Status s = second_directory(request, request.args.link.dir, directory); s != Status::ok)
+    return failed<nfs3::Link>(s);
+  const LinkResult done =
+      request.fs().link(request.caller, request.target.node, directory.node, request.args.link.name.view());
+  LINK3res result = failed<nfs3::Link>(done.status);
+  result.LINK3res_u.resok.file_attributes = to_wire(done.file, request.fsid());
+  result.LINK3res_u.resok.linkdir_wcc = to_wire(done.directory, request.fsid());
+  return result;
+}
+
+}  // namespace
+
+void NfsService::Impl::add_name_procedures(rpc::Dispatcher& dispatcher) {
+  const auto where = [](const auto& args) -> const nfs_fh3& { return args.where.dir; };
+  const auto object = [](const auto& args) -> const nfs_fh3& { return args.object.dir; };
+  on<nfs3::Lookup>(
+      dispatcher, Effect::reads, [](const auto& args) -> const nfs_fh3& { return args.what.dir; }, &lookup);
+  on<nfs3::Create>(dispatcher, Effect::changes, where, &create);
+  on<nfs3::Mkdir>(dispatcher, Effect::changes, where, &mkdir);
+  on<nfs3::Mknod>(dispatcher, Effect::changes, where, &mknod);
+  on<nfs3::Remove>(dispatcher, Effect::changes, object, &remove);
+  on<nfs3::Rmdir>(dispatcher, Effect::changes, object, &rmdir);
+  on<nfs3::Rename>(
+      dispatcher, Effect::changes, [](const auto& args) -> const nfs_fh3& { return args.from.dir; }, &rename);
+  on<nfs3::Link>(
+      dispatcher, Effect::changes, [](const auto& args) -> const nfs_fh3& { return args.file; }, &link);
+}
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: READ. A file in memory is sent from its own pages. For a file on a disk, room in the bulk budget and a
+// buffer are awaited, an I/O thread reads straight into the buffer, and the reply names it. A few octets that the
+// kernel has in memory are read at once: handing the call to a thread and back would take longer. Ownership: the
+// Transfer holds buffer or pages, and goes with the reply until the RDMA Write is done. Error handling: no memory for
+// the moment is JUKEBOX; other errors are those of the file system.
+#include "impl.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+namespace nfs3 = rpc::nfs3;
+
+/// More is worth a thread of its own, beside which this one serves others.
+constexpr std::uint32_t kAtOnce = 32768;
+
+READ3res result_of(const ReadResult& got, const Transfer& transfer) {
+  const std::uint64_t fsid = transfer.target.fsid();
+  READ3res result = failed<nfs3::Read>(got.status);
+  if (got.status != Status::ok) {
+    result.READ3res_u.resfail.file_attributes = to_wire(got.attributes, fsid);
+    return result;
+  }
+  READ3resok& ok = result.READ3res_u.resok;
+  ok.file_attributes = to_wire(got.attributes, fsid);
+  ok.count = got.count;
+  ok.eof = got.eof ? TRUE : FALSE;
+  ok.data.set_parts(transfer.parts);
+  return result;
+}
+
+void answer(rpc::ServerCall<nfs3::Read> call, TransferPtr transfer, const ReadResult& got) {
+  const READ3res result = result_of(got, *transfer);
+  call.reply(result, [transfer = std::move(transfer)](error_code) {});
+}
+
+/// What was read into the transfer's buffer.
+void answer_read(rpc::ServerCall<nfs3::Read> call, TransferPtr transfer, const ReadResult& got) {
+  transfer->parts.clear();
+  if (got.count != 0) transfer->parts.push_back(transfer->buffer.first(got.count));
+  answer(std::move(call), std::move(transfer), got);
+}
+
+}  // namespace
+
+void NfsService::Impl::read(ReadCall call) {
+  TransferPtr transfer = transfers_.take();
+  const Status s = find(call, call.args().file, Effect::reads, transfer->target);
+  if (s != Status::ok) return call.reply(failed<nfs3::Read>(s));
+  transfer->caller = caller_of(call.credential(), *transfer->target.exported);
+  const std::uint32_t count = std::min<std::uint32_t>(call.args().count, kMaxTransfer);
+  if (PagedData* paged = transfer->target.fs().paged(); paged != nullptr)
+    return read_pages(std::move(call), std::move(transfer), *paged, count);
+  rpc::async_reserve(std::move(call), count,
+                     [this, transfer = std::move(transfer), count](error_code status, ReadCall resumed) mutable {
+                       if (status) return resumed.reply(failed<nfs3::Read>(Status::jukebox));
+                       read_file(std::move(resumed), std::move(transfer), count);
+                     });
+}
+
+void NfsService::Impl::read_file(ReadCall call, TransferPtr transfer, std::uint32_t count) {
+  if (count != 0) {
+    auto buffer = call.pool().allocate(count);
+    if (!buffer) return call.reply(failed<nfs3::Read>(Status::jukebox));
+    transfer->buffer = std::move(*buffer);
+    transfer->parts.push_back(transfer->buffer.ref());
+  }
+  if (count <= kAtOnce) {
+    const Target& target = transfer->target;
+    const auto got = target.fs().read_at_once(transfer->caller, target.node, call.args().offset, transfer->parts);
+    if (got) return answer_read(std::move(call), std::move(transfer), *got);
+  }
+  io_.submit([call = std::move(call), transfer = std::move(transfer)](const HandleCodec&) mutable {
+    const Target& target = transfer->target;
+    const ReadResult got = target.fs().read(transfer->caller, target.node, call.args().offset, transfer->parts);
+    answer_read(std::move(call), std::move(transfer), got);
+  });
+}
+
+void NfsService::Impl::read_pages(ReadCall call, TransferPtr transfer, PagedData& paged, std::uint32_t count) {
+  ReadResult got = paged.read_pages(transfer->caller, transfer->target.node, call.args().offset, count, transfer->run);
+  if (slabs_.refer(transfer->run, transfer->parts)) {
+    transfer->parts.clear();
+    got = {Status::jukebox, {}, 0, false};
+  }
+  answer(std::move(call), std::move(transfer), got);
+}
+
+void NfsService::Impl::add_read(rpc::Dispatcher& dispatcher) {
+  dispatcher.on<nfs3::Read>([this](ReadCall call) { read(std::move(call)); }, rpc::AuthRequirement::none);
+}
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: WRITE. The call arrives reduced. Data that came with it is written from the message; data in a Read chunk
+// waits for room in the bulk budget, gets a destination (a buffer, or fresh pages of the file system in memory),
+// is pulled there by RDMA Read, and is then written by an I/O thread, or put in place.
+// Ownership: the Transfer holds the destination until the reply has been sent. The file does not change before
+// all data is there, and no lock is held while it comes.
+// Error handling: no memory for the moment is JUKEBOX; a Read chunk that cannot be read is SYSTEM_ERR.
+#include "impl.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+namespace nfs3 = rpc::nfs3;
+
+WRITE3res result_of(const WriteResult& done, const Verifier& verifier, const Target& target, stable_how asked) {
+  WRITE3res result = failed<nfs3::Write>(done.status);
+  WRITE3resok& ok = result.WRITE3res_u.resok;
+  ok.file_wcc = to_wire(done.wcc, target.fsid());
+  if (done.status != Status::ok) return result;
+  ok.count = done.count;
+  // RFC 1813 section 3.3.7: never less than was asked for.
+  ok.committed = target.exported->sync ? static_cast<stable_how>(done.committed) : asked;
+  std::memcpy(ok.verf, verifier.data(), verifier.size());
+  return result;
+}
+
+/// How the file system is to write: an asynchronous export does not wait for the disk, whatever the client wants.
+Stable stable_of(const WRITE3args& args, const Target& target) noexcept {
+  return target.exported->sync ? static_cast<Stable>(args.stable) : Stable::unstable;
+}
+
+Status check(const WRITE3args& args) noexcept {
+  const bool known = args.stable == UNSTABLE || args.stable == DATA_SYNC || args.stable == FILE_SYNC;
+  // The RFC says nothing of a count that is not the data's length; see H.7 of the protocol notes.
+  return known && args.count == args.data.length && args.count <= kMaxTransfer ? Status::ok : Status::inval;
+}
+
+/// Copies what came with the message to where it belongs.
+void copy_to(std::span<const std::byte> from, std::span<const BufferRef> to) noexcept {
+  for (const BufferRef& part : to) {
+    std::memcpy(part.data, from.data(), part.size);
+    from = from.subspan(part.size);
+  }
+}
+
+}  // namespace
+
+void NfsService::Impl::write(WriteCall call) {
+  TransferPtr transfer = transfers_.take();
+  const WRITE3args& args = call.args();
+  Status s = find(call, args.file, Effect::changes, transfer->target);
+  if (s == Status::ok) s = check(args);
+  if (s != Status::ok) return call.reply(failed<nfs3::Write>(s));
+  transfer->caller = caller_of(call.credential(), *transfer->target.exported);
+  if (args.data.kind != bulk_kind::octets) {
+    return rpc::async_reserve(std::move(call), args.data.length,
+                              [this, transfer = std::move(transfer)](error_code status, WriteCall resumed) mutable {
+                                if (status) return resumed.reply(failed<nfs3::Write>(Status::jukebox));
+                                receive_write(std::move(resumed), std::move(transfer));
+                              });
+  }
+  const std::span<const std::byte> octets = args.data.octet_span();
+  if (transfer->target.fs().paged() != nullptr) {
+    s = make_room(call, *transfer);
+    if (s != Status::ok) return call.reply(failed<nfs3::Write>(s));
+    copy_to(octets, transfer->parts);
+    return write_pages(std::move(call), std::move(transfer));
+  }
+  // Only read from: pwritev takes no pointer to const.
+  auto* data = const_cast<std::byte*>(octets.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  if (!octets.empty()) transfer->parts.push_back({data, static_cast<std::uint32_t>(octets.size()), 0});
+  write_file(std::move(call), std::move(transfer));
+}
+
+/// Finds the destination of the data.
+Status NfsService::Impl::make_room(const WriteCall& call, Transfer& transfer) {
+  const WRITE3args& args = call.args();
+  if (PagedData* paged = transfer.target.fs().paged(); paged != nullptr) {
+    const Status s = paged->prepare_write(transfer.caller, transfer.target.node, args.offset, args.count, transfer.run);
+    if (s != Status::ok) return s;
+    return slabs_.refer(transfer.run, transfer.parts) ? Status::jukebox : Status::ok;
+  }
+  auto buffer = call.pool().allocate(args.count);
+  if (!buffer) return Status::jukebox;
+  transfer.buffer = std::move(*buffer);
+  transfer.parts.push_back(transfer.buffer.ref());
+  return Status::ok;
+}
+
+void NfsService::Impl::receive_write(WriteCall call, TransferPtr transfer) {
+  if (const Status s = make_room(call, *transfer); s != Status::ok) return call.reply(failed<nfs3::Write>(s));
+  const bulk_data& data = call.args().data;
+  const std::span<const BufferRef> destination = transfer->parts;
+  rpc::async_fetch(std::move(call), data, destination,
+                   [this, transfer = std::move(transfer)](error_code status, WriteCall fetched) mutable {
+                     if (status) return fetched.reject(rpc::AcceptStat::system_err);
+                     if (transfer->target.fs().paged() != nullptr)
+                       write_pages(std::move(fetched), std::move(transfer));
+                     else
+                       write_file(std::move(fetched), std::move(transfer));
+                   });
+}
+
+void NfsService::Impl::write_file(WriteCall call, TransferPtr transfer) {
+  io_.submit([call = std::move(call), transfer = std::move(transfer)](const HandleCodec&) mutable {
+    const Target& target = transfer->target;
+    const WRITE3args& args = call.args();
+    // Taken before the data is handed over: if it is lost later, the client sees another verifier.
+    const Verifier verifier = target.fs().write_verifier();
+    const WriteResult done =
+        target.fs().write(transfer->caller, target.node, args.offset, transfer->parts, stable_of(args, target));
+    const WRITE3res result = result_of(done, verifier, target, args.stable);
+    call.reply(result, [transfer = std::move(transfer)](error_code) {});
+  });
+}
+
+void NfsService::Impl::write_pages(WriteCall call, TransferPtr transfer) {
+  const Target& target = transfer->target;
+  const WRITE3args& args = call.args();
+  const WriteResult done =
+      target.fs().paged()->commit_write(target.node, args.offset, transfer->run, stable_of(args, target));
+  call.reply(result_of(done, target.fs().write_verifier(), target, args.stable));
+}
+
+void NfsService::Impl::add_write(rpc::Dispatcher& dispatcher) {
+  dispatcher.on<nfs3::Write>([this](WriteCall call) { write(std::move(call)); }, rpc::AuthRequirement::none);
+}
+
+}  // namespace rpcrdma::nfsd
