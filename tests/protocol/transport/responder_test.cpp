@@ -347,6 +347,22 @@ TEST_F(ResponderTest, UnreadableChunkIsRefusedTheSecondTime) {
   EXPECT_TRUE(peer.ended());
 }
 
+// [8166-4.5.3-a] a peer with an IRD of 0 cannot be read from: its Read chunks are refused, and the connection stays
+TEST_F(ResponderTest, ReadChunksOfAPeerThatTakesNoReads) {
+  peer.inbound_reads = 0;
+  start();
+  const auto exposed = peer.expose(100, fabric::Access::remote_read);
+  auto call = header(kXid);
+  call.chunks.reads.push_back({24, exposed.segment});
+  const Bytes payload = words({kXid, 0, 7, 0, 1, 100, 0});
+  for (int i = 0; i < 3; ++i) expect_err_chunk(exchange(call, payload));
+  auto long_call = header(kXid, wire::Procedure::nomsg);
+  long_call.chunks.reads.push_back({0, exposed.segment});
+  expect_err_chunk(exchange(long_call, {}));
+  EXPECT_FALSE(peer.ended());
+  expect_alive();
+}
+
 TEST_F(ResponderTest, UnwritableChunkIsRefusedTheSecondTime) {
   start();
   auto call = header(kXid);

@@ -69,7 +69,9 @@ void CallImpl::open_call() {
                          setup.suspects->take(connection_->info().peer.address(), suspect());
   // [8167-5.3-b]
   const bool unwanted_chunks = !setup.may_use_chunks && !header_.chunks.empty();
-  if (broke_one || unwanted_chunks || !reads_.parse(header_, setup.max_chunk))
+  // [8166-4.5.3-a] a peer that takes no RDMA Reads (IRD 0) offers chunks that nothing can read
+  const bool unreadable = !header_.chunks.reads.empty() && connection_->info().outbound_reads == 0;
+  if (broke_one || unwanted_chunks || unreadable || !reads_.parse(header_, setup.max_chunk))
     return send_error(wire::ErrorKind::chunk);
   if (header_.procedure == wire::Procedure::msg) return deliver(inline_payload_);
   state_ = State::pulling;
