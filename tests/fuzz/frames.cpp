@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "fpdu_reader.hpp"
+#include "framing/fpdu_reader.hpp"
 #include "wire/read_request.hpp"
 
 namespace {

@@ -20,7 +20,7 @@ bool run_until(boost::asio::io_context& context, Predicate done,
   return true;
 }
 
-/// Runs everything that is ready, and what that makes ready. For fabrics without I/O.
+/// Runs until nothing is ready any more. For fabrics without I/O.
 inline void run_ready(boost::asio::io_context& context) {
   context.restart();
   while (context.poll() != 0) context.restart();

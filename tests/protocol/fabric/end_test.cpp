@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The end of a connection: what is outstanding is flushed once, in order, and nothing comes after.
+// The end of a connection: outstanding work is flushed once, in order, and no callback follows.
 #include "rpcrdma/fabric/deferred_delete.hpp"
 #include "support/fabric_conformance.hpp"
 

@@ -160,6 +160,7 @@ TEST_F(Dispatcher, NothingRunsAfterQuiesce) {
     when(all[i], [&] {
       dispatcher.quiesce();
       dispatcher.add(ops_[2], {});
+      dispatcher.disconnect({});
       EXPECT_FALSE(dispatcher.pending());
     });
     dispatcher.establish(info_);

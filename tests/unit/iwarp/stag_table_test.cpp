@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "stag_table.hpp"
+#include "stream/stag_table.hpp"
 
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ TEST(StagTable, ErasingAStranger) {
   EXPECT_EQ(table.find(stag), &exposure);
 }
 
-// [5040-8.1.1-c] [8166-8.1.2-a] every bit of a tag is as good as thrown; no value comes back soon
+// [5040-8.1.1-c] [8166-8.1.2-a] every bit of a tag is random; no value recurs soon
 TEST(StagTable, TagsAreHardToGuess) {
   StagTable table;
   constexpr int kCount = 20000;
@@ -70,7 +70,7 @@ TEST(StagTable, TagsAreHardToGuess) {
     changed += std::popcount(stag ^ last);
     last = stag;
   }
-  EXPECT_GE(seen.size(), kCount - 3u);  // a few chance meetings would be no fault
+  EXPECT_GE(seen.size(), kCount - 3u);  // a few random collisions are legitimate
   for (const int count : ones) EXPECT_NEAR(count, kCount / 2.0, kCount / 25.0);
   EXPECT_NEAR(changed, kCount * 16, kCount);
 }

@@ -33,6 +33,7 @@ void CompletionDispatcher::add(WorkContext& context, const Completion& completio
 }
 
 void CompletionDispatcher::disconnect(error_code why, const ConnectionInfo* refusal) noexcept {
+  if (events_ == &no_events) return;
   established_ = nullptr;
   end_ = End{why, refusal};
 }

@@ -11,10 +11,11 @@ class FabricCategory final : public boost::system::error_category {
   const char* name() const noexcept override { return "rpcrdma.fabric"; }
   std::string message(int value) const override {
     switch (static_cast<FabricError>(value)) {
-      case FabricError::flushed: return "connection ended before the operation was done";
+      case FabricError::flushed: return "connection ended before the operation completed";
       case FabricError::rejected: return "connection rejected by the peer";
       case FabricError::handshake_failed: return "peer does not speak RDMA on this port";
       case FabricError::handshake_timeout: return "peer did not answer the connection request";
+      case FabricError::too_many_reads: return "peer requires more outstanding RDMA Reads than this side supports";
       case FabricError::remote_access: return "peer refused access to its memory";
       case FabricError::remote_terminated: return "peer terminated the connection";
       case FabricError::protocol_violation: return "peer violated the fabric protocol";
@@ -26,10 +27,10 @@ class FabricCategory final : public boost::system::error_category {
       case FabricError::no_device: return "no RDMA device for this address (`rdma link` lists the devices)";
       case FabricError::not_built: return "built without rdma-core: the verbs fabric is missing";
       case FabricError::no_rdma:
-        return "no RDMA here: /dev/infiniband/rdma_cm is missing or closed to us (modprobe rdma_ucm)";
+        return "no RDMA here: /dev/infiniband/rdma_cm is missing or not accessible (modprobe rdma_ucm)";
       case FabricError::device_lost: return "the RDMA device was removed";
       case FabricError::device_closed:
-        return "no permission for the RDMA device: its /dev/infiniband/uverbs* is missing or closed to us";
+        return "no permission for the RDMA device: its /dev/infiniband/uverbs* is missing or not accessible";
       case FabricError::no_driver:
         return "no RDMA driver: rdma-core has none for this device, or cannot load it (package ibverbs-providers)";
       case FabricError::no_libibverbs:
@@ -50,7 +51,8 @@ class FabricCategory final : public boost::system::error_category {
       case FabricError::no_driver:
       case FabricError::no_libibverbs:
       case FabricError::no_librdmacm:
-      case FabricError::handshake_failed: return make_error_condition(Condition::give_up);
+      case FabricError::handshake_failed:
+      case FabricError::too_many_reads: return make_error_condition(Condition::give_up);
       default: return make_error_condition(Condition::reconnect);
     }
   }

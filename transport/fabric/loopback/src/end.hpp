@@ -12,7 +12,7 @@
 
 namespace rpcrdma::fabric::loopback {
 
-/// One end of a connection: all of a queue pair but its handle. Split over files by event: posting, moving
+/// One end of a connection: everything of a queue pair except its handle. Split over files by event: posting, moving
 /// frames, arriving, completing, connecting.
 class End : public std::enable_shared_from_this<End> {
  public:
@@ -109,7 +109,7 @@ class End : public std::enable_shared_from_this<End> {
   CompletionDispatcher dispatcher_;
   boost::asio::steady_timer timer_;
 
-  std::deque<Work> work_;  // the send queue; the first submitted_ are for the wire
+  std::deque<Work> work_;  // the send queue; the first submitted_ may be transmitted
   std::size_t submitted_ = 0;
   std::size_t transmitted_ = 0;
   std::uint32_t send_slots_ = 0;

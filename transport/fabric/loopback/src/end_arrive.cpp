@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: frames are taken in order once they are due; tagged data may be placed in two steps.
 // Ownership: placing touches memory that a posted receive, a bound window or an outstanding Read names.
-// Error handling: what the peer may not do ends the connection on both sides; nothing is placed.
+// Error handling: a violation by the peer ends the connection on both sides; nothing is placed.
 #include <cstring>
 #include <utility>
 
@@ -54,7 +54,7 @@ std::shared_ptr<WindowState> End::accessed(const Frame& frame, Access access) co
   if (found == core_->windows().end() || found->second->owner != this) return nullptr;
   const WindowState& window = *found->second;
   if (window.access != access) return nullptr;
-  // Where windows are not exact, what holds is the region around them.
+  // Without exact window bounds the peer can reach the region around the window.
   std::uint64_t first = window.segment.offset;
   std::uint64_t size = window.memory.size;
   if (!fabric_->capabilities.exact_window_bounds) {
@@ -140,7 +140,7 @@ End::Arrival End::take_read_response(Frame& frame) {
 
 End::Arrival End::take_close() {
   if (state_ == State::closing) {
-    if (!close_sent_) return Arrival::wait;  // what we have posted goes first
+    if (!close_sent_) return Arrival::wait;  // our posted work goes first
     die({});
     return Arrival::dead;
   }

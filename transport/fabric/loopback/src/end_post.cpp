@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: posting checks the work, takes its slot, and queues it; the wire sees it after submit().
 // Ownership: buffers, windows and contexts belong to the poster; the queue refers to them.
-// Error handling: what cannot be posted is refused at once and leaves no trace.
+// Error handling: work that cannot be posted is refused at once and changes nothing.
 #include <algorithm>
 
 #include "end.hpp"
@@ -75,6 +75,7 @@ error_code End::post_write(std::span<const BufferRef> gather, std::uint32_t hand
                            WorkContext* context) {
   std::uint32_t length = 0;
   if (const error_code error = check_gather(gather, length)) return error;
+  if (wraps(offset, length)) return BaseError::invalid_argument;
   if (const error_code error = may_post(LoopbackOperation::post_write)) return error;
   Work& work = add_work(Work::Kind::write, context);
   work.gather.assign(gather.begin(), gather.end());
@@ -88,6 +89,7 @@ error_code End::post_read(BufferRef sink, std::uint32_t handle, std::uint64_t of
   std::uint32_t length = 0;
   if (const error_code error = check_gather({&sink, 1}, length)) return error;
   if (state_ == State::established && info_.outbound_reads == 0) return FabricError::unsupported;
+  if (wraps(offset, length)) return BaseError::invalid_argument;
   if (const error_code error = may_post(LoopbackOperation::post_read)) return error;
   Work& work = add_work(Work::Kind::read, context);
   work.gather.push_back(sink);

@@ -5,16 +5,17 @@
 namespace rpcrdma::fabric {
 
 enum class FabricError {
-  flushed = 1,         ///< the connection ended before the operation was done
+  flushed = 1,         ///< the connection ended before the operation completed
   rejected,            ///< the peer's listener refused the connection
   handshake_failed,    ///< the peer does not speak this fabric's connection protocol
   handshake_timeout,   ///< the peer was silent during connection set-up
+  too_many_reads,      ///< the peer requires more outstanding RDMA Reads than this side supports
   remote_access,       ///< the peer refused a read or write of its memory
   remote_terminated,   ///< the peer ended the connection with an error
   protocol_violation,  ///< the peer broke the fabric's protocol; the connection was ended
   message_too_long,    ///< a message was longer than the receive posted for it
-  no_receive,          ///< a message came while no receive was posted
-  queue_full,          ///< more work posted than the queue pair was made for
+  no_receive,          ///< a message arrived while no receive was posted
+  queue_full,          ///< more work posted than the queue holds
   not_connected,       ///< work posted on a queue pair that is not connected
   unsupported,         ///< the provider lacks this
   no_device,           ///< the provider found no device for the address

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "fpdu_reader.hpp"
+#include "framing/fpdu_reader.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -7,14 +7,13 @@
 namespace rpcrdma::fabric::iwarp {
 namespace {
 
-/// The small buffer: of it this much is offered to the socket at first; up to all of it while there are many small
-/// frames.
+/// Size of the scratch buffer. A read offers kMinScratch of it at first, and up to all of it while many small frames
+/// arrive.
 constexpr std::size_t kMinScratch = 1024;
 constexpr std::size_t kScratch = 65536;
-/// So many small frames after a large one, and no other is expected: more than calls are on their way at once, as a
-/// rule.
+/// After this many small frames in a row no large one is expected: usually more than there are calls in progress.
 constexpr std::size_t kGuarded = 32;
-/// What is read of a frame before anything is known of it.
+/// Bytes read of a frame before its length is known.
 constexpr std::size_t kFirst = kFpduLengthSize + kTaggedHeaderSize;
 
 }  // namespace
@@ -34,10 +33,10 @@ FpduReader::Plan FpduReader::plan() noexcept {
   return out;
 }
 
-/// Is another large payload to be expected?
+/// Whether another large payload is expected.
 bool FpduReader::on_guard() const noexcept { return smalls_ < kGuarded && !markers_; }
 
-/// How many octets, at least one, are certain not to be of a large payload, but for one under way.
+/// The number of bytes, at least one, that cannot belong to a large payload other than the current one.
 std::size_t FpduReader::until_large() const noexcept {
   switch (state_) {
     case State::header:
@@ -88,7 +87,7 @@ void FpduReader::consume(Octets octets) noexcept {
   }
 }
 
-/// Adds to the header until `wanted` octets of it are there; how many it took.
+/// Adds to the header until `wanted` bytes of it are there; how many it took.
 std::size_t FpduReader::collect(Octets octets, std::size_t wanted) noexcept {
   if (collected_ >= wanted) return 0;
   const std::size_t n = std::min(octets.size(), wanted - collected_);
@@ -135,7 +134,7 @@ void FpduReader::take_payload(Octets& octets) noexcept {
   octets = octets.subspan(n);
 }
 
-/// `count` octets of the payload are where they belong.
+/// `count` bytes of the payload are in their target.
 void FpduReader::placed(std::size_t count) noexcept {
   if (crc_on_) crc_.add({target_, count});
   target_ += count;
@@ -147,7 +146,7 @@ void FpduReader::take_trailer(Octets& octets) noexcept {
   const std::size_t wanted = pad_ + kFpduCrcSize;
   const std::size_t n = std::min(octets.size(), wanted - collected_);
   std::memcpy(trailer_.data() + collected_, octets.data(), n);
-  // [5044-4.1-b] the pad is not looked at but by the CRC
+  // [5044-4.1-b] the pad is ignored, except by the CRC
   if (crc_on_ && collected_ < pad_) crc_.add(octets.first(std::min(n, pad_ - collected_)));
   collected_ += n;
   octets = octets.subspan(n);
@@ -155,7 +154,8 @@ void FpduReader::take_trailer(Octets& octets) noexcept {
 }
 
 void FpduReader::finish() noexcept {
-  // [5044-4.4-i] [5044-6-a] nothing is handed up from a frame whose CRC is wrong; [5044-4.4-d] off, it is not checked
+  // [5044-4.4-i] [5044-6-a] a frame with a wrong CRC is not delivered; [5044-4.4-d] without CRCs the
+  // field is not checked
   const bool good = !crc_on_ || crc_.value() == decode_crc(trailer_.data() + pad_);
   state_ = State::header;
   collected_ = 0;
@@ -175,7 +175,7 @@ Octets FpduReader::raw_header() const noexcept {
   return Octets(header_).subspan(kFpduLengthSize, size);
 }
 
-/// Cuts the markers out of a stream that has them. Not the fast path: nothing is read to its place directly.
+/// Removes the markers from the stream. Slow path: payloads are copied from the scratch buffer.
 void FpduReader::consume_with_markers(Octets octets) noexcept {
   while (!octets.empty() && state_ != State::stopped) {
     if (marker_collected_ != 0 || until_marker(position_) == 0) {

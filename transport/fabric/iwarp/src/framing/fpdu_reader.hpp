@@ -14,13 +14,13 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// Takes the segments of an incoming stream.
+/// Receives the segments of an incoming stream.
 class SegmentSink {
  public:
-  /// A header has arrived. Returns where the `payload` octets behind it go; null to drop them. The memory must
-  /// stay until on_segment_end() or until the reader is stopped.
+  /// A header has arrived. Returns the target of its `payload` bytes; null drops them. The target stays valid until
+  /// on_segment_end() or until the reader is stopped.
   virtual std::byte* on_segment(const DdpHeader& header, std::uint32_t payload) noexcept = 0;
-  /// The segment is whole and, if CRCs are on, good.
+  /// The segment is complete and, with CRCs, its CRC is correct.
   virtual void on_segment_end() noexcept = 0;
   /// The stream cannot be read any further.
   virtual void on_framing_error(const TerminateCode& error) noexcept = 0;
@@ -29,36 +29,36 @@ class SegmentSink {
   ~SegmentSink() = default;
 };
 
-/// The receiving half of MPA: finds the frames in a stream that arrives in any slices (RFC 5044 section 5.1), and
-/// has large payloads read straight to where they belong.
+/// The receiving half of MPA: finds the frames in a TCP stream (RFC 5044 section 5.1), and has large payloads read
+/// from the socket directly into their target.
 ///
-/// Operation. plan() says where the next octets of the socket go, as a list of buffers; filled() is told how many
-/// there were. While a payload is under way the plan starts with the rest of its target; what lies behind it, and
-/// everything else, passes a small buffer and is consumed at once, so that nothing is ever left in it.
-/// No octet of a large payload shall pass that buffer, which costs a copy: since one came last, and until many small
-/// frames have followed it, no more is read than is known to be something else, which is a header more than the frame
-/// that is under way. A small frame takes two reads then. Later as many of them are read at once as there are.
-/// The CRC covers the octets where they are; placing precedes the check, delivery follows it.
+/// Operation. plan() returns the buffers for the next read of the socket; filled() takes the number of bytes read.
+/// During a payload the plan starts with the rest of its target. All other bytes go to a scratch buffer, which is
+/// consumed at once and never holds anything between two reads. A large payload that passed the scratch buffer would
+/// be copied. Therefore, after a large frame and until kGuarded small ones have followed, a read covers no more than
+/// the rest of the current frame and the next header: a small frame then takes two reads. After that, one read takes
+/// as many small frames as there are. The CRC is computed over the bytes in place: placement precedes the check,
+/// delivery follows it.
 ///
-/// Errors. After on_framing_error() or stop() it reads no more: octets are dropped.
+/// Errors. After on_framing_error() or stop() all bytes are dropped.
 class FpduReader {
  public:
   using Plan = boost::container::static_vector<boost::asio::mutable_buffer, 2>;
 
   explicit FpduReader(SegmentSink& sink) noexcept : sink_(sink) {}
 
-  /// Before the first plan(). `markers`: we asked the peer for them.
+  /// Before the first plan(). `markers`: this side requested them.
   void start(bool crc, bool markers);
   Plan plan() noexcept;
   void filled(std::size_t count) noexcept;
   void stop() noexcept { state_ = State::stopped; }
 
-  /// At a frame's boundary: an end of the stream is in order here.
+  /// At a frame boundary, where the stream may end.
   bool between_frames() const noexcept { return state_ == State::header && collected_ == 0; }
-  /// Of the current or last segment: its header as it came, and the length of its ULPDU.
+  /// Of the current or last segment: its header as received, and the length of its ULPDU.
   Octets raw_header() const noexcept;
   std::uint16_t ulpdu_length() const noexcept { return ulpdu_length_; }
-  /// Octets of large payloads that came through the small buffer since the last call.
+  /// Bytes of large payloads that were copied from the scratch buffer since the last call.
   std::uint64_t take_copied() noexcept { return std::exchange(copied_, 0); }
 
  private:
@@ -85,7 +85,7 @@ class FpduReader {
 
   std::array<std::byte, kFpduLengthSize + kUntaggedHeaderSize> header_{};  // while it arrives
   std::array<std::byte, 3 + kFpduCrcSize> trailer_{};
-  std::size_t collected_ = 0;  // octets of the one that is arriving
+  std::size_t collected_ = 0;  // bytes of the one that is arriving
   std::uint16_t ulpdu_length_ = 0;
   std::byte* target_ = nullptr;
   std::size_t remaining_ = 0;  // of the payload
@@ -102,7 +102,7 @@ class FpduReader {
   std::size_t smalls_ = 0;  // frames since the last large one, as far as they are counted
 
   std::unique_ptr<std::byte[]> scratch_;
-  std::size_t scratch_size_ = 0;  // how much of it a plan offers while small frames come
+  std::size_t scratch_size_ = 0;  // how much of it a plan offers while small frames arrive
 };
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "fpdu_writer.hpp"
+#include "framing/fpdu_writer.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -50,7 +50,7 @@ void FpduWriter::end() noexcept {
   emit(Octets(tail).first(pad_), true);  // [5044-4.1-b] zeros
   // [5044-4.4-g] a marker between pad and CRC is covered
   if (markers_ && until_marker(position_) == 0) emit_marker();
-  // [5044-4.4-f] the field is there in any case
+  // [5044-4.4-f] the field is always present
   if (crc_on_) encode_crc(crc_.value(), tail.data());
   emit(tail, false);
   ends_.push_back(position_);

@@ -15,12 +15,12 @@
 namespace rpcrdma::fabric::iwarp {
 
 /// The sending half of MPA: gathers many frames into one list of buffers for one system call. Payloads are
-/// referred to, not copied, but where markers have to go in between.
+/// referenced, not copied, except where markers are inserted.
 ///
-/// Ownership. Payload memory must stay until the batch is written, or cut().
+/// Ownership. Payload memory stays valid until the batch is written or cut().
 class FpduWriter {
  public:
-  /// The most buffers that one frame's payload may be in.
+  /// Buffers of one frame's payload, at most.
   static constexpr std::size_t kMaxGather = 32;
   /// Frames in one batch.
   static constexpr std::size_t kMaxFrames = 64;
@@ -31,23 +31,23 @@ class FpduWriter {
   bool has_room() const noexcept;
 
   // One frame: begin, any number of payload(), end.
-  /// `extra`: octets that stand between the header and the payload, to be copied (at most 64).
+  /// `extra`: bytes between the header and the payload, which are copied (at most 64).
   void begin(const DdpHeader& header, Octets extra, std::size_t payload) noexcept;
   void payload(Octets octets) noexcept;
   void end() noexcept;
 
   bool empty() const noexcept { return next_ == vectors_.size(); }
-  /// What is still to be written.
+  /// The bytes still to be written.
   std::span<iovec> pending() noexcept { return std::span(vectors_.data(), vectors_.size()).subspan(next_); }
-  /// `count` octets of it have been written.
+  /// `count` bytes of it have been written.
   void advance(std::size_t count) noexcept;
-  /// Octets of large payloads that were copied since the last call.
+  /// Bytes of large payloads that were copied since the last call.
   std::uint64_t take_copied() noexcept { return std::exchange(copied_, 0); }
-  /// Octets written since start().
+  /// Bytes written since start().
   std::uint64_t written() const noexcept { return written_; }
-  /// Gives up all frames that have not started to go out, and copies what is left of one that has.
+  /// Drops all frames of which nothing is written, and returns a copy of the rest of a partly written one.
   std::vector<std::byte> cut();
-  /// Copies and gives up all that is pending.
+  /// Returns a copy of everything that is pending, and drops it.
   std::vector<std::byte> drain();
 
  private:
@@ -66,7 +66,7 @@ class FpduWriter {
   bool markers_ = false;
   Crc32c crc_;
   std::size_t pad_ = 0;
-  std::uint64_t position_ = 0;  // of the stream: octets emitted, markers included
+  std::uint64_t position_ = 0;  // of the stream: bytes emitted, markers included
   std::uint64_t frame_start_ = 0;
   std::uint64_t copied_ = 0;
   std::uint64_t written_ = 0;      // likewise, written to the socket

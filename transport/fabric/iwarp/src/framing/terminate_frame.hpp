@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-#include "fpdu_writer.hpp"
+#include "framing/fpdu_writer.hpp"
 #include "wire/terminate.hpp"
 
 namespace rpcrdma::fabric::iwarp {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: the Request's header, then its private data, under one timer.
 // Ownership: the handlers keep the object; the socket goes to the listener, with the Request or to be closed.
-// Error handling: whatever is malformed, late or too long closes the connection without a word.
-#include "half_open.hpp"
+// Error handling: a Request that is malformed, late or too long closes the connection without a Reply.
+#include "setup/half_open.hpp"
 
 #include <boost/asio/read.hpp>
 
@@ -13,7 +13,7 @@ void HalfOpen::start(std::chrono::milliseconds timeout, ListenerState::HalfOpens
   // [5044-7.1.2-j]
   timer_.expires_after(timeout);
   timer_.async_wait([self = shared_from_this()](error_code error) {
-    if (!error) self->finish(false, "silent");
+    if (!error) self->finish(false, "no complete MPA Request in time");
   });
   read_header();
 }
@@ -43,7 +43,7 @@ void HalfOpen::read_data(std::size_t size, bool enhanced) {
                             error_code ignored;
                             // No stream data may follow before our Reply.
                             if (self->socket_.available(ignored) != 0)
-                              return self->finish(false, "octets behind its request");
+                              return self->finish(false, "data follows its request before the reply");
                             self->finish(true, "");
                           });
 }
@@ -55,8 +55,8 @@ void HalfOpen::finish(bool good, const char* why) {
   if (const auto listener = listener_.lock()) {
     if (!good) {
       error_code ignored;
-      listener->fabric().log.debug("iwarp: {} refused: {}", socket_.remote_endpoint(ignored).address().to_string(),
-                                   why);
+      listener->fabric().log.debug("iwarp: closed the connection from {} before its set-up: {}",
+                                   socket_.remote_endpoint(ignored).address().to_string(), why);
     }
     return listener->half_open_ended(place_, std::move(socket_), good ? &request_ : nullptr);
   }

@@ -2,19 +2,19 @@
 #pragma once
 #include <array>
 
-#include "listener.hpp"
+#include "setup/listener.hpp"
 
 namespace rpcrdma::fabric::iwarp {
 
-/// A TCP connection accepted, whose MPA Request is on its way (RFC 5044 section 7.1.2, responder).
+/// An accepted TCP connection whose MPA Request is incomplete (RFC 5044 section 7.1.2, responder).
 class HalfOpen : public std::enable_shared_from_this<HalfOpen> {
  public:
   HalfOpen(std::weak_ptr<ListenerState> listener, Socket socket)
       : listener_(std::move(listener)), socket_(std::move(socket)), timer_(socket_.get_executor()) {}
   /// `place` is where the listener keeps it.
   void start(std::chrono::milliseconds timeout, ListenerState::HalfOpens::iterator place);
-  /// Ends it for the sake of newer ones.
-  void give_way() { finish(false, "silent, and its place is needed"); }
+  /// Closes it, as the oldest, in favour of a newer connection.
+  void give_way() { finish(false, "too many connections with incomplete requests"); }
 
  private:
   void read_header();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: connect -> Request in one write -> Reply's header -> Reply's data -> conclusion.
-// Ownership: the handlers keep the object until finish() or cancel(); the socket leaves with the outcome.
-// Error handling: one timer guards it all; whatever goes wrong closes the socket and is reported once.
-#include "initiator.hpp"
+// Ownership: the handlers keep the object until finish() or cancel(); the socket is moved into the outcome.
+// Error handling: one timer covers all steps; any failure closes the socket and is reported once.
+#include "setup/initiator.hpp"
 
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 
-#include "farewell.hpp"
-#include "terminate_frame.hpp"
+#include "framing/terminate_frame.hpp"
+#include "stream/farewell.hpp"
 
 namespace rpcrdma::fabric::iwarp {
 
@@ -52,7 +52,7 @@ void Initiator::send_request() {
   wishes_ = fabric_->wishes(wanted_, socket_.local_endpoint(ignored), peer_);
   wishes_.enhanced = enhanced_;
   request_ = make_request(wishes_, wanted_.private_data);
-  // [5044-7.1.2-a] in one write: some responders stumble over pieces
+  // [5044-7.1.2-a] in one write: some responders fail on a Request in pieces
   request_octets_ = encode(request_);
   boost::asio::async_write(socket_, boost::asio::buffer(request_octets_),
                            [self = shared_from_this()](error_code error, std::size_t) {
@@ -98,13 +98,14 @@ void Initiator::conclude() {
     case Conclusion::Outcome::agreed: break;
   }
   error_code ignored;
-  // [5044-7.1.2-h] the responder may not send before we have: octets behind its Reply are a violation
+  // [5044-7.1.2-h] the responder may not send before we have: bytes behind its Reply are a violation
   if (socket_.available(ignored) != 0) return finish(FabricError::handshake_failed);
   finish({}, conclusion.agreement);
 }
 
 void Initiator::refuse(const TerminateCode& error, const Agreement& agreement) {
-  fabric_->log.warn("iwarp: {}: cannot fulfil the reply: {}", peer_.address().to_string(), describe(error));
+  fabric_->log.warn("iwarp: {} port {} accepted the connection on terms that this side cannot meet: {}",
+                    peer_.address().to_string(), peer_.port(), describe(error));
   FpduWriter writer;
   writer.start(agreement.crc, agreement.send_markers);
   Terminate message;
@@ -112,16 +113,17 @@ void Initiator::refuse(const TerminateCode& error, const Agreement& agreement) {
   append(writer, message);
   say_farewell(std::move(socket_), writer.drain(), fabric_->options.close_timeout);
   socket_ = Socket(fabric_->context);
-  finish(FabricError::handshake_failed);
+  finish(error == terminate::kReadDepth ? FabricError::too_many_reads : FabricError::handshake_failed);
 }
 
-/// A responder of RFC 5044 alone closes on a revision that it does not know.
+/// A responder that knows only RFC 5044 closes the connection on an unknown revision.
 void Initiator::closed_by_peer() {
   error_code ignored;
   socket_.close(ignored);
   // [6581-10-e]
   if (enhanced_ && fabric_->options.fall_back) {
-    fabric_->log.info("iwarp: {} closes on an enhanced request: trying without", peer_.address().to_string());
+    fabric_->log.info("iwarp: {} closed the connection on an enhanced MPA request; retrying without RFC 6581",
+                      peer_.address().to_string());
     enhanced_ = false;
     return connect();
   }

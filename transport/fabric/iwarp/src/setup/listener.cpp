@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one accept at a time, paused while descriptors are short. A crowd of half-open connections keeps nobody
-// out: the oldest gives way. Ownership: a connection belongs to its HalfOpen, then to the Request that the handler
-// gets. Error handling: accept errors are logged; a shortage waits for a moment and tries again.
-#include "listener.hpp"
+// Operation: one accept at a time, paused while descriptors are short. At the limit of half-open connections the
+// oldest one is closed.
+// Ownership: a connection belongs to its HalfOpen, then to the Request that the handler receives.
+// Error handling: a shortage of descriptors or memory is logged, and accepting is retried after a pause.
+#include "setup/listener.hpp"
 
 #include <boost/asio/ip/v6_only.hpp>
 
-#include "half_open.hpp"
-#include "request.hpp"
+#include "setup/half_open.hpp"
+#include "setup/request.hpp"
 
 namespace rpcrdma::fabric::iwarp {
 namespace {
@@ -68,7 +69,7 @@ void ListenerState::read_request(Socket socket) {
 }
 
 void ListenerState::back_off() {
-  fabric_->log.warn("iwarp: no descriptors or memory left for another connection");
+  fabric_->log.warn("iwarp: cannot accept a connection: out of file descriptors or memory (ulimit -n); retrying");
   timer_.expires_after(kShortagePause);
   timer_.async_wait([self = shared_from_this()](error_code error) {
     if (!error) self->accept();
@@ -85,11 +86,11 @@ void ListenerState::half_open_ended(HalfOpens::iterator place, Socket socket, St
     if (!error) info.peer = socket.remote_endpoint(error);
     info.private_data = request->private_data;
     info.peer_reads = peer_reads(*request);
-    // [6581-9.1-a] without RFC 6581 the peer does not say: it is for the ULPs to know
+    // [6581-9.1-a] without RFC 6581 the peer does not state depths; the ULPs agree on them
     info.inbound_reads = request->enhanced ? request->enhanced->inbound : fabric_->options.max_read_depth;
     info.outbound_reads = request->enhanced ? request->enhanced->outbound : fabric_->options.max_read_depth;
-    Descriptor descriptor;
-    if (!error) descriptor = Descriptor(socket.release(error));
+    Fd descriptor;
+    if (!error) descriptor = Fd(socket.release(error));
     if (!error) handler_(std::make_unique<Request>(std::move(descriptor), std::move(*request), std::move(info)));
   } else {
     socket.close(error);

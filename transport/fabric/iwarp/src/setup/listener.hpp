@@ -14,7 +14,7 @@ class HalfOpen;
 /// Accepts TCP connections and reads their Requests. Kept by its handlers and its IwarpListener.
 class ListenerState : public std::enable_shared_from_this<ListenerState> {
  public:
-  /// The connections whose Request is on its way, the oldest first.
+  /// The connections whose Request is incomplete, the oldest first.
   using HalfOpens = std::list<std::weak_ptr<HalfOpen>>;
 
   ListenerState(std::shared_ptr<FabricState> fabric, Fabric::RequestHandler handler);

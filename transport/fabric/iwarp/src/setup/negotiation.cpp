@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "negotiation.hpp"
+#include "setup/negotiation.hpp"
 
 #include <algorithm>
 
 namespace rpcrdma::fabric::iwarp {
 namespace {
 
-/// What a responder offers, given what the initiator wants: min(wanted, ours), or no negotiation.
+/// The depth that a responder offers: min(wanted, ours), or no negotiation.
 std::uint16_t grant(std::uint16_t wanted, std::uint16_t ours) noexcept {
   return wanted == kDepthNotNegotiated ? kDepthNotNegotiated : std::min(wanted, ours);
 }
@@ -32,7 +32,7 @@ Conclusion outcome(Conclusion::Outcome what) noexcept {
   return out;
 }
 
-/// The initiator's read depths from the Reply; false if ours do not suffice.
+/// Takes the read depths from the Reply; false if it requires more than this side supports.
 bool conclude_depths(const EnhancedData& reply, const SetupWishes& wishes, Agreement& agreement) noexcept {
   // [6581-9.1-f] [6581-9.1-j]
   if (reply.inbound != kDepthNotNegotiated)
@@ -52,13 +52,13 @@ StartupFrame make_request(const SetupWishes& wishes, Octets private_data) {
   out.kind = StartupFrame::Kind::request;
   out.markers = wishes.markers;
   out.crc = wishes.crc;
-  // [6581-6-b] [5044-7.1.1-g] [6581-10-c] without anything enhanced it is a request of revision 1
+  // [6581-6-b] [5044-7.1.1-g] [6581-10-c] a Request without enhanced data is of revision 1
   out.revision = wishes.enhanced ? kRevision2 : kRevision1;
   if (wishes.enhanced) {
     EnhancedData data;
     data.inbound = wishes.inbound_reads;
     data.outbound = wishes.outbound_reads;
-    // [6581-9.2-a] every kind that we can produce; [6581-9.2-h] none in the client-server model
+    // [6581-9.2-a] every kind that this side can send; [6581-9.2-h] none in the client-server model
     data.peer_to_peer = data.send_rtr = data.write_rtr = data.read_rtr = wishes.peer_to_peer;
     out.enhanced = data;
   }
@@ -82,7 +82,7 @@ StartupFrame make_reply(const StartupFrame& request, const SetupWishes& wishes, 
   StartupFrame out;
   out.kind = StartupFrame::Kind::reply;
   out.markers = wishes.markers;
-  // [5044-7.1.1-d] [5044-4.4-c] either side's wish binds both
+  // [5044-7.1.1-d] [5044-4.4-c] CRCs are on if either side wants them
   out.crc = wishes.crc || request.crc;
   out.revision = request.revision;
   out.private_data.assign(private_data.begin(), private_data.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What two peers agree on during MPA's connection set-up (RFC 5044 section 7.1, RFC 6581 section 9). Pure functions.
+// The negotiation of MPA's connection set-up (RFC 5044 section 7.1, RFC 6581 section 9). Pure functions.
 #include <optional>
 
 #include "rpcrdma/fabric/fabric.hpp"
@@ -9,21 +9,21 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// What one side wants.
+/// What one side asks for.
 struct SetupWishes {
   bool crc = true;
-  bool markers = false;  ///< in what we receive
+  bool markers = false;  ///< in the stream that this side receives
   bool enhanced = true;
   bool peer_to_peer = false;
   std::uint16_t inbound_reads = 0;
   std::uint16_t outbound_reads = 0;
-  std::uint16_t max_reads = 0;  ///< what we have resources for, in either direction
+  std::uint16_t max_reads = 0;  ///< the most that this side supports, in either direction
 };
 
-/// How the initiator says that it is ready to receive, in the peer-to-peer model.
+/// The initiator's ready-to-receive indication, in the peer-to-peer model.
 enum class ReadyToReceive : std::uint8_t { none, write, read, send };
 
-/// The outcome.
+/// The result of the negotiation.
 struct Agreement {
   bool crc = true;
   bool send_markers = false;
@@ -39,7 +39,7 @@ StartupFrame make_request(const SetupWishes& wishes, Octets private_data);
 /// [6581-9.1-a] The figures of a Request or a Reply, for the user; empty without RFC 6581.
 std::optional<ReadDepths> peer_reads(const StartupFrame& frame) noexcept;
 
-/// Whether a responder can work with this Request at all: its revision is one we speak.
+/// Whether this side supports the revision of the Request.
 bool acceptable(const StartupFrame& request) noexcept;
 
 /// The Reply that accepts `request`, and what is agreed with it.
@@ -48,13 +48,13 @@ StartupFrame make_reply(const StartupFrame& request, const SetupWishes& wishes, 
 /// The Reply that rejects it.
 StartupFrame make_rejection(const StartupFrame& request, Octets private_data);
 
-/// What an initiator makes of the Reply to its Request.
+/// An initiator's evaluation of the Reply to its Request.
 struct Conclusion {
   enum class Outcome : std::uint8_t {
     agreed,
     rejected,   ///< by the peer's ULP
     malformed,  ///< not an answer to our Request: close
-    terminate,  ///< not to be fulfilled: send `error`, close
+    terminate,  ///< cannot be met: send a Terminate with `error`, close
   };
   Outcome outcome = Outcome::agreed;
   Agreement agreement;

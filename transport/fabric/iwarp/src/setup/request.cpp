@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "request.hpp"
+#include "setup/request.hpp"
 
 #include <sys/socket.h>
 
@@ -8,9 +8,9 @@ namespace rpcrdma::fabric::iwarp {
 // [5044-7.1.2-d]
 void Request::reject(Octets private_data) noexcept {
   if (!socket_) return;
-  const Descriptor socket = take_socket();
+  const Fd socket = take_socket();
   const std::vector<std::byte> reply = encode(make_rejection(frame_, private_data));
-  // A few octets on a fresh connection: if they do not go out at once, the peer has gone.
+  // The socket buffer of a new connection has room for the Reply, unless the peer has closed.
   if (!write_all(socket.get(), reply)) ::shutdown(socket.get(), SHUT_WR);
 }
 

@@ -4,11 +4,11 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-class Stream;
+class Exposures;
 
 /// What a window exposes: one exact range, to the peer of one stream, by one STag.
 struct Exposure {
-  const Stream* owner = nullptr;
+  const Exposures* owner = nullptr;  ///< those of its stream
   BufferRef memory;
   Access access = Access::remote_read;
   Segment segment;

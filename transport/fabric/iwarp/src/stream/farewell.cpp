@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: write, shut down our direction, drain until the peer's end or the timer.
+// Operation: write, shut down the sending direction, drain until the peer closes or the timer expires.
 // Ownership: the handlers keep the object; the last one drops it, and that closes the socket.
-// Error handling: any error ends it.
-#include "farewell.hpp"
+// Error handling: any error closes the socket.
+#include "stream/farewell.hpp"
 
 #include <array>
 #include <boost/asio/steady_timer.hpp>
@@ -24,15 +24,21 @@ class Farewell : public std::enable_shared_from_this<Farewell> {
       if (!error) self->socket_.close(ignored);
     });
     drain();
+    if (last_words_.empty()) return shut_down();
     boost::asio::async_write(socket_, boost::asio::buffer(last_words_),
                              [self = shared_from_this()](error_code error, std::size_t) {
-                               error_code ignored;
-                               if (!error) self->socket_.shutdown(Socket::shutdown_send, ignored);
+                               if (!error) self->shut_down();
                              });
   }
 
  private:
-  // [5040-6.2.1-c] unread octets at close would make TCP reset the connection, and the peer lose our last words
+  void shut_down() {
+    error_code ignored;
+    socket_.shutdown(Socket::shutdown_send, ignored);
+  }
+
+  // [5040-6.2.1-c] closing with unread bytes would make TCP send a reset, which may discard what the peer has not read
+  // yet
   void drain() {
     socket_.async_read_some(boost::asio::buffer(dropped_), [self = shared_from_this()](error_code error, std::size_t) {
       if (!error) return self->drain();

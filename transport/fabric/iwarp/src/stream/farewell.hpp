@@ -7,10 +7,10 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// Closes a connection so that `last_words` still reach the peer: writes them, ends our direction, drops what the
-/// peer sends until it ends its own (RFC 5040 section 6.2.1), but for no longer than `timeout`.
+/// Closes a connection in good order: writes `last_words`, shuts down the sending direction, and discards what the
+/// peer sends until it closes (RFC 5040 section 6.2.1) or `timeout` expires.
 ///
-/// Owns all that it needs and goes on by itself; nothing is reported.
+/// Owns all that it needs and runs by itself; reports nothing.
 void say_farewell(Socket socket, std::vector<std::byte> last_words, std::chrono::milliseconds timeout);
 
 }  // namespace rpcrdma::fabric::iwarp

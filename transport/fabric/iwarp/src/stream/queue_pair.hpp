@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-#include "stream.hpp"
+#include "stream/stream.hpp"
 
 namespace rpcrdma::fabric::iwarp {
 
@@ -19,7 +19,7 @@ class IwarpWindow final : public Window {
   Exposure exposure_;
 };
 
-/// The user's handle to a Stream: destroying it ends the connection.
+/// The user's handle to a Stream: its destruction ends the connection.
 class IwarpQueuePair final : public QueuePair {
  public:
   IwarpQueuePair(std::shared_ptr<Stream> stream, std::optional<Endpoint> peer)
@@ -55,13 +55,7 @@ class IwarpQueuePair final : public QueuePair {
   void abort() override { stream_->abort(); }
   void quiesce() noexcept override { stream_->quiesce(); }
 
-  void start() {
-    if (stream_->state() != Stream::State::idle) return;
-    if (peer_)
-      stream_->connect(*peer_);
-    else
-      stream_->accept();
-  }
+  void start() { stream_->start(peer_); }
 
  private:
   std::shared_ptr<Stream> stream_;

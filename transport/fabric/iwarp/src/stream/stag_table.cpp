@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "stag_table.hpp"
+#include "stream/stag_table.hpp"
 
 #include <sys/random.h>
 
@@ -30,7 +30,7 @@ int StagTable::refill() noexcept {
 }
 
 std::uint32_t StagTable::random() noexcept {
-  // Once it has worked it works: the kernel's generator does not run dry.
+  // The constructor has called it with success, and getrandom() does not fail later.
   while (random_left_ == 0) refill();
   return random_[--random_left_];
 }
@@ -70,7 +70,7 @@ void StagTable::erase(std::uint32_t stag) noexcept {
   if (slots_[hole].exposure == nullptr) return;
   slots_[hole] = {};
   --used_;
-  // Whoever had been pushed past the hole moves up, so that searches end at free slots.
+  // Entries displaced past the hole move up, so that a search may end at a free slot.
   for (std::size_t at = (hole + 1) & mask(); slots_[at].exposure != nullptr; at = (at + 1) & mask()) {
     const Slot moved = slots_[at];
     slots_[at] = {};

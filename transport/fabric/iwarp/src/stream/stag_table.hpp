@@ -3,23 +3,23 @@
 #include <array>
 #include <vector>
 
-#include "exposure.hpp"
 #include "rpcrdma/base/error.hpp"
+#include "stream/exposure.hpp"
 
 namespace rpcrdma::fabric::iwarp {
 
 /// The STags of one fabric. They are drawn from the kernel's random numbers (RFC 5040 section 8.1.1), so that a peer
-/// can neither predict the next one nor meet an old one again, but for chance.
+/// cannot predict the next one, and an old one does not recur except by chance.
 ///
-/// Refers to exposures; owns none. An open-addressed table indexed by the STag itself, which is random already.
+/// An open-addressed hash table indexed by the STag itself, which is random. Does not own the exposures.
 class StagTable {
  public:
-  /// Throws std::system_error if there are no random numbers: then there are none at all, ever.
+  /// Throws std::system_error if the kernel provides no random numbers.
   StagTable();
 
   /// A random number that is no STag in use, and not 0. For tags that are not in the table.
   std::uint32_t draw() noexcept;
-  /// A random base for offsets: page-aligned, and far from wrapping.
+  /// A random base for offsets: page-aligned, below 2^47, so that no range wraps.
   std::uint64_t draw_offset() noexcept;
 
   /// Enters `exposure` under a new STag.

@@ -1,21 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a connector runs an Initiator; an acceptor answers its Request at once. Either way establish() follows.
 // Ownership: the socket comes from the Initiator or the Request.
-// Error handling: on_disconnected reports whatever went wrong.
+// Error handling: on_disconnected reports any failure.
 #include <algorithm>
 
-#include "stream.hpp"
+#include "stream/stream.hpp"
 
 namespace rpcrdma::fabric::iwarp {
 
 namespace {
 
 constexpr std::chrono::milliseconds kRarestNudge{std::chrono::seconds(5)};
+/// TCP segments of a path within the host are larger.
+constexpr std::uint32_t kHostSegment = 16384;
 
 }  // namespace
 
+void Stream::start(const std::optional<Endpoint>& peer) {
+  if (!state_.enter(Event::start)) return;
+  if (peer)
+    connect(*peer);
+  else
+    accept();
+}
+
 void Stream::connect(const Endpoint& peer) {
-  state_ = State::connecting;
   initiator_ =
       std::make_shared<Initiator>(fabric_, peer, options_, [weak = weak_from_this()](Initiator::Outcome outcome) {
         if (const auto self = weak.lock()) self->connected(std::move(outcome));
@@ -24,7 +33,7 @@ void Stream::connect(const Endpoint& peer) {
 }
 
 void Stream::connected(Initiator::Outcome outcome) {
-  if (state_ != State::connecting) return;
+  if (state_.over()) return;
   initiator_.reset();
   if (outcome.error) {
     info_ = std::move(outcome.info);
@@ -39,11 +48,10 @@ void Stream::connected(Initiator::Outcome outcome) {
 }
 
 void Stream::accept() {
-  state_ = State::connecting;
   const auto request = std::move(request_);
   ConnectionInfo info = request->info();
   error_code error;
-  Descriptor descriptor = request->take_socket();
+  Fd descriptor = request->take_socket();
   socket_.assign(info.local.protocol(), descriptor.get(), error);
   if (!error) {
     descriptor.release();
@@ -69,51 +77,48 @@ void Stream::establish(Socket socket, const Agreement& agreement, ConnectionInfo
   socket_ = std::move(socket);
   agreement_ = agreement;
   info_ = std::move(info);
-  if (fabric_->options.max_ulpdu != 0)
-    mulpdu_ = clamp_mulpdu(fabric_->options.max_ulpdu);
-  else if (info_.peer.address().is_loopback() || info_.peer.address() == info_.local.address())
-    mulpdu_ = kMaxMulpdu;  // nothing aligns segments to FPDUs on this path
-  else
-    mulpdu_ = mulpdu_for(segment_size(socket_), agreement.send_markers);  // [5044-3-b] [5044-5.1-a]
-  // Responses that are made but not yet written still take a place.
-  reads_in_.reserve(agreement.inbound_reads + FpduWriter::kMaxFrames);
-  reads_out_.reserve(std::max(agreement.outbound_reads, 1u));
-  response_cursor_ = 0;
+  const std::uint32_t mulpdu = choose_mulpdu();
+  sends_.start(mulpdu, agreement.outbound_reads);
+  responder_.start(mulpdu, agreement.inbound_reads);
   writer_.start(agreement.crc, agreement.send_markers);
   reader_.start(agreement.crc, agreement.receive_markers);
-  state_ = State::established;
+  state_.enter(Event::establish);
   dispatcher_.establish(info_);
   fabric_->log.debug("iwarp {}: connected to {} port {}, crc {}, reads in {} out {}, segments of {}", number_,
                      info_.peer.address().to_string(), info_.peer.port(), agreement.crc ? "on" : "off",
-                     agreement.inbound_reads, agreement.outbound_reads, mulpdu_);
+                     agreement.inbound_reads, agreement.outbound_reads, mulpdu);
   read();
 }
 
-// [6581-9.2-f] [6581-5-a] before anything else; the queue is empty yet
+std::uint32_t Stream::choose_mulpdu() {
+  if (fabric_->options.max_ulpdu != 0) return clamp_mulpdu(fabric_->options.max_ulpdu);
+  const std::uint32_t emss = segment_size(socket_);
+  const bool within_host = info_.peer.address().is_loopback() || info_.peer.address() == info_.local.address();
+  // Nothing aligns segments to FPDUs on a path within the host, unless its segments are as small as a network's.
+  if (within_host && emss >= kHostSegment) return kMaxMulpdu;
+  return mulpdu_for(emss, agreement_.send_markers);  // [5044-3-b] [5044-5.1-a]
+}
+
+// [6581-9.2-f] [6581-5-a] before any other work: the queue is still empty
 void Stream::post_ready_to_receive(ReadyToReceive kind) {
-  if (kind == ReadyToReceive::none) return;
-  if (kind == ReadyToReceive::write) {
-    empty_write_due_ = true;
-  } else {
-    Work& work = add_work(kind == ReadyToReceive::read ? Work::Kind::read : Work::Kind::send, nullptr);
-    --send_slots_;
-    work.holds_slot = false;
-    work.handle = 0;
-    work.offset = 0;
-    submitted_ = works_.tail();
+  switch (kind) {
+    case ReadyToReceive::none: return;
+    case ReadyToReceive::write: source_.demand_empty_write(); break;
+    case ReadyToReceive::read: sends_.post_indication(Work::Kind::read); break;
+    case ReadyToReceive::send: sends_.post_indication(Work::Kind::send); break;
   }
   transmit();
 }
 
-/// Linux siw leaves an FPDU that comes right behind its Reply unread until more octets follow, and an acceptor of
-/// the client-server model may not send before it has seen one. On a slow host the octets that follow may come too
-/// early as well.
+/// Linux siw leaves an FPDU that directly follows its Reply unread until more bytes arrive, and an acceptor in the
+/// client-server model may not send before it has received one. On a slow host the nudge may arrive too early as well,
+/// hence the repetition.
 void Stream::start_nudge_timer(std::chrono::milliseconds after) {
   timer_.expires_after(after);
   timer_.async_wait([weak = weak_from_this(), after](error_code error) {
     const auto self = weak.lock();
-    if (error || !self || self->state_ != State::established || self->any_segment_) return;
-    self->empty_write_due_ = true;
+    if (error || !self || !self->state_.accepts_work() || self->any_segment_) return;
+    self->source_.demand_empty_write();
     self->transmit();
     self->start_nudge_timer(std::min(4 * after, kRarestNudge));
     self->progress();

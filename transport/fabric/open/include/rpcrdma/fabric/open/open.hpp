@@ -20,9 +20,9 @@ enum class CrcPolicy { automatic, on, off };  ///< automatic: off when both addr
 struct OpenOptions {
   Provider provider = Provider::automatic;
   CrcPolicy crc = CrcPolicy::automatic;  ///< iwarp only
-  bool towards = false;                  ///< the address is that of a server to connect to, not one to listen at
-  /// Silence of a peer after which it is asked whether it is still there, at least a second. One that has gone is
-  /// noticed after as long again, and not before the retries are over (iwarp: 6 s; verbs: 9 s).
+  bool towards = false;                  ///< the address is a server's, to connect to; else an own one, to listen at
+  /// Idle time after which a peer is probed, at least a second. A peer that does not answer is given up after the
+  /// same time again, but not before the retries have ended (iwarp: 6 s; verbs: 9 s).
   std::chrono::seconds keepalive{60};
 };
 
