@@ -35,7 +35,7 @@
 
 namespace rpcrdma::fabric {
 
-/// iWARP and rdma_cm both name an endpoint by IP address and port.
+/// [8166-5-a] iWARP and rdma_cm both name an endpoint by IP address and port.
 using Endpoint = boost::asio::ip::tcp::endpoint;
 
 /// What a provider supports. Query it; do not assume.

@@ -75,7 +75,7 @@ void FpduReader::filled(std::size_t count) noexcept {
     consume(octets);
 }
 
-// [5044-5.2-a] [5044-5.1-b] boundaries are found by the length field alone
+// [5044-5.2-a] [5044-5.1-b] [5041-3-c] boundaries are found by the length field alone
 void FpduReader::consume(Octets octets) noexcept {
   while (!octets.empty()) {
     switch (state_) {
@@ -112,11 +112,12 @@ void FpduReader::take_header(Octets& octets) noexcept {
 
   Reader in(raw_header());
   const DdpHeader header = decode_ddp(in);
-  remaining_ = ulpdu_length_ - size;
+  remaining_ = ulpdu_length_ - size;  // [5041-3-e]
   pad_ = fpdu_pad(ulpdu_length_);
   note_header();
   state_ = remaining_ == 0 ? State::trailer : State::payload;
   collected_ = 0;
+  // [5044-3-f] [5044-6-b] placed at once, delivered by on_segment_end()
   target_ = sink_.on_segment(header, static_cast<std::uint32_t>(remaining_));
 }
 
@@ -154,8 +155,8 @@ void FpduReader::take_trailer(Octets& octets) noexcept {
 }
 
 void FpduReader::finish() noexcept {
-  // [5044-4.4-i] [5044-6-a] a frame with a wrong CRC is not delivered; [5044-4.4-d] without CRCs the
-  // field is not checked
+  // [5044-4.1-d] [5044-4.4-j] [5044-4.4-i] [5044-6-a] a frame with a wrong CRC is not delivered; [5044-4.4-d] without
+  // CRCs the field is not checked
   const bool good = !crc_on_ || crc_.value() == decode_crc(trailer_.data() + pad_);
   state_ = State::header;
   collected_ = 0;
@@ -165,6 +166,7 @@ void FpduReader::finish() noexcept {
   sink_.on_segment_end();
 }
 
+// [5044-8-a] [5044-8-c] nothing that follows is delivered
 void FpduReader::fail(const TerminateCode& error) noexcept {
   state_ = State::stopped;
   sink_.on_framing_error(error);
@@ -175,7 +177,7 @@ Octets FpduReader::raw_header() const noexcept {
   return Octets(header_).subspan(kFpduLengthSize, size);
 }
 
-/// Removes the markers from the stream. Slow path: payloads are copied from the scratch buffer.
+/// [5044-4.3-h] Removes the markers from the stream. Slow path: payloads are copied from the scratch buffer.
 void FpduReader::consume_with_markers(Octets octets) noexcept {
   while (!octets.empty() && state_ != State::stopped) {
     if (marker_collected_ != 0 || until_marker(position_) == 0) {

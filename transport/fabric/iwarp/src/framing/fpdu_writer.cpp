@@ -20,6 +20,7 @@ bool FpduWriter::has_room() const noexcept {
   return vectors_.size() + kMaxGather + 2 <= kMaxVectors;
 }
 
+// [5044-3-a] [5041-4.4-a] one segment in each FPDU
 void FpduWriter::begin(const DdpHeader& header, Octets extra, std::size_t payload) noexcept {
   std::array<std::byte, kFpduLengthSize + kUntaggedHeaderSize> octets;
   const std::size_t ulpdu = header.size() + extra.size() + payload;
@@ -57,6 +58,7 @@ void FpduWriter::end() noexcept {
 }
 
 /// Copies `octets` into the stream, with the markers that are due. `covered`: by the CRC.
+/// [5044-4.3-a] [5044-4.3-i] markers only if the peer requested them
 void FpduWriter::emit(Octets octets, bool covered) noexcept {
   while (!octets.empty()) {
     std::size_t n = octets.size();
@@ -74,7 +76,8 @@ void FpduWriter::emit(Octets octets, bool covered) noexcept {
   }
 }
 
-// [5044-4.3-c] [5044-4.3-f] all markers of a frame point to its length field
+// [5044-4.3-c] [5044-4.3-f] all markers of a frame point to its length field; [5044-4.3-g] [5044-7.1.2-l] one before
+// the first frame, or at the start of a frame, is 0
 void FpduWriter::emit_marker() noexcept {
   const Marker marker = encode_marker(in_frame_ ? static_cast<std::uint32_t>(position_ - frame_start_) : 0);
   if (crc_on_) crc_.add(marker);

@@ -37,28 +37,29 @@ void Exposures::release() noexcept {
 }
 
 Placement Exposures::place_write(const DdpHeader& header, std::uint32_t payload) noexcept {
-  if (payload == 0) return {};  // [5041-5.2-e] an empty segment places nothing and is not checked
+  if (payload == 0) return {};  // [5041-5.2-e] [5040-5.1-c] an empty segment places nothing and is not checked
   Exposure* const exposure = fabric_.stags.find(header.stag);
-  // [5041-7.1-b] [5041-8.2-a] [5041-8.3.1-a] [5041-8.3.1-b] [8166-8.1.1-a]
+  // [5041-7.1-b] [5041-8.2-a] [5041-8.3.1-a] [5041-8.3.1-b] [8166-8.1-a] [8166-8.1-b] [8166-8.1.1-a]
   if (exposure == nullptr) return refused(terminate::kInvalidStag);
-  if (!owns(*exposure)) return refused(terminate::kForeignStag);
+  if (!owns(*exposure)) return refused(terminate::kForeignStag);                          // [5040-8.1.1-a]
   if (exposure->access != Access::remote_write) return refused(terminate::kInvalidStag);  // [5041-8.3.1-d]
   if (wraps(header.offset, payload)) return refused(terminate::kWrap);
   const std::uint64_t skipped = header.offset - exposure->segment.offset;  // wraps to a large value when below
-  // [5041-8.3.1-c]
+  // [5041-8.3.1-c] [5041-4.2-d]
   if (skipped > exposure->memory.size || payload > exposure->memory.size - skipped) return refused(terminate::kBounds);
   placement_ = exposure;
   ++exposure->pins;
   return {exposure->memory.data + skipped};
 }
 
+// [5040-5.1-a] the user is not told
 void Exposures::write_placed() noexcept {
   if (placement_ == nullptr) return;
   --placement_->pins;
   placement_ = nullptr;
 }
 
-// [5040-5.2.1-d] [5040-7.2-c]
+// [5040-5.2.1-d] [5040-5.2.1-f] [5040-7.2-c]
 const TerminateCode* Exposures::find_source(const ReadRequest& request, Exposure*& exposure) const noexcept {
   exposure = fabric_.stags.find(request.source_stag);
   if (exposure == nullptr) return &terminate::kReadInvalidStag;

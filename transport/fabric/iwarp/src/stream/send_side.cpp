@@ -140,11 +140,12 @@ bool SendSide::add_frame(FpduWriter& writer) noexcept {
   return true;
 }
 
+// [5041-4.1-c] [5041-5.3-b] in order, the last segment last; [5044-3-c] [5044-4.5-d] each as large as the MULPDU allows
 bool SendSide::add_send_frame(Work& work, FpduWriter& writer) noexcept {
   DdpHeader header;
   const bool solicited = work.options.solicited;
-  Opcode opcode = solicited ? Opcode::send_solicited : Opcode::send;
-  if (work.options.invalidate) {  // [5040-4.1-d]
+  Opcode opcode = solicited ? Opcode::send_solicited : Opcode::send;  // [5040-5.3-d]
+  if (work.options.invalidate) {                                      // [5040-4.1-d]
     opcode = solicited ? Opcode::send_solicited_invalidate : Opcode::send_invalidate;
     header.stag = *work.options.invalidate;
   }
@@ -173,7 +174,7 @@ bool SendSide::add_write_frame(Work& work, FpduWriter& writer) noexcept {
 
 bool SendSide::finish_frame(Work& work, const DdpHeader& header, std::uint32_t count, FpduWriter& writer) noexcept {
   DdpHeader complete = header;
-  complete.last = work.sent + count == work.length;
+  complete.last = work.sent + count == work.length;  // [5041-5.2-d] an empty message is one segment
   writer.begin(complete, {}, count);
   add_payload(work, count, writer);
   writer.end();
@@ -204,7 +205,7 @@ void SendSide::written() noexcept {
   }
 }
 
-// [5040-5.2.2-c] a Response must be the next part of what the oldest Read asked for
+// [5040-5.2.2-c] [5040-5.5-b] a Response must be the next part of what the oldest Read asked for
 Placement SendSide::place_response(const DdpHeader& header, std::uint32_t payload) noexcept {
   if (reads_.empty()) return refused(terminate::kInvalidStag);
   Work& work = works_[reads_.front()];

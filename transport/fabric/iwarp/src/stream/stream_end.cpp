@@ -35,11 +35,12 @@ void Stream::end(error_code why, Parting parting, std::vector<std::byte> last_wo
   if (!state_.enter(Event::end)) return;
   fabric_->log.debug("iwarp {}: ended: {}", number_, why ? why.message() : "closed in good order");
   timer_.cancel();
-  reader_.stop();
+  reader_.stop();  // [5041-7.1-c]
   if (initiator_) std::exchange(initiator_, nullptr)->cancel();
   request_.reset();
   part(parting, std::move(last_words));
   flush();
+  // [5040-7.1-a]
   dispatcher_.disconnect(why, why == FabricError::rejected ? &info_ : nullptr);
 }
 
@@ -74,7 +75,7 @@ void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
   }
   // [5040-5.4-a] [5040-5.4-c] [5040-7-a] a partly written frame is finished, and the Terminate is the last one
   std::vector<std::byte> last_words = writer_.cut();
-  // [5044-7.1.2-h] a responder may not send before it has received a valid FPDU
+  // [5044-7.1.2-h] [5041-7.1-e] a responder may not send before it has received a valid FPDU
   if (may_transmit_ || error.layer != terminate::kMpaLayer) {
     append(writer_, message);
     const std::vector<std::byte> frame = writer_.drain();

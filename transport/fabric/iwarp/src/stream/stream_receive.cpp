@@ -73,7 +73,7 @@ void Stream::received(error_code error, std::size_t count) {
   progress();
 }
 
-// [5044-7.2-a] [5041-3-f]
+// [5044-7.2-a] [5041-3-f] [5041-3-b] an end in the middle of a frame is an error
 void Stream::on_end_of_stream() {
   if (!reader_.between_frames()) return end(make_error_code(boost::system::errc::connection_reset));
   if (write_error_) return end(write_error_);
@@ -137,7 +137,7 @@ void Stream::on_framing_error(const TerminateCode& error) noexcept { violate(err
 void Stream::send_placed() noexcept {
   receives_.placed(segment_.payload);
   if (!segment_.header.last) return;
-  Exposure* revoked = nullptr;
+  Exposure* revoked = nullptr;  // [5041-4.2-c] the field of the ULP carries the STag
   const auto opcode = static_cast<Opcode>(segment_.header.opcode);
   if (opcode == Opcode::send_invalidate || opcode == Opcode::send_solicited_invalidate)
     if (const TerminateCode* error = exposures_.revoke(segment_.header.stag, revoked))
@@ -146,6 +146,7 @@ void Stream::send_placed() noexcept {
   retire();
 }
 
+// [5040-5.5-c] on delivery, after the Writes before it
 void Stream::read_requested() noexcept {
   Reader in(Octets(control_).first(segment_.payload));
   if (const TerminateCode* error = responder_.add(decode_read_request(in)))
@@ -163,6 +164,7 @@ void Stream::terminated() noexcept {
   const bool access = known && ((code.layer == terminate::kDdpLayer && code.type == terminate::kTaggedBuffer) ||
                                 (code.layer == terminate::kRdmapLayer && code.type == terminate::kRemoteProtection &&
                                  code != terminate::kForeignInvalidate));
+  // [5040-5.4-d]
   end(access ? FabricError::remote_access : FabricError::remote_terminated);
 }
 

@@ -53,10 +53,6 @@ class StreamState {
   /// An orderly end has begun, but is not over.
   bool ending() const noexcept { return name_ >= Name::draining && name_ <= Name::shut_down; }
 
-  static Name transition(Name from, Event event) noexcept {
-    return kTransitions[static_cast<std::size_t>(from)][static_cast<std::size_t>(event)];
-  }
-
  private:
   using enum Name;
   static constexpr std::array<std::array<Name, kEvents>, kNames> kTransitions{{
