@@ -8,6 +8,7 @@ import subprocess
 
 from kit.case import Case
 from kit.fabric import ADDRESS, ADDRESS6, FABRIC, iwarp_only
+from kit.relay import Relay
 from kit.rpc import RpcPeer
 from kit.server import binary
 from kit.trees import write_noise
@@ -172,3 +173,19 @@ class Drain(Case):
         self.assertEqual(client.wait(60), 1)
         self.assertEqual(client.stderr.read().decode().count("\n"), 1)
         client.stderr.close()
+
+
+@iwarp_only("looks at how TCP connections end")
+class OrderlyEnds(Case):
+    def test_clients_do_not_reset_their_connections(self):
+        """[5044-7.2-a] A program that is done closes its connection in good order."""
+        server = self.server()
+        local = self.folder / "local"
+        write_noise(local, 3000000)
+        with Relay(server.address, self.folder / "capture.pcap") as relay:
+            ping = self.run_program("rpcrdma-ping", "--fabric", FABRIC, "--count", "5", relay.address)
+            self.assertEqual(ping.returncode, 0, ping.stderr)
+            self.nfs("put", local, f"nfs://{relay.address}/memory/file")
+            self.nfs("get", f"nfs://{relay.address}/memory/file", self.folder / "back")
+            self.nfs("ls", f"nfs://{relay.address}/memory")
+        self.assertEqual(relay.resets, [])

@@ -38,6 +38,7 @@ class Relay:
         self.target = (host.strip("[]"), int(port))
         self.capture = Capture(capture_path)
         self.lock = threading.Lock()
+        self.resets = []  # the sides (CLIENT, SERVER) that reset a connection
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
         self.threads = [threading.Thread(target=self._accept)]
@@ -78,6 +79,9 @@ class Relay:
                     for frame in frames.feed(octets):
                         stream.write(sender, frame)
                 sink.sendall(octets)
+        except ConnectionResetError:
+            with self.lock:
+                self.resets.append(sender)
         except OSError:
             pass
         with self.lock:
