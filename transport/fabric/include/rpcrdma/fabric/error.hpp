@@ -18,13 +18,15 @@ enum class FabricError {
   not_connected,       ///< work posted on a queue pair that is not connected
   unsupported,         ///< the provider lacks this
   no_device,           ///< the provider found no device for the address
-  not_built,           ///< the provider was left out of this build
-  no_rdma,             ///< this machine has no RDMA, or keeps it from us
+  no_plugin,           ///< the provider's plug-in was not found
+  plugin_mismatch,     ///< the provider's plug-in belongs to another build
+  no_rdma,             ///< the kernel offers no RDMA, or denies access to it
   device_lost,         ///< the device was removed; it may come back
-  device_closed,       ///< there is a device, which we have no permission to use
-  no_driver,           ///< there is a device, for which rdma-core has no driver
+  device_closed,       ///< this process may not open the device
+  no_driver,           ///< rdma-core has no driver for the device
   no_libibverbs,       ///< a library of rdma-core is missing
   no_librdmacm,        ///< likewise
+  locked_memory,       ///< a registration exceeds the limit of locked memory (RLIMIT_MEMLOCK)
 };
 
 error_code make_error_code(FabricError e) noexcept;

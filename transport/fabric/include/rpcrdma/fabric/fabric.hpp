@@ -22,6 +22,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,6 +54,9 @@ struct Capabilities {
   /// A peer that invalidates what has been invalidated here ends this connection at worst. If not (rxe, whose kernel
   /// does not survive it), nothing may be invalidated here that the peer may still invalidate.
   bool late_invalidation = true;
+  /// Bytes that this process may have registered at once, over all its fabrics: its limit of locked memory when the
+  /// fabric was opened. A registration beyond it fails with FabricError::locked_memory.
+  std::uint64_t lockable_memory = std::numeric_limits<std::uint64_t>::max();
 };
 
 /// What a fabric has done so far, over all its queue pairs: to see what a call costs.
@@ -169,7 +173,8 @@ class QueuePair {
   /// RDMA Write to remote memory; complete when sent, placed at the peer before a later Send is delivered there.
   virtual error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
                                 WorkContext* context) = 0;
-  /// RDMA Read from remote memory; complete when the data is in `sink`.
+  /// RDMA Read from remote memory; complete when the data is in `sink`. An error of Condition::retry (the provider
+  /// cannot register the sink now) leaves the connection as it was, with nothing posted.
   virtual error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset, WorkContext* context) = 0;
 
   /// Windows belong to the caller, who destroys them before the queue pair.
