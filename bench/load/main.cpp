@@ -13,6 +13,7 @@
 #include <random>
 
 #include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfs/client.hpp"
 #include "rpcrdma/nfs/path.hpp"
 #include "rpcrdma/nfs/url.hpp"
@@ -169,6 +170,7 @@ asio::awaitable<void> run(asio::io_context& context, const Options& options, err
 int main(int argc, char** argv) {
   Options options;
   if (const int status = parse(argc, argv, options); status >= 0) return status;
+  fabric::raise_locked_memory_limit();
   error_code failed;
   asio::io_context context(1);
   asio::co_spawn(context, run(context, options, failed), [](std::exception_ptr thrown) {

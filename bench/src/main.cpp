@@ -15,6 +15,7 @@
 #include "raw_asio.hpp"
 #include "raw_tcp.hpp"
 #include "report.hpp"
+#include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma_subject.hpp"
 #include "tirpc_tcp.hpp"
 
@@ -175,6 +176,7 @@ int main(int argc, char** argv) {
   if (const int status = parse(argc, argv, options); status >= 0) return status;
   std::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
+  fabric::raise_locked_memory_limit();
   try {
     measure(options);
   } catch (const std::exception& error) {

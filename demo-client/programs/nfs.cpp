@@ -11,6 +11,7 @@
 
 #include "commands/context.hpp"
 #include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/fabric/open/open.hpp"
 
 namespace {
 
@@ -73,6 +74,7 @@ int main(int argc, char** argv) {
   ::umask(options.umask);
   handle_signals();
   allow_many_descriptors();
+  fabric::raise_locked_memory_limit();
 
   commands::Reporter report(options.command);
   try {

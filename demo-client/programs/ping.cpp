@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfs/client.hpp"
 #include "rpcrdma/nfs/url.hpp"
 
@@ -120,6 +121,7 @@ int main(int argc, char** argv) {
   Options options;
   if (const int status = parse(argc, argv, options); status >= 0) return status;
   for (const int number : {SIGINT, SIGTERM}) std::signal(number, end_by_signal);
+  fabric::raise_locked_memory_limit();
   int status = 1;
   try {
     asio::io_context context(1);

@@ -26,7 +26,7 @@ Client::Impl::Impl(std::unique_ptr<fabric::Fabric> opened, fabric::Endpoint endp
       server(std::move(endpoint)),
       options(std::move(client_options)),
       fabric(std::move(opened)),
-      pool(*fabric, memory::PoolOptions{options.max_registered}),
+      pool(*fabric, memory::within_limit({options.max_registered}, fabric->capabilities(), 1)),
       transport(transport::Client::make(*fabric, pool, server, transport_options(), options.log)),
       rpc(transport->requester(), context.get_executor(), rpc_options(options)) {}
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfsd/program/daemon.hpp"
 
 namespace {
@@ -42,6 +43,7 @@ int main(int argc, char** argv) {
   // So is a write beyond the size of files that this process may make (RLIMIT_FSIZE).
   std::signal(SIGXFSZ, SIG_IGN);
   raise_descriptor_limit();
+  rpcrdma::fabric::raise_locked_memory_limit();
   int exit_code = EXIT_SUCCESS;
   try {
     auto options = rpcrdma::nfsd::parse_options(argc, argv, exit_code);

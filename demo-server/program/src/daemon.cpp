@@ -102,18 +102,31 @@ Daemon::Group* Daemon::group_for(const ListenSpec& listen, std::string& why) {
   return make_group(std::move(*opened), listen, std::move(key), why);
 }
 
+/// Every lane of every listener may have a fabric of its own; they share the limit of locked memory.
+memory::PoolOptions Daemon::pool_options(const fabric::Capabilities& capabilities) const {
+  const memory::PoolOptions wanted;
+  const auto fitting = memory::within_limit(wanted, capabilities, loops_.size() * options_.listens.size());
+  if (fitting.max_octets < wanted.max_octets)
+    log_.warn(
+        "locked memory is limited to {} KiB: each thread registers {} KiB for buffers instead of {} KiB, and calls "
+        "that do not fit are answered JUKEBOX; raise the limit (ulimit -l, LimitMEMLOCK=) or use fewer --threads",
+        capabilities.lockable_memory >> 10, fitting.max_octets >> 10, wanted.max_octets >> 10);
+  return fitting;
+}
+
 Daemon::Group* Daemon::make_group(std::unique_ptr<fabric::Fabric> first, const ListenSpec& listen, std::string key,
                                   std::string& why) {
   auto group = std::make_unique<Group>();
   group->key = std::move(key);
-  group->lanes.push_back(std::make_unique<Lane>(std::move(first), *shared_, log_));
+  const memory::PoolOptions memory = pool_options(first->capabilities());
+  group->lanes.push_back(std::make_unique<Lane>(std::move(first), *shared_, log_, memory));
   for (std::size_t i = 1; i < loops_.size(); ++i) {
     auto opened = fabric::open(loops_[i]->context, listen.endpoint.address(), open_options(options_, listen), log_);
     if (!opened) {
       why = fmt::format("no fabric at {}: {}", text_of(listen.endpoint), opened.error().message());
       return nullptr;
     }
-    group->lanes.push_back(std::make_unique<Lane>(std::move(*opened), *shared_, log_));
+    group->lanes.push_back(std::make_unique<Lane>(std::move(*opened), *shared_, log_, memory));
   }
   transport::ServerOptions options;
   options.connection.credits = options_.credits;
@@ -121,6 +134,7 @@ Daemon::Group* Daemon::make_group(std::unique_ptr<fabric::Fabric> first, const L
   options.connection.receive_size = options_.inline_threshold;
   options.max_connections = options_.max_connections;
   options.max_connections_per_peer = std::min(options.max_connections_per_peer, options_.max_connections);
+  options.bulk_budget = std::min(options.bulk_budget, memory.max_octets / 2);
   std::vector<transport::Worker> workers;
   for (const auto& lane : group->lanes) workers.push_back(lane->worker());
   group->server = transport::Server::make(workers, options, log_);

@@ -5,9 +5,9 @@
 
 namespace rpcrdma::nfsd {
 
-Lane::Lane(std::unique_ptr<fabric::Fabric> fabric, const Shared& shared, Log log)
+Lane::Lane(std::unique_ptr<fabric::Fabric> fabric, const Shared& shared, Log log, memory::PoolOptions memory)
     : fabric_(std::move(fabric)),
-      pool_(*fabric_),
+      pool_(*fabric_, memory),
       nfs_(shared.exports, shared.io, shared.secret, *fabric_, log),
       mount_(shared.exports, shared.io, shared.mounts, shared.secret, log),
       dispatcher_({.cache = &shared.duplicates, .log = std::move(log)}) {

@@ -52,6 +52,7 @@ void NfsService::Impl::fetch_symlink(SymlinkCall call, TransferPtr transfer) {
   const std::span<const BufferRef> destination = transfer->parts;
   rpc::async_fetch(std::move(call), path, destination,
                    [this, transfer = std::move(transfer)](error_code status, SymlinkCall fetched) mutable {
+                     if (status == Condition::retry) return fetched.reply(failed<nfs3::Symlink>(Status::jukebox));
                      if (status) return fetched.reject(rpc::AcceptStat::system_err);
                      const std::span<std::byte> text = transfer->buffer.octets();
                      const std::string_view target(reinterpret_cast<const char*>(text.data()), text.size());

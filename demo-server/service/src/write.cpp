@@ -93,6 +93,7 @@ void NfsService::Impl::receive_write(WriteCall call, TransferPtr transfer) {
   const std::span<const BufferRef> destination = transfer->parts;
   rpc::async_fetch(std::move(call), data, destination,
                    [this, transfer = std::move(transfer)](error_code status, WriteCall fetched) mutable {
+                     if (status == Condition::retry) return fetched.reply(failed<nfs3::Write>(Status::jukebox));
                      if (status) return fetched.reject(rpc::AcceptStat::system_err);
                      if (transfer->target.fs().paged() != nullptr)
                        write_pages(std::move(fetched), std::move(transfer));

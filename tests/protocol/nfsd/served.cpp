@@ -55,7 +55,9 @@ void Served::add_export(const std::string& name, const std::string& options) {
 
 void Served::start() {
   add_export("/data", ",no_root_squash");
-  lane_ = std::make_unique<Lane>(network_.make_fabric("server"), shared_, Log{});
+  auto server_fabric = network_.make_fabric("server");
+  server_fabric_ = server_fabric.get();
+  lane_ = std::make_unique<Lane>(std::move(server_fabric), shared_, Log{});
   server_ = transport::Server::make({lane_->worker()}, {}, Log{});
   bool heard = false;
   server_->listen({boost::asio::ip::make_address("127.0.0.1"), 0}, [&](Result<fabric::Endpoint> bound) {

@@ -85,6 +85,7 @@ class Served : public ::testing::TestWithParam<const char*> {
   HandleSecret secret_{std::byte{1}};
   IoPool io_{3, secret_};
   Shared shared_{exports_, io_, mounts_, duplicates_, secret_};
+  fabric::LoopbackFabric* server_fabric_ = nullptr;  // belongs to lane_
   std::unique_ptr<Lane> lane_;
   std::unique_ptr<transport::Server> server_;
   fabric::Endpoint endpoint_;

@@ -94,6 +94,27 @@ TEST_F(PoolTest, TheBoundHolds) {
   EXPECT_EQ(pool.allocate(4u << 20).error(), BaseError::out_of_memory);
 }
 
+TEST_F(PoolTest, IdleSlabsMakeRoomWithinTheLimitOfLockedMemory) {
+  Pool pool(*fabric_);
+  { const auto idle = std::move(*pool.allocate(1u << 20)); }
+  ASSERT_EQ(pool.counters().regions, 1u);
+  fabric_->fail_nth(fabric::LoopbackOperation::register_memory, 1, fabric::FabricError::locked_memory);
+  const auto other = pool.allocate(2u << 20);
+  ASSERT_TRUE(other) << other.error().message();
+  EXPECT_EQ(pool.counters().regions, 1u);
+  // Nothing is idle now.
+  fabric_->fail_nth(fabric::LoopbackOperation::register_memory, 1, fabric::FabricError::locked_memory);
+  EXPECT_EQ(pool.allocate(4u << 20).error(), fabric::FabricError::locked_memory);
+}
+
+TEST(PoolOptions, ShareTheLimitOfLockedMemory) {
+  fabric::Capabilities capabilities;
+  EXPECT_EQ(within_limit({.max_octets = 100}, capabilities, 4).max_octets, 100u);
+  capabilities.lockable_memory = 8u << 20;
+  EXPECT_EQ(within_limit({}, capabilities, 2).max_octets, 2u << 20);
+  EXPECT_EQ(within_limit({.max_octets = 100}, capabilities, 2).max_octets, 100u);
+}
+
 TEST_F(PoolTest, ASmallBoundStillServesSmallBuffers) {
   Pool pool(*fabric_, {.max_octets = 8192});
   auto first = pool.allocate(4096);

@@ -60,7 +60,9 @@ error_code Connection::post_write(std::span<const BufferRef> gather, std::uint32
 error_code Connection::post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset,
                                  fabric::WorkContext* context) noexcept {
   if (ended_) return fabric::FabricError::not_connected;
-  return posted(queue_pair_->post_read(sink, handle, offset, context), context);
+  const error_code status = queue_pair_->post_read(sink, handle, offset, context);
+  // The call fails, not the connection.
+  return status == fabric::FabricError::locked_memory ? status : posted(status, context);
 }
 
 Result<fabric::Window*> Connection::take_window() {

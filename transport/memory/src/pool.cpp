@@ -31,6 +31,12 @@ std::size_t Pool::footprint(std::uint32_t size) noexcept {
   return index < kClasses ? std::size_t{kSmallest} << index : (size + kPage - 1) / kPage * kPage;
 }
 
+PoolOptions within_limit(PoolOptions wanted, const fabric::Capabilities& capabilities, std::size_t pools) noexcept {
+  const std::uint64_t share = capabilities.lockable_memory / 2 / std::max<std::size_t>(pools, 1);
+  wanted.max_octets = static_cast<std::size_t>(std::min<std::uint64_t>(wanted.max_octets, share));
+  return wanted;
+}
+
 Pool::Pool(fabric::Fabric& fabric, PoolOptions options) : fabric_(fabric), options_(options) {
   for (std::size_t i = 0; i <= kClasses; ++i) {
     auto& size_class = classes_.emplace_back(std::make_unique<SizeClass>());
@@ -69,7 +75,7 @@ Result<Slab*> Pool::add_slab(SizeClass& size_class, std::size_t octets) {
   if (!make_room(octets)) return make_error_code(BaseError::out_of_memory);
   Mapping pages(octets);
   if (!pages) return make_error_code(BaseError::out_of_memory);
-  auto region = fabric_.register_memory(pages.octets());
+  auto region = register_pages(pages.octets());
   if (!region) return region.error();
   const std::size_t buffer_size = size_class.buffer_size != 0 ? size_class.buffer_size : octets;
   size_class.slabs.push_back(
@@ -80,6 +86,15 @@ Result<Slab*> Pool::add_slab(SizeClass& size_class, std::size_t octets) {
   counters_.registered_octets += octets;
   ++counters_.regions;
   return slab;
+}
+
+Result<std::unique_ptr<fabric::MemoryRegion>> Pool::register_pages(std::span<std::byte> pages) {
+  auto region = fabric_.register_memory(pages);
+  if (region || region.error() != fabric::FabricError::locked_memory) return region;
+  // The limit of locked memory may be lower than the bound: idle slabs count against it.
+  const std::size_t regions = counters_.regions;
+  for (const auto& size_class : classes_) drop_idle_slabs(*size_class);
+  return counters_.regions == regions ? std::move(region) : fabric_.register_memory(pages);
 }
 
 /// Gives up idle slabs, those of the largest buffers first, until `octets` more may be registered.

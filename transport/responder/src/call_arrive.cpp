@@ -136,12 +136,14 @@ void CallImpl::pull(std::size_t index, std::span<const BufferRef> destination, H
 
 void CallImpl::pulled(PullJob& job, error_code status) {
   jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
-  if (status) link_->pull_failed(suspect());
+  const bool no_memory = status == fabric::FabricError::locked_memory;
+  if (status && !no_memory) link_->pull_failed(suspect());
   Handler handler = job.take_handler();
   if (job.item() == kLongCall) {
     service_.give_back(job);
-    if (!status) deliver(long_call_.ref());
-    return;  // else the connection is ending
+    if (!status) return deliver(long_call_.ref());
+    if (no_memory) connection_->abort(status);  // [8166-4.5.4-b]
+    return;                                 // else the connection is ending
   }
   if (!status) {
     PayloadItem& item = payload_.items[job.item()];
@@ -154,7 +156,7 @@ void CallImpl::pulled(PullJob& job, error_code status) {
   }
   service_.give_back(job);
   const bool ending = ending_ != Ending::none;
-  handler(status ? error_code(TransportError::chunk_unreadable) : status);
+  handler(status && !no_memory ? error_code(TransportError::chunk_unreadable) : status);
   if (ending) end_if_ready();
 }
 

@@ -28,6 +28,7 @@ class PullJob final : public fabric::WorkContext, public UnitWaiter {
 
  private:
   void post_round(SendUnits first);
+  void await_round(error_code refused);
 
   CallImpl* call_ = nullptr;
   std::size_t item_ = 0;
@@ -36,6 +37,7 @@ class PullJob final : public fabric::WorkContext, public UnitWaiter {
   IncomingCall::Handler handler_;
   SendUnits units_;
   bool on_wire_ = false;
+  error_code refused_;  // why no more Reads are posted
 };
 
 }  // namespace rpcrdma::transport

@@ -48,10 +48,14 @@ struct PoolOptions {
   std::size_t max_octets = std::size_t{256} << 20;  ///< registered at most; beyond it allocate() fails
 };
 
+/// `wanted`, reduced to what the fabric's limit of locked memory allows each of `pools` pools. Half of the limit stays
+/// for registrations outside of pools: exposures, sinks of RDMA Reads, pages of exports.
+PoolOptions within_limit(PoolOptions wanted, const fabric::Capabilities& capabilities, std::size_t pools) noexcept;
+
 /// Buffers in size classes (powers of two, 4 KiB to 4 MiB; larger ones one by one), page-aligned and kept for
 /// reuse: an allocation that a free buffer serves neither allocates nor registers. Where the fabric does not hold
 /// peers to exact windows, each buffer is a region of its own. Slabs that lie idle are given up when the bound
-/// would otherwise stop an allocation of another size.
+/// or the limit of locked memory would otherwise stop an allocation of another size.
 class Pool {
  public:
   explicit Pool(fabric::Fabric& fabric, PoolOptions options = {});
@@ -81,6 +85,7 @@ class Pool {
   Result<Slab*> slab_for(std::uint32_t size);
   Result<Slab*> add_slab(SizeClass& size_class, std::size_t octets);
   bool make_room(std::size_t octets) noexcept;
+  Result<std::unique_ptr<fabric::MemoryRegion>> register_pages(std::span<std::byte> pages);
   void drop_idle_slabs(SizeClass& size_class) noexcept;
   void drop(std::unique_ptr<Slab> slab) noexcept;
   void give_back(RegisteredBuffer& buffer) noexcept;

@@ -50,6 +50,7 @@ class Daemon {
 
   bool open_exports(std::string& why);
   Group* group_for(const ListenSpec& listen, std::string& why);
+  memory::PoolOptions pool_options(const fabric::Capabilities& capabilities) const;
   Group* make_group(std::unique_ptr<fabric::Fabric> first, const ListenSpec& listen, std::string key, std::string& why);
   bool listen_rdma(std::string& why);
   bool listen_tcp(std::string& why);

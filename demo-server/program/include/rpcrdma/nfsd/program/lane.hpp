@@ -22,7 +22,7 @@ struct Shared {
 /// runs, destroyed after; used on it in between.
 class Lane {
  public:
-  Lane(std::unique_ptr<fabric::Fabric> fabric, const Shared& shared, Log log);
+  Lane(std::unique_ptr<fabric::Fabric> fabric, const Shared& shared, Log log, memory::PoolOptions memory = {});
 
   transport::Worker worker() noexcept { return {fabric_.get(), &pool_, &dispatcher_}; }
   boost::asio::io_context& context() noexcept { return fabric_->context(); }
