@@ -143,7 +143,7 @@ void CallImpl::pulled(PullJob& job, error_code status) {
     service_.give_back(job);
     if (!status) return deliver(long_call_.ref());
     if (no_memory) connection_->abort(status);  // [8166-4.5.4-b]
-    return;                                 // else the connection is ending
+    return;                                     // else the connection is ending
   }
   if (!status) {
     PayloadItem& item = payload_.items[job.item()];

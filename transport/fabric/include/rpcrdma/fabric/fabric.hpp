@@ -173,8 +173,8 @@ class QueuePair {
   /// RDMA Write to remote memory; complete when sent, placed at the peer before a later Send is delivered there.
   virtual error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
                                 WorkContext* context) = 0;
-  /// RDMA Read from remote memory; complete when the data is in `sink`. An error of Condition::retry (the provider
-  /// cannot register the sink now) leaves the connection as it was, with nothing posted.
+  /// RDMA Read from remote memory; complete when the data is in `sink`. FabricError::locked_memory: the provider cannot
+  /// register the sink now. Nothing is posted then, and the connection stays.
   virtual error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset, WorkContext* context) = 0;
 
   /// Windows belong to the caller, who destroys them before the queue pair.
