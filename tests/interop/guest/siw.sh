@@ -57,13 +57,13 @@ device_goes_at_work() {
 # siw counts registered memory against the limit of locked memory for root as well. A server that may not raise the usual
 # 8 MiB says so at start, answers what does not fit with JUKEBOX, and logs that once a minute and thread.
 part_memory() {
-  local url="nfs://$address:20050/ours" i copies=() client="timeout 120 $bin/rpcrdma-nfs --fabric verbs"
+  local url="nfs://$address:20050/ours" i copies=() client="timeout 400 $bin/rpcrdma-nfs --fabric verbs"
   : >/run/nfsd.err
   nfsd_prefix=(prlimit --memlock=8388608:8388608 setpriv --bounding-set=-sys_resource)
   start_nfsd verbs $address --threads 2
   nfsd_prefix=()
   expect 'the server says at start what does not fit' grep -q 'locked memory is limited to 8192 KiB' /run/nfsd.err
-  head -c 12000000 /dev/urandom >/run/file
+  head -c 6000000 /dev/urandom >/run/file
   for i in 1 2 3; do
     $client put /run/file "$url/file$i" 2>>/run/client.err &
     copies+=($!)

@@ -115,6 +115,13 @@ TEST(PoolOptions, ShareTheLimitOfLockedMemory) {
   EXPECT_EQ(within_limit({.max_octets = 100}, capabilities, 2).max_octets, 100u);
 }
 
+TEST_F(PoolTest, ASmallPoolServesSmallBuffersAndALargeOne) {
+  Pool pool(*fabric_, {.max_octets = 2u << 20});
+  std::vector<RegisteredBuffer> buffers;
+  for (const std::uint32_t size : {4096u, 8192u, 16384u, 65536u}) buffers.push_back(std::move(*pool.allocate(size)));
+  EXPECT_TRUE(pool.allocate(1u << 20));
+}
+
 TEST_F(PoolTest, ASmallBoundStillServesSmallBuffers) {
   Pool pool(*fabric_, {.max_octets = 8192});
   auto first = pool.allocate(4096);

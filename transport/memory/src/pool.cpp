@@ -15,6 +15,8 @@ constexpr std::uint32_t kLargest = 4u << 20;
 constexpr std::size_t kClasses = std::bit_width(kLargest) - std::bit_width(kSmallest) + 1;
 /// Small buffers share regions of this size: registering costs a system call or worse on some fabrics.
 constexpr std::size_t kSlab = std::size_t{1} << 20;
+/// A pool that is full of small buffers has at least so many slabs.
+constexpr std::size_t kSlabsAtLeast = 16;
 constexpr std::size_t kPage = 4096;
 
 std::size_t class_of(std::uint32_t size) noexcept {
@@ -66,7 +68,9 @@ Result<Slab*> Pool::slab_for(std::uint32_t size) {
   if (size_class.buffer_size == 0) return add_slab(size_class, (size + kPage - 1) / kPage * kPage);
   const std::size_t one = size_class.buffer_size;
   // Where peers are not held to exact windows, what lies beside an exposed range must not be another buffer.
-  const std::size_t wanted = fabric_.capabilities().exact_window_bounds ? std::max(one, kSlab) : one;
+  // A small pool has small slabs, so that those of the size classes in use leave room for large buffers.
+  const std::size_t slab = std::min(kSlab, std::bit_floor(std::max(options_.max_octets / kSlabsAtLeast, one)));
+  const std::size_t wanted = fabric_.capabilities().exact_window_bounds ? std::max(one, slab) : one;
   if (wanted == one || counters_.registered_octets + wanted <= options_.max_octets) return add_slab(size_class, wanted);
   return add_slab(size_class, one);
 }
