@@ -139,6 +139,8 @@ void ShapedCall::done(error_code result, const Payload* reply) noexcept {
   status = result;
   if (reply != nullptr) {
     reply_items = reply->items.size();
+    for (const PayloadItem& item : reply->items)
+      for (const BufferRef& part : item.parts) reply_item_bytes += part.size;
     check(*reply);
   } else if (!result) {
     complaint = "success without a reply";

@@ -44,6 +44,7 @@ class ShapedCall final : public transport::Call {
   error_code status;
   std::string complaint;  ///< what was wrong with the reply; empty: nothing
   std::size_t reply_items = 0;
+  std::size_t reply_item_bytes = 0;  ///< in the parts of the items
   std::function<void()> on_done;
 
  private:

@@ -5,6 +5,7 @@
 #include "exchange.hpp"
 #include "raw_peer.hpp"
 #include "rpcrdma/fabric/loopback/loopback.hpp"
+#include "rpcrdma/requester/reverse.hpp"
 #include "rpcrdma/responder/server.hpp"
 #include "rpcrdma/wire/private_data.hpp"
 #include "support/pattern.hpp"
@@ -146,6 +147,37 @@ TEST_F(ResponderTest, NotAnswered) {
   EXPECT_EQ(answer("a0000001 00000001 00000020 00000004 00000009 00000001 00000001"), "");
   EXPECT_EQ(answer("a0000001 00000001 00000020 00000000 00000000 00000000 00000000 a0000001 00000001"), "");
   expect_alive();
+}
+
+// [8166-4.5-c] a broken message that may be a reply to a reverse call is not answered: the answer would end the peer's
+// own call of the same XID
+TEST_F(ResponderTest, BrokenRepliesToReverseCallsAreNotAnswered) {
+  start();
+  std::shared_ptr<transport::ReverseRequester> reverse;
+  handler.intercept = [&](transport::IncomingCall& call) {
+    reverse = call.reverse();
+    return false;
+  };
+  expect_alive();
+  reverse->allow();
+  ShapedCall call(pool, *reverse, {});
+  reverse->submit(call);
+  run_ready(context);
+  const std::uint32_t xid = peer.take().header.xid;
+  for (const char* behind_xid : {"00000001 00000020 00000000 00000001 00000000 00000000",
+                                 "00000007 00000020 00000000 00000000 00000000 00000000"}) {
+    Bytes message = words({xid});
+    const Bytes rest = from_hex(behind_xid);
+    message.insert(message.end(), rest.begin(), rest.end());
+    EXPECT_EQ(answer(message), "");
+  }
+  EXPECT_EQ(exchange(header(xid), words({xid, 9})).octets, Bytes());
+  EXPECT_EQ(call.times_done, 0);
+  peer.send(header(xid), words({xid, 1, 1}));
+  run_ready(context);
+  EXPECT_EQ(call.times_done, 1);
+  EXPECT_FALSE(call.status);
+  reverse.reset();
 }
 
 // An RDMA_NOMSG whose lists do not hold the payload [8166-4.2.4-a]
@@ -408,6 +440,50 @@ TEST_F(ResponderTest, RepliesThatCannotBeSent) {
   expect_alive();
 }
 
+// [8166-4.5.4-b] nor is a reply for which there is no memory
+TEST_F(ResponderTest, RepliesThatCannotBeBuilt) {
+  start();
+  handler.intercept = [&](transport::IncomingCall& call) {
+    server_fabric->fail_nth(fabric::LoopbackOperation::register_memory, 1, BaseError::out_of_memory);
+    PayloadBuilder& reply = call.reply();
+    for (const std::uint32_t word : {call.xid(), 1u, 7u}) reply.u32(word);
+    while (reply.ok() && reply.payload().length < 8000) reply.u32(0);
+    EXPECT_FALSE(reply.ok());
+    call.send({});
+    return true;
+  };
+  auto call = header(kXid);
+  auto memory = peer.expose(8000, fabric::Access::remote_write);
+  call.chunks.begin_reply_chunk();
+  call.chunks.add_reply_segment(memory.segment);
+  EXPECT_EQ(exchange(call, small_call(kXid)).octets, Bytes());
+  EXPECT_TRUE(peer.ended());
+  handler.intercept = {};
+  connect();
+  expect_alive();
+}
+
+// A chunk that runs beyond the last address is refused, wherever it stands; one that ends there is not.
+TEST_F(ResponderTest, SegmentsThatWrapAround) {
+  start();
+  const Segment wraps = {1, 100, ~std::uint64_t{0} - 98}, fits = {1, 100, ~std::uint64_t{0} - 99};
+  for (const Segment& segment : {wraps, fits}) {
+    std::vector<wire::Header> calls(3, header(kXid));
+    calls[0].chunks.reads.push_back({24, segment});
+    calls[1].chunks.add_write_chunk(std::vector{segment});
+    calls[2].chunks.begin_reply_chunk();
+    calls[2].chunks.add_reply_segment(segment);
+    int delivered = 0;
+    handler.intercept = [&](transport::IncomingCall& call) {
+      ++delivered;
+      call.fail();
+      return true;
+    };
+    for (const wire::Header& call : calls) expect_err_chunk(exchange(call, small_call(kXid)));
+    EXPECT_EQ(delivered, segment == fits ? 3 : 0);
+  }
+}
+
 // [8166-3.3.1-g] a client that has no receive but for the reply it expects
 TEST_F(ResponderTest, SendsNothingUnsolicited) {
   peer.receives = 1;
@@ -485,6 +561,24 @@ TEST_F(ResponderTest, GrantsWhatIsAskedForWithinItsLimit) {
     peer.messages.clear();
     ASSERT_TRUE(peer.connected());
   }
+}
+
+// [8166-3.3.1-e] the receives are posted before the reply that grants them
+TEST_F(ResponderTest, PostsReceivesBeforeItGrantsThem) {
+  transport::ServerOptions options;
+  options.connection.credits = 20;
+  start(options);
+  const auto posted = [&] { return server_fabric->operations(fabric::LoopbackOperation::post_receive); };
+  const std::uint64_t before = posted();
+  std::uint64_t at_call = 0;
+  handler.intercept = [&](transport::IncomingCall&) {
+    at_call = posted();
+    EXPECT_EQ(server_fabric->operations(fabric::LoopbackOperation::post_send), 0u);
+    return false;
+  };
+  EXPECT_EQ(exchange(header(kXid), small_call(kXid)).header.credits, 20u);
+  EXPECT_EQ(before, 4 + options.connection.reverse_credits);
+  EXPECT_EQ(at_call, 20 + options.connection.reverse_credits);
 }
 
 // [8797-4.1-c] plain Sends when either side has R clear

@@ -4,6 +4,7 @@
 
 #include "both_sides.hpp"
 #include "raw_peer.hpp"
+#include "rpcrdma/requester/reverse.hpp"
 
 namespace rpcrdma::test {
 namespace {
@@ -71,6 +72,29 @@ TEST(Server, IdleConnectionsGiveWay) {
     EXPECT_FALSE(busy->status) << busy->status.message();
     EXPECT_EQ(busy->times_encoded, 1);
   }
+}
+
+// [8167-5.4-a] a connection that is there for calls to the client is not idle, however long nothing is said
+TEST(Server, ConnectionsForReverseCallsDoNotGiveWay) {
+  SidesOptions options;
+  options.server.max_connections = 1;
+  options.server.idle_grace = std::chrono::milliseconds(1);
+  BothSides sides(options);
+  std::shared_ptr<transport::ReverseRequester> reverse;
+  sides.handler.intercept = [&](transport::IncomingCall& call) {
+    reverse = call.reverse();
+    return false;
+  };
+  const auto call = sides.make({});
+  ASSERT_TRUE(sides.run(*call));
+  reverse->allow();
+  auto other = another_client(sides);
+  ShapedCall refused(sides.client_pool, other->requester(), {});
+  other->requester().submit(refused);
+  ASSERT_TRUE(sides.wait([&] { return sides.server->counters().refused >= 5; }));
+  EXPECT_TRUE(sides.client->connected());
+  reverse.reset();
+  other.reset();
 }
 
 // [8166-3.3.1-d] grants shrink while calls wait for memory; every call is served in the end

@@ -83,7 +83,7 @@ void ClientImpl::wait_and_connect() {
   timer_.async_wait([self = self_](error_code cancelled) {
     if (cancelled || *self == nullptr) return;
     (*self)->state_ = State::idle;
-    if ((*self)->core_->has_waiting()) (*self)->connect();
+    if ((*self)->wants_connection()) (*self)->connect();
   });
 }
 
@@ -94,6 +94,7 @@ void ClientImpl::on_connected() noexcept {
   log_.debug("connected: inline {} out, {} in, remote invalidation {}", connection_->thresholds().send,
              connection_->thresholds().receive, connection_->thresholds().remote_invalidation);
   core_->attach(connection_);
+  if (call_sink_ != nullptr) call_sink_->on_connected();
 }
 
 void ClientImpl::on_disconnected(error_code why) noexcept {
@@ -110,9 +111,14 @@ void ClientImpl::on_disconnected(error_code why) noexcept {
   if (call_sink_ != nullptr) call_sink_->on_lost();
   const std::shared_ptr<ClientImpl*> self = self_;
   core_->detach();
-  if (*self == nullptr) return;                                           // done() has destroyed this
-  if (state_ == State::idle && core_->has_waiting()) wait_and_connect();  // [8167-5.4-a]
+  if (*self == nullptr) return;  // done() has destroyed this
+  if (state_ == State::idle && wants_connection()) wait_and_connect();
   close_if_idle();
+}
+
+/// [8167-5.4-a] also for the server's calls alone
+bool ClientImpl::wants_connection() const noexcept {
+  return core_->has_waiting() || (call_sink_ != nullptr && !close_handler_);
 }
 
 void ClientImpl::on_call(Received& message) noexcept {
@@ -122,10 +128,18 @@ void ClientImpl::on_call(Received& message) noexcept {
     core_->discard();  // [8167-6-a] nobody has said that we take reverse calls
 }
 
-void ClientImpl::on_reply(Received& message) noexcept { core_->on_reply(message); }
+void ClientImpl::on_reply(Received& message) noexcept {
+  // [8166-4.2.4-a] an RDMA_NOMSG whose lists hold neither a call nor a reply
+  const bool empty = message.header.procedure == wire::Procedure::nomsg && !message.header.chunks.has_reply_chunk();
+  if (empty) return on_bad_message(wire::WireError::bad_chunks, message);
+  core_->on_reply(message);
+}
 
-// [8166-4.2.4-c] a header error is never answered: it may be a reply's [8166-4.5-c] [8166-4.6.1-c] [8166-4.6.2-b]
-void ClientImpl::on_bad_message(wire::WireError error, Received&) noexcept {
+/// [8166-4.2.4-c] [8166-4.5-c] [8166-4.6.1-c] [8166-4.6.2-b] A header error in a reply is not answered. One in a
+/// reverse call is [8166-4.5-b]: what has not the XID of a call of ours.
+void ClientImpl::on_bad_message(wire::WireError error, Received& message) noexcept {
+  if (call_sink_ != nullptr && !core_->expects(message.header.xid))
+    return call_sink_->on_bad_message(*connection_, error, message);
   log_.debug("message discarded: {}", make_error_code(error).message());
   core_->discard();
 }

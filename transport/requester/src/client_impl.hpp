@@ -26,6 +26,7 @@ class ClientImpl final : public Client, private ConnectionEvents {
 
   static RequesterSetup requester_setup(fabric::Fabric& fabric, const ClientOptions& options, const Log& log);
   void want_connection();
+  bool wants_connection() const noexcept;
   void connect();
   void wait_and_connect();
   void close_if_idle() noexcept;

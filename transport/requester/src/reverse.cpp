@@ -31,6 +31,7 @@ class ReverseImpl final : public ReverseRequester {
   std::uint32_t next_xid() noexcept override { return core_.next_xid(); }
   Counters counters() const noexcept override { return core_.counters(); }
   void allow() noexcept override { allowed_ = true; }
+  bool allowed() const noexcept override { return allowed_; }
   void on_reply(Received& message) override { core_.on_reply(message); }
   void on_peer_error(Received& message) override { core_.on_peer_error(message); }
   void on_batch_end() override { core_.pump(); }

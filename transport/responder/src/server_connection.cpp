@@ -39,9 +39,10 @@ void ServerConnection::abort(error_code why) noexcept {
 }
 
 void ServerConnection::watch(std::chrono::steady_clock::time_point now, const ServerOptions& options) noexcept {
+  // [8167-5.4-a] nor is a connection idle that is there for our calls
   const ReverseRequester* reverse = link_.existing_reverse();
   if (!idle() || std::exchange(calls_taken_, link_.calls_taken()) != link_.calls_taken() ||
-      (reverse != nullptr && reverse->counters().in_flight != 0))
+      (reverse != nullptr && reverse->allowed()))
     active_at_ = now;
   const Connection::Progress& progress = connection_->progress();
   if (progress.posted == progress.completed) {
@@ -93,6 +94,9 @@ void ServerConnection::on_peer_error(Received& message) noexcept {
 }
 
 void ServerConnection::on_bad_message(wire::WireError error, Received& message) noexcept {
+  // [8166-4.5-c] perhaps a reply to a call of ours: an answer would end the client's own call of the same XID
+  const ReverseRequester* reverse = link_.existing_reverse();
+  if (reverse != nullptr && reverse->expects(message.header.xid)) return link_.discard();
   link_.on_bad_message(error, message);
 }
 

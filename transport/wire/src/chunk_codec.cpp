@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "chunk_codec.hpp"
 
+#include <limits>
+
 namespace rpcrdma::wire {
 namespace {
 
@@ -56,6 +58,8 @@ class ChunkDecoder {
     out.handle = in_.u32();
     out.length = in_.u32();
     out.offset = in_.u64();
+    // No memory lies beyond 2^64: an operation there would wrap around to other addresses.
+    if (out.length != 0 && out.offset > std::numeric_limits<std::uint64_t>::max() - (out.length - 1)) in_.fail();
     return out;
   }
 

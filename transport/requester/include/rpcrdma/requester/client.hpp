@@ -9,6 +9,7 @@
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/requester/requester.hpp"
+#include "rpcrdma/wire/error.hpp"
 
 namespace rpcrdma::transport {
 
@@ -18,8 +19,13 @@ struct Received;
 /// Takes the calls that a server sends to its client (RFC 8167). The responder implements it.
 class CallSink {
  public:
+  /// The client has connected, or connected again: a server knows a connection that takes reverse calls by what the
+  /// layer above tells it on that connection.
+  virtual void on_connected() noexcept {}
   /// A reverse call; may be moved from. On the client's thread.
   virtual void on_call(Connection& connection, Received& message) noexcept = 0;
+  /// A message that is no reply to a call of ours, and cannot be processed.
+  virtual void on_bad_message(Connection& connection, wire::WireError error, Received& message) noexcept = 0;
   /// The connection is gone, and with it everything posted on it.
   virtual void on_lost() noexcept = 0;
   /// A batch of completions is over.
@@ -60,7 +66,8 @@ class Client {
   /// What the last failed attempt to connect reported; success while connected.
   virtual error_code last_error() const noexcept = 0;
   virtual bool connected() const noexcept = 0;
-  /// Who takes reverse calls from now on; null: they are discarded (RFC 8167 section 6). Outlives the client.
+  /// Takes reverse calls from now on, outlives the client, and keeps it connected: a connection that is lost is made
+  /// again also when no call waits (RFC 8167 section 5.4). Null: reverse calls are discarded (section 6).
   virtual void set_call_sink(CallSink* sink) noexcept = 0;
 };
 

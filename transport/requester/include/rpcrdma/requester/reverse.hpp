@@ -17,6 +17,7 @@ class ReverseRequester : public Requester {
   /// The client has said, by means of the upper layer, that it takes calls (RFC 8167 section 6). Until then
   /// they fail with TransportError::reverse_disabled.
   virtual void allow() noexcept = 0;
+  virtual bool allowed() const noexcept = 0;
 
   // What the connection's owner passes on.
   virtual void on_reply(Received& message) = 0;
