@@ -67,11 +67,12 @@ class Node final : public fabric::QueuePairEvents {
   std::optional<error_code> disconnected;
   std::vector<Done> log;
   std::size_t batches = 0;
-  std::size_t after_end = 0;       ///< callbacks after on_disconnected: none is right
-  bool inside_call = false;        ///< set by tests around a call: a callback then is wrong
-  std::size_t nested = 0;          ///< callbacks inside a call
-  UniqueFunction<void()> on_done;  ///< runs after each completion, if set
-  UniqueFunction<void()> on_end;   ///< runs in on_disconnected, if set
+  std::size_t after_end = 0;        ///< callbacks after on_disconnected: none is right
+  bool inside_call = false;         ///< set by tests around a call: a callback then is wrong
+  std::size_t nested = 0;           ///< callbacks inside a call
+  UniqueFunction<void()> on_start;  ///< runs in on_established, if set
+  UniqueFunction<void()> on_done;   ///< runs after each completion, if set
+  UniqueFunction<void()> on_end;    ///< runs in on_disconnected, if set
 
  private:
   struct Op final : fabric::WorkContext {

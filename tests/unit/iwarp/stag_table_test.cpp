@@ -8,8 +8,6 @@
 #include <random>
 #include <set>
 
-#include "ring.hpp"
-
 namespace rpcrdma::fabric::iwarp {
 namespace {
 
@@ -84,22 +82,6 @@ TEST(StagTable, OffsetsDoNotWrap) {
     EXPECT_EQ(offset % 4096, 0u);
     EXPECT_LT(offset, std::uint64_t{1} << 47);
   }
-}
-
-TEST(Ring, IsAQueueOfBoundedLength) {
-  Ring<int> ring;
-  EXPECT_TRUE(ring.full());
-  ring.reserve(5);
-  int in = 0;
-  int out = 0;
-  for (int round = 0; round < 100; ++round) {
-    while (!ring.full()) ring.push() = in++;
-    EXPECT_GE(ring.size(), 5u);
-    EXPECT_EQ(ring[ring.tail() - 1], in - 1);
-    for (int i = 0; i < 3; ++i, ring.pop()) EXPECT_EQ(ring.front(), out++);
-  }
-  ring.clear();
-  EXPECT_TRUE(ring.empty());
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 
+#include "rpcrdma/fabric/deferred_delete.hpp"
+
 namespace rpcrdma::transport {
 namespace {
 
@@ -163,7 +165,8 @@ void Connection::destroy() noexcept {
   reply_queue_.drop_waiters();
   idle_windows_.clear();
   windows_.clear();
-  queue_pair_.reset();
+  // The caller may be within a callback of the queue pair.
+  if (queue_pair_) fabric::delete_later(context(), std::move(queue_pair_));
 }
 
 void Connection::on_rejected(const fabric::ConnectionInfo& peer) noexcept {

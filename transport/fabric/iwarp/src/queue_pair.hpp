@@ -24,7 +24,7 @@ class IwarpQueuePair final : public QueuePair {
  public:
   IwarpQueuePair(std::shared_ptr<Stream> stream, std::optional<Endpoint> peer)
       : stream_(std::move(stream)), peer_(std::move(peer)) {}
-  ~IwarpQueuePair() override { stream_->destroy(); }
+  ~IwarpQueuePair() override { stream_->quiesce(); }
   IwarpQueuePair(const IwarpQueuePair&) = delete;
   IwarpQueuePair& operator=(const IwarpQueuePair&) = delete;
 
@@ -53,6 +53,7 @@ class IwarpQueuePair final : public QueuePair {
   void submit() override { stream_->submit(); }
   void disconnect() override { stream_->disconnect(); }
   void abort() override { stream_->abort(); }
+  void quiesce() noexcept override { stream_->quiesce(); }
 
   void start() {
     if (stream_->state() != Stream::State::idle) return;

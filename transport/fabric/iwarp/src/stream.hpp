@@ -8,8 +8,8 @@
 #include "fpdu_writer.hpp"
 #include "initiator.hpp"
 #include "request.hpp"
-#include "ring.hpp"
 #include "rpcrdma/base/post_memory.hpp"
+#include "rpcrdma/fabric/completion_dispatcher.hpp"
 #include "wire/read_request.hpp"
 #include "work.hpp"
 
@@ -19,7 +19,9 @@ namespace rpcrdma::fabric::iwarp {
 /// transmitting, receiving (socket and segments, tagged, untagged), completing, connecting, ending.
 ///
 /// Kept by its handle, its windows and its handlers on the io_context.
-class Stream final : public std::enable_shared_from_this<Stream>, private SegmentSink {
+class Stream final : public std::enable_shared_from_this<Stream>,
+                     private SegmentSink,
+                     private CompletionDispatcher::Owner {
  public:
   /// idle --start--> connecting --Reply--> established --disconnect()--> closing --both ends--> closed.
   /// Any of them --abort(), error--> closed. In `closing` what was posted still goes out.
@@ -49,8 +51,8 @@ class Stream final : public std::enable_shared_from_this<Stream>, private Segmen
   // Ending (stream_end.cpp).
   void disconnect();
   void abort();
-  /// The handle is gone: no callback from here on.
-  void destroy() noexcept;
+  /// No callback from here on.
+  void quiesce() noexcept;
 
  private:
   enum class Parting : std::uint8_t { close, reset, farewell };
@@ -115,11 +117,10 @@ class Stream final : public std::enable_shared_from_this<Stream>, private Segmen
   void unpin(Exposure* exposure) noexcept;
   void retire() noexcept;
   void flush() noexcept;
-  void ready(WorkContext* context, const Completion& completion, bool receive) noexcept;
-  void dispatch();
-  bool dispatch_ready();
-  void wake();
+  void complete(WorkContext* context, const Completion& completion, std::uint32_t& slots) noexcept;
+  void wake() { dispatcher_.wake(shared_from_this()); }
   void progress();
+  void on_dispatched() noexcept override;
 
   // Ending.
   /// Ends this side: all outstanding work is flushed, on_disconnected(why) follows.
@@ -131,14 +132,12 @@ class Stream final : public std::enable_shared_from_this<Stream>, private Segmen
 
   const std::shared_ptr<FabricState> fabric_;
   QueuePairOptions options_;
-  QueuePairEvents* const events_;
   const std::uint64_t number_;
   State state_ = State::idle;
-  bool destroyed_ = false;
 
-  PostMemory read_memory_;   // of what waits to read,
-  PostMemory write_memory_;  // to write,
-  PostMemory wake_memory_;   // to dispatch
+  CompletionDispatcher dispatcher_;
+  PostMemory read_memory_;   // of the pending read
+  PostMemory write_memory_;  // of the pending wait until the socket is writable
   Socket socket_;
   boost::asio::steady_timer timer_;       // the nudge, then the end
   std::shared_ptr<Initiator> initiator_;  // while connecting
@@ -192,12 +191,6 @@ class Stream final : public std::enable_shared_from_this<Stream>, private Segmen
   bool any_segment_ = false;
 
   std::vector<Exposure*> exposures_;  // of this stream's windows
-
-  Ring<Ready> ready_;
-  bool dispatching_ = false;
-  bool dispatch_posted_ = false;
-  bool established_pending_ = false;
-  std::optional<error_code> disconnected_;  // pending
 };
 
 }  // namespace rpcrdma::fabric::iwarp

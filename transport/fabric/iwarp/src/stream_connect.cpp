@@ -82,7 +82,7 @@ void Stream::establish(Socket socket, const Agreement& agreement, ConnectionInfo
   writer_.start(agreement.crc, agreement.send_markers);
   reader_.start(agreement.crc, agreement.receive_markers);
   state_ = State::established;
-  established_pending_ = true;
+  dispatcher_.establish(info_);
   fabric_->log.debug("iwarp {}: connected to {} port {}, crc {}, reads in {} out {}, segments of {}", number_,
                      info_.peer.address().to_string(), info_.peer.port(), agreement.crc ? "on" : "off",
                      agreement.inbound_reads, agreement.outbound_reads, mulpdu_);

@@ -25,12 +25,10 @@ void Stream::abort() {
   wake();
 }
 
-void Stream::destroy() noexcept {
-  destroyed_ = true;
+void Stream::quiesce() noexcept {
+  dispatcher_.quiesce();
   // What an orderly end has sent shall not be lost to a reset.
   end(BaseError::cancelled, shut_down_ ? Parting::farewell : Parting::reset);
-  ready_.clear();
-  disconnected_.reset();
 }
 
 void Stream::end(error_code why, Parting parting, std::vector<std::byte> last_words) noexcept {
@@ -43,8 +41,7 @@ void Stream::end(error_code why, Parting parting, std::vector<std::byte> last_wo
   request_.reset();
   part(parting, std::move(last_words));
   flush();
-  established_pending_ = false;
-  disconnected_ = why;
+  dispatcher_.disconnect(why, why == FabricError::rejected ? &info_ : nullptr);
 }
 
 void Stream::part(Parting parting, std::vector<std::byte> last_words) noexcept {

@@ -12,13 +12,13 @@ namespace rpcrdma::fabric::iwarp {
 Stream::Stream(std::shared_ptr<FabricState> fabric, QueuePairOptions options, QueuePairEvents& events)
     : fabric_(std::move(fabric)),
       options_(std::move(options)),
-      events_(&events),
       number_(fabric_->next_stream++),
+      dispatcher_(fabric_->context, events, fabric_->counters, this),
       socket_(fabric_->context),
       timer_(fabric_->context) {
   works_.reserve(options_.send_depth + 1);  // and the ready-to-receive indication
   receives_.reserve(options_.receive_depth);
-  ready_.reserve(std::size_t{options_.send_depth} + options_.receive_depth);
+  dispatcher_.reserve(std::size_t{options_.send_depth} + options_.receive_depth);
 }
 
 error_code Stream::may_post() const noexcept {

@@ -49,11 +49,4 @@ struct InboundRead {
   std::uint64_t sink_offset = 0;
 };
 
-/// A completion that waits for its callback.
-struct Ready {
-  WorkContext* context = nullptr;
-  Completion completion;
-  bool receive = false;  ///< which queue's slot it gives back
-};
-
 }  // namespace rpcrdma::fabric::iwarp

@@ -83,13 +83,14 @@ End::Arrival End::take_send(Frame& frame) {
   if (frame.length > receive.buffer.size)
     return violation(FabricError::message_too_long, FabricError::remote_terminated);
   receives_.pop_front();
+  const std::optional<std::uint32_t> invalidated = frame.invalidate;
   if (frame.length != 0) std::memcpy(receive.buffer.data, frame.octets.data(), frame.length);
   const std::uint32_t length = frame.length + std::exchange(fabric_->overstatement, 0u);
   if (receive.context == nullptr)
     --receive_slots_;
   else
-    ready_.push_back({receive.context, {{}, length, frame.invalidate}, 0, 1});
-  return Arrival::taken;
+    complete(*receive.context, {{}, length, invalidated}, receive_slots_, 1);
+  return state_ == State::closed ? Arrival::dead : Arrival::taken;
 }
 
 End::Arrival End::take_write(Frame& frame) {

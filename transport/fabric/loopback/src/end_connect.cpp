@@ -82,7 +82,7 @@ void End::establish(const ConnectionInfo& info) {
   info_ = info;
   state_ = State::established;
   timer_.cancel();
-  established_pending_ = true;
+  dispatcher_.establish(info_);
   core_->schedule();
 }
 
@@ -99,11 +99,9 @@ void End::abort() {
   die(BaseError::cancelled);
 }
 
-void End::destroy() noexcept {
-  destroyed_ = true;
+void End::quiesce() noexcept {
+  dispatcher_.quiesce();
   abort();
-  ready_.clear();
-  disconnected_.reset();
 }
 
 LoopbackRequest::~LoopbackRequest() {

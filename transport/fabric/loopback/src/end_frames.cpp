@@ -5,6 +5,7 @@
 // Error handling: an access that has lost its window ends the connection.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "end.hpp"
 
@@ -126,15 +127,12 @@ void End::retire() {
       work.stage = Work::Stage::done;
     }
     if (work.stage != Work::Stage::done) return;
-    if (work.context == nullptr) {
-      ++silent_slots_;
-    } else {
-      ready_.push_back({work.context, {}, 1 + silent_slots_, 0});
-      silent_slots_ = 0;
-    }
+    WorkContext* const context = work.context;
     work_.pop_front();
     --submitted_;
     --transmitted_;
+    ++silent_slots_;
+    if (context != nullptr) complete(*context, {}, send_slots_, std::exchange(silent_slots_, 0));
   }
 }
 

@@ -13,11 +13,12 @@ End::End(std::shared_ptr<Core> core, std::shared_ptr<FabricState> fabric, QueueP
     : core_(std::move(core)),
       fabric_(std::move(fabric)),
       options_(std::move(options)),
-      events_(&events),
+      dispatcher_(core_->context(), events, fabric_->counters, nullptr),
       timer_(core_->context()) {
   const std::uint32_t limit = fabric_->capabilities.max_read_depth;
   options_.inbound_reads = std::min(options_.inbound_reads, limit);
   options_.outbound_reads = std::min(options_.outbound_reads, limit);
+  dispatcher_.reserve(std::size_t{options_.send_depth} + options_.receive_depth);
 }
 
 error_code End::may_post(LoopbackOperation operation) noexcept {

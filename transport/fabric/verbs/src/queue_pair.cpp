@@ -63,11 +63,18 @@ VerbsQueuePair::VerbsQueuePair(const FabricParts& parts, CmId id, Role role, con
   parts_.presence->add(*this);
 }
 
-VerbsQueuePair::~VerbsQueuePair() {
+VerbsQueuePair::~VerbsQueuePair() { quiesce(); }
+
+void VerbsQueuePair::quiesce() noexcept {
+  if (*self_ == nullptr) return;
   *self_ = nullptr;
+  timer_.cancel();
+  keepalive_timer_.cancel();
+  nudge_timer_.cancel();
   parts_.presence->remove(*this);
   release_device();
   drop_id();
+  state_ = State::ended;
 }
 
 error_code VerbsQueuePair::create() {

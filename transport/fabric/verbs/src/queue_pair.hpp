@@ -63,6 +63,7 @@ class VerbsQueuePair final : public QueuePair, private CmHandler, private Comple
   void submit() override;
   void disconnect() override;
   void abort() override;
+  void quiesce() noexcept override;
 
   /// Points to this as long as it lives, and to null afterwards.
   const std::shared_ptr<VerbsQueuePair*>& self() const noexcept { return self_; }

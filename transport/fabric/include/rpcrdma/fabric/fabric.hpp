@@ -8,8 +8,13 @@
 // No callback runs inside the call that caused it: it runs from the io_context.
 //
 // Ownership. A queue pair never owns buffers: a posted buffer belongs to the provider until its work
-// completes. Destroying a queue pair ends the connection at once; no callback of it runs afterwards, and
-// nothing touches a posted or exposed buffer any more.
+// completes. Quiescing or destroying a queue pair ends the connection at once; no callback of it starts afterwards,
+// and nothing touches a posted or exposed buffer any more.
+//
+// Lifetime. No object is destroyed within its own callback. A queue pair is not destroyed from within one of its
+// callbacks (a completion, on_established, on_rejected, on_disconnected, on_batch_end): its owner quiesces it there
+// and defers the deletion, with delete_later() of deferred_delete.hpp. A window or a work context may be destroyed
+// in a callback of its queue pair, a work context also in its own completion, as nothing refers to it by then.
 //
 // Errors. A posted operation completes exactly once, in order of posting per queue (sends, writes, reads
 // and invalidations share one, receives have another). When the connection ends, whatever is outstanding
@@ -183,6 +188,10 @@ class QueuePair {
   virtual void disconnect() = 0;
   /// Immediate end. on_disconnected follows.
   virtual void abort() = 0;
+  /// Immediate end without on_disconnected: from here on no callback starts, no work is accepted, and nothing touches
+  /// a posted or exposed buffer. Callable at any time, also from within a callback of this queue pair, which is then
+  /// the last one. Work that is outstanding does not complete. The destructor implies it.
+  virtual void quiesce() noexcept = 0;
 };
 
 /// A connection that a peer asks for. Created on the listener's thread; dropping it rejects it.

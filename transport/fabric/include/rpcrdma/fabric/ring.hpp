@@ -7,15 +7,15 @@
 #include <memory>
 #include <utility>
 
-namespace rpcrdma::fabric::iwarp {
+namespace rpcrdma::fabric {
 
-/// A queue of bounded length. Elements have sequence numbers that never repeat; slots are reused as they were left, so
-/// that they keep their room. Memory grows up to the bound with the most that was queued, and stays: so an idle
-/// connection has little. push() may move what is queued.
+/// A FIFO queue of bounded length, for providers. Elements have sequence numbers that never repeat. Slots are reused
+/// without being reset, so that they keep their allocations. Memory grows with the longest queue so far, up to the
+/// bound, and is not returned: a connection that stays idle needs little. push() may move queued elements.
 template <class T>
 class Ring {
  public:
-  /// Room for at least `capacity` elements. Drops what is queued.
+  /// Sets the bound to at least `capacity` elements. Drops all elements.
   void reserve(std::size_t capacity) {
     capacity_ = std::bit_ceil(capacity);
     resize(std::min(capacity_, kFirst));
@@ -30,7 +30,7 @@ class Ring {
 
   T& operator[](std::uint64_t number) noexcept { return slots_[number & mask_]; }
   T& front() noexcept { return (*this)[head_]; }
-  /// Takes the next slot, as it was left. There must be room.
+  /// Appends a slot with the contents of its last use. Requires !full().
   T& push() noexcept {
     if (size() > mask_) grow();
     return (*this)[tail_++];
@@ -59,4 +59,4 @@ class Ring {
   std::uint64_t tail_ = 0;
 };
 
-}  // namespace rpcrdma::fabric::iwarp
+}  // namespace rpcrdma::fabric
