@@ -181,6 +181,32 @@ TEST(Server, ReceivesTakeTheirPartOfThePool) {
   EXPECT_EQ(pool.counters().lent, 0u);
 }
 
+// After a burst its memory does not stay; nor does that of connections that have ended.
+TEST(Server, GivesIdleMemoryBack) {
+  SidesOptions options;
+  options.server.idle_grace = std::chrono::milliseconds(20);
+  BothSides sides(options);
+  Shape shape;
+  shape.items = {1000000};
+  shape.results = {1000000};
+  std::deque<std::unique_ptr<ShapedCall>> calls;
+  for (int i = 0; i < 8; ++i) {
+    calls.push_back(sides.make(shape));
+    sides.client->requester().submit(*calls.back());
+  }
+  ASSERT_TRUE(sides.wait([&] { return std::ranges::all_of(calls, [](auto& call) { return call->times_done == 1; }); }));
+  const auto registered = [&] { return sides.server_pool.counters().registered_octets; };
+  const std::size_t most = registered();
+  EXPECT_GE(most, 4u << 20);
+  ASSERT_TRUE(sides.wait([&] { return registered() <= most / 4; }));
+  EXPECT_TRUE(sides.client->connected());
+  const auto again = sides.make(shape);
+  ASSERT_TRUE(sides.run(*again));
+  EXPECT_FALSE(again->status);
+  sides.client.reset();
+  EXPECT_TRUE(sides.wait([&] { return registered() == 0; }));
+}
+
 TEST(Server, MoreThanTheWholeBudgetIsRefused) {
   SidesOptions options;
   options.server.bulk_budget = 1000;

@@ -121,6 +121,28 @@ TEST_F(PoolTest, BeyondTheClassesMemoryIsGivenBackAtOnce) {
   EXPECT_EQ(fabric_->regions(), 0u);
 }
 
+// What is in use, or was since the last look, stays.
+TEST_F(PoolTest, TrimmingGivesIdleSlabsBack) {
+  Pool pool(*fabric_);
+  const auto held = std::move(*pool.allocate(1u << 20));
+  std::vector<RegisteredBuffer> burst;
+  for (int i = 0; i < 20; ++i) burst.push_back(std::move(*pool.allocate(1u << 20)));
+  for (int i = 0; i < 20; ++i) burst.push_back(std::move(*pool.allocate(4096)));
+  burst.clear();
+  EXPECT_EQ(pool.counters().regions, 22u);
+  pool.trim();
+  EXPECT_EQ(pool.counters().regions, 22u);
+  pool.allocate(4096).value();
+  pool.trim();
+  EXPECT_EQ(pool.counters().regions, 2u);
+  EXPECT_TRUE(pool.allocate(1u << 20));
+  pool.trim();
+  pool.trim();
+  EXPECT_EQ(pool.counters().regions, 1u);
+  EXPECT_EQ(pool.counters().registered_octets, 1u << 20);
+  EXPECT_EQ(fabric_->regions(), 1u);
+}
+
 TEST_F(PoolTest, EveryFailingRegistrationIsSurvived) {
   for (std::uint64_t n = 1; n <= 4; ++n) {
     Pool pool(*fabric_);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <utility>
 
 #include "slab.hpp"
 
@@ -16,6 +17,10 @@ constexpr std::size_t kClasses = std::bit_width(kLargest) - std::bit_width(kSmal
 /// Small buffers share regions of this size: registering costs a system call or worse on some fabrics.
 constexpr std::size_t kSlab = std::size_t{1} << 20;
 constexpr std::size_t kPage = 4096;
+/// Slabs that one trim() drops: deregistering takes time on some fabrics, and the thread has other work.
+constexpr std::size_t kMostTrimmed = 64;
+
+bool is_idle(const Slab& slab) noexcept { return slab.idle(); }
 
 std::size_t class_of(std::uint32_t size) noexcept {
   if (size <= kSmallest) return 0;
@@ -87,16 +92,26 @@ bool Pool::make_room(std::size_t octets) noexcept {
   if (octets > options_.max_octets) return false;
   for (auto at = classes_.rbegin(); at != classes_.rend(); ++at) {
     if (counters_.registered_octets + octets <= options_.max_octets) return true;
-    drop_idle_slabs(**at);
+    drop_slabs(**at, is_idle);
   }
   return counters_.registered_octets + octets <= options_.max_octets;
 }
 
-void Pool::drop_idle_slabs(SizeClass& size_class) noexcept {
+void Pool::trim() noexcept {
+  std::size_t left = kMostTrimmed;
+  for (const auto& size_class : classes_)
+    drop_slabs(*size_class, [&left](Slab& slab) {
+      return slab.idle() && !std::exchange(slab.touched, false) && left != 0 && left-- != 0;
+    });
+}
+
+template <class Predicate>
+void Pool::drop_slabs(SizeClass& size_class, Predicate unwanted) noexcept {
   size_class.available = nullptr;
   std::erase_if(size_class.slabs, [&](std::unique_ptr<Slab>& slab) {
-    if (slab->idle()) {
-      drop(std::move(slab));
+    if (unwanted(*slab)) {
+      counters_.registered_octets -= slab->pages.octets().size();
+      --counters_.regions;
       return true;
     }
     if (!slab->free.empty()) {
@@ -107,11 +122,6 @@ void Pool::drop_idle_slabs(SizeClass& size_class) noexcept {
   });
 }
 
-void Pool::drop(std::unique_ptr<Slab> slab) noexcept {
-  counters_.registered_octets -= slab->pages.octets().size();
-  --counters_.regions;
-}
-
 void Pool::give_back(RegisteredBuffer& buffer) noexcept {
   Slab& slab = *buffer.slab_;
   SizeClass& size_class = *classes_[slab.class_index];
@@ -119,7 +129,7 @@ void Pool::give_back(RegisteredBuffer& buffer) noexcept {
   --counters_.lent;
   if (size_class.buffer_size == 0) {
     // Sizes beyond the classes are seldom asked for twice.
-    drop_idle_slabs(size_class);
+    drop_slabs(size_class, is_idle);
   } else if (slab.free.size() == 1) {
     slab.next_available = size_class.available;
     size_class.available = &slab;

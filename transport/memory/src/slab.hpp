@@ -28,6 +28,7 @@ struct Slab {
   std::size_t class_index;
   std::vector<std::uint32_t> free;  // has room for all, so that giving back never allocates
   Slab* next_available = nullptr;   // in its class: slabs with a free buffer
+  bool touched = false;             // since the last Pool::trim()
 };
 
 struct Pool::SizeClass {

@@ -75,11 +75,13 @@ bool ServerWorker::give_way(const std::optional<boost::asio::ip::address>& peer)
   return true;
 }
 
-/// Looks at every connection periodically, as long as there are any; more often while calls wait for a budget.
+/// Looks at every connection periodically, as long as there are any or memory is left of them; more often while calls
+/// wait for a budget.
 void ServerWorker::watch() {
   const auto now = std::chrono::steady_clock::now();
   for (const auto& connection : connections_) connection->watch(now, options_);
-  watching_ = !connections_.empty();
+  trim(now);
+  watching_ = !connections_.empty() || (!draining_ && worker_.pool->counters().registered_octets != 0);
   watching_closely_ = watching_ && service_.has_waiters();
   if (!watching_) return;
   std::chrono::milliseconds limit = std::min(options_.progress_timeout, options_.idle_grace);
@@ -89,6 +91,12 @@ void ServerWorker::watch() {
     const auto worker = self.lock();
     if (!cancelled && worker && !worker->destroyed_) worker->watch();
   });
+}
+
+void ServerWorker::trim(std::chrono::steady_clock::time_point now) noexcept {
+  if (now < next_trim_) return;
+  worker_.pool->trim();
+  next_trim_ = now + options_.idle_grace;
 }
 
 /// The next look would come too late. Posted, since a call is being taken.
@@ -110,7 +118,7 @@ void ServerWorker::connection_over(ServerConnection& connection) {
   std::erase_if(connections_, [&](const auto& candidate) { return candidate.get() == &connection; });
   connection_count_.store(static_cast<std::uint32_t>(connections_.size()), std::memory_order_relaxed);
   note_receives();
-  if (connections_.empty()) {  // a timer would keep the io_context at work
+  if (connections_.empty() && draining_) {  // a timer would keep the io_context at work
     watching_ = false;
     watch_.cancel();
   }
@@ -131,6 +139,7 @@ void ServerWorker::drain(std::chrono::steady_clock::time_point deadline, UniqueF
       }
     });
   };
+  if (connections_.empty()) watch_.cancel();
   for (const auto& connection : connections_) connection->drain();
   deadline_.expires_at(deadline);
   deadline_.async_wait([self = weak_from_this()](error_code cancelled) {

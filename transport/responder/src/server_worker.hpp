@@ -43,6 +43,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   void check_drained();
   void watch();
   void watch_closely();
+  void trim(std::chrono::steady_clock::time_point now) noexcept;
   void close_idle();
 
   Worker worker_;
@@ -56,6 +57,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   boost::asio::steady_timer watch_;
   bool watching_ = false;
   bool watching_closely_ = false;
+  std::chrono::steady_clock::time_point next_trim_;
   UniqueFunction<void()> drained_;
   bool draining_ = false;
   bool destroyed_ = false;

@@ -63,6 +63,9 @@ class Pool {
   /// BaseError::out_of_memory when the bound is reached: retry when buffers have come back. Else what
   /// registering reported.
   Result<RegisteredBuffer> allocate(std::uint32_t size);
+  /// Deregisters and unmaps slabs that have been idle since the last call, a bounded number a call. To be called
+  /// periodically where load comes and goes.
+  void trim() noexcept;
   fabric::Fabric& fabric() noexcept { return fabric_; }
   std::size_t max_octets() const noexcept { return options_.max_octets; }
   /// Octets of the pool that a buffer of `size` takes.
@@ -81,8 +84,8 @@ class Pool {
   Result<Slab*> slab_for(std::uint32_t size);
   Result<Slab*> add_slab(SizeClass& size_class, std::size_t octets);
   bool make_room(std::size_t octets) noexcept;
-  void drop_idle_slabs(SizeClass& size_class) noexcept;
-  void drop(std::unique_ptr<Slab> slab) noexcept;
+  template <class Predicate>
+  void drop_slabs(SizeClass& size_class, Predicate unwanted) noexcept;
   void give_back(RegisteredBuffer& buffer) noexcept;
 
   fabric::Fabric& fabric_;

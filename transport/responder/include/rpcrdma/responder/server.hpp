@@ -21,7 +21,7 @@ struct ServerOptions {
   std::uint32_t max_connections_per_peer = 256;  ///< by address without port
   /// Without a call for so long, a connection is idle and may have to give way: clients connect again when they
   /// have something to say.
-  std::chrono::milliseconds idle_grace{10000};
+  std::chrono::milliseconds idle_grace{10000};  ///< memory of the pool that is idle for as long goes back to the system
   /// Bulk bytes (Read chunks, data on its way out) that all calls of one worker may hold at once; peer addresses and
   /// their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a quarter as much beside it.
   std::size_t bulk_budget = std::size_t{64} << 20;
