@@ -7,7 +7,6 @@
 #include "rpcrdma/connection/connection.hpp"
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 
 #include "rpcrdma/fabric/deferred_delete.hpp"
 
@@ -33,11 +32,9 @@ Connection::Connection(const ConnectionSetup& setup, ConnectionEvents& events)
       receive_size_(setup.options.private_data ? wire::advertised_size(setup.options.receive_size)
                                                : wire::kMinThreshold),
       send_queue_(call_credits(setup, Role::client) + setup.chunk_work),
-      reply_queue_(call_credits(setup, Role::server) + kErrorSends),
-      self_(std::make_shared<Self>(this)) {}
+      reply_queue_(call_credits(setup, Role::server) + kErrorSends) {}
 
 Connection::~Connection() {
-  self_->connection = nullptr;
   destroy();
   if (setup_.receive_budget != nullptr) setup_.receive_budget->give_back(receive_memory_octets_);
 }
@@ -163,7 +160,6 @@ void Connection::destroy() noexcept {
   connected_ = false;
   send_queue_.drop_waiters();
   reply_queue_.drop_waiters();
-  idle_windows_.clear();
   windows_.clear();
   // The caller may be within a callback of the queue pair.
   if (queue_pair_) fabric::delete_later(context(), std::move(queue_pair_));
@@ -178,10 +174,10 @@ void Connection::on_rejected(const fabric::ConnectionInfo& peer) noexcept {
 
 void Connection::on_disconnected(error_code why) noexcept {
   connected_ = false;
-  // Not from inside a callback of the queue pair that is to be destroyed. A posted function must not keep this
-  // alive: it may be dropped with the io_context, when the pool is gone.
-  boost::asio::post(context(), [self = self_, why] {
-    if (const ConnectionPtr alive = self->connection) alive->finish(alive->reason_ ? alive->reason_ : why);
+  // Deferred: this is a callback of the queue pair, which finish() destroys.
+  guard_.post(context(), [why](Connection& self) {
+    const ConnectionPtr alive(&self);  // its user drops it
+    self.finish(self.reason_ ? self.reason_ : why);
   });
 }
 

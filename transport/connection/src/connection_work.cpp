@@ -2,9 +2,6 @@
 // Operation. What is posted during a batch of completions is handed to the wire at its end; what is posted
 // outside one, by a function that runs soon.
 // Errors. A failed post ends the connection, but for windows: a range that cannot be exposed fails its call only.
-#include <boost/asio/bind_allocator.hpp>
-#include <boost/asio/post.hpp>
-
 #include "rpcrdma/connection/connection.hpp"
 
 namespace rpcrdma::transport {
@@ -23,13 +20,10 @@ error_code Connection::posted(error_code status, const fabric::WorkContext* cont
 void Connection::schedule_submit() noexcept {
   if (in_batch_ || submit_scheduled_ || !connected_) return;
   submit_scheduled_ = true;
-  auto submit = [self = self_] {
-    const ConnectionPtr alive = self->connection;
-    if (!alive) return;
-    alive->submit_scheduled_ = false;
-    alive->end_batch();
-  };
-  boost::asio::post(context(), boost::asio::bind_allocator(PostAllocator<void>(self_->memory), std::move(submit)));
+  guard_.post(context(), [](Connection& self) {
+    self.submit_scheduled_ = false;
+    self.end_batch();
+  });
 }
 
 void Connection::on_batch_end() noexcept { end_batch(); }
@@ -65,16 +59,10 @@ error_code Connection::post_read(BufferRef sink, std::uint32_t handle, std::uint
 
 Result<fabric::Window*> Connection::take_window() {
   if (ended_) return make_error_code(fabric::FabricError::not_connected);
-  if (!idle_windows_.empty()) {
-    fabric::Window* window = idle_windows_.back();
-    idle_windows_.pop_back();
-    return window;
-  }
+  if (fabric::Window* const idle = windows_.try_take()) return idle;
   auto window = queue_pair_->make_window();
   if (!window) return window.error();
-  windows_.push_back(std::move(*window));
-  idle_windows_.reserve(windows_.size());  // so that giving back never allocates
-  return windows_.back().get();
+  return &windows_.add(std::move(*window));
 }
 
 Result<Segment> Connection::bind(fabric::Window& window, BufferRef memory, fabric::Access access) {

@@ -47,8 +47,6 @@ class CallSlot {
   /// When a call that was given up and is held up ends the connection; the latest possible time: not given up.
   std::chrono::steady_clock::time_point over_by() const noexcept { return over_by_; }
 
-  /// Notes why the call will not be begun.
-  void refuse(error_code why) noexcept { status_ = why; }
   /// Encodes, plans, exposes and posts. Only `sent` leaves the idle state.
   Start begin(Call& call, std::uint64_t sequence);
   /// The reply, or an RDMA_ERROR, has come; swaps its header out.

@@ -5,7 +5,7 @@
 // Errors. What is short for now is told to the caller, who tries again; what cannot be sent fails the call at
 // once [8166-4.5.4-c]; when the connection refuses work, the call counts as sent and waits for the loss.
 #include "call_slot.hpp"
-#include "core.hpp"
+#include "requester_core.hpp"
 
 namespace rpcrdma::transport {
 namespace {

@@ -5,7 +5,7 @@
 // Errors. If an invalidation fails the connection is ended first [8166-4.5.4-a]; the call is over when that
 // has happened. Likewise if the peer holds up the end of a call that was given up.
 #include "call_slot.hpp"
-#include "core.hpp"
+#include "requester_core.hpp"
 
 namespace rpcrdma::transport {
 

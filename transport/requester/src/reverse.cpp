@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpcrdma/requester/reverse.hpp"
 
-#include "core.hpp"
+#include "requester_core.hpp"
 
 namespace rpcrdma::transport {
 namespace {

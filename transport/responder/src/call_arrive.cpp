@@ -65,8 +65,8 @@ void CallImpl::on_units(SendUnits units) noexcept {
 void CallImpl::open_call() {
   const ServiceSetup& setup = service_.setup();
   // [8166-4.5.3-a] it broke a connection before
-  const bool broke_one = setup.suspects != nullptr && !setup.suspects->empty() &&
-                         setup.suspects->take(connection_->info().peer.address(), suspect());
+  const bool broke_one = setup.faulty_calls != nullptr && !setup.faulty_calls->empty() &&
+                         setup.faulty_calls->take(connection_->info().peer.address(), fingerprint());
   // [8167-5.3-b]
   const bool unwanted_chunks = !setup.may_use_chunks && !header_.chunks.empty();
   if (broke_one || unwanted_chunks || !reads_.parse(header_, setup.max_chunk))
@@ -91,7 +91,7 @@ void CallImpl::pull_long_call() noexcept {
 }
 
 /// Not its handles and offsets: they are others when the call is sent again.
-Suspect CallImpl::suspect() const noexcept {
+CallFingerprint CallImpl::fingerprint() const noexcept {
   const Octets message = inline_payload_.octets();
   std::uint64_t mixed = std::hash<std::string_view>{}({reinterpret_cast<const char*>(message.data()), message.size()});
   const auto mix = [&mixed](std::uint32_t word) { mixed = (mixed ^ word) * 0x100000001b3u; };
@@ -137,7 +137,7 @@ void CallImpl::pull(std::size_t index, std::span<const BufferRef> destination, H
 
 void CallImpl::pulled(PullJob& job, error_code status) {
   jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
-  if (status) link_->pull_failed(suspect());
+  if (status) link_->pull_failed(fingerprint());
   Handler handler = job.take_handler();
   if (job.item() == kLongCall) {
     service_.give_back(job);

@@ -2,6 +2,7 @@
 #pragma once
 #include <boost/container/small_vector.hpp>
 
+#include "faulty_calls.hpp"
 #include "rpcrdma/base/budget.hpp"
 #include "rpcrdma/chunks/outgoing.hpp"
 #include "rpcrdma/chunks/read_list.hpp"
@@ -10,7 +11,6 @@
 #include "rpcrdma/connection/connection.hpp"
 #include "rpcrdma/connection/work.hpp"
 #include "rpcrdma/responder/responder.hpp"
-#include "suspects.hpp"
 
 namespace rpcrdma::transport {
 
@@ -82,7 +82,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   void deliver(BufferRef stream);
   void bulk_granted() noexcept;
   bool is_message(BufferRef stream) const noexcept;
-  Suspect suspect() const noexcept;
+  CallFingerprint fingerprint() const noexcept;
 
   void end(Ending how, Handler handler);
   void end_if_ready();
@@ -129,7 +129,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   std::size_t next_push_ = 0;
   WriteOperation write_;
   bool wrote_ = false;
-  Suspect written_;  // what the call is known by, if it wrote
+  CallFingerprint written_;  // what the call is known by, if it wrote
   wire::ErrorKind error_kind_ = wire::ErrorKind::chunk;
   Handler handler_;
   MemberWork<CallImpl, &CallImpl::on_sent> send_work_{*this};

@@ -166,7 +166,7 @@ void CallImpl::post_reply() {
   const error_code built =
       message_.finish(plan_.header, plan_.header_size, stream, connection_->fabric().capabilities().max_gather);
   if (built) return connection_->abort(built);
-  if (wrote_) written_ = suspect();
+  if (wrote_) written_ = fingerprint();
   lease_.release();
   fabric::SendOptions options;
   options.invalidate = handle_to_invalidate();

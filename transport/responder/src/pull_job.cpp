@@ -17,7 +17,7 @@ void PullJob::start(CallImpl& call, std::size_t item, std::span<const BufferRef>
   splitter_ = Splitter(destination_, segments, call.transport().fabric().capabilities().max_message);
   handler_ = std::move(handler);
   on_wire_ = false;
-  SendQueue& queue = call.transport().send_queue();
+  SendCredits& queue = call.transport().send_queue();
   SendUnits first = queue.try_reserve(1);
   if (first.count() != 0)
     post_round(std::move(first));

@@ -29,7 +29,7 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
 
   const ServerOptions options;
   const Log log;
-  Suspects suspects;
+  FaultyCalls faulty_calls;
   std::vector<std::shared_ptr<ServerWorker>> workers;
   // On the first worker's thread:
   Admission admission;
@@ -51,7 +51,7 @@ void ServerState::make_workers(const std::vector<Worker>& of) {
         if (const auto still = state.lock()) still->admission.leave(peer);
       });
     };
-    workers.push_back(std::make_shared<ServerWorker>(worker, options, suspects, log, std::move(left)));
+    workers.push_back(std::make_shared<ServerWorker>(worker, options, faulty_calls, log, std::move(left)));
   }
 }
 

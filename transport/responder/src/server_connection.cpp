@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. What arrives on an accepted connection goes to its serving link. RDMA_ERROR from a client, and
 // replies that nobody waits for, are dropped.
-// Ownership. Belongs to its worker; gone when the worker hears that the connection is over.
+// Ownership. Belongs to its worker, which destroys it a turn of the io_context after connection_over().
 // Errors. The worker learns of the end once.
 #include "server_connection.hpp"
 
@@ -71,7 +71,7 @@ void ServerConnection::on_connected() noexcept {
 void ServerConnection::on_disconnected(error_code why) noexcept {
   connection_->log().debug("connection ended: {}", why ? why.message() : "closed in good order");
   link_.lost(why);
-  worker_.connection_over(*this);  // destroys this
+  worker_.connection_over(*this);
 }
 
 void ServerConnection::on_call(Received& message) noexcept { link_.on_call(message); }

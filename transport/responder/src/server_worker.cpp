@@ -20,14 +20,14 @@ constexpr std::size_t kReceivePart = 8;
 
 }  // namespace
 
-ServerWorker::ServerWorker(const Worker& worker, const ServerOptions& options, Suspects& suspects, Log log,
+ServerWorker::ServerWorker(const Worker& worker, const ServerOptions& options, FaultyCalls& faulty_calls, Log log,
                            UniqueFunction<void(const boost::asio::ip::address&)> left)
     : worker_(worker),
       options_(options),
       log_(std::move(log)),
       left_(std::move(left)),
       receive_budget_(worker.pool->max_octets() / kReceivePart),
-      service_({worker.handler, options.bulk_budget, options.max_chunk, true, &suspects, log_}),
+      service_({worker.handler, options.bulk_budget, options.max_chunk, true, &faulty_calls, log_}),
       deadline_(worker.fabric->context()),
       watch_(worker.fabric->context()) {
   service_.on_wait = [this] { watch_closely(); };
@@ -115,7 +115,12 @@ void ServerWorker::note_receives() noexcept {
 
 void ServerWorker::connection_over(ServerConnection& connection) {
   const boost::asio::ip::address peer = connection.peer();
-  std::erase_if(connections_, [&](const auto& candidate) { return candidate.get() == &connection; });
+  const auto at = std::ranges::find(connections_, &connection, &std::unique_ptr<ServerConnection>::get);
+  ended_.push_back(std::move(*at));
+  connections_.erase(at);
+  boost::asio::post(context(), [self = weak_from_this()] {
+    if (const auto worker = self.lock()) worker->ended_.clear();
+  });
   connection_count_.store(static_cast<std::uint32_t>(connections_.size()), std::memory_order_relaxed);
   note_receives();
   if (connections_.empty() && draining_) {  // a timer would keep the io_context at work
@@ -171,6 +176,7 @@ void ServerWorker::destroy() noexcept {
   deadline_.cancel();
   watch_.cancel();
   connections_.clear();
+  ended_.clear();
 }
 
 }  // namespace rpcrdma::transport

@@ -15,7 +15,7 @@ namespace rpcrdma::transport {
 class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
  public:
   /// `left` is told, on this worker's thread, when a connection that was taken has ended.
-  ServerWorker(const Worker& worker, const ServerOptions& options, Suspects& suspects, Log log,
+  ServerWorker(const Worker& worker, const ServerOptions& options, FaultyCalls& faulty_calls, Log log,
                UniqueFunction<void(const boost::asio::ip::address&)> left);
   ~ServerWorker();
 
@@ -53,6 +53,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   ReceiveBudget receive_budget_;  // outlives the calls, which keep their connections
   Service service_;
   std::vector<std::unique_ptr<ServerConnection>> connections_;
+  std::vector<std::unique_ptr<ServerConnection>> ended_;  // to be destroyed, but not within their callbacks
   boost::asio::steady_timer deadline_;
   boost::asio::steady_timer watch_;
   bool watching_ = false;

@@ -22,30 +22,20 @@ Service::Service(const ServiceSetup& setup)
 Service::~Service() = default;
 
 CallImpl& Service::take_call() {
-  if (idle_calls_.empty()) {
-    calls_.push_back(std::make_unique<CallImpl>(*this));
-    idle_calls_.reserve(calls_.size());
-    return *calls_.back();
-  }
-  CallImpl* call = idle_calls_.back();
-  idle_calls_.pop_back();
-  return *call;
+  CallImpl* const call = calls_.try_take();
+  return call != nullptr ? *call : calls_.add(std::make_unique<CallImpl>(*this));
 }
 
 void Service::give_back(CallImpl& call) noexcept {
-  idle_calls_.push_back(&call);
+  calls_.give_back(call);
   if (on_call_over) on_call_over();
 }
 
 PullJob& Service::take_job() {
-  if (idle_jobs_.empty()) {
-    jobs_.push_back(std::make_unique<PullJob>());
-    idle_jobs_.reserve(jobs_.size());
-    return *jobs_.back();
-  }
-  PullJob* job = idle_jobs_.back();
-  idle_jobs_.pop_back();
-  return *job;
+  PullJob* const job = jobs_.try_take();
+  return job != nullptr ? *job : jobs_.add(std::make_unique<PullJob>());
 }
+
+void Service::give_back(PullJob& job) noexcept { jobs_.give_back(job); }
 
 }  // namespace rpcrdma::transport

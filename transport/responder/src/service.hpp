@@ -4,10 +4,11 @@
 #include <memory>
 #include <vector>
 
+#include "faulty_calls.hpp"
 #include "rpcrdma/base/budget.hpp"
 #include "rpcrdma/base/peer_table.hpp"
+#include "rpcrdma/base/recycler.hpp"
 #include "rpcrdma/responder/server.hpp"
-#include "suspects.hpp"
 
 namespace rpcrdma::transport {
 
@@ -19,7 +20,7 @@ struct ServiceSetup {
   std::size_t bulk_budget = 0;
   std::uint32_t max_chunk = 0;
   bool may_use_chunks = true;
-  Suspects* suspects = nullptr;  ///< may be null
+  FaultyCalls* faulty_calls = nullptr;  ///< may be null
   Log log;
 };
 
@@ -53,8 +54,8 @@ class Service {
   CallImpl& take_call();
   void give_back(CallImpl& call) noexcept;
   PullJob& take_job();
-  void give_back(PullJob& job) noexcept { idle_jobs_.push_back(&job); }
-  std::size_t calls_in_use() const noexcept { return calls_.size() - idle_calls_.size(); }
+  void give_back(PullJob& job) noexcept;
+  std::size_t calls_in_use() const noexcept { return calls_.in_use(); }
   /// Runs whenever a call has ended. May be empty.
   UniqueFunction<void()> on_call_over;
   /// Runs when a call has to wait for a budget. May be empty.
@@ -87,10 +88,8 @@ class Service {
   Peer lost_{*this};
   BudgetShare lost_bulk_{lost_.bulk};
   BudgetShare lost_long_calls_{lost_.long_calls};
-  std::vector<std::unique_ptr<CallImpl>> calls_;
-  std::vector<CallImpl*> idle_calls_;
-  std::vector<std::unique_ptr<PullJob>> jobs_;
-  std::vector<PullJob*> idle_jobs_;
+  Recycler<CallImpl> calls_;
+  Recycler<PullJob> jobs_;
 };
 
 }  // namespace rpcrdma::transport

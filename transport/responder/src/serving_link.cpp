@@ -63,25 +63,25 @@ void ServingLink::remove(CallImpl& call) noexcept {
   active_.pop_back();
 }
 
-void ServingLink::wrote(const Suspect& call) noexcept {
+void ServingLink::wrote(const CallFingerprint& call) noexcept {
   ++unproven_writes_;
   unproven_ = call;
 }
 
-void ServingLink::pull_failed(const Suspect& call) noexcept {
+void ServingLink::pull_failed(const CallFingerprint& call) noexcept {
   if (!failed_pull_) failed_pull_ = call;
 }
 
 void ServingLink::lost(error_code why) {
   if (connection_ == nullptr) return;
-  if (service_.setup().suspects != nullptr && why == fabric::FabricError::remote_access) {
+  if (service_.setup().faulty_calls != nullptr && why == fabric::FabricError::remote_access) {
     // Reads complete in order: the first that did not is the one refused. A Write is only blamed when no
     // other could be meant.
     const auto& peer = connection_->info().peer.address();
     if (failed_pull_)
-      service_.setup().suspects->add(peer, *failed_pull_);
+      service_.setup().faulty_calls->add(peer, *failed_pull_);
     else if (unproven_writes_ == 1)
-      service_.setup().suspects->add(peer, unproven_);
+      service_.setup().faulty_calls->add(peer, unproven_);
   }
   connection_ = nullptr;
   if (reverse_) reverse_->lost();

@@ -44,8 +44,8 @@ class ServingLink {
   BudgetShare& long_calls() noexcept { return long_calls_; }
   std::uint32_t grant() const noexcept;
   void remove(CallImpl& call) noexcept;
-  void wrote(const Suspect& call) noexcept;
-  void pull_failed(const Suspect& call) noexcept;
+  void wrote(const CallFingerprint& call) noexcept;
+  void pull_failed(const CallFingerprint& call) noexcept;
 
  private:
   void take_request(const wire::Header& header) noexcept;
@@ -62,10 +62,10 @@ class ServingLink {
   BudgetShare long_calls_{peer_->long_calls};
   std::shared_ptr<ReverseRequester> reverse_;
   bool draining_ = false;
-  std::optional<Suspect> failed_pull_;
+  std::optional<CallFingerprint> failed_pull_;
   // Replies by RDMA Write since the last message came: none of them is known to have gone well.
   std::uint32_t unproven_writes_ = 0;
-  Suspect unproven_;
+  CallFingerprint unproven_;
 };
 
 }  // namespace rpcrdma::transport

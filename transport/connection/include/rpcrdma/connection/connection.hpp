@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "rpcrdma/base/log.hpp"
-#include "rpcrdma/base/post_memory.hpp"
+#include "rpcrdma/base/recycler.hpp"
+#include "rpcrdma/base/weak_guard.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/connection/receive.hpp"
 #include "rpcrdma/connection/receive_budget.hpp"
-#include "rpcrdma/connection/send_units.hpp"
+#include "rpcrdma/connection/send_credits.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/wire/header.hpp"
@@ -101,15 +102,15 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
 
   /// An idle window; goes back by give_window() when it is not bound any more. Gone when the connection is.
   Result<fabric::Window*> take_window();
-  void give_window(fabric::Window* window) noexcept { idle_windows_.push_back(window); }
+  void give_window(fabric::Window* window) noexcept { windows_.give_back(*window); }
   /// Unlike the posts above, a failure leaves the connection as it is.
   Result<Segment> bind(fabric::Window& window, BufferRef memory, fabric::Access access);
   error_code invalidate(fabric::Window& window, fabric::WorkContext* context) noexcept;
 
   /// Places for calls and for the reads, writes and windows of chunks.
-  SendQueue& send_queue() noexcept { return send_queue_; }
+  SendCredits& send_queue() noexcept { return send_queue_; }
   /// Places for one reply a call that the peer may have outstanding: never taken by anything else.
-  SendQueue& reply_queue() noexcept { return reply_queue_; }
+  SendCredits& reply_queue() noexcept { return reply_queue_; }
   /// Sees to it that `count` receives exist, posted or in use, as far as options and memory allow; says how many do.
   std::uint32_t provide_receives(std::uint32_t count) noexcept;
   std::uint32_t receives() const noexcept { return static_cast<std::uint32_t>(receives_.size()); }
@@ -162,20 +163,13 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::size_t receive_memory_octets_ = 0;  // of the pool, all told
   std::deque<ReceiveSlot> receives_;       // a deque: their addresses stay
   std::unique_ptr<fabric::QueuePair> queue_pair_;
-  std::vector<std::unique_ptr<fabric::Window>> windows_;  // go before the queue pair
-  std::vector<fabric::Window*> idle_windows_;
-  SendQueue send_queue_;
-  SendQueue reply_queue_;
+  Recycler<fabric::Window> windows_;  // go before the queue pair
+  SendCredits send_queue_;
+  SendCredits reply_queue_;
   wire::Header header_;  // of the message being received; its lists keep their room
   error_code reason_;
   Progress progress_;
-  /// What posted functions look at.
-  struct Self {
-    explicit Self(Connection* of) noexcept : connection(of) {}
-    Connection* connection;  // null once that is destroyed
-    PostMemory memory;       // of the one that submits
-  };
-  std::shared_ptr<Self> self_;
+  WeakGuard<Connection> guard_{*this};
   bool connected_ = false;
   bool closing_ = false;
   bool ended_ = false;

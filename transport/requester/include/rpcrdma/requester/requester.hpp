@@ -5,6 +5,7 @@
 //
 // Threads: everything here belongs to the thread of the connection's io_context.
 #include <boost/container/small_vector.hpp>
+#include <boost/intrusive/list_hook.hpp>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -49,12 +50,10 @@ class Call {
   ~Call() = default;
 
  private:
-  friend class CallQueue;
   friend struct CallAccess;
   enum class State : std::uint8_t { over, waiting, on_wire, failed };
-  Call* next_ = nullptr;  // queue of calls that wait for a credit, or for done() with an error
-  Call* previous_ = nullptr;
-  void* slot_ = nullptr;  // the requester's state while the call is on the wire
+  boost::intrusive::list_member_hook<> queue_;  // of calls that wait for a credit, or for done() with an error
+  void* slot_ = nullptr;                        // the requester's state while the call is on the wire
   error_code failure_;
   State state_ = State::over;
   bool was_sent_ = false;

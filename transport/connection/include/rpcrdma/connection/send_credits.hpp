@@ -2,12 +2,13 @@
 #pragma once
 // Places on a send queue, reserved before the work that needs them starts, so that no peer can make us wait
 // for a full queue in the middle of an RPC. One thread.
+#include <boost/intrusive/slist.hpp>
 #include <cstdint>
 #include <utility>
 
 namespace rpcrdma::transport {
 
-class SendQueue;
+class SendCredits;
 
 /// Reserved places. Move-only; what is left comes back when it is destroyed. Must not outlive its queue.
 class SendUnits {
@@ -42,69 +43,65 @@ class SendUnits {
   }
 
  private:
-  friend class SendQueue;
-  SendUnits(SendQueue& queue, std::uint32_t count) noexcept : queue_(&queue), count_(count) {}
-  SendQueue* queue_ = nullptr;
+  friend class SendCredits;
+  SendUnits(SendCredits& queue, std::uint32_t count) noexcept : queue_(&queue), count_(count) {}
+  SendCredits* queue_ = nullptr;
   std::uint32_t count_ = 0;
 };
 
 /// Waits for places; told in order of asking.
-class UnitWaiter {
+class UnitWaiter : public boost::intrusive::slist_base_hook<> {
  public:
-  /// `wanted` places are free now. Runs from SendQueue::serve().
+  /// `wanted` places are free now. Runs from SendCredits::serve().
   virtual void on_units(SendUnits units) noexcept = 0;
 
  protected:
   ~UnitWaiter() = default;
 
  private:
-  friend class SendQueue;
-  UnitWaiter* next_ = nullptr;
+  friend class SendCredits;
   std::uint32_t wanted_ = 0;
 };
 
-class SendQueue {
+class SendCredits {
  public:
-  explicit SendQueue(std::uint32_t capacity) noexcept : capacity_(capacity) {}
-  SendQueue(const SendQueue&) = delete;
-  SendQueue& operator=(const SendQueue&) = delete;
+  explicit SendCredits(std::uint32_t capacity) noexcept : capacity_(capacity) {}
+  SendCredits(const SendCredits&) = delete;
+  SendCredits& operator=(const SendCredits&) = delete;
 
   std::uint32_t capacity() const noexcept { return capacity_; }
   std::uint32_t free() const noexcept { return capacity_ - used_; }
-  bool has_waiters() const noexcept { return first_ != nullptr; }
+  bool has_waiters() const noexcept { return !waiters_.empty(); }
 
   /// Empty (count 0) when there are too few, or when others wait already.
   SendUnits try_reserve(std::uint32_t count) noexcept {
-    if (first_ != nullptr || count > free()) return {};
+    if (has_waiters() || count > free()) return {};
     used_ += count;
     return SendUnits(*this, count);
   }
   /// `waiter` gets `count` places (at most the capacity) when serve() finds them free.
   void wait(UnitWaiter& waiter, std::uint32_t count) noexcept {
-    waiter.next_ = nullptr;
     waiter.wanted_ = count < capacity_ ? count : capacity_;
-    (last_ != nullptr ? last_->next_ : first_) = &waiter;
-    last_ = &waiter;
+    waiters_.push_back(waiter);
   }
   /// Hands free places to those who wait.
   void serve() noexcept {
-    while (first_ != nullptr && first_->wanted_ <= free()) {
-      UnitWaiter* waiter = first_;
-      first_ = waiter->next_;
-      if (first_ == nullptr) last_ = nullptr;
-      used_ += waiter->wanted_;
-      waiter->on_units(SendUnits(*this, waiter->wanted_));
+    while (has_waiters() && waiters_.front().wanted_ <= free()) {
+      UnitWaiter& waiter = waiters_.front();
+      waiters_.pop_front();
+      used_ += waiter.wanted_;
+      waiter.on_units(SendUnits(*this, waiter.wanted_));
     }
   }
   /// Nobody waits any more: the connection is gone.
-  void drop_waiters() noexcept { first_ = last_ = nullptr; }
+  void drop_waiters() noexcept { waiters_.clear(); }
 
  private:
   friend class SendUnits;
   std::uint32_t capacity_;
   std::uint32_t used_ = 0;
-  UnitWaiter* first_ = nullptr;
-  UnitWaiter* last_ = nullptr;
+  boost::intrusive::slist<UnitWaiter, boost::intrusive::cache_last<true>, boost::intrusive::constant_time_size<false>>
+      waiters_;
 };
 
 inline void SendUnits::release() noexcept { release(count_); }

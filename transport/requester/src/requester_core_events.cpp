@@ -5,7 +5,7 @@
 // Errors. Replies to nothing, and broken ones, are counted and dropped [8166-4.5-c].
 #include <algorithm>
 
-#include "core.hpp"
+#include "requester_core.hpp"
 
 namespace rpcrdma::transport {
 
@@ -80,11 +80,13 @@ void RequesterCore::shut(error_code why) {
   timer_.cancel();
   detach();
   fail_waiting(why);
-  while (Call* call = failed_.pop_front()) {
-    CallAccess::state(*call) = CallAccess::State::over;
-    // A call that was on the wire learns of the same end as one that waited.
-    const error_code status = CallAccess::failure(*call);
-    call->done(status == TransportError::connection_lost ? why : status, nullptr);
+  while (!failed_.empty()) {
+    Call& call = failed_.front();
+    failed_.pop_front();
+    CallAccess::state(call) = CallAccess::State::over;
+    // A call that was on the wire ends with the same error as one that waited.
+    const error_code status = CallAccess::failure(call);
+    call.done(status == TransportError::connection_lost ? why : status, nullptr);
   }
 }
 

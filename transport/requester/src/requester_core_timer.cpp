@@ -7,7 +7,7 @@
 // given up: nothing else sets the caller free.
 #include <algorithm>
 
-#include "core.hpp"
+#include "requester_core.hpp"
 
 namespace rpcrdma::transport {
 namespace {
@@ -22,21 +22,20 @@ void RequesterCore::arm(std::chrono::steady_clock::time_point deadline) {
   if (deadline >= armed_for_ || shut_) return;
   armed_for_ = deadline;
   timer_.expires_at(deadline);
-  timer_.async_wait([self = self_](error_code failed) {
-    if (!failed && *self != nullptr) (*self)->on_timer();
-  });
+  timer_.async_wait(guard_.wrap([](RequesterCore& self, error_code failed) {
+    if (!failed) self.on_timer();
+  }));
 }
 
 void RequesterCore::on_timer() {
   const auto now = std::chrono::steady_clock::now();
   auto next = kNever;
-  for (Call* call = waiting_.first(); call != nullptr;) {
-    Call* after = CallQueue::next(*call);
-    if (call->deadline <= now)
-      expire(*call);
+  for (auto at = waiting_.begin(); at != waiting_.end();) {
+    Call& call = *at++;
+    if (call.deadline <= now)
+      expire(call);
     else
-      next = std::min(next, call->deadline);
-    call = after;
+      next = std::min(next, call.deadline);
   }
   bool timed_out = false;
   bool held_up = false;
@@ -67,7 +66,7 @@ std::chrono::steady_clock::time_point RequesterCore::grace_from_now() {
 }
 
 void RequesterCore::expire(Call& call) {
-  waiting_.remove(call);
+  waiting_.erase(waiting_.iterator_to(call));
   const bool unreachable = !connection_ && !CallAccess::was_sent(call);
   fail_later(call, unreachable ? error_code(TransportError::unreachable) : error_code(BaseError::deadline_exceeded));
 }

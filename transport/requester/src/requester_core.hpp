@@ -4,8 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include "call_queue.hpp"
+#include "call_access.hpp"
 #include "call_slot.hpp"
+#include "rpcrdma/base/recycler.hpp"
+#include "rpcrdma/base/weak_guard.hpp"
 #include "rpcrdma/connection/credits.hpp"
 #include "xid_table.hpp"
 
@@ -68,7 +70,7 @@ class RequesterCore final : public Requester {
   Counters& mutable_counters() noexcept { return counters_; }
   void call_over() noexcept { --calls_on_wire_; }
   void answered(CallSlot& slot) noexcept;
-  void recycle(CallSlot& slot) { idle_.push_back(&slot); }  // has room for all
+  void recycle(CallSlot& slot) noexcept { slots_.give_back(slot); }
   void defer(CallSlot& slot);
   /// When a call that is given up now is to be over by, at the cost of the connection.
   std::chrono::steady_clock::time_point grace_from_now();
@@ -91,13 +93,13 @@ class RequesterCore final : public Requester {
   Credits credits_;
   CallQueue waiting_;
   CallQueue failed_;
-  std::vector<std::unique_ptr<CallSlot>> slots_;
-  std::vector<CallSlot*> idle_;
+  Recycler<CallSlot> slots_;
+  error_code start_failure_;  // why start() has failed
   std::vector<CallSlot*> deferred_;
   XidTable table_;
   boost::asio::steady_timer timer_;
   std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();
-  std::shared_ptr<RequesterCore*> self_;  // what posted functions look at: null once this is destroyed
+  WeakGuard<RequesterCore> guard_{*this};
   std::chrono::steady_clock::time_point heard_at_;
   std::uint64_t sequence_ = 0;
   std::uint32_t next_xid_;

@@ -3,10 +3,9 @@
 // submit() or cancel(): what ends there is put off to a function posted to the io_context.
 // Ownership. Calls belong to the layer above; slots are pooled here.
 // Errors. A call that cannot be sent fails; the queue goes on.
-#include "core.hpp"
+#include "requester_core.hpp"
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <random>
 
 namespace rpcrdma::transport {
@@ -17,13 +16,9 @@ RequesterCore::RequesterCore(const RequesterSetup& setup, UniqueFunction<void()>
       credits_(setup.credits),
       table_(setup.credits),
       timer_(*setup.context),
-      self_(std::make_shared<RequesterCore*>(this)),
       next_xid_(std::random_device{}()) {}
 
-RequesterCore::~RequesterCore() {
-  shut(BaseError::cancelled);
-  *self_ = nullptr;
-}
+RequesterCore::~RequesterCore() { shut(BaseError::cancelled); }
 
 std::uint32_t RequesterCore::next_xid() noexcept {
   while (table_.find(next_xid_) != nullptr) ++next_xid_;  // [8167-2.4-a]
@@ -46,7 +41,9 @@ void RequesterCore::submit(Call& call) {
 
 void RequesterCore::cancel(Call& call) {
   switch (CallAccess::state(call)) {
-    case CallAccess::State::waiting: waiting_.remove(call); return fail_later(call, BaseError::cancelled);
+    case CallAccess::State::waiting:
+      waiting_.erase(waiting_.iterator_to(call));
+      return fail_later(call, BaseError::cancelled);
     case CallAccess::State::on_wire:
       return static_cast<CallSlot*>(CallAccess::slot(call))->give_up(BaseError::cancelled);
     default: return;
@@ -58,30 +55,30 @@ void RequesterCore::pump() {
   pumping_ = true;
   // [8166-3.3.1-a] [8166-3.3.3-a] [8166-8.1.4-b]
   while (credits_.available() != 0 && !waiting_.empty() && connection_->connected()) {
-    Call& call = *waiting_.first();
+    Call& call = waiting_.front();
     const CallSlot::Start started = start(call);
     if (started == CallSlot::Start::sent) continue;
     // Something that is on the wire will give back what is missing, if anything is.
-    if (started == CallSlot::Start::wait && idle_.size() < slots_.size()) break;
-    waiting_.remove(call);
-    fail_later(call, started == CallSlot::Start::wait ? error_code(BaseError::out_of_memory) : idle_.back()->failure());
+    if (started == CallSlot::Start::wait && slots_.in_use() != 0) break;
+    waiting_.pop_front();
+    fail_later(call, started == CallSlot::Start::wait ? error_code(BaseError::out_of_memory) : start_failure_);
   }
   pumping_ = false;
 }
 
 CallSlot::Start RequesterCore::start(Call& call) {
-  CallSlot& slot = take_slot();
   if (table_.find(call.xid) != nullptr) {
-    slot.refuse(BaseError::invalid_argument);
-    recycle(slot);
+    start_failure_ = BaseError::invalid_argument;
     return CallSlot::Start::failed;
   }
+  CallSlot& slot = take_slot();
   const CallSlot::Start started = slot.begin(call, sequence_++);
   if (started != CallSlot::Start::sent) {
+    start_failure_ = slot.failure();
     recycle(slot);
     return started;
   }
-  waiting_.remove(call);
+  waiting_.pop_front();
   CallAccess::state(call) = CallAccess::State::on_wire;
   CallAccess::slot(call) = &slot;
   if (std::exchange(CallAccess::was_sent(call), true)) ++counters_.resent;
@@ -92,15 +89,10 @@ CallSlot::Start RequesterCore::start(Call& call) {
 }
 
 CallSlot& RequesterCore::take_slot() {
-  if (idle_.empty()) {
-    slots_.push_back(std::make_unique<CallSlot>(*this));
-    idle_.reserve(slots_.size());
-    deferred_.reserve(slots_.size());
-    return *slots_.back();
-  }
-  CallSlot* slot = idle_.back();
-  idle_.pop_back();
-  return *slot;
+  if (CallSlot* const idle = slots_.try_take()) return *idle;
+  CallSlot& slot = slots_.add(std::make_unique<CallSlot>(*this));
+  deferred_.reserve(slots_.size());
+  return slot;
 }
 
 void RequesterCore::answered(CallSlot& slot) noexcept {
@@ -116,7 +108,11 @@ void RequesterCore::fail_later(Call& call, error_code why) {
 }
 
 void RequesterCore::fail_waiting(error_code why) {
-  while (Call* call = waiting_.pop_front()) fail_later(*call, why);
+  while (!waiting_.empty()) {
+    Call& call = waiting_.front();
+    waiting_.pop_front();
+    fail_later(call, why);
+  }
 }
 
 void RequesterCore::defer(CallSlot& slot) {
@@ -127,9 +123,7 @@ void RequesterCore::defer(CallSlot& slot) {
 void RequesterCore::schedule_deferred() {
   if (deferred_scheduled_) return;
   deferred_scheduled_ = true;
-  boost::asio::post(*setup_.context, [self = self_] {
-    if (*self != nullptr) (*self)->run_deferred();
-  });
+  guard_.post(*setup_.context, [](RequesterCore& self) { self.run_deferred(); });
 }
 
 void RequesterCore::run_deferred() {
@@ -139,19 +133,20 @@ void RequesterCore::run_deferred() {
   for (std::size_t i = 0; i < std::min(due, deferred_.size()); ++i) deferred_[i]->complete();
   due = std::min(due, deferred_.size());
   deferred_.erase(deferred_.begin(), deferred_.begin() + static_cast<std::ptrdiff_t>(due));
-  for (std::uint32_t left = failed_.size(); left != 0 && !failed_.empty(); --left) {
-    Call& call = *failed_.pop_front();
+  for (std::size_t left = failed_.size(); left != 0 && !failed_.empty(); --left) {
+    Call& call = failed_.front();
+    failed_.pop_front();
     CallAccess::state(call) = CallAccess::State::over;
     call.done(CallAccess::failure(call), nullptr);
   }
   pump();
-  if (on_idle) on_idle();  // last: it may destroy this
+  if (on_idle) on_idle();
 }
 
 Requester::Counters RequesterCore::counters() const noexcept {
   Counters out = counters_;
   out.in_flight = calls_on_wire_;
-  out.waiting = waiting_.size();
+  out.waiting = static_cast<std::uint32_t>(waiting_.size());
   out.granted = connection_ ? credits_.granted() : 0;
   return out;
 }

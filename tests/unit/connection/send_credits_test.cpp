@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "rpcrdma/connection/send_units.hpp"
+#include "rpcrdma/connection/send_credits.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ struct Waiter final : UnitWaiter {
 };
 
 TEST(SendUnits, AreTakenAndGivenBack) {
-  SendQueue queue(4);
+  SendCredits queue(4);
   SendUnits three = queue.try_reserve(3);
   EXPECT_EQ(three.count(), 3u);
   EXPECT_EQ(queue.try_reserve(2).count(), 0u);
@@ -37,7 +37,7 @@ TEST(SendUnits, AreTakenAndGivenBack) {
 }
 
 TEST(SendUnits, AbsorbAndForget) {
-  SendQueue queue(4);
+  SendCredits queue(4);
   SendUnits units;
   units.absorb(queue.try_reserve(1));
   units.absorb(queue.try_reserve(2));
@@ -47,7 +47,7 @@ TEST(SendUnits, AbsorbAndForget) {
 }
 
 TEST(SendUnits, WaitersAreServedInOrder) {
-  SendQueue queue(4);
+  SendCredits queue(4);
   SendUnits all = queue.try_reserve(4);
   std::vector<int> log;
   Waiter first(log, 1), second(log, 2), third(log, 3);
@@ -69,7 +69,7 @@ TEST(SendUnits, WaitersAreServedInOrder) {
 }
 
 TEST(SendUnits, DroppedWaitersAreNotServed) {
-  SendQueue queue(1);
+  SendCredits queue(1);
   SendUnits all = queue.try_reserve(1);
   std::vector<int> log;
   Waiter waiter(log, 1);

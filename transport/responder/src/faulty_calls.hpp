@@ -9,26 +9,26 @@
 namespace rpcrdma::transport {
 
 /// What a call is known by when it is sent again. The XID alone another client behind the same address may guess.
-struct Suspect {
+struct CallFingerprint {
   std::uint32_t xid = 0;
-  std::uint64_t fingerprint = 0;  ///< of the message in the header's Send and of its chunks' lengths
-  bool operator==(const Suspect&) const = default;
+  std::uint64_t hash = 0;  ///< of the message in the header's Send and of its chunks' lengths
+  bool operator==(const CallFingerprint&) const = default;
 };
 
 /// Calls whose chunks broke their connection. When the client sends such a call again it is answered by
 /// ERR_CHUNK: without that it would break every connection [8166-4.5.3-a]. Shared by the threads of a server;
 /// while it is empty, which is nearly always, looking into it takes no lock.
-class Suspects {
+class FaultyCalls {
  public:
   bool empty() const noexcept { return count_.load(std::memory_order_acquire) == 0; }
-  void add(const boost::asio::ip::address& peer, const Suspect& call) {
+  void add(const boost::asio::ip::address& peer, const CallFingerprint& call) {
     const std::scoped_lock lock(mutex_);
     if (entries_.size() == kMost) entries_.pop_front();
     entries_.push_back({peer, call, std::chrono::steady_clock::now()});
     count_.store(entries_.size(), std::memory_order_release);
   }
   /// True, once, for a call that was added not long ago.
-  bool take(const boost::asio::ip::address& peer, const Suspect& call) {
+  bool take(const boost::asio::ip::address& peer, const CallFingerprint& call) {
     if (empty()) return false;
     const std::scoped_lock lock(mutex_);
     const auto oldest = std::chrono::steady_clock::now() - kLifetime;
@@ -44,7 +44,7 @@ class Suspects {
   static constexpr std::chrono::minutes kLifetime{5};
   struct Entry {
     boost::asio::ip::address peer;
-    Suspect call;
+    CallFingerprint call;
     std::chrono::steady_clock::time_point since;
   };
   std::mutex mutex_;
