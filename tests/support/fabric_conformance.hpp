@@ -150,7 +150,7 @@ class FabricTest : public testing::TestWithParam<BedFactory> {
 /// Windows, with what their tests share.
 class WindowTest : public FabricTest {
  protected:
-  /// The server's Write of `size` octets, `skip` octets into `to`, must end the connection.
+  /// The server's Write of `size` bytes, `skip` bytes into `to`, must end the connection.
   void expect_write_refused(const Segment& to, std::uint64_t skip, std::uint32_t size);
   void expect_read_refused(const Segment& from, std::uint64_t skip, std::uint32_t size);
   /// Ends a client's exposure and waits until that is done.

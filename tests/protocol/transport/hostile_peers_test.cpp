@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Peers that take what a server shares out and never give it back: others are served all the same. The peers have an
-// io_context of their own; while it does not run they neither read nor answer.
+// Peers that hold shared resources of a server and make no progress: other clients are served nevertheless. The peers
+// have an io_context of their own; while it does not run they neither receive nor answer.
 #include <gtest/gtest.h>
 
 #include "exchange.hpp"
@@ -39,7 +39,7 @@ class HostilePeers : public testing::Test {
     }
     return done();
   }
-  /// A peer that has behaved so far, and has credits.
+  /// A peer that has completed one call and has credits.
   RawPeer& connect() {
     RawPeer& peer = *peers.emplace_back(std::make_unique<RawPeer>(*peer_fabric));
     peer.connect(endpoint);
@@ -63,7 +63,7 @@ class HostilePeers : public testing::Test {
       peer.send(header, {});
     }
   }
-  /// `count` peers that send long calls; none of them runs any more.
+  /// `count` peers that send long calls and then stop running.
   void connect_crowd(int count, std::uint32_t calls) {
     for (int i = 0; i < count; ++i) connect();
     for (const auto& peer : peers) send_long_calls(*peer, calls, kLong);
@@ -90,7 +90,7 @@ class HostilePeers : public testing::Test {
   std::unique_ptr<transport::Client> client;
 };
 
-// Reads that are never answered end their connection.
+// A connection whose Reads are never answered is aborted.
 TEST_F(HostilePeers, LeavingReadsUnanswered) {
   transport::ServerOptions options;
   options.bulk_budget = 8u << 20;
@@ -99,12 +99,12 @@ TEST_F(HostilePeers, LeavingReadsUnanswered) {
   connect_crowd(2, 4);
   Shape shape;
   shape.call_body = 100000;
-  ASSERT_TRUE(serves(shape));  // though they hold all there is for long calls
+  ASSERT_TRUE(serves(shape));  // although they hold most memory for long calls
   EXPECT_TRUE(run_until(context, [&] { return server->counters().connections == 1; }));
   EXPECT_EQ(server->counters().bulk_in_use, 0u);
 }
 
-// Until then such a peer leaves room for others, also for those of its own address.
+// Until then such a peer leaves memory for others, also for connections of its own address.
 TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
@@ -120,7 +120,7 @@ TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   EXPECT_EQ(server->counters().connections, 2u);
 }
 
-// Four of them do not make a fifth connection wait.
+// Four such peers do not delay a fifth connection.
 TEST_F(HostilePeers, FourThatLeaveReadsUnanswered) {
   transport::ServerOptions options;
   options.bulk_budget = 64u << 20;
@@ -134,7 +134,7 @@ TEST_F(HostilePeers, FourThatLeaveReadsUnanswered) {
   EXPECT_EQ(server->counters().connections, 5u);
 }
 
-// When there are so many that another connection has to wait, they are ended earlier.
+// If another connection has to wait for their memory, they are aborted earlier.
 TEST_F(HostilePeers, LeavingReadsUnansweredWhileOthersWait) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
@@ -148,7 +148,7 @@ TEST_F(HostilePeers, LeavingReadsUnansweredWhileOthersWait) {
   EXPECT_LT(server->counters().connections, 7u);
 }
 
-// Replies that are never taken end their connection, and their data is free again.
+// A connection whose replies are never accepted is aborted, and their memory is freed.
 TEST_F(HostilePeers, NotTakingWrites) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;
@@ -176,7 +176,7 @@ TEST_F(HostilePeers, NotTakingWrites) {
   EXPECT_TRUE(serves(shape));
 }
 
-// A slow handler is not a stalled peer, nor is one who has nothing to say.
+// A slow handler is not a stalled peer, and neither is an idle peer.
 TEST_F(HostilePeers, OthersAreLeftAlone) {
   transport::ServerOptions options;
   options.progress_timeout = std::chrono::milliseconds(10);
@@ -190,10 +190,11 @@ TEST_F(HostilePeers, OthersAreLeftAlone) {
   client->requester().submit(call);
   ASSERT_TRUE(run_until(context, [&] { return held != nullptr; }));
   handler.intercept = {};
-  connect();  // and no more
+  connect();  // an idle peer
   send_long_calls(connect(), 1, kLong);
   ASSERT_TRUE(run_until(context, [&] { return server->counters().calls == 4; }));
-  ASSERT_TRUE(run_until(context, [&] { return server->counters().bulk_in_use == 0; }));  // that one has been ended
+  ASSERT_TRUE(
+      run_until(context, [&] { return server->counters().bulk_in_use == 0; }));  // the stalled one has been aborted
   EXPECT_EQ(server->counters().connections, 2u);
   PayloadBuilder& reply = held->reply();
   for (const std::uint32_t word : {held->xid(), 1u, 1u}) reply.u32(word);

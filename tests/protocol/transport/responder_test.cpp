@@ -39,7 +39,7 @@ class ResponderTest : public testing::Test {
     return to_hex(peer.take().octets);
   }
   std::string answer(std::string_view hex) { return answer(from_hex(hex)); }
-  /// The smallest call of the test protocol: no items, `results` of these lengths, `reply_body` octets.
+  /// The smallest call of the test protocol: no items, `results` of these lengths, `reply_body` bytes.
   static Bytes small_call(std::uint32_t xid, std::initializer_list<std::uint32_t> results = {},
                           std::uint32_t reply_body = 0) {
     Bytes out = words({xid, 0, 7, reply_body, 0, static_cast<std::uint32_t>(results.size())});
@@ -83,7 +83,7 @@ class ResponderTest : public testing::Test {
   RawPeer peer{*peer_fabric};
 };
 
-// [8166-4.5-a] too short to be a header: nothing happens
+// [8166-4.5-a] a message shorter than a header is discarded
 TEST_F(ResponderTest, ShortMessages) {
   start();
   const Bytes call = from_hex("a0000001 00000001 00000020 00000000 00000000 00000000 00000000");
@@ -92,7 +92,7 @@ TEST_F(ResponderTest, ShortMessages) {
   expect_alive();
 }
 
-// What a fabric says of a message is believed only as far as there is room for it.
+// The length that a fabric reports is checked against the buffer.
 TEST_F(ResponderTest, ALengthBeyondTheReceive) {
   start();
   server_fabric->overstate_next_message(4096);
@@ -149,8 +149,8 @@ TEST_F(ResponderTest, NotAnswered) {
   expect_alive();
 }
 
-// [8166-4.5-c] a broken message that may be a reply to a reverse call is not answered: the answer would end the peer's
-// own call of the same XID
+// [8166-4.5-c] a malformed message that may be a reply to a reverse call is not answered: the answer would end the
+// peer's own call of the same XID
 TEST_F(ResponderTest, BrokenRepliesToReverseCallsAreNotAnswered) {
   start();
   std::shared_ptr<transport::ReverseRequester> reverse;
@@ -194,7 +194,7 @@ TEST_F(ResponderTest, NomsgWithoutPositionZero) {
   expect_alive();
 }
 
-// Read chunks that claim the same octets, or lie outside the message; [8267-6.4.2-b] too many segments
+// Read chunks that claim the same bytes, or lie outside the message; [8267-6.4.2-b] too many segments
 TEST_F(ResponderTest, ReadChunksThatDoNotFit) {
   transport::ServerOptions options;
   options.max_chunk = 100000;
@@ -238,7 +238,7 @@ TEST_F(ResponderTest, ReadChunksWithAndWithoutPad) {
         const Segment& all = data.segment;
         call.chunks.reads.push_back({24, {all.handle, std::min(first, total), all.offset}});
         if (first < total) call.chunks.reads.push_back({24, {all.handle, total - first, all.offset + first}});
-        call.chunks.reads.push_back({24, {all.handle, 0, 0}});  // a segment without octets is read without RDMA
+        call.chunks.reads.push_back({24, {all.handle, 0, 0}});  // a segment without bytes is read without RDMA
         std::size_t got = 0;
         memory::RegisteredBuffer memory = pool.allocate(length).value();
         bool same = false;
@@ -440,7 +440,7 @@ TEST_F(ResponderTest, RepliesThatCannotBeSent) {
   expect_alive();
 }
 
-// [8166-4.5.4-b] nor is a reply for which there is no memory
+// [8166-4.5.4-b] a reply for which there is no memory ends the connection as well
 TEST_F(ResponderTest, RepliesThatCannotBeBuilt) {
   start();
   handler.intercept = [&](transport::IncomingCall& call) {
@@ -463,7 +463,7 @@ TEST_F(ResponderTest, RepliesThatCannotBeBuilt) {
   expect_alive();
 }
 
-// A chunk that runs beyond the last address is refused, wherever it stands; one that ends there is not.
+// A segment beyond the last address is refused in every chunk list; one that ends there is accepted.
 TEST_F(ResponderTest, SegmentsThatWrapAround) {
   start();
   const Segment wraps = {1, 100, ~std::uint64_t{0} - 98}, fits = {1, 100, ~std::uint64_t{0} - 99};
@@ -496,7 +496,7 @@ TEST_F(ResponderTest, SendsNothingUnsolicited) {
   }
 }
 
-// [8166-3.3.3-b] whatever is agreed on, 1024 octets are taken
+// [8166-3.3.3-b] whatever is agreed on, 1024 bytes are taken
 TEST_F(ResponderTest, MessagesOf1024Octets) {
   Bytes call = small_call(kXid);
   call.resize(1024 - wire::kMinHeader);
@@ -521,7 +521,7 @@ TEST_F(ResponderTest, SixteenSegmentsInEachChunk) {
       out.push_back({all.handle, i + 1 < kPieces ? kPiece : length - i * kPiece, all.offset + i * kPiece});
     return out;
   };
-  // One argument and one result of kAll octets each, and a body behind them in either direction.
+  // One argument and one result of kAll bytes each, and a body behind them in either direction.
   Bytes stream = words({kXid, 0, 7, kAll - 16, 1, kAll, 1, kAll});
   stream.resize(kAll);
   fill_pattern(MutableOctets(stream).subspan(32), 7);

@@ -119,7 +119,7 @@ TEST_F(ReverseCalls, ThatCannotBeDecodedAreAnsweredByRdmaError) {
   EXPECT_FALSE(call->status);
 }
 
-// [8167-4.3.1-a] not more than there are receives for beside those of the forward direction
+// [8167-4.3.1-a] at most the receives beside those of the forward direction
 TEST_F(ReverseCalls, AreGrantedNoMoreCreditsThanTheConnectionHasReceivesFor) {
   start(50);
   for (int i = 0; i < 2; ++i)
@@ -127,7 +127,7 @@ TEST_F(ReverseCalls, AreGrantedNoMoreCreditsThanTheConnectionHasReceivesFor) {
               transport::ConnectionOptions().reverse_credits);
 }
 
-// [8167-5.4-a] the connection comes back though no call of the client waits for it
+// [8167-5.4-a] the client reconnects although none of its calls waits
 TEST_F(ReverseCalls, KeepTheClientConnected) {
   start();
   exchange(forward.header, words({call->xid, 1, 1}));

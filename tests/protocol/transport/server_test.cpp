@@ -36,7 +36,7 @@ TEST(Server, LimitsConnections) {
   }
 }
 
-// Connections that nobody uses keep nobody out; one with a call in progress stays, however long that takes.
+// Idle connections are evicted for new ones; a connection with a call in progress is not, however long the call takes.
 TEST(Server, IdleConnectionsGiveWay) {
   for (const bool per_peer : {false, true}) {
     SCOPED_TRACE(per_peer);
@@ -74,7 +74,7 @@ TEST(Server, IdleConnectionsGiveWay) {
   }
 }
 
-// [8167-5.4-a] a connection that is there for calls to the client is not idle, however long nothing is said
+// [8167-5.4-a] a connection that may carry reverse calls is not evicted, however long it is silent
 TEST(Server, ConnectionsForReverseCallsDoNotGiveWay) {
   SidesOptions options;
   options.server.max_connections = 1;
@@ -133,7 +133,7 @@ TEST(Server, BulkBudget) {
   ASSERT_TRUE(sides.wait([&] { return sides.server->counters().bulk_in_use == 0; }));
 }
 
-// Clients that ask for all the credits there are do not get the memory that bulk data needs.
+// Clients that request all credits do not get the memory that bulk data needs.
 TEST(Server, ReceivesTakeTheirPartOfThePool) {
   SidesOptions options;
   options.server.connection.credits = 1024;
@@ -159,7 +159,7 @@ TEST(Server, ReceivesTakeTheirPartOfThePool) {
   for (int i = 0; i < 40 && !testing::Test::HasFailure(); ++i) {
     connect();
     run({});
-    run({});  // asking again does not help
+    run({});  // a second request does not raise the grant
     const std::uint32_t now = clients.back()->requester().counters().granted;
     EXPECT_LE(now, granted);
     EXPECT_GE(now, 4u);
@@ -181,7 +181,7 @@ TEST(Server, ReceivesTakeTheirPartOfThePool) {
   EXPECT_EQ(pool.counters().lent, 0u);
 }
 
-// After a burst its memory does not stay; nor does that of connections that have ended.
+// The memory of a burst is returned to the system, and so is that of ended connections.
 TEST(Server, GivesIdleMemoryBack) {
   SidesOptions options;
   options.server.idle_grace = std::chrono::milliseconds(20);
@@ -225,7 +225,7 @@ TEST(Server, MoreThanTheWholeBudgetIsRefused) {
   EXPECT_EQ(call->status, transport::TransportError::peer_err_chunk);
 }
 
-// Calls in progress end, then the connections; the calls that come meanwhile are sent again elsewhere
+// Calls in progress end, then the connections; calls that arrive meanwhile are resent on other connections
 TEST(Server, ClosesWhenTheLastCallIsOver) {
   BothSides sides;
   std::vector<transport::IncomingCall*> held;
@@ -249,7 +249,7 @@ TEST(Server, ClosesWhenTheLastCallIsOver) {
   EXPECT_EQ(sides.server->counters().connections, 0u);
 }
 
-// What runs the io_context until it is out of work is not held up by a server that has closed
+// A closed server leaves no work in the io_context
 TEST(Server, LeavesNothingToRunWhenItHasClosed) {
   BothSides sides;
   const auto call = sides.make({});
@@ -311,7 +311,7 @@ TEST(Server, DestroyedWithCallsInProgress) {
   sides.client.reset();  // before the calls
 }
 
-// A server that comes back serves the calls that its predecessor left
+// A restarted server serves the calls that its predecessor left unanswered
 TEST(Server, Restarts) {
   BothSides sides;
   const auto first = sides.make({});

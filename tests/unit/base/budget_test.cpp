@@ -69,7 +69,7 @@ TEST_F(BudgetTest, AWithdrawnRequestLetsOthersPass) {
   EXPECT_FALSE(first.withdraw());
 }
 
-// A connection that keeps what it gets leaves room for other connections, of its own peer address and of others.
+// A connection that never releases its bytes leaves some for other connections, of its own peer address and of others.
 TEST_F(BudgetTest, LeavesRoomForOthers) {
   BudgetShare& greedy = connect(a);
   EXPECT_EQ(grab(greedy, 50, 2), 34u);  // a third
@@ -81,7 +81,7 @@ TEST_F(BudgetTest, LeavesRoomForOthers) {
   EXPECT_TRUE(large.waits());
 }
 
-// However many connections an address opens, another address gets a part.
+// However many connections an address opens, another address gets some bytes.
 TEST_F(BudgetTest, AnAddressWithManyConnectionsLeavesRoomForOthers) {
   for (int i = 0; i < 200; ++i) grab(connect(a), 3, 1);
   EXPECT_LE(a.used(), 75u);
@@ -98,7 +98,7 @@ TEST_F(BudgetTest, AloneInHavingBytesAConnectionMayHaveAll) {
   EXPECT_FALSE(shares.back().is_awaited());
 }
 
-// Those whose bound alone makes them wait are no reason to hurry; a connection that holds nothing is.
+// A connection at its own bound does not count as starved; one that waits and holds nothing does.
 TEST_F(BudgetTest, TellsWhetherAConnectionIsInTheWay) {
   BudgetShare& greedy = connect(a);
   grab(greedy, 40, 1);
@@ -122,14 +122,14 @@ TEST_F(BudgetTest, PeersAndTheirConnectionsTakeTurns) {
   holder.release(100);
   EXPECT_EQ(crowd[0].granted, 100u);
   shares[1].release(100);
-  EXPECT_EQ(one.granted, 100u);  // although two of the other address asked before
+  EXPECT_EQ(one.granted, 100u);  // although two of the other address asked earlier
   shares.back().release(100);
   EXPECT_EQ(crowd[1].granted, 100u);
   crowd.clear();
   EXPECT_FALSE(budget.has_waiters());
 }
 
-// What the calls of a lost connection hold counts in all, but not against the connection.
+// Bytes held by calls of a lost connection count against the budget, not against the connection.
 TEST_F(BudgetTest, MovedBytes) {
   BudgetShare &share = connect(a), &lost = connect(b);
   Waiter first, second;
@@ -142,7 +142,7 @@ TEST_F(BudgetTest, MovedBytes) {
   EXPECT_EQ(budget.used(), 60u);
 }
 
-// A grant may ask and release at once.
+// A grant may acquire and release.
 TEST_F(BudgetTest, MayBeCalledFromAGrant) {
   BudgetShare &share = connect(a), &other = connect(b);
   Waiter first, second, third;

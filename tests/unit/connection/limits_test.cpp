@@ -28,7 +28,7 @@ TEST(Backoff, DiffersBetweenClients) {
   EXPECT_TRUE(differs);
 }
 
-// However many come and however much they want, something is left, and nobody gets more by asking again.
+// Some bytes remain however many connections ask for however much; asking again does not raise the offer.
 TEST(ReceiveBudget, LeavesSomethingForTheNext) {
   ReceiveBudget budget(8000);
   std::size_t first = budget.offer(0);

@@ -57,7 +57,7 @@ TEST(SendUnits, WaitersAreServedInOrder) {
   all.release(1);
   queue.serve();
   EXPECT_TRUE(log.empty());                     // the second does not overtake
-  EXPECT_EQ(queue.try_reserve(1).count(), 0u);  // nobody does
+  EXPECT_EQ(queue.try_reserve(1).count(), 0u);  // waiters go first
   all.release();
   queue.serve();
   EXPECT_EQ(log, (std::vector<int>{1, 2}));

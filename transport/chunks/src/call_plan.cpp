@@ -21,7 +21,7 @@ void plan_writes(const CallShape& shape, CallPlan& out) {
     out.header.chunks.begin_write_chunk();
     const std::size_t first = out.writes.size();
     GatherList joined;
-    // [8166-3.4.6-a] [8166-3.4.6.2-a] exactly the memory given, no room for a pad
+    // [8166-3.4.6-a] [8166-3.4.6.2-a] exactly the given memory, without room for a pad
     for (const BufferRef& part : parts) append(joined, part);
     out.writes.insert(out.writes.end(), joined.begin(), joined.end());
     for (std::size_t i = first; i < out.writes.size(); ++i)
@@ -61,7 +61,7 @@ void add_read_chunk(std::span<const BufferRef> parts, std::uint32_t position, Ca
   }
 }
 
-/// [8166-6.1-a] Only what the layer above has set apart as an item is ever reduced.
+/// [8166-6.1-a] Only items that the upper layer has marked are reduced.
 void plan_reads(const CallShape& shape, CallPlan& out) {
   out.header.chunks.reads.clear();
   out.reads.clear();
@@ -72,7 +72,7 @@ void plan_reads(const CallShape& shape, CallPlan& out) {
   }
 }
 
-/// Octets of the stream that stay beside the header.
+/// Bytes of the stream that remain inline behind the header.
 std::uint64_t stream_size(const Payload& payload, const ItemFlags& reduced) noexcept {
   std::uint64_t sum = payload.reduced_length();
   for (std::size_t i = 0; i < payload.items.size(); ++i)

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. What is posted during a batch of completions is handed to the wire at its end; what is posted
-// outside one, by a function that runs soon.
-// Errors. A failed post ends the connection, but for windows: a range that cannot be exposed fails its call only.
+// Operation. Work posted during a batch of completions is submitted at its end; other work, by a posted function.
+// Errors. A failed post aborts the connection; a range that cannot be exposed fails its call only.
 #include "rpcrdma/connection/connection.hpp"
 
 namespace rpcrdma::transport {
 
 error_code Connection::posted(error_code status, const fabric::WorkContext* context) noexcept {
   if (status) {
-    setup_.log.debug("work request refused: {}", status.message());
+    setup_.log.debug("connection aborted: cannot post a work request: {}", status.message());
     abort(status);
   } else {
     if (context != nullptr) ++progress_.posted;
@@ -30,8 +29,8 @@ void Connection::on_batch_end() noexcept { end_batch(); }
 
 void Connection::end_batch() noexcept {
   if (ended_) return;
-  const ConnectionPtr self(this);  // the user may drop it
-  in_batch_ = true;                // what the waiters post is part of it
+  const ConnectionPtr self(this);  // the user may drop its reference
+  in_batch_ = true;                // includes what the waiters post
   reply_queue_.serve();
   send_queue_.serve();
   if (events_ != nullptr) events_->on_batch_end();

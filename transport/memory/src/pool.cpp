@@ -17,7 +17,7 @@ constexpr std::size_t kClasses = std::bit_width(kLargest) - std::bit_width(kSmal
 /// Small buffers share regions of this size: registering costs a system call or worse on some fabrics.
 constexpr std::size_t kSlab = std::size_t{1} << 20;
 constexpr std::size_t kPage = 4096;
-/// Slabs that one trim() drops: deregistering takes time on some fabrics, and the thread has other work.
+/// The most slabs that one trim() drops: deregistering takes long on some fabrics.
 constexpr std::size_t kMostTrimmed = 64;
 
 bool is_idle(const Slab& slab) noexcept { return slab.idle(); }
@@ -64,7 +64,7 @@ Result<Slab*> Pool::slab_for(std::uint32_t size) {
   if (size_class.available != nullptr) return size_class.available;
   if (size_class.buffer_size == 0) return add_slab(size_class, (size + kPage - 1) / kPage * kPage);
   const std::size_t one = size_class.buffer_size;
-  // Where peers are not held to exact windows, what lies beside an exposed range must not be another buffer.
+  // Where the fabric does not enforce exact window bounds, a region holds one buffer only.
   const std::size_t wanted = fabric_.capabilities().exact_window_bounds ? std::max(one, kSlab) : one;
   if (wanted == one || counters_.registered_octets + wanted <= options_.max_octets) return add_slab(size_class, wanted);
   return add_slab(size_class, one);
@@ -87,7 +87,7 @@ Result<Slab*> Pool::add_slab(SizeClass& size_class, std::size_t octets) {
   return slab;
 }
 
-/// Gives up idle slabs, those of the largest buffers first, until `octets` more may be registered.
+/// Drops idle slabs, those of the largest buffers first, until `octets` more bytes may be registered.
 bool Pool::make_room(std::size_t octets) noexcept {
   if (octets > options_.max_octets) return false;
   for (auto at = classes_.rbegin(); at != classes_.rend(); ++at) {
@@ -128,7 +128,7 @@ void Pool::give_back(RegisteredBuffer& buffer) noexcept {
   slab.give_back(buffer.ref_);
   --counters_.lent;
   if (size_class.buffer_size == 0) {
-    // Sizes beyond the classes are seldom asked for twice.
+    // Sizes beyond the classes are rarely requested twice.
     drop_slabs(size_class, is_idle);
   } else if (slab.free.size() == 1) {
     slab.next_available = size_class.available;

@@ -6,7 +6,7 @@
 
 namespace rpcrdma::transport {
 
-/// The private part of a Call, for the requester.
+/// The requester's access to the private part of a Call.
 struct CallAccess {
   using State = Call::State;
   using Queue =

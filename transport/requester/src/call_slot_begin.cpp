@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. A call is encoded into a send buffer, planned, its memory exposed, and sent, all at once; a call
 // that fits inline needs neither window nor allocation.
-// Ownership. The slot holds buffers, windows and send queue places until the call is over.
-// Errors. What is short for now is told to the caller, who tries again; what cannot be sent fails the call at
-// once [8166-4.5.4-c]; when the connection refuses work, the call counts as sent and waits for the loss.
+// Ownership. The slot holds buffers, windows and send credits until the call is over.
+// Errors. A shortage is reported as Start::wait, and the core retries; a call that cannot be sent fails at once
+// [8166-4.5.4-c]; when the connection refuses work, the call counts as sent and waits for the end of the connection.
 #include "call_slot.hpp"
 #include "requester_core.hpp"
 
@@ -71,7 +71,7 @@ CallSlot::Start CallSlot::build(Call& call) {
   return expose();
 }
 
-/// Takes what the call needs until it is over, then binds and sends.
+/// Reserves what the call needs until it is over, then binds and sends.
 CallSlot::Start CallSlot::expose() {
   Connection& connection = *core_.connection();
   const auto windows = static_cast<std::uint32_t>(plan_.windows());
@@ -102,7 +102,7 @@ CallSlot::Start CallSlot::post() {
   const error_code posted = core_.connection()->post_send(message_.gather(), {}, &send_work_);
   state_ = State::on_wire;
   send_pending_ = !posted;
-  // The connection has been aborted: the call goes out again on the next one, unless it is itself to blame.
+  // The connection has been aborted: the call is resent on the next one, unless the call caused the error.
   if (posted && !blames_connection(posted)) {
     answered_ = true;
     end(posted, true);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Connects when a call waits; after a loss, or a failed attempt, tries again after a backoff as
-// long as calls wait. Everything that is per connection (thresholds, R, credits) starts anew.
+// Operation. Connects when a call waits; after a loss or a failed attempt, retries with backoff while
+// calls wait or a reverse service exists. Per-connection state (thresholds, R, credits) starts anew.
 // Ownership. One connection at a time; the requester outlives it.
-// Errors. An attempt that fails is kept as last_error(); calls learn of it by their deadlines only, unless
-// the fabric cannot reach such an address at all.
+// Errors. last_error() holds the error of the last attempt; calls fail only at their deadlines, unless the fabric
+// cannot reach such an address at all.
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <random>
@@ -14,7 +14,7 @@ namespace rpcrdma::transport {
 
 namespace {
 
-/// Call::done() may destroy the Client, within callbacks of the implementation: that is deleted later.
+/// Call::done() may destroy the Client within a callback of the implementation, whose deletion is therefore deferred.
 class ClientHandle final : public Client {
  public:
   explicit ClientHandle(std::unique_ptr<ClientImpl> impl) noexcept : impl_(std::move(impl)) {}
@@ -68,7 +68,7 @@ RequesterSetup ClientImpl::requester_setup(fabric::Fabric& fabric, const ClientO
 void ClientImpl::end() noexcept {
   timer_.cancel();
   close_handler_.reset();
-  // First the queue pair, so that nothing that done() hands back is reachable any more.
+  // The queue pair first: memory that done() returns to the caller is no longer reachable.
   if (connection_) connection_->destroy();
   if (CallSink* const sink = std::exchange(call_sink_, nullptr)) sink->on_lost();
   core_.shut(BaseError::cancelled);
@@ -124,9 +124,9 @@ void ClientImpl::on_disconnected(error_code why) noexcept {
   if (why)
     log_.debug("connection lost: {}", why.message());
   else
-    log_.debug("connection closed in good order");
+    log_.debug("connection closed in an orderly way");
   last_error_ = why ? why : error_code(TransportError::connection_lost);
-  // Good once it has carried a reply: a server that accepts and hangs up is waited for like one that refuses.
+  // Only after a reply: a server that accepts and closes at once is retried with backoff like one that rejects.
   if (core_.proven()) backoff_.reset();
   state_ = State::idle;
   if (call_sink_ != nullptr) call_sink_->on_lost();
@@ -135,7 +135,7 @@ void ClientImpl::on_disconnected(error_code why) noexcept {
   close_if_idle();
 }
 
-/// [8167-5.4-a] also for the server's calls alone
+/// [8167-5.4-a] a reverse service alone needs the connection as well
 bool ClientImpl::wants_connection() const noexcept {
   return core_.has_waiting() || (call_sink_ != nullptr && !close_handler_);
 }
@@ -144,7 +144,7 @@ void ClientImpl::on_call(Received& message) noexcept {
   if (call_sink_ != nullptr)
     call_sink_->on_call(*connection_, message);
   else
-    core_.discard();  // [8167-6-a] nobody has said that we take reverse calls
+    core_.discard();  // [8167-6-a] this client has not announced that it accepts reverse calls
 }
 
 void ClientImpl::on_reply(Received& message) noexcept {
@@ -155,7 +155,7 @@ void ClientImpl::on_reply(Received& message) noexcept {
 }
 
 /// [8166-4.2.4-c] [8166-4.5-c] [8166-4.6.1-c] [8166-4.6.2-b] A header error in a reply is not answered. One in a
-/// reverse call is [8166-4.5-b]: what has not the XID of a call of ours.
+/// reverse call is [8166-4.5-b]: a message without the XID of an outstanding call counts as one.
 void ClientImpl::on_bad_message(wire::WireError error, Received& message) noexcept {
   if (call_sink_ != nullptr && !core_.expects(message.header.xid))
     return call_sink_->on_bad_message(*connection_, error, message);
@@ -176,7 +176,7 @@ void ClientImpl::close(UniqueFunction<void()> handler) {
   guard_.post(context(), [](ClientImpl& self) { self.close_if_idle(); });
 }
 
-/// Calls that still wait are given their connection and their time first.
+/// Waiting calls get a connection and complete first.
 void ClientImpl::close_if_idle() noexcept {
   if (!close_handler_ || core_.has_calls()) return;
   if (connection_) return connection_->close();

@@ -8,13 +8,13 @@
 
 namespace rpcrdma::transport {
 
-/// What a Client handle owns. It is destroyed from the io_context, after end().
+/// The implementation behind a Client handle; deleted from the io_context after end().
 class ClientImpl final : private ConnectionEvents {
  public:
   ClientImpl(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server, const ClientOptions& options,
              Log log);
 
-  /// Ends the connection and all calls. Nothing runs afterwards.
+  /// Ends the connection and all calls. No handler runs afterwards.
   void end() noexcept;
   boost::asio::io_context& context() noexcept { return setup_.fabric->context(); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Calls wait in one queue, in order, and are sent while credits last. done() never runs inside
-// submit() or cancel(): what ends there is put off to a function posted to the io_context.
+// submit() or cancel(): calls that end there complete in a posted function.
 // Ownership. Calls belong to the layer above; slots are pooled here.
 // Errors. A call that cannot be sent fails; the queue goes on.
 #include "requester_core.hpp"
@@ -58,7 +58,7 @@ void RequesterCore::pump() {
     Call& call = waiting_.front();
     const CallSlot::Start started = start(call);
     if (started == CallSlot::Start::sent) continue;
-    // Something that is on the wire will give back what is missing, if anything is.
+    // Calls on the wire will release what is missing.
     if (started == CallSlot::Start::wait && slots_.in_use() != 0) break;
     waiting_.pop_front();
     fail_later(call, started == CallSlot::Start::wait ? error_code(BaseError::out_of_memory) : start_failure_);
@@ -128,7 +128,7 @@ void RequesterCore::schedule_deferred() {
 
 void RequesterCore::run_deferred() {
   deferred_scheduled_ = false;
-  // By index: done() may submit and cancel, which lets the list grow, and move. What it adds has its own turn.
+  // By index: done() may submit and cancel, which appends to the list and may move it. New entries run next time.
   std::size_t due = deferred_.size();
   for (std::size_t i = 0; i < std::min(due, deferred_.size()); ++i) deferred_[i]->complete();
   due = std::min(due, deferred_.size());

@@ -20,7 +20,7 @@ struct RequesterSetup {
   std::uint32_t max_long_call = 1u << 20;
   std::uint32_t max_waiting = 1u << 16;
   std::chrono::milliseconds silence{10000};
-  std::chrono::milliseconds grace{1000};  ///< for the peer to let go of the memory of a call that was given up
+  std::chrono::milliseconds grace{1000};  ///< for the peer to release the memory of a call that was given up
   bool may_use_chunks = true;
   bool resends = true;  ///< false: calls fail with connection_lost (the server's side cannot reconnect)
   Log log;
@@ -38,13 +38,13 @@ class RequesterCore final : public Requester {
   std::uint32_t next_xid() noexcept override;
   Counters counters() const noexcept override;
 
-  /// A connection is there: its events belong here until detach().
+  /// There is a connection: its events are forwarded here until detach().
   void attach(ConnectionPtr connection);
-  /// It is gone; calls on the wire wait again, in order, or fail.
+  /// The connection has ended; calls on the wire wait again, in order, or fail.
   void detach();
-  /// No connection will come any more: every call ends with `why`, before this returns.
+  /// There will be no other connection: every call ends with `why` before this returns.
   void shut(error_code why);
-  /// Calls that wait, but not for their turn on a connection.
+  /// Any call that is not over.
   bool has_calls() const noexcept { return !waiting_.empty() || calls_on_wire_ != 0 || !failed_.empty(); }
   bool has_waiting() const noexcept { return !waiting_.empty(); }
   /// Ends every call that waits; done() runs soon.
@@ -55,7 +55,7 @@ class RequesterCore final : public Requester {
   void on_reply(Received& message);
   void on_peer_error(Received& message);
   void discard() noexcept { ++counters_.discarded_replies; }
-  bool proven() const noexcept { return proven_; }  ///< a reply has come on the connection there is
+  bool proven() const noexcept { return proven_; }  ///< the current connection has carried a reply
   bool expects(std::uint32_t xid) const noexcept { return table_.find(xid) != nullptr; }
   /// Sends what waits, as far as credits, memory and places allow.
   void pump();
@@ -72,7 +72,7 @@ class RequesterCore final : public Requester {
   void answered(CallSlot& slot) noexcept;
   void recycle(CallSlot& slot) noexcept { slots_.give_back(slot); }
   void defer(CallSlot& slot);
-  /// When a call that is given up now is to be over by, at the cost of the connection.
+  /// The time by which a call that is given up now must be over; then the connection is aborted.
   std::chrono::steady_clock::time_point grace_from_now();
 
  private:

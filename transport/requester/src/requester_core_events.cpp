@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Replies are matched by XID among this requester's own calls: the direction is known by who asks
-// [8167-2.4.1-a] [8167-2.4-b]. A lost connection leaves calls waiting, in order, for the next one.
+// Operation. Replies are matched by XID among this requester's own calls: each direction has a requester of its own
+// [8167-2.4.1-a] [8167-2.4-b]. After the loss of a connection calls wait, in order, for the next one.
 // Ownership. A reply is moved into the slot of its call; anything else goes back to its receive at once.
-// Errors. Replies to nothing, and broken ones, are counted and dropped [8166-4.5-c].
+// Errors. Unmatched and malformed replies are counted and dropped [8166-4.5-c].
 #include <algorithm>
 
 #include "requester_core.hpp"
@@ -21,7 +21,7 @@ void RequesterCore::on_reply(Received& message) {
   CallSlot* slot = table_.find(message.header.xid);
   if (slot == nullptr || is_broken_header(message.header)) return discard();
   if (slot->answered()) return discard();
-  // [8167-4.1-a] [8167-4.1-d] a reply to a call of ours: the word grants credits of this direction
+  // [8167-4.1-a] [8167-4.1-d] a reply to a call of this requester grants credits of this direction
   credits_.grant(message.header.credits);
   heard();
   proven_ = true;
@@ -35,7 +35,7 @@ void RequesterCore::on_peer_error(Received& message) {
   if (slot == nullptr || slot->answered()) return discard();
   heard();
   proven_ = true;
-  // [8167-4.1-c] its credit word is left alone
+  // [8167-4.1-c] its credit word is ignored
   if (slot->state() != CallSlot::State::on_wire) {
     discard();
     return slot->answer_late();
@@ -54,7 +54,7 @@ void RequesterCore::detach() {
   std::vector<CallSlot*> active;
   for (const auto& slot : slots_)
     if (slot->state() != CallSlot::State::idle) active.push_back(slot.get());
-  // Latest first: each goes to the front of the queue.
+  // Latest first: each is pushed to the front of the queue.
   std::sort(active.begin(), active.end(),
             [](const CallSlot* a, const CallSlot* b) { return a->sequence() > b->sequence(); });
   std::erase_if(active, [this](CallSlot* slot) {

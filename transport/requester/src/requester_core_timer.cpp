@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. One timer for all calls, set for the earliest deadline it has heard of. It looks at every call
-// when it fires, and is left alone when calls end: deadlines are far away and calls are short.
+// Operation. One timer for all calls, set to the earliest deadline. When it fires it checks every call; it is not
+// changed when calls end, since deadlines are far away and calls are short.
 // Errors. A call past its deadline ends with deadline_exceeded, or with unreachable if it was never sent. If
-// the server has been silent for long, or all credits are held by calls that nobody answers, the connection
-// is ended: only a new one helps. So it is when the server does not let go of the memory of a call that was
-// given up: nothing else sets the caller free.
+// the server has been silent for long, or abandoned calls hold all credits, the connection is aborted: only a new one
+// helps. The same happens when the server does not release the memory of a call that was given up.
 #include <algorithm>
 
 #include "requester_core.hpp"
@@ -12,7 +11,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// Deadlines that lie closer together than this are looked at together.
+/// Deadlines closer together than this are checked together.
 constexpr std::chrono::milliseconds kGrain{5};
 constexpr auto kNever = std::chrono::steady_clock::time_point::max();
 

@@ -10,7 +10,7 @@ RequesterSetup setup_for(Connection& connection) {
   RequesterSetup out;
   out.context = &connection.context();
   out.credits = connection.options().reverse_credits;  // [8167-4.1-a] [8167-4.1-b]
-  out.other_credits = 1;  // the serving side has seen to its receives, and to one a reverse call [8167-4.3.2-a]
+  out.other_credits = 1;  // the responder provides its receives, and one per reverse call [8167-4.3.2-a]
   out.may_use_chunks = false;
   out.resends = false;
   out.log = connection.log();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. A call waits for a place for its reply, is checked, has a long call pulled, and is delivered in
-// its reduced form. Read chunks are pulled when the handler says where to.
+// Operation. A call waits for a send credit for its reply, is checked, has a long call pulled, and is delivered in its
+// reduced form. Read chunks are pulled when the handler names their destination.
 // Ownership. The message stays in its receive buffer until the reply is sent; a long call in pool memory.
-// Errors. What the header or its chunks get wrong is answered by RDMA_ERROR; when memory for a long call is
-// missing although it was budgeted, the connection is ended, and the client sends the call again.
+// Errors. A wrong header or chunk is answered by RDMA_ERROR; when the pool lacks memory for a long call although it was
+// budgeted, the connection is aborted, and the client resends the call.
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <functional>
@@ -64,7 +64,7 @@ void CallImpl::on_units(SendUnits units) noexcept {
 
 void CallImpl::open_call() {
   const ServiceSetup& setup = service_.setup();
-  // [8166-4.5.3-a] it broke a connection before
+  // [8166-4.5.3-a] the same call has broken a connection before
   const bool broke_one = setup.faulty_calls != nullptr && !setup.faulty_calls->empty() &&
                          setup.faulty_calls->take(connection_->info().peer.address(), fingerprint());
   // [8167-5.3-b]
@@ -90,7 +90,7 @@ void CallImpl::pull_long_call() noexcept {
   job.start(*this, kLongCall, {&destination, 1}, reads_.long_call().segments, {});
 }
 
-/// Not its handles and offsets: they are others when the call is sent again.
+/// Excludes handles and offsets, which differ when the call is resent.
 CallFingerprint CallImpl::fingerprint() const noexcept {
   const Octets message = inline_payload_.octets();
   std::uint64_t mixed = std::hash<std::string_view>{}({reinterpret_cast<const char*>(message.data()), message.size()});
@@ -126,7 +126,7 @@ void CallImpl::deliver(BufferRef stream) {
 void CallImpl::pull(std::size_t index, std::span<const BufferRef> destination, Handler handler) {
   if (link_ == nullptr) return tell_later(std::move(handler), TransportError::connection_lost);
   const std::uint64_t room = total_size(destination);
-  // A chunk may bring up to 3 octets of pad that the caller has no room for [8166-3.4.5.2-d].
+  // A chunk may include up to 3 bytes of pad for which the destination has no room [8166-3.4.5.2-d].
   const bool sound = index < payload_.items.size() && payload_.items[index].parts.empty() && room != 0 &&
                      room + 3 >= payload_.items[index].length;
   if (!sound) return tell_later(std::move(handler), BaseError::invalid_argument);
@@ -142,7 +142,7 @@ void CallImpl::pulled(PullJob& job, error_code status) {
   if (job.item() == kLongCall) {
     service_.give_back(job);
     if (!status) deliver(long_call_.ref());
-    return;  // else the connection is ending
+    return;  // otherwise the connection is ending
   }
   if (!status) {
     PayloadItem& item = payload_.items[job.item()];
@@ -161,7 +161,7 @@ void CallImpl::pulled(PullJob& job, error_code status) {
 
 void CallImpl::reserve_bulk(std::uint32_t octets, Handler handler) {
   if (link_ == nullptr) return tell_later(std::move(handler), TransportError::connection_lost);
-  // Once: a call that waits must not hold what others wait for.
+  // Only once: a call that waits must not hold bytes for which others wait.
   if (bulk_handler_ || bulk_ != 0) return tell_later(std::move(handler), BaseError::invalid_argument);
   if (octets > service_.budget().capacity()) return tell_later(std::move(handler), BaseError::out_of_memory);
   bulk_asked_ = octets;

@@ -18,14 +18,14 @@ class PullJob;
 class Service;
 class ServingLink;
 
-/// A call being served. Pooled: its lists keep their room.
+/// A call being served. Pooled: its lists keep their capacity.
 ///
 ///     state      awaits                                        next
 ///     idle       -                                             queued
-///     queued     a place for its reply on the send queue       pulling, delivered, replying
+///     queued     a send credit for its reply                   pulling, delivered, replying
 ///     pulling    memory for a long call, then its Reads        delivered, replying
 ///     delivered  the handler                                   replying
-///     replying   pulls; places for RDMA Writes; the Send       idle
+///     replying   pulls; credits for RDMA Writes; the Send      idle
 ///
 ///     When the connection is lost, queued and pulling calls end; a delivered one waits for its handler.
 class CallImpl final : public IncomingCall, private UnitWaiter {
@@ -38,7 +38,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   void arrive(ServingLink& link, Connection& connection, Received& message);
   /// A message that is to be answered by RDMA_ERROR.
   void refuse(ServingLink& link, Connection& connection, Received& message, wire::ErrorKind kind);
-  /// The connection is gone: nothing of this call is posted any more.
+  /// The connection has ended: no work of this call is posted any more.
   void lost();
   void pulled(PullJob& job, error_code status);
   Connection& transport() noexcept { return *connection_; }
@@ -104,7 +104,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   State state_ = State::idle;
   Ending ending_ = Ending::none;
   ServingLink* link_ = nullptr;  // null: the connection is lost
-  ConnectionPtr connection_;     // kept for its memory
+  ConnectionPtr connection_;     // keeps its memory
   wire::Header header_;
   ReceiveLease lease_;
   BufferRef inline_payload_;
@@ -114,7 +114,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   memory::RegisteredBuffer long_call_;
   std::size_t long_call_octets_ = 0;  // of its budget
   std::size_t bulk_ = 0;              // of the bulk budget
-  std::size_t bulk_asked_ = 0;        // waited for
+  std::size_t bulk_asked_ = 0;        // waiting for it
   Handler bulk_handler_;
   Request<&CallImpl::bulk_granted> bulk_request_{*this};
   Request<&CallImpl::pull_long_call> long_call_request_{*this};
@@ -129,7 +129,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   std::size_t next_push_ = 0;
   WriteOperation write_;
   bool wrote_ = false;
-  CallFingerprint written_;  // what the call is known by, if it wrote
+  CallFingerprint written_;  // of the call, if it wrote
   wire::ErrorKind error_kind_ = wire::ErrorKind::chunk;
   Handler handler_;
   MemberWork<CallImpl, &CallImpl::on_sent> send_work_{*this};

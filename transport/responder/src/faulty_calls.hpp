@@ -8,7 +8,7 @@
 
 namespace rpcrdma::transport {
 
-/// What a call is known by when it is sent again. The XID alone another client behind the same address may guess.
+/// Identifies a call when it is resent. The XID is not enough: another client of the same address may use it too.
 struct CallFingerprint {
   std::uint32_t xid = 0;
   std::uint64_t hash = 0;  ///< of the message in the header's Send and of its chunks' lengths
@@ -16,8 +16,8 @@ struct CallFingerprint {
 };
 
 /// Calls whose chunks broke their connection. When the client sends such a call again it is answered by
-/// ERR_CHUNK: without that it would break every connection [8166-4.5.3-a]. Shared by the threads of a server;
-/// while it is empty, which is nearly always, looking into it takes no lock.
+/// ERR_CHUNK; otherwise it would break every connection [8166-4.5.3-a]. Shared by the threads of a server;
+/// while it is empty, the usual case, a look-up takes no lock.
 class FaultyCalls {
  public:
   bool empty() const noexcept { return count_.load(std::memory_order_acquire) == 0; }

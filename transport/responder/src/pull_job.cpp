@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Each RDMA Read needs a place on the send queue. A round posts as many as there are places; only
-// its last Read reports. When places are short the job waits in line with the others.
+// Operation. Each RDMA Read needs a send credit. A round posts as many Reads as there are credits; only the last one
+// reports its completion. Without credits the job waits in line.
 // Ownership. The destination belongs to the caller until the handler runs.
 // Errors. A Read that fails ends the connection, and the job when that is reported.
 #include "pull_job.hpp"
@@ -34,7 +34,7 @@ void PullJob::post_round(SendUnits first) {
   for (ReadOperation read; splitter_.next(read);) {
     SendUnits another = splitter_.done() ? SendUnits() : connection.send_queue().try_reserve(1);
     const bool last = another.count() == 0;
-    // If refused, the connection has been aborted: the job ends when it is gone, and no Read is under way.
+    // If refused, the connection has been aborted: the job ends with it, and no Read is in progress.
     if (connection.post_read(read.sink, read.handle, read.offset, last ? this : nullptr) || last) return;
     units_.absorb(std::move(another));
   }

@@ -26,7 +26,7 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
  private:
   ServingLink& link_on(Connection& connection) {
     if (!link_) {
-      // [8167-4.3.1-a] no more than the requester keeps receives for, beside its own
+      // [8167-4.3.1-a] at most the receives that the requester provides beside its own
       const std::uint32_t credits = std::min(credits_, connection.options().reverse_credits);
       link_ = std::make_unique<ServingLink>(service_, credits, 0, connection.info().peer.address());
       link_->open(connection);

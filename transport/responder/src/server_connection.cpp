@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. What arrives on an accepted connection goes to its serving link. RDMA_ERROR from a client, and
-// replies that nobody waits for, are dropped.
+// Operation. Messages on an accepted connection go to its serving link, replies and RDMA_ERRORs to its reverse
+// requester. Those that match no reverse call are dropped.
 // Ownership. Belongs to its worker, which destroys it a turn of the io_context after connection_over().
-// Errors. The worker learns of the end once.
+// Errors. However the connection ends, connection_over() runs once.
 #include "server_connection.hpp"
 
 #include <utility>
@@ -39,7 +39,7 @@ void ServerConnection::abort(error_code why) noexcept {
 }
 
 void ServerConnection::watch(std::chrono::steady_clock::time_point now, const ServerOptions& options) noexcept {
-  // [8167-5.4-a] nor is a connection idle that is there for our calls
+  // [8167-5.4-a] a connection that carries reverse calls is never idle
   const ReverseRequester* reverse = link_.existing_reverse();
   if (!idle() || std::exchange(calls_taken_, link_.calls_taken()) != link_.calls_taken() ||
       (reverse != nullptr && reverse->allowed()))
@@ -69,7 +69,7 @@ void ServerConnection::on_connected() noexcept {
 }
 
 void ServerConnection::on_disconnected(error_code why) noexcept {
-  connection_->log().debug("connection ended: {}", why ? why.message() : "closed in good order");
+  connection_->log().debug("connection ended: {}", why ? why.message() : "closed in an orderly way");
   link_.lost(why);
   worker_.connection_over(*this);
 }
@@ -80,7 +80,7 @@ void ServerConnection::on_call(Received& message) noexcept { link_.on_call(messa
 void ServerConnection::on_reply(Received& message) noexcept {
   ReverseRequester* reverse = link_.existing_reverse();
   if (reverse != nullptr && reverse->expects(message.header.xid)) return reverse->on_reply(message);
-  // Not a reply to anything: an RDMA_NOMSG whose lists do not hold its payload [8166-4.2.4-a]
+  // Matches no call: an RDMA_NOMSG whose lists do not hold its payload [8166-4.2.4-a]
   if (message.header.procedure == wire::Procedure::nomsg)
     link_.on_bad_message(wire::WireError::bad_chunks, message);
   else
@@ -94,7 +94,7 @@ void ServerConnection::on_peer_error(Received& message) noexcept {
 }
 
 void ServerConnection::on_bad_message(wire::WireError error, Received& message) noexcept {
-  // [8166-4.5-c] perhaps a reply to a call of ours: an answer would end the client's own call of the same XID
+  // [8166-4.5-c] It may be a reply to a reverse call: an answer would end the client's own call of the same XID.
   const ReverseRequester* reverse = link_.existing_reverse();
   if (reverse != nullptr && reverse->expects(message.header.xid)) return link_.discard();
   link_.on_bad_message(error, message);

@@ -18,14 +18,14 @@ class ServerConnection final : private ConnectionEvents {
   const boost::asio::ip::address& peer() const noexcept { return peer_; }
   std::size_t receive_octets() const noexcept { return connection_ ? connection_->receive_octets() : 0; }
   bool idle() const noexcept { return link_.calls() == 0; }
-  /// Since when no call has been in progress, as far as is known; not while one is.
+  /// When the connection was last seen active; it is idle since then.
   std::chrono::steady_clock::time_point active_at() const noexcept { return active_at_; }
   bool ending() const noexcept { return ending_; }
-  /// Takes no more calls; closes when the last is over.
+  /// Accepts no more calls; closes when the last one is over.
   void drain() noexcept;
   void abort(error_code why) noexcept;
-  /// To be called periodically: notes whether the peer still calls; ends the connection if nothing posted completes
-  /// for as long as `options` allow.
+  /// Call it periodically: notes whether the peer still sends calls; aborts the connection if no posted work completes
+  /// within the time that `options` allow.
   void watch(std::chrono::steady_clock::time_point now, const ServerOptions& options) noexcept;
 
  private:

@@ -2,9 +2,9 @@
 // Operation. Accepts connections that were admitted and serves them. Draining closes each connection when its
 // last call is over, and at the deadline all that are left; it is done when every call has come back.
 // Ownership. Owns its connections and, through the service, its calls. Posted functions keep the worker alive
-// and look whether it has been destroyed.
-// Errors. A connection that cannot be accepted counts as one that has ended. One whose peer neither takes nor answers
-// what it is sent is ended: its calls hold what others wait for.
+// and check whether it has been destroyed.
+// Errors. A connection that cannot be accepted counts as ended. A connection without progress is aborted: its calls
+// hold memory for which others wait.
 #include "server_worker.hpp"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace rpcrdma::transport {
 namespace {
 
 constexpr std::chrono::milliseconds kShortestWatch{5};
-/// The part of the pool that receives may take; as much goes into the replies, the rest is for bulk data and long
-/// calls, which need up to twice their budgets.
+/// Receives may take this fraction of the pool; replies take as much, and the rest is for bulk data and long calls,
+/// which need up to twice their budgets.
 constexpr std::size_t kReceivePart = 8;
 
 }  // namespace
@@ -51,7 +51,7 @@ void ServerWorker::take(std::unique_ptr<fabric::ConnectionRequest> request) {
   setup.log = log_;
   auto connection = std::make_unique<ServerConnection>(*this, service_, options_.connection, peer);
   if (const error_code failed = connection->accept(setup, std::move(request))) {
-    log_.warn("cannot accept a connection: {}", failed.message());
+    log_.warn("connection from {} not accepted: {}", peer.to_string(), failed.message());
     return left_(peer);
   }
   connections_.push_back(std::move(connection));
@@ -70,13 +70,14 @@ bool ServerWorker::give_way(const std::optional<boost::asio::ip::address>& peer)
     if (chosen == nullptr || connection->active_at() < chosen->active_at()) chosen = connection.get();
   }
   if (chosen == nullptr || now - chosen->active_at() < options_.idle_grace) return false;
-  log_.info("connection from {} gives way: idle for long", chosen->peer().to_string());
+  log_.info("connection from {} evicted: idle, and its place is needed for a new connection",
+            chosen->peer().to_string());
   chosen->abort(TransportError::too_many_connections);
   return true;
 }
 
-/// Looks at every connection periodically, as long as there are any or memory is left of them; more often while calls
-/// wait for a budget.
+/// Checks every connection periodically while there are any, or memory of them is left in the pool; more often while
+/// calls wait for a budget.
 void ServerWorker::watch() {
   const auto now = std::chrono::steady_clock::now();
   for (const auto& connection : connections_) connection->watch(now, options_);
@@ -99,7 +100,7 @@ void ServerWorker::trim(std::chrono::steady_clock::time_point now) noexcept {
   next_trim_ = now + options_.idle_grace;
 }
 
-/// The next look would come too late. Posted, since a call is being taken.
+/// Checks earlier than planned. Posted, as the caller is within a call of a connection.
 void ServerWorker::watch_closely() {
   if (!watching_ || std::exchange(watching_closely_, true)) return;
   boost::asio::post(context(), [self = weak_from_this()] {
@@ -135,7 +136,7 @@ void ServerWorker::drain(std::chrono::steady_clock::time_point deadline, UniqueF
   if (destroyed_) return;
   draining_ = true;
   drained_ = std::move(done);
-  // A call may end after its connection: then nothing else would look.
+  // A call may end after its connection: nothing else would check then.
   service_.on_call_over = [this] {
     boost::asio::post(context(), [self = weak_from_this()] {
       if (const auto worker = self.lock(); worker && !worker->destroyed_) {

@@ -33,10 +33,10 @@ class Service {
   const ServiceSetup& setup() const noexcept { return setup_; }
   /// For reserve_bulk().
   Budget& budget() noexcept { return budget_; }
-  /// Long calls have a share of their own, a quarter beside the budget: a call that waits for bulk memory must
-  /// never wait for another that waits as well.
+  /// Long calls have a budget of their own, a quarter as large: a call that waits for bulk memory never waits for a
+  /// call that waits as well.
   Budget& long_call_budget() noexcept { return long_call_budget_; }
-  /// A budget is exhausted: clients should send less for now.
+  /// A budget is exhausted: grants shrink.
   bool short_of_memory() const noexcept { return budget_.is_short() || long_call_budget_.is_short(); }
   bool has_waiters() const noexcept { return budget_.has_waiters() || long_call_budget_.has_waiters(); }
   /// What the connections of one peer address hold of the budgets.
@@ -47,7 +47,7 @@ class Service {
   };
   using PeerRef = PeerTable<Peer>::Ref;
   PeerRef enter(const boost::asio::ip::address& peer) { return peers_.enter(peer, *this); }
-  /// Hold what calls have that outlive their connection.
+  /// Hold the bytes of calls that outlive their connection.
   BudgetShare& lost_bulk() noexcept { return lost_bulk_; }
   BudgetShare& lost_long_calls() noexcept { return lost_long_calls_; }
 

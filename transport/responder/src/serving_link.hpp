@@ -9,7 +9,7 @@
 
 namespace rpcrdma::transport {
 
-/// The responder's side of one connection: its calls in progress, its grant, and what its loss may be blamed on.
+/// The responder's side of one connection: its calls in progress, its grant, and the call to blame for its loss.
 class ServingLink {
  public:
   ServingLink(Service& service, std::uint32_t credits, std::uint32_t other_credits,
@@ -21,20 +21,20 @@ class ServingLink {
 
   void open(Connection& connection) noexcept { connection_ = &connection; }
   void on_call(Received& message);
-  /// Answers what can be answered (RFC 8166 section 4.5), drops the rest.
+  /// Answers messages that are to be answered (RFC 8166 section 4.5), drops the others.
   void on_bad_message(wire::WireError error, Received& message);
   void discard() noexcept { service_.count(service_.counters.discarded); }
-  /// The connection is gone: calls in progress learn of it.
+  /// The connection has ended: ends its calls in progress.
   void lost(error_code why);
 
   std::size_t calls() const noexcept { return active_.size(); }
   std::uint64_t calls_taken() const noexcept { return calls_taken_; }
-  /// It holds bytes of a budget for which others wait that hold none.
+  /// It holds bytes of a budget for which a connection without any waits.
   bool is_awaited() const noexcept { return bulk_.is_awaited() || long_calls_.is_awaited(); }
-  /// No call is taken any more: what arrives is dropped, and sent again on another connection.
+  /// Accepts no more calls: those that arrive are dropped, and resent by the client on another connection.
   void drain() noexcept { draining_ = true; }
 
-  /// The requester of the other direction, made when first asked for; null on a client's connection.
+  /// The requester of the reverse direction, created on first use; null on a client's connection.
   const std::shared_ptr<ReverseRequester>& reverse();
   ReverseRequester* existing_reverse() const noexcept { return reverse_.get(); }
 
@@ -63,7 +63,7 @@ class ServingLink {
   std::shared_ptr<ReverseRequester> reverse_;
   bool draining_ = false;
   std::optional<CallFingerprint> failed_pull_;
-  // Replies by RDMA Write since the last message came: none of them is known to have gone well.
+  // Replies with RDMA Writes since the last message from the peer: their success is unknown.
   std::uint32_t unproven_writes_ = 0;
   CallFingerprint unproven_;
 };

@@ -28,7 +28,7 @@ class ChunkDecoder {
   }
 
  private:
-  /// The word in front of an optional item: XDR knows 0 and 1 only.
+  /// The word in front of an optional item: XDR allows 0 and 1.
   bool present() noexcept {
     const std::uint32_t word = in_.u32();
     if (word > 1) in_.fail();
@@ -47,7 +47,7 @@ class ChunkDecoder {
   template <class Add>
   void chunk(Add add) {
     const std::uint32_t segments = in_.u32();
-    // Counted before anything grows: the octets that would hold them must be there.
+    // Check the count before any list grows: the message must be long enough to hold the segments.
     if (segments > in_.remaining() / kSegmentSize) in_.fail();
     if (!in_.ok() || !count(segments)) return;
     for (std::uint32_t i = 0; i < segments; ++i) add(segment());
@@ -73,7 +73,7 @@ class ChunkDecoder {
   }
 
   void too_many() noexcept {
-    // Only a limit of ours if what was read so far is sound.
+    // A limit of this receiver only if the lists are well-formed so far.
     if (in_.ok()) error_ = WireError::too_many_segments;
     in_.fail();
   }

@@ -19,9 +19,9 @@ std::uint32_t decode_size(std::uint8_t value) noexcept { return (std::uint32_t{v
 
 }  // namespace
 
-std::uint32_t advertised_size(std::uint32_t octets) noexcept {
+std::uint32_t advertised_size(std::uint32_t size) noexcept {
   // [8797-4.2-a]
-  return std::clamp(octets, kMinThreshold, kMaxThreshold) / kUnit * kUnit;
+  return std::clamp(size, kMinThreshold, kMaxThreshold) / kUnit * kUnit;
 }
 
 std::array<std::byte, kPrivateDataSize> encode(const PrivateData& data) noexcept {

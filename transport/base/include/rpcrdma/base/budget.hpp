@@ -7,11 +7,11 @@
 //     BudgetShare       what one connection holds, and its waiters in order of arrival
 //     BudgetWaiter      one request
 //
-// The bounds follow what is free, as the dynamic thresholds of a switch do. A connection that holds bytes gets more
-// while it and its peer address together would hold no more than is free: alone it reaches a third, one of n addresses
-// a (n+2)th. A connection that holds none gets its first bytes while its address would hold no more than three times
-// what is free. So something is always left for a newcomer. Peers take turns, and so do the connections of a peer. One
-// thread.
+// The bounds are dynamic thresholds, which follow the free bytes. A connection that holds bytes may take more while the
+// sum of its bytes, those of its peer address and the request does not exceed the free bytes: a single connection
+// reaches a third of the budget, one of n addresses 1/(n+2). A connection that holds none may take its first bytes
+// while its peer address would hold at most three times the free bytes. Some bytes therefore remain for a new peer.
+// Peers are served round-robin, and so are the connections of a peer. One thread.
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
 
@@ -96,7 +96,7 @@ class BudgetPeer : public detail::BudgetHook {
   }
   Budget& budget_;
   std::size_t used_ = 0;
-  detail::BudgetList<BudgetShare> waiting_;  // in turn
+  detail::BudgetList<BudgetShare> waiting_;  // round-robin order
 };
 
 class Budget {
@@ -109,7 +109,7 @@ class Budget {
   std::size_t used() const noexcept { return used_; }
   std::size_t free() const noexcept { return capacity_ - used_; }
   bool has_waiters() const noexcept { return !waiting_.empty(); }
-  /// A request that is within its bounds waits: the budget itself is exhausted.
+  /// A request within its bounds waits: too few bytes are free.
   bool is_short() const noexcept { return short_; }
 
  private:
@@ -118,7 +118,7 @@ class Budget {
   using Peers = detail::BudgetList<BudgetPeer>;
   static constexpr std::size_t kPeerPart = 3;
 
-  /// Grants whatever can be granted. Called again from on_budget(), leaves the work to the call under way.
+  /// Grants every request that can be granted. A nested call, from on_budget(), leaves that to the outer call.
   void serve() noexcept {
     if (serving_) return;
     serving_ = true;
@@ -134,9 +134,9 @@ class Budget {
         if (within_bounds(share, waiter.wanted_)) {
           short_ = waiter.wanted_ > free();
           if (!short_) grant(waiter);
-          return !short_;  // if short, what becomes free is saved for this request
+          return !short_;  // if short, bytes that become free are reserved for this request
         }
-        if (share.used_ == 0) break;  // what the peer gives back is saved for this share
+        if (share.used_ == 0) break;  // bytes that the peer releases are reserved for this share
       }
     }
     return false;
@@ -174,7 +174,7 @@ class Budget {
 
   std::size_t capacity_;
   std::size_t used_ = 0;
-  Peers waiting_;  // in turn
+  Peers waiting_;  // round-robin order
   bool short_ = false;
   bool serving_ = false;
 };

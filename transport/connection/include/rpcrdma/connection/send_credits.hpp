@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Places on a send queue, reserved before the work that needs them starts, so that no peer can make us wait
-// for a full queue in the middle of an RPC. One thread.
+// Work requests on a send queue, reserved before the RPC that needs them starts, so that a full queue never stalls an
+// RPC half-way. One thread.
 #include <boost/intrusive/slist.hpp>
 #include <cstdint>
 #include <utility>
@@ -10,7 +10,7 @@ namespace rpcrdma::transport {
 
 class SendCredits;
 
-/// Reserved places. Move-only; what is left comes back when it is destroyed. Must not outlive its queue.
+/// Reserved work requests. Move-only; the destructor returns what is left. Must not outlive its SendCredits.
 class SendUnits {
  public:
   SendUnits() noexcept = default;
@@ -28,15 +28,15 @@ class SendUnits {
 
   std::uint32_t count() const noexcept { return count_; }
   void release() noexcept;
-  /// Gives back some of them.
+  /// Returns some of them.
   void release(std::uint32_t count) noexcept;
-  /// Takes over the places of `other`, which are of the same queue.
+  /// Takes over those of `other`, of the same SendCredits.
   void absorb(SendUnits other) noexcept {
     if (queue_ == nullptr) queue_ = other.queue_;
     count_ += std::exchange(other.count_, 0);
     other.queue_ = nullptr;
   }
-  /// Forgets them: their queue is gone.
+  /// Drops them without returning them: the connection has ended.
   void forget() noexcept {
     queue_ = nullptr;
     count_ = 0;
@@ -49,10 +49,10 @@ class SendUnits {
   std::uint32_t count_ = 0;
 };
 
-/// Waits for places; told in order of asking.
+/// Waits for work requests; waiters are served in order of arrival.
 class UnitWaiter : public boost::intrusive::slist_base_hook<> {
  public:
-  /// `wanted` places are free now. Runs from SendCredits::serve().
+  /// `units` are reserved. Runs from SendCredits::serve().
   virtual void on_units(SendUnits units) noexcept = 0;
 
  protected:
@@ -73,18 +73,18 @@ class SendCredits {
   std::uint32_t free() const noexcept { return capacity_ - used_; }
   bool has_waiters() const noexcept { return !waiters_.empty(); }
 
-  /// Empty (count 0) when there are too few, or when others wait already.
+  /// Empty (count 0) when too few are free, or when others wait already.
   SendUnits try_reserve(std::uint32_t count) noexcept {
     if (has_waiters() || count > free()) return {};
     used_ += count;
     return SendUnits(*this, count);
   }
-  /// `waiter` gets `count` places (at most the capacity) when serve() finds them free.
+  /// `waiter` gets `count` (at most the capacity) when serve() finds them free.
   void wait(UnitWaiter& waiter, std::uint32_t count) noexcept {
     waiter.wanted_ = count < capacity_ ? count : capacity_;
     waiters_.push_back(waiter);
   }
-  /// Hands free places to those who wait.
+  /// Grants free work requests to the waiters.
   void serve() noexcept {
     while (has_waiters() && waiters_.front().wanted_ <= free()) {
       UnitWaiter& waiter = waiters_.front();
@@ -93,7 +93,7 @@ class SendCredits {
       waiter.on_units(SendUnits(*this, waiter.wanted_));
     }
   }
-  /// Nobody waits any more: the connection is gone.
+  /// Removes all waiters: the connection has ended.
   void drop_waiters() noexcept { waiters_.clear(); }
 
  private:

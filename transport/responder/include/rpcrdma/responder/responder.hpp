@@ -39,7 +39,7 @@ class IncomingCall {
   virtual std::span<const std::uint32_t> write_chunks() const noexcept = 0;
 
   using Handler = UniqueFunction<void(error_code)>;
-  /// Waits until `octets` of the server's bulk budget are free; they belong to this call until its reply is sent.
+  /// Waits for `octets` bytes of the server's bulk budget, which belong to this call until its reply is sent.
   /// The calls of a connection are served in order of asking, peer addresses and their connections in turn, each up to
   /// its fair share (rpcrdma/base/budget.hpp). Once a call. More than the whole budget: BaseError::out_of_memory. May
   /// run at once.
@@ -64,8 +64,8 @@ class IncomingCall {
 
   /// Calls back to this client, on the same connection (RFC 8167; rpcrdma/requester/reverse.hpp). Fails all
   /// calls until allow() has been called, by a layer above to which the client has said that it is ready.
-  /// Null once the connection is lost, and where there is no such thing. Lives on with whoever holds it, on
-  /// this thread.
+  /// Null once the connection is lost, and where the transport has no reverse direction. Outlives the connection while
+  /// it is referenced, on this thread.
   virtual std::shared_ptr<ReverseRequester> reverse() { return {}; }
 
  protected:
