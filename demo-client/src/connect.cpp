@@ -23,7 +23,8 @@ struct Attempt {
 
 using Attempts = std::vector<Attempt>;
 
-/// Whether `client` answers. A server that cannot be reached has less time than one that is slow to answer.
+/// Whether `client` answers. A server that cannot be reached gets less time than one that answers slowly or rejects
+/// connections: a full server accepts one as soon as another has been idle for long enough.
 Task<void> knock(Client::Impl& impl) {
   const Clock::time_point start = Clock::now();
   rpc::CallOptions options;
@@ -31,7 +32,7 @@ Task<void> knock(Client::Impl& impl) {
   auto reply = co_await call_once<rpc::nfs3::Null>(impl.rpc, {}, options);
   if (reply) co_return Result<void>();
   if (reply.error() == BaseError::cancelled) co_return reply.error();
-  if (impl.transport->connected()) {
+  if (impl.transport->connected() || impl.transport->last_error() == fabric::FabricError::rejected) {
     options.deadline = start + impl.options.timeout;
     reply = co_await call_once<rpc::nfs3::Null>(impl.rpc, {}, options);
     if (reply) co_return Result<void>();
