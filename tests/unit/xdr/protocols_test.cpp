@@ -155,6 +155,26 @@ TEST(Nfs3, HandlesAreBounded) {
   EXPECT_TRUE(handle.set(Bytes(64)));
 }
 
+// RFC 4506 section 4.4: what generated code and lists take for a boolean is 0 or 1.
+TEST(Nfs3, BooleansAreStrict) {
+  for (const std::uint32_t word : {0u, 1u, 2u, 0x80000000u, 0xffffffffu}) {
+    Bytes wire(4 + 24);
+    Writer(wire).u32(word);
+    const InMessage message{wire};
+    Decoder attributes(message.payload());
+    pre_op_attr before{};
+    EXPECT_EQ(attributes.decode(xdr_pre_op_attr, before), word <= 1) << word;
+    Decoder list(message.payload());
+    entry3_list entries{};
+    EXPECT_EQ(list.decode(xdr_entry3_list, entries), word <= 1) << word;
+    xdr_release(xdr_entry3_list, entries);
+    OutMessage out;
+    post_op_attr after{};
+    after.attributes_follow = static_cast<bool_t>(word);
+    EXPECT_EQ(Encoder(out.out()).encode(xdr_post_op_attr, after), word <= 1) << word;
+  }
+}
+
 // A list of many entries is walked without recursion.
 TEST(Nfs3, LongListsDoNotUseTheStack) {
   constexpr std::uint32_t kEntries = 200'000;

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "rpcrdma/xdr/boolean.hpp"
+
 namespace rpcrdma::xdr {
 
 /// Makes room for one more when `count` is a power of two; false when memory is exhausted.
@@ -27,9 +29,9 @@ bool_t decode_chain(XDR* xdrs, std::uint32_t* count, T** items, bool_t (*each)(X
   *count = 0;
   *items = nullptr;
   for (;;) {
-    long follows = 0;
-    if (!XDR_GETLONG(xdrs, &follows)) return FALSE;
-    if (follows == 0) return TRUE;
+    bool_t follows = FALSE;
+    if (!xdr_strict_bool(xdrs, &follows)) return FALSE;
+    if (!follows) return TRUE;
     if (!grow_chain(*count, *items)) return FALSE;
     T* item = *items + *count;
     std::memset(static_cast<void*>(item), 0, sizeof(T));
@@ -45,13 +47,13 @@ bool_t xdr_chain(XDR* xdrs, std::uint32_t* count, T** items, bool_t (*each)(XDR*
   static_assert(std::is_trivial_v<T>);
   if (xdrs->x_op == XDR_DECODE) return decode_chain(xdrs, count, items, each);
   for (std::uint32_t i = 0; i < *count; ++i) {
-    const long follows = 1;
-    if (xdrs->x_op == XDR_ENCODE && !XDR_PUTLONG(xdrs, &follows)) return FALSE;
+    bool_t follows = TRUE;
+    if (!xdr_strict_bool(xdrs, &follows)) return FALSE;
     if (!each(xdrs, *items + i)) return FALSE;
   }
   if (xdrs->x_op == XDR_ENCODE) {
-    const long end = 0;
-    return XDR_PUTLONG(xdrs, &end);
+    bool_t follows = FALSE;
+    return xdr_strict_bool(xdrs, &follows);
   }
   std::free(*items);
   *items = nullptr;
