@@ -19,8 +19,8 @@ struct Data {
 inline bool_t xdr_read_args(XDR* xdrs, ReadArgs* args) { return xdr_u_int(xdrs, &args->count); }
 inline bool_t xdr_data(XDR* xdrs, Data* data) { return xdr_bulk_data(xdrs, &data->data); }
 
-inline rpc::ReplyBound header_only(const auto&) { return {24, 0}; }
-inline rpc::ReplyBound header_and_data(const ReadArgs& args) { return {28, (args.count + 3) & ~3u}; }
+inline rpc::ReplyBound header_only(const auto&) { return {24, {}}; }
+inline rpc::ReplyBound header_and_data(const ReadArgs& args) { return {28, {(args.count + 3) & ~3u}}; }
 
 RPCRDMA_PROCEDURE(Null, (kProgram, kVersion, 0, "NULL", 0, 0, true, rpc::AuthRequirement::none), rpc::Void,
                   rpc::xdr_nothing, rpc::Void, rpc::xdr_nothing, header_only);

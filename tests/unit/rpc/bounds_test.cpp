@@ -29,7 +29,7 @@ template <Procedure P>
 void expect_exact(std::uint32_t number, std::uint32_t size) {
   const auto bound = P::max_reply(sample<typename P::Args>());
   EXPECT_EQ(P::kInfo.number, number);
-  EXPECT_EQ(bound.bulk, 0u);
+  EXPECT_EQ(bound.bulk[0], 0u);
   EXPECT_EQ(bound.fixed, size) << P::kInfo.name;
   EXPECT_EQ(reply_size<P>(sample<typename P::Result>()), size) << P::kInfo.name;
   typename P::Result failed{};
@@ -61,14 +61,14 @@ TEST(Nfs3Bounds, FixedReplies) {
 TEST(Nfs3Bounds, BulkReplies) {
   const auto read = nfs3::Read::max_reply(sample<READ3args>());
   EXPECT_EQ(read.fixed, 128u);
-  EXPECT_EQ(read.bulk, 8192u);  // 8190 octets and their pad
-  EXPECT_EQ(reply_size<nfs3::Read>(sample<READ3res>()), read.fixed + read.bulk);
+  EXPECT_EQ(read.bulk[0], 8192u);  // 8190 octets and their pad
+  EXPECT_EQ(reply_size<nfs3::Read>(sample<READ3res>()), read.fixed + read.bulk[0]);
   const auto readlink = nfs3::Readlink::max_reply(sample<READLINK3args>());
   EXPECT_EQ(readlink.fixed, 120u);
-  EXPECT_EQ(reply_size<nfs3::Readlink>(sample<READLINK3res>()), readlink.fixed + readlink.bulk);
+  EXPECT_EQ(reply_size<nfs3::Readlink>(sample<READLINK3res>()), readlink.fixed + readlink.bulk[0]);
   READ3args all = sample<READ3args>();
   all.count = 0xffffffff;  // no wrapping
-  EXPECT_GE(nfs3::Read::max_reply(all).bulk, 0xfffffffcu);
+  EXPECT_GE(nfs3::Read::max_reply(all).bulk[0], 0xfffffffcu);
 }
 
 /// What `count` bounds (RFC 1813 section 3.3.16): the whole of READDIR3resok. The sample's resok is a little

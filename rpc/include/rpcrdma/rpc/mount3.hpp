@@ -17,7 +17,7 @@ template <std::uint32_t N>
 struct Fixed {
   template <class Args>
   constexpr ReplyBound operator()(const Args&) const noexcept {
-    return {N, 0};
+    return {N, {}};
   }
 };
 template <std::uint32_t N>

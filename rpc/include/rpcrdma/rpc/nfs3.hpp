@@ -25,19 +25,19 @@ template <std::uint32_t N>
 struct Fixed {
   template <class Args>
   constexpr ReplyBound operator()(const Args&) const noexcept {
-    return {N, 0};
+    return {N, {}};
   }
 };
 template <std::uint32_t N>
 inline constexpr Fixed<N> kFixed{};
 
-inline ReplyBound read(const READ3args& args) noexcept { return {128, pad4(add(0, args.count))}; }
-inline ReplyBound readlink(const READLINK3args&) noexcept { return {120, kMaxPath}; }
+inline ReplyBound read(const READ3args& args) noexcept { return {128, {pad4(add(0, args.count))}}; }
+inline ReplyBound readlink(const READLINK3args&) noexcept { return {120, {kMaxPath}}; }
 inline ReplyBound readdir(const READDIR3args& args) noexcept {
-  return {pad4(add(24 + 4 + kPostOp + 8 + 8, args.count)), 0};
+  return {pad4(add(24 + 4 + kPostOp + 8 + 8, args.count)), {}};
 }
 inline ReplyBound readdirplus(const READDIRPLUS3args& args) noexcept {
-  return {pad4(add(24 + 4 + kPostOp + 8 + 8, args.maxcount)), 0};
+  return {pad4(add(24 + 4 + kPostOp + 8 + 8, args.maxcount)), {}};
 }
 }  // namespace detail
 

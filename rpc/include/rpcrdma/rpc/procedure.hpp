@@ -4,6 +4,7 @@
 // (RFC 8166 section 6): what it may reduce, and how long its reply can be.
 #include <rpc/rpc.h>
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <string_view>
@@ -25,10 +26,14 @@ struct ProcedureInfo {
   AuthRequirement auth = AuthRequirement::none;
 };
 
-/// The largest reply that a call can have: octets of the RPC message with its header.
+/// DDP-eligible results that a procedure may have; prudence, not RFC.
+inline constexpr std::size_t kMaxEligibleResults = 4;
+
+/// The largest reply that a call can have: bytes of the RPC message with its header.
 struct ReplyBound {
-  std::uint32_t fixed = 0;  ///< without eligible items; their count words are in it
-  std::uint32_t bulk = 0;   ///< eligible items, padded, that stay in the message when not reduced
+  std::uint32_t fixed = 0;  ///< without eligible results; their count words are included
+  /// Each eligible result, in order, padded: part of the message if it is not reduced.
+  std::array<std::uint32_t, kMaxEligibleResults> bulk{};
 };
 
 /// No arguments, or no results.
@@ -39,6 +44,7 @@ inline bool_t xdr_nothing(XDR*, Void*) { return TRUE; }
 /// xdr_args, xdr_result, max_reply.
 template <class P>
 concept Procedure = requires(XDR* xdrs, typename P::Args* args, typename P::Result* result) {
+  requires P::kInfo.eligible_results <= kMaxEligibleResults;
   { P::kInfo.number } -> std::convertible_to<std::uint32_t>;
   { P::xdr_args(xdrs, args) } -> std::convertible_to<bool_t>;
   { P::xdr_result(xdrs, result) } -> std::convertible_to<bool_t>;
