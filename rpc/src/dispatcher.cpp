@@ -2,7 +2,8 @@
 // Operation: decodes the call's header, finds the procedure, checks the credential, has the arguments decoded and the
 // handler run.
 // Ownership: a registration owns its handler and the states of its calls; the transport owns the call.
-// Error handling: every header that has an XID is answered as RFC 5531 says; without one the call is discarded.
+// Error handling: every call is answered as RFC 5531 says; one whose XID or direction lies in a chunk, by the transport
+// (ERR_CHUNK).
 #include "rpcrdma/rpc/dispatcher.hpp"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ struct NullProcedure {
   using Result = Void;
   static bool_t xdr_args(XDR*, Void*) { return TRUE; }
   static bool_t xdr_result(XDR*, Void*) { return TRUE; }
-  static ReplyBound max_reply(const Void&) { return {kReplyHeaderSize, 0}; }
+  static ReplyBound max_reply(const Void&) { return {kReplyHeaderSize, {}}; }
 };
 using AnyNull = NullProcedure<void>;
 
@@ -86,7 +87,8 @@ void Dispatcher::on_call(transport::IncomingCall& call) noexcept {
   CallHeader header;
   switch (decode(in, header)) {
     case CallCheck::ok: break;
-    case CallCheck::unreadable: ++counters_.discarded; return call.discard();
+    case CallCheck::unreadable: ++counters_.discarded; return call.fail();
+    case CallCheck::truncated: return reject(call, {.xid = header.xid, .accept = AcceptStat::garbage_args});
     case CallCheck::rpc_mismatch:
       return reject(
           call, {.xid = header.xid, .kind = ReplyHeader::Kind::rpc_mismatch, .low = kRpcVersion, .high = kRpcVersion});
@@ -98,7 +100,7 @@ void Dispatcher::on_call(transport::IncomingCall& call) noexcept {
   if (registration == nullptr) return reject(call, reply);
   if (const AuthStat auth = check(header.credential, *registration); auth != AuthStat::ok)
     return reject(call, auth_error(header.xid, auth));
-  if (registration->run(call, header, in, options_.cache)) return;
+  if (registration->run(call, header, in, options_.cache, *this)) return;
   // [8166-4.5.2-b] the transport's header was fine, the arguments are not
   reply.accept = AcceptStat::garbage_args;
   reject(call, reply);

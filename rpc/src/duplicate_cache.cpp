@@ -60,7 +60,7 @@ struct DuplicateCache::Shard {
   struct Entry {
     DuplicateKey key;
     Reply reply;  // null while the call is in progress
-    std::vector<transport::IncomingCall*> attached;
+    std::vector<AttachedCall> attached;
     std::chrono::steady_clock::time_point answered_at{};
   };
   using Entries = std::list<Entry>;  // answered ones in order of use, the oldest first
@@ -98,7 +98,7 @@ DuplicateCache::Shard& DuplicateCache::shard_of(const DuplicateKey& key) const n
   return *shards_[KeyHash()(key) % kShards];
 }
 
-DuplicateCache::Found DuplicateCache::begin(const DuplicateKey& key, transport::IncomingCall& call, Reply& reply) {
+DuplicateCache::Found DuplicateCache::begin(const DuplicateKey& key, const AttachedCall& call, Reply& reply) {
   Shard& shard = shard_of(key);
   const std::lock_guard lock(shard.mutex);
   const auto known = shard.index.find(key);
@@ -108,7 +108,7 @@ DuplicateCache::Found DuplicateCache::begin(const DuplicateKey& key, transport::
   }
   Shard::Entry& entry = *known->second;
   if (entry.reply == nullptr) {
-    entry.attached.push_back(&call);
+    entry.attached.push_back(call);
     ++shard.counters.attached;
     return Found::in_progress;
   }
@@ -124,7 +124,7 @@ DuplicateCache::Found DuplicateCache::begin(const DuplicateKey& key, transport::
   return Found::reply;
 }
 
-std::vector<transport::IncomingCall*> DuplicateCache::complete(const DuplicateKey& key, Reply reply) {
+std::vector<AttachedCall> DuplicateCache::complete(const DuplicateKey& key, Reply reply) {
   Shard& shard = shard_of(key);
   const std::lock_guard lock(shard.mutex);
   const auto known = shard.index.find(key);
@@ -132,19 +132,19 @@ std::vector<transport::IncomingCall*> DuplicateCache::complete(const DuplicateKe
   Shard::Entry& entry = *known->second;
   entry.reply = std::move(reply);
   entry.answered_at = std::chrono::steady_clock::now();
-  std::vector<transport::IncomingCall*> attached = std::move(entry.attached);
+  std::vector<AttachedCall> attached = std::move(entry.attached);
   shard.answered.splice(shard.answered.end(), shard.running, known->second);
   shard.octets += Shard::cost(entry);
   shard.evict();
   return attached;
 }
 
-std::vector<transport::IncomingCall*> DuplicateCache::forget(const DuplicateKey& key) {
+std::vector<AttachedCall> DuplicateCache::forget(const DuplicateKey& key) {
   Shard& shard = shard_of(key);
   const std::lock_guard lock(shard.mutex);
   const auto known = shard.index.find(key);
   if (known == shard.index.end()) return {};
-  std::vector<transport::IncomingCall*> attached = std::move(known->second->attached);
+  std::vector<AttachedCall> attached = std::move(known->second->attached);
   shard.running.erase(known->second);
   shard.index.erase(known);
   return attached;

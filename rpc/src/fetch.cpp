@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "rpcrdma/rpc/server_state.hpp"
+#include "rpcrdma/rpc/server_call_state.hpp"
 
 namespace rpcrdma::rpc {
 namespace {

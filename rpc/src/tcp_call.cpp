@@ -49,6 +49,10 @@ PayloadBuilder& TcpCall::reply() noexcept {
 void TcpCall::send(Handler handler) {
   handler_ = std::move(handler);
   const std::shared_ptr<TcpCallOwner> alive = std::move(alive_);
+  if (!reply_.ok()) {  // as over RDMA: a reply that cannot be built ends the connection
+    owner_->close();
+    return written(transport::TransportError::connection_lost);
+  }
   owner_->write(*this);
 }
 

@@ -23,6 +23,7 @@ class TcpCallOwner {
   /// Writes the record of `call`, which takes it back by written() or ended().
   virtual void write(TcpCall& call) noexcept = 0;
   virtual void ended(TcpCall& call) noexcept = 0;
+  virtual void close() noexcept = 0;
 };
 
 /// One call that came over TCP: a record in one piece, nothing reduced.

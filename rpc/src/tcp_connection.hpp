@@ -24,7 +24,7 @@ class TcpConnection final : public TcpCallOwner,
   void start();
   /// No more calls: those being served are answered, then it is closed.
   void drain() noexcept;
-  void close() noexcept;
+  void close() noexcept override;
   /// Whether its peer does not go on, and for long enough now that others wait for memory that it holds. To be asked
   /// every second or so while it is at_work().
   bool is_in_the_way(std::chrono::steady_clock::time_point now) noexcept;

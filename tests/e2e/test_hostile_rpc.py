@@ -4,8 +4,8 @@ import struct
 
 from kit.case import Case
 from kit.rpc import (DONE, ERR_CHUNK, ERR_VERS, ERROR, GARBAGE_ARGS, LOOKUP, MSG, MSGP, NFS, NOMSG, PROC_UNAVAIL,
-                     PROG_MISMATCH, PROG_UNAVAIL, READDIRPLUS, RpcPeer, call, header, opaque, read_list, reply_chunk,
-                     segment, write_list)
+                     PROG_MISMATCH, PROG_UNAVAIL, READDIRPLUS, SETATTR, RpcPeer, call, header, opaque, read_list,
+                     reply_chunk, segment, write_list)
 from kit.rpc import WRITE as NFS_WRITE
 
 NO_LISTS = bytes(12)
@@ -131,6 +131,23 @@ class HostileRpc(Case):
         self.assertEqual(self.accept_status(200000, 1, 0), (PROG_UNAVAIL, ()))
         self.assertEqual(self.accept_status(NFS, 4, 0), (PROG_MISMATCH, (3, 3)))
         self.assertEqual(self.accept_status(NFS, 3, 22), (PROC_UNAVAIL, ()))
+
+    def test_truncated_call_headers(self):
+        for length in range(24):
+            xid = self.peer.next_xid()
+            self.peer.send(header(xid) + call(xid, NFS, 3, 0)[:length])
+            words, body = self.peer.reply_to(xid)
+            if length < 8:  # [8166-4.5.2-a] no XID or no message type
+                self.assertEqual((words[3], body), (ERROR, struct.pack(">I", ERR_CHUNK)))
+            else:
+                self.assertEqual((words[3], body[16:]), (MSG, struct.pack(">IIIII", 1, 0, 0, 0, GARBAGE_ARGS)))
+        self.peer.null()
+
+    def test_booleans_that_are_neither(self):
+        handle = self.peer.mount("/files")
+        for word in (2, 0xFFFFFFFF):
+            arguments = opaque(handle) + struct.pack(">6I", word, 0o700, 0, 0, 0, 0) + bytes(8)
+            self.assertEqual(self.accept_status(NFS, 3, SETATTR, arguments)[0], GARBAGE_ARGS)
 
     def test_arguments_that_cannot_be_decoded(self):
         # [8166-4.5.2-b]

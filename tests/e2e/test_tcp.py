@@ -70,6 +70,13 @@ class Peers(TcpCase):
             peer.null()
         self.assertLess(server.resident_kib() - before, 64 << 10)
 
+    def test_truncated_call_headers(self):
+        server = self.tcp_server()
+        with TcpPeer(server.tcp[0]) as peer:
+            for length in range(8, 24):
+                peer.socket.sendall(record(call(length, NFS, 3, 0)[:length]))
+                self.assertEqual(peer.reply(), struct.pack(">6I", length, 1, 0, 0, 0, 4))  # GARBAGE_ARGS
+
     def test_many_fragments_make_one_record(self):
         server = self.tcp_server()
         with TcpPeer(server.tcp[0]) as peer:

@@ -3,6 +3,7 @@
 // 4).
 #include "impl.hpp"
 #include "new_object.hpp"
+#include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/nfsd/fs/names.hpp"
 
 namespace rpcrdma::nfsd {
@@ -38,6 +39,9 @@ void NfsService::Impl::symlink(SymlinkCall call) {
   if (path.kind == bulk_kind::octets) return make_symlink(std::move(call), std::move(transfer), path.text());
   rpc::async_reserve(std::move(call), path.length,
                      [this, transfer = std::move(transfer)](error_code status, SymlinkCall resumed) mutable {
+                       // Not run: if the client has sent it again, that call is.
+                       if (status == transport::TransportError::connection_lost)
+                         return resumed.reject(rpc::AcceptStat::system_err);
                        if (status) return resumed.reply(failed<nfs3::Symlink>(Status::jukebox));
                        fetch_symlink(std::move(resumed), std::move(transfer));
                      });

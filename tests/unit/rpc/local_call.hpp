@@ -17,7 +17,7 @@
 namespace rpcrdma::test {
 
 /// One call, with what a peer might offer beside it.
-class LocalCall final : public transport::IncomingCall {
+class LocalCall final : public transport::IncomingCall, private PayloadMemory {
  public:
   enum class End : std::uint8_t { none, sent, discarded, failed };
 
@@ -31,10 +31,13 @@ class LocalCall final : public transport::IncomingCall {
   std::vector<Bytes> items;           ///< what pull() finds
   End end = End::none;
   std::uint32_t xid_word = 0;
-  Bytes reply_octets;   ///< the reply's reduced stream
-  Payload reply_items;  ///< its items
-  error_code outcome;   ///< that send() reports
-  bool hold = false;    ///< report only at finish()
+  Bytes reply_octets;                              ///< the reply's reduced stream
+  Payload reply_items;                             ///< its items
+  error_code outcome;                              ///< that send() reports
+  bool hold = false;                               ///< report only at finish()
+  std::optional<std::uint32_t> reply_room;         ///< bytes of memory that there are for the reply
+  BaseError no_more = BaseError::buffer_overflow;  ///< why there are no more
+  BuildFailure failure = BuildFailure::none;       ///< of the reply that was sent
 
   void finish() {
     Handler handler = std::move(handler_);
@@ -58,11 +61,17 @@ class LocalCall final : public transport::IncomingCall {
     handler({});
   }
   PayloadBuilder& reply() noexcept override {
-    memory_.start(builder_);
+    if (reply_room) {
+      room_.assign(*reply_room, std::byte{0});
+      builder_.start({room_.data(), *reply_room, 1}, this);
+    } else {
+      memory_.start(builder_);
+    }
     return builder_;
   }
   void send(Handler handler) override {
     end = End::sent;
+    failure = builder_.failure();
     for (const PayloadPiece& piece : builder_.payload().pieces)
       reply_octets.insert(reply_octets.end(), piece.octets.data, piece.octets.data + piece.octets.size);
     reply_items = builder_.payload();
@@ -73,11 +82,14 @@ class LocalCall final : public transport::IncomingCall {
   void fail() override { end = End::failed; }
 
  private:
+  Result<BufferRef> more_payload_memory(std::uint32_t) override { return no_more; }
+
   boost::asio::io_context& context_;
   memory::Pool& pool_;
   fabric::ConnectionInfo info_;
   PayloadBuilder builder_;
   rpc::BlockMemory memory_;
+  Bytes room_;
   Handler handler_;
 };
 

@@ -66,7 +66,8 @@ TEST(CallHeaderTest, PrefixesAreRefused) {
     CallHeader back;
     const CallCheck found = check(Octets(wire).first(size), back);
     EXPECT_NE(found, CallCheck::ok) << size;
-    EXPECT_EQ(found == CallCheck::unreadable, size < 24) << size;
+    EXPECT_EQ(found == CallCheck::unreadable, size < 8) << size;
+    EXPECT_EQ(found == CallCheck::truncated, size >= 8 && size < 24) << size;
   }
 }
 

@@ -15,7 +15,7 @@ namespace rpcrdma::test {
 /// A message under construction, in blocks of exactly `block` octets or more.
 class OutMessage final : private PayloadMemory {
  public:
-  explicit OutMessage(std::uint32_t block = 4096) : block_(block) { out_.start(more_payload_memory(0), this); }
+  explicit OutMessage(std::uint32_t block = 4096) : block_(block) { out_.start(next_block(0), this); }
 
   PayloadBuilder& out() noexcept { return out_; }
   const Payload& payload() const noexcept { return out_.payload(); }
@@ -28,7 +28,8 @@ class OutMessage final : private PayloadMemory {
   }
 
  private:
-  BufferRef more_payload_memory(std::uint32_t at_least) override {
+  Result<BufferRef> more_payload_memory(std::uint32_t at_least) override { return next_block(at_least); }
+  BufferRef next_block(std::uint32_t at_least) {
     Bytes& memory = memory_.emplace_back(std::max(at_least, block_));
     return {memory.data(), static_cast<std::uint32_t>(memory.size()), 0};
   }

@@ -52,7 +52,7 @@ CallSlot::Start CallSlot::build(Call& call) {
   call.encode(builder_);
   if (!builder_.ok()) {
     status_ = TransportError::call_too_long;
-    return message_.starved() ? Start::wait : Start::failed;
+    return builder_.failure() == BuildFailure::out_of_memory ? Start::wait : Start::failed;
   }
   // [8166-4.2.1-a] [8166-3.2-a] [8167-5.1-b]
   if (!begins_with(builder_.payload(), xid_)) {

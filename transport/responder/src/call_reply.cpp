@@ -61,7 +61,8 @@ void CallImpl::end_if_ready() {
 
 void CallImpl::send_reply() {
   if (!builder_.ok()) {
-    if (!message_.begun() || message_.starved()) return connection_->abort(BaseError::out_of_memory);
+    if (!message_.begun() || builder_.failure() == BuildFailure::out_of_memory)
+      return connection_->abort(BaseError::out_of_memory);
     return send_error(wire::ErrorKind::chunk);  // too long
   }
   // [8166-4.5.3-b] [8267-3.1-a]

@@ -13,9 +13,9 @@ class BlockMemory final : public PayloadMemory {
   /// Starts a message in `out`; what the previous one was written to is used again.
   void start(PayloadBuilder& out) {
     used_ = 0;
-    out.start(more_payload_memory(kBlock), this);
+    out.start(next_block(kBlock), this);
   }
-  BufferRef more_payload_memory(std::uint32_t at_least) override;
+  Result<BufferRef> more_payload_memory(std::uint32_t at_least) override { return next_block(at_least); }
   /// Gives back what a large message took. The message is gone.
   void shrink() noexcept {
     if (blocks_.size() > 1) blocks_.resize(1);
@@ -23,6 +23,8 @@ class BlockMemory final : public PayloadMemory {
 
  private:
   static constexpr std::uint32_t kBlock = 1024;
+  BufferRef next_block(std::uint32_t at_least);
+
   std::vector<std::vector<std::byte>> blocks_;
   std::size_t used_ = 0;
 };

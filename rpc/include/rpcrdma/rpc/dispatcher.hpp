@@ -20,9 +20,10 @@ class Registration {
  public:
   virtual ~Registration() = default;
   virtual const ProcedureInfo& info() const noexcept = 0;
-  /// Decodes the arguments and runs the handler. False: the arguments cannot be decoded.
-  virtual bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in,
-                   DuplicateCache* cache) noexcept = 0;
+  /// Decodes the arguments and runs the handler. False: the arguments cannot be decoded. `server` gets calls once more
+  /// that were attached to one that is not run.
+  virtual bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
+                   transport::CallHandler& server) noexcept = 0;
   AuthRequirement auth = AuthRequirement::none;
 };
 
@@ -78,11 +79,11 @@ class TypedRegistration final : public Registration {
   TypedRegistration(Handler handler, AuthRequirement requirement) : handler_(std::move(handler)) { auth = requirement; }
   const ProcedureInfo& info() const noexcept override { return P::kInfo; }
 
-  bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in,
-           DuplicateCache* cache) noexcept override {
+  bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
+           transport::CallHandler& server) noexcept override {
     State& state = at_rest();
     if (!state.begin(call, header, in)) return false;
-    if (!P::kInfo.idempotent && cache != nullptr && !state.guard(*cache)) return true;
+    if (!P::kInfo.idempotent && cache != nullptr && !state.guard(*cache, server)) return true;
     try {
       invoke(ServerCall<P>(state));
     } catch (...) {
@@ -92,7 +93,7 @@ class TypedRegistration final : public Registration {
   }
 
  private:
-  struct State final : TypedServerState<P> {
+  struct State final : TypedServerCallState<P> {
     explicit State(TypedRegistration& owner) : owner_(owner) {}
     void give_back() noexcept override { owner_.rest_.push_back(this); }
     TypedRegistration& owner_;

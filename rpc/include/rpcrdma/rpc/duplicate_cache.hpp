@@ -31,6 +31,12 @@ struct DuplicateKey {
 /// each item. Data in Read chunks is not looked at: it has not been pulled yet.
 std::uint64_t checksum_of(const Payload& call) noexcept;
 
+/// A call that came again while the first one was in progress.
+struct AttachedCall {
+  transport::IncomingCall* call;
+  transport::CallHandler* server;  ///< serves it, on the thread of its context(), if the first one is not run
+};
+
 struct DuplicateCacheOptions {
   std::size_t max_octets = std::size_t{4} << 20;  ///< of replies kept, with their overhead
   /// A call that comes again later is another one, of a client that counts its XIDs anew.
@@ -48,16 +54,17 @@ class DuplicateCache {
 
   enum class Found : std::uint8_t {
     nothing,      ///< run it, then end it with complete() or forget()
-    in_progress,  ///< `call` has been attached: it is handed out by the other one's complete() or forget()
+    in_progress,  ///< `call` has been attached: the other one's complete() or forget() returns it
     reply,        ///< answer with the reply
   };
   /// Looks `key` up; an unknown one is entered as being in progress.
-  Found begin(const DuplicateKey& key, transport::IncomingCall& call, Reply& reply);
+  Found begin(const DuplicateKey& key, const AttachedCall& call, Reply& reply);
   /// The call of `key` has been answered: keeps the reply, octet for octet, XID first. Returns the calls that
-  /// attached themselves; each is to be answered with `reply` on the thread of its own context().
-  std::vector<transport::IncomingCall*> complete(const DuplicateKey& key, Reply reply);
-  /// The call of `key` was not run to its end: the next one of its kind is run. Returns as complete() does.
-  std::vector<transport::IncomingCall*> forget(const DuplicateKey& key);
+  /// are attached to it; each is to be answered with `reply` on the thread of its own context().
+  std::vector<AttachedCall> complete(const DuplicateKey& key, Reply reply);
+  /// The call of `key` was not run: the next one of its kind is run. Returns the calls that are attached to it; each
+  /// is to be given to its `server` again.
+  std::vector<AttachedCall> forget(const DuplicateKey& key);
 
   struct Counters {
     std::size_t entries = 0;

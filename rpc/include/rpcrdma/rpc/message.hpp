@@ -45,7 +45,8 @@ struct CallHeader {
 /// How far decode() of a call header came.
 enum class CallCheck : std::uint8_t {
   ok,
-  unreadable,      ///< no XID, not a call, or cut before the procedure: nothing can be answered
+  unreadable,      ///< no XID, or not a call
+  truncated,       ///< a call that ends before its procedure number
   rpc_mismatch,    ///< another RPC version: the fields behind it are not decoded
   bad_credential,  ///< too long, cut, or a malformed AUTH_SYS body
   bad_verifier,    ///< too long or cut

@@ -6,7 +6,7 @@
 
 #include "rpcrdma/rpc/message.hpp"
 #include "rpcrdma/rpc/procedure.hpp"
-#include "rpcrdma/rpc/server_state.hpp"
+#include "rpcrdma/rpc/server_call_state.hpp"
 
 namespace rpcrdma::rpc {
 
@@ -20,7 +20,7 @@ class ServerCall {
   using Result = typename P::Result;
 
   ServerCall() noexcept = default;
-  explicit ServerCall(TypedServerState<P>& state) noexcept : state_(&state) {}
+  explicit ServerCall(TypedServerCallState<P>& state) noexcept : state_(&state) {}
   ServerCall(ServerCall&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   ServerCall& operator=(ServerCall&& other) noexcept {
     if (this != &other) {
@@ -70,7 +70,7 @@ class ServerCall {
   /// loop, with the outcome), which is why `release` usually owns it. A result that cannot be encoded answers
   /// SYSTEM_ERR. Any thread; from another one than the loop's it is posted there.
   void reply(const Result& result, ReleaseHandler release = {}) {
-    TypedServerState<P>* state = std::exchange(state_, nullptr);
+    TypedServerCallState<P>* state = std::exchange(state_, nullptr);
     state->result = result;
     state->reply(std::move(release));
   }
@@ -84,7 +84,7 @@ class ServerCall {
     if (state_ != nullptr) std::exchange(state_, nullptr)->drop();
   }
 
-  TypedServerState<P>* state_ = nullptr;
+  TypedServerCallState<P>* state_ = nullptr;
 };
 
 /// Loop. As ServerCall::async_reserve(); `handler` is void(error_code, ServerCall<P>) and gets the call back.

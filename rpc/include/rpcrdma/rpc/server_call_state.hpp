@@ -19,17 +19,18 @@ namespace rpcrdma::rpc {
 using ReleaseHandler = UniqueFunction<void(error_code), 128>;
 
 /// Belongs to a pool of its procedure's registration; lent to one call at a time. On the loop but where said.
-class ServerState : private xdr::Staging {
+class ServerCallState : private xdr::Staging {
  public:
-  virtual ~ServerState() = default;
+  virtual ~ServerCallState() = default;
 
   const CallHeader& header() const noexcept { return header_; }
   transport::IncomingCall& call() const noexcept { return *call_; }
 
   /// Takes over a call; its arguments are next in `in`. False: they cannot be decoded, and nothing is taken over.
   bool begin(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in) noexcept;
-  /// Enters the call into `cache`. False: it has been attached or answered from there, and this state is at rest.
-  bool guard(DuplicateCache& cache) noexcept;
+  /// Enters the call into `cache`. False: it has been attached or answered from there, and this state is idle.
+  /// `server` is given the call once more if it is attached to one that is not run.
+  bool guard(DuplicateCache& cache, transport::CallHandler& server) noexcept;
 
   // Any thread; each ends the state's use by its ServerCall.
   void reply(ReleaseHandler release);
@@ -45,11 +46,14 @@ class ServerState : private xdr::Staging {
 
  private:
   BufferRef stage(std::uint32_t size) override;
-  void on_loop(void (ServerState::*step)() noexcept);
+  void on_loop(void (ServerCallState::*step)() noexcept);
   void send_result() noexcept;
-  void send_error() noexcept;
-  void send(const PayloadBuilder& message, bool cacheable) noexcept;
-  void settle(const Payload& message, bool cacheable) noexcept;
+  void send_rejection() noexcept;
+  void send_error(AcceptStat why) noexcept;
+  void send() noexcept;
+  std::vector<std::byte> encode_apart() noexcept;
+  void settle(const PayloadBuilder& message) noexcept;
+  void abandon() noexcept;
   void sent(error_code status) noexcept;
   void rest() noexcept;
 
@@ -64,7 +68,7 @@ class ServerState : private xdr::Staging {
 };
 
 template <Procedure P>
-class TypedServerState : public ServerState {
+class TypedServerCallState : public ServerCallState {
  public:
   typename P::Args args{};
   typename P::Result result{};
