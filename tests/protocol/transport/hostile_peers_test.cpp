@@ -63,6 +63,11 @@ class HostilePeers : public testing::Test {
       peer.send(header, {});
     }
   }
+  /// `count` peers that send long calls; none of them runs any more.
+  void connect_crowd(int count, std::uint32_t calls) {
+    for (int i = 0; i < count; ++i) connect();
+    for (const auto& peer : peers) send_long_calls(*peer, calls, kLong);
+  }
   bool serves(const Shape& shape) {
     ShapedCall call(client_pool, client->requester(), shape);
     client->requester().submit(call);
@@ -91,7 +96,7 @@ TEST_F(HostilePeers, LeavingReadsUnanswered) {
   options.bulk_budget = 8u << 20;
   options.progress_timeout = std::chrono::milliseconds(50);
   start(options);
-  for (int i = 0; i < 2; ++i) send_long_calls(connect(), 4, kLong);
+  connect_crowd(2, 4);
   Shape shape;
   shape.call_body = 100000;
   ASSERT_TRUE(serves(shape));  // though they hold all there is for long calls
@@ -99,7 +104,7 @@ TEST_F(HostilePeers, LeavingReadsUnanswered) {
   EXPECT_EQ(server->counters().bulk_in_use, 0u);
 }
 
-// Until then one of them leaves room for others.
+// Until then such a peer leaves room for others, also for those of its own address.
 TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
@@ -108,11 +113,39 @@ TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   RawPeer& peer = connect();
   send_long_calls(peer, 15, kLong);
   ASSERT_TRUE(run_until(context, [&] { return server->counters().calls == 16; }));
-  EXPECT_EQ(server->counters().bulk_in_use, kLong);
+  EXPECT_EQ(server->counters().bulk_in_use, 2 * kLong);
   Shape shape;
   shape.call_body = 900000;
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(serves(shape));
   EXPECT_EQ(server->counters().connections, 2u);
+}
+
+// Four of them do not make a fifth connection wait.
+TEST_F(HostilePeers, FourThatLeaveReadsUnanswered) {
+  transport::ServerOptions options;
+  options.bulk_budget = 64u << 20;
+  options.progress_timeout = options.pressed_timeout = std::chrono::hours(1);
+  start(options);
+  connect_crowd(4, 15);
+  ASSERT_TRUE(run_until(context, [&] { return server->counters().calls == 64; }));
+  Shape shape;
+  shape.call_body = kLong - 4096;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(serves(shape));
+  EXPECT_EQ(server->counters().connections, 5u);
+}
+
+// When there are so many that another connection has to wait, they are ended earlier.
+TEST_F(HostilePeers, LeavingReadsUnansweredWhileOthersWait) {
+  transport::ServerOptions options;
+  options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
+  options.progress_timeout = std::chrono::hours(1);
+  options.pressed_timeout = std::chrono::milliseconds(50);
+  start(options);
+  connect_crowd(6, 1);
+  Shape shape;
+  shape.call_body = 900000;
+  EXPECT_TRUE(serves(shape));
+  EXPECT_LT(server->counters().connections, 7u);
 }
 
 // Replies that are never taken end their connection, and their data is free again.

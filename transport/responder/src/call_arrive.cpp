@@ -74,7 +74,8 @@ void CallImpl::open_call() {
   if (header_.procedure == wire::Procedure::msg) return deliver(inline_payload_);
   state_ = State::pulling;
   bulk_asked_ = reads_.long_call().length;
-  service_.long_call_budget().acquire(link_->long_calls(), long_share_, bulk_asked_);
+  link_->long_calls().acquire(long_call_request_, bulk_asked_);
+  if (long_call_request_.waits()) service_.note_wait();
 }
 
 void CallImpl::pull_long_call() noexcept {
@@ -165,7 +166,8 @@ void CallImpl::reserve_bulk(std::uint32_t octets, Handler handler) {
   if (octets > service_.budget().capacity()) return tell_later(std::move(handler), BaseError::out_of_memory);
   bulk_asked_ = octets;
   bulk_handler_ = std::move(handler);
-  service_.budget().acquire(link_->bulk(), bulk_share_, octets);
+  link_->bulk().acquire(bulk_request_, octets);
+  if (bulk_request_.waits()) service_.note_wait();
 }
 
 void CallImpl::bulk_granted() noexcept {

@@ -2,13 +2,13 @@
 #pragma once
 #include <boost/container/small_vector.hpp>
 
+#include "rpcrdma/base/budget.hpp"
 #include "rpcrdma/chunks/outgoing.hpp"
 #include "rpcrdma/chunks/read_list.hpp"
 #include "rpcrdma/chunks/reply_plan.hpp"
 #include "rpcrdma/chunks/split.hpp"
 #include "rpcrdma/connection/connection.hpp"
 #include "rpcrdma/connection/work.hpp"
-#include "rpcrdma/responder/budget.hpp"
 #include "rpcrdma/responder/responder.hpp"
 #include "suspects.hpp"
 
@@ -62,12 +62,12 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   /// How a call ends once its pulls are over.
   enum class Ending : std::uint8_t { none, reply, error, silence };
 
-  /// Waits for bulk memory on behalf of its call.
+  /// Asks for bytes of a budget on behalf of its call.
   template <void (CallImpl::*Function)() noexcept>
-  class Share final : public BudgetWaiter {
+  class Request final : public BudgetWaiter {
    public:
-    explicit Share(CallImpl& call) noexcept : call_(call) {}
-    void on_budget() noexcept override { (call_.*Function)(); }
+    explicit Request(CallImpl& call) noexcept : call_(call) {}
+    void on_budget(std::size_t) noexcept override { (call_.*Function)(); }
 
    private:
     CallImpl& call_;
@@ -116,8 +116,8 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   std::size_t bulk_ = 0;              // of the bulk budget
   std::size_t bulk_asked_ = 0;        // waited for
   Handler bulk_handler_;
-  Share<&CallImpl::bulk_granted> bulk_share_{*this};
-  Share<&CallImpl::pull_long_call> long_share_{*this};
+  Request<&CallImpl::bulk_granted> bulk_request_{*this};
+  Request<&CallImpl::pull_long_call> long_call_request_{*this};
   boost::container::small_vector<PullJob*, 2> jobs_;
 
   SendUnits reply_unit_;  // reserved before the call starts

@@ -186,8 +186,8 @@ void CallImpl::on_sent(const fabric::Completion& completion) noexcept {
 /// What this call holds of the budgets is no longer its connection's.
 void CallImpl::leave_link() {
   if (link_ == nullptr) return;
-  service_.budget().move(link_->bulk(), service_.lost_bulk(), bulk_);
-  service_.long_call_budget().move(link_->long_calls(), service_.lost_long_calls(), long_call_octets_);
+  link_->bulk().move_to(service_.lost_bulk(), bulk_);
+  link_->long_calls().move_to(service_.lost_long_calls(), long_call_octets_);
   std::exchange(link_, nullptr)->remove(*this);
 }
 
@@ -195,12 +195,12 @@ void CallImpl::lost() {
   leave_link();
   reply_unit_.forget();
   push_units_.forget();
-  if (bulk_handler_ && service_.budget().withdraw(bulk_share_)) {
+  if (bulk_request_.withdraw()) {
     bulk_asked_ = 0;
     tell_later(std::move(bulk_handler_), TransportError::connection_lost);
     bulk_handler_.reset();
   }
-  if (state_ == State::pulling) service_.long_call_budget().withdraw(long_share_);
+  long_call_request_.withdraw();
   drop_jobs();
   if (state_ != State::delivered) over(TransportError::connection_lost);
 }
@@ -224,7 +224,7 @@ void CallImpl::over(error_code status) {
   long_call_.reset();
   reply_unit_.release();
   push_units_.release();
-  if (bulk_handler_) service_.budget().withdraw(bulk_share_);
+  bulk_request_.withdraw();
   bulk_handler_.reset();
   const std::size_t bulk = std::exchange(bulk_, 0);
   const std::size_t long_call = std::exchange(long_call_octets_, 0);
@@ -235,8 +235,8 @@ void CallImpl::over(error_code status) {
   Service& service = service_;
   if (handler) handler(status);
   // Whoever waits for the octets finds the memory free as well.
-  service.budget().release(service.lost_bulk(), bulk);
-  service.long_call_budget().release(service.lost_long_calls(), long_call);
+  service.lost_bulk().release(bulk);
+  service.lost_long_calls().release(long_call);
   service.note_bulk();
   service.give_back(*this);
 }

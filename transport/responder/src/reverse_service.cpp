@@ -22,7 +22,7 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
   void on_call(Connection& connection, Received& message) noexcept override {
     if (!link_) {
       // The requester keeps receives for these credits beside its own [8167-4.3.1-a].
-      link_ = std::make_unique<ServingLink>(service_, credits_, 0);
+      link_ = std::make_unique<ServingLink>(service_, credits_, 0, connection.info().peer.address());
       link_->open(connection);
     }
     link_->on_call(message);

@@ -5,7 +5,7 @@
 // Errors. A connection beyond a limit takes the place of one that has been idle for long, or is rejected.
 #include <boost/asio/post.hpp>
 
-#include "rpcrdma/connection/admission.hpp"
+#include "rpcrdma/base/admission.hpp"
 #include "server_worker.hpp"
 
 namespace rpcrdma::transport {

@@ -11,15 +11,15 @@
 
 namespace rpcrdma::transport {
 
-ServerConnection::ServerConnection(ServerWorker& worker, Service& service, const ConnectionOptions& options) noexcept
-    : worker_(worker), link_(service, options.credits, options.reverse_credits) {}
+ServerConnection::ServerConnection(ServerWorker& worker, Service& service, const ConnectionOptions& options,
+                                   const boost::asio::ip::address& peer)
+    : worker_(worker), link_(service, options.credits, options.reverse_credits, peer), peer_(peer) {}
 
 ServerConnection::~ServerConnection() {
   if (connection_) connection_->destroy();
 }
 
 error_code ServerConnection::accept(const ConnectionSetup& setup, std::unique_ptr<fabric::ConnectionRequest> request) {
-  peer_ = request->info().peer.address();
   auto connection = Connection::accept(setup, std::move(request), *this);
   if (!connection) return connection.error();
   connection_ = std::move(*connection);
@@ -38,8 +38,7 @@ void ServerConnection::abort(error_code why) noexcept {
   connection_->abort(why);
 }
 
-void ServerConnection::watch(std::chrono::steady_clock::time_point now,
-                             std::chrono::milliseconds progress_timeout) noexcept {
+void ServerConnection::watch(std::chrono::steady_clock::time_point now, const ServerOptions& options) noexcept {
   const ReverseRequester* reverse = link_.existing_reverse();
   if (!idle() || std::exchange(calls_taken_, link_.calls_taken()) != link_.calls_taken() ||
       (reverse != nullptr && reverse->counters().in_flight != 0))
@@ -49,11 +48,18 @@ void ServerConnection::watch(std::chrono::steady_clock::time_point now,
     stuck_since_ = std::chrono::steady_clock::time_point::max();
   } else if (stuck_since_ == std::chrono::steady_clock::time_point::max() || progress.completed != completed_) {
     stuck_since_ = now;
-  } else if (now - stuck_since_ >= progress_timeout) {
-    connection_->log().info("{} neither takes nor answers what it is sent: connection ended", peer_.to_string());
+  } else if (!ending_ && now - stuck_since_ >= progress_limit(options)) {
+    connection_->log().info("{}: connection closed: no RDMA Read, Write or Send to it has completed for {} ms{}",
+                            peer_.to_string(),
+                            std::chrono::duration_cast<std::chrono::milliseconds>(now - stuck_since_).count(),
+                            link_.is_awaited() ? ", and other connections wait for the memory that it holds" : "");
     abort(BaseError::deadline_exceeded);
   }
   completed_ = progress.completed;
+}
+
+std::chrono::milliseconds ServerConnection::progress_limit(const ServerOptions& options) const noexcept {
+  return link_.is_awaited() ? std::min(options.pressed_timeout, options.progress_timeout) : options.progress_timeout;
 }
 
 void ServerConnection::on_connected() noexcept {

@@ -10,7 +10,8 @@ class ServerWorker;
 /// An accepted connection.
 class ServerConnection final : private ConnectionEvents {
  public:
-  ServerConnection(ServerWorker& worker, Service& service, const ConnectionOptions& options) noexcept;
+  ServerConnection(ServerWorker& worker, Service& service, const ConnectionOptions& options,
+                   const boost::asio::ip::address& peer);
   ~ServerConnection();
 
   error_code accept(const ConnectionSetup& setup, std::unique_ptr<fabric::ConnectionRequest> request);
@@ -23,11 +24,12 @@ class ServerConnection final : private ConnectionEvents {
   /// Takes no more calls; closes when the last is over.
   void drain() noexcept;
   void abort(error_code why) noexcept;
-  /// Now and then: looks whether the peer still calls, and whether he takes and answers what he is sent; ends the
-  /// connection if he does not do that.
-  void watch(std::chrono::steady_clock::time_point now, std::chrono::milliseconds progress_timeout) noexcept;
+  /// To be called periodically: notes whether the peer still calls; ends the connection if nothing posted completes
+  /// for as long as `options` allow.
+  void watch(std::chrono::steady_clock::time_point now, const ServerOptions& options) noexcept;
 
  private:
+  std::chrono::milliseconds progress_limit(const ServerOptions& options) const noexcept;
   void on_connected() noexcept override;
   void on_disconnected(error_code why) noexcept override;
   void on_call(Received& message) noexcept override;

@@ -29,7 +29,9 @@ ServerWorker::ServerWorker(const Worker& worker, const ServerOptions& options, S
       receive_budget_(worker.pool->max_octets() / kReceivePart),
       service_({worker.handler, options.bulk_budget, options.max_chunk, true, &suspects, log_}),
       deadline_(worker.fabric->context()),
-      watch_(worker.fabric->context()) {}
+      watch_(worker.fabric->context()) {
+  service_.on_wait = [this] { watch_closely(); };
+}
 
 ServerWorker::~ServerWorker() { destroy(); }
 
@@ -47,7 +49,7 @@ void ServerWorker::take(std::unique_ptr<fabric::ConnectionRequest> request) {
   setup.max_segments = options_.max_segments;
   setup.receive_budget = &receive_budget_;
   setup.log = log_;
-  auto connection = std::make_unique<ServerConnection>(*this, service_, options_.connection);
+  auto connection = std::make_unique<ServerConnection>(*this, service_, options_.connection, peer);
   if (const error_code failed = connection->accept(setup, std::move(request))) {
     log_.warn("cannot accept a connection: {}", failed.message());
     return left_(peer);
@@ -63,7 +65,7 @@ bool ServerWorker::give_way(const std::optional<boost::asio::ip::address>& peer)
   const auto now = std::chrono::steady_clock::now();
   ServerConnection* chosen = nullptr;
   for (const auto& connection : connections_) {
-    connection->watch(now, options_.progress_timeout);
+    connection->watch(now, options_);
     if (connection->ending() || (peer && connection->peer() != *peer)) continue;
     if (chosen == nullptr || connection->active_at() < chosen->active_at()) chosen = connection.get();
   }
@@ -73,16 +75,27 @@ bool ServerWorker::give_way(const std::optional<boost::asio::ip::address>& peer)
   return true;
 }
 
-/// Looks at every connection now and then, as long as there are any.
+/// Looks at every connection periodically, as long as there are any; more often while calls wait for a budget.
 void ServerWorker::watch() {
   const auto now = std::chrono::steady_clock::now();
-  for (const auto& connection : connections_) connection->watch(now, options_.progress_timeout);
+  for (const auto& connection : connections_) connection->watch(now, options_);
   watching_ = !connections_.empty();
+  watching_closely_ = watching_ && service_.has_waiters();
   if (!watching_) return;
-  watch_.expires_after(std::max(std::min(options_.progress_timeout, options_.idle_grace) / 4, kShortestWatch));
+  std::chrono::milliseconds limit = std::min(options_.progress_timeout, options_.idle_grace);
+  if (watching_closely_) limit = std::min(limit, options_.pressed_timeout);
+  watch_.expires_after(std::max(limit / 4, kShortestWatch));
   watch_.async_wait([self = weak_from_this()](error_code cancelled) {
     const auto worker = self.lock();
     if (!cancelled && worker && !worker->destroyed_) worker->watch();
+  });
+}
+
+/// The next look would come too late. Posted, since a call is being taken.
+void ServerWorker::watch_closely() {
+  if (!watching_ || std::exchange(watching_closely_, true)) return;
+  boost::asio::post(context(), [self = weak_from_this()] {
+    if (const auto worker = self.lock(); worker && !worker->destroyed_) worker->watch();
   });
 }
 
@@ -145,6 +158,7 @@ void ServerWorker::destroy() noexcept {
   destroyed_ = true;
   drained_.reset();
   service_.on_call_over.reset();
+  service_.on_wait.reset();
   deadline_.cancel();
   watch_.cancel();
   connections_.clear();

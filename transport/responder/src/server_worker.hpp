@@ -42,6 +42,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
  private:
   void check_drained();
   void watch();
+  void watch_closely();
   void close_idle();
 
   Worker worker_;
@@ -54,6 +55,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   boost::asio::steady_timer deadline_;
   boost::asio::steady_timer watch_;
   bool watching_ = false;
+  bool watching_closely_ = false;
   UniqueFunction<void()> drained_;
   bool draining_ = false;
   bool destroyed_ = false;

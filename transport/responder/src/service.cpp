@@ -10,9 +10,6 @@ namespace rpcrdma::transport {
 
 namespace {
 
-/// Connections that may hold all they can get before others have to wait.
-constexpr std::size_t kShares = 4;
-
 std::size_t long_calls(const ServiceSetup& setup) noexcept {
   return std::max<std::size_t>(setup.bulk_budget / 4, setup.max_chunk);
 }
@@ -20,9 +17,7 @@ std::size_t long_calls(const ServiceSetup& setup) noexcept {
 }  // namespace
 
 Service::Service(const ServiceSetup& setup)
-    : setup_(setup),
-      budget_(setup.bulk_budget, setup.bulk_budget / kShares),
-      long_call_budget_(long_calls(setup), long_calls(setup) / kShares) {}
+    : setup_(setup), budget_(setup.bulk_budget), long_call_budget_(long_calls(setup)) {}
 
 Service::~Service() = default;
 

@@ -4,7 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "rpcrdma/responder/budget.hpp"
+#include "rpcrdma/base/budget.hpp"
+#include "rpcrdma/base/peer_table.hpp"
 #include "rpcrdma/responder/server.hpp"
 #include "suspects.hpp"
 
@@ -34,8 +35,17 @@ class Service {
   /// Long calls have a share of their own, a quarter beside the budget: a call that waits for bulk memory must
   /// never wait for another that waits as well.
   Budget& long_call_budget() noexcept { return long_call_budget_; }
-  /// Somebody waits for memory: clients should send less for now.
-  bool short_of_memory() const noexcept { return budget_.has_waiters() || long_call_budget_.has_waiters(); }
+  /// A budget is exhausted: clients should send less for now.
+  bool short_of_memory() const noexcept { return budget_.is_short() || long_call_budget_.is_short(); }
+  bool has_waiters() const noexcept { return budget_.has_waiters() || long_call_budget_.has_waiters(); }
+  /// What the connections of one peer address hold of the budgets.
+  struct Peer {
+    explicit Peer(Service& service) noexcept : bulk(service.budget_), long_calls(service.long_call_budget_) {}
+    BudgetPeer bulk;
+    BudgetPeer long_calls;
+  };
+  using PeerRef = PeerTable<Peer>::Ref;
+  PeerRef enter(const boost::asio::ip::address& peer) { return peers_.enter(peer, *this); }
   /// Hold what calls have that outlive their connection.
   BudgetShare& lost_bulk() noexcept { return lost_bulk_; }
   BudgetShare& lost_long_calls() noexcept { return lost_long_calls_; }
@@ -47,6 +57,8 @@ class Service {
   std::size_t calls_in_use() const noexcept { return calls_.size() - idle_calls_.size(); }
   /// Runs whenever a call has ended. May be empty.
   UniqueFunction<void()> on_call_over;
+  /// Runs when a call has to wait for a budget. May be empty.
+  UniqueFunction<void()> on_wait;
 
   /// Written by this thread, read by any.
   struct Counters {
@@ -60,6 +72,9 @@ class Service {
   void count(std::atomic<std::uint64_t>& counter) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
+  void note_wait() {
+    if (on_wait) on_wait();
+  }
   void note_bulk() noexcept {
     counters.bulk_in_use.store(budget_.used() + long_call_budget_.used(), std::memory_order_relaxed);
   }
@@ -68,8 +83,10 @@ class Service {
   ServiceSetup setup_;
   Budget budget_;
   Budget long_call_budget_;
-  BudgetShare lost_bulk_;
-  BudgetShare lost_long_calls_;
+  PeerTable<Peer> peers_;
+  Peer lost_{*this};
+  BudgetShare lost_bulk_{lost_.bulk};
+  BudgetShare lost_long_calls_{lost_.long_calls};
   std::vector<std::unique_ptr<CallImpl>> calls_;
   std::vector<CallImpl*> idle_calls_;
   std::vector<std::unique_ptr<PullJob>> jobs_;

@@ -12,8 +12,9 @@ namespace rpcrdma::transport {
 /// The responder's side of one connection: its calls in progress, its grant, and what its loss may be blamed on.
 class ServingLink {
  public:
-  ServingLink(Service& service, std::uint32_t credits, std::uint32_t other_credits) noexcept
-      : service_(service), credits_(credits), other_credits_(other_credits) {}
+  ServingLink(Service& service, std::uint32_t credits, std::uint32_t other_credits,
+              const boost::asio::ip::address& peer)
+      : service_(service), credits_(credits), other_credits_(other_credits), peer_(service.enter(peer)) {}
   ~ServingLink();
   ServingLink(const ServingLink&) = delete;
   ServingLink& operator=(const ServingLink&) = delete;
@@ -28,6 +29,8 @@ class ServingLink {
 
   std::size_t calls() const noexcept { return active_.size(); }
   std::uint64_t calls_taken() const noexcept { return calls_taken_; }
+  /// It holds bytes of a budget for which others wait that hold none.
+  bool is_awaited() const noexcept { return bulk_.is_awaited() || long_calls_.is_awaited(); }
   /// No call is taken any more: what arrives is dropped, and sent again on another connection.
   void drain() noexcept { draining_ = true; }
 
@@ -54,8 +57,9 @@ class ServingLink {
   Connection* connection_ = nullptr;
   std::vector<CallImpl*> active_;
   std::uint64_t calls_taken_ = 0;
-  BudgetShare bulk_;
-  BudgetShare long_calls_;
+  Service::PeerRef peer_;
+  BudgetShare bulk_{peer_->bulk};
+  BudgetShare long_calls_{peer_->long_calls};
   std::shared_ptr<ReverseRequester> reverse_;
   bool draining_ = false;
   std::optional<Suspect> failed_pull_;

@@ -40,8 +40,8 @@ class IncomingCall {
 
   using Handler = UniqueFunction<void(error_code)>;
   /// Waits until `octets` of the server's bulk budget are free; they belong to this call until its reply is sent.
-  /// The calls of a connection are served in order of asking, connections in turn, each up to a quarter of the
-  /// budget. Once a call. More than the whole budget: BaseError::out_of_memory. May run at once.
+  /// The calls of a connection are served in order of asking, peer addresses and their connections in turn, each up to
+  /// its fair share (rpcrdma/base/budget.hpp). Once a call. More than the whole budget: BaseError::out_of_memory. May run at once.
   virtual void reserve_bulk(std::uint32_t octets, Handler handler) = 0;
   /// Reads item `index` into `destination`, registered memory of at least the item's length that stays valid
   /// until `handler` has run. Once per item. On success payload().items[index].parts names the data.

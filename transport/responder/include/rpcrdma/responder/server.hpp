@@ -22,16 +22,18 @@ struct ServerOptions {
   /// Without a call for so long, a connection is idle and may have to give way: clients connect again when they
   /// have something to say.
   std::chrono::milliseconds idle_grace{10000};
-  /// Bulk octets (Read chunks, data on its way out) that all calls of one worker may hold at once, those of one
-  /// connection a quarter of it. Long calls have a quarter of it beside it.
+  /// Bulk bytes (Read chunks, data on its way out) that all calls of one worker may hold at once; peer addresses and
+  /// their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a quarter as much beside it.
   std::size_t bulk_budget = std::size_t{64} << 20;
   /// Largest Read chunk, long call, Write or Reply chunk that is served, in octets; prudence, not RFC.
   std::uint32_t max_chunk = (1u << 20) + 65536;
   /// Of one header; prudence, but RFC 8267 section 6.4.2 wants 16 in each of four chunks. [8267-6.4.2-a]
   std::uint32_t max_segments = 256;
-  /// A connection is ended when the peer leaves RDMA Reads unanswered, or does not take Writes and Sends, for this
-  /// long: until then he holds a part of the bulk budget.
+  /// A connection is ended when the peer answers no RDMA Read, or takes no Write and Send, for this long: until then
+  /// it holds a part of the bulk budget.
   std::chrono::milliseconds progress_timeout{15000};
+  /// The same, while a connection that holds nothing waits for the memory that this one holds.
+  std::chrono::milliseconds pressed_timeout{2000};
 };
 
 /// One thread's share of the server. Everything named outlives the Server. Each worker's io_context is run

@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <map>
 
-namespace rpcrdma::transport {
+namespace rpcrdma {
 
-/// Counts connections, in total and by the peer's address without its port. One thread.
+/// Counts connections, in total and per peer address (without the port). One thread.
 class Admission {
  public:
   Admission(std::uint32_t total, std::uint32_t per_peer) noexcept : max_total_(total), max_per_peer_(per_peer) {}
 
-  /// False, and nothing is counted, at a limit.
+  /// Counts a connection; at a limit returns false and counts nothing.
   bool enter(const boost::asio::ip::address& peer) {
     if (total_ >= max_total_) return false;
     std::uint32_t& count = peers_[peer];
@@ -23,12 +23,12 @@ class Admission {
     ++total_;
     return true;
   }
-  /// Counts one beyond the limits: another is about to leave.
+  /// Counts a connection even beyond the limits: another connection is about to leave.
   void enter_instead(const boost::asio::ip::address& peer) {
     ++peers_[peer];
     ++total_;
   }
-  /// That only a connection of the same peer can make room for it.
+  /// True if only the end of a connection of the same peer can make room for another of its connections.
   bool full_for(const boost::asio::ip::address& peer) const noexcept {
     const auto at = peers_.find(peer);
     return (at == peers_.end() ? 0 : at->second) >= max_per_peer_;
@@ -48,4 +48,4 @@ class Admission {
   std::map<boost::asio::ip::address, std::uint32_t> peers_;
 };
 
-}  // namespace rpcrdma::transport
+}  // namespace rpcrdma
