@@ -20,15 +20,15 @@ bool TcpCall::start(std::shared_ptr<TcpCallOwner> owner, std::vector<std::byte>&
   return true;
 }
 
-void TcpCall::await(ConnectionShare& share, std::uint32_t octets, Handler handler) {
-  awaited_ = octets;
+void TcpCall::await(BudgetShare& share, std::uint32_t bytes, Handler handler) {
+  awaited_ = bytes;
   on_granted_ = std::move(handler);
-  ask(share, octets);
+  share.acquire(*this, bytes);
 }
 
-void TcpCall::granted(std::size_t octets) noexcept {
+void TcpCall::on_budget(std::size_t bytes) noexcept {
   awaited_ = 0;
-  reserved = octets;
+  reserved = bytes;
   std::exchange(on_granted_, {})({});
 }
 

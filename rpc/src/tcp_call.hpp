@@ -3,9 +3,9 @@
 #include <memory>
 #include <vector>
 
+#include "rpcrdma/base/budget.hpp"
 #include "rpcrdma/responder/responder.hpp"
 #include "rpcrdma/rpc/block_memory.hpp"
-#include "tcp_budget.hpp"
 
 namespace rpcrdma::rpc {
 
@@ -27,13 +27,13 @@ class TcpCallOwner {
 };
 
 /// One call that came over TCP: a record in one piece, nothing reduced.
-class TcpCall final : public transport::IncomingCall, private BudgetClaim {
+class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
  public:
   /// Takes the record; false when it is no call.
   bool start(std::shared_ptr<TcpCallOwner> owner, std::vector<std::byte>& record);
   /// Waits for room for the data of its reply.
-  void await(ConnectionShare& share, std::uint32_t octets, Handler handler);
-  /// Its connection is lost: waits no more. How many octets it has waited for.
+  void await(BudgetShare& share, std::uint32_t bytes, Handler handler);
+  /// Its connection is lost: stops waiting. Returns how many bytes it has waited for.
   std::size_t give_up() noexcept;
   /// The reply is on its way or lost: tells the handler, and ends.
   void written(error_code status) noexcept;
@@ -65,7 +65,7 @@ class TcpCall final : public transport::IncomingCall, private BudgetClaim {
 
  private:
   void end() noexcept;
-  void granted(std::size_t octets) noexcept override;
+  void on_budget(std::size_t bytes) noexcept override;
 
   TcpCallOwner* owner_ = nullptr;
   std::shared_ptr<TcpCallOwner> alive_;  // until the call is answered; then the writing keeps it

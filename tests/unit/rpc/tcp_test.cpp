@@ -354,12 +354,12 @@ TEST(TcpTest, DataForRepliesIsBounded) {
   ASSERT_TRUE(test::run_until(bed.context, [&] { return refused.size() == 1; }));
   EXPECT_EQ(refused[0], BaseError::out_of_memory);
   answer_first();
-  for (const std::uint32_t count : {80000u, 50000u, 80000u, 5000u}) read(count);
+  for (const std::uint32_t count : {400000u, 250000u, 400000u, 5000u}) read(count);
   ASSERT_TRUE(test::run_until(bed.context, [&] { return bed.server->counters().calls == 5; }));
   EXPECT_EQ(granted.size(), 2u) << "the small one waits behind the large one";
   answer_first();
   ASSERT_TRUE(test::run_until(bed.context, [&] { return answered == 2; }));
-  EXPECT_EQ(granted.size(), 2u) << "there is room for 80000 again, and for nothing more";
+  EXPECT_EQ(granted.size(), 2u) << "there is room for 400000 again, and for nothing more";
   answer_first();
   ASSERT_TRUE(test::run_until(bed.context, [&] { return answered == 3; }));
   EXPECT_EQ(granted.size(), 2u);
@@ -368,7 +368,7 @@ TEST(TcpTest, DataForRepliesIsBounded) {
 }
 
 TEST(TcpTest, AConnectionWithMuchToDoIsReadNoFurther) {
-  TcpBed bed({.max_call_octets = 100});
+  TcpBed bed({.max_call_bytes = 100});
   std::vector<ServerCall<nfs3::Getattr>> held;
   bed.dispatcher.on<nfs3::Getattr>([&held](ServerCall<nfs3::Getattr> call) { held.push_back(std::move(call)); });
   int answered = 0;
