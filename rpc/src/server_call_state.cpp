@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: begin() takes a call over, guard() asks the duplicate request cache, and then the call belongs to its
-// handler until reply(), reject() or drop(), which continue on the call's loop: encode, tell the cache, send, release.
-// Ownership: the state belongs to its registration and is lent to one call; the transport's call is ended exactly once.
-// Error handling: a result that cannot be encoded, or for which memory is missing, becomes SYSTEM_ERR. What the
-// transport cannot send it answers itself: ERR_CHUNK if the reply is too long, else it ends the connection.
+// Operation: begin() takes a call over, guard() looks it up in the duplicate request cache, and then the call belongs
+// to its handler until reply(), reject() or drop(), which continue on the call's loop: encode, complete the cache
+// entry, send, release. Ownership: the state belongs to its registration and is lent to one call; the transport's call
+// is ended exactly once. Error handling: a result that cannot be encoded, or for which memory is missing, becomes
+// SYSTEM_ERR. What the transport cannot send it answers itself: ERR_CHUNK if the reply is too long, else it ends the
+// connection.
 #include "rpcrdma/rpc/server_call_state.hpp"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ bool ServerCallState::begin(transport::IncomingCall& call, const CallHeader& hea
   answer_ = {.xid = header.xid};
   // [8166-6.1-b] a chunk that met no eligible argument: not processed
   if (decode_args(in) && in.finish()) return true;
-  rest();
+  release();
   return false;
 }
 
@@ -39,7 +40,7 @@ bool ServerCallState::guard(DuplicateCache& cache, transport::CallHandler& serve
     case DuplicateCache::Found::in_progress: break;
     case DuplicateCache::Found::reply: send_verbatim(*call_, *reply); break;
   }
-  rest();
+  release();
   return false;
 }
 
@@ -83,7 +84,7 @@ void ServerCallState::send_result() noexcept {
   encode(out, answer_);
   encode_result(out);
   settle(message);
-  // [8166-4.5.3-b] however much too long it is, the transport answers ERR_CHUNK
+  // [8166-4.5.3-b] the transport answers a reply that is too long by ERR_CHUNK
   if (message.ok() || message.failure() == BuildFailure::too_long) return send();
   send_error(AcceptStat::system_err);
 }
@@ -105,7 +106,7 @@ void ServerCallState::send() noexcept {
   call_->send([this](error_code status) { sent(status); });
 }
 
-/// The reply in memory of its own, for calls that are sent again, where the transport has no room for it.
+/// Encodes the reply in separate memory, for resent calls, where the transport has no memory for it.
 std::vector<std::byte> ServerCallState::encode_apart() noexcept {
   BlockMemory memory;
   PayloadBuilder message;
@@ -119,7 +120,7 @@ std::vector<std::byte> ServerCallState::encode_apart() noexcept {
   return flatten(message.payload());
 }
 
-/// Keeps the reply, and answers the calls that were attached to this one with it.
+/// Keeps the reply, and answers the calls that are attached to this one with it.
 void ServerCallState::settle(const PayloadBuilder& message) noexcept {
   if (cache_ == nullptr) return;
   const auto reply =
@@ -130,7 +131,7 @@ void ServerCallState::settle(const PayloadBuilder& message) noexcept {
   }
 }
 
-/// Serves the calls that were attached to this one as if they came now: the first of them is run.
+/// Serves the calls that are attached to this one as if they arrived now: the first of them is run.
 void ServerCallState::abandon() noexcept {
   if (cache_ == nullptr) return;
   for (const AttachedCall& attached : std::exchange(cache_, nullptr)->forget(key_))
@@ -138,13 +139,13 @@ void ServerCallState::abandon() noexcept {
 }
 
 void ServerCallState::sent(error_code status) noexcept {
-  ReleaseHandler release = std::move(release_);
+  ReleaseHandler handler = std::move(release_);
   staged_.clear();
-  rest();
-  if (release) release(status);
+  release();
+  if (handler) handler(status);
 }
 
-void ServerCallState::rest() noexcept {
+void ServerCallState::release() noexcept {
   free_args();
   call_ = nullptr;
   give_back();

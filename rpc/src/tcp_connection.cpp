@@ -51,7 +51,7 @@ void TcpConnection::close() noexcept {
   withdraw();
   awaits_room_.reset();
   record_share_.release(std::exchange(record_reserved_, 0));
-  // Their replies go nowhere.
+  // Their replies will be dropped.
   for (const auto& call : calls_) serving_bytes_ -= call->give_up();
 }
 
@@ -92,8 +92,8 @@ void TcpConnection::on_tick() {
     return close();
   }
   if (std::max(reading, writing) >= options.stall_timeout || idle >= options.idle_timeout) return close();
-  if (serving_ == 0) {  // memory of large calls is kept while there are more of them
-    for (TcpCall* call : idle_calls_) std::vector<std::byte>().swap(call->record());
+  if (serving_ == 0) {  // memory of large calls is kept while calls are in progress
+    for (const auto& call : calls_) std::vector<std::byte>().swap(call->record());
     reader_.shrink();
   }
   worker_->trim();
@@ -115,7 +115,7 @@ void TcpConnection::read_next() {
 }
 
 void TcpConnection::on_read(error_code status) {
-  // What else the peer sent while the server ends is for its next connection.
+  // Calls that arrive while the server ends are left to the next connection of the peer.
   if (draining_ && serving_ != 0) return;
   if (status || !open_ || draining_) return close();
   if (reader_.wanted() != 0) return await_room();
@@ -147,13 +147,12 @@ std::uint64_t TcpConnection::acknowledged() noexcept {
 }
 
 void TcpConnection::on_record() {
-  if (idle_calls_.empty()) {
-    calls_.push_back(std::make_unique<TcpCall>());
-    idle_calls_.push_back(calls_.back().get());
+  TcpCall* const idle = calls_.try_take();
+  TcpCall& call = idle != nullptr ? *idle : calls_.add(std::make_unique<TcpCall>());
+  if (!call.start(shared_from_this(), reader_.record())) {
+    calls_.give_back(call);
+    return close();
   }
-  TcpCall& call = *idle_calls_.back();
-  if (!call.start(shared_from_this(), reader_.record())) return close();
-  idle_calls_.pop_back();
   call.record_reserved = std::exchange(record_reserved_, 0);
   ++serving_;
   serving_bytes_ += call.record_size();
@@ -164,7 +163,7 @@ void TcpConnection::on_record() {
 void TcpConnection::ended(TcpCall& call) noexcept {
   --serving_;
   serving_bytes_ -= call.record_size() + call.reserved;
-  idle_calls_.push_back(&call);
+  calls_.give_back(call);
   if (call.record_reserved != 0) worker_->record_store.put(std::exchange(call.record(), {}));
   record_share_.release(std::exchange(call.record_reserved, 0));
   reply_share_.release(std::exchange(call.reserved, 0));

@@ -5,6 +5,7 @@
 #include <deque>
 #include <utility>
 
+#include "rpcrdma/base/recycler.hpp"
 #include "tcp_call.hpp"
 #include "tcp_record.hpp"
 #include "tcp_worker_state.hpp"
@@ -83,10 +84,9 @@ class TcpConnection final : public TcpCallOwner,
   Standstill reading_stands_;
   Standstill writing_stands_;
   Standstill idle_;
-  std::uint64_t written_ = 0;  // bytes handed to the socket
+  std::uint64_t written_ = 0;  // bytes written to the socket
   std::uint64_t written_before_ = 0;
-  std::vector<std::unique_ptr<TcpCall>> calls_;
-  std::vector<TcpCall*> idle_calls_;
+  Recycler<TcpCall> calls_;
   std::deque<TcpCall*> replies_;
   std::vector<std::span<const std::byte>> gather_;
   std::vector<boost::asio::const_buffer> buffers_;

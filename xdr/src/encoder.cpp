@@ -52,7 +52,7 @@ void Encoder::bulk(const bulk_data& value) noexcept {
     case bulk_kind::parts: out_.u32(value.length); return out_.item(value.part_span());
     case bulk_kind::octets: break;
     case bulk_kind::item:
-    case bulk_kind::placed: return out_.fail();  // on its way in: names no memory
+    case bulk_kind::placed: return out_.fail();  // incoming: references no memory
   }
   if (staging_ == nullptr || value.length == 0) return counted(value.octet_span());
   const BufferRef staged = staging_->stage(value.length);

@@ -66,7 +66,10 @@ bool Daemon::start(std::string& why) {
   // Before there is anything to undo: a signal that comes while rpcbind is being told waits for run().
   catch_signals();
   // On this thread: whatever rpcbind does, the event loops serve already.
-  return !options_.rpcbind || rpcbind_.add(rpcbind_entries(tcp_bound_, rdma_bound_), why);
+  if (!options_.rpcbind) return true;
+  const rpc::RpcbindResult registered = rpcbind_.add(rpcbind_entries(tcp_bound_, rdma_bound_));
+  if (!registered) why = registered.error();
+  return registered.has_value();
 }
 
 bool Daemon::open_exports(std::string& why) {

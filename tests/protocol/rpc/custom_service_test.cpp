@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A custom service end to end: several eligible items a call, in chunks and inline, long calls and long replies.
+// A custom service end to end: several eligible items per call, in chunks and inline, long calls and long replies.
 #include "bed.hpp"
 
 #include "rpcrdma/connection/error.hpp"
@@ -25,7 +25,7 @@ std::vector<std::string> pushes(Bed& bed) {
   return found;
 }
 
-// [8166-4.3.2.1-a] the first result meets the first Write chunk, the second the second
+// [8166-4.3.2.1-a] the first result uses the first Write chunk, the second result the second
 TEST(CustomService, TwoResultsIntoTwoWriteChunks) {
   Bed bed;
   const auto first = bed.buffer(9001);
@@ -46,7 +46,7 @@ TEST(CustomService, TwoResultsIntoTwoWriteChunks) {
   EXPECT_EQ(pushes(bed), (std::vector<std::string>{"server write 9001", "server write 7002"}));
 }
 
-// A small first result leaves room: what was asked for decides the chunk, what came decides how much of it is used.
+// Results shorter than their Write chunks.
 TEST(CustomService, ShortAndEmptyResults) {
   Bed bed;
   const auto first = bed.buffer(9000);
@@ -65,7 +65,7 @@ TEST(CustomService, ShortAndEmptyResults) {
   }(bed, first.ref(), second.ref()));
 }
 
-// [8166-3.5.3-a] nothing offered for the results: they come in the message, here in a Reply chunk
+// [8166-3.5.3-a] without Write chunks the results come in the message, here in a Reply chunk
 TEST(CustomService, ResultsInTheMessage) {
   Bed bed;
   bed.run([](Bed& b) -> asio::awaitable<void> {
@@ -80,7 +80,7 @@ TEST(CustomService, ResultsInTheMessage) {
   }(bed));
 }
 
-// [8166-4.3.2.2-b] a Write chunk that is smaller than its result may be is not offered, however large the others are
+// [8166-4.3.2.2-b] no Write chunk is offered that its result may outgrow, even if the others have room
 TEST(CustomService, ResultsThatOutgrowTheirBuffers) {
   Bed bed;
   const auto first = bed.buffer(5000);
@@ -109,7 +109,7 @@ std::uint64_t sum_of(std::span<const std::byte> octets) {
   return sum;
 }
 
-// [8166-3.4.5-a] two Read chunks; the second one's position counts the first one's data and pad
+// [8166-3.4.5-a] two Read chunks; the position of the second counts the data and pad of the first
 TEST(CustomService, TwoArguments) {
   Bed bed;
   const auto memory = bed.buffer(100'000);
@@ -132,7 +132,7 @@ TEST(CustomService, TwoArguments) {
   }(bed, memory.ref()));
 }
 
-TEST(CustomService, ArgumentsInOrdinaryMemory) {
+TEST(CustomService, ArgumentsInUnregisteredMemory) {
   Bed bed;
   Bytes small(100);
   Bytes large(20'000);

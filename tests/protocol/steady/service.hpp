@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A service of the three kinds of calls: nothing, octets out, octets in.
+// A service with three kinds of calls: no bulk data, bulk results, bulk arguments.
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/bulk.hpp"
 

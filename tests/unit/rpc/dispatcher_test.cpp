@@ -45,7 +45,7 @@ TEST_F(DispatcherTest, Serves) {
   EXPECT_EQ(seen_uid, 1000u);
 }
 
-TEST_F(DispatcherTest, NullIsServedToAnyone) {
+TEST_F(DispatcherTest, NullNeedsNoCredential) {
   for (const std::uint32_t flavor : {0u, 1u, 2u, 6u, 7u, 99u}) {
     test::OutMessage out;
     xdr::Encoder encoder(out.out());
@@ -111,7 +111,7 @@ TEST_F(DispatcherTest, MalformedCredentialsAndHeaders) {
     transport.deliver(call);
     if (size < 8) {
       EXPECT_EQ(call.end, LocalCall::End::failed) << size;
-    } else if (size < 24) {  // an XID and CALL are there: answered
+    } else if (size < 24) {  // XID and message type are complete: answered
       EXPECT_EQ(outcome(header_of(call)), RpcError::garbage_args) << size;
     } else {
       const bool credential = size < wire.size() - 8;
@@ -175,7 +175,7 @@ TEST_F(DispatcherTest, ResultsThatCannotBeEncoded) {
   EXPECT_EQ(call.reply_octets.size(), 24u);
 }
 
-// [8166-4.5.3-b] however much too long a reply is: the transport is left to answer it
+// [8166-4.5.3-b] the transport answers a reply that is too long, whatever its length
 TEST_F(DispatcherTest, RepliesThatAreTooLong) {
   dispatcher.on<nfs3::Readdir>([](ServerCall<nfs3::Readdir> call) { call.reply(sample<READDIR3res>()); });
   for (const std::uint32_t room : {0u, 24u, 100u, 3000u}) {
@@ -187,7 +187,7 @@ TEST_F(DispatcherTest, RepliesThatAreTooLong) {
   }
 }
 
-// [8166-4.5.4-b] SYSTEM_ERR where memory for that is left, else the transport ends the connection
+// [8166-4.5.4-b] SYSTEM_ERR if there is memory for it; else the transport ends the connection
 TEST_F(DispatcherTest, RepliesForWhichMemoryIsMissing) {
   int released = 0;
   dispatcher.on<nfs3::Readdir>([&released](ServerCall<nfs3::Readdir> call) {
@@ -211,7 +211,7 @@ TEST_F(DispatcherTest, RepliesForWhichMemoryIsMissing) {
   EXPECT_EQ(transport.deliver(rejected).failure, BuildFailure::out_of_memory);
 }
 
-TEST_F(DispatcherTest, ReleaseRunsWhenTheMemoryIsFree) {
+TEST_F(DispatcherTest, ReleaseRunsWhenTheReplyIsSent) {
   bool released = false;
   dispatcher.on<nfs3::Read>([&released](ServerCall<nfs3::Read> call) {
     auto buffer = call.pool().allocate(4096);
@@ -235,7 +235,7 @@ TEST_F(DispatcherTest, ReleaseRunsWhenTheMemoryIsFree) {
   EXPECT_TRUE(released);
 }
 
-// [8166-4.3.2-a] a path in ordinary memory is moved to registered memory when a Write chunk waits for it
+// [8166-4.3.2-a] a path in unregistered memory is copied to registered memory if there is a Write chunk for it
 TEST_F(DispatcherTest, PathsForWriteChunks) {
   static const std::string target = "some/where";
   dispatcher.on<nfs3::Readlink>([](ServerCall<nfs3::Readlink> call) {

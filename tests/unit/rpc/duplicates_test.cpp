@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls sent again: the duplicate request cache by itself and behind the dispatcher.
+// Resent calls: the duplicate request cache alone, and in use by the dispatcher.
 #include <gtest/gtest.h>
 
 #include <boost/asio/post.hpp>
@@ -57,7 +57,7 @@ TEST_F(DuplicatesTest, RepliesAreReplayedVerbatim) {
   EXPECT_EQ(cache.counters().replayed, 1u);
 }
 
-TEST_F(DuplicatesTest, WhatMakesAnotherCall) {
+TEST_F(DuplicatesTest, DifferentCalls) {
   run(mkdir(1));
   run(mkdir(2));  // another XID
   EXPECT_EQ(served, 2);
@@ -81,7 +81,7 @@ TEST_F(DuplicatesTest, IdempotentCallsAreRunAgain) {
   EXPECT_EQ(cache.counters().entries, 0u);
 }
 
-TEST_F(DuplicatesTest, ACallInProgressIsJoined) {
+TEST_F(DuplicatesTest, ResentCallsAttachToACallInProgress) {
   hold = true;
   LocalCall& first = run(mkdir(1));
   transport.peer.port(701);
@@ -144,7 +144,7 @@ TEST_F(DuplicatesTest, RepliesThatCannotBeSentAreKept) {
   EXPECT_EQ(served, 1);
 }
 
-TEST_F(DuplicatesTest, ResultsThatCannotBeEncodedAreNotMadeTwice) {
+TEST_F(DuplicatesTest, CallsWhoseResultsCannotBeEncodedRunOnce) {
   hold = true;
   LocalCall& first = run(mkdir(1));
   held[0].second.MKDIR3res_u.resok.obj_attributes.attributes_follow = 17;  // neither TRUE nor FALSE
@@ -176,13 +176,13 @@ class DuplicateCacheTest : public testing::Test {
   DuplicateCache::Reply reply;
 };
 
-TEST_F(DuplicateCacheTest, IsBoundedAndForgetsTheOldestFirst) {
+TEST_F(DuplicateCacheTest, IsBoundedAndEvictsTheOldestFirst) {
   constexpr std::size_t kBound = 64 * 1024;
-  DuplicateCache cache({.max_octets = kBound});
+  DuplicateCache cache({.max_bytes = kBound});
   for (std::uint32_t xid = 0; xid < 10'000; ++xid) {
     ASSERT_EQ(cache.begin(key_of(xid), attached, reply), DuplicateCache::Found::nothing);
     EXPECT_TRUE(cache.complete(key_of(xid), std::make_shared<const std::vector<std::byte>>(300)).empty());
-    ASSERT_LE(cache.counters().octets, kBound);
+    ASSERT_LE(cache.counters().bytes, kBound);
   }
   EXPECT_EQ(cache.begin(key_of(9'999), attached, reply), DuplicateCache::Found::reply);
   EXPECT_EQ(reply->size(), 300u);
@@ -191,7 +191,7 @@ TEST_F(DuplicateCacheTest, IsBoundedAndForgetsTheOldestFirst) {
   cache.forget(key_of(0));
 }
 
-TEST_F(DuplicateCacheTest, AnotherPortIsAnotherClient) {
+TEST_F(DuplicateCacheTest, DifferentPortsAreDifferentClients) {
   DuplicateCache cache;
   DuplicateKey key = key_of(1);
   key.port = 700;
@@ -202,7 +202,7 @@ TEST_F(DuplicateCacheTest, AnotherPortIsAnotherClient) {
   EXPECT_EQ(cache.begin(key, attached, reply), DuplicateCache::Found::nothing);
 }
 
-TEST_F(DuplicateCacheTest, AnOldReplyIsNotGivenAgain) {
+TEST_F(DuplicateCacheTest, OldRepliesAreNotReplayed) {
   DuplicateCache cache({.max_age = std::chrono::nanoseconds(0)});
   for (int i = 0; i < 3; ++i) {
     ASSERT_EQ(cache.begin(key_of(1), attached, reply), DuplicateCache::Found::nothing);
@@ -214,7 +214,7 @@ TEST_F(DuplicateCacheTest, AnOldReplyIsNotGivenAgain) {
 }
 
 TEST_F(DuplicateCacheTest, CallsInProgressAreNeverEvicted) {
-  DuplicateCache cache({.max_octets = 0});
+  DuplicateCache cache({.max_bytes = 0});
   for (std::uint32_t xid = 0; xid < 100; ++xid)
     ASSERT_EQ(cache.begin(key_of(xid), attached, reply), DuplicateCache::Found::nothing);
   for (std::uint32_t xid = 0; xid < 100; ++xid)
@@ -222,11 +222,11 @@ TEST_F(DuplicateCacheTest, CallsInProgressAreNeverEvicted) {
   for (std::uint32_t xid = 0; xid < 100; ++xid)
     EXPECT_EQ(cache.complete(key_of(xid), std::make_shared<const std::vector<std::byte>>(300)).size(), 1u);
   EXPECT_EQ(cache.counters().entries, 0u);
-  EXPECT_EQ(cache.counters().octets, 0u);
+  EXPECT_EQ(cache.counters().bytes, 0u);
 }
 
 TEST_F(DuplicateCacheTest, ManyThreads) {
-  DuplicateCache cache({.max_octets = 1u << 20});
+  DuplicateCache cache({.max_bytes = 1u << 20});
   std::atomic<std::uint32_t> ran = 0;
   std::atomic<std::uint32_t> joined = 0;
   std::vector<std::thread> threads;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A transport of the shortest kind: hands calls to a handler in the same process and keeps the replies.
+// A minimal transport: delivers calls to a handler in the same process and keeps the replies.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -16,7 +16,7 @@
 
 namespace rpcrdma::test {
 
-/// One call, with what a peer might offer beside it.
+/// One call, with the chunks that a peer offers.
 class LocalCall final : public transport::IncomingCall, private PayloadMemory {
  public:
   enum class End : std::uint8_t { none, sent, discarded, failed };
@@ -27,16 +27,16 @@ class LocalCall final : public transport::IncomingCall, private PayloadMemory {
   }
 
   InMessage message;
-  std::vector<std::uint32_t> chunks;  ///< octets of each Write chunk offered
-  std::vector<Bytes> items;           ///< what pull() finds
+  std::vector<std::uint32_t> chunks;  ///< bytes of each Write chunk offered
+  std::vector<Bytes> items;           ///< the data for pull()
   End end = End::none;
   std::uint32_t xid_word = 0;
   Bytes reply_octets;                              ///< the reply's reduced stream
   Payload reply_items;                             ///< its items
-  error_code outcome;                              ///< that send() reports
+  error_code outcome;                              ///< reported by send()
   bool hold = false;                               ///< report only at finish()
-  std::optional<std::uint32_t> reply_room;         ///< bytes of memory that there are for the reply
-  BaseError no_more = BaseError::buffer_overflow;  ///< why there are no more
+  std::optional<std::uint32_t> reply_room;         ///< bytes of memory for the reply; default: unbounded
+  BaseError no_more = BaseError::buffer_overflow;  ///< the error beyond that
   BuildFailure failure = BuildFailure::none;       ///< of the reply that was sent
 
   void finish() {
@@ -103,7 +103,7 @@ class LocalTransport {
   fabric::Endpoint peer{boost::asio::ip::make_address("192.0.2.7"), 700};
 
   LocalCall& make() { return calls_.emplace_back(context, pool_, peer); }
-  /// A call with a header and nothing behind it but what `args` writes.
+  /// A call with `header` and the arguments that `args` writes.
   LocalCall& make(const rpc::CallHeader& header, const std::function<void(xdr::Encoder&)>& args = {}) {
     OutMessage out;
     xdr::Encoder encoder(out.out());

@@ -148,7 +148,7 @@ TEST(TcpMemory, CallsThatWaitEndWithTheirConnection) {
   bed.refused.clear();
   bed.granted.clear();
   asio::write(other, asio::buffer(read_of(1600000)));
-  EXPECT_TRUE(test::run_until(bed.context, [&] { return bed.granted.size() == 1; })) << "nothing is held any more";
+  EXPECT_TRUE(test::run_until(bed.context, [&] { return bed.granted.size() == 1; })) << "nothing is held";
 }
 
 TEST(TcpMemory, AConnectionThatTakesNoRepliesIsClosedWhenOthersWait) {
@@ -200,7 +200,7 @@ TEST(TcpMemory, AConnectionThatStopsInARecordIsClosedWhenOthersWait) {
   }(bed, other));
 }
 
-TEST(TcpMemory, RecordStoreGivesNoMoreThanTwiceWhatIsAskedFor) {
+TEST(TcpMemory, RecordStoreReturnsAtMostTwiceTheSizeAskedFor) {
   RecordStore store;
   std::vector<std::byte> large = store.take(100000);
   const std::byte* place = large.data();

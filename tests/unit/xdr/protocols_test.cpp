@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every NFSv3 and MOUNTv3 type: there and back, cut anywhere, and with hostile octets.
+// Every NFSv3 and MOUNTv3 type: round trip, truncation at each length, and hostile values.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -55,7 +55,7 @@ void expect_prefixes_refused(Routine<T> routine, const T& value) {
   }
 }
 
-/// Single words replaced by the values that hurt most: nothing to check but that no octet outside is touched.
+/// Replaces single words by extreme values. Nothing outside the message may be read.
 template <class T>
 void expect_no_harm(Routine<T> routine, const T& value) {
   const Bytes wire = encoded(routine, value);
@@ -155,7 +155,7 @@ TEST(Nfs3, HandlesAreBounded) {
   EXPECT_TRUE(handle.set(Bytes(64)));
 }
 
-// RFC 4506 section 4.4: what generated code and lists take for a boolean is 0 or 1.
+// RFC 4506 section 4.4: generated code and lists accept only 0 and 1 as a boolean.
 TEST(Nfs3, BooleansAreStrict) {
   for (const std::uint32_t word : {0u, 1u, 2u, 0x80000000u, 0xffffffffu}) {
     Bytes wire(4 + 24);
@@ -175,7 +175,7 @@ TEST(Nfs3, BooleansAreStrict) {
   }
 }
 
-// A list of many entries is walked without recursion.
+// Long lists are decoded without recursion.
 TEST(Nfs3, LongListsDoNotUseTheStack) {
   constexpr std::uint32_t kEntries = 200'000;
   std::vector<entry3> entries(kEntries);

@@ -22,8 +22,8 @@
 namespace rpcrdma::rpc {
 
 struct ClientOptions {
-  Credential credential;                      ///< of calls that bring none
-  std::chrono::milliseconds timeout{60'000};  ///< of calls that bring no deadline
+  Credential credential;                      ///< of calls without their own
+  std::chrono::milliseconds timeout{60'000};  ///< of calls without a deadline
 };
 
 struct CallOptions {
@@ -42,8 +42,8 @@ struct CallOptions {
   }
 };
 
-/// Makes calls through one Requester, on its thread only. Destroying it cancels its calls: they complete with
-/// BaseError::cancelled, later, while the requester lives.
+/// Makes calls through one Requester, on its thread only. The destructor cancels its calls: they complete with
+/// BaseError::cancelled later, while the requester still exists.
 class Client {
  public:
   /// `executor`: the io_context of the requester. `requester` outlives this object and its calls.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What ServerCall is made of: the state of one RPC being served. See server_call.hpp for how to use it.
+// Implementation of ServerCall; see server_call.hpp for how to use it.
 #include <boost/asio/async_result.hpp>
 #include <boost/container/small_vector.hpp>
 #include <optional>
@@ -15,10 +15,10 @@
 
 namespace rpcrdma::rpc {
 
-/// Told when the memory behind a result is free again.
+/// Runs when the memory that a result points to is free again.
 using ReleaseHandler = UniqueFunction<void(error_code), 128>;
 
-/// Belongs to a pool of its procedure's registration; lent to one call at a time. On the loop but where said.
+/// The state of one RPC being served. Pooled by the registration of its procedure. On the loop, unless noted.
 class ServerCallState : private xdr::Staging {
  public:
   virtual ~ServerCallState() = default;
@@ -26,13 +26,13 @@ class ServerCallState : private xdr::Staging {
   const CallHeader& header() const noexcept { return header_; }
   transport::IncomingCall& call() const noexcept { return *call_; }
 
-  /// Takes over a call; its arguments are next in `in`. False: they cannot be decoded, and nothing is taken over.
+  /// Takes over a call, whose arguments are next in `in`. False if they cannot be decoded: the call stays the caller's.
   bool begin(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in) noexcept;
   /// Enters the call into `cache`. False: it has been attached or answered from there, and this state is idle.
   /// `server` is given the call once more if it is attached to one that is not run.
   bool guard(DuplicateCache& cache, transport::CallHandler& server) noexcept;
 
-  // Any thread; each ends the state's use by its ServerCall.
+  // Any thread. Each ends the use of this object by its ServerCall.
   void reply(ReleaseHandler release);
   void reject(AcceptStat why);
   void reject(AuthStat why);
@@ -55,7 +55,7 @@ class ServerCallState : private xdr::Staging {
   void settle(const PayloadBuilder& message) noexcept;
   void abandon() noexcept;
   void sent(error_code status) noexcept;
-  void rest() noexcept;
+  void release() noexcept;
 
   CallHeader header_;
   transport::IncomingCall* call_ = nullptr;
@@ -84,20 +84,20 @@ class TypedServerCallState : public ServerCallState {
   bool encode_result(xdr::Encoder& out) noexcept override { return out.encode(&P::xdr_result, result); }
 };
 
-/// Sends `message`, octet for octet, as the reply of `call`. On its loop.
+/// Sends the reply message `message` for `call`. On its loop.
 void send_verbatim(transport::IncomingCall& call, const std::vector<std::byte>& message) noexcept;
-/// Answers `call` with a header alone. On its loop.
+/// Answers `call` with a reply header only. On its loop.
 void send_header(transport::IncomingCall& call, const ReplyHeader& header) noexcept;
 
-/// Pulls a reduced argument, or copies one that came in the message. `handler` may run at once.
+/// Pulls a reduced argument, or copies one that came in the message. `handler` may run before this returns.
 void fetch(transport::IncomingCall& call, const bulk_data& data, std::span<const BufferRef> destination,
            transport::IncomingCall::Handler handler);
 
 template <class Token>
-auto async_reserve_on(transport::IncomingCall& call, std::uint32_t octets, Token&& token) {
+auto async_reserve_on(transport::IncomingCall& call, std::uint32_t bytes, Token&& token) {
   return boost::asio::async_initiate<Token, void(error_code)>(
-      [&call, octets](auto handler) {
-        call.reserve_bulk(octets,
+      [&call, bytes](auto handler) {
+        call.reserve_bulk(bytes,
                           [handler = std::move(handler)](error_code status) mutable { std::move(handler)(status); });
       },
       token);

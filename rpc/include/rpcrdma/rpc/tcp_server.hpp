@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A TCP front with record marking (RFC 5531 section 11) for the same handlers that serve RDMA.
+// Serves calls over TCP with record marking (RFC 5531 section 11), with the handlers that serve RDMA.
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
@@ -39,8 +39,8 @@ struct TcpServerOptions {
   bool v6_only = false;  ///< at [::], accept IPv6 clients only: another server may have the port for IPv4
 };
 
-/// One thread's share. Everything named outlives the server; the io_context is run by one thread. `pool` is what
-/// IncomingCall::pool() gives handlers.
+/// One thread of a server. Everything referenced outlives the server; one thread runs the io_context. Handlers get
+/// `pool` from IncomingCall::pool().
 struct TcpWorker {
   boost::asio::io_context* context = nullptr;
   memory::Pool* pool = nullptr;
@@ -58,13 +58,13 @@ class TcpServer {
                                          transport::CallHandler& handler, TcpServerOptions options, Log log) {
     return make({{&context, &pool, &handler}}, options, std::move(log));
   }
-  /// Ends all connections. Calls being served stay valid and are answered into nothing. On the thread of its only
-  /// worker, or when close() has completed, or when no worker's thread runs.
+  /// Ends all connections. Calls being served stay valid; their replies are dropped. On the thread of its only worker,
+  /// or after close() has completed, or when no worker's thread runs.
   virtual ~TcpServer() = default;
-  /// Where it listens, or why it does not. Once, on the first worker's thread or before it runs.
+  /// Returns the endpoint that it listens on. Once, on the first worker's thread or before that runs.
   virtual Result<boost::asio::ip::tcp::endpoint> listen(const boost::asio::ip::tcp::endpoint& local) = 0;
-  /// Stops listening and reading; calls being served may be answered until `deadline`. Then the connections are
-  /// closed, and `handler` runs on the first worker's thread. Once, on any thread.
+  /// Stops listening and reading, waits until `deadline` for the replies to calls being served, and closes the
+  /// connections. Then `handler` runs on the first worker's thread. Once, on any thread.
   virtual void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) = 0;
 
   struct Counters {

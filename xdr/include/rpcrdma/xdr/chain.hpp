@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Linked lists of XDR (`struct node { ...; node *next; }`, RFC 4506 section 4.19) as arrays, walked iteratively:
-// a long list cannot exhaust the stack, and takes no more memory than a small multiple of the message.
+// a long list does not exhaust the stack, and its memory is a small multiple of the message.
 #include <rpc/rpc.h>
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace rpcrdma::xdr {
 
-/// Makes room for one more when `count` is a power of two; false when memory is exhausted.
+/// Ensures room for one more item, doubling it when `count` is a power of two; false if memory is exhausted.
 template <class T>
 bool grow_chain(std::uint32_t count, T*& items) noexcept {
   if ((count & (count - 1)) != 0) return true;
@@ -36,12 +36,12 @@ bool_t decode_chain(XDR* xdrs, std::uint32_t* count, T** items, bool_t (*each)(X
     T* item = *items + *count;
     std::memset(static_cast<void*>(item), 0, sizeof(T));
     ++*count;
-    if (!each(xdrs, item)) return FALSE;  // what is there is freed by xdr_free()
+    if (!each(xdrs, item)) return FALSE;  // xdr_free() frees what has been decoded
   }
 }
 
-/// One routine for the three operations of XDR. Decoded arrays come from malloc() and belong to the value
-/// until xdr_free(); arrays to encode belong to whoever fills in the value.
+/// All three XDR operations. Decoded arrays are allocated by malloc() and belong to the value until xdr_free(); the
+/// caller owns arrays to encode.
 template <class T>
 bool_t xdr_chain(XDR* xdrs, std::uint32_t* count, T** items, bool_t (*each)(XDR*, T*)) noexcept {
   static_assert(std::is_trivial_v<T>);
