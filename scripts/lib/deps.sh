@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The Debian 12 packages that each task needs, and how they come onto the machine. Needs ui.sh.
 build_packages=(g++ cmake ninja-build pkg-config rpcsvc-proto
-  libboost1.81-dev libtirpc-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libisal-dev libssl-dev)
+  libboost1.81-dev libtirpc-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libisal-dev libssl-dev
+  liblmdb-dev)
 demo_packages=("${build_packages[@]}" diffutils)
 test_packages=("${build_packages[@]}" git libgtest-dev libgmock-dev libbenchmark-dev
   libibverbs-dev librdmacm-dev python3 tshark tcpdump iproute2 procps clang-format libnfs-utils nfs-common rpcbind)

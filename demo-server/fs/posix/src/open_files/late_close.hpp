@@ -7,8 +7,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// Closes files later that were let go of where nothing may block: with the last descriptor of a removed file its
-/// blocks are freed, of a large one for a long time. Synchronized; outlives the files that it makes.
+/// Defers the close of files that were released on a thread that must not block: closing the last descriptor of a
+/// removed file frees its blocks, which takes long for a large one. Synchronized; outlives the files that it makes.
 class LateClose {
  public:
   LateClose() = default;
@@ -16,8 +16,8 @@ class LateClose {
   LateClose(const LateClose&) = delete;
   LateClose& operator=(const LateClose&) = delete;
 
-  /// While it lives, no file is closed on this thread: one of which it lets go as the last waits for close_all(). Does
-  /// not nest.
+  /// While it exists, no file is closed on this thread: a file whose last reference this thread releases waits for
+  /// close_all(). Does not nest.
   class Hold {
    public:
     Hold() noexcept;
@@ -27,7 +27,7 @@ class LateClose {
   };
 
   std::shared_ptr<OpenFile> make();
-  /// Closes what waits. May block.
+  /// Closes the waiting files. May block.
   void close_all() noexcept;
 
  private:

@@ -13,7 +13,7 @@ constexpr std::byte kHandleKind{1};
 constexpr std::size_t kHeader = 2;  // kind, handle type
 constexpr std::size_t kMaxKernelHandle = NodeKey::kMax - kHeader;
 
-/// struct file_handle with room for the octets behind it.
+/// struct file_handle with room for the bytes behind it.
 union KernelHandle {
   struct file_handle header;
   char room[sizeof(struct file_handle) + kMaxKernelHandle];
@@ -28,7 +28,7 @@ class HandleLocator final : public Locator {
         mount_(std::move(mount)),
         places_(std::move(places)) {}
 
-  Status open(const NodeKey& key, Fd& out) override {
+  StatusOr<Fd> open(const NodeKey& key) override {
     const auto octets = key.octets();
     if (octets.size() <= kHeader || octets[0] != kHandleKind) return Status::badhandle;
     KernelHandle handle{};
@@ -37,20 +37,19 @@ class HandleLocator final : public Locator {
     std::memcpy(handle.header.f_handle, octets.data() + kHeader, octets.size() - kHeader);
     Fd fd(::open_by_handle_at(mount_.get(), &handle.header, O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!fd) return errno == EINVAL ? Status::badhandle : status_of(errno);
-    // A handle names an inode wherever it lies now. Directories have one place, which must be inside. So have other
-    // objects with one name.
+    // A handle names an inode wherever it lies now. A directory has one place, which must be inside. So has another
+    // object with one name.
     struct stat s {};
     if (::fstat(fd.get(), &s) != 0) return status_of(errno);
-    // Without a name it is there for those only who have it open.
+    // Without a name it exists only for those that have it open.
     if (s.st_nlink == 0) return Status::stale;
     const bool is_root = s.st_ino == root_number_ && s.st_dev == root_device_;
     if (S_ISDIR(s.st_mode) && !is_root && !is_inside(fd.get(), root_)) return Status::stale;
     if (!S_ISDIR(s.st_mode) && s.st_nlink == 1 && !may_be_inside(fd.get())) return Status::stale;
-    out = std::move(fd);
-    return Status::ok;
+    return fd;
   }
 
-  Status key_of(int fd, const NodeStat& stat, const NodeStat& parent, std::string_view name, NodeKey& out) override {
+  StatusOr<NodeKey> key_of(int fd, const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
     KernelHandle handle{};
     handle.header.handle_bytes = kMaxKernelHandle;
     int mount_id = 0;
@@ -60,9 +59,8 @@ class HandleLocator final : public Locator {
     octets[0] = kHandleKind;
     octets[1] = static_cast<std::byte>(handle.header.handle_type);
     std::memcpy(octets.data() + kHeader, handle.header.f_handle, handle.header.handle_bytes);
-    out = NodeKey({octets.data(), kHeader + handle.header.handle_bytes});
     named(stat, parent, name);
-    return Status::ok;
+    return NodeKey({octets.data(), kHeader + handle.header.handle_bytes});
   }
 
   void named(const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
@@ -71,45 +69,40 @@ class HandleLocator final : public Locator {
   void unnamed(const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
     if (places_ != nullptr) places_->unnamed(stat, parent, name);
   }
-  bool follows_changes() const noexcept override { return places_ != nullptr && places_->follows_changes(); }
   void changed(const NodeStat& before, const NodeStat& now) override {
     if (places_ != nullptr) places_->changed(before, now);
   }
   void removed(const NodeStat& stat) override {
     if (places_ != nullptr) places_->removed(stat);
   }
-  void tidy() override {
-    if (places_ != nullptr) places_->tidy();
-  }
 
  private:
   bool may_be_inside(int fd) {
     const Where where = where_is(fd, root_);
     if (where != Where::unknown) return where == Where::inside;
-    // Of a whole file system, such an inode has not been looked up lately: it is enough that this server gave the
-    // handle out, as nobody else can make one. Of a part of one, it may as well have been moved out.
+    // In a whole file system, such an inode has not been looked up lately: it is enough that this server gave the
+    // handle out, as no one else can make one. In a part of one, it may as well have been moved out.
     if (places_ == nullptr) return true;
-    NodeStat stat;
-    NodeKey key;
-    Fd found;
-    return stat_fd(fd, stat) == Status::ok && places_->key_of(fd, stat, {}, {}, key) == Status::ok &&
-           places_->open(key, found) == Status::ok;
+    const auto stat = stat_fd(fd);
+    if (!stat) return false;
+    const auto key = places_->key_of(fd, *stat, {}, {});
+    return key && places_->open(*key);
   }
 
   int root_;
   ino_t root_number_;
   dev_t root_device_;
   Fd mount_;
-  const std::unique_ptr<Locator> places_;  // remembered, where the kernel's handles do not tell enough
+  const std::unique_ptr<Locator> places_;  // where the kernel's handles do not suffice
 };
 
 }  // namespace
 
-std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::path& file, std::size_t max_hints,
+std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::path& file, std::size_t max_places,
                                              const Log& log) {
   // open_by_handle_at does not take an O_PATH descriptor.
-  Fd mount;
-  if (reopen(root, O_RDONLY | O_DIRECTORY, mount) != Status::ok) return nullptr;
+  auto mount = reopen(root, O_RDONLY | O_DIRECTORY);
+  if (!mount) return nullptr;
   struct stat s {};
   if (::fstat(root, &s) != 0) return nullptr;
   KernelHandle handle{};
@@ -118,15 +111,13 @@ std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::pa
   if (::name_to_handle_at(root, "", &handle.header, &mount_id, AT_EMPTY_PATH) != 0) return nullptr;
   std::unique_ptr<Locator> places;
   if (shows_a_part(root, mount_id)) {
-    places = make_hint_locator(root, file, max_hints, log);
+    places = make_place_locator(root, file, max_places, log);
     if (places == nullptr) return nullptr;
-    log.debug("a part of a file system is served: places are remembered beside the kernel's file handles");
+    log.debug("the export is a part of a file system: places are remembered beside the kernel's file handles");
   }
-  auto locator = std::make_unique<HandleLocator>(root, s, std::move(mount), std::move(places));
-  NodeKey key;
-  Fd again;
-  if (locator->key_of(root, {}, {}, {}, key) != Status::ok) return nullptr;
-  if (locator->open(key, again) != Status::ok) return nullptr;
+  auto locator = std::make_unique<HandleLocator>(root, s, std::move(*mount), std::move(places));
+  const auto key = locator->key_of(root, {}, {}, {});
+  if (!key || !locator->open(*key)) return nullptr;
   return locator;
 }
 

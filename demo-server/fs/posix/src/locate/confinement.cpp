@@ -23,7 +23,7 @@ namespace {
 constexpr ino_t kSubvolumeRoot = 256;    // of btrfs
 constexpr std::size_t kMaxClimb = 4096;  // directories
 
-/// False if the kernel does not show it, for want of room.
+/// False if the kernel does not show it, because it is too long.
 bool path_of(int fd, std::string& out) {
   char path[PATH_MAX];
   const ssize_t length = ::readlink(ProcPath(fd).text, path, sizeof path);
@@ -34,7 +34,7 @@ bool path_of(int fd, std::string& out) {
 
 using Inode = std::pair<dev_t, ino_t>;
 
-/// The inodes from the directory up to the root, without it; false if they do not lead there.
+/// The inodes from the directory up to the root, which is left out; false if they do not lead to it.
 bool climb(int directory, const Inode& top, std::vector<Inode>& out) {
   Fd fd;
   for (int at = directory; out.size() < kMaxClimb; at = fd.get()) {
@@ -42,9 +42,9 @@ bool climb(int directory, const Inode& top, std::vector<Inode>& out) {
     if (::fstat(at, &s) != 0) return false;
     const Inode here(s.st_dev, s.st_ino);
     if (here == top) return true;
-    if (!out.empty() && here == out.back()) return false;  // above all
+    if (!out.empty() && here == out.back()) return false;  // the top of the file system
     out.push_back(here);
-    // From what lies outside of a part of a file system that is mounted, this leads nowhere.
+    // Fails outside of the mounted part of a file system.
     Fd above(::openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!above) return false;
     fd = std::move(above);
@@ -52,8 +52,8 @@ bool climb(int directory, const Inode& top, std::vector<Inode>& out) {
   return false;
 }
 
-/// Renames on the way could join the beginning of one path to the end of another: what is found twice the same has been
-/// there as a whole in between.
+/// Renames during the climb could join the beginning of one path to the end of another: a path that is found twice
+/// existed as a whole in between.
 bool climbs_to(int directory, int root) {
   struct stat s {};
   if (::fstat(root, &s) != 0) return false;
@@ -92,7 +92,7 @@ bool shows_a_part(int root, int mount_id) {
     struct statfs system {};
     struct stat first {};
     struct stat here {};
-    // Nothing is moved from one subvolume to another.
+    // Objects cannot be moved between subvolumes.
     const bool subvolume = ::fstatfs(root, &system) == 0 && system.f_type == BTRFS_SUPER_MAGIC &&
                            ::stat(point.c_str(), &first) == 0 && ::fstat(root, &here) == 0 &&
                            first.st_dev == here.st_dev && first.st_ino == kSubvolumeRoot;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ownership: a file belongs to the descriptors that are open for it, and to this as long as there are some. No lock is
-// held while one is synchronized.
-// Error handling: a client that had not committed what is lost then finds another verifier.
+// Ownership: a WriteBack is shared by the open descriptors of its file and this table, which drops it after the last of
+// them. No lock is held while a file is synchronized.
+// Error handling: a client whose uncommitted data is lost finds another verifier.
 #include "write_backs.hpp"
 
 #include <sys/stat.h>
@@ -28,7 +28,7 @@ void bring_to_disk(WriteBack& file, const OpenFile& kept) {
 }  // namespace
 
 WriteBacks::~WriteBacks() {
-  for (const auto& [id, file] : files_) file->let_go();
+  for (const auto& [id, file] : files_) file->release();
 }
 
 std::shared_ptr<WriteBack> WriteBacks::of(const ObjectId& id) {
@@ -49,7 +49,7 @@ std::shared_ptr<WriteBack> WriteBacks::of(const ObjectId& id) {
   return found;
 }
 
-/// Under the lock nobody else comes by one.
+/// Under the lock no other thread gets one.
 void WriteBacks::forget_unused() {
   std::erase_if(files_, [](const auto& entry) { return entry.second.use_count() == 1; });
 }
@@ -74,7 +74,7 @@ void WriteBacks::unnamed(const ObjectId& id) {
   }
   if (file == nullptr) return;
   const auto kept = file->kept();
-  if (kept != nullptr && !has_name(*kept)) file->let_go();
+  if (kept != nullptr && !has_name(*kept)) file->release();
 }
 
 void WriteBacks::tidy(Clock::time_point now) {
@@ -92,7 +92,7 @@ void WriteBacks::tidy(Clock::time_point now) {
     const auto written = file->written();
     if (kept == nullptr || !written) continue;
     if (!has_name(*kept))
-      file->let_go();
+      file->release();
     else if (*written <= now - kUncommitted)
       bring_to_disk(*file, *kept);
   }

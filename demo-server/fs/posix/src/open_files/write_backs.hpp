@@ -6,30 +6,30 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "hint_store.hpp"
+#include "locate/object_id.hpp"
 #include "write_back.hpp"
 
 namespace rpcrdma::nfsd {
 
-/// The files that are being written, one WriteBack each, however many have it open. Synchronized.
+/// The files that are being written, with one WriteBack for each file. Synchronized.
 class WriteBacks {
  public:
   using Clock = WriteBack::Clock;
 
-  /// `verifier` is what clients compare (RFC 1813 section 3.3.7); it outlives this. Of more than `max_files` that are
-  /// open, those that are kept open (WriteBack::wrote) and were written longest ago are synchronized and closed.
+  /// `verifier` is what clients compare (RFC 1813 section 3.3.7); it outlives this object. Beyond `max_files` open
+  /// files, those that are kept open (WriteBack::wrote) and were written longest ago are synchronized and closed.
   WriteBacks(std::atomic<std::uint64_t>& verifier, std::size_t max_files) noexcept
       : verifier_(verifier), max_files_(max_files) {}
   ~WriteBacks();
   WriteBacks(const WriteBacks&) = delete;
   WriteBacks& operator=(const WriteBacks&) = delete;
 
-  /// Of an object, which is open: or its number may be another's soon. May block, to close another.
+  /// The object must be open, or its number may be given to another one. May block, to close another file.
   std::shared_ptr<WriteBack> of(const ObjectId& id);
-  /// A name of the object is gone. With the last one goes its data.
+  /// A name of the object has been removed; with the last name, its data.
   void unnamed(const ObjectId& id);
-  /// Forgets those that nobody uses; synchronizes what nobody has written or committed for
-  /// some seconds; lets go of what has been removed by others. May block, one thread at a time.
+  /// Drops unused entries; synchronizes files that have not been written or committed for some seconds; closes files
+  /// that other programs have removed. May block, one thread at a time.
   void tidy(Clock::time_point now);
   std::size_t size() const;
 

@@ -6,12 +6,12 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-thread_local bool closes_nothing = false;
+thread_local bool defers_close = false;
 
 }  // namespace
 
-LateClose::Hold::Hold() noexcept { closes_nothing = true; }
-LateClose::Hold::~Hold() { closes_nothing = false; }
+LateClose::Hold::Hold() noexcept { defers_close = true; }
+LateClose::Hold::~Hold() { defers_close = false; }
 
 std::shared_ptr<OpenFile> LateClose::make() {
   auto file = std::make_unique<OpenFile>();
@@ -19,7 +19,7 @@ std::shared_ptr<OpenFile> LateClose::make() {
 }
 
 void LateClose::release(std::unique_ptr<OpenFile> file) noexcept {
-  if (!closes_nothing) return;
+  if (!defers_close) return;
   const std::lock_guard lock(mutex_);
   file->next = std::move(waiting_);
   waiting_ = std::move(file);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: an fsync brings a journal to the disk up to the last change of its file. So a file is made, without a
-// name, and synchronized: the changes of before are ahead of it in the journal. That takes one write of the journal,
-// where syncfs(2) waits for the data of all files too.
+// Operation: an fsync writes the journal up to the last change of its file. An unnamed file is made and synchronized:
+// all earlier changes precede it in the journal. This takes one write of the journal, whereas syncfs(2) also waits for
+// the data of all files.
 #include "commit_order.hpp"
 
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: runs of fsync, one after the other. A caller waits for the first run that begins after its call, as one
-// under way may have passed by what the caller wrote; the first to find none under way begins it, for all who wait.
-// Ownership: each caller holds on to its descriptor; a file with data that nobody has waited for is kept, in a circle
-// that a run or let_go() opens. No lock is held in a run. Error handling: a run that fails is counted before it ends.
-// So a later one, to which the kernel does not tell that error, cannot end well unheeded: who asked for the count
-// before writing finds another.
+// Operation: runs of fsync, one at a time. A caller waits for the first run that begins after its call, because a run
+// in progress may have passed over what the caller wrote; the first caller that finds none in progress runs it for all.
+// Ownership: each caller keeps its descriptor; a file with data for which no caller has waited is kept in a reference
+// cycle that a run or release() breaks. No lock is held in a run.
+// Error handling: a failed run is counted before it ends. The kernel reports the error once, so that a later run
+// succeeds; a caller that read the count before it wrote finds another one.
 #include "write_back.hpp"
 
 #include <unistd.h>
@@ -30,7 +30,7 @@ Status WriteBack::sync(int fd, Stable how, std::uint64_t since) {
 void WriteBack::run(std::unique_lock<std::mutex>& lock, int fd, std::shared_ptr<const OpenFile>& kept) {
   ++begun_;
   const bool whole = std::exchange(whole_, false);
-  // Only through what has been open all the time does the kernel tell everything.
+  // The kernel reports every error only through a descriptor that has been open all the time.
   kept = std::exchange(kept_, nullptr);
   if (kept != nullptr) fd = kept->fd.get();
   lock.unlock();
@@ -62,7 +62,7 @@ std::optional<WriteBack::Clock::time_point> WriteBack::written() const {
   return kept_ != nullptr ? std::optional(written_) : std::nullopt;
 }
 
-void WriteBack::let_go() {
+void WriteBack::release() {
   std::shared_ptr<const OpenFile> gone;  // closed after the lock is released
   const std::lock_guard lock(mutex_);
   gone = std::move(kept_);
