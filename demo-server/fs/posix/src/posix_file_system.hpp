@@ -66,7 +66,7 @@ class PosixFileSystem final : public FileSystem {
     Fd fd;
     NodeStat stat;
   };
-  /// What a reply says of an object.
+  /// An object as a reply describes it.
   struct Found {
     NodeKey node;
     Attributes attributes;
@@ -139,7 +139,7 @@ class PosixFileSystem final : public FileSystem {
   /// Brings a changed directory, and what was changed in it, to the disk, unless the export is asynchronous.
   Status settle(const Caller& caller, const Node& directory, const Unsettled& unsettled);
 
-  /// Runs `change` on a directory under its lock, tells its attributes from before and after in `wcc`, and settles it.
+  /// Runs `change` on a directory under its lock, and then settle(); `wcc` gets its attributes from before and after.
   template <class Change>
   Status in_directory(const Caller& caller, const NodeKey& key, Wcc& wcc, Change change) {
     auto directory = open_directory(key);

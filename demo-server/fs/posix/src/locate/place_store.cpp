@@ -100,7 +100,7 @@ bool is_directory(const MDB_val& value) noexcept {
   return value.mv_size != 0 && *static_cast<const char*>(value.mv_data) != 0;
 }
 
-/// What the kernel calls this run of the machine.
+/// Identifies the time since the machine was started.
 std::string boot_id() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string id;
@@ -139,7 +139,7 @@ class PlaceStore::Database {
   static Opened in_file(const std::filesystem::path& path, std::size_t max_entries) {
     Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!file) return Failure{errno};
-    // Another server, or this one until the last call on an export that has been replaced has ended.
+    // Another server uses it, or a call on a replaced export of this server has not ended.
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return Failure{errno};
     return open(std::move(file), max_entries, true);
   }
@@ -194,7 +194,7 @@ class PlaceStore::Database {
     });
   }
 
-  /// Its content cannot be relied upon: it is not marked as closed.
+  /// The file is damaged: it is not marked as closed.
   void abandon() noexcept { in_use_ = false; }
 
  private:
@@ -285,7 +285,7 @@ class PlaceStore::Database {
     return 0;
   }
 
-  /// Goes round from where the last one was found.
+  /// A clock: it continues from the entry that was evicted last.
   int evict(MDB_txn* transaction) {
     MDB_cursor* cursor = nullptr;
     if (const int failure = mdb_cursor_open(transaction, table_, &cursor); failure != 0) return failure;
@@ -319,7 +319,7 @@ class PlaceStore::Database {
 PlaceStore::PlaceStore(std::filesystem::path file, std::size_t max_entries, Log log)
     : file_(std::move(file)), max_entries_(max_entries), log_(std::move(log)) {
   if (!file_.empty()) open_file();
-  if (database_ == nullptr) go_on_in_memory();
+  if (database_ == nullptr) continue_in_memory();
 }
 
 PlaceStore::~PlaceStore() = default;
@@ -351,7 +351,7 @@ void PlaceStore::warn_of_memory(const char* why) const {
       file_.string(), why);
 }
 
-void PlaceStore::go_on_in_memory() {
+void PlaceStore::continue_in_memory() {
   auto opened = Database::in_memory(max_entries_, database_.get());
   if (!opened && database_ != nullptr) return;
   if (opened)
@@ -370,7 +370,7 @@ void PlaceStore::change(Change change) {
     set_aside(failure.text());
   }
   warn_of_memory(failure.text());
-  go_on_in_memory();
+  continue_in_memory();
   change(*database_);
 }
 

@@ -13,12 +13,12 @@
 namespace rpcrdma::nfsd {
 
 /// Remembers where objects were last seen: object -> directory and name, and the other names of what has several. An
-/// LMDB file, so that it survives a restart of the server; bounded. What it says is a hint: the caller verifies it.
-/// Not synchronized.
+/// LMDB file, so that it survives a restart of the server; bounded. A place is a hint, which the caller verifies. Not
+/// synchronized.
 ///
 /// Changes are not synchronized to the disk. The file of a machine that went down while it was open may therefore be
-/// inconsistent: it is discarded (the boot id in it tells). So is one that is damaged. Without a usable file, or when
-/// a write fails, the store goes on in memory and says so in the log.
+/// inconsistent: the boot id in it differs then, and it is set aside, as a damaged one is. Without a usable file, or
+/// when a write fails, the store continues in memory and logs that.
 class PlaceStore {
  public:
   static constexpr std::size_t kMaxPlaces = 8;  ///< of one object
@@ -54,14 +54,14 @@ class PlaceStore {
   void open_file();
   void set_aside(const char* why);
   void warn_of_memory(const char* why) const;
-  void go_on_in_memory();
+  void continue_in_memory();
   template <class Change>
   void change(Change change);
 
   std::filesystem::path file_;
   std::size_t max_entries_;
   Log log_;
-  std::unique_ptr<Database> database_;  // null only where there is no memory for one
+  std::unique_ptr<Database> database_;  // null only if there is no memory for one
 };
 
 }  // namespace rpcrdma::nfsd
