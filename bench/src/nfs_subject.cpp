@@ -62,7 +62,7 @@ void serve_nfs(const fabric::OpenOptions& open, const nfsd::ExportSpec& exported
 nfsd::ExportSpec export_of(ExportKind kind, const std::filesystem::path& folder) {
   nfsd::ExportSpec out;
   std::string why;
-  const std::string text = kind == ExportKind::memory ? "memory:/bench" : (folder / "export").string() + ":/bench";
+  const std::string text = (kind == ExportKind::memory ? "memory" : (folder / "export").string()) + ":/bench,no_root_squash";
   if (!nfsd::parse_export(text, out, why) || !nfsd::complete_export(out, why)) throw std::runtime_error(why);
   return out;
 }

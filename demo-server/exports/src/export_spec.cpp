@@ -53,7 +53,6 @@ bool complete_export(ExportSpec& spec, std::string& why) {
 bool parse_export(std::string_view text, ExportSpec& out, std::string& why) {
   out = {};
   out.origin = "--export";
-  out.squash.mode = SquashPolicy::Mode::none;
   why.clear();
   const bool escaped = text.find('\\') < text.find(':');
   std::string first = take_until(text, ",:");

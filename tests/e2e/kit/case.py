@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 from kit.fabric import ADDRESS, FABRIC
-from kit.server import Server, binary, escaped
+from kit.server import Server, binary, escaped, trusting
 from kit.waiting import DEADLINE_S
 
 
@@ -34,12 +34,14 @@ class Case(unittest.TestCase):
                 print(f"--- server log\n{server.log()[-4000:]}", file=sys.stderr)
             self.assertEqual(status, 0, "the server's exit status")
 
-    def server(self, exports=None, listen=(f"{ADDRESS}:0",), options=(), name="server", prefix=()):
-        """A running server; by default with the export /files on self.files and the memory export /memory."""
+    def server(self, exports=None, listen=(f"{ADDRESS}:0",), options=(), name="server", prefix=(), squashes=False):
+        """A running server; by default with the export /files on self.files and the memory export /memory. Exports trust
+        root, see trusting(); with `squashes` they keep the program's default."""
         if exports is None:
             self.files = self.folder / "files"
             self.files.mkdir(exist_ok=True)
             exports = [f"{escaped(self.files)}:/files", "memory:/memory"]
+        exports = exports if squashes else [trusting(spec) for spec in exports]
         server = Server(self.folder / name, exports, listen, options, prefix)
         self.servers.append(server)
         return server

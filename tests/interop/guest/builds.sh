@@ -32,7 +32,7 @@ compile() {
 try_out() {
   local server status
   mkdir back
-  "$(built rpcrdma-nfsd)" --export memory:/m --listen iwarp@127.0.0.1:0 --state-dir state >/run/built.out 2>/run/client.err &
+  "$(built rpcrdma-nfsd)" --export memory:/m,no_root_squash --listen iwarp@127.0.0.1:0 --state-dir state >/run/built.out 2>/run/client.err &
   server=$!
   vm_until 60 grep -q ^ready /run/built.out && ask_and_copy "$(sed -n 's/^ready rdma=\([^ ]*\).*/\1/p' /run/built.out)"
   status=$?

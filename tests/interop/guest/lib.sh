@@ -62,12 +62,12 @@ rxe_with_a_wire() {
 }
 
 # start_nfsd FABRIC ADDRESS [OPTION...]: the server with the export /ours of /srv/ours, on port 20050, TCP on 20051;
-# $ours_options are that export's, each with a comma before it.
+# $ours_options are that export's, each with a comma before it. Both exports trust root, who runs these scripts.
 ours_options=''
 start_nfsd() {
   mkdir -p "$state"
   rm -f /run/nfsd.out
-  "$bin/rpcrdma-nfsd" --export "/srv/ours:/ours$ours_options" --export memory:/memory --listen "$1@$2:20050" \
+  "$bin/rpcrdma-nfsd" --export "/srv/ours:/ours,no_root_squash$ours_options" --export memory:/memory,no_root_squash --listen "$1@$2:20050" \
     --tcp-listen "$2:20051" --state-dir "$state" "${@:3}" >/run/nfsd.out 2>>/run/nfsd.err &
   nfsd=$!
   vm_until 60 grep -q ^ready /run/nfsd.out || { cat /run/nfsd.err; vm_die 'rpcrdma-nfsd does not start'; }

@@ -13,7 +13,7 @@ class Policy : public Served {
     if (!in_memory() && ::geteuid() != 0) GTEST_SKIP() << "needs root, to give files away";
     add_export("/root", ",root_squash,anonuid=77,anongid=88");
     add_export("/all", ",all_squash");
-    add_export("/devices", ",devices");
+    add_export("/devices", ",devices,no_root_squash");
     add_export("/async", ",async");
     // Anybody may write: what is tested is whom a new file belongs to.
     for (const char* name : {"root", "all", "data"}) ::chmod((disk() / name).c_str(), 0777);

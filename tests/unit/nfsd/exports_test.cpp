@@ -51,7 +51,8 @@ TEST(ExportSpec, MoreOptions) {
   using Mode = SquashPolicy::Mode;
   const ExportSpec plain = parsed("/d");
   EXPECT_TRUE(plain.sync && !plain.devices && !plain.reserved_ports);
-  EXPECT_EQ(plain.squash.mode, Mode::none) << "on the command line nobody is squashed unasked";
+  EXPECT_EQ(plain.squash, SquashPolicy()) << "the default is the same as in a configuration file";
+  EXPECT_EQ(plain.squash.mode, Mode::root);
   const ExportSpec spec = parsed("/d,ro,rw,async,secure,devices,all_squash,anonuid=7,anongid=0");
   EXPECT_TRUE(!spec.read_only && !spec.sync && spec.devices && spec.reserved_ports);
   EXPECT_EQ(spec.squash, (SquashPolicy{Mode::all, 7, 0}));

@@ -19,7 +19,7 @@ struct ExportPolicy {
   bool sync = true;
   bool devices = false;         ///< MKNOD may make block and character devices
   bool reserved_ports = false;  ///< over TCP, only ports below 1024 may call; RDMA has no such ports
-  SquashPolicy squash;          ///< whom callers are taken for
+  SquashPolicy squash;          ///< the identities that callers act under; root is squashed by default, as in exports(5)
   std::vector<Cidr> allow;      ///< empty: everybody
 
   bool allows(const boost::asio::ip::address& peer) const noexcept;
@@ -33,8 +33,7 @@ struct ExportSpec : ExportPolicy {
   std::string origin;      ///< who says so, for messages: "--export", or FILE:LINE
 };
 
-/// False, and what is wrong with `text` in `why`, if it is no such thing. Does not look at the disk. On the command
-/// line nobody is squashed unless an option says so, as root exports what is root's there; elsewhere root is.
+/// False, and what is wrong with `text` in `why`, if it is no such thing. Does not look at the disk.
 bool parse_export(std::string_view text, ExportSpec& out, std::string& why);
 
 /// One word behind the name: ro, allow=CIDR and so on. False and the reason in `why`.
