@@ -26,7 +26,7 @@ struct Cost {
   double batches;
 };
 
-/// Runs a contender that is warm once more, and counts.
+/// Runs a contender that has run before once more, and counts.
 std::vector<Cost> count(const Contender& one, const std::string& name, std::chrono::milliseconds budget);
 void print_table(const std::vector<Cost>& costs);
 void print_json(const Cost& cost);

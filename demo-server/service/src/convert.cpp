@@ -55,7 +55,7 @@ post_op_fh3 optional_handle(const FileHandle& handle) noexcept {
 SetAttributes from_wire(const sattr3& in) noexcept {
   SetAttributes out;
   if (in.mode.set_it) out.mode = in.mode.set_mode3_u.mode;
-  // Nobody has the id -1, to chown(2) it says "as it is": so does Linux's server take it.
+  // To chown(2) the id -1 means "unchanged"; Linux's server treats it likewise.
   if (in.uid.set_it && in.uid.set_uid3_u.uid != Identity::kNone) out.uid = in.uid.set_uid3_u.uid;
   if (in.gid.set_it && in.gid.set_gid3_u.gid != Identity::kNone) out.gid = in.gid.set_gid3_u.gid;
   if (in.size.set_it) out.size = in.size.set_size3_u.size;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Between the types of NFSv3 on the wire (rpcgen's) and those of the file systems.
+// Conversions between NFSv3's types on the wire (rpcgen's) and those of the file systems.
 #include "rpcrdma/nfsd/exports/export_spec.hpp"
 #include "rpcrdma/nfsd/exports/handle_codec.hpp"
 #include "rpcrdma/nfsd/fs/file_system.hpp"
@@ -20,7 +20,7 @@ nfs_fh3 to_wire(const FileHandle& handle) noexcept;
 post_op_fh3 optional_handle(const FileHandle& handle) noexcept;
 SetAttributes from_wire(const sattr3& in) noexcept;
 
-/// Whom the export takes the caller for. AUTH_NONE is anonymous.
+/// The identity under which the export serves the caller. AUTH_NONE is anonymous.
 Caller caller_of(const rpc::Credential& credential, const ExportPolicy& policy);
 
 }  // namespace rpcrdma::nfsd

@@ -32,10 +32,9 @@ class Policy : public Served {
     return reply->CREATE3res_u.resok.obj_attributes.post_op_attr_u.attributes;
   }
   bool replace(std::initializer_list<ExportSpec> specs) {
-    std::string why;
-    const bool done = exports_.replace(std::vector<ExportSpec>(specs), state_, Log{}, why);
-    EXPECT_TRUE(done) << why;
-    return done;
+    const auto replaced = exports_.replace(std::vector<ExportSpec>(specs), state_, Log{});
+    EXPECT_TRUE(replaced) << replaced.error().text;
+    return replaced.has_value();
   }
   int number_ = 0;
 };

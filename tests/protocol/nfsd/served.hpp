@@ -10,7 +10,7 @@
 #include <string>
 
 #include "rpcrdma/fabric/loopback/loopback.hpp"
-#include "rpcrdma/nfsd/program/lane.hpp"
+#include "rpcrdma/nfsd/program/fabric_worker.hpp"
 #include "rpcrdma/requester/client.hpp"
 #include "rpcrdma/rpc/client.hpp"
 #include "rpcrdma/rpc/mount3.hpp"
@@ -36,7 +36,7 @@ class Served : public ::testing::TestWithParam<const char*> {
   ~Served() override;
 
   bool in_memory() const { return std::string_view(GetParam()) == "memory"; }
-  /// What "--export" would say of one.
+  /// Parses what --export would take.
   ExportSpec spec_of(const std::string& name, const std::string& options);
   /// Adds an export: the main one is "/data" and writable, with `options` others.
   void add_export(const std::string& name, const std::string& options);
@@ -84,8 +84,9 @@ class Served : public ::testing::TestWithParam<const char*> {
   rpc::DuplicateCache duplicates_;
   HandleSecret secret_{std::byte{1}};
   IoPool io_{3, secret_};
-  Shared shared_{exports_, io_, mounts_, duplicates_, secret_};
-  std::unique_ptr<Lane> lane_;
+  SharedServices shared_{exports_, io_, mounts_, duplicates_, secret_};
+  std::unique_ptr<FabricWorker> worker_;
+  transport::ServerOptions server_options_;
   std::unique_ptr<transport::Server> server_;
   fabric::Endpoint endpoint_;
   std::unique_ptr<fabric::LoopbackFabric> client_fabric_;

@@ -15,17 +15,15 @@ namespace rpcrdma::nfsd {
 namespace {
 
 ExportSpec parsed(std::string_view text) {
-  ExportSpec spec;
-  std::string why;
-  EXPECT_TRUE(parse_export(text, spec, why)) << text << ": " << why;
-  return spec;
+  const auto spec = parse_export(text);
+  EXPECT_TRUE(spec) << text << ": " << spec.error().text;
+  return spec ? *spec : ExportSpec();
 }
 
 std::string refused(std::string_view text) {
-  ExportSpec spec;
-  std::string why;
-  EXPECT_FALSE(parse_export(text, spec, why)) << text;
-  return why;
+  const auto spec = parse_export(text);
+  EXPECT_FALSE(spec) << text;
+  return spec ? std::string() : spec.error().text;
 }
 
 TEST(ExportSpec, Directories) {
@@ -198,13 +196,14 @@ TEST(StateDir, ASecretThatIsNoneIsRefused) {
 
 TEST(ExportTable, NamesAreUnique) {
   ExportTable table(1u << 20);
-  std::string why;
-  EXPECT_TRUE(table.add(parsed("memory:/a"), {}, Log{}, why));
-  EXPECT_TRUE(table.add(parsed("memory:/b"), {}, Log{}, why));
-  EXPECT_FALSE(table.add(parsed("memory:/a"), {}, Log{}, why));
-  EXPECT_NE(why.find("/a"), std::string::npos);
-  EXPECT_FALSE(table.add(parsed("/nonexistent/directory:/c"), {}, Log{}, why));
-  EXPECT_NE(why.find("/nonexistent/directory"), std::string::npos);
+  EXPECT_TRUE(table.add(parsed("memory:/a"), {}, Log{}));
+  EXPECT_TRUE(table.add(parsed("memory:/b"), {}, Log{}));
+  const auto again = table.add(parsed("memory:/a"), {}, Log{});
+  ASSERT_FALSE(again);
+  EXPECT_NE(again.error().text.find("/a"), std::string::npos);
+  const auto missing = table.add(parsed("/nonexistent/directory:/c"), {}, Log{});
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().text.find("/nonexistent/directory"), std::string::npos);
   ASSERT_NE(table.find(std::string_view("/b")), nullptr);
   EXPECT_EQ(table.find(export_id_of("/b")), table.find(std::string_view("/b")));
   EXPECT_EQ(table.find(std::string_view("/c")), nullptr);
@@ -215,8 +214,9 @@ class Replace : public ::testing::Test {
   bool replace(std::initializer_list<std::string> texts) {
     std::vector<ExportSpec> specs;
     for (const std::string& text : texts) specs.push_back(parsed(text));
-    why_.clear();
-    return table_.replace(specs, top_.path(), Log{}, why_);
+    const auto replaced = table_.replace(specs, top_.path(), Log{});
+    why_ = replaced ? std::string() : replaced.error().text;
+    return replaced.has_value();
   }
   ExportPtr find(std::string_view name) { return table_.find(name); }
 

@@ -179,7 +179,7 @@ TEST(IoPool, CallsTheThreadThatWasTheLastToRest) {
   IoPool pool(4, HandleSecret{});
   std::set<std::thread::id> threads;
   for (int i = 0; i < 100; ++i) {
-    while (pool.resting() != 4) std::this_thread::yield();
+    while (pool.idle() != 4) std::this_thread::yield();
     std::promise<std::thread::id> ran;
     pool.submit([&ran](const HandleCodec&) { ran.set_value(std::this_thread::get_id()); });
     threads.insert(ran.get_future().get());
@@ -214,9 +214,9 @@ TEST(IoPool, ThreadsThatHangAreMadeUpForWithinABound) {
   EXPECT_EQ(hang, 4);
   for (int i = 0; i < 10; ++i) submit();
   while (hang != 5) std::this_thread::yield();
-  EXPECT_EQ(pool.at_work(), 5u);
+  EXPECT_EQ(pool.busy(), 5u);
   go.count_down();
-  while (pool.resting() != 2) std::this_thread::yield();  // the others rest apart
+  while (pool.idle() != 2) std::this_thread::yield();  // the others rest apart
   pool.join();
   EXPECT_EQ(hang, 0);
   EXPECT_FALSE(too_many);

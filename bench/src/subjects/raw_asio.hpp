@@ -6,7 +6,7 @@
 
 namespace rpcrdma::bench {
 
-/// What an RPC program has today: an rpcgen service on libtirpc over TCP, one call at a time.
-std::unique_ptr<Subject> make_tirpc_tcp();
+/// A bare echo on Boost.Asio, asynchronous on both sides: the cost of an event loop by itself.
+std::unique_ptr<Subject> make_raw_asio();
 
 }  // namespace rpcrdma::bench

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: coroutines, as many as the case is deep, make one call after another until the time is up. READ takes
-// the first octets of the file, as our own service reads from one buffer; each WRITE lane has its part of the file.
-// Ownership: a run owns its buffers and outlives its coroutines; the folders below the temporary one are the server's.
-// Error handling: the first failed call ends the run with an exception.
+// the first bytes of the file, as the library's own benchmark service reads from one buffer; each WRITE coroutine has
+// its part of the file. Ownership: a run owns its buffers and outlives its coroutines; the directories below the
+// temporary one belong to the server. Error handling: the first failed call ends the run with an exception.
 #include "nfs_subject.hpp"
 
 #include <stdlib.h>
@@ -22,20 +22,20 @@
 namespace rpcrdma::bench {
 namespace {
 
-class TemporaryFolder {
+class TemporaryDirectory {
  public:
-  TemporaryFolder() {
+  TemporaryDirectory() {
     std::string name = (std::filesystem::temp_directory_path() / "rpcrdma-bench-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a temporary directory");
     path_ = name;
     std::filesystem::create_directory(path_ / "export");
   }
-  ~TemporaryFolder() {
+  ~TemporaryDirectory() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
   const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
@@ -52,19 +52,18 @@ void serve_nfs(const fabric::OpenOptions& open, const nfsd::ExportSpec& exported
   options.state_dir = folder / "state";
   options.log_level = LogLevel::warn;
   nfsd::Daemon daemon(std::move(options), Log(make_stderr_sink(LogLevel::warn, "rpcrdma-bench")));
-  std::string why;
-  if (!daemon.start(why)) throw std::runtime_error(why);
+  if (const auto started = daemon.start(); !started) throw std::runtime_error(started.error().text);
   const std::string line = daemon.ready_line();  // ready rdma=ADDR:PORT fabric=...
   ready(static_cast<std::uint16_t>(std::stoul(line.substr(line.find(':') + 1))));
   daemon.run();
 }
 
 nfsd::ExportSpec export_of(ExportKind kind, const std::filesystem::path& folder) {
-  nfsd::ExportSpec out;
-  std::string why;
-  const std::string text = (kind == ExportKind::memory ? "memory" : (folder / "export").string()) + ":/bench,no_root_squash";
-  if (!nfsd::parse_export(text, out, why) || !nfsd::complete_export(out, why)) throw std::runtime_error(why);
-  return out;
+  const std::string text =
+      (kind == ExportKind::memory ? "memory" : (folder / "export").string()) + ":/bench,no_root_squash";
+  auto spec = nfsd::parse_export(text);
+  if (!spec) throw std::runtime_error(spec.error().text);
+  return std::move(*spec);
 }
 
 template <class T>
@@ -79,7 +78,7 @@ class Nfs final : public Subject {
       : options_(options), child_([&](Board&, const auto& ready) {
           serve_nfs(options, export_of(kind, folder_.path()), folder_.path(), ready);
         }) {}
-  // The connection's end runs on the event loop.
+  // Closing the connection takes the event loop.
   ~Nfs() override {
     client_.reset();
     context_.restart();
@@ -93,19 +92,19 @@ class Nfs final : public Subject {
                        which.operation == Operation::write;
     if (!known) return std::nullopt;
     if (client_ == nullptr) complete(prepare());
-    Lanes lanes{.which = which, .active = which.depth};
-    lanes.samples.reserve(1 << 18);
+    Progress progress{.which = which, .active = which.depth};
+    progress.samples.reserve(1 << 18);
     std::vector<memory::RegisteredBuffer> buffers;
     for (std::uint32_t i = 0; i < which.depth; ++i)
-      buffers.push_back(must(client_->pool().allocate(std::max(which.octets, 4096u))));
+      buffers.push_back(must(client_->pool().allocate(std::max(which.bytes, 4096u))));
     const auto start = Clock::now();
-    lanes.end = start + budget;
+    progress.end = start + budget;
     for (std::uint32_t i = 0; i < which.depth; ++i)
-      boost::asio::co_spawn(context_, lane(lanes, i, buffers[i].ref()), boost::asio::detached);
+      boost::asio::co_spawn(context_, sequence(progress, i, buffers[i].ref()), boost::asio::detached);
     context_.restart();
-    while (lanes.active != 0) runner_.run_one();
-    if (lanes.failed) throw std::runtime_error(lanes.failed.message());
-    return which.unit == "us" ? typical(lanes.samples) : rate(which, lanes.done, seconds_since(start));
+    while (progress.active != 0) runner_.run_one();
+    if (progress.failed) throw std::runtime_error(progress.failed.message());
+    return which.unit == "us" ? typical(progress.samples) : rate(which, progress.done, seconds_since(start));
   }
 
   Usage usage() override { return child_.usage(); }
@@ -114,7 +113,7 @@ class Nfs final : public Subject {
   static constexpr std::uint32_t kFile = 8u << 20;
   static constexpr std::uint32_t kPiece = 1u << 20;
 
-  struct Lanes {
+  struct Progress {
     const Case& which;
     Clock::time_point end{};
     std::uint64_t done = 0;
@@ -153,17 +152,17 @@ class Nfs final : public Subject {
     }
   }
 
-  boost::asio::awaitable<void> lane(Lanes& lanes, std::uint32_t number, BufferRef buffer) {
-    const BufferRef data = buffer.slice(0, lanes.which.octets);
+  boost::asio::awaitable<void> sequence(Progress& progress, std::uint32_t number, BufferRef buffer) {
+    const BufferRef data = buffer.slice(0, progress.which.bytes);
     const std::uint64_t offset = std::uint64_t{number} * kPiece % kFile;
     do {
       const auto start = Clock::now();
-      const error_code failed = co_await operation(lanes.which.operation, offset, data);
-      if (failed) lanes.failed = failed;
-      lanes.samples.push_back(microseconds(Clock::now() - start));
-      ++lanes.done;
-    } while (Clock::now() < lanes.end && !lanes.failed);
-    --lanes.active;
+      const error_code failed = co_await operation(progress.which.operation, offset, data);
+      if (failed) progress.failed = failed;
+      progress.samples.push_back(microseconds(Clock::now() - start));
+      ++progress.done;
+    } while (Clock::now() < progress.end && !progress.failed);
+    --progress.active;
   }
 
   boost::asio::awaitable<error_code> operation(Operation which, std::uint64_t offset, BufferRef data) {
@@ -183,7 +182,7 @@ class Nfs final : public Subject {
   }
 
   fabric::OpenOptions options_;
-  TemporaryFolder folder_;
+  TemporaryDirectory folder_;
   Child child_;
   boost::asio::io_context context_{1};
   Runner runner_{context_};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// One call after another, on one link.
 #include <vector>
 
 #include "link.hpp"
@@ -9,30 +8,32 @@
 
 namespace rpcrdma::bench {
 
-/// What the lanes of one run share.
+/// What the sequences of one run share.
 struct Run {
-  std::uint32_t octets = 0;
+  std::uint32_t bytes = 0;
   Clock::time_point end;
   std::uint64_t done = 0;
-  std::uint32_t active = 0;                // lanes
-  std::vector<double>* samples = nullptr;  // durations, where they are wanted
+  std::uint32_t active = 0;                // sequences
+  std::vector<double>* samples = nullptr;  // durations; null if not needed
   error_code failed;
 };
 
+/// Calls of procedure P on one link, one after another until the end of the run.
 template <class P>
-class Lane {
+class CallSequence {
  public:
-  /// `buffer`: where the data of a READ goes, or that of a WRITE is.
-  Lane(Run& run, rpc::Client& rpc, BufferRef buffer) : run_(run), rpc_(rpc), buffer_(buffer.slice(0, run.octets)) {
+  /// `buffer`: where a READ puts its data, and where the data of a WRITE is.
+  CallSequence(Run& run, rpc::Client& rpc, BufferRef buffer)
+      : run_(run), rpc_(rpc), buffer_(buffer.slice(0, run.bytes)) {
     if constexpr (std::is_same_v<P, service::Read>) {
-      args_.count = run.octets;
+      args_.count = run.bytes;
       options_.into({&buffer_, 1});
     } else if constexpr (std::is_same_v<P, service::Write>) {
       args_.data.set_parts({&buffer_, 1});
     }
   }
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  CallSequence(const CallSequence&) = delete;
+  CallSequence& operator=(const CallSequence&) = delete;
 
   void start() {
     ++run_.active;

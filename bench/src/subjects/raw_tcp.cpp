@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: each request is kSmallMessage octets that begin with {octets that follow, octets wanted back,
-// repetitions}; the server answers each with a reply of kSmallMessage + the octets wanted. A depth above
+// Operation: each request is kSmallMessage bytes that begin with {bytes that follow, bytes wanted back,
+// repetitions}; the server answers each with a reply of kSmallMessage + the bytes wanted. A depth above
 // one is a stream: one request asks for many repetitions, or many bodies follow each other unanswered.
-// Bulk octets lie as ours do: page-aligned, read from one buffer, received into as many in turn as the case is deep.
+// Bulk bytes lie as in the other subjects: page-aligned, read from one buffer, received into as many in turn as the
+// case is deep.
 #include "raw_tcp.hpp"
 
 #include <arpa/inet.h>
@@ -30,8 +31,8 @@ constexpr std::uint32_t kBulk = 1u << 20;
 constexpr std::uint32_t kBuffers = 8;
 
 struct Request {
-  std::uint32_t body = 0;    // octets behind the request
-  std::uint32_t answer = 0;  // octets behind the reply
+  std::uint32_t body = 0;    // bytes behind the request
+  std::uint32_t answer = 0;  // bytes behind the reply
   std::uint32_t repeat = 1;  // replies to one request, or bodies behind one request
   std::uint32_t depth = 1;   // buffers to receive into
 };
@@ -48,9 +49,9 @@ struct Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  /// The small message, if `small_octets` is not 0, and `octets` of buffer `number`.
-  std::array<iovec, 2> vectors(std::size_t small_octets, std::uint32_t number, std::uint32_t octets) {
-    return {{{small.data(), small_octets}, {bulk + std::size_t{number % kBuffers} * kBulk, octets}}};
+  /// The small message, if `small_bytes` is not 0, and `bytes` of buffer `number`.
+  std::array<iovec, 2> vectors(std::size_t small_bytes, std::uint32_t number, std::uint32_t bytes) {
+    return {{{small.data(), small_bytes}, {bulk + std::size_t{number % kBuffers} * kBulk, bytes}}};
   }
 
   char* bulk;
@@ -79,8 +80,8 @@ void send_all(int fd, const std::array<iovec, 2>& vectors) {
   move_all(vectors, [fd](const msghdr& message) { return ::sendmsg(fd, &message, MSG_NOSIGNAL); });
 }
 
-/// A small message: blocks. With bulk data it waits in poll() and then takes all that is there: a blocking recvmsg() is
-/// woken for each segment.
+/// A small message blocks. With bulk data it waits in poll() and then receives all that has arrived: a blocking
+/// recvmsg() wakes up for each segment.
 void receive_all(int fd, const std::array<iovec, 2>& vectors) {
   if (vectors[1].iov_len == 0) return move_all(vectors, [fd](msghdr& message) { return ::recvmsg(fd, &message, 0); });
   move_all(vectors, [fd](msghdr& message) {
@@ -135,7 +136,7 @@ void serve_stream(Board&, const Child::Ready& ready) {
     try {
       serve_one(fd, memory);
     } catch (const std::runtime_error&) {
-      ::close(fd);  // and the next one
+      ::close(fd);  // then the next connection
     }
   }
 }
@@ -150,8 +151,8 @@ class RawTcp final : public Subject {
   std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
     switch (which.operation) {
       case Operation::null: return which.depth == 1 ? exchanges(which, budget, {}) : std::nullopt;
-      case Operation::read: return exchanges(which, budget, {0, which.octets});
-      case Operation::write: return exchanges(which, budget, {which.octets, 0});
+      case Operation::read: return exchanges(which, budget, {0, which.bytes});
+      case Operation::write: return exchanges(which, budget, {which.bytes, 0});
       case Operation::setup: return setup_rate(which, budget, [this] { set_up(); });
       default: return std::nullopt;
     }
@@ -160,14 +161,14 @@ class RawTcp final : public Subject {
   Usage usage() override { return child_.usage(); }
 
  private:
-  /// Octets in one stretch of a stream.
+  /// Bytes in one stretch of a stream.
   static constexpr std::uint32_t kStream = 64u << 20;
 
   std::optional<Outcome> exchanges(const Case& which, std::chrono::milliseconds budget, Request request) {
     if (fd_ < 0) connect();
     if (which.depth == 1) return one_by_one(which, budget, [&] { exchange(request); });
     request.depth = which.depth;
-    request.repeat = std::min(kStream / which.octets, 1024u);
+    request.repeat = std::min(kStream / which.bytes, 1024u);
     const Outcome stretches = sequential_rate(which, budget, [&] { exchange(request); });
     return Outcome{stretches.value * request.repeat, stretches.operations * request.repeat};
   }

@@ -5,7 +5,7 @@
 
 namespace rpcrdma::bench {
 
-/// Credits that each side brings into a connection: the deepest case and the largest sweep fit.
+/// Credits of each side of a connection: enough for the deepest case and the largest sweep.
 constexpr std::uint32_t kCredits = 64;
 
 /// Serves the service of service.hpp on one thread, until the process is killed.

@@ -87,8 +87,8 @@ class TirpcTcp final : public Subject {
     if (client_ == nullptr) connect();
     switch (which.operation) {
       case Operation::null: return one_by_one(which, budget, [this] { null(); });
-      case Operation::read: return one_by_one(which, budget, [&] { read(which.octets); });
-      case Operation::write: return one_by_one(which, budget, [&] { write(which.octets); });
+      case Operation::read: return one_by_one(which, budget, [&] { read(which.bytes); });
+      case Operation::write: return one_by_one(which, budget, [&] { write(which.bytes); });
       default: return std::nullopt;
     }
   }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "rpcrdma/nfsd/program/lane.hpp"
+#include "rpcrdma/nfsd/program/fabric_worker.hpp"
 
 #include <utility>
 
 namespace rpcrdma::nfsd {
 
-Lane::Lane(std::unique_ptr<fabric::Fabric> fabric, const Shared& shared, Log log)
+FabricWorker::FabricWorker(std::unique_ptr<fabric::Fabric> fabric, const SharedServices& shared, Log log)
     : fabric_(std::move(fabric)),
       pool_(*fabric_),
       nfs_(shared.exports, shared.io, shared.secret, *fabric_, log),

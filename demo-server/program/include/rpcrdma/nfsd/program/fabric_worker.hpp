@@ -9,8 +9,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// What all lanes of a server share; outlives them.
-struct Shared {
+/// What all workers of a server share; outlives them.
+struct SharedServices {
   const ExportTable& exports;
   IoPool& io;
   MountTable& mounts;
@@ -18,17 +18,17 @@ struct Shared {
   HandleSecret secret;
 };
 
-/// One thread's share of the server on one fabric: registered memory, services, dispatcher. Made before its thread
-/// runs, destroyed after; used on it in between.
-class Lane {
+/// What one thread has on one fabric: registered memory, services, dispatcher. Constructed before its thread runs,
+/// destroyed after it has ended; used on it in between.
+class FabricWorker {
  public:
-  Lane(std::unique_ptr<fabric::Fabric> fabric, const Shared& shared, Log log);
+  FabricWorker(std::unique_ptr<fabric::Fabric> fabric, const SharedServices& shared, Log log);
 
   transport::Worker worker() noexcept { return {fabric_.get(), &pool_, &dispatcher_}; }
   boost::asio::io_context& context() noexcept { return fabric_->context(); }
   memory::Pool& pool() noexcept { return pool_; }
   rpc::Dispatcher& dispatcher() noexcept { return dispatcher_; }
-  /// Lets go of exports that the configuration does not name any more. On the lane's thread.
+  /// Releases exports that have been removed from the configuration. On the worker's thread.
   void refresh() {
     nfs_.refresh();
     mount_.refresh();
@@ -37,7 +37,7 @@ class Lane {
   std::size_t regions() const noexcept { return pool_.counters().regions + nfs_.regions(); }
 
  private:
-  // A call's state in the dispatcher may hold buffers, which go back to the pool: they are destroyed in this order.
+  // The dispatcher's calls may hold buffers of the pool, so it is destroyed first.
   std::unique_ptr<fabric::Fabric> fabric_;
   memory::Pool pool_;
   NfsService nfs_;

@@ -7,7 +7,7 @@
 
 namespace rpcrdma::bench {
 
-/// This library, client and server, on one thread each; beside its own connections the server holds `idle` ones.
+/// This library, client and server, on one thread each; the server holds `idle` more connections.
 std::unique_ptr<Subject> make_rpcrdma(const fabric::OpenOptions& options, std::uint32_t idle = 0);
 
 }  // namespace rpcrdma::bench

@@ -6,7 +6,7 @@
 
 namespace rpcrdma::bench {
 
-/// A bare echo on Boost.Asio, asynchronous on both sides: what an event loop costs by itself.
-std::unique_ptr<Subject> make_raw_asio();
+/// The usual RPC program: an rpcgen service on libtirpc over TCP, one call at a time.
+std::unique_ptr<Subject> make_tirpc_tcp();
 
 }  // namespace rpcrdma::bench

@@ -30,7 +30,7 @@ struct Loop {
   memory::Pool pool;
 };
 
-/// One connection to a server of ours, made at the first call.
+/// One connection to a server of this library, made at the first call.
 struct Link {
   Link(Loop& loop, std::uint16_t port)
       : transport(transport::Client::make(*loop.fabric, loop.pool, {boost::asio::ip::make_address("127.0.0.1"), port},
@@ -47,7 +47,7 @@ struct Link {
   rpc::Client rpc;
 };
 
-/// Makes one call of P, without arguments, and waits for its end.
+/// Makes one call of P, without arguments, and waits for its reply.
 template <class P>
 void call(Loop& loop, Link& link) {
   std::optional<error_code> ended;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: READ answers from one registered buffer, by reference; WRITE reserves bulk room, takes a buffer
-// from the pool, has the data brought there, and answers.
+// Operation: READ replies from one registered buffer, by reference; WRITE reserves its part of the bulk budget,
+// allocates a buffer from the pool, fetches the data into it, and replies.
 // Ownership: a Landing is lent to a call; a WRITE's buffer goes back to the pool when the data has arrived.
 // Error handling: a call that cannot be served is dropped, which answers SYSTEM_ERR.
 #include "rpcrdma_server.hpp"
@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint32_t kMaxData = 1u << 20;
 constexpr std::uint32_t kMaxConnections = 4096;
 
-/// What names a call's data while they are on their way; kept from call to call.
+/// Names the data of a call while it is transferred; reused from call to call.
 struct Landing {
   memory::RegisteredBuffer buffer;  // a WRITE's
   BufferRef ref;
@@ -109,7 +109,7 @@ void serve_rpcrdma(const fabric::OpenOptions& options, Board& board, const Child
   const auto server = transport::Server::make({{fabric->get(), &pool, &dispatcher}}, server_options, Log());
   dispatcher.on<service::Publish>([&](rpc::ServerCall<service::Publish> call) {
     board.fabric = (*fabric)->counters();
-    board.receive_octets = server->counters().receive_octets;
+    board.receive_bytes = server->counters().receive_octets;
     call.reply({});
   });
   server->listen({address, 0}, [&](Result<fabric::Endpoint> listening) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: as many lanes as the case is deep, spread over its connections; each makes one call after another until
-// the time is up.
-// Ownership: lanes and their registered buffers belong to a run and outlive their calls; connections stay for the
-// next one.
+// Operation: as many CallSequences as the case is deep, spread over its connections, until the time is up.
+// Ownership: sequences and their registered buffers belong to a run and outlive their calls; connections stay open for
+// the next run.
 // Error handling: the first failed call ends the run with an exception.
 #include "rpcrdma_subject.hpp"
 
@@ -10,9 +9,9 @@
 #include <stdexcept>
 #include <vector>
 
+#include "call_sequence.hpp"
 #include "child.hpp"
 #include "idle_connections.hpp"
-#include "lane.hpp"
 
 namespace rpcrdma::bench {
 namespace {
@@ -44,7 +43,7 @@ class Rpcrdma final : public Subject {
 
  private:
   void add_idle(const fabric::OpenOptions& options, std::uint32_t count) {
-    // What the server does the first time is not the price of a connection.
+    // Excludes what the server allocates once, at its first connections.
     first_idle_ = hold_connections(options, child_.port(), 16);
     const auto [resident_before, posted_before] = footprint();
     idle_ = hold_connections(options, child_.port(), count);
@@ -53,10 +52,10 @@ class Rpcrdma final : public Subject {
     posted_kib_ = static_cast<double>(posted - posted_before) / count / 1024;
   }
 
-  /// Of the server: octets resident, and posted for its connections.
+  /// The server's resident bytes, and those posted for its connections.
   std::pair<std::uint64_t, std::uint64_t> footprint() {
     call<service::Publish>(loop_, link(0));
-    return {child_.resident(), child_.board().receive_octets};
+    return {child_.resident(), child_.board().receive_bytes};
   }
 
   Link& link(std::size_t number) {
@@ -69,23 +68,24 @@ class Rpcrdma final : public Subject {
     call<service::Null>(loop_, once);
   }
 
-  /// Makes calls for `budget`; seconds taken.
+  /// Makes calls for `budget`; returns the seconds it took.
   template <class P>
   double drive(Run& run, const Case& which, std::chrono::milliseconds budget) {
-    run.octets = which.octets;
+    run.bytes = which.bytes;
     std::vector<memory::RegisteredBuffer> buffers;
-    std::vector<std::unique_ptr<Lane<P>>> lanes;
+    std::vector<std::unique_ptr<CallSequence<P>>> sequences;
     for (std::uint32_t i = 0; i < which.depth; ++i) {
-      auto buffer = loop_.pool.allocate(std::max(run.octets, 4096u));
+      auto buffer = loop_.pool.allocate(std::max(run.bytes, 4096u));
       if (!buffer) throw std::runtime_error(buffer.error().message());
       buffers.push_back(std::move(*buffer));
-      lanes.push_back(std::make_unique<Lane<P>>(run, link(i % which.connections).rpc, buffers.back().ref()));
+      sequences.push_back(
+          std::make_unique<CallSequence<P>>(run, link(i % which.connections).rpc, buffers.back().ref()));
     }
     const auto start = Clock::now();
     run.end = start + budget;
-    for (const auto& lane : lanes) lane->start();
+    for (const auto& sequence : sequences) sequence->start();
     loop_.context.restart();
-    // The connection stays open, so the context never runs dry: the lanes' end is what ends this.
+    // The connection stays open, so the context always has work: run until the last sequence has ended.
     while (run.active != 0) loop_.runner.run_one();
     if (run.failed) throw std::runtime_error(run.failed.message());
     return seconds_since(start);

@@ -7,11 +7,11 @@
 
 namespace rpcrdma::bench {
 
-/// A process that holds `count` connections to the server at `port`, each of which has made one call. They are there
+/// A process that holds `count` connections to the server at `port`, each of which has made one call. They exist
 /// when this returns.
 std::unique_ptr<Child> hold_connections(const fabric::OpenOptions& options, std::uint16_t port, std::uint32_t count);
 
-/// As many descriptors as this process may have.
+/// Raises the descriptor limit of this process as far as it may.
 void raise_descriptor_limit();
 
 }  // namespace rpcrdma::bench
