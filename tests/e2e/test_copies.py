@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What copies keep, what they say at the end, and how a broken one goes on."""
+"""What copies preserve, their summary, and how an interrupted one is resumed."""
 import errno
 import filecmp
 import os
@@ -12,14 +12,14 @@ from kit.case import Case
 from kit.fabric import FABRIC
 from kit.server import binary
 from kit.trees import differences, make_tree, write_noise
-from kit.waiting import scaled, wait_until
+from kit.waiting import DEADLINE_S, scaled, wait_until
 
 SUMMARY = re.compile(r"(\d+) files, (\d+) bytes, \d+\.\d MB/s(?:; (\d+) bytes were there already)?\n")
-STRIDE = 64 << 20  # a broken file goes on at a multiple of it
+STRIDE = 64 << 20  # an interrupted file is resumed at a multiple of it
 
 
 def metadata(root):
-    """Mode and times of all files and folders."""
+    """Mode and times of all files and directories."""
     found = {}
     for parent, folders, names in os.walk(root):
         for name in [".", *names]:
@@ -40,8 +40,8 @@ class Copies(Case):
     serial = True
 
     def copied(self, *arguments):
-        """Files, octets moved, octets that were there: the summary of a copy."""
-        said = self.nfs(*arguments, deadline_s=200).decode()
+        """Files, bytes moved, bytes already there: the summary of a copy."""
+        said = self.nfs(*arguments, deadline_s=4 * DEADLINE_S).decode()
         match = SUMMARY.fullmatch(said)
         self.assertTrue(match, said)
         return tuple(int(number or 0) for number in match.groups())
@@ -131,11 +131,11 @@ class Copies(Case):
             with self.subTest(what):
                 enough = lambda: path.exists() and path.stat().st_size > STRIDE * 9 // 8
                 self.assertTrue(self.breaks_off(enough, *command, "--resume"))
-                # What lies in the first stride is not moved again: it stays as it is now.
+                # The first stride is not copied again: it keeps its content.
                 with open(path, "r+b") as file:
                     file.seek(1000)
                     file.write(b"changed")
-                self.nfs(*command, "--resume", deadline_s=200)
+                self.nfs(*command, "--resume", deadline_s=4 * DEADLINE_S)
                 self.assertEqual(path.stat().st_size, size)
                 self.assertFalse(path.stat().st_mode & 0o1000, "the mark is gone")
                 with open(path, "r+b") as file, open(source, "rb") as original:

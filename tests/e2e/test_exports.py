@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several exports, read-only ones, those for some addresses only, odd names; handles over a restart."""
+"""Several exports, read-only exports, allowed addresses, unusual names; handles after a restart."""
 import os
 import unittest
 
@@ -96,7 +96,7 @@ class Exports(Case):
 
 @unittest.skipUnless(os.geteuid() == 0, "only root serves files as others")
 class Squashing(Case):
-    """Whom files on the disk belong to, and what the anonymous may do."""
+    """The owner of files on the disk, and what anonymous callers may do."""
 
     def setUp(self):
         super().setUp()

@@ -19,14 +19,14 @@ class HostileRpc(Case):
         self.addCleanup(self.peer.close)
 
     def err_chunk(self, procedure=MSG, chunks=NO_LISTS, payload=None):
-        """The answer is RDMA_ERROR, ERR_CHUNK, and the connection works on."""
+        """The answer is RDMA_ERROR, ERR_CHUNK, and the connection stays usable."""
         xid = self.peer.next_xid()
         message = header(xid, procedure, chunks) + (call(xid) if payload is None else payload)
         self.assertEqual(self.peer.transport_error(message, xid), (1, ERR_CHUNK, []))
         self.peer.null()
 
     def silence(self, message):
-        """No answer: that to the next call is the first thing that comes."""
+        """No reply: the first one to arrive is that to the next call."""
         self.peer.send(message)
         self.peer.null()
 
@@ -88,7 +88,7 @@ class HostileRpc(Case):
             self.err_chunk(MSG, read_list((position, segment(1, 4, 0))) + bytes(8))
 
     def test_enormous_chunks(self):
-        """Nothing is allocated for what a peer merely claims."""
+        """A length that a peer merely claims allocates nothing."""
         before = self.one.resident_kib()
         message = call(1, NFS, 3, NFS_WRITE, opaque(bytes(32)) + struct.pack(">QIII", 0, 0x7FFFFFFF, 0, 0x7FFFFFFF))
         for _ in range(5):
@@ -158,7 +158,7 @@ class HostileRpc(Case):
         for name in (b"..", b"../outside", b"/etc/passwd", b"a/b", b"", b"nul\0nul"):
             results = self.peer.results(NFS, 3, LOOKUP, opaque(handle) + opaque(name))
             status = struct.unpack_from(">I", results)[0]
-            if name == b".." and status == 0:  # allowed at the root, as the root itself
+            if name == b".." and status == 0:  # allowed at the root, and names the root itself
                 self.assertEqual(results[4:8 + len(handle)], opaque(handle)[:4 + len(handle)])
             else:
                 self.assertNotEqual(status, 0, name)

@@ -14,10 +14,11 @@ from kit.waiting import DEADLINE_S
 
 
 class Case(unittest.TestCase):
-    """Has a temporary folder, and servers that it ends. A server that does not end with status 0 fails the test."""
+    """A temporary directory, and servers that are stopped at the end. A server that does not exit with status 0 fails the
+    test."""
 
-    timeout_s = 120  # ctest's
-    serial = False  # True: needs the machine for itself
+    timeout_s = 120  # on a common machine; ctest's is SLOWEST times that
+    serial = False  # True: not beside other tests
 
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="rpcrdma-e2e-"))
@@ -52,7 +53,7 @@ class Case(unittest.TestCase):
                               capture_output=True, timeout=deadline_s, check=False, **keywords)
 
     def nfs(self, *arguments, **keywords):
-        """Runs rpcrdma-nfs, which must succeed and say nothing on stderr; its stdout in octets."""
+        """Runs rpcrdma-nfs, which must succeed and print nothing to stderr; its stdout as bytes."""
         done = self.run_program("rpcrdma-nfs", "--fabric", FABRIC, *arguments, **keywords)
         self.assertEqual((done.returncode, done.stderr), (0, b""), f"rpcrdma-nfs {arguments}")
         return done.stdout

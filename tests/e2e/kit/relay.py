@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A relay between client and server that writes what passes into a capture, one MPA frame a packet."""
+"""A relay between client and server that writes the traffic into a capture, one MPA frame in each packet."""
 import socket
 import struct
 import threading
@@ -73,7 +73,7 @@ class Relay:
         frames = Frames()
         try:
             while octets := source.recv(1 << 18):
-                # Written before it goes on, so that an answer never precedes its question.
+                # Written before it is forwarded, so that a reply never precedes its call.
                 with self.lock:
                     for frame in frames.feed(octets):
                         stream.write(sender, frame)
