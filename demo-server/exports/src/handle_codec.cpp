@@ -61,7 +61,7 @@ std::optional<DecodedHandle> HandleCodec::decode(std::span<const std::byte> hand
   const Octets given = reader.octets(kTag);
   if (!reader.ok() || reader.remaining() != 0 || version != kVersion || length > NodeKey::kMax) return std::nullopt;
   const Tag right = tag(handle.first(handle.size() - kTag));
-  // In constant time: how long the comparison takes must not help to find a tag.
+  // In constant time: the duration of the comparison must not help to guess a tag.
   if (CRYPTO_memcmp(right.data(), given.data(), kTag) != 0) return std::nullopt;
   return decoded;
 }

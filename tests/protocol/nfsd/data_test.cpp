@@ -131,7 +131,7 @@ TEST_P(Data, Pipelined) {
     EXPECT_EQ(std::memcmp(parts[i].data, pattern(kSize, i).data(), kSize), 0) << i;
 }
 
-// Whatever operation of the fabric fails, the client's resent calls end well and no buffer is lost.
+// Whichever operation of the fabric fails, the client's resent calls succeed and no buffer is lost.
 TEST_P(Data, LostConnections) {
   const nfs_fh3 file = create(root(), "f");
   const std::string content = pattern(150'000);

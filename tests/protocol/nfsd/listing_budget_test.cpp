@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Listings take their memory from the bulk budget, and do not wait for it without end.
+// Listings take their memory from the bulk budget, and wait for it for a bounded time.
 #include <future>
 
 #include "served.hpp"
@@ -23,7 +23,7 @@ class ListingBudget : public Served {
   }
   ~ListingBudget() override { let_go(); }
 
-  /// From now on the I/O threads do nothing else than wait for let_go().
+  /// Blocks the I/O threads until let_go().
   void occupy_io_threads() {
     for (int i = 0; i < 3; ++i) io_.submit([held = held_](const HandleCodec&) { held.wait(); });
   }
@@ -52,7 +52,7 @@ class ListingBudget : public Served {
   bool holds_ = true;
 };
 
-TEST_P(ListingBudget, AListingThatFindsNoRoomIsToldToComeBack) {
+TEST_P(ListingBudget, AListingWithoutRoomIsAnsweredWithJukebox) {
   occupy_io_threads();
   InProgress first;
   InProgress second;
@@ -71,7 +71,7 @@ TEST_P(ListingBudget, AListingThatFindsNoRoomIsToldToComeBack) {
   ASSERT_TRUE(test::run_until(context_, [&] { return server_->counters().bulk_in_use == 0; }));
 }
 
-TEST_P(ListingBudget, OneThatWaitsGetsTheRoomThatAnotherGivesBack) {
+TEST_P(ListingBudget, AWaitingListingGetsReleasedRoom) {
   occupy_io_threads();
   InProgress first;
   InProgress second;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The server's services as they are, behind the transport on a loopback network, and a typed client in front of them.
+// The server's services behind the transport on a loopback network, and a typed client for them.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -38,7 +38,7 @@ class Served : public ::testing::TestWithParam<const char*> {
   bool in_memory() const { return std::string_view(GetParam()) == "memory"; }
   /// Parses what --export would take.
   ExportSpec spec_of(const std::string& name, const std::string& options);
-  /// Adds an export: the main one is "/data" and writable, with `options` others.
+  /// Adds an export beside "/data", which is writable, with `options`.
   void add_export(const std::string& name, const std::string& options);
   void start();
   void reconnect();
@@ -58,12 +58,12 @@ class Served : public ::testing::TestWithParam<const char*> {
 
   Reply<mountres3> mount(std::string_view path);
   nfs_fh3 root(std::string_view path = "/data");
-  /// Creates a file with `content`; its handle.
+  /// Creates a file with `content`; returns its handle.
   nfs_fh3 create(const nfs_fh3& directory, std::string_view name, std::string_view content = {});
   nfs_fh3 mkdir(const nfs_fh3& directory, std::string_view name);
   LOOKUP3res lookup(const nfs_fh3& directory, std::string_view name);
   fattr3 stat(const nfs_fh3& object);
-  /// WRITE of registered memory (a Read chunk) or of plain octets.
+  /// WRITE of registered memory (a Read chunk) or of plain bytes.
   WRITE3res write(const nfs_fh3& file, std::uint64_t offset, std::string_view data, bool registered,
                   stable_how stable = UNSTABLE);
   /// READ into registered memory (a Write chunk if it is large).

@@ -142,7 +142,7 @@ TEST_F(ConfigTest, ErrorsInExportsToo) {
   begins("memory = true\nname='/m'\nsize = '1 G'\n", "7: size: ");
   begins("memory = true\nname='/m'\nsize = 0\n", "7: size: ");
   begins("directory = '/b'\nclients = ['10.0.0.0/8',\n'10.0.0.0/33']\n", "7: clients: not an address");
-  // No clients at all would read as all.
+  // An empty list would mean all clients.
   begins("directory = '/b'\nclients = []\n", "6: clients: not a list, or an empty one");
   begins("directory = '/b'\nsquash = 'no'\n", "6: squash: ");
   begins("directory = '/b'\nanonuid = -1\n", "6: anonuid: ");

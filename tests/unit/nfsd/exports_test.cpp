@@ -101,8 +101,8 @@ TEST(Cidr, Contains) {
   EXPECT_FALSE(in("10.1.2.3", "10.1.2.2"));
   EXPECT_TRUE(in("2001:db8::/33", "2001:db8:7fff::1"));
   EXPECT_FALSE(in("2001:db8::/33", "2001:db8:8000::1"));
-  EXPECT_TRUE(in("127.0.0.0/8", "::ffff:127.0.0.1")) << "an IPv4 address in IPv6 clothes";
-  EXPECT_TRUE(in("::ffff:10.0.0.0/104", "10.255.0.1")) << "a range in IPv6 clothes";
+  EXPECT_TRUE(in("127.0.0.0/8", "::ffff:127.0.0.1")) << "an IPv4-mapped address";
+  EXPECT_TRUE(in("::ffff:10.0.0.0/104", "10.255.0.1")) << "a range of IPv4-mapped addresses";
   EXPECT_FALSE(in("::ffff:10.0.0.0/104", "11.0.0.1"));
   EXPECT_TRUE(in("::ffff:10.0.0.1", "10.0.0.1"));
   EXPECT_FALSE(in("::/0", "10.0.0.1")) << "IPv6 addresses only";
@@ -130,7 +130,7 @@ TEST(HandleCodec, RoundTripAtEverySize) {
   }
 }
 
-TEST(HandleCodec, NobodyElseCanMakeOne) {
+TEST(HandleCodec, RejectsForgedHandles) {
   const HandleCodec codec(HandleSecret{std::byte{1}});
   const FileHandle handle = codec.encode(77, key_of(10));
   EXPECT_FALSE(HandleCodec(HandleSecret{std::byte{2}}).decode(handle.octets()));
@@ -181,7 +181,7 @@ TEST(StateDir, ASecretThatCannotBeWrittenLeavesNothing) {
   EXPECT_TRUE(load_handle_secret(top.path()));
 }
 
-TEST(StateDir, ASecretThatIsNoneIsRefused) {
+TEST(StateDir, AnInvalidSecretIsRefused) {
   TemporaryDirectory top;
   ASSERT_TRUE(load_handle_secret(top.path()));
   const auto file = top.path() / "handle.key";
@@ -236,7 +236,7 @@ TEST_F(Replace, WhatIsNamedAgainStaysOpen) {
   ASSERT_TRUE(replace({"memory:/new", "memory:/m,ro", directory + ",allow=::1"})) << why_;
   EXPECT_EQ(find("/d")->file_system, disk->file_system);
   EXPECT_EQ(find("/m")->file_system, memory->file_system);
-  EXPECT_TRUE(find("/m")->read_only && !memory->read_only) << "what is held does not change";
+  EXPECT_TRUE(find("/m")->read_only && !memory->read_only) << "a held Export does not change";
   EXPECT_EQ(view_.find(std::string_view("/gone")), nullptr);
   EXPECT_EQ(view_.all().at(0)->name, "/new");
 }
@@ -248,14 +248,14 @@ TEST_F(Replace, AllOrNothing) {
   EXPECT_FALSE(replace({"memory:/m,ro", "memory:/n", "/nonexistent/directory:/x"}));
   EXPECT_NE(why_.find("/nonexistent/directory"), why_.npos);
   EXPECT_FALSE(replace({"memory:/n", "memory:/n"}));
-  EXPECT_FALSE(replace({"memory:/m,size=1M"})) << "its files would be gone";
+  EXPECT_FALSE(replace({"memory:/m,size=1M"})) << "its files would be lost";
   EXPECT_NE(why_.find("/m"), why_.npos);
   EXPECT_EQ(find("/m"), before);
   EXPECT_EQ(find("/n"), nullptr);
   EXPECT_EQ(table_.generation(), generation);
 }
 
-TEST_F(Replace, ADirectoryThatTookAnothersPlaceIsOpenedAnew) {
+TEST_F(Replace, ADirectoryThatReplacedAnotherIsOpenedAnew) {
   const std::filesystem::path directory = top_.path() / "d";
   std::filesystem::create_directory(directory);
   ASSERT_TRUE(replace({directory.string()}));

@@ -175,7 +175,7 @@ TEST(IoPool, StartsJobsInOrder) {
   for (int i = 0; i < 300; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
 }
 
-TEST(IoPool, CallsTheThreadThatWasTheLastToRest) {
+TEST(IoPool, WakesTheThreadThatBecameIdleLast) {
   IoPool pool(4, HandleSecret{});
   std::set<std::thread::id> threads;
   for (int i = 0; i < 100; ++i) {
@@ -195,7 +195,7 @@ TEST(IoPool, UsesAllThreads) {
 }
 
 // As when a file system hangs under one export of several.
-TEST(IoPool, ThreadsThatHangAreMadeUpForWithinABound) {
+TEST(IoPool, ReplacesBlockedThreadsWithinABound) {
   IoPool pool(2, 5, HandleSecret{});
   std::latch go(1);
   std::atomic<int> hang = 0;
@@ -216,7 +216,7 @@ TEST(IoPool, ThreadsThatHangAreMadeUpForWithinABound) {
   while (hang != 5) std::this_thread::yield();
   EXPECT_EQ(pool.busy(), 5u);
   go.count_down();
-  while (pool.idle() != 2) std::this_thread::yield();  // the others rest apart
+  while (pool.idle() != 2) std::this_thread::yield();  // the others are spare
   pool.join();
   EXPECT_EQ(hang, 0);
   EXPECT_FALSE(too_many);

@@ -6,12 +6,12 @@
 
 namespace rpcrdma::nfsd {
 
-/// Why something that the operator asked for cannot be had: one line, to be shown as it is.
+/// The reason why a request of the operator fails: one line, to be shown unchanged.
 struct Refusal {
   std::string text;
 };
 
-/// A value, or why there is none.
+/// A value, or the reason why there is none.
 template <class T>
 using Checked = boost::system::result<T, Refusal>;
 

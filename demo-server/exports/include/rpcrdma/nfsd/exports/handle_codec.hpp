@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// NFS file handles: which export, which node, and a keyed checksum that nobody else can compute. Octets:
+// NFS file handles name an export and a node, and carry a keyed checksum that only this server can compute. In bytes:
 // version 1, length of the key 1, export 4, key up to 40, SipHash-2-4 tag 16: 62 at most of 64.
 #include <memory>
 #include <optional>
@@ -36,7 +36,7 @@ class HandleCodec {
   HandleCodec& operator=(const HandleCodec&) = delete;
 
   FileHandle encode(std::uint32_t export_id, const NodeKey& node) const;
-  /// Nothing for octets that this server, with this secret, did not make.
+  /// Nothing for bytes that a server with this secret did not make.
   std::optional<DecodedHandle> decode(std::span<const std::byte> handle) const;
 
  private:
@@ -47,8 +47,8 @@ class HandleCodec {
   evp_mac_ctx_st* context_;
 };
 
-/// A number for an export that follows from its name alone, so that handles do not depend on the order of
-/// exports. Never 0.
+/// The identifier of an export, derived from its name alone, so that handles do not depend on the order of exports.
+/// Never 0.
 std::uint32_t export_id_of(std::string_view name) noexcept;
 
 }  // namespace rpcrdma::nfsd
