@@ -96,7 +96,7 @@ class Load {
     for (std::uint32_t i = 0; i < options_.depth; ++i) workers.spawn(work());
     co_await workers.wait();
     if (!failed_ && options_.write && !options_.sync) {
-      const Result<nfs::WriteVerifier> committed = co_await client_.commit(file_.handle);
+      const Result<nfs::Verifier> committed = co_await client_.commit(file_.handle);
       if (!committed) failed_ = committed.error();
     }
     if (failed_) co_return failed_;
@@ -113,7 +113,7 @@ class Load {
   asio::awaitable<void> work() {
     Result<memory::RegisteredBuffer> buffer = client_.pool().allocate(options_.block);
     if (!buffer) failed_ = buffer.error();
-    const auto stability = options_.sync ? nfs::Client::Stability::file : nfs::Client::Stability::unstable;
+    const auto stability = options_.sync ? nfs::Stable::file_sync : nfs::Stable::unstable;
     while (!failed_ && Clock::now() < end_) {
       const std::uint64_t offset = next_block() * options_.block;
       error_code failed;

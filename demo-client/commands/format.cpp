@@ -35,7 +35,7 @@ std::string format_time(std::time_t seconds, const char* format) {
 
 std::string size_text(const nfs::Attributes& attributes) {
   const bool device = attributes.type == FileType::block || attributes.type == FileType::character;
-  if (device) return fmt::format("{}, {}", attributes.device_major, attributes.device_minor);
+  if (device) return fmt::format("{}, {}", attributes.device.major, attributes.device.minor);
   return std::to_string(attributes.size);
 }
 
@@ -135,7 +135,7 @@ void ListWidths::include(const nfs::Attributes& attributes, Owners& owners) {
 std::string list_line(const nfs::Attributes& attributes, const ListWidths& widths, Owners& owners, std::time_t now) {
   return fmt::format("{} {:>{}} {:<{}} {:<{}} {:>{}} {}", mode_text(attributes.type, attributes.mode), attributes.links,
                      widths.links, owners.user(attributes.uid), widths.uid, owners.group(attributes.gid), widths.gid,
-                     size_text(attributes), widths.size, list_time(attributes.modified, now));
+                     size_text(attributes), widths.size, list_time(attributes.mtime, now));
 }
 
 }  // namespace rpcrdma::commands

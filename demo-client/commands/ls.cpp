@@ -103,7 +103,7 @@ boost::asio::awaitable<void> run_ls(Context& context) {
   if (node->attributes.type != nfs::FileType::directory) {
     std::vector<Line> one(1);
     const auto& path = context.options.url.path;
-    one[0].entry = {path.empty() ? "/" : path.back(), node->attributes.file_id, node->attributes, node->handle};
+    one[0].entry = {path.empty() ? "/" : path.back(), node->attributes.fileid, node->attributes, node->handle};
     if (context.options.long_format) co_await complete_all(context, node->handle, one);
     co_return print_lines(context, one);
   }

@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "rpcrdma/fabric/open/open.hpp"
-#include "rpcrdma/nfs/types.hpp"
+#include "rpcrdma/nfs/node.hpp"
 #include "rpcrdma/nfs/url.hpp"
 
 namespace rpcrdma::commands {

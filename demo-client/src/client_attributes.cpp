@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "client_impl.hpp"
-#include "convert.hpp"
+#include "rpcrdma/nfs/convert.hpp"
 
 namespace rpcrdma::nfs {
 namespace {
@@ -29,35 +29,35 @@ Task<void> Client::null() {
 }
 
 Task<Attributes> Client::getattr(FileHandle file) {
-  const GETATTR3args args{to_xdr(file)};
+  const GETATTR3args args{to_wire(file)};
   const auto reply = co_await call<rpc::nfs3::Getattr>(*impl_, args);
   if (!reply) co_return reply.error();
-  co_return from_xdr((*reply)->GETATTR3res_u.resok.obj_attributes);
+  co_return from_wire((*reply)->GETATTR3res_u.resok.obj_attributes);
 }
 
 Task<void> Client::setattr(FileHandle file, SetAttributes attributes) {
   SETATTR3args args{};
-  args.object = to_xdr(file);
-  args.new_attributes = to_xdr(attributes);
+  args.object = to_wire(file);
+  args.new_attributes = to_wire(attributes);
   const auto reply = co_await call<rpc::nfs3::Setattr>(*impl_, args);
   if (!reply) co_return reply.error();
   co_return Result<void>();
 }
 
 Task<Node> Client::lookup(FileHandle directory, std::string name) {
-  const LOOKUP3args args{to_xdr(directory, name)};
+  const LOOKUP3args args{to_wire(directory, name)};
   const auto reply = co_await call<rpc::nfs3::Lookup>(*impl_, args);
   if (!reply) co_return reply.error();
   const LOOKUP3resok& found = (*reply)->LOOKUP3res_u.resok;
-  const FileHandle handle = from_xdr(found.object);
-  if (const auto attributes = from_xdr(found.obj_attributes)) co_return Node{handle, *attributes};
+  const FileHandle handle = from_wire(found.object);
+  if (const auto attributes = from_wire(found.obj_attributes)) co_return Node{handle, *attributes};
   const Result<Attributes> attributes = co_await getattr(handle);
   if (!attributes) co_return attributes.error();
   co_return Node{handle, *attributes};
 }
 
 Task<std::string> Client::readlink(FileHandle link) {
-  const READLINK3args args{to_xdr(link)};
+  const READLINK3args args{to_wire(link)};
   const auto reply = co_await call<rpc::nfs3::Readlink>(*impl_, args);
   if (!reply) co_return reply.error();
   std::string target((*reply)->READLINK3res_u.resok.data.text());
@@ -68,7 +68,7 @@ Task<std::string> Client::readlink(FileHandle link) {
 
 Task<Limits> Client::limits(FileHandle root) {
   if (impl_->limits) co_return *impl_->limits;
-  const FSINFO3args args{to_xdr(root)};
+  const FSINFO3args args{to_wire(root)};
   const auto reply = co_await call<rpc::nfs3::Fsinfo>(*impl_, args);
   if (!reply) co_return reply.error();
   const FSINFO3resok& info = (*reply)->FSINFO3res_u.resok;
@@ -76,12 +76,12 @@ Task<Limits> Client::limits(FileHandle root) {
   co_return *impl_->limits;
 }
 
-Task<Space> Client::space(FileHandle root) {
-  const FSSTAT3args args{to_xdr(root)};
+Task<Statistics> Client::space(FileHandle root) {
+  const FSSTAT3args args{to_wire(root)};
   const auto reply = co_await call<rpc::nfs3::Fsstat>(*impl_, args);
   if (!reply) co_return reply.error();
   const FSSTAT3resok& stat = (*reply)->FSSTAT3res_u.resok;
-  co_return Space{stat.tbytes, stat.fbytes, stat.abytes, stat.tfiles, stat.ffiles};
+  co_return Statistics{stat.tbytes, stat.fbytes, stat.abytes, stat.tfiles, stat.ffiles, stat.afiles};
 }
 
 }  // namespace rpcrdma::nfs

@@ -3,24 +3,13 @@
 // is exposed to the server for the one call: nothing is copied.
 // Ownership: the buffer is the caller's, and left alone by everyone else once the call is over.
 // Error handling: see client.hpp; counts that do not fit together are ClientError::malformed_reply.
-#include <cstring>
-
 #include "client_impl.hpp"
-#include "convert.hpp"
+#include "rpcrdma/nfs/convert.hpp"
 
 namespace rpcrdma::nfs {
-namespace {
-
-WriteVerifier verifier_of(const writeverf3& from) noexcept {
-  WriteVerifier out;
-  std::memcpy(out.data(), from, out.size());
-  return out;
-}
-
-}  // namespace
 
 Task<Client::ReadResult> Client::read(FileHandle file, std::uint64_t offset, BufferRef into) {
-  const READ3args args{to_xdr(file), offset, into.size};
+  const READ3args args{to_wire(file), offset, into.size};
   rpc::CallOptions options;
   options.into({&into, 1});
   const auto reply = co_await call<rpc::nfs3::Read>(*impl_, args, options);
@@ -30,9 +19,9 @@ Task<Client::ReadResult> Client::read(FileHandle file, std::uint64_t offset, Buf
   co_return ReadResult{read.count, read.eof != FALSE};
 }
 
-Task<Client::WriteResult> Client::write(FileHandle file, std::uint64_t offset, BufferRef from, Stability stability) {
+Task<Client::WriteResult> Client::write(FileHandle file, std::uint64_t offset, BufferRef from, Stable stability) {
   WRITE3args args{};
-  args.file = to_xdr(file);
+  args.file = to_wire(file);
   args.offset = offset;
   args.count = from.size;
   args.stable = static_cast<stable_how>(stability);
@@ -41,14 +30,14 @@ Task<Client::WriteResult> Client::write(FileHandle file, std::uint64_t offset, B
   if (!reply) co_return reply.error();
   const WRITE3resok& written = (*reply)->WRITE3res_u.resok;
   if (written.count > from.size) co_return make_error_code(ClientError::malformed_reply);
-  co_return WriteResult{written.count, static_cast<Stability>(written.committed), verifier_of(written.verf)};
+  co_return WriteResult{written.count, static_cast<Stable>(written.committed), from_wire(written.verf)};
 }
 
-Task<WriteVerifier> Client::commit(FileHandle file) {
-  const COMMIT3args args{to_xdr(file), 0, 0};
+Task<Verifier> Client::commit(FileHandle file) {
+  const COMMIT3args args{to_wire(file), 0, 0};
   const auto reply = co_await call<rpc::nfs3::Commit>(*impl_, args);
   if (!reply) co_return reply.error();
-  co_return verifier_of((*reply)->COMMIT3res_u.resok.verf);
+  co_return from_wire((*reply)->COMMIT3res_u.resok.verf);
 }
 
 }  // namespace rpcrdma::nfs

@@ -2,10 +2,8 @@
 // Operation: READDIRPLUS or READDIR (RFC 1813 sections 3.3.16 and 3.3.17), one call a page.
 // Ownership: entries are copied out of the reply.
 // Error handling: see client.hpp. A page that brings nothing and is not the last would keep us here for ever.
-#include <cstring>
-
 #include "client_impl.hpp"
-#include "convert.hpp"
+#include "rpcrdma/nfs/convert.hpp"
 
 namespace rpcrdma::nfs {
 namespace {
@@ -13,7 +11,7 @@ namespace {
 constexpr std::uint32_t kPageOctets = 65536;
 
 DirectoryEntry entry_of(const entryplus3& from) {
-  return {std::string(from.name.view()), from.fileid, from_xdr(from.name_attributes), from_xdr(from.name_handle)};
+  return {std::string(from.name.view()), from.fileid, from_wire(from.name_attributes), from_wire(from.name_handle)};
 }
 DirectoryEntry entry_of(const entry3& from) { return {std::string(from.name.view()), from.fileid, {}, {}}; }
 
@@ -22,7 +20,7 @@ Result<Client::Page> page_of(const Reply& reply, std::uint64_t from) {
   Client::Page page;
   page.end = reply.reply.eof != FALSE;
   page.next.cookie = from;
-  std::memcpy(page.next.verifier.data(), reply.cookieverf, page.next.verifier.size());
+  page.next.verifier = from_wire(reply.cookieverf);
   const auto& list = reply.reply.entries;
   for (std::uint32_t i = 0; i < list.count; ++i) {
     page.next.cookie = list.items[i].cookie;
@@ -35,9 +33,9 @@ Result<Client::Page> page_of(const Reply& reply, std::uint64_t from) {
 
 Task<Client::Page> with_attributes(Client::Impl& impl, FileHandle directory, Client::Position from) {
   READDIRPLUS3args args{};
-  args.dir = to_xdr(directory);
+  args.dir = to_wire(directory);
   args.cookie = from.cookie;
-  std::memcpy(args.cookieverf, from.verifier.data(), from.verifier.size());
+  to_wire(from.verifier, args.cookieverf);
   args.dircount = kPageOctets;
   args.maxcount = kPageOctets;
   const auto reply = co_await call<rpc::nfs3::Readdirplus>(impl, args);
@@ -47,9 +45,9 @@ Task<Client::Page> with_attributes(Client::Impl& impl, FileHandle directory, Cli
 
 Task<Client::Page> names_only(Client::Impl& impl, FileHandle directory, Client::Position from) {
   READDIR3args args{};
-  args.dir = to_xdr(directory);
+  args.dir = to_wire(directory);
   args.cookie = from.cookie;
-  std::memcpy(args.cookieverf, from.verifier.data(), from.verifier.size());
+  to_wire(from.verifier, args.cookieverf);
   args.count = kPageOctets;
   const auto reply = co_await call<rpc::nfs3::Readdir>(impl, args);
   if (!reply) co_return reply.error();

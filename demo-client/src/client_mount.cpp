@@ -5,7 +5,7 @@
 // in the frame of its call.
 // Error handling: mountstat3 is a nfs::Status; a server without the program is ClientError::no_mount_service.
 #include "client_impl.hpp"
-#include "convert.hpp"
+#include "rpcrdma/nfs/convert.hpp"
 #include "rpcrdma/rpc/mount3.hpp"
 #include "rpcrdma/rpc/tcp_requester.hpp"
 
@@ -25,7 +25,7 @@ Task<FileHandle> ask(rpc::Client& rpc, std::string path, Clock::time_point deadl
     co_return absent ? make_error_code(ClientError::no_mount_service) : reply.error();
   }
   if (const error_code status = status_error(static_cast<std::uint32_t>((*reply)->fhs_status))) co_return status;
-  co_return from_xdr((*reply)->mountres3_u.mountinfo.fhandle);
+  co_return from_wire((*reply)->mountres3_u.mountinfo.fhandle);
 }
 
 Task<FileHandle> ask_by_tcp(Client::Impl& impl, std::string path, Clock::time_point deadline) {

@@ -4,15 +4,15 @@
 // Ownership: arguments by value in the coroutine's frame, where the call finds them until it is over.
 // Error handling: see client.hpp.
 #include "client_impl.hpp"
-#include "convert.hpp"
+#include "rpcrdma/nfs/convert.hpp"
 
 namespace rpcrdma::nfs {
 namespace {
 
 /// The new file of CREATE or MKDIR.
 Task<Node> made(Client& client, FileHandle directory, std::string name, post_op_fh3 handle, post_op_attr attributes) {
-  const std::optional<FileHandle> file = from_xdr(handle);
-  const std::optional<Attributes> known = from_xdr(attributes);
+  const std::optional<FileHandle> file = from_wire(handle);
+  const std::optional<Attributes> known = from_wire(attributes);
   if (file && known) co_return Node{*file, *known};
   co_return co_await client.lookup(directory, name);
 }
@@ -21,9 +21,9 @@ Task<Node> made(Client& client, FileHandle directory, std::string name, post_op_
 
 Task<Node> Client::create(FileHandle directory, std::string name, SetAttributes attributes, bool exclusive) {
   CREATE3args args{};
-  args.where = to_xdr(directory, name);
+  args.where = to_wire(directory, name);
   args.how.mode = exclusive ? GUARDED : UNCHECKED;
-  args.how.createhow3_u.obj_attributes = to_xdr(attributes);
+  args.how.createhow3_u.obj_attributes = to_wire(attributes);
   const auto reply = co_await call<rpc::nfs3::Create>(*impl_, args);
   if (!reply) co_return reply.error();
   const CREATE3resok& ok = (*reply)->CREATE3res_u.resok;
@@ -32,8 +32,8 @@ Task<Node> Client::create(FileHandle directory, std::string name, SetAttributes 
 
 Task<Node> Client::mkdir(FileHandle directory, std::string name, std::uint32_t mode) {
   MKDIR3args args{};
-  args.where = to_xdr(directory, name);
-  args.attributes = to_xdr(SetAttributes{.mode = mode});
+  args.where = to_wire(directory, name);
+  args.attributes = to_wire(SetAttributes{.mode = mode});
   const auto reply = co_await call<rpc::nfs3::Mkdir>(*impl_, args);
   if (!reply) co_return reply.error();
   const MKDIR3resok& ok = (*reply)->MKDIR3res_u.resok;
@@ -42,7 +42,7 @@ Task<Node> Client::mkdir(FileHandle directory, std::string name, std::uint32_t m
 
 Task<void> Client::symlink(FileHandle directory, std::string name, std::string target) {
   SYMLINK3args args{};
-  args.where = to_xdr(directory, name);
+  args.where = to_wire(directory, name);
   args.symlink.symlink_data.set_text(target);
   const auto reply = co_await call<rpc::nfs3::Symlink>(*impl_, args);
   if (!reply) co_return reply.error();
@@ -50,28 +50,28 @@ Task<void> Client::symlink(FileHandle directory, std::string name, std::string t
 }
 
 Task<void> Client::link(FileHandle file, FileHandle directory, std::string name) {
-  const LINK3args args{to_xdr(file), to_xdr(directory, name)};
+  const LINK3args args{to_wire(file), to_wire(directory, name)};
   const auto reply = co_await call<rpc::nfs3::Link>(*impl_, args);
   if (!reply) co_return reply.error();
   co_return Result<void>();
 }
 
 Task<void> Client::remove(FileHandle directory, std::string name) {
-  const REMOVE3args args{to_xdr(directory, name)};
+  const REMOVE3args args{to_wire(directory, name)};
   const auto reply = co_await call<rpc::nfs3::Remove>(*impl_, args);
   if (!reply) co_return reply.error();
   co_return Result<void>();
 }
 
 Task<void> Client::rmdir(FileHandle directory, std::string name) {
-  const RMDIR3args args{to_xdr(directory, name)};
+  const RMDIR3args args{to_wire(directory, name)};
   const auto reply = co_await call<rpc::nfs3::Rmdir>(*impl_, args);
   if (!reply) co_return reply.error();
   co_return Result<void>();
 }
 
 Task<void> Client::rename(FileHandle from, std::string from_name, FileHandle to, std::string to_name) {
-  const RENAME3args args{to_xdr(from, from_name), to_xdr(to, to_name)};
+  const RENAME3args args{to_wire(from, from_name), to_wire(to, to_name)};
   const auto reply = co_await call<rpc::nfs3::Rename>(*impl_, args);
   if (!reply) co_return reply.error();
   co_return Result<void>();

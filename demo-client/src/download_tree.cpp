@@ -95,7 +95,8 @@ class DownloadTree : TreeWalk {
     const Result<LocalDirectory> to = parent.make_child(name, mode | kOwnerModes);
     if (!to) co_return problem(path, to.error());
     co_await contents(from.handle, *to, path, depth);
-    const SetAttributes final{.mode = mode, .accessed = from.attributes.accessed, .modified = from.attributes.modified};
+    const SetAttributes final{
+        .mode = mode, .atime = SetTime::to(from.attributes.atime), .mtime = SetTime::to(from.attributes.mtime)};
     const Result<void> set = set_attributes(to->descriptor(), final);
     if (!set) problem(path, set.error());
   }
@@ -106,7 +107,8 @@ class DownloadTree : TreeWalk {
     const bool fresh = !to.has(name);
     const Result<Descriptor> target = to.create_file(name, mode | 0600, false);
     if (!target) co_return target.error();
-    const SetAttributes final{.mode = mode, .accessed = from.attributes.accessed, .modified = from.attributes.modified};
+    const SetAttributes final{
+        .mode = mode, .atime = SetTime::to(from.attributes.atime), .mtime = SetTime::to(from.attributes.mtime)};
     const Result<void> done = co_await into(from, *target, final);
     if (!done && fresh) take_back(to.descriptor().get(), name, *target);
     co_return done;

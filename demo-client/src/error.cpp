@@ -1,53 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpcrdma/nfs/error.hpp"
 
-#include <cerrno>
 #include <string>
 
 namespace rpcrdma::nfs {
 namespace {
-
-int to_errno(int status) noexcept {
-  switch (static_cast<Status>(status)) {
-    case Status::nametoolong: return ENAMETOOLONG;
-    case Status::notempty: return ENOTEMPTY;
-    case Status::dquot: return EDQUOT;
-    case Status::stale: return ESTALE;
-    case Status::remote: return EREMOTE;
-    case Status::badhandle: return ESTALE;
-    case Status::notsupp: return EOPNOTSUPP;
-    case Status::serverfault: return EREMOTEIO;
-    case Status::jukebox: return EAGAIN;
-    case Status::not_sync:
-    case Status::bad_cookie:
-    case Status::toosmall:
-    case Status::badtype: return EIO;
-    default: return status > 0 && status < 63 ? status : EIO;  // below 63 the numbers are those of Unix
-  }
-}
-
-class StatusCategory final : public boost::system::error_category {
- public:
-  const char* name() const noexcept override { return "rpcrdma.nfs"; }
-  std::string message(int value) const override {
-    switch (static_cast<Status>(value)) {
-      case Status::ok: return "Success";
-      case Status::bad_cookie: return "The directory changed while it was read";
-      case Status::serverfault: return "The server failed";
-      default: return boost::system::error_code(to_errno(value), boost::system::generic_category()).message();
-    }
-  }
-  boost::system::error_condition default_error_condition(int value) const noexcept override {
-    return {value == 0 ? 0 : to_errno(value), boost::system::generic_category()};
-  }
-  bool equivalent(int value, const boost::system::error_condition& condition) const noexcept override {
-    if (condition == make_error_condition(Condition::retry)) return static_cast<Status>(value) == Status::jukebox;
-    if (condition == make_error_condition(Condition::give_up)) {
-      return value != 0 && static_cast<Status>(value) != Status::jukebox;
-    }
-    return default_error_condition(value) == condition;
-  }
-};
 
 class ClientCategory final : public boost::system::error_category {
  public:
@@ -66,12 +23,10 @@ class ClientCategory final : public boost::system::error_category {
   }
 };
 
-const StatusCategory kStatusCategory;
 const ClientCategory kClientCategory;
 
 }  // namespace
 
-error_code make_error_code(Status status) noexcept { return {static_cast<int>(status), kStatusCategory}; }
 error_code make_error_code(ClientError e) noexcept { return {static_cast<int>(e), kClientCategory}; }
 
 bool is_system_error(const error_code& ec) noexcept {
@@ -82,7 +37,7 @@ bool is_file_error(const error_code& ec) noexcept {
   if (ec.category() == kClientCategory) {
     return ec != ClientError::no_mount_service && ec != ClientError::mount_unreachable;
   }
-  return ec.category() == kStatusCategory || is_system_error(ec);
+  return is_status(ec) || is_system_error(ec);
 }
 
 }  // namespace rpcrdma::nfs

@@ -29,9 +29,10 @@ Time time_of(const timespec& time) noexcept {
   return {static_cast<std::uint32_t>(time.tv_sec), static_cast<std::uint32_t>(time.tv_nsec)};
 }
 
-timespec to_timespec(const std::optional<Time>& time) noexcept {
-  if (!time) return {0, UTIME_OMIT};
-  return {static_cast<std::time_t>(time->seconds), static_cast<long>(time->nanoseconds % 1000000000u)};
+timespec to_timespec(const SetTime& time) noexcept {
+  if (time.how == SetTime::How::keep) return {0, UTIME_OMIT};
+  if (time.how == SetTime::How::server) return {0, UTIME_NOW};
+  return {static_cast<std::time_t>(time.value.seconds), static_cast<long>(time.value.nanoseconds % 1000000000u)};
 }
 
 Result<Descriptor> opened(int fd) {
@@ -54,13 +55,13 @@ Attributes attributes_of(const struct stat& status) noexcept {
   out.gid = status.st_gid;
   out.size = static_cast<std::uint64_t>(status.st_size);
   out.used = static_cast<std::uint64_t>(status.st_blocks) * 512;
-  out.device_major = major(status.st_rdev);
-  out.device_minor = minor(status.st_rdev);
-  out.filesystem = status.st_dev;
-  out.file_id = status.st_ino;
-  out.accessed = time_of(status.st_atim);
-  out.modified = time_of(status.st_mtim);
-  out.changed = time_of(status.st_ctim);
+  out.device.major = major(status.st_rdev);
+  out.device.minor = minor(status.st_rdev);
+  out.fsid = status.st_dev;
+  out.fileid = status.st_ino;
+  out.atime = time_of(status.st_atim);
+  out.mtime = time_of(status.st_mtim);
+  out.ctime = time_of(status.st_ctim);
   return out;
 }
 
@@ -146,8 +147,8 @@ Result<void> check_written(int fd) {
 }
 
 Result<void> set_attributes(const Descriptor& file, const SetAttributes& attributes) {
-  if (attributes.accessed || attributes.modified) {
-    const timespec times[2] = {to_timespec(attributes.accessed), to_timespec(attributes.modified)};
+  if (attributes.atime || attributes.mtime) {
+    const timespec times[2] = {to_timespec(attributes.atime), to_timespec(attributes.mtime)};
     if (::futimens(file.get(), times) != 0) return last_system_error();
   }
   if (attributes.mode && ::fchmod(file.get(), *attributes.mode) != 0) return last_system_error();

@@ -48,7 +48,7 @@ void UncommittedRanges::erase(Range range) {
   }
 }
 
-void UncommittedRanges::add(Range range, const WriteVerifier& verifier) {
+void UncommittedRanges::add(Range range, const Verifier& verifier) {
   if (range.length == 0) return;
   erase(range);
   auto entry = entries_.emplace(range.offset, Entry{range.offset + range.length, verifier}).first;
@@ -65,7 +65,7 @@ void UncommittedRanges::add(Range range, const WriteVerifier& verifier) {
   }
 }
 
-std::vector<Range> UncommittedRanges::commit(const WriteVerifier& verifier) {
+std::vector<Range> UncommittedRanges::commit(const Verifier& verifier) {
   std::vector<Range> lost;
   for (const auto& [offset, entry] : entries_) {
     if (entry.verifier != verifier) lost.push_back({offset, entry.end - offset});

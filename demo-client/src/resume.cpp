@@ -19,12 +19,12 @@ static_assert(unpacked(packed(0222)) == 0222 && unpacked(packed(0200)) == 0200 &
 /// The source's time, with its size mixed in: versions of one source may have the same time.
 Time mark_time(const Attributes& source) noexcept {
   constexpr std::uint64_t kSecond = 1'000'000'000;
-  const std::uint64_t mixed = source.modified.nanoseconds + source.size % kSecond;
-  return {source.modified.seconds, static_cast<std::uint32_t>(mixed % kSecond) & ~kTaken};
+  const std::uint64_t mixed = source.mtime.nanoseconds + source.size % kSecond;
+  return {source.mtime.seconds, static_cast<std::uint32_t>(mixed % kSecond) & ~kTaken};
 }
 
 bool bears_mark_of(const Attributes& source, const Attributes& target) noexcept {
-  const Time time{target.accessed.seconds, target.accessed.nanoseconds & ~kTaken};
+  const Time time{target.atime.seconds, target.atime.nanoseconds & ~kTaken};
   return target.type == FileType::regular && is_marked(target.mode) && time == mark_time(source);
 }
 
@@ -33,29 +33,29 @@ bool bears_mark_of(const Attributes& source, const Attributes& target) noexcept 
 SetAttributes mark_of(const Attributes& source, std::uint32_t mode) noexcept {
   Time time = mark_time(source);
   time.nanoseconds |= packed(mode);
-  return {.mode = (mode & 0777 & ~kWriteBits) | kUnfinished, .accessed = time};
+  return {.mode = (mode & 0777 & ~kWriteBits) | kUnfinished, .atime = SetTime::to(time)};
 }
 
 std::uint32_t unmarked_mode(const Attributes& source, const Attributes& target) noexcept {
   const std::uint32_t mode = target.mode & 0777;
   if (!is_marked(target.mode)) return mode;
-  return mode | (bears_mark_of(source, target) ? unpacked(target.accessed.nanoseconds & kTaken) : 0200);
+  return mode | (bears_mark_of(source, target) ? unpacked(target.atime.nanoseconds & kTaken) : 0200);
 }
 
 bool is_copy(const Attributes& source, const Attributes& target) noexcept {
   return target.type == FileType::regular && (target.mode & kUnfinished) == 0 && target.size == source.size &&
-         target.modified == source.modified;
+         target.mtime == source.mtime;
 }
 
 bool is_same(const Attributes& before, const Attributes& after) noexcept {
-  return before.size == after.size && before.modified == after.modified;
+  return before.size == after.size && before.mtime == after.mtime;
 }
 
 void renew(SetAttributes& final, const Attributes& source) noexcept {
   final.size.reset();
   if (final.mode) final.mode = source.mode & 0777;
-  if (final.accessed) final.accessed = source.accessed;
-  if (final.modified) final.modified = source.modified;
+  if (final.atime) final.atime = SetTime::to(source.atime);
+  if (final.mtime) final.mtime = SetTime::to(source.mtime);
 }
 
 std::uint64_t resume_at(const Attributes& source, const Attributes& target, std::uint64_t stride) noexcept {

@@ -25,7 +25,7 @@ class Upload {
         piece_(piece_size(shared.limits.write_size, size)),
         known_end_(size) {
     // One write that is stable at once is cheaper than two calls.
-    stability_ = size <= piece_ ? Client::Stability::file : Client::Stability::unstable;
+    stability_ = size <= piece_ ? Stable::file_sync : Stable::unstable;
   }
 
   Task<void> run() {
@@ -48,7 +48,7 @@ class Upload {
       co_await write_ranges(std::move(todo));
       if (failed_) co_return failed_;
       if (uncommitted_.empty()) co_return Result<void>();
-      const Result<WriteVerifier> verifier = co_await shared_.client.commit(to_);
+      const Result<Verifier> verifier = co_await shared_.client.commit(to_);
       if (!verifier) co_return verifier.error();
       todo = uncommitted_.commit(*verifier);
       if (todo.empty()) co_return Result<void>();
@@ -116,7 +116,7 @@ class Upload {
         fail(ClientError::malformed_reply);
         break;
       }
-      if (written->committed == Client::Stability::unstable) {
+      if (written->committed == Stable::unstable) {
         uncommitted_.add({offset, written->count}, written->verifier);
       }
       shared_.observer.on_moved(written->count);
@@ -135,7 +135,7 @@ class Upload {
   std::uint64_t start_;
   std::uint32_t piece_;
   std::uint64_t known_end_;
-  Client::Stability stability_;
+  Stable stability_;
   UncommittedRanges uncommitted_;
   bool ended_ = false;  ///< the file is shorter than it was
   error_code failed_;

@@ -21,8 +21,8 @@ bool is_empty(const Descriptor& file, const Attributes& attributes) {
 }
 
 bool agrees(const SetAttributes& wanted, const Attributes& is) noexcept {
-  return wanted.mode.value_or(is.mode) == is.mode && wanted.accessed.value_or(is.accessed) == is.accessed &&
-         wanted.modified.value_or(is.modified) == is.modified;
+  return wanted.mode.value_or(is.mode) == is.mode && (!wanted.atime || wanted.atime.value == is.atime) &&
+         (!wanted.mtime || wanted.mtime.value == is.mtime);
 }
 
 /// After an error, while the target bears its mark.
@@ -79,7 +79,7 @@ Task<void> Copier::upload_file(const Descriptor& from, Attributes source, Node t
   }
   if (marked && !final.mode) final.mode = mode;
   if (!marked && final.mode == there.mode) final.mode.reset();
-  if (!final.mode && !final.size && !final.accessed && !final.modified) co_return Result<void>();
+  if (!final.mode && !final.size && !final.atime && !final.mtime) co_return Result<void>();
   co_return co_await shared_.client.setattr(to.handle, final);
 }
 

@@ -70,7 +70,8 @@ class UploadTree : TreeWalk {
     if (!made) co_return problem(path, made.error());
     co_await contents(from, made->handle, path, depth);
     if (fatal_) co_return;
-    const SetAttributes final{.mode = mode, .accessed = attributes->accessed, .modified = attributes->modified};
+    const SetAttributes final{
+        .mode = mode, .atime = SetTime::to(attributes->atime), .mtime = SetTime::to(attributes->mtime)};
     const Result<void> set = co_await client_.setattr(made->handle, final);
     if (!set) problem(path, set.error());
   }
@@ -107,10 +108,10 @@ class UploadTree : TreeWalk {
     if (!opened) co_return opened.error();
     const Attributes& here = *opened;
     const std::uint32_t mode = here.mode & kFileModes;
-    const SetAttributes final{.mode = mode, .accessed = here.accessed, .modified = here.modified};
+    const SetAttributes final{.mode = mode, .atime = SetTime::to(here.atime), .mtime = SetTime::to(here.mtime)};
     // Times last only where nothing is written after them.
     SetAttributes attributes = final;
-    if (here.size != 0) attributes.accessed = attributes.modified = std::nullopt;
+    if (here.size != 0) attributes.atime = attributes.mtime = {};
     // A size would cut a file that is there, and to resume is to keep it.
     const bool resume = shared_.options.resume;
     if (!resume) attributes.size = 0;

@@ -148,7 +148,7 @@ class Nfs final : public Subject {
     std::ranges::fill(buffer.octets(), std::byte{'r'});
     for (std::uint32_t offset = 0; offset < kFile; offset += kPiece) {
       const BufferRef from = buffer.ref();
-      must(co_await client_->write(file_, offset, from, nfs::Client::Stability::unstable));
+      must(co_await client_->write(file_, offset, from, nfs::Stable::unstable));
     }
   }
 
@@ -172,7 +172,7 @@ class Nfs final : public Subject {
       if (read && read->count != data.size) co_return make_error_code(boost::system::errc::io_error);
       co_return error_of(read);
     }
-    const auto written = co_await client_->write(file_, offset, data, nfs::Client::Stability::unstable);
+    const auto written = co_await client_->write(file_, offset, data, nfs::Stable::unstable);
     if (written && written->count != data.size) co_return make_error_code(boost::system::errc::io_error);
     co_return error_of(written);
   }

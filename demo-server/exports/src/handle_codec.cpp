@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kHead = 6;
 constexpr std::size_t kTag = 16;
-static_assert(kHead + NodeKey::kMax + kTag <= FileHandle::kMax);
+static_assert(kHead + NodeKey::kMax + kTag <= FileHandle::kMaxSize);
 
 }  // namespace
 
@@ -40,15 +40,14 @@ HandleCodec::Tag HandleCodec::tag(std::span<const std::byte> octets) const {
 }
 
 FileHandle HandleCodec::encode(std::uint32_t export_id, const NodeKey& node) const {
-  FileHandle handle;
-  Writer writer(handle.data);
+  std::array<std::byte, FileHandle::kMaxSize> handle{};
+  Writer writer(handle);
   writer.u8(kVersion);
   writer.u8(static_cast<std::uint8_t>(node.octets().size()));
   writer.u32(export_id);
   writer.octets(node.octets());
   writer.octets(tag(writer.written()));
-  handle.length = static_cast<std::uint32_t>(writer.size());
-  return handle;
+  return FileHandle(writer.written());
 }
 
 std::optional<DecodedHandle> HandleCodec::decode(std::span<const std::byte> handle) const {

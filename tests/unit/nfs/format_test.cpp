@@ -45,7 +45,7 @@ TEST_F(Format, ListLineAlignsColumns) {
   small.mode = 0644;
   small.links = 1;
   small.size = 5;
-  small.modified = {1799999999, 0};
+  small.mtime = {1799999999, 0};
   nfs::Attributes large = small;
   large.type = FileType::directory;
   large.links = 12;

@@ -108,12 +108,12 @@ TEST_F(Local, SetsModeAndTimes) {
   const auto file = tree().create_file("f", 0600);
   SetAttributes set;
   set.mode = 0444;
-  set.modified = Time{1700000000, 42};
+  set.mtime = SetTime::to({1700000000, 42});
   ASSERT_TRUE(set_attributes(*file, set));
   const auto attributes = local_attributes((root_ / "tree/f").string(), false);
   ASSERT_TRUE(attributes);
   EXPECT_EQ(attributes->mode, 0444u);
-  EXPECT_EQ(attributes->modified, (Time{1700000000, 42}));
+  EXPECT_EQ(attributes->mtime, (Time{1700000000, 42}));
 }
 
 TEST_F(Local, PlainNames) {

@@ -11,8 +11,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr WriteVerifier kFirst{std::byte{1}};
-constexpr WriteVerifier kSecond{std::byte{2}};
+constexpr Verifier kFirst{std::byte{1}};
+constexpr Verifier kSecond{std::byte{2}};
 
 TEST(RangeQueue, DealsPiecesInOrder) {
   RangeQueue queue({{0, 25}, {100, 10}, {200, 0}}, 10);

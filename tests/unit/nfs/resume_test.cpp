@@ -107,9 +107,9 @@ class Resume : public testing::Test {
       if (set.size.set_it) stored_.resize(set.size.set_size3_u.size);
       if (set.mode.set_it) there_.mode = set.mode.set_mode3_u.mode;
       if (set.atime.set_it == SET_TO_CLIENT_TIME)
-        there_.accessed = {set.atime.set_atime_u.atime.seconds, set.atime.set_atime_u.atime.nseconds};
+        there_.atime = {set.atime.set_atime_u.atime.seconds, set.atime.set_atime_u.atime.nseconds};
       if (set.mtime.set_it == SET_TO_CLIENT_TIME)
-        there_.modified = {set.mtime.set_mtime_u.mtime.seconds, set.mtime.set_mtime_u.mtime.nseconds};
+        there_.mtime = {set.mtime.set_mtime_u.mtime.seconds, set.mtime.set_mtime_u.mtime.nseconds};
       return SETATTR3res{};
     });
     server_.on_write([this](const WRITE3args& args, std::string data) {
@@ -150,7 +150,7 @@ class Resume : public testing::Test {
       if (uploading_) {
         a.mode = there_.mode;
         a.size = stored_.size();
-        a.atime = {there_.accessed.seconds, there_.accessed.nanoseconds};
+        a.atime = {there_.atime.seconds, there_.atime.nanoseconds};
         return result;
       }
       if (on_restart_) std::exchange(on_restart_, nullptr)();
@@ -176,7 +176,7 @@ class Resume : public testing::Test {
     const Attributes source = *local_attributes(in);
     Node to{file_of(7), there_};
     to.attributes.size = stored_.size();
-    const SetAttributes final{.mode = mode_, .modified = modified};
+    const SetAttributes final{.mode = mode_, .mtime = SetTime::to(modified)};
     Result<void> outcome;
     server_.run([&](Client& client) -> asio::awaitable<void> {
       const CopyOptions how = options(resume);
@@ -190,7 +190,7 @@ class Resume : public testing::Test {
   void make_source(Time modified) {
     const Descriptor out = std::move(*open_to_write((folder_ / "source").string(), 0600));
     EXPECT_TRUE(write_at(out, 0, std::as_bytes(std::span(content_))));
-    EXPECT_TRUE(set_attributes(out, SetAttributes{.modified = modified}));
+    EXPECT_TRUE(set_attributes(out, SetAttributes{.mtime = SetTime::to(modified)}));
   }
 
   Result<void> download(bool resume, Time modified = kWhen) {
@@ -200,8 +200,8 @@ class Resume : public testing::Test {
     const Descriptor to = std::move(*open_to_write(target(), 0600, !resume));
     Node from{file_of(7), {}};
     from.attributes.size = content_.size();
-    from.attributes.modified = modified;
-    const SetAttributes final{.mode = mode_, .modified = modified};
+    from.attributes.mtime = modified;
+    const SetAttributes final{.mode = mode_, .mtime = SetTime::to(modified)};
     Result<void> outcome;
     server_.run([&](Client& client) -> asio::awaitable<void> {
       const CopyOptions how = options(resume);
@@ -266,7 +266,7 @@ TEST_F(Resume, AnUploadGoesOnBehindItsLastWholeStride) {
   EXPECT_EQ(tally_.kept, 3 * kStride);
   EXPECT_EQ(tally_.moved, content_.size() - 3 * kStride);
   EXPECT_EQ(there_.mode, 0640u) << "the mark is gone";
-  EXPECT_EQ(there_.modified, kWhen);
+  EXPECT_EQ(there_.mtime, kWhen);
 }
 
 TEST_F(Resume, OnlyIfItIsAskedFor) {
@@ -328,11 +328,11 @@ TEST_F(Resume, RightsTakenAwayComeBackWithTheEnd) {
     EXPECT_EQ(there_.mode, mode);
   }
   there_.mode = 01466;
-  there_.accessed = {1, 7};
+  there_.atime = {1, 7};
   ASSERT_TRUE(upload(true));
   EXPECT_EQ(there_.mode, 0466u) << "somebody's sticky bit is no mark";
   there_.mode = 01444;
-  there_.accessed = {1, 7};
+  there_.atime = {1, 7};
   ASSERT_TRUE(upload(true));
   EXPECT_EQ(there_.mode, 0644u) << "of another source: who might write is not known";
 }
@@ -391,7 +391,7 @@ TEST_F(Resume, AnUploadEndsWhereItsSourceDoesNow) {
   };
   ASSERT_TRUE(upload(false));
   EXPECT_TRUE(stored_ == content_);
-  EXPECT_EQ(there_.modified, kWhen) << "the times last";
+  EXPECT_EQ(there_.mtime, kWhen) << "the times last";
 }
 
 TEST_F(Resume, AnUploadOfWhatChangesWhileItIsGoneOnWith) {
@@ -407,7 +407,7 @@ TEST_F(Resume, AnUploadOfWhatChangesWhileItIsGoneOnWith) {
   ASSERT_TRUE(upload(true));
   EXPECT_TRUE(stored_ == content_) << "not the beginning of the one and the end of the other";
   EXPECT_EQ(there_.mode, 0600u) << "of the version that was copied";
-  EXPECT_EQ(there_.modified, (Time{1'700'000'002, 7}));
+  EXPECT_EQ(there_.mtime, (Time{1'700'000'002, 7}));
 }
 
 TEST_F(Resume, AnUploadThatBeganAnewAndBrokeAgainKeepsNothingOfTheOldVersion) {
@@ -429,13 +429,13 @@ TEST_F(Resume, AnUploadThatBeganAnewAndBrokeAgainKeepsNothingOfTheOldVersion) {
 TEST_F(Resume, AnEmptyFileMadeAsItIsToBeNeedsNoMore) {
   content_.clear();
   there_.mode = 0640;
-  there_.modified = kWhen;
+  there_.mtime = kWhen;
   ASSERT_TRUE(upload(true));
   EXPECT_EQ(setattrs_, 0);
-  there_.modified = {};
+  there_.mtime = {};
   ASSERT_TRUE(upload(true));
   EXPECT_EQ(setattrs_, 1);
-  EXPECT_EQ(there_.modified, kWhen);
+  EXPECT_EQ(there_.mtime, kWhen);
 }
 
 TEST_F(Resume, ADownloadEndsWhereItsSourceDoesNow) {
@@ -459,7 +459,7 @@ TEST_F(Resume, ADownloadOfWhatChangesWhileItIsGoneOnWith) {
   ASSERT_TRUE(download(true));
   EXPECT_TRUE(local() == content_) << "not the beginning of the one and the end of the other";
   EXPECT_EQ(local_attributes(target(), false)->mode, 0604u) << "of the version that was copied";
-  EXPECT_EQ(local_attributes(target(), false)->modified, (Time{1'700'000'002, 7}));
+  EXPECT_EQ(local_attributes(target(), false)->mtime, (Time{1'700'000'002, 7}));
 }
 
 TEST_F(Resume, ADownloadThatBeganAnewAndBrokeAgainKeepsNothingOfTheOldVersion) {
@@ -487,7 +487,7 @@ TEST_F(Resume, ADownloadGoesOnBehindItsLastWholeStride) {
   EXPECT_EQ(tally_.kept, 2 * kStride);
   EXPECT_TRUE(local() == content_);
   EXPECT_EQ(local_attributes(target(), false)->mode, 0640u);
-  EXPECT_EQ(local_attributes(target(), false)->modified, kWhen);
+  EXPECT_EQ(local_attributes(target(), false)->mtime, kWhen);
 }
 
 TEST_F(Resume, WhatTheDiskDidNotKeepIsAnErrorAndNotGoneOnWith) {
@@ -500,7 +500,7 @@ TEST_F(Resume, WhatTheDiskDidNotKeepIsAnErrorAndNotGoneOnWith) {
       late_error = nullptr;
       ASSERT_FALSE(done);
       EXPECT_EQ(done.error(), is(error.of_close + error.of_write_back));
-      EXPECT_NE(local_attributes(target(), false)->modified, kWhen) << "or it would be taken for a copy";
+      EXPECT_NE(local_attributes(target(), false)->mtime, kWhen) << "or it would be taken for a copy";
       EXPECT_EQ(tally_.unfinished, 0);
       ASSERT_TRUE(download(true));
       EXPECT_EQ(tally_.kept, 0u);

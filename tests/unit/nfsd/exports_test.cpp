@@ -122,7 +122,7 @@ TEST(HandleCodec, RoundTripAtEverySize) {
   const HandleCodec codec(HandleSecret{std::byte{1}});
   for (std::size_t size = 0; size <= NodeKey::kMax; ++size) {
     const FileHandle handle = codec.encode(77, key_of(size));
-    EXPECT_LE(handle.length, 64u);
+    EXPECT_LE(handle.octets().size(), 64u);
     const auto decoded = codec.decode(handle.octets());
     ASSERT_TRUE(decoded) << size;
     EXPECT_EQ(decoded->export_id, 77u);
@@ -134,14 +134,17 @@ TEST(HandleCodec, RejectsForgedHandles) {
   const HandleCodec codec(HandleSecret{std::byte{1}});
   const FileHandle handle = codec.encode(77, key_of(10));
   EXPECT_FALSE(HandleCodec(HandleSecret{std::byte{2}}).decode(handle.octets()));
-  for (std::size_t bit = 0; bit < handle.length * 8; ++bit) {
-    FileHandle other = handle;
-    other.data[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
-    EXPECT_FALSE(codec.decode(other.octets())) << bit;
+  const std::vector<std::byte> good(handle.octets().begin(), handle.octets().end());
+  for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
+    std::vector<std::byte> other = good;
+    other[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
+    EXPECT_FALSE(codec.decode(other)) << bit;
   }
-  for (std::size_t length = 0; length < handle.length; ++length)
+  for (std::size_t length = 0; length < good.size(); ++length)
     EXPECT_FALSE(codec.decode(handle.octets().first(length))) << length;
-  EXPECT_FALSE(codec.decode(handle.data)) << "octets behind the end";
+  std::vector<std::byte> longer = good;
+  longer.resize(FileHandle::kMaxSize);
+  EXPECT_FALSE(codec.decode(longer)) << "bytes behind the end";
   // A claimed key length that leaves the tag out.
   std::array<std::byte, 64> claim{std::byte{1}, std::byte{255}};
   EXPECT_FALSE(codec.decode(claim));

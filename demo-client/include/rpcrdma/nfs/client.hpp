@@ -19,8 +19,8 @@
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/nfs/error.hpp"
+#include "rpcrdma/nfs/node.hpp"
 #include "rpcrdma/nfs/task.hpp"
-#include "rpcrdma/nfs/types.hpp"
 
 namespace rpcrdma::nfs {
 
@@ -73,16 +73,15 @@ class Client {
   /// Reads up to into.size octets straight into `into`, registered memory that stays valid meanwhile.
   Task<ReadResult> read(FileHandle file, std::uint64_t offset, BufferRef into);
 
-  enum class Stability : std::uint32_t { unstable = 0, data = 1, file = 2 };
   struct WriteResult {
     std::uint32_t count = 0;  ///< octets taken; may be less than given
-    Stability committed = Stability::unstable;
-    WriteVerifier verifier{};
+    Stable committed = Stable::unstable;
+    Verifier verifier{};
   };
   /// Writes straight out of `from`, registered memory that stays valid meanwhile.
-  Task<WriteResult> write(FileHandle file, std::uint64_t offset, BufferRef from, Stability stability);
+  Task<WriteResult> write(FileHandle file, std::uint64_t offset, BufferRef from, Stable stability);
   /// The whole file.
-  Task<WriteVerifier> commit(FileHandle file);
+  Task<Verifier> commit(FileHandle file);
 
   /// UNCHECKED, or with `exclusive` GUARDED: then an existing file is Status::exist.
   Task<Node> create(FileHandle directory, std::string name, SetAttributes attributes, bool exclusive);
@@ -96,7 +95,7 @@ class Client {
   /// A place in a directory: default-made, the beginning.
   struct Position {
     std::uint64_t cookie = 0;
-    std::array<std::byte, 8> verifier{};
+    Verifier verifier{};
   };
   struct Page {
     std::vector<DirectoryEntry> entries;  ///< "." and ".." left out; names as the server sent them
@@ -109,7 +108,7 @@ class Client {
 
   /// Sizes of READ, WRITE and READDIR to use: what the server prefers, at most 1 MiB. Asked once.
   Task<Limits> limits(FileHandle root);
-  Task<Space> space(FileHandle root);
+  Task<Statistics> space(FileHandle root);
 
   /// Why the last attempt to connect failed; success while connected.
   error_code connection_error() const noexcept;

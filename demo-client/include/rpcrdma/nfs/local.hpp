@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "rpcrdma/base/error.hpp"
-#include "rpcrdma/nfs/types.hpp"
+#include "rpcrdma/nfs/node.hpp"
 
 namespace rpcrdma::nfs {
 

@@ -42,16 +42,16 @@ class RangeQueue {
 class UncommittedRanges {
  public:
   /// `range` was written, now under `verifier`; that replaces what was known of it.
-  void add(Range range, const WriteVerifier& verifier);
+  void add(Range range, const Verifier& verifier);
   /// COMMIT came back with `verifier`: forgets what is safe now and returns what was lost, in order.
-  std::vector<Range> commit(const WriteVerifier& verifier);
+  std::vector<Range> commit(const Verifier& verifier);
   bool empty() const noexcept { return entries_.empty(); }
   std::size_t entries() const noexcept { return entries_.size(); }
 
  private:
   struct Entry {
     std::uint64_t end = 0;
-    WriteVerifier verifier{};
+    Verifier verifier{};
   };
   void erase(Range range);
   std::map<std::uint64_t, Entry> entries_;  // by offset, disjoint

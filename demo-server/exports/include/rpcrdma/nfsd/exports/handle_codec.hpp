@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "rpcrdma/nfs/file_handle.hpp"
 #include "rpcrdma/nfsd/exports/state_dir.hpp"
 #include "rpcrdma/nfsd/fs/types.hpp"
 
@@ -14,12 +15,7 @@ struct evp_mac_ctx_st;
 
 namespace rpcrdma::nfsd {
 
-struct FileHandle {
-  static constexpr std::size_t kMax = 64;  ///< NFS3_FHSIZE
-  std::array<std::byte, kMax> data{};
-  std::uint32_t length = 0;
-  std::span<const std::byte> octets() const noexcept { return {data.data(), length}; }
-};
+using nfs::FileHandle;
 
 struct DecodedHandle {
   std::uint32_t export_id = 0;

@@ -87,14 +87,6 @@ struct DirectoryResult {
 /// Takes the next entry; false: it does not fit, stop before it. Must not call the file system.
 using EntrySink = UniqueFunction<bool(const DirectoryEntry&)>;
 
-struct Statistics {
-  std::uint64_t total_octets = 0;
-  std::uint64_t free_octets = 0;
-  std::uint64_t available_octets = 0;
-  std::uint64_t total_files = 0;
-  std::uint64_t free_files = 0;
-  std::uint64_t available_files = 0;
-};
 struct StatisticsResult {
   Status status = Status::ok;
   std::optional<Attributes> attributes;
