@@ -34,7 +34,7 @@ class Cycles : public testing::Test {
     if (!read) co_return read.error();
     EXPECT_EQ(read->count, kCopied);
     EXPECT_EQ(std::memcmp(memory.data, "1\n2\n3\n", 6), 0);
-    const auto written = co_await (*client)->write(file->handle, 0, memory, nfs::Client::Stability::file);
+    const auto written = co_await (*client)->write(file->handle, 0, memory, nfs::Stable::file_sync);
     if (!written) co_return written.error();
     EXPECT_EQ(written->count, kCopied);
     if (look) connected_.push_back(held());
