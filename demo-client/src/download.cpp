@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: stride by stride, workers take pieces of the file from one queue; each reads its piece from the server
-// into its registered buffer, as often as a reply is short, and writes it to the local file. The server's word on where
-// the file ends (eof) counts, not the size known before. Ownership: a worker owns its buffer; the Download lives in the
-// frame of Copier::download, which awaits them. Error handling: the first error stops the workers at their next piece
-// and is the result.
+// Operation: range by range, workers take pieces of the file from one queue; each reads its piece from the server into
+// its registered buffer, repeats short READs, and writes it to the local file. The server's eof flag ends the file, not
+// the size seen before.
+// Ownership: a worker owns its buffer; the Download lives in the frame of Copier::download, which awaits them.
+// Error handling: the first error stops the workers at their next piece and is the result.
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,9 +34,6 @@ Task<ReadPiece> read_piece(Client& client, FileHandle file, Range range, BufferR
 
 namespace {
 
-/// What is asked for at once of a file that says it is empty, as those of /proc do.
-constexpr std::uint64_t kUnknownSize = 65536;
-
 class Download {
  public:
   Download(Copier::Shared& shared, const FileHandle& from, std::uint64_t size, const Descriptor& to,
@@ -44,18 +41,11 @@ class Download {
       : shared_(shared),
         from_(from),
         to_(to),
-        piece_(static_cast<std::uint32_t>(
-            std::min<std::uint64_t>(size == 0 ? kUnknownSize : size, shared.limits.read_size))),
-        start_(start),
-        known_end_(std::max<std::uint64_t>(size, 1)) {}
+        piece_(shared.limits.read_size),
+        walk_(start, std::max<std::uint64_t>(size, 1), shared.options.stride, piece_) {}
 
   Task<void> run() {
-    const std::uint64_t size = known_end_;
-    const std::uint64_t stride = shared_.options.stride;
-    for (std::uint64_t at = start_; at < size && !ended_ && !failed_; at += stride) {
-      const Range range{at, std::min(stride, size - at)};
-      co_await fetch(range);
-    }
+    while (!ended_ && !failed_) co_await fetch(walk_.next());
     if (failed_) co_return failed_;
     co_return end_target();
   }
@@ -82,14 +72,13 @@ class Download {
 
   boost::asio::awaitable<void> work() {
     const Permits::Permit permit = co_await shared_.buffers.acquire();
-    Result<memory::RegisteredBuffer> buffer = shared_.client.pool().allocate(piece_);
-    if (!buffer) {
-      fail(buffer.error());
-      co_return;
-    }
-    while (!failed_) {
-      const std::optional<Range> range = queue_.next();
-      if (!range) break;
+    // The first piece is not shorter than the others of its range.
+    std::optional<Range> range = queue_.next();
+    if (!range) co_return;
+    const auto size = static_cast<std::uint32_t>(range->length);
+    const Result<memory::RegisteredBuffer> buffer = shared_.client.pool().allocate(size);
+    if (!buffer) co_return fail(buffer.error());
+    for (; range && !failed_; range = queue_.next()) {
       const Result<ReadPiece> piece = co_await read_piece(shared_.client, from_, *range, buffer->ref());
       if (!piece) {
         fail(piece.error());
@@ -100,9 +89,6 @@ class Download {
         queue_.end_at(end);
         ended_ = true;
         end_ = std::min(end_, end);
-      } else if (end >= known_end_) {
-        known_end_ = end + piece_;  // it has grown
-        queue_.extend_from(end);
       }
       const Result<void> written = co_await write_piece(range->offset, buffer->first(piece->count));
       if (!written) fail(written.error());
@@ -124,8 +110,7 @@ class Download {
   FileHandle from_;
   const Descriptor& to_;
   std::uint32_t piece_;
-  std::uint64_t start_;
-  std::uint64_t known_end_;
+  FileWalk walk_;
   RangeQueue queue_{{}, 1};
   bool ended_ = false;
   std::uint64_t end_ = std::numeric_limits<std::uint64_t>::max();  ///< of the source, if it has ended

@@ -22,13 +22,15 @@ std::optional<Range> RangeQueue::next() {
 
 void RangeQueue::end_at(std::uint64_t size) noexcept { end_ = std::min(end_, size); }
 
-void RangeQueue::extend_from(std::uint64_t offset) {
-  if (offset >= end_) return;
-  if (at_ == ranges_.size()) {
-    ranges_.clear();
-    at_ = 0;
+Range FileWalk::next() noexcept {
+  if (at_ >= expected_end_) {
+    has_grown_ = true;
+    expected_end_ = at_ + ahead_;
+    ahead_ = std::min(ahead_ * 2, stride_);
   }
-  ranges_.push_back({offset, piece_});
+  const Range range{at_, std::min(expected_end_ - at_, stride_ - at_ % stride_)};
+  at_ += range.length;
+  return range;
 }
 
 void UncommittedRanges::erase(Range range) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: as a download, but each worker waits for its turn before it writes what it has read, so that
-// the octets leave in order.
+// Operation: as a download, but each worker waits for its turn before it writes what it has read, so that the bytes
+// leave in order.
 // Ownership: a worker owns its buffer; the Stream lives in the frame of Copier::stream, which awaits them.
 // Error handling: the first error wakes all workers, which end, and is the result.
 #include <algorithm>
@@ -18,28 +18,36 @@ class Stream {
       : shared_(shared),
         from_(from),
         to_(to),
-        known_end_(std::max<std::uint64_t>(size, 1)),  // those of /proc say that they are empty
-        queue_({{0, known_end_}}, shared.limits.read_size),
+        piece_(shared.limits.read_size),
+        // Files of /proc have data but no size.
+        walk_(0, std::max<std::uint64_t>(size, 1), shared.options.stride, piece_),
         turn_changed_(shared.client.executor()) {}
 
   Task<void> run() {
-    Group workers(shared_.client.executor());
-    const std::uint64_t pieces = known_end_ / shared_.limits.read_size + 1;
-    for (std::uint64_t i = 1; i < std::min<std::uint64_t>(shared_.options.window, pieces); ++i) workers.spawn(work());
-    co_await work();
-    co_await workers.wait();
+    while (!ended_ && !failed_) co_await fetch(walk_.next());
     if (failed_) co_return failed_;
     co_return co_await offload(shared_.threads, [this] { return check_written(to_); });
   }
 
  private:
+  boost::asio::awaitable<void> fetch(Range range) {
+    queue_ = RangeQueue({range}, piece_);
+    Group workers(shared_.client.executor());
+    const std::uint64_t pieces = (range.length + piece_ - 1) / piece_;
+    for (std::uint64_t i = 1; i < std::min<std::uint64_t>(shared_.options.window, pieces); ++i) workers.spawn(work());
+    co_await work();
+    co_await workers.wait();
+  }
+
   boost::asio::awaitable<void> work() {
     const Permits::Permit permit = co_await shared_.buffers.acquire();
-    Result<memory::RegisteredBuffer> buffer = shared_.client.pool().allocate(shared_.limits.read_size);
-    if (!buffer) fail(buffer.error());
-    while (!failed_) {
-      const std::optional<Range> range = queue_.next();
-      if (!range) break;
+    // The first piece is not shorter than the others of its range.
+    std::optional<Range> range = queue_.next();
+    if (!range) co_return;
+    const auto size = static_cast<std::uint32_t>(range->length);
+    const Result<memory::RegisteredBuffer> buffer = shared_.client.pool().allocate(size);
+    if (!buffer) co_return fail(buffer.error());
+    for (; range && !failed_; range = queue_.next()) {
       const Result<ReadPiece> piece = co_await read_piece(shared_.client, from_, *range, buffer->ref());
       if (!piece) {
         fail(piece.error());
@@ -48,9 +56,7 @@ class Stream {
       const std::uint64_t end = range->offset + piece->count;
       if (piece->eof) {
         queue_.end_at(end);
-      } else if (end >= known_end_) {
-        known_end_ = end + shared_.limits.read_size;  // it has grown
-        queue_.extend_from(end);
+        ended_ = true;
       }
       while (turn_ != range->offset && !failed_) co_await turn_changed_.wait();
       if (failed_) break;
@@ -62,7 +68,7 @@ class Stream {
 
   boost::asio::awaitable<void> write_out_piece(BufferRef from) {
     const std::span<const std::byte> octets = from.octets();
-    // A reader that takes its time must not keep this thread from the connection.
+    // A slow reader must not block the thread that serves the connection.
     const Result<void> written = co_await offload(shared_.threads, [this, octets] { return write_out(to_, octets); });
     if (!written) fail(written.error());
   }
@@ -75,9 +81,11 @@ class Stream {
   Copier::Shared& shared_;
   FileHandle from_;
   int to_;
-  std::uint64_t known_end_;
+  std::uint32_t piece_;
+  FileWalk walk_;
   std::uint64_t turn_ = 0;
-  RangeQueue queue_;
+  RangeQueue queue_{{}, 1};
+  bool ended_ = false;
   Signal turn_changed_;
   error_code failed_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: stride by stride, workers take pieces of the file from one queue; each reads its piece into its registered
+// Operation: range by range, workers take pieces of the file from one queue; each reads its piece into its registered
 // buffer and writes it to the server, as often as the server takes only a part. Then COMMIT; ranges whose verifier
 // differs from the commit's were lost in a restart and go round again (RFC 1813 sections 3.3.7 and 3.3.21).
 // Ownership: a worker owns its buffer; the Upload lives in the frame of Copier::upload, which awaits them.
@@ -21,19 +21,16 @@ class Upload {
       : shared_(shared),
         from_(from),
         to_(to),
-        start_(start),
-        piece_(piece_size(shared.limits.write_size, size)),
-        known_end_(size) {
-    // One write that is stable at once is cheaper than two calls.
-    stability_ = size <= piece_ ? Stable::file_sync : Stable::unstable;
-  }
+        piece_(shared.limits.write_size),
+        // Asking for a byte more than expected finds the end; files of /proc have data but no size.
+        walk_(start, std::max<std::uint64_t>(size + 1, std::min(piece_, 16384u)), shared.options.stride, piece_),
+        is_small_(size <= piece_) {}
 
   Task<void> run() {
-    // Some files (in /proc, say) have data but no size.
-    const std::uint64_t size = std::max<std::uint64_t>(known_end_, 1);
-    const std::uint64_t stride = shared_.options.stride;
-    for (std::uint64_t at = start_; at < size && !ended_; at += stride) {
-      const Range range{at, std::min(stride, size - at)};
+    while (!ended_) {
+      const Range range = walk_.next();
+      // One write that is stable at once is cheaper than two calls.
+      stability_ = is_small_ && !walk_.has_grown() ? Stable::file_sync : Stable::unstable;
       const Result<void> done = co_await settle(range);
       if (!done) co_return done.error();
     }
@@ -56,33 +53,31 @@ class Upload {
     co_return make_error_code(ClientError::keeps_restarting);
   }
 
-  static std::uint32_t piece_size(std::uint32_t write_size, std::uint64_t size) {
-    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(size, std::min(write_size, 16384u), write_size));
-  }
-
   boost::asio::awaitable<void> write_ranges(std::vector<Range> todo) {
-    std::uint64_t octets = 0;
-    for (const Range& range : todo) octets += range.length;
+    std::uint64_t bytes = 0;
+    std::uint64_t longest = 0;
+    for (const Range& range : todo) {
+      bytes += range.length;
+      longest = std::max(longest, range.length);
+    }
+    const auto buffer_size = static_cast<std::uint32_t>(std::min<std::uint64_t>(longest, piece_));
     RangeQueue queue(std::move(todo), piece_);
-    const std::uint64_t pieces = (octets + piece_ - 1) / piece_;
+    const std::uint64_t pieces = (bytes + piece_ - 1) / piece_;
     Group workers(shared_.client.executor());
     for (std::uint64_t i = 1; i < std::min<std::uint64_t>(shared_.options.window, pieces); ++i) {
-      workers.spawn(work(queue));
+      workers.spawn(work(queue, buffer_size));
     }
-    co_await work(queue);
+    co_await work(queue, buffer_size);
     co_await workers.wait();
   }
 
-  boost::asio::awaitable<void> work(RangeQueue& queue) {
+  boost::asio::awaitable<void> work(RangeQueue& queue, std::uint32_t buffer_size) {
     const Permits::Permit permit = co_await shared_.buffers.acquire();
-    Result<memory::RegisteredBuffer> buffer = shared_.client.pool().allocate(piece_);
-    if (!buffer) {
-      fail(buffer.error());
-      co_return;
-    }
-    while (!failed_) {
-      const std::optional<Range> range = queue.next();
-      if (!range) break;
+    std::optional<Range> range = queue.next();
+    if (!range) co_return;
+    const Result<memory::RegisteredBuffer> buffer = shared_.client.pool().allocate(buffer_size);
+    if (!buffer) co_return fail(buffer.error());
+    for (; range && !failed_; range = queue.next()) {
       const Result<std::size_t> count = co_await read_piece(*range, buffer->ref());
       if (!count) {
         fail(count.error());
@@ -91,9 +86,6 @@ class Upload {
       if (*count < range->length) {
         queue.end_at(range->offset + *count);
         ended_ = true;
-      } else if (range->offset + range->length >= known_end_) {
-        known_end_ = range->offset + range->length + piece_;  // it may have grown
-        queue.extend_from(range->offset + range->length);
       }
       co_await write_piece(range->offset, buffer->first(static_cast<std::uint32_t>(*count)));
     }
@@ -132,10 +124,10 @@ class Upload {
   Copier::Shared& shared_;
   const Descriptor& from_;
   FileHandle to_;
-  std::uint64_t start_;
   std::uint32_t piece_;
-  std::uint64_t known_end_;
-  Stable stability_;
+  FileWalk walk_;
+  bool is_small_;
+  Stable stability_ = Stable::unstable;
   UncommittedRanges uncommitted_;
   bool ended_ = false;  ///< the file is shorter than it was
   error_code failed_;

@@ -44,8 +44,8 @@ class CopyTest : public testing::Test {
   }
   ~CopyTest() override { fs::remove_all(folder_); }
 
-  /// Uploads `content` in pieces of `piece`; the outcome.
-  Result<void> upload(const std::string& content, std::uint32_t piece) {
+  /// Uploads `content` in pieces of `piece`, as a file that seemed to have `size` bytes; the outcome.
+  Result<void> upload(const std::string& content, std::uint32_t piece, std::optional<std::uint64_t> size = {}) {
     const std::string path = (folder_ / "source").string();
     const Descriptor out = std::move(*open_to_write(path, 0600));
     EXPECT_TRUE(write_at(out, 0, std::as_bytes(std::span(content))));
@@ -53,7 +53,7 @@ class CopyTest : public testing::Test {
     Result<void> outcome;
     server_.run([&](Client& client) -> asio::awaitable<void> {
       Copier copier(client, observer_, {piece, piece});
-      outcome = co_await copier.upload(in, content.size(), file_of(7));
+      outcome = co_await copier.upload(in, size.value_or(content.size()), file_of(7));
     });
     return outcome;
   }
@@ -118,9 +118,10 @@ class CopyTest : public testing::Test {
   }
 
   void serve_reads(const std::string& content, std::size_t most, bool tells_eof) {
-    server_.on<nfs3::Read>([&content, most, tells_eof](const READ3args& args) {
+    server_.on<nfs3::Read>([this, &content, most, tells_eof](const READ3args& args) {
       READ3res result{};
       READ3resok& ok = result.READ3res_u.resok;
+      ++reads_;
       const std::size_t from = std::min<std::size_t>(args.offset, content.size());
       const std::string_view part = std::string_view(content).substr(from, std::min<std::size_t>(most, args.count));
       ok.count = static_cast<count3>(part.size());
@@ -139,6 +140,7 @@ class CopyTest : public testing::Test {
   std::vector<std::pair<std::uint64_t, std::size_t>> unstable_;
   int instance_ = 1;
   int writes_ = 0;
+  int reads_ = 0;
   std::function<void()> before_write_;
   std::function<void()> before_commit_;
 };
@@ -268,9 +270,34 @@ TEST_F(CopyTest, FollowsAFileThatHasGrownOrShrunk) {
   const std::string content = noise(100000);
   serve_reads(content, 1 << 20, true);
   for (const std::uint64_t believed : {0, 1, 50000, 300000}) {
+    reads_ = 0;
     const auto back = download(believed, 16384);
     ASSERT_TRUE(back) << believed;
     EXPECT_TRUE(*back == content) << believed;
+    EXPECT_LE(reads_, 20) << "pieces are as long as the server allows";
+  }
+}
+
+TEST_F(CopyTest, StreamsAFileThatHasGrownOrShrunk) {
+  const std::string content = noise(100000);
+  serve_reads(content, 1 << 20, true);
+  for (const std::uint64_t believed : {0, 1, 50000, 300000}) {
+    reads_ = 0;
+    EXPECT_TRUE(stream(believed) == content) << believed;
+    EXPECT_LE(reads_, 20) << "pieces are as long as the server allows";
+  }
+}
+
+TEST_F(CopyTest, UploadsAFileThatHasGrownOrShrunk) {
+  serve_writes(1 << 20);
+  const std::string content = noise(1000000);
+  for (const std::uint64_t believed : {0, 1, 65536, 500000, 3000000}) {
+    stored_.clear();
+    writes_ = 0;
+    ASSERT_TRUE(upload(content, 65536, believed)) << believed;
+    EXPECT_TRUE(stored_ == content) << believed;
+    EXPECT_TRUE(unstable_.empty()) << believed;
+    EXPECT_LE(writes_, 18) << "pieces are as long as the server allows";
   }
 }
 

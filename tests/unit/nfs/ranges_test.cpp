@@ -31,16 +31,27 @@ TEST(RangeQueue, StopsAtTheEndOfTheFile) {
   queue.end_at(90);  // an earlier end stands
   EXPECT_EQ(queue.next(), (Range{10, 5}));
   EXPECT_EQ(queue.next(), std::nullopt);
-  queue.extend_from(15);
-  EXPECT_EQ(queue.next(), std::nullopt);
 }
 
-TEST(RangeQueue, GoesOnBehindTheKnownEnd) {
-  RangeQueue queue({{0, 10}}, 10);
-  EXPECT_EQ(queue.next(), (Range{0, 10}));
-  EXPECT_EQ(queue.next(), std::nullopt);
-  queue.extend_from(10);
-  EXPECT_EQ(queue.next(), (Range{10, 10}));
+TEST(FileWalk, StartsWithTheExpectedPart) {
+  FileWalk walk(200, 350, 100, 10);
+  EXPECT_EQ(walk.next(), (Range{200, 100}));
+  EXPECT_EQ(walk.next(), (Range{300, 50}));
+  EXPECT_FALSE(walk.has_grown());
+}
+
+TEST(FileWalk, RangesBehindTheExpectedEndGrow) {
+  FileWalk walk(0, 1, 100, 10);
+  EXPECT_EQ(walk.next(), (Range{0, 1}));
+  EXPECT_FALSE(walk.has_grown());
+  EXPECT_EQ(walk.next(), (Range{1, 10}));
+  EXPECT_TRUE(walk.has_grown());
+  EXPECT_EQ(walk.next(), (Range{11, 20}));
+  EXPECT_EQ(walk.next(), (Range{31, 40}));
+  EXPECT_EQ(walk.next(), (Range{71, 29})) << "up to a multiple of the stride";
+  EXPECT_EQ(walk.next(), (Range{100, 51}));
+  EXPECT_EQ(walk.next(), (Range{151, 49}));
+  EXPECT_EQ(walk.next(), (Range{200, 51}));
 }
 
 TEST(RangeQueue, LargeFiles) {

@@ -17,6 +17,26 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
+/// Walks a file in ranges until the caller finds its end, as its length may differ from the one seen before: first the
+/// expected part, then ever longer ranges. None crosses a multiple of `stride`.
+class FileWalk {
+ public:
+  /// From `start` to `expected_end` first; behind it `piece` bytes, twice as many, and so on.
+  FileWalk(std::uint64_t start, std::uint64_t expected_end, std::uint64_t stride, std::uint32_t piece) noexcept
+      : at_(start), expected_end_(expected_end), stride_(stride), ahead_(piece) {}
+
+  Range next() noexcept;
+  /// True once next() has returned ranges behind the expected end.
+  bool has_grown() const noexcept { return has_grown_; }
+
+ private:
+  std::uint64_t at_;
+  std::uint64_t expected_end_;
+  std::uint64_t stride_;
+  std::uint64_t ahead_;
+  bool has_grown_ = false;
+};
+
 /// Deals a file out to concurrent workers, in order, in pieces of a bounded size.
 class RangeQueue {
  public:
@@ -26,8 +46,6 @@ class RangeQueue {
   std::optional<Range> next();
   /// The file ends at `size`: pieces from there on are not dealt out any more.
   void end_at(std::uint64_t size) noexcept;
-  /// The file goes on behind `offset`, the end of what has been dealt out. No effect after end_at().
-  void extend_from(std::uint64_t offset);
 
  private:
   std::vector<Range> ranges_;
