@@ -7,15 +7,13 @@
 
 #include "commands/context.hpp"
 #include "commands/format.hpp"
+#include "rpcrdma/nfs/directory.hpp"
 
 namespace rpcrdma::commands {
 namespace {
 
 using nfs::Client;
 using nfs::DirectoryEntry;
-
-/// A listing is sorted, so it is held in memory; a server that goes on for ever is not followed.
-constexpr std::size_t kMaxEntries = std::size_t{8} << 20;
 
 struct Line {
   DirectoryEntry entry;
@@ -24,16 +22,11 @@ struct Line {
 
 nfs::Task<std::vector<Line>> read_all(Context& context, nfs::FileHandle directory) {
   std::vector<Line> lines;
-  Client::Position position;
+  nfs::DirectoryReader reader(context.client, directory, context.options.long_format);
   for (bool end = false; !end;) {
-    Result<Client::Page> page =
-        co_await context.client.read_directory(directory, position, context.options.long_format);
+    Result<Client::Page> page = co_await reader.next();
     if (!page) co_return page.error();
-    if (lines.size() + page->entries.size() > kMaxEntries) {
-      co_return make_error_code(boost::system::errc::value_too_large);
-    }
     for (DirectoryEntry& entry : page->entries) lines.push_back({std::move(entry), {}});
-    position = page->next;
     end = page->end;
   }
   std::ranges::sort(lines, {}, [](const Line& line) -> const std::string& { return line.entry.name; });

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: directories are read page by page, so that a directory without end takes no memory; the files of
-// a page are copied, many at once; directories below run beside while walkers are free, and inside otherwise.
-// A directory gets its final mode and times when all below it is done.
-// Ownership: each directory's frame holds its descriptor and its page and waits for the children that use them.
-// Error handling: see TreeWalk. The server's names are checked before they reach a system call, and no local
-// symbolic link is followed.
+// Operation: directories are read page by page, so that a large directory takes no memory; the files of a page are
+// copied concurrently; a subdirectory runs concurrently while a walker is free, else within its parent. A directory
+// gets its final mode and times when all below it is done. Ownership: each directory's frame holds its descriptor and
+// its page and waits for the children that use them. Error handling: see TreeWalk. The server's names are checked
+// before they reach a system call, and no local symbolic link is followed.
 #include "resume.hpp"
 #include "rpcrdma/nfs/copy.hpp"
+#include "rpcrdma/nfs/directory.hpp"
 #include "tree_walk.hpp"
 
 namespace rpcrdma::nfs {
@@ -28,13 +28,12 @@ class DownloadTree : TreeWalk {
  private:
   boost::asio::awaitable<void> contents(FileHandle from, const LocalDirectory& to, std::string path,
                                         std::size_t depth) {
-    Client::Position position;
+    DirectoryReader reader(client_, from, true);
     while (!fatal_) {
-      const Result<Client::Page> page = co_await client_.read_directory(from, position, true);
+      const Result<Client::Page> page = co_await reader.next();
       if (!page) co_return problem(path, page.error());
       co_await entries(page->entries, from, to, path, depth);
       if (page->end) co_return;
-      position = page->next;
     }
   }
 

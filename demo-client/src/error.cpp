@@ -16,6 +16,7 @@ class ClientCategory final : public boost::system::error_category {
         return "The server has no MOUNT service on this connection (see --mount-port and --root-handle)";
       case ClientError::mount_unreachable: return "Nothing answers at the MOUNT port";
       case ClientError::unsafe_name: return "The server sent a file name that no file can have";
+      case ClientError::endless_listing: return "The server lists the directory without end";
       case ClientError::too_deep: return "Directories are nested too deeply";
       case ClientError::keeps_restarting: return "The server keeps losing unwritten data";
     }

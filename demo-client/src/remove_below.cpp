@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: the first page of the directory is read and all that it names removed, until nothing is left;
-// so no position in a changing directory is ever used.
+// Operation: reads the first page of the directory and removes all entries that it names, until none is left; so no
+// position in a changing directory is used.
 // Ownership: each directory's frame holds its page and waits for the children that use it.
-// Error handling: the first failure ends the walk. What is gone already is no failure, nor is a directory that is gone
-// with all that was in it: a resend that reaches a restarted server finds its own earlier work, and others remove, too.
+// Error handling: the first failure ends the walk. An entry that is gone already is not a failure, nor is a directory
+// that is gone with its contents: a retransmission that reaches a restarted server finds its own earlier work, and
+// other clients may remove the same files.
 #include "rpcrdma/nfs/copy.hpp"
+#include "rpcrdma/nfs/directory.hpp"
 
 namespace rpcrdma::nfs {
 namespace {
 
 constexpr std::size_t kMaxRemoveDepth = 4096;
 
-/// Stale is the handle of a directory; some servers say "no such file" of one that goes while they list it.
+/// How often a page may name the same entries again: a listing may lag behind, other clients may create them again.
+constexpr int kMaxRepeats = 3;
+
+/// A directory that is gone has a stale handle; some servers answer NOENT when it is removed during the listing.
 bool is_gone(const error_code& error) { return error == Status::noent || error == Status::stale; }
+
+std::vector<std::string> names_of(const Client::Page& page) {
+  std::vector<std::string> names;
+  for (const DirectoryEntry& entry : page.entries) names.push_back(entry.name);
+  return names;
+}
 
 class RemoveBelow {
  public:
@@ -27,22 +38,23 @@ class RemoveBelow {
  private:
   boost::asio::awaitable<void> contents(FileHandle directory, std::size_t depth) {
     if (depth > kMaxRemoveDepth) co_return fail(ClientError::too_deep);
-    Client::Position position;
-    std::vector<std::string> gone;  // what the page before named, if nothing of it was there
+    DirectoryReader reader(client_, directory, true);
+    CycleDetector<std::vector<std::string>> pages;
+    int repeats = 0;
     while (!failed_) {
-      const Result<Client::Page> page = co_await client_.read_directory(directory, position, true);
+      const Result<Client::Page> page = co_await reader.next();
       if (!page) {
-        // Whether it is gone, or all of the export out of reach, who removes it by its name gets to know.
+        // Whether it is gone or the whole export is out of reach: removing it by its name tells.
         if (!is_gone(page.error())) fail(page.error());
         co_return;
       }
       if (page->entries.empty()) {
         if (page->end) co_return;
-        position = page->next;
         continue;
       }
-      position = {};
-      const std::uint64_t before = removed_;
+      reader.rewind();
+      // A server that keeps naming entries that it reports as removed would keep the client here forever.
+      if (pages.repeats(names_of(*page)) && ++repeats >= kMaxRepeats) co_return fail(Status::notempty);
       Group children(client_.executor());
       for (const DirectoryEntry& entry : page->entries) {
         if (failed_) break;
@@ -56,12 +68,6 @@ class RemoveBelow {
         }
       }
       co_await children.wait();
-      std::vector<std::string> names;
-      if (removed_ == before)
-        for (const DirectoryEntry& entry : page->entries) names.push_back(entry.name);
-      // A server that goes on to name what it says is gone would keep us here for ever.
-      if (!names.empty() && names == gone) fail(Status::notempty);
-      gone = std::move(names);
     }
   }
 
@@ -82,7 +88,6 @@ class RemoveBelow {
   }
 
   void settle(const Result<void>& removed) {
-    if (removed) ++removed_;
     if (!removed && !is_gone(removed.error())) fail(removed.error());
   }
   void fail(error_code why) {
@@ -91,7 +96,6 @@ class RemoveBelow {
 
   Client& client_;
   Permits files_;
-  std::uint64_t removed_ = 0;
   error_code failed_;
 };
 
