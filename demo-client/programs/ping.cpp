@@ -94,6 +94,21 @@ std::string why(const error_code& failed) {
   return failed == BaseError::deadline_exceeded ? "Connection timed out" : failed.message();
 }
 
+/// Measures and prints; the exit status.
+asio::awaitable<int> ping(nfs::Client& client, std::uint32_t count) {
+  std::ostringstream server;
+  server << client.server();
+  fmt::print("{} over {}, {} NULL calls\n", server.str(), client.fabric_name(), count);
+  Result<std::vector<double>> times = co_await measure(client, count);
+  if (!times) {
+    fmt::print(stderr, "rpcrdma-ping: {}: {}\n", server.str(), why(times.error()));
+    co_return 1;
+  }
+  std::ranges::sort(*times);
+  fmt::print("min={:.1f} median={:.1f} p99={:.1f} us\n", times->front(), quantile(*times, 0.5), quantile(*times, 0.99));
+  co_return 0;
+}
+
 asio::awaitable<void> run(asio::io_context& context, const Options& options, int& status) {
   const std::string& host = options.server.host;
   const auto client = co_await nfs::Client::connect(context, host, options.server.port, options.client);
@@ -101,17 +116,8 @@ asio::awaitable<void> run(asio::io_context& context, const Options& options, int
     fmt::print(stderr, "rpcrdma-ping: {}:{}: {}\n", host, options.server.port, why(client.error()));
     co_return;
   }
-  std::ostringstream server;
-  server << (*client)->server();
-  fmt::print("{} over {}, {} NULL calls\n", server.str(), (*client)->fabric_name(), options.count);
-  Result<std::vector<double>> times = co_await measure(**client, options.count);
-  if (!times) {
-    fmt::print(stderr, "rpcrdma-ping: {}: {}\n", server.str(), why(times.error()));
-    co_return;
-  }
-  std::ranges::sort(*times);
-  fmt::print("min={:.1f} median={:.1f} p99={:.1f} us\n", times->front(), quantile(*times, 0.5), quantile(*times, 0.99));
-  status = 0;
+  status = co_await ping(**client, options.count);
+  co_await (*client)->close();
 }
 
 }  // namespace

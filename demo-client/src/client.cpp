@@ -40,6 +40,12 @@ Client::~Client() {
   boost::asio::post(context, [impl = std::move(impl_)] {});
 }
 
+boost::asio::awaitable<void> Client::close(std::chrono::milliseconds limit) {
+  const auto ended = std::make_shared<boost::asio::steady_timer>(impl_->context, limit);
+  impl_->transport->close([ended] { ended->cancel(); });
+  co_await ended->async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+}
+
 boost::asio::any_io_executor Client::executor() const { return impl_->context.get_executor(); }
 memory::Pool& Client::pool() noexcept { return impl_->pool; }
 const fabric::Endpoint& Client::server() const noexcept { return impl_->server; }

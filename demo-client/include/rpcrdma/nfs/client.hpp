@@ -45,8 +45,12 @@ class Client {
   /// Connects to one address over a fabric that the caller has opened; options.fabric is not looked at.
   static Task<std::unique_ptr<Client>> connect_over(std::unique_ptr<fabric::Fabric> fabric, fabric::Endpoint server,
                                                     ClientOptions options);
-  /// Ends the connection; on the io_context's thread a moment later, so that it may be called from anywhere there.
+  /// Ends the connection at once, without an orderly close; on the io_context's thread a moment later, so that it may
+  /// be called from anywhere there.
   ~Client();
+  /// Closes the connection in an orderly way and waits for its end, at most for `limit`. No operation is outstanding,
+  /// and none follows.
+  boost::asio::awaitable<void> close(std::chrono::milliseconds limit = std::chrono::milliseconds(2000));
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
