@@ -18,7 +18,7 @@ constexpr const char* kAbout =
     "  rpcrdma-nfs put -r photos nfs://localhost/data\n"
     "  rpcrdma-nfs get nfs://localhost/data/photos/cat.jpg .";
 
-/// What the command line says before it has been understood.
+/// The command line before its values are checked.
 struct Text {
   std::string url, target, local, fabric = "auto", crc, root, mode, size;
   double timeout = 60;
@@ -103,48 +103,61 @@ void add_writing_commands(CLI::App& app, Options& options, Text& text) {
   add_url(truncate, text);
 }
 
-/// nfs://HOST/ names what is exported as "/", to those that take a whole export.
-bool may_be_the_export_of_all(std::string_view text, std::string_view command) {
+/// nfs://HOST/ names the export "/" for the commands that take a whole export.
+bool may_name_root_export(std::string_view text, std::string_view command) {
   return text.ends_with('/') && !text.ends_with("//") && (command == "ls" || command == "stat" || command == "df");
 }
 
-/// Empty when all is well.
-std::string understand_url(const std::string& text, const std::string& command, nfs::Url& url) {
-  auto parsed = nfs::parse_url(text);
-  if (!parsed) return fmt::format("{}: {}", text, parsed.error().why);
-  if (parsed->path.empty() && command != "ping" && !may_be_the_export_of_all(text, command))
-    return fmt::format("{}: the export is missing", text);
-  url = std::move(*parsed);
-  return {};
+/// What is wrong with a command line, in words for the user.
+struct UsageError {
+  std::string what;
+};
+using Checked = boost::system::result<void, UsageError>;
+
+boost::system::result<nfs::Url, UsageError> parse_url(const std::string& text, const std::string& command) {
+  auto url = nfs::parse_url(text);
+  if (!url) return UsageError{fmt::format("{}: {}", text, url.error().why)};
+  if (url->path.empty() && command != "ping" && !may_name_root_export(text, command))
+    return UsageError{fmt::format("{}: the export is missing", text)};
+  return *std::move(url);
 }
 
-std::string understand(const Text& text, Options& options) {
+Checked take_global_options(const Text& text, Options& options) {
   fabric::parse_provider(text.fabric, options.fabric.provider);
   if (!text.crc.empty()) options.fabric.crc = text.crc == "on" ? fabric::CrcPolicy::on : fabric::CrcPolicy::off;
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(text.timeout * 1000));
   if (!text.root.empty()) {
     options.root = nfs::parse_handle(text.root);
-    if (!options.root) return "--root-handle: 1 to 64 octets in hexadecimal are wanted";
+    if (!options.root) return UsageError{"--root-handle: expected 1 to 64 bytes in hexadecimal"};
   }
+  return {};
+}
+
+Checked take_arguments(const Text& text, Options& options) {
+  auto url = parse_url(text.url, options.command);
+  if (!url) return url.error();
+  options.url = *std::move(url);
   options.local = text.local;
-  if (std::string wrong = understand_url(text.url, options.command, options.url); !wrong.empty()) return wrong;
   if (options.command == "mv" || (options.command == "ln" && !options.symbolic)) {
-    if (std::string wrong = understand_url(text.target, options.command, options.target); !wrong.empty()) return wrong;
+    auto target = parse_url(text.target, options.command);
+    if (!target) return target.error();
+    options.target = *std::move(target);
   } else if (options.command == "ln") {
     options.local = text.target;
-    if (options.local.empty()) return "ln: TARGET is empty";
+    if (options.local.empty()) return UsageError{"ln: TARGET is empty"};
   }
   if (options.command == "chmod") {
     const auto mode = parse_mode(text.mode);
-    if (!mode) return fmt::format("chmod: '{}' is no octal mode", text.mode);
+    if (!mode) return UsageError{fmt::format("chmod: '{}' is not an octal mode", text.mode)};
     options.mode = *mode;
   }
   if (options.command == "truncate") {
     const auto size = parse_size(text.size);
-    if (!size) return fmt::format("truncate: '{}' is no size", text.size);
+    if (!size) return UsageError{fmt::format("truncate: '{}' is not a size", text.size)};
     options.size = *size;
   }
-  if ((options.command == "get" || options.command == "put") && options.local.empty()) return "LOCAL is empty";
+  if ((options.command == "get" || options.command == "put") && options.local.empty())
+    return UsageError{"LOCAL is empty"};
   return {};
 }
 
@@ -179,7 +192,9 @@ std::variant<Options, Exit> parse_options(int argc, const char* const* argv) {
     if (!unknown.empty()) return usage_error(fmt::format("{}: not expected here", unknown.front()));
     return usage_error(error.what());
   }
-  if (const std::string wrong = understand(text, options); !wrong.empty()) return usage_error(wrong);
+  Checked checked = take_global_options(text, options);
+  if (checked) checked = take_arguments(text, options);
+  if (!checked) return usage_error(checked.error().what);
   return options;
 }
 

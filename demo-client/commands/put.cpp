@@ -25,7 +25,7 @@ nfs::Task<nfs::Node> file_at(Context& context, nfs::PathResolver::Path path, std
 
 awaitable<void> put_file(Context& context, nfs::Copier& copier, TransferObserver& observer, nfs::Url target) {
   const std::string& local = context.options.local;
-  const Result<nfs::Descriptor> file = nfs::open_to_read(local);
+  const Result<Fd> file = nfs::open_to_read(local);
   if (!file) co_return context.report.fail(local, file.error());
   const Result<nfs::Attributes> attributes = nfs::local_attributes(*file);
   if (!attributes) co_return context.report.fail(local, attributes.error());

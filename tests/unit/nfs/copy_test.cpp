@@ -47,9 +47,9 @@ class CopyTest : public testing::Test {
   /// Uploads `content` in pieces of `piece`, as a file that seemed to have `size` bytes; the outcome.
   Result<void> upload(const std::string& content, std::uint32_t piece, std::optional<std::uint64_t> size = {}) {
     const std::string path = (folder_ / "source").string();
-    const Descriptor out = std::move(*open_to_write(path, 0600));
+    const Fd out = std::move(*open_to_write(path, 0600));
     EXPECT_TRUE(write_at(out, 0, std::as_bytes(std::span(content))));
-    const Descriptor in = std::move(*open_to_read(path));
+    const Fd in = std::move(*open_to_read(path));
     Result<void> outcome;
     server_.run([&](Client& client) -> asio::awaitable<void> {
       Copier copier(client, observer_, {piece, piece});
@@ -61,7 +61,7 @@ class CopyTest : public testing::Test {
   /// Downloads a file of which the client believes that it has `size` octets.
   std::string stream(std::uint64_t size) {
     const std::string path = (folder_ / "stream").string();
-    const Descriptor out = std::move(*open_to_write(path, 0600));
+    const Fd out = std::move(*open_to_write(path, 0600));
     server_.run([&](Client& client) -> asio::awaitable<void> {
       Copier copier(client, observer_, {16384, 16384});
       const Result<void> outcome = co_await copier.stream(file_of(7), size, out.get());
@@ -74,7 +74,7 @@ class CopyTest : public testing::Test {
 
   Result<std::string> download(std::uint64_t size, std::uint32_t piece) {
     const std::string path = (folder_ / "target").string();
-    const Descriptor out = std::move(*open_to_write(path, 0600));
+    const Fd out = std::move(*open_to_write(path, 0600));
     Result<void> outcome;
     server_.run([&](Client& client) -> asio::awaitable<void> {
       Copier copier(client, observer_, {piece, piece});

@@ -172,7 +172,7 @@ class Resume : public testing::Test {
     tally_ = {};
     uploading_ = true;
     make_source(modified);
-    const Descriptor in = std::move(*open_to_read((folder_ / "source").string()));
+    const Fd in = std::move(*open_to_read((folder_ / "source").string()));
     const Attributes source = *local_attributes(in);
     Node to{file_of(7), there_};
     to.attributes.size = stored_.size();
@@ -188,7 +188,7 @@ class Resume : public testing::Test {
   }
 
   void make_source(Time modified) {
-    const Descriptor out = std::move(*open_to_write((folder_ / "source").string(), 0600));
+    const Fd out = std::move(*open_to_write((folder_ / "source").string(), 0600));
     EXPECT_TRUE(write_at(out, 0, std::as_bytes(std::span(content_))));
     EXPECT_TRUE(set_attributes(out, SetAttributes{.mtime = SetTime::to(modified)}));
   }
@@ -197,7 +197,7 @@ class Resume : public testing::Test {
     tally_ = {};
     uploading_ = false;
     modified_ = modified;
-    const Descriptor to = std::move(*open_to_write(target(), 0600, !resume));
+    const Fd to = std::move(*open_to_write(target(), 0600, !resume));
     Node from{file_of(7), {}};
     from.attributes.size = content_.size();
     from.attributes.mtime = modified;
@@ -212,7 +212,7 @@ class Resume : public testing::Test {
   }
 
   void make_target(mode_t mode) const {
-    const Descriptor out = std::move(*open_to_write(target(), mode));
+    const Fd out = std::move(*open_to_write(target(), mode));
     EXPECT_EQ(::fchmod(out.get(), mode), 0);
   }
   std::string target() const { return (folder_ / "target").string(); }

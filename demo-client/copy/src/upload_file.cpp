@@ -15,7 +15,7 @@ namespace rpcrdma::nfs {
 namespace {
 
 /// Files of /proc have data all the same.
-bool is_empty(const Descriptor& file, const Attributes& attributes) {
+bool is_empty(const Fd& file, const Attributes& attributes) {
   std::byte octet{};
   return attributes.size == 0 && read_at(file, 0, {&octet, 1}) == Result<std::size_t>(0);
 }
@@ -42,7 +42,7 @@ boost::asio::awaitable<void> leave(Copier::Shared& shared, FileHandle to, Attrib
 
 }  // namespace
 
-Task<void> Copier::upload_file(const Descriptor& from, Attributes source, Node to, SetAttributes final) {
+Task<void> Copier::upload_file(const Fd& from, Attributes source, Node to, SetAttributes final) {
   const Attributes& there = to.attributes;
   bool marked = (there.mode & kUnfinished) != 0;  // by a copy that broke
   if (there.size == 0 && !marked && agrees(final, there) && is_empty(from, source)) co_return Result<void>();

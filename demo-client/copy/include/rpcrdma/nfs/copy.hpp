@@ -47,15 +47,15 @@ class Copier {
 
   /// Fills the file `to` from a local one, from `start` on; `size` is what is known of the length. Large
   /// files are written UNSTABLE and committed; what a restarting server lost is written again.
-  Task<void> upload(const Descriptor& from, std::uint64_t size, FileHandle to, std::uint64_t start = 0);
-  Task<void> download(FileHandle from, std::uint64_t size, const Descriptor& to, std::uint64_t start = 0);
+  Task<void> upload(const Fd& from, std::uint64_t size, FileHandle to, std::uint64_t start = 0);
+  Task<void> download(FileHandle from, std::uint64_t size, const Fd& to, std::uint64_t start = 0);
 
   /// Makes the file `to` a copy of `from`, which has the attributes `source`: from the start, or, to resume, from
   /// where an earlier copy of the same file broke. Then it gets `final`. Large files bear a mark meanwhile.
-  Task<void> upload_file(const Descriptor& from, Attributes source, Node to, SetAttributes final);
-  Task<void> download_file(Node from, const Descriptor& to, SetAttributes final);
+  Task<void> upload_file(const Fd& from, Attributes source, Node to, SetAttributes final);
+  Task<void> download_file(Node from, const Fd& to, SetAttributes final);
   /// Whether `from` can be read, if `to` holds something that would be lost for nothing.
-  Task<void> check_source(Node from, const Descriptor& to);
+  Task<void> check_source(Node from, const Fd& to);
   /// Writes a file to a pipe or terminal, in order.
   Task<void> stream(FileHandle from, std::uint64_t size, int to);
 

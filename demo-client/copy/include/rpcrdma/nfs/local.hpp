@@ -13,52 +13,35 @@
 #include <vector>
 
 #include "rpcrdma/base/error.hpp"
+#include "rpcrdma/base/fd.hpp"
 #include "rpcrdma/nfs/node.hpp"
 
 namespace rpcrdma::nfs {
-
-/// Owns a file descriptor.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor();
-  int get() const noexcept { return fd_; }
-  explicit operator bool() const noexcept { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
 
 /// What a local file is, in the words of NFS. The file id is the inode number.
 Attributes attributes_of(const struct stat& status) noexcept;
 
 /// Opens a file to read; follows symbolic links.
-Result<Descriptor> open_to_read(const std::string& path);
+Result<Fd> open_to_read(const std::string& path);
 /// Opens a file to write, made anew with `mode` less the umask or, if `cut`, cut to nothing; follows symbolic links.
-Result<Descriptor> open_to_write(const std::string& path, std::uint32_t mode, bool cut = true);
+Result<Fd> open_to_write(const std::string& path, std::uint32_t mode, bool cut = true);
 Result<Attributes> local_attributes(const std::string& path, bool follow);
-Result<Attributes> local_attributes(const Descriptor& file);
+Result<Attributes> local_attributes(const Fd& file);
 
 /// Reads until `into` is full or the file ends; returns the octets read.
-Result<std::size_t> read_at(const Descriptor& file, std::uint64_t offset, std::span<std::byte> into);
-Result<void> write_at(const Descriptor& file, std::uint64_t offset, std::span<const std::byte> from);
+Result<std::size_t> read_at(const Fd& file, std::uint64_t offset, std::span<std::byte> into);
+Result<void> write_at(const Fd& file, std::uint64_t offset, std::span<const std::byte> from);
 /// Writes to a pipe, terminal or file at its position.
 Result<void> write_out(int fd, std::span<const std::byte> from);
 /// Whether what has been written through the descriptor is still to be had, as far as the file system has found out:
 /// one on a network finds out late. May block for as long as close(2).
 Result<void> check_written(int fd);
 /// Gives an open file or directory its mode, and its times where they are set.
-Result<void> set_attributes(const Descriptor& file, const SetAttributes& attributes);
+Result<void> set_attributes(const Fd& file, const SetAttributes& attributes);
 
 /// Removes `name` of an open directory (AT_FDCWD: a path) if it is still `made` and empty: what a copy that never began
 /// would leave behind.
-void take_back(int directory, const std::string& name, const Descriptor& made) noexcept;
+void take_back(int directory, const std::string& name, const Fd& made) noexcept;
 
 /// An entry of a local directory.
 struct LocalEntry {
@@ -78,19 +61,19 @@ class LocalDirectory {
   /// All entries, sorted by name.
   Result<std::vector<LocalEntry>> list() const;
   /// Opens a regular file to read.
-  Result<Descriptor> open_file(const std::string& name) const;
+  Result<Fd> open_file(const std::string& name) const;
   /// Opens a regular file to write, made anew or, if `cut`, cut to nothing. A symbolic link of that name is replaced.
-  Result<Descriptor> create_file(const std::string& name, std::uint32_t mode, bool cut = true) const;
+  Result<Fd> create_file(const std::string& name, std::uint32_t mode, bool cut = true) const;
   /// Whether there is anything of that name.
   bool has(const std::string& name) const noexcept;
   Result<std::string> read_link(const std::string& name) const;
   /// Makes a symbolic link; replaces what has that name unless it is a directory.
   Result<void> make_link(const std::string& name, const std::string& target) const;
-  const Descriptor& descriptor() const noexcept { return fd_; }
+  const Fd& descriptor() const noexcept { return fd_; }
 
  private:
-  explicit LocalDirectory(Descriptor fd) : fd_(std::move(fd)) {}
-  Descriptor fd_;
+  explicit LocalDirectory(Fd fd) : fd_(std::move(fd)) {}
+  Fd fd_;
 };
 
 }  // namespace rpcrdma::nfs

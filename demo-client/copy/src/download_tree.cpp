@@ -104,7 +104,7 @@ class DownloadTree : TreeWalk {
     const std::uint32_t mode = from.attributes.mode & kFileModes;
     shared_.observer.on_found(from.attributes.size);
     const bool fresh = !to.has(name);
-    const Result<Descriptor> target = to.create_file(name, mode | 0600, false);
+    const Result<Fd> target = to.create_file(name, mode | 0600, false);
     if (!target) co_return target.error();
     const SetAttributes final{
         .mode = mode, .atime = SetTime::to(from.attributes.atime), .mtime = SetTime::to(from.attributes.mtime)};
@@ -113,7 +113,7 @@ class DownloadTree : TreeWalk {
     co_return done;
   }
 
-  Task<void> into(Node from, const Descriptor& target, SetAttributes final) {
+  Task<void> into(Node from, const Fd& target, SetAttributes final) {
     const Result<void> readable = co_await copier_.check_source(from, target);
     if (!readable) co_return readable.error();
     if (shared_.options.resume) {

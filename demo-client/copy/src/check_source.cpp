@@ -5,7 +5,7 @@
 
 namespace rpcrdma::nfs {
 
-Task<void> Copier::check_source(Node from, const Descriptor& to) {
+Task<void> Copier::check_source(Node from, const Fd& to) {
   const Result<Attributes> there = local_attributes(to);
   if (!there) co_return there.error();
   if (there->type != FileType::regular || there->size == 0) co_return Result<void>();

@@ -101,7 +101,7 @@ class UploadTree : TreeWalk {
   }
 
   Task<void> file(const LocalDirectory& from, const LocalEntry& entry, FileHandle to) {
-    const Result<Descriptor> source = from.open_file(entry.name);
+    const Result<Fd> source = from.open_file(entry.name);
     if (!source) co_return source.error();
     // It may have changed since the directory was read.
     const Result<Attributes> opened = local_attributes(*source);

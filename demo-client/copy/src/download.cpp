@@ -36,8 +36,7 @@ namespace {
 
 class Download {
  public:
-  Download(Copier::Shared& shared, const FileHandle& from, std::uint64_t size, const Descriptor& to,
-           std::uint64_t start)
+  Download(Copier::Shared& shared, const FileHandle& from, std::uint64_t size, const Fd& to, std::uint64_t start)
       : shared_(shared),
         from_(from),
         to_(to),
@@ -108,7 +107,7 @@ class Download {
 
   Copier::Shared& shared_;
   FileHandle from_;
-  const Descriptor& to_;
+  const Fd& to_;
   std::uint32_t piece_;
   FileWalk walk_;
   RangeQueue queue_{{}, 1};
@@ -119,7 +118,7 @@ class Download {
 
 }  // namespace
 
-Task<void> Copier::download(FileHandle from, std::uint64_t size, const Descriptor& to, std::uint64_t start) {
+Task<void> Copier::download(FileHandle from, std::uint64_t size, const Fd& to, std::uint64_t start) {
   Download operation(shared_, from, size, to, start);
   co_return co_await operation.run();
 }

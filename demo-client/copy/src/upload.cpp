@@ -17,7 +17,7 @@ constexpr int kMaxRounds = 10;
 
 class Upload {
  public:
-  Upload(Copier::Shared& shared, const Descriptor& from, std::uint64_t size, const FileHandle& to, std::uint64_t start)
+  Upload(Copier::Shared& shared, const Fd& from, std::uint64_t size, const FileHandle& to, std::uint64_t start)
       : shared_(shared),
         from_(from),
         to_(to),
@@ -122,7 +122,7 @@ class Upload {
   }
 
   Copier::Shared& shared_;
-  const Descriptor& from_;
+  const Fd& from_;
   FileHandle to_;
   std::uint32_t piece_;
   FileWalk walk_;
@@ -135,7 +135,7 @@ class Upload {
 
 }  // namespace
 
-Task<void> Copier::upload(const Descriptor& from, std::uint64_t size, FileHandle to, std::uint64_t start) {
+Task<void> Copier::upload(const Fd& from, std::uint64_t size, FileHandle to, std::uint64_t start) {
   Upload operation(shared_, from, size, to, start);
   co_return co_await operation.run();
 }

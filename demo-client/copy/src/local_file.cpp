@@ -35,16 +35,12 @@ timespec to_timespec(const SetTime& time) noexcept {
   return {static_cast<std::time_t>(time.value.seconds), static_cast<long>(time.value.nanoseconds % 1000000000u)};
 }
 
-Result<Descriptor> opened(int fd) {
+Result<Fd> opened(int fd) {
   if (fd < 0) return last_system_error();
-  return Descriptor(fd);
+  return Fd(fd);
 }
 
 }  // namespace
-
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
 
 Attributes attributes_of(const struct stat& status) noexcept {
   Attributes out;
@@ -65,11 +61,11 @@ Attributes attributes_of(const struct stat& status) noexcept {
   return out;
 }
 
-Result<Descriptor> open_to_read(const std::string& path) { return opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
+Result<Fd> open_to_read(const std::string& path) { return opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
 
 int open_marked(int directory, const char* name, int flags) noexcept {
   const int refused = errno;
-  const Descriptor file(::openat(directory, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | (flags & O_NOFOLLOW)));
+  const Fd file(::openat(directory, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | (flags & O_NOFOLLOW)));
   struct stat s {};
   const bool ours = file && ::fstat(file.get(), &s) == 0 && S_ISREG(s.st_mode) && is_marked(s.st_mode);
   if (!ours || ::fchmod(file.get(), (s.st_mode & 07777) | S_IWUSR) != 0) {
@@ -83,7 +79,7 @@ int open_marked(int directory, const char* name, int flags) noexcept {
   return fd;
 }
 
-Result<Descriptor> open_to_write(const std::string& path, std::uint32_t mode, bool cut) {
+Result<Fd> open_to_write(const std::string& path, std::uint32_t mode, bool cut) {
   const int flags = O_WRONLY | O_CREAT | (cut ? O_TRUNC : 0) | O_CLOEXEC;
   const int fd = ::open(path.c_str(), flags, mode);
   return opened(fd < 0 && errno == EACCES ? open_marked(AT_FDCWD, path.c_str(), flags) : fd);
@@ -95,13 +91,13 @@ Result<Attributes> local_attributes(const std::string& path, bool follow) {
   return attributes_of(status);
 }
 
-Result<Attributes> local_attributes(const Descriptor& file) {
+Result<Attributes> local_attributes(const Fd& file) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return last_system_error();
   return attributes_of(status);
 }
 
-Result<std::size_t> read_at(const Descriptor& file, std::uint64_t offset, std::span<std::byte> into) {
+Result<std::size_t> read_at(const Fd& file, std::uint64_t offset, std::span<std::byte> into) {
   std::size_t done = 0;
   while (done < into.size()) {
     const ssize_t count =
@@ -114,7 +110,7 @@ Result<std::size_t> read_at(const Descriptor& file, std::uint64_t offset, std::s
   return done;
 }
 
-Result<void> write_at(const Descriptor& file, std::uint64_t offset, std::span<const std::byte> from) {
+Result<void> write_at(const Fd& file, std::uint64_t offset, std::span<const std::byte> from) {
   while (!from.empty()) {
     const ssize_t count = ::pwrite(file.get(), from.data(), from.size(), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
@@ -146,7 +142,7 @@ Result<void> check_written(int fd) {
   return is_no_file ? Result<void>() : last_system_error();
 }
 
-Result<void> set_attributes(const Descriptor& file, const SetAttributes& attributes) {
+Result<void> set_attributes(const Fd& file, const SetAttributes& attributes) {
   if (attributes.atime || attributes.mtime) {
     const timespec times[2] = {to_timespec(attributes.atime), to_timespec(attributes.mtime)};
     if (::futimens(file.get(), times) != 0) return last_system_error();
@@ -155,7 +151,7 @@ Result<void> set_attributes(const Descriptor& file, const SetAttributes& attribu
   return {};
 }
 
-void take_back(int directory, const std::string& name, const Descriptor& made) noexcept {
+void take_back(int directory, const std::string& name, const Fd& made) noexcept {
   struct stat there {};
   struct stat ours {};
   const bool same = ::fstatat(directory, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&

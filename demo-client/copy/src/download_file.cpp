@@ -11,28 +11,27 @@
 namespace rpcrdma::nfs {
 namespace {
 
-Result<void> cut(const Descriptor& file, std::uint64_t size) {
+Result<void> cut(const Fd& file, std::uint64_t size) {
   if (::ftruncate(file.get(), static_cast<off_t>(size)) != 0) return last_system_error();
   return {};
 }
 
 /// After an error, while the target bears its mark: one that would resume nothing is taken away again.
-void leave_behind(Copier::Shared& shared, const Descriptor& to, const Attributes& source, std::uint32_t mode,
-                  bool is_kept) {
+void leave_behind(Copier::Shared& shared, const Fd& to, const Attributes& source, std::uint32_t mode, bool is_kept) {
   const Result<Attributes> now = local_attributes(to);
   if (now && !is_marked(now->mode)) return;
   const bool useless = !is_kept || (now && resume_at(source, *now, shared.options.stride) == 0);
   if (!useless || !set_attributes(to, SetAttributes{.mode = mode})) shared.observer.on_unfinished();
 }
 
-Task<void> written(Copier::Shared& shared, const Descriptor& to, std::uint64_t size) {
+Task<void> written(Copier::Shared& shared, const Fd& to, std::uint64_t size) {
   if (size < kOffloadFrom) co_return check_written(to.get());
   co_return co_await offload(shared.threads, [&to] { return check_written(to.get()); });
 }
 
 }  // namespace
 
-Task<void> Copier::download_file(Node from, const Descriptor& to, SetAttributes final) {
+Task<void> Copier::download_file(Node from, const Fd& to, SetAttributes final) {
   Attributes& source = from.attributes;
   const Result<Attributes> there = local_attributes(to);
   if (!there) co_return there.error();

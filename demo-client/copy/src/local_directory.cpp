@@ -28,9 +28,9 @@ error_code system_error(int number) noexcept { return {number, boost::system::sy
 error_code check(const std::string& name) noexcept { return is_plain_name(name) ? error_code() : system_error(EINVAL); }
 
 /// Gives `fd` back if it is a regular file.
-Result<Descriptor> regular(int fd) {
+Result<Fd> regular(int fd) {
   if (fd < 0) return last_system_error();
-  Descriptor file(fd);
+  Fd file(fd);
   struct stat status {};
   if (::fstat(fd, &status) != 0) return last_system_error();
   if (!S_ISREG(status.st_mode)) return system_error(S_ISDIR(status.st_mode) ? EISDIR : EINVAL);
@@ -42,14 +42,14 @@ Result<Descriptor> regular(int fd) {
 Result<LocalDirectory> LocalDirectory::open(const std::string& path) {
   const int fd = ::open(path.c_str(), kDirectory);
   if (fd < 0) return last_system_error();
-  return LocalDirectory(Descriptor(fd));
+  return LocalDirectory(Fd(fd));
 }
 
 Result<LocalDirectory> LocalDirectory::open_child(const std::string& name) const {
   if (const error_code wrong = check(name)) return wrong;
   const int fd = ::openat(fd_.get(), name.c_str(), kDirectory | O_NOFOLLOW);
   if (fd < 0) return last_system_error();
-  return LocalDirectory(Descriptor(fd));
+  return LocalDirectory(Fd(fd));
 }
 
 Result<LocalDirectory> LocalDirectory::make_child(const std::string& name, std::uint32_t mode) const {
@@ -60,14 +60,11 @@ Result<LocalDirectory> LocalDirectory::make_child(const std::string& name, std::
 
 Result<std::vector<LocalEntry>> LocalDirectory::list() const {
   // A second descriptor: reading the directory must not move a position that this one shares.
-  const int fd = ::openat(fd_.get(), ".", kDirectory);
-  if (fd < 0) return last_system_error();
-  const std::unique_ptr<DIR, CloseDirectory> directory(::fdopendir(fd));
-  if (!directory) {
-    const error_code failed = last_system_error();
-    ::close(fd);
-    return failed;
-  }
+  Fd fd(::openat(fd_.get(), ".", kDirectory));
+  if (!fd) return last_system_error();
+  const std::unique_ptr<DIR, CloseDirectory> directory(::fdopendir(fd.get()));
+  if (!directory) return last_system_error();
+  const int number = fd.release();  // the stream closes it
   std::vector<LocalEntry> entries;
   while (true) {
     errno = 0;
@@ -76,7 +73,7 @@ Result<std::vector<LocalEntry>> LocalDirectory::list() const {
     const std::string name = static_cast<const char*>(entry->d_name);
     if (name == "." || name == "..") continue;
     struct stat status {};
-    if (::fstatat(fd, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (::fstatat(number, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
       if (errno == ENOENT) continue;  // gone meanwhile
       return last_system_error();
     }
@@ -87,12 +84,12 @@ Result<std::vector<LocalEntry>> LocalDirectory::list() const {
   return entries;
 }
 
-Result<Descriptor> LocalDirectory::open_file(const std::string& name) const {
+Result<Fd> LocalDirectory::open_file(const std::string& name) const {
   if (const error_code wrong = check(name)) return wrong;
   return regular(::openat(fd_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
 }
 
-Result<Descriptor> LocalDirectory::create_file(const std::string& name, std::uint32_t mode, bool cut) const {
+Result<Fd> LocalDirectory::create_file(const std::string& name, std::uint32_t mode, bool cut) const {
   if (const error_code wrong = check(name)) return wrong;
   // O_NONBLOCK: a pipe of that name must not hold us up.
   const int flags = O_WRONLY | O_CREAT | (cut ? O_TRUNC : 0) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
