@@ -8,7 +8,7 @@
 namespace rpcrdma::commands {
 namespace {
 
-/// The share of what this user may use that is used, in percent, rounded up as df does.
+/// The used share of the space that this user can use, in percent, rounded up as df does.
 std::uint64_t percent_used(const nfs::Statistics& space) {
   const std::uint64_t used = space.total_octets - space.free_octets;
   const auto whole = static_cast<long double>(used) + static_cast<long double>(space.available_octets);

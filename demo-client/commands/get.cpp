@@ -63,7 +63,7 @@ awaitable<void> run_get(Context& context) {
   const Result<nfs::Limits> limits = co_await context.client.limits(node->handle);
   if (!limits) co_return context.report.fail(subject, limits.error());
 
-  // As cp: into a directory that is there, else under the name given.
+  // As cp: into an existing directory, else under the given name.
   std::string directory = parent_path(options.local);
   std::string name = entry_name(options.local);
   const Result<nfs::Attributes> there = nfs::local_attributes(options.local, true);

@@ -33,7 +33,7 @@ nfs::Task<std::vector<Line>> read_all(Context& context, nfs::FileHandle director
   co_return lines;
 }
 
-/// Asks for what a long listing lacks: attributes left out, and the targets of symbolic links.
+/// Fetches what a long listing needs: missing attributes, and the targets of symbolic links.
 boost::asio::awaitable<void> complete(Context& context, nfs::FileHandle directory, Line& line, nfs::Permits::Permit) {
   DirectoryEntry& entry = line.entry;
   const bool link = entry.attributes && entry.attributes->type == nfs::FileType::symlink;

@@ -11,9 +11,9 @@ namespace rpcrdma::commands {
 namespace {
 
 constexpr const char* kAbout =
-    "Works with files on an NFSv3 server over RPC-over-RDMA.\n\n"
-    "A URL is nfs://HOST[:PORT]/EXPORT[/PATH]; the port is 20049 unless given.\n"
-    "For example, on a server started by 'rpcrdma-nfsd --export /srv/data':\n\n"
+    "Accesses files on an NFSv3 server over RPC-over-RDMA.\n\n"
+    "A URL is nfs://HOST[:PORT]/EXPORT[/PATH]; the default port is 20049.\n"
+    "For example, with a server started by 'rpcrdma-nfsd --export /srv/data':\n\n"
     "  rpcrdma-nfs ls -l nfs://localhost/data\n"
     "  rpcrdma-nfs put -r photos nfs://localhost/data\n"
     "  rpcrdma-nfs get nfs://localhost/data/photos/cat.jpg .";
@@ -36,62 +36,63 @@ void add_url(CLI::App* sub, Text& text) {
 }
 
 void add_global_options(CLI::App& app, Options& options, Text& text) {
-  app.add_option("--fabric", text.fabric, "auto, verbs (RDMA device) or iwarp (in this program, over TCP)")
+  app.add_option("--fabric", text.fabric, "auto, verbs (RDMA device) or iwarp (userspace, over TCP)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
-  app.add_option("--crc", text.crc, "iwarp: on or off; default: off on the loopback interface, else on")
+  app.add_option("--crc", text.crc, "iwarp: CRC on or off; default: off between loopback addresses, else on")
       ->type_name("on|off")
       ->check(CLI::IsMember({"on", "off"}));
-  app.add_option("--timeout", text.timeout,
-                 "seconds that each call may take; lost connections are made again meanwhile")
+  app.add_option("--timeout", text.timeout, "seconds until a call times out; includes reconnecting")
       ->type_name("S")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 1e6));
-  app.add_option("--mount-port", options.mount_port, "ask the MOUNT service on this TCP port for the export")
+  app.add_option("--mount-port", options.mount_port, "use the MOUNT service on this TCP port")
       ->type_name("N")
       ->check(CLI::Range(1, 65535));
-  app.add_option("--root-handle", text.root, "file handle of EXPORT, the URL's first component; MOUNT is not asked")
+  app.add_option("--root-handle", text.root, "file handle of EXPORT, the URL's first component; MOUNT is not used")
       ->type_name("HEX");
-  CLI::Option* uid = app.add_option("--uid", options.uid, "act as this user; default: yours")->type_name("N");
-  CLI::Option* gid = app.add_option("--gid", options.gid, "act as this group; default: yours")->type_name("N");
+  CLI::Option* uid =
+      app.add_option("--uid", options.uid, "user id in calls; default: that of the process")->type_name("N");
+  CLI::Option* gid =
+      app.add_option("--gid", options.gid, "group id in calls; default: that of the process")->type_name("N");
   uid->needs(gid);
   gid->needs(uid);
 }
 
 void add_reading_commands(CLI::App& app, Options& options, Text& text) {
-  add_url(command(app, options, "ping", "Ask whether the server answers"), text);
+  add_url(command(app, options, "ping", "Check that the server answers"), text);
   add_url(command(app, options, "cat", "Write a file to standard output"), text);
   add_url(command(app, options, "stat", "Show a file's attributes"), text);
-  add_url(command(app, options, "readlink", "Show where a symbolic link points"), text);
+  add_url(command(app, options, "readlink", "Show the target of a symbolic link"), text);
   add_url(command(app, options, "df", "Show the space on the export"), text);
   CLI::App* ls = command(app, options, "ls", "List a directory");
   ls->add_flag("-l", options.long_format, "with attributes");
   add_url(ls, text);
   CLI::App* get = command(app, options, "get", "Copy a file from the server");
-  get->add_flag("-r", options.recursive, "copy a directory with all below it, modes and times too");
-  get->add_flag("--resume", options.resume, "go on where a transfer broke, leaving what is there and complete");
+  get->add_flag("-r", options.recursive, "copy a directory recursively, with modes and times");
+  get->add_flag("--resume", options.resume, "resume an interrupted transfer; skip complete files");
   add_url(get, text);
   get->add_option("LOCAL", text.local, "local file or directory")->required()->type_name("");
 }
 
 void add_writing_commands(CLI::App& app, Options& options, Text& text) {
   CLI::App* put = command(app, options, "put", "Copy a file to the server");
-  put->add_flag("-r", options.recursive, "copy a directory with all below it, modes and times too");
-  put->add_flag("--resume", options.resume, "go on where a transfer broke, leaving what is there and complete");
+  put->add_flag("-r", options.recursive, "copy a directory recursively, with modes and times");
+  put->add_flag("--resume", options.resume, "resume an interrupted transfer; skip complete files");
   put->add_option("LOCAL", text.local, "local file or directory")->required()->type_name("");
   add_url(put, text);
-  CLI::App* mkdir = command(app, options, "mkdir", "Make a directory");
-  mkdir->add_flag("-p", options.parents, "make the directories above it too; an existing one is no error");
+  CLI::App* mkdir = command(app, options, "mkdir", "Create a directory");
+  mkdir->add_flag("-p", options.parents, "create parent directories as well; ignore an existing one");
   add_url(mkdir, text);
   CLI::App* rm = command(app, options, "rm", "Remove a file");
-  rm->add_flag("-r", options.recursive, "remove a directory with all below it");
+  rm->add_flag("-r", options.recursive, "remove a directory recursively");
   add_url(rm, text);
   CLI::App* mv = command(app, options, "mv", "Rename a file, or move it into a directory");
   add_url(mv, text);
   mv->add_option("NEW", text.target, "URL on the same server")->required()->type_name("");
-  CLI::App* ln = command(app, options, "ln", "Make a link");
-  ln->add_flag("-s", options.symbolic, "symbolic: TARGET is any text");
-  ln->add_option("TARGET", text.target, "URL of the file to link to; with -s the link's text")
+  CLI::App* ln = command(app, options, "ln", "Create a link");
+  ln->add_flag("-s", options.symbolic, "create a symbolic link; TARGET is any text");
+  ln->add_option("TARGET", text.target, "URL of the existing file; with -s the text of the link")
       ->required()
       ->type_name("");
   add_url(ln, text);
@@ -99,7 +100,7 @@ void add_writing_commands(CLI::App& app, Options& options, Text& text) {
   chmod->add_option("OCTAL", text.mode, "such as 644")->required()->type_name("");
   add_url(chmod, text);
   CLI::App* truncate = command(app, options, "truncate", "Set a file's size");
-  truncate->add_option("SIZE", text.size, "octets; K, M, G and T multiply")->required()->type_name("");
+  truncate->add_option("SIZE", text.size, "bytes; suffixes K, M, G and T")->required()->type_name("");
   add_url(truncate, text);
 }
 
@@ -175,7 +176,7 @@ std::variant<Options, Exit> parse_options(int argc, const char* const* argv) {
   app.require_subcommand(1);
   app.fallthrough();
   app.set_version_flag("--version", "rpcrdma-nfs " RPCRDMA_VERSION);
-  app.footer("RPCRDMA_LOG=debug (or info, warn, error) in the environment says on stderr what the connection does.");
+  app.footer("RPCRDMA_LOG=debug (or info, warn, error) in the environment logs the connection to stderr.");
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   add_global_options(app, options, text);
   add_reading_commands(app, options, text);
@@ -187,9 +188,8 @@ std::variant<Options, Exit> parse_options(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string> unknown = app.remaining(true);
     if (app.get_subcommands().empty())
-      return usage_error(unknown.empty() ? "a command is missing"
-                                         : fmt::format("{}: no such command", unknown.front()));
-    if (!unknown.empty()) return usage_error(fmt::format("{}: not expected here", unknown.front()));
+      return usage_error(unknown.empty() ? "missing command" : fmt::format("{}: no such command", unknown.front()));
+    if (!unknown.empty()) return usage_error(fmt::format("{}: unexpected argument", unknown.front()));
     return usage_error(error.what());
   }
   Checked checked = take_global_options(text, options);

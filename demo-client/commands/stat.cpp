@@ -10,7 +10,7 @@ namespace {
 
 std::string hexadecimal(const nfs::FileHandle& handle) {
   std::string out;
-  for (const std::byte octet : handle.octets()) out += fmt::format("{:02x}", std::to_integer<unsigned>(octet));
+  for (const std::byte byte : handle.octets()) out += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
   return out;
 }
 
@@ -18,7 +18,7 @@ std::string describe(const std::string& name, const nfs::Node& node) {
   const nfs::Attributes& a = node.attributes;
   std::string out = fmt::format("  File: {}\n", name);
   out += fmt::format("  Type: {}\n", type_text(a.type));
-  out += fmt::format("  Size: {} octets, {} on disk\n", a.size, a.used);
+  out += fmt::format("  Size: {} bytes, {} on disk\n", a.size, a.used);
   out += fmt::format("  Mode: {:04o} ({})  Uid: {}  Gid: {}  Links: {}\n", a.mode, mode_text(a.type, a.mode), a.uid,
                      a.gid, a.links);
   if (a.type == nfs::FileType::block || a.type == nfs::FileType::character) {

@@ -35,27 +35,30 @@ int usage_error(const std::string& what) {
   return 2;
 }
 
-/// The status to end with, or -1.
+/// The exit status when the program ends here, or -1.
 int parse(int argc, char** argv, Options& options) {
   std::string host, fabric = "auto", crc;
   double timeout = 10;
-  CLI::App app{"Measures round trips of NULL calls to an NFS server over RPC-over-RDMA.", "rpcrdma-ping"};
-  app.add_option("--fabric", fabric, "auto, verbs (RDMA device) or iwarp (in this program, over TCP)")
+  CLI::App app{
+      "Measures the round-trip time of NULL calls to an NFS server over RPC-over-RDMA.\n\n"
+      "For example: rpcrdma-ping --count 10000 server.example:20049",
+      "rpcrdma-ping"};
+  app.add_option("--fabric", fabric, "auto, verbs (RDMA device) or iwarp (userspace, over TCP)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
-  app.add_option("--crc", crc, "iwarp: on or off; default: off on the loopback interface, else on")
+  app.add_option("--crc", crc, "iwarp: CRC on or off; default: off between loopback addresses, else on")
       ->type_name("on|off")
       ->check(CLI::IsMember({"on", "off"}));
-  app.add_option("--count", options.count, "calls to make")
+  app.add_option("--count", options.count, "number of calls")
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(1u, 100'000'000u));
-  app.add_option("--timeout", timeout, "seconds that each call may take")
+  app.add_option("--timeout", timeout, "seconds until a call times out")
       ->type_name("S")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 1e6));
   app.set_version_flag("--version", "rpcrdma-ping " RPCRDMA_VERSION);
-  app.add_option("HOST", host, "HOST[:PORT]; the port is 20049 unless given")->required()->type_name("");
+  app.add_option("HOST", host, "HOST[:PORT]; default port: 20049")->required()->type_name("");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

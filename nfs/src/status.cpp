@@ -32,8 +32,8 @@ class StatusCategory final : public boost::system::error_category {
   std::string message(int value) const override {
     switch (static_cast<Status>(value)) {
       case Status::ok: return "Success";
-      case Status::bad_cookie: return "The directory changed while it was read";
-      case Status::serverfault: return "The server failed";
+      case Status::bad_cookie: return "The directory changed during the listing";
+      case Status::serverfault: return "The server reports an internal failure";
       default: return boost::system::error_code(to_errno(value), boost::system::generic_category()).message();
     }
   }

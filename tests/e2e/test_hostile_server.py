@@ -12,10 +12,10 @@ BY_PROCEDURE = {rpc.GETATTR: answering.ATTRIBUTES, rpc.FSINFO: answering.FSINFO,
                 rpc.RMDIR: answering.CHANGED}
 
 
-def first_opaque(octets):
+def first_opaque(data):
     """An opaque item, and what follows it."""
-    length = struct.unpack_from(">I", octets)[0]
-    return octets[4:4 + length], octets[4 + (length + 3) // 4 * 4:]
+    length = struct.unpack_from(">I", data)[0]
+    return data[4:4 + length], data[4 + (length + 3) // 4 * 4:]
 
 
 def serving(listing):

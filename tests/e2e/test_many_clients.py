@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Many clients at once, each with a tree of its own."""
+"""Many concurrent clients, each with its own tree."""
 from concurrent.futures import ThreadPoolExecutor
 
 from kit.case import Case

@@ -261,7 +261,7 @@ class Troubles(Case):
                 message = self.nfs_fails("put", "--resume", source, server.url("/files/large"))
                 self.assertIn(f": {os.strerror(errno.ENOSPC)}", message)
                 self.assertIn(remark, message)
-                self.assertEqual("unfinished" in message, bool(remark))
+                self.assertEqual("incomplete" in message, bool(remark))
                 self.assertEqual(os.stat(target).st_mode & 0o7777, mode)
 
     def test_no_room_for_names(self):

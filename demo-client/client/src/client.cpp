@@ -32,8 +32,8 @@ Client::Impl::Impl(std::unique_ptr<fabric::Fabric> opened, fabric::Endpoint endp
 
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-// A coroutine that ends a client is often resumed from inside that client's own last call: the connection must
-// not go away under it.
+// A coroutine that destroys a client is often resumed by the completion of that client's last call, so the connection
+// has to outlive this.
 Client::~Client() {
   if (!impl_->context.get_executor().running_in_this_thread()) return;
   boost::asio::io_context& context = impl_->context;

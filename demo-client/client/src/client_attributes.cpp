@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: one call each (RFC 1813 sections 3.3.1 to 3.3.5, 3.3.18 and 3.3.19).
-// Ownership: arguments by value in the coroutine's frame, where the call finds them until it is over.
+// Ownership: arguments by value in the coroutine's frame, which outlives the call.
 // Error handling: see client.hpp.
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kMaxTransfer = 1u << 20;
 
-/// What the server prefers, within its maximum and ours.
+/// The size that the server prefers, within its maximum and that of the client.
 std::uint32_t transfer_size(std::uint32_t preferred, std::uint32_t maximum) noexcept {
   const std::uint32_t size = preferred != 0 ? std::min(preferred, maximum) : maximum;
   return std::clamp(size, 512u, kMaxTransfer);
@@ -61,7 +61,7 @@ Task<std::string> Client::readlink(FileHandle link) {
   const auto reply = co_await call<rpc::nfs3::Readlink>(*impl_, args);
   if (!reply) co_return reply.error();
   std::string target((*reply)->READLINK3res_u.resok.data.text());
-  // A target with a zero octet could not be made here; an empty one is no target.
+  // symlink(2) accepts neither a NUL nor an empty target.
   if (target.empty() || target.find('\0') != std::string::npos) co_return make_error_code(ClientError::malformed_reply);
   co_return target;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: READ, WRITE and COMMIT (RFC 1813 sections 3.3.6, 3.3.7 and 3.3.21). The caller's registered buffer
-// is exposed to the server for the one call: nothing is copied.
-// Ownership: the buffer is the caller's, and left alone by everyone else once the call is over.
-// Error handling: see client.hpp; counts that do not fit together are ClientError::malformed_reply.
+// Operation: READ, WRITE and COMMIT (RFC 1813 sections 3.3.6, 3.3.7 and 3.3.21). The caller's registered buffer is
+// exposed to the server for this call: nothing is copied.
+// Ownership: the caller owns the buffer; once the call completes the server cannot access it any more.
+// Error handling: see client.hpp; inconsistent counts are ClientError::malformed_reply.
 #include "client_impl.hpp"
 #include "rpcrdma/nfs/convert.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What a Client is made of, and how it makes a call.
+// The members of a Client, and how it makes a call.
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -15,7 +15,7 @@ namespace rpcrdma::nfs {
 
 using Clock = std::chrono::steady_clock;
 
-/// Members are destroyed from the last to the first: calls end before the connection, that before its memory.
+/// Members are destroyed from last to first: calls end before the connection, which ends before its memory.
 struct Client::Impl {
   Impl(std::unique_ptr<fabric::Fabric> opened, fabric::Endpoint endpoint, ClientOptions client_options);
 
@@ -31,10 +31,10 @@ struct Client::Impl {
   bool has_readdirplus = true;
 };
 
-// A temporary in the call of a coroutine is copied octet for octet by GCC 12: hence no `{}` below.
+// GCC 12 copies a temporary argument of a coroutine bytewise: hence no `{}` below.
 inline const rpc::CallOptions kNoOptions;
 
-/// Calls P once. The arguments, and what they refer to, stay where they are until the call is over.
+/// Calls P once. The arguments, and what they refer to, stay valid until the call completes.
 template <rpc::Procedure P>
 Task<rpc::Decoded<typename P::Result>> call_once(rpc::Client& rpc, const typename P::Args& args,
                                                  const rpc::CallOptions& options) {
@@ -43,8 +43,8 @@ Task<rpc::Decoded<typename P::Result>> call_once(rpc::Client& rpc, const typenam
   co_return std::move(reply);
 }
 
-/// Calls an NFSv3 procedure until it gives an answer other than NFS3ERR_JUKEBOX (RFC 1813 section 2.6: "wait and
-/// try again"), at most until the timeout. Success means NFS3_OK.
+/// Calls an NFSv3 procedure and retries on NFS3ERR_JUKEBOX (RFC 1813 section 2.6) until the timeout. Success means
+/// NFS3_OK.
 template <rpc::Procedure P>
 Task<rpc::Decoded<typename P::Result>> call(Client::Impl& impl, const typename P::Args& args,
                                             const rpc::CallOptions& given = kNoOptions) {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: what changes names (RFC 1813 sections 3.3.8 to 3.3.15), one call each; a handle or attributes that
-// the server leaves out of its reply are asked for.
-// Ownership: arguments by value in the coroutine's frame, where the call finds them until it is over.
-// Error handling: see client.hpp.
+// Operation: procedures that change names (RFC 1813 sections 3.3.8 to 3.3.15), one call each; a LOOKUP asks for a
+// handle or attributes that the reply lacks. Ownership: arguments by value in the coroutine's frame, which outlives the
+// call. Error handling: see client.hpp.
 #include "client_impl.hpp"
 #include "rpcrdma/nfs/convert.hpp"
 
 namespace rpcrdma::nfs {
 namespace {
 
-/// The new file of CREATE or MKDIR.
+/// The file that CREATE or MKDIR made.
 Task<Node> made(Client& client, FileHandle directory, std::string name, post_op_fh3 handle, post_op_attr attributes) {
   const std::optional<FileHandle> file = from_wire(handle);
   const std::optional<Attributes> known = from_wire(attributes);

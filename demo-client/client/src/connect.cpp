@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a host name may have several addresses of which only some answer ("localhost" is ::1 and
-// 127.0.0.1), so a NULL call goes to each at once, and the first that is answered wins.
-// Ownership: an Attempt owns its client; when one has won, the others' are destroyed, which ends their calls.
-// Error handling: the error of the last attempt to fail; as told by the connection, if it was never made.
+// Operation: a host name may have several addresses of which only some answer ("localhost" is ::1 and 127.0.0.1), so
+// each gets a NULL call at once, and the first to answer is used.
+// Ownership: an Attempt owns its client; once one has answered, the others are destroyed, which ends their calls.
+// Error handling: the error of the last attempt; that of the connection, if it was never established.
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 
@@ -23,7 +23,7 @@ struct Attempt {
 
 using Attempts = std::vector<Attempt>;
 
-/// Whether `client` answers. A server that cannot be reached has less time than one that is slow to answer.
+/// Waits for an answer. An unreachable server has less time than one that is slow to answer.
 Task<void> knock(Client::Impl& impl) {
   const Clock::time_point start = Clock::now();
   rpc::CallOptions options;
@@ -43,7 +43,7 @@ Task<void> knock(Client::Impl& impl) {
 
 asio::awaitable<void> attempt(Attempts& all, std::size_t index, Client::Impl& impl) {
   const Result<void> answered = co_await knock(impl);
-  if (!all[index].client) co_return;  // another was quicker
+  if (!all[index].client) co_return;  // another has answered
   if (!answered) {
     all[index].failed = answered.error();
     co_return;

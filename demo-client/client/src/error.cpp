@@ -14,11 +14,11 @@ class ClientCategory final : public boost::system::error_category {
       case ClientError::malformed_reply: return "The server's reply breaks the protocol";
       case ClientError::no_mount_service:
         return "The server has no MOUNT service on this connection (see --mount-port and --root-handle)";
-      case ClientError::mount_unreachable: return "Nothing answers at the MOUNT port";
-      case ClientError::unsafe_name: return "The server sent a file name that no file can have";
+      case ClientError::mount_unreachable: return "No reply from the MOUNT port";
+      case ClientError::unsafe_name: return "The server sent an invalid file name";
       case ClientError::endless_listing: return "The server lists the directory without end";
       case ClientError::too_deep: return "Directories are nested too deeply";
-      case ClientError::keeps_restarting: return "The server keeps losing unwritten data";
+      case ClientError::keeps_restarting: return "The server keeps losing uncommitted data";
     }
     return "Unknown error";
   }

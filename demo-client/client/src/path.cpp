@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: the export is the longest prefix of the path that MOUNT accepts, so prefixes are tried from the
-// longest. Then one LOOKUP a component; what a symbolic link says is put in front of what is still to do.
+// Operation: the export is the longest prefix of the path that MOUNT accepts, so prefixes are tried from the longest.
+// Then one LOOKUP for each component; the target of a symbolic link is put in front of the remaining components.
 // Ownership: all by value in the coroutines' frames.
-// Error handling: the refusals of MOUNT are weighed: one that tells more than "no such file" is reported.
+// Error handling: of the errors of MOUNT, one that says more than "no such file" is reported.
 #include "rpcrdma/nfs/path.hpp"
 
 #include <deque>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxMountPath = 1024;  // MNTPATHLEN, RFC 1813 section 5.1.1
 constexpr int kMaxLinks = 40;
-/// As for a mount point.
+/// As the system reports for a mount point.
 const error_code kIsExport = make_error_code(boost::system::errc::device_or_resource_busy);
 
 std::string joined(std::span<const std::string> components) {
@@ -56,7 +56,7 @@ Task<PathResolver::Export> PathResolver::find_export(const Path& path) {
 Task<Node> PathResolver::walk(Export from, Path path, bool follow_last) {
   const std::vector<std::string> export_path(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(from.components));
   std::deque<std::string> todo(path.begin() + static_cast<std::ptrdiff_t>(from.components), path.end());
-  std::vector<FileHandle> above{from.root};  // the way down, for ".." in symbolic links
+  std::vector<FileHandle> above{from.root};  // the directories above, for ".." in symbolic links
   std::optional<Node> here;
   int links = 0;
   while (!todo.empty()) {
@@ -79,7 +79,7 @@ Task<Node> PathResolver::walk(Export from, Path path, bool follow_last) {
     if (!target) co_return target.error();
     std::vector<std::string> components = split(*target);
     if (target->starts_with('/')) {
-      // An absolute target means the server's own tree, of which the export's part is in reach.
+      // An absolute target refers to the server's own tree, of which only the export can be reached.
       if (!starts_with(components, export_path)) co_return make_error_code(Status::noent);
       components.erase(components.begin(), components.begin() + static_cast<std::ptrdiff_t>(export_path.size()));
       above.resize(1);
@@ -105,7 +105,7 @@ Task<Place> PathResolver::resolve_parent(Path path) {
   Place place;
   place.name = std::move(path.back());
   path.pop_back();
-  // Some servers take any path below an export for one, so only the directory's path is mounted.
+  // Some servers accept any path below an export, so only the path of the directory is mounted.
   const Result<Export> from = co_await find_export(path);
   if (!from && is_file_error(from.error())) {
     const Result<FileHandle> exported = co_await client_.mount(whole);

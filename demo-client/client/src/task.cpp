@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a Signal is a timer that never expires; notifying cancels its waits. A Group counts its children
-// and signals when the last has ended. Permits are a counter and a Signal.
-// Ownership: children belong to the executor and may refer to what the awaiting parent holds.
-// Error handling: waits cannot fail; a child's exception is kept and thrown by Group::wait().
+// Operation: a Signal is a timer that never expires; notifying cancels its waits. A Group counts its children and
+// signals when the last one ends. Permits are a counter and a Signal.
+// Ownership: children belong to the executor and may refer to objects of the awaiting parent.
+// Error handling: waits cannot fail; Group::wait() rethrows a child's exception.
 #include "rpcrdma/nfs/task.hpp"
 
 #include <boost/asio/as_tuple.hpp>

@@ -30,9 +30,9 @@ Parsed<std::string> unescape(std::string_view text) {
     const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
     const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
     if (high < 0 || low < 0) return UrlError{"'%' must be followed by two hexadecimal digits"};
-    const int octet = high * 16 + low;
-    if (octet == 0 || octet == '/') return UrlError{"a file name cannot hold '/' or a zero octet"};
-    out.push_back(static_cast<char>(octet));
+    const int byte = high * 16 + low;
+    if (byte == 0 || byte == '/') return UrlError{"a file name cannot hold '/' or a zero byte"};
+    out.push_back(static_cast<char>(byte));
     i += 2;
   }
   return Parsed<std::string>(boost::system::in_place_value, std::move(out));
@@ -48,8 +48,8 @@ Parsed<std::uint16_t> parse_port(std::string_view text) {
 }
 
 bool must_escape(char c) noexcept {
-  const auto octet = static_cast<unsigned char>(c);
-  return octet <= ' ' || octet >= 0x7f || c == '%' || c == '?' || c == '#';
+  const auto byte = static_cast<unsigned char>(c);
+  return byte <= ' ' || byte >= 0x7f || c == '%' || c == '?' || c == '#';
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one READ of one octet, and none where nothing can be lost: ACCESS would not do, as servers let an owner
-// read what its mode forbids. Ownership: the buffer is the frame's. Error handling: what the READ fails with.
+// Operation: one READ of one byte, or none if the target is empty. ACCESS does not tell: servers let an owner read what
+// the mode forbids.
+// Ownership: the frame owns the buffer.
+// Error handling: the error of the READ is the result.
 #include "rpcrdma/nfs/copy.hpp"
 
 namespace rpcrdma::nfs {

@@ -50,7 +50,8 @@ class Download {
   }
 
  private:
-  /// Pieces that came ahead of the one in which the file ends, or an earlier copy, may lie behind that.
+  /// Truncates the target where the source ends: an earlier copy, or pieces read before the source shrank, lie behind
+  /// it.
   Result<void> end_target() const {
     if (!ended_) return {};
     const Result<Attributes> target = local_attributes(to_);
@@ -95,10 +96,10 @@ class Download {
   }
 
   boost::asio::awaitable<Result<void>> write_piece(std::uint64_t offset, BufferRef from) {
-    const std::span<const std::byte> octets = from.octets();
-    shared_.observer.on_moved(octets.size());
-    if (octets.size() < kOffloadFrom) co_return write_at(to_, offset, octets);
-    co_return co_await offload(shared_.threads, [this, offset, octets] { return write_at(to_, offset, octets); });
+    const std::span<const std::byte> bytes = from.octets();
+    shared_.observer.on_moved(bytes.size());
+    if (bytes.size() < kOffloadFrom) co_return write_at(to_, offset, bytes);
+    co_return co_await offload(shared_.threads, [this, offset, bytes] { return write_at(to_, offset, bytes); });
   }
 
   void fail(error_code why) {
@@ -112,7 +113,7 @@ class Download {
   FileWalk walk_;
   RangeQueue queue_{{}, 1};
   bool ended_ = false;
-  std::uint64_t end_ = std::numeric_limits<std::uint64_t>::max();  ///< of the source, if it has ended
+  std::uint64_t end_ = std::numeric_limits<std::uint64_t>::max();  ///< of the source, once ended_
   error_code failed_;
 };
 

@@ -62,7 +62,7 @@ class DownloadTree : TreeWalk {
     co_await children.wait();
   }
 
-  /// Looks up what the page leaves out, and copies.
+  /// Looks up attributes that the page lacks, and copies.
   boost::asio::awaitable<void> child(FileHandle parent, const DirectoryEntry& entry, const LocalDirectory& to,
                                      std::string path, std::size_t depth, Permits::Permit) {
     if (fatal_) co_return;

@@ -24,10 +24,10 @@ struct CloseDirectory {
 
 error_code system_error(int number) noexcept { return {number, boost::system::system_category()}; }
 
-/// What cannot be an entry's name must not reach a system call.
+/// Keeps names that denote no entry of the directory away from system calls.
 error_code check(const std::string& name) noexcept { return is_plain_name(name) ? error_code() : system_error(EINVAL); }
 
-/// Gives `fd` back if it is a regular file.
+/// Takes `fd`, or the error in errno; only a regular file passes.
 Result<Fd> regular(int fd) {
   if (fd < 0) return last_system_error();
   Fd file(fd);
@@ -59,7 +59,7 @@ Result<LocalDirectory> LocalDirectory::make_child(const std::string& name, std::
 }
 
 Result<std::vector<LocalEntry>> LocalDirectory::list() const {
-  // A second descriptor: reading the directory must not move a position that this one shares.
+  // A second open file description: reading must not move the position of this one.
   Fd fd(::openat(fd_.get(), ".", kDirectory));
   if (!fd) return last_system_error();
   const std::unique_ptr<DIR, CloseDirectory> directory(::fdopendir(fd.get()));
@@ -74,7 +74,7 @@ Result<std::vector<LocalEntry>> LocalDirectory::list() const {
     if (name == "." || name == "..") continue;
     struct stat status {};
     if (::fstatat(number, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      if (errno == ENOENT) continue;  // gone meanwhile
+      if (errno == ENOENT) continue;  // removed since readdir()
       return last_system_error();
     }
     entries.push_back({name, attributes_of(status)});
@@ -91,7 +91,7 @@ Result<Fd> LocalDirectory::open_file(const std::string& name) const {
 
 Result<Fd> LocalDirectory::create_file(const std::string& name, std::uint32_t mode, bool cut) const {
   if (const error_code wrong = check(name)) return wrong;
-  // O_NONBLOCK: a pipe of that name must not hold us up.
+  // O_NONBLOCK: opening a FIFO of that name must not block.
   const int flags = O_WRONLY | O_CREAT | (cut ? O_TRUNC : 0) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   const int fd = ::openat(fd_.get(), name.c_str(), flags, mode);
   if (fd < 0 && errno == EACCES) return regular(open_marked(fd_.get(), name.c_str(), flags));

@@ -16,7 +16,7 @@ boost::asio::awaitable<std::invoke_result_t<Work&>> offload(boost::asio::thread_
       boost::asio::use_awaitable);
 }
 
-/// Up to this size the page cache is faster than a change of threads.
+/// Below this size a copy from or to the page cache is faster than a thread switch.
 inline constexpr std::size_t kOffloadFrom = std::size_t{64} << 10;
 
 }  // namespace rpcrdma::nfs

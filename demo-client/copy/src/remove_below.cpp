@@ -44,7 +44,7 @@ class RemoveBelow {
     while (!failed_) {
       const Result<Client::Page> page = co_await reader.next();
       if (!page) {
-        // Whether it is gone or the whole export is out of reach: removing it by its name tells.
+        // Removing the directory by its name tells whether only it is gone or the whole export.
         if (!is_gone(page.error())) fail(page.error());
         co_return;
       }

@@ -5,7 +5,7 @@ namespace rpcrdma::nfs {
 
 namespace {
 
-constexpr std::uint32_t kTaken = 7;  // three bits of the mark: who could write, owner, group, others
+constexpr std::uint32_t kTaken = 7;  // three bits of the mark: the write permissions of owner, group, others
 
 constexpr std::uint32_t packed(std::uint32_t mode) noexcept {
   return (mode >> 7 & 1) << 2 | (mode >> 4 & 1) << 1 | (mode >> 1 & 1);
@@ -16,7 +16,7 @@ constexpr std::uint32_t unpacked(std::uint32_t taken) noexcept {
 static_assert(packed(0644) == 4 && packed(0666) == 7 && packed(0555) == 0);
 static_assert(unpacked(packed(0222)) == 0222 && unpacked(packed(0200)) == 0200 && unpacked(packed(0020)) == 0020);
 
-/// The source's time, with its size mixed in: versions of one source may have the same time.
+/// The source's mtime combined with its size, as versions of one source may have the same mtime.
 Time mark_time(const Attributes& source) noexcept {
   constexpr std::uint64_t kSecond = 1'000'000'000;
   const std::uint64_t mixed = source.mtime.nanoseconds + source.size % kSecond;

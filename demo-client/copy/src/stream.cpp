@@ -67,9 +67,9 @@ class Stream {
   }
 
   boost::asio::awaitable<void> write_out_piece(BufferRef from) {
-    const std::span<const std::byte> octets = from.octets();
+    const std::span<const std::byte> bytes = from.octets();
     // A slow reader must not block the thread that serves the connection.
-    const Result<void> written = co_await offload(shared_.threads, [this, octets] { return write_out(to_, octets); });
+    const Result<void> written = co_await offload(shared_.threads, [this, bytes] { return write_out(to_, bytes); });
     if (!written) fail(written.error());
   }
 

@@ -6,8 +6,7 @@
 
 namespace rpcrdma::nfs {
 
-/// What both directions of copying a tree share: the bounds on what is in flight, and what to do about
-/// errors.
+/// The base of both directions of copying a tree: bounds on concurrency, and error handling.
 class TreeWalk {
  protected:
   TreeWalk(Copier& copier, Copier::Shared& shared)
@@ -17,7 +16,7 @@ class TreeWalk {
         files_(shared.client.executor(), shared.options.files),
         walkers_(shared.client.executor(), shared.options.walkers) {}
 
-  /// An error of one file is told and passed over; any other ends the walk.
+  /// Reports an error of one file and continues; any other error ends the walk.
   void problem(const std::string& path, const error_code& why) {
     if (is_file_error(why)) {
       shared_.observer.on_problem(path, why);
@@ -32,7 +31,7 @@ class TreeWalk {
 
   Result<void> outcome() const { return fatal_ ? Result<void>(fatal_) : Result<void>(); }
 
-  /// Bits that are copied: not those that change identity.
+  /// Mode bits that are copied: not the set-id bits.
   static constexpr std::uint32_t kDirectoryModes = 01777;
   static constexpr std::uint32_t kFileModes = 0777;
   static constexpr std::uint32_t kOwnerModes = 0700;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: range by range, workers take pieces of the file from one queue; each reads its piece into its registered
-// buffer and writes it to the server, as often as the server takes only a part. Then COMMIT; ranges whose verifier
-// differs from the commit's were lost in a restart and go round again (RFC 1813 sections 3.3.7 and 3.3.21).
-// Ownership: a worker owns its buffer; the Upload lives in the frame of Copier::upload, which awaits them.
-// Error handling: the first error stops the workers at their next piece and is the result.
+// buffer and writes it to the server, repeating short WRITEs. Then COMMIT; ranges whose verifier differs from that of
+// the COMMIT were lost in a restart and are written again (RFC 1813 sections 3.3.7 and 3.3.21). Ownership: a worker
+// owns its buffer; the Upload lives in the frame of Copier::upload, which awaits them. Error handling: the first error
+// stops the workers at their next piece and is the result.
 #include <algorithm>
 
 #include "offload.hpp"
@@ -38,7 +38,7 @@ class Upload {
   }
 
  private:
-  /// Brings a range to the server's disk.
+  /// Writes a range until it is on stable storage.
   Task<void> settle(Range range) {
     std::vector<Range> todo{range};
     for (int round = 0; round < kMaxRounds; ++round) {
@@ -92,9 +92,9 @@ class Upload {
   }
 
   boost::asio::awaitable<Result<std::size_t>> read_piece(Range range, BufferRef into) {
-    const std::span<std::byte> octets = into.octets().first(static_cast<std::size_t>(range.length));
-    if (octets.size() < kOffloadFrom) co_return read_at(from_, range.offset, octets);
-    co_return co_await offload(shared_.threads, [this, range, octets] { return read_at(from_, range.offset, octets); });
+    const std::span<std::byte> bytes = into.octets().first(static_cast<std::size_t>(range.length));
+    if (bytes.size() < kOffloadFrom) co_return read_at(from_, range.offset, bytes);
+    co_return co_await offload(shared_.threads, [this, range, bytes] { return read_at(from_, range.offset, bytes); });
   }
 
   boost::asio::awaitable<void> write_piece(std::uint64_t offset, BufferRef from) {
@@ -129,7 +129,7 @@ class Upload {
   bool is_small_;
   Stable stability_ = Stable::unstable;
   UncommittedRanges uncommitted_;
-  bool ended_ = false;  ///< the file is shorter than it was
+  bool ended_ = false;  ///< the end of the local file has been read
   error_code failed_;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one file as a whole: cut or resumed, marked if it is large and may be resumed, copied, given its final
-// attributes. A source that became shorter meanwhile takes from the target what it has no more; one that changed while
-// a copy of it was resumed is copied once more from the start, as what was kept is of another version: the target is
-// emptied before it bears the new version's mark, under which nothing of the old one may stand.
+// Operation: truncates or resumes the target, marks it if it is large and resuming is allowed, copies the data and sets
+// the final attributes. If the source has shrunk meanwhile, the target is truncated too. If it changed during a resumed
+// copy, the data that was kept belongs to another version, and the copy starts again: the target is truncated before it
+// bears the mark of the new version.
 // Ownership: the caller's descriptor outlives the operation.
-// Error handling: the first error is the result. A mark that cannot be set (another's file) only means that this copy
-// cannot be resumed. One that would resume nothing is taken away again where the server still answers.
+// Error handling: the first error is the result. If the mark cannot be set (a file of another owner), this copy cannot
+// be resumed. A mark from which nothing could be resumed is removed while the server still answers.
 #include <algorithm>
 
 #include "resume.hpp"
@@ -14,10 +14,10 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// Files of /proc have data all the same.
+/// Reads a byte, as files of /proc have data but no size.
 bool is_empty(const Fd& file, const Attributes& attributes) {
-  std::byte octet{};
-  return attributes.size == 0 && read_at(file, 0, {&octet, 1}) == Result<std::size_t>(0);
+  std::byte byte{};
+  return attributes.size == 0 && read_at(file, 0, {&byte, 1}) == Result<std::size_t>(0);
 }
 
 bool agrees(const SetAttributes& wanted, const Attributes& is) noexcept {
@@ -25,7 +25,7 @@ bool agrees(const SetAttributes& wanted, const Attributes& is) noexcept {
          (!wanted.mtime || wanted.mtime.value == is.mtime);
 }
 
-/// After an error, while the target bears its mark.
+/// Handles an error while the target bears its mark.
 boost::asio::awaitable<void> leave(Copier::Shared& shared, FileHandle to, Attributes source, std::uint32_t mode,
                                    error_code why) {
   if (is_file_error(why)) {
@@ -44,7 +44,7 @@ boost::asio::awaitable<void> leave(Copier::Shared& shared, FileHandle to, Attrib
 
 Task<void> Copier::upload_file(const Fd& from, Attributes source, Node to, SetAttributes final) {
   const Attributes& there = to.attributes;
-  bool marked = (there.mode & kUnfinished) != 0;  // by a copy that broke
+  bool marked = (there.mode & kUnfinished) != 0;  // by an interrupted copy
   if (there.size == 0 && !marked && agrees(final, there) && is_empty(from, source)) co_return Result<void>();
   const std::uint32_t mode = unmarked_mode(source, there);
   std::uint64_t start = shared_.options.resume ? resume_at(source, there, shared_.options.stride) : 0;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a directory is made first, then its files are copied, many at once; directories below run
-// beside it while walkers are free, and inside it otherwise, so that no one waits for a walker in vain.
-// A directory gets its final mode and times when all below it is done: without write permission nothing could be made.
-// Ownership: each directory's frame holds its descriptor and waits for its children, who use it.
-// Error handling: see TreeWalk. A resend that reaches a restarted server may find its own earlier work:
-// NFS3ERR_EXIST is therefore looked at before it is believed.
+// Operation: creates a directory, then copies its files concurrently. A subdirectory runs concurrently while a walker
+// is free, else within its parent, so that no directory waits for a walker. A directory gets its final mode and times
+// when all below it is done, as it has to be writable until then. Ownership: each directory's frame holds its
+// descriptor and waits for the children that use it. Error handling: see TreeWalk. A retransmission that reaches a
+// restarted server may find its own earlier work, so NFS3ERR_EXIST is checked by a LOOKUP.
 #include "resume.hpp"
 #include "rpcrdma/nfs/copy.hpp"
 #include "tree_walk.hpp"
@@ -109,10 +108,10 @@ class UploadTree : TreeWalk {
     const Attributes& here = *opened;
     const std::uint32_t mode = here.mode & kFileModes;
     const SetAttributes final{.mode = mode, .atime = SetTime::to(here.atime), .mtime = SetTime::to(here.mtime)};
-    // Times last only where nothing is written after them.
+    // A later WRITE would change the times.
     SetAttributes attributes = final;
     if (here.size != 0) attributes.atime = attributes.mtime = {};
-    // A size would cut a file that is there, and to resume is to keep it.
+    // With a size, CREATE truncates an existing file, which resuming keeps.
     const bool resume = shared_.options.resume;
     if (!resume) attributes.size = 0;
     const Result<Node> made = co_await client_.create(to, entry.name, attributes, false);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A server on the iWARP fabric whose answers are the test's: NULL, and what it is given, inline."""
+"""A server on the iWARP fabric that answers NULL, and other procedures by inline replies from the test."""
 import socket
 import struct
 import threading
@@ -39,27 +39,28 @@ FSINFO = bytes(4 + 4) + struct.pack(">7IQIII", 65536, 65536, 1, 65536, 65536, 1,
 
 
 class Chunks:
-    """Skips the chunk lists of a header."""
+    """Reads a header's chunk lists."""
 
-    def __init__(self, octets):
-        self.octets, self.at = octets, 16
+    def __init__(self, received):
+        self.received, self.at = received, 16
 
     def word(self):
         self.at += 4
-        return struct.unpack_from(">I", self.octets, self.at - 4)[0]
+        return struct.unpack_from(">I", self.received, self.at - 4)[0]
 
     def skip_segments(self):
         count = self.word()
         self.at += 16 * count
 
-    def message(self):
+    def body(self):
+        """What follows the lists."""
         while self.word():  # Read list
             self.at += 20
         while self.word():  # Write list
             self.skip_segments()
         if self.word():  # Reply chunk
             self.skip_segments()
-        return self.octets[self.at:]
+        return self.received[self.at:]
 
 
 class Accepted(iwarp.Peer):
@@ -86,7 +87,7 @@ class Accepted(iwarp.Peer):
         return bytes(data)
 
     def accept(self):
-        """False when the peer is gone before its request."""
+        """False when the peer disconnects before its request."""
         head = self.receive_exactly(20)
         if len(head) < 20:
             return False
@@ -150,9 +151,9 @@ class Answerer:
         self.ends.append(peer.ended)
         peer.close()
 
-    def _reply(self, octets):
+    def _reply(self, received):
         self.calls += 1
-        body = Chunks(octets).message()
+        body = Chunks(received).body()
         xid, _, _, program, _, procedure = struct.unpack_from(">6I", body)
         at = 24
         for _ in range(2):  # credential and verifier

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies of single files against servers that make it hard.
+// Copies of single files against slow, restarting and hostile servers.
 #include "rpcrdma/nfs/copy.hpp"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 class Quiet : public CopyObserver {
  public:
   void on_found(std::uint64_t) override {}
-  void on_moved(std::uint64_t octets) override { moved += octets; }
+  void on_moved(std::uint64_t bytes) override { moved += bytes; }
   void on_file_done() override {}
   void on_problem(std::string_view path, const error_code& why) override { problems[std::string(path)] = why; }
   std::uint64_t moved = 0;
@@ -58,7 +58,7 @@ class CopyTest : public testing::Test {
     return outcome;
   }
 
-  /// Downloads a file of which the client believes that it has `size` octets.
+  /// Writes a file to a stream, as one that seemed to have `size` bytes.
   std::string stream(std::uint64_t size) {
     const std::string path = (folder_ / "stream").string();
     const Fd out = std::move(*open_to_write(path, 0600));
@@ -86,7 +86,7 @@ class CopyTest : public testing::Test {
     return Result<std::string>(back);
   }
 
-  /// WRITE and COMMIT into `stored_`: at most `most` octets at once; `unstable_` says what a crash would lose.
+  /// WRITE and COMMIT into `stored_`: at most `most` bytes at once; `unstable_` is what a crash would lose.
   void serve_writes(std::size_t most) {
     server_.on_write([this, most](const WRITE3args& args, std::string data) {
       if (before_write_) before_write_();
@@ -110,7 +110,7 @@ class CopyTest : public testing::Test {
     });
   }
 
-  /// What a crash and restart of the server does.
+  /// A crash and restart of the server.
   void restart() {
     for (const auto& [offset, length] : unstable_) stored_.replace(offset, length, length, '\0');
     unstable_.clear();
@@ -156,7 +156,7 @@ TEST_F(CopyTest, UploadsInPieces) {
   }
 }
 
-TEST_F(CopyTest, UploadsOnWhenTheServerTakesOnlyAPart) {
+TEST_F(CopyTest, ShortWritesAreContinued) {
   serve_writes(1000);
   const std::string content = noise(100000);
   ASSERT_TRUE(upload(content, 16384));
@@ -164,7 +164,7 @@ TEST_F(CopyTest, UploadsOnWhenTheServerTakesOnlyAPart) {
   EXPECT_EQ(observer_.moved, content.size());
 }
 
-TEST_F(CopyTest, WritesAgainWhatARestartLost) {
+TEST_F(CopyTest, RewritesDataThatARestartLost) {
   serve_writes(1 << 20);
   const std::string content = noise(1000000);
   before_write_ = [this] {
@@ -175,7 +175,7 @@ TEST_F(CopyTest, WritesAgainWhatARestartLost) {
   EXPECT_GT(writes_, 16);
 }
 
-TEST_F(CopyTest, WritesAgainWhatARestartBeforeCommitLost) {
+TEST_F(CopyTest, RewritesDataThatARestartBeforeCommitLost) {
   serve_writes(1 << 20);
   const std::string content = noise(1000000);
   int commits = 0;
@@ -187,7 +187,7 @@ TEST_F(CopyTest, WritesAgainWhatARestartBeforeCommitLost) {
   EXPECT_EQ(commits, 3);
 }
 
-TEST_F(CopyTest, GivesUpOnAServerThatNeverKeepsAnything) {
+TEST_F(CopyTest, GivesUpOnAServerThatKeepsRestarting) {
   serve_writes(1 << 20);
   before_commit_ = [this] { restart(); };
   const Result<void> outcome = upload(noise(100000), 16384);
@@ -195,7 +195,7 @@ TEST_F(CopyTest, GivesUpOnAServerThatNeverKeepsAnything) {
   EXPECT_EQ(outcome.error(), ClientError::keeps_restarting);
 }
 
-TEST_F(CopyTest, AServerThatTakesNothingIsAnError) {
+TEST_F(CopyTest, AWriteOfZeroBytesIsAnError) {
   serve_writes(0);
   const Result<void> outcome = upload(noise(10), 16384);
   ASSERT_FALSE(outcome);
@@ -231,7 +231,7 @@ TEST_F(CopyTest, Jukebox) {
   EXPECT_EQ(stored_, "content");
 }
 
-TEST_F(CopyTest, ALostConnectionIsMadeAgainAndNothingIsMissing) {
+TEST_F(CopyTest, ALostConnectionIsReestablishedWithoutLossOfData) {
   serve_writes(1 << 20);
   const std::string content = noise(1000000);
   int drops = 0;
@@ -258,7 +258,7 @@ TEST_F(CopyTest, DownloadsInPieces) {
   }
 }
 
-TEST_F(CopyTest, DownloadsOnAfterShortReads) {
+TEST_F(CopyTest, ShortReadsAreContinued) {
   const std::string content = noise(100000);
   serve_reads(content, 777, true);
   const auto back = download(content.size(), 16384);
@@ -301,7 +301,7 @@ TEST_F(CopyTest, UploadsAFileThatHasGrownOrShrunk) {
   }
 }
 
-TEST_F(CopyTest, NothingAndNoEndIsAnError) {
+TEST_F(CopyTest, AnEmptyReadWithoutEofIsAnError) {
   server_.on<nfs3::Read>([](const READ3args&) { return READ3res{}; });
   const auto back = download(1000, 16384);
   ASSERT_FALSE(back);
@@ -328,7 +328,7 @@ TEST_F(CopyTest, AnEmptyFile) {
   EXPECT_EQ(*back, "");
 }
 
-TEST_F(CopyTest, StreamsAFileThatSaysItIsEmpty) {
+TEST_F(CopyTest, StreamsAFileOfUnknownSize) {
   const std::string content = noise(100000);
   serve_reads(content, 5000, true);
   EXPECT_EQ(stream(0), content);

@@ -28,7 +28,7 @@ TEST(RangeQueue, StopsAtTheEndOfTheFile) {
   RangeQueue queue({{0, 100}}, 10);
   EXPECT_EQ(queue.next(), (Range{0, 10}));
   queue.end_at(15);
-  queue.end_at(90);  // an earlier end stands
+  queue.end_at(90);  // the earlier end stays
   EXPECT_EQ(queue.next(), (Range{10, 5}));
   EXPECT_EQ(queue.next(), std::nullopt);
 }
@@ -71,7 +71,7 @@ TEST(UncommittedRanges, OneEntryForNeighbours) {
   EXPECT_TRUE(ranges.empty());
 }
 
-TEST(UncommittedRanges, WhatCarriesAnotherVerifierIsLost) {
+TEST(UncommittedRanges, RangesWithAnotherVerifierAreLost) {
   UncommittedRanges ranges;
   ranges.add({0, 10}, kFirst);
   ranges.add({10, 10}, kSecond);
@@ -90,7 +90,7 @@ TEST(UncommittedRanges, RewritingReplaces) {
   EXPECT_THAT(ranges.commit(kFirst), ElementsAre(Range{0, 40}));
 }
 
-// Against a plain array of octets.
+// Compared with a plain array of bytes.
 TEST(UncommittedRanges, AgreesWithAModel) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {

@@ -3,9 +3,9 @@
 // An NFSv3 client (RFC 1813) over RPC-over-RDMA: its procedures, one asynchronous operation each.
 //
 // Every operation is a Task: awaited in a coroutine, or started by nfs::start() with any completion token.
-// Calls that a lost connection left without an answer are sent again, under the same XID, until the timeout;
-// NFS3ERR_JUKEBOX is tried again likewise. Errors: nfs::Status from the server, nfs::ClientError, and those
-// of the RPC layer and the transport.
+// Calls without a reply on a lost connection are retransmitted with the same XID until the timeout; calls that get
+// NFS3ERR_JUKEBOX are retried. Errors: nfs::Status from the server, nfs::ClientError, and those of the RPC layer and
+// the transport.
 //
 // Threads: all on the thread of the io_context. A Client outlives its operations; the io_context outlives it.
 #include <boost/asio/io_context.hpp>
@@ -32,7 +32,7 @@ struct ClientOptions {
   std::optional<std::uint32_t> uid;  ///< of AUTH_SYS; absent: the process's
   std::optional<std::uint32_t> gid;
   std::optional<std::uint16_t> mount_port;             ///< MOUNT by TCP on this port instead of the RDMA connection
-  std::size_t max_registered = std::size_t{96} << 20;  ///< octets of registered memory for bulk data
+  std::size_t max_registered = std::size_t{96} << 20;  ///< bytes of registered memory for bulk data
   Log log;
 };
 
@@ -42,7 +42,7 @@ class Client {
   /// the last attempt to connect failed, such as "Connection refused".
   static Task<std::unique_ptr<Client>> connect(boost::asio::io_context& context, std::string host, std::uint16_t port,
                                                ClientOptions options);
-  /// Connects to one address over a fabric that the caller has opened; options.fabric is not looked at.
+  /// Connects to one address over a fabric that the caller has opened; options.fabric is ignored.
   static Task<std::unique_ptr<Client>> connect_over(std::unique_ptr<fabric::Fabric> fabric, fabric::Endpoint server,
                                                     ClientOptions options);
   /// Ends the connection at once, without an orderly close; on the io_context's thread a moment later, so that it may
@@ -55,34 +55,34 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   boost::asio::any_io_executor executor() const;
-  /// Where the registered buffers of read() and write() come from.
+  /// The pool of the registered buffers for read() and write().
   memory::Pool& pool() noexcept;
   const fabric::Endpoint& server() const noexcept;
   std::string_view fabric_name() const noexcept;
 
-  /// Asks MOUNT (version 3) for the handle of the export `path`; remembers the answer.
+  /// Asks MOUNT (version 3) for the handle of the export `path`; caches the answer.
   Task<FileHandle> mount(std::string path);
 
   Task<void> null();
   Task<Attributes> getattr(FileHandle file);
   Task<void> setattr(FileHandle file, SetAttributes attributes);
-  /// Attributes that the server left out are asked for.
+  /// Asks for attributes that the reply lacks.
   Task<Node> lookup(FileHandle directory, std::string name);
   Task<std::string> readlink(FileHandle link);
 
   struct ReadResult {
-    std::uint32_t count = 0;  ///< octets now in `into`; may be less than asked for
+    std::uint32_t count = 0;  ///< bytes now in `into`; may be fewer than requested
     bool eof = false;         ///< the file ends behind them
   };
-  /// Reads up to into.size octets straight into `into`, registered memory that stays valid meanwhile.
+  /// Reads up to into.size bytes directly into `into`, registered memory that stays valid meanwhile.
   Task<ReadResult> read(FileHandle file, std::uint64_t offset, BufferRef into);
 
   struct WriteResult {
-    std::uint32_t count = 0;  ///< octets taken; may be less than given
+    std::uint32_t count = 0;  ///< bytes taken; may be fewer than given
     Stable committed = Stable::unstable;
     Verifier verifier{};
   };
-  /// Writes straight out of `from`, registered memory that stays valid meanwhile.
+  /// Writes directly from `from`, registered memory that stays valid meanwhile.
   Task<WriteResult> write(FileHandle file, std::uint64_t offset, BufferRef from, Stable stability);
   /// The whole file.
   Task<Verifier> commit(FileHandle file);
@@ -96,7 +96,7 @@ class Client {
   Task<void> rmdir(FileHandle directory, std::string name);
   Task<void> rename(FileHandle from, std::string from_name, FileHandle to, std::string to_name);
 
-  /// A place in a directory: default-made, the beginning.
+  /// A position in a directory; a default one is the beginning.
   struct Position {
     std::uint64_t cookie = 0;
     Verifier verifier{};
@@ -106,8 +106,8 @@ class Client {
     Position next;
     bool end = false;
   };
-  /// Some entries from `from` on, as many as fit one reply. With `attributes` by READDIRPLUS, if the server
-  /// has it. A page that does not get on is ClientError::malformed_reply.
+  /// Some entries from `from` on, as many as fit one reply; with `attributes` by READDIRPLUS if the server supports it.
+  /// A page that makes no progress is ClientError::malformed_reply. DirectoryReader reads all pages.
   Task<Page> read_directory(FileHandle directory, Position from, bool attributes);
 
   /// Sizes of READ, WRITE and READDIR to use: what the server prefers, at most 1 MiB. Asked once.

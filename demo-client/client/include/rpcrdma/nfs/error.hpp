@@ -4,12 +4,12 @@
 
 namespace rpcrdma::nfs {
 
-/// What the client itself finds wrong.
+/// Errors that the client itself detects.
 enum class ClientError {
   malformed_reply = 1,  ///< the server's reply breaks the protocol
   no_mount_service,     ///< the server has no MOUNT on this connection
-  mount_unreachable,    ///< nothing answers at the TCP port given for MOUNT
-  unsafe_name,          ///< the server sent a file name that no file can have
+  mount_unreachable,    ///< no reply at the TCP port given for MOUNT
+  unsafe_name,          ///< the server sent an invalid file name
   endless_listing,      ///< the pages of a directory form a cycle, or exceed the client's bound
   too_deep,             ///< directories nested beyond the client's bound
   keeps_restarting,     ///< the server lost unstable data again and again
@@ -17,11 +17,11 @@ enum class ClientError {
 
 error_code make_error_code(ClientError e) noexcept;
 
-/// True for an error of this machine's system: errno.
+/// True for an error of the local system: errno.
 bool is_system_error(const error_code& ec) noexcept;
 
-/// True for an error of one file, after which work on others makes sense: a status from the server, a local
-/// system error. False when calls do not get through.
+/// True for an error of one file, after which work on others can continue: a status from the server, a local system
+/// error. False when the server cannot be reached.
 bool is_file_error(const error_code& ec) noexcept;
 
 }  // namespace rpcrdma::nfs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What the client knows of files on the server.
+// Files on the server as the client sees them.
 #include <string>
 #include <string_view>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// From the path of a URL to a file handle: MOUNT for the export, LOOKUP for the rest.
+// Resolves the path of a URL to a file handle: MOUNT for the export, LOOKUP for the rest.
 #include <string>
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace rpcrdma::nfs {
 
-/// A name in a directory; what it names need not exist.
+/// A name in a directory; it need not exist.
 struct Place {
   FileHandle directory;
   std::string name;
@@ -19,11 +19,11 @@ class PathResolver {
  public:
   using Path = std::vector<std::string>;
 
-  /// With `root` MOUNT is not asked: it is the handle of the export, which is a path's first component.
+  /// `root`: the handle of the export, which is then the first component of a path; MOUNT is not used.
   explicit PathResolver(Client& client, std::optional<FileHandle> root = std::nullopt)
       : client_(client), root_(std::move(root)) {}
 
-  /// The file itself. Symbolic links on the way are followed within the export; a last one if asked for.
+  /// The file itself. Symbolic links within the path are followed inside the export; a final one with `follow_last`.
   Task<Node> resolve(Path path, bool follow_last);
   /// The directory that holds the last component, and that component. errc::device_or_resource_busy when
   /// the path is an export itself.
@@ -32,7 +32,7 @@ class PathResolver {
  private:
   struct Export {
     FileHandle root;
-    std::size_t components = 0;  ///< of the path, that name the export
+    std::size_t components = 0;  ///< of the path that name the export
   };
   Task<Export> find_export(const Path& path);
   Task<Node> walk(Export from, Path path, bool follow_last);

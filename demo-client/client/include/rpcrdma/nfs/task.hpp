@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// How the client's operations run: as coroutines on one io_context, and how to start one from code that is
-// none.
+// The client's operations are coroutines on one io_context; start() runs one from other code.
 //
-// Threads: everything here belongs to the thread of its executor. The io_context must run until its
-// operations have ended; a coroutine that is thrown away half-way may outlive what it refers to.
+// Threads: everything here belongs to the thread of its executor. The io_context must run until its operations have
+// ended: a coroutine that is destroyed before its end may outlive the objects that it refers to.
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -17,12 +16,12 @@
 
 namespace rpcrdma::nfs {
 
-/// An operation that gives a T or an error when awaited.
+/// An operation that yields a T or an error when awaited.
 template <class T>
 using Task = boost::asio::awaitable<Result<T>>;
 
-/// Starts `task` and hands its outcome to any completion token, as void(error_code, T) or, for Task<void>,
-/// void(error_code): a callback, use_future, deferred and so on. T is default-made when there is an error.
+/// Starts `task` and passes its outcome to any completion token, as void(error_code, T) or, for Task<void>,
+/// void(error_code): a callback, use_future, deferred and so on. On an error T is default-constructed.
 template <class T, class Token>
 auto start(const boost::asio::any_io_executor& executor, Task<T> task, Token&& token) {
   if constexpr (std::is_void_v<T>) {
@@ -52,8 +51,7 @@ auto start(const boost::asio::any_io_executor& executor, Task<T> task, Token&& t
   }
 }
 
-/// Something that coroutines wait for. wait() returns after the next notify, so that waiters look at their
-/// condition again.
+/// Wakes coroutines. wait() returns after the next notify; the waiter checks its condition again.
 class Signal {
  public:
   explicit Signal(const boost::asio::any_io_executor& executor);
@@ -65,14 +63,14 @@ class Signal {
   boost::asio::steady_timer timer_;
 };
 
-/// Children that run beside their parent. The parent awaits wait() before it ends: they may refer to it.
+/// Children that run concurrently with their parent. As they may refer to it, the parent awaits wait() before it ends.
 class Group {
  public:
   explicit Group(const boost::asio::any_io_executor& executor) : executor_(executor), ended_(executor) {}
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
-  /// Starts a child. It handles its own errors; an exception is thrown again by wait().
+  /// Starts a child. It handles its own errors; wait() rethrows an exception.
   void spawn(boost::asio::awaitable<void> child);
   boost::asio::awaitable<void> wait();
 
@@ -83,7 +81,7 @@ class Group {
   std::exception_ptr thrown_;
 };
 
-/// A bounded number of permits. A Permit gives itself back; the Permits outlives it.
+/// A bounded number of permits. A Permit returns itself when destroyed; the Permits outlives it.
 class Permits {
  public:
   class Permit {

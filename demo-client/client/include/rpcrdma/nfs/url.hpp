@@ -12,21 +12,20 @@ namespace rpcrdma::nfs {
 /// The port of NFS over RDMA (RFC 8267 section 6.3).
 inline constexpr std::uint16_t kDefaultPort = 20049;
 
-/// A server, and the way to a file on it. Where the export ends and the path below it begins is for MOUNT
-/// to say.
+/// A server and a path on it. MOUNT decides where the export ends and the path below it begins.
 struct Url {
   std::string host;  ///< name or address, without brackets
   std::uint16_t port = kDefaultPort;
-  std::vector<std::string> path;  ///< components, unescaped; none is empty, ".", ".." or holds '/' or NUL
+  std::vector<std::string> path;  ///< components, unescaped; none is empty, ".", ".." or contains '/' or NUL
 
-  /// The URL again, with what must be escaped escaped.
+  /// The URL as text, with escapes where needed.
   std::string text() const;
   /// The same server, `path` + `name`.
   Url child(std::string_view name) const;
   bool same_server(const Url& other) const noexcept { return host == other.host && port == other.port; }
 };
 
-/// What is wrong with a text that should be a URL, in words for the user.
+/// Why a text is not a URL, as a message for the user.
 struct UrlError {
   std::string why;
 };

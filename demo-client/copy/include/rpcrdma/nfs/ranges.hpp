@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Which parts of a file still have to be moved, and which have been written but not committed.
+// The parts of a file that remain to be transferred, and those that are written but not committed.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -37,14 +37,14 @@ class FileWalk {
   bool has_grown_ = false;
 };
 
-/// Deals a file out to concurrent workers, in order, in pieces of a bounded size.
+/// Distributes ranges of a file to concurrent workers, in order, in pieces of a bounded size.
 class RangeQueue {
  public:
   RangeQueue(std::vector<Range> ranges, std::uint32_t piece) : ranges_(std::move(ranges)), piece_(piece) {}
 
-  /// The next piece: nothing when all have been dealt out.
+  /// The next piece: nothing when none is left.
   std::optional<Range> next();
-  /// The file ends at `size`: pieces from there on are not dealt out any more.
+  /// The file ends at `size`: drops all pieces from there on.
   void end_at(std::uint64_t size) noexcept;
 
  private:
@@ -54,14 +54,13 @@ class RangeQueue {
   std::uint64_t end_ = UINT64_MAX;
 };
 
-/// What UNSTABLE writes have put on the server, with the verifier each came back with (RFC 1813 section
-/// 4.8). Neighbours with one verifier are one entry, so that the memory is bounded by the writes in flight
-/// and the server's restarts, not by the file.
+/// The ranges of UNSTABLE writes with the verifier of each reply (RFC 1813 section 4.8). Neighbours with the same
+/// verifier are one entry, so that the writes in flight and the server's restarts bound the memory, not the file.
 class UncommittedRanges {
  public:
-  /// `range` was written, now under `verifier`; that replaces what was known of it.
+  /// `range` was written with `verifier`, which replaces an earlier one.
   void add(Range range, const Verifier& verifier);
-  /// COMMIT came back with `verifier`: forgets what is safe now and returns what was lost, in order.
+  /// COMMIT returned `verifier`: drops all ranges and returns those that were lost, in order.
   std::vector<Range> commit(const Verifier& verifier);
   bool empty() const noexcept { return entries_.empty(); }
   std::size_t entries() const noexcept { return entries_.size(); }
