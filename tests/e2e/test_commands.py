@@ -102,9 +102,9 @@ class Commands:
 
         def words(line):
             all_of_it = line.split()
-            if line.startswith("l"):  # mode and times of a link differ
+            if line.startswith("l"):  # a link has its own mode and times
                 return [all_of_it[0], *all_of_it[-3:]]
-            # Link count and size of a folder depend on the file system.
+            # The link count and size of a directory depend on the file system.
             return all_of_it if line.startswith("-") else [all_of_it[0], *all_of_it[2:4], *all_of_it[5:]]
 
         self.assertEqual([words(line) for line in ours], [words(line) for line in theirs])

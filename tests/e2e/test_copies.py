@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Copies: attributes, the summary, and resuming after an interruption."""
+"""What copies preserve, their summary, and how an interrupted one is resumed."""
 import errno
 import filecmp
 import os
@@ -12,14 +12,14 @@ from kit.case import Case
 from kit.fabric import FABRIC
 from kit.server import binary
 from kit.trees import differences, make_tree, write_noise
-from kit.waiting import scaled, wait_until
+from kit.waiting import DEADLINE_S, scaled, wait_until
 
 SUMMARY = re.compile(r"(\d+) files, (\d+) bytes, \d+\.\d MB/s(?:; (\d+) bytes were there already)?\n")
-STRIDE = 64 << 20  # a file resumes at a multiple of this
+STRIDE = 64 << 20  # an interrupted file is resumed at a multiple of it
 
 
 def metadata(root):
-    """Mode and times of all files and folders."""
+    """Mode and times of all files and directories."""
     found = {}
     for parent, folders, names in os.walk(root):
         for name in [".", *names]:
@@ -40,13 +40,13 @@ class Copies(Case):
     serial = True
 
     def copied(self, *arguments):
-        """The summary of a copy: files, bytes moved, bytes present before."""
-        said = self.nfs(*arguments, deadline_s=200).decode()
+        """Files, bytes moved, bytes already there: the summary of a copy."""
+        said = self.nfs(*arguments, deadline_s=4 * DEADLINE_S).decode()
         match = SUMMARY.fullmatch(said)
         self.assertTrue(match, said)
         return tuple(int(number or 0) for number in match.groups())
 
-    def interrupted(self, when, *arguments):
+    def breaks_off(self, when, *arguments):
         """Kills the client of a copy once `when` is true."""
         client = subprocess.Popen([binary("rpcrdma-nfs"), "--fabric", FABRIC, *map(str, arguments)],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -101,7 +101,7 @@ class Copies(Case):
                 ("get", self.folder / "back" / "tree", ("get", "-r", server.url("/files/tree"), self.folder / "back"))):
             with self.subTest(what):
                 target.parent.mkdir(exist_ok=True)
-                self.assertTrue(self.interrupted(lambda: len(list(target.glob("*/*/*"))) > some, *command))
+                self.assertTrue(self.breaks_off(lambda: len(list(target.glob("*/*/*"))) > some, *command))
                 files, moved, kept = self.copied(*command, "--resume")
                 self.assertGreater(kept, 0)
                 self.assertEqual(moved + kept, bytes_of(tree))
@@ -130,12 +130,12 @@ class Copies(Case):
                                     ("get", back, ("get", server.url("/files/large"), back))):
             with self.subTest(what):
                 enough = lambda: path.exists() and path.stat().st_size > STRIDE * 9 // 8
-                self.assertTrue(self.interrupted(enough, *command, "--resume"))
-                # The first stride is not moved again, so this change stays.
+                self.assertTrue(self.breaks_off(enough, *command, "--resume"))
+                # The first stride is not copied again: it keeps its content.
                 with open(path, "r+b") as file:
                     file.seek(1000)
                     file.write(b"changed")
-                self.nfs(*command, "--resume", deadline_s=200)
+                self.nfs(*command, "--resume", deadline_s=4 * DEADLINE_S)
                 self.assertEqual(path.stat().st_size, size)
                 self.assertFalse(path.stat().st_mode & 0o1000, "the mark is gone")
                 with open(path, "r+b") as file, open(source, "rb") as original:
