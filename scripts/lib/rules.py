@@ -47,7 +47,8 @@ def cite_test(rule, name, lines, index):
 
 
 def cite_exception(rule, _name, lines, index):
-    if lines[index].startswith("|"):
+    """Only the first cell of a table row names the rules that the row is about."""
+    if lines[index].startswith("|") and rule.id in lines[index].split("|")[1]:
         rule.exception = True
 
 

@@ -31,7 +31,7 @@ Stable stable_of(const WRITE3args& args, const Target& target) noexcept {
 
 Status check(const WRITE3args& args) noexcept {
   const bool known = args.stable == UNSTABLE || args.stable == DATA_SYNC || args.stable == FILE_SYNC;
-  // The RFC says nothing of a count that is not the data's length; see H.7 of the protocol notes.
+  // RFC 1813 has no rule for a count that differs from the length of the data: refuse it.
   return known && args.count == args.data.length && args.count <= kMaxTransfer ? Status::ok : Status::inval;
 }
 

@@ -78,7 +78,6 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   void on_units(SendUnits units) noexcept override;
   void open_call();
   void pull_long_call() noexcept;
-  void long_call_pulled(error_code status);
   void deliver(BufferRef stream);
   void bulk_granted() noexcept;
   bool is_message(BufferRef stream) const noexcept;

@@ -214,7 +214,7 @@ class Fabric {
 
   virtual Result<std::unique_ptr<MemoryRegion>> register_memory(std::span<std::byte> memory) = 0;
 
-  /// Makes an unconnected queue pair towards `peer`. Post receives, then connect(). `events` outlives it.
+  /// Makes an unconnected queue pair towards `peer`. Post receives, then call start(). `events` outlives it.
   virtual Result<std::unique_ptr<QueuePair>> make_connector(const Endpoint& peer, QueuePairOptions options,
                                                             QueuePairEvents& events) = 0;
   /// Starts connecting a queue pair of make_connector(), or accepting with one of make_acceptor():
