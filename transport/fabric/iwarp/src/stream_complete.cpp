@@ -44,6 +44,7 @@ void Stream::retire() noexcept {
     if (!work.done) break;
     if (work.holds_slot) ready(work.context, {}, false);
   }
+  // [5040-5.5-i]
   for (; receives_.head() != placing_; receives_.pop()) {
     const Receive& receive = receives_.front();
     if (receive.exposure != nullptr && receive.exposure->pins != 0) break;

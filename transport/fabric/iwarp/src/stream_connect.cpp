@@ -65,6 +65,7 @@ void Stream::accept() {
   wake();
 }
 
+// [5044-7.1-a] [5044-7.1-b] the stream exists before the first FPDU in either direction
 void Stream::establish(Socket socket, const Agreement& agreement, ConnectionInfo info) {
   socket_ = std::move(socket);
   agreement_ = agreement;

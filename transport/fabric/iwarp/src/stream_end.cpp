@@ -38,12 +38,14 @@ void Stream::end(error_code why, Parting parting, std::vector<std::byte> last_wo
   fabric_->log.debug("iwarp {}: ended: {}", number_, why ? why.message() : "closed in good order");
   state_ = State::closed;
   timer_.cancel();
+  // [5041-7.1-c]
   reader_.stop();
   if (initiator_) std::exchange(initiator_, nullptr)->cancel();
   request_.reset();
   part(parting, std::move(last_words));
   flush();
   established_pending_ = false;
+  // [5040-7.1-a]
   disconnected_ = why;
 }
 
@@ -78,7 +80,7 @@ void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
   // [5040-5.4-a] [5040-5.4-c] [5040-7-a] the frame that is half out is finished, the Terminate follows, and nothing
   // else
   std::vector<std::byte> last_words = writer_.cut();
-  // [5044-7.1.2-h] a responder that has seen no good FPDU may not send one
+  // [5044-7.1.2-h] [5041-7.1-e] a responder that has seen no good FPDU may not send one
   if (may_transmit_ || error.layer != terminate::kMpaLayer) {
     append(writer_, message);
     const std::vector<std::byte> frame = writer_.drain();

@@ -76,6 +76,7 @@ void Stream::received(error_code error, std::size_t count) {
 }
 
 // [5044-7.2-a] [5041-3-f]
+// [5041-3-b] TCP is reliable; its end in mid frame is an error
 void Stream::on_end_of_stream() {
   if (!reader_.between_frames()) return end(make_error_code(boost::system::errc::connection_reset));
   if (write_error_) return end(write_error_);

@@ -47,6 +47,7 @@ void Stream::await_writable() {
                      boost::asio::bind_allocator(PostAllocator<void>(write_memory_), std::move(handler)));
 }
 
+// [5040-6.1-a]
 bool Stream::add_frame() noexcept {
   if (empty_write_due_ && sending_ == Sending::nothing) {
     add_empty_write();
@@ -94,9 +95,11 @@ void Stream::add_work_frame(Work& work) noexcept {
   }
 }
 
+// [5041-4.1-c] [5041-5.3-b] in order, the last segment last; [5044-3-c] [5044-4.5-d] each as large as the MULPDU allows
 void Stream::add_send_frame(Work& work) noexcept {
   DdpHeader header;
   const bool solicited = work.options.solicited;
+  // [5040-5.3-d]
   Opcode opcode = solicited ? Opcode::send_solicited : Opcode::send;
   if (work.options.invalidate) {  // [5040-4.1-d]
     opcode = solicited ? Opcode::send_solicited_invalidate : Opcode::send_invalidate;
@@ -106,6 +109,7 @@ void Stream::add_send_frame(Work& work) noexcept {
   const std::uint32_t count =
       std::min(work.length - work.sent, mulpdu_ - static_cast<std::uint32_t>(kUntaggedHeaderSize));
   header.opcode = static_cast<std::uint8_t>(opcode);
+  // [5041-5.2-d] an empty message is one segment
   header.last = work.sent + count == work.length;
   header.queue = kSendQueue;
   header.msn = send_msn_;

@@ -8,6 +8,7 @@ namespace rpcrdma::fabric::iwarp {
 
 // [5041-7.1-a]
 std::byte* Stream::on_send(const DdpHeader& header, std::uint32_t payload) noexcept {
+  // [5041-5.3-d]
   if (header.msn != expected_send_) return refuse(terminate::kMsn);
   if (placing_ == receives_.tail()) return refuse(terminate::kNoBuffer, FabricError::no_receive);
   const Receive& receive = receives_[placing_];
@@ -17,11 +18,13 @@ std::byte* Stream::on_send(const DdpHeader& header, std::uint32_t payload) noexc
   return payload == 0 ? nullptr : receive.buffer.data + placed_;
 }
 
+// [5041-4.1-d] [5041-5.4-a] messages complete in the order of their segments
 void Stream::send_placed() noexcept {
   placed_ += segment_payload_;
   if (!segment_.last) return;
   Receive& receive = receives_[placing_];
   const auto opcode = static_cast<Opcode>(segment_.opcode);
+  // [5041-4.2-c] the ULP's field carries the STag
   if (opcode == Opcode::send_invalidate || opcode == Opcode::send_solicited_invalidate) {
     if (!invalidate_by_peer(receive, segment_.stag)) return;
   }
@@ -57,6 +60,7 @@ std::byte* Stream::on_read_request(const DdpHeader& header, std::uint32_t payloa
   return control_.data();
 }
 
+// [5040-5.5-c] on delivery, after the Writes before it
 void Stream::read_requested() noexcept {
   expected_read_ = next_msn(expected_read_);
   Reader in(Octets(control_).first(segment_payload_));
@@ -80,6 +84,7 @@ void Stream::read_requested() noexcept {
 
 // [5040-5.2.1-d] [5040-7.2-c]
 const TerminateCode* Stream::check_source(const ReadRequest& request, Exposure** exposure) const noexcept {
+  // [5040-5.2.1-f]
   *exposure = fabric_->stags.find(request.source_stag);
   if (*exposure == nullptr) return &terminate::kReadInvalidStag;
   const Exposure& source = **exposure;
@@ -106,6 +111,7 @@ void Stream::terminated() noexcept {
   const bool access = known && ((code.layer == terminate::kDdpLayer && code.type == terminate::kTaggedBuffer) ||
                                 (code.layer == terminate::kRdmapLayer && code.type == terminate::kRemoteProtection &&
                                  code != terminate::kForeignInvalidate));
+  // [5040-5.4-d]
   end(access ? FabricError::remote_access : FabricError::remote_terminated);
 }
 
