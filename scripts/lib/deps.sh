@@ -3,7 +3,7 @@
 # Every task configures the whole tree, tests included: all that CMake looks for is in build_packages.
 build_packages=(g++ cmake ninja-build pkg-config rpcsvc-proto python3
   libboost1.81-dev libtirpc-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libisal-dev libssl-dev
-  libibverbs-dev librdmacm-dev libgtest-dev libgmock-dev)
+  liblmdb-dev libibverbs-dev librdmacm-dev libgtest-dev libgmock-dev)
 demo_packages=("${build_packages[@]}" diffutils)
 bench_packages=("${build_packages[@]}" git)
 test_packages=("${build_packages[@]}" git tshark tcpdump iproute2 procps clang-format libnfs-utils nfs-common rpcbind)

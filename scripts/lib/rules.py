@@ -113,12 +113,13 @@ def page(rules):
     for rule in rules.values():
         if rule.section.split(" s")[0] != specification:
             specification = rule.section.split(" s")[0]
-            parts.append(f"\n## {specification}\n\n| rule | level | code | tests |\n|---|---|---|---|\n")
+            parts.append(f"\n## {specification}\n\n| rule | requirement | code | tests |\n|---|---|---|---|\n")
         code = "<br>".join(f"`{name}`" for name in sorted(rule.code))
         tests = "<br>".join(shown_tests(rule))
         if rule.exception:
             tests = (tests + "<br>" if tests else "") + "[exception](conformance.md)"
-        parts.append(f"| {rule.id} | {rule.level} | {code} | {tests} |\n")
+        text = rule.text.removeprefix("[def] ").replace("|", "\\|")
+        parts.append(f"| {rule.id} | {rule.level}: {text} | {code} | {tests} |\n")
     counts = (len(rules), sum(bool(rule.code and rule.tests) for rule in rules.values()),
               sum(rule.exception for rule in rules.values()))
     parts.insert(1, "\n%d rules: %d with code and tests, %d with an exception.\n" % counts)

@@ -34,6 +34,7 @@ void add_all(const std::string& netid, const std::vector<Endpoint>& listeners, b
 
 }  // namespace
 
+// [8267-4.2-a]
 std::vector<rpc::RpcbindEntry> rpcbind_entries(const std::vector<Endpoint>& tcp, const std::vector<Endpoint>& rdma) {
   std::vector<rpc::RpcbindEntry> entries;
   add_all("tcp", tcp, true, entries);

@@ -62,6 +62,7 @@ void add_read_chunk(std::span<const BufferRef> parts, std::uint32_t position, Ca
 }
 
 /// [8166-6.1-a] Only what the layer above has set apart as an item is ever reduced.
+/// [8166-3.4.2-a] [8166-3.4.4.4-a] one item, one chunk
 void plan_reads(const CallShape& shape, CallPlan& out) {
   out.header.chunks.reads.clear();
   out.reads.clear();
@@ -98,13 +99,14 @@ bool fit_inline(const CallShape& shape, const PlanLimits& limits, CallPlan& out)
     // [8166-3.3.2-a] [8166-4.2.4-e]
     if (out.header_size + stream_size(*shape.payload, out.reduced) <= limits.send) return true;
     const std::size_t next = largest_left(*shape.payload, out.reduced);
+    // [8166-8.2.2-a]
     if (!shape.may_reduce || next == shape.payload->items.size()) return false;
     out.reduced[next] = true;
     plan_reads(shape, out);
   }
 }
 
-/// RDMA_NOMSG: the whole remaining stream becomes the Position-Zero Read chunk [8166-3.5.3-a].
+/// [8166-6.1-e] RDMA_NOMSG: the whole remaining stream becomes the Position-Zero Read chunk [8166-3.5.3-a].
 error_code plan_long_call(const CallShape& shape, const PlanLimits& limits, CallPlan& out) {
   if (stream_size(*shape.payload, out.reduced) > limits.max_long_call) return TransportError::call_too_long;
   out.header.procedure = wire::Procedure::nomsg;

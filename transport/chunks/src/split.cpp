@@ -27,6 +27,7 @@ BufferRef Splitter::take(std::uint32_t most) noexcept {
   return out;
 }
 
+// [8166-3.4.4-a] splits at any boundary
 bool Splitter::next(WriteOperation& out, std::uint32_t max_gather) {
   out.gather.clear();
   out.length = 0;

@@ -66,6 +66,7 @@ CallSlot::Start CallSlot::build(Call& call) {
   // [8167-5.3-a] [8167-5.3-c]
   if (!status_ && !setup.may_use_chunks && !plan_.header.chunks.empty()) status_ = TransportError::call_too_long;
   if (status_) return Start::failed;
+  // [8167-5.1-a] the version is the default one in both directions
   plan_.header.xid = xid_;
   plan_.header.credits = core_.credits().requested();  // [8166-4.2.3-a]
   return expose();

@@ -43,6 +43,7 @@ void CallSlot::end(error_code status, bool deferred) {
 }
 
 /// True if completion is to be awaited, or the end of the connection.
+/// [8166-3.4.5.1-a] the memory is released only after this is complete
 bool CallSlot::invalidate_windows() {
   Connection* connection = core_.connection();
   std::size_t bound = 0;

@@ -40,6 +40,7 @@ void RequesterCore::on_peer_error(Received& message) {
     discard();
     return slot->answer_late();
   }
+  // [8267-3.1-b] [8267-6.4.2-c]
   // [8166-4.5-f] permanent
   const bool version = message.header.error == wire::ErrorKind::vers;
   slot->answer_error(version ? TransportError::peer_err_vers : TransportError::peer_err_chunk);

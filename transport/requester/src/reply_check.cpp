@@ -25,6 +25,7 @@ bool is_echo(std::span<const Segment> sent, std::span<const Segment> got) noexce
 }
 
 /// [8166-3.4.6.1-a] the memory of one result, cut to what was written.
+/// [8166-4.3.2.2-d] memory of an unused chunk is never read
 void take_result(std::span<const BufferRef> memory, std::uint64_t length, Payload& out) {
   PayloadItem& item = out.items.emplace_back();
   item.position = PayloadItem::kNoPosition;

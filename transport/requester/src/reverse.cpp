@@ -19,6 +19,7 @@ RequesterSetup setup_for(Connection& connection) {
 
 class ReverseImpl final : public ReverseRequester {
  public:
+  // [8166-4-b]
   explicit ReverseImpl(Connection& connection) : core_(setup_for(connection), [] {}) { core_.attach(&connection); }
 
   void submit(Call& call) override {

@@ -71,6 +71,7 @@ void CallImpl::open_call() {
   const bool unwanted_chunks = !setup.may_use_chunks && !header_.chunks.empty();
   if (broke_one || unwanted_chunks || !reads_.parse(header_, setup.max_chunk))
     return send_error(wire::ErrorKind::chunk);
+  // [8166-3.5.3-c] a long call may carry any procedure
   if (header_.procedure == wire::Procedure::msg) return deliver(inline_payload_);
   state_ = State::pulling;
   bulk_asked_ = reads_.long_call().length;

@@ -67,6 +67,7 @@ void CallImpl::send_reply() {
   // [8166-4.5.3-b] [8267-3.1-a]
   if (plan_reply(builder_.payload(), header_.chunks, connection_->thresholds().send, message_.zeros(), plan_))
     return send_error(wire::ErrorKind::chunk);
+  // [8167-5.2-b]
   plan_.header.xid = header_.xid;          // [8167-2.4-b]
   plan_.header.version = header_.version;  // [8167-5.2-a]
   plan_.header.credits = link_->grant();   // [8166-4.2.3-a]
@@ -161,6 +162,7 @@ std::optional<std::uint32_t> CallImpl::handle_to_invalidate() const noexcept {
   return std::nullopt;
 }
 
+// [8166-3.3.1-g] the responder sends replies only
 void CallImpl::post_reply() {
   const std::span<const BufferRef> stream = plan_.long_reply ? std::span<const BufferRef>() : plan_.stream;
   const error_code built =

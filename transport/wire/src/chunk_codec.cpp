@@ -27,6 +27,7 @@ class ChunkDecoder {
 
  private:
   /// The word in front of an optional item: XDR knows 0 and 1 only.
+  /// [8166-4.2.4-b] 0: the list is absent or ends
   bool present() noexcept {
     const std::uint32_t word = in_.u32();
     if (word > 1) in_.fail();
@@ -59,6 +60,7 @@ class ChunkDecoder {
     return out;
   }
 
+  // [8267-6.4.2-b]
   bool count(std::size_t segments) noexcept {
     if (segments > left_) {
       too_many();

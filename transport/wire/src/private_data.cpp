@@ -49,6 +49,7 @@ std::optional<PrivateData> find_private_data(Octets received) noexcept {
   return std::nullopt;  // [8797-5.1-a] [8797-5.2-a]
 }
 
+// [8166-3.3.2-b] [8167-4.2-a] the reverse direction uses the same two values
 Thresholds negotiate(const PrivateData& ours, const PrivateData& peers) noexcept {
   Thresholds out;
   out.send = std::min(advertised_size(ours.send_size), advertised_size(peers.receive_size));     // [8797-4.2-b]

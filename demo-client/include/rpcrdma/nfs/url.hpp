@@ -9,7 +9,7 @@
 
 namespace rpcrdma::nfs {
 
-/// The port of NFS over RDMA (RFC 8267 section 6.3).
+/// [8267-6.3-b] The port of NFS over RDMA (RFC 8267 section 6.3).
 inline constexpr std::uint16_t kDefaultPort = 20049;
 
 /// A server, and the way to a file on it. Where the export ends and the path below it begins is for MOUNT

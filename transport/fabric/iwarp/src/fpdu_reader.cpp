@@ -76,7 +76,7 @@ void FpduReader::filled(std::size_t count) noexcept {
     consume(octets);
 }
 
-// [5044-5.2-a] [5044-5.1-b] boundaries are found by the length field alone
+// [5044-5.2-a] [5044-5.1-b] [5041-3-c] boundaries are found by the length field alone
 void FpduReader::consume(Octets octets) noexcept {
   while (!octets.empty()) {
     switch (state_) {
@@ -113,11 +113,13 @@ void FpduReader::take_header(Octets& octets) noexcept {
 
   Reader in(raw_header());
   const DdpHeader header = decode_ddp(in);
+  // [5041-3-e]
   remaining_ = ulpdu_length_ - size;
   pad_ = fpdu_pad(ulpdu_length_);
   note_header();
   state_ = remaining_ == 0 ? State::trailer : State::payload;
   collected_ = 0;
+  // [5044-3-f] [5044-6-b] placed at once; completed by on_segment_end() once the CRC is checked
   target_ = sink_.on_segment(header, static_cast<std::uint32_t>(remaining_));
 }
 
@@ -155,6 +157,7 @@ void FpduReader::take_trailer(Octets& octets) noexcept {
 }
 
 void FpduReader::finish() noexcept {
+  // [5044-4.1-d] [5044-4.4-j]
   // [5044-4.4-i] [5044-6-a] nothing is handed up from a frame whose CRC is wrong; [5044-4.4-d] off, it is not checked
   const bool good = !crc_on_ || crc_.value() == decode_crc(trailer_.data() + pad_);
   state_ = State::header;
@@ -165,6 +168,7 @@ void FpduReader::finish() noexcept {
   sink_.on_segment_end();
 }
 
+// [5044-8-a] [5044-8-c] nothing that follows is delivered
 void FpduReader::fail(const TerminateCode& error) noexcept {
   state_ = State::stopped;
   sink_.on_framing_error(error);
@@ -175,6 +179,7 @@ Octets FpduReader::raw_header() const noexcept {
   return Octets(header_).subspan(kFpduLengthSize, size);
 }
 
+/// [5044-4.3-h]
 /// Cuts the markers out of a stream that has them. Not the fast path: nothing is read to its place directly.
 void FpduReader::consume_with_markers(Octets octets) noexcept {
   while (!octets.empty() && state_ != State::stopped) {

@@ -20,11 +20,13 @@ bool FpduWriter::has_room() const noexcept {
   return vectors_.size() + kMaxGather + 2 <= kMaxVectors;
 }
 
+// [5044-3-a] one segment in each FPDU
 void FpduWriter::begin(const DdpHeader& header, Octets extra, std::size_t payload) noexcept {
   std::array<std::byte, kFpduLengthSize + kUntaggedHeaderSize> octets;
   const std::size_t ulpdu = header.size() + extra.size() + payload;
   Writer out(octets);
   out.u16(static_cast<std::uint16_t>(ulpdu));  // [5044-4.1-a]
+  // [5041-4.4-a]
   encode(header, out);
   if (vectors_.empty()) batch_start_ = position_;
   pad_ = fpdu_pad(ulpdu);
@@ -57,6 +59,7 @@ void FpduWriter::end() noexcept {
 }
 
 /// Copies `octets` into the stream, with the markers that are due. `covered`: by the CRC.
+/// [5044-4.3-a] [5044-4.3-i] only if the peer asked for markers
 void FpduWriter::emit(Octets octets, bool covered) noexcept {
   while (!octets.empty()) {
     std::size_t n = octets.size();
@@ -75,6 +78,7 @@ void FpduWriter::emit(Octets octets, bool covered) noexcept {
 }
 
 // [5044-4.3-c] [5044-4.3-f] all markers of a frame point to its length field
+// [5044-4.3-g] [5044-7.1.2-l] 0 before the first frame and at its start
 void FpduWriter::emit_marker() noexcept {
   const Marker marker = encode_marker(in_frame_ ? static_cast<std::uint32_t>(position_ - frame_start_) : 0);
   if (crc_on_) crc_.add(marker);

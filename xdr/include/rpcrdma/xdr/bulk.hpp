@@ -33,6 +33,7 @@ enum class bulk_kind : std::uint32_t {
 /// the message, valid until the reply is sent. Incoming, client: `placed` when it lies in the buffers that the
 /// caller gave for results; else `octets`, valid as long as the Decoded<T>.
 // NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
+// [8166-3.4.4.3-a] the only type that can be reduced is an opaque
 struct bulk_data {
   std::uint32_t length;  ///< octets, without pad
   bulk_kind kind;

@@ -30,7 +30,7 @@
 
 namespace rpcrdma::fabric {
 
-/// iWARP and rdma_cm both name an endpoint by IP address and port.
+/// [8166-5-a] iWARP and rdma_cm both name an endpoint by IP address and port.
 using Endpoint = boost::asio::ip::tcp::endpoint;
 
 /// What a provider can do. Queried, never assumed.

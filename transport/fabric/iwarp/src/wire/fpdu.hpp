@@ -22,7 +22,7 @@ constexpr std::size_t fpdu_size(std::size_t ulpdu) noexcept {
   return kFpduLengthSize + ulpdu + fpdu_pad(ulpdu) + kFpduCrcSize;
 }
 
-/// [5044-3-d] [5044-4.5-c] within what any peer takes.
+/// [5044-3-d] [5044-4.5-c] [5044-3-e] within what any peer takes.
 constexpr std::uint32_t clamp_mulpdu(std::uint32_t size) noexcept { return std::clamp(size, kMinMulpdu, kMaxMulpdu); }
 
 /// [5044-4.5-a] [5044-4.5-b] the largest ULPDU whose frame fills one TCP segment of `emss` octets.
