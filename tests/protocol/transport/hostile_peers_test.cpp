@@ -31,7 +31,7 @@ class HostilePeers : public testing::Test {
   }
   /// Runs both sides until `done`.
   bool until(const std::function<bool()>& done) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     while (!done() && std::chrono::steady_clock::now() < end) {
       run_ready(peers_context);
       context.restart();

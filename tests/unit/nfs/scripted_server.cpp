@@ -93,7 +93,7 @@ void ScriptedServer::run(const std::function<asio::awaitable<void>(Client&)>& bo
     thrown = e;
     ended = true;
   });
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
   context_.restart();
   while (!ended && std::chrono::steady_clock::now() < deadline) context_.run_one_until(deadline);
   if (thrown) std::rethrow_exception(thrown);
