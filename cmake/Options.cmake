@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Language level, warnings, sanitizers and output folders of all targets.
-option(RPCRDMA_TESTS "Build the test suites" ON)
+option(RPCRDMA_TESTS "Build the test suites" ${PROJECT_IS_TOP_LEVEL})
 option(RPCRDMA_VM_TESTS "Register the tests that run in virtual machines" OFF)
-option(RPCRDMA_BENCH "Build the benchmarks" ON)
+option(RPCRDMA_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(RPCRDMA_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
 option(RPCRDMA_COVERAGE "Instrument for coverage" OFF)
 option(RPCRDMA_LLD "Link with lld if it is installed" OFF)
