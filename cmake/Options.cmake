@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Language level, warnings, sanitizers and output folders, for every target of the house.
-option(RPCRDMA_TESTS "Build the test suites" ON)
+# Language level, warnings, sanitizers and output folders of all targets.
+option(RPCRDMA_TESTS "Build the test suites" ${PROJECT_IS_TOP_LEVEL})
 option(RPCRDMA_VM_TESTS "Register the tests that run in virtual machines" OFF)
-option(RPCRDMA_BENCH "Build the benchmarks" ON)
+option(RPCRDMA_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(RPCRDMA_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
 option(RPCRDMA_COVERAGE "Instrument for coverage" OFF)
+option(RPCRDMA_LLD "Link with lld if it is installed" OFF)
 set(RPCRDMA_SANITIZE "" CACHE STRING "Sanitizers, such as address,undefined or thread")
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -15,35 +16,45 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-# With CMAKE_UNITY_BUILD (the presets that test): several sources of a target at once, which halves a whole build.
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 10)
+# With CMAKE_UNITY_BUILD, compiles several sources of a target at once, which halves the time of a whole build. Large
+# batches are best for whole builds, small ones for the rebuild after an edit.
+if(NOT CMAKE_UNITY_BUILD_BATCH_SIZE)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 10)
+endif()
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 
 find_program(RPCRDMA_CCACHE ccache)
 if(RPCRDMA_CCACHE)
-  # Precompiled headers need the looser comparison.
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${RPCRDMA_CCACHE}")
+  # Precompiled headers need the looser comparison. Dependency mode does not preprocess a source twice.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
+      "${RPCRDMA_CCACHE}")
   set(CMAKE_C_COMPILER_LAUNCHER "${RPCRDMA_CCACHE}")
 endif()
+if(RPCRDMA_LLD)
+  find_program(RPCRDMA_LLD_PROGRAM ld.lld)
+  if(RPCRDMA_LLD_PROGRAM)
+    add_link_options(-fuse-ld=lld)
+  endif()
+endif()
 
-# Everything that is ours is compiled with these; generated code with fewer (see xdr/).
+# All sources of the project use these; generated code uses fewer (xdr/).
 add_library(rpcrdma_options INTERFACE)
 target_compile_options(rpcrdma_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wdelete-non-virtual-dtor -Wold-style-cast
   -Woverloaded-virtual -Wnull-dereference -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 sees null dereferences and unset values inside inlined library code that are not there, and a mismatch where
-  # it inlines only one of the two operators by which Asio allocates coroutine frames.
+  # False positives of GCC 12: null dereferences and uninitialized values in inlined library code, and mismatched operators
+  # where it inlines only one of the two by which Asio allocates coroutine frames.
   target_compile_options(rpcrdma_options INTERFACE -Wno-null-dereference -Wno-maybe-uninitialized
     -Wno-mismatched-new-delete)
-  # Optimizing, it takes std::string's operator+ for an overlapping or endless copy (GCC bugs 105651, 105329), and the
-  # end of Boost's small_vector for one beyond it.
+  # With optimization also: overlapping or unbounded copies in std::string's operator+ (GCC bugs 105651, 105329), and
+  # accesses beyond the end of Boost's small_vector.
   target_compile_options(rpcrdma_options INTERFACE
     $<$<CONFIG:Release>:-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds>)
 endif()
 
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # A source within another counts as a header, whose types would differ from unit to unit.
+  # GCC takes an included source for a header, whose types in anonymous namespaces would differ from unit to unit.
   target_compile_options(rpcrdma_options INTERFACE -Wno-subobject-linkage)
 endif()
 
@@ -53,8 +64,8 @@ if(RPCRDMA_SANITIZE)
     -fsanitize=${RPCRDMA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(rpcrdma_build INTERFACE -fsanitize=${RPCRDMA_SANITIZE})
   if(RPCRDMA_SANITIZE MATCHES "undefined")
-    # Checks of alignment double the time that compiling takes; they are made where octets of the wire are read and
-    # written (property RPCRDMA_WIRE). A null pointer ends a program without a check.
+    # Alignment checks double the compile time: only targets that read and write wire formats have them (property
+    # RPCRDMA_WIRE). A null pointer crashes without a check.
     set(wire "$<BOOL:$<TARGET_PROPERTY:RPCRDMA_WIRE>>")
     target_compile_options(rpcrdma_build INTERFACE
       $<$<COMPILE_LANGUAGE:C,CXX>:-fno-sanitize=null$<$<NOT:${wire}>:$<COMMA>alignment>>)

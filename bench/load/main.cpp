@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// rpcrdma-load: READs or WRITEs of one size on one file of an NFSv3 server, so many at a time, for so long; any server
-// will do.
+// rpcrdma-load: READs or WRITEs of one size on one file of any NFSv3 server, with a given depth and duration.
 // Operation: each worker has one registered buffer and one call in flight; all share one connection.
 // Ownership: workers live in the group that run() awaits.
 // Error handling: the first error ends all workers.
@@ -13,6 +12,7 @@
 #include <random>
 
 #include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfs/client.hpp"
 #include "rpcrdma/nfs/path.hpp"
 #include "rpcrdma/nfs/url.hpp"
@@ -35,7 +35,7 @@ struct Options {
   bool random = false;
 };
 
-/// What is wrong, in words; empty when nothing is.
+/// The usage error; empty if there is none.
 std::string understand(const std::string& url, const std::string& fabric, const std::string& root, Options& options) {
   auto parsed = nfs::parse_url(url);
   if (!parsed) return fmt::format("{}: {}", url, parsed.error().why);
@@ -43,19 +43,17 @@ std::string understand(const std::string& url, const std::string& fabric, const 
   fabric::parse_provider(fabric, options.client.fabric.provider);
   if (root.empty()) return {};
   options.root = nfs::parse_handle(root);
-  return options.root ? "" : "--root-handle: 1 to 64 octets in hexadecimal are wanted";
+  return options.root ? "" : "--root-handle: not 1 to 64 bytes in hexadecimal";
 }
 
-/// The status to end with, or -1.
+/// The exit status, or -1 to go on.
 int parse(int argc, char** argv, Options& options) {
   std::string url, fabric = "auto", root;
   CLI::App app{"Loads an NFSv3 server with READs or WRITEs of one file, and says how many it served.", "rpcrdma-load"};
   app.add_option("--fabric", fabric, "auto, verbs or iwarp")->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
   app.add_option("--root-handle", root, "file handle of the URL's first component; MOUNT is not asked");
   app.add_option("--mount-port", options.client.mount_port, "ask the MOUNT service on this TCP port");
-  app.add_option("--block", options.block, "octets of one call")
-      ->check(CLI::Range(1u, 1u << 20))
-      ->capture_default_str();
+  app.add_option("--block", options.block, "bytes of one call")->check(CLI::Range(1u, 1u << 20))->capture_default_str();
   app.add_option("--depth", options.depth, "calls in flight")->check(CLI::Range(1u, 64u))->capture_default_str();
   app.add_option("--seconds", options.seconds, "how long")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
   CLI::Option* const write = app.add_flag("--write", options.write, "UNSTABLE WRITEs, and one COMMIT; default: READs");
@@ -90,7 +88,7 @@ class Load {
     if (!limits) co_return limits.error();
     const std::uint32_t largest = options_.write ? limits->write_size : limits->read_size;
     if (blocks_ == 0 || options_.block > largest) {
-      fmt::print(stderr, "rpcrdma-load: the file has {} octets, and the server takes {} at once\n",
+      fmt::print(stderr, "rpcrdma-load: the file has {} bytes, and the server takes {} at once\n",
                  file_.attributes.size, largest);
       co_return make_error_code(BaseError::invalid_argument);
     }
@@ -99,13 +97,13 @@ class Load {
     for (std::uint32_t i = 0; i < options_.depth; ++i) workers.spawn(work());
     co_await workers.wait();
     if (!failed_ && options_.write && !options_.sync) {
-      const Result<nfs::WriteVerifier> committed = co_await client_.commit(file_.handle);
+      const Result<nfs::Verifier> committed = co_await client_.commit(file_.handle);
       if (!committed) failed_ = committed.error();
     }
     if (failed_) co_return failed_;
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    const double octets = static_cast<double>(calls_) * options_.block;
-    fmt::print("calls={} seconds={:.3f} mb_s={:.1f} iops={:.0f}\n", calls_, seconds, octets / 1e6 / seconds,
+    const double bytes = static_cast<double>(calls_) * options_.block;
+    fmt::print("calls={} seconds={:.3f} mb_s={:.1f} iops={:.0f}\n", calls_, seconds, bytes / 1e6 / seconds,
                static_cast<double>(calls_) / seconds);
     co_return Result<void>();
   }
@@ -116,7 +114,7 @@ class Load {
   asio::awaitable<void> work() {
     Result<memory::RegisteredBuffer> buffer = client_.pool().allocate(options_.block);
     if (!buffer) failed_ = buffer.error();
-    const auto stability = options_.sync ? nfs::Client::Stability::file : nfs::Client::Stability::unstable;
+    const auto stability = options_.sync ? nfs::Stable::file_sync : nfs::Stable::unstable;
     while (!failed_ && Clock::now() < end_) {
       const std::uint64_t offset = next_block() * options_.block;
       error_code failed;
@@ -169,6 +167,7 @@ asio::awaitable<void> run(asio::io_context& context, const Options& options, err
 int main(int argc, char** argv) {
   Options options;
   if (const int status = parse(argc, argv, options); status >= 0) return status;
+  fabric::raise_locked_memory_limit();
   error_code failed;
   asio::io_context context(1);
   asio::co_spawn(context, run(context, options, failed), [](std::exception_ptr thrown) {

@@ -9,15 +9,15 @@
 
 namespace rpcrdma::bench {
 
-/// What a server lets its parent see, in memory that both share.
+/// What a server publishes to its parent, in memory that both share.
 struct Board {
   tally::Counts counts;
-  fabric::Counters fabric;           ///< when last published
-  std::uint64_t receive_octets = 0;  ///< likewise; registered for receives and sends of connections
+  fabric::Counters fabric;          ///< when last published
+  std::uint64_t receive_bytes = 0;  ///< likewise; registered for receives and sends of connections
 };
 
-/// A server in a process of its own, forked before this process has threads. Ended by the destructor, and
-/// by the kernel if this process dies.
+/// A server in a process of its own, forked before this process has threads. Killed by the destructor, and by the
+/// kernel if this process dies.
 class Child {
  public:
   using Ready = std::function<void(std::uint16_t port)>;
@@ -30,11 +30,11 @@ class Child {
 
   std::uint16_t port() const noexcept { return port_; }
   const Board& board() const noexcept { return *board_; }
-  /// What it has done, and this process with `fabric`.
+  /// Totals of the child, and of this process, whose fabric counts `fabric`.
   Usage usage(const fabric::Counters& fabric = {}) const {
     return {Totals::of(tally::here(), fabric), Totals::of(board_->counts, board_->fabric)};
   }
-  /// Octets of its memory that are resident, without those of files.
+  /// Bytes of its memory that are resident, without those of files.
   std::uint64_t resident() const;
 
  private:

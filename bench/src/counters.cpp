@@ -28,15 +28,10 @@ Cost cost_of(const Totals& before, const Totals& after, std::uint64_t operations
   return out;
 }
 
-}  // namespace
-
-std::vector<Cost> count(const Contender& one, const std::string& name, std::chrono::milliseconds budget) {
-  const Usage before = one.subject->usage();
-  const std::optional<Outcome> outcome = one.subject->run(one.which, budget);
-  const Usage after = one.subject->usage();
-  if (!outcome || outcome->operations == 0) return {};
-  std::vector<Cost> costs{cost_of(before.client, after.client, outcome->operations),
-                          cost_of(before.server, after.server, outcome->operations)};
+std::vector<Cost> costs_of(const Contender& one, const std::string& name, const Usage& before, const Usage& after,
+                           std::uint64_t operations) {
+  std::vector<Cost> costs{cost_of(before.client, after.client, operations),
+                          cost_of(before.server, after.server, operations)};
   costs[0].side = "client";
   costs[1].side = "server";
   for (Cost& cost : costs) {
@@ -44,6 +39,23 @@ std::vector<Cost> count(const Contender& one, const std::string& name, std::chro
     cost.who = one.name;
   }
   return costs;
+}
+
+/// With so many operations the costs of a run itself, and of reading the usage, hardly count.
+constexpr std::uint64_t kEnough = 500;
+constexpr std::chrono::seconds kLongest{10};
+
+}  // namespace
+
+std::vector<Cost> count(const Contender& one, const std::string& name, std::chrono::milliseconds budget) {
+  for (;; budget *= 2) {
+    const Usage before = one.subject->usage();
+    const std::optional<Outcome> outcome = one.subject->run(one.which, budget);
+    const Usage after = one.subject->usage();
+    if (!outcome || outcome->operations == 0) return {};
+    if (outcome->operations >= kEnough || budget > kLongest)
+      return costs_of(one, name, before, after, outcome->operations);
+  }
 }
 
 void print_table(const std::vector<Cost>& costs) {

@@ -26,7 +26,8 @@ struct Cost {
   double batches;
 };
 
-/// Runs a contender that is warm once more, and counts.
+/// Counts another run of a contender, which has run before. Takes longer than `budget` on a machine that makes only few
+/// operations in it.
 std::vector<Cost> count(const Contender& one, const std::string& name, std::chrono::milliseconds budget);
 void print_table(const std::vector<Cost>& costs);
 void print_json(const Cost& cost);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// rpcrdma-bench: this library and its peers in turn (A B A B ...), medians, a table or JSON.
+// rpcrdma-bench: measures this library and its peers in turn (A B A B ...) and prints medians as a table or as JSON.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +15,7 @@
 #include "raw_asio.hpp"
 #include "raw_tcp.hpp"
 #include "report.hpp"
+#include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma_subject.hpp"
 #include "tirpc_tcp.hpp"
 
@@ -43,7 +44,7 @@ std::vector<std::string> names_of(const std::vector<Comparison>& plan) {
   return names;
 }
 
-/// The status to end with, or -1.
+/// The exit status, or -1 to go on.
 int parse(int argc, char** argv, Options& options) {
   CLI::App app{
       "Measures this library beside its peers, interleaved in one run. A ratio is ours / peer, in the unit of the row.",
@@ -102,7 +103,8 @@ std::unique_ptr<Subject> make(Who who, const fabric::OpenOptions& open) {
   return nullptr;
 }
 
-/// All that the plan needs, before anything is measured: so no server sees a client's connections.
+/// All that the plan needs, made before anything is measured: a server forked later would inherit a client's
+/// connections.
 Subjects subjects_for(const std::vector<Comparison>& plan, const fabric::OpenOptions& open) {
   Subjects subjects;
   const auto need = [&](Who who) {
@@ -175,6 +177,7 @@ int main(int argc, char** argv) {
   if (const int status = parse(argc, argv, options); status >= 0) return status;
   std::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
+  fabric::raise_locked_memory_limit();
   try {
     measure(options);
   } catch (const std::exception& error) {

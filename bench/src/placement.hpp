@@ -7,7 +7,7 @@ namespace rpcrdma::bench {
 
 /// Which processors the servers and their clients run on.
 enum class Placement : std::uint8_t {
-  free,     ///< wherever the system puts them, which may change within a run
+  free,     ///< wherever the scheduler puts them, which may change within a run
   apart,    ///< the servers on one processor and the clients on another, as two hosts would; free where there is one
   together  ///< all on one
 };
@@ -15,9 +15,9 @@ enum class Placement : std::uint8_t {
 /// "free", "apart" or "together"; anything else is `free`.
 Placement parse_placement(std::string_view name) noexcept;
 
-/// Puts this process where its servers belong: they are forked after this. Throws std::runtime_error.
+/// Binds this process to the processor of the servers, which are forked after this. Throws std::runtime_error.
 void place_servers(Placement placement);
-/// Puts it where its clients belong.
+/// Binds it to the processor of the clients.
 void place_clients(Placement placement);
 
 }  // namespace rpcrdma::bench

@@ -25,8 +25,8 @@ void add_nfs(std::vector<Comparison>& plan, const Case& alone) {
   plan.push_back({which, Who::nfs_posix, {ours(alone)}});
 }
 
-std::string size_text(std::uint32_t octets) {
-  return octets >= kMebi ? fmt::format("{}m", octets / kMebi) : fmt::format("{}k", octets / 1024);
+std::string size_text(std::uint32_t bytes) {
+  return bytes >= kMebi ? fmt::format("{}m", bytes / kMebi) : fmt::format("{}k", bytes / 1024);
 }
 
 }  // namespace
@@ -68,9 +68,9 @@ std::vector<Comparison> sweep_plan() {
     plan.push_back(
         {{fmt::format("read_4k_latency_qd{}", depth), "us", read, 4096, depth}, Who::rpcrdma, {ours(read_rtt)}});
   }
-  for (std::uint32_t octets = 4096; octets <= kMebi; octets *= 2) {
-    add_bulk(plan, {fmt::format("read_{}_qd8", size_text(octets)), "MB/s", read, octets, 8});
-    add_bulk(plan, {fmt::format("write_{}_qd8", size_text(octets)), "MB/s", write, octets, 8});
+  for (std::uint32_t bytes = 4096; bytes <= kMebi; bytes *= 2) {
+    add_bulk(plan, {fmt::format("read_{}_qd8", size_text(bytes)), "MB/s", read, bytes, 8});
+    add_bulk(plan, {fmt::format("write_{}_qd8", size_text(bytes)), "MB/s", write, bytes, 8});
   }
   const Case read_8{"read_1m_qd8", "MB/s", read, kMebi, 8};
   for (std::uint32_t connections = 1; connections <= 64; connections *= 2) {

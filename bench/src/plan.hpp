@@ -25,16 +25,16 @@ struct Peer {
   Case which;
 };
 
-/// A case of ours and whom it is measured beside: other programs, or another case of ours.
+/// A case of this library and its peers: other programs, or another case of this library.
 struct Comparison {
   Case which;
   Who ours;
   std::vector<Peer> peers;
 };
 
-/// What `rpcrdma-bench` measures when nothing is named.
+/// What `rpcrdma-bench` measures by default.
 std::vector<Comparison> standard_plan();
-/// Latency against depth, throughput against size and against connections: what the plots are made of.
+/// Latency against depth, throughput against size and against connections: the data of the plots.
 std::vector<Comparison> sweep_plan();
 
 }  // namespace rpcrdma::bench

@@ -7,7 +7,7 @@
 
 namespace rpcrdma::bench {
 
-/// A subject that does a case, under the name that the result gives to it.
+/// A subject and a case for it, with the name in the result.
 struct Contender {
   std::string name;
   Subject* subject;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What is measured, and by whom: a Case is one question, a Subject one program that can answer it.
+// A Case is what is measured; a Subject is a program that can be measured by it.
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -12,24 +12,24 @@ namespace rpcrdma::bench {
 
 enum class Operation : std::uint8_t {
   null,             ///< a call that does nothing
-  read,             ///< octets from the server
-  write,            ///< octets to the server
+  read,             ///< bytes from the server
+  write,            ///< bytes to the server
   attributes,       ///< NFSv3 GETATTR
   setup,            ///< connect, one NULL, disconnect
-  idle_memory,      ///< what the server's resident memory grew by for each idle connection
-  posted_receives,  ///< octets registered for the receives and sends of each of them
+  idle_memory,      ///< growth of the server's resident memory for each idle connection
+  posted_receives,  ///< bytes registered for the receives and sends of each idle connection
 };
 
 struct Case {
   std::string name;
   std::string unit;  ///< "us": the median duration; "1/s", "MB/s": a rate; "KiB"
   Operation operation = Operation::null;
-  std::uint32_t octets = 0;       ///< bulk octets in one operation
+  std::uint32_t bytes = 0;        ///< bulk bytes in one operation
   std::uint32_t depth = 1;        ///< operations in flight, over all connections
   std::uint32_t connections = 1;  ///< that make the calls
 };
 
-/// Octets of a small request or reply, about those of a NULL call with its headers on every layer.
+/// Bytes of a small request or reply, about those of a NULL call with its headers on every layer.
 constexpr std::size_t kSmallMessage = 128;
 
 struct Outcome {
@@ -37,15 +37,15 @@ struct Outcome {
   std::uint64_t operations = 0;  ///< how many were made
 };
 
-/// A server, started by the subject's constructor and ended by its destructor, with its clients, which connect when
-/// first they have something to do.
+/// A server, started by the constructor and ended by the destructor, and its clients, which connect at their first
+/// operation.
 class Subject {
  public:
   virtual ~Subject() = default;
-  /// Runs `which` for about `budget`; nothing when this subject does not do such a case. Throws std::runtime_error
-  /// when something breaks.
+  /// Runs `which` for about `budget`; nothing if this subject has no such operation. Throws std::runtime_error on
+  /// failure.
   virtual std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) = 0;
-  /// Totals since the start; of their difference over one run, this call is a small part.
+  /// Totals since the start. The call itself adds a little to them.
   virtual Usage usage() = 0;
 };
 

@@ -28,7 +28,7 @@ inline double median(std::vector<double>& values) {
 /// In the unit of `which`, from operations done and seconds taken.
 inline Outcome rate(const Case& which, std::uint64_t operations, double seconds) {
   const double per_second = static_cast<double>(operations) / seconds;
-  return {which.unit == "MB/s" ? per_second * which.octets / 1e6 : per_second, operations};
+  return {which.unit == "MB/s" ? per_second * which.bytes / 1e6 : per_second, operations};
 }
 
 /// The median of durations in microseconds.
@@ -61,10 +61,10 @@ Outcome sequential_rate(const Case& which, std::chrono::milliseconds budget, Ope
   return rate(which, done, seconds_since(start));
 }
 
-/// Each connection leaves a port behind that cannot be used for a minute: few of them in a round.
+/// Each connection leaves a port in TIME_WAIT for a minute, so a round makes few of them.
 constexpr std::uint32_t kSetupsInARound = 250;
 
-/// Calls `operation`, which makes and ends a connection, for `budget` or a number of times that spares the ports.
+/// Calls `operation`, which makes and ends a connection, for `budget`, or so often as leaves enough ports.
 template <class Operation>
 Outcome setup_rate(const Case& which, std::chrono::milliseconds budget, Operation&& operation) {
   const auto start = Clock::now();
@@ -76,7 +76,7 @@ Outcome setup_rate(const Case& which, std::chrono::milliseconds budget, Operatio
   return rate(which, done, seconds_since(start));
 }
 
-/// The value of a case whose operations go one after another: a median or a rate, as its unit says.
+/// The value of a case whose operations follow one another: a median or a rate, by its unit.
 template <class Operation>
 Outcome one_by_one(const Case& which, std::chrono::milliseconds budget, Operation&& operation) {
   if (which.unit == "us") return median_round_trip(budget, operation);

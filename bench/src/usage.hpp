@@ -14,7 +14,7 @@ struct Totals {
   std::uint64_t waits = 0;
   std::uint64_t yields = 0;
   std::uint64_t others = 0;
-  fabric::Counters fabric;  ///< zero where there is none, or where it cannot be seen
+  fabric::Counters fabric;  ///< zero without a fabric, or where its counters are not visible
 
   static Totals of(const tally::Counts& counts, const fabric::Counters& fabric = {}) {
     return {counts.allocations, counts.sends,  counts.receives, counts.empty_receives,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What most sources of the house include from elsewhere, parsed once. Every source still includes what it uses.
+// Headers of other libraries that most sources include, parsed once. Every source still includes what it uses.
 #include <algorithm>
 #include <array>
 #include <boost/asio/awaitable.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What a command of rpcrdma-nfs works with, and the commands.
+// The commands of rpcrdma-nfs, and the objects that they use.
 #include <boost/asio/awaitable.hpp>
 #include <string_view>
 
@@ -11,19 +11,19 @@
 
 namespace rpcrdma::commands {
 
-/// Says on standard error what went wrong, one line each time, and remembers that something did.
+/// Prints errors on standard error, one line each, and remembers that there was one.
 class Reporter {
  public:
   explicit Reporter(std::string command) : command_(std::move(command)) {}
   /// "rpcrdma-nfs: COMMAND: SUBJECT: MESSAGE"
   void fail(std::string_view subject, const error_code& why);
   void fail(std::string_view subject, std::string_view why);
-  /// Something to be said behind the next failure. Outlives it.
+  /// Text to append to the next error. Outlives it.
   void remark(std::string_view text) noexcept { remark_ = text; }
   bool failed() const noexcept { return failed_; }
-  /// To be asked why, when calls do not get through. Outlives its use here.
+  /// The client whose connection error explains calls that time out. Outlives its use here.
   void set_client(const nfs::Client* client) noexcept { client_ = client; }
-  /// To be taken away before a line is printed.
+  /// The progress bar to erase before a line is printed.
   void set_progress(Progress* progress) noexcept { progress_ = progress; }
 
  private:
@@ -61,7 +61,7 @@ boost::asio::awaitable<void> run_truncate(Context& context);
 /// Null for an unknown name.
 Command find_command(std::string_view name) noexcept;
 
-/// Prints `text` to standard output; false, and reported, when that does not work.
+/// Prints `text` to standard output; reports a failure and returns false.
 bool print_out(Context& context, std::string_view text);
 
 }  // namespace rpcrdma::commands

@@ -8,8 +8,8 @@
 namespace rpcrdma::commands {
 namespace {
 
-/// The share of what this user may use that is used, in percent, rounded up as df does.
-std::uint64_t percent_used(const nfs::Space& space) {
+/// The used share of the space that this user can use, in percent, rounded up as df does.
+std::uint64_t percent_used(const nfs::Statistics& space) {
   const std::uint64_t used = space.total_octets - space.free_octets;
   const auto whole = static_cast<long double>(used) + static_cast<long double>(space.available_octets);
   if (whole <= 0) return 0;
@@ -24,7 +24,7 @@ boost::asio::awaitable<void> run_df(Context& context) {
   const std::string subject = context.options.url.text();
   const Result<nfs::Node> node = co_await context.paths.resolve(context.options.url.path, true);
   if (!node) co_return context.report.fail(subject, node.error());
-  Result<nfs::Space> space = co_await context.client.space(node->handle);
+  Result<nfs::Statistics> space = co_await context.client.space(node->handle);
   if (!space) co_return context.report.fail(subject, space.error());
   if (space->free_octets > space->total_octets) space->free_octets = space->total_octets;
   const std::size_t width = std::max<std::size_t>(subject.size(), 10);

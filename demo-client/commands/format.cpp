@@ -35,7 +35,7 @@ std::string format_time(std::time_t seconds, const char* format) {
 
 std::string size_text(const nfs::Attributes& attributes) {
   const bool device = attributes.type == FileType::block || attributes.type == FileType::character;
-  if (device) return fmt::format("{}, {}", attributes.device_major, attributes.device_minor);
+  if (device) return fmt::format("{}, {}", attributes.device.major, attributes.device.minor);
   return std::to_string(attributes.size);
 }
 
@@ -86,19 +86,19 @@ std::string full_time(nfs::Time time) {
 
 namespace {
 
-/// Octets that make up the character of UTF-8 which the text begins with; 0 if it begins with none, or with one of the
-/// control characters U+0080 to U+009F, which terminals hear.
-std::size_t harmless_character(std::string_view text) noexcept {
-  const auto octet = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned first = octet(0);
+/// The size of the UTF-8 character at the beginning of the text; 0 if that is invalid or a control character, which
+/// U+0080 to U+009F are to terminals.
+std::size_t printable_character(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned first = byte(0);
   if (first < 0x80) return first < 0x20 || first == 0x7f ? 0 : 1;
   const std::size_t size = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
   if (size == 0 || size > text.size()) return 0;
   for (std::size_t i = 1; i < size; ++i)
-    if ((octet(i) & 0xc0u) != 0x80) return 0;
-  // Below these: a control character, also in more octets than it takes.
+    if ((byte(i) & 0xc0u) != 0x80) return 0;
+  // Smaller second bytes: control characters and overlong encodings.
   const unsigned least = first == 0xc2 || first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-  return octet(1) < least ? 0 : size;
+  return byte(1) < least ? 0 : size;
 }
 
 }  // namespace
@@ -114,8 +114,8 @@ std::string printable(std::string_view name, bool terminal) {
       case '\r': out += "\\r"; break;
       case '\\': out += "\\\\"; break;
       default:
-        if (const std::size_t harmless = harmless_character(name); harmless != 0) {
-          size = harmless;
+        if (const std::size_t known = printable_character(name); known != 0) {
+          size = known;
           out += name.substr(0, size);
         } else {
           out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(name.front())));
@@ -135,7 +135,7 @@ void ListWidths::include(const nfs::Attributes& attributes, Owners& owners) {
 std::string list_line(const nfs::Attributes& attributes, const ListWidths& widths, Owners& owners, std::time_t now) {
   return fmt::format("{} {:>{}} {:<{}} {:<{}} {:>{}} {}", mode_text(attributes.type, attributes.mode), attributes.links,
                      widths.links, owners.user(attributes.uid), widths.uid, owners.group(attributes.gid), widths.gid,
-                     size_text(attributes), widths.size, list_time(attributes.modified, now));
+                     size_text(attributes), widths.size, list_time(attributes.mtime, now));
 }
 
 }  // namespace rpcrdma::commands

@@ -15,8 +15,7 @@ struct Source {
   std::string name;  ///< of the copy inside an existing directory
 };
 
-awaitable<Result<void>> copy_into(nfs::Copier& copier, TransferObserver& observer, nfs::Node from,
-                                  const nfs::Descriptor& file) {
+awaitable<Result<void>> copy_into(nfs::Copier& copier, TransferObserver& observer, nfs::Node from, const Fd& file) {
   const Result<void> readable = co_await copier.check_source(from, file);
   if (!readable) co_return readable.error();
   observer.on_found(from.attributes.size);
@@ -26,7 +25,7 @@ awaitable<Result<void>> copy_into(nfs::Copier& copier, TransferObserver& observe
 awaitable<void> get_file(Context& context, nfs::Copier& copier, TransferObserver& observer, Source source,
                          std::string target) {
   const bool fresh = !nfs::local_attributes(target, false);
-  const Result<nfs::Descriptor> file = nfs::open_to_write(target, source.node.attributes.mode & 0777, false);
+  const Result<Fd> file = nfs::open_to_write(target, source.node.attributes.mode & 0777, false);
   if (!file) co_return context.report.fail(target, file.error());
   const Result<void> copied = co_await copy_into(copier, observer, source.node, *file);
   if (copied) co_return observer.on_file_done();
@@ -64,7 +63,7 @@ awaitable<void> run_get(Context& context) {
   const Result<nfs::Limits> limits = co_await context.client.limits(node->handle);
   if (!limits) co_return context.report.fail(subject, limits.error());
 
-  // As cp: into a directory that is there, else under the name given.
+  // As cp: into an existing directory, else under the given name.
   std::string directory = parent_path(options.local);
   std::string name = entry_name(options.local);
   const Result<nfs::Attributes> there = nfs::local_attributes(options.local, true);

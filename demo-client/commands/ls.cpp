@@ -7,15 +7,13 @@
 
 #include "commands/context.hpp"
 #include "commands/format.hpp"
+#include "rpcrdma/nfs/directory.hpp"
 
 namespace rpcrdma::commands {
 namespace {
 
 using nfs::Client;
 using nfs::DirectoryEntry;
-
-/// A listing is sorted, so it is held in memory; a server that goes on for ever is not followed.
-constexpr std::size_t kMaxEntries = std::size_t{8} << 20;
 
 struct Line {
   DirectoryEntry entry;
@@ -24,23 +22,18 @@ struct Line {
 
 nfs::Task<std::vector<Line>> read_all(Context& context, nfs::FileHandle directory) {
   std::vector<Line> lines;
-  Client::Position position;
+  nfs::DirectoryReader reader(context.client, directory, context.options.long_format);
   for (bool end = false; !end;) {
-    Result<Client::Page> page =
-        co_await context.client.read_directory(directory, position, context.options.long_format);
+    Result<Client::Page> page = co_await reader.next();
     if (!page) co_return page.error();
-    if (lines.size() + page->entries.size() > kMaxEntries) {
-      co_return make_error_code(boost::system::errc::value_too_large);
-    }
     for (DirectoryEntry& entry : page->entries) lines.push_back({std::move(entry), {}});
-    position = page->next;
     end = page->end;
   }
   std::ranges::sort(lines, {}, [](const Line& line) -> const std::string& { return line.entry.name; });
   co_return lines;
 }
 
-/// Asks for what a long listing lacks: attributes left out, and the targets of symbolic links.
+/// Fetches what a long listing needs: missing attributes, and the targets of symbolic links.
 boost::asio::awaitable<void> complete(Context& context, nfs::FileHandle directory, Line& line, nfs::Permits::Permit) {
   DirectoryEntry& entry = line.entry;
   const bool link = entry.attributes && entry.attributes->type == nfs::FileType::symlink;
@@ -103,7 +96,7 @@ boost::asio::awaitable<void> run_ls(Context& context) {
   if (node->attributes.type != nfs::FileType::directory) {
     std::vector<Line> one(1);
     const auto& path = context.options.url.path;
-    one[0].entry = {path.empty() ? "/" : path.back(), node->attributes.file_id, node->attributes, node->handle};
+    one[0].entry = {path.empty() ? "/" : path.back(), node->attributes.fileid, node->attributes, node->handle};
     if (context.options.long_format) co_await complete_all(context, node->handle, one);
     co_return print_lines(context, one);
   }

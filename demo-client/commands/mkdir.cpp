@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::uint32_t kMode = 0777;
 
-/// Status::ok when `path` is a directory now.
+/// Creates one directory.
 nfs::Task<void> make_one(Context& context, const nfs::PathResolver::Path& path, std::uint32_t mode) {
   const Result<nfs::Place> place = co_await context.paths.resolve_parent(path);
   if (!place) co_return place.error();
@@ -16,7 +16,7 @@ nfs::Task<void> make_one(Context& context, const nfs::PathResolver::Path& path, 
 }
 
 nfs::Task<void> make_with_parents(Context& context, nfs::PathResolver::Path path, std::uint32_t mode) {
-  // From the first missing directory downwards.
+  // Finds the first missing directory, then creates downwards.
   nfs::PathResolver::Path missing;
   while (true) {
     const Result<nfs::Node> node = co_await context.paths.resolve(path, true);
@@ -30,7 +30,7 @@ nfs::Task<void> make_with_parents(Context& context, nfs::PathResolver::Path path
     path.push_back(std::move(missing.back()));
     missing.pop_back();
     const Result<void> made = co_await make_one(context, path, mode);
-    // Someone else may have been quicker.
+    // Another client may have created it meanwhile.
     if (!made && made.error() != nfs::Status::exist) co_return made.error();
   }
   co_return Result<void>();

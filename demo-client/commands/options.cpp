@@ -11,14 +11,14 @@ namespace rpcrdma::commands {
 namespace {
 
 constexpr const char* kAbout =
-    "Works with files on an NFSv3 server over RPC-over-RDMA.\n\n"
-    "A URL is nfs://HOST[:PORT]/EXPORT[/PATH]; the port is 20049 unless given.\n"
-    "For example, on a server started by 'rpcrdma-nfsd --export /srv/data':\n\n"
+    "Accesses files on an NFSv3 server over RPC-over-RDMA.\n\n"
+    "A URL is nfs://HOST[:PORT]/EXPORT[/PATH]; the default port is 20049.\n"
+    "For example, with a server started by 'rpcrdma-nfsd --export /srv/data':\n\n"
     "  rpcrdma-nfs ls -l nfs://localhost/data\n"
     "  rpcrdma-nfs put -r photos nfs://localhost/data\n"
     "  rpcrdma-nfs get nfs://localhost/data/photos/cat.jpg .";
 
-/// What the command line says before it has been understood.
+/// The command line before its values are checked.
 struct Text {
   std::string url, target, local, fabric = "auto", crc, root, mode, size;
   double timeout = 60;
@@ -36,62 +36,63 @@ void add_url(CLI::App* sub, Text& text) {
 }
 
 void add_global_options(CLI::App& app, Options& options, Text& text) {
-  app.add_option("--fabric", text.fabric, "auto, verbs (RDMA device) or iwarp (in this program, over TCP)")
+  app.add_option("--fabric", text.fabric, "auto, verbs (RDMA device) or iwarp (userspace, over TCP)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
-  app.add_option("--crc", text.crc, "iwarp: on or off; default: off on the loopback interface, else on")
+  app.add_option("--crc", text.crc, "iwarp: CRC on or off; default: off between loopback addresses, else on")
       ->type_name("on|off")
       ->check(CLI::IsMember({"on", "off"}));
-  app.add_option("--timeout", text.timeout,
-                 "seconds that each call may take; lost connections are made again meanwhile")
+  app.add_option("--timeout", text.timeout, "seconds until a call times out; includes reconnecting")
       ->type_name("S")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 1e6));
-  app.add_option("--mount-port", options.mount_port, "ask the MOUNT service on this TCP port for the export")
+  app.add_option("--mount-port", options.mount_port, "use the MOUNT service on this TCP port")
       ->type_name("N")
       ->check(CLI::Range(1, 65535));
-  app.add_option("--root-handle", text.root, "file handle of EXPORT, the URL's first component; MOUNT is not asked")
+  app.add_option("--root-handle", text.root, "file handle of EXPORT, the URL's first component; MOUNT is not used")
       ->type_name("HEX");
-  CLI::Option* uid = app.add_option("--uid", options.uid, "act as this user; default: yours")->type_name("N");
-  CLI::Option* gid = app.add_option("--gid", options.gid, "act as this group; default: yours")->type_name("N");
+  CLI::Option* uid =
+      app.add_option("--uid", options.uid, "user id in calls; default: that of the process")->type_name("N");
+  CLI::Option* gid =
+      app.add_option("--gid", options.gid, "group id in calls; default: that of the process")->type_name("N");
   uid->needs(gid);
   gid->needs(uid);
 }
 
 void add_reading_commands(CLI::App& app, Options& options, Text& text) {
-  add_url(command(app, options, "ping", "Ask whether the server answers"), text);
+  add_url(command(app, options, "ping", "Check that the server answers"), text);
   add_url(command(app, options, "cat", "Write a file to standard output"), text);
   add_url(command(app, options, "stat", "Show a file's attributes"), text);
-  add_url(command(app, options, "readlink", "Show where a symbolic link points"), text);
+  add_url(command(app, options, "readlink", "Show the target of a symbolic link"), text);
   add_url(command(app, options, "df", "Show the space on the export"), text);
   CLI::App* ls = command(app, options, "ls", "List a directory");
   ls->add_flag("-l", options.long_format, "with attributes");
   add_url(ls, text);
   CLI::App* get = command(app, options, "get", "Copy a file from the server");
-  get->add_flag("-r", options.recursive, "copy a directory with all below it, modes and times too");
-  get->add_flag("--resume", options.resume, "go on where a transfer broke, leaving what is there and complete");
+  get->add_flag("-r", options.recursive, "copy a directory recursively, with modes and times");
+  get->add_flag("--resume", options.resume, "resume an interrupted transfer; skip complete files");
   add_url(get, text);
   get->add_option("LOCAL", text.local, "local file or directory")->required()->type_name("");
 }
 
 void add_writing_commands(CLI::App& app, Options& options, Text& text) {
   CLI::App* put = command(app, options, "put", "Copy a file to the server");
-  put->add_flag("-r", options.recursive, "copy a directory with all below it, modes and times too");
-  put->add_flag("--resume", options.resume, "go on where a transfer broke, leaving what is there and complete");
+  put->add_flag("-r", options.recursive, "copy a directory recursively, with modes and times");
+  put->add_flag("--resume", options.resume, "resume an interrupted transfer; skip complete files");
   put->add_option("LOCAL", text.local, "local file or directory")->required()->type_name("");
   add_url(put, text);
-  CLI::App* mkdir = command(app, options, "mkdir", "Make a directory");
-  mkdir->add_flag("-p", options.parents, "make the directories above it too; an existing one is no error");
+  CLI::App* mkdir = command(app, options, "mkdir", "Create a directory");
+  mkdir->add_flag("-p", options.parents, "create parent directories as well; ignore an existing one");
   add_url(mkdir, text);
   CLI::App* rm = command(app, options, "rm", "Remove a file");
-  rm->add_flag("-r", options.recursive, "remove a directory with all below it");
+  rm->add_flag("-r", options.recursive, "remove a directory recursively");
   add_url(rm, text);
   CLI::App* mv = command(app, options, "mv", "Rename a file, or move it into a directory");
   add_url(mv, text);
   mv->add_option("NEW", text.target, "URL on the same server")->required()->type_name("");
-  CLI::App* ln = command(app, options, "ln", "Make a link");
-  ln->add_flag("-s", options.symbolic, "symbolic: TARGET is any text");
-  ln->add_option("TARGET", text.target, "URL of the file to link to; with -s the link's text")
+  CLI::App* ln = command(app, options, "ln", "Create a link");
+  ln->add_flag("-s", options.symbolic, "create a symbolic link; TARGET is any text");
+  ln->add_option("TARGET", text.target, "URL of the existing file; with -s the text of the link")
       ->required()
       ->type_name("");
   add_url(ln, text);
@@ -99,52 +100,65 @@ void add_writing_commands(CLI::App& app, Options& options, Text& text) {
   chmod->add_option("OCTAL", text.mode, "such as 644")->required()->type_name("");
   add_url(chmod, text);
   CLI::App* truncate = command(app, options, "truncate", "Set a file's size");
-  truncate->add_option("SIZE", text.size, "octets; K, M, G and T multiply")->required()->type_name("");
+  truncate->add_option("SIZE", text.size, "bytes; suffixes K, M, G and T")->required()->type_name("");
   add_url(truncate, text);
 }
 
-/// nfs://HOST/ names what is exported as "/", to those that take a whole export.
-bool may_be_the_export_of_all(std::string_view text, std::string_view command) {
+/// nfs://HOST/ names the export "/" for the commands that take a whole export.
+bool may_name_root_export(std::string_view text, std::string_view command) {
   return text.ends_with('/') && !text.ends_with("//") && (command == "ls" || command == "stat" || command == "df");
 }
 
-/// Empty when all is well.
-std::string understand_url(const std::string& text, const std::string& command, nfs::Url& url) {
-  auto parsed = nfs::parse_url(text);
-  if (!parsed) return fmt::format("{}: {}", text, parsed.error().why);
-  if (parsed->path.empty() && command != "ping" && !may_be_the_export_of_all(text, command))
-    return fmt::format("{}: the export is missing", text);
-  url = std::move(*parsed);
-  return {};
+/// What is wrong with a command line, in words for the user.
+struct UsageError {
+  std::string what;
+};
+using Checked = boost::system::result<void, UsageError>;
+
+boost::system::result<nfs::Url, UsageError> parse_url(const std::string& text, const std::string& command) {
+  auto url = nfs::parse_url(text);
+  if (!url) return UsageError{fmt::format("{}: {}", text, url.error().why)};
+  if (url->path.empty() && command != "ping" && !may_name_root_export(text, command))
+    return UsageError{fmt::format("{}: the export is missing", text)};
+  return *std::move(url);
 }
 
-std::string understand(const Text& text, Options& options) {
+Checked take_global_options(const Text& text, Options& options) {
   fabric::parse_provider(text.fabric, options.fabric.provider);
   if (!text.crc.empty()) options.fabric.crc = text.crc == "on" ? fabric::CrcPolicy::on : fabric::CrcPolicy::off;
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(text.timeout * 1000));
   if (!text.root.empty()) {
     options.root = nfs::parse_handle(text.root);
-    if (!options.root) return "--root-handle: 1 to 64 octets in hexadecimal are wanted";
+    if (!options.root) return UsageError{"--root-handle: expected 1 to 64 bytes in hexadecimal"};
   }
+  return {};
+}
+
+Checked take_arguments(const Text& text, Options& options) {
+  auto url = parse_url(text.url, options.command);
+  if (!url) return url.error();
+  options.url = *std::move(url);
   options.local = text.local;
-  if (std::string wrong = understand_url(text.url, options.command, options.url); !wrong.empty()) return wrong;
   if (options.command == "mv" || (options.command == "ln" && !options.symbolic)) {
-    if (std::string wrong = understand_url(text.target, options.command, options.target); !wrong.empty()) return wrong;
+    auto target = parse_url(text.target, options.command);
+    if (!target) return target.error();
+    options.target = *std::move(target);
   } else if (options.command == "ln") {
     options.local = text.target;
-    if (options.local.empty()) return "ln: TARGET is empty";
+    if (options.local.empty()) return UsageError{"ln: TARGET is empty"};
   }
   if (options.command == "chmod") {
     const auto mode = parse_mode(text.mode);
-    if (!mode) return fmt::format("chmod: '{}' is no octal mode", text.mode);
+    if (!mode) return UsageError{fmt::format("chmod: '{}' is not an octal mode", text.mode)};
     options.mode = *mode;
   }
   if (options.command == "truncate") {
     const auto size = parse_size(text.size);
-    if (!size) return fmt::format("truncate: '{}' is no size", text.size);
+    if (!size) return UsageError{fmt::format("truncate: '{}' is not a size", text.size)};
     options.size = *size;
   }
-  if ((options.command == "get" || options.command == "put") && options.local.empty()) return "LOCAL is empty";
+  if ((options.command == "get" || options.command == "put") && options.local.empty())
+    return UsageError{"LOCAL is empty"};
   return {};
 }
 
@@ -162,7 +176,7 @@ std::variant<Options, Exit> parse_options(int argc, const char* const* argv) {
   app.require_subcommand(1);
   app.fallthrough();
   app.set_version_flag("--version", "rpcrdma-nfs " RPCRDMA_VERSION);
-  app.footer("RPCRDMA_LOG=debug (or info, warn, error) in the environment says on stderr what the connection does.");
+  app.footer("RPCRDMA_LOG=debug (or info, warn, error) in the environment logs the connection to stderr.");
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   add_global_options(app, options, text);
   add_reading_commands(app, options, text);
@@ -174,12 +188,13 @@ std::variant<Options, Exit> parse_options(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string> unknown = app.remaining(true);
     if (app.get_subcommands().empty())
-      return usage_error(unknown.empty() ? "a command is missing"
-                                         : fmt::format("{}: no such command", unknown.front()));
-    if (!unknown.empty()) return usage_error(fmt::format("{}: not expected here", unknown.front()));
+      return usage_error(unknown.empty() ? "missing command" : fmt::format("{}: no such command", unknown.front()));
+    if (!unknown.empty()) return usage_error(fmt::format("{}: unexpected argument", unknown.front()));
     return usage_error(error.what());
   }
-  if (const std::string wrong = understand(text, options); !wrong.empty()) return usage_error(wrong);
+  Checked checked = take_global_options(text, options);
+  if (checked) checked = take_arguments(text, options);
+  if (!checked) return usage_error(checked.error().what);
   return options;
 }
 

@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "rpcrdma/fabric/open/open.hpp"
-#include "rpcrdma/nfs/types.hpp"
+#include "rpcrdma/nfs/node.hpp"
 #include "rpcrdma/nfs/url.hpp"
 
 namespace rpcrdma::commands {
@@ -22,26 +22,25 @@ struct Options {
   std::optional<std::uint32_t> gid;
 
   std::string command;  ///< the subcommand's name
-  nfs::Url url;         ///< the file or directory it is about; mv: the source; ln: the new name
+  nfs::Url url;         ///< the file or directory; mv: the source; ln: the new name
   nfs::Url target;      ///< mv: the new name; ln without -s: the existing file
   std::string local;    ///< get, put: the local path; ln -s: the text of the link
   bool recursive = false;
-  bool resume = false;  ///< get, put: go on with a transfer that broke
+  bool resume = false;  ///< get, put: resume an interrupted transfer
   bool long_format = false;
   bool parents = false;
   bool symbolic = false;
   std::uint32_t mode = 0;     ///< chmod
   std::uint64_t size = 0;     ///< truncate
-  std::uint32_t umask = 022;  ///< the process's: bits that new files and directories do not get
+  std::uint32_t umask = 022;  ///< of the process
 };
 
-/// The program is to end at once with this status; what there was to say has been printed.
+/// The program ends with this status; all output has been printed.
 struct Exit {
   int status = 0;
 };
 
-/// Parses the command line. Prints help to standard output (status 0) and what is wrong with the command
-/// line to standard error (status 2).
+/// Parses the command line. Prints help to standard output (status 0), usage errors to standard error (status 2).
 std::variant<Options, Exit> parse_options(int argc, const char* const* argv);
 
 /// "10", "4K", "2M", "1G", "1T" (powers of 1024).

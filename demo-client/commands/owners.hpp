@@ -6,7 +6,7 @@
 
 namespace rpcrdma::commands {
 
-/// Names of users and groups as this machine knows them; the number of one that it does not know. Asks for each once.
+/// Names of users and groups from the local databases, or their numbers. Caches each.
 class Owners {
  public:
   const std::string& user(std::uint32_t uid);

@@ -18,27 +18,27 @@ std::size_t terminal_width() noexcept {
 }
 
 void write_terminal(std::string_view text) noexcept {
-  // A terminal that takes no output is not worth a failure.
+  // Failing to draw the progress bar is not an error.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 }  // namespace
 
-std::string octets_text(double octets) {
+std::string bytes_text(double bytes) {
   constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   std::size_t unit = 0;
-  while (octets >= 1024 && unit + 1 < kUnits.size()) {
-    octets /= 1024;
+  while (bytes >= 1024 && unit + 1 < kUnits.size()) {
+    bytes /= 1024;
     ++unit;
   }
-  return unit == 0 ? fmt::format("{:.0f} B", octets) : fmt::format("{:.1f} {}", octets, kUnits[unit]);
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
 }
 
 std::string progress_line(std::uint64_t done, std::uint64_t total, std::uint64_t files, double seconds,
                           std::size_t width) {
   const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
   std::string facts =
-      fmt::format("{}  {}/s  {:.0f} s", octets_text(static_cast<double>(done)), octets_text(rate), seconds);
+      fmt::format("{}  {}/s  {:.0f} s", bytes_text(static_cast<double>(done)), bytes_text(rate), seconds);
   if (files > 1) facts = fmt::format("{} files  {}", files, facts);
   if (total == 0) return facts.substr(0, width);
   const double part = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
@@ -61,8 +61,8 @@ double Progress::elapsed() const noexcept { return std::chrono::duration<double>
 
 Progress::Progress() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
-void Progress::moved(std::uint64_t octets) noexcept {
-  done_ += octets;
+void Progress::moved(std::uint64_t bytes) noexcept {
+  done_ += bytes;
   draw_sometimes();
 }
 

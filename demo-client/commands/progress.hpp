@@ -8,13 +8,13 @@
 namespace rpcrdma::commands {
 
 /// "512 B", "3.1 MiB", ...
-std::string octets_text(double octets);
+std::string bytes_text(double bytes);
 
-/// One line of at most `width` columns: percentage and bar (when the total is known), octets, rate, time.
+/// One line of at most `width` columns: percentage and bar (if the total is known), bytes, rate, time.
 std::string progress_line(std::uint64_t done, std::uint64_t total, std::uint64_t files, double seconds,
                           std::size_t width);
 
-/// What a transfer has come to, as one line: MB are millions of octets. `kept` octets were there before.
+/// The summary of a transfer, one line; MB are millions of bytes. `kept` bytes were present before.
 std::string summary_line(std::uint64_t files, std::uint64_t moved, std::uint64_t kept, double seconds);
 
 /// Draws on standard error, a few times a second, if that is a terminal; does nothing otherwise.
@@ -25,17 +25,18 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// More is known to be to do; 0 in all means that the total is unknown.
-  void expect(std::uint64_t octets) noexcept { total_ += octets; }
-  void moved(std::uint64_t octets) noexcept;
-  /// Of what is to do, so much is done already.
-  void keep(std::uint64_t octets) noexcept {
-    kept_ += octets;
-    total_ -= octets;
+  /// Adds to the total; a total of 0 means that it is unknown.
+  void expect(std::uint64_t bytes) noexcept { total_ += bytes; }
+  void moved(std::uint64_t bytes) noexcept;
+  /// Bytes of the total that were present before.
+  void keep(std::uint64_t bytes) noexcept {
+    kept_ += bytes;
+    total_ -= bytes;
   }
   void file_done() noexcept;
-  /// Draws the last state and ends the line; or takes the line away, so that a message can be printed.
+  /// Draws the final state and ends the line.
   void finish() noexcept;
+  /// Erases the line, so that a message can be printed.
   void clear() noexcept;
   std::string summary() const { return summary_line(files_, done_, kept_, elapsed()); }
 

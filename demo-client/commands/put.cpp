@@ -9,7 +9,7 @@ using nfs::FileType;
 
 error_code local_error(int number) { return {number, boost::system::generic_category()}; }
 
-/// The file that `path` names, made if it is not there.
+/// The file at `path`, created if it does not exist.
 nfs::Task<nfs::Node> file_at(Context& context, nfs::PathResolver::Path path, std::uint32_t mode) {
   Result<nfs::Node> node = co_await context.paths.resolve(path, true);
   if (node) {
@@ -25,7 +25,7 @@ nfs::Task<nfs::Node> file_at(Context& context, nfs::PathResolver::Path path, std
 
 awaitable<void> put_file(Context& context, nfs::Copier& copier, TransferObserver& observer, nfs::Url target) {
   const std::string& local = context.options.local;
-  const Result<nfs::Descriptor> file = nfs::open_to_read(local);
+  const Result<Fd> file = nfs::open_to_read(local);
   if (!file) co_return context.report.fail(local, file.error());
   const Result<nfs::Attributes> attributes = nfs::local_attributes(*file);
   if (!attributes) co_return context.report.fail(local, attributes.error());
@@ -56,7 +56,7 @@ awaitable<void> put_tree(Context& context, nfs::Copier& copier, nfs::FileHandle 
   if (!copied) context.report.fail(context.options.url.text(), copied.error());
 }
 
-/// Somewhere on the export, to ask for its limits: the target if it is there, else its directory.
+/// A file on the export to ask for its limits: the target if it exists, else its directory.
 nfs::Task<nfs::FileHandle> nearest(Context& context, const Result<nfs::Node>& target) {
   if (target) co_return target->handle;
   if (target.error() != nfs::Status::noent) co_return target.error();

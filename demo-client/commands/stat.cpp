@@ -10,7 +10,7 @@ namespace {
 
 std::string hexadecimal(const nfs::FileHandle& handle) {
   std::string out;
-  for (const std::byte octet : handle.octets()) out += fmt::format("{:02x}", std::to_integer<unsigned>(octet));
+  for (const std::byte byte : handle.octets()) out += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
   return out;
 }
 
@@ -18,16 +18,16 @@ std::string describe(const std::string& name, const nfs::Node& node) {
   const nfs::Attributes& a = node.attributes;
   std::string out = fmt::format("  File: {}\n", name);
   out += fmt::format("  Type: {}\n", type_text(a.type));
-  out += fmt::format("  Size: {} octets, {} on disk\n", a.size, a.used);
+  out += fmt::format("  Size: {} bytes, {} on disk\n", a.size, a.used);
   out += fmt::format("  Mode: {:04o} ({})  Uid: {}  Gid: {}  Links: {}\n", a.mode, mode_text(a.type, a.mode), a.uid,
                      a.gid, a.links);
   if (a.type == nfs::FileType::block || a.type == nfs::FileType::character) {
-    out += fmt::format("Device: {}, {}\n", a.device_major, a.device_minor);
+    out += fmt::format("Device: {}, {}\n", a.device.major, a.device.minor);
   }
-  out += fmt::format("  Fsid: {:x}  Fileid: {}\n", a.filesystem, a.file_id);
-  out += fmt::format("Access: {}\n", full_time(a.accessed));
-  out += fmt::format("Modify: {}\n", full_time(a.modified));
-  out += fmt::format("Change: {}\n", full_time(a.changed));
+  out += fmt::format("  Fsid: {:x}  Fileid: {}\n", a.fsid, a.fileid);
+  out += fmt::format("Access: {}\n", full_time(a.atime));
+  out += fmt::format("Modify: {}\n", full_time(a.mtime));
+  out += fmt::format("Change: {}\n", full_time(a.ctime));
   out += fmt::format("Handle: {}\n", hexadecimal(node.handle));
   return out;
 }

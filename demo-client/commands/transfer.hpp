@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What get and put share.
+// Common parts of get and put.
 #include <string>
 
 #include "commands/context.hpp"
@@ -8,7 +8,7 @@
 
 namespace rpcrdma::commands {
 
-/// Draws the progress bar and reports what could not be copied.
+/// Draws the progress bar and reports files that could not be copied.
 class TransferObserver final : public nfs::CopyObserver {
  public:
   /// Paths in a tree are reported below `base`.
@@ -19,15 +19,15 @@ class TransferObserver final : public nfs::CopyObserver {
   TransferObserver(const TransferObserver&) = delete;
   TransferObserver& operator=(const TransferObserver&) = delete;
 
-  void on_found(std::uint64_t octets) override { progress_.expect(octets); }
-  void on_moved(std::uint64_t octets) override { progress_.moved(octets); }
+  void on_found(std::uint64_t bytes) override { progress_.expect(bytes); }
+  void on_moved(std::uint64_t bytes) override { progress_.moved(bytes); }
   void on_file_done() override { progress_.file_done(); }
-  void on_kept(std::uint64_t octets) override { progress_.keep(octets); }
-  void on_unfinished() override { report_.remark(" (unfinished, and nobody may write to it: --resume goes on)"); }
+  void on_kept(std::uint64_t bytes) override { progress_.keep(bytes); }
+  void on_unfinished() override { report_.remark(" (incomplete and write-protected: continue with --resume)"); }
   void on_problem(std::string_view path, const error_code& why) override {
     report_.fail(path.empty() ? base_ : base_ + '/' + std::string(path), why);
   }
-  /// "3 files, 4096 bytes, 12.3 MB/s", a line; what was there already is told apart. Takes the progress bar away.
+  /// The line "3 files, 4096 bytes, 12.3 MB/s"; bytes that were present before are given separately. Erases the bar.
   std::string summary() {
     progress_.finish();
     return progress_.summary();
@@ -41,7 +41,7 @@ class TransferObserver final : public nfs::CopyObserver {
 
 /// The last component of a local path; empty when it names no entry of a directory ("/", ".", "a/..").
 std::string entry_name(std::string_view path);
-/// All before the last component: "a" for "a/b", "." for "b", "/" for "/b".
+/// The part before the last component: "a" for "a/b", "." for "b", "/" for "/b".
 std::string parent_path(std::string_view path);
 
 }  // namespace rpcrdma::commands

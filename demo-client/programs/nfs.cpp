@@ -11,6 +11,7 @@
 
 #include "commands/context.hpp"
 #include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/fabric/open/open.hpp"
 
 namespace {
 
@@ -20,12 +21,12 @@ using commands::Options;
 
 void end_by_signal(int number) { _exit(128 + number); }
 
-/// Nothing has to be put in order: the system closes the connection, and half a file is what cp leaves too.
+/// Exits at once: the kernel closes the connection, and an unfinished file is what cp leaves as well.
 void handle_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, end_by_signal);
 }
 
-/// Each directory on the way down a tree holds a descriptor.
+/// Each level of a tree that is being copied holds a descriptor.
 void allow_many_descriptors() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
@@ -61,6 +62,7 @@ asio::awaitable<void> run(asio::io_context& context, const Options& options, com
   commands::Context command{options, **client, paths, report};
   co_await commands::find_command(options.command)(command);
   report.set_client(nullptr);
+  co_await (*client)->close();
 }
 
 }  // namespace
@@ -73,6 +75,7 @@ int main(int argc, char** argv) {
   ::umask(options.umask);
   handle_signals();
   allow_many_descriptors();
+  fabric::raise_locked_memory_limit();
 
   commands::Reporter report(options.command);
   try {

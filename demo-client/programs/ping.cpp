@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfs/client.hpp"
 #include "rpcrdma/nfs/url.hpp"
 
@@ -35,27 +36,30 @@ int usage_error(const std::string& what) {
   return 2;
 }
 
-/// The status to end with, or -1.
+/// The exit status when the program ends here, or -1.
 int parse(int argc, char** argv, Options& options) {
   std::string host, fabric = "auto", crc;
   double timeout = 10;
-  CLI::App app{"Measures round trips of NULL calls to an NFS server over RPC-over-RDMA.", "rpcrdma-ping"};
-  app.add_option("--fabric", fabric, "auto, verbs (RDMA device) or iwarp (in this program, over TCP)")
+  CLI::App app{
+      "Measures the round-trip time of NULL calls to an NFS server over RPC-over-RDMA.\n\n"
+      "For example: rpcrdma-ping --count 10000 server.example:20049",
+      "rpcrdma-ping"};
+  app.add_option("--fabric", fabric, "auto, verbs (RDMA device) or iwarp (userspace, over TCP)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
-  app.add_option("--crc", crc, "iwarp: on or off; default: off on the loopback interface, else on")
+  app.add_option("--crc", crc, "iwarp: CRC on or off; default: off between loopback addresses, else on")
       ->type_name("on|off")
       ->check(CLI::IsMember({"on", "off"}));
-  app.add_option("--count", options.count, "calls to make")
+  app.add_option("--count", options.count, "number of calls")
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(1u, 100'000'000u));
-  app.add_option("--timeout", timeout, "seconds that each call may take")
+  app.add_option("--timeout", timeout, "seconds until a call times out")
       ->type_name("S")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 1e6));
   app.set_version_flag("--version", "rpcrdma-ping " RPCRDMA_VERSION);
-  app.add_option("HOST", host, "HOST[:PORT]; the port is 20049 unless given")->required()->type_name("");
+  app.add_option("HOST", host, "HOST[:PORT]; default port: 20049")->required()->type_name("");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -94,6 +98,21 @@ std::string why(const error_code& failed) {
   return failed == BaseError::deadline_exceeded ? "Connection timed out" : failed.message();
 }
 
+/// Measures and prints; the exit status.
+asio::awaitable<int> ping(nfs::Client& client, std::uint32_t count) {
+  std::ostringstream server;
+  server << client.server();
+  fmt::print("{} over {}, {} NULL calls\n", server.str(), client.fabric_name(), count);
+  Result<std::vector<double>> times = co_await measure(client, count);
+  if (!times) {
+    fmt::print(stderr, "rpcrdma-ping: {}: {}\n", server.str(), why(times.error()));
+    co_return 1;
+  }
+  std::ranges::sort(*times);
+  fmt::print("min={:.1f} median={:.1f} p99={:.1f} us\n", times->front(), quantile(*times, 0.5), quantile(*times, 0.99));
+  co_return 0;
+}
+
 asio::awaitable<void> run(asio::io_context& context, const Options& options, int& status) {
   const std::string& host = options.server.host;
   const auto client = co_await nfs::Client::connect(context, host, options.server.port, options.client);
@@ -101,17 +120,8 @@ asio::awaitable<void> run(asio::io_context& context, const Options& options, int
     fmt::print(stderr, "rpcrdma-ping: {}:{}: {}\n", host, options.server.port, why(client.error()));
     co_return;
   }
-  std::ostringstream server;
-  server << (*client)->server();
-  fmt::print("{} over {}, {} NULL calls\n", server.str(), (*client)->fabric_name(), options.count);
-  Result<std::vector<double>> times = co_await measure(**client, options.count);
-  if (!times) {
-    fmt::print(stderr, "rpcrdma-ping: {}: {}\n", server.str(), why(times.error()));
-    co_return;
-  }
-  std::ranges::sort(*times);
-  fmt::print("min={:.1f} median={:.1f} p99={:.1f} us\n", times->front(), quantile(*times, 0.5), quantile(*times, 0.99));
-  status = 0;
+  status = co_await ping(**client, options.count);
+  co_await (*client)->close();
 }
 
 }  // namespace
@@ -120,6 +130,7 @@ int main(int argc, char** argv) {
   Options options;
   if (const int status = parse(argc, argv, options); status >= 0) return status;
   for (const int number : {SIGINT, SIGTERM}) std::signal(number, end_by_signal);
+  fabric::raise_locked_memory_limit();
   int status = 1;
   try {
     asio::io_context context(1);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfsd/program/daemon.hpp"
 
 namespace {
@@ -22,9 +23,8 @@ void raise_descriptor_limit() {
 int serve(rpcrdma::nfsd::Options options) {
   const rpcrdma::Log log(rpcrdma::make_stderr_sink(options.log_level, "rpcrdma-nfsd"));
   rpcrdma::nfsd::Daemon daemon(std::move(options), log);
-  std::string why;
-  if (!daemon.start(why)) {
-    std::fprintf(stderr, "rpcrdma-nfsd: %s\n", why.c_str());
+  if (const auto started = daemon.start(); !started) {
+    std::fprintf(stderr, "rpcrdma-nfsd: %s\n", started.error().text.c_str());
     return EXIT_FAILURE;
   }
   std::printf("%s\n", daemon.ready_line().c_str());
@@ -35,13 +35,14 @@ int serve(rpcrdma::nfsd::Options options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Clients have applied their users' masks already (RFC 1813 section 3.3.8 takes the mode as it is).
+  // Clients have applied their users' masks already (RFC 1813 section 3.3.8 uses the mode unchanged).
   ::umask(0);
-  // A peer that closes its end is an error code, not the end of this process.
+  // A write to a closed connection returns an error instead of ending the process,
   std::signal(SIGPIPE, SIG_IGN);
-  // So is a write beyond the size of files that this process may make (RLIMIT_FSIZE).
+  // and so does a write beyond the size limit of files (RLIMIT_FSIZE).
   std::signal(SIGXFSZ, SIG_IGN);
   raise_descriptor_limit();
+  rpcrdma::fabric::raise_locked_memory_limit();
   int exit_code = EXIT_SUCCESS;
   try {
     auto options = rpcrdma::nfsd::parse_options(argc, argv, exit_code);

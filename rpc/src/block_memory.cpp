@@ -5,7 +5,7 @@
 
 namespace rpcrdma::rpc {
 
-BufferRef BlockMemory::more_payload_memory(std::uint32_t at_least) {
+BufferRef BlockMemory::next_block(std::uint32_t at_least) {
   if (used_ == blocks_.size()) blocks_.emplace_back();
   std::vector<std::byte>& block = blocks_[used_++];
   if (block.size() < at_least) block.resize(std::max(at_least, used_ == 1 ? kBlock : 16 * kBlock));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a call is encoded when it is made, replayed into the transport's memory when that asks, and decoded
-// inside done(), while the reply is there.
-// Ownership: the core owns all calls; a running call holds the core, so that it outlives its client.
-// Error handling: a call that cannot be encoded is over before it began, but completes later like any other.
+// Operation: a call is encoded when it is made, copied to the transport's memory each time that asks for it, and
+// decoded inside done(), while the reply is valid.
+// Ownership: the core owns all calls; a running call references the core, so that it outlives its client.
+// Error handling: a call that cannot be encoded is not sent, and completes later, as any other call.
 #include "rpcrdma/rpc/client_call.hpp"
 
 #include <boost/asio/post.hpp>
@@ -40,31 +40,23 @@ void ClientCall::done(error_code status, const Payload* reply) noexcept {
 
 void ClientCall::finish(error_code status, xdr::Decoder* in) noexcept {
   const std::shared_ptr<ClientCore> core = std::move(core_);
-  core->unlink(*this);
+  core->active_.erase(core->active_.iterator_to(*this));
   submitted_ = false;
   Completion completion = std::move(completion_);
   completion(status, status ? nullptr : in);
-  core->give_back(this);
+  core->calls_.give_back(*this);
 }
 
 ClientCore::Lease ClientCore::lease() {
-  if (rest_.empty()) {
-    calls_.push_back(std::make_unique<ClientCall>());
-    rest_.reserve(calls_.size());
-    return {calls_.back().get(), Return{shared_from_this()}};
-  }
-  ClientCall* call = rest_.back();
-  rest_.pop_back();
-  return {call, Return{shared_from_this()}};
+  ClientCall* const idle = calls_.try_take();
+  return {idle != nullptr ? idle : &calls_.add(std::make_unique<ClientCall>()), Return{shared_from_this()}};
 }
-
-void ClientCore::give_back(ClientCall* call) noexcept { rest_.push_back(call); }
 
 void ClientCore::start(Lease lease, error_code failed, ClientCall::Completion completion) {
   ClientCall& call = *lease.release();
   call.completion_ = std::move(completion);
   call.core_ = shared_from_this();
-  link(call);
+  active_.push_front(call);
   if (!failed && closed_) failed = BaseError::cancelled;
   if (failed) {
     boost::asio::post(executor_, [&call, failed] { call.finish(failed, nullptr); });
@@ -80,19 +72,7 @@ void ClientCore::cancel(ClientCall& call) noexcept {
 
 void ClientCore::close() noexcept {
   closed_ = true;
-  for (ClientCall* call = active_; call != nullptr; call = call->next_active_) cancel(*call);
-}
-
-void ClientCore::link(ClientCall& call) noexcept {
-  call.previous_active_ = nullptr;
-  call.next_active_ = active_;
-  if (active_ != nullptr) active_->previous_active_ = &call;
-  active_ = &call;
-}
-
-void ClientCore::unlink(ClientCall& call) noexcept {
-  (call.previous_active_ != nullptr ? call.previous_active_->next_active_ : active_) = call.next_active_;
-  if (call.next_active_ != nullptr) call.next_active_->previous_active_ = call.previous_active_;
+  for (ClientCall& call : active_) cancel(call);
 }
 
 }  // namespace rpcrdma::rpc

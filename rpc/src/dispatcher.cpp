@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: decodes the call's header, finds the procedure, checks the credential, has the arguments decoded and the
-// handler run.
+// Operation: decodes the call's header, finds the procedure, checks the credential, decodes the arguments and runs the
+// handler.
 // Ownership: a registration owns its handler and the states of its calls; the transport owns the call.
-// Error handling: every header that has an XID is answered as RFC 5531 says; without one the call is discarded.
+// Error handling: every call is answered as RFC 5531 requires. The transport answers a message without XID or message
+// type (ERR_CHUNK).
 #include "rpcrdma/rpc/dispatcher.hpp"
 
 #include <algorithm>
@@ -18,13 +19,13 @@ struct NullProcedure {
   using Result = Void;
   static bool_t xdr_args(XDR*, Void*) { return TRUE; }
   static bool_t xdr_result(XDR*, Void*) { return TRUE; }
-  static ReplyBound max_reply(const Void&) { return {kReplyHeaderSize, 0}; }
+  static ReplyBound max_reply(const Void&) { return {kReplyHeaderSize, {}}; }
 };
 using AnyNull = NullProcedure<void>;
 
 bool known(AuthFlavor flavor) noexcept { return flavor == AuthFlavor::none || flavor == AuthFlavor::sys; }
 
-/// ok, or why the credential does not do.
+/// ok, or why the credential is rejected.
 AuthStat check(const Credential& credential, const Registration& registration) noexcept {
   if (registration.info().number == 0) return AuthStat::ok;
   if (!known(credential.flavor)) return AuthStat::rejected_credential;
@@ -86,7 +87,8 @@ void Dispatcher::on_call(transport::IncomingCall& call) noexcept {
   CallHeader header;
   switch (decode(in, header)) {
     case CallCheck::ok: break;
-    case CallCheck::unreadable: ++counters_.discarded; return call.discard();
+    case CallCheck::unreadable: ++counters_.discarded; return call.fail();
+    case CallCheck::truncated: return reject(call, {.xid = header.xid, .accept = AcceptStat::garbage_args});
     case CallCheck::rpc_mismatch:
       return reject(
           call, {.xid = header.xid, .kind = ReplyHeader::Kind::rpc_mismatch, .low = kRpcVersion, .high = kRpcVersion});
@@ -98,7 +100,7 @@ void Dispatcher::on_call(transport::IncomingCall& call) noexcept {
   if (registration == nullptr) return reject(call, reply);
   if (const AuthStat auth = check(header.credential, *registration); auth != AuthStat::ok)
     return reject(call, auth_error(header.xid, auth));
-  if (registration->run(call, header, in, options_.cache)) return;
+  if (registration->run(call, header, in, options_.cache, *this)) return;
   // [8166-4.5.2-b] the transport's header was fine, the arguments are not
   reply.accept = AcceptStat::garbage_args;
   reject(call, reply);

@@ -12,14 +12,13 @@ namespace rpcrdma::rpc {
 namespace {
 
 constexpr std::size_t kShards = 8;
-constexpr std::size_t kOverhead = 256;  // octets that an entry takes beside its reply, about
+constexpr std::size_t kOverhead = 256;  // approximate bytes of an entry without its reply
 
-/// FNV-1a over 64 bits, then mixed: spreads well, and collisions only concern calls of one address with the same
-/// XID and procedure.
+/// 64-bit FNV-1a with a final mix. A collision matters only between calls of one address with one XID and procedure.
 class Checksum {
  public:
-  void add(Octets octets) noexcept {
-    for (const std::byte octet : octets) step(static_cast<std::uint8_t>(octet));
+  void add(Octets bytes) noexcept {
+    for (const std::byte byte : bytes) step(static_cast<std::uint8_t>(byte));
   }
   void add(std::uint64_t value) noexcept {
     for (int i = 0; i < 8; ++i, value >>= 8) step(static_cast<std::uint8_t>(value & 0xff));
@@ -32,7 +31,7 @@ class Checksum {
   }
 
  private:
-  void step(std::uint8_t octet) noexcept { state_ = (state_ ^ octet) * 0x100000001b3u; }
+  void step(std::uint8_t byte) noexcept { state_ = (state_ ^ byte) * 0x100000001b3u; }
   std::uint64_t state_ = 0xcbf29ce484222325u;
 };
 
@@ -60,16 +59,16 @@ struct DuplicateCache::Shard {
   struct Entry {
     DuplicateKey key;
     Reply reply;  // null while the call is in progress
-    std::vector<transport::IncomingCall*> attached;
+    std::vector<AttachedCall> attached;
     std::chrono::steady_clock::time_point answered_at{};
   };
-  using Entries = std::list<Entry>;  // answered ones in order of use, the oldest first
+  using Entries = std::list<Entry>;  // answered entries in order of use, oldest first
 
   static std::size_t cost(const Entry& entry) noexcept { return kOverhead + entry.reply->size(); }
 
   void evict() {
-    while (octets > max_octets && !answered.empty()) {
-      octets -= cost(answered.front());
+    while (bytes > max_bytes && !answered.empty()) {
+      bytes -= cost(answered.front());
       index.erase(answered.front().key);
       answered.pop_front();
       ++counters.evicted;
@@ -80,15 +79,15 @@ struct DuplicateCache::Shard {
   Entries answered;
   Entries running;
   std::unordered_map<DuplicateKey, Entries::iterator, KeyHash> index;
-  std::size_t octets = 0;
-  std::size_t max_octets = 0;
+  std::size_t bytes = 0;
+  std::size_t max_bytes = 0;
   Counters counters;
 };
 
 DuplicateCache::DuplicateCache(DuplicateCacheOptions options) : max_age_(options.max_age) {
   for (std::size_t i = 0; i < kShards; ++i) {
     shards_.push_back(std::make_unique<Shard>());
-    shards_.back()->max_octets = options.max_octets / kShards;
+    shards_.back()->max_bytes = options.max_bytes / kShards;
   }
 }
 
@@ -98,7 +97,7 @@ DuplicateCache::Shard& DuplicateCache::shard_of(const DuplicateKey& key) const n
   return *shards_[KeyHash()(key) % kShards];
 }
 
-DuplicateCache::Found DuplicateCache::begin(const DuplicateKey& key, transport::IncomingCall& call, Reply& reply) {
+DuplicateCache::Found DuplicateCache::begin(const DuplicateKey& key, const AttachedCall& call, Reply& reply) {
   Shard& shard = shard_of(key);
   const std::lock_guard lock(shard.mutex);
   const auto known = shard.index.find(key);
@@ -108,12 +107,12 @@ DuplicateCache::Found DuplicateCache::begin(const DuplicateKey& key, transport::
   }
   Shard::Entry& entry = *known->second;
   if (entry.reply == nullptr) {
-    entry.attached.push_back(&call);
+    entry.attached.push_back(call);
     ++shard.counters.attached;
     return Found::in_progress;
   }
   if (std::chrono::steady_clock::now() - entry.answered_at >= max_age_) {
-    shard.octets -= Shard::cost(entry);
+    shard.bytes -= Shard::cost(entry);
     entry.reply = nullptr;
     shard.running.splice(shard.running.end(), shard.answered, known->second);
     return Found::nothing;
@@ -124,7 +123,7 @@ DuplicateCache::Found DuplicateCache::begin(const DuplicateKey& key, transport::
   return Found::reply;
 }
 
-std::vector<transport::IncomingCall*> DuplicateCache::complete(const DuplicateKey& key, Reply reply) {
+std::vector<AttachedCall> DuplicateCache::complete(const DuplicateKey& key, Reply reply) {
   Shard& shard = shard_of(key);
   const std::lock_guard lock(shard.mutex);
   const auto known = shard.index.find(key);
@@ -132,19 +131,19 @@ std::vector<transport::IncomingCall*> DuplicateCache::complete(const DuplicateKe
   Shard::Entry& entry = *known->second;
   entry.reply = std::move(reply);
   entry.answered_at = std::chrono::steady_clock::now();
-  std::vector<transport::IncomingCall*> attached = std::move(entry.attached);
+  std::vector<AttachedCall> attached = std::move(entry.attached);
   shard.answered.splice(shard.answered.end(), shard.running, known->second);
-  shard.octets += Shard::cost(entry);
+  shard.bytes += Shard::cost(entry);
   shard.evict();
   return attached;
 }
 
-std::vector<transport::IncomingCall*> DuplicateCache::forget(const DuplicateKey& key) {
+std::vector<AttachedCall> DuplicateCache::forget(const DuplicateKey& key) {
   Shard& shard = shard_of(key);
   const std::lock_guard lock(shard.mutex);
   const auto known = shard.index.find(key);
   if (known == shard.index.end()) return {};
-  std::vector<transport::IncomingCall*> attached = std::move(known->second->attached);
+  std::vector<AttachedCall> attached = std::move(known->second->attached);
   shard.running.erase(known->second);
   shard.index.erase(known);
   return attached;
@@ -155,7 +154,7 @@ DuplicateCache::Counters DuplicateCache::counters() const {
   for (const auto& shard : shards_) {
     const std::lock_guard lock(shard->mutex);
     sum.entries += shard->index.size();
-    sum.octets += shard->octets;
+    sum.bytes += shard->bytes;
     sum.replayed += shard->counters.replayed;
     sum.attached += shard->counters.attached;
     sum.evicted += shard->counters.evicted;

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "rpcrdma/rpc/server_state.hpp"
+#include "rpcrdma/rpc/server_call_state.hpp"
 
 namespace rpcrdma::rpc {
 namespace {
 
-/// Copies `from` into `to`, one behind the other; false when there is not enough room.
+/// Copies `from` to the buffers `to`, in order; false if they are too small.
 bool scatter(Octets from, std::span<const BufferRef> to) noexcept {
   for (const BufferRef& part : to) {
     const std::size_t step = std::min<std::size_t>(from.size(), part.size);

@@ -112,13 +112,14 @@ void encode(xdr::Encoder& out, const CallHeader& header) noexcept {
 CallCheck decode(xdr::Decoder& in, CallHeader& header) noexcept {
   header.xid = in.u32();
   const std::uint32_t type = in.u32();
-  header.rpc_version = in.u32();
   if (!in.ok() || type != static_cast<std::uint32_t>(MessageType::call)) return CallCheck::unreadable;
+  header.rpc_version = in.u32();
+  if (!in.ok()) return CallCheck::truncated;
   if (header.rpc_version != kRpcVersion) return CallCheck::rpc_mismatch;
   header.program = in.u32();
   header.version = in.u32();
   header.procedure = in.u32();
-  if (!in.ok()) return CallCheck::unreadable;
+  if (!in.ok()) return CallCheck::truncated;
   if (!decode_credential(in, header.credential)) return CallCheck::bad_credential;
   return skip_auth(in) ? CallCheck::ok : CallCheck::bad_verifier;
 }

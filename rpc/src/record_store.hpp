@@ -5,42 +5,42 @@
 
 namespace rpcrdma::rpc {
 
-/// Memory of large records, kept for the next ones of any connection of a thread.
+/// Keeps the memory of large records for later records of any connection of a thread.
 class RecordStore {
  public:
   RecordStore() { kept_.reserve(kMostKept); }
 
-  /// Empty, with room for `octets`, and for twice as many at most: who is counted by what he asked for gets no more.
-  std::vector<std::byte> take(std::size_t octets) {
+  /// An empty vector with a capacity of `bytes`, and at most twice that, as `bytes` is what the budget counts.
+  std::vector<std::byte> take(std::size_t bytes) {
     for (auto at = kept_.rbegin(); at != kept_.rend(); ++at) {
-      if (at->capacity() < octets || at->capacity() / 2 > octets) continue;
+      if (at->capacity() < bytes || at->capacity() / 2 > bytes) continue;
       std::vector<std::byte> found = std::move(*at);
       *at = std::move(kept_.back());
       kept_.pop_back();
-      octets_ -= found.capacity();
+      bytes_ -= found.capacity();
       found.clear();
       return found;
     }
     std::vector<std::byte> fresh;
-    fresh.reserve(octets);
+    fresh.reserve(bytes);
     return fresh;
   }
   void put(std::vector<std::byte> buffer) noexcept {
-    if (kept_.size() == kMostKept || buffer.capacity() > kMostOctets - octets_) return;
-    octets_ += buffer.capacity();
+    if (kept_.size() == kMostKept || buffer.capacity() > kMostBytes - bytes_) return;
+    bytes_ += buffer.capacity();
     kept_.push_back(std::move(buffer));
   }
   void clear() noexcept {
     kept_.clear();
-    octets_ = 0;
+    bytes_ = 0;
   }
 
  private:
   static constexpr std::size_t kMostKept = 64;
-  static constexpr std::size_t kMostOctets = std::size_t{8} << 20;
+  static constexpr std::size_t kMostBytes = std::size_t{8} << 20;
 
   std::vector<std::vector<std::byte>> kept_;
-  std::size_t octets_ = 0;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace rpcrdma::rpc

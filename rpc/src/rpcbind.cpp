@@ -14,10 +14,10 @@
 namespace rpcrdma::rpc {
 namespace {
 
-/// Where rpcbind knows by the socket who is asking, and lets the same user take entries back.
+/// rpcbind identifies the user by this socket, and lets that user remove its entries.
 constexpr const char* kSocket = "/run/rpcbind.sock";
 
-/// A conversation with rpcbind.
+/// A connection to rpcbind.
 class Session {
  public:
   explicit Session(std::chrono::seconds timeout) : timeout_{timeout.count(), 0} {}
@@ -31,9 +31,9 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  bool open(std::string& why);
+  RpcbindResult open();
   /// `procedure`: RPCBPROC_SET or RPCBPROC_UNSET.
-  bool ask(rpcproc_t procedure, const RpcbindEntry& entry, std::string& why);
+  RpcbindResult ask(rpcproc_t procedure, const RpcbindEntry& entry);
 
  private:
   timeval timeout_;
@@ -41,24 +41,22 @@ class Session {
   CLIENT* client_ = nullptr;
 };
 
-bool Session::open(std::string& why) {
+RpcbindResult Session::open() {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::strncpy(address.sun_path, kSocket, sizeof address.sun_path - 1);
   fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  // Bounds connect() too.
+  // Bounds connect() as well.
   if (fd_ >= 0) ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &timeout_, sizeof timeout_);
-  if (fd_ < 0 || ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    why = fmt::format("rpcbind does not answer at {}: {}", kSocket, std::strerror(errno));
-    return false;
-  }
+  if (fd_ < 0 || ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return fmt::format("rpcbind does not answer at {}: {}", kSocket, std::strerror(errno));
   netbuf peer{sizeof address, sizeof address, &address};
   client_ = clnt_vc_create(fd_, &peer, RPCBPROG, RPCBVERS, 0, 0);
-  if (client_ == nullptr) why = fmt::format("rpcbind at {}: {}", kSocket, clnt_sperrno(rpc_createerr.cf_stat));
-  return client_ != nullptr;
+  if (client_ == nullptr) return fmt::format("rpcbind at {}: {}", kSocket, clnt_sperrno(rpc_createerr.cf_stat));
+  return {};
 }
 
-bool Session::ask(rpcproc_t procedure, const RpcbindEntry& entry, std::string& why) {
+RpcbindResult Session::ask(rpcproc_t procedure, const RpcbindEntry& entry) {
   RpcbindEntry copy = entry;
   std::string owner = std::to_string(::geteuid());
   rpcb question{copy.program, copy.version, copy.netid.data(), copy.address.data(), owner.data()};
@@ -66,11 +64,10 @@ bool Session::ask(rpcproc_t procedure, const RpcbindEntry& entry, std::string& w
   const clnt_stat status =
       clnt_call(client_, procedure, reinterpret_cast<xdrproc_t>(xdr_rpcb), reinterpret_cast<caddr_t>(&question),
                 reinterpret_cast<xdrproc_t>(xdr_bool), reinterpret_cast<caddr_t>(&done), timeout_);
-  if (status == RPC_SUCCESS && done) return true;
+  if (status == RPC_SUCCESS && done) return {};
   const char* reason = status == RPC_SUCCESS ? "refused; is another server registered?" : clnt_sperrno(status);
-  why = fmt::format("rpcbind, program {} version {} on {} at {}: {}", entry.program, entry.version, entry.netid,
-                    entry.address, reason);
-  return false;
+  return fmt::format("rpcbind, program {} version {} on {} at {}: {}", entry.program, entry.version, entry.netid,
+                     entry.address, reason);
 }
 
 }  // namespace
@@ -79,27 +76,26 @@ std::string universal_address(const boost::asio::ip::tcp::endpoint& endpoint) {
   return fmt::format("{}.{}.{}", endpoint.address().to_string(), endpoint.port() >> 8, endpoint.port() & 0xff);
 }
 
-bool RpcbindRegistration::add(const std::vector<RpcbindEntry>& entries, std::string& why) {
+RpcbindResult RpcbindRegistration::add(const std::vector<RpcbindEntry>& entries) {
   Session session(timeout_);
-  if (!session.open(why)) return false;
+  if (RpcbindResult opened = session.open(); !opened) return opened;
   for (const RpcbindEntry& entry : entries) {
-    if (!session.ask(RPCBPROC_SET, entry, why)) {
+    if (RpcbindResult added = session.ask(RPCBPROC_SET, entry); !added) {
       remove();
-      return false;
+      return added;
     }
     entries_.push_back(entry);
   }
-  return true;
+  return {};
 }
 
 void RpcbindRegistration::remove() noexcept {
   if (entries_.empty()) return;
   const std::vector<RpcbindEntry> entries = std::exchange(entries_, {});
   Session session(timeout_);
-  std::string why;
-  if (!session.open(why)) return;
+  if (!session.open()) return;
   for (const RpcbindEntry& entry : entries)
-    if (!session.ask(RPCBPROC_UNSET, entry, why)) return;
+    if (!session.ask(RPCBPROC_UNSET, entry)) return;
 }
 
 }  // namespace rpcrdma::rpc

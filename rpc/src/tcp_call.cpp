@@ -20,15 +20,15 @@ bool TcpCall::start(std::shared_ptr<TcpCallOwner> owner, std::vector<std::byte>&
   return true;
 }
 
-void TcpCall::await(ConnectionShare& share, std::uint32_t octets, Handler handler) {
-  awaited_ = octets;
+void TcpCall::await(BudgetShare& share, std::uint32_t bytes, Handler handler) {
+  awaited_ = bytes;
   on_granted_ = std::move(handler);
-  ask(share, octets);
+  share.acquire(*this, bytes);
 }
 
-void TcpCall::granted(std::size_t octets) noexcept {
+void TcpCall::on_budget(std::size_t bytes) noexcept {
   awaited_ = 0;
-  reserved = octets;
+  reserved = bytes;
   std::exchange(on_granted_, {})({});
 }
 
@@ -49,6 +49,10 @@ PayloadBuilder& TcpCall::reply() noexcept {
 void TcpCall::send(Handler handler) {
   handler_ = std::move(handler);
   const std::shared_ptr<TcpCallOwner> alive = std::move(alive_);
+  if (!reply_.ok()) {  // as over RDMA: a reply that cannot be built ends the connection
+    owner_->close();
+    return written(transport::TransportError::connection_lost);
+  }
   owner_->write(*this);
 }
 

@@ -3,47 +3,48 @@
 #include <memory>
 #include <vector>
 
+#include "rpcrdma/base/budget.hpp"
 #include "rpcrdma/responder/responder.hpp"
 #include "rpcrdma/rpc/block_memory.hpp"
-#include "tcp_budget.hpp"
 
 namespace rpcrdma::rpc {
 
 class TcpCall;
 
-/// What a call needs of its connection; outlives its calls.
+/// The connection of a call, which outlives it.
 class TcpCallOwner {
  public:
   virtual ~TcpCallOwner() = default;
   virtual const fabric::ConnectionInfo& info() const noexcept = 0;
   virtual boost::asio::io_context& context() noexcept = 0;
   virtual memory::Pool& pool() noexcept = 0;
-  /// Waits for room for the data of the call's reply, which is given back when the call has ended.
-  virtual void reserve(TcpCall& call, std::uint32_t octets, transport::IncomingCall::Handler handler) = 0;
-  /// Writes the record of `call`, which takes it back by written() or ended().
+  /// Reserves memory for the data of the call's reply, until the call has ended.
+  virtual void reserve(TcpCall& call, std::uint32_t bytes, transport::IncomingCall::Handler handler) = 0;
+  /// Writes the reply of `call`; TcpCall::written() reports the outcome.
   virtual void write(TcpCall& call) noexcept = 0;
   virtual void ended(TcpCall& call) noexcept = 0;
+  virtual void close() noexcept = 0;
 };
 
-/// One call that came over TCP: a record in one piece, nothing reduced.
-class TcpCall final : public transport::IncomingCall, private BudgetClaim {
+/// One call received over TCP: a record in one piece, nothing reduced.
+class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
  public:
-  /// Takes the record; false when it is no call.
+  /// Takes the record; false if it is not a call.
   bool start(std::shared_ptr<TcpCallOwner> owner, std::vector<std::byte>& record);
-  /// Waits for room for the data of its reply.
-  void await(ConnectionShare& share, std::uint32_t octets, Handler handler);
-  /// Its connection is lost: waits no more. How many octets it has waited for.
+  /// Waits for `bytes` for the data of its reply.
+  void await(BudgetShare& share, std::uint32_t bytes, Handler handler);
+  /// Its connection is lost: stops waiting. Returns how many bytes it has waited for.
   std::size_t give_up() noexcept;
-  /// The reply is on its way or lost: tells the handler, and ends.
+  /// The reply has been written or lost: runs the handler, and ends.
   void written(error_code status) noexcept;
-  /// The reply with its record mark, octets in order.
+  /// Appends the reply with its record mark, in order.
   void gather(std::vector<std::span<const std::byte>>& out) noexcept;
 
-  /// Octets of the budgets that are this call's: for the data of its reply, and for its record.
+  /// Bytes that this call holds of the budgets: for the data of its reply, and for its record.
   std::size_t reserved = 0;
   std::size_t record_reserved = 0;
   std::size_t record_size() const noexcept { return record_.size(); }
-  /// At rest only: its record's memory.
+  /// The memory of its record. Idle calls only.
   std::vector<std::byte>& record() noexcept { return record_; }
 
   std::uint32_t xid() const noexcept override { return xid_; }
@@ -53,8 +54,8 @@ class TcpCall final : public transport::IncomingCall, private BudgetClaim {
   memory::Pool& pool() noexcept override { return owner_->pool(); }
   bool over_tcp() const noexcept override { return true; }
   std::span<const std::uint32_t> write_chunks() const noexcept override { return {}; }
-  void reserve_bulk(std::uint32_t octets, Handler handler) override {
-    owner_->reserve(*this, octets, std::move(handler));
+  void reserve_bulk(std::uint32_t bytes, Handler handler) override {
+    owner_->reserve(*this, bytes, std::move(handler));
   }
   void pull(std::size_t, std::span<const BufferRef>, Handler handler) override;
   PayloadBuilder& reply() noexcept override;
@@ -64,10 +65,10 @@ class TcpCall final : public transport::IncomingCall, private BudgetClaim {
 
  private:
   void end() noexcept;
-  void granted(std::size_t octets) noexcept override;
+  void on_budget(std::size_t bytes) noexcept override;
 
   TcpCallOwner* owner_ = nullptr;
-  std::shared_ptr<TcpCallOwner> alive_;  // until the call is answered; then the writing keeps it
+  std::shared_ptr<TcpCallOwner> alive_;  // until the call is answered; then the write operation holds it
   std::uint32_t xid_ = 0;
   std::vector<std::byte> record_;
   Payload message_;

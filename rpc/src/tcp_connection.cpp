@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one read and one write are outstanding at most, and a timer that looks whether anything moves.
-// Ownership: the connection is shared by its operations and calls; its part lists it until it is closed.
-// Error handling: anything wrong ends the connection; its calls live on and are answered into nothing.
+// Operation: at most one read and one write are outstanding, beside a timer that checks for progress.
+// Ownership: the connection is shared by its operations and calls; its worker lists it until it is closed.
+// Error handling: any error closes the connection; its calls live on, and their replies are dropped.
 #include "tcp_connection.hpp"
 
 #include <linux/sockios.h>
@@ -14,30 +14,26 @@
 namespace rpcrdma::rpc {
 
 using boost::asio::ip::tcp;
-/// Of one system call.
+/// Bytes per system call.
 constexpr std::size_t kStep = 65536;
 
-TcpConnection::TcpConnection(std::shared_ptr<TcpPart> part, tcp::socket socket, fabric::Endpoint peer)
-    : part_(std::move(part)),
-      peer_(&part_->enter(peer.address())),
-      bulk_(peer_->bulk),
-      records_(peer_->records),
+TcpConnection::TcpConnection(std::shared_ptr<TcpWorkerState> worker, tcp::socket socket, fabric::Endpoint peer)
+    : worker_(std::move(worker)),
+      peer_(worker_->enter(peer.address())),
+      reply_share_(peer_->replies),
+      record_share_(peer_->records),
       socket_(std::move(socket)),
-      timer_(*part_->worker.context),
-      reader_(part_->shared->options.max_record, kUncounted),
-      last_progress_(std::chrono::steady_clock::now()) {
+      timer_(worker_->context()),
+      reader_(worker_->shared->options.max_record, kUncounted) {
   error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
   socket_.set_option(boost::asio::socket_base::keep_alive(true), ignored);
   info_.local = socket_.local_endpoint(ignored);
   info_.peer = std::move(peer);
-  part_->add(*this);
+  worker_->add(*this);
 }
 
-TcpConnection::~TcpConnection() {
-  close();
-  part_->leave(info_.peer.address());
-}
+TcpConnection::~TcpConnection() { close(); }
 
 void TcpConnection::start() {
   watch();
@@ -50,13 +46,13 @@ void TcpConnection::close() noexcept {
   error_code ignored;
   socket_.close(ignored);
   timer_.cancel();
-  part_->shared->leave(info_.peer.address());
-  part_->remove(*this);
+  worker_->shared->leave(info_.peer.address());
+  worker_->remove(*this);
   withdraw();
   awaits_room_.reset();
-  records_.release(std::exchange(record_reserved_, 0));
-  // Their answers reach nobody any more.
-  for (const auto& call : calls_) serving_octets_ -= call->give_up();
+  record_share_.release(std::exchange(record_reserved_, 0));
+  // Their replies will be dropped.
+  for (const auto& call : calls_) serving_bytes_ -= call->give_up();
 }
 
 void TcpConnection::drain() noexcept {
@@ -68,8 +64,11 @@ void TcpConnection::drain() noexcept {
 }
 
 void TcpConnection::watch() {
-  const TcpServerOptions& options = part_->shared->options;
-  timer_.expires_after(std::min(options.idle_timeout, options.stall_timeout));
+  const TcpServerOptions& options = worker_->shared->options;
+  timer_.expires_after(
+      std::min({Standstill::Clock::duration(options.idle_timeout), Standstill::Clock::duration(options.stall_timeout),
+                Standstill::Clock::duration(options.pressed_timeout)}) /
+      2);
   timer_.async_wait([self = weak_from_this()](error_code status) {
     const auto connection = self.lock();
     if (connection && !status && connection->open_) connection->on_tick();
@@ -77,24 +76,33 @@ void TcpConnection::watch() {
 }
 
 void TcpConnection::on_tick() {
-  const TcpServerOptions& options = part_->shared->options;
-  const auto now = std::chrono::steady_clock::now();
-  const std::uint64_t progress = reader_.steps() + taken_by_peer();
-  if (std::exchange(seen_progress_, progress) != progress) last_progress_ = now;
-  const auto still = now - last_progress_;
-  const bool stalled = (writing_ || (reader_.partial() && !waits())) && still >= options.stall_timeout;
-  const bool idle = serving_ == 0 && still >= options.idle_timeout;
-  if (stalled || idle) return close();
-  if (serving_ == 0) {  // memory of large calls is kept while there are more of them
-    for (TcpCall* call : rest_) std::vector<std::byte>().swap(call->record());
+  const TcpServerOptions& options = worker_->shared->options;
+  const auto now = Standstill::Clock::now();
+  const bool expects_more = reader_.partial() && !waits();
+  const auto reading = reading_stands_.look(expects_more, reader_.steps(), now);
+  const auto writing = writing_stands_.look(writing_, writing_ ? acknowledged() : 0, now);
+  const auto idle = idle_.look(serving_ == 0, reader_.steps(), now);
+  const bool records_awaited = record_share_.is_awaited();
+  if ((reading >= options.pressed_timeout && record_reserved_ != 0 && records_awaited) ||
+      (writing >= options.pressed_timeout && (records_awaited || reply_share_.is_awaited()))) {
+    worker_->shared->log.info(
+        "rpc/tcp: closed the connection of {}:{}: it makes no progress and holds memory that "
+        "other connections wait for",
+        info_.peer.address().to_string(), info_.peer.port());
+    return close();
+  }
+  if (std::max(reading, writing) >= options.stall_timeout || idle >= options.idle_timeout) return close();
+  if (serving_ == 0) {  // memory of large calls is kept while calls are in progress
+    for (const auto& call : calls_) std::vector<std::byte>().swap(call->record());
     reader_.shrink();
   }
+  worker_->trim();
   watch();
 }
 
 bool TcpConnection::may_read() const noexcept {
-  const TcpServerOptions& options = part_->shared->options;
-  return open_ && !reading_ && !draining_ && serving_ < options.max_calls && serving_octets_ < options.max_call_octets;
+  const TcpServerOptions& options = worker_->shared->options;
+  return open_ && !reading_ && !draining_ && serving_ < options.max_calls && serving_bytes_ < options.max_call_bytes;
 }
 
 void TcpConnection::read_next() {
@@ -107,7 +115,7 @@ void TcpConnection::read_next() {
 }
 
 void TcpConnection::on_read(error_code status) {
-  // What else the peer sent while the server ends is for its next connection.
+  // Calls that arrive while the server ends are left to the next connection of the peer.
   if (draining_ && serving_ != 0) return;
   if (status || !open_ || draining_) return close();
   if (reader_.wanted() != 0) return await_room();
@@ -118,67 +126,57 @@ void TcpConnection::on_read(error_code status) {
 void TcpConnection::await_room() {
   reading_ = true;
   awaits_room_ = shared_from_this();
-  ask(records_, reader_.wanted());
+  record_share_.acquire(*this, reader_.wanted());
 }
 
-void TcpConnection::granted(std::size_t octets) noexcept {
+void TcpConnection::on_budget(std::size_t bytes) noexcept {
   const auto self = std::exchange(awaits_room_, {});
-  record_reserved_ = octets;
-  reader_.use(part_->records.take(octets));
-  reading_stands_.begin();
-  part_->watch();
+  record_reserved_ = bytes;
+  reader_.use(worker_->record_store.take(bytes));
   reader_.async_go_on(socket_, [self](error_code status) {
     self->reading_ = false;
     self->on_read(status);
   });
 }
 
-/// Octets of replies that its host has acknowledged.
-std::uint64_t TcpConnection::taken_by_peer() noexcept {
+/// Bytes of replies that the peer's host has acknowledged.
+std::uint64_t TcpConnection::acknowledged() noexcept {
   int left = 0;
   if (::ioctl(socket_.native_handle(), SIOCOUTQ, &left) != 0 || left < 0) left = 0;
   return written_ - std::min(written_, static_cast<std::uint64_t>(left));
 }
 
-bool TcpConnection::is_in_the_way(Clock::time_point now) noexcept {
-  const Clock::duration limit = part_->shared->options.pressed_timeout;
-  const bool unread = writing_stands_.look(taken_by_peer(), now) >= limit && writing_;
-  const bool unsent = reading_stands_.look(reader_.steps(), now) >= limit && record_reserved_ != 0;
-  return (unread && (bulk_.is_awaited() || records_.is_awaited())) || (unsent && records_.is_awaited());
-}
-
 void TcpConnection::on_record() {
-  if (rest_.empty()) {
-    calls_.push_back(std::make_unique<TcpCall>());
-    rest_.push_back(calls_.back().get());
+  TcpCall* const idle = calls_.try_take();
+  TcpCall& call = idle != nullptr ? *idle : calls_.add(std::make_unique<TcpCall>());
+  if (!call.start(shared_from_this(), reader_.record())) {
+    calls_.give_back(call);
+    return close();
   }
-  TcpCall& call = *rest_.back();
-  if (!call.start(shared_from_this(), reader_.record())) return close();
-  rest_.pop_back();
   call.record_reserved = std::exchange(record_reserved_, 0);
   ++serving_;
-  serving_octets_ += call.record_size();
-  part_->shared->calls.fetch_add(1, std::memory_order_relaxed);
-  part_->worker.handler->on_call(call);
+  serving_bytes_ += call.record_size();
+  worker_->shared->calls.fetch_add(1, std::memory_order_relaxed);
+  worker_->handler().on_call(call);
 }
 
 void TcpConnection::ended(TcpCall& call) noexcept {
   --serving_;
-  serving_octets_ -= call.record_size() + call.reserved;
-  rest_.push_back(&call);
-  if (call.record_reserved != 0) part_->records.put(std::exchange(call.record(), {}));
-  records_.release(std::exchange(call.record_reserved, 0));
-  bulk_.release(std::exchange(call.reserved, 0));
+  serving_bytes_ -= call.record_size() + call.reserved;
+  calls_.give_back(call);
+  if (call.record_reserved != 0) worker_->record_store.put(std::exchange(call.record(), {}));
+  record_share_.release(std::exchange(call.record_reserved, 0));
+  reply_share_.release(std::exchange(call.reserved, 0));
   if (draining_ && serving_ == 0) return close();
   read_next();
 }
 
-void TcpConnection::reserve(TcpCall& call, std::uint32_t octets, transport::IncomingCall::Handler handler) {
-  if (octets > part_->shared->options.bulk_budget) return handler(BaseError::out_of_memory);
+void TcpConnection::reserve(TcpCall& call, std::uint32_t bytes, transport::IncomingCall::Handler handler) {
+  if (bytes > worker_->shared->options.bulk_budget) return handler(BaseError::out_of_memory);
   if (!open_) return handler(transport::TransportError::connection_lost);
-  if (octets <= kUncounted) return handler({});
-  serving_octets_ += octets;
-  call.await(bulk_, octets, std::move(handler));
+  if (bytes <= kUncounted) return handler({});
+  serving_bytes_ += bytes;
+  call.await(reply_share_, bytes, std::move(handler));
 }
 
 void TcpConnection::write(TcpCall& call) noexcept {
@@ -187,7 +185,7 @@ void TcpConnection::write(TcpCall& call) noexcept {
 }
 
 void TcpConnection::write_next() {
-  const auto alive = shared_from_this();  // its last call may let go of it
+  const auto alive = shared_from_this();  // its last call may drop the last reference
   while (!open_ && !writing_ && !replies_.empty()) {
     TcpCall* call = replies_.front();
     replies_.pop_front();
@@ -195,15 +193,13 @@ void TcpConnection::write_next() {
   }
   if (writing_ || replies_.empty()) return;
   writing_ = true;
-  writing_stands_.begin();
-  part_->watch();
   written_before_ = written_;
   gather_.clear();
   buffers_.clear();
   replies_.front()->gather(gather_);
-  for (const auto octets : gather_) buffers_.emplace_back(octets.data(), octets.size());
-  const auto all = [this](error_code status, std::size_t octets) {
-    written_ = written_before_ + octets;
+  for (const auto part : gather_) buffers_.emplace_back(part.data(), part.size());
+  const auto all = [this](error_code status, std::size_t bytes) {
+    written_ = written_before_ + bytes;
     return status ? 0 : kStep;
   };
   boost::asio::async_write(socket_, buffers_, all, [self = shared_from_this()](error_code status, std::size_t) {

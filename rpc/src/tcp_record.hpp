@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Record marking (RFC 5531 section 11): a record is a row of fragments, each behind a word that holds its length
-// and, in its top bit, whether it is the last one.
+// Record marking (RFC 5531 section 11): a record is a sequence of fragments, each preceded by a word with its length
+// and, in the top bit, whether it is the last one.
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
@@ -16,16 +16,16 @@ namespace rpcrdma::rpc {
 inline constexpr std::uint32_t kLastFragment = 0x80000000u;
 inline constexpr std::size_t kRecordMark = 4;
 
-/// Collects one record at a time from a socket that it does not own. Memory grows with what arrives, not with what
-/// is promised.
+/// Reads one record at a time from a socket that it does not own. Memory grows with the bytes that arrive, not with the
+/// length that a mark claims.
 class RecordReader {
  public:
-  /// Records of more than `room` octets are read only after use().
+  /// Records of more than `room` bytes are read only after use().
   RecordReader(std::uint32_t max_record, std::uint32_t room) noexcept : max_record_(max_record), room_(room) {}
   explicit RecordReader(std::uint32_t max_record) noexcept : RecordReader(max_record, max_record) {}
 
-  /// Reads a whole record into record(), or as far as there is room; `handler` is void(error_code) and keeps this
-  /// object and the socket alive.
+  /// Reads a whole record into record(), or as far as there is memory; `handler`, void(error_code), keeps this object
+  /// and the socket alive.
   template <class Handler>
   void async_read(boost::asio::ip::tcp::socket& socket, Handler handler) {
     if (record_.capacity() == 0) record_.swap(small_);
@@ -34,9 +34,9 @@ class RecordReader {
     granted_ = room_;
     read_mark(socket, std::move(handler));
   }
-  /// For how much there must be room before the record that has begun is read on; 0 if it is whole.
+  /// The memory required to continue the record; 0 if it is complete.
   std::size_t wanted() const noexcept { return wanted_; }
-  /// Room for what is wanted(). Then async_go_on().
+  /// Provides memory of wanted() bytes. To be followed by async_go_on().
   void use(std::vector<std::byte> memory) {
     memory.assign(record_.begin(), record_.end());
     small_.swap(record_);
@@ -48,15 +48,15 @@ class RecordReader {
     read_fragment(socket, std::move(handler));
   }
   std::vector<std::byte>& record() noexcept { return record_; }
-  /// Gives back memory kept for the next record, unless one has begun.
+  /// Frees the memory kept for the next record, unless one has begun.
   void shrink() noexcept {
     if (partial_) return;
     std::vector<std::byte>().swap(record_);
     std::vector<std::byte>().swap(small_);
   }
-  /// Counts what has come: marks, and pieces of fragments.
+  /// Counts the marks and parts of fragments that have arrived.
   std::uint64_t steps() const noexcept { return steps_; }
-  /// Whether a record has begun, of which there is more to come.
+  /// True if a record has begun and is not complete.
   bool partial() const noexcept { return partial_; }
 
  private:
@@ -75,7 +75,7 @@ class RecordReader {
                               const bool endless = fragment_left_ == 0 && !last_;
                               if (endless || fragment_left_ > max_record_ - record_.size())
                                 return handler(boost::asio::error::message_size);
-                              // How long it becomes, only the last mark tells.
+                              // Only the last mark tells how long the record is.
                               const std::size_t whole = last_ ? record_.size() + fragment_left_ : max_record_;
                               if (record_.size() + fragment_left_ > granted_) {
                                 wanted_ = whole;
@@ -119,10 +119,10 @@ class RecordReader {
   bool partial_ = false;
   std::uint64_t steps_ = 0;
   std::vector<std::byte> record_;
-  std::vector<std::byte> small_;  // where record_ was before use()
+  std::vector<std::byte> small_;  // the memory of record_ before use()
 };
 
-/// A record in one piece of memory, as a message without items.
+/// Describes a record as a message without items.
 inline void as_payload(std::vector<std::byte>& record, Payload& message) {
   message.clear();
   message.length = static_cast<std::uint32_t>(record.size());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: calls wait in order until the connection is there, are written one record after the other, and wait
-// for their replies by XID; one timer watches the earliest deadline.
+// Operation: calls wait in order for the connection, are written one record after the other, and are matched with
+// their replies by XID; one timer waits for the earliest deadline.
 // Ownership: the link (socket, timer, buffers) is shared with its outstanding operations; calls belong to the layer
-// above. The requester may go at any time: the link is then cut off and its calls are completed.
-// Error handling: anything wrong with the connection ends all its calls; the next call makes a new connection.
+// above. When the requester is destroyed, the link is closed and its calls are completed.
+// Error handling: an error of the connection ends all its calls; the next call opens a new connection.
 #include "rpcrdma/rpc/tcp_requester.hpp"
 
 #include <boost/asio/post.hpp>
@@ -52,10 +52,10 @@ class Link final : public std::enable_shared_from_this<Link> {
   tcp::endpoint server_;
   RecordReader reader_;
   State state_ = State::idle;
-  Clock::time_point armed_ = Clock::time_point::max();  // what the timer waits for
-  std::uint64_t generation_ = 0;                        // of the connection: operations of an earlier one are stale
+  Clock::time_point armed_ = Clock::time_point::max();  // expiry of the timer
+  std::uint64_t generation_ = 0;                        // of the connection: operations of earlier ones are stale
   bool writing_ = false;
-  std::map<std::uint32_t, transport::Call*> calls_;  // by XID; all that are not done
+  std::map<std::uint32_t, transport::Call*> calls_;  // by XID; all calls in progress
   std::deque<std::vector<std::byte>> outgoing_;
   BlockMemory memory_;
   PayloadBuilder builder_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: accepts on the first worker; each connection goes to the next worker's part, and is counted before.
-// Ownership: the acceptor, the parts and what they share are kept by the operations outstanding on them as well.
-// Error handling: what is over a limit is closed at once; when accepting fails it is tried again in a moment.
+// Operation: accepts on the first worker's thread; counts each connection and hands it to the next worker.
+// Ownership: outstanding operations share the acceptor, the workers' states and what these share.
+// Error handling: a connection over a limit is closed at once; a failed accept is retried after a pause.
 #include "rpcrdma/rpc/tcp_server.hpp"
 
 #include <boost/asio/dispatch.hpp>
@@ -19,38 +19,38 @@ namespace {
 /// Shared with its outstanding operation. On the first worker's thread.
 class Acceptor final : public std::enable_shared_from_this<Acceptor> {
  public:
-  Acceptor(std::shared_ptr<TcpShared> shared, std::vector<std::shared_ptr<TcpPart>> parts)
+  Acceptor(std::shared_ptr<TcpShared> shared, std::vector<std::shared_ptr<TcpWorkerState>> workers)
       : shared_(std::move(shared)),
-        parts_(std::move(parts)),
-        acceptor_(*parts_.front()->worker.context),
-        timer_(*parts_.front()->worker.context) {}
+        workers_(std::move(workers)),
+        acceptor_(workers_.front()->context()),
+        timer_(workers_.front()->context()) {}
 
   Result<tcp::endpoint> listen(const tcp::endpoint& local);
   void stop() noexcept;
   void drain(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler);
-  boost::asio::io_context& context() { return *parts_.front()->worker.context; }
+  boost::asio::io_context& context() { return workers_.front()->context(); }
   const TcpShared& shared() const noexcept { return *shared_; }
-  const std::vector<std::shared_ptr<TcpPart>>& parts() const noexcept { return parts_; }
+  const std::vector<std::shared_ptr<TcpWorkerState>>& workers() const noexcept { return workers_; }
 
  private:
   static constexpr std::chrono::milliseconds kPause{100};
 
   void accept_next();
-  void on_accept(error_code status, tcp::socket socket, const std::shared_ptr<TcpPart>& part);
-  void hand_over(const std::shared_ptr<TcpPart>& part, tcp::socket socket);
-  void part_is_empty();
+  void on_accept(error_code status, tcp::socket socket, const std::shared_ptr<TcpWorkerState>& worker);
+  void hand_over(const std::shared_ptr<TcpWorkerState>& worker, tcp::socket socket);
+  void worker_is_empty();
 
   std::shared_ptr<TcpShared> shared_;
-  std::vector<std::shared_ptr<TcpPart>> parts_;
+  std::vector<std::shared_ptr<TcpWorkerState>> workers_;
   tcp::acceptor acceptor_;
-  boost::asio::steady_timer timer_;  // the pause, then the end of draining
+  boost::asio::steady_timer timer_;  // for the pause, then for the deadline of drain()
   std::size_t next_ = 0;
-  std::size_t full_parts_ = 0;
+  std::size_t undrained_ = 0;
   UniqueFunction<void()> on_drained_;
   bool closed_ = false;
 };
 
-/// An IPv4 client that came in through an IPv6 socket is an IPv4 client.
+/// The IPv4 address of an IPv4 client that connected to an IPv6 socket.
 tcp::endpoint unmapped(const tcp::endpoint& peer) {
   if (!peer.address().is_v6() || !peer.address().to_v6().is_v4_mapped()) return peer;
   return {boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, peer.address().to_v6()), peer.port()};
@@ -81,17 +81,16 @@ void Acceptor::stop() noexcept {
 }
 
 void Acceptor::accept_next() {
-  const std::shared_ptr<TcpPart> part = parts_[next_++ % parts_.size()];
-  acceptor_.async_accept(*part->worker.context,
-                         [self = shared_from_this(), part](error_code status, tcp::socket socket) {
-                           self->on_accept(status, std::move(socket), part);
-                         });
+  const std::shared_ptr<TcpWorkerState> worker = workers_[next_++ % workers_.size()];
+  acceptor_.async_accept(worker->context(), [self = shared_from_this(), worker](error_code status, tcp::socket socket) {
+    self->on_accept(status, std::move(socket), worker);
+  });
 }
 
-void Acceptor::on_accept(error_code status, tcp::socket socket, const std::shared_ptr<TcpPart>& part) {
+void Acceptor::on_accept(error_code status, tcp::socket socket, const std::shared_ptr<TcpWorkerState>& worker) {
   if (closed_) return;
-  if (status) {  // out of descriptors, for example: again in a moment
-    shared_->log.warn("accept over TCP: {}", status.message());
+  if (status) {  // out of descriptors, for example
+    shared_->log.warn("rpc/tcp: accept failed, retrying: {}", status.message());
     timer_.expires_after(kPause);
     timer_.async_wait([self = shared_from_this()](error_code) {
       if (!self->closed_) self->accept_next();
@@ -99,22 +98,22 @@ void Acceptor::on_accept(error_code status, tcp::socket socket, const std::share
     return;
   }
   ++shared_->accepted;
-  hand_over(part, std::move(socket));
+  hand_over(worker, std::move(socket));
   accept_next();
 }
 
-void Acceptor::hand_over(const std::shared_ptr<TcpPart>& part, tcp::socket socket) {
+void Acceptor::hand_over(const std::shared_ptr<TcpWorkerState>& worker, tcp::socket socket) {
   error_code gone;
   const tcp::endpoint peer = unmapped(socket.remote_endpoint(gone));
   if (gone) return;
   if (!shared_->enter(peer.address())) {
     ++shared_->refused;
-    shared_->log.debug("connection over TCP from {} refused: too many are open", peer.address().to_string());
+    shared_->log.debug("rpc/tcp: refused a connection of {}: too many are open", peer.address().to_string());
     return;
   }
-  boost::asio::dispatch(*part->worker.context, [part, socket = std::move(socket), peer]() mutable {
-    const auto connection = std::make_shared<TcpConnection>(part, std::move(socket), peer);
-    if (part->draining()) return;
+  boost::asio::dispatch(worker->context(), [worker, socket = std::move(socket), peer]() mutable {
+    const auto connection = std::make_shared<TcpConnection>(worker, std::move(socket), peer);
+    if (worker->draining()) return;
     connection->start();
   });
 }
@@ -122,21 +121,21 @@ void Acceptor::hand_over(const std::shared_ptr<TcpPart>& part, tcp::socket socke
 void Acceptor::drain(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) {
   stop();
   on_drained_ = std::move(handler);
-  full_parts_ = parts_.size();
+  undrained_ = workers_.size();
   timer_.expires_at(deadline);
   timer_.async_wait([self = shared_from_this()](error_code cancelled) {
     if (cancelled) return;
-    for (const auto& part : self->parts_) boost::asio::post(*part->worker.context, [part] { part->cut(); });
+    for (const auto& worker : self->workers_) boost::asio::post(worker->context(), [worker] { worker->cut(); });
   });
-  for (const auto& part : parts_) {
-    boost::asio::post(*part->worker.context, [self = shared_from_this(), part] {
-      part->drain([self] { boost::asio::post(self->context(), [self] { self->part_is_empty(); }); });
+  for (const auto& worker : workers_) {
+    boost::asio::post(worker->context(), [self = shared_from_this(), worker] {
+      worker->drain([self] { boost::asio::post(self->context(), [self] { self->worker_is_empty(); }); });
     });
   }
 }
 
-void Acceptor::part_is_empty() {
-  if (--full_parts_ != 0) return;
+void Acceptor::worker_is_empty() {
+  if (--undrained_ != 0) return;
   timer_.cancel();
   std::exchange(on_drained_, {})();
 }
@@ -146,7 +145,7 @@ class ListeningServer final : public TcpServer {
   explicit ListeningServer(std::shared_ptr<Acceptor> acceptor) : acceptor_(std::move(acceptor)) {}
   ~ListeningServer() override {
     acceptor_->stop();
-    for (const auto& part : acceptor_->parts()) part->cut();
+    for (const auto& worker : acceptor_->workers()) worker->cut();
   }
   Result<tcp::endpoint> listen(const tcp::endpoint& local) override { return acceptor_->listen(local); }
   void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) override {
@@ -167,10 +166,10 @@ class ListeningServer final : public TcpServer {
 
 std::unique_ptr<TcpServer> TcpServer::make(const std::vector<TcpWorker>& workers, TcpServerOptions options, Log log) {
   auto shared = std::make_shared<TcpShared>(options, std::move(log));
-  std::vector<std::shared_ptr<TcpPart>> parts;
-  parts.reserve(workers.size());
-  for (const TcpWorker& worker : workers) parts.push_back(std::make_shared<TcpPart>(worker, shared));
-  return std::make_unique<ListeningServer>(std::make_shared<Acceptor>(std::move(shared), std::move(parts)));
+  std::vector<std::shared_ptr<TcpWorkerState>> states;
+  states.reserve(workers.size());
+  for (const TcpWorker& worker : workers) states.push_back(std::make_shared<TcpWorkerState>(worker, shared));
+  return std::make_unique<ListeningServer>(std::make_shared<Acceptor>(std::move(shared), std::move(states)));
 }
 
 }  // namespace rpcrdma::rpc

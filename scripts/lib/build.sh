@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Configuring and building a preset, quietly: what matters of the log is shown when it fails. Needs ui.sh; runs in the
-# project's top folder.
+# Configures and builds a preset quietly; prints the errors of the log on failure. A preset names all its options, so that
+# the cache of an earlier build does not matter. Needs ui.sh; runs in the project's top folder.
 
 # seconds_since START: whole seconds.
 seconds_since() { echo $((SECONDS - $1)); }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Real files of this machine as test input, and the room that they need. Needs ui.sh.
+# Finds files of this machine as test input, and disk space for them. Needs ui.sh.
 
 # find_tree MIN prints the first well-known folder that holds at least MIN readable files.
 find_tree() {
@@ -14,7 +14,7 @@ find_tree() {
   return 1
 }
 
-# copy_tree FOLDER MAX DESTINATION copies at most MAX of its files and links, folders included.
+# copy_tree FOLDER MAX DESTINATION copies at most MAX files and links with their folders.
 copy_tree() {
   local folder=$1 max=$2 destination=$3
   mkdir -p "$destination"
@@ -23,10 +23,10 @@ copy_tree() {
     tar -C "$folder" --null --no-recursion -T - -cf - | tar -C "$destination" --no-same-owner -xf -
 }
 
-# free_mib PATH: MiB that may still be written there.
+# free_mib PATH: free disk space in MiB.
 free_mib() { df --output=avail -BM "$1" | tail -n 1 | tr -dc 0-9; }
 
-# roomy_folder MIB prints the first usual place for temporary files with that much room.
+# roomy_folder MIB prints the first of the usual temporary folders with that much free space.
 roomy_folder() {
   local folder
   for folder in "${TMPDIR:-/tmp}" /var/tmp "$PWD"; do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# One rpcrdma-nfsd of our own: started, awaited, ended by its process id. Needs ui.sh.
+# Starts one rpcrdma-nfsd, waits until it is ready, ends it by its process id. Needs ui.sh.
 server_pid=''
 server_address=''
 server_fabric=''
@@ -15,7 +15,7 @@ start_server() {
     [[ -n $ready ]] && break
     if ! kill -0 "$server_pid" 2>/dev/null; then
       cat "$log" >&2
-      die "the server ended before it was ready"
+      die "the server exited before it was ready"
     fi
     sleep 0.05
   done
@@ -24,7 +24,7 @@ start_server() {
   server_fabric=$(sed -n 's/.*fabric=\([^ ,]*\).*/\1/p' <<<"$ready")
 }
 
-# stop_server asks the server to drain, and returns its exit status. Kills it after 15 s.
+# stop_server drains the server and returns its exit status. Kills it after 15 s.
 stop_server() {
   local pid=$server_pid tries status=0
   [[ -n $pid ]] || return 0

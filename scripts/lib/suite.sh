@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Running ctest and adding up what it says. Needs ui.sh; runs in the project's top folder.
+# Runs ctest and adds up its counts. Needs ui.sh; runs in the project's top folder.
 passed=0
 failed=0
 skipped=0
 summary=()
-failures_shown=() # what went wrong, to be said again at the end
+failures_shown=() # printed again at the end
+suite_limit_s=3600 # ctest then ends the tests that still run, which fail, and starts no more
 
 # count_check NAME STATUS adds a check that is not a ctest test.
 count_check() {
@@ -12,7 +13,7 @@ count_check() {
   summary+=("$(printf '%-12s %s' "$1" "$( (($2 == 0)) && echo passed || echo FAILED)")")
 }
 
-# what_failed reads ctest's output and prints the lines that say why a test failed, each after the test's name.
+# what_failed reads ctest's output and prints the lines that give the cause of each failure, after the test's name.
 what_failed() {
   awk '
     / Test +#[0-9]+: / {
@@ -28,17 +29,18 @@ what_failed() {
     more > 0 || /^[A-Za-z_.]*(Error|Exception): / { print test ": " substr($0, 1, 300); --more }'
 }
 
-# run_suite NAME PRESET CTEST_OPTION... runs a suite and adds its counts from ctest's closing lines. With
-# suite_filtered=1 a suite in which nothing matches is no failure.
+# run_suite NAME PRESET CTEST_OPTION... runs a suite and adds the counts that ctest prints. With suite_filtered=1 a suite
+# without a matching test does not fail.
 suite_filtered=0
 run_suite() {
   local name=$1 preset=$2 log status=0 start=$SECONDS
   shift 2
   log=$(mktemp)
   local launcher=()
-  # The thread sanitizer of GCC 12 cannot live with wide address randomization.
+  # The thread sanitizer of GCC 12 fails with wide address randomization.
   if [[ $preset == tsan ]] && setarch -R true 2>/dev/null; then launcher=(setarch -R); fi
-  "${launcher[@]}" ctest --preset "$preset" "$@" >"$log" 2>&1 || status=$?
+  "${launcher[@]}" ctest --preset "$preset" --stop-time "$(date -d "+$suite_limit_s seconds" +%H:%M:%S)" "$@" \
+    >"$log" 2>&1 || status=$?
 
   if ((suite_filtered)) && grep -q '^No tests were found' "$log"; then
     rm -f "$log"
@@ -57,7 +59,7 @@ run_suite() {
     sed -n '/tests passed,/,$p' "$log" | grep -v '^$'
   fi
   rm -f "$log"
-  # A run that broke down, or found nothing to run, is a failure of its own.
+  # A run that aborted, or ran no test, counts as a failure.
   if [[ -z $total || $total == 0 ]]; then failures=1 total=1; fi
   if ((status != 0 && failures == 0)); then failures=1 total=$((total + 1)); fi
   ((passed += total - failures - left_out)) || true

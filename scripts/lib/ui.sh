@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What the scripts say and how: colours on a terminal only, one line a step, errors on stderr.
+# Output of the scripts: one line for each step, errors on stderr, colours on a terminal only.
 if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
   ui_bold=$'\e[1m' ui_dim=$'\e[2m' ui_green=$'\e[32m' ui_red=$'\e[31m' ui_off=$'\e[0m'
 else

@@ -9,7 +9,7 @@ vm_die() {
   exit 1
 }
 
-# vm_until SECONDS COMMAND...: until it succeeds; false when time is up.
+# vm_until SECONDS COMMAND...: repeats COMMAND until it succeeds; false at the time limit.
 vm_until() {
   local end=$((SECONDS + $1))
   shift
@@ -32,8 +32,8 @@ vm_rxe() {
 # Software iWARP on eth0; needs scripts/vm --siw.
 vm_siw() {
   [[ -n $VM_SIW ]] || vm_die 'this machine was started without --siw'
-  # ib_uverbs before rdma_cm: the last to come is told first of a removal, and ib_uverbs then waits for programs, which
-  # hear of it from rdma_cm.
+  # ib_uverbs before rdma_cm: the module loaded last is notified first of a removal. ib_uverbs waits for programs, which
+  # rdma_cm notifies.
   modprobe -a ib_core ib_uverbs iw_cm rdma_cm rdma_ucm libcrc32c || vm_die 'no RDMA modules'
   vm_only_driver siw
   insmod "$VM_SIW" && rdma link add siw0 type siw netdev eth0
@@ -45,7 +45,7 @@ vm_ext4() {
   local image features='-O ^has_journal'
   image=/run/vm/$(tr / _ <<<"$1").img
   truncate -s "${2}M" "$image"
-  # Without a journal unless told: an fsync costs less, and a file server's clients ask for many.
+  # Without a journal by default: fsync costs less, and a file server calls it often.
   [[ ${3-} != journal ]] || features=''
   mkfs.ext4 -q -F -b 4096 $features -E lazy_itable_init=1,lazy_journal_init=1 "$image"
   mkdir -p "$1"
@@ -59,7 +59,7 @@ vm_knfsd() {
   touch /var/lib/nfs/{etab,rmtab,xtab,state}
   mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
   rpcbind -w
-  # The groups that the client names, not those that this machine knows of.
+  # Uses the groups that the client sends, not those of this machine.
   sed -i '/manage-gids/d' /etc/nfs.conf
   echo "$1 *(rw,no_root_squash,insecure,fsid=0,no_subtree_check)" >/etc/exports
   exportfs -ra && rpc.nfsd 4 && rpc.mountd && echo "rdma ${2:-20049}" >/proc/fs/nfsd/portlist
@@ -72,5 +72,5 @@ vm_mount_rdma() {
   mount -t nfs -o "vers=3,proto=rdma,port=$1,nolock,mountproto=tcp${4:+,$4}" "$VM_ADDRESS:$2" "$3"
 }
 
-# What the RDMA subsystem holds, a line a device: the same before and after when nothing leaks.
+# What the RDMA subsystem holds, one line for each device: the same before and after if nothing leaks.
 vm_rdma_resources() { rdma resource show | sed 's/^[0-9]*: //' | sort; }

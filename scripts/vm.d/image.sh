@@ -5,7 +5,7 @@ PATH=$PATH:/usr/sbin:/sbin # depmod, modprobe
 vm_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 vm_packages=(qemu-system-x86 cpio busybox-static kmod iproute2 rdma-core ibverbs-providers ibverbs-utils
   rdmacm-utils nfs-common nfs-kernel-server rpcbind e2fsprogs tcpdump)
-# What it takes to reach the host's files; the rest is loaded from there.
+# The modules needed to mount the host's files; the others are loaded from there.
 vm_boot_modules=(virtio_pci 9pnet_virtio 9p overlay virtio_net)
 
 vm_kernel_version() { ls "$vm_cache/kernel/lib/modules"; }
@@ -19,7 +19,7 @@ vm_download() {
 }
 vm_apt_update() { ((EUID != 0)) || apt-get -qq -o DPkg::Lock::Timeout=300 update >/dev/null 2>&1; }
 
-# The kernel that linux-image-amd64 stands for now.
+# The kernel package that linux-image-amd64 depends on.
 vm_newest_kernel() { LC_ALL=C apt-cache depends linux-image-amd64 2>/dev/null | awk '/Depends: linux-image-[0-9]/{print $2; exit}'; }
 
 vm_fetch_kernel() {
@@ -54,8 +54,8 @@ vm_make_initrd() {
   rm -rf "$root"
 }
 
-# vm_prepare COMMAND...: one preparation at a time, as test programs may start machines in parallel. What is half done
-# goes: at the end of one that fails, or at the start of the next.
+# vm_prepare COMMAND...: one preparation at a time, as test programs may start machines in parallel. An incomplete one is
+# removed when it fails, or when the next starts.
 vm_prepare() {
   mkdir -p "$vm_cache" 2>/dev/null && : 2>/dev/null >>"$vm_cache/lock" ||
     die "cannot write to $vm_cache; of another user? remove it, or set XDG_CACHE_HOME"

@@ -12,8 +12,8 @@ vm_boot() {
 
   local network="user,id=net0,net=10.0.2.0/24,restrict=on"
   for forward in "${vm_forwards[@]}"; do network+=",hostfwd=tcp:127.0.0.1:${forward%%:*}-10.0.2.15:${forward##*:}"; done
-  # An emulated processor copies an octet a turn where it says that it does so fast (erms); and it translates a program
-  # anew for each place that the kernel puts it at.
+  # The emulated processor copies byte by byte if it claims fast string operations (erms), and translates a program again for
+  # each address that the kernel loads it at.
   local machine=(qemu-system-x86_64 -accel tcg,thread=multi -cpu max,erms=off -smp 2 -m "$vm_memory"
     -display none -no-reboot -nodefaults -serial stdio -serial "file:$control/kernel.log"
     -kernel "$vm_cache"/kernel/boot/vmlinuz-* -initrd "$vm_cache/initrd"
@@ -32,7 +32,7 @@ vm_boot() {
     "${machine[@]}" || status=$?
     [[ -z $saved ]] || stty "$saved"
   else
-    # Whoever ends us ends the machine.
+    # A signal that ends this script ends the machine.
     "${limit[@]}" "${machine[@]}" </dev/null &
     local process=$!
     trap 'kill "$process" 2>/dev/null' TERM INT HUP
@@ -43,7 +43,7 @@ vm_boot() {
   vm_finish "$control" "$status"
 }
 
-# What the guest is to do, for its shell to read.
+# The job of the guest, in shell syntax.
 vm_write_job() {
   local kind=$1 pair
   shift
@@ -68,12 +68,12 @@ vm_write_job() {
 vm_finish() {
   local control=$1 status=$2 guest=''
   [[ ! -f $control/status ]] || guest=$(<"$control/status")
-  # The kernel's own troubles are worth a line even when the job succeeded.
+  # Reports kernel errors even if the job succeeded.
   grep -E 'BUG:|Oops|Call Trace|Kernel panic|blocked for more than' "$control/kernel.log" | head -n 5 >&2 || true
   [[ -z $vm_out ]] || cp "$control/kernel.log" "$vm_out/kernel.log"
   if [[ -z $guest ]]; then tail -n 20 "$control/kernel.log" >&2; fi
   if ((status == 124)); then
-    fail "nothing within $vm_timeout s"
+    fail "no result within $vm_timeout s"
     exit 124
   fi
   if [[ -z $guest ]]; then

@@ -20,7 +20,7 @@ vm_prepare_siw() {
     mkdir source
     dpkg --fsys-tarfile "linux-source-$base"_*.deb | tar xO "./usr/src/linux-source-$base.tar.xz" | xz -dc |
       tar x -C source --strip-components=4 "linux-source-$base/drivers/infiniband/sw/siw"
-    # The headers name their other half by its place in an installed system.
+    # The headers refer to linux-headers-common by its installed path.
     sed -i "s#^include /usr/src#include $work/tree/usr/src#" "tree/usr/src/linux-headers-$version/Makefile"
     make -s -C "tree/usr/src/linux-headers-$version" M="$work/source/siw" CONFIG_RDMA_SIW=m modules >build.log 2>&1 || {
       tail -n 20 build.log >&2

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs one end-to-end test, or lists them all.
 
-    run.py --list                  NAME TIMEOUT_S SERIAL, a test a line
+    run.py --list                  NAME TIMEOUT_S SERIAL, one test in each line
     run.py FILE/CLASS.METHOD       runs one; exit 0 passed, 1 failed, 77 skipped
     run.py FILE[/CLASS]            runs a file's or a class's tests (by hand)
 
@@ -19,6 +19,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 os.environ.setdefault("RPCRDMA_BIN", str(HERE.parent.parent / "build" / "bin"))
 
+from kit.waiting import SLOWEST  # noqa: E402  pylint: disable=wrong-import-position
+
 
 def cases(file):
     module = importlib.import_module(f"test_{file}")
@@ -31,7 +33,7 @@ def name_of(file, case):
 
 
 class Timed(unittest.TextTestResult):
-    """Also says, of many tests, which took longest."""
+    """Also prints, for many tests, which took longest."""
 
     def __init__(self, *arguments, **keywords):
         super().__init__(*arguments, **keywords)
@@ -55,7 +57,7 @@ def list_all():
     for path in sorted(HERE.glob("test_*.py")):
         file = path.stem.removeprefix("test_")
         for case in cases(file):
-            print(name_of(file, case), case.timeout_s, "TRUE" if case.serial else "FALSE")
+            print(name_of(file, case), case.timeout_s * SLOWEST, "TRUE" if case.serial else "FALSE")
 
 
 def main():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The benchmark program: its output's form, and that every case can be run. What it measures is no test's business."""
+"""The benchmark program: the format of its output, and that every case runs. Does not judge measured values."""
 import json
 import os
 import unittest
@@ -74,7 +74,7 @@ class Bench(Case):
                           for side in ("client", "server")])
         by_side = {(cost["who"], cost["side"]): cost for cost in costs}
         for side in ("client", "server"):
-            # What these programs are known to do.
+            # The known costs of these programs.
             self.assertAlmostEqual(by_side["raw_tcp", side]["system_calls"], 2, delta=0.05)
             self.assertAlmostEqual(by_side["ours", side]["sends"], 1, delta=0.05)
             self.assertAlmostEqual(by_side["ours", side]["completions"], 2, delta=0.05)

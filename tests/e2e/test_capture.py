@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tshark decodes what the programs say to each other, and finds nothing wrong with it."""
+"""tshark decodes the traffic of the programs and finds no error in it."""
 import os
 import signal
 import subprocess
@@ -44,7 +44,7 @@ class Capture(Case):
         self.assertEqual((self.folder / "back").read_bytes(), noise(BULK))
 
     def check(self):
-        """What tshark says of the capture, all in all."""
+        """tshark's findings on the whole capture."""
         good, bad = crc_verdicts(self.capture)
         self.assertEqual(bad, 0)
         self.assertGreater(good, 2 * BULK // 65536)
@@ -53,7 +53,7 @@ class Capture(Case):
             self.assertTrue(any(packet.has(layer) for packet in seen), layer)
         for packet in seen:
             with self.subTest(packet=packet):
-                # [5040-6.1-a] No packet that is not at least MPA, but for those of TCP alone.
+                # [5040-6.1-a] Every packet is at least MPA, except those of TCP alone.
                 self.assertTrue(packet.has("iwarp_mpa") or "Len=0" in packet.info)
                 # The dissector's two limits: it misses the body of READ replies whose data went by a Write
                 # chunk, and takes some replies for RPC version 0.
@@ -87,7 +87,7 @@ class Capture(Case):
         self.check()
 
     def test_on_the_loopback_interface(self):
-        """What really passed the kernel."""
+        """The traffic as the kernel carried it."""
         captured = self.folder / "captured.pcap"
         log = self.folder / "tcpdump.log"
         with open(log, "wb") as output:
@@ -99,7 +99,7 @@ class Capture(Case):
         if tcpdump.poll() is not None:
             self.skipTest("tcpdump may not capture here: " + log.read_text())
         self.exchange(self.one.address)
-        # A SIGINT lets tcpdump write what it has, after a packet that marks the end.
+        # At SIGINT tcpdump writes what it has, after a packet that marks the end.
         marks = captured.stat().st_size
         self.nfs("ping", self.one.url("/files"))
         wait_until(lambda: captured.stat().st_size > marks, "the last packets")
@@ -112,7 +112,7 @@ class Capture(Case):
 @iwarp_only("CRCs are asked for in MPA's set-up")
 class WithoutCrc(Case):
     def test_crc_off_on_loopback(self):
-        """The default between loopback addresses: neither side asks for CRCs."""
+        """The default between loopback addresses: neither side requests CRCs."""
         server = self.server()
         with iwarp.Peer(server.address) as peer:
             flags, revision, _ = peer.handshake()

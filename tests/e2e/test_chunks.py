@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The server against a requester written by hand, with chunk lists that our own client never sends."""
+"""The server against a requester written by hand, with chunk lists that rpcrdma-nfs never sends."""
 import struct
 
 from kit.case import Case
@@ -20,7 +20,7 @@ class Chunks(Case):
         self.file = self.peer.lookup(self.peer.mount("/files"), "file")
 
     def read_by_write_chunk(self, sizes, offset=0, count=1 << 20):
-        """READ into segments of these sizes; the returned lengths, the octets, and the results after the lists."""
+        """READ into segments of these sizes; the returned lengths, the bytes, and the results after the lists."""
         peer, xid = self.peer, self.peer.next_xid()
         room = [peer.expose(0x100 + index, 0x123456789A00 + (index << 32), b"\xEE" * size, readable=False)
                 for index, size in enumerate(sizes)]
@@ -40,7 +40,7 @@ class Chunks(Case):
         self.assertEqual(rest[:8], bytes(8))
         self.assertEqual(struct.unpack_from(">6I", rest, 8), (xid, 1, 0, 0, 0, 0))
         data = b"".join(bytes(exposed.octets[:length]) for exposed, length in zip(room, lengths))
-        for exposed, length in zip(room, lengths):  # nothing behind what was returned
+        for exposed, length in zip(room, lengths):  # nothing after the returned length
             self.assertEqual(exposed.octets[length:], b"\xEE" * (len(exposed.octets) - length))
         return lengths, data, rest[32:]
 
@@ -48,7 +48,7 @@ class Chunks(Case):
         lengths, data, results = self.read_by_write_chunk([1, 3, 4096, 7, 2000])
         self.assertEqual(lengths, [1, 3, 4096, 7, 894])  # filled in order, the first ones whole
         self.assertEqual(data, noise(5001))
-        # Status, attributes, count, eof, and the count word of the data, which is not here.
+        # Status, attributes, count, eof, and the count word of the data, which is elsewhere.
         self.assertEqual(results[:8], struct.pack(">II", 0, 1))
         self.assertEqual(results[92:], struct.pack(">III", 5001, 1, 5001))
 
@@ -58,7 +58,7 @@ class Chunks(Case):
         self.assertEqual(self.peer.invalidated, [self.first])
 
     def test_read_with_room_for_the_pad(self):
-        """As Linux offers it: a segment more, for the pad, which is not written. [8166-3.4.6.2-b]"""
+        """As Linux offers it: one more segment, for the pad, which is not written. [8166-3.4.6.2-b]"""
         lengths, data, _ = self.read_by_write_chunk([5001, 4])
         self.assertEqual((lengths, data), ([5001, 0], noise(5001)))
 
@@ -163,7 +163,7 @@ class Chunks(Case):
         room = peer.expose(0x700, 0, bytes(3000), readable=False)
         message = call(xid, NFS, 3, READDIRPLUS, opaque(root) + struct.pack(">Q8sII", 0, bytes(8), 50000, 50000))
         words, body = peer.exchange(header(xid, MSG, bytes(8) + reply_chunk(room.segment())) + message)
-        # [8166-4.5.3-b] found out before anything is written
+        # [8166-4.5.3-b] detected before anything is written
         self.assertEqual((words[0], words[3], body), (xid, 4, struct.pack(">I", 2)))
         self.assertEqual(peer.written, 0)
 
@@ -176,7 +176,7 @@ class Chunks(Case):
         self.assertEqual(peer.invalidated, [])
 
     def test_without_private_data(self):
-        """Thresholds of 1,024 octets, no remote invalidation. [8797-5.1-a]"""
+        """Thresholds of 1,024 bytes, no remote invalidation. [8797-5.1-a]"""
         peer = Requester(self.one.address, private=b"")
         self.addCleanup(peer.close)
         self.peer = peer

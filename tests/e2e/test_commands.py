@@ -17,7 +17,7 @@ FILE_SYNC = 2
 
 
 class Commands:
-    """Run by the two classes below, which name the export."""
+    """The tests of both classes below, which name the export."""
 
     def setUp(self):
         super().setUp()
@@ -102,9 +102,9 @@ class Commands:
 
         def words(line):
             all_of_it = line.split()
-            if line.startswith("l"):  # the link's mode and times are its own
+            if line.startswith("l"):  # a link has its own mode and times
                 return [all_of_it[0], *all_of_it[-3:]]
-            # How many links a folder has, and its size, are each file system's own.
+            # The link count and size of a directory depend on the file system.
             return all_of_it if line.startswith("-") else [all_of_it[0], *all_of_it[2:4], *all_of_it[5:]]
 
         self.assertEqual([words(line) for line in ours], [words(line) for line in theirs])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A configuration file: what it says is served; SIGHUP reads it again; a broken one changes nothing."""
+"""A configuration file: its exports are served; SIGHUP reads it again; a broken one changes nothing."""
 import re
 import signal
 import subprocess
@@ -30,7 +30,7 @@ class Config(Case):
         return self.server(exports, listen, ["--config", str(self.config), *options])
 
     def reload(self, server, *parts, says):
-        """SIGHUP with a new text; the one line that the server logs on it."""
+        """SIGHUP with a new text; returns the lines that the server logs."""
         self.config.write_text("\n".join(parts))
         before = len(server.log().splitlines())
         server.process.send_signal(signal.SIGHUP)
@@ -109,20 +109,20 @@ class Config(Case):
                               (self.export() + self.export(), f"{self.config}:4: two exports are named /data"),
                               (self.export() + "\n[[export]]\ndirectory = '/does/not/exist'\n",
                                f"{self.config}:5: /does/not/exist: No such file")):
-                lines = self.reload(server, text, says="the configuration stays as it was: ")
+                lines = self.reload(server, text, says="configuration unchanged: ")
                 self.assertEqual(len(lines), 1, lines)
                 self.assertIn(why, lines[0])
                 self.assertEqual(self.status(peer, handle), 0)
             self.config.unlink()
             self.config.mkdir()
-            before = server.log().count("stays as it was")
+            before = server.log().count("configuration unchanged")
             server.process.send_signal(signal.SIGHUP)
-            wait_until(lambda: server.log().count("stays as it was") > before, "a line about a folder")
+            wait_until(lambda: server.log().count("configuration unchanged") > before, "a line about a folder")
             self.assertEqual(self.status(peer, handle), 0)
 
     def test_what_takes_a_restart_is_told(self):
         server = self.configured(self.export())
-        self.reload(server, "threads = 7", self.export(), says="take effect at the next start")
+        self.reload(server, "threads = 7", self.export(), says="take effect after a restart")
 
     def test_calls_go_on_meanwhile(self):
         server = self.configured(self.export("squash = 'none'"), options=["--threads", "2"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What copies keep, what they say at the end, and how a broken one goes on."""
+"""What copies preserve, their summary, and how an interrupted one is resumed."""
 import errno
 import filecmp
 import os
@@ -12,14 +12,14 @@ from kit.case import Case
 from kit.fabric import FABRIC
 from kit.server import binary
 from kit.trees import differences, make_tree, write_noise
-from kit.waiting import scaled, wait_until
+from kit.waiting import DEADLINE_S, scaled, wait_until
 
 SUMMARY = re.compile(r"(\d+) files, (\d+) bytes, \d+\.\d MB/s(?:; (\d+) bytes were there already)?\n")
-STRIDE = 64 << 20  # a broken file goes on at a multiple of it
+STRIDE = 64 << 20  # an interrupted file is resumed at a multiple of it
 
 
 def metadata(root):
-    """Mode and times of all files and folders."""
+    """Mode and times of all files and directories."""
     found = {}
     for parent, folders, names in os.walk(root):
         for name in [".", *names]:
@@ -30,7 +30,7 @@ def metadata(root):
     return found
 
 
-def octets_of(root):
+def bytes_of(root):
     return sum(os.lstat(os.path.join(parent, name)).st_size for parent, _, names in os.walk(root) for name in names
                if not os.path.islink(os.path.join(parent, name)))
 
@@ -40,14 +40,14 @@ class Copies(Case):
     serial = True
 
     def copied(self, *arguments):
-        """Files, octets moved, octets that were there: the summary of a copy."""
-        said = self.nfs(*arguments, deadline_s=200).decode()
+        """Files, bytes moved, bytes already there: the summary of a copy."""
+        said = self.nfs(*arguments, deadline_s=4 * DEADLINE_S).decode()
         match = SUMMARY.fullmatch(said)
         self.assertTrue(match, said)
         return tuple(int(number or 0) for number in match.groups())
 
     def breaks_off(self, when, *arguments):
-        """A copy whose client is killed once `when` is true."""
+        """Kills the client of a copy once `when` is true."""
         client = subprocess.Popen([binary("rpcrdma-nfs"), "--fabric", FABRIC, *map(str, arguments)],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(client.wait)
@@ -86,13 +86,13 @@ class Copies(Case):
         server = self.server()
         tree = make_tree(self.folder / "tree", 40)
         links = 2
-        files, octets, kept = self.copied("put", "-r", tree, server.url("/files"))
-        self.assertEqual((files, octets, kept), (40 + links, octets_of(tree), 0))
-        self.assertEqual(self.copied("get", "-r", server.url("/files/tree"), self.folder / "back"), (files, octets, 0))
+        files, total, kept = self.copied("put", "-r", tree, server.url("/files"))
+        self.assertEqual((files, total, kept), (40 + links, bytes_of(tree), 0))
+        self.assertEqual(self.copied("get", "-r", server.url("/files/tree"), self.folder / "back"), (files, total, 0))
         one = tree / "d0" / "e0" / "file 0 \u00fc"
         self.assertEqual(self.nfs("put", one, server.url("/files/one")), b"", "a single file needs no account")
 
-    def test_a_broken_tree_goes_on(self):
+    def test_an_interrupted_tree_resumes(self):
         server = self.server()
         tree = make_tree(self.folder / "tree", scaled(2000, 400))
         some = scaled(400, 80)
@@ -104,13 +104,13 @@ class Copies(Case):
                 self.assertTrue(self.breaks_off(lambda: len(list(target.glob("*/*/*"))) > some, *command))
                 files, moved, kept = self.copied(*command, "--resume")
                 self.assertGreater(kept, 0)
-                self.assertEqual(moved + kept, octets_of(tree))
+                self.assertEqual(moved + kept, bytes_of(tree))
                 self.assertEqual(files, scaled(2000, 400) + 2)
                 self.assertEqual(differences(tree, target), [])
                 self.assertEqual(metadata(target), metadata(tree))
-                self.assertEqual(self.copied(*command, "--resume"), (files, 0, octets_of(tree)))
+                self.assertEqual(self.copied(*command, "--resume"), (files, 0, bytes_of(tree)))
 
-    def test_what_has_changed_is_copied_again(self):
+    def test_changed_files_are_copied_again(self):
         server = self.server()
         tree = make_tree(self.folder / "tree", 10)
         command = ("put", "-r", tree, server.url("/files"), "--resume")
@@ -121,7 +121,7 @@ class Copies(Case):
         self.copied(*command)
         self.assertEqual(differences(tree, self.files / "tree"), [])
 
-    def test_a_broken_large_file_goes_on(self):
+    def test_an_interrupted_large_file_resumes(self):
         server = self.server()
         size = STRIDE * scaled(20, 12, tiny=5) // 4 + 4321
         source = write_noise(self.folder / "large", size, 1)
@@ -131,11 +131,11 @@ class Copies(Case):
             with self.subTest(what):
                 enough = lambda: path.exists() and path.stat().st_size > STRIDE * 9 // 8
                 self.assertTrue(self.breaks_off(enough, *command, "--resume"))
-                # What lies in the first stride is not moved again: it stays as it is now.
+                # The first stride is not copied again: it keeps its content.
                 with open(path, "r+b") as file:
                     file.seek(1000)
                     file.write(b"changed")
-                self.nfs(*command, "--resume", deadline_s=200)
+                self.nfs(*command, "--resume", deadline_s=4 * DEADLINE_S)
                 self.assertEqual(path.stat().st_size, size)
                 self.assertFalse(path.stat().st_mode & 0o1000, "the mark is gone")
                 with open(path, "r+b") as file, open(source, "rb") as original:
@@ -146,8 +146,8 @@ class Copies(Case):
                     file.write(original.read(7))
                 self.assertTrue(filecmp.cmp(source, path, shallow=False))
 
-    @unittest.skipUnless(os.geteuid() == 0, "only root acts as others")
-    def test_what_may_not_be_read_costs_nothing(self):
+    @unittest.skipUnless(os.geteuid() == 0, "only root can act as another user")
+    def test_unreadable_sources_leave_the_target(self):
         files, here = self.folder / "files", self.folder / "here"
         for folder in (files / "tree", here / "tree"):
             folder.mkdir(parents=True)
@@ -163,11 +163,11 @@ class Copies(Case):
         fresh.mkdir()
         self.nfs_fails("--uid", 1000, "--gid", 1000, "get", server.url("/files/tree/file"), fresh / "file")
         self.nfs_fails("--uid", 1000, "--gid", 1000, "get", "-r", server.url("/files/tree"), fresh)
-        self.assertEqual(list(fresh.rglob("*")), [fresh / "tree"], "nothing that looks like a copy")
+        self.assertEqual(list(fresh.rglob("*")), [fresh / "tree"], "no file that looks like a copy")
         self.nfs("get", server.url("/files/tree/file"), here / "tree" / "file")
         self.assertEqual((here / "tree" / "file").read_bytes(), (files / "tree" / "file").read_bytes())
 
-    def test_errors_in_the_words_of_the_system(self):
+    def test_errors_have_the_messages_of_the_system(self):
         files, fixed = self.folder / "files", self.folder / "fixed"
         for folder in (files / "folder" / "file", files / "other" / "folder", fixed):
             folder.mkdir(parents=True)

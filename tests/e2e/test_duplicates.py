@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls sent again: which of them are the same call, and that none is run twice or answered with another's reply."""
+"""Calls sent again: which of them are the same call, and that none is executed twice or answered with the reply of another."""
 import socket
 import struct
 
@@ -9,7 +9,7 @@ from kit.tcp import TcpPeer, record
 
 OK, NOENT, EXIST = 0, 2, 17
 XID = 0x1D0F00D5
-# An address of this machine of which nobody else takes ports, so that one that was let go is still free.
+# An address of this machine on which no other process uses ports, so that a released port stays free.
 ALONE = "127.77.65.2"
 
 
@@ -78,7 +78,7 @@ class OverTcp(Case):
 
 
 class OverRdma(Case):
-    """A client that connects again comes from another port; its address is all that stays."""
+    """A client that connects again comes from another port; only its address stays the same."""
 
     def setUp(self):
         super().setUp()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several exports, read-only ones, those for some addresses only, odd names; handles over a restart."""
+"""Several exports, read-only exports, allowed addresses, unusual names; handles after a restart."""
 import os
 import unittest
 
@@ -96,7 +96,7 @@ class Exports(Case):
 
 @unittest.skipUnless(os.geteuid() == 0, "only root serves files as others")
 class Squashing(Case):
-    """Whom files on the disk belong to, and what the anonymous may do."""
+    """The owner of files on the disk, and what anonymous callers may do."""
 
     def setUp(self):
         super().setUp()
@@ -113,8 +113,14 @@ class Squashing(Case):
         s = (self.open / name).stat()
         return s.st_uid, s.st_gid
 
-    def test_root_is_anonymous(self):
-        server = self.server([f"{self.open}:/open,root_squash", f"{self.closed}:/closed,root_squash"])
+    def test_root_is_anonymous_by_default(self):
+        """As with root_squash, and as in a configuration file (Config.test_root_is_squashed_...)."""
+        for option in ("", ",root_squash"):
+            with self.subTest(option=option):
+                self.root_is_anonymous(self.server([f"{self.open}:/open{option}", f"{self.closed}:/closed{option}"],
+                                                   name=f"server{option}", squashes=True))
+
+    def root_is_anonymous(self, server):
         self.put(server, "/open/root", 0, 0)
         self.put(server, "/open/user", 1234, 1235)
         self.assertEqual((self.owner("root"), self.owner("user")), ((65534, 65534), (1234, 1235)))
@@ -122,6 +128,8 @@ class Squashing(Case):
                                                           server.url("/closed/root")))
         self.nfs_fails("--uid", 0, "--gid", 0, "chmod", "777", server.url("/open/user"))
         self.nfs_fails("--uid", 0, "--gid", 0, "rm", server.url("/open/user"))
+        for name in ("root", "user"):
+            (self.open / name).unlink()
 
     def test_all_are_anonymous(self):
         server = self.server([f"{self.open}:/open,all_squash,anonuid=77,anongid=88"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The server or the client dies in mid transfer."""
+"""The server or the client is killed during a transfer."""
 import filecmp
 import os
 import signal
@@ -9,13 +9,13 @@ from kit.case import Case
 from kit.fabric import FABRIC
 from kit.server import binary
 from kit.trees import write_noise
-from kit.waiting import scaled, wait_until
+from kit.waiting import DEADLINE_S, scaled, wait_until
 
 SIZE = scaled(512, 96) << 20
 
 
 def allocated(folder):
-    """Octets on disk of all files in a folder."""
+    """Bytes on disk of all files in a directory."""
     return sum(path.stat().st_blocks * 512 for path in folder.iterdir() if path.is_file())
 
 
@@ -31,7 +31,7 @@ class Client(Case):
         return process
 
     def finishes(self, client):
-        _, message = client.communicate(timeout=200)
+        _, message = client.communicate(timeout=4 * DEADLINE_S)
         self.assertEqual(client.returncode, 0, message)
 
 
@@ -80,10 +80,10 @@ class Faults(Client):
 
 
 class DeadClients(Client):
-    """Mostly waiting for the server to close what it keeps open for a while: beside other tests."""
+    """Mostly waits for the server to close idle files, so it runs beside other tests."""
 
     def test_client_killed_in_mid_transfer(self):
-        """The server gives back the memory and descriptors of clients that die, again and again."""
+        """The server releases the memory and descriptors of clients that are killed repeatedly."""
         server = self.server()
         source = write_noise(self.folder / "source", SIZE, 3)
         target = self.files / "target"
@@ -93,7 +93,7 @@ class DeadClients(Client):
         idle = server.descriptors()
         resident, lent = [], []
         for turn in range(scaled(8, 4, tiny=4)):
-            # In the middle of RDMA Reads, and of RDMA Writes.
+            # During RDMA Reads, and during RDMA Writes.
             if turn % 2 == 0:
                 os.truncate(target, 0)
                 client, arrives = self.client("put", source, server.url("/files/target")), self.files
@@ -109,7 +109,7 @@ class DeadClients(Client):
             wait_until(lambda: server.descriptors() <= idle, "the dead client's descriptors")
             resident.append(server.resident_kib())
             lent.append(server.counters()["lent"])
-        # What the pools keep for reuse is there after the second client; later ones must not add to it.
+        # The pools reach their size with the second client; later ones must not add to it.
         self.assertEqual(len(set(lent)), 1, lent)
         self.assertLess(max(resident[2:]) - resident[1], 64 << 10, resident)
 

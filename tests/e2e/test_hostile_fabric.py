@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Peers that break DDP and RDMAP: each gets the Terminate that RFC 5040 and 5041 name, and nobody else suffers."""
+"""Peers that break DDP and RDMAP: each gets the Terminate that RFC 5040 and 5041 name, and other peers are not affected."""
 import struct
 
 from kit.case import Case
@@ -28,7 +28,7 @@ class HostileFabric(Case):
         return peer
 
     def terminated(self, peer, *errors):
-        """A Terminate with one of `errors` answers; its header bits and what they announce. Others are served on."""
+        """A Terminate with one of `errors` answers; its header bits and what they announce. Other peers are still served."""
         error, bits, headers = peer.terminate()
         self.assertIn(error, errors)
         self.good.null()
@@ -160,7 +160,7 @@ class HostileFabric(Case):
         self.good.null()
 
     def write_call(self, peer, length=8192):
-        """A WRITE whose data the server now asks for: its Read Request's fields."""
+        """A WRITE whose data the server reads: the fields of its Read Request."""
         handle = peer.mount("/memory")
         created = peer.results(NFS, 3, 8, opaque(handle) + opaque(b"file") + struct.pack(">I6I", 0, 0, 0, 0, 0, 0, 0))
         self.assertEqual(struct.unpack_from(">II", created), (0, 1))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Handles that the server did not make, names that lead out, links that point out: nothing outside of an export is
-ever read or written."""
+"""Handles that the server did not make, names and links that lead out of an export: nothing outside of it is read or
+written."""
 import os
 import random
 import threading
@@ -17,7 +17,7 @@ SECRET = b"nobody may see this"
 
 
 def tree(top):
-    """Everything below `top` that a change could show in, links not followed."""
+    """Everything below `top` that a change would affect; links are not followed."""
     seen = {}
     for folder, names, files in os.walk(os.fsencode(top)):
         for name in [b"."] + names + files:
@@ -32,7 +32,7 @@ def tree(top):
 
 
 class Hostile(Case):
-    """`outside` lies beside the export and holds what must stay as it is."""
+    """`outside` is beside the export and must not change."""
 
     timeout_s = 300
 
@@ -117,7 +117,7 @@ class Handles(Hostile):
         self.assertEqual(status, OK)
         gone = handle_of_new(rest)
         self.assertEqual(ask(self.tcp, REMOVE, nfs.place(root, b"gone"))[0], OK)
-        # Whatever takes its inode's number is another object.
+        # An object that reuses the inode number is another one.
         for index in range(20):
             self.assertEqual(ask(self.tcp, *nfs.create(root, b"new%d" % index))[0], OK)
         for procedure in (nfs.read(gone), nfs.write(gone, b"x"), (GETATTR, opaque(gone))):
@@ -196,7 +196,7 @@ class Names(Hostile):
 
 
 class Links(Hostile):
-    """Symbolic links are objects to the server: it never goes where they point."""
+    """The server treats symbolic links as objects: it never follows them."""
 
     def setUp(self):
         super().setUp()
@@ -249,7 +249,7 @@ class Links(Hostile):
         self.check_outside()
 
     def test_a_link_in_the_place_of_a_directory(self):
-        """A handle goes on to name what it named when somebody else puts a link there."""
+        """A handle still names the same object after another process has put a link in its place."""
         (self.files / "place").mkdir()
         (self.files / "place" / "secret").write_bytes(b"inside")
         place = self.tcp.lookup(self.root, "place")
@@ -265,7 +265,7 @@ class Links(Hostile):
         self.assertFalse((self.outside / "new").exists())
 
     def test_a_link_that_comes_and_goes(self):
-        """The name changes between a directory and a link out of the export while it is looked up."""
+        """The name alternates between a directory and a link out of the export during lookups."""
         (self.files / "place").mkdir()
         (self.files / "place" / "secret").write_bytes(b"inside")
         stop = threading.Event()

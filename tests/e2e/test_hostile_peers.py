@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a peer can do wrong on every fabric: connections that end too early or are too many, access to memory that it was
-not given, chunks that cannot be read or written. Its own connection ends; nobody else notices."""
+"""Misbehaviour of a peer on every fabric: connections that end too early or are too many, access to memory without a right
+to it, chunks that cannot be read or written. Its own connection ends; other peers are not affected."""
 import contextlib
 import struct
 
@@ -30,9 +30,9 @@ class HostilePeers(Case):
         return peer
 
     def ends(self, act, kind=RpcPeer):
-        """After `act` on a new connection that one is at its end; others are served on."""
+        """`act` on a new connection ends it; other peers are still served."""
         peer = self.peer(kind)
-        with contextlib.suppress(ConnectionError):  # the end may come at once
+        with contextlib.suppress(ConnectionError):  # the connection may end at once
             act(peer)
             peer.end()
         self.good.null()
@@ -59,7 +59,7 @@ class HostilePeers(Case):
 
     @verbs_only("RFC 5040 has no immediate data")
     def test_immediate_data(self):
-        """Good calls, but for that; and what takes a receive without being a message."""
+        """Valid calls with immediate data; and immediate data without a message, which consumes a receive."""
         def send(peer):
             xid = peer.next_xid()
             peer.send_with_immediate(header(xid) + call(xid))
@@ -85,13 +85,13 @@ class HostilePeers(Case):
         return opaque(handle)
 
     def write_call(self, peer, chunk):
-        """A WRITE of 8,192 octets from `chunk`."""
+        """A WRITE of 8,192 bytes from `chunk`."""
         xid = peer.next_xid()
         message = call(xid, NFS, 3, WRITE, self.file(peer) + struct.pack(">QIII", 0, 8192, 0, 8192))
         return header(xid, MSG, read_list((len(message), chunk)) + bytes(8)) + message
 
     def read_call(self, peer, chunk):
-        """A READ of 8,192 octets into `chunk`."""
+        """A READ of 8,192 bytes into `chunk`."""
         xid = peer.next_xid()
         message = call(xid, NFS, 3, READ, self.file(peer) + struct.pack(">QI", 0, 8192))
         return header(xid, MSG, EMPTY + write_list([chunk]) + EMPTY) + message
@@ -147,7 +147,7 @@ class Connections(Case):
                 peer.null()
 
     def test_more_than_there_may_be(self):
-        """Those over the limit are refused; when others have ended there is room again."""
+        """Those over the limit are refused; when connections have ended, new ones are accepted."""
         kept, refused = [], 0
         for _ in range(12):
             try:

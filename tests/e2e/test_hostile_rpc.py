@@ -4,8 +4,8 @@ import struct
 
 from kit.case import Case
 from kit.rpc import (DONE, ERR_CHUNK, ERR_VERS, ERROR, GARBAGE_ARGS, LOOKUP, MSG, MSGP, NFS, NOMSG, PROC_UNAVAIL,
-                     PROG_MISMATCH, PROG_UNAVAIL, READDIRPLUS, RpcPeer, call, header, opaque, read_list, reply_chunk,
-                     segment, write_list)
+                     PROG_MISMATCH, PROG_UNAVAIL, READDIRPLUS, SETATTR, RpcPeer, call, header, opaque, read_list,
+                     reply_chunk, segment, write_list)
 from kit.rpc import WRITE as NFS_WRITE
 
 NO_LISTS = bytes(12)
@@ -19,14 +19,14 @@ class HostileRpc(Case):
         self.addCleanup(self.peer.close)
 
     def err_chunk(self, procedure=MSG, chunks=NO_LISTS, payload=None):
-        """The answer is RDMA_ERROR, ERR_CHUNK, and the connection works on."""
+        """The answer is RDMA_ERROR, ERR_CHUNK, and the connection stays usable."""
         xid = self.peer.next_xid()
         message = header(xid, procedure, chunks) + (call(xid) if payload is None else payload)
         self.assertEqual(self.peer.transport_error(message, xid), (1, ERR_CHUNK, []))
         self.peer.null()
 
     def silence(self, message):
-        """No answer: that to the next call is the first thing that comes."""
+        """No reply: the first one to arrive is that to the next call."""
         self.peer.send(message)
         self.peer.null()
 
@@ -88,7 +88,7 @@ class HostileRpc(Case):
             self.err_chunk(MSG, read_list((position, segment(1, 4, 0))) + bytes(8))
 
     def test_enormous_chunks(self):
-        """Nothing is allocated for what a peer merely claims."""
+        """A length that a peer merely claims allocates nothing."""
         before = self.one.resident_kib()
         message = call(1, NFS, 3, NFS_WRITE, opaque(bytes(32)) + struct.pack(">QIII", 0, 0x7FFFFFFF, 0, 0x7FFFFFFF))
         for _ in range(5):
@@ -132,6 +132,23 @@ class HostileRpc(Case):
         self.assertEqual(self.accept_status(NFS, 4, 0), (PROG_MISMATCH, (3, 3)))
         self.assertEqual(self.accept_status(NFS, 3, 22), (PROC_UNAVAIL, ()))
 
+    def test_truncated_call_headers(self):
+        for length in range(24):
+            xid = self.peer.next_xid()
+            self.peer.send(header(xid) + call(xid, NFS, 3, 0)[:length])
+            words, body = self.peer.reply_to(xid)
+            if length < 8:  # [8166-4.5.2-a] no XID or no message type
+                self.assertEqual((words[3], body), (ERROR, struct.pack(">I", ERR_CHUNK)))
+            else:
+                self.assertEqual((words[3], body[16:]), (MSG, struct.pack(">IIIII", 1, 0, 0, 0, GARBAGE_ARGS)))
+        self.peer.null()
+
+    def test_booleans_that_are_neither(self):
+        handle = self.peer.mount("/files")
+        for word in (2, 0xFFFFFFFF):
+            arguments = opaque(handle) + struct.pack(">6I", word, 0o700, 0, 0, 0, 0) + bytes(8)
+            self.assertEqual(self.accept_status(NFS, 3, SETATTR, arguments)[0], GARBAGE_ARGS)
+
     def test_arguments_that_cannot_be_decoded(self):
         # [8166-4.5.2-b]
         for arguments in (b"", bytes(3), struct.pack(">I", 65) + bytes(68), struct.pack(">I", 0xFFFFFFFF),
@@ -158,7 +175,7 @@ class HostileRpc(Case):
         for name in (b"..", b"../outside", b"/etc/passwd", b"a/b", b"", b"nul\0nul"):
             results = self.peer.results(NFS, 3, LOOKUP, opaque(handle) + opaque(name))
             status = struct.unpack_from(">I", results)[0]
-            if name == b".." and status == 0:  # allowed at the root, as the root itself
+            if name == b".." and status == 0:  # allowed at the root, and names the root itself
                 self.assertEqual(results[4:8 + len(handle)], opaque(handle)[:4 + len(handle)])
             else:
                 self.assertNotEqual(status, 0, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Peers that break MPA's connection set-up, or never come to it."""
+"""Peers that break MPA's connection set-up, or do not start it."""
 import os
 import resource
 import socket
@@ -10,10 +10,10 @@ from kit.case import Case
 from kit.fabric import iwarp_only
 from kit.iwarp import CRC_BIT, ENHANCED_BIT, REJECT_BIT, Peer, mpa_request, rfc8797
 from kit.rpc import RpcPeer
-from kit.waiting import scaled, wait_until
+from kit.waiting import DEADLINE_S, scaled, wait_until
 
 
-@iwarp_only("breaks MPA's set-up, octet by octet; hostile_peers has connections of every fabric")
+@iwarp_only("breaks MPA's set-up byte by byte; hostile_peers has connections of every fabric")
 class HostileSetup(Case):
     def setUp(self):
         super().setUp()
@@ -24,7 +24,7 @@ class HostileSetup(Case):
         self.assertEqual(self.ls(self.one.url("/files")), [])
 
     def refused(self, octets, reply_is_allowed=False):
-        """The connection ends on these octets: without a word, or (if allowed) with a Reply first."""
+        """These bytes end the connection: without a Reply or, if allowed, after one."""
         with Peer(self.one.address) as peer:
             peer.raw(octets)
             rest = peer.rest()
@@ -137,7 +137,7 @@ class IdleConnections(Case):
             yield peer
 
     def test_thousands_that_say_nothing(self):
-        """A crowd at one address is bounded, and does not keep out a client at another."""
+        """The connections of one address are bounded, and do not keep out a client at another."""
         self.one = self.server()
         idle = self.one.descriptors()
         crowd = list(self.crowd(scaled(4000, 1000), "127.0.0.9"))
@@ -152,7 +152,7 @@ class IdleConnections(Case):
         established = 0
         kept = []
         for peer in self.crowd(300, "127.0.0.9"):
-            peer.settimeout(60)
+            peer.settimeout(DEADLINE_S)
             try:
                 peer.sendall(mpa_request(rfc8797()))
                 reply = peer.recv(20)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a peer may do with the sink of an RDMA Read, whose STag it learns: answer the Read. Peers speak iWARP by hand, to
-our own stack or to siw below our verbs."""
+"""A peer learns the STag of the sink of an RDMA Read, and may use it only to answer that Read. Peers speak iWARP by hand,
+to the userspace stack or to siw below the verbs provider."""
 import contextlib
 import re
 import select
@@ -20,7 +20,7 @@ SOURCE = segment(0x5151, SIZE, 0x1000)
 
 
 def registrations():
-    """How much memory is registered with the devices of this machine."""
+    """The memory that is registered with the devices of this machine."""
     listed = subprocess.run(["rdma", "resource", "show"], capture_output=True, text=True, check=True).stdout
     return sum(map(int, re.findall(r"\bmr (\d+)", listed)))
 
@@ -50,7 +50,7 @@ class ReadSinks(Case):
         return peer
 
     def ask(self, peer):
-        """A WRITE, for whose data the server asks: the sink's STag and offset."""
+        """A WRITE whose data the server reads: the sink's STag and offset."""
         file = nfs.handle_of_new(nfs.ask(peer, *nfs.create(peer.mount("/memory"), b"file"))[1])
         xid = peer.next_xid()
         message = call(xid, NFS, 3, WRITE, opaque(file) + struct.pack(">QIII", 0, SIZE, 0, SIZE))
@@ -65,7 +65,7 @@ class ReadSinks(Case):
         self.assertEqual(words[3], MSG)
 
     def ends(self, peer):
-        """The connection does; others are served on, their Reads too."""
+        """The connection ends; other peers are still served, their Reads included."""
         with contextlib.suppress(ConnectionError):
             while peer.receive() is not None:
                 pass
@@ -74,7 +74,7 @@ class ReadSinks(Case):
             self.answer(self.good, *self.ask(self.good))
 
     def test_after_the_read(self):
-        # [5040-7.2-b] [5041-7.1-b] [5040-7.2-c] the STag is valid no more
+        # [5040-7.2-b] [5041-7.1-b] [5040-7.2-c] the STag is no longer valid
         def invalidate(peer, sink, _):
             xid = peer.next_xid()
             peer.send(header(xid) + call(xid), invalidate=sink)
@@ -90,7 +90,7 @@ class ReadSinks(Case):
             self.ends(peer)
 
     def test_invalidated_during_the_read(self):
-        """Its own Read fails, nobody else's."""
+        """Its own Read fails; those of other peers do not."""
         peer = self.peer()
         sink, offset = self.ask(peer)
         xid = peer.next_xid()
@@ -110,7 +110,7 @@ class ReadSinks(Case):
         self.ends(other)
 
     def test_around_it(self):
-        """What lies beside the sink is not the peer's, also while it is."""
+        """Memory beside the sink is out of the peer's reach, also while the sink is exposed."""
         for opcode in (READ_RESPONSE, WRITE_DATA):
             for skip in (-SIZE, SIZE):
                 peer = self.peer()
@@ -131,7 +131,7 @@ class ReadSinks(Case):
                 peer.close()
                 wait_until(lambda: self.one.counters()["connections"] == 1, "the connection's end")
 
-        use()  # what pools keep stays registered
+        use()  # pools keep idle memory registered
         before = registrations()
         use()
         wait_until(lambda: registrations() <= before, "their release")

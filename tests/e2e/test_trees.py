@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Trees of real files, in and out."""
+"""Trees of real files, copied in and out."""
 from kit.case import Case
 from kit.trees import differences, make_tree, sample_tree
-from kit.waiting import scaled
+from kit.waiting import DEADLINE_S, scaled
 
 
 class Trees(Case):
     timeout_s = 300
 
     def there_and_back(self, server, export, local):
-        self.nfs("put", "-r", local, server.url(export), deadline_s=200)
-        self.nfs("get", "-r", server.url(f"{export}/{local.name}"), self.folder / "back", deadline_s=200)
+        self.nfs("put", "-r", local, server.url(export), deadline_s=4 * DEADLINE_S)
+        self.nfs("get", "-r", server.url(f"{export}/{local.name}"), self.folder / "back", deadline_s=4 * DEADLINE_S)
         self.assertEqual(differences(local, self.folder / "back"), [])
 
     def test_real_files_to_a_directory(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""File systems that are full, read-only or failing: what callers are told, and the server lives on."""
+"""File systems that are full, read-only or failing: callers get the right status, and the server keeps running."""
 import contextlib
 import errno
 import os
@@ -14,22 +14,23 @@ from kit.nfs import all_procedures, ask, handle_of_new
 from kit.rpc import ACCESS, COMMIT, GETATTR, REMOVE, RMDIR, SETATTR, WRITE, opaque
 from kit.tcp import TcpPeer
 from kit.trees import noise, write_noise
+from kit.waiting import DEADLINE_S
 
 IO, FBIG, NOSPC, ROFS, STALE = 5, 27, 28, 30, 70
 FILE_SYNC, UNSTABLE = 2, 0
 
 
 def usable(script):
-    """Whether it runs in a mount namespace of its own here."""
+    """Whether the script succeeds in a mount namespace here."""
     return subprocess.run(["unshare", "--mount", "sh", "-ec", script], capture_output=True, check=False,
-                          timeout=60).returncode == 0
+                          timeout=DEADLINE_S).returncode == 0
 
 
 class Troubles(Case):
     timeout_s = 200
 
     def server_on(self, script, options=""):
-        """A server in a mount namespace of its own, in which SCRIPT has made the file system at $1."""
+        """A server in its own mount namespace, in which SCRIPT has made the file system at $1."""
         self.files = self.folder / "files"
         self.files.mkdir()
         if os.geteuid() != 0 or not usable(f"set -- {self.files}; {script}"):
@@ -57,18 +58,18 @@ class Troubles(Case):
         self.assertTrue(message.endswith(": " + os.strerror(code)), message)
 
     def crashed(self, image, how, look):
-        """What LOOK, a shell command in the file system, prints after a crash of the machine at this moment: what has
-        reached the disk is what there is then. HOW are options of its mount."""
+        """The output of LOOK, a shell command in the file system, after a crash of the machine at this moment, which keeps
+        only what has reached the disk. HOW are the options of the mount."""
         copy = self.folder / "copy"
-        subprocess.run(["cp", "--sparse=always", image, copy], check=True, timeout=60)
+        subprocess.run(["cp", "--sparse=always", image, copy], check=True, timeout=DEADLINE_S)
         after = self.folder / "after"
         after.mkdir(exist_ok=True)
         script = f'mount -o {how} "{copy}" "{after}"; cd "{after}"; {look}'
-        done = subprocess.run(["unshare", "--mount", "sh", "-ec", script], capture_output=True, check=True, timeout=60)
+        done = subprocess.run(["unshare", "--mount", "sh", "-ec", script], capture_output=True, check=True, timeout=DEADLINE_S)
         return done.stdout.decode().strip()
 
     def test_what_cannot_be_opened_is_on_the_disk_when_it_is_reported(self):
-        # Two copies of one XFS are not mounted beside each other, unless asked for.
+        # XFS mounts two copies of one file system only with nouuid.
         for make, how in (("mkfs.ext4 -q -F", "loop"), ("mkfs.ext4 -q -F -O ^has_journal,^metadata_csum", "loop"),
                           ("mkfs.xfs -q -f", "loop,nouuid")):
             with self.subTest(make), self.served_image(make) as image:
@@ -77,7 +78,7 @@ class Troubles(Case):
     def test_new_names_name_something_when_they_are_reported(self):
         for make in ("mkfs.ext4 -q -F", "mkfs.ext4 -q -F -O ^has_journal,^metadata_csum"):
             with self.subTest(make), self.served_image(make) as image:
-                # One block holds several inodes: what is made now shares none with the root.
+                # One block holds several inodes: new ones must not share the block of the root.
                 for number in range(40):
                     open(f"{self.inside}/early{number}", "x", encoding="ascii").close()
                 os.sync()
@@ -104,12 +105,12 @@ class Troubles(Case):
         self.files.rmdir()
 
     def test_a_part_of_a_file_system(self):
-        """A bind mount, as in a container; then mounted anew, so that the kernel knows the place of nothing."""
+        """A bind mount, as in a container; mounted again later, so that the kernel has nothing of it in its caches."""
         if missing_tools("mkfs.ext4"):
             self.skipTest("no mkfs.ext4")
         image, whole = self.folder / "image", self.folder / "whole"
         whole.mkdir()
-        subprocess.run(["sh", "-ec", f'truncate -s 32M "{image}"; mkfs.ext4 -q -F "{image}"'], check=True, timeout=60)
+        subprocess.run(["sh", "-ec", f'truncate -s 32M "{image}"; mkfs.ext4 -q -F "{image}"'], check=True, timeout=DEADLINE_S)
         server = self.server_on(f'mount -o loop "{image}" "{whole}"; mkdir -p "{whole}/part" "{whole}/outside"; '
                                 f'mount --bind "{whole}/part" "$1"')
         status, rest = ask(self.peer, *nfs.mkdir(self.root, b"folder"))
@@ -149,7 +150,7 @@ class Troubles(Case):
             links.append(handle_of_new(rest))
         file = self.made(b"file")
         for number, link in enumerate(links):
-            # Data that nobody waits for, on its way at the same time.
+            # Unstable data in transit at the same time.
             self.assertEqual(ask(self.peer, *nfs.write(file, noise(65536), number << 16, UNSTABLE))[0], nfs.OK)
             when = 1_000_000_000 + number
             changed = bytes(20) + struct.pack(">III", 2, when, 0)
@@ -157,8 +158,8 @@ class Troubles(Case):
             self.assertEqual(self.crashed(image, how, f"stat -c %Y link{number}"), str(when))
 
     def server_on_a_refusing_disk(self, names, more=""):
-        """Files of 512 blocks on a disk that takes nothing for them any more: the blocks are holes in a file that has
-        no room. What is not theirs can be written."""
+        """Files of 512 blocks on a disk that cannot store them: their blocks are holes in an image on a full file system.
+        Other blocks can be written."""
         if missing_tools("filefrag", "fallocate"):
             self.skipTest("no filefrag, or no fallocate")
         return self.server_on(
@@ -172,8 +173,8 @@ class Troubles(Case):
             'mount -o remount,size=$(($(df --output=used -k "$back" | tail -n 1)))k "$back"')
 
     def all_at_once(self, count, times, ask_one):
-        """Calls ask_one(peer, number, time) from COUNT connections at once, again and again: all it returned."""
-        found, barrier = [], threading.Barrier(count, timeout=100)
+        """Calls ask_one(peer, number, time) repeatedly from COUNT connections at once; returns all results."""
+        found, barrier = [], threading.Barrier(count, timeout=2 * DEADLINE_S)
 
         def work(number):
             with TcpPeer(self.servers[-1].tcp[0]) as peer:
@@ -190,7 +191,7 @@ class Troubles(Case):
         return found
 
     def test_every_call_learns_that_its_data_is_lost(self):
-        """However many run at once: the kernel tells one fsync of an open file, and no other."""
+        """However many run at once: the kernel reports the error to one fsync of an open file only."""
         self.server_on_a_refusing_disk(["file"])
         file = self.peer.lookup(self.root, "file")
 
@@ -209,14 +210,14 @@ class Troubles(Case):
             status, rest = ask(peer, COMMIT, opaque(file) + bytes(12))
             return (time, rest[-8:]) if status == nfs.OK else None
 
-        ready = threading.Barrier(4, timeout=100)
+        ready = threading.Barrier(4, timeout=2 * DEADLINE_S)
         for committed in self.all_at_once(4, 40, commit):
             if committed:
                 self.assertNotEqual(committed[1], verifiers[committed[0]])
 
     def test_data_lost_after_its_file_was_closed(self):
-        """The server has used so many others meanwhile that it keeps no descriptor for this one to read and write; and
-        somebody else has asked first, and been told."""
+        """The server has used so many other files since that it has closed this one; and another process has called fsync
+        before and received the error."""
         self.server_on_a_refusing_disk(["file"], 'for n in $(seq 600); do : >"$1/$n"; done; ')
         file = self.peer.lookup(self.root, "file")
         status, rest = ask(self.peer, *nfs.write(file, b"x" * 4096, 0, UNSTABLE))
@@ -224,7 +225,7 @@ class Troubles(Case):
         verifier = rest[-8:]
         for number in range(1, 601):
             self.assertEqual(ask(self.peer, *nfs.read(self.peer.lookup(self.root, str(number))))[0], nfs.OK)
-        # Unless the server wrote the data back on its own, and was told, before.
+        # Unless the server wrote the data back by itself and received the error before.
         with open(f"{self.inside}/file", "rb") as local, contextlib.suppress(OSError):
             os.fsync(local.fileno())
         status, rest = ask(self.peer, COMMIT, opaque(file) + bytes(12))
@@ -239,7 +240,7 @@ class Troubles(Case):
         large = self.peer.lookup(self.root, "large")
         for stable in (UNSTABLE, FILE_SYNC):
             self.assertEqual(ask(self.peer, *nfs.write(large, bytes(1 << 16), 4 << 20, stable))[0], NOSPC)
-        # What needs no room goes on: reading, cutting, removing.
+        # What needs no space still works: reading, truncating, removing.
         self.assertEqual(ask(self.peer, *nfs.read(first))[0], nfs.OK)
         self.assertEqual(self.nfs("cat", server.url("/files/first")), b"content")
         self.nfs("truncate", "10", server.url("/files/large"))
@@ -257,11 +258,11 @@ class Troubles(Case):
                 with open(target, "wb"):
                     os.chmod(target, 0o664)
                 subprocess.run(["nsenter", "-t", str(server.pid), "-m", "mount", "-o", f"remount,size={room}",
-                                self.files], check=True, timeout=30)
+                                self.files], check=True, timeout=DEADLINE_S)
                 message = self.nfs_fails("put", "--resume", source, server.url("/files/large"))
                 self.assertIn(f": {os.strerror(errno.ENOSPC)}", message)
                 self.assertIn(remark, message)
-                self.assertEqual("unfinished" in message, bool(remark))
+                self.assertEqual("incomplete" in message, bool(remark))
                 self.assertEqual(os.stat(target).st_mode & 0o7777, mode)
 
     def test_no_room_for_names(self):
@@ -280,7 +281,7 @@ class Troubles(Case):
         self.assertEqual(ask(self.peer, *nfs.mkdir(self.root, b"d"))[0], nfs.OK)
 
     def test_files_larger_than_the_server_may_make(self):
-        """RLIMIT_FSIZE: beyond it the kernel sends a signal that ends a process which does not see to it."""
+        """RLIMIT_FSIZE: beyond it the kernel sends a signal that ends a process by default."""
         if missing_tools("prlimit"):
             self.skipTest("no prlimit")
         server = self.server(options=["--tcp-listen", "127.0.0.1:0"], prefix=["prlimit", "--fsize=1048576"])
@@ -296,7 +297,7 @@ class Troubles(Case):
         self.assertEqual(self.nfs("cat", server.url("/files/file")), b"content")
 
     def test_a_disk_that_may_not_be_written(self):
-        """The export may be written, its file system not."""
+        """The export is writable, its file system is not."""
         server = self.server_on('mount --bind "$1" "$1"; mkdir -p "$1/folder"; echo content >"$1/file"; '
                                 'chmod 777 "$1" "$1/folder"; chmod 666 "$1/file"; mount -o remount,ro,bind "$1"')
         file, folder = self.peer.lookup(self.root, "file"), self.peer.lookup(self.root, "folder")
@@ -316,8 +317,8 @@ class Troubles(Case):
         self.fails_with(errno.EROFS, "mkdir", server.url("/files/new"))
 
     def test_a_disk_that_fails(self):
-        """A file system in a file that has no room: what is written back is lost, and COMMIT must say so. Older kernels
-        call that EIO."""
+        """A file system in an image on a full file system: data written back is lost, and COMMIT must report it. Older
+        kernels report EIO."""
         server = self.server_on(
             'mkdir -p "$1/back"; mount -t tmpfs -o size=3m none "$1/back"; truncate -s 32m "$1/back/disk"; '
             'mkfs.ext4 -q -F -O ^has_journal,^metadata_csum "$1/back/disk"; mount -o loop "$1/back/disk" "$1"')
@@ -333,7 +334,7 @@ class Troubles(Case):
         self.assertLessEqual(statuses, {nfs.OK, IO, NOSPC})
         status, _ = ask(self.peer, COMMIT, opaque(file) + bytes(12))
         self.assertIn(status, (IO, NOSPC))
-        # What has been lost must be sent again: the verifier of the writes before is not the one of now.
+        # The client must send lost data again: the verifier has changed since the writes.
         status, rest = ask(self.peer, COMMIT, opaque(file) + bytes(12))
         if status == nfs.OK:
             self.assertNotIn(rest[-8:], verifiers)

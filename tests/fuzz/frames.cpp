@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A peer's stream behind the MPA start-up. The first octet chooses CRC, markers and how the stream is sliced; what
-// is delivered may not depend on the slices.
+// A peer's stream after the MPA setup. The first byte selects CRC, markers and the size of the slices in which the
+// reader gets the stream; the delivered data must not depend on the slices.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
 
-#include "fpdu_reader.hpp"
+#include "framing/fpdu_reader.hpp"
 #include "wire/read_request.hpp"
 
 namespace {
@@ -19,17 +19,17 @@ class Sink final : public SegmentSink {
  public:
   Sink(bool crc, bool markers) : reader_(*this) { reader_.start(crc, markers); }
 
-  void feed(Octets octets, std::size_t step) {
-    while (!octets.empty() && !failed_) {
-      std::size_t left = std::min(step, octets.size());
+  void feed(Octets bytes, std::size_t step) {
+    while (!bytes.empty() && !failed_) {
+      std::size_t left = std::min(step, bytes.size());
       std::size_t filled = 0;
       for (const boost::asio::mutable_buffer& buffer : reader_.plan()) {
         const std::size_t n = std::min(left, buffer.size());
-        if (n != 0) std::memcpy(buffer.data(), octets.data() + filled, n);
+        if (n != 0) std::memcpy(buffer.data(), bytes.data() + filled, n);
         filled += n;
         left -= n;
       }
-      octets = octets.subspan(filled);
+      bytes = bytes.subspan(filled);
       reader_.filled(filled);
     }
   }

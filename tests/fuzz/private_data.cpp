@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whatever is found must be what its encoding says, wherever it stood.
+// Private data that is found at any offset encodes to bytes in which the same data is found.
 #include <cstdlib>
 
 #include "rpcrdma/wire/private_data.hpp"
@@ -8,8 +8,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace rpcrdma;
   const auto found = wire::find_private_data({reinterpret_cast<const std::byte*>(data), size});
   if (!found) return 0;
-  const auto octets = wire::encode(*found);
-  const auto again = wire::find_private_data(octets);
+  const auto bytes = wire::encode(*found);
+  const auto again = wire::find_private_data(bytes);
   if (!again || *again != *found) std::abort();
   const wire::Thresholds thresholds = wire::negotiate(*found, *found);
   if (thresholds.send < wire::kMinThreshold || thresholds.send > wire::kMaxThreshold) std::abort();

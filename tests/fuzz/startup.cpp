@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The MPA start-up frames of either kind: what decodes must encode to something that decodes alike.
+// MPA Request and Reply frames: a frame that decodes encodes to one that decodes to the same.
 #include <cstdlib>
 
 #include "wire/mpa_startup.hpp"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs one interop suite in the virtual machine, or lists them.
 
-    run.py --list      NAME TIMEOUT_S LABEL, a suite a line
+    run.py --list      NAME TIMEOUT_S LABEL, one line for each suite
     run.py NAME        exit 0 passed, 1 failed
 
 The programs are taken from the build folder RPCRDMA_BUILD (default: build of the project)."""
@@ -31,7 +31,7 @@ def main():
         return 0
     suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromTestCase(suites()[name]) for name in sys.argv[1:])
     result = unittest.TextTestRunner(verbosity=2, stream=sys.stderr).run(suite)
-    # Nothing here may be left out quietly.
+    # A skipped suite counts as a failure.
     return 0 if result.wasSuccessful() and result.testsRun > 0 and not result.skipped else 1
 
 

@@ -14,7 +14,7 @@ from vmkit.machine import Machine
 
 
 def installed(program):
-    """Here or, which is the same, in the machine."""
+    """On this host, and so in the machine."""
     return shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"]))
 
 
@@ -32,7 +32,7 @@ class DevicesOnRxe(Machine):
     timeout_s = 300
 
     def test(self):
-        """Devices that go and come back, under the fabric and under both programs."""
+        """Devices that are removed and come back, under the fabric and under both programs."""
         self.run_guest("device.sh")
 
 
@@ -64,12 +64,12 @@ class PeersOnRxe(Machine):
     timeout_s = 600
 
     def test(self):
-        """The end-to-end tests over verbs that have a peer driven by hand, and what else there is."""
+        """The end-to-end tests over verbs that have a hand-driven peer, and the remaining ones."""
         self.run_guest("e2e.sh", "peers")
 
 
 class WithInput(Machine):
-    """Has what the kernel's client copies: `big` and `tree.tar`."""
+    """Prepares the input of the kernel's client: `big` and `tree.tar`."""
 
     def make_input(self, big_mib, files):
         write_noise(self.input / "big", big_mib << 20)
@@ -83,7 +83,7 @@ class Posix(Machine):
     timeout_s = 400
 
     def test(self):
-        """What programs see through the kernel's client, on our server and on the kernel's."""
+        """What programs observe through the kernel's client, on rpcrdma-nfsd and on the kernel's server."""
         self.run_guest("posix.sh")
 
 
@@ -93,7 +93,7 @@ class Workloads(Machine):
     timeout_s = 900
 
     def test(self):
-        """File system tests, git and a compiler on our server and on the kernel's: no failures, the same results."""
+        """File system tests, git and a compiler on rpcrdma-nfsd and on the kernel's server: no failures, the same results."""
         for program in ("fio", "dbench", "postmark", "bonnie++", "fs_mark", "stress-ng", "git", "make", "g++"):
             self.assertTrue(installed(program), f"{program} is not installed")
         self.run_guest("workloads.sh")
@@ -105,7 +105,7 @@ class Troubles(Machine):
     timeout_s = 300
 
     def test(self):
-        """File systems that are full, at a quota, or failing, on our server and on the kernel's."""
+        """File systems that are full, at a quota, or failing, on rpcrdma-nfsd and on the kernel's server."""
         self.assertTrue(installed("dmsetup"), "dmsetup is not installed")
         self.run_guest("troubles.sh")
 
@@ -116,7 +116,7 @@ class Power(Machine):
     timeout_s = 300
 
     def test(self):
-        """What the server said was done is on the disk when the power fails."""
+        """Every change that the server has confirmed is on the disk when the power fails."""
         self.assertTrue(installed("fsck.ext4"), "fsck.ext4 is not installed")
         self.run_guest("power.sh")
 
@@ -127,7 +127,7 @@ class KernelOnRxe(WithInput):
     memory_mib = 4096
 
     def test(self):
-        """The kernel's client on our server, our client on the kernel's server."""
+        """The kernel's client on rpcrdma-nfsd, rpcrdma-nfs on the kernel's server."""
         self.make_input(256, scaled(5000, 1500))
         self.run_guest("rxe.sh", self.input)
         seen = capture.decoded(self.out / "mount-rxe.pcap")
@@ -145,7 +145,8 @@ class KernelOnSiw(WithInput):
     siw = True
 
     def test(self):
-        """The kernel's client on our iwarp server; our verbs client on the kernel's; both of ours; a client outside."""
+        """The kernel's client on rpcrdma-nfsd over iwarp; rpcrdma-nfs over verbs on the kernel's server; both programs; a
+        client outside."""
         self.make_input(scaled(256, 64), scaled(1500, 300))
         make_tree(self.input / "small", 30)
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -168,7 +169,7 @@ class KernelOnSiw(WithInput):
             ours = capture.decoded(self.out / f"{name}.pcap", 20049)
             capture.check(self, ours)
             capture.check_long_call(self, ours)
-            # siw has no memory windows: by verbs nothing that may be invalidated remotely was offered, and nothing was.
+            # siw has no memory windows: over verbs the client offers no remote invalidation, and the server uses none.
             self.assertEqual(any(packet.does("send with invalidate") for packet in ours), name == "outside-siw")
 
     def nfs(self, *arguments):
@@ -184,7 +185,7 @@ class KernelOnSiw(WithInput):
         self.shown(root)
         (self.out / "shown").touch()
         wait_until(lambda: (self.out / "outside-siw.pcap").exists(), "the capture", 60)
-        # siw may leave the first frame unread until more comes; 40 connections that each wait for their first reply.
+        # siw may leave the first frame unread until more arrive: 40 connections that each wait for their first reply.
         for _ in range(40):
             done = subprocess.run([binary("rpcrdma-ping"), "--fabric", "iwarp", "--count", "1", address],
                                   capture_output=True, timeout=30, check=False)
@@ -201,7 +202,7 @@ class KernelOnSiw(WithInput):
         self.commands(root)
 
     def shown(self, root):
-        """What the capture is of: bulk data both ways, long replies, a long call."""
+        """What the capture is to show: bulk data in both directions, long replies, a long call."""
         file = self.folder / "shown"
         write_noise(file, 1 << 20)
         self.nfs("put", file, f"{root}/shown")
@@ -215,7 +216,7 @@ class KernelOnSiw(WithInput):
         self.assertEqual(self.nfs("readlink", f"{root}/long"), target + "\n")
 
     def commands(self, root):
-        """The commands that put and get have not shown."""
+        """The commands other than put and get."""
         self.assertIn("answers", self.nfs("ping", root))
         self.nfs("mkdir", "-p", f"{root}/made/deeper")
         local = self.folder / "local"

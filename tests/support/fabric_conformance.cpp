@@ -16,6 +16,7 @@ void Node::on_established(const fabric::ConnectionInfo& connection) noexcept {
   EXPECT_FALSE(info) << "established twice";
   EXPECT_FALSE(disconnected);
   info = connection;
+  if (on_start) on_start();
 }
 
 void Node::on_rejected(const fabric::ConnectionInfo& peer) noexcept {

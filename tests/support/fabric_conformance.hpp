@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What every provider must do, as a fixture: two fabrics on one io_context, a listener, and nodes that log
-// whatever happens to them. A provider takes part by FABRIC_CONFORMANCE(Name, factory).
+// The fixture of the conformance tests for providers: two fabrics on one io_context, a listener, and nodes that log
+// their callbacks. FABRIC_CONFORMANCE(Name, factory) runs all of them on a provider.
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
@@ -67,11 +67,12 @@ class Node final : public fabric::QueuePairEvents {
   std::optional<error_code> disconnected;
   std::vector<Done> log;
   std::size_t batches = 0;
-  std::size_t after_end = 0;       ///< callbacks after on_disconnected: none is right
-  bool inside_call = false;        ///< set by tests around a call: a callback then is wrong
-  std::size_t nested = 0;          ///< callbacks inside a call
-  UniqueFunction<void()> on_done;  ///< runs after each completion, if set
-  UniqueFunction<void()> on_end;   ///< runs in on_disconnected, if set
+  std::size_t after_end = 0;        ///< callbacks after on_disconnected: must be 0
+  bool inside_call = false;         ///< set by tests around a call, which must not cause callbacks
+  std::size_t nested = 0;           ///< callbacks inside a call
+  UniqueFunction<void()> on_start;  ///< runs in on_established, if set
+  UniqueFunction<void()> on_done;   ///< runs after each completion, if set
+  UniqueFunction<void()> on_end;    ///< runs in on_disconnected, if set
 
  private:
   struct Op final : fabric::WorkContext {
@@ -149,7 +150,7 @@ class FabricTest : public testing::TestWithParam<BedFactory> {
 /// Windows, with what their tests share.
 class WindowTest : public FabricTest {
  protected:
-  /// The server's Write of `size` octets, `skip` octets into `to`, must end the connection.
+  /// The server's Write of `size` bytes, `skip` bytes into `to`, must end the connection.
   void expect_write_refused(const Segment& to, std::uint64_t skip, std::uint32_t size);
   void expect_read_refused(const Segment& from, std::uint64_t skip, std::uint32_t size);
   /// Ends a client's exposure and waits until that is done.

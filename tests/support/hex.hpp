@@ -13,7 +13,7 @@ namespace rpcrdma::test {
 
 using Bytes = std::vector<std::byte>;
 
-/// Octets of hexadecimal digits; white space is skipped. Throws std::invalid_argument on anything else.
+/// Bytes of hexadecimal digits; white space is skipped. Throws std::invalid_argument on anything else.
 Bytes from_hex(std::string_view text);
 std::string to_hex(Octets octets);
 

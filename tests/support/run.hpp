@@ -9,7 +9,7 @@ namespace rpcrdma::test {
 /// Runs `context` until `done()` holds; false if it does not within the deadline. Waits, never spins.
 template <class Predicate>
 bool run_until(boost::asio::io_context& context, Predicate done,
-               std::chrono::steady_clock::duration deadline = std::chrono::seconds(30)) {
+               std::chrono::steady_clock::duration deadline = std::chrono::minutes(5)) {
   const auto end = std::chrono::steady_clock::now() + deadline;
   const auto guard = boost::asio::make_work_guard(context);
   context.restart();
@@ -20,7 +20,7 @@ bool run_until(boost::asio::io_context& context, Predicate done,
   return true;
 }
 
-/// Runs everything that is ready, and what that makes ready. For fabrics without I/O.
+/// Runs until nothing is ready any more. For fabrics without I/O.
 inline void run_ready(boost::asio::io_context& context) {
   context.restart();
   while (context.poll() != 0) context.restart();

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs rpcgen on NAME.x and makes its header fit for C++: what the types need is included outside of
-# extern "C", and enumerations get a fixed type, so that no value of a peer is undefined behaviour.
+# Runs rpcgen on NAME.x and adapts its output to C++: the header includes what the types need outside of extern "C",
+# enumerations get a fixed underlying type, so that no value sent by a peer is undefined behaviour, and booleans other
+# than TRUE and FALSE are rejected.
 file(MAKE_DIRECTORY "${HEADER_DIR}")
 set(header "${HEADER_DIR}/${NAME}.h")
 set(code "${CODE_DIR}/${NAME}.cpp")
@@ -18,6 +19,10 @@ file(READ "${header}" text)
 string(REGEX MATCHALL "#include \"rpcrdma[^\n]*\n" includes "${text}")
 list(JOIN includes "" includes)
 string(REGEX REPLACE "#include \"rpcrdma[^\n]*\n" "" text "${text}")
-string(REPLACE "#include <rpc/rpc.h>\n" "#include <rpc/rpc.h>\n${includes}" text "${text}")
+string(REPLACE "#include <rpc/rpc.h>\n" "#include <rpc/rpc.h>\n#include \"rpcrdma/xdr/boolean.hpp\"\n${includes}" text "${text}")
 string(REGEX REPLACE "enum ([A-Za-z0-9_]+) {" "enum \\1 : int {" text "${text}")
 file(WRITE "${header}" "${text}")
+
+file(READ "${code}" text)
+string(REPLACE "xdr_bool (" "xdr_strict_bool (" text "${text}")
+file(WRITE "${code}" "${text}")

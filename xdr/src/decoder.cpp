@@ -16,8 +16,8 @@ bool_t get_long(XDR* xdrs, long* value) {
 }
 
 bool_t get_bytes(XDR* xdrs, char* to, u_int count) {
-  // What ends an item off a multiple of four is its padding (RFC 4506 section 3). libtirpc wants it in one static
-  // buffer of all threads, which nobody reads.
+  // Padding at the end of an item (RFC 4506 section 3) is skipped: libtirpc has all threads copy it to one static
+  // buffer that is never read.
   if (count != 0 && count < 4 && self(xdrs)->position() % 4 == 4 - count) {
     self(xdrs)->skip(count);
     return self(xdrs)->ok();
@@ -75,13 +75,13 @@ bool Decoder::copy(MutableOctets to) noexcept {
 
 void Decoder::skip(std::uint32_t count) noexcept { take(nullptr, count); }
 
-/// The piece that holds the next octet, or null at the end of the stream.
+/// The piece that contains the next byte, or null at the end of the stream.
 const PayloadPiece* Decoder::piece() const noexcept {
   return piece_ < message_->pieces.size() ? &message_->pieces[piece_] : nullptr;
 }
 
-/// Leaves pieces that have been read. False when what follows is a reduced item, which may not be read as
-/// anything else, or nothing.
+/// Advances past pieces that have been read. False at a reduced item, which cannot be read as anything else, and at the
+/// end.
 bool Decoder::next_piece() noexcept {
   while (const PayloadPiece* current = piece()) {
     if (offset_ < current->octets.size) return current->position + offset_ == position_;
@@ -112,7 +112,7 @@ bool Decoder::take(std::byte* to, std::uint32_t count) noexcept {
   return ok();
 }
 
-/// Has the message copied, once, so that values in place outlive it.
+/// Has the message copied, once, so that values decoded in place outlive it.
 bool Decoder::keep() noexcept {
   if (keeper_ == nullptr || kept_) return true;
   const Payload* copy = keeper_->keep(*message_);
@@ -122,7 +122,7 @@ bool Decoder::keep() noexcept {
   return true;
 }
 
-/// The next `count` octets in place, or, where they are scattered, in a copy that the value owns.
+/// The next `count` bytes in place, or, if they span pieces, in a copy that the value owns.
 bool Decoder::view(std::uint32_t count, const std::byte*& at, bool& owned) noexcept {
   at = nullptr;
   owned = false;

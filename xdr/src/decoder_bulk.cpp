@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DDP-eligible items of a Decoder: reduced arguments (by position), reduced results (in order), and those
-// that came in the stream.
+// Decoding of DDP-eligible items: reduced arguments (by position), reduced results (in order), and items that came in
+// the stream.
 #include <algorithm>
 #include <cstring>
 
@@ -17,7 +17,7 @@ std::uint64_t capacity(std::span<const BufferRef> parts) noexcept {
 
 }  // namespace
 
-/// The next item that has octets, or null. Read chunks of length zero and Write chunks returned unused carry none.
+/// The next item that is not empty, or null. Read chunks of length zero and Write chunks returned unused are empty.
 const PayloadItem* Decoder::next_item() const noexcept {
   for (std::size_t i = item_; i < message_->items.size(); ++i)
     if (message_->items[i].length != 0) return &message_->items[i];
@@ -44,7 +44,7 @@ bool Decoder::bulk(bulk_data& out) noexcept {
   return done;
 }
 
-/// Goes on behind an item that is not in the stream. Its length has been checked.
+/// Continues after an item that is not in the stream. Its length has been checked.
 bool Decoder::jump(std::uint32_t padded_length) noexcept {
   const PayloadPiece* current = piece();
   if (current != nullptr && offset_ == current->octets.size) {
@@ -59,6 +59,7 @@ bool Decoder::jump(std::uint32_t padded_length) noexcept {
 
 bool Decoder::reduced_argument(bulk_data& out) noexcept {
   const PayloadItem* item = next_item();
+  // [8166-3.4.5.2-b]
   // [8166-3.4.5.2-d] the chunk may or may not hold the pad; [8166-4.5.2-b] any other length: GARBAGE_ARGS
   const bool fits = item->length == out.length || (out.length <= UINT32_MAX - 3 && item->length == pad4(out.length));
   if (!fits || !jump(pad4(out.length))) {
@@ -68,7 +69,7 @@ bool Decoder::reduced_argument(bulk_data& out) noexcept {
   item_ = static_cast<std::size_t>(item - message_->items.data()) + 1;
   out.kind = bulk_kind::item;
   out.item = static_cast<std::uint32_t>(item_ - 1);
-  if (!item->parts.empty() && capacity(item->parts) >= out.length) {  // pulled already
+  if (!item->parts.empty() && capacity(item->parts) >= out.length) {  // already pulled
     out.kind = bulk_kind::parts;
     out.parts = item->parts.data();
     out.part_count = static_cast<std::uint32_t>(item->parts.size());
@@ -78,7 +79,7 @@ bool Decoder::reduced_argument(bulk_data& out) noexcept {
 
 bool Decoder::reduced_result(bulk_data& out) noexcept {
   const PayloadItem* item = next_item();
-  // [8166-3.4.6.2-c] the octets written are the item, without pad
+  // [8166-3.4.6.2-c] exactly the item is written, without pad
   if (item->length != out.length) {
     fail(DecodeFailure::bad_item);
     return false;
@@ -86,11 +87,11 @@ bool Decoder::reduced_result(bulk_data& out) noexcept {
   item_ = static_cast<std::size_t>(item - message_->items.data()) + 1;
   out.item = static_cast<std::uint32_t>(item_ - 1);
   out.kind = bulk_kind::placed;
-  // The octets are placed outside of the stream: the pieces of a reply go on without a gap for them.
+  // The pieces of a reply continue without a gap for an item that was placed.
   return true;
 }
 
-/// A Write chunk with room that no result has used yet.
+/// True if a Write chunk with room has not been used by a result yet.
 bool Decoder::chunk_left() const noexcept {
   for (std::size_t i = item_; i < message_->items.size(); ++i) {
     const PayloadItem& item = message_->items[i];
@@ -101,7 +102,7 @@ bool Decoder::chunk_left() const noexcept {
 }
 
 bool Decoder::inline_bulk(bulk_data& out) noexcept {
-  // [8166-6.1-d] a Write chunk that could have taken it is left
+  // [8166-6.1-d] the result is inline although a Write chunk is left
   if (out.length != 0 && chunk_left()) {
     fail(DecodeFailure::ignored_chunk);
     return false;
@@ -114,7 +115,7 @@ bool Decoder::inline_bulk(bulk_data& out) noexcept {
   return ok();
 }
 
-/// Copies a result that came in the stream to where its caller wants it.
+/// Copies a result that came in the stream to its caller's buffers.
 bool Decoder::place(bulk_data& out, std::span<const BufferRef> destination) noexcept {
   std::uint32_t left = out.length;
   for (const BufferRef& part : destination) {

@@ -40,7 +40,7 @@ Encoder::Encoder(PayloadBuilder& out, Staging* staging) noexcept : out_(out), st
 Encoder* Encoder::of(XDR* xdrs) noexcept { return xdrs->x_ops == &kOperations ? self(xdrs) : nullptr; }
 
 void Encoder::counted(Octets value) noexcept {
-  if (value.size() > UINT32_MAX - 3) return out_.fail();
+  if (value.size() > UINT32_MAX - 3) return out_.fail(BuildFailure::too_long);
   out_.u32(static_cast<std::uint32_t>(value.size()));
   out_.octets(value);
   const std::size_t pad = pad4(value.size()) - value.size();
@@ -52,11 +52,11 @@ void Encoder::bulk(const bulk_data& value) noexcept {
     case bulk_kind::parts: out_.u32(value.length); return out_.item(value.part_span());
     case bulk_kind::octets: break;
     case bulk_kind::item:
-    case bulk_kind::placed: return out_.fail();  // on its way in: names no memory
+    case bulk_kind::placed: return out_.fail();  // incoming: references no memory
   }
   if (staging_ == nullptr || value.length == 0) return counted(value.octet_span());
   const BufferRef staged = staging_->stage(value.length);
-  if (staged.size != value.length) return out_.fail();
+  if (staged.size != value.length) return out_.fail(BuildFailure::out_of_memory);
   std::memcpy(staged.data, value.octets, value.length);
   out_.u32(value.length);
   out_.item({&staged, 1});

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The XDR routines of types that rpcgen does not write: bulk items, texts, file handles.
+// The XDR routines of types that rpcgen does not generate: booleans, bulk items, texts, file handles.
 #include <cstdlib>
 
+#include "rpcrdma/xdr/boolean.hpp"
 #include "rpcrdma/xdr/bulk.hpp"
 #include "rpcrdma/xdr/decoder.hpp"
 #include "rpcrdma/xdr/encoder.hpp"
@@ -10,6 +11,15 @@
 
 using rpcrdma::xdr::Decoder;
 using rpcrdma::xdr::Encoder;
+
+bool_t xdr_strict_bool(XDR* xdrs, bool_t* value) {
+  if (xdrs->x_op == XDR_FREE) return TRUE;
+  long word = *value;
+  const bool_t done = xdrs->x_op == XDR_ENCODE ? XDR_PUTLONG(xdrs, &word) : XDR_GETLONG(xdrs, &word);
+  if (!done || (word != FALSE && word != TRUE)) return FALSE;
+  *value = static_cast<bool_t>(word);
+  return TRUE;
+}
 
 bool_t xdr_bulk_data(XDR* xdrs, bulk_data* data) {
   if (xdrs->x_op == XDR_FREE) {

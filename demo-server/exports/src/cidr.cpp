@@ -28,7 +28,7 @@ bool same_prefix(const Bytes& a, const Bytes& b, unsigned bits) noexcept {
 
 }  // namespace
 
-/// Nothing for a range of IPv4-mapped addresses and others.
+/// Nothing for a range that holds IPv4-mapped addresses beside others.
 std::optional<Cidr> Cidr::make(const ip::address& base, unsigned bits) {
   Cidr range;
   range.base_ = plain(base);

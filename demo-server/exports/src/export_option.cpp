@@ -12,7 +12,7 @@ bool parse_id(std::string_view text, std::uint32_t& out) noexcept {
   return failed == std::errc() && end == text.data() + text.size();
 }
 
-/// Words that stand for themselves.
+/// Options without a value.
 bool set_flag(std::string_view word, ExportSpec& out) noexcept {
   using Mode = SquashPolicy::Mode;
   if (word == "ro" || word == "rw")
@@ -34,44 +34,46 @@ bool set_flag(std::string_view word, ExportSpec& out) noexcept {
   return true;
 }
 
-std::string refuse(std::string_view what, std::string_view text) {
-  return std::string(what) + ": '" + std::string(text) + "'";
+Refusal refuse(std::string_view what, std::string_view text) {
+  return {std::string(what) + ": '" + std::string(text) + "'"};
 }
 
 }  // namespace
 
-bool parse_size(std::string_view text, std::uint64_t& out) noexcept {
+std::optional<std::uint64_t> parse_size(std::string_view text) noexcept {
   constexpr std::string_view kUnits = "KMGT";
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (failed != std::errc() || out == 0) return false;
+  std::uint64_t size = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (failed != std::errc() || size == 0) return std::nullopt;
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (unit.empty()) return true;
+  if (unit.empty()) return size;
   const std::size_t which = kUnits.find(unit.front());
-  if (unit.size() != 1 || which == kUnits.npos) return false;
+  if (unit.size() != 1 || which == kUnits.npos) return std::nullopt;
   const auto shift = static_cast<unsigned>(10 * (which + 1));
-  if (out > std::numeric_limits<std::uint64_t>::max() >> shift) return false;
-  out <<= shift;
-  return true;
+  if (size > std::numeric_limits<std::uint64_t>::max() >> shift) return std::nullopt;
+  return size << shift;
 }
 
-bool parse_export_option(std::string_view word, ExportSpec& out, std::string& why) {
-  if (set_flag(word, out)) return true;
+Checked<void> set_export_option(std::string_view word, ExportSpec& spec) {
+  if (set_flag(word, spec)) return {};
   const std::size_t equals = word.find('=');
   const std::string_view value = equals == word.npos ? std::string_view() : word.substr(equals + 1);
   const std::string_view key = value.empty() ? std::string_view() : word.substr(0, equals);
   if (key == "allow") {
     const auto range = Cidr::parse(value);
-    if (range) out.allow.push_back(*range);
-    if (!range) why = refuse("not an address range", value);
+    if (!range) return refuse("not an address range", value);
+    spec.allow.push_back(*range);
   } else if (key == "anonuid" || key == "anongid") {
-    if (!parse_id(value, key == "anonuid" ? out.squash.anonymous_uid : out.squash.anonymous_gid))
-      why = refuse("not a number of a user or group", value);
+    if (!parse_id(value, key == "anonuid" ? spec.squash.anonymous_uid : spec.squash.anonymous_gid))
+      return refuse("not a number of a user or group", value);
   } else if (key == "size") {
-    if (!parse_size(value, out.size)) why = refuse("not a size", value);
+    const auto size = parse_size(value);
+    if (!size) return refuse("not a size", value);
+    spec.size = *size;
   } else {
-    why = refuse("unknown export option", word);
+    return refuse("unknown export option", word);
   }
-  return why.empty();
+  return {};
 }
 
 }  // namespace rpcrdma::nfsd

@@ -9,8 +9,7 @@ namespace {
 constexpr std::size_t kMaxExportName = 1024;  // MNTPATHLEN
 constexpr std::string_view kMemory = "memory";
 
-/// Up to the first separator without a backslash in front; backslashes go. Moves `text` behind the part, to the
-/// separator.
+/// Takes the part of `text` before the first separator without a backslash in front, and removes its backslashes.
 std::string take_until(std::string_view& text, std::string_view separators) {
   std::string part;
   while (!text.empty() && separators.find(text.front()) == separators.npos) {
@@ -28,6 +27,8 @@ std::string default_name(const std::string& directory) {
   return "/" + path.filename().string();
 }
 
+Refusal bad_name(const std::string& name) { return {"the name of an export begins with '/': '" + name + "'"}; }
+
 }  // namespace
 
 bool ExportPolicy::allows(const boost::asio::ip::address& peer) const noexcept {
@@ -37,46 +38,37 @@ bool ExportPolicy::allows(const boost::asio::ip::address& peer) const noexcept {
   return false;
 }
 
-bool complete_export(ExportSpec& spec, std::string& why) {
-  why.clear();
-  if (!spec.memory && spec.directory.empty()) why = "no directory";
-  if (!spec.memory && spec.size != 0) why = "a size is for memory exports only";
-  if (!why.empty()) return false;
+Checked<void> complete_export(ExportSpec& spec) {
+  if (!spec.memory && spec.directory.empty()) return Refusal{"no directory"};
+  if (!spec.memory && spec.size != 0) return Refusal{"a size is for memory exports only"};
   std::string& name = spec.name;
   if (name.empty() && !spec.memory) name = default_name(spec.directory);
   while (name.size() > 1 && name.back() == '/') name.pop_back();
-  if (name.empty() || name.front() != '/') why = "the name of an export begins with '/': '" + name + "'";
-  if (name.size() > kMaxExportName) why = "the name of the export is too long";
-  return why.empty();
+  if (name.empty() || name.front() != '/') return bad_name(name);
+  if (name.size() > kMaxExportName) return Refusal{"the name of the export is too long"};
+  return {};
 }
 
-bool parse_export(std::string_view text, ExportSpec& out, std::string& why) {
-  out = {};
-  out.origin = "--export";
-  out.squash.mode = SquashPolicy::Mode::none;
-  why.clear();
+Checked<ExportSpec> parse_export(std::string_view text) {
+  ExportSpec spec;
+  spec.origin = "--export";
   const bool escaped = text.find('\\') < text.find(':');
   std::string first = take_until(text, ",:");
+  if (first.empty()) return Refusal{"no directory"};
   const bool named = text.starts_with(':');
-  if (first.empty()) {
-    why = "no directory";
-    return false;
-  }
   if (named) {
     text.remove_prefix(1);
-    out.name = take_until(text, ",");
-    if (out.name.empty()) {
-      why = "the name of an export begins with '/': ''";
-      return false;
-    }
+    spec.name = take_until(text, ",");
+    if (spec.name.empty()) return bad_name(spec.name);
   }
-  out.memory = named && first == kMemory && !escaped;
-  if (!out.memory) out.directory = std::move(first);
+  spec.memory = named && first == kMemory && !escaped;
+  if (!spec.memory) spec.directory = std::move(first);
   while (text.starts_with(',')) {
     text.remove_prefix(1);
-    if (!parse_export_option(take_until(text, ","), out, why)) return false;
+    if (auto set = set_export_option(take_until(text, ","), spec); !set) return set.error();
   }
-  return complete_export(out, why);
+  if (auto complete = complete_export(spec); !complete) return complete.error();
+  return spec;
 }
 
 }  // namespace rpcrdma::nfsd

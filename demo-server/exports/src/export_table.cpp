@@ -29,7 +29,14 @@ const ExportPtr& find_in(const ExportList& exports, std::string_view name) noexc
   return first(exports, [name](const Export& e) { return e.name == name; });
 }
 
-/// The path, and which directory it is now: another one may be mounted there, or have taken its place.
+/// Whether an export has the name of `spec`, or its identifier.
+bool is_taken(const ExportList& exports, const ExportSpec& spec) noexcept {
+  return find_in(exports, spec.name) != nullptr || find_in(exports, export_id_of(spec.name)) != nullptr;
+}
+
+Refusal taken(const ExportSpec& spec) { return {fmt::format("{}: two exports are named {}", spec.origin, spec.name)}; }
+
+/// The path, and the directory that it names now: another one may be mounted there, or have replaced it.
 std::string source_of(const ExportSpec& spec) {
   if (spec.memory) return fmt::format("{}{}", kMemorySource, spec.size);
   struct stat s {};
@@ -40,14 +47,13 @@ std::string source_of(const ExportSpec& spec) {
 }  // namespace
 
 std::shared_ptr<FileSystem> ExportTable::open_memory(const ExportSpec& spec) {
-  if (pages_ == nullptr) pages_ = std::make_unique<PageStore>(memory_octets_);
+  if (pages_ == nullptr) pages_ = std::make_unique<PageStore>(memory_bytes_);
   MemoryOptions options;
   if (spec.size != 0) options.max_octets = spec.size;
   return make_memory_file_system(*pages_, options);
 }
 
-ExportPtr ExportTable::open(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log,
-                            std::string& why) {
+Checked<ExportPtr> ExportTable::open(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log) {
   auto made = std::make_shared<Export>(spec, export_id_of(spec.name));
   made->source = source_of(spec);
   const ExportPtr before = find(spec.name);
@@ -55,10 +61,9 @@ ExportPtr ExportTable::open(const ExportSpec& spec, const std::filesystem::path&
     made->file_system = before->file_system;
     return made;
   }
-  if (before != nullptr && spec.memory && before->source.starts_with(kMemorySource)) {
-    why = fmt::format("{}: {}: a memory export keeps its size as long as it is served", spec.origin, spec.name);
-    return nullptr;
-  }
+  if (before != nullptr && spec.memory && before->source.starts_with(kMemorySource))
+    return Refusal{
+        fmt::format("{}: {}: the size of a memory export cannot change while the server runs", spec.origin, spec.name)};
   if (spec.memory) {
     made->file_system = open_memory(spec);
     return made;
@@ -67,25 +72,20 @@ ExportPtr ExportTable::open(const ExportSpec& spec, const std::filesystem::path&
   options.root = spec.directory;
   options.hint_file = state_dir / fmt::format("places-{:08x}", made->id);
   auto file_system = make_posix_file_system(options, log);
-  if (!file_system) {
-    why = fmt::format("{}: {}: {}", spec.origin, spec.directory, file_system.error().message());
-    return nullptr;
-  }
+  if (!file_system)
+    return Refusal{fmt::format("{}: {}: {}", spec.origin, spec.directory, file_system.error().message())};
   made->file_system = std::move(*file_system);
   return made;
 }
 
-bool ExportTable::replace(std::span<const ExportSpec> specs, const std::filesystem::path& state_dir, const Log& log,
-                          std::string& why) {
+Checked<void> ExportTable::replace(std::span<const ExportSpec> specs, const std::filesystem::path& state_dir,
+                                   const Log& log) {
   auto fresh = std::make_shared<ExportList>();
   for (const ExportSpec& spec : specs) {
-    if (find_in(*fresh, spec.name) != nullptr || find_in(*fresh, export_id_of(spec.name)) != nullptr) {
-      why = fmt::format("{}: two exports are named {}", spec.origin, spec.name);
-      return false;
-    }
-    ExportPtr made = open(spec, state_dir, log, why);
-    if (made == nullptr) return false;
-    fresh->push_back(std::move(made));
+    if (is_taken(*fresh, spec)) return taken(spec);
+    auto made = open(spec, state_dir, log);
+    if (!made) return made.error();
+    fresh->push_back(std::move(*made));
   }
   std::shared_ptr<const ExportList> before = std::move(fresh);
   {
@@ -93,24 +93,20 @@ bool ExportTable::replace(std::span<const ExportSpec> specs, const std::filesyst
     exports_.swap(before);
     generation_.fetch_add(1, std::memory_order_release);
   }
-  return true;
+  return {};
 }
 
-bool ExportTable::add(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log,
-                      std::string& why) {
+Checked<void> ExportTable::add(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log) {
   const auto before = all();
-  if (find_in(*before, spec.name) != nullptr || find_in(*before, export_id_of(spec.name)) != nullptr) {
-    why = fmt::format("{}: two exports are named {}", spec.origin, spec.name);
-    return false;
-  }
-  ExportPtr made = open(spec, state_dir, log, why);
-  if (made == nullptr) return false;
+  if (is_taken(*before, spec)) return taken(spec);
+  auto made = open(spec, state_dir, log);
+  if (!made) return made.error();
   auto fresh = std::make_shared<ExportList>(*before);
-  fresh->push_back(std::move(made));
+  fresh->push_back(std::move(*made));
   const std::lock_guard lock(mutex_);
   exports_ = std::move(fresh);
   generation_.fetch_add(1, std::memory_order_release);
-  return true;
+  return {};
 }
 
 std::shared_ptr<const ExportList> ExportTable::all() const {
@@ -127,7 +123,7 @@ void ExportTable::tidy() const {
 }
 
 void ExportView::refresh() noexcept {
-  // The number first: what is read after it is at least as new.
+  // The generation first: the list that is read after it is at least as new.
   generation_ = table_.generation();
   exports_ = table_.all();
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kHead = 6;
 constexpr std::size_t kTag = 16;
-static_assert(kHead + NodeKey::kMax + kTag <= FileHandle::kMax);
+static_assert(kHead + NodeKey::kMax + kTag <= FileHandle::kMaxSize);
 
 }  // namespace
 
@@ -40,15 +40,14 @@ HandleCodec::Tag HandleCodec::tag(std::span<const std::byte> octets) const {
 }
 
 FileHandle HandleCodec::encode(std::uint32_t export_id, const NodeKey& node) const {
-  FileHandle handle;
-  Writer writer(handle.data);
+  std::array<std::byte, FileHandle::kMaxSize> handle{};
+  Writer writer(handle);
   writer.u8(kVersion);
   writer.u8(static_cast<std::uint8_t>(node.octets().size()));
   writer.u32(export_id);
   writer.octets(node.octets());
   writer.octets(tag(writer.written()));
-  handle.length = static_cast<std::uint32_t>(writer.size());
-  return handle;
+  return FileHandle(writer.written());
 }
 
 std::optional<DecodedHandle> HandleCodec::decode(std::span<const std::byte> handle) const {
@@ -61,7 +60,7 @@ std::optional<DecodedHandle> HandleCodec::decode(std::span<const std::byte> hand
   const Octets given = reader.octets(kTag);
   if (!reader.ok() || reader.remaining() != 0 || version != kVersion || length > NodeKey::kMax) return std::nullopt;
   const Tag right = tag(handle.first(handle.size() - kTag));
-  // In constant time: how long the comparison takes must not help to find a tag.
+  // In constant time: the duration of the comparison must not help to guess a tag.
   if (CRYPTO_memcmp(right.data(), given.data(), kTag) != 0) return std::nullopt;
   return decoded;
 }

@@ -29,15 +29,15 @@ Result<HandleSecret> read_secret(const std::filesystem::path& file) {
   return secret;
 }
 
-/// An errno: the handles that this key signs are to outlive a crash of the machine.
+/// 0 or an errno. Handles that this key signs must survive a crash of the machine.
 int sync_directory(const std::filesystem::path& directory) {
   const Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return errno == EACCES ? 0 : errno;  // it need not be readable
+  if (!fd) return errno == EACCES ? 0 : errno;  // only write access is required
   // Some file systems have no fsync for directories, and order such changes themselves.
   return ::fsync(fd.get()) == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? 0 : errno;
 }
 
-/// Complete before it gets its name, so that a crash leaves none or all of it.
+/// Complete before it is named, so that a crash leaves the whole secret or none.
 error_code write_secret(const std::filesystem::path& file) {
   HandleSecret secret;
   if (::getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size())) return last_error();

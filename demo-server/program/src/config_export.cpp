@@ -7,7 +7,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// -1 is how others write "no such user"; here it has to be said as a number.
+/// No -1, which other servers accept for "no such user".
 constexpr NumberRange kIds{0, std::numeric_limits<std::uint32_t>::max()};
 
 bool take_squash(ConfigReader& reader, const toml::node& node, SquashPolicy& out) {
@@ -20,32 +20,33 @@ bool take_squash(ConfigReader& reader, const toml::node& node, SquashPolicy& out
   else if (word == "none")
     out.mode = SquashPolicy::Mode::none;
   else
-    return reader.fail(node.source(), R"(squash: "root", "all" or "none" is wanted)");
+    return reader.fail(node.source(), R"(squash: not "root", "all" or "none")");
   return true;
 }
 
 bool take_size(ConfigReader& reader, const toml::node& node, std::uint64_t& out) {
-  if (const auto octets = node.value_exact<std::int64_t>(); octets && *octets > 0) {
-    out = static_cast<std::uint64_t>(*octets);
+  if (const auto bytes = node.value_exact<std::int64_t>(); bytes && *bytes > 0) {
+    out = static_cast<std::uint64_t>(*bytes);
     return true;
   }
   const auto text = node.value_exact<std::string>();
-  if (text && parse_size(*text, out)) return true;
-  return reader.fail(node.source(), R"(size: octets are wanted, as a number or as "512M")");
+  const auto size = text ? parse_size(*text) : std::nullopt;
+  out = size.value_or(0);
+  return size || reader.fail(node.source(), R"(size: not a number of bytes, such as 65536 or "512M")");
 }
 
 bool take_directory(ConfigReader& reader, const toml::node& node, std::string& out) {
   if (!reader.take("directory", node, out)) return false;
-  return out.front() == '/' || reader.fail(node.source(), "directory: a path that begins with '/' is wanted");
+  return out.front() == '/' || reader.fail(node.source(), "directory: not an absolute path");
 }
 
 bool take_clients(ConfigReader& reader, const toml::node& node, std::vector<Cidr>& out) {
   std::vector<std::string> texts;
-  return reader.take("clients", node, texts, [&out](const std::string& text, std::string& why) {
+  return reader.take("clients", node, texts, [&out](const std::string& text) -> Checked<void> {
     const auto range = Cidr::parse(text);
-    if (range) out.push_back(*range);
-    if (!range) why = "not an address or a range of them: '" + text + "'";
-    return range.has_value();
+    if (!range) return Refusal{"not an address or an address range: '" + text + "'"};
+    out.push_back(*range);
+    return {};
   });
 }
 
@@ -73,9 +74,9 @@ bool read_export(ConfigReader& reader, const toml::table& table, ExportSpec& out
   for (const auto& [key, node] : table)
     if (!take_key(reader, key, node, out)) return false;
   if (out.memory && !out.directory.empty())
-    return reader.fail(table.source(), "an export has a directory or is in memory, not both");
-  std::string why;
-  return complete_export(out, why) || reader.fail(table.source(), why);
+    return reader.fail(table.source(), "an export has either a directory or memory = true, not both");
+  const auto complete = complete_export(out);
+  return complete || reader.fail(table.source(), complete.error().text);
 }
 
 }  // namespace rpcrdma::nfsd

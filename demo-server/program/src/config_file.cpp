@@ -6,30 +6,30 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 
 #include "config_reader.hpp"
+#include "rpcrdma/base/error.hpp"
 #include "rpcrdma/base/fd.hpp"
 #include "rpcrdma/nfsd/program/options.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
 
-bool check_listen(const std::string& text, std::string& why) {
-  ListenSpec ignored;
-  return parse_listen(text, ignored, why);
+Checked<void> check_listen(const std::string& text) {
+  const auto listen = parse_listen(text, fabric::Provider::automatic);
+  if (!listen) return listen.error();
+  return {};
 }
 
-bool check_tcp_listen(const std::string& text, std::string& why) {
-  if (parse_endpoint(text)) return true;
-  why = "not ADDR:PORT: '" + text + "'";
-  return false;
+Checked<void> check_tcp_listen(const std::string& text) {
+  if (!parse_endpoint(text)) return Refusal{"not ADDR:PORT: '" + text + "'"};
+  return {};
 }
 
 bool take_word(ConfigReader& reader, std::string_view key, const toml::node& node, std::optional<std::string>& out,
                bool (*good)(const std::string&)) {
   if (!reader.take(key, node, out.emplace())) return false;
-  return good(*out) || reader.fail(node.source(), fmt::format("{}: means nothing: '{}'", key, *out));
+  return good(*out) || reader.fail(node.source(), fmt::format("{}: not a valid value: '{}'", key, *out));
 }
 
 bool is_fabric(const std::string& word) {
@@ -46,7 +46,7 @@ bool is_path(const std::string& word) { return word.front() == '/'; }
 bool take_exports(ConfigReader& reader, const toml::node& node, std::vector<ExportSpec>& out) {
   const toml::array* list = node.as_array();
   if (list == nullptr || !list->is_array_of_tables())
-    return reader.fail(node.source(), "export: tables are wanted, each behind a line [[export]]");
+    return reader.fail(node.source(), "export: not an array of tables: begin each export with a line [[export]]");
   for (const toml::node& item : *list)
     if (!read_export(reader, *item.as_table(), out.emplace_back())) return false;
   return true;
@@ -71,29 +71,27 @@ bool take_key(ConfigReader& reader, const toml::key& key, const toml::node& node
   return reader.fail(key.source(), fmt::format("unknown key '{}'", k));
 }
 
-/// 0 or an errno.
-int read_whole(const std::filesystem::path& file, std::string& out) {
+Result<std::string> read_whole(const std::filesystem::path& file) {
+  const auto last_error = [] { return error_code(errno, boost::system::system_category()); };
   const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return errno;
+  if (!fd) return last_error();
+  std::string content;
   std::array<char, 4096> piece;
   for (;;) {
     const ssize_t got = ::read(fd.get(), piece.data(), piece.size());
-    if (got < 0) return errno;
-    if (got == 0) return 0;
-    out.append(piece.data(), static_cast<std::size_t>(got));
+    if (got < 0) return last_error();
+    if (got == 0) return content;
+    content.append(piece.data(), static_cast<std::size_t>(got));
   }
 }
 
 }  // namespace
 
-bool read_config(const std::filesystem::path& file, ConfigFile& out, std::string& why) {
-  std::string content;
-  if (const int failed = read_whole(file, content); failed != 0) {
-    why = fmt::format("{}: {}", file.string(), std::strerror(failed));
-    return false;
-  }
+Checked<ConfigFile> read_config(const std::filesystem::path& file) {
+  const auto content = read_whole(file);
+  if (!content) return Refusal{fmt::format("{}: {}", file.string(), content.error().message())};
   ConfigReader reader(file.string());
-  const toml::parse_result parsed = toml::parse(content, file.string());
+  const toml::parse_result parsed = toml::parse(*content, file.string());
   ConfigFile read;
   if (!parsed) {
     reader.fail(parsed.error().source(), parsed.error().description());
@@ -101,10 +99,8 @@ bool read_config(const std::filesystem::path& file, ConfigFile& out, std::string
     for (const auto& [key, node] : parsed.table())
       if (!take_key(reader, key, node, read)) break;
   }
-  why = reader.why();
-  if (!why.empty()) return false;
-  out = std::move(read);
-  return true;
+  if (!reader.good()) return reader.refusal();
+  return read;
 }
 
 }  // namespace rpcrdma::nfsd

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Values of a TOML table as C++ values, with the place of the first one that is wrong.
+// Values of a TOML table as C++ values. The first bad one is kept as a Refusal that names its line.
 #include <fmt/format.h>
 
 #include <functional>
@@ -20,61 +20,63 @@ class ConfigReader {
  public:
   explicit ConfigReader(std::string file) : file_(std::move(file)) {}
 
-  /// `FILE:LINE: message` of the first error; empty: none.
-  const std::string& why() const noexcept { return why_; }
+  bool good() const noexcept { return refusal_.text.empty(); }
+  /// `FILE:LINE: message` of the first error.
+  const Refusal& refusal() const noexcept { return refusal_; }
+  /// Always false, for the caller to return.
   bool fail(const toml::source_region& where, std::string_view message) {
-    if (why_.empty()) why_ = fmt::format("{}: {}", place(where), message);
+    if (good()) refusal_.text = fmt::format("{}: {}", place(where), message);
     return false;
   }
   /// FILE:LINE.
   std::string place(const toml::source_region& where) const { return fmt::format("{}:{}", file_, where.begin.line); }
 
-  /// Each takes `node`, the value of `key`.
+  /// Each reads `node`, the value of `key`; false if it has another type or a bad value.
   bool take(std::string_view key, const toml::node& node, bool& out) {
     const auto value = node.value_exact<bool>();
-    if (!value) return fail(node.source(), fmt::format("{}: true or false is wanted", key));
+    if (!value) return fail(node.source(), fmt::format("{}: not true or false", key));
     out = *value;
     return true;
   }
   bool take(std::string_view key, const toml::node& node, std::string& out) {
     const auto value = node.value_exact<std::string>();
-    if (!value || value->empty()) return fail(node.source(), fmt::format("{}: a text in quotes is wanted", key));
-    // A NUL would end the text early for the system's calls.
-    if (value->find('\0') != value->npos) return fail(node.source(), fmt::format("{}: a NUL in the text", key));
+    if (!value || value->empty()) return fail(node.source(), fmt::format("{}: not a string in quotes", key));
+    // A NUL would end the string early in system calls.
+    if (value->find('\0') != value->npos) return fail(node.source(), fmt::format("{}: the string holds a NUL", key));
     out = *value;
     return true;
   }
   bool take(std::string_view key, const toml::node& node, const NumberRange& range, std::uint32_t& out) {
     const auto value = node.value_exact<std::int64_t>();
-    if (!value) return fail(node.source(), fmt::format("{}: a whole number is wanted", key));
+    if (!value) return fail(node.source(), fmt::format("{}: not a whole number", key));
     if (*value < range.least || *value > range.most || *value % range.unit != 0)
       return fail(node.source(), describe(key, range));
     out = static_cast<std::uint32_t>(*value);
     return true;
   }
-  /// An array of texts, none empty.
+  /// An array of strings, none empty.
   bool take(std::string_view key, const toml::node& node, std::vector<std::string>& out,
-            const std::function<bool(const std::string&, std::string&)>& check) {
+            const std::function<Checked<void>(const std::string&)>& check) {
     const toml::array* list = node.as_array();
     if (list == nullptr || list->empty())
-      return fail(node.source(), fmt::format("{}: a list is wanted, not empty", key));
+      return fail(node.source(), fmt::format("{}: not a list, or an empty one", key));
     for (const toml::node& item : *list) {
-      std::string why;
       if (!take(key, item, out.emplace_back())) return false;
-      if (!check(out.back(), why)) return fail(item.source(), fmt::format("{}: {}", key, why));
+      const auto checked = check(out.back());
+      if (!checked) return fail(item.source(), fmt::format("{}: {}", key, checked.error().text));
     }
     return true;
   }
 
  private:
   static std::string describe(std::string_view key, const NumberRange& range) {
-    std::string text = fmt::format("{}: from {} to {} is wanted", key, range.least, range.most);
-    if (range.unit != 1) text += fmt::format(", in steps of {}", range.unit);
+    std::string text = fmt::format("{}: not from {} to {}", key, range.least, range.most);
+    if (range.unit != 1) text += fmt::format(" in steps of {}", range.unit);
     return text;
   }
 
   std::string file_;
-  std::string why_;
+  Refusal refusal_;
 };
 
 /// Reads one [[export]].

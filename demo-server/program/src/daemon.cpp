@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one event loop a thread, each with a lane for every fabric in use; a control loop for signals and
-// housekeeping, which never blocks; I/O threads for files; the main thread for what else may block.
-// Ownership: the Daemon owns everything, in the order in which it must go.
-// Error handling: what fails at the start ends the start, with one line that says why.
+// Operation: one event loop for each thread, with a FabricWorker for every fabric in use; a control loop for signals
+// and housekeeping, which never blocks; I/O threads for files; the main thread for whatever else may block. Ownership:
+// the Daemon owns everything; its members are in the reverse order of destruction. Error handling: a failure ends
+// start() with one line that gives the reason.
 #include "rpcrdma/nfsd/program/daemon.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ std::size_t memory_budget() {
 }
 
 unsigned io_threads() { return std::clamp(2 * std::thread::hardware_concurrency(), 4u, 64u); }
-/// Beside those that hang.
+/// Including threads that a file system blocks.
 constexpr unsigned kMostIoThreads = 256;
 
 fabric::OpenOptions open_options(const Options& options, const ListenSpec& listen) {
@@ -57,63 +57,78 @@ Daemon::~Daemon() {
   if (control_thread_.joinable()) control_thread_.join();
 }
 
-bool Daemon::start(std::string& why) {
-  if (!open_exports(why)) return false;
+Checked<void> Daemon::start() {
+  if (auto opened = open_exports(); !opened) return opened;
   io_ = std::make_unique<IoPool>(io_threads(), kMostIoThreads, secret_);
-  shared_ = std::make_unique<Shared>(Shared{exports_, *io_, mounts_, duplicates_, secret_});
+  shared_ = std::make_unique<SharedServices>(SharedServices{exports_, *io_, mounts_, duplicates_, secret_});
   while (loops_.size() < options_.threads) loops_.push_back(std::make_unique<Loop>());
-  if (!listen_rdma(why) || !listen_tcp(why)) return false;
-  // Before there is anything to undo: a signal that comes while rpcbind is being told waits for run().
+  if (auto listens = listen_rdma(); !listens) return listens;
+  if (auto listens = listen_tcp(); !listens) return listens;
+  // Before rpcbind is told anything that has to be undone: a signal that arrives meanwhile waits for run().
   catch_signals();
-  // On this thread: whatever rpcbind does, the event loops serve already.
-  return !options_.rpcbind || rpcbind_.add(rpcbind_entries(tcp_bound_, rdma_bound_), why);
+  // On this thread: the event loops serve already, however long rpcbind takes.
+  if (!options_.rpcbind) return {};
+  if (auto registered = rpcbind_.add(rpcbind_entries(tcp_bound_, rdma_bound_)); !registered)
+    return Refusal{std::move(registered.error())};
+  return {};
 }
 
-bool Daemon::open_exports(std::string& why) {
-  if (const error_code failed = make_state_dir(options_.state_dir)) {
-    why = fmt::format("state folder {}: {}", options_.state_dir.string(), failed.message());
-    return false;
-  }
+Checked<void> Daemon::open_exports() {
+  if (const error_code failed = make_state_dir(options_.state_dir))
+    return Refusal{fmt::format("state directory {}: {}", options_.state_dir.string(), failed.message())};
   const auto secret = load_handle_secret(options_.state_dir);
-  if (!secret) {
-    why = fmt::format("{}: {}", (options_.state_dir / "handle.key").string(), secret.error().message());
-    return false;
-  }
+  if (!secret)
+    return Refusal{fmt::format("{}: {}", (options_.state_dir / "handle.key").string(), secret.error().message())};
   secret_ = *secret;
-  if (!exports_.replace(options_.exports, options_.state_dir, log_, why)) return false;
+  if (auto opened = exports_.replace(options_.exports, options_.state_dir, log_); !opened) return opened;
   const bool on_disk = std::ranges::any_of(options_.exports, [](const ExportSpec& spec) { return !spec.memory; });
   if (on_disk && !serves_as_callers())
-    log_.warn("cannot take other users' identities: all files are served as user {}, group {}", ::geteuid(),
-              ::getegid());
-  return true;
+    log_.warn(
+        "no privilege to act as other users: all files are accessed as user {}, group {}; run the server as root "
+        "to change that",
+        ::geteuid(), ::getegid());
+  return {};
 }
 
-/// A device has an address, so listeners on verbs share lanes only if they have the same one.
-Daemon::Group* Daemon::group_for(const ListenSpec& listen, std::string& why) {
-  auto opened = fabric::open(loops_.front()->context, listen.endpoint.address(), open_options(options_, listen), log_);
-  if (!opened) {
-    why = fmt::format("no fabric at {}: {}", text_of(listen.endpoint), opened.error().message());
-    return nullptr;
-  }
+Checked<std::unique_ptr<fabric::Fabric>> Daemon::open_fabric(Loop& loop, const ListenSpec& listen) {
+  auto opened = fabric::open(loop.context, listen.endpoint.address(), open_options(options_, listen), log_);
+  if (!opened) return Refusal{fmt::format("no fabric at {}: {}", text_of(listen.endpoint), opened.error().message())};
+  return std::move(*opened);
+}
+
+/// The address names the device, so listeners on verbs share workers only if they have the same address.
+Checked<Daemon::Group*> Daemon::group_for(const ListenSpec& listen) {
+  auto opened = open_fabric(*loops_.front(), listen);
+  if (!opened) return opened.error();
   std::string key((*opened)->capabilities().name);
   if (key == "verbs") key += " at " + listen.endpoint.address().to_string();
   for (const auto& group : groups_)
     if (group->key == key) return group.get();
-  return make_group(std::move(*opened), listen, std::move(key), why);
+  return make_group(std::move(*opened), listen, std::move(key));
 }
 
-Daemon::Group* Daemon::make_group(std::unique_ptr<fabric::Fabric> first, const ListenSpec& listen, std::string key,
-                                  std::string& why) {
+/// Every worker of every listener may have a fabric of its own; they share the limit of locked memory.
+memory::PoolOptions Daemon::pool_options(const fabric::Capabilities& capabilities) const {
+  const memory::PoolOptions wanted;
+  const auto fitting = memory::within_limit(wanted, capabilities, loops_.size() * options_.listens.size());
+  if (fitting.max_octets < wanted.max_octets)
+    log_.warn(
+        "locked memory is limited to {} KiB: each thread registers {} KiB for buffers instead of {} KiB, and calls "
+        "that do not fit are answered JUKEBOX; raise the limit (ulimit -l, LimitMEMLOCK=) or use fewer --threads",
+        capabilities.lockable_memory >> 10, fitting.max_octets >> 10, wanted.max_octets >> 10);
+  return fitting;
+}
+
+Checked<Daemon::Group*> Daemon::make_group(std::unique_ptr<fabric::Fabric> first, const ListenSpec& listen,
+                                           std::string key) {
   auto group = std::make_unique<Group>();
   group->key = std::move(key);
-  group->lanes.push_back(std::make_unique<Lane>(std::move(first), *shared_, log_));
+  const memory::PoolOptions memory = pool_options(first->capabilities());
+  group->workers.push_back(std::make_unique<FabricWorker>(std::move(first), *shared_, log_, memory));
   for (std::size_t i = 1; i < loops_.size(); ++i) {
-    auto opened = fabric::open(loops_[i]->context, listen.endpoint.address(), open_options(options_, listen), log_);
-    if (!opened) {
-      why = fmt::format("no fabric at {}: {}", text_of(listen.endpoint), opened.error().message());
-      return nullptr;
-    }
-    group->lanes.push_back(std::make_unique<Lane>(std::move(*opened), *shared_, log_));
+    auto opened = open_fabric(*loops_[i], listen);
+    if (!opened) return opened.error();
+    group->workers.push_back(std::make_unique<FabricWorker>(std::move(*opened), *shared_, log_, memory));
   }
   transport::ServerOptions options;
   options.connection.credits = options_.credits;
@@ -121,18 +136,20 @@ Daemon::Group* Daemon::make_group(std::unique_ptr<fabric::Fabric> first, const L
   options.connection.receive_size = options_.inline_threshold;
   options.max_connections = options_.max_connections;
   options.max_connections_per_peer = std::min(options.max_connections_per_peer, options_.max_connections);
+  options.bulk_budget = std::min(options.bulk_budget, memory.max_octets / 2);
   std::vector<transport::Worker> workers;
-  for (const auto& lane : group->lanes) workers.push_back(lane->worker());
+  for (const auto& worker : group->workers) workers.push_back(worker->worker());
   group->server = transport::Server::make(workers, options, log_);
   groups_.push_back(std::move(group));
   return groups_.back().get();
 }
 
-bool Daemon::listen_rdma(std::string& why) {
+Checked<void> Daemon::listen_rdma() {
   std::vector<Group*> chosen;
   for (const ListenSpec& listen : options_.listens) {
-    chosen.push_back(group_for(listen, why));
-    if (chosen.back() == nullptr) return false;
+    const auto group = group_for(listen);
+    if (!group) return group.error();
+    chosen.push_back(*group);
   }
   start_loops();
   for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -140,20 +157,17 @@ bool Daemon::listen_rdma(std::string& why) {
     std::promise<Result<fabric::Endpoint>> promise;
     chosen[i]->server->listen(wanted, [&](Result<fabric::Endpoint> bound) { promise.set_value(std::move(bound)); });
     const Result<fabric::Endpoint> bound = promise.get_future().get();
-    if (!bound) {
-      why = fmt::format("cannot listen at {}: {}", text_of(wanted), bound.error().message());
-      return false;
-    }
+    if (!bound) return Refusal{fmt::format("cannot listen at {}: {}", text_of(wanted), bound.error().message())};
     rdma_bound_.push_back(*bound);
-    append(fabric_text_, chosen[i]->lanes.front()->worker().fabric->capabilities().name);
+    append(fabric_text_, chosen[i]->workers.front()->worker().fabric->capabilities().name);
   }
-  return true;
+  return {};
 }
 
-bool Daemon::listen_tcp(std::string& why) {
-  Lane& lane = *groups_.front()->lanes.front();
+Checked<void> Daemon::listen_tcp() {
+  FabricWorker& first = *groups_.front()->workers.front();
   std::vector<rpc::TcpWorker> workers;
-  for (const auto& l : groups_.front()->lanes) workers.push_back({&l->context(), &l->pool(), &l->dispatcher()});
+  for (const auto& w : groups_.front()->workers) workers.push_back({&w->context(), &w->pool(), &w->dispatcher()});
   for (const auto& wanted : options_.tcp_listens) {
     rpc::TcpServerOptions options;
     options.v6_only = std::ranges::any_of(options_.tcp_listens, [&wanted](const auto& other) {
@@ -162,18 +176,15 @@ bool Daemon::listen_tcp(std::string& why) {
     options.max_connections = options_.max_connections;
     options.max_connections_per_peer = std::min(options.max_connections_per_peer, options_.max_connections);
     std::promise<Result<boost::asio::ip::tcp::endpoint>> promise;
-    boost::asio::post(lane.context(), [&] {
+    boost::asio::post(first.context(), [&] {
       tcp_servers_.push_back(rpc::TcpServer::make(workers, options, log_));
       promise.set_value(tcp_servers_.back()->listen(wanted));
     });
     const auto bound = promise.get_future().get();
-    if (!bound) {
-      why = fmt::format("cannot listen on TCP at {}: {}", text_of(wanted), bound.error().message());
-      return false;
-    }
+    if (!bound) return Refusal{fmt::format("cannot listen on TCP at {}: {}", text_of(wanted), bound.error().message())};
     tcp_bound_.push_back(*bound);
   }
-  return true;
+  return {};
 }
 
 std::string Daemon::ready_line() const {
@@ -184,14 +195,14 @@ std::string Daemon::ready_line() const {
 void Daemon::start_loops() {
   for (const auto& loop : loops_) {
     loop->thread = std::thread([&context = loop->context] {
-      leave_signals_to_others();
+      block_external_signals();
       const auto guard = boost::asio::make_work_guard(context);
       Runner(context).run();
     });
   }
 }
 
-/// After the I/O threads, whose last replies are still handled.
+/// After the I/O threads, whose last replies the loops still send.
 void Daemon::end_loops() {
   if (io_ != nullptr) io_->join();
   for (const auto& loop : loops_) boost::asio::post(loop->context, [&context = loop->context] { context.stop(); });

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SIGHUP: the configuration file is read again on the main thread, as opening directories may block. All of its exports
-// take effect at once, or none: the event loops go on with the old ones meanwhile, and calls under way end on those
-// that they began on.
+// SIGHUP: the main thread reads the configuration file again, as opening directories may block. All of its exports take
+// effect at once, or none. The event loops use the old ones meanwhile, and a call ends on the export it began on.
 #include <boost/asio/post.hpp>
 
 #include "rpcrdma/nfsd/program/daemon.hpp"
@@ -9,26 +8,21 @@
 namespace rpcrdma::nfsd {
 
 void Daemon::reload() {
-  ConfigFile file;
-  std::string why;
   std::vector<ExportSpec> specs(options_.exports.begin(),
                                 options_.exports.begin() + static_cast<std::ptrdiff_t>(options_.command_line_exports));
-  bool good = read_config(options_.config, file, why);
-  if (good) {
-    specs.insert(specs.end(), file.exports.begin(), file.exports.end());
-    good = exports_.replace(specs, options_.state_dir, log_, why);
-  }
-  if (!good) {
-    log_.error("the configuration stays as it was: {}", why);
-    return;
-  }
+  const auto file = read_config(options_.config);
+  if (!file) return log_.error("configuration unchanged: {}", file.error().text);
+  specs.insert(specs.end(), file->exports.begin(), file->exports.end());
+  if (const auto replaced = exports_.replace(specs, options_.state_dir, log_); !replaced)
+    return log_.error("configuration unchanged: {}", replaced.error().text);
   options_.exports = std::move(specs);
   log_.info("{}: {} exports", options_.config.string(), options_.exports.size());
-  if (file.settings != options_.settings)
-    log_.warn("{}: changes outside of [[export]] take effect at the next start", options_.config.string());
-  // Loops without calls would keep open what is not served any more.
+  if (file->settings != options_.settings)
+    log_.warn("{}: settings outside of [[export]] take effect after a restart", options_.config.string());
+  // A loop without calls would keep removed exports open.
   for (const auto& group : groups_)
-    for (const auto& lane : group->lanes) boost::asio::post(lane->context(), [&lane = *lane] { lane.refresh(); });
+    for (const auto& worker : group->workers)
+      boost::asio::post(worker->context(), [&worker = *worker] { worker.refresh(); });
 }
 
 }  // namespace rpcrdma::nfsd

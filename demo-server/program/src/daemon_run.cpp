@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The life of the server between ready and gone: signals, housekeeping, draining.
-// Operation: the control thread waits for signals and never blocks, so that a second SIGTERM, and the bound on what the
-// first one began, take effect whatever hangs. What may block, it hands to the main thread or to the I/O threads.
-// Error handling: whoever does not come back in time is left behind by _Exit().
+// The server from ready to exit: signals, housekeeping, draining.
+// Operation: the control thread waits for signals and never blocks, so that a second SIGTERM and the deadline of the
+// first take effect whatever hangs. It hands work that may block to the main thread or to the I/O threads.
+// Error handling: at the deadline _Exit() ends the process, with whatever still hangs.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::chrono::seconds kDrain{10};
-/// For closing what the deadline has cut off, and for the file systems.
+/// For closing connections and file systems after the drain.
 constexpr std::chrono::seconds kGrace{5};
 constexpr std::chrono::seconds kTidying{2};
 
@@ -42,14 +42,14 @@ void Daemon::catch_signals() {
   signals_.add(SIGTERM);
   signals_.add(SIGINT);
   signals_.add(SIGUSR1);
-  // With nothing to read again it ends the program, as it does others.
+  // Without a file to read again SIGHUP keeps its default action and ends the process.
   if (!options_.config.empty()) signals_.add(SIGHUP);
   await_signal();
   control_thread_ = std::thread([this] {
     const auto guard = boost::asio::make_work_guard(control_);
     control_.run();
   });
-  leave_signals_to_others();
+  block_external_signals();
 }
 
 int Daemon::run() {
@@ -67,7 +67,7 @@ void Daemon::await_signal() {
     } else if (number == SIGHUP) {
       if (!ending_) boost::asio::post(slow_, [this] { reload(); });
     } else if (ending_) {
-      log_.warn("told to end again: at once");
+      log_.warn("second signal: exiting at once");
       std::_Exit(EXIT_FAILURE);
     } else {
       shut_down();
@@ -81,7 +81,7 @@ void Daemon::await_tidying() {
   tidying_.expires_after(kTidying);
   tidying_.async_wait([this](error_code failed) {
     if (failed || ending_) return;
-    // Closing files may block, and hang: one thread at a time.
+    // Closing files may block: at most one thread does it.
     if (!tidying_now_.exchange(true)) {
       io_->submit([this](const HandleCodec&) {
         const TidyingEnds ends{tidying_now_};
@@ -95,18 +95,18 @@ void Daemon::await_tidying() {
 void Daemon::shut_down() {
   ending_ = true;
   tidying_.cancel();
-  log_.info("ending");
+  log_.info("shutting down");
   const auto deadline = std::chrono::steady_clock::now() + kDrain;
   end_by(deadline + kGrace);
   boost::asio::post(slow_, [this] { rpcbind_.remove(); });
-  open_fronts_ = groups_.size() + tcp_servers_.size();
+  open_servers_ = groups_.size() + tcp_servers_.size();
   const auto one_closed = [this] { boost::asio::post(control_, [this] { closed(); }); };
   for (const auto& group : groups_) group->server->close(deadline, one_closed);
   for (const auto& server : tcp_servers_) server->close(deadline, one_closed);
 }
 
 void Daemon::closed() {
-  if (--open_fronts_ != 0) return;
+  if (--open_servers_ != 0) return;
   closed_ = true;
   boost::asio::post(slow_, [this] { slow_.stop(); });
 }
@@ -115,17 +115,17 @@ void Daemon::end_by(std::chrono::steady_clock::time_point deadline) {
   grace_.expires_at(deadline);
   grace_.async_wait([this](error_code failed) {
     if (failed) return;
-    if (const std::size_t hang = io_->at_work(); hang != 0)
-      log_.error("not ended in time, as {} calls have not come back from a file system: ending without them", hang);
+    if (const std::size_t hang = io_->busy(); hang != 0)
+      log_.error("shutdown timed out: {} file system calls still running; exiting anyway", hang);
     else if (!closed_)
-      log_.error("connections could not be closed in time");
+      log_.error("shutdown timed out: connections still open; exiting anyway");
     else
-      log_.error("not ended in time, as a file system could not be opened or closed: ending without it");
+      log_.error("shutdown timed out: opening or closing a file system still blocks; exiting anyway");
     std::_Exit(EXIT_FAILURE);
   });
 }
 
-/// What may hang, while the control thread still watches.
+/// The part of destruction that may hang: the control thread still enforces the deadline.
 void Daemon::tear_down() {
   if (control_thread_.joinable()) {
     std::promise<void> left;
@@ -141,15 +141,14 @@ void Daemon::tear_down() {
   groups_.clear();
   shared_.reset();
   loops_.clear();
-  std::string why;
-  exports_.replace({}, options_.state_dir, log_, why);
+  static_cast<void>(exports_.replace({}, options_.state_dir, log_));
 }
 
-/// Sums over all lanes, each asked on its own thread; the last one prints.
+/// Sums over all workers, each asked on its own thread; the last one prints.
 struct Daemon::CountersReport {
   std::atomic<std::size_t> waiting{0};
   std::atomic<std::size_t> regions{0};
-  std::atomic<std::size_t> octets{0};
+  std::atomic<std::size_t> bytes{0};
   std::atomic<std::size_t> lent{0};
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> rejected{0};
@@ -158,7 +157,7 @@ struct Daemon::CountersReport {
 void Daemon::report_counters() {
   if (closed_) return;
   auto report = std::make_shared<CountersReport>();
-  for (const auto& group : groups_) report->waiting += group->lanes.size();
+  for (const auto& group : groups_) report->waiting += group->workers.size();
   const auto print = [this, report] {
     if (closed_) return;
     transport::Server::Counters sum;
@@ -183,19 +182,19 @@ void Daemon::report_counters() {
         "counters connections={} accepted={} refused={} calls={} rejected={} rdma_errors={} regions={} "
         "registered={} lent={} bulk={} receive={} descriptors={} tcp_connections={} tcp_accepted={} tcp_refused={}\n",
         sum.connections, sum.accepted, sum.refused, report->calls.load(), report->rejected.load(), sum.errors_sent,
-        report->regions.load(), report->octets.load(), report->lent.load(), sum.bulk_in_use, sum.receive_octets,
+        report->regions.load(), report->bytes.load(), report->lent.load(), sum.bulk_in_use, sum.receive_octets,
         open_descriptors(), tcp.connections, tcp.accepted, tcp.refused);
     std::fflush(stderr);
   };
   for (const auto& group : groups_) {
-    for (const auto& lane : group->lanes) {
-      boost::asio::post(lane->context(), [this, &lane = *lane, report, print] {
-        const auto pool = lane.pool().counters();
-        report->regions += lane.regions();
-        report->octets += pool.registered_octets;
+    for (const auto& one : group->workers) {
+      boost::asio::post(one->context(), [this, &worker = *one, report, print] {
+        const auto pool = worker.pool().counters();
+        report->regions += worker.regions();
+        report->bytes += pool.registered_octets;
         report->lent += pool.lent;
-        report->calls += lane.dispatcher().counters().calls;
-        report->rejected += lane.dispatcher().counters().rejected;
+        report->calls += worker.dispatcher().counters().calls;
+        report->rejected += worker.dispatcher().counters().rejected;
         if (--report->waiting == 0) boost::asio::post(control_, print);
       });
     }

@@ -16,7 +16,7 @@ void add(const std::string& netid, const Endpoint& endpoint, std::vector<rpc::Rp
     out.push_back({program.program, program.version, netid, rpc::universal_address(endpoint)});
 }
 
-/// `both`: an IPv6 listener that has no IPv4 one beside it serves both.
+/// `both`: an IPv6 listener serves IPv4 as well if no IPv4 listener exists.
 void add_all(const std::string& netid, const std::vector<Endpoint>& listeners, bool both,
              std::vector<rpc::RpcbindEntry>& out) {
   const auto first = [&](bool v6) {
@@ -34,6 +34,7 @@ void add_all(const std::string& netid, const std::vector<Endpoint>& listeners, b
 
 }  // namespace
 
+// [8267-4.2-a]
 std::vector<rpc::RpcbindEntry> rpcbind_entries(const std::vector<Endpoint>& tcp, const std::vector<Endpoint>& rdma) {
   std::vector<rpc::RpcbindEntry> entries;
   add_all("tcp", tcp, true, entries);

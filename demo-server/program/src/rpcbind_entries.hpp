@@ -4,8 +4,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// What rpcbind is told of a server that listens there: NFS 3 and MOUNT 3 at the first listener of each kind. A
-/// listener on [::] serves IPv4 as well, unless there is another for that.
+/// The entries to register with rpcbind for a server with these listeners: NFS 3 and MOUNT 3 at the first listener of
+/// each kind. A listener on [::] serves IPv4 as well, unless another listener does.
 std::vector<rpc::RpcbindEntry> rpcbind_entries(const std::vector<boost::asio::ip::tcp::endpoint>& tcp,
                                                const std::vector<boost::asio::ip::tcp::endpoint>& rdma);
 

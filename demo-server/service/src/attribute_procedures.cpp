@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // GETATTR, SETATTR, ACCESS, FSSTAT, FSINFO, PATHCONF, COMMIT.
-#include "impl.hpp"
+#include "procedures.hpp"
 #include "rpcrdma/nfsd/fs/access.hpp"
 
 namespace rpcrdma::nfsd {
@@ -21,7 +21,7 @@ SETATTR3res setattr(const Request<nfs3::Setattr>& request) {
   const ChangeResult changed =
       request.fs().set_attributes(request.caller, request.target.node, from_wire(request.args.new_attributes), guard);
   SETATTR3res result = failed<nfs3::Setattr>(changed.status);
-  // The arms of success and failure hold the same.
+  // The arms of success and failure have the same fields.
   result.SETATTR3res_u.resok.obj_wcc = to_wire(changed.wcc, request.fsid());
   return result;
 }
@@ -89,7 +89,7 @@ PATHCONF3res pathconf(const Request<nfs3::Pathconf>& request) {
   return result;
 }
 
-/// An asynchronous export promises nothing.
+/// COMMIT on an asynchronous export does not flush.
 ChangeResult unflushed(const Request<nfs3::Commit>& request) {
   const AttributesResult found = request.fs().attributes(request.target.node);
   ChangeResult result{found.status, {}};
@@ -105,7 +105,7 @@ COMMIT3res commit(const Request<nfs3::Commit>& request) {
   COMMIT3res result = failed<nfs3::Commit>(flushed.status);
   result.COMMIT3res_u.resok.file_wcc = to_wire(flushed.wcc, request.fsid());
   if (flushed.status != Status::ok) return result;
-  // The verifier from after the flush: data that another call found lost before is not among what has been flushed.
+  // The verifier after the flush: data that an earlier call found lost is not part of what has been flushed.
   const Verifier verifier = request.fs().write_verifier();
   std::memcpy(result.COMMIT3res_u.resok.verf, verifier.data(), verifier.size());
   return result;
@@ -113,7 +113,7 @@ COMMIT3res commit(const Request<nfs3::Commit>& request) {
 
 }  // namespace
 
-void NfsService::Impl::add_attribute_procedures(rpc::Dispatcher& dispatcher) {
+void NfsService::Procedures::add_attribute_procedures(rpc::Dispatcher& dispatcher) {
   const auto object = [](const auto& args) -> const nfs_fh3& { return args.object; };
   const auto root = [](const auto& args) -> const nfs_fh3& { return args.fsroot; };
   const auto file = [](const auto& args) -> const nfs_fh3& { return args.file; };

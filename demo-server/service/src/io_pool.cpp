@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a ring of jobs, taken first in, first out, and a stack of threads that rest; a watcher, asleep as long as
-// there is a thread for each job, looks whether jobs are taken. Ownership: a job belongs to the ring until a thread has
-// taken it. Error handling: jobs report their outcome themselves.
+// Operation: a FIFO ring of jobs and a stack of idle threads. A watcher checks that jobs start; it sleeps while there
+// is a thread for each job. Ownership: a job belongs to the ring until a thread takes it. Error handling: jobs report
+// their outcome themselves.
 #include "rpcrdma/nfsd/service/io_pool.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace rpcrdma::nfsd {
 IoPool::IoPool(unsigned threads, unsigned most, const HandleSecret& secret)
     : usual_(std::max(threads, 1u)), most_(std::max<std::size_t>(most, usual_)), secret_(secret), ring_(64) {
   places_ = std::make_unique<Place[]>(most_);
-  resting_.reserve(usual_);
+  idle_.reserve(usual_);
   spare_.reserve(most_);
   threads_.reserve(most_);
   const std::lock_guard lock(mutex_);
@@ -23,7 +23,7 @@ IoPool::IoPool(unsigned threads, unsigned most, const HandleSecret& secret)
 }
 
 void IoPool::submit(Job job) {
-  Place* called = nullptr;
+  Place* woken = nullptr;
   {
     const std::lock_guard lock(mutex_);
     if (count_ == ring_.size()) {
@@ -32,59 +32,59 @@ void IoPool::submit(Job job) {
       ring_.resize(ring_.size() * 2);
     }
     ring_[(first_ + count_++) % ring_.size()] = std::move(job);
-    if (resting_.empty()) {
+    if (idle_.empty()) {
       if (watching_ || most_ == usual_) return;
       watching_ = true;
     } else {
-      called = resting_.back();
-      resting_.pop_back();
-      called->is_called = true;
+      woken = idle_.back();
+      idle_.pop_back();
+      woken->is_woken = true;
     }
   }
-  (called != nullptr ? called->called : jobs_wait_).notify_one();
+  (woken != nullptr ? woken->woken : jobs_wait_).notify_one();
 }
 
-std::size_t IoPool::resting() const {
+std::size_t IoPool::idle() const {
   const std::lock_guard lock(mutex_);
-  return resting_.size();
+  return idle_.size();
 }
 
-std::size_t IoPool::at_work() const {
+std::size_t IoPool::busy() const {
   const std::lock_guard lock(mutex_);
-  return at_work_;
+  return busy_;
 }
 
-void IoPool::call(Place& place) {
-  place.is_called = true;
-  place.called.notify_one();
+void IoPool::wake(Place& place) {
+  place.is_woken = true;
+  place.woken.notify_one();
 }
 
-void IoPool::rest(Place& place, std::unique_lock<std::mutex>& lock) {
-  place.is_called = false;
-  (resting_.size() < usual_ ? resting_ : spare_).push_back(&place);
-  place.called.wait(lock, [&place] { return place.is_called; });
+void IoPool::wait(Place& place, std::unique_lock<std::mutex>& lock) {
+  place.is_woken = false;
+  (idle_.size() < usual_ ? idle_ : spare_).push_back(&place);
+  place.woken.wait(lock, [&place] { return place.is_woken; });
 }
 
-/// Looks again and again as long as there is no thread for some job.
+/// Polls while a job has no thread.
 void IoPool::watch() {
-  leave_signals_to_others();
+  block_external_signals();
   std::unique_lock lock(mutex_);
   while (!ending_) {
     if (count_ == 0) {
       watching_ = false;
       jobs_wait_.wait(lock, [this] { return watching_ || ending_; });
     }
-    const std::uint64_t before = taken_;
+    const std::uint64_t before = started_;
     jobs_wait_.wait_for(lock, kPatience, [this] { return ending_; });
-    if (count_ != 0 && taken_ == before && !ending_) add_threads();
+    if (count_ != 0 && started_ == before && !ending_) add_threads();
   }
 }
 
-/// As many as hang, as the next jobs may be of the same kind.
+/// Adds as many threads as are blocked, as the next jobs may block as well.
 void IoPool::add_threads() {
-  for (std::size_t wanted = std::min(count_, at_work_); wanted != 0; --wanted) {
+  for (std::size_t wanted = std::min(count_, busy_); wanted != 0; --wanted) {
     if (!spare_.empty()) {
-      call(*spare_.back());
+      wake(*spare_.back());
       spare_.pop_back();
     } else if (!add_thread()) {
       return;
@@ -96,33 +96,33 @@ bool IoPool::add_thread() {
   if (threads_.size() == most_) return false;
   try {
     threads_.emplace_back([this, &place = places_[threads_.size()]] { work(place); });
-  } catch (const std::system_error&) {  // a limit of the system's: the jobs wait on
+  } catch (const std::system_error&) {  // a limit of the system: the jobs keep waiting
     return false;
   }
   return true;
 }
 
 void IoPool::work(Place& place) {
-  leave_signals_to_others();
+  block_external_signals();
   const HandleCodec codec(secret_);
   std::unique_lock lock(mutex_);
   for (;;) {
-    // A thread that was at work may have taken the job for which this one was called.
-    while (count_ == 0 && !ending_) rest(place, lock);
+    // A busy thread may have taken the job for which this one was woken.
+    while (count_ == 0 && !ending_) wait(place, lock);
     if (count_ == 0) return;
     Job job = std::move(ring_[first_]);
     first_ = (first_ + 1) % ring_.size();
     --count_;
-    ++at_work_;
-    ++taken_;
+    ++busy_;
+    ++started_;
     lock.unlock();
     try {
       job(codec);
-    } catch (...) {  // out of memory: what the job captured is dropped, and a call among it answers SYSTEM_ERR
+    } catch (...) {  // out of memory: destroying the job answers its call with SYSTEM_ERR
     }
-    job = {};  // what it captured goes before the next wait
+    job = {};  // destroys its captures before the next wait
     lock.lock();
-    --at_work_;
+    --busy_;
   }
 }
 
@@ -130,8 +130,8 @@ void IoPool::join() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
-    for (auto* places : {&resting_, &spare_}) {
-      for (Place* place : *places) call(*place);
+    for (auto* places : {&idle_, &spare_}) {
+      for (Place* place : *places) wake(*place);
       places->clear();
     }
     jobs_wait_.notify_one();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // READLINK, whose path may go into a Write chunk, and SYMLINK, whose path may come in a Read chunk (RFC 8267 section
 // 4).
-#include "impl.hpp"
 #include "new_object.hpp"
+#include "procedures.hpp"
+#include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/nfsd/fs/names.hpp"
 
 namespace rpcrdma::nfsd {
@@ -10,40 +11,50 @@ namespace {
 
 namespace nfs3 = rpc::nfs3;
 
-READLINK3res readlink(const Request<nfs3::Readlink>& request, std::string& path) {
-  ReadlinkResult found = request.fs().read_link(request.target.node);
+READLINK3res result_of(const ReadlinkResult& found, const Target& target) {
   READLINK3res result = failed<nfs3::Readlink>(found.status);
   if (found.status != Status::ok) {
-    result.READLINK3res_u.resfail.symlink_attributes = to_wire(found.attributes, request.fsid());
+    result.READLINK3res_u.resfail.symlink_attributes = to_wire(found.attributes, target.fsid());
     return result;
   }
-  path = std::move(found.target);
-  READLINK3resok& ok = result.READLINK3res_u.resok;
-  ok.symlink_attributes = to_wire(found.attributes, request.fsid());
-  ok.data.set_text(path);
+  result.READLINK3res_u.resok.symlink_attributes = to_wire(found.attributes, target.fsid());
   return result;
 }
 
 }  // namespace
 
-void NfsService::Impl::symlink(SymlinkCall call) {
-  TransferPtr transfer = transfers_.take();
+void NfsService::Procedures::readlink(ReadlinkCall call) {
+  auto taken = take(call, call.args().symlink, Effect::reads);
+  if (!taken) return call.reply(failed<nfs3::Readlink>(taken.error()));
+  const Target& target = (*taken)->target;
+  run(target, [call = std::move(call), transfer = std::move(*taken)](const HandleCodec&) mutable {
+    ReadlinkResult found = transfer->target.fs().read_link(transfer->target.node);
+    READLINK3res result = result_of(found, transfer->target);
+    transfer->path = std::move(found.target);
+    if (found.status == Status::ok) result.READLINK3res_u.resok.data.set_text(transfer->path);
+    call.reply(result, [transfer = std::move(transfer)](error_code) {});
+  });
+}
+
+void NfsService::Procedures::symlink(SymlinkCall call) {
   const SYMLINK3args& args = call.args();
   const bulk_data& path = args.symlink.symlink_data;
-  Status s = find(call, args.where.dir, Effect::changes, transfer->target);
-  // Checked before anything is fetched: nobody makes this server hold more than a path.
-  if (s == Status::ok && path.length > kMaxTarget) s = Status::nametoolong;
-  if (s != Status::ok) return call.reply(failed<nfs3::Symlink>(s));
-  transfer->caller = caller_of(call.credential(), *transfer->target.exported);
-  if (path.kind == bulk_kind::octets) return make_symlink(std::move(call), std::move(transfer), path.text());
+  auto taken = take(call, args.where.dir, Effect::changes);
+  if (!taken) return call.reply(failed<nfs3::Symlink>(taken.error()));
+  // Checked before the path is fetched: a peer makes this server hold no more than the longest path.
+  if (path.length > kMaxTarget) return call.reply(failed<nfs3::Symlink>(Status::nametoolong));
+  if (path.kind == bulk_kind::octets) return make_symlink(std::move(call), std::move(*taken), path.text());
   rpc::async_reserve(std::move(call), path.length,
-                     [this, transfer = std::move(transfer)](error_code status, SymlinkCall resumed) mutable {
+                     [this, transfer = std::move(*taken)](error_code status, SymlinkCall resumed) mutable {
+                       // Not run: if the client has sent it again, that call is.
+                       if (status == transport::TransportError::connection_lost)
+                         return resumed.reject(rpc::AcceptStat::system_err);
                        if (status) return resumed.reply(failed<nfs3::Symlink>(Status::jukebox));
                        fetch_symlink(std::move(resumed), std::move(transfer));
                      });
 }
 
-void NfsService::Impl::fetch_symlink(SymlinkCall call, TransferPtr transfer) {
+void NfsService::Procedures::fetch_symlink(SymlinkCall call, TransferPtr transfer) {
   const bulk_data& path = call.args().symlink.symlink_data;
   auto buffer = call.pool().allocate(path.length);
   if (!buffer) return call.reply(failed<nfs3::Symlink>(Status::jukebox));
@@ -52,6 +63,7 @@ void NfsService::Impl::fetch_symlink(SymlinkCall call, TransferPtr transfer) {
   const std::span<const BufferRef> destination = transfer->parts;
   rpc::async_fetch(std::move(call), path, destination,
                    [this, transfer = std::move(transfer)](error_code status, SymlinkCall fetched) mutable {
+                     if (status == Condition::retry) return fetched.reply(failed<nfs3::Symlink>(Status::jukebox));
                      if (status) return fetched.reject(rpc::AcceptStat::system_err);
                      const std::span<std::byte> text = transfer->buffer.octets();
                      const std::string_view target(reinterpret_cast<const char*>(text.data()), text.size());
@@ -59,7 +71,7 @@ void NfsService::Impl::fetch_symlink(SymlinkCall call, TransferPtr transfer) {
                    });
 }
 
-void NfsService::Impl::make_symlink(SymlinkCall call, TransferPtr transfer, std::string_view path) {
+void NfsService::Procedures::make_symlink(SymlinkCall call, TransferPtr transfer, std::string_view path) {
   const Target& target = transfer->target;
   run(target, [this, call = std::move(call), transfer = std::move(transfer), path](const HandleCodec& codec) mutable {
     const auto asked = request(call, transfer->target, transfer->caller, codec);
@@ -71,9 +83,8 @@ void NfsService::Impl::make_symlink(SymlinkCall call, TransferPtr transfer, std:
   });
 }
 
-void NfsService::Impl::add_link_procedures(rpc::Dispatcher& dispatcher) {
-  on<nfs3::Readlink, std::string>(
-      dispatcher, Effect::reads, [](const auto& args) -> const nfs_fh3& { return args.symlink; }, &readlink);
+void NfsService::Procedures::add_link_procedures(rpc::Dispatcher& dispatcher) {
+  dispatcher.on<nfs3::Readlink>([this](ReadlinkCall call) { readlink(std::move(call)); }, rpc::AuthRequirement::none);
   dispatcher.on<nfs3::Symlink>([this](SymlinkCall call) { symlink(std::move(call)); }, rpc::AuthRequirement::none);
 }
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// READDIR and READDIRPLUS. Their limits are on encoded octets, which are counted here entry by entry.
-#include "impl.hpp"
+// READDIR and READDIRPLUS.
+// Operation: the call waits for its share of the bulk budget, which covers the entries and the reply that is encoded
+// from them; then the file system is listed into one buffer of the pool. The limits of a reply are on encoded bytes,
+// which are counted entry by entry.
+// Ownership: the Transfer holds the buffer until the reply has been sent.
+// Error handling: no memory for the moment is JUKEBOX.
+#include "procedures.hpp"
 #include "rpcrdma/base/cursor.hpp"
 
 namespace rpcrdma::nfsd {
@@ -8,7 +13,7 @@ namespace {
 
 namespace nfs3 = rpc::nfs3;
 
-// Encoded sizes in octets (RFC 1813 sections 3.3.16 and 3.3.17).
+// Encoded sizes in bytes (RFC 1813 sections 3.3.16 and 3.3.17).
 constexpr std::uint32_t kPostOpAttributes = 4 + 84;
 /// READDIR3resok around its entries: directory attributes, verifier, end of list, eof.
 constexpr std::uint32_t kAround = kPostOpAttributes + 8 + 4 + 4;
@@ -16,27 +21,43 @@ constexpr std::uint32_t kAround = kPostOpAttributes + 8 + 4 + 4;
 constexpr std::uint32_t kEntry = 8 + 4 + 8;
 constexpr std::uint32_t kFollows = 4;
 
-/// What a reply points at until it has been sent.
+std::uint32_t limit_of(const READDIR3args& args) noexcept { return std::min(args.count, kMaxListing); }
+std::uint32_t limit_of(const READDIRPLUS3args& args) noexcept { return std::min(args.maxcount, kMaxListing); }
+
+/// The buffer for the entries of a reply of `limit` bytes. Entries take more room in memory than in the reply: up to 8
+/// bytes more for READDIR, and for READDIRPLUS up to twice as many, unless attributes and handles are missing.
+constexpr std::uint32_t room_for(std::uint32_t limit) noexcept { return 2 * limit; }
+static_assert(sizeof(entryplus3) <= room_for(kAround + kFollows + kEntry + 4 + 4), "the first entry always has room");
+
+/// Entries and their names in one buffer: entries grow from its begin, names from its end.
 template <class Entry>
-struct Listing {
-  std::vector<Entry> entries;
-  std::vector<char> names;
+class Listing {
+ public:
+  explicit Listing(std::span<std::byte> buffer) noexcept
+      : first_(reinterpret_cast<Entry*>(buffer.data())), names_(buffer.data() + buffer.size()) {}
 
-  static std::uint32_t limit_of(const READDIR3args& args) noexcept { return std::min(args.count, kMaxListing); }
-  static std::uint32_t limit_of(const READDIRPLUS3args& args) noexcept { return std::min(args.maxcount, kMaxListing); }
-  /// For the entries as they are here, and as they are in the reply.
-  template <class Args>
-  static std::uint32_t octets_for(const Args& args) noexcept {
-    return 2 * limit_of(args);
+  bool empty() const noexcept { return count_ == 0; }
+  /// Adds an entry with its name, which is kept; false if it does not fit.
+  bool add(Entry entry, std::string_view name) noexcept {
+    const auto room = static_cast<std::size_t>(names_ - reinterpret_cast<std::byte*>(first_ + count_));
+    if (room < sizeof entry + name.size()) return false;
+    names_ -= name.size();
+    std::memcpy(names_, name.data(), name.size());
+    entry.name.set({reinterpret_cast<const char*>(names_), name.size()});
+    ::new (first_ + count_++) Entry(entry);
+    return true;
+  }
+  template <class List>
+  void give_to(List& list) const noexcept {
+    list.count = static_cast<u_int>(count_);
+    list.items = first_;
   }
 
-  /// Names stay where they are: there is room for all that the limit lets in.
-  void start(std::uint32_t limit) { names.reserve(limit); }
-  std::string_view keep(std::string_view name) {
-    const std::size_t at = names.size();
-    names.insert(names.end(), name.begin(), name.end());
-    return {names.data() + at, name.size()};
-  }
+ private:
+  static_assert(std::is_trivially_copyable_v<Entry>);
+  Entry* first_;
+  std::size_t count_ = 0;
+  std::byte* names_;
 };
 
 DirectoryRequest request_of(std::uint64_t cookie, const cookieverf3& verifier, bool want_nodes) {
@@ -47,12 +68,12 @@ DirectoryRequest request_of(std::uint64_t cookie, const cookieverf3& verifier, b
   return request;
 }
 
-/// The fields that both kinds of reply have. RFC 1813 section 3.3.16: not even one entry fits, TOOSMALL.
+/// The fields that both kinds of reply have. RFC 1813 section 3.3.16: TOOSMALL if not even one entry fits.
 template <class Result, class Ok, class Fail, class Entry>
-void finish(const DirectoryResult& got, std::uint64_t fsid, Listing<Entry>& listing, Result& result, Ok& ok,
+void finish(const DirectoryResult& got, std::uint64_t fsid, const Listing<Entry>& listing, Result& result, Ok& ok,
             Fail& fail) {
   Status status = got.status;
-  if (status == Status::ok && listing.entries.empty() && !got.eof) status = Status::toosmall;
+  if (status == Status::ok && listing.empty() && !got.eof) status = Status::toosmall;
   result.status = to_wire(status);
   if (status != Status::ok) {
     fail.dir_attributes = to_wire(got.attributes, fsid);
@@ -60,26 +81,24 @@ void finish(const DirectoryResult& got, std::uint64_t fsid, Listing<Entry>& list
   }
   ok.dir_attributes = to_wire(got.attributes, fsid);
   std::memcpy(ok.cookieverf, got.verifier.data(), got.verifier.size());
-  ok.reply.entries.count = static_cast<u_int>(listing.entries.size());
-  ok.reply.entries.items = listing.entries.data();
+  listing.give_to(ok.reply.entries);
   ok.reply.eof = got.eof ? TRUE : FALSE;
 }
 
-READDIR3res readdir(const Request<nfs3::Readdir>& request, Listing<entry3>& listing) {
-  const std::uint32_t limit = listing.limit_of(request.args);
-  if (limit < kAround) return failed<nfs3::Readdir>(Status::toosmall);
+READDIR3res list_into(std::span<std::byte> buffer, const Request<nfs3::Readdir>& request) {
+  const std::uint32_t limit = limit_of(request.args);
   std::uint32_t used = kAround;
-  listing.start(limit);
+  Listing<entry3> listing(buffer);
   const DirectoryResult got = request.fs().read_directory(
       request.caller, request.target.node, request_of(request.args.cookie, request.args.cookieverf, false),
       [&](const DirectoryEntry& entry) {
         const std::uint32_t size = kFollows + kEntry + pad4(static_cast<std::uint32_t>(entry.name.size()));
         if (size > limit - used) return false;
-        used += size;
-        entry3& out = listing.entries.emplace_back();
+        entry3 out{};
         out.fileid = entry.fileid;
-        out.name.set(listing.keep(entry.name));
         out.cookie = entry.cookie;
+        if (!listing.add(out, entry.name)) return false;
+        used += size;
         return true;
       });
   READDIR3res result = failed<nfs3::Readdir>(got.status);
@@ -87,43 +106,42 @@ READDIR3res readdir(const Request<nfs3::Readdir>& request, Listing<entry3>& list
   return result;
 }
 
-entryplus3 entry_of(const Request<nfs3::Readdirplus>& request, const DirectoryEntry& entry, std::string_view name) {
+/// Without its name.
+entryplus3 entry_of(const Request<nfs3::Readdirplus>& request, const DirectoryEntry& entry) {
   entryplus3 out{};
   out.fileid = entry.fileid;
-  out.name.set(name);
   out.cookie = entry.cookie;
   out.name_attributes = to_wire(entry.attributes, request.fsid());
   if (!entry.node.empty()) out.name_handle = optional_handle(request.handle(entry.node));
   return out;
 }
 
-std::uint32_t size_of(const entryplus3& entry) noexcept {
-  std::uint32_t size = kFollows + kEntry + pad4(entry.name.length) + 4 + 4;
+std::uint32_t size_of(const entryplus3& entry, std::uint32_t name) noexcept {
+  std::uint32_t size = kFollows + name + 4 + 4;
   if (entry.name_attributes.attributes_follow) size += 84;
   if (entry.name_handle.handle_follows) size += 4 + pad4(entry.name_handle.post_op_fh3_u.handle.length);
   return size;
 }
 
 /// RFC 1813 section 3.3.17: maxcount bounds the whole result, dircount only fileids, names and cookies. The first
-/// entry may exceed dircount, or a client that asks for little would never come on.
-READDIRPLUS3res readdirplus(const Request<nfs3::Readdirplus>& request, Listing<entryplus3>& listing) {
-  const std::uint32_t limit = listing.limit_of(request.args);
-  if (limit < kAround) return failed<nfs3::Readdirplus>(Status::toosmall);
+/// entry may exceed dircount, or a client that asks for little would never make progress.
+READDIRPLUS3res list_into(std::span<std::byte> buffer, const Request<nfs3::Readdirplus>& request) {
+  const std::uint32_t limit = limit_of(request.args);
   std::uint32_t used = kAround;
   std::uint32_t names = 0;
-  listing.start(limit);
+  Listing<entryplus3> listing(buffer);
   const DirectoryResult got = request.fs().read_directory(
       request.caller, request.target.node, request_of(request.args.cookie, request.args.cookieverf, true),
       [&](const DirectoryEntry& entry) {
-        entryplus3 out = entry_of(request, entry, entry.name);
-        const std::uint32_t name = kEntry + pad4(out.name.length);
-        const bool first = listing.entries.empty();
-        if (size_of(out) > limit - used) return false;
-        if (!first && (names > request.args.dircount || name > request.args.dircount - names)) return false;
-        used += size_of(out);
+        const entryplus3 out = entry_of(request, entry);
+        const std::uint32_t name = kEntry + pad4(static_cast<std::uint32_t>(entry.name.size()));
+        const std::uint32_t size = size_of(out, name);
+        if (size > limit - used) return false;
+        const bool within_dircount = names <= request.args.dircount && name <= request.args.dircount - names;
+        if (!within_dircount && !listing.empty()) return false;
+        if (!listing.add(out, entry.name)) return false;
+        used += size;
         names += name;
-        out.name.set(listing.keep(entry.name));
-        listing.entries.push_back(out);
         return true;
       });
   READDIRPLUS3res result = failed<nfs3::Readdirplus>(got.status);
@@ -133,10 +151,31 @@ READDIRPLUS3res readdirplus(const Request<nfs3::Readdirplus>& request, Listing<e
 
 }  // namespace
 
-void NfsService::Impl::add_listing_procedures(rpc::Dispatcher& dispatcher) {
-  const auto directory = [](const auto& args) -> const nfs_fh3& { return args.dir; };
-  on<nfs3::Readdir, Listing<entry3>>(dispatcher, Effect::reads, directory, &readdir);
-  on<nfs3::Readdirplus, Listing<entryplus3>>(dispatcher, Effect::reads, directory, &readdirplus);
+template <rpc::Procedure P>
+void NfsService::Procedures::list(rpc::ServerCall<P> call) {
+  auto taken = take(call, call.args().dir, Effect::reads);
+  if (!taken) return call.reply(failed<P>(taken.error()));
+  const std::uint32_t limit = limit_of(call.args());
+  if (limit < kAround) return call.reply(failed<P>(Status::toosmall));
+  auto resume = [this, limit, transfer = std::move(*taken)](rpc::ServerCall<P> resumed) mutable {
+    auto buffer = resumed.pool().allocate(room_for(limit));
+    if (!buffer) return resumed.reply(failed<P>(Status::jukebox));
+    transfer->buffer = std::move(*buffer);
+    const Target& target = transfer->target;
+    run(target, [this, call = std::move(resumed), transfer = std::move(transfer)](const HandleCodec& codec) mutable {
+      const typename P::Result result =
+          list_into(transfer->buffer.octets(), request(call, transfer->target, transfer->caller, codec));
+      call.reply(result, [transfer = std::move(transfer)](error_code) {});
+    });
+  };
+  waits_.reserve(std::move(call), room_for(limit) + limit, std::move(resume));
+}
+
+void NfsService::Procedures::add_listing_procedures(rpc::Dispatcher& dispatcher) {
+  using ReaddirCall = rpc::ServerCall<nfs3::Readdir>;
+  using ReaddirplusCall = rpc::ServerCall<nfs3::Readdirplus>;
+  dispatcher.on<nfs3::Readdir>([this](ReaddirCall call) { list(std::move(call)); }, rpc::AuthRequirement::none);
+  dispatcher.on<nfs3::Readdirplus>([this](ReaddirplusCall call) { list(std::move(call)); }, rpc::AuthRequirement::none);
 }
 
 }  // namespace rpcrdma::nfsd

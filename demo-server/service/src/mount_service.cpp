@@ -57,7 +57,7 @@ mountstat3 mount_status(Status status) noexcept {
   }
 }
 
-/// Whether a part of the path says "." or "..": clients name directories, and nothing leads up.
+/// Whether a component of the path is "." or "..". No path leads up.
 bool has_dots(std::string_view path) noexcept {
   while (!path.empty()) {
     const std::string_view name = path.substr(0, path.find('/'));
@@ -67,24 +67,25 @@ bool has_dots(std::string_view path) noexcept {
   return false;
 }
 
-/// What follows instead of a link and the rest of the path behind it. Links of this server's own name space, which
-/// begin with '/', are no directories: others see exports, not directories.
-Status follow(FileSystem& fs, const NodeKey& link, std::string& rest) {
+/// The path to go on with behind a symbolic link: its target and then `rest`. An absolute target is not
+/// followed: it names a path of this machine, and clients see exports only.
+boost::system::result<std::string, Status> follow(FileSystem& fs, const NodeKey& link, const std::string& rest) {
   const ReadlinkResult read = fs.read_link(link);
   if (read.status != Status::ok) return read.status;
   if (read.target.starts_with('/')) return Status::notdir;
-  rest = read.target + '/' + rest;
-  return rest.size() <= kMaxTarget ? Status::ok : Status::nametoolong;
+  std::string path = read.target + '/' + rest;
+  if (path.size() > kMaxTarget) return Status::nametoolong;
+  return path;
 }
 
-/// Down from the root, one LOOKUP a component, as the server itself: who mounts is root of the client's machine, whom
-/// most exports take for nobody, on behalf of users who may well go there. What the handle is good for is decided at
-/// each call with it. Symbolic links are followed; the root is its own parent, so that none leads out.
-Status walk(FileSystem& fs, std::string_view path, NodeKey& node) {
+/// Walks down from the root, one LOOKUP for each component, as root of the server: root of the client mounts, which
+/// most exports squash, on behalf of users that may have access. Each call with the handle is checked by itself.
+/// Follows symbolic links; the root is its own parent, so that none leads out.
+boost::system::result<NodeKey, Status> walk(FileSystem& fs, std::string_view path) {
   Caller server;
   server.uid = server.gid = 0;
   if (has_dots(path)) return Status::noent;
-  node = fs.root();
+  NodeKey node = fs.root();
   std::string rest(path);
   for (unsigned links = 0; !rest.empty();) {
     const std::string name = rest.substr(0, rest.find('/'));
@@ -95,17 +96,19 @@ Status walk(FileSystem& fs, std::string_view path, NodeKey& node) {
     if (!found.attributes) return Status::notdir;
     if (found.attributes->type == FileType::symlink) {
       if (++links > kMaxLinks) return Status::notdir;
-      if (const Status s = follow(fs, found.node, rest); s != Status::ok) return s;
+      auto target = follow(fs, found.node, rest);
+      if (!target) return target.error();
+      rest = std::move(*target);
     } else if (found.attributes->type != FileType::directory) {
       return Status::notdir;
     } else {
       node = found.node;
     }
   }
-  return Status::ok;
+  return node;
 }
 
-/// What `path` has behind the name of an export, beginning with '/'. Empty: it is not below it.
+/// The part of `path` after the name of an export, beginning with '/'. Empty: `path` is not below the export.
 std::string_view below(std::string_view path, std::string_view name) noexcept {
   if (name == "/") return path;
   if (!path.starts_with(name) || path.size() == name.size() || path[name.size()] != '/') return {};
@@ -149,8 +152,8 @@ std::vector<MountTable::Mount> MountTable::all() const {
 
 bool MountService::refuse(MntCall& call, const ExportPtr& exported) {
   if (exported->admits(call.peer(), call.over_tcp())) return false;
-  log_.warn("{} may not mount {}{}", host_of(call), exported->name,
-            exported->allows(call.peer().address()) ? " from a port that is not reserved" : "");
+  log_.warn("mount of {} refused to {}: {}", exported->name, host_of(call),
+            exported->allows(call.peer().address()) ? "its port is not below 1024" : "its address is not allowed");
   call.reply(refused(MNT3ERR_ACCES));
   return true;
 }
@@ -176,11 +179,10 @@ void MountService::mount(MntCall call) {
 /// `rest` lies in the call's arguments.
 void MountService::mount_below(MntCall call, ExportPtr exported, std::string_view rest) {
   io_.submit([this, call = std::move(call), exported = std::move(exported), rest](const HandleCodec& codec) mutable {
-    NodeKey node;
-    const Status s = walk(*exported->file_system, rest, node);
-    if (s != Status::ok) return call.reply(refused(mount_status(s)));
+    const auto node = walk(*exported->file_system, rest);
+    if (!node) return call.reply(refused(mount_status(node.error())));
     mounts_.add(host_of(call), std::string(without_slashes(call.args().view())));
-    call.reply(mounted(codec.encode(exported->id, node)));
+    call.reply(mounted(codec.encode(exported->id, *node)));
   });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // LOOKUP, CREATE, MKDIR, MKNOD, REMOVE, RMDIR, RENAME, LINK.
-#include "impl.hpp"
 #include "new_object.hpp"
+#include "procedures.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -73,26 +73,22 @@ RMDIR3res rmdir(const Request<nfs3::Rmdir>& request) {
   return result;
 }
 
-/// The second directory of RENAME and LINK: it must be of the same export. (The table is asked, under its lock, only
-/// to tell why it is not.)
+/// The node of the second directory of RENAME and LINK, which must be of the same export. (The table is asked, under
+/// its lock, only for the reason why it is not.)
 template <class P>
-Status second_directory(const Request<P>& request, const nfs_fh3& handle, Target& out) {
+boost::system::result<NodeKey, Status> second_directory(const Request<P>& request, const nfs_fh3& handle) {
   const auto decoded = request.codec.decode(handle.octets());
   if (!decoded) return Status::badhandle;
-  if (decoded->export_id == request.target.exported->id) {
-    out = {request.target.exported, decoded->node};
-    return Status::ok;
-  }
-  const Status s = resolve(request.exports, request.codec, handle.octets(), request.origin, Effect::changes, out);
-  return s != Status::ok ? s : Status::xdev;
+  if (decoded->export_id == request.target.exported->id) return decoded->node;
+  const auto other = resolve(request.exports, request.codec, handle.octets(), request.origin, Effect::changes);
+  return other ? Status::xdev : other.error();
 }
 
 RENAME3res rename(const Request<nfs3::Rename>& request) {
-  Target to;
-  if (const Status s = second_directory(request, request.args.to.dir, to); s != Status::ok)
-    return failed<nfs3::Rename>(s);
-  const RenameResult done = request.fs().rename(request.caller, request.target.node, request.args.from.name.view(),
-                                                to.node, request.args.to.name.view());
+  const auto to = second_directory(request, request.args.to.dir);
+  if (!to) return failed<nfs3::Rename>(to.error());
+  const RenameResult done = request.fs().rename(request.caller, request.target.node, request.args.from.name.view(), *to,
+                                                request.args.to.name.view());
   RENAME3res result = failed<nfs3::Rename>(done.status);
   result.RENAME3res_u.resok.fromdir_wcc = to_wire(done.from, request.fsid());
   result.RENAME3res_u.resok.todir_wcc = to_wire(done.to, request.fsid());
@@ -100,11 +96,10 @@ RENAME3res rename(const Request<nfs3::Rename>& request) {
 }
 
 LINK3res link(const Request<nfs3::Link>& request) {
-  Target directory;
-  if (const Status s = second_directory(request, request.args.link.dir, directory); s != Status::ok)
-    return failed<nfs3::Link>(s);
+  const auto directory = second_directory(request, request.args.link.dir);
+  if (!directory) return failed<nfs3::Link>(directory.error());
   const LinkResult done =
-      request.fs().link(request.caller, request.target.node, directory.node, request.args.link.name.view());
+      request.fs().link(request.caller, request.target.node, *directory, request.args.link.name.view());
   LINK3res result = failed<nfs3::Link>(done.status);
   result.LINK3res_u.resok.file_attributes = to_wire(done.file, request.fsid());
   result.LINK3res_u.resok.linkdir_wcc = to_wire(done.directory, request.fsid());
@@ -113,7 +108,7 @@ LINK3res link(const Request<nfs3::Link>& request) {
 
 }  // namespace
 
-void NfsService::Impl::add_name_procedures(rpc::Dispatcher& dispatcher) {
+void NfsService::Procedures::add_name_procedures(rpc::Dispatcher& dispatcher) {
   const auto where = [](const auto& args) -> const nfs_fh3& { return args.where.dir; };
   const auto object = [](const auto& args) -> const nfs_fh3& { return args.object.dir; };
   on<nfs3::Lookup>(

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: the dispatcher hands a decoded call to a handler on the loop; see impl.hpp for where it goes from there.
-// Ownership: a call, and what its result points at, belongs to the job that runs it and then to the reply.
-// Error handling: each error of a file system is an nfsstat3 in the result; a call that is dropped, because
-// memory ran out on its way, is answered with SYSTEM_ERR by the rpc floor.
+// Operation: the dispatcher hands a decoded call to a handler on the loop; procedures.hpp says where it runs from
+// there. Ownership: a call, and what its result points at, belongs to the job that runs it and then to the reply. Error
+// handling: each error of a file system is an nfsstat3 in the result. The rpc floor answers SYSTEM_ERR for a call that
+// is destroyed unanswered, because memory ran out.
 #include "rpcrdma/nfsd/service/nfs_service.hpp"
 
-#include "impl.hpp"
+#include "procedures.hpp"
 
 namespace rpcrdma::nfsd {
 
 NfsService::NfsService(const ExportTable& exports, IoPool& io, const HandleSecret& secret, fabric::Fabric& fabric,
                        Log log)
-    : impl_(std::make_unique<Impl>(exports, io, secret, fabric, std::move(log))) {}
+    : procedures_(std::make_unique<Procedures>(exports, io, secret, fabric, std::move(log))) {}
 
 NfsService::~NfsService() = default;
 
 void NfsService::add_to(rpc::Dispatcher& dispatcher) {
-  impl_->add_attribute_procedures(dispatcher);
-  impl_->add_name_procedures(dispatcher);
-  impl_->add_link_procedures(dispatcher);
-  impl_->add_listing_procedures(dispatcher);
-  impl_->add_read(dispatcher);
-  impl_->add_write(dispatcher);
+  procedures_->add_attribute_procedures(dispatcher);
+  procedures_->add_name_procedures(dispatcher);
+  procedures_->add_link_procedures(dispatcher);
+  procedures_->add_listing_procedures(dispatcher);
+  procedures_->add_read(dispatcher);
+  procedures_->add_write(dispatcher);
 }
 
-void NfsService::refresh() { impl_->refresh(); }
+void NfsService::refresh() { procedures_->refresh(); }
 
-std::size_t NfsService::regions() const noexcept { return impl_->regions(); }
+std::size_t NfsService::regions() const noexcept { return procedures_->regions(); }
 
 }  // namespace rpcrdma::nfsd

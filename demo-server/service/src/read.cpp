@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: READ. A file in memory is sent from its own pages. For a file on a disk, room in the bulk budget and a
-// buffer are awaited, an I/O thread reads straight into the buffer, and the reply names it. A few octets that the
-// kernel has in memory are read at once: handing the call to a thread and back would take longer. Ownership: the
-// Transfer holds buffer or pages, and goes with the reply until the RDMA Write is done. Error handling: no memory for
-// the moment is JUKEBOX; other errors are those of the file system.
-#include "impl.hpp"
+// Operation: READ. A file in memory is sent from its own pages. For a file on a disk the call waits for its part of the
+// bulk budget, an I/O thread reads into a buffer, and the reply names the buffer. Short data in the page cache is read
+// on the loop: handing the call to a thread and back takes longer. Ownership: the Transfer holds buffer or pages until
+// the RDMA Write is complete. Error handling: no memory for the moment is JUKEBOX; other errors are those of the file
+// system.
+#include "procedures.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
 
 namespace nfs3 = rpc::nfs3;
 
-/// More is worth a thread of its own, beside which this one serves others.
+/// A longer READ runs on an I/O thread, so that the loop serves other calls meanwhile.
 constexpr std::uint32_t kAtOnce = 32768;
 
 READ3res result_of(const ReadResult& got, const Transfer& transfer) {
@@ -34,7 +34,7 @@ void answer(rpc::ServerCall<nfs3::Read> call, TransferPtr transfer, const ReadRe
   call.reply(result, [transfer = std::move(transfer)](error_code) {});
 }
 
-/// What was read into the transfer's buffer.
+/// Replies with what was read into the transfer's buffer.
 void answer_read(rpc::ServerCall<nfs3::Read> call, TransferPtr transfer, const ReadResult& got) {
   transfer->parts.clear();
   if (got.count != 0) transfer->parts.push_back(transfer->buffer.first(got.count));
@@ -43,22 +43,20 @@ void answer_read(rpc::ServerCall<nfs3::Read> call, TransferPtr transfer, const R
 
 }  // namespace
 
-void NfsService::Impl::read(ReadCall call) {
-  TransferPtr transfer = transfers_.take();
-  const Status s = find(call, call.args().file, Effect::reads, transfer->target);
-  if (s != Status::ok) return call.reply(failed<nfs3::Read>(s));
-  transfer->caller = caller_of(call.credential(), *transfer->target.exported);
+void NfsService::Procedures::read(ReadCall call) {
+  auto taken = take(call, call.args().file, Effect::reads);
+  if (!taken) return call.reply(failed<nfs3::Read>(taken.error()));
   const std::uint32_t count = std::min<std::uint32_t>(call.args().count, kMaxTransfer);
-  if (PagedData* paged = transfer->target.fs().paged(); paged != nullptr)
-    return read_pages(std::move(call), std::move(transfer), *paged, count);
+  if (PagedData* paged = (*taken)->target.fs().paged(); paged != nullptr)
+    return read_pages(std::move(call), std::move(*taken), *paged, count);
   rpc::async_reserve(std::move(call), count,
-                     [this, transfer = std::move(transfer), count](error_code status, ReadCall resumed) mutable {
+                     [this, transfer = std::move(*taken), count](error_code status, ReadCall resumed) mutable {
                        if (status) return resumed.reply(failed<nfs3::Read>(Status::jukebox));
                        read_file(std::move(resumed), std::move(transfer), count);
                      });
 }
 
-void NfsService::Impl::read_file(ReadCall call, TransferPtr transfer, std::uint32_t count) {
+void NfsService::Procedures::read_file(ReadCall call, TransferPtr transfer, std::uint32_t count) {
   if (count != 0) {
     auto buffer = call.pool().allocate(count);
     if (!buffer) return call.reply(failed<nfs3::Read>(Status::jukebox));
@@ -77,7 +75,7 @@ void NfsService::Impl::read_file(ReadCall call, TransferPtr transfer, std::uint3
   });
 }
 
-void NfsService::Impl::read_pages(ReadCall call, TransferPtr transfer, PagedData& paged, std::uint32_t count) {
+void NfsService::Procedures::read_pages(ReadCall call, TransferPtr transfer, PagedData& paged, std::uint32_t count) {
   ReadResult got = paged.read_pages(transfer->caller, transfer->target.node, call.args().offset, count, transfer->run);
   if (slabs_.refer(transfer->run, transfer->parts)) {
     transfer->parts.clear();
@@ -86,7 +84,7 @@ void NfsService::Impl::read_pages(ReadCall call, TransferPtr transfer, PagedData
   answer(std::move(call), std::move(transfer), got);
 }
 
-void NfsService::Impl::add_read(rpc::Dispatcher& dispatcher) {
+void NfsService::Procedures::add_read(rpc::Dispatcher& dispatcher) {
   dispatcher.on<nfs3::Read>([this](ReadCall call) { read(std::move(call)); }, rpc::AuthRequirement::none);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What every NFS procedure begins with: whose file system is meant, and may this peer do that there.
+// The first step of every NFS procedure: find the file system, and check that the peer may do that there.
 #include "convert.hpp"
 #include "rpcrdma/nfsd/exports/export_table.hpp"
 #include "rpcrdma/rpc/server_call.hpp"
@@ -9,7 +9,7 @@ namespace rpcrdma::nfsd {
 
 /// An object named by a file handle.
 struct Target {
-  ExportPtr exported;  // keeps the file system open, whatever becomes of the configuration
+  ExportPtr exported;  // keeps the file system open if the configuration changes
   NodeKey node;
 
   FileSystem& fs() const noexcept { return *exported->file_system; }
@@ -18,33 +18,34 @@ struct Target {
 
 enum class Effect : std::uint8_t { reads, changes };
 
-/// Where a call comes from, as far as exports care.
+/// The origin of a call, as far as exports depend on it.
 struct Origin {
   const fabric::Endpoint& peer;
   bool over_tcp;
 };
 
-/// What `origin` may do there. RFC 1813 section 2.6 has STALE for a handle whose object is gone or "access to it has
-/// been revoked", and every procedure may return it: that is an export that is not, or not any more, for this address.
-/// A port that is not reserved is the caller's own fault, and mended by another: ACCES.
+/// Whether `origin` may do that there. An export that does not exist, or not for this address, is STALE: RFC 1813
+/// section 2.6 has it for a handle whose object is gone or "access to it has been revoked", and every procedure may
+/// return it. A port that is not reserved is ACCES: the caller can use another one.
 inline Status check_export(const Export* exported, const Origin& origin, Effect effect) noexcept {
   if (exported == nullptr || !exported->allows(origin.peer.address())) return Status::stale;
   if (!exported->admits(origin.peer, origin.over_tcp)) return Status::acces;
   return effect == Effect::changes && exported->read_only ? Status::rofs : Status::ok;
 }
 
-/// `exports` is an ExportView, or an ExportTable where there is none.
+/// The object that `handle` names, if `origin` may reach it. `exports` is an ExportView, or an ExportTable where there
+/// is none.
 template <class Exports>
-Status resolve(Exports& exports, const HandleCodec& codec, std::span<const std::byte> handle, const Origin& origin,
-               Effect effect, Target& out) {
+boost::system::result<Target, Status> resolve(Exports& exports, const HandleCodec& codec,
+                                              std::span<const std::byte> handle, const Origin& origin, Effect effect) {
   const auto decoded = codec.decode(handle);
   if (!decoded) return Status::badhandle;
-  out.exported = exports.find(decoded->export_id);
-  out.node = decoded->node;
-  return check_export(out.exported.get(), origin, effect);
+  Target target{exports.find(decoded->export_id), decoded->node};
+  if (const Status s = check_export(target.exported.get(), origin, effect); s != Status::ok) return s;
+  return target;
 }
 
-/// One call on its way through a file system.
+/// One call and what its procedure needs.
 template <rpc::Procedure P>
 struct Request {
   const typename P::Args& args;
@@ -59,7 +60,7 @@ struct Request {
   FileHandle handle(const NodeKey& node) const { return codec.encode(target.exported->id, node); }
 };
 
-/// A result that says `status` and nothing else: no attributes follow.
+/// A result with `status` alone: no attributes follow.
 template <rpc::Procedure P>
 typename P::Result failed(Status status) noexcept {
   typename P::Result result{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "request.hpp"
@@ -11,19 +12,21 @@ namespace rpcrdma::nfsd {
 
 class Transfers;
 
-/// Everything that a READ or WRITE holds on to until its reply has been sent.
+/// What a call with data of its own holds until its reply has been sent.
 struct Transfer {
   Target target;
   Caller caller;
-  memory::RegisteredBuffer buffer;  ///< bulk data of a file on a disk
+  memory::RegisteredBuffer buffer;  ///< bulk data of a file on a disk; the entries of a listing
   PageRun run;                      ///< bulk data of a file in memory
   BufferRefs parts;                 ///< where the data is, in order
+  std::string path;                 ///< the target of a symbolic link
 
   void clear() noexcept {
     target.exported.reset();
     buffer.reset();
     run.clear();
     parts.clear();
+    path.clear();
   }
 };
 
@@ -33,29 +36,29 @@ struct RecycleTransfer {
 };
 using TransferPtr = std::unique_ptr<Transfer, RecycleTransfer>;
 
-/// Keeps Transfers for reuse. They are taken and given back on one thread, whatever happens in between.
+/// A free list of Transfers. They are taken and given back on one thread; in between any thread may use them.
 class Transfers {
  public:
   TransferPtr take() {
-    if (rest_.empty()) {
+    if (idle_.empty()) {
       all_.push_back(std::make_unique<Transfer>());
-      rest_.reserve(all_.size());
+      idle_.reserve(all_.size());
       return {all_.back().get(), RecycleTransfer{this}};
     }
-    Transfer* transfer = rest_.back();
-    rest_.pop_back();
+    Transfer* transfer = idle_.back();
+    idle_.pop_back();
     return {transfer, RecycleTransfer{this}};
   }
 
  private:
   friend struct RecycleTransfer;
   std::vector<std::unique_ptr<Transfer>> all_;
-  std::vector<Transfer*> rest_;
+  std::vector<Transfer*> idle_;
 };
 
 inline void RecycleTransfer::operator()(Transfer* transfer) const noexcept {
   transfer->clear();
-  owner->rest_.push_back(transfer);
+  owner->idle_.push_back(transfer);
 }
 
 }  // namespace rpcrdma::nfsd

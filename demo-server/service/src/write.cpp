@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: WRITE. The call arrives reduced. Data that came with it is written from the message; data in a Read chunk
-// waits for room in the bulk budget, gets a destination (a buffer, or fresh pages of the file system in memory),
-// is pulled there by RDMA Read, and is then written by an I/O thread, or put in place.
-// Ownership: the Transfer holds the destination until the reply has been sent. The file does not change before
-// all data is there, and no lock is held while it comes.
-// Error handling: no memory for the moment is JUKEBOX; a Read chunk that cannot be read is SYSTEM_ERR.
-#include "impl.hpp"
+// Operation: WRITE. The call arrives reduced. Data in the message is written from there. For data in a Read chunk the
+// call waits for its part of the bulk budget, allocates a destination (a buffer, or new pages of the file system in
+// memory), pulls the data by RDMA Read, and then an I/O thread writes it, or the pages become the file's. Ownership:
+// the Transfer holds the destination until the reply has been sent. The file does not change before all data has
+// arrived, and no lock is held meanwhile. Error handling: no memory for the moment is JUKEBOX; a Read chunk that cannot
+// be read is SYSTEM_ERR.
+#include "procedures.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -18,24 +18,24 @@ WRITE3res result_of(const WriteResult& done, const Verifier& verifier, const Tar
   ok.file_wcc = to_wire(done.wcc, target.fsid());
   if (done.status != Status::ok) return result;
   ok.count = done.count;
-  // RFC 1813 section 3.3.7: never less than was asked for.
+  // RFC 1813 section 3.3.7: never less than the client asked for.
   ok.committed = target.exported->sync ? static_cast<stable_how>(done.committed) : asked;
   std::memcpy(ok.verf, verifier.data(), verifier.size());
   return result;
 }
 
-/// How the file system is to write: an asynchronous export does not wait for the disk, whatever the client wants.
+/// The stability asked of the file system: an asynchronous export never waits for the disk.
 Stable stable_of(const WRITE3args& args, const Target& target) noexcept {
   return target.exported->sync ? static_cast<Stable>(args.stable) : Stable::unstable;
 }
 
 Status check(const WRITE3args& args) noexcept {
   const bool known = args.stable == UNSTABLE || args.stable == DATA_SYNC || args.stable == FILE_SYNC;
-  // The RFC says nothing of a count that is not the data's length; see H.7 of the protocol notes.
+  // RFC 1813 has no rule for a count that differs from the length of the data: refuse it.
   return known && args.count == args.data.length && args.count <= kMaxTransfer ? Status::ok : Status::inval;
 }
 
-/// Copies what came with the message to where it belongs.
+/// Copies data from the message to its destination.
 void copy_to(std::span<const std::byte> from, std::span<const BufferRef> to) noexcept {
   for (const BufferRef& part : to) {
     std::memcpy(part.data, from.data(), part.size);
@@ -45,13 +45,12 @@ void copy_to(std::span<const std::byte> from, std::span<const BufferRef> to) noe
 
 }  // namespace
 
-void NfsService::Impl::write(WriteCall call) {
-  TransferPtr transfer = transfers_.take();
+void NfsService::Procedures::write(WriteCall call) {
   const WRITE3args& args = call.args();
-  Status s = find(call, args.file, Effect::changes, transfer->target);
-  if (s == Status::ok) s = check(args);
-  if (s != Status::ok) return call.reply(failed<nfs3::Write>(s));
-  transfer->caller = caller_of(call.credential(), *transfer->target.exported);
+  auto taken = take(call, args.file, Effect::changes);
+  if (!taken) return call.reply(failed<nfs3::Write>(taken.error()));
+  if (const Status s = check(args); s != Status::ok) return call.reply(failed<nfs3::Write>(s));
+  TransferPtr transfer = std::move(*taken);
   if (args.data.kind != bulk_kind::octets) {
     return rpc::async_reserve(std::move(call), args.data.length,
                               [this, transfer = std::move(transfer)](error_code status, WriteCall resumed) mutable {
@@ -61,8 +60,7 @@ void NfsService::Impl::write(WriteCall call) {
   }
   const std::span<const std::byte> octets = args.data.octet_span();
   if (transfer->target.fs().paged() != nullptr) {
-    s = make_room(call, *transfer);
-    if (s != Status::ok) return call.reply(failed<nfs3::Write>(s));
+    if (const Status s = make_room(call, *transfer); s != Status::ok) return call.reply(failed<nfs3::Write>(s));
     copy_to(octets, transfer->parts);
     return write_pages(std::move(call), std::move(transfer));
   }
@@ -72,8 +70,8 @@ void NfsService::Impl::write(WriteCall call) {
   write_file(std::move(call), std::move(transfer));
 }
 
-/// Finds the destination of the data.
-Status NfsService::Impl::make_room(const WriteCall& call, Transfer& transfer) {
+/// Allocates the destination of the data.
+Status NfsService::Procedures::make_room(const WriteCall& call, Transfer& transfer) {
   const WRITE3args& args = call.args();
   if (PagedData* paged = transfer.target.fs().paged(); paged != nullptr) {
     const Status s = paged->prepare_write(transfer.caller, transfer.target.node, args.offset, args.count, transfer.run);
@@ -87,12 +85,13 @@ Status NfsService::Impl::make_room(const WriteCall& call, Transfer& transfer) {
   return Status::ok;
 }
 
-void NfsService::Impl::receive_write(WriteCall call, TransferPtr transfer) {
+void NfsService::Procedures::receive_write(WriteCall call, TransferPtr transfer) {
   if (const Status s = make_room(call, *transfer); s != Status::ok) return call.reply(failed<nfs3::Write>(s));
   const bulk_data& data = call.args().data;
   const std::span<const BufferRef> destination = transfer->parts;
   rpc::async_fetch(std::move(call), data, destination,
                    [this, transfer = std::move(transfer)](error_code status, WriteCall fetched) mutable {
+                     if (status == Condition::retry) return fetched.reply(failed<nfs3::Write>(Status::jukebox));
                      if (status) return fetched.reject(rpc::AcceptStat::system_err);
                      if (transfer->target.fs().paged() != nullptr)
                        write_pages(std::move(fetched), std::move(transfer));
@@ -101,11 +100,11 @@ void NfsService::Impl::receive_write(WriteCall call, TransferPtr transfer) {
                    });
 }
 
-void NfsService::Impl::write_file(WriteCall call, TransferPtr transfer) {
+void NfsService::Procedures::write_file(WriteCall call, TransferPtr transfer) {
   io_.submit([call = std::move(call), transfer = std::move(transfer)](const HandleCodec&) mutable {
     const Target& target = transfer->target;
     const WRITE3args& args = call.args();
-    // Taken before the data is handed over: if it is lost later, the client sees another verifier.
+    // Read before the write: if the data is lost later, the client sees another verifier.
     const Verifier verifier = target.fs().write_verifier();
     const WriteResult done =
         target.fs().write(transfer->caller, target.node, args.offset, transfer->parts, stable_of(args, target));
@@ -114,7 +113,7 @@ void NfsService::Impl::write_file(WriteCall call, TransferPtr transfer) {
   });
 }
 
-void NfsService::Impl::write_pages(WriteCall call, TransferPtr transfer) {
+void NfsService::Procedures::write_pages(WriteCall call, TransferPtr transfer) {
   const Target& target = transfer->target;
   const WRITE3args& args = call.args();
   const WriteResult done =
@@ -122,7 +121,7 @@ void NfsService::Impl::write_pages(WriteCall call, TransferPtr transfer) {
   call.reply(result_of(done, target.fs().write_verifier(), target, args.stable));
 }
 
-void NfsService::Impl::add_write(rpc::Dispatcher& dispatcher) {
+void NfsService::Procedures::add_write(rpc::Dispatcher& dispatcher) {
   dispatcher.on<nfs3::Write>([this](WriteCall call) { write(std::move(call)); }, rpc::AuthRequirement::none);
 }
 

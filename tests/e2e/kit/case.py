@@ -9,15 +9,16 @@ import unittest
 from pathlib import Path
 
 from kit.fabric import ADDRESS, FABRIC
-from kit.server import Server, binary, escaped
+from kit.server import Server, binary, escaped, trusting
 from kit.waiting import DEADLINE_S
 
 
 class Case(unittest.TestCase):
-    """Has a temporary folder, and servers that it ends. A server that does not end with status 0 fails the test."""
+    """A temporary directory, and servers that are stopped at the end. A server that does not exit with status 0 fails the
+    test."""
 
-    timeout_s = 120  # ctest's
-    serial = False  # True: needs the machine for itself
+    timeout_s = 120  # on a common machine; ctest's is SLOWEST times that
+    serial = False  # True: not beside other tests
 
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="rpcrdma-e2e-"))
@@ -34,12 +35,14 @@ class Case(unittest.TestCase):
                 print(f"--- server log\n{server.log()[-4000:]}", file=sys.stderr)
             self.assertEqual(status, 0, "the server's exit status")
 
-    def server(self, exports=None, listen=(f"{ADDRESS}:0",), options=(), name="server", prefix=()):
-        """A running server; by default with the export /files on self.files and the memory export /memory."""
+    def server(self, exports=None, listen=(f"{ADDRESS}:0",), options=(), name="server", prefix=(), squashes=False):
+        """A running server; by default with the export /files on self.files and the memory export /memory. Exports trust
+        root, see trusting(); with `squashes` they keep the program's default."""
         if exports is None:
             self.files = self.folder / "files"
             self.files.mkdir(exist_ok=True)
             exports = [f"{escaped(self.files)}:/files", "memory:/memory"]
+        exports = exports if squashes else [trusting(spec) for spec in exports]
         server = Server(self.folder / name, exports, listen, options, prefix)
         self.servers.append(server)
         return server
@@ -50,7 +53,7 @@ class Case(unittest.TestCase):
                               capture_output=True, timeout=deadline_s, check=False, **keywords)
 
     def nfs(self, *arguments, **keywords):
-        """Runs rpcrdma-nfs, which must succeed and say nothing on stderr; its stdout in octets."""
+        """Runs rpcrdma-nfs, which must succeed and print nothing to stderr; its stdout as bytes."""
         done = self.run_program("rpcrdma-nfs", "--fabric", FABRIC, *arguments, **keywords)
         self.assertEqual((done.returncode, done.stderr), (0, b""), f"rpcrdma-nfs {arguments}")
         return done.stdout

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which fabric the programs run on, and at which addresses. Another than iwarp needs a device: see tests/interop."""
+"""The fabric that the programs run on, and its addresses. A fabric other than iwarp needs a device: see tests/interop."""
 import os
 import unittest
 
 FABRIC = os.environ.get("RPCRDMA_E2E_FABRIC", "iwarp")
-# Which one peers driven by hand speak: iWARP to a server whose verbs device is siw.
+# The fabric of peers driven by hand: they speak iWARP to a server whose verbs device is siw.
 PEER = os.environ.get("RPCRDMA_E2E_PEER", FABRIC)
 ADDRESS = os.environ.get("RPCRDMA_E2E_ADDRESS", "127.0.0.1")
-# Where the server sees the client come from.
+# The client's address as the server sees it.
 CLIENT = os.environ.get("RPCRDMA_E2E_CLIENT", ADDRESS)
 ADDRESS6 = os.environ.get("RPCRDMA_E2E_ADDRESS6", "::1")
 
 
 def iwarp_only(why):
-    """Of a test that has no other fabric for its subject."""
+    """For a test whose subject exists on iwarp only."""
     return unittest.skipUnless(FABRIC == "iwarp", f"iwarp only: {why}")
 
 

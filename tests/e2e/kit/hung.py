@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A file system that hangs when it is told to. Run as a program it is a FUSE file system (the kernel's uapi/linux/fuse.h,
-protocol 7.31) of one empty directory, which leaves all questions unread once a line has come on standard input: the
-kernel takes back what nobody has read when the asking process is killed, and thus lets go of it."""
+"""A file system that hangs on command. Run as a program it is a FUSE file system (the kernel's uapi/linux/fuse.h, protocol
+7.31) of one empty directory, which reads no request any more after a line on standard input. The kernel withdraws an
+unread request when its process is killed, so that the process can end."""
 import ctypes
 import os
 import select
@@ -34,7 +34,7 @@ class HungFileSystem:
         assert self.process.stdout.readline() == "hangs\n"
 
     def close(self):
-        """Whoever hangs in it gets an error."""
+        """Processes that hang in it get an error."""
         self.process.kill()
         self.process.communicate()
 
@@ -67,7 +67,7 @@ def main():
     wakes = select.poll()
     for descriptor in (device, 0):
         wakes.register(descriptor, select.POLLIN)
-    # The first question is the kernel's own, behind mount().
+    # The first request is the kernel's own, after mount().
     told = False
     said = False
     while not told:

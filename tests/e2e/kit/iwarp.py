@@ -66,11 +66,11 @@ def read_request(sink_stag, sink_offset, size, source_stag, source_offset):
 
 
 class ConnectionEnded(AssertionError, ConnectionError):
-    """Instead of what was to be received, or sent."""
+    """The connection ended before the expected message was received or sent."""
 
 
 class Message:
-    """One DDP segment as it came."""
+    """One DDP segment as received."""
 
     def __init__(self, ulpdu):
         self.ulpdu = ulpdu
@@ -113,7 +113,7 @@ class Peer:
         self.socket.sendall(octets)
 
     def receive_exactly(self, count):
-        """`count` octets; fewer at the end of the stream."""
+        """`count` bytes; fewer at the end of the stream."""
         data = bytearray()
         while len(data) < count:
             try:
@@ -126,7 +126,7 @@ class Peer:
         return bytes(data)
 
     def rest(self):
-        """All that still comes before the end of the stream, which must come."""
+        """Everything up to the end of the stream, which must come."""
         return self.receive_exactly(1 << 30)
 
     def handshake(self, private=None, crc=False, **fields):
@@ -167,7 +167,7 @@ class Peer:
         return self.msn[queue] - 1
 
     def receive(self):
-        """The next segment, or None at the end of the stream. Its CRC must be good where it is on."""
+        """The next segment, or None at the end of the stream. With CRCs on, its CRC must be good."""
         head = self.receive_exactly(2)
         if len(head) < 2:
             return None
@@ -190,13 +190,13 @@ class Peer:
         return message
 
     def end(self):
-        """Nothing comes any more but, perhaps, a Terminate."""
+        """The stream ends, perhaps after a Terminate."""
         message = self.receive()
         if message is not None and (message.opcode != TERMINATE or self.rest()):
             raise AssertionError(f"no end but {message.ulpdu.hex()}")
 
     def terminate(self):
-        """The Terminate that must come, and after it the end of the stream: (error, bits, headers)."""
+        """The Terminate that must come, directly before the end of the stream: (error, bits, headers)."""
         message = self.receive_opcode(TERMINATE)
         if (message.queue, message.msn, message.offset) != (TERMINATE_QUEUE, 1, 0):
             raise AssertionError(f"Terminate on queue {message.queue} msn {message.msn}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A client that keeps a journal: what the server has acknowledged, and what it was asked last and has not answered.
-The two tell what may and what must be in its folder when the server is killed."""
+"""A client that keeps a journal of acknowledged requests and of the last one without a reply. From these follows what may
+and what must be in its directory after the server is killed."""
 import copy
 import os
 import struct
@@ -13,7 +13,7 @@ LARGEST = 6000
 
 
 class File:
-    """Octets on stable storage, and writes that may or may not be there, in order."""
+    """Bytes on stable storage, and writes that may or may not be there, in order."""
 
     def __init__(self, handle):
         self.handle, self.stable, self.loose = handle, b"", []
@@ -28,7 +28,7 @@ class File:
         self.loose = []
 
     def matches(self, octets):
-        """Whether each octet is the stable one or that of a loose write."""
+        """Whether each byte is the stable one or that of an unstable write."""
         latest = copy.copy(self)
         latest.loose = list(self.loose)
         latest.settle()
@@ -51,12 +51,12 @@ class Folder:
 
 
 def untouched(path, flags):
-    """The time of access stays: the verifier of an EXCLUSIVE create is kept there."""
+    """Keeps the access time, which holds the verifier of an EXCLUSIVE create."""
     return os.open(path, flags | os.O_NOATIME)
 
 
 def on_disk(path):
-    """Name to octets, Link or Folder."""
+    """Name to bytes, Link or Folder."""
     found = {}
     for entry in os.scandir(path):
         if entry.is_symlink():
@@ -103,7 +103,7 @@ class Journal:
         return self.random.choice(names) if names else None
 
     def perform(self, request, change):
-        """`change` is done to the journal's names when the server has acknowledged the request."""
+        """Applies `change` to the journal's names when the server has acknowledged the request."""
         self.pending = change
         status, rest = nfs.ask(self.peer, *request)
         if status != nfs.OK:
@@ -113,7 +113,7 @@ class Journal:
         self.acknowledged += 1
         return rest
 
-    # Each of these asks for one thing.
+    # Each of these makes one request.
 
     def create(self):
         name = self.fresh()
@@ -140,7 +140,7 @@ class Journal:
             file = names[name]
             file.loose.append((offset, data))
             if rest and self.committed(rest) >= DATA_SYNC:
-                # A stable write says nothing of the loose ones before it, except where it lies over them.
+                # A stable write does not make earlier unstable ones stable, except where it overwrites them.
                 file.loose.pop()
                 file.write(offset, data)
                 file.loose = [part for loose in file.loose for part in outside(offset, len(data), loose)]
@@ -204,7 +204,7 @@ class Journal:
             self.perform((procedure, nfs.place(self.handle, name.encode())), lambda names, _: names.pop(name))
 
     def link(self):
-        """Another name, and the first one goes: two steps of a safe replacement."""
+        """Links another name and removes the first: two steps of a safe replacement."""
         old, new = self.pick(File), self.fresh()
         if old is None:
             return
@@ -232,7 +232,7 @@ class Journal:
             return
 
     def check(self):
-        """After the server is gone: compares, and goes on from what is there. What is wrong, or None."""
+        """After the server is killed: compares, and continues from what is there. Returns what is wrong, or None."""
         actual = on_disk(self.path)
         expected = [self.names]
         if self.pending is not None:
@@ -246,8 +246,7 @@ class Journal:
         return f"{self.path}: acknowledged {sorted(self.names)}, found {sorted(actual)}"
 
     def recover(self, address):
-        """What a client does when a server has come back: it sends again what has not been committed. Handles are
-        those from before."""
+        """Acts as a client after a restart of the server: sends uncommitted writes again, with the handles from before."""
         before, self.verifier = self.verifier, None
         self.connect(address)
         if self.unanswered is not None:
@@ -266,7 +265,7 @@ class Journal:
 
 
 def outside(offset, size, loose):
-    """What is left of a loose write when a later one has been put over it."""
+    """The parts of an unstable write that a later one has not overwritten."""
     start, data = loose
     left, right = data[:max(offset - start, 0)], data[max(offset + size - start, 0):]
     return [part for part in ((start, left), (start + len(data) - len(right), right)) if part[1]]

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A network and a /run of its own, with a rpcbind that nobody else sees. Needs root. RDMA devices are in the first
-network only: on another fabric than iwarp that network is shared."""
+"""A network namespace and a private /run, with a rpcbind that no other process reaches. Needs root. RDMA devices are in
+the first network namespace only: fabrics other than iwarp share that one."""
 import os
 import shutil
 import subprocess
 
 from kit.fabric import FABRIC
-from kit.waiting import wait_until
+from kit.waiting import DEADLINE_S, wait_until
 
 
 def missing_tools(*names):
-    """What of these programs is not installed; /sbin is not in everybody's PATH."""
+    """Those of these programs that are not installed; /sbin is not in every PATH."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     return [name for name in names if shutil.which(name, path=path) is None]
 
 
 class Namespace:
-    """Ends with close(), and with it everything that runs in it and was started by popen()."""
+    """close() ends it, with everything in it that popen() started."""
 
     OWN = ["--net", "--mount"] if FABRIC == "iwarp" else ["--mount"]
     SETUP = "ip link set lo up && mount -t tmpfs none /run && mkdir /run/rpcbind && echo up && exec sleep infinity"
@@ -38,7 +38,7 @@ class Namespace:
 
     def run(self, *command):
         return subprocess.run([*self.prefix(), *command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=60, check=False)
+                              timeout=DEADLINE_S, check=False)
 
     def start_rpcbind(self):
         process = self.popen("/usr/sbin/rpcbind", "-f")

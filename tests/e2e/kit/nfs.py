@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arguments of the NFSv3 procedures (RFC 1813 section 3.3), for peers that send what they like."""
+"""Arguments of the NFSv3 procedures (RFC 1813 section 3.3), for peers that send arbitrary calls."""
 import struct
 
 from kit.rpc import (ACCESS, COMMIT, CREATE, FSINFO, FSSTAT, GETATTR, LINK, LOOKUP, MKDIR, MKNOD, NFS, PATHCONF, READ,

@@ -3,10 +3,10 @@
 import struct
 import time
 
-CLIENT, SERVER = 0, 1  # who sends
+CLIENT, SERVER = 0, 1  # the sender
 SERVER_PORT = 20049  # that of NFS over RDMA, whatever the real one was
 SYN, ACK, PUSH, FIN = 0x02, 0x10, 0x08, 0x01
-LARGEST = 65000  # octets of one segment
+LARGEST = 65000  # bytes of one segment
 
 
 def checksum(data):
@@ -19,7 +19,7 @@ def checksum(data):
 
 
 class Stream:
-    """One connection of the capture. Its `write` takes octets of either side, in order."""
+    """One connection of the capture. Its `write` takes the bytes of either side, in order."""
 
     def __init__(self, capture, client_port):
         self.capture = capture

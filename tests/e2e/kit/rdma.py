@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""As much of libibverbs and librdmacm as a hand-driven peer needs, by their C interfaces. What the headers define inline
-is reached as they do it: by the function pointers in the device's context."""
+"""The parts of libibverbs and librdmacm that a hand-driven peer needs, by their C interfaces. Functions that the headers
+define inline are called as there: by the function pointers in the device's context."""
 import ctypes
 import os
 from ctypes import c_int, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
@@ -106,14 +106,14 @@ verbs = _library(
 
 
 def good(result):
-    """The result of a function that tells a failure by -1 or a null pointer, and errno."""
+    """The result of a function that reports failure by -1 or a null pointer, and errno."""
     if result == -1 or (isinstance(result, ctypes._Pointer) and not result):  # pylint: disable=protected-access
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
 
 
 class Operations:
-    """What the headers define inline; the numbers are the places in struct ibv_context_ops. These return an errno."""
+    """What the headers define inline; the numbers are the indices in struct ibv_context_ops. These return an errno."""
 
     def __init__(self, context):
         place = (c_void_p * 33).from_address(context)

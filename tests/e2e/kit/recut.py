@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads what tcpdump captured and writes it anew, one MPA frame a packet: tshark loses its way in large frames that
-are not aligned to TCP segments, which is a limit of the dissector and no fault of the stream."""
+"""Rewrites a capture of tcpdump with one MPA frame in each packet: tshark's dissector cannot follow large frames that are
+not aligned to TCP segments."""
 import struct
 
 from kit.pcap import CLIENT, SERVER, SYN, Capture, Stream
@@ -8,7 +8,7 @@ from kit.relay import Frames
 
 
 def tcp_segments(path):
-    """(source port, destination port, sequence number, flags, octets) of each packet of a capture of Ethernet."""
+    """(source port, destination port, sequence number, flags, bytes) of each packet of a capture of Ethernet."""
     with open(path, "rb") as file:
         magic, *_, link = struct.unpack("<IHHiIII", file.read(24))
         if (magic, link) != (0xA1B2C3D4, 1):
@@ -48,7 +48,7 @@ class Direction:
 
 
 def recut(captured, target, server_port):
-    """Writes to `target`; how many octets of stream it took in."""
+    """Writes to `target`; the number of bytes of stream it read."""
     capture, directions, streams, total = Capture(target), {}, {}, 0
     for source, destination, sequence, flags, octets in tcp_segments(captured):
         sender = SERVER if source == server_port else CLIENT

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A relay between client and server that writes what passes into a capture, one MPA frame a packet."""
+"""A relay between client and server that writes the traffic into a capture, one MPA frame in each packet."""
 import socket
 import struct
 import threading
@@ -38,6 +38,7 @@ class Relay:
         self.target = (host.strip("[]"), int(port))
         self.capture = Capture(capture_path)
         self.lock = threading.Lock()
+        self.resets = []  # the sides (CLIENT, SERVER) that reset a connection
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
         self.threads = [threading.Thread(target=self._accept)]
@@ -73,11 +74,14 @@ class Relay:
         frames = Frames()
         try:
             while octets := source.recv(1 << 18):
-                # Written before it goes on, so that an answer never precedes its question.
+                # Written before it is forwarded, so that a reply never precedes its call.
                 with self.lock:
                     for frame in frames.feed(octets):
                         stream.write(sender, frame)
                 sink.sendall(octets)
+        except ConnectionResetError:
+            with self.lock:
+                self.resets.append(sender)
         except OSError:
             pass
         with self.lock:

@@ -48,8 +48,8 @@ def call(xid, program=NFS, version=3, procedure=0, arguments=b"", rpc_version=2,
 class RpcPeer(Peer):
     """A peer past its handshake."""
 
-    def __init__(self, address, **handshake):
-        super().__init__(address)
+    def __init__(self, address, source=None, **handshake):
+        super().__init__(address, **({"source": source} if source else {}))
         self.handshake(**handshake)
         self.xid = 0x7E570000
 

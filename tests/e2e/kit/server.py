@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One rpcrdma-nfsd of a test: started on a free port, watched, ended by its process id."""
+"""One rpcrdma-nfsd of a test: started on a free port, and stopped by its process id."""
 import os
 import re
 import signal
@@ -17,8 +17,13 @@ def binary(name):
 
 
 def escaped(path):
-    """A folder as --export wants it."""
+    """A path escaped for --export."""
     return re.sub(r"([\\,:])", r"\\\1", str(path))
+
+
+def trusting(spec):
+    """The SPEC with root trusted, unless it has a squash option: these tests run as root and look at root's files."""
+    return spec if "squash" in spec else spec + ",no_root_squash"
 
 
 class Server:
@@ -85,7 +90,7 @@ class Server:
         self.listen = [f"{fabric}@{address}" if fabric else address for fabric, address in zip(fabrics, self.rdma)]
 
     def stop(self, deadline_s=DEADLINE_S):
-        """SIGTERM; the exit status. A sanitizer's complaint shows here."""
+        """SIGTERM; the exit status. A sanitizer's report shows here."""
         if self.alive():
             self.process.send_signal(signal.SIGTERM)
         try:

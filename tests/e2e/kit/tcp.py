@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A peer that speaks RPC over TCP with record marking (RFC 5531 section 11), octet by octet if need be."""
+"""A peer that speaks RPC over TCP with record marking (RFC 5531 section 11), byte by byte if need be."""
 import socket
 import struct
 

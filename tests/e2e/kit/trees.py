@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Folders with files in them: made, sampled from the machine, compared."""
+"""Directory trees: made, sampled from the machine, compared."""
 import filecmp
 import os
 import random
@@ -16,7 +16,7 @@ def write_noise(path, octets, seed=0):
     block, number = noise(min(octets, 1 << 20), seed), 0
     with open(path, "wb") as file:
         while octets > 0:
-            # A permutation of the octets' values makes another block of it, much faster than noise is made.
+            # A permutation of the byte values makes another block, much faster than new noise.
             step, start = 2 * (number >> 8) + 1, number & 255
             file.write(block.translate(bytes((value * step + start) & 255 for value in range(256)))[:octets])
             octets -= len(block)
@@ -25,7 +25,7 @@ def write_noise(path, octets, seed=0):
 
 
 def make_tree(root, files, seed=0, largest=60000):
-    """`files` files of different sizes in nested folders, with links and an empty folder among them."""
+    """`files` files of different sizes in nested directories, with links and an empty directory among them."""
     source = random.Random(seed)
     root = Path(root)
     for index in range(files):
@@ -40,7 +40,7 @@ def make_tree(root, files, seed=0, largest=60000):
 
 
 def sample_tree(root, files):
-    """Copies up to `files` real files of this machine; how many they are."""
+    """Copies up to `files` real files of this machine; returns their number."""
     copied = 0
     for folder in ("/usr/include", "/usr/share/doc", "/usr/lib/python3", "/usr/share", "/usr/lib"):
         for parent, folders, names in os.walk(folder):
@@ -59,7 +59,7 @@ def sample_tree(root, files):
 
 
 def differences(left, right):
-    """What differs between two folders, in words; empty if they are the same."""
+    """The differences between two directories, in words; empty if they are the same."""
     left, right = Path(left), Path(right)
     found = []
     names = lambda folder: set(os.listdir(folder))

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tshark, an independent decoder, makes of a capture."""
+"""Decodes captures by tshark, an independent decoder."""
 import functools
 import subprocess
+
+from kit.waiting import DEADLINE_S
 
 FIELDS = {
     "frame.number": "number", "frame.protocols": "protocols", "iwarp_rdma.opcode": "opcodes",
@@ -13,8 +15,8 @@ FIELDS = {
 
 @functools.cache
 def options():
-    """Of what comes over TCP only MPA shall be guessed, in whatever the octets of a file look like."""
-    listed = subprocess.run(["tshark", "-G", "heuristic-decodes"], capture_output=True, text=True, timeout=60, check=True)
+    """Disables all heuristics over TCP but MPA, so that the bytes of files are not taken for other protocols."""
+    listed = subprocess.run(["tshark", "-G", "heuristic-decodes"], capture_output=True, text=True, timeout=DEADLINE_S, check=True)
     guesses = [line.split("\t")[1] for line in listed.stdout.splitlines() if line.startswith("tcp\t")]
     if "iwarp_mpa" not in guesses:
         raise AssertionError("tshark knows no iWARP")
@@ -24,7 +26,7 @@ def options():
 
 def _run(path, *arguments):
     done = subprocess.run(["tshark", *options(), "-r", str(path), *arguments],
-                          capture_output=True, text=True, errors="replace", timeout=300, check=False)
+                          capture_output=True, text=True, errors="replace", timeout=4 * DEADLINE_S, check=False)
     if done.returncode != 0:
         raise AssertionError(f"tshark: {done.stderr}")
     return done.stdout.splitlines()
@@ -57,7 +59,7 @@ def packets(path):
 
 
 def crc_verdicts(path):
-    """How many CRCs tshark finds good, and how many not."""
+    """The numbers of CRCs that tshark finds good and bad."""
     lines = [line for line in _run(path, "-V") if "CRC check:" in line]
     good = sum("(Good CRC32)" in line for line in lines)
     return good, len(lines) - good

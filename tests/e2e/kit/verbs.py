@@ -11,17 +11,17 @@ from kit.iwarp import SEND, SEND_INVALIDATE, ConnectionEnded, rfc8797
 from kit.rdma import cm, good, verbs
 from kit.waiting import DEADLINE_S
 
-RECEIVES, ROOM = 64, 4096  # how many, and for how many octets each
+RECEIVES, ROOM = 64, 4096  # their number, and the bytes of each
 PAGE = mmap.PAGESIZE
-_BAD = ctypes.c_void_p()  # where the refused request would be named
+_BAD = ctypes.c_void_p()  # receives the address of a refused request
 
 
 class Rejected(ConnectionError):
-    """Instead of a connection."""
+    """The server rejected the connection."""
 
 
 class Message:
-    """One Send as it came; `stag` is the handle that it invalidated."""
+    """One Send as received; `stag` is the handle that it invalidated."""
 
     def __init__(self, payload, stag):
         self.payload, self.stag = payload, stag
@@ -29,7 +29,7 @@ class Message:
 
 
 class Memory:
-    """Registered octets, the first of which the peer finds at `offset`; by default where it is."""
+    """Registered bytes, the first of which has the remote address `offset`, by default its own address."""
 
     def __init__(self, pd, size, access, offset=None):
         self.map = mmap.mmap(-1, size + 2 * PAGE)
@@ -59,7 +59,7 @@ class Peer:
         self.id = ctypes.POINTER(rdma.Identifier)()
         good(cm.rdma_create_id(self.channel, ctypes.byref(self.id), None, rdma.PS_TCP))
         there = struct.pack("=H", socket.AF_INET) + struct.pack(">H", int(port)) + socket.inet_aton(host) + bytes(8)
-        # Short tries: a neighbour that was not known at first may be found only when the time is up.
+        # Short tries: a neighbour that was unknown at first may be resolved only by another try.
         resolved = None
         while resolved != rdma.ADDR_RESOLVED:
             good(cm.rdma_resolve_addr(self.id, None, there, 200))
@@ -83,7 +83,7 @@ class Peer:
         self.close()
 
     def close(self):
-        """Windows go before their queue pair: rxe hangs otherwise."""
+        """Frees windows before their queue pair: rxe hangs otherwise."""
         if not self.id:
             return
         for window in self.windows:
@@ -113,7 +113,7 @@ class Peer:
         return kind, status, private
 
     def connect(self, private=None, inbound=16, outbound=16):
-        """Asks for the connection."""
+        """Connects."""
         private = rfc8797() if private is None else private
         octets = ctypes.create_string_buffer(private, max(len(private), 1))
         good(cm.rdma_connect(self.id, rdma.Parameters(
@@ -132,7 +132,7 @@ class Peer:
         return self.memory[-1]
 
     def expose(self, size, readable, offset):
-        """Memory that the server may read, or else write, by the handle that is returned with it."""
+        """Memory that the server may read, or else write, with its handle."""
         right = rdma.REMOTE_READ if readable else rdma.REMOTE_WRITE
         memory = self._register(size, rdma.LOCAL_WRITE | rdma.MW_BIND | right, offset)
         window = good(self.do.alloc_mw(self.pd, rdma.TYPE_2))
@@ -171,7 +171,7 @@ class Peer:
         return ctypes.pointer(rdma.Sge(memory.address, len(octets), memory.keys.lkey))
 
     def send(self, payload, invalidate=None):
-        """One Send; returns when the server's device has it."""
+        """One Send; returns when it is complete."""
         self._post(rdma.SendRequest(sg_list=self._local(payload), num_sge=1 if payload else 0,
                                     opcode=rdma.WR_SEND if invalidate is None else rdma.WR_SEND_WITH_INV,
                                     invalidate_rkey=invalidate or 0))
@@ -191,7 +191,7 @@ class Peer:
                                     remote_rkey=handle))
 
     def _completion(self, queue, channel):
-        """The next completion, waited for. One that failed is the connection's end."""
+        """Waits for the next completion. A failed one means that the connection has ended."""
         found = rdma.Completion()
         while self.do.poll_cq(queue, 1, found) == 0:
             self.do.req_notify_cq(queue, 0)
@@ -215,7 +215,7 @@ class Peer:
         elif self.channel.contents.fd in ready:
             self._event(rdma.DISCONNECTED)
             self.ended = True
-            cm.rdma_disconnect(self.id)  # what is posted completes, the connection is at its end
+            cm.rdma_disconnect(self.id)  # posted work completes when the connection has ended
 
     def receive(self):
         """The next message, or None when the connection has ended."""
@@ -227,7 +227,7 @@ class Peer:
         start = found.wr_id * ROOM
         payload = bytes(self.inbox.view[start:start + found.byte_len])
         self._post_receive(found.wr_id)
-        # rxe does not flag an invalidation as the headers say, but names the handle.
+        # rxe does not set the flag of an invalidation, but reports the handle.
         stag = found.invalidated_rkey if found.invalidated_rkey in self.live else 0
         self.live.pop(stag, None)
         return Message(payload, stag)
@@ -242,7 +242,7 @@ class Peer:
         return message
 
     def end(self):
-        """Nothing comes any more."""
+        """No message follows."""
         message = self.receive()
         if message is not None:
             raise AssertionError(f"no end but {message.payload.hex()}")

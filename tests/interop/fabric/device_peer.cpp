@@ -16,7 +16,7 @@ void check(int result, const char* what) {
 }  // namespace
 
 DevicePeer::DevicePeer(const fabric::Endpoint& server) {
-  // Without an event channel each call waits for its event.
+  // Without an event channel each call blocks until its event.
   check(rdma_create_id(nullptr, &id_, nullptr, RDMA_PS_TCP), "rdma_create_id");
   fabric::Endpoint there = server;
   check(rdma_resolve_addr(id_, nullptr, there.data(), kTimeoutMs), "rdma_resolve_addr");
@@ -45,10 +45,10 @@ void DevicePeer::post(ibv_wr_opcode opcode, std::size_t count, std::byte fill, c
   ibv_send_wr request{};
   if (count != 0) {
     Source& source = sources_.emplace_back();
-    source.octets.assign(count, fill);
-    source.registration = ibv_reg_mr(id_->pd, source.octets.data(), count, 0);
+    source.bytes.assign(count, fill);
+    source.registration = ibv_reg_mr(id_->pd, source.bytes.data(), count, 0);
     check(source.registration == nullptr ? -1 : 0, "ibv_reg_mr");
-    piece = {.addr = reinterpret_cast<std::uintptr_t>(source.octets.data()),
+    piece = {.addr = reinterpret_cast<std::uintptr_t>(source.bytes.data()),
              .length = static_cast<std::uint32_t>(count),
              .lkey = source.registration->lkey};
     request.sg_list = &piece;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A peer on the device itself: posts what the fabric never would.
+// A peer that uses the device directly, and posts work requests that the fabric never posts.
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
@@ -12,20 +12,20 @@ namespace rpcrdma::test {
 
 class DevicePeer {
  public:
-  /// Resolves the address of a fabric's listener, on the machine's own device.
+  /// Resolves the address of a fabric's listener, on a device of this machine.
   explicit DevicePeer(const fabric::Endpoint& server);
   ~DevicePeer();
   DevicePeer(const DevicePeer&) = delete;
   DevicePeer& operator=(const DevicePeer&) = delete;
 
-  /// Blocks until the server has accepted, so not on the server's thread.
+  /// Blocks until the server has accepted; not on the server's thread.
   void connect();
-  /// Sends or writes `count` octets of value `fill`, with immediate data if the opcode has any.
+  /// Sends or writes `count` bytes of value `fill`, with immediate data if the opcode has any.
   void post(ibv_wr_opcode opcode, std::size_t count, std::byte fill, const Segment& to = {});
 
  private:
   struct Source {
-    std::vector<std::byte> octets;
+    std::vector<std::byte> bytes;
     ibv_mr* registration = nullptr;
   };
   rdma_cm_id* id_ = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices that go and come back, and peers that do so without a word: a server and a client on the two ends of a wire
-// (guest/device.sh), whose devices a script removes, adds, and cuts off, as an administrator would.
+// Devices that are removed and come back, and peers that become unreachable: a server and a client at the two ends of a
+// wire (guest/device.sh). A script removes, adds and disconnects the devices, as an administrator would.
 #include <algorithm>
 #include <cstdlib>
 #include <future>
@@ -18,7 +18,7 @@ namespace {
 using fabric::Access;
 using fabric::FabricError;
 
-/// What a fabric says, which goes where it always does, too.
+/// Keeps the log lines of a fabric, and passes them on.
 class Heard final : public LogSink {
  public:
   bool enabled(LogLevel level) const noexcept override { return level >= LogLevel::debug; }
@@ -52,8 +52,8 @@ std::unique_ptr<Bed> wire() { return std::make_unique<WireBed>(); }
 
 class DeviceTest : public FabricTest {
  protected:
-  /// Runs the script that rules the devices beside the event loop, which a removal waits for. False if it fails or
-  /// hangs.
+  /// Runs the script that controls the devices in another thread, because a removal waits for the event loop. False if
+  /// the script fails or hangs.
   bool control(const std::string& words) {
     const Command command = begin_control(words);
     return succeeded(command, words);
@@ -77,7 +77,7 @@ class DeviceTest : public FabricTest {
     return command.status->value_or(-1) == 0;
   }
 
-  /// The client writes into a window of the server's, both in memory that was registered before.
+  /// The client writes into a window of the server; both sides use memory that was registered before.
   void expect_transfers(Memory& from, Memory& to, unsigned pattern) {
     const auto size = static_cast<std::uint32_t>(std::min(from.octets.size(), to.octets.size()));
     const int tag = static_cast<int>(pattern);
@@ -90,7 +90,7 @@ class DeviceTest : public FabricTest {
     EXPECT_TRUE(has_pattern(std::span(to.octets).first(size), pattern));
   }
 
-  /// Tries until the listener is there, and both sides are connected.
+  /// Retries until both sides are connected.
   void connect_again() {
     ASSERT_TRUE(until([&] {
       if (client_.established() && !accepted_.empty() && server().established()) return true;
@@ -110,7 +110,7 @@ class DeviceTest : public FabricTest {
     client_.log.clear();
   }
 
-  /// One side's device goes while a connection is idle or at work, and comes back.
+  /// Removes one side's device while a connection is idle or busy, and adds it again.
   void remove_and_add(const std::string& side, bool at_work) {
     listen();
     ASSERT_NO_FATAL_FAILURE(connect_again());
@@ -133,7 +133,7 @@ class DeviceTest : public FabricTest {
     if (side == "client") {
       EXPECT_EQ(bed_->client().make_connector(listener_->local(), {}, client_).error(), FabricError::device_lost);
     }
-    // Memory may be registered while the device is away.
+    // Memory may be registered while the device is removed.
     Memory meanwhile(side == "server" ? bed_->server() : bed_->client(), 5000);
     forget_client();
     EXPECT_TRUE(control("add " + side));
@@ -152,7 +152,7 @@ TEST_P(DeviceTest, TheServersDeviceGoesAtWorkAndComesBack) { remove_and_add("ser
 TEST_P(DeviceTest, TheClientsDeviceGoesAndComesBack) { remove_and_add("client", false); }
 TEST_P(DeviceTest, TheClientsDeviceGoesAtWorkAndComesBack) { remove_and_add("client", true); }
 
-// Another has the port when the device is back: the log says so once, however often the listener tries.
+// The port is in use when the device is back: the log says so once, however often the listener retries.
 TEST_P(DeviceTest, TheServersPortIsTakenWhileItsDeviceIsAway) {
   listen();
   EXPECT_TRUE(control("remove server"));
@@ -167,7 +167,7 @@ TEST_P(DeviceTest, TheServersPortIsTakenWhileItsDeviceIsAway) {
   ASSERT_NO_FATAL_FAILURE(connect_again());
 }
 
-// Between two connections nobody waits for the device's events: who wants the next connection finds out.
+// Between two connections nothing waits for the device's events: the next connection attempt notices the removal.
 TEST_P(DeviceTest, TheClientsDeviceGoesBetweenTwoConnections) {
   listen();
   ASSERT_NO_FATAL_FAILURE(connect_again());
@@ -188,7 +188,8 @@ TEST_P(DeviceTest, TheClientsDeviceGoesBetweenTwoConnections) {
   expect_transfers(from, to, 2);
 }
 
-// The first refusal comes before the kernel's word that the device goes; nobody asks again, yet it is let go of.
+// The first refusal precedes the kernel's removal event. The user does not retry, and the device is released all the
+// same.
 TEST_P(DeviceTest, TheServersDeviceGoesBeforeItListens) {
   const auto try_to_listen = [this] { return bed_->server().listen(bed_->address(), [](auto) {}).error(); };
   EXPECT_FALSE(try_to_listen());
@@ -200,12 +201,12 @@ TEST_P(DeviceTest, TheServersDeviceGoesBeforeItListens) {
   ASSERT_NO_FATAL_FAILURE(connect_again());
 }
 
-// Nothing else is on its way that could fail. The last test: the wire stays cut.
+// No work is outstanding that could fail. The last test: the wire stays disconnected.
 TEST_P(DeviceTest, AnIdlePeerOutOfReachIsNoticed) {
   listen();
   ASSERT_NO_FATAL_FAILURE(connect_again());
   EXPECT_TRUE(control("cut"));
-  // It is the server's port that is down.
+  // The server's own port is down.
   EXPECT_EQ(end_of(client_), boost::system::errc::timed_out) << client_.disconnected->message();
   EXPECT_EQ(end_of(server()), boost::system::errc::network_down) << server().disconnected->message();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What this process holds in the kernel, as it may be compared while the process lives.
+// Counts the resources that this process holds in the kernel.
 #include <array>
 #include <cstddef>
 #include <ostream>

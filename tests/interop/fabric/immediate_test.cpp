@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Immediate data, which RPC-over-RDMA does not have: what comes with it takes a receive, but is no message.
+// Immediate data, which RPC-over-RDMA does not use: it consumes a receive, but is no message.
 #include <future>
 
 #include "interop/fabric/device_peer.hpp"
@@ -24,7 +24,7 @@ class ImmediateTest : public FabricTest {
   }
   ~ImmediateTest() override { peer_.reset(); }
 
-  /// What a receive says of this; the connection ends with it.
+  /// The receive completes with a protocol violation, and the connection ends.
   void expect_end(ibv_wr_opcode opcode, std::uint32_t count, const Segment& to = {}) {
     Memory message(bed_->server(), kReceive);
     ASSERT_FALSE(server().qp->post_receive(message.all(), server().op(1)));
@@ -56,11 +56,11 @@ TEST_P(ImmediateTest, InASend) { expect_end(IBV_WR_SEND_WITH_IMM, 16); }
 
 TEST_P(ImmediateTest, InAWriteOfNothing) { expect_end(IBV_WR_RDMA_WRITE_WITH_IMM, 0); }
 
-// The length that the device gives is the Write's, far beyond the receive.
+// The device reports the Write's length, which exceeds the receive by far.
 TEST_P(ImmediateTest, InAWriteLongerThanTheReceive) {
   Memory target(bed_->server(), kTarget);
   const Exposed exposed(server(), target.all(), fabric::Access::remote_write);
-  // When this is done the window is open.
+  // When this is complete the window is bound.
   ASSERT_FALSE(server().qp->post_write({}, 0, 0, server().op(3)));
   server().qp->submit();
   ASSERT_TRUE(until([this] { return server().count(3) == 1; }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Without a device there is nothing to test, and the program fails for that.
+// Without a device there is nothing to test, and the program fails.
 #include <iostream>
 
 #include "interop/fabric/verbs_bed.hpp"

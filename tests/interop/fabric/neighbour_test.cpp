@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A host on the same network whose hardware address is not known yet, over and over: RPCRDMA_TEST_NEIGHBOUR has a
-// device there, and the device at RPCRDMA_TEST_VERBS_ADDRESS leads to it. Needs root, and the program `ip`.
+// A host on the same network whose hardware address is not known yet, repeatedly. Its device is at
+// RPCRDMA_TEST_NEIGHBOUR; the device at RPCRDMA_TEST_VERBS_ADDRESS leads to it. Needs root, and the program `ip`.
 #include <cstdlib>
 
 #include "interop/fabric/verbs_bed.hpp"
@@ -11,7 +11,7 @@ namespace {
 fabric::Endpoint neighbour() { return {boost::asio::ip::make_address(std::getenv("RPCRDMA_TEST_NEIGHBOUR")), 0}; }
 
 std::unique_ptr<fabric::Fabric> opened(boost::asio::io_context& context, fabric::VerbsOptions options) {
-  // Whoever waits for the time to run out instead of the answer does not come to an end here.
+  // Code that waits for the time limit instead of the answer does not finish.
   options.resolve_timeout = std::chrono::hours(1);
   auto fabric =
       fabric::open_verbs(context, neighbour().address(), options, Log(make_stderr_sink(LogLevel::warn, "test")));
@@ -40,7 +40,7 @@ void forget() { ASSERT_EQ(std::system("ip neigh flush all"), 0); }
 class NeighbourTest : public FabricTest {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(NeighbourTest);
 
-// It has been seen to be found only when the time was up; here there is an hour.
+// rxe may report the answer only when the time limit is reached; here the limit is an hour.
 TEST_P(NeighbourTest, IsFoundByEachOfEightFabrics) {
   for (int i = 0; i < 8; ++i) {
     forget();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a connector on an iWARP device sends while its peer says nothing yet: the peer is this program, on a TCP socket.
+// What a connector on an iWARP device sends while its peer is silent: the peer is this program, on a TCP socket.
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
@@ -19,7 +19,7 @@ constexpr unsigned kWrite = 0;
 constexpr unsigned kSend = 3;
 constexpr std::size_t kEmptyWrite = 14;
 
-/// The responder of one connection, as far as it is needed. It logs what is sent to it.
+/// A minimal responder of one connection. It logs the FPDUs that it receives.
 class Responder {
  public:
   explicit Responder(asio::io_context& context)
@@ -32,7 +32,7 @@ class Responder {
     return {acceptor_.local_endpoint().address(), acceptor_.local_endpoint().port()};
   }
 
-  /// A Send of four octets; the CRC is not in use.
+  /// A Send of four bytes; the CRC is not in use.
   void send() {
     static constexpr std::string_view kFpdu("\x00\x16\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0hiho\0\0\0\0", 28);
     asio::write(socket_, asio::buffer(kFpdu));
@@ -90,7 +90,7 @@ std::vector<BedFactory> nudging_beds() { return on_iwarp() ? verbs_beds() : std:
 
 class NudgeTest : public FabricTest {
  protected:
-  /// As long as it takes for the next two, if they come.
+  /// Long enough for the next two, if they are sent.
   void wait_for_two_more(std::size_t nudges) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20) * (1u << (nudges + 2));
     until([end] { return std::chrono::steady_clock::now() >= end; });
@@ -113,7 +113,7 @@ TEST_P(NudgeTest, UntilSomethingIsHeard) {
   peer.send();
   ASSERT_TRUE(until([&] { return client_.count(1) == 1; }));
   EXPECT_EQ(client_.result(1).length, 4u);
-  // One may have been on its way.
+  // One may have been in flight.
   const std::size_t nudges = peer.nudges;
   wait_for_two_more(nudges);
   EXPECT_LE(peer.nudges, nudges + 1);

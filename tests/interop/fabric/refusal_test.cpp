@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A device that takes no more receives: each completes all the same, once, and the connection ends.
+// A device that refuses receives: each receive still completes once, and the connection ends.
 #include <rdma/rdma_cma.h>
 
 #include <cerrno>
@@ -11,7 +11,7 @@ namespace {
 
 using fabric::FabricError;
 
-/// While it lives the device refuses receives: everybody's, as librdmacm opens it once for the process.
+/// While it exists the device refuses all receives of the process, for which librdmacm opens it once.
 class RefusedReceives {
  public:
   explicit RefusedReceives(fabric::Endpoint address) {
@@ -76,12 +76,12 @@ TEST_P(RefusalTest, OfAReceiveInABatch) {
   EXPECT_FALSE(client_.result(1).status);
 }
 
-// Receives that are posted when all is over go to no device, and spoil no orderly end.
+// Receives posted after the end go to no device, and do not disturb an orderly end.
 TEST_P(RefusalTest, AfterAnOrderlyEnd) {
   connect();
   Memory message(bed_->client(), 64);
   std::optional<RefusedReceives> refused;
-  // The client has hung up, and on InfiniBand waits for the server to say that it has heard.
+  // The client has disconnected, and on InfiniBand waits for the confirmation of the server.
   server().on_end = [&] {
     if (client_.disconnected) return;
     refused.emplace(bed_->address());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Peers that say nothing, on an iWARP device: connecting to one waits in the kernel, for 10 s or two minutes on siw,
-// and so does giving up. Neither may hold up what else the io_context does.
+// Silent peers, on an iWARP device: connecting to one blocks in the kernel, for 10 s or two minutes on siw, and so does
+// giving up. Neither may block other work of the io_context.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@ namespace {
 using fabric::FabricError;
 using Clock = std::chrono::steady_clock;
 
-/// A TCP listener at the device's address that never reads, and never answers those beyond its backlog.
+/// A TCP listener at the device's address that never reads, and never answers connections beyond its backlog.
 class SilentListener {
  public:
   explicit SilentListener(int backlog) : listener_(make_socket()) {
@@ -29,7 +29,7 @@ class SilentListener {
   SilentListener(const SilentListener&) = delete;
   SilentListener& operator=(const SilentListener&) = delete;
 
-  /// From now on the kernel drops what wants to connect.
+  /// From now on the kernel drops connection requests.
   void fill() {
     constexpr int kMoreThanFit = 3;
     for (int i = 0; i < kMoreThanFit; ++i) {
@@ -53,7 +53,7 @@ std::vector<BedFactory> iwarp_beds() { return on_iwarp() ? verbs_beds() : std::v
 
 class SilentPeers : public FabricTest {
  protected:
-  /// Time enough on a slow machine, and less than the kernel takes.
+  /// Enough time on a slow machine, and less than the kernel takes.
   static constexpr std::chrono::seconds kInTime{6};
   static constexpr std::chrono::milliseconds kTimeout{500};
 
@@ -110,7 +110,7 @@ TEST_P(SilentPeers, OneThatDropsWhatItIsSent) {
   connect_beside(listener.endpoint());
 }
 
-// The user does not wait for the end.
+// The user destroys the queue pair before its end.
 TEST_P(SilentPeers, OneThatIsGivenUpAtOnce) {
   connect();
   SilentListener listener(0);

@@ -6,10 +6,10 @@
 
 namespace rpcrdma::test {
 
-/// The device's address; null if there is none to test.
+/// The device's address; null if there is no device to test.
 const char* verbs_address();
 std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context);
-/// Warnings on standard error; with RPCRDMA_TEST_LOG in the environment everything.
+/// Warnings on standard error; all levels if RPCRDMA_TEST_LOG is set.
 std::shared_ptr<LogSink> test_sink();
 std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context, const char* address,
                                                fabric::VerbsOptions options,
@@ -19,8 +19,8 @@ std::vector<BedFactory> verbs_beds();
 /// Likewise, with this keepalive time.
 constexpr std::chrono::seconds kProbing{1};
 std::vector<BedFactory> probing_beds();
-/// RPCRDMA_TEST_IWARP is set: a Send or Write is complete when it is on its way, so its sender may not learn that
-/// the peer refused it.
+/// RPCRDMA_TEST_IWARP is set: a Send or Write completes when it is sent, so the sender may not learn that the peer
+/// refused it.
 bool on_iwarp();
 
 }  // namespace rpcrdma::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The conformance tests of all fabrics, run over verbs, and what is particular to verbs: windows over and over,
-// unsignalled work, the end of connections as InfiniBand shows it, other threads, devices that are not there.
+// The conformance tests of all fabrics, run over verbs, and properties of verbs: reused windows, unsignalled work, the
+// end of connections as InfiniBand reports it, other threads, missing devices.
 #include <algorithm>
 #include <future>
 #include <thread>
@@ -20,7 +20,7 @@ namespace {
 using fabric::Access;
 using fabric::FabricError;
 
-// The peer invalidates, nobody does it again, and the window is bound anew: more often than a window has keys.
+// The peer invalidates, nothing invalidates a second time, and the window is bound again: more often than it has keys.
 TEST_P(VerbsTest, WindowsAreReusedAfterRemoteInvalidation) {
   if (!has_windows()) return;
   connect();
@@ -45,7 +45,8 @@ TEST_P(VerbsTest, WindowsAreReusedAfterRemoteInvalidation) {
   }
 }
 
-// An invalidation that the peer has forestalled completes after what was posted before it, unsignalled work included.
+// An invalidation of a window that the peer has invalidated completes after all work posted before it, unsignalled work
+// included.
 TEST_P(VerbsTest, ForestalledInvalidationsKeepTheirTurn) {
   if (!has_windows()) return;
   connect();
@@ -73,7 +74,7 @@ TEST_P(VerbsTest, ForestalledInvalidationsKeepTheirTurn) {
   EXPECT_TRUE(until([&] { return server().count(9) == 2; }));
 }
 
-// Whether the device refuses that (adapters) or does it (rxe), it ends the connection that it came by.
+// Whether the device refuses that (adapters) or executes it (rxe), the connection that carried it ends.
 TEST_P(VerbsTest, AnInvalidationOfAnothersWindowEndsTheConnection) {
   if (!has_windows()) return;
   connect();
@@ -85,7 +86,7 @@ TEST_P(VerbsTest, AnInvalidationOfAnothersWindowEndsTheConnection) {
   const Exposed exposed(client_, target.all(), Access::remote_write);
   ASSERT_FALSE(client_.qp->post_write({}, 0, 0, client_.op(1)));
   client_.qp->submit();
-  ASSERT_TRUE(until([&] { return client_.count(1) == 1; }));  // the window is open
+  ASSERT_TRUE(until([&] { return client_.count(1) == 1; }));  // the window is bound
   ASSERT_FALSE(other.qp->post_receive(message.all(), other.op(1)));
   other.qp->submit();
   ASSERT_FALSE(server().send({}, 2, {.invalidate = exposed.segment.handle}));
@@ -116,7 +117,7 @@ TEST_P(VerbsTest, UnsignalledWorkGivesItsSlotsBack) {
   EXPECT_TRUE(client_.log.empty());
 }
 
-// A Send behind an RDMA Read has nothing to wait for, and siw reports it first.
+// siw reports a Send that follows an RDMA Read before the Read.
 TEST_P(VerbsTest, NothingCompletesBeforeTheReadsAheadOfIt) {
   connect();
   constexpr std::uint32_t kSize = 200000;
@@ -139,7 +140,7 @@ TEST_P(VerbsTest, NothingCompletesBeforeTheReadsAheadOfIt) {
   EXPECT_TRUE(std::is_sorted(tags.begin(), tags.end()));
 }
 
-// What completes gives its memory back, and that of the unsignalled work before it.
+// A completion frees the memory of its operation and of the unsignalled work before it.
 TEST_P(VerbsTest, MemoryIsFreeOnceLaterWorkIsDone) {
   connect();
   constexpr std::uint32_t kSize = 6000;
@@ -163,7 +164,7 @@ TEST_P(VerbsTest, MemoryIsFreeOnceLaterWorkIsDone) {
     EXPECT_TRUE(has_pattern(std::span(to.octets).subspan(i * kSize, kSize), i)) << i;
 }
 
-// InfiniBand has one way to say goodbye: the peer cannot tell an abort from an orderly end, but both end.
+// InfiniBand has one kind of disconnection: the peer cannot tell an abort from an orderly end, but both sides end.
 TEST_P(VerbsTest, BothSidesSeeAnAbort) {
   connect();
   Memory memory(bed_->client(), 64);
@@ -182,7 +183,27 @@ TEST_P(VerbsTest, BothSidesSeeAnAbort) {
   EXPECT_EQ(client_.after_end + server().after_end, 0u);
 }
 
-// Nor does it tell a receiver that a message came too early; the sender is told, and hangs up.
+// Nor can the peer tell that the queue pair was quiesced.
+TEST_P(VerbsTest, AQuiescedQueuePairRefusesWork) {
+  connect();
+  Memory memory(bed_->client(), 64);
+  auto window = client_.qp->make_window();
+  ASSERT_TRUE(window);
+  ASSERT_TRUE(client_.qp->bind(**window, memory.all(), Access::remote_write));
+  ASSERT_FALSE(client_.send(memory.all(), 0));
+  client_.qp->quiesce();
+  EXPECT_FALSE((*window)->bound());
+  EXPECT_EQ(client_.send(memory.all(), 1), FabricError::not_connected);
+  EXPECT_EQ(client_.qp->post_receive(memory.all(), client_.op(2)), FabricError::not_connected);
+  client_.qp->disconnect();
+  client_.qp->abort();
+  client_.qp->quiesce();
+  end_of(server());
+  EXPECT_TRUE(client_.log.empty());
+  EXPECT_FALSE(client_.disconnected);
+}
+
+// The receiver is not notified of a message that arrives too early; the sender is, and disconnects.
 TEST_P(VerbsTest, ASendWithoutAReceiveEndsBothSides) {
   connect();
   Memory from(bed_->client(), 64);
@@ -195,7 +216,7 @@ TEST_P(VerbsTest, ASendWithoutAReceiveEndsBothSides) {
   EXPECT_TRUE(client_.result(2).status.failed());
 }
 
-// Where the device does not hold the peer to the window, it holds him to the region below.
+// A device that does not hold the peer to the window holds it to the region below.
 TEST_P(VerbsTest, TheRegionBoundsAreKept) {
   connect();
   std::vector<std::byte> memory(3 * 4096, std::byte{0xee});
@@ -246,7 +267,7 @@ TEST_P(VerbsTest, ConnectionsLeaveNothingBehind) {
   EXPECT_EQ(held(), before);
 }
 
-// An idle fabric holds no work: run() comes back.
+// An idle fabric holds no work: run() returns.
 TEST_P(VerbsTest, AnIdleFabricLetsTheContextFinish) {
   connect();
   client_.qp->disconnect();
@@ -261,7 +282,7 @@ TEST_P(VerbsTest, AnIdleFabricLetsTheContextFinish) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
-// A request is accepted by the fabric of another thread.
+// The fabric of another thread accepts the request.
 TEST_P(VerbsTest, AcceptsOnAnotherThread) {
   boost::asio::io_context elsewhere;
   auto other = open_at_device(elsewhere);
@@ -300,7 +321,7 @@ TEST_P(VerbsTest, AcceptsOnAnotherThread) {
 
 class ProbeTest : public FabricTest {};
 
-// Neither end's program sees the other's probes, and work goes on after them.
+// Neither program sees the probes of the other side, and work goes on after them.
 TEST_P(ProbeTest, IdleConnectionsStay) {
   connect();
   const auto quiet = std::chrono::steady_clock::now() + 2 * kProbing;

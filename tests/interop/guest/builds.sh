@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# A day's work on this project inside a mount, on the kernel's server and on ours: git keeps all of it, CMake and g++
-# build it, and what was built serves and copies. Every commit, object and program comes out the same.
+# Development of this project inside a mount, on the kernel's server and on rpcrdma-nfsd: git stores it, CMake and g++ build
+# it, and the programs built serve and copy files. Commits, objects and programs are identical on both.
 #   scripts/vm run -t 5400 -m 7000 tests/interop/guest/builds.sh BUILD_FOLDER both|ours|knfsd [TARGET]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 servers=${2:-both}
@@ -13,7 +13,7 @@ export CCACHE_DISABLE=1
 # The same path on both servers, as objects hold those of their sources.
 work=/run/work
 
-# keep OUT: a repository of all of the project, and a clone of it with all files; OUT has their hashes.
+# keep OUT: a repository of the whole project, and a clone of it with all files; OUT gets their hashes.
 keep() {
   export HOME=/run GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
   export GIT_AUTHOR_DATE='2026-01-01T00:00:00Z' GIT_COMMITTER_DATE='2026-01-01T00:00:00Z'
@@ -28,11 +28,11 @@ compile() {
     ninja -C build "${targets[@]}" >/run/ninja.out || { tail -n 40 /run/cmake.out /run/ninja.out && false; }
 }
 
-# try_out: what was built here, or else before, serves and copies what it was built from.
+# try_out: the programs built here, or else before, serve and copy their sources.
 try_out() {
   local server status
   mkdir back
-  "$(built rpcrdma-nfsd)" --export memory:/m --listen iwarp@127.0.0.1:0 --state-dir state >/run/built.out 2>/run/client.err &
+  "$(built rpcrdma-nfsd)" --export memory:/m,no_root_squash --listen iwarp@127.0.0.1:0 --state-dir state >/run/built.out 2>/run/client.err &
   server=$!
   vm_until 60 grep -q ^ready /run/built.out && ask_and_copy "$(sed -n 's/^ready rdma=\([^ ]*\).*/\1/p' /run/built.out)"
   status=$?
@@ -44,10 +44,10 @@ ask_and_copy() {
     "$(built rpcrdma-nfs)" get -r "nfs://$1/m/transport" back && diff -r second/transport back/transport
 }
 
-# sums: of all that was built; precompiled headers hold addresses.
+# sums: of everything built, but precompiled headers, which contain addresses.
 sums() { find build -type f \( -name '*.o' -o -name '*.a' -o -path 'build/bin/*' \) -print0 | sort -z | xargs -0 sha256sum; }
 
-# work_on NAME FOLDER: $VM_OUT/NAME.txt is what came out.
+# work_on NAME FOLDER: the results are in $VM_OUT/NAME.txt.
 work_on() {
   mkdir -p $work "$2/work" && mount --bind "$2/work" $work && cd $work || return
   expect "git on $1 keeps all of the project" keep "$VM_OUT/$1.txt"
@@ -63,14 +63,14 @@ rm -f "$VM_OUT"/*.txt
 rxe_with_a_wire || vm_die 'no RoCE devices'
 vm_ext4 /srv/ours 2000
 vm_ext4 /srv/knfsd 2000
-project=(CMakeLists.txt CMakePresets.json README.md cmake transport xdr rpc demo-server demo-client bench tests docs scripts)
+project=(CMakeLists.txt CMakePresets.json README.md cmake transport xdr rpc nfs demo-server demo-client bench tests docs scripts)
 if [[ $servers != knfsd ]]; then
   part 'we serve'
   start_nfsd verbs $right $few
   must 'mount' mount_ours $right
   work_on ours /mnt
   expect 'no bad replies' no_bad_replies
-  expect 'nothing is left' test -z "$(find /srv/ours -mindepth 1 -not -name lost+found)"
+  expect 'no file is left' test -z "$(find /srv/ours -mindepth 1 -not -name lost+found)"
   expect 'umount' umount /mnt
   stop_nfsd
 fi
@@ -83,6 +83,6 @@ if [[ $servers != ours ]]; then
   rpc.nfsd 0
 fi
 wc -l "$VM_OUT"/*.txt
-[[ $servers != both ]] || expect 'what came out is the same' diff -U 0 "$VM_OUT/knfsd.txt" "$VM_OUT/ours.txt"
+[[ $servers != both ]] || expect 'the results are the same' diff -U 0 "$VM_OUT/knfsd.txt" "$VM_OUT/ours.txt"
 part end
 finish

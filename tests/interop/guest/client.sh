@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Our client, every command, on a server whose files can also be looked at from aside. Needs lib.sh.
+# Every command of rpcrdma-nfs, on a server whose files are also visible locally. Needs lib.sh.
 
 # small_tree FOLDER
 small_tree() {
@@ -31,7 +31,7 @@ drive_client() {
   drive_changes "$url/tree" "$folder/tree"
   drive_long_messages "$url/tree" "$folder/tree"
   expect 'rm -r' quiet rm -r "$url/tree"
-  expect 'nothing is left' eval "[[ ! -e $folder/tree ]]"
+  expect 'no file is left' eval "[[ ! -e $folder/tree ]]"
   rm -rf /run/back
 }
 
@@ -39,7 +39,7 @@ drive_client() {
 drive_changes() {
   expect 'mkdir' quiet mkdir "$1/new"
   expect 'mkdir -p' quiet mkdir -p "$1/new/a/b"
-  expect 'both are there' test -d "$2/new/a/b"
+  expect 'both exist' test -d "$2/new/a/b"
   expect 'put' quiet put /run/tree/deep/er/file9 "$1/new/file"
   expect 'get' quiet get "$1/new/file" /run/file
   expect 'put and get are identical' cmp /run/file /run/tree/deep/er/file9
@@ -52,7 +52,7 @@ drive_changes() {
   expect 'truncate' quiet truncate 1000 "$1/new/hard"
   expect 'mode and size' same_output "stat -c '%a %s' $2/new/hard" - <<<'640 1000'
   expect 'rm' quiet rm "$1/new/hard"
-  expect 'it is gone' eval "[[ ! -e $2/new/hard ]]"
+  expect 'it is removed' eval "[[ ! -e $2/new/hard ]]"
 }
 
 long_target=$(printf '%04d/' {1..800})
@@ -62,24 +62,24 @@ large_directory() {
   (cd "$1" && seq -f 'an entry with a name of some length %g' "$2" | xargs -d '\n' touch)
 }
 
-# drive_long_messages URL FOLDER: a directory that takes replies of many KiB, and a call that does not fit inline.
+# drive_long_messages URL FOLDER: a directory whose listing takes replies of many KiB, and a call that does not fit inline.
 drive_long_messages() {
   large_directory "$2/many" 600
   expect 'a large directory' same_output "quiet ls $1/many" <(ls "$2/many" | LC_ALL=C sort)
   local target=$long_target
-  expect 'a symbolic link of 4,000 octets' quiet ln -s "$target" "$1/long"
-  expect 'as it was made' same_output "readlink $2/long" - <<<"$target"
-  expect 'as we read it' printed readlink "$1/long" <<<"$target"
+  expect 'a symbolic link of 4,000 bytes' quiet ln -s "$target" "$1/long"
+  expect 'the server has its target' same_output "readlink $2/long" - <<<"$target"
+  expect 'readlink prints its target' printed readlink "$1/long" <<<"$target"
 }
 
-# client_tests FILTER: those of our client on the kernel's server, in one process; /srv/knfsd/numbers is theirs.
+# client_tests FILTER: tests of the client on the kernel's server, in one process; they use /srv/knfsd/numbers.
 client_tests() {
   RPCRDMA_TEST_VERBS_ADDRESS=$address RPCRDMA_TEST_PORT=20049 RPCRDMA_TEST_EXPORT=/srv/knfsd \
     "$bin/interop_knfsd" --gtest_brief=1 --gtest_color=no --gtest_filter="$1"
 }
 
-# client_for_the_capture FABRIC URL FOLDER FILE [CLIENT_OPTION...]: what a capture shall show: bulk data both ways, a
-# long reply, a long call. Leaves nothing.
+# client_for_the_capture FABRIC URL FOLDER FILE [CLIENT_OPTION...]: what a capture is to show: bulk data in both directions,
+# a long reply, a long call. Leaves no files.
 client_for_the_capture() {
   local url=$2 folder=$3 file=$4
   client="timeout 120 $bin/rpcrdma-nfs --fabric $1 ${*:5}" # no terminal, no progress bar
@@ -91,6 +91,6 @@ client_for_the_capture() {
   expect 'ln -s, for the capture' quiet ln -s "$long_target" "$url/long"
   expect 'readlink, for the capture' eval "[[ \$(quiet readlink $url/long) == '$long_target' ]]"
   expect 'put and get are identical' cmp "$file" /run/captured
-  expect 'the link is as it was made' test "$(readlink "$folder/long")" = "$long_target"
+  expect 'the link is intact' test "$(readlink "$folder/long")" = "$long_target"
   rm -r "$folder/large" "$folder/captured" "$folder/long" /run/captured
 }

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Devices that are removed and come back, ports that go down, peers that vanish: the fabric, and the programs. In the
+# Devices that are removed and come back, ports that go down, peers that vanish: the fabric and the programs. In the
 # virtual machine:
 #   scripts/vm run tests/interop/guest/device.sh BUILD_FOLDER [GTEST_OPTION...]
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 shift
 
-# control remove|add server|client, control cut: what happens to the devices. The server is on the right.
+# control remove|add server|client: removes or adds the device of that side. control cut: takes the wire down. The server
+# is on the right.
 cat >/run/control <<'END'
 #!/bin/bash
 case "$1 $2" in
@@ -24,7 +25,7 @@ test_fabric() {
     "$bin/interop_device" --gtest_brief=1 --gtest_color=no "$@"
 }
 
-# test_programs: a copy there and one back, each of which loses a device in its middle; then the last device goes.
+# test_programs: put and get, during each of which a device is removed; then removal of the last device.
 in_progress() { kill -0 "$copy" && (($(stat -c %s "$1" 2>/dev/null || echo 0) > 2000000)); }
 said() { (($(grep -c "$1" /run/nfsd.err) == $2)); }
 test_programs() {
@@ -37,31 +38,31 @@ test_programs() {
 
   $client put /run/file $url/file 2>/run/client.err &
   copy=$!
-  must 'put has begun' vm_until 60 in_progress /srv/ours/file
-  must "the server's device goes in the middle of it" /run/control remove server
-  expect 'the server says so once' said 'is gone' 1
+  must 'put is in progress' vm_until 60 in_progress /srv/ours/file
+  must "the server's device is removed during put" /run/control remove server
+  expect 'the server logs it once' said 'is gone' 1
   expect 'the device comes back' /run/control add server
-  expect 'put goes on and ends' wait $copy
+  expect 'put continues and succeeds' wait $copy
   expect 'what was put is identical' cmp /run/file /srv/ours/file
   expect 'the same server listens again' eval "said 'listening again at' 1 && kill -0 $nfsd"
 
   $client get $url/file /run/back 2>/run/client.err &
   copy=$!
-  must 'get has begun' vm_until 60 in_progress /run/back
-  must "the client's device goes in the middle of it" /run/control remove client
+  must 'get is in progress' vm_until 60 in_progress /run/back
+  must "the client's device is removed during get" /run/control remove client
   expect 'the device comes back' /run/control add client
-  expect 'get goes on and ends' wait $copy
+  expect 'get continues and succeeds' wait $copy
   expect 'what came back is identical' cmp /run/file /run/back
-  expect 'our server keeps nothing of that' holds_no_more
+  expect 'the server has released its resources' holds_no_more
 
-  must 'the device that the server leaves alone goes' /run/control remove client
-  must 'the last one goes, under an idle server' /run/control remove server
-  expect 'there is none' eval '[[ -z $(rdma link) ]]'
+  must 'the device that the server does not use is removed' /run/control remove client
+  must 'the last device is removed, under an idle server' /run/control remove server
+  expect 'no device is left' eval '[[ -z $(rdma link) ]]'
   expect 'both come back' eval '/run/control add client && /run/control add server'
-  expect 'and the server with them' vm_until 20 said 'listening again at' 2
-  # A thread takes to the device again with its first connection, of which they get one in turn.
+  expect 'the server listens again' vm_until 20 said 'listening again at' 2
+  # A thread uses the device again with its first connection; connections go to the threads in turn.
   expect 'ping, once for each thread' eval '$client ping $url && $client ping $url'
-  expect 'our server keeps nothing' holds_no_more
+  expect 'the server has released its resources' holds_no_more
   stop_nfsd
 }
 
@@ -71,6 +72,6 @@ vm_rdma_resources() { rdma resource show | sed 's/^[0-9]*: //' | sort; }
 rxe_with_a_wire
 before=$(vm_rdma_resources)
 test_programs
-expect 'fabrics on devices that go and come back' test_fabric "$@"
+expect 'fabrics on devices that are removed and come back' test_fabric "$@"
 expect 'nothing is left behind' resources_are "$before"
 finish

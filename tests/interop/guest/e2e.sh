@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The end-to-end tests over verbs, with tiny inputs, for the machine is slow. What is iWARP's own skips itself, and says
-# why. In the virtual machine:
+# The end-to-end tests over verbs, with tiny inputs as the machine is slow. Tests of iWARP alone skip themselves with a
+# reason. In the virtual machine:
 #   scripts/vm run tests/interop/guest/e2e.sh BUILD_FOLDER programs|peers|FILE...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$tests/interop/guest/client.sh"
@@ -9,12 +9,12 @@ rxe_with_a_wire || vm_die 'no RoCE devices'
 modprobe -a loop ext4
 export RPCRDMA_BIN=$bin RPCRDMA_E2E_SCALE=tiny
 export RPCRDMA_E2E_FABRIC=verbs RPCRDMA_E2E_ADDRESS=$left RPCRDMA_E2E_ADDRESS6=$left6 RPCRDMA_E2E_CLIENT=$right
-# What the tests export lies on ext4, as a server's files do.
+# The exports of the tests are on ext4.
 vm_ext4 /srv/e2e 900
 export TMPDIR=/srv/e2e
 before=$(vm_rdma_resources)
 
-# Two lists a machine, as it has two processors: of the programs alone, and of those with a peer driven by hand.
+# Two lists for each machine, as it has two processors: tests of the programs, and tests with a hand-driven peer.
 declare -A first=([programs]='commands' [peers]='hostile_handles crash tcp chunks troubles duplicates')
 declare -A second=([programs]='trees exports lifecycle faults many_clients'
   [peers]='copies config identity hostile_rpc hostile_peers hostile_fabric hostile_setup read_sinks hung capture bench')
@@ -26,7 +26,7 @@ every_file_has_its_turn() {
   same_output "cd '$tests/e2e' && ls test_*.py | sed 's/^test_//; s/\.py$//' | sort" <(echo "$listed")
 }
 
-# For the host to look at.
+# For the host to check.
 capture() {
   mkdir -p /srv/ours
   start_nfsd verbs $left
@@ -49,7 +49,7 @@ fi
 case $1 in
   programs) capture ;;
   peers)
-    expect 'every file has its turn' every_file_has_its_turn
+    expect 'every test file is in a list' every_file_has_its_turn
     RPCRDMA_TEST_NEIGHBOUR=$left RPCRDMA_TEST_VERBS_ADDRESS=$right expect 'neighbours that are not known yet' timeout 60 \
       "$bin/interop_fabric" --gtest_brief=1 --gtest_color=no --gtest_filter='*Neighbour*'
     ;;

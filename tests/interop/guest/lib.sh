@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What the scripts of this folder share. Each has BUILD_FOLDER as its first argument, prints a line a check, and ends
-# with `finish`, whose status is 1 if a check failed.
+# Functions of the scripts in this folder. Each script has BUILD_FOLDER as its first argument, prints one line for each
+# check, and ends with `finish`, whose status is 1 if a check failed.
 bin=$1/bin
 tests=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 failed=0
 nfsd='' # process id
 state=/run/nfsd-state
 
-# expect WHAT COMMAND...: a check. What the programs said is shown if it fails.
+# expect WHAT COMMAND...: a check. Shows the last lines of the programs if it fails.
 expect() {
   local what=$1 start=$SECONDS
   shift
@@ -17,10 +17,10 @@ expect() {
     failed=1
   fi
 }
-# must WHAT COMMAND...: a check without which the rest is pointless, or hangs.
+# must WHAT COMMAND...: a check without which the rest makes no sense, or hangs.
 must() {
   expect "$@"
-  ((failed == 0)) || vm_die 'there is no going on from here'
+  ((failed == 0)) || vm_die 'cannot continue without this'
 }
 finish() { exit "$failed"; }
 same_output() { cmp <(eval "$1") "$2"; }
@@ -28,14 +28,14 @@ in_order() { [[ -z $(sort -c <<<"$1" 2>&1) ]]; }
 
 part() { echo "== $* (after $SECONDS s)"; }
 
-# Two RoCE devices, left and right, that reach each other over a wire on which a capture sees every frame: traffic
-# between two addresses of one machine must be talked out of its short cut.
+# Two RoCE devices, left and right, connected by a wire on which a capture sees every frame: policy routing keeps traffic
+# between two addresses of one machine from the loopback path.
 left=10.1.0.1 right=10.1.0.2 left6=fd01::1
 rxe_with_a_wire() {
   modprobe -a rdma_rxe ib_uverbs rdma_ucm veth || vm_die 'no rdma_rxe'
   vm_only_driver rxe
   ip link add left mtu 9000 type veth peer name right mtu 9000
-  # Frames arrive in order, and none is dropped: rxe recovers slowly, if at all.
+  # Keeps frames in order and avoids drops: rxe recovers slowly, if at all.
   echo 1 >/sys/class/net/left/queues/rx-0/rps_cpus
   echo 1 >/sys/class/net/right/queues/rx-0/rps_cpus
   echo 50000 >/proc/sys/net/core/netdev_max_backlog
@@ -62,12 +62,14 @@ rxe_with_a_wire() {
 }
 
 # start_nfsd FABRIC ADDRESS [OPTION...]: the server with the export /ours of /srv/ours, on port 20050, TCP on 20051;
-# $ours_options are that export's, each with a comma before it.
+# $ours_options are options of that export, each with a comma before it; $nfsd_prefix is a command that executes it.
+# Both exports trust root, as which these scripts run.
 ours_options=''
+nfsd_prefix=()
 start_nfsd() {
   mkdir -p "$state"
   rm -f /run/nfsd.out
-  "$bin/rpcrdma-nfsd" --export "/srv/ours:/ours$ours_options" --export memory:/memory --listen "$1@$2:20050" \
+  "${nfsd_prefix[@]}" "$bin/rpcrdma-nfsd" --export "/srv/ours:/ours,no_root_squash$ours_options" --export memory:/memory,no_root_squash --listen "$1@$2:20050" \
     --tcp-listen "$2:20051" --state-dir "$state" "${@:3}" >/run/nfsd.out 2>>/run/nfsd.err &
   nfsd=$!
   vm_until 60 grep -q ^ready /run/nfsd.out || { cat /run/nfsd.err; vm_die 'rpcrdma-nfsd does not start'; }
@@ -75,7 +77,7 @@ start_nfsd() {
 }
 stop_nfsd() {
   kill -TERM "$nfsd"
-  expect 'the server ends in good order' wait "$nfsd"
+  expect 'the server exits with 0' wait "$nfsd"
 }
 
 # mount_ours ADDRESS [OPTIONS]: the kernel's client mounts /ours at /mnt; an IPv6 address has brackets.
@@ -93,13 +95,13 @@ mount_knfsd() {
   mkdir -p /run/knfsd
   mount -t nfs -o "vers=3,proto=rdma,port=20049,nolock,mountproto=tcp" "$1:$2" /run/knfsd
 }
-# From here on nothing that was read or written before is in memory.
+# Drops all cached file data, so that later reads go to the server.
 drop_caches() { sync && echo 3 >/proc/sys/vm/drop_caches; }
 
 # The numbers of the mount's rdma transport, in the order of the kernel's xprt_rdma_print_stats.
 transport_statistics() { grep -A40 'mounted on /mnt ' /proc/self/mountstats | sed -n 's/.*xprt:\trdma //p'; }
-# The fields of mountstats that count what should never happen: bad replies, and unknown XIDs unless they are expected,
-# as they are where programs are killed that wait for a reply.
+# Checks the fields of mountstats that should be zero: bad replies, and unknown XIDs unless the test kills programs that
+# wait for a reply.
 no_bad_replies() {
   local numbers unknown=${1:-0}
   read -ra numbers < <(transport_statistics)
@@ -107,13 +109,14 @@ no_bad_replies() {
     { echo "mountstats: ${numbers[*]}" && false; }
 }
 
-# resources_are BEFORE [HOW]: the RDMA subsystem holds what it held; connections linger for a moment. HOW printed BEFORE.
+# resources_are BEFORE [HOW]: the RDMA subsystem holds the same resources as before, after closed connections have gone.
+# HOW is the command that printed BEFORE.
 resources_are() {
   local how=${2:-vm_rdma_resources}
   vm_until 40 eval '[[ $('"$how"') == "'"$1"'" ]]' || { echo "now: $($how)" && echo "before: $1" && false; }
 }
-# The kernel's server loses a protection domain and two completion queues with each connection that its client gave up
-# before it was accepted, as a client may when all threads are busy (docs/interop.md): these are not seen.
+# The kernel's server leaks a protection domain and two completion queues for each connection that its client aborts before
+# it is accepted, as may happen when all threads are busy (docs/interop.md): these are not counted.
 but_never_accepted() {
   vm_rdma_resources | awk '{
     for (i = 1; i < NF; ++i) if ($i == "pd" || $i == "cq") at[$i] = i + 1
@@ -122,7 +125,7 @@ but_never_accepted() {
     print
   }'
 }
-# The memory that a living server's pools keep stays registered: `idle=$(but_memory)`, later `holds_no_more`.
+# A running server keeps the memory of its pools registered: `idle=$(but_memory)`, later `holds_no_more`.
 but_memory() { vm_rdma_resources | sed 's/ mr [0-9]*//'; }
 holds_no_more() { vm_until 20 eval '[[ $(but_memory) == "$idle" ]]' || { but_memory && echo "before: $idle" && false; }; }
 
@@ -135,15 +138,15 @@ start_capture() {
   vm_until 30 grep -q 'listening on' /run/tcpdump.log || vm_die "$(</run/tcpdump.log)"
 }
 stop_capture() {
-  sleep 1 # what lies in the ring is read once a second
+  sleep 1 # tcpdump reads the ring once a second
   kill -INT "$tcpdump"
   wait "$tcpdump"
   expect 'the capture is complete' grep -q '^0 packets dropped by kernel' /run/tcpdump.log
   cp /run/*.pcap "$VM_OUT/" && rm /run/*.pcap
 }
 
-# The kernel's own account, from its trace points, and from calls of its functions: trace_on EVENT..., then perhaps
-# probe_on FUNCTION; traced PATTERN prints how often since.
+# The kernel's trace points and calls of its functions: trace_on EVENT..., then perhaps probe_on FUNCTION; traced PATTERN
+# prints how often they occurred since.
 trace_on() {
   mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
   local event

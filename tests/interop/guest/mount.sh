@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The kernel's client on our server. Needs lib.sh. `address` and `fabric` are the server's, `few` its further options;
-# $input has `big`, `tree.tar`.
+# The kernel's client on rpcrdma-nfsd. Needs lib.sh. `address` and `fabric` are the server's, `few` its other options;
+# $input has `big` and `tree.tar`.
 
-# A large file, written, forgotten, read back.
+# A large file is written, dropped from the cache, and read back.
 mount_large_file() {
   expect 'a large file is written' eval "cp $input/big /mnt/big && sync"
   expect 'the server holds it' cmp "$input/big" /srv/ours/big
@@ -19,7 +19,7 @@ mount_tree() {
   drop_caches
   expect 'diff -r' diff -r --no-dereference /run/tree5000 /mnt/tree
   expect 'rm -rf' rm -rf /mnt/tree
-  expect 'nothing is left' test ! -e /srv/ours/tree
+  expect 'no file is left' test ! -e /srv/ours/tree
   rm -rf /run/tree5000
 }
 
@@ -34,39 +34,39 @@ mount_fio() {
   rm -f /mnt/verify* /mnt/direct*
 }
 
-# mount_restart MEGABYTES: the server is killed in mid copy and started anew; a hard mount loses nothing.
+# mount_restart MEGABYTES: the server is killed during a copy and started again; a hard mount loses nothing.
 mount_restart() {
   head -c "${1}M" "$input/big" >/run/piece
   dd if=/run/piece of=/mnt/copy bs=1M conv=fsync 2>/run/client.err &
   local copy=$!
-  expect 'a part of the copy' vm_until 60 eval '(($(stat -c %b /srv/ours/copy 2>/dev/null || echo 0) > 2048))'
+  expect 'the copy is in progress' vm_until 60 eval '(($(stat -c %b /srv/ours/copy 2>/dev/null || echo 0) > 2048))'
   kill -KILL "$nfsd"
   wait "$nfsd" 2>/dev/null
   expect 'the copy waits' kill -0 "$copy"
   start_nfsd "$fabric" "$address" $few
   expect 'the copy ends' wait "$copy"
-  expect 'nothing is lost' cmp /run/piece /srv/ours/copy
+  expect 'the file is identical' cmp /run/piece /srv/ours/copy
   rm -f /mnt/copy /run/piece
 }
 
-# mount_client_goes DEVICE LINK_OPTION...: the kernel's client loses its device in mid copy, and gets it back.
+# mount_client_goes DEVICE LINK_OPTION...: the device of the kernel's client is removed during a copy, and comes back.
 mount_client_goes() {
   local idle copy
   idle=$(but_memory)
   must 'mount' mount_ours "$address"
   dd if="$input/big" of=/mnt/copy bs=1M count=60 conv=fsync 2>/run/client.err &
   copy=$!
-  expect 'a part of the copy' vm_until 60 eval '(($(stat -c %b /srv/ours/copy 2>/dev/null || echo 0) > 2048))'
-  must "the client's device goes" timeout 60 rdma link delete "$1"
+  expect 'the copy is in progress' vm_until 60 eval '(($(stat -c %b /srv/ours/copy 2>/dev/null || echo 0) > 2048))'
+  must "the client's device is removed" timeout 60 rdma link delete "$1"
   [[ $fabric != verbs ]] ||
-    expect 'our server drops its connection' vm_until 60 eval '! rdma resource show qp | grep -q rpcrdma-nfsd'
+    expect 'the server ends its connection' vm_until 60 eval '! rdma resource show qp | grep -q rpcrdma-nfsd'
   expect 'the copy waits' kill -0 "$copy"
   rdma link add "$@"
   expect 'the device is back, and the copy ends' wait "$copy"
-  expect 'nothing is lost' cmp -n $((60 << 20)) "$input/big" /srv/ours/copy
+  expect 'the file is identical' cmp -n $((60 << 20)) "$input/big" /srv/ours/copy
   rm /mnt/copy
   expect 'umount' umount /mnt
-  [[ $fabric != verbs ]] || expect 'our server keeps nothing of that' holds_no_more
+  [[ $fabric != verbs ]] || expect 'the server has released its resources' holds_no_more
 }
 
 # mount_cycles COUNT
@@ -75,11 +75,11 @@ mount_cycles() {
   for ((i = 0; i < $1; ++i)); do mount_ours "$address" && : >/mnt/cycle && rm /mnt/cycle && umount /mnt || return 1; done
 }
 
-# What a capture shall show: bulk data both ways, long replies. No piece of the data is so small as to fit inline.
+# What a capture is to show: bulk data in both directions, long replies. No piece of the data fits inline.
 mount_for_the_capture() {
   must 'mount for the capture' mount_ours "$address" rsize=65536,wsize=65536
   head -c $((23 * 65536)) "$input/big" >/mnt/bulk && sync
-  expect 'a link of 4,000 octets' ln -s "$(printf '%04d/' {1..800})" /mnt/long
+  expect 'a link of 4,000 bytes' ln -s "$(printf '%04d/' {1..800})" /mnt/long
   mkdir /mnt/many
   (cd /mnt/many && seq 100 | xargs touch)
   drop_caches
@@ -98,7 +98,7 @@ mount_captured() {
   stop_capture
 }
 
-# What is asked of every mount; ends the server.
+# The checks of every mount; stops the server.
 mount_everything() {
   must 'mount' mount_ours "$address"
   expect 'its transport' eval "grep -A9 'mounted on /mnt ' /proc/self/mountstats | grep -q 'rsize=1048576,wsize=1048576.*proto=rdma'"
@@ -112,7 +112,7 @@ mount_everything() {
   local idle descriptors
   idle=$(vm_rdma_resources) descriptors=$(ls "/proc/$nfsd/fd" | wc -l)
   expect '20 mounts' mount_cycles 20
-  [[ $fabric != verbs ]] || expect 'our server keeps nothing of them' resources_are "$idle"
-  expect 'nor descriptors' vm_until 20 eval '(($(ls "/proc/$nfsd/fd" | wc -l) <= '"$descriptors"'))'
+  [[ $fabric != verbs ]] || expect 'the server has released their resources' resources_are "$idle"
+  expect 'and their descriptors' vm_until 20 eval '(($(ls "/proc/$nfsd/fd" | wc -l) <= '"$descriptors"'))'
   stop_nfsd
 }

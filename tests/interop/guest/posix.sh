@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What programs see through the kernel's client on our server, and on the kernel's: line by line the same.
+# What programs observe through the kernel's client on rpcrdma-nfsd and on the kernel's server: the same lines.
 #   scripts/vm run tests/interop/guest/posix.sh BUILD_FOLDER [GROUP]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 shift
 few='--credits 8' # as in rxe.sh
 check=$tests/interop/posix/check.py
 
-# prepare FOLDER: for what follows, on the server's side.
+# prepare FOLDER: sets up the exported folder.
 prepare() { mkdir "$1/check" && python3 -B "$check" --prepare "$1/check"; }
 # check_on NAME FOLDER GROUP...: the lines in $VM_OUT/NAME.txt.
 check_on() {
@@ -16,8 +16,8 @@ check_on() {
   return $status
 }
 
-# differences: lines of our server that the kernel's does not print. One on which we agree with the file system itself
-# is where the kernel's server does less than a local file system does, and no difference of ours.
+# differences: lines of rpcrdma-nfsd that the kernel's server does not print, unless the local file system prints them: there
+# the kernel's server does less than a local file system.
 differences() {
   diff -U 0 "$VM_OUT/knfsd.txt" "$VM_OUT/ours.txt" | sed -n '/^+++/d;s/^+//p' >/run/differ
   grep -Fxf "$VM_OUT/local.txt" /run/differ | sed 's/^/as the file system itself, not as the kernel: /'
@@ -43,8 +43,8 @@ must 'mount' mount_ours $right
 expect 'the checks run' check_on ours /mnt "$@"
 expect 'no bad replies' no_bad_replies
 part "compared: $(wc -l <"$VM_OUT/ours.txt") lines"
-expect 'nothing is missing' test "$(wc -l <"$VM_OUT/ours.txt")" -eq "$(wc -l <"$VM_OUT/knfsd.txt")"
-expect 'what programs see is the same' differences
+expect 'no line is missing' test "$(wc -l <"$VM_OUT/ours.txt")" -eq "$(wc -l <"$VM_OUT/knfsd.txt")"
+expect 'programs observe the same' differences
 expect 'umount' umount /mnt /run/knfsd
 stop_nfsd
 rpc.nfsd 0

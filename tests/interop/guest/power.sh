@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The power fails right after a reply: what our server said was done is on the disk. The kernel writes back nothing of its
-# own accord here, so that a copy of the disk holds only what the server has asked it to keep; a file system with a journal
-# replays that, one without is mended by fsck, and then the copy must have the change.
+# The power fails right after a reply: every change that the server has confirmed is on the disk. The kernel is kept from
+# writing back by itself, so that a copy of the disk holds only what the server has synchronized; a file system with a
+# journal replays it, one without is repaired by fsck, and then the copy must have the change.
 #   scripts/vm run tests/interop/guest/power.sh BUILD_FOLDER [journal|plain|async]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 image=/run/vm/_srv_ours.img
 cut=/run/cut
 
-# power_fails CHECK: whether it holds in what is left.
+# power_fails CHECK: whether CHECK succeeds on a copy of the disk.
 power_fails() {
   cp --sparse=always "$image" $cut.img
-  # What it would rather ask about is mended, too: 1 is "errors corrected".
+  # Repairs everything without asking: status 1 is "errors corrected".
   fsck.ext4 -f -y $cut.img >/run/fsck.out 2>&1
   (($? <= 1)) || return 1
   mount -o loop $cut.img $cut || return 1
@@ -20,7 +20,7 @@ power_fails() {
   return $status
 }
 
-# step WHAT COMMAND CHECK: done through the mount, and looked at after the power has failed.
+# step WHAT COMMAND CHECK: runs COMMAND in the mount, and CHECK after the power has failed.
 step() {
   (cd /mnt && eval "$2") 2>/run/client.err || { echo "FAILED: $1 itself: $(</run/client.err)" && failed=1 && return; }
   if power_fails "$3"; then
@@ -30,7 +30,7 @@ step() {
   fi
 }
 
-# steps sets kept, a number, and lost, what was gone.
+# steps sets kept, the number of changes kept, and lost, the list of changes lost.
 steps() {
   kept=0 lost=()
   step 'CREATE' ': >file' '[[ -f file && ! -s file ]]'
@@ -90,11 +90,11 @@ for each in "${parts[@]}"; do
   case $each in
     journal | plain)
       on_disk "${each/plain/}" ''
-      expect "$kept changes are there after the power failed" nothing_lost
+      expect "$kept changes exist after the power failed" nothing_lost
       ;;
     async)
       on_disk journal ,async
-      expect "the check itself: ${#lost[@]} changes are not" test "${#lost[@]}" -gt 10
+      expect "the check itself detects ${#lost[@]} lost changes" test "${#lost[@]}" -gt 10
       ;;
   esac
 done

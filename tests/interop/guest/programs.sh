@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The programs of workloads.sh. Each runs in an empty current folder, and writes what must be the same on every file
-# system, if there is such a thing, to the file that it is given. Needs lib.sh.
+# The programs of workloads.sh. Each runs in an empty current folder, and writes the results that must be the same on every
+# file system, if any, to the file that is its argument. Needs lib.sh.
 
-# Several writers and readers in one another's way, each octet verified; with the client's cache and without.
+# Concurrent writers and readers, every byte verified; with the client's cache and without.
 run_fio() {
   fio --name=buffered --size=2m --numjobs=4 --rw=randrw --bsrange=512-64k --bs_unaligned=1 --ioengine=psync \
     --fallocate=none --verify=crc32c --verify_backlog=16 --verify_fatal=1 --do_verify=1 --end_fsync=1 &&
@@ -10,10 +10,10 @@ run_fio() {
       --fallocate=none --verify=crc32c --verify_backlog=16 --verify_fatal=1 --do_verify=1
 }
 
-# An office's clients on a file server.
+# The load of office clients on a file server.
 run_dbench() { dbench -D . -c /usr/share/dbench/client.txt -t 4 2 >/run/dbench.out && grep Throughput /run/dbench.out; }
 
-# A mail server's small files; what it says of times and rates is left out.
+# The small files of a mail server; times and rates are left out.
 run_postmark() {
   printf '%s\n' "set location $PWD" 'set number 60' 'set transactions 120' 'set size 500 12000' 'set seed 42' \
     'set buffering false' run quit >/run/postmark.conf
@@ -22,14 +22,14 @@ run_postmark() {
   grep -q ' deleted' "$1"
 }
 
-# Blocks, and 1,024 files made, looked at and removed, in order and at random.
+# Blocks; and 1,024 files created, read and removed, sequentially and at random.
 run_bonnie() { bonnie++ -d . -u root -s 16 -r 8 -n 1:200:0:4 -f -q; }
 
-# A file is on the disk before it is closed.
+# Each file is synchronized before it is closed.
 run_fs_mark() { fs_mark -d . -s 4096 -n 60 -S 1 -D 4 -N 15 -t 2 -L 1 -k && find . -type f -size 4096c | wc -l >"$1"; }
 
-# Calls of every kind, several at a time, until their number is done or the time is up. Not --link and --symlink, whose
-# rounds of 8,192 names do not end with the time.
+# Calls of every kind, several at a time, up to a number of operations or a time limit. Without --link and --symlink, whose
+# rounds of 8,192 names ignore the time limit.
 run_stress_ng() {
   local stress='stress-ng --verify --timeout 2 --temp-path .'
   $stress --access 1 --chmod 1 --chown 1 --fstat 1 --access-ops 20 --chmod-ops 100 --chown-ops 100 &&
@@ -39,7 +39,7 @@ run_stress_ng() {
     $stress --open 1 --open-max 100 --lockf 1 --flock 1 --fcntl 1
 }
 
-# A repository of half of this project; its hashes tell that every octet is right.
+# A repository of half of this project; its hashes prove that every byte is right.
 run_git() {
   export HOME=/run GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
   export GIT_AUTHOR_DATE='2026-01-01T00:00:00Z' GIT_COMMITTER_DATE='2026-01-01T00:00:00Z'

@@ -5,7 +5,7 @@
 . "$tests/interop/guest/client.sh"
 . "$tests/interop/guest/mount.sh"
 # The kernel's rxe does not survive a lost or late acknowledgement (a repeated registration fails), and in an emulated
-# machine they are late when much is on its way.
+# machine acknowledgements are late when much data is in flight.
 few='--credits 8'
 input=$2 fabric=verbs address=$right
 shift 2
@@ -19,11 +19,11 @@ part_mount() {
   mount_client_goes rxe0 type rxe netdev left
   mount_everything
   mount_over_ipv6
-  # All of it: the kernel's server has not run yet.
+  # All resources: the kernel's server has not run yet.
   expect 'nothing is left of the mounts' resources_are "$before"
 }
 
-# One handle a call: our server's Send with Invalidate spares the kernel's client each local invalidation.
+# One handle in each call: the Send with Invalidate of rpcrdma-nfsd saves the kernel's client each local invalidation.
 mount_invalidation() {
   must 'mount' mount_ours $right rsize=65536,wsize=65536
   trace_on xprtrdma_mr_reminv xprtrdma_mr_localinv
@@ -67,8 +67,8 @@ part_knfsd() {
   rpc.nfsd 0
 }
 
-# knfsd_invalidation URL CLIENT_OPTIONS: every command. The windows that rxe is told to invalidate, whoever tells it, are
-# those that the server names, and two of our client's: a long call has two handles, of which the server names neither.
+# knfsd_invalidation URL CLIENT_OPTIONS: every command. rxe invalidates the windows that the server names, and two at the
+# client's request: a long call has two handles, of which the server names neither.
 knfsd_invalidation() {
   trace_on svcrdma_post_send
   probe_on rxe_invalidate_mw
@@ -91,8 +91,7 @@ killed_in_mid_transfer() {
   wait $! 2>/dev/null
 }
 
-# server_goes FROM TO get|put FILE: the server ends all connections in the middle of it, and comes back; the copy is
-# FILE.
+# server_goes FROM TO get|put FILE: the server ends all connections during the transfer, and comes back; the copy is FILE.
 server_goes() {
   local file=$4
   $client "$3" "$1" "$2" 2>>/run/client.err &
@@ -105,7 +104,7 @@ server_goes() {
   expect 'nothing is lost' cmp /run/piece "$file"
 }
 
-# knfsd_endings URL CLIENT_OPTIONS: connections that end in every way, and what they leave behind.
+# knfsd_endings URL CLIENT_OPTIONS: connections that end in every way, and the resources that remain.
 knfsd_endings() {
   local with_server
   with_server=$(but_never_accepted)
@@ -114,7 +113,7 @@ knfsd_endings() {
   head -c 60000000 "$input/big" >/run/piece
   killed_in_mid_transfer /srv/knfsd/piece put /run/piece "$1/piece"
   expect 'put, again' quiet put /run/piece "$1/piece"
-  # One that the kernel's server does not notice in time holds all its threads.
+  # An end that the kernel's server does not notice in time blocks all its threads.
   for i in {1..8}; do
     rm -rf /run/into && mkdir /run/into
     killed_in_mid_transfer /run/into get "$1/piece" /run/into

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""set_quota.py DEVICE UID OCTETS FILES: limits of a user on a mounted file system, hard ones."""
+"""set_quota.py DEVICE UID BYTES FILES: sets the hard limits of a user on a mounted file system."""
 import ctypes
 import os
 import sys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# File systems that are full, at a user's quota, or on a failing disk: what programs are told through the kernel's
-# client, on the kernel's server and on ours, line by line the same.
+# File systems that are full, at a user's quota, or on a failing disk: programs get the same errors through the kernel's
+# client from the kernel's server and from rpcrdma-nfsd.
 #   scripts/vm run tests/interop/guest/troubles.sh BUILD_FOLDER
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 few='--credits 8' # as in rxe.sh

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs at work through the kernel's client, on the kernel's server and on ours: each ends well on both, and what
-# does not depend on the time comes out the same. Sizes are those of an emulated machine.
+# Programs that work through the kernel's client, on the kernel's server and on rpcrdma-nfsd: each succeeds on both, and
+# results that do not depend on time are the same. Sizes suit an emulated machine.
 #   scripts/vm run tests/interop/guest/workloads.sh BUILD_FOLDER [PROGRAM]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$tests/interop/guest/programs.sh"
@@ -9,7 +9,7 @@ few='--credits 8' # as in rxe.sh
 programs=("$@")
 ((${#programs[@]})) || programs=(fio dbench postmark bonnie fs_mark stress_ng git gcc)
 
-# run_on NAME FOLDER: all of them there; their results are $VM_OUT/NAME.txt.
+# run_on NAME FOLDER: runs all of them there; the results are in $VM_OUT/NAME.txt.
 run_on() {
   local program start
   for program in "${programs[@]}"; do

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Our client connects to Linux's server and leaves again, over and over in one process: what the process holds is the
-// same after the second time and after the last, the 100th or the one that RPCRDMA_TEST_CYCLES says.
+// The client connects to Linux's server and disconnects, repeatedly in one process. The process holds the same
+// resources after the second cycle and after the last one: the 100th, or the number in RPCRDMA_TEST_CYCLES.
 #include <boost/asio/co_spawn.hpp>
 #include <cstring>
 
@@ -16,7 +16,7 @@ constexpr std::uint32_t kCopied = 32768;
 
 class Cycles : public testing::Test {
  protected:
-  /// Connects, copies 32 KiB of `numbers` onto themselves and leaves.
+  /// Connects, copies 32 KiB of `numbers` onto themselves, and disconnects.
   nfs::Task<void> cycle(bool look) {
     nfs::ClientOptions options;
     options.fabric.provider = fabric::Provider::verbs;
@@ -34,7 +34,7 @@ class Cycles : public testing::Test {
     if (!read) co_return read.error();
     EXPECT_EQ(read->count, kCopied);
     EXPECT_EQ(std::memcmp(memory.data, "1\n2\n3\n", 6), 0);
-    const auto written = co_await (*client)->write(file->handle, 0, memory, nfs::Client::Stability::file);
+    const auto written = co_await (*client)->write(file->handle, 0, memory, nfs::Stable::file_sync);
     if (!written) co_return written.error();
     EXPECT_EQ(written->count, kCopied);
     if (look) connected_.push_back(held());
@@ -56,7 +56,7 @@ TEST_F(Cycles, LeaveNothingBehind) {
       if (thrown) std::rethrow_exception(thrown);
       outcome = result;
     });
-    // It comes back when the connection, too, has gone.
+    // run() returns when the connection has been destroyed as well.
     context_.restart();
     context_.run_for(std::chrono::seconds(60));
     ASSERT_TRUE(outcome) << outcome.error().message() << ", cycle " << i;

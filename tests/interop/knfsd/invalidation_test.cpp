@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Linux's server as the peer of the verbs fabric: what it says at connecting, and that it invalidates our windows.
+// Linux's server as the peer of the verbs fabric: its private data, and its remote invalidation of windows.
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -38,7 +38,7 @@ class Peer : public testing::Test {
 
   void post_receive() { EXPECT_FALSE(node_.qp->post_receive(in_.all(), node_.op(1))); }
 
-  /// Sends one call and waits for its reply; the results behind the reply's header, or nothing.
+  /// Sends one call and waits for its reply; returns the results after the reply's header, or nothing.
   Octets call(std::uint32_t procedure, Octets arguments, const wire::ChunkLists& chunks = {}) {
     wire::Header header;
     header.xid = ++xid_;
@@ -104,7 +104,7 @@ class Peer : public testing::Test {
   std::uint32_t xid_ = 0x51000000;
 };
 
-// [8797-5.2] Linux's private data comes padded with zeros
+// [8797-5.2] Linux's private data is padded with zeros
 TEST_F(Peer, SaysWhatItCanDo) {
   const auto data = wire::find_private_data(node_.info->private_data);
   ASSERT_TRUE(data);
@@ -121,7 +121,8 @@ TEST_F(Peer, AnswersInline) {
   }
 }
 
-// [8166-4.4.2] the server invalidates the one handle it was given, and we never do, often enough for keys to recur
+// [8166-4.4.2] the server invalidates the one handle of a call, and the client never does, often enough for keys to
+// recur
 TEST_F(Peer, InvalidatesOurWindow) {
   const Bytes handle = lookup();
   post_receive();

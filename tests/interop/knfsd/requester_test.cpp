@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Our client's requester, by its own account, and Linux's server, which invalidates the handle that a call brings if it
-// is one: then the requester never does.
+// The counters of the client's requester, against Linux's server: the server invalidates the handle of a call that has
+// one handle, and the requester then never does.
 #include <boost/asio/co_spawn.hpp>
 #include <cstring>
 
 #include "client_impl.hpp"
-#include "convert.hpp"
 #include "interop/knfsd/knfsd.hpp"
+#include "rpcrdma/nfs/convert.hpp"
 
 namespace rpcrdma::test {
 namespace {
@@ -41,7 +41,7 @@ class RequesterTest : public testing::Test {
     return reply;
   }
 
-  /// So many more calls, for which the server invalidated `remote` windows, and we `local` ones.
+  /// This many more calls, for which the server invalidated `remote` windows and the requester `local` ones.
   void expect_more(std::uint64_t calls, std::uint64_t remote, std::uint64_t local) {
     const auto now = client_.transport->requester().counters();
     EXPECT_EQ(now.calls - before_.calls, calls);
@@ -59,8 +59,8 @@ class RequesterTest : public testing::Test {
 
 // [8797-4.1-d]
 TEST_F(RequesterTest, LeavesOneHandleToTheServer) {
-  const auto found = call<nfs3::Lookup>({nfs::to_xdr(root_, "numbers")});
-  const nfs::FileHandle file = nfs::from_xdr(found->LOOKUP3res_u.resok.object);
+  const auto found = call<nfs3::Lookup>({nfs::to_wire(root_, "numbers")});
+  const nfs::FileHandle file = nfs::from_wire(found->LOOKUP3res_u.resok.object);
   before_ = client_.transport->requester().counters();
   EXPECT_EQ(before_.remote_invalidations + before_.local_invalidations, 0u);
 
@@ -71,13 +71,13 @@ TEST_F(RequesterTest, LeavesOneHandleToTheServer) {
   into.into({&memory, 1});
   for (int i = 0; i < kRounds; ++i) {
     std::memset(memory.data, 0, memory.size);
-    ASSERT_EQ(call<nfs3::Read>({nfs::to_xdr(file), 0, kBulk}, into)->READ3res_u.resok.count, kBulk);
+    ASSERT_EQ(call<nfs3::Read>({nfs::to_wire(file), 0, kBulk}, into)->READ3res_u.resok.count, kBulk);
     ASSERT_EQ(std::memcmp(memory.data, "1\n2\n3\n", 6), 0);
   }
   expect_more(kRounds, kRounds, 0);
 
   WRITE3args write{};
-  write.file = nfs::to_xdr(file);
+  write.file = nfs::to_wire(file);
   write.count = kBulk;
   write.stable = UNSTABLE;
   write.data.set_parts({&memory, 1});
@@ -85,7 +85,7 @@ TEST_F(RequesterTest, LeavesOneHandleToTheServer) {
   expect_more(kRounds, kRounds, 0);
 
   READDIRPLUS3args list{};
-  list.dir = nfs::to_xdr(root_);
+  list.dir = nfs::to_wire(root_);
   list.dircount = list.maxcount = 32768;
   for (int i = 0; i < kRounds; ++i)
     ASSERT_NE(call<nfs3::Readdirplus>(list)->READDIRPLUS3res_u.resok.reply.entries.count, 0u);
@@ -93,12 +93,12 @@ TEST_F(RequesterTest, LeavesOneHandleToTheServer) {
 
   SYMLINK3args link{};
   const std::string target(4000, 'x');
-  link.where = nfs::to_xdr(root_, "long");
+  link.where = nfs::to_wire(root_, "long");
   link.symlink.symlink_data.set_text(target);
-  // Its message is in two pieces of memory, and the server names neither handle.
+  // Its message is in two pieces of memory, and the server invalidates neither handle.
   call<nfs3::Symlink>(link);
   expect_more(1, 0, 2);
-  call<nfs3::Remove>({nfs::to_xdr(root_, "long")});
+  call<nfs3::Remove>({nfs::to_wire(root_, "long")});
 }
 
 }  // namespace

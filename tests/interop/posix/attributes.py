@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""chmod, chown, and what becomes of the set-id and sticky bits."""
+"""chmod, chown, and their effect on the set-id and sticky bits."""
 import mmap
 import os
 
@@ -18,7 +18,7 @@ def chmod():
     os.chown("file", *ANNA[:2])
     for who, user in (("owner", ANNA), ("other", BERT), ("in the group", CARL)):
         user_tried(f"by the {who}", user, os.chmod, "file", 0o640)
-    # A user may set the group's bit only as a member.
+    # A user may set the set-group-id bit only as a member of the group.
     os.chown("file", 1000, 1001)
     for mode in (0o2755, 0o4755, 0o6755, 0o2644, 0o1644):
         user_tried(f"{mode:04o} by an owner who is not in the group", ANNA, os.chmod, "file", mode)
@@ -73,7 +73,7 @@ def read_from(name):
 
 @group
 def set_id_bits():
-    """What takes them away, by whom."""
+    """Which operations clear them, for which user."""
     os.chmod(".", 0o777)
     changes = (("write", append_to, ()), ("write by a map", map_into, ()), ("read", read_from, ()),
                ("truncate", os.truncate, (3,)), ("truncate to the same", os.truncate, (7,)),
@@ -110,7 +110,7 @@ def set_group_folders():
 
 
 def try_set_group(name):
-    """A new file that asks for the bit."""
+    """A new file created with the bit."""
     os.umask(0)
     with opened(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o6775):
         pass

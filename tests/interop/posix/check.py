@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a file system does when programs use it: one line a check, with what was seen.
+"""The behaviour of a file system as programs observe it: one line for each check, with the outcome.
 
     check.py FOLDER [GROUP]...      as root; FOLDER lies in the file system to look at
     check.py --prepare FOLDER       makes the large directory there that a check reads, which takes a network its time
 
 Nothing in the lines depends on the machine or the time, so the output of two file systems that behave alike is the
-same: `diff` is the test. What is right is not written here; a file system that is trusted says so."""
+same: `diff` is the test. The expected outcome is that of a trusted file system."""
 import os
 import shutil
 import sys
 import time
 
 sys.dont_write_bytecode = True
-import attributes  # noqa: F401 (the modules bring their groups)
+import attributes  # noqa: F401 (each module adds its groups)
 import data  # noqa: F401
 import listing  # noqa: F401
 import names  # noqa: F401
@@ -25,7 +25,7 @@ from kit import groups, say
 
 
 def run(name, function, folder):
-    """The group in a folder of its own, which is the current one."""
+    """Runs the group in an empty current folder."""
     place = os.path.join(folder, name)
     start = time.monotonic()
     os.umask(0o022)
@@ -34,11 +34,11 @@ def run(name, function, folder):
     try:
         function()
     except OSError as error:
-        # A step on the way to a check failed: that is a result, too.
+        # A failed preparation is a result as well.
         say("stopped by", error.strerror, error.filename)
     os.chdir(folder)
     os.umask(0o022)
-    # An NFS client may have files of its own here (.nfs...) that go by themselves.
+    # An NFS client may keep files here (.nfs...), which it removes by itself.
     shutil.rmtree(place, onerror=lambda _, name,
                   why: None if why[0] is FileNotFoundError else print("left:", name, why[1]))
     print(f"{name}: {time.monotonic() - start:.1f} s", file=sys.stderr)

@@ -11,7 +11,7 @@ RDWR = os.O_RDWR | os.O_CREAT
 
 
 def forget(descriptor):
-    """What follows comes from the file system, not from memory."""
+    """Drops the cache: later reads go to the file system."""
     os.fsync(descriptor)
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
@@ -44,7 +44,7 @@ def read_and_write():
 
 @group
 def model():
-    """Writes and truncations here and there, compared with the same in memory."""
+    """Random writes and truncations, compared with a copy in memory."""
     chance = random.Random(2)
     want = bytearray()
     with opened("file", RDWR) as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How a check says what it saw."""
+"""How a check reports its outcome."""
 import contextlib
 import errno
 import hashlib
@@ -8,7 +8,7 @@ import stat
 import sys
 import time
 
-groups = {}  # name: function without arguments, which finds an empty current folder
+groups = {}  # name: function without arguments, called in an empty current folder
 _current = ""
 
 
@@ -28,7 +28,7 @@ def say(what, *seen):
 
 
 def outcome(call, *arguments, **named):
-    """What it returned, `ok` for None, or the name of the error."""
+    """The result, `ok` for None, or the name of the error."""
     try:
         value = call(*arguments, **named)
     except OSError as error:
@@ -73,12 +73,12 @@ def digest(content):
 
 
 def listed(folder="."):
-    """Its names; what an NFS client calls a file that is open and has lost its name is `.nfs` for all."""
+    """The names in it; every name that an NFS client gives to an open file without a name is shown as `.nfs`."""
     return sorted(".nfs" if name.startswith(".nfs") else name for name in os.listdir(folder))
 
 
 def closed(folder="."):
-    """Its names once the client has removed what was kept for open files; it does so some time after the last close."""
+    """The names in it after the client has removed those of open files, which happens some time after the last close."""
     end = time.monotonic() + 20
     while ".nfs" in listed(folder) and time.monotonic() < end:
         time.sleep(0.02)
@@ -94,7 +94,7 @@ def mode_of(name):
 
 
 def described(name):
-    """Kind, mode, link count, owner, and the size of what has one everywhere."""
+    """Kind, mode, link count, owner, and the size if that is the same on all file systems."""
     s = os.lstat(name)
     size = f" size {s.st_size}" if not stat.S_ISDIR(s.st_mode) else ""
     return f"{kind(s.st_mode)}{stat.S_IMODE(s.st_mode):04o} links {s.st_nlink} owner {s.st_uid}:{s.st_gid}{size}"
@@ -127,8 +127,8 @@ def user_tried(what, user, call, *arguments, **named):
     say(what, as_user(user, call, *arguments, **named))
 
 
-# Who the checks act as besides root.
+# The users of the checks besides root.
 ANNA = (1000, 1000, [])
 BERT = (1001, 1001, [])
-# In Anna's group, as the last of as many groups as AUTH_SYS carries.
+# A member of Anna's group, the last of the 16 groups that AUTH_SYS carries.
 CARL = (1002, 1002, list(range(2000, 2015)) + [1000])

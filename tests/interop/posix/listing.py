@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Folders read while they change."""
+"""Folders that change while they are read."""
 import ctypes
 import os
 
@@ -10,7 +10,7 @@ PREPARED = "prepared"
 
 
 def fill(folder, count, name):
-    """Names of one file, which cost less than files."""
+    """Hard links to one file, which cost less than files."""
     origin = f"{folder}/../origin"
     if not os.path.exists(origin):
         put(origin)
@@ -59,7 +59,7 @@ def many_entries():
     say("all", *seen(os.listdir(here)))
     with os.scandir(here) as entries:
         say("one file", len({entry.inode() for entry in entries}))
-    # Some go while it is read: the others come exactly once.
+    # Some are removed while it is read: the others are listed exactly once.
     gone, listed = set(), []
     with os.scandir(here) as entries:
         for number, entry in enumerate(entries):
@@ -102,7 +102,7 @@ class Entry(ctypes.Structure):
 
 @group
 def positions():
-    """telldir and seekdir, which os does not have."""
+    """telldir and seekdir, which the module os lacks."""
     libc = ctypes.CDLL(None)
     libc.opendir.restype = ctypes.c_void_p
     libc.readdir.argtypes = libc.telldir.argtypes = libc.rewinddir.argtypes = libc.closedir.argtypes = [ctypes.c_void_p]

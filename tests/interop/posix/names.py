@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names: rename, link, unlink, folders, symbolic links, and what a name may be."""
+"""Names: rename, link, unlink, folders, symbolic links, and valid names."""
 import os
 
 from kit import described, digest, get, group, mode_of, opened, put, say, tried, try_open
@@ -155,7 +155,7 @@ def symbolic_links():
 
 
 def fits(length):
-    """Makes and removes a path of so many octets."""
+    """Creates and removes a path of that many bytes."""
     parts = length // 200
     path = "/".join(["p" * 199] * parts)
     rest = length - len(path)

@@ -84,7 +84,7 @@ def append():
 
 
 def append_from_processes():
-    """Nothing of what processes append at a time is lost."""
+    """Concurrent appends of several processes lose nothing."""
     children = []
     for which in range(4):
         child = os.fork()

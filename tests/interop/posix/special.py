@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""FIFOs, sockets, devices, and numbers about the file system."""
+"""FIFOs, sockets, devices, and statistics of the file system."""
 import os
 import socket
 import stat

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Times: to the nanosecond, by whom, and what changes them."""
+"""Times: to the nanosecond, set by which user, and changed by which operation."""
 import ctypes
 import os
 
@@ -17,7 +17,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def utimensat(name, *both):
-    """Each time as (seconds, nanoseconds or NOW or OMIT); os.utime knows neither word."""
+    """Each time as (seconds, nanoseconds or NOW or OMIT), which os.utime does not support."""
     if _libc.utimensat(-100, os.fsencode(name), (Spec * 2)(*both), 0) != 0:
         raise OSError(ctypes.get_errno(), "utimensat", name)
 
@@ -27,7 +27,7 @@ def split(nanoseconds):
 
 
 def times(name):
-    """Which are still PAST, which not; those of a set value in full."""
+    """Which times are still PAST, which have changed; times that were set are shown in full."""
     s = os.lstat(name)
     return " ".join("past" if value == past else "changed" for value, past in zip((s.st_atime_ns, s.st_mtime_ns), PAST))
 
@@ -38,7 +38,7 @@ def aged(name):
 
 
 def later(than):
-    """Until the file system's clock has moved on."""
+    """Waits until the file system's clock has advanced."""
     while True:
         put("clock")
         if os.stat("clock").st_ctime_ns > than:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What programs are told by a file system in trouble; lines as those of check.py.
+"""The errors that programs get from a file system in trouble; the lines have the format of check.py.
 
     troubles.py FOLDER full             it has room for less than 40 MiB
     troubles.py FOLDER quota            its user 1000 may have 2 MiB and 20 files
@@ -15,7 +15,7 @@ MIB = bytes(1 << 20)
 
 
 def filled(name, mebibytes):
-    """Writes them, and where that ends: an error may come with a write, or later with fsync or close."""
+    """Writes them, and tells where that fails: with a write, or later with fsync or close."""
     with opened(name, os.O_WRONLY | os.O_CREAT) as file:
         for _ in range(mebibytes):
             os.write(file, MIB)
@@ -24,7 +24,7 @@ def filled(name, mebibytes):
 
 
 def made(folder, count):
-    """How many files of `count` can be made, and why no more."""
+    """How many of `count` files can be created, and the error of the next."""
     for number in range(count):
         done = outcome(try_open, f"{folder}/{number}", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         if done != "ok":
@@ -77,7 +77,7 @@ def failing():
         os.fsync(other)
         subprocess.run([sys.argv[3], "fail"], check=True)
         tried("read", os.pread, other, 4096, 500000)
-        os.pwrite(file, b"lost" * 1024, 0)  # a page, which need not be read for that
+        os.pwrite(file, b"lost" * 1024, 0)  # a whole page, which need not be read first
         tried("brought to the disk", os.fsync, file)
         subprocess.run([sys.argv[3], "mend"], check=True)
         say("read again", len(os.pread(other, 4096, 500000)))

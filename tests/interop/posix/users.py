@@ -7,13 +7,13 @@ import subprocess
 from kit import ANNA, BERT, CARL, as_user, described, get, group, opened, put, say, try_open, user_tried
 
 ROOT = (0, 0, [])
-# One group more than AUTH_SYS carries, and it is the last one that would help.
+# One group more than AUTH_SYS carries; only the last one would grant access.
 TOO_MANY = (1003, 1003, list(range(2000, 2020)) + [2999])
 WHO = (("root", ROOT), ("owner", ANNA), ("16th group", CARL), ("other", BERT))
 
 
 def opens(name):
-    """Which ways of opening it are open."""
+    """Which ways of opening it are permitted."""
     def letter(text, flags):
         try:
             try_open(name, flags)
@@ -49,7 +49,7 @@ def write_in(name):
 
 
 def uses(name):
-    """List it, reach into it, change it."""
+    """Lists it, accesses a file in it, changes it."""
     def letter(text, call, *arguments):
         try:
             call(*arguments)
@@ -118,7 +118,7 @@ def ownership():
 
 
 def keeps(name):
-    """Goes on with an open file that nobody may open any more."""
+    """Continues to use an open file after all permissions to open it were removed."""
     with opened(name, os.O_RDWR) as file:
         os.chmod(name, 0)
         os.pwrite(file, b"on", 0)

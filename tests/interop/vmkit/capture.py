@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tshark makes of a capture from the machine: nothing malformed beyond what its dissector is known to miss, and
-chunk lists as they should be."""
+"""Checks of captures from the machine, decoded by tshark: nothing is malformed except where its dissector is known to fail,
+and calls have the right chunk lists."""
 import subprocess
 
 from kit.recut import recut
@@ -15,9 +15,8 @@ FIELDS = {
 CALL, REPLY, MSG, NOMSG = 0, 1, 0, 1
 READLINK, READ, WRITE, SYMLINK, READDIR, READDIRPLUS = 5, 6, 7, 10, 16, 17
 
-# Chunks in the Read list, in the Write list, and whether there is a Reply chunk, in a call whose RPC message came with
-# its header; all procedures that are not here bring none. What has a Read list is not decoded until its data have come,
-# and then as a call with no header.
+# Chunks in the Read list, in the Write list, and whether there is a Reply chunk, in a call whose RPC message is inline; all
+# other procedures have none. tshark decodes a call with a Read list when its data has arrived, as a call without header.
 NO_CHUNKS, WRITE_CHUNK, REPLY_CHUNK = (0, 0, 0), (0, 1, 0), (0, 0, 1)
 INTENDED = {READ: WRITE_CHUNK, READLINK: REPLY_CHUNK, READDIR: REPLY_CHUNK, READDIRPLUS: REPLY_CHUNK}
 
@@ -41,12 +40,12 @@ class Packet:
         return False
 
     def is_call(self, procedure=None):
-        """With its header."""
+        """An inline call with its transport header."""
         wanted = procedure in (None, self.number("procedure"))
         return wanted and (self.number("message"), self.number("rpc")) == (MSG, CALL)
 
     def is_put_together(self, procedure):
-        """A call whose data, or all of it, came by RDMA Read."""
+        """A call that was reassembled from RDMA Reads."""
         return (self.number("message"), self.number("rpc"), self.number("procedure")) == (None, CALL, procedure)
 
     def lists(self):
@@ -63,7 +62,7 @@ class Packet:
 
 
 def decoded(path, tcp_port=None):
-    """The packets. A TCP capture is cut anew, a frame a packet, before tshark gets it."""
+    """The packets. A TCP capture is first split into one packet for each MPA frame."""
     if tcp_port is not None:
         cut = path.with_suffix(".cut.pcap")
         recut(path, cut, tcp_port)
@@ -82,7 +81,7 @@ def some(case, packets, what, condition):
 
 
 def check(case, packets):
-    """Bulk data both ways, and replies in Reply chunks; no call brings other chunks than it should."""
+    """Bulk data in both directions, and replies in Reply chunks; no call has other chunks than intended."""
     case.assertFalse([packet for packet in packets if packet.malformed() and "READ Reply" not in packet.info])
     case.assertFalse([packet for packet in packets if packet.does("terminate")])
     for what in ("write", "read request", "read response"):
@@ -95,7 +94,7 @@ def check(case, packets):
          lambda p: p.number("message") == MSG and p.number("reads") == 1 and p.read_positions() - {0})
     some(case, packets, "WRITE with the data of one", lambda p: p.is_put_together(WRITE))
     case.assertFalse([packet for packet in packets if packet.is_call(WRITE)])
-    # Both at once would be an error that Linux does not survive.
+    # Linux does not survive calls that have both.
     case.assertFalse([packet for packet in packets if packet.number("reads") and packet.number("writes")])
     some(case, packets, "READDIRPLUS with a Reply chunk", lambda p: p.is_call(READDIRPLUS))
     some(case, packets, "a reply in the Reply chunk",
@@ -104,7 +103,7 @@ def check(case, packets):
 
 
 def check_long_call(case, packets):
-    """A call that is all in a Position-Zero Read chunk; Linux's client makes none of NFS version 3."""
+    """A call in a Position-Zero Read chunk; Linux's client sends none in NFS version 3."""
     some(case, packets, "a Position-Zero Read chunk",
          lambda p: p.number("message") == NOMSG and p.number("reads") and p.read_positions() == {0} and
          p.lists()[1:] == (0, 0))

@@ -13,9 +13,9 @@ BUILD = os.environ["RPCRDMA_BUILD"]
 
 
 class Machine(unittest.TestCase):
-    """The base of the suites. self.out is where the guest's files arrive, self.input a folder that it can read."""
+    """The base of the suites. self.out gets the guest's files, self.input is a folder that the guest can read."""
 
-    timeout_s = 300  # ctest's; the machine has a little less
+    timeout_s = 300  # of ctest; that of the machine is a little shorter
     label = "vm"  # "vm-more": only on demand
     memory_mib = 3072
     siw = False
@@ -28,7 +28,7 @@ class Machine(unittest.TestCase):
         self.input.mkdir()
 
     def start(self, script, *arguments, forward=()):
-        """The machine as a process; what it prints is printed here."""
+        """Starts the machine as a process, whose output appears here."""
         command = [str(HERE.parent.parent / "scripts" / "vm"), "run", "-o", str(self.out), "-t", str(self.timeout_s - 20),
                    "-m", str(self.memory_mib), *(["--siw"] if self.siw else [])]
         for host, guest in forward:
@@ -42,7 +42,7 @@ class Machine(unittest.TestCase):
 
     def passes(self, machine):
         status = machine.wait()
-        meaning = {124: "time is up", 125: "the machine did not come up, or stopped by itself"}
+        meaning = {124: "the time limit was reached", 125: "the machine did not start, or stopped by itself"}
         self.assertEqual(status, 0, meaning.get(status, "a check failed, see above"))
 
     def run_guest(self, script, *arguments):

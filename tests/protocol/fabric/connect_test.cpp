@@ -48,7 +48,7 @@ TEST_P(FabricTest, TheRequestShowsThePeersPrivateData) {
   EXPECT_TRUE(starts_with(seen, options.private_data));
 }
 
-// [5044-7.1.2-d] [5044-7.1.2-g] a request that is dropped is refused; receives posted meanwhile are flushed
+// [5044-7.1.2-d] [5044-7.1.2-g] a dropped request is rejected; receives posted meanwhile are flushed
 TEST_P(FabricTest, DroppedRequestsAreRejected) {
   auto listener = bed_->server().listen(bed_->address(), [](std::unique_ptr<fabric::ConnectionRequest>) {});
   ASSERT_TRUE(listener);
@@ -88,7 +88,7 @@ TEST_P(FabricTest, WorkNeedsAConnection) {
   EXPECT_FALSE(client_.qp->post_receive(memory.all(), client_.op(2)));
 }
 
-// [5044-7.1-b] all is in place when the peer may send
+// [5044-7.1-b] everything is in place before the peer may send
 TEST_P(FabricTest, TheAcceptorMaySendFirst) {
   listen();
   Memory from(bed_->server(), 100);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The end of a connection: what is outstanding is flushed once, in order, and nothing comes after.
+// The end of a connection: outstanding work is flushed once, in order, and no callback follows.
+#include "rpcrdma/fabric/deferred_delete.hpp"
 #include "support/fabric_conformance.hpp"
 
 namespace rpcrdma::test {
@@ -126,7 +127,8 @@ TEST_P(FabricTest, NoCallbackAfterDestruction) {
   expect_flushed_in_order(server());
 }
 
-TEST_P(FabricTest, AQueuePairMayGoInItsOwnCallback) {
+// A queue pair that is quiesced within one of its callbacks makes no further one, on_batch_end included.
+TEST_P(FabricTest, QuiesceInACompletionIsTheLastCallback) {
   connect();
   Memory from(bed_->client(), 64);
   Memory to(bed_->server(), 640);
@@ -135,19 +137,53 @@ TEST_P(FabricTest, AQueuePairMayGoInItsOwnCallback) {
     ASSERT_FALSE(client_.send(from.all(), static_cast<int>(i)));
   }
   Node& node = server();
-  node.on_done = [&node] {
-    if (node.log.size() == 3) node.qp.reset();
+  std::size_t batches = 0;
+  node.on_done = [&node, &batches] {
+    if (node.log.size() != 3) return;
+    batches = node.batches;
+    fabric::delete_later(node.fabric().context(), std::move(node.qp));
   };
   client_.qp->submit();
   end_of(client_);
   EXPECT_EQ(node.log.size(), 3u);
+  EXPECT_EQ(node.batches, batches);
   EXPECT_FALSE(node.disconnected);
 }
 
-TEST_P(FabricTest, AQueuePairMayGoInOnDisconnected) {
+TEST_P(FabricTest, QuiesceInOnEstablishedIsTheLastCallback) {
+  listen();
+  client_.on_start = [this] { fabric::delete_later(client_.fabric().context(), std::move(client_.qp)); };
+  start(client_);
+  ASSERT_TRUE(until([&] { return client_.established() && !accepted_.empty(); }));
+  end_of(server());
+  EXPECT_EQ(client_.qp, nullptr);
+  EXPECT_FALSE(client_.disconnected);
+}
+
+TEST_P(FabricTest, AQuiescedQueuePairRefusesWork) {
+  connect();
+  Memory memory(bed_->client(), 64);
+  auto window = client_.qp->make_window();
+  ASSERT_TRUE(window);
+  ASSERT_TRUE(client_.qp->bind(**window, memory.all(), Access::remote_write));
+  ASSERT_FALSE(client_.send(memory.all(), 0));
+  client_.qp->quiesce();
+  EXPECT_FALSE((*window)->bound());
+  EXPECT_EQ(client_.send(memory.all(), 1), FabricError::not_connected);
+  EXPECT_EQ(client_.qp->post_receive(memory.all(), client_.op(2)), FabricError::not_connected);
+  client_.qp->submit();
+  client_.qp->disconnect();
+  client_.qp->abort();
+  client_.qp->quiesce();
+  EXPECT_TRUE(end_of(server()).failed());
+  EXPECT_TRUE(client_.log.empty());
+  EXPECT_FALSE(client_.disconnected);
+}
+
+TEST_P(FabricTest, DeleteLaterInOnDisconnected) {
   connect();
   Node& node = server();
-  node.on_end = [&node] { node.qp.reset(); };
+  node.on_end = [&node] { fabric::delete_later(node.fabric().context(), std::move(node.qp)); };
   client_.qp->disconnect();
   end_of(node);
   EXPECT_EQ(node.qp, nullptr);

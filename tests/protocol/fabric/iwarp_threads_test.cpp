@@ -15,7 +15,7 @@ std::unique_ptr<fabric::Fabric> open(boost::asio::io_context& context) {
   return std::move(*fabric::open_iwarp(context, {}, Log{}));
 }
 
-/// A fabric on a thread of its own that accepts whatever it is given and answers each message with itself.
+/// A fabric on a thread of its own that accepts every request and echoes each message.
 class Worker {
  public:
   Worker() : thread_([this] { context_.run(); }) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What only the loopback fabric has: faults on request, pauses, a trace, capabilities taken away.
+// Features of the loopback fabric alone: injected faults, pauses, a trace, reduced capabilities.
 #include "rpcrdma/fabric/loopback/loopback.hpp"
 
 #include "support/fabric_conformance.hpp"
@@ -108,7 +108,7 @@ TEST_F(LoopbackTest, ACompletionFailsOnRequest) {
   EXPECT_EQ(server_->tags(), (std::vector<int>{0, 1, 2, 3, 4}));
   EXPECT_FALSE(server_->result(0).status);
   EXPECT_EQ(server_->result(1).status, FabricError::protocol_violation);
-  EXPECT_FALSE(server_->result(2).status);
+  EXPECT_EQ(server_->result(2).status, FabricError::flushed) << "arrives after the connection has ended";
   EXPECT_EQ(server_->result(3).status, FabricError::flushed);
   EXPECT_EQ(*server_->disconnected, FabricError::protocol_violation);
   EXPECT_TRUE(client_->disconnected->failed());
@@ -141,7 +141,7 @@ TEST_F(LoopbackTest, TheConnectionDropsAfterSoManyFrames) {
   EXPECT_EQ(*client_->disconnected, kReset);
   EXPECT_EQ(*server_->disconnected, kReset);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(server_->result(i).status.failed(), i >= 3) << i;
-  // Only that one connection: the next one lives.
+  // Only that connection ends: the next one works.
   make(LoopbackNetwork::default_capabilities());
   connect();
   Memory again(*client_fabric_, 64);
@@ -195,7 +195,7 @@ TEST_F(LoopbackTest, AnUnansweredReadPinsItsWindow) {
   EXPECT_TRUE(all_are(sink.octets, std::byte{0x11}));
 }
 
-// Invalidated by the peer while a frame names it: not the owner's yet, whoever asks
+// A window that the peer invalidates while a frame names it stays bound, on either way to ask
 TEST_F(LoopbackTest, AnUnansweredReadPinsItsWindowThoughThePeerInvalidatesIt) {
   connect();
   Memory source(*client_fabric_, 1000, std::byte{0x11});
@@ -326,7 +326,7 @@ TEST_F(LoopbackTest, UnsignalledWorkHoldsItsSlot) {
   EXPECT_EQ(client_->send(buffer, 1), FabricError::queue_full);
 }
 
-/// The trace of some traffic with chance in it.
+/// The trace of some randomized traffic.
 std::vector<std::string> traffic(std::uint64_t seed) {
   boost::asio::io_context context;
   LoopbackNetwork network(context, {.seed = seed, .max_delay = 5, .reorder = true});

@@ -217,7 +217,7 @@ TEST_P(FabricTest, ReadsBeyondTheDepthWait) {
   EXPECT_TRUE(has_pattern(sink.octets, 8));
 }
 
-// [5040-5.5-f] what is posted behind a Read completes after it
+// [5040-5.5-f] work posted after a Read completes after it
 TEST_P(FabricTest, CompletionsKeepTheOrderOfPosting) {
   connect();
   Memory at_client(bed_->client(), 30000);
@@ -238,7 +238,7 @@ TEST_P(FabricTest, CompletionsKeepTheOrderOfPosting) {
   EXPECT_TRUE(until([&] { return client_.log.size() == 4; }));
 }
 
-// [5041-5.2-e] [5040-5.2.1-e] [5040-5.1-c] nothing is checked where nothing is moved
+// [5041-5.2-e] [5040-5.2.1-e] [5040-5.1-c] empty transfers are not checked
 TEST_P(FabricTest, EmptyWritesAndReads) {
   connect();
   Memory memory(bed_->server(), 8);

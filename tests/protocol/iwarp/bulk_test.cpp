@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two nodes of ours and much data: sizes at random, both ways at once, compared octet by octet.
+// Two nodes exchange much data in both directions at once, in random sizes, compared byte by byte.
 #include <random>
 
 #include "iwarp_test.hpp"
@@ -12,7 +12,7 @@ struct BulkWay {
   bool crc;
   bool markers;
   std::uint32_t ulpdu;
-  std::uint32_t window;  // octets
+  std::uint32_t window;  // bytes
   std::uint32_t rounds;  // over the window, in each direction and by each means
 };
 
@@ -77,7 +77,7 @@ void Bulk::read_all(Node& to, Memory& sink, const Segment& from) {
   }
 }
 
-/// Each side writes to the other, reads from the other, and tells it when that is done.
+/// Each side writes to and reads from the other, and sends a message when both are complete.
 void Bulk::round(std::uint64_t seed) {
   const std::uint32_t size = GetParam().window;
   struct Side {

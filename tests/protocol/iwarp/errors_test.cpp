@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the peer may not do: each fault gets its own Terminate (RFC 5040 section 4.8, RFC 5041 section 7.2).
+// Violations by the peer: each one is answered by its own Terminate (RFC 5040 section 4.8, RFC 5041 section 7.2).
 #include "iwarp_test.hpp"
 
 namespace rpcrdma::test {
@@ -9,7 +9,7 @@ using iwarp::DdpHeader;
 using iwarp::TerminateCode;
 namespace code = iwarp::terminate;
 
-/// What the peer sends, given windows of kWindowSize octets for either access and the STag of another stream.
+/// What the peer sends, given windows of kWindowSize bytes for either access and the STag of another stream.
 struct Fault {
   const char* name;
   Bytes (*ulpdu)(const Segment& readable, const Segment& writable, std::uint32_t foreign);
@@ -66,7 +66,7 @@ const Fault kFaults[] = {
        return with(tagged(Opcode::write, w.handle, w.offset), 1, 3);
      },
      code::kRdmapVersion, 14},
-    // [5040-4.1-b] [5041-4.1-a] opcodes that are none, and with the wrong T or queue
+    // [5040-4.1-b] [5041-4.1-a] unknown opcodes, and opcodes with the wrong T flag or queue
     {"Opcode8", [](const Window&, const Window&, std::uint32_t) { return with_opcode(kSendForm(), 8); }, code::kOpcode,
      18},
     {"Opcode15", [](const Window&, const Window&, std::uint32_t) { return with_opcode(kSendForm(), 15); },
@@ -99,6 +99,25 @@ const Fault kFaults[] = {
     {"MessageOffset",
      [](const Window&, const Window&, std::uint32_t) { return ddp(untagged(Opcode::send, 0, 1, 4), filled(20, 0)); },
      code::kMessageOffset, 18},
+    // [5041-7.1-a] on queue 2, where a Terminate is the one message, in one segment
+    {"TerminateMsn",
+     [](const Window&, const Window&, std::uint32_t) { return ddp(untagged(Opcode::terminate, 2, 2), filled(4, 0)); },
+     code::kMsn, 18},
+    {"TerminateMessageOffset",
+     [](const Window&, const Window&, std::uint32_t) {
+       return ddp(untagged(Opcode::terminate, 2, 1, 4), filled(4, 0));
+     },
+     code::kMessageOffset, 18},
+    {"TerminateInTwoSegments",
+     [](const Window&, const Window&, std::uint32_t) {
+       return ddp(untagged(Opcode::terminate, 2, 1, 0, false), filled(4, 0));
+     },
+     code::kTooLong, 18},
+    {"TerminateTooLong",
+     [](const Window&, const Window&, std::uint32_t) {
+       return ddp(untagged(Opcode::terminate, 2, 1), filled(5000, 0x11));
+     },
+     code::kTooLong, 18},
     // [5040-5.3-c]
     {"SendTooLong", [](const Window&, const Window&, std::uint32_t) { return ddp(kSendForm(), filled(65, 0x11)); },
      code::kTooLong, 18, false, FabricError::message_too_long},
@@ -115,13 +134,13 @@ const Fault kFaults[] = {
     {"WriteToAReadableWindow",
      [](const Window& r, const Window&, std::uint32_t) { return tagged_write(r.handle, r.offset, 20); },
      code::kInvalidStag, 14},
-    {"WriteOneOctetBeyond",
+    {"WriteOneByteBeyond",
      [](const Window&, const Window& w, std::uint32_t) { return tagged_write(w.handle, w.offset + kWindowSize, 1); },
      code::kBounds, 14},
     {"WriteAcrossTheEnd",
      [](const Window&, const Window& w, std::uint32_t) { return tagged_write(w.handle, w.offset, kWindowSize + 1); },
      code::kBounds, 14},
-    {"WriteOneOctetBefore",
+    {"WriteOneByteBefore",
      [](const Window&, const Window& w, std::uint32_t) { return tagged_write(w.handle, w.offset - 1, 2); },
      code::kBounds, 14},
     {"LargeWriteAcrossTheEnd",
@@ -152,7 +171,7 @@ const Fault kFaults[] = {
     {"ReadAcrossTheEnd",
      [](const Window& r, const Window&, std::uint32_t) { return ask_for(r.handle, r.offset + 1, kWindowSize); },
      code::kReadBounds, 18, true},
-    {"ReadOneOctetBefore",
+    {"ReadOneByteBefore",
      [](const Window& r, const Window&, std::uint32_t) { return ask_for(r.handle, r.offset - 1, 2); },
      code::kReadBounds, 18, true},
     {"ReadOfEverything",
@@ -218,14 +237,14 @@ std::uint32_t Errors::make_foreign_stag() {
 // [5041-8.3-c] [5041-6.2.2-a] [5041-6.2.2-b] [5041-6.2.2-c] [5040-5.4-a] [5040-7-a] [5040-8.1.1-a] [8166-8.1-b]
 TEST_P(Errors, Terminate) {
   serve(crc());
-  peer_.send(write(0, 0, {}));  // the first FPDU is in order
+  peer_.send(write(0, 0, {}));  // the first FPDU is valid
   const Exposed readable = expose(10000, kWindowSize, fabric::Access::remote_read);
   const Exposed writable = expose(12000, kWindowSize, fabric::Access::remote_write);
   const std::uint32_t foreign = make_foreign_stag();
   post_receive(64, 1);
   post_receive(64, 2);
   const Bytes ulpdu = fault().ulpdu(readable.segment, writable.segment, foreign);
-  // What comes behind the fault is not taken any more.
+  // Whatever follows the fault is ignored.
   peer_.send(fpdu(ulpdu) + write(writable.segment.handle, writable.segment.offset, filled(8, 0x22)) +
              send(1, filled(8, 0x33)));
   const iwarp::Terminate message = terminated(fault().code);
@@ -274,7 +293,7 @@ TEST_F(Faults, TwoInOneBurst) {
   EXPECT_EQ(node().log.size(), 1u);
 }
 
-// A broken header with a bad CRC is a bad CRC.
+// A bad CRC takes precedence over a bad header.
 TEST_F(Faults, CrcComesFirst) {
   serve(true);
   peer_.send(write(0, 0, {}));
@@ -323,7 +342,7 @@ struct Bad {
 };
 class Responses : public IwarpTest, public testing::WithParamInterface<Bad> {};
 
-// [5040-5.2.2-c] Responses that do not match what was asked for: 100 octets
+// [5040-5.2.2-c] Responses that do not match the Request, which was for 100 bytes
 TEST_P(Responses, ThatDoNotMatch) {
   connect();
   ASSERT_FALSE(node().read(memory().part(1000, 100), {7, 100, 0}, 1));
@@ -372,8 +391,8 @@ struct Told {
 };
 class Terminates : public IwarpTest, public testing::WithParamInterface<Told> {};
 
-// [5040-5.4-b] what the peer tells us; in the RFC's order of bits, and in siw's. [5040-5.4-d] [5040-5.4-e] Nothing
-// more is sent: what waited to go out is flushed
+// [5040-5.4-b] a Terminate from the peer, in the RFC's order of bits and in siw's. [5040-5.4-d] [5040-5.4-e] Nothing
+// more is sent: waiting work is flushed
 TEST_P(Terminates, FromThePeer) {
   serve();
   post_receive(10, 1);
@@ -400,13 +419,42 @@ INSTANTIATE_TEST_SUITE_P(All, Terminates,
                                          Told{"Unknown", "7abc0000", FabricError::remote_terminated}),
                          [](const auto& param) { return std::string(param.param.name); });
 
-TEST_F(Faults, TerminateLongerThanAny) {
-  serve();
-  peer_.send(fpdu(ddp(untagged(Opcode::terminate, 2, 1), filled(5000, 0x11))));
-  EXPECT_EQ(end(), FabricError::remote_terminated);
+// [5044-6-a] A frame whose CRC is wrong may have been placed, within the window that it names; neither it nor anything
+// behind it is delivered.
+TEST_F(Faults, NothingIsDeliveredBehindABadCrc) {
+  serve(true);
+  const Exposed exposed = expose(10000, 1000, fabric::Access::remote_write);
+  post_receive(100, 1);
+  post_receive(100, 2);
+  Bytes spoilt = write(exposed.segment.handle, exposed.segment.offset, filled(1000, 0x11));
+  spoilt.back() ^= std::byte{1};
+  peer_.send(send(1, filled(10, 1)) + spoilt + send(2, filled(10, 2)));
+  terminated(code::kCrc);
+  EXPECT_EQ(end(), FabricError::protocol_violation);
+  EXPECT_FALSE(node().result(1).status);
+  EXPECT_EQ(node().result(2).status, FabricError::flushed);
+  EXPECT_TRUE(all_are(memory().part(100, 9900).octets(), std::byte{0xee}));
+  EXPECT_TRUE(all_are(memory().part(11000, 1000).octets(), std::byte{0xee}));
 }
 
-// [5044-7.2-a] [5041-3-b] [5041-6.2.2-a] [5041-6.2.2-b] an end in the middle of a frame is none in good order
+TEST_F(Faults, RemoteRangesThatWrapAreNotPosted) {
+  serve();
+  peer_.send(write(0, 0, {}));
+  const std::uint64_t top = ~std::uint64_t{0} - 9;  // ten bytes are left
+  const Segment fits{7, 10, top};
+  const Segment wraps{7, 11, top};
+  EXPECT_EQ(node().write(memory().part(0, 11), wraps, 1), BaseError::invalid_argument);
+  EXPECT_EQ(node().read(memory().part(0, 11), wraps, 2), BaseError::invalid_argument);
+  EXPECT_EQ(node().write(memory().part(0, 11), {7, 11, ~std::uint64_t{0}}, 3), BaseError::invalid_argument);
+  ASSERT_FALSE(node().write(memory().part(0, 10), fits, 4));
+  ASSERT_FALSE(node().read(memory().part(0, 10), fits, 5));
+  node().qp->submit();
+  EXPECT_EQ(peer_.segment().header.offset, top);
+  EXPECT_EQ(peer_.segment().opcode(), Opcode::read_request);
+  EXPECT_FALSE(node().disconnected);
+}
+
+// [5044-7.2-a] [5041-3-b] [5041-6.2.2-a] [5041-6.2.2-b] an end in the middle of a frame is not orderly
 TEST_F(Faults, EndInTheMiddleOfAFrame) {
   serve();
   post_receive(100, 1);
@@ -426,7 +474,7 @@ TEST_F(Faults, ResetByThePeer) {
   EXPECT_EQ(node().log.size(), 1u);
 }
 
-// [5040-5.4-c] a Terminate comes behind the frame that is half out, even when the socket is full
+// [5040-5.4-c] a Terminate follows the partly written frame, even when the socket is full
 TEST_F(Faults, TerminateBehindAFullSocket) {
   serve();
   peer_.send(write(0, 0, {}));
@@ -436,7 +484,7 @@ TEST_F(Faults, TerminateBehindAFullSocket) {
   peer_.send(write(0x1111, 0, filled(1, 1)));
   EXPECT_EQ(end(), FabricError::protocol_violation);
   EXPECT_EQ(node().log.size(), 8u);
-  std::fill(memory().octets.begin(), memory().octets.end(), std::byte{0x99});  // ours again at once
+  std::fill(memory().octets.begin(), memory().octets.end(), std::byte{0x99});  // reusable at once
   terminated(code::kInvalidStag);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connection set-up, our side connecting: expect X / answer Y.
+// Connection set-up, this side connecting: expect X / answer Y.
 #include <boost/asio/steady_timer.hpp>
 
 #include "iwarp_test.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 class Initiator : public IwarpTest {
  protected:
-  /// A reply that we cannot take: we close without a word.
+  /// A reply that this side cannot accept: it closes the connection without a Terminate.
   void refused(const Bytes& answer) {
     start();
     ASSERT_EQ(asked().size(), 24u);
@@ -69,7 +69,7 @@ TEST_F(Initiator, ReplyOctetByOctet) {
   EXPECT_EQ(to_hex(node().info->private_data), "aabb");
 }
 
-// [5044-7.1.2-g] [6581-9.1-a] what the peer says with it, its read depths as well, reaches the user first
+// [5044-7.1.2-g] [6581-9.1-a] the rejection's private data and read depths reach the user first
 TEST_F(Initiator, Rejection) {
   start();
   asked();
@@ -147,7 +147,7 @@ TEST_F(Initiator, AbortsWhileItConnects) {
   EXPECT_TRUE(peer_.ends());
 }
 
-// [6581-10-e] a responder of RFC 5044 closes; we come again without RFC 6581
+// [6581-10-e] a responder that knows only RFC 5044 closes; the initiator retries without RFC 6581
 TEST_F(Initiator, FallsBack) {
   fabric::IwarpOptions options;
   options.fall_back = true;
@@ -174,7 +174,8 @@ TEST_F(Initiator, InsufficientInboundReads) {
   peer_.send(reply(0x10, 2, "00100081"));
   const iwarp::Terminate message = terminated(iwarp::terminate::kReadDepth);
   EXPECT_FALSE(message.has_length);
-  EXPECT_EQ(end(), FabricError::handshake_failed);
+  EXPECT_EQ(end(), FabricError::too_many_reads);
+  EXPECT_EQ(node().disconnected->message(), "peer requires more outstanding RDMA Reads than this side supports");
 }
 
 // [5044-7.1.1-c] [5044-4.3-a] the peer wants markers
@@ -256,7 +257,7 @@ TEST_F(PeerToPeer, NothingInCommon) {
   EXPECT_EQ(end(), FabricError::handshake_failed);
 }
 
-// A responder that left our first FPDU unread gets empty Writes until it says something.
+// A responder that left the first FPDU unread gets empty Writes until it sends something.
 TEST_F(Initiator, NudgesUntilThePeerAnswers) {
   connect();
   post_receive(10, 3);
@@ -273,7 +274,7 @@ TEST_F(Initiator, NudgesUntilThePeerAnswers) {
   ASSERT_FALSE(node().send(memory().part(0, 4), 2));
   node().qp->submit();
   Heard next = peer_.segment();
-  while (next.opcode() == Opcode::write) next = peer_.segment();  // one may have been on its way
+  while (next.opcode() == Opcode::write) next = peer_.segment();  // one may have been in transit
   EXPECT_EQ(next.opcode(), Opcode::send);
   node().qp->disconnect();
   EXPECT_TRUE(peer_.ends());
@@ -297,7 +298,7 @@ TEST_F(Initiator, DoesNotNudgeAPeerThatHasAnswered) {
   EXPECT_EQ(peer_.available(), 0u);
 }
 
-// Segments of one message follow each other: a nudge that is due while the socket takes no more waits for the last.
+// Segments of one message follow each other: a nudge that is due while the socket is full waits for the last one.
 TEST_F(Initiator, NudgesBetweenMessages) {
   connect();
   const std::uint32_t all = 8u << 20;

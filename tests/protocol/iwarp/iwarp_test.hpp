@@ -11,10 +11,10 @@ namespace rpcrdma::test {
 using fabric::FabricError;
 using iwarp::Opcode;
 
-/// An iWARP fabric with one node, and a peer that speaks in octets.
+/// An iWARP fabric with one node, and a raw TCP peer.
 class IwarpTest : public testing::Test {
  protected:
-  /// Before anything else, if not by default.
+  /// Opens the fabric with other options than the default; call it first.
   void open(const fabric::IwarpOptions& options);
 
   // Our node accepts what the peer asks for.
@@ -35,7 +35,7 @@ class IwarpTest : public testing::Test {
     return run_until(context_, done);
   }
   error_code end();
-  /// `size` octets to receive into.
+  /// `size` bytes to receive into.
   void post_receive(std::uint32_t size, int tag);
   Memory& memory() { return *memory_; }
   Exposed expose(std::uint32_t offset, std::uint32_t size, fabric::Access access) {

@@ -2,6 +2,8 @@
 #include "raw_peer.hpp"
 
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include "wire/crc32c.hpp"
 #include "wire/fpdu.hpp"
@@ -85,6 +87,11 @@ Bytes read_request(std::uint32_t msn, const iwarp::ReadRequest& request) {
 Bytes filled(std::size_t size, std::uint8_t value) { return Bytes(size, static_cast<std::byte>(value)); }
 
 void RawPeer::connect(const boost::asio::ip::tcp::endpoint& to) {
+  socket_.open(to.protocol());
+  if (segment_limit_ != 0) {
+    ASSERT_EQ(::setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_MAXSEG, &segment_limit_, sizeof segment_limit_),
+              0);
+  }
   socket_.connect(to);
   socket_.set_option(boost::asio::ip::tcp::no_delay(true));
   socket_.non_blocking(true);
@@ -114,7 +121,7 @@ void RawPeer::send(const Bytes& octets) {
   boost::asio::const_buffer rest = boost::asio::buffer(octets);
   while (rest.size() != 0) {
     rest += socket_.write_some(rest, error);
-    if (error && error != boost::asio::error::would_block) return;  // the test will notice
+    if (error && error != boost::asio::error::would_block) return;  // the test detects it
     if (!error) continue;
     done = false;
     socket_.async_wait(boost::asio::ip::tcp::socket::wait_write, [&done](error_code) { done = true; });
@@ -132,7 +139,7 @@ bool RawPeer::fill(std::size_t count) {
       done = true;
     });
     if (!run_until(context_, [&] { return done; })) {
-      ADD_FAILURE() << "nothing came";
+      ADD_FAILURE() << "nothing arrived in time";
       error_ = boost::asio::error::timed_out;
       socket_.close();
     }

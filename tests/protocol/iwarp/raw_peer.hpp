@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A TCP peer that speaks in octets, so that it can break every rule.
+// A TCP peer that sends raw bytes, so that it can violate every rule.
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <memory>
@@ -26,7 +26,7 @@ inline Bytes request(std::uint8_t flags, std::uint8_t revision, std::string_view
 inline Bytes reply(std::uint8_t flags, std::uint8_t revision, std::string_view data) {
   return startup("Rep", flags, revision, from_hex(data));
 }
-/// A whole FPDU with a good CRC. Without markers.
+/// A complete FPDU with a correct CRC, without markers.
 Bytes fpdu(const Bytes& ulpdu);
 Bytes ddp(const iwarp::DdpHeader& header, const Bytes& payload = {});
 iwarp::DdpHeader untagged(iwarp::Opcode opcode, std::uint32_t queue, std::uint32_t msn, std::uint64_t offset = 0,
@@ -38,7 +38,7 @@ Bytes response(std::uint32_t stag, std::uint64_t offset, const Bytes& payload, b
 Bytes read_request(std::uint32_t msn, const iwarp::ReadRequest& request);
 Bytes filled(std::size_t size, std::uint8_t value);
 
-/// A segment as it came.
+/// A received segment.
 struct Heard {
   iwarp::DdpHeader header;
   Bytes payload;
@@ -52,12 +52,14 @@ class RawPeer {
   explicit RawPeer(boost::asio::io_context& context) : context_(context), socket_(context), acceptor_(context) {}
 
   void connect(const boost::asio::ip::tcp::endpoint& to);
+  /// The connections made from here on take TCP segments of at most `bytes`.
+  void limit_segments(int bytes) { segment_limit_ = bytes; }
   /// Listens instead; `accept` waits for the connection.
   boost::asio::ip::tcp::endpoint listen();
   void accept();
 
   void send(const Bytes& octets);
-  /// Waits for so many octets; fewer if the connection ends.
+  /// Waits for so many bytes; fewer if the connection ends.
   Bytes receive(std::size_t count);
   /// Waits for one FPDU.
   Heard segment();
@@ -65,7 +67,7 @@ class RawPeer {
   Heard next_segment();
   /// Waits for the end of the connection; true if nothing came before it.
   bool ends();
-  /// Octets that are there now.
+  /// Bytes that are there now.
   std::size_t available();
   bool was_reset() const { return error_ == boost::system::errc::connection_reset; }
   void close();
@@ -79,6 +81,7 @@ class RawPeer {
   boost::asio::io_context& context_;
   boost::asio::ip::tcp::socket socket_;
   boost::asio::ip::tcp::acceptor acceptor_;
+  int segment_limit_ = 0;
   Bytes received_;
   error_code error_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connection set-up, our side accepting: receive X / expect Y.
+// Connection set-up, this side accepting: receive X / expect Y.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 class Responder : public IwarpTest {
  protected:
-  /// A request that is not answered: the connection ends, and nobody hears of it.
+  /// A request that is not answered: the connection closes, and the user is not told.
   void refused(const Bytes& octets) {
     listen();
     ask(octets);
@@ -197,14 +197,14 @@ INSTANTIATE_TEST_SUITE_P(All, ResponderCrc,
                          testing::Values(CrcCase{false, false}, CrcCase{false, true}, CrcCase{true, false},
                                          CrcCase{true, true}));
 
-// [5044-4.3-a] [5044-4.3-e] [5044-7.1.2-l] [5044-7.1-a] the peer asked for markers: the first thing sent is one
+// [5044-4.3-a] [5044-4.3-e] [5044-7.1.2-l] [5044-7.1-a] the peer requests markers: the first bytes sent are one
 TEST_F(Responder, MarkersThatThePeerAsksFor) {
   listen();
   ask(request(0x90, 2, "00100010"));
   ASSERT_EQ(to_hex(peer_.receive(24)), to_hex(reply(0x10, 2, "00100010")));
   ASSERT_TRUE(until([&] { return node().established(); }));
   post_receive(100, 1);
-  peer_.send(send(1, {}));  // without markers: we did not ask
+  peer_.send(send(1, {}));  // without markers: this side did not request them
   ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
   ASSERT_FALSE(node().send(memory().part(1000, 600), 2));
   node().qp->submit();
@@ -332,7 +332,7 @@ TEST_F(Responder, PeerGoneBeforeTheReply) {
   ask(request(0x10, 2, "00100010"));
   peer_.reset();
   EXPECT_TRUE(until([&] { return node().qp == nullptr || node().disconnected.has_value(); }));
-  ask(request(0x10, 2, "00100010"));  // others are served
+  ask(request(0x10, 2, "00100010"));  // other connections work
   EXPECT_EQ(peer_.receive(24).size(), 24u);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A stream in good order: receive X / expect Y.
+// A stream without violations: receive X / expect Y.
 #include <random>
 
 #include "iwarp_test.hpp"
+#include "wire/fpdu.hpp"
 
 namespace rpcrdma::test {
 namespace {
@@ -18,7 +19,7 @@ class Stream : public IwarpTest {
     Reader in(heard.payload);
     return iwarp::decode_read_request(in);
   }
-  /// Frames of every kind, all in order, for a window of 3000 octets; and what they must leave behind.
+  /// Frames of every kind, all in order, for a window of 3000 bytes; and what they must leave behind.
   Bytes everything(const Segment& window);
   void expect_everything(const Segment& window);
 };
@@ -55,7 +56,7 @@ void Stream::expect_everything(const Segment& window) {
 
 class Slices : public Stream, public testing::WithParamInterface<std::tuple<std::size_t, bool>> {};
 
-// [5044-5.1-b] [5044-5.2-a] [5040-5.1-a] [5040-5.3-b] delivered octet by octet, in random slices, at once;
+// [5044-5.1-b] [5044-5.2-a] [5040-5.1-a] [5040-5.3-b] delivered byte by byte, in random slices, at once;
 // [5044-3-f] [5041-3-e] [5041-5.4-b] with its lengths, [5041-4.1-d] [5041-5.4-a] each message whole and in its order,
 // [5044-4.4-j] with CRCs as without
 TEST_P(Slices, Stream) {
@@ -77,7 +78,7 @@ TEST_P(Slices, Stream) {
 
 INSTANTIATE_TEST_SUITE_P(All, Slices, testing::Combine(testing::Values(1u, 20u, 300u, 1u << 20), testing::Bool()));
 
-// [5041-4.1-e] [5040-4.1-c] [5040-4.1-d] reserved bits, and an STag where none belongs
+// [5041-4.1-e] [5040-4.1-c] [5040-4.1-d] reserved bits, and an STag where none is defined
 TEST_F(Stream, ReservedBits) {
   serve();
   post_receive(100, 1);
@@ -89,6 +90,50 @@ TEST_F(Stream, ReservedBits) {
   ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
   EXPECT_FALSE(node().result(1).status);
   EXPECT_FALSE(node().result(1).invalidated);
+}
+
+// [5044-5.1-a] an FPDU fits the TCP segments of the path
+TEST_F(Stream, FramesFitTheSegmentsOfThePath) {
+  constexpr std::uint32_t kSegment = 1000;
+  peer_.limit_segments(kSegment);
+  serve();
+  peer_.send(write(0, 0, {}));
+  fill_pattern(memory().octets, 3);
+  ASSERT_FALSE(node().send(memory().part(0, 10000), 1));
+  node().qp->submit();
+  std::size_t received = 0;
+  for (bool last = false; !last && !HasFailure();) {
+    const Heard heard = peer_.segment();
+    EXPECT_LE(iwarp::fpdu_size(heard.ulpdu.size()), kSegment);
+    received += heard.payload.size();
+    last = heard.header.last;
+  }
+  EXPECT_EQ(received, 10000u);
+}
+
+// Quiescing an idle queue pair closes the connection in good order; with work outstanding it resets the connection.
+TEST_F(Stream, QuiesceOfAnIdleConnectionIsOrderly) {
+  serve();
+  peer_.send(write(0, 0, {}));
+  post_receive(100, 1);
+  ASSERT_FALSE(node().send(memory().part(1000, 100), 2));
+  node().qp->submit();
+  ASSERT_TRUE(until([&] { return node().count(2) == 1; }));
+  node().qp->quiesce();
+  EXPECT_EQ(peer_.segment().opcode(), Opcode::send);
+  EXPECT_TRUE(peer_.ends());
+  EXPECT_FALSE(peer_.was_reset());
+}
+
+TEST_F(Stream, QuiesceOfABusyConnectionIsAReset) {
+  serve();
+  peer_.send(write(0, 0, {}));
+  ASSERT_FALSE(node().read(memory().part(0, 100), {7, 100, 0}, 1));
+  node().qp->submit();
+  EXPECT_EQ(peer_.segment().opcode(), Opcode::read_request);
+  node().qp->quiesce();
+  EXPECT_TRUE(peer_.ends());
+  EXPECT_TRUE(peer_.was_reset());
 }
 
 // [5041-5.2-a] [5041-4.1-b] [5041-4.1-c] [5041-4.3-c] [5041-4.3-d] [5044-3-a] [5044-3-b] [5044-3-c] [5044-4.5-d]
@@ -164,7 +209,7 @@ TEST_F(Stream, Sends) {
   }
 }
 
-// [5040-5.1-b] [5041-5.3-a] [5040-5.5-d] whatever is posted goes out in that order
+// [5040-5.1-b] [5041-5.3-a] [5040-5.5-d] work goes out in order of posting
 TEST_F(Stream, WorkGoesOutInOrder) {
   connect();
   constexpr int kCount = 30;
@@ -191,7 +236,7 @@ TEST_F(Stream, WorkGoesOutInOrder) {
   }
 }
 
-// [5041-5.2-b] a message of 2^32 octets is none
+// [5041-5.2-b] a message of 2^32 bytes is refused
 TEST_F(Stream, MessagesThatAreTooLong) {
   connect();
   const BufferRef half{memory().octets.data(), 1u << 31, memory().all().local_key};
@@ -200,7 +245,7 @@ TEST_F(Stream, MessagesThatAreTooLong) {
   EXPECT_EQ(node().qp->post_send(halves, {}, nullptr), BaseError::invalid_argument);
 }
 
-// [5041-5.2-d] [5040-5.1-c] messages without octets take one segment
+// [5041-5.2-d] [5040-5.1-c] messages without bytes take one segment
 TEST_F(Stream, EmptyMessages) {
   connect();
   ASSERT_FALSE(node().qp->post_send({}, {}, nullptr));
@@ -342,7 +387,7 @@ TEST_F(Stream, BothEndWithWorkLeft) {
   EXPECT_FALSE(node().result(1).status);
 }
 
-// An orderly end does not wait for a silent peer for ever.
+// An orderly end does not wait forever for a silent peer.
 TEST_F(Stream, EndThatThePeerDoesNotAnswer) {
   fabric::IwarpOptions options;
   options.close_timeout = std::chrono::milliseconds(50);
@@ -353,7 +398,7 @@ TEST_F(Stream, EndThatThePeerDoesNotAnswer) {
   EXPECT_EQ(end(), boost::system::errc::timed_out);
 }
 
-// Nor for one that stops taking what was posted before it.
+// Nor for a peer that stops reading what was posted before it.
 TEST_F(Stream, EndBehindWorkThatThePeerDoesNotTake) {
   fabric::IwarpOptions options;
   options.close_timeout = std::chrono::milliseconds(50);
@@ -368,7 +413,7 @@ TEST_F(Stream, EndBehindWorkThatThePeerDoesNotTake) {
   EXPECT_EQ(node().result(15).status, FabricError::flushed);
 }
 
-// Nor for Responses that the peer asked for and does not take.
+// Nor for Responses that the peer requested and does not read.
 TEST_F(Stream, EndBehindAResponseThatThePeerDoesNotTake) {
   fabric::IwarpOptions options;
   options.close_timeout = std::chrono::milliseconds(50);
@@ -390,7 +435,7 @@ TEST_F(Stream, AbortResetsTheConnection) {
   EXPECT_TRUE(peer_.was_reset());
 }
 
-// A peer that stops reading holds up its own stream only; [5040-5.5-e] what it does not take is not complete.
+// A peer that stops reading blocks its own stream only; [5040-5.5-e] unsent work does not complete.
 TEST_F(Stream, APeerThatDoesNotRead) {
   serve();
   peer_.send(write(0, 0, {}));

@@ -9,7 +9,7 @@ constexpr std::uint32_t kLarge = 6u << 20;
 
 class Pins : public IwarpTest {
  protected:
-  /// A peer that has asked for kLarge octets and does not read them: the socket is full.
+  /// A peer that has asked for kLarge bytes and does not read them: the socket is full.
   void read_and_stall(const Segment& source) {
     boost::asio::socket_base::receive_buffer_size small(16384);
     peer_.socket().set_option(small);
@@ -36,7 +36,7 @@ class Pins : public IwarpTest {
   }
 };
 
-// [5041-8.3.1-e] an invalidation completes when the Response has left the memory, not before
+// [5041-8.3.1-e] an invalidation completes when the Response is written to the socket, not before
 TEST_F(Pins, InvalidationWaitsForAResponse) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
@@ -48,7 +48,7 @@ TEST_F(Pins, InvalidationWaitsForAResponse) {
   EXPECT_EQ(node().count(1), 0u);
   EXPECT_FALSE(node().qp->bind(*exposed.window, memory().part(0, 1), fabric::Access::remote_read));
   UniqueFunction<void()>& on_done = node().on_done;
-  on_done = [&] { std::fill_n(memory().octets.begin(), kLarge, std::byte{0x99}); };  // the memory is ours again
+  on_done = [&] { std::fill_n(memory().octets.begin(), kLarge, std::byte{0x99}); };  // the memory may be reused
   expect_response();
   ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
   EXPECT_FALSE(node().result(1).status);
@@ -69,7 +69,7 @@ TEST_F(Pins, ASendDoesNotWaitForAResponse) {
   expect_response();
 }
 
-// [5041-8.3-a] from the beginning of an invalidation on nothing new is granted
+// [5041-8.3-a] no new access is granted once an invalidation has begun
 TEST_F(Pins, NothingNewOnceInvalidationHasBegun) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
@@ -81,8 +81,8 @@ TEST_F(Pins, NothingNewOnceInvalidationHasBegun) {
   terminated(iwarp::terminate::kReadInvalidStag);
 }
 
-// [5040-5.3-e] [5041-4.2-c] likewise when the peer invalidates: its Send completes when the Response is out, and later
-// ones behind it
+// [5040-5.3-e] [5041-4.2-c] likewise when the peer invalidates: its Send completes when the Response is written, and
+// later Sends after it
 TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
@@ -92,7 +92,7 @@ TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
   read_and_stall(exposed.segment);
   peer_.send(invalidating_send(1, exposed.segment.handle) + send(2, {}));
   run_ready(context_);
-  EXPECT_TRUE(exposed.window->bound());  // though nothing new is granted
+  EXPECT_TRUE(exposed.window->bound());  // although no new access is granted
   EXPECT_TRUE(node().log.empty());
   bool bound_then = true;
   node().on_done = [&] { bound_then = exposed.window->bound(); };
@@ -103,12 +103,12 @@ TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
   EXPECT_FALSE(node().result(2).invalidated);
   EXPECT_FALSE(bound_then);
   node().on_done.reset();
-  ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(3)));  // completes likewise
+  ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(3)));  // completes as well
   node().qp->submit();
   EXPECT_TRUE(until([&] { return node().count(3) == 1; }));
 }
 
-// ... and an invalidation of ours on top of the peer's waits for it as well
+// ... and a local invalidation after the peer's waits for it as well
 TEST_F(Pins, InvalidationByBothWaitsForAResponse) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
@@ -121,7 +121,7 @@ TEST_F(Pins, InvalidationByBothWaitsForAResponse) {
   node().qp->submit();
   run_ready(context_);
   EXPECT_TRUE(node().log.empty());
-  node().on_done = [&] { std::fill_n(memory().octets.begin(), kLarge, std::byte{0x99}); };  // the memory is ours again
+  node().on_done = [&] { std::fill_n(memory().octets.begin(), kLarge, std::byte{0x99}); };  // the memory may be reused
   expect_response();
   ASSERT_TRUE(until([&] { return node().count(1) == 1 && node().count(2) == 1; }));
   EXPECT_FALSE(node().result(2).status);
@@ -140,7 +140,7 @@ TEST_F(Pins, TheEndOfTheConnectionReleases) {
   EXPECT_EQ(node().count(1), 1u);
 }
 
-// A segment half placed pins its window; what is left of it is still placed.
+// A half placed segment pins its window; the rest of it is still placed.
 TEST_F(Pins, InvalidationWaitsForHalfASegment) {
   serve();
   const Exposed exposed = expose(0, 60000, fabric::Access::remote_write);
@@ -160,7 +160,7 @@ TEST_F(Pins, InvalidationWaitsForHalfASegment) {
   EXPECT_TRUE(all_are(memory().part(0, 60000).octets(), std::byte{0x99}));
 }
 
-// A window that is destroyed while frames name it takes the connection with it: its memory may go at once.
+// Destroying a window while frames name it ends the connection, so that its memory may be freed at once.
 TEST_F(Pins, DestroyingAPinnedWindowEndsTheConnection) {
   serve();
   {
@@ -188,7 +188,7 @@ TEST_F(Pins, DestroyingTheQueuePairInMidSegment) {
   EXPECT_TRUE(all_are(memory().part(0, 60000).octets(), std::byte{0x99}));
 }
 
-// [5041-8.3.1-c] [5041-8.3-a] bounds to the octet
+// [5041-8.3.1-c] [5041-8.3-a] bounds to the byte
 TEST_F(Pins, TheWholeRangeAndNothingElse) {
   serve();
   const Exposed exposed = expose(1001, 999, fabric::Access::remote_write);

@@ -131,7 +131,7 @@ TEST_P(Data, Pipelined) {
     EXPECT_EQ(std::memcmp(parts[i].data, pattern(kSize, i).data(), kSize), 0) << i;
 }
 
-// Whatever operation of the fabric fails, the client's resent calls end well and no buffer is lost.
+// Whichever operation of the fabric fails, the client's resent calls succeed and no buffer is lost.
 TEST_P(Data, LostConnections) {
   const nfs_fh3 file = create(root(), "f");
   const std::string content = pattern(150'000);
@@ -141,6 +141,28 @@ TEST_P(Data, LostConnections) {
     bool eof = false;
     ASSERT_EQ(read(file, 0, 150'000, eof), content);
   }
+}
+
+// A sink that cannot be registered now, for whichever RDMA Read of the call, is the client's to ask again for: the
+// connection stays, and the memory of the call is free again.
+TEST_P(Data, SinksThatDoNotFitTheLimitOfLockedMemory) {
+  const nfs_fh3 file = create(root(), "f");
+  const std::string content = pattern(150'000);
+  ASSERT_EQ(write(file, 0, content, true).status, NFS3_OK);
+  const std::uint64_t before = server_fabric_->operations(fabric::LoopbackOperation::post_read);
+  ASSERT_EQ(write(file, 0, content, true).status, NFS3_OK);
+  const std::uint64_t reads = server_fabric_->operations(fabric::LoopbackOperation::post_read) - before;
+  ASSERT_GE(reads, 1u);
+  const std::uint64_t accepted = server_->counters().accepted;
+  for (std::uint64_t n = 1; n <= reads; ++n) {
+    server_fabric_->fail_nth(fabric::LoopbackOperation::post_read, n, fabric::FabricError::locked_memory);
+    ASSERT_EQ(write(file, 0, pattern(150'000, 9), true).status, NFS3ERR_JUKEBOX) << n;
+    bool eof = false;
+    ASSERT_EQ(read(file, 0, 150'000, eof), content) << n;
+  }
+  EXPECT_EQ(server_->counters().accepted, accepted);
+  EXPECT_EQ(server_->counters().bulk_in_use, 0u);
+  EXPECT_EQ(write(file, 0, content, true).status, NFS3_OK);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Data, ::testing::Values("memory", "disk"),

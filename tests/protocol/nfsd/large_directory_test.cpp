@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A directory of 100,000 entries, read while entries come and go: what is there all the time comes exactly once.
+// A directory of 100,000 entries, listed while entries are added and removed: an entry that exists all the time is
+// listed exactly once.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -15,18 +16,18 @@ constexpr int kEntries = 100'000;
 class LargeDirectory : public Served {
  protected:
   void SetUp() override {
-    // What reaches the disk when is not the question here, and takes long.
+    // Durability is not tested here, and takes long.
     add_export("/large", ",no_root_squash,async");
     start();
     directory_ = mkdir(root("/large"), "d");
     for (int i = 0; i < kEntries; ++i) fill(name_of(i));
   }
 
-  /// Every 20th is to go.
+  /// Every 20th entry is removed during the listing.
   static bool goes(int i) { return i % 20 == 7; }
   static std::string name_of(int i) { return (goes(i) ? "goes-" : "stays-") + std::to_string(i); }
 
-  /// Beside the server where that is possible, for speed.
+  /// Directly in the file system where possible, for speed.
   void fill(const std::string& name) {
     if (in_memory()) return static_cast<void>(create(directory_, name));
     const int fd = ::open((disk() / "large/d" / name).c_str(), O_CREAT | O_EXCL | O_WRONLY, 0644);
@@ -34,7 +35,7 @@ class LargeDirectory : public Served {
     ::close(fd);
   }
 
-  /// Between two replies some of those that are to go do so, and new ones come.
+  /// Removes and adds some entries between two replies.
   void change() {
     for (int k = 0; k < 8 && going_ < kEntries; going_ += 20, ++k) {
       ASSERT_EQ(call<nfs3::Remove>({in(directory_, name_of(going_))})->status, NFS3_OK);
@@ -91,7 +92,7 @@ void LargeDirectory::readdirplus() {
     for (u_int i = 0; i < ok.reply.entries.count; ++i) {
       const entryplus3& entry = ok.reply.entries.items[i];
       ++seen_[std::string(entry.name.view())];
-      // One that has gone since its name was read may come without.
+      // An entry that was removed after its name was read may lack them.
       if (!entry.name.view().starts_with("goes-")) {
         ASSERT_TRUE(entry.name_handle.handle_follows && entry.name_attributes.attributes_follow) << entry.name.view();
       }
@@ -102,7 +103,7 @@ void LargeDirectory::readdirplus() {
   }
 }
 
-TEST_P(LargeDirectory, WhatStaysComesOnce) {
+TEST_P(LargeDirectory, ListsRemainingEntriesOnce) {
   ASSERT_NO_FATAL_FAILURE(readdir());
   check();
   seen_.clear();

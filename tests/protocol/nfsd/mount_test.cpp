@@ -92,7 +92,7 @@ TEST_P(Mount, ListsOfMountsAndExports) {
   call<nfs3::Null>({});
 }
 
-// A call whose reply got lost is sent again on the next connection, and is not run twice.
+// A call whose reply was lost is sent again on the next connection, and is not executed twice.
 TEST_P(Mount, ARemoveSentAgainIsAnsweredFromTheCache) {
   const nfs_fh3 top = root();
   for (std::uint64_t frames = 0; frames < 12; ++frames) {

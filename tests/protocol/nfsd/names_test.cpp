@@ -159,7 +159,7 @@ TEST_P(Names, AccessFollowsTheModeBits) {
   args.new_attributes.gid.set_it = TRUE;
   args.new_attributes.gid.set_gid3_u.gid = 99;
   if (!in_memory() && ::geteuid() != 0) GTEST_SKIP() << "needs root";
-  EXPECT_EQ(call<nfs3::Setattr>(args)->status, NFS3ERR_PERM) << "only root gives files away";
+  EXPECT_EQ(call<nfs3::Setattr>(args)->status, NFS3ERR_PERM) << "only root changes the owner";
   rpc::CallOptions root;
   root.credential = rpc::Credential::sys(0, 0);
   ASSERT_EQ(call<nfs3::Setattr>(args, root)->status, NFS3_OK);
@@ -173,7 +173,7 @@ TEST_P(Names, AccessFollowsTheModeBits) {
   EXPECT_EQ(granted(rpc::Credential::sys(5, 5, group)), static_cast<std::uint32_t>(ACCESS3_READ));
   EXPECT_EQ(granted(rpc::Credential::sys(5, 5)), 0u);
   EXPECT_EQ(granted(rpc::Credential::sys(0, 0)), ACCESS3_READ | ACCESS3_MODIFY | ACCESS3_EXTEND);
-  EXPECT_EQ(granted(rpc::Credential()), 0u) << "AUTH_NONE is nobody";
+  EXPECT_EQ(granted(rpc::Credential()), 0u) << "AUTH_NONE is anonymous";
 }
 
 TEST_P(Names, StaticInformation) {

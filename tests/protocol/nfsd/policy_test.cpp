@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an export's options make of calls, and what becomes of calls when the exports change.
+// The effect of export options on calls, and of changed exports on handles.
 #include <unistd.h>
 
 #include "served.hpp"
@@ -10,12 +10,12 @@ namespace {
 class Policy : public Served {
  protected:
   void SetUp() override {
-    if (!in_memory() && ::geteuid() != 0) GTEST_SKIP() << "needs root, to give files away";
+    if (!in_memory() && ::geteuid() != 0) GTEST_SKIP() << "needs root, to change owners";
     add_export("/root", ",root_squash,anonuid=77,anongid=88");
     add_export("/all", ",all_squash");
-    add_export("/devices", ",devices");
+    add_export("/devices", ",devices,no_root_squash");
     add_export("/async", ",async");
-    // Anybody may write: what is tested is whom a new file belongs to.
+    // World-writable: the test is about the owner of new files.
     for (const char* name : {"root", "all", "data"}) ::chmod((disk() / name).c_str(), 0777);
     start();
   }
@@ -32,15 +32,14 @@ class Policy : public Served {
     return reply->CREATE3res_u.resok.obj_attributes.post_op_attr_u.attributes;
   }
   bool replace(std::initializer_list<ExportSpec> specs) {
-    std::string why;
-    const bool done = exports_.replace(std::vector<ExportSpec>(specs), state_, Log{}, why);
-    EXPECT_TRUE(done) << why;
-    return done;
+    const auto replaced = exports_.replace(std::vector<ExportSpec>(specs), state_, Log{});
+    EXPECT_TRUE(replaced) << replaced.error().text;
+    return replaced.has_value();
   }
   int number_ = 0;
 };
 
-TEST_P(Policy, WhoIsSquashed) {
+TEST_P(Policy, SquashModes) {
   const auto owner = [&](const char* where, std::uint32_t uid, std::uint32_t gid) {
     const fattr3 made = created_as(where, rpc::Credential::sys(uid, gid));
     return std::pair(made.uid, made.gid);
@@ -53,7 +52,7 @@ TEST_P(Policy, WhoIsSquashed) {
   EXPECT_EQ(owner("/all", 5, 6), std::pair(65534u, 65534u));
 }
 
-TEST_P(Policy, TheIdThatNobodyHasIsNotHeard) {
+TEST_P(Policy, IdMinusOneIsIgnored) {
   client_options_.credential = rpc::Credential::sys(0, 0);
   reconnect();
   const nfs_fh3 top = root("/data");
@@ -98,7 +97,7 @@ TEST_P(Policy, DevicesOnlyWhereAllowed) {
   EXPECT_EQ(lookup(root("/data"), "null").status, NFS3ERR_NOENT);
   args.where = in(root("/devices"), "null");
   const auto made = call<nfs3::Mknod>(args, options);
-  if (made->status == NFS3ERR_PERM && !in_memory()) GTEST_SKIP() << "this machine lets nobody make devices";
+  if (made->status == NFS3ERR_PERM && !in_memory()) GTEST_SKIP() << "this machine forbids making devices";
   ASSERT_EQ(made->status, NFS3_OK);
   const fattr3 device = stat(made->MKNOD3res_u.resok.obj.post_op_fh3_u.handle);
   EXPECT_EQ(device.type, NF3CHR);
@@ -137,11 +136,11 @@ TEST_P(Policy, HandlesFollowTheExports) {
   EXPECT_EQ(write(file, 0, pattern(20000), true).status, NFS3ERR_STALE);
   EXPECT_EQ(mount("/data")->fhs_status, MNT3ERR_NOENT);
   ASSERT_TRUE(replace({spec_of("/data", ""), spec_of("/new", "")}));
-  // A directory comes back as it was, memory empty.
+  // A directory has its content again, a memory export is empty.
   EXPECT_EQ(call<nfs3::Getattr>({file})->status, in_memory() ? NFS3ERR_STALE : NFS3_OK);
 }
 
-TEST_P(Policy, ASecondDirectoryElsewhereIsWeighedToo) {
+TEST_P(Policy, ChecksTheExportOfASecondDirectory) {
   const nfs_fh3 here = root("/data");
   const nfs_fh3 there = root("/all");
   const nfs_fh3 file = create(here, "f");

@@ -5,7 +5,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// What came back: the status, and whether all attributes that the reply has room for are there.
+/// The status of a reply, and whether it has all attributes that it may have.
 struct Answer {
   nfsstat3 status = NFS3_OK;
   bool complete = true;
@@ -37,7 +37,7 @@ class Procedures : public Served {
     EXPECT_EQ(call<nfs3::Remove>({in(top_, "gone")})->status, NFS3_OK);
   }
 
-  /// One answer for each kind, in the order of the columns.
+  /// One status for each kind, in the order of the columns.
   using Ask = std::function<Answer(const nfs_fh3&)>;
   void row(const char* name, const Ask& ask, nfsstat3 file, nfsstat3 directory, nfsstat3 link, nfsstat3 node) {
     const std::pair<const char*, nfsstat3> columns[] = {{"file", file},   {"directory", directory},
@@ -215,7 +215,7 @@ TEST_P(Procedures, OldNames) {
   });
 }
 
-// What the names mean, whatever the back end: the statuses that RFC 1813 section 3.3 gives for each procedure.
+// Independent of the back end: the statuses that RFC 1813 section 3.3 gives for each procedure.
 TEST_P(Procedures, Refusals) {
   create(top_, "taken");
   create(mkdir(top_, "full"), "inside");

@@ -29,10 +29,10 @@ Served::~Served() {
   io_.join();
   test::run_ready(context_);
   server_.reset();
-  if (lane_ != nullptr) {
-    EXPECT_EQ(lane_->pool().counters().lent, 0u) << "all buffers are back";
+  if (worker_ != nullptr) {
+    EXPECT_EQ(worker_->pool().counters().lent, 0u) << "all buffers are back";
   }
-  lane_.reset();
+  worker_.reset();
   std::error_code ignored;
   std::filesystem::remove_all(disk_, ignored);
   std::filesystem::remove_all(state_, ignored);
@@ -42,21 +42,22 @@ ExportSpec Served::spec_of(const std::string& name, const std::string& options) 
   ::umask(0);  // as the program does
   std::filesystem::create_directories(disk_ / name.substr(1));
   const std::string text = (in_memory() ? "memory" : (disk_ / name.substr(1)).string()) + ":" + name + options;
-  ExportSpec parsed;
-  std::string why;
-  EXPECT_TRUE(parse_export(text, parsed, why)) << why;
-  return parsed;
+  const auto parsed = parse_export(text);
+  EXPECT_TRUE(parsed) << parsed.error().text;
+  return parsed ? *parsed : ExportSpec();
 }
 
 void Served::add_export(const std::string& name, const std::string& options) {
-  std::string why;
-  ASSERT_TRUE(exports_.add(spec_of(name, options), state_, Log{}, why)) << why;
+  const auto added = exports_.add(spec_of(name, options), state_, Log{});
+  ASSERT_TRUE(added) << added.error().text;
 }
 
 void Served::start() {
   add_export("/data", ",no_root_squash");
-  lane_ = std::make_unique<Lane>(network_.make_fabric("server"), shared_, Log{});
-  server_ = transport::Server::make({lane_->worker()}, {}, Log{});
+  auto server_fabric = network_.make_fabric("server");
+  server_fabric_ = server_fabric.get();
+  worker_ = std::make_unique<FabricWorker>(std::move(server_fabric), shared_, Log{});
+  server_ = transport::Server::make({worker_->worker()}, server_options_, Log{});
   bool heard = false;
   server_->listen({boost::asio::ip::make_address("127.0.0.1"), 0}, [&](Result<fabric::Endpoint> bound) {
     ASSERT_TRUE(bound);

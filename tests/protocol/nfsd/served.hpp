@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The server's services as they are, behind the transport on a loopback network, and a typed client in front of them.
+// The server's services behind the transport on a loopback network, and a typed client for them.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "rpcrdma/fabric/loopback/loopback.hpp"
-#include "rpcrdma/nfsd/program/lane.hpp"
+#include "rpcrdma/nfsd/program/fabric_worker.hpp"
 #include "rpcrdma/requester/client.hpp"
 #include "rpcrdma/rpc/client.hpp"
 #include "rpcrdma/rpc/mount3.hpp"
@@ -36,9 +36,9 @@ class Served : public ::testing::TestWithParam<const char*> {
   ~Served() override;
 
   bool in_memory() const { return std::string_view(GetParam()) == "memory"; }
-  /// What "--export" would say of one.
+  /// Parses what --export would take.
   ExportSpec spec_of(const std::string& name, const std::string& options);
-  /// Adds an export: the main one is "/data" and writable, with `options` others.
+  /// Adds an export beside "/data", which is writable, with `options`.
   void add_export(const std::string& name, const std::string& options);
   void start();
   void reconnect();
@@ -58,12 +58,12 @@ class Served : public ::testing::TestWithParam<const char*> {
 
   Reply<mountres3> mount(std::string_view path);
   nfs_fh3 root(std::string_view path = "/data");
-  /// Creates a file with `content`; its handle.
+  /// Creates a file with `content`; returns its handle.
   nfs_fh3 create(const nfs_fh3& directory, std::string_view name, std::string_view content = {});
   nfs_fh3 mkdir(const nfs_fh3& directory, std::string_view name);
   LOOKUP3res lookup(const nfs_fh3& directory, std::string_view name);
   fattr3 stat(const nfs_fh3& object);
-  /// WRITE of registered memory (a Read chunk) or of plain octets.
+  /// WRITE of registered memory (a Read chunk) or of plain bytes.
   WRITE3res write(const nfs_fh3& file, std::uint64_t offset, std::string_view data, bool registered,
                   stable_how stable = UNSTABLE);
   /// READ into registered memory (a Write chunk if it is large).
@@ -84,8 +84,10 @@ class Served : public ::testing::TestWithParam<const char*> {
   rpc::DuplicateCache duplicates_;
   HandleSecret secret_{std::byte{1}};
   IoPool io_{3, secret_};
-  Shared shared_{exports_, io_, mounts_, duplicates_, secret_};
-  std::unique_ptr<Lane> lane_;
+  SharedServices shared_{exports_, io_, mounts_, duplicates_, secret_};
+  fabric::LoopbackFabric* server_fabric_ = nullptr;  // belongs to worker_
+  std::unique_ptr<FabricWorker> worker_;
+  transport::ServerOptions server_options_;
   std::unique_ptr<transport::Server> server_;
   fabric::Endpoint endpoint_;
   std::unique_ptr<fabric::LoopbackFabric> client_fabric_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A non-idempotent call whose connection is lost runs once, however far it had come.
+// A non-idempotent call runs once, whenever its connection is lost.
 #include "bed.hpp"
 
 namespace rpcrdma::test {
@@ -7,7 +7,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Loses the connection after `frames` further frames, makes a call, and expects that it ran once.
+/// Makes a call whose connection is lost after `frames` frames, and expects that it runs once.
 void count_with_loss(std::uint64_t frames, std::string_view ballast) {
   Bed bed;
   bed.run([](Bed& b, std::uint64_t n, std::string_view text) -> asio::awaitable<void> {
@@ -24,14 +24,14 @@ void count_with_loss(std::uint64_t frames, std::string_view ballast) {
   EXPECT_EQ(bed.total, 1u) << "lost after " << frames;
 }
 
-TEST(CallsSentAgain, RunOnce) {
+TEST(ResentCalls, RunOnce) {
   for (std::uint64_t frames = 0; frames < 6; ++frames) count_with_loss(frames, "small");
   const std::string large(20'000, 'b');  // a long call: Reads in between
   for (std::uint64_t frames = 0; frames < 14; ++frames) count_with_loss(frames, large);
 }
 
-// The first connection's call is still being served when the second one brings it again.
-TEST(CallsSentAgain, JoinTheOneInProgress) {
+// The client resends the call on a second connection while the first one is still being served.
+TEST(ResentCalls, AttachToTheCallInProgress) {
   Bed bed;
   bed.hold_counts = true;
   std::optional<u_int> total;
@@ -44,11 +44,79 @@ TEST(CallsSentAgain, JoinTheOneInProgress) {
   });
   ASSERT_TRUE(bed.wait([&bed] { return bed.held.size() == 1; }));
   bed.network.drop_connection_after(0);
-  bed.client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});  // finds it lost
+  bed.client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});  // detects the loss
   ASSERT_TRUE(bed.wait([&bed] { return bed.cache.counters().attached == 1; }));
   EXPECT_EQ(bed.held.size(), 1u);
   EXPECT_FALSE(total);
   bed.held[0].first.reply(bed.held[0].second);
+  EXPECT_TRUE(bed.wait([&total] { return total.has_value(); }));
+  EXPECT_EQ(*total, 5u);
+  EXPECT_EQ(bed.total, 5u);
+}
+
+/// Fetches the first argument and replies; rejects the call if that fails.
+void serve_store(rpc::ServerCall<Store> call) {
+  const bulk_data& data = call.args().first;
+  auto memory = std::make_shared<memory::RegisteredBuffer>(*call.pool().allocate(data.length));
+  const BufferRef part = memory->ref();
+  async_fetch(std::move(call), data, {&part, 1}, [memory](error_code status, rpc::ServerCall<Store> fetched) {
+    if (status) return fetched.reject(rpc::AcceptStat::system_err);
+    fetched.reply({fetched.args().first.length, 0});
+  });
+}
+
+// The lost connection made the argument of the first call unreachable.
+TEST(ResentCalls, AreRunIfTheFirstCannotBe) {
+  Bed bed;
+  const memory::RegisteredBuffer argument = bed.buffer(9000);
+  const BufferRef part = argument.ref();
+  std::vector<rpc::ServerCall<Store>> arrived;
+  bed.dispatcher.on<Store>([&arrived](rpc::ServerCall<Store> call) { arrived.push_back(std::move(call)); });
+  std::optional<u_int> stored;
+  JoinArgs args{};
+  args.first.set_parts({&part, 1});
+  bed.client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});
+  bed.client->async_call<Store>(args, [&stored](error_code status, const rpc::Decoded<JoinResult>& result) {
+    EXPECT_FALSE(status) << status.message();
+    stored = result->length;
+  });
+  ASSERT_TRUE(bed.wait([&arrived] { return arrived.size() == 1; }));
+  bed.network.drop_connection_after(0);
+  bed.client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});  // detects the loss
+  ASSERT_TRUE(bed.wait([&bed] { return bed.cache.counters().attached == 1; }));
+  serve_store(std::move(arrived[0]));
+  ASSERT_TRUE(bed.wait([&arrived] { return arrived.size() == 2; }));
+  serve_store(std::move(arrived[1]));
+  ASSERT_TRUE(bed.wait([&stored] { return stored.has_value(); }));
+  EXPECT_EQ(*stored, 9000u);
+  EXPECT_EQ(arrived.size(), 2u);
+}
+
+/// Allocates all memory of a pool.
+std::vector<memory::RegisteredBuffer> exhaust(memory::Pool& pool) {
+  std::vector<memory::RegisteredBuffer> all;
+  for (std::uint32_t size = 4u << 20; size >= 4096; size /= 2)
+    while (auto buffer = pool.allocate(size)) all.push_back(std::move(*buffer));
+  return all;
+}
+
+// [8166-4.5.4-b] without memory for a reply the connection ends, and the resent call gets the reply
+TEST(ResentCalls, GetTheReplyThatCouldNotBeSent) {
+  Bed bed;
+  bed.hold_counts = true;
+  std::optional<u_int> total;
+  CountArgs args{};
+  args.add = 5;
+  bed.client->async_call<Count>(args, [&total](error_code status, const rpc::Decoded<CountResult>& result) {
+    EXPECT_FALSE(status) << status.message();
+    total = result->total;
+  });
+  ASSERT_TRUE(bed.wait([&bed] { return bed.held.size() == 1; }));
+  std::vector<memory::RegisteredBuffer> all = exhaust(bed.server_pool);
+  bed.held[0].first.reply(bed.held[0].second);
+  EXPECT_TRUE(bed.wait([&bed] { return bed.server->counters().connections == 0; }));
+  EXPECT_FALSE(total);
+  all.clear();
   EXPECT_TRUE(bed.wait([&total] { return total.has_value(); }));
   EXPECT_EQ(*total, 5u);
   EXPECT_EQ(bed.total, 5u);

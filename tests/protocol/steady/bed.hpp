@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Client and server of the service on the iwarp fabric, on one event loop, so that what either of them does is counted.
+// Client and server of the service on the iwarp fabric, on one event loop, so that the costs of both are counted.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -17,11 +17,11 @@
 
 namespace rpcrdma::test {
 
-/// What calls have cost both sides together.
+/// The cost of calls, of both sides together.
 struct Cost {
   std::uint64_t allocations = 0;
-  std::uint64_t copied = 0;         ///< octets, by memcpy() and memmove()
-  std::uint64_t fabric_copied = 0;  ///< octets of the payload of large segments, by the fabric's own account
+  std::uint64_t copied = 0;         ///< bytes, by memcpy() and memmove()
+  std::uint64_t fabric_copied = 0;  ///< bytes of payload of large segments, counted by the fabric
 };
 
 class SteadyBed {
@@ -32,7 +32,7 @@ class SteadyBed {
   explicit SteadyBed(bool crc);
   ~SteadyBed();
 
-  /// Makes `calls` calls of P with `octets` of bulk data each, `depth` at a time.
+  /// Makes `calls` calls of P with `octets` bytes of bulk data each, `depth` at a time.
   template <class P>
   Cost run(std::uint32_t octets, std::uint32_t depth, std::uint32_t calls) {
     source_part_ = source_.first(octets);
@@ -55,7 +55,7 @@ class SteadyBed {
   std::span<std::byte> buffer(std::uint32_t lane) const { return buffers_[lane].octets(); }
 
  private:
-  /// One call after another, as long as there are any left.
+  /// Makes one call after another until none is left.
   template <class P>
   class Lane {
    public:
@@ -101,8 +101,8 @@ class SteadyBed {
   memory::Pool server_pool_{*server_fabric_};
   memory::RegisteredBuffer source_;
   memory::RegisteredBuffer sink_;
-  BufferRef source_part_;  // what READ answers with
-  BufferRef sink_part_;    // where WRITE's data go
+  BufferRef source_part_;  // the result of READ
+  BufferRef sink_part_;    // the destination of WRITE
   std::vector<memory::RegisteredBuffer> buffers_;
   rpc::Dispatcher dispatcher_;
   std::unique_ptr<transport::Server> server_;

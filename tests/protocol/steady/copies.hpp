@@ -4,14 +4,14 @@
 
 namespace rpcrdma::test {
 
-/// Whether copied_octets() can tell: not with a sanitizer, which has copying functions of its own.
+/// False with a sanitizer, which replaces the copying functions: copied_octets() does not count then.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kCopiesAreCounted = false;
 #else
 inline constexpr bool kCopiesAreCounted = true;
 #endif
 
-/// Octets that this program has copied so far by memcpy() and memmove(), of any length.
+/// Bytes that this program has copied by memcpy() and memmove().
 std::uint64_t copied_octets() noexcept;
 
 }  // namespace rpcrdma::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A service of the three kinds of calls: nothing, octets out, octets in.
+// A service with three kinds of calls: no bulk data, bulk results, bulk arguments.
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/bulk.hpp"
 
@@ -17,8 +17,8 @@ struct Bulk {
 
 inline bool_t xdr_count(XDR* xdrs, Octets32* args) { return xdr_u_int(xdrs, &args->count); }
 inline bool_t xdr_bulk(XDR* xdrs, Bulk* bulk) { return xdr_bulk_data(xdrs, &bulk->data); }
-inline rpc::ReplyBound small_reply(const auto&) { return {24, 0}; }
-inline rpc::ReplyBound bulk_reply(const Octets32& args) { return {28, (args.count + 3) & ~3u}; }
+inline rpc::ReplyBound small_reply(const auto&) { return {24, {}}; }
+inline rpc::ReplyBound bulk_reply(const Octets32& args) { return {28, {(args.count + 3) & ~3u}}; }
 
 RPCRDMA_PROCEDURE(Null, (kSteadyProgram, 1, 0, "NULL", 0, 0, true, rpc::AuthRequirement::none), rpc::Void,
                   rpc::xdr_nothing, rpc::Void, rpc::xdr_nothing, small_reply);

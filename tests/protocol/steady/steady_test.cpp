@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In the steady state calls cost no allocation and no copy of bulk data, on neither side.
+// In the steady state calls make no allocation and no copy of bulk data, on either side.
 #include <cstdlib>
 
 #include "bed.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kWarming = 200;
 constexpr std::uint32_t kCalls = 200;
-/// Octets that a call may copy for itself: headers and arguments, a few times over on either side.
+/// Bytes that a call may copy: headers and arguments, a few times on each side.
 constexpr std::uint64_t kOwnOctets = 4096;
 
 struct Load {
@@ -26,7 +26,7 @@ class Steady : public testing::TestWithParam<Load> {
   template <class P>
   void expect_no_cost() {
     const Load& load = GetParam();
-    // Deeper, as the server may have begun one call more when it has not quite ended the last one.
+    // At a greater depth first, as the server may begin a call before it has ended the previous one.
     bed_.run<P>(load.octets, 2 * load.depth, kWarming);
     bed_.run<P>(load.octets, load.depth, kWarming);
     const Cost cost = bed_.run<P>(load.octets, load.depth, kCalls);
@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Loads, Steady,
                                          Load{"1m_qd8", 1u << 20, 8}, Load{"1m_qd8_crc", 1u << 20, 8, true}),
                          [](const auto& load) { return std::string(load.param.name); });
 
-/// What counts, does count.
+/// The counters count.
 TEST(Counting, SeesAllocationsAndCopies) {
   const std::uint64_t allocations = tally::here().allocations;
   const std::unique_ptr<int> one = std::make_unique<int>(1);

@@ -27,7 +27,7 @@ TEST(Calls, Inline) {
   EXPECT_EQ(sides.client_fabric->operations(fabric::LoopbackOperation::bind), 0u);
 }
 
-// [8166-3.4.2-b] [8166-4.3.2-b] [8166-3.3.3-c] what fits inline stays inline, and that is more than 1024 octets
+// [8166-3.4.2-b] [8166-4.3.2-b] [8166-3.3.3-c] what fits inline stays inline, and that is more than 1024 bytes
 TEST(Calls, SmallItemsStayInline) {
   BothSides sides;
   sides.network.start_trace();

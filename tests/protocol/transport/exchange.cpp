@@ -13,7 +13,7 @@ constexpr std::uint32_t kReplySeed = 0x10000;
 
 constexpr std::uint32_t kGap = 64;
 
-/// The first `length` octets of `memory` in pieces, with gaps between them if asked for.
+/// The first `length` bytes of `memory` in pieces, with gaps between them if asked for.
 boost::container::small_vector<BufferRef, 4> cut(BufferRef memory, std::uint32_t length, std::uint32_t pieces,
                                                  bool apart = false) {
   boost::container::small_vector<BufferRef, 4> out;
@@ -57,7 +57,7 @@ class StreamReader {
     at_ += 4;
     return reader.u32();
   }
-  /// `count` octets and their pad, from the stream.
+  /// `count` bytes and their pad, from the stream.
   std::vector<std::byte> octets(std::uint32_t count) {
     const std::size_t size = pad4(count);
     if (stream_.size() - at_ < size) {
@@ -139,6 +139,8 @@ void ShapedCall::done(error_code result, const Payload* reply) noexcept {
   status = result;
   if (reply != nullptr) {
     reply_items = reply->items.size();
+    for (const PayloadItem& item : reply->items)
+      for (const BufferRef& part : item.parts) reply_item_bytes += part.size;
     check(*reply);
   } else if (!result) {
     complaint = "success without a reply";
@@ -253,7 +255,7 @@ void ShapedHandler::answer(std::shared_ptr<Job> job) {
 }
 
 Shape random_shape(std::mt19937& random, std::uint32_t seed) {
-  // Sizes on every scale, with the odd octet.
+  // Sizes on every scale, with the odd byte.
   const auto size = [&random](std::uint32_t most) {
     const std::uint32_t bound = most >> (random() % 16);
     return bound == 0 ? 0u : static_cast<std::uint32_t>(random() % bound);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // A little protocol for tests of the transport: what a call asks for and carries is described by a Shape, the
-// server checks what it got and answers accordingly, the client checks the reply. Every octet is compared.
+// server checks what it got and answers accordingly, the client checks the reply. Every byte is compared.
 //
-//   call:  xid, CALL, seed, inline reply octets, items, (count, octets)..., results, length..., body
-//   reply: xid, REPLY, seed, (count, octets)..., body
+//   call:  xid, CALL, seed, inline reply bytes, items, (count, bytes)..., results, length..., body
+//   reply: xid, REPLY, seed, (count, bytes)..., body
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -21,10 +21,10 @@ namespace rpcrdma::test {
 
 struct Shape {
   std::uint32_t seed = 1;
-  std::uint32_t call_body = 0;         ///< octets in the stream, a multiple of 4
+  std::uint32_t call_body = 0;         ///< bytes in the stream, a multiple of 4
   std::uint32_t reply_body = 0;        ///< likewise
-  std::vector<std::uint32_t> items;    ///< octets of each eligible argument
-  std::vector<std::uint32_t> results;  ///< octets of each eligible result
+  std::vector<std::uint32_t> items;    ///< bytes of each eligible argument
+  std::vector<std::uint32_t> results;  ///< bytes of each eligible result
   std::uint32_t pieces = 1;            ///< memory of each argument and result is cut into so many
   bool apart = false;                  ///< the pieces do not lie side by side
   bool may_reduce = true;
@@ -44,6 +44,7 @@ class ShapedCall final : public transport::Call {
   error_code status;
   std::string complaint;  ///< what was wrong with the reply; empty: nothing
   std::size_t reply_items = 0;
+  std::size_t reply_item_bytes = 0;  ///< in the parts of the items
   std::function<void()> on_done;
 
  private:

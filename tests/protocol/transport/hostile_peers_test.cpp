@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Peers that take what a server shares out and never give it back: others are served all the same. The peers have an
-// io_context of their own; while it does not run they neither read nor answer.
+// Peers that hold shared resources of a server and make no progress: other clients are served nevertheless. The peers
+// have an io_context of their own; while it does not run they neither receive nor answer.
 #include <gtest/gtest.h>
 
 #include "exchange.hpp"
@@ -31,7 +31,7 @@ class HostilePeers : public testing::Test {
   }
   /// Runs both sides until `done`.
   bool until(const std::function<bool()>& done) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     while (!done() && std::chrono::steady_clock::now() < end) {
       run_ready(peers_context);
       context.restart();
@@ -39,7 +39,7 @@ class HostilePeers : public testing::Test {
     }
     return done();
   }
-  /// A peer that has behaved so far, and has credits.
+  /// A peer that has completed one call and has credits.
   RawPeer& connect() {
     RawPeer& peer = *peers.emplace_back(std::make_unique<RawPeer>(*peer_fabric));
     peer.connect(endpoint);
@@ -63,6 +63,11 @@ class HostilePeers : public testing::Test {
       peer.send(header, {});
     }
   }
+  /// `count` peers that send long calls and then stop running.
+  void connect_crowd(int count, std::uint32_t calls) {
+    for (int i = 0; i < count; ++i) connect();
+    for (const auto& peer : peers) send_long_calls(*peer, calls, kLong);
+  }
   bool serves(const Shape& shape) {
     ShapedCall call(client_pool, client->requester(), shape);
     client->requester().submit(call);
@@ -85,21 +90,21 @@ class HostilePeers : public testing::Test {
   std::unique_ptr<transport::Client> client;
 };
 
-// Reads that are never answered end their connection.
+// A connection whose Reads are never answered is aborted.
 TEST_F(HostilePeers, LeavingReadsUnanswered) {
   transport::ServerOptions options;
   options.bulk_budget = 8u << 20;
   options.progress_timeout = std::chrono::milliseconds(50);
   start(options);
-  for (int i = 0; i < 2; ++i) send_long_calls(connect(), 4, kLong);
+  connect_crowd(2, 4);
   Shape shape;
   shape.call_body = 100000;
-  ASSERT_TRUE(serves(shape));  // though they hold all there is for long calls
+  ASSERT_TRUE(serves(shape));  // although they hold most memory for long calls
   EXPECT_TRUE(run_until(context, [&] { return server->counters().connections == 1; }));
   EXPECT_EQ(server->counters().bulk_in_use, 0u);
 }
 
-// Until then one of them leaves room for others.
+// Until then such a peer leaves memory for others, also for connections of its own address.
 TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
@@ -108,14 +113,42 @@ TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   RawPeer& peer = connect();
   send_long_calls(peer, 15, kLong);
   ASSERT_TRUE(run_until(context, [&] { return server->counters().calls == 16; }));
-  EXPECT_EQ(server->counters().bulk_in_use, kLong);
+  EXPECT_EQ(server->counters().bulk_in_use, 2 * kLong);
   Shape shape;
   shape.call_body = 900000;
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(serves(shape));
   EXPECT_EQ(server->counters().connections, 2u);
 }
 
-// Replies that are never taken end their connection, and their data is free again.
+// Four such peers do not delay a fifth connection.
+TEST_F(HostilePeers, FourThatLeaveReadsUnanswered) {
+  transport::ServerOptions options;
+  options.bulk_budget = 64u << 20;
+  options.progress_timeout = options.pressed_timeout = std::chrono::hours(1);
+  start(options);
+  connect_crowd(4, 15);
+  ASSERT_TRUE(run_until(context, [&] { return server->counters().calls == 64; }));
+  Shape shape;
+  shape.call_body = kLong - 4096;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(serves(shape));
+  EXPECT_EQ(server->counters().connections, 5u);
+}
+
+// If another connection has to wait for their memory, they are aborted earlier.
+TEST_F(HostilePeers, LeavingReadsUnansweredWhileOthersWait) {
+  transport::ServerOptions options;
+  options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
+  options.progress_timeout = std::chrono::hours(1);
+  options.pressed_timeout = std::chrono::milliseconds(50);
+  start(options);
+  connect_crowd(6, 1);
+  Shape shape;
+  shape.call_body = 900000;
+  EXPECT_TRUE(serves(shape));
+  EXPECT_LT(server->counters().connections, 7u);
+}
+
+// A connection whose replies are never accepted is aborted, and their memory is freed.
 TEST_F(HostilePeers, NotTakingWrites) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;
@@ -143,7 +176,7 @@ TEST_F(HostilePeers, NotTakingWrites) {
   EXPECT_TRUE(serves(shape));
 }
 
-// A slow handler is not a stalled peer, nor is one who has nothing to say.
+// A slow handler is not a stalled peer, and neither is an idle peer.
 TEST_F(HostilePeers, OthersAreLeftAlone) {
   transport::ServerOptions options;
   options.progress_timeout = std::chrono::milliseconds(10);
@@ -157,10 +190,11 @@ TEST_F(HostilePeers, OthersAreLeftAlone) {
   client->requester().submit(call);
   ASSERT_TRUE(run_until(context, [&] { return held != nullptr; }));
   handler.intercept = {};
-  connect();  // and no more
+  connect();  // an idle peer
   send_long_calls(connect(), 1, kLong);
   ASSERT_TRUE(run_until(context, [&] { return server->counters().calls == 4; }));
-  ASSERT_TRUE(run_until(context, [&] { return server->counters().bulk_in_use == 0; }));  // that one has been ended
+  ASSERT_TRUE(
+      run_until(context, [&] { return server->counters().bulk_in_use == 0; }));  // the stalled one has been aborted
   EXPECT_EQ(server->counters().connections, 2u);
   PayloadBuilder& reply = held->reply();
   for (const std::uint32_t word : {held->xid(), 1u, 1u}) reply.u32(word);

@@ -47,6 +47,7 @@ fabric::QueuePairOptions RawPeer::options() const {
   fabric::QueuePairOptions out;
   out.send_depth = 256;
   out.receive_depth = receives;
+  out.inbound_reads = inbound_reads;
   out.private_data = private_data;
   return out;
 }

@@ -18,7 +18,8 @@ class RawPeer final : private fabric::QueuePairEvents {
   explicit RawPeer(fabric::Fabric& fabric);
   ~RawPeer();
 
-  std::uint32_t receives = 64;  ///< posted on each connection
+  std::uint32_t receives = 64;       ///< posted on each connection
+  std::uint32_t inbound_reads = 16;  ///< IRD offered
   std::vector<std::byte> private_data;
 
   /// As a client. Established when connected() holds.

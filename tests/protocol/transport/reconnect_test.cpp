@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a client gets its next connection, seen by its log.
+// How a client reconnects, as its log shows.
 #include <gtest/gtest.h>
 
 #include "both_sides.hpp"
@@ -16,7 +16,7 @@ std::vector<long> waits(const LogLines& log) {
   return out;
 }
 
-// A server that served and is gone is asked less and less often; once it is back the pauses are short again.
+// While a proven server is away, the pauses between attempts grow; once it is back they are short again.
 TEST(Reconnect, PausesGrowWhenAProvenServerIsGone) {
   const auto log = std::make_shared<LogLines>();
   BothSides sides;
@@ -49,7 +49,7 @@ TEST(Reconnect, PausesGrowWhenAProvenServerIsGone) {
   sides.client.reset();
 }
 
-// The end of a connection in good order is no error in the log.
+// An orderly close is not logged as an error.
 TEST(Reconnect, AnOrderlyEndIsLoggedAsSuch) {
   const auto log = std::make_shared<LogLines>();
   BothSides sides;
@@ -63,7 +63,7 @@ TEST(Reconnect, AnOrderlyEndIsLoggedAsSuch) {
   sides.server->close(std::chrono::steady_clock::now() + std::chrono::hours(1), [&] { closed = true; });
   ASSERT_TRUE(sides.wait([&] { return closed && !sides.client->connected(); }));
   EXPECT_EQ(log->with("Success").size(), 0u);
-  EXPECT_EQ(log->with("in good order").size(), 2u);
+  EXPECT_EQ(log->with("in an orderly way").size(), 2u);
   EXPECT_TRUE(sides.client->last_error());
   sides.client.reset();
 }

@@ -225,7 +225,8 @@ TEST_F(RequesterTest, RepliesThatDoNotMatchTheOffer) {
   }
 }
 
-// [8166-4.3.2.2-c] [8166-4.3.2.2-d] an unused chunk may come back with its segments or empty
+// [8166-4.3.2.2-c] [8166-4.3.2.2-d] an unused chunk may come back with its segments or empty; whatever was written into
+// it is no result
 TEST_F(RequesterTest, UnusedWriteChunksInBothForms) {
   start();
   Shape shape;
@@ -238,11 +239,13 @@ TEST_F(RequesterTest, UnusedWriteChunksInBothForms) {
     reply.chunks.clear();
     reply.chunks.begin_write_chunk();
     Segment segment = message.header.chunks.write_chunk(0)[0];
+    peer.write(segment, Bytes(segment.length, std::byte{0xee}));
     segment.length = 0;
     if (!empty) reply.chunks.add_write_segment(segment);
     send(reply, words({call.xid, 1, 1, 0}));
     EXPECT_FALSE(call.status) << call.status.message();
     EXPECT_EQ(call.reply_items, 1u);
+    EXPECT_EQ(call.reply_item_bytes, 0u);
   }
 }
 

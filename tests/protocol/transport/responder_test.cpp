@@ -5,6 +5,7 @@
 #include "exchange.hpp"
 #include "raw_peer.hpp"
 #include "rpcrdma/fabric/loopback/loopback.hpp"
+#include "rpcrdma/requester/reverse.hpp"
 #include "rpcrdma/responder/server.hpp"
 #include "rpcrdma/wire/private_data.hpp"
 #include "support/pattern.hpp"
@@ -38,7 +39,7 @@ class ResponderTest : public testing::Test {
     return to_hex(peer.take().octets);
   }
   std::string answer(std::string_view hex) { return answer(from_hex(hex)); }
-  /// The smallest call of the test protocol: no items, `results` of these lengths, `reply_body` octets.
+  /// The smallest call of the test protocol: no items, `results` of these lengths, `reply_body` bytes.
   static Bytes small_call(std::uint32_t xid, std::initializer_list<std::uint32_t> results = {},
                           std::uint32_t reply_body = 0) {
     Bytes out = words({xid, 0, 7, reply_body, 0, static_cast<std::uint32_t>(results.size())});
@@ -82,7 +83,7 @@ class ResponderTest : public testing::Test {
   RawPeer peer{*peer_fabric};
 };
 
-// [8166-4.5-a] too short to be a header: nothing happens
+// [8166-4.5-a] a message shorter than a header is discarded
 TEST_F(ResponderTest, ShortMessages) {
   start();
   const Bytes call = from_hex("a0000001 00000001 00000020 00000000 00000000 00000000 00000000");
@@ -91,7 +92,7 @@ TEST_F(ResponderTest, ShortMessages) {
   expect_alive();
 }
 
-// What a fabric says of a message is believed only as far as there is room for it.
+// The length that a fabric reports is checked against the buffer.
 TEST_F(ResponderTest, ALengthBeyondTheReceive) {
   start();
   server_fabric->overstate_next_message(4096);
@@ -148,6 +149,37 @@ TEST_F(ResponderTest, NotAnswered) {
   expect_alive();
 }
 
+// [8166-4.5-c] a malformed message that may be a reply to a reverse call is not answered: the answer would end the
+// peer's own call of the same XID
+TEST_F(ResponderTest, BrokenRepliesToReverseCallsAreNotAnswered) {
+  start();
+  std::shared_ptr<transport::ReverseRequester> reverse;
+  handler.intercept = [&](transport::IncomingCall& call) {
+    reverse = call.reverse();
+    return false;
+  };
+  expect_alive();
+  reverse->allow();
+  ShapedCall call(pool, *reverse, {});
+  reverse->submit(call);
+  run_ready(context);
+  const std::uint32_t xid = peer.take().header.xid;
+  for (const char* behind_xid : {"00000001 00000020 00000000 00000001 00000000 00000000",
+                                 "00000007 00000020 00000000 00000000 00000000 00000000"}) {
+    Bytes message = words({xid});
+    const Bytes rest = from_hex(behind_xid);
+    message.insert(message.end(), rest.begin(), rest.end());
+    EXPECT_EQ(answer(message), "");
+  }
+  EXPECT_EQ(exchange(header(xid), words({xid, 9})).octets, Bytes());
+  EXPECT_EQ(call.times_done, 0);
+  peer.send(header(xid), words({xid, 1, 1}));
+  run_ready(context);
+  EXPECT_EQ(call.times_done, 1);
+  EXPECT_FALSE(call.status);
+  reverse.reset();
+}
+
 // An RDMA_NOMSG whose lists do not hold the payload [8166-4.2.4-a]
 TEST_F(ResponderTest, NomsgWithoutPositionZero) {
   start();
@@ -162,7 +194,7 @@ TEST_F(ResponderTest, NomsgWithoutPositionZero) {
   expect_alive();
 }
 
-// Read chunks that claim the same octets, or lie outside the message; [8267-6.4.2-b] too many segments
+// Read chunks that claim the same bytes, or lie outside the message; [8267-6.4.2-b] too many segments
 TEST_F(ResponderTest, ReadChunksThatDoNotFit) {
   transport::ServerOptions options;
   options.max_chunk = 100000;
@@ -206,7 +238,7 @@ TEST_F(ResponderTest, ReadChunksWithAndWithoutPad) {
         const Segment& all = data.segment;
         call.chunks.reads.push_back({24, {all.handle, std::min(first, total), all.offset}});
         if (first < total) call.chunks.reads.push_back({24, {all.handle, total - first, all.offset + first}});
-        call.chunks.reads.push_back({24, {all.handle, 0, 0}});  // a segment without octets is read without RDMA
+        call.chunks.reads.push_back({24, {all.handle, 0, 0}});  // a segment without bytes is read without RDMA
         std::size_t got = 0;
         memory::RegisteredBuffer memory = pool.allocate(length).value();
         bool same = false;
@@ -347,6 +379,22 @@ TEST_F(ResponderTest, UnreadableChunkIsRefusedTheSecondTime) {
   EXPECT_TRUE(peer.ended());
 }
 
+// [8166-4.5.3-a] a peer with an IRD of 0 cannot be read from: its Read chunks are refused, and the connection stays
+TEST_F(ResponderTest, ReadChunksOfAPeerThatTakesNoReads) {
+  peer.inbound_reads = 0;
+  start();
+  const auto exposed = peer.expose(100, fabric::Access::remote_read);
+  auto call = header(kXid);
+  call.chunks.reads.push_back({24, exposed.segment});
+  const Bytes payload = words({kXid, 0, 7, 0, 1, 100, 0});
+  for (int i = 0; i < 3; ++i) expect_err_chunk(exchange(call, payload));
+  auto long_call = header(kXid, wire::Procedure::nomsg);
+  long_call.chunks.reads.push_back({0, exposed.segment});
+  expect_err_chunk(exchange(long_call, {}));
+  EXPECT_FALSE(peer.ended());
+  expect_alive();
+}
+
 TEST_F(ResponderTest, UnwritableChunkIsRefusedTheSecondTime) {
   start();
   auto call = header(kXid);
@@ -408,6 +456,50 @@ TEST_F(ResponderTest, RepliesThatCannotBeSent) {
   expect_alive();
 }
 
+// [8166-4.5.4-b] a reply for which there is no memory ends the connection as well
+TEST_F(ResponderTest, RepliesThatCannotBeBuilt) {
+  start();
+  handler.intercept = [&](transport::IncomingCall& call) {
+    server_fabric->fail_nth(fabric::LoopbackOperation::register_memory, 1, BaseError::out_of_memory);
+    PayloadBuilder& reply = call.reply();
+    for (const std::uint32_t word : {call.xid(), 1u, 7u}) reply.u32(word);
+    while (reply.ok() && reply.payload().length < 8000) reply.u32(0);
+    EXPECT_FALSE(reply.ok());
+    call.send({});
+    return true;
+  };
+  auto call = header(kXid);
+  auto memory = peer.expose(8000, fabric::Access::remote_write);
+  call.chunks.begin_reply_chunk();
+  call.chunks.add_reply_segment(memory.segment);
+  EXPECT_EQ(exchange(call, small_call(kXid)).octets, Bytes());
+  EXPECT_TRUE(peer.ended());
+  handler.intercept = {};
+  connect();
+  expect_alive();
+}
+
+// A segment beyond the last address is refused in every chunk list; one that ends there is accepted.
+TEST_F(ResponderTest, SegmentsThatWrapAround) {
+  start();
+  const Segment wraps = {1, 100, ~std::uint64_t{0} - 98}, fits = {1, 100, ~std::uint64_t{0} - 99};
+  for (const Segment& segment : {wraps, fits}) {
+    std::vector<wire::Header> calls(3, header(kXid));
+    calls[0].chunks.reads.push_back({24, segment});
+    calls[1].chunks.add_write_chunk(std::vector{segment});
+    calls[2].chunks.begin_reply_chunk();
+    calls[2].chunks.add_reply_segment(segment);
+    int delivered = 0;
+    handler.intercept = [&](transport::IncomingCall& call) {
+      ++delivered;
+      call.fail();
+      return true;
+    };
+    for (const wire::Header& call : calls) expect_err_chunk(exchange(call, small_call(kXid)));
+    EXPECT_EQ(delivered, segment == fits ? 3 : 0);
+  }
+}
+
 // [8166-3.3.1-g] a client that has no receive but for the reply it expects
 TEST_F(ResponderTest, SendsNothingUnsolicited) {
   peer.receives = 1;
@@ -420,7 +512,7 @@ TEST_F(ResponderTest, SendsNothingUnsolicited) {
   }
 }
 
-// [8166-3.3.3-b] whatever is agreed on, 1024 octets are taken
+// [8166-3.3.3-b] whatever is agreed on, 1024 bytes are taken
 TEST_F(ResponderTest, MessagesOf1024Octets) {
   Bytes call = small_call(kXid);
   call.resize(1024 - wire::kMinHeader);
@@ -445,7 +537,7 @@ TEST_F(ResponderTest, SixteenSegmentsInEachChunk) {
       out.push_back({all.handle, i + 1 < kPieces ? kPiece : length - i * kPiece, all.offset + i * kPiece});
     return out;
   };
-  // One argument and one result of kAll octets each, and a body behind them in either direction.
+  // One argument and one result of kAll bytes each, and a body behind them in either direction.
   Bytes stream = words({kXid, 0, 7, kAll - 16, 1, kAll, 1, kAll});
   stream.resize(kAll);
   fill_pattern(MutableOctets(stream).subspan(32), 7);
@@ -485,6 +577,24 @@ TEST_F(ResponderTest, GrantsWhatIsAskedForWithinItsLimit) {
     peer.messages.clear();
     ASSERT_TRUE(peer.connected());
   }
+}
+
+// [8166-3.3.1-e] the receives are posted before the reply that grants them
+TEST_F(ResponderTest, PostsReceivesBeforeItGrantsThem) {
+  transport::ServerOptions options;
+  options.connection.credits = 20;
+  start(options);
+  const auto posted = [&] { return server_fabric->operations(fabric::LoopbackOperation::post_receive); };
+  const std::uint64_t before = posted();
+  std::uint64_t at_call = 0;
+  handler.intercept = [&](transport::IncomingCall&) {
+    at_call = posted();
+    EXPECT_EQ(server_fabric->operations(fabric::LoopbackOperation::post_send), 0u);
+    return false;
+  };
+  EXPECT_EQ(exchange(header(kXid), small_call(kXid)).header.credits, 20u);
+  EXPECT_EQ(before, 4 + options.connection.reverse_credits);
+  EXPECT_EQ(at_call, 20 + options.connection.reverse_credits);
 }
 
 // [8797-4.1-c] plain Sends when either side has R clear

@@ -11,30 +11,57 @@
 namespace rpcrdma::test {
 namespace {
 
-// [8167-5.3-b] [8167-4.1-a] [8167-4.1-c]
-TEST(ReverseCalls, WithChunksAreAnsweredByErrChunk) {
-  boost::asio::io_context context;
-  fabric::LoopbackNetwork network(context);
-  const auto client_fabric = network.make_fabric("client"), peer_fabric = network.make_fabric("peer");
-  memory::Pool pool(*client_fabric);
-  RawPeer peer(*peer_fabric);
-  ShapedHandler handler;
-  std::unique_ptr<transport::ReverseService> service;
-  auto client = transport::Client::make(*client_fabric, pool, peer.listen(), {}, {});
-  service = transport::ReverseService::make(*client, handler, 2, {});
-  ShapedCall call(pool, client->requester(), {});
-  client->requester().submit(call);
-  ASSERT_TRUE(run_until(context, [&] { return !peer.messages.empty(); }));
-  const auto forward = peer.take();
+/// A forward call is outstanding.
+class ReverseCalls : public testing::Test {
+ protected:
+  void start(std::uint32_t credits = 2) {
+    transport::ClientOptions options;
+    options.first_backoff = options.last_backoff = std::chrono::milliseconds(1);
+    client = transport::Client::make(*client_fabric, pool, peer.listen(), options, {});
+    service = transport::ReverseService::make(*client, handler, credits, {}, [this] { ++connects; });
+    call = std::make_unique<ShapedCall>(pool, client->requester(), Shape());
+    client->requester().submit(*call);
+    ASSERT_TRUE(run_until(context, [&] { return !peer.messages.empty(); }));
+    forward = peer.take();
+    header.xid = call->xid;  // alive in the other direction too
+    header.credits = 99;
+  }
+  RawPeer::Message exchange(const wire::Header& message, Octets payload) {
+    peer.send(message, payload);
+    run_ready(context);
+    return peer.take();
+  }
+  void expect_error(const RawPeer::Message& answer, wire::ErrorKind kind, std::uint32_t xid) {
+    EXPECT_EQ(answer.header.procedure, wire::Procedure::error);
+    EXPECT_EQ(answer.header.error, kind);
+    EXPECT_EQ(answer.header.xid, xid);
+  }
+  void TearDown() override {
+    client.reset();
+    service.reset();
+  }
 
-  wire::Header header;
-  header.xid = call.xid;  // alive in the other direction too
-  header.credits = 99;
-  const Bytes payload = words({call.xid, 0, 1, 0, 0, 0});
-  peer.send(header, payload);
-  run_ready(context);
-  const auto good = peer.take();
-  EXPECT_EQ(good.payload, words({call.xid, 1, 1}));
+  boost::asio::io_context context;
+  fabric::LoopbackNetwork network{context};
+  std::unique_ptr<fabric::LoopbackFabric> client_fabric = network.make_fabric("client");
+  std::unique_ptr<fabric::LoopbackFabric> peer_fabric = network.make_fabric("peer");
+  memory::Pool pool{*client_fabric};
+  RawPeer peer{*peer_fabric};
+  ShapedHandler handler;
+  int connects = 0;
+  std::unique_ptr<transport::ReverseService> service;
+  std::unique_ptr<transport::Client> client;
+  std::unique_ptr<ShapedCall> call;
+  RawPeer::Message forward;
+  wire::Header header;  ///< of a reverse call
+};
+
+// [8167-5.3-b] [8167-4.1-a] [8167-4.1-c]
+TEST_F(ReverseCalls, WithChunksAreAnsweredByErrChunk) {
+  start();
+  const Bytes payload = words({call->xid, 0, 1, 0, 0, 0});
+  const auto good = exchange(header, payload);
+  EXPECT_EQ(good.payload, words({call->xid, 1, 1}));
   EXPECT_EQ(good.header.credits, 2u);
   EXPECT_EQ(client->requester().counters().granted, 1u);  // 99 was a request, not a grant
 
@@ -44,21 +71,78 @@ TEST(ReverseCalls, WithChunksAreAnsweredByErrChunk) {
   chunked[2].chunks.begin_reply_chunk();
   chunked[3].procedure = wire::Procedure::nomsg;
   chunked[3].chunks.reads.push_back({0, {1, 100, 0}});
-  for (const wire::Header& bad : chunked) {
-    peer.send(bad, bad.procedure == wire::Procedure::nomsg ? Bytes() : payload);
-    run_ready(context);
-    const auto answer = peer.take();
-    EXPECT_EQ(answer.header.procedure, wire::Procedure::error);
-    EXPECT_EQ(answer.header.error, wire::ErrorKind::chunk);
-    EXPECT_EQ(answer.header.xid, call.xid);
+  for (const wire::Header& bad : chunked)
+    expect_error(exchange(bad, bad.procedure == wire::Procedure::nomsg ? Bytes() : payload), wire::ErrorKind::chunk,
+                 call->xid);
+  EXPECT_EQ(call->times_done, 0);
+  exchange(forward.header, words({call->xid, 1, 1}));
+  EXPECT_EQ(call->times_done, 1);
+  EXPECT_FALSE(call->status);
+}
+
+// [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] like calls of the forward direction; what may be a reply to the call that
+// is outstanding is not answered [8166-4.5-c]
+TEST_F(ReverseCalls, ThatCannotBeDecodedAreAnsweredByRdmaError) {
+  start();
+  const struct {
+    const char* behind_xid;
+    wire::ErrorKind answer;
+  } broken[] = {
+      {"00000007 00000020 00000000 00000000 00000000 00000000", wire::ErrorKind::vers},
+      {"00000001 00000020 00000005 00000000 00000000 00000000", wire::ErrorKind::chunk},  // unknown procedure
+      {"00000001 00000020 00000001 00000000 00000000 00000000", wire::ErrorKind::chunk},  // RDMA_NOMSG without chunks
+      {"00000001 00000020 00000000 00000001 00000000 00000000", wire::ErrorKind::chunk},  // truncated Read list
+      {"00000001 00000020 00000000 00000000 00000000 00000000 00000099 00000000",
+       wire::ErrorKind::chunk},  // XIDs differ
+  };
+  for (const auto& [behind_xid, answer] : broken) {
+    SCOPED_TRACE(behind_xid);
+    for (const bool expected : {false, true}) {
+      const std::uint32_t xid = expected ? call->xid : call->xid + 1;
+      Bytes message = words({xid});
+      const Bytes rest = from_hex(behind_xid);
+      message.insert(message.end(), rest.begin(), rest.end());
+      peer.send(message);
+      run_ready(context);
+      if (expected)
+        EXPECT_TRUE(peer.messages.empty());
+      else
+        expect_error(peer.take(), answer, xid);
+    }
   }
-  EXPECT_EQ(call.times_done, 0);
-  wire::Header reply = forward.header;
-  peer.send(reply, words({call.xid, 1, 1}));
+  const std::uint32_t xid = call->xid + 1;
+  header.xid = xid;
+  expect_error(exchange(header, words({xid, 2})), wire::ErrorKind::chunk, xid);  // neither call nor reply
+  EXPECT_EQ(exchange(header, words({xid, 1, 1})).octets, Bytes());               // a reply to nothing
+  EXPECT_EQ(call->times_done, 0);
+  exchange(forward.header, words({call->xid, 1, 1}));
+  EXPECT_FALSE(call->status);
+}
+
+// [8167-4.3.1-a] at most the receives beside those of the forward direction
+TEST_F(ReverseCalls, AreGrantedNoMoreCreditsThanTheConnectionHasReceivesFor) {
+  start(50);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(exchange(header, words({call->xid, 0, 1, 0, 0, 0})).header.credits,
+              transport::ConnectionOptions().reverse_credits);
+}
+
+// [8167-5.4-a] the client reconnects although none of its calls waits
+TEST_F(ReverseCalls, KeepTheClientConnected) {
+  start();
+  exchange(forward.header, words({call->xid, 1, 1}));
+  EXPECT_EQ(call->times_done, 1);
+  for (int round = 2; round <= 4; ++round) {
+    peer.abort();
+    ASSERT_TRUE(run_until(context, [&] { return peer.connections() == round && peer.connected(); }));
+    EXPECT_EQ(connects, round);
+    EXPECT_EQ(exchange(header, words({call->xid, 0, 1, 0, 0, 0})).payload, words({call->xid, 1, 1}));
+  }
+  bool closed = false;
+  client->close([&] { closed = true; });
+  ASSERT_TRUE(run_until(context, [&] { return closed; }));
   run_ready(context);
-  EXPECT_EQ(call.times_done, 1);
-  EXPECT_FALSE(call.status);
-  client.reset();
+  EXPECT_EQ(peer.connections(), 4);
 }
 
 }  // namespace

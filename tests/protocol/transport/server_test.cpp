@@ -4,6 +4,7 @@
 
 #include "both_sides.hpp"
 #include "raw_peer.hpp"
+#include "rpcrdma/requester/reverse.hpp"
 
 namespace rpcrdma::test {
 namespace {
@@ -35,7 +36,7 @@ TEST(Server, LimitsConnections) {
   }
 }
 
-// Connections that nobody uses keep nobody out; one with a call in progress stays, however long that takes.
+// Idle connections are evicted for new ones; a connection with a call in progress is not, however long the call takes.
 TEST(Server, IdleConnectionsGiveWay) {
   for (const bool per_peer : {false, true}) {
     SCOPED_TRACE(per_peer);
@@ -71,6 +72,29 @@ TEST(Server, IdleConnectionsGiveWay) {
     EXPECT_FALSE(busy->status) << busy->status.message();
     EXPECT_EQ(busy->times_encoded, 1);
   }
+}
+
+// [8167-5.4-a] a connection that may carry reverse calls is not evicted, however long it is silent
+TEST(Server, ConnectionsForReverseCallsDoNotGiveWay) {
+  SidesOptions options;
+  options.server.max_connections = 1;
+  options.server.idle_grace = std::chrono::milliseconds(1);
+  BothSides sides(options);
+  std::shared_ptr<transport::ReverseRequester> reverse;
+  sides.handler.intercept = [&](transport::IncomingCall& call) {
+    reverse = call.reverse();
+    return false;
+  };
+  const auto call = sides.make({});
+  ASSERT_TRUE(sides.run(*call));
+  reverse->allow();
+  auto other = another_client(sides);
+  ShapedCall refused(sides.client_pool, other->requester(), {});
+  other->requester().submit(refused);
+  ASSERT_TRUE(sides.wait([&] { return sides.server->counters().refused >= 5; }));
+  EXPECT_TRUE(sides.client->connected());
+  reverse.reset();
+  other.reset();
 }
 
 // [8166-3.3.1-d] grants shrink while calls wait for memory; every call is served in the end
@@ -109,7 +133,7 @@ TEST(Server, BulkBudget) {
   ASSERT_TRUE(sides.wait([&] { return sides.server->counters().bulk_in_use == 0; }));
 }
 
-// Clients that ask for all the credits there are do not get the memory that bulk data needs.
+// Clients that request all credits do not get the memory that bulk data needs.
 TEST(Server, ReceivesTakeTheirPartOfThePool) {
   SidesOptions options;
   options.server.connection.credits = 1024;
@@ -135,7 +159,7 @@ TEST(Server, ReceivesTakeTheirPartOfThePool) {
   for (int i = 0; i < 40 && !testing::Test::HasFailure(); ++i) {
     connect();
     run({});
-    run({});  // asking again does not help
+    run({});  // a second request does not raise the grant
     const std::uint32_t now = clients.back()->requester().counters().granted;
     EXPECT_LE(now, granted);
     EXPECT_GE(now, 4u);
@@ -157,6 +181,32 @@ TEST(Server, ReceivesTakeTheirPartOfThePool) {
   EXPECT_EQ(pool.counters().lent, 0u);
 }
 
+// The memory of a burst is returned to the system, and so is that of ended connections.
+TEST(Server, GivesIdleMemoryBack) {
+  SidesOptions options;
+  options.server.idle_grace = std::chrono::milliseconds(20);
+  BothSides sides(options);
+  Shape shape;
+  shape.items = {1000000};
+  shape.results = {1000000};
+  std::deque<std::unique_ptr<ShapedCall>> calls;
+  for (int i = 0; i < 8; ++i) {
+    calls.push_back(sides.make(shape));
+    sides.client->requester().submit(*calls.back());
+  }
+  ASSERT_TRUE(sides.wait([&] { return std::ranges::all_of(calls, [](auto& call) { return call->times_done == 1; }); }));
+  const auto registered = [&] { return sides.server_pool.counters().registered_octets; };
+  const std::size_t most = registered();
+  EXPECT_GE(most, 4u << 20);
+  ASSERT_TRUE(sides.wait([&] { return registered() <= most / 4; }));
+  EXPECT_TRUE(sides.client->connected());
+  const auto again = sides.make(shape);
+  ASSERT_TRUE(sides.run(*again));
+  EXPECT_FALSE(again->status);
+  sides.client.reset();
+  EXPECT_TRUE(sides.wait([&] { return registered() == 0; }));
+}
+
 TEST(Server, MoreThanTheWholeBudgetIsRefused) {
   SidesOptions options;
   options.server.bulk_budget = 1000;
@@ -175,7 +225,7 @@ TEST(Server, MoreThanTheWholeBudgetIsRefused) {
   EXPECT_EQ(call->status, transport::TransportError::peer_err_chunk);
 }
 
-// Calls in progress end, then the connections; the calls that come meanwhile are sent again elsewhere
+// Calls in progress end, then the connections; calls that arrive meanwhile are resent on other connections
 TEST(Server, ClosesWhenTheLastCallIsOver) {
   BothSides sides;
   std::vector<transport::IncomingCall*> held;
@@ -199,7 +249,7 @@ TEST(Server, ClosesWhenTheLastCallIsOver) {
   EXPECT_EQ(sides.server->counters().connections, 0u);
 }
 
-// What runs the io_context until it is out of work is not held up by a server that has closed
+// A closed server leaves no work in the io_context
 TEST(Server, LeavesNothingToRunWhenItHasClosed) {
   BothSides sides;
   const auto call = sides.make({});
@@ -261,7 +311,7 @@ TEST(Server, DestroyedWithCallsInProgress) {
   sides.client.reset();  // before the calls
 }
 
-// A server that comes back serves the calls that its predecessor left
+// A restarted server serves the calls that its predecessor left unanswered
 TEST(Server, Restarts) {
   BothSides sides;
   const auto first = sides.make({});

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Drives the iWARP stack's own frame reader and writer over octets in memory.
+// Drives the iWARP stack's own frame reader and writer over bytes in memory.
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <vector>
 
-#include "fpdu_reader.hpp"
-#include "fpdu_writer.hpp"
+#include "framing/fpdu_reader.hpp"
+#include "framing/fpdu_writer.hpp"
 #include "support/hex.hpp"
 
 namespace rpcrdma::fabric::iwarp {
 
-/// One segment as it came in.
+/// One received segment.
 struct Segment {
   DdpHeader header;
   test::Bytes raw_header;
   test::Bytes payload;
 };
 
-/// Keeps what an FpduReader delivers; payloads are placed in memory of exactly their size.
+/// Records what an FpduReader delivers; payloads are placed in memory of exactly their size.
 class Collector final : public SegmentSink {
  public:
   Collector(bool crc, bool markers) : reader_(*this) { reader_.start(crc, markers); }
 
-  /// Feeds the stream in slices of at most `step` octets, as a socket would.
+  /// Feeds the stream in slices of at most `step` bytes, as a socket would.
   void feed(Octets octets, std::size_t step) {
     while (!octets.empty() && !error) {
       std::size_t left = std::min(step, octets.size());
@@ -64,7 +64,7 @@ class Collector final : public SegmentSink {
   std::size_t size_ = 0;
 };
 
-/// What the writer has pending; it counts as written.
+/// The writer's pending bytes, which count as written.
 inline test::Bytes take_pending(FpduWriter& writer) {
   test::Bytes out;
   for (const iovec& vector : writer.pending()) {

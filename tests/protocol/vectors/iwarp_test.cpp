@@ -90,7 +90,7 @@ TEST_P(FrameVector, DecodesAndEncodesIdentically) {
   EXPECT_EQ(decode_ddp(reader), segment.header);
 }
 
-// [5044-6-b] nothing is handed up from a frame that is not whole
+// [5044-6-b] an incomplete frame delivers nothing
 TEST_P(FrameVector, TruncatedPrefixesDeliverNothing) {
   const Bytes octets = vector_of(GetParam());
   for (std::size_t size = 0; size < octets.size(); ++size) {
@@ -103,7 +103,7 @@ TEST_P(FrameVector, TruncatedPrefixesDeliverNothing) {
   }
 }
 
-// [5044-4.4-i] [5044-8-a] nor from one of which any octet is wrong
+// [5044-4.4-i] [5044-8-a] neither does one with any corrupted byte
 TEST_P(FrameVector, DamagedFramesDeliverNothing) {
   const Bytes octets = vector_of(GetParam());
   for (std::size_t at = 0; at < octets.size(); ++at) {
@@ -112,7 +112,7 @@ TEST_P(FrameVector, DamagedFramesDeliverNothing) {
     Collector collector(true, false);
     collector.feed(damaged, damaged.size());
     EXPECT_TRUE(collector.segments.empty()) << at;
-    // Behind the length the frame's end is known, so the damage must be seen.
+    // After the length field the frame's end is known, so the damage must be detected.
     EXPECT_TRUE(at < 2 || collector.error == terminate::kCrc) << at;
   }
 }
@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(Stack, FrameVector,
                                          "terminate_rdmap", "terminate_ddp", "terminate_mpa_ird"),
                          [](const auto& param) { return std::string(param.param); });
 
-// Frames of one direction behind each other, in any slices.
+// The frames of one direction in sequence, in any slices.
 TEST(FrameVectors, OneStream) {
   Bytes stream;
   const std::vector<std::string> names{"getattr_call", "write_call_readchunk", "read_resp", "read_call_writechunk",
@@ -218,7 +218,7 @@ TEST_P(TerminateVector, DecodesAndEncodesIdentically) {
   encode(message, out);
   again.resize(out.size());
   EXPECT_EQ(test::to_hex(again), test::to_hex(segment.payload));
-  // Without its code it says nothing; with it, missing headers do no harm.
+  // Without its code a Terminate is malformed; with it, missing headers are tolerated.
   for (std::size_t size = 0; size < segment.payload.size(); ++size) {
     const ExactCopy prefix(Octets(segment.payload).first(size));
     EXPECT_EQ(decode(prefix.octets(), message), size >= 4) << size;
@@ -242,7 +242,7 @@ TEST(MarkerVectors, FramesWithMarkers) {
   writer.start(true, true);
   const Bytes first = write_frame(writer, header, payload);
   EXPECT_EQ(test::to_hex(first), test::to_hex(vectors.at("first_fpdu")));
-  // What brings the stream to octet 0x1ec.
+  // Fills the stream up to byte 0x1ec.
   const Bytes filler = write_frame(writer, header, Bytes(0x1ec - first.size() - 2 - kUntaggedHeaderSize - 4));
   ASSERT_EQ(first.size() + filler.size(), 0x1ecu);
   header.msn = 2;

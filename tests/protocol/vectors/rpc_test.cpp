@@ -17,7 +17,7 @@ namespace {
 using test::Bytes;
 using test::ExactCopy;
 
-/// A vector as the responder or requester has it: the reduced stream, and what the chunks brought.
+/// A vector as the responder or requester holds it: the reduced stream and the contents of the chunks.
 class Message {
  public:
   explicit Message(const std::string& name) {
@@ -29,7 +29,7 @@ class Message {
     stream_.assign(send.begin() + static_cast<std::ptrdiff_t>(*length), send.end());
   }
 
-  /// The first `size` octets of the stream, in memory of exactly that size, with the item behind them.
+  /// The first `size` bytes of the stream, in memory of exactly that size, with the item behind them.
   const Payload& payload(std::size_t size) {
     copy_.emplace(Octets(stream_).first(size));
     payload_.clear();
@@ -191,7 +191,7 @@ TEST(RpcVectors, ReadCallWithWriteChunk) {
   });
 }
 
-// [8166-3.4.6.2-c] [8166-3.4.4.3-a] the result's octets are in the Write chunk; its count word, and the union that it
+// [8166-3.4.6.2-c] [8166-3.4.4.3-a] the result's bytes are in the Write chunk; its count word, and the union that it
 // is an arm's part of, are in the stream
 TEST(RpcVectors, ReadReplyWithWriteChunk) {
   Message message("read_reply_writechunk");

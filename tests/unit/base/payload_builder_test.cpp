@@ -16,10 +16,10 @@ namespace {
 class Lender final : public PayloadMemory {
  public:
   explicit Lender(std::uint32_t size, int most = 1000) : size_(size), left_(most) {}
-  BufferRef more_payload_memory(std::uint32_t at_least) override {
-    if (left_-- <= 0) return {};
+  Result<BufferRef> more_payload_memory(std::uint32_t at_least) override {
+    if (left_-- <= 0) return BaseError::out_of_memory;
     auto& memory = lent_.emplace_back(std::max(size_, at_least));
-    return {memory.data(), static_cast<std::uint32_t>(memory.size()), 7};
+    return BufferRef{memory.data(), static_cast<std::uint32_t>(memory.size()), 7};
   }
   std::size_t count() const { return lent_.size(); }
 

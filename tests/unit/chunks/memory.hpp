@@ -18,7 +18,7 @@ struct TestMemory {
     used += size + 16;
     return out;
   }
-  /// A message of `head` octets, then an item of each of these lengths behind its count word, then `tail` octets.
+  /// A message of `head` bytes, then an item of each of these lengths behind its count word, then `tail` bytes.
   Payload message(std::uint32_t head, const std::vector<std::uint32_t>& items, std::uint32_t tail = 0,
                   std::uint32_t parts = 1) {
     Payload out;

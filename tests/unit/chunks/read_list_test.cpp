@@ -74,13 +74,13 @@ TEST_F(ReadListTest, ItemsSideBySideAndAtTheEnd) {
   EXPECT_EQ(payload.length, 36u);
 }
 
-// Chunks without octets are nothing to anybody
+// Chunks without bytes are nothing to anybody
 TEST_F(ReadListTest, EmptyChunks) {
   ASSERT_TRUE(parse({{20, {1, 0, 0}}, {24, {1, 4, 0}}, {24, {1, 0, 0}}, {24, {1, 0, 0}}}));
   EXPECT_EQ(list.chunks().size(), 1u);
 }
 
-// The same octets claimed twice
+// The same bytes claimed twice
 TEST_F(ReadListTest, Overlaps) {
   EXPECT_FALSE(parse({{20, {1, 5, 0}}, {24, {1, 4, 0}}}));
   EXPECT_FALSE(parse({{24, {1, 4, 0}}, {20, {1, 5, 0}}}));

@@ -40,7 +40,7 @@ TEST(Credits, Shrink) {
   EXPECT_EQ(credits.available(), 1u);
 }
 
-// [8166-3.3.1-b] nobody may grant 0; who does is taken to grant 1
+// [8166-3.3.1-b] a grant of 0 is invalid and counts as 1
 TEST(Credits, ZeroCountsAsOne) {
   Credits credits(0);
   EXPECT_EQ(credits.requested(), 1u);

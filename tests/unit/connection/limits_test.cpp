@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
-#include "rpcrdma/connection/admission.hpp"
 #include "rpcrdma/connection/backoff.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/connection/receive_budget.hpp"
@@ -29,44 +28,7 @@ TEST(Backoff, DiffersBetweenClients) {
   EXPECT_TRUE(differs);
 }
 
-TEST(Admission, CountsInTotalAndByPeer) {
-  const auto a = boost::asio::ip::make_address("192.0.2.1"), b = boost::asio::ip::make_address("2001:db8::1");
-  Admission admission(3, 2);
-  EXPECT_TRUE(admission.enter(a));
-  EXPECT_TRUE(admission.enter(a));
-  EXPECT_FALSE(admission.enter(a));
-  EXPECT_TRUE(admission.enter(b));
-  EXPECT_FALSE(admission.enter(b));  // three in all
-  admission.leave(a);
-  EXPECT_EQ(admission.total(), 2u);
-  EXPECT_TRUE(admission.enter(b));
-  admission.leave(boost::asio::ip::make_address("192.0.2.9"));
-  EXPECT_EQ(admission.total(), 3u);
-}
-
-TEST(Admission, OneInsteadOfAnother) {
-  const auto a = boost::asio::ip::make_address("192.0.2.1"), b = boost::asio::ip::make_address("192.0.2.2");
-  Admission admission(3, 2);
-  EXPECT_FALSE(admission.full_for(a));
-  EXPECT_TRUE(admission.enter(a));
-  EXPECT_TRUE(admission.enter(a));
-  EXPECT_TRUE(admission.full_for(a));
-  EXPECT_FALSE(admission.full_for(b));
-  admission.enter_instead(a);
-  EXPECT_FALSE(admission.enter(a));
-  EXPECT_FALSE(admission.enter(b));  // three in all
-  admission.leave(a);
-  EXPECT_FALSE(admission.enter(a));
-  EXPECT_TRUE(admission.enter(b));
-}
-
-TEST(Admission, NoPlaces) {
-  Admission admission(10, 0);
-  EXPECT_FALSE(admission.enter(boost::asio::ip::make_address("192.0.2.1")));
-  EXPECT_EQ(admission.total(), 0u);
-}
-
-// However many come and however much they want, something is left, and nobody gets more by asking again.
+// Some bytes remain however many connections ask for however much; asking again does not raise the offer.
 TEST(ReceiveBudget, LeavesSomethingForTheNext) {
   ReceiveBudget budget(8000);
   std::size_t first = budget.offer(0);

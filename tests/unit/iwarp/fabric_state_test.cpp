@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a fabric asks for by default, and how it sets up its sockets.
+// The defaults of a fabric, and the options of its sockets.
 #include "fabric_state.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ bool crc_wanted(std::optional<bool> crc, const char* local, const char* peer) {
   return FabricState(context, options, Log{}).wishes({}, at(local), at(peer)).crc;
 }
 
-// [5044-4.4-b] [5044-4.4-k] [5041-3-d] CRCs, unless nothing leaves this host or they are switched off
+// [5044-4.4-b] [5044-4.4-k] [5041-3-d] CRCs are on, unless switched off or both addresses are loopback
 TEST(Wishes, CrcByDefault) {
   EXPECT_TRUE(crc_wanted({}, "192.0.2.1", "192.0.2.2"));
   EXPECT_TRUE(crc_wanted({}, "2001:db8::1", "2001:db8::2"));
@@ -32,7 +32,7 @@ TEST(Wishes, CrcByDefault) {
   EXPECT_TRUE(crc_wanted(true, "127.0.0.1", "127.0.0.1"));
 }
 
-// [5040-8.1.1-e] whatever a queue pair asks for
+// [5040-8.1.1-e] the cap holds for any request of a queue pair
 TEST(Wishes, ReadDepthsAreCapped) {
   boost::asio::io_context context;
   QueuePairOptions greedy;
@@ -53,7 +53,7 @@ int option_of(Socket& socket, int level, int name) {
   return value;
 }
 
-// [5044-5.1-a] TCP does not hold frames back; [5044-7.1.2-m] it notices that a silent peer has gone
+// [5044-5.1-a] TCP does not delay frames; [5044-7.1.2-m] it detects a peer that is down
 TEST(Sockets, ArePrepared) {
   boost::asio::io_context context;
   Socket socket(context, boost::asio::ip::tcp::v4());

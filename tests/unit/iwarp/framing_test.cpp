@@ -7,8 +7,8 @@
 #include <optional>
 #include <random>
 
-#include "fpdu_reader.hpp"
-#include "fpdu_writer.hpp"
+#include "framing/fpdu_reader.hpp"
+#include "framing/fpdu_writer.hpp"
 #include "support/hex.hpp"
 #include "support/pattern.hpp"
 
@@ -26,7 +26,7 @@ DdpHeader send_header(std::uint32_t msn) {
   return header;
 }
 
-/// Keeps what it is given.
+/// Records the segments that it receives.
 struct Kept final : SegmentSink {
   struct Segment {
     DdpHeader header;
@@ -50,7 +50,7 @@ struct Kept final : SegmentSink {
   bool drop = false;
 };
 
-/// What a socket would do: fills the planned buffers, `slice` octets at most.
+/// Acts as a socket: fills the planned buffers, `slice` bytes at most.
 void feed(FpduReader& reader, Octets stream, const std::function<std::size_t()>& slice) {
   while (!stream.empty()) {
     std::size_t left = std::min(stream.size(), std::max<std::size_t>(slice(), 1));
@@ -94,7 +94,7 @@ TEST(Framing, FirstFrameWithMarkers) {
   EXPECT_EQ(kept.segments[0].payload, Bytes(24));
 }
 
-/// A frame of exactly `size` octets, without markers.
+/// A frame of exactly `size` bytes, without markers.
 void add_frame(FpduWriter& writer, std::size_t size, const Bytes& payload) {
   const std::size_t count = size - 2 - kUntaggedHeaderSize - 4;
   writer.begin(send_header(1), {}, count);
@@ -137,7 +137,7 @@ TEST(Framing, MarkerBetweenPadAndCrc) {
   FpduWriter writer;
   writer.start(true, true);
   const Bytes zeros(600);
-  add_frame(writer, 512, zeros);  // 4 + 508 octets up to the marker, then the CRC
+  add_frame(writer, 512, zeros);  // 4 + 508 bytes up to the marker, then the CRC
   const Bytes stream = writer.drain();
   ASSERT_EQ(stream.size(), 4 + 508 + 4 + 4u);
   EXPECT_EQ(to_hex(Octets(stream).subspan(512, 4)), "000001fc");
@@ -214,7 +214,7 @@ TEST_P(FramingWays, RoundTrip) {
   }
 }
 
-// [5044-4.4-i] [5044-4.4-d] [5044-8-c] each octet spoilt in turn
+// [5044-4.4-i] [5044-4.4-d] [5044-8-c] each byte corrupted in turn
 TEST_P(FramingWays, SpoiltOctets) {
   const Bytes good = frame(GetParam().crc, GetParam().markers, 1);
   for (std::size_t at = GetParam().markers ? 4 : 0; at < good.size(); ++at) {
@@ -233,7 +233,7 @@ TEST_P(FramingWays, SpoiltOctets) {
   }
 }
 
-// What goes out piece by piece is the same stream; cut() finishes the frame that is half out, and no other one.
+// Partial writes yield the same stream; cut() finishes the partly written frame and drops all others.
 TEST_P(FramingWays, Cut) {
   const Bytes payload(100, std::byte{0x77});
   const auto fill = [&](FpduWriter& writer) {
@@ -296,7 +296,7 @@ TEST(Framing, PadThatIsNotZero) {
   EXPECT_EQ(again.whole(), 1u);
 }
 
-// [5044-6-b] nothing is handed up before the last octet is there
+// [5044-6-b] nothing is delivered before the last byte has arrived
 TEST(Framing, EveryPrefix) {
   const Bytes stream = test::load_vectors("stack.hex").at("getattr_call");
   for (std::size_t size = 0; size < stream.size(); ++size) {
@@ -319,7 +319,7 @@ TEST(Framing, TooShortForAHeader) {
   }
 }
 
-// What lies behind the payload of a large segment is not swallowed by its target.
+// Bytes behind the payload of a large segment do not go to its target.
 TEST(Framing, LargePayloadsArePlacedDirectly) {
   FpduWriter writer;
   writer.start(false, false);

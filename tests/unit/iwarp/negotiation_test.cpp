@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What two peers agree on (RFC 6581 section 9, RFC 5044 section 7.1).
-#include "negotiation.hpp"
+#include "setup/negotiation.hpp"
 
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(Table, InitiatorDepths,
                          testing::Values(Depths{0, 0, 16, 16, 4, 16, 16, 4}, Depths{0, 0, 1, 16, 16, 9, 9, 16},
                                          Depths{0, 0, 16, 8, 0x3fff, 0x3fff, 16, 8}, Depths{0, 0, 16, 8, 0, 0, 16, 0}));
 
-// [6581-9.1-g] the peer wants more than we have
+// [6581-9.1-g] the peer requires more than this side supports
 TEST(Negotiation, InsufficientInboundReads) {
   const SetupWishes ours = wishes(16, 16);
   const StartupFrame asked = make_request(ours, {});
@@ -153,7 +153,7 @@ TEST(Negotiation, Rejection) {
   EXPECT_EQ(reply.kind, StartupFrame::Kind::reply);
 }
 
-// [6581-9.2-c] [6581-9.2-h] the client-server model: B, C and D mean nothing
+// [6581-9.2-c] [6581-9.2-h] in the client-server model B, C and D are ignored
 TEST(Negotiation, ClientServerModel) {
   StartupFrame asked = request(4, 4);
   asked.enhanced->write_rtr = true;

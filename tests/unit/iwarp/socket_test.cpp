@@ -16,7 +16,7 @@ int tcp_option(Socket& socket, int option) {
   return value;
 }
 
-// As long again as the silence is how long the peer has to answer.
+// The peer has as long to answer as the idle time before the first probe.
 TEST(PreparedSocket, AsksASilentPeer) {
   boost::asio::io_context context;
   for (const auto& [keepalive, interval] : {std::pair{60, 10}, std::pair{6, 1}, std::pair{1, 1}}) {

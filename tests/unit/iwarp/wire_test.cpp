@@ -188,7 +188,7 @@ TerminateCode code_of(std::string_view hex) {
   return message.code;
 }
 
-// [5040-4.8-b] Linux siw has the bits in another order
+// [5040-4.8-b] Linux siw orders the bits differently
 TEST(Terminates, OfSiw) {
   EXPECT_EQ(code_of("21030300"), (TerminateCode{1, 2, 3}));
   EXPECT_EQ(code_of("11000300"), (TerminateCode{1, 1, 0}));

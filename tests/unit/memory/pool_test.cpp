@@ -94,6 +94,34 @@ TEST_F(PoolTest, TheBoundHolds) {
   EXPECT_EQ(pool.allocate(4u << 20).error(), BaseError::out_of_memory);
 }
 
+TEST_F(PoolTest, IdleSlabsMakeRoomWithinTheLimitOfLockedMemory) {
+  Pool pool(*fabric_);
+  { const auto idle = std::move(*pool.allocate(1u << 20)); }
+  ASSERT_EQ(pool.counters().regions, 1u);
+  fabric_->fail_nth(fabric::LoopbackOperation::register_memory, 1, fabric::FabricError::locked_memory);
+  const auto other = pool.allocate(2u << 20);
+  ASSERT_TRUE(other) << other.error().message();
+  EXPECT_EQ(pool.counters().regions, 1u);
+  // Nothing is idle now.
+  fabric_->fail_nth(fabric::LoopbackOperation::register_memory, 1, fabric::FabricError::locked_memory);
+  EXPECT_EQ(pool.allocate(4u << 20).error(), fabric::FabricError::locked_memory);
+}
+
+TEST(PoolOptions, ShareTheLimitOfLockedMemory) {
+  fabric::Capabilities capabilities;
+  EXPECT_EQ(within_limit({.max_octets = 100}, capabilities, 4).max_octets, 100u);
+  capabilities.lockable_memory = 8u << 20;
+  EXPECT_EQ(within_limit({}, capabilities, 2).max_octets, 2u << 20);
+  EXPECT_EQ(within_limit({.max_octets = 100}, capabilities, 2).max_octets, 100u);
+}
+
+TEST_F(PoolTest, ASmallPoolServesSmallBuffersAndALargeOne) {
+  Pool pool(*fabric_, {.max_octets = 2u << 20});
+  std::vector<RegisteredBuffer> buffers;
+  for (const std::uint32_t size : {4096u, 8192u, 16384u, 65536u}) buffers.push_back(std::move(*pool.allocate(size)));
+  EXPECT_TRUE(pool.allocate(1u << 20));
+}
+
 TEST_F(PoolTest, ASmallBoundStillServesSmallBuffers) {
   Pool pool(*fabric_, {.max_octets = 8192});
   auto first = pool.allocate(4096);
@@ -119,6 +147,28 @@ TEST_F(PoolTest, BeyondTheClassesMemoryIsGivenBackAtOnce) {
   { const auto huge = std::move(*pool.allocate(9u << 20)); }
   EXPECT_EQ(pool.counters().registered_octets, before);
   EXPECT_EQ(fabric_->regions(), 0u);
+}
+
+// What is in use, or was since the last look, stays.
+TEST_F(PoolTest, TrimmingGivesIdleSlabsBack) {
+  Pool pool(*fabric_);
+  const auto held = std::move(*pool.allocate(1u << 20));
+  std::vector<RegisteredBuffer> burst;
+  for (int i = 0; i < 20; ++i) burst.push_back(std::move(*pool.allocate(1u << 20)));
+  for (int i = 0; i < 20; ++i) burst.push_back(std::move(*pool.allocate(4096)));
+  burst.clear();
+  EXPECT_EQ(pool.counters().regions, 22u);
+  pool.trim();
+  EXPECT_EQ(pool.counters().regions, 22u);
+  pool.allocate(4096).value();
+  pool.trim();
+  EXPECT_EQ(pool.counters().regions, 2u);
+  EXPECT_TRUE(pool.allocate(1u << 20));
+  pool.trim();
+  pool.trim();
+  EXPECT_EQ(pool.counters().regions, 1u);
+  EXPECT_EQ(pool.counters().registered_octets, 1u << 20);
+  EXPECT_EQ(fabric_->regions(), 1u);
 }
 
 TEST_F(PoolTest, EveryFailingRegistrationIsSurvived) {

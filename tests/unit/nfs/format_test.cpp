@@ -45,11 +45,11 @@ TEST_F(Format, ListLineAlignsColumns) {
   small.mode = 0644;
   small.links = 1;
   small.size = 5;
-  small.modified = {1799999999, 0};
+  small.mtime = {1799999999, 0};
   nfs::Attributes large = small;
   large.type = FileType::directory;
   large.links = 12;
-  large.uid = 4'000'000'000;  // no one here
+  large.uid = 4'000'000'000;  // no such user
   large.gid = 4'000'000'001;
   large.size = 123456;
   ListWidths widths;
@@ -60,13 +60,13 @@ TEST_F(Format, ListLineAlignsColumns) {
   EXPECT_EQ(list_line(large, widths, owners, 1800000000), "drw-r--r-- 12 4000000000 4000000001 123456 Jan 15 07:59");
 }
 
-TEST_F(Format, NamesCannotDisturbATerminal) {
+TEST_F(Format, ControlCharactersAreEscaped) {
   EXPECT_EQ(printable("a\nb\t\x1b[2J\\", true), "a\\nb\\t\\x1b[2J\\\\");
   EXPECT_EQ(printable("a\nb", false), "a\nb");
   EXPECT_EQ(printable("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", true), "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
 }
 
-TEST_F(Format, NeitherCanControlCharactersBeyondAscii) {
+TEST_F(Format, NonAsciiControlCharactersAreEscaped) {
   EXPECT_EQ(printable("a\xc2\x9b"
                       "2Jb\xc2\xa0",
                       true),
@@ -77,16 +77,16 @@ TEST_F(Format, NeitherCanControlCharactersBeyondAscii) {
             "\\x9b2J")
       << "alone";
   EXPECT_EQ(printable("\xe0\x82\x9b \xf0\x80\x82\x9b", true), "\\xe0\\x82\\x9b \\xf0\\x80\\x82\\x9b")
-      << "in too many octets";
+      << "in too many bytes";
   EXPECT_EQ(printable("\xe2\x82", true), "\\xe2\\x82") << "cut off";
   EXPECT_EQ(printable("\xc3(\x9b", true), "\\xc3(\\x9b");
   EXPECT_EQ(printable("\xc2\x9b", false), "\xc2\x9b");
 }
 
 TEST_F(Format, Progress) {
-  EXPECT_EQ(octets_text(512), "512 B");
-  EXPECT_EQ(octets_text(1536), "1.5 KiB");
-  EXPECT_EQ(octets_text(3.0 * 1024 * 1024 * 1024), "3.0 GiB");
+  EXPECT_EQ(bytes_text(512), "512 B");
+  EXPECT_EQ(bytes_text(1536), "1.5 KiB");
+  EXPECT_EQ(bytes_text(3.0 * 1024 * 1024 * 1024), "3.0 GiB");
   EXPECT_EQ(progress_line(50, 100, 1, 2, 80), " 50% [####################                    ]  50 B  25 B/s  2 s");
   EXPECT_EQ(progress_line(200, 100, 1, 2, 80).substr(0, 5), "100% ");  // the file grew
   EXPECT_EQ(progress_line(50, 0, 3, 2, 80), "3 files  50 B  25 B/s  2 s");
@@ -95,7 +95,7 @@ TEST_F(Format, Progress) {
   }
 }
 
-TEST_F(Format, StatusesSpeakAsStrerror) {
+TEST_F(Format, StatusMessagesAreThoseOfStrerror) {
   EXPECT_EQ(make_error_code(nfs::Status::noent).message(), strerror(ENOENT));
   EXPECT_EQ(make_error_code(nfs::Status::notempty).message(), strerror(ENOTEMPTY));
   EXPECT_EQ(make_error_code(nfs::Status::nametoolong).message(), strerror(ENAMETOOLONG));

@@ -33,15 +33,15 @@ class Local : public testing::Test {
     std::ifstream in(root_ / name);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  static std::span<const std::byte> octets(const char* text) { return std::as_bytes(std::span(text, strlen(text))); }
+  static std::span<const std::byte> bytes(const char* text) { return std::as_bytes(std::span(text, strlen(text))); }
   fs::path root_;
 };
 
 TEST_F(Local, ReadsAndWritesAtOffsets) {
   const auto file = tree().create_file("f", 0600);
   ASSERT_TRUE(file);
-  ASSERT_TRUE(write_at(*file, 3, octets("def")));
-  ASSERT_TRUE(write_at(*file, 0, octets("abc")));
+  ASSERT_TRUE(write_at(*file, 3, bytes("def")));
+  ASSERT_TRUE(write_at(*file, 0, bytes("abc")));
   EXPECT_EQ(content("tree/f"), "abcdef");
   const auto again = tree().open_file("f");
   ASSERT_TRUE(again);
@@ -65,7 +65,7 @@ TEST_F(Local, ListsSortedWithAttributes) {
   EXPECT_EQ(*tree().read_link("c"), "nowhere");
 }
 
-TEST_F(Local, NamesThatLeadElsewhereAreRefused) {
+TEST_F(Local, NamesThatLeaveTheDirectoryAreRefused) {
   for (const std::string name : {"", ".", "..", "../outside/x", "a/b", "/etc/x"}) {
     EXPECT_FALSE(tree().create_file(name, 0600)) << name;
     EXPECT_FALSE(tree().make_child(name, 0700)) << name;
@@ -84,13 +84,13 @@ TEST_F(Local, SymbolicLinksAreNotFollowedOutOfTheTree) {
   EXPECT_FALSE(tree().open_file("link"));
   const auto file = tree().create_file("link", 0600);
   ASSERT_TRUE(file);
-  ASSERT_TRUE(write_at(*file, 0, octets("new")));
+  ASSERT_TRUE(write_at(*file, 0, bytes("new")));
   EXPECT_EQ(content("outside/precious"), "precious");
   EXPECT_FALSE(fs::is_symlink(root_ / "tree/link"));
   EXPECT_EQ(content("tree/link"), "new");
 }
 
-TEST_F(Local, APipeInTheWayIsAnErrorNotAWait) {
+TEST_F(Local, AFifoIsAnErrorAndDoesNotBlock) {
   ASSERT_EQ(mkfifo((root_ / "tree/pipe").c_str(), 0600), 0);
   EXPECT_FALSE(tree().create_file("pipe", 0600));
   EXPECT_FALSE(tree().open_file("pipe"));
@@ -108,12 +108,12 @@ TEST_F(Local, SetsModeAndTimes) {
   const auto file = tree().create_file("f", 0600);
   SetAttributes set;
   set.mode = 0444;
-  set.modified = Time{1700000000, 42};
+  set.mtime = SetTime::to({1700000000, 42});
   ASSERT_TRUE(set_attributes(*file, set));
   const auto attributes = local_attributes((root_ / "tree/f").string(), false);
   ASSERT_TRUE(attributes);
   EXPECT_EQ(attributes->mode, 0444u);
-  EXPECT_EQ(attributes->modified, (Time{1700000000, 42}));
+  EXPECT_EQ(attributes->mtime, (Time{1700000000, 42}));
 }
 
 TEST_F(Local, PlainNames) {

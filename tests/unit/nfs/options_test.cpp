@@ -113,7 +113,7 @@ TEST(OptionsTest, UsageErrorsExitWithTwoAndOneLine) {
   }
 }
 
-TEST(OptionsTest, HelpIsNoError) {
+TEST(OptionsTest, HelpExitsWithZero) {
   testing::internal::CaptureStdout();
   const auto parsed = parse({"--help"});
   const std::string said = testing::internal::GetCapturedStdout();

@@ -11,8 +11,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr WriteVerifier kFirst{std::byte{1}};
-constexpr WriteVerifier kSecond{std::byte{2}};
+constexpr Verifier kFirst{std::byte{1}};
+constexpr Verifier kSecond{std::byte{2}};
 
 TEST(RangeQueue, DealsPiecesInOrder) {
   RangeQueue queue({{0, 25}, {100, 10}, {200, 0}}, 10);
@@ -28,19 +28,30 @@ TEST(RangeQueue, StopsAtTheEndOfTheFile) {
   RangeQueue queue({{0, 100}}, 10);
   EXPECT_EQ(queue.next(), (Range{0, 10}));
   queue.end_at(15);
-  queue.end_at(90);  // an earlier end stands
+  queue.end_at(90);  // the earlier end stays
   EXPECT_EQ(queue.next(), (Range{10, 5}));
-  EXPECT_EQ(queue.next(), std::nullopt);
-  queue.extend_from(15);
   EXPECT_EQ(queue.next(), std::nullopt);
 }
 
-TEST(RangeQueue, GoesOnBehindTheKnownEnd) {
-  RangeQueue queue({{0, 10}}, 10);
-  EXPECT_EQ(queue.next(), (Range{0, 10}));
-  EXPECT_EQ(queue.next(), std::nullopt);
-  queue.extend_from(10);
-  EXPECT_EQ(queue.next(), (Range{10, 10}));
+TEST(FileWalk, StartsWithTheExpectedPart) {
+  FileWalk walk(200, 350, 100, 10);
+  EXPECT_EQ(walk.next(), (Range{200, 100}));
+  EXPECT_EQ(walk.next(), (Range{300, 50}));
+  EXPECT_FALSE(walk.has_grown());
+}
+
+TEST(FileWalk, RangesBehindTheExpectedEndGrow) {
+  FileWalk walk(0, 1, 100, 10);
+  EXPECT_EQ(walk.next(), (Range{0, 1}));
+  EXPECT_FALSE(walk.has_grown());
+  EXPECT_EQ(walk.next(), (Range{1, 10}));
+  EXPECT_TRUE(walk.has_grown());
+  EXPECT_EQ(walk.next(), (Range{11, 20}));
+  EXPECT_EQ(walk.next(), (Range{31, 40}));
+  EXPECT_EQ(walk.next(), (Range{71, 29})) << "up to a multiple of the stride";
+  EXPECT_EQ(walk.next(), (Range{100, 51}));
+  EXPECT_EQ(walk.next(), (Range{151, 49}));
+  EXPECT_EQ(walk.next(), (Range{200, 51}));
 }
 
 TEST(RangeQueue, LargeFiles) {
@@ -60,7 +71,7 @@ TEST(UncommittedRanges, OneEntryForNeighbours) {
   EXPECT_TRUE(ranges.empty());
 }
 
-TEST(UncommittedRanges, WhatCarriesAnotherVerifierIsLost) {
+TEST(UncommittedRanges, RangesWithAnotherVerifierAreLost) {
   UncommittedRanges ranges;
   ranges.add({0, 10}, kFirst);
   ranges.add({10, 10}, kSecond);
@@ -79,7 +90,7 @@ TEST(UncommittedRanges, RewritingReplaces) {
   EXPECT_THAT(ranges.commit(kFirst), ElementsAre(Range{0, 40}));
 }
 
-// Against a plain array of octets.
+// Compared with a plain array of bytes.
 TEST(UncommittedRanges, AgreesWithAModel) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {

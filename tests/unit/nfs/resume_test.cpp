@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Transfers that break, and go on. The server here is one file in memory; the client's strides are small.
+// Transfers that are interrupted and resumed. The server is one file in memory; the client's strides are small.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <stdlib.h>
@@ -20,9 +20,8 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// A file of which the local file system learns late that it cannot keep what has been written: as the file is closed,
-/// like a network file system, or in between, of which it tells who asks. The system calls are observed on their way
-/// into the kernel, and made.
+/// A file whose local file system detects write errors late: when the file is closed, as network file systems do, or
+/// before, which sync_file_range(2) reports. The system calls are intercepted, and passed on to the kernel.
 struct LateError {
   std::string file;
   int of_close = 0;
@@ -75,8 +74,8 @@ constexpr Time kWhen{1'700'000'000, 7};
 class Tally : public CopyObserver {
  public:
   void on_found(std::uint64_t) override {}
-  void on_moved(std::uint64_t octets) override { moved += octets; }
-  void on_kept(std::uint64_t octets) override { kept += octets; }
+  void on_moved(std::uint64_t bytes) override { moved += bytes; }
+  void on_kept(std::uint64_t bytes) override { kept += bytes; }
   void on_file_done() override {}
   void on_unfinished() override { ++unfinished; }
   void on_problem(std::string_view, const error_code&) override {}
@@ -107,9 +106,9 @@ class Resume : public testing::Test {
       if (set.size.set_it) stored_.resize(set.size.set_size3_u.size);
       if (set.mode.set_it) there_.mode = set.mode.set_mode3_u.mode;
       if (set.atime.set_it == SET_TO_CLIENT_TIME)
-        there_.accessed = {set.atime.set_atime_u.atime.seconds, set.atime.set_atime_u.atime.nseconds};
+        there_.atime = {set.atime.set_atime_u.atime.seconds, set.atime.set_atime_u.atime.nseconds};
       if (set.mtime.set_it == SET_TO_CLIENT_TIME)
-        there_.modified = {set.mtime.set_mtime_u.mtime.seconds, set.mtime.set_mtime_u.mtime.nseconds};
+        there_.mtime = {set.mtime.set_mtime_u.mtime.seconds, set.mtime.set_mtime_u.mtime.nseconds};
       return SETATTR3res{};
     });
     server_.on_write([this](const WRITE3args& args, std::string data) {
@@ -117,7 +116,7 @@ class Resume : public testing::Test {
       if (in_between_) std::exchange(in_between_, nullptr)();
       if (args.offset >= breaks_at_) result.status = NFS3ERR_IO;
       if (result.status != NFS3_OK) return result;
-      // Nothing is written of a stride before the one ahead of it is safe.
+      // A stride is written only after the one before it is committed.
       const std::uint64_t stride = args.offset / kStride;
       for (const std::uint64_t unsafe : uncommitted_) EXPECT_EQ(unsafe, stride);
       if (args.stable == UNSTABLE) uncommitted_.push_back(stride);
@@ -150,7 +149,7 @@ class Resume : public testing::Test {
       if (uploading_) {
         a.mode = there_.mode;
         a.size = stored_.size();
-        a.atime = {there_.accessed.seconds, there_.accessed.nanoseconds};
+        a.atime = {there_.atime.seconds, there_.atime.nanoseconds};
         return result;
       }
       if (on_restart_) std::exchange(on_restart_, nullptr)();
@@ -172,11 +171,11 @@ class Resume : public testing::Test {
     tally_ = {};
     uploading_ = true;
     make_source(modified);
-    const Descriptor in = std::move(*open_to_read((folder_ / "source").string()));
+    const Fd in = std::move(*open_to_read((folder_ / "source").string()));
     const Attributes source = *local_attributes(in);
     Node to{file_of(7), there_};
     to.attributes.size = stored_.size();
-    const SetAttributes final{.mode = mode_, .modified = modified};
+    const SetAttributes final{.mode = mode_, .mtime = SetTime::to(modified)};
     Result<void> outcome;
     server_.run([&](Client& client) -> asio::awaitable<void> {
       const CopyOptions how = options(resume);
@@ -188,20 +187,20 @@ class Resume : public testing::Test {
   }
 
   void make_source(Time modified) {
-    const Descriptor out = std::move(*open_to_write((folder_ / "source").string(), 0600));
+    const Fd out = std::move(*open_to_write((folder_ / "source").string(), 0600));
     EXPECT_TRUE(write_at(out, 0, std::as_bytes(std::span(content_))));
-    EXPECT_TRUE(set_attributes(out, SetAttributes{.modified = modified}));
+    EXPECT_TRUE(set_attributes(out, SetAttributes{.mtime = SetTime::to(modified)}));
   }
 
   Result<void> download(bool resume, Time modified = kWhen) {
     tally_ = {};
     uploading_ = false;
     modified_ = modified;
-    const Descriptor to = std::move(*open_to_write(target(), 0600, !resume));
+    const Fd to = std::move(*open_to_write(target(), 0600, !resume));
     Node from{file_of(7), {}};
     from.attributes.size = content_.size();
-    from.attributes.modified = modified;
-    const SetAttributes final{.mode = mode_, .modified = modified};
+    from.attributes.mtime = modified;
+    const SetAttributes final{.mode = mode_, .mtime = SetTime::to(modified)};
     Result<void> outcome;
     server_.run([&](Client& client) -> asio::awaitable<void> {
       const CopyOptions how = options(resume);
@@ -212,7 +211,7 @@ class Resume : public testing::Test {
   }
 
   void make_target(mode_t mode) const {
-    const Descriptor out = std::move(*open_to_write(target(), mode));
+    const Fd out = std::move(*open_to_write(target(), mode));
     EXPECT_EQ(::fchmod(out.get(), mode), 0);
   }
   std::string target() const { return (folder_ / "target").string(); }
@@ -229,17 +228,17 @@ class Resume : public testing::Test {
   std::string content_;
   std::string stored_;
   Attributes there_;
-  std::vector<std::uint64_t> uncommitted_;  // the strides of writes that no COMMIT has followed
+  std::vector<std::uint64_t> uncommitted_;  // the strides written since the last COMMIT
   std::uint64_t breaks_at_ = UINT64_MAX;
   std::function<void()> in_between_;  // at the next READ or WRITE
-  std::function<void()> on_restart_;  // at the next mark that an upload sets, or look that a download takes
+  std::function<void()> on_restart_;  // at the next mark of an upload, or GETATTR of a download
   std::optional<std::uint32_t> mode_ = 0640;
-  Time modified_;           // as GETATTR says
-  bool uploading_ = false;  // GETATTR is of the target, not of the source
+  Time modified_;           // in replies to GETATTR
+  bool uploading_ = false;  // GETATTR asks for the target, not for the source
   int setattrs_ = 0;
 };
 
-/// Another user than root, whom the modes of files do not bind; root again at its end.
+/// Runs as a user other than root, which ignores the modes of files; restores root at the end.
 class AsUser {
  public:
   AsUser() : done_(::seteuid(1234) == 0) {}
@@ -255,7 +254,7 @@ class AsUser {
   bool done_;
 };
 
-TEST_F(Resume, AnUploadGoesOnBehindItsLastWholeStride) {
+TEST_F(Resume, AnUploadResumesAfterItsLastWholeStride) {
   breaks_at_ = 3 * kStride + 2 * kPiece;
   EXPECT_FALSE(upload(true));
   EXPECT_EQ(there_.mode, 01444u) << "marked";
@@ -265,11 +264,11 @@ TEST_F(Resume, AnUploadGoesOnBehindItsLastWholeStride) {
   EXPECT_TRUE(stored_ == content_);
   EXPECT_EQ(tally_.kept, 3 * kStride);
   EXPECT_EQ(tally_.moved, content_.size() - 3 * kStride);
-  EXPECT_EQ(there_.mode, 0640u) << "the mark is gone";
-  EXPECT_EQ(there_.modified, kWhen);
+  EXPECT_EQ(there_.mode, 0640u) << "the mark is removed";
+  EXPECT_EQ(there_.mtime, kWhen);
 }
 
-TEST_F(Resume, OnlyIfItIsAskedFor) {
+TEST_F(Resume, OnlyWithTheOption) {
   breaks_at_ = 3 * kStride + 2 * kPiece;
   EXPECT_FALSE(upload(false));
   EXPECT_EQ(there_.mode & 01000u, 0u) << "not marked";
@@ -279,7 +278,7 @@ TEST_F(Resume, OnlyIfItIsAskedFor) {
   EXPECT_TRUE(stored_ == content_);
 }
 
-TEST_F(Resume, ASourceThatHasChangedIsCopiedAnew) {
+TEST_F(Resume, AnUploadOfAChangedSourceStartsAgain) {
   breaks_at_ = 3 * kStride + 2 * kPiece;
   EXPECT_FALSE(upload(true));
   breaks_at_ = UINT64_MAX;
@@ -289,14 +288,14 @@ TEST_F(Resume, ASourceThatHasChangedIsCopiedAnew) {
   EXPECT_TRUE(stored_ == content_);
 }
 
-TEST_F(Resume, AnOlderFileIsNotTakenForABeginning) {
+TEST_F(Resume, AnUnrelatedFileIsNotResumed) {
   stored_.assign(4 * kStride, 'o');
   ASSERT_TRUE(upload(true));
   EXPECT_EQ(tally_.kept, 0u);
   EXPECT_TRUE(stored_ == content_);
 }
 
-TEST_F(Resume, WhoTakesTheRightToWriteTakesTheMark) {
+TEST_F(Resume, AChmodForWritingRemovesTheMark) {
   breaks_at_ = 3 * kStride + 2 * kPiece;
   EXPECT_FALSE(upload(true));
   EXPECT_FALSE(download(true));
@@ -312,7 +311,7 @@ TEST_F(Resume, WhoTakesTheRightToWriteTakesTheMark) {
   EXPECT_TRUE(local() == content_);
 }
 
-TEST_F(Resume, RightsTakenAwayComeBackWithTheEnd) {
+TEST_F(Resume, WritePermissionsAreRestoredAtTheEnd) {
   mode_.reset();
   for (const std::uint32_t mode : {0664u, 0600u, 0444u, 0626u}) {
     there_.mode = mode;
@@ -321,23 +320,23 @@ TEST_F(Resume, RightsTakenAwayComeBackWithTheEnd) {
     EXPECT_FALSE(upload(true));
     EXPECT_EQ(there_.mode, (mode & 0555) | 01000);
     breaks_at_ = 4 * kStride;
-    EXPECT_FALSE(upload(true)) << "broken twice";
+    EXPECT_FALSE(upload(true)) << "interrupted twice";
     breaks_at_ = UINT64_MAX;
     ASSERT_TRUE(upload(true));
     EXPECT_EQ(tally_.kept, 3 * kStride);
     EXPECT_EQ(there_.mode, mode);
   }
   there_.mode = 01466;
-  there_.accessed = {1, 7};
+  there_.atime = {1, 7};
   ASSERT_TRUE(upload(true));
-  EXPECT_EQ(there_.mode, 0466u) << "somebody's sticky bit is no mark";
+  EXPECT_EQ(there_.mode, 0466u) << "a sticky bit alone is not a mark";
   there_.mode = 01444;
-  there_.accessed = {1, 7};
+  there_.atime = {1, 7};
   ASSERT_TRUE(upload(true));
-  EXPECT_EQ(there_.mode, 0644u) << "of another source: who might write is not known";
+  EXPECT_EQ(there_.mode, 0644u) << "of another source: the earlier write permissions are unknown";
 }
 
-TEST_F(Resume, AnErrorThatLeavesNothingToGoOnWithGivesTheRightsBack) {
+TEST_F(Resume, AnErrorBeforeTheFirstStrideRestoresTheMode) {
   mode_.reset();
   there_.mode = 0664;
   breaks_at_ = kStride - kPiece;
@@ -357,8 +356,8 @@ TEST_F(Resume, AnErrorThatLeavesNothingToGoOnWithGivesTheRightsBack) {
   EXPECT_EQ(tally_.unfinished, 1);
 }
 
-TEST_F(Resume, AnUnfinishedFileIsNotWrittenByOthersButGoneOnWith) {
-  // Root may write whatever the mode; who is not root is somebody already.
+TEST_F(Resume, AnUnfinishedFileIsWriteProtectedAndCanBeResumed) {
+  // Root ignores the mode: act as another user. A user other than root needs no change.
   std::optional<AsUser> user;
   if (::geteuid() == 0) {
     ASSERT_EQ(::chown(folder_.c_str(), 1234, 1234), 0);
@@ -367,7 +366,7 @@ TEST_F(Resume, AnUnfinishedFileIsNotWrittenByOthersButGoneOnWith) {
   breaks_at_ = 2 * kStride + kPiece;
   EXPECT_FALSE(download(true));
   EXPECT_EQ(local_attributes(target(), false)->mode, 01400u);
-  EXPECT_EQ(::open(target().c_str(), O_WRONLY | O_CLOEXEC), -1) << "though it is one's own";
+  EXPECT_EQ(::open(target().c_str(), O_WRONLY | O_CLOEXEC), -1) << "also to its owner";
   EXPECT_EQ(errno, EACCES);
   breaks_at_ = UINT64_MAX;
   ASSERT_TRUE(download(true));
@@ -377,24 +376,24 @@ TEST_F(Resume, AnUnfinishedFileIsNotWrittenByOthersButGoneOnWith) {
   fs::remove(target());
   EXPECT_FALSE(download(true));
   breaks_at_ = UINT64_MAX;
-  ASSERT_TRUE(download(false)) << "from the start, if one likes";
+  ASSERT_TRUE(download(false)) << "from the start without the option";
   EXPECT_TRUE(local() == content_);
   EXPECT_EQ(local_attributes(target(), false)->mode, 0640u);
   fs::permissions(target(), fs::perms::owner_read);
-  EXPECT_EQ(open_to_write(target(), 0600).error(), boost::system::errc::permission_denied) << "no mark of ours";
+  EXPECT_EQ(open_to_write(target(), 0600).error(), boost::system::errc::permission_denied) << "not marked";
 }
 
-TEST_F(Resume, AnUploadEndsWhereItsSourceDoesNow) {
+TEST_F(Resume, AnUploadIsTruncatedToItsSource) {
   in_between_ = [this] {
     content_.resize(2 * kPiece + 5);
     fs::resize_file(folder_ / "source", content_.size());
   };
   ASSERT_TRUE(upload(false));
   EXPECT_TRUE(stored_ == content_);
-  EXPECT_EQ(there_.modified, kWhen) << "the times last";
+  EXPECT_EQ(there_.mtime, kWhen) << "no WRITE follows the times";
 }
 
-TEST_F(Resume, AnUploadOfWhatChangesWhileItIsGoneOnWith) {
+TEST_F(Resume, AnUploadRestartsWhenItsSourceChangesDuringTheResume) {
   breaks_at_ = 3 * kStride + 2 * kPiece;
   EXPECT_FALSE(upload(true));
   breaks_at_ = UINT64_MAX;
@@ -405,12 +404,12 @@ TEST_F(Resume, AnUploadOfWhatChangesWhileItIsGoneOnWith) {
     make_source({1'700'000'002, 7});
   };
   ASSERT_TRUE(upload(true));
-  EXPECT_TRUE(stored_ == content_) << "not the beginning of the one and the end of the other";
-  EXPECT_EQ(there_.mode, 0600u) << "of the version that was copied";
-  EXPECT_EQ(there_.modified, (Time{1'700'000'002, 7}));
+  EXPECT_TRUE(stored_ == content_) << "no mix of two versions";
+  EXPECT_EQ(there_.mode, 0600u) << "that of the copied version";
+  EXPECT_EQ(there_.mtime, (Time{1'700'000'002, 7}));
 }
 
-TEST_F(Resume, AnUploadThatBeganAnewAndBrokeAgainKeepsNothingOfTheOldVersion) {
+TEST_F(Resume, AnUploadRestartedAndInterruptedKeepsNoOldData) {
   breaks_at_ = 3 * kStride + 2 * kPiece;
   EXPECT_FALSE(upload(true));
   breaks_at_ = UINT64_MAX;
@@ -426,19 +425,19 @@ TEST_F(Resume, AnUploadThatBeganAnewAndBrokeAgainKeepsNothingOfTheOldVersion) {
   EXPECT_TRUE(stored_ == content_);
 }
 
-TEST_F(Resume, AnEmptyFileMadeAsItIsToBeNeedsNoMore) {
+TEST_F(Resume, AnEmptyFileCreatedWithItsAttributesNeedsNoOtherCall) {
   content_.clear();
   there_.mode = 0640;
-  there_.modified = kWhen;
+  there_.mtime = kWhen;
   ASSERT_TRUE(upload(true));
   EXPECT_EQ(setattrs_, 0);
-  there_.modified = {};
+  there_.mtime = {};
   ASSERT_TRUE(upload(true));
   EXPECT_EQ(setattrs_, 1);
-  EXPECT_EQ(there_.modified, kWhen);
+  EXPECT_EQ(there_.mtime, kWhen);
 }
 
-TEST_F(Resume, ADownloadEndsWhereItsSourceDoesNow) {
+TEST_F(Resume, ADownloadIsTruncatedToItsSource) {
   for (const bool resume : {false, true}) {
     in_between_ = [this] { content_.resize(2 * kPiece + 5); };
     ASSERT_TRUE(download(resume));
@@ -447,7 +446,7 @@ TEST_F(Resume, ADownloadEndsWhereItsSourceDoesNow) {
   }
 }
 
-TEST_F(Resume, ADownloadOfWhatChangesWhileItIsGoneOnWith) {
+TEST_F(Resume, ADownloadRestartsWhenItsSourceChangesDuringTheResume) {
   breaks_at_ = 3 * kStride + 2 * kPiece;
   EXPECT_FALSE(download(true));
   breaks_at_ = UINT64_MAX;
@@ -457,12 +456,12 @@ TEST_F(Resume, ADownloadOfWhatChangesWhileItIsGoneOnWith) {
     modified_ = {1'700'000'002, 7};
   };
   ASSERT_TRUE(download(true));
-  EXPECT_TRUE(local() == content_) << "not the beginning of the one and the end of the other";
-  EXPECT_EQ(local_attributes(target(), false)->mode, 0604u) << "of the version that was copied";
-  EXPECT_EQ(local_attributes(target(), false)->modified, (Time{1'700'000'002, 7}));
+  EXPECT_TRUE(local() == content_) << "no mix of two versions";
+  EXPECT_EQ(local_attributes(target(), false)->mode, 0604u) << "that of the copied version";
+  EXPECT_EQ(local_attributes(target(), false)->mtime, (Time{1'700'000'002, 7}));
 }
 
-TEST_F(Resume, ADownloadThatBeganAnewAndBrokeAgainKeepsNothingOfTheOldVersion) {
+TEST_F(Resume, ADownloadRestartedAndInterruptedKeepsNoOldData) {
   breaks_at_ = 3 * kStride + 2 * kPiece;
   EXPECT_FALSE(download(true));
   breaks_at_ = UINT64_MAX;
@@ -478,7 +477,7 @@ TEST_F(Resume, ADownloadThatBeganAnewAndBrokeAgainKeepsNothingOfTheOldVersion) {
   EXPECT_TRUE(local() == content_);
 }
 
-TEST_F(Resume, ADownloadGoesOnBehindItsLastWholeStride) {
+TEST_F(Resume, ADownloadResumesAfterItsLastWholeStride) {
   breaks_at_ = 2 * kStride + kPiece;
   EXPECT_FALSE(download(true));
   EXPECT_EQ(local_attributes(target(), false)->mode & 01000u, 01000u) << "marked";
@@ -487,10 +486,10 @@ TEST_F(Resume, ADownloadGoesOnBehindItsLastWholeStride) {
   EXPECT_EQ(tally_.kept, 2 * kStride);
   EXPECT_TRUE(local() == content_);
   EXPECT_EQ(local_attributes(target(), false)->mode, 0640u);
-  EXPECT_EQ(local_attributes(target(), false)->modified, kWhen);
+  EXPECT_EQ(local_attributes(target(), false)->mtime, kWhen);
 }
 
-TEST_F(Resume, WhatTheDiskDidNotKeepIsAnErrorAndNotGoneOnWith) {
+TEST_F(Resume, ALateWriteErrorIsReportedAndNothingIsResumed) {
   const auto is = [](int error) { return error_code(error, boost::system::system_category()); };
   for (const bool resume : {false, true}) {
     for (LateError error : {LateError{target(), ENOSPC, 0}, LateError{target(), 0, EDQUOT}}) {
@@ -500,14 +499,14 @@ TEST_F(Resume, WhatTheDiskDidNotKeepIsAnErrorAndNotGoneOnWith) {
       late_error = nullptr;
       ASSERT_FALSE(done);
       EXPECT_EQ(done.error(), is(error.of_close + error.of_write_back));
-      EXPECT_NE(local_attributes(target(), false)->modified, kWhen) << "or it would be taken for a copy";
+      EXPECT_NE(local_attributes(target(), false)->mtime, kWhen) << "or it would count as complete";
       EXPECT_EQ(tally_.unfinished, 0);
       ASSERT_TRUE(download(true));
       EXPECT_EQ(tally_.kept, 0u);
       EXPECT_TRUE(local() == content_);
     }
   }
-  // One that breaks for another reason.
+  // Interrupted for another reason.
   fs::remove(target());
   breaks_at_ = 2 * kStride + kPiece;
   LateError error{target(), ENOSPC, 0};
@@ -520,17 +519,17 @@ TEST_F(Resume, WhatTheDiskDidNotKeepIsAnErrorAndNotGoneOnWith) {
   EXPECT_TRUE(local() == content_);
 }
 
-TEST_F(Resume, WhatIsNoFileIsNotMarked) {
+TEST_F(Resume, OnlyRegularFilesAreMarked) {
   // A /dev/null of its own.
   if (::mknod(target().c_str(), S_IFCHR | 0666, makedev(1, 3)) != 0 || !open_to_write(target(), 0))
-    GTEST_SKIP() << "this machine lets nobody make devices";
+    GTEST_SKIP() << "mknod is not permitted";
   const std::uint32_t before = local_attributes(target(), false)->mode;
   breaks_at_ = 2 * kStride;
   EXPECT_FALSE(download(true));
   EXPECT_EQ(local_attributes(target(), false)->mode, before);
 }
 
-TEST_F(Resume, ADownloadOfWhatHasChangedBeginsAnew) {
+TEST_F(Resume, ADownloadOfAChangedSourceStartsAgain) {
   breaks_at_ = 2 * kStride + kPiece;
   EXPECT_FALSE(download(true));
   breaks_at_ = UINT64_MAX;
@@ -540,7 +539,7 @@ TEST_F(Resume, ADownloadOfWhatHasChangedBeginsAnew) {
   EXPECT_TRUE(local() == content_);
 }
 
-TEST(Summary, SaysWhatWasMovedAndWhatWasThere) {
+TEST(Summary, GivesBytesMovedAndPresentBefore) {
   EXPECT_EQ(commands::summary_line(3, 5'000'000, 0, 2), "3 files, 5000000 bytes, 2.5 MB/s\n");
   EXPECT_EQ(commands::summary_line(0, 0, 7, 0), "0 files, 0 bytes, 0.0 MB/s; 7 bytes were there already\n");
 }

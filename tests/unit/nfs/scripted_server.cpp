@@ -18,8 +18,8 @@ const asio::ip::address kLoopback = asio::ip::make_address("127.0.0.1");
 
 nfs_fh3 handle_of(std::uint8_t number) {
   nfs_fh3 out{};
-  const std::array octets{std::byte{0xfe}, std::byte{number}};
-  out.set(octets);
+  const std::array bytes{std::byte{0xfe}, std::byte{number}};
+  out.set(bytes);
   return out;
 }
 
@@ -65,8 +65,8 @@ asio::awaitable<void> ScriptedServer::write(rpc::ServerCall<nfs3::Write> call) {
   if (failed) co_return;
   co_await call.async_fetch(data, {&into, 1}, asio::redirect_error(asio::use_awaitable, failed));
   if (failed) co_return;
-  std::string octets(reinterpret_cast<const char*>(into.data), into.size);
-  const WRITE3res result = write_(call.args(), std::move(octets));
+  std::string bytes(reinterpret_cast<const char*>(into.data), into.size);
+  const WRITE3res result = write_(call.args(), std::move(bytes));
   call.reply(result);
 }
 
@@ -93,7 +93,7 @@ void ScriptedServer::run(const std::function<asio::awaitable<void>(Client&)>& bo
     thrown = e;
     ended = true;
   });
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
   context_.restart();
   while (!ended && std::chrono::steady_clock::now() < deadline) context_.run_one_until(deadline);
   if (thrown) std::rethrow_exception(thrown);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A server for tests of the client, on the loopback fabric: real transport, RPC and XDR; what it answers is the
-// test's.
+// A server for tests of the client, on the loopback fabric: real transport, RPC and XDR; the test supplies the replies.
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
@@ -22,13 +21,13 @@ namespace rpcrdma::nfs {
 namespace nfs3 = rpc::nfs3;
 namespace mount3 = rpc::mount3;
 
-/// A handle that holds a small number, and back.
+/// Conversion between a small number and a handle that holds it.
 nfs_fh3 handle_of(std::uint8_t number);
 std::uint8_t number_of(const nfs_fh3& handle);
 FileHandle file_of(std::uint8_t number);
 post_op_attr attributes_of_type(ftype3 type, std::uint64_t size = 0, std::uint32_t mode = 0644);
 
-/// Serves on the thread of `context`. Give it its answers, then run a test's coroutine by run().
+/// Serves on the thread of `context`. Set its replies, then run a test's coroutine by run().
 class ScriptedServer {
  public:
   explicit ScriptedServer(boost::asio::io_context& context);
@@ -46,7 +45,7 @@ class ScriptedServer {
   void on_write(std::function<WRITE3res(const WRITE3args&, std::string data)> answer);
 
   fabric::LoopbackNetwork& network() noexcept { return network_; }
-  /// Connects a client and runs `body`; fails the test if either does not come to an end.
+  /// Connects a client and runs `body`; fails the test if either does not end.
   void run(const std::function<boost::asio::awaitable<void>(Client&)>& body, ClientOptions options = {});
 
  private:
@@ -63,11 +62,11 @@ class ScriptedServer {
   std::uint16_t port_ = 0;
 };
 
-/// READDIRPLUS results with memory of their own.
+/// READDIRPLUS results that own their memory.
 class Listing {
  public:
   Listing& add(std::string name, std::uint64_t cookie, ftype3 type, std::uint8_t handle);
-  /// An entry about which the server tells nothing but the name.
+  /// An entry without attributes and handle.
   Listing& add_bare(std::string name, std::uint64_t cookie);
   READDIRPLUS3res result(bool eof);
 

@@ -17,7 +17,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Lets everything else that is ready run first.
+/// Runs all other ready handlers first.
 asio::awaitable<void> yield() { co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable); }
 
 class TaskTest : public testing::Test {
@@ -81,7 +81,7 @@ TEST_F(TaskTest, AGroupWaitsForItsChildren) {
   }());
 }
 
-TEST_F(TaskTest, AGroupThrowsAChildsException) {
+TEST_F(TaskTest, AGroupRethrowsAChildsException) {
   const auto child = []() -> asio::awaitable<void> {
     co_await yield();
     throw std::runtime_error("child");
@@ -94,7 +94,7 @@ TEST_F(TaskTest, AGroupThrowsAChildsException) {
                std::runtime_error);
 }
 
-TEST_F(TaskTest, PermitsBoundWhatRunsAtOnce) {
+TEST_F(TaskTest, PermitsBoundConcurrency) {
   Permits permits(context_.get_executor(), 3);
   int running = 0;
   int most = 0;

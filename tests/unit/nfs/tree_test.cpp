@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Trees from servers that are not to be trusted.
+// Trees from hostile servers.
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
@@ -69,7 +69,7 @@ class TreeTest : public testing::Test {
     return outcome;
   }
 
-  /// All paths below the folder that the test made, but `into` itself.
+  /// All paths below the folder of the test, except `into` itself.
   std::vector<std::string> everything() {
     std::vector<std::string> out;
     for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
@@ -80,7 +80,7 @@ class TreeTest : public testing::Test {
     return out;
   }
 
-  /// A file of four octets, wherever it is named.
+  /// A file of four bytes, under any name.
   static constexpr ftype3 kRegular = NF3REG;
   asio::io_context context_;
   ScriptedServer server_;
@@ -104,7 +104,7 @@ TEST_F(TreeTest, NamesThatLeadOutOfTheTreeAreRefused) {
   EXPECT_THAT(everything(), ElementsAre("into/good"));
 }
 
-TEST_F(TreeTest, ALinkAndADirectoryOfOneNameDoNotLeadOut) {
+TEST_F(TreeTest, ALinkAndADirectoryWithOneNameStayInsideTheTree) {
   fs::create_directory(folder_ / "outside");
   target_ = "../outside";
   listings_[kRoot].add("name", 1, NF3LNK, kLink).add("name", 2, NF3DIR, kFolder);
@@ -193,7 +193,7 @@ TEST_F(TreeTest, AFileTakesNoMoreCallsThanItNeeds) {
   EXPECT_THAT(calls, ElementsAre("CREATE empty with times", "CREATE small", "WRITE", "SETATTR times"));
 }
 
-TEST_F(TreeTest, APageThatDoesNotGetOnIsAnError) {
+TEST_F(TreeTest, APageWithoutProgressIsAnError) {
   Listing again;
   again.add("name", 7, NF3DIR, kFolder);
   server_.on<nfs3::Readdirplus>([&](const READDIRPLUS3args& args) {
@@ -204,7 +204,7 @@ TEST_F(TreeTest, APageThatDoesNotGetOnIsAnError) {
   EXPECT_EQ(problems_.list.begin()->second, ClientError::malformed_reply);
 }
 
-TEST_F(TreeTest, RemovingWhatNeverGoesEnds) {
+TEST_F(TreeTest, RemovingFilesThatReappearEnds) {
   listings_[kRoot].add("ghost", 1, NF3REG, kFile);
   server_.on<nfs3::Remove>([](const REMOVE3args&) {
     REMOVE3res result{};
@@ -242,7 +242,7 @@ class PathTest : public TreeTest {
       const ftype3 type = name == "link" ? NF3LNK : name == "file" ? NF3REG : NF3DIR;
       const std::uint8_t handle = type == NF3LNK ? kLink : type == NF3REG ? kFile : kFolder;
       result.LOOKUP3res_u.resok.object = handle_of(handle);
-      // Attributes are left out for files: the client has to ask.
+      // The listing has no attributes of files: the client has to ask.
       if (type != NF3REG) result.LOOKUP3res_u.resok.obj_attributes = attributes_of_type(type);
       return result;
     });
@@ -267,13 +267,13 @@ TEST_F(PathTest, TheExportIsTheLongestPrefixThatMountAccepts) {
   EXPECT_THAT(asked_, ElementsAre("/srv/data/dir/file", "/srv/data/dir", "/srv/data"));
 }
 
-TEST_F(PathTest, TheMostTellingRefusalIsReported) {
+TEST_F(PathTest, TheMostSpecificMountErrorIsReported) {
   EXPECT_EQ(resolve({"other", "x"}, false).error(), Status::noent);
   exports_["/closed"] = MNT3ERR_ACCES;
   EXPECT_EQ(resolve({"closed", "x"}, false).error(), Status::acces);
 }
 
-TEST_F(PathTest, AGivenRootStandsForTheFirstComponent) {
+TEST_F(PathTest, AGivenRootReplacesTheFirstComponent) {
   const auto node = resolve({"any", "dir", "file"}, false, file_of(kRoot));
   ASSERT_TRUE(node);
   EXPECT_EQ(node->handle, file_of(kFile));

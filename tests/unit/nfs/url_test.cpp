@@ -51,7 +51,7 @@ TEST(Url, DropsEmptyAndDotComponents) {
   EXPECT_THAT(bare->path, IsEmpty());
 }
 
-TEST(Url, SaysWhatIsWrong) {
+TEST(Url, ErrorsNameTheCause) {
   const auto why = [](std::string_view text) {
     const auto url = parse_url(text);
     return url ? std::string("accepted") : url.error().why;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An export that is a bind mount, as in a container: the kernel shows no path of what has been moved out of the part of
-// the file system that the mount shows.
+// An export that is a bind mount, as in a container: the kernel shows no path of an object that has been moved out of
+// the mounted part of the file system.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -20,7 +20,7 @@ class BindMount : public FileSystemTest {
   std::filesystem::path part() const { return directory_.path() / "part"; }
   std::filesystem::path outside() const { return directory_.path() / "outside"; }
 
-  /// Runs the test in a thread that has the mount in a namespace of its own: gone when that ends.
+  /// Runs the test in a thread with the mount in a namespace of its own, which ends with the thread.
   template <class Test>
   void with_mount(Test test) {
     const TemporaryDirectory point;
@@ -42,6 +42,7 @@ class BindMount : public FileSystemTest {
   }
 
   void serve() {
+    fs_.reset();  // its places are in use
     PosixOptions options;
     options.root = point_;
     options.hint_file = places();
@@ -83,7 +84,7 @@ TEST_P(BindMount, WhatIsMovedOutIsStale) {
     std::filesystem::rename(part() / "l", outside() / "l");
     EXPECT_EQ(read(file), Status::ok);
     EXPECT_EQ(fs_->attributes(second).status, Status::stale);
-    serve();  // what is open stays so for a while
+    serve();  // open files stay open for some seconds
     EXPECT_EQ(read(second), Status::stale);
     std::string text = "changed";
     const BufferRef buffer = ref(text);
@@ -115,8 +116,8 @@ TEST_P(BindMount, WhatIsMovedInsideStays) {
   });
 }
 
-// The kernel shows the path "/" for what lies outside, too.
-TEST_P(BindMount, WhatIsMovedOutOfThePartThatIsAllThereIsToTheServer) {
+// The kernel shows the path "/" for objects outside as well.
+TEST_P(BindMount, WhatIsMovedOutOfAServersRootIsStale) {
   with_mount([&] {
     const Fd inside_part(::open(part().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     const Fd outside_part(::open(outside().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -135,7 +136,7 @@ TEST_P(BindMount, WhatIsMovedOutOfThePartThatIsAllThereIsToTheServer) {
   });
 }
 
-/// Without the kernel's handles they are always.
+/// Without the kernel's handles, places are always remembered.
 class KernelHandles : public BindMount {};
 
 TEST_P(KernelHandles, PlacesAreRememberedForAPartOnly) {

@@ -20,7 +20,7 @@ TEST_P(Listing, EveryNameOnce) {
   for (const std::size_t per_reply : {1u, 7u, 1000u, 5000u}) EXPECT_EQ(list(root_, per_reply), expected);
 }
 
-// What is there all the time is seen exactly once, whatever else comes and goes meanwhile.
+// A name that exists all the time is listed exactly once, whatever is added and removed meanwhile.
 TEST_P(Listing, ChangesMeanwhileLoseNothing) {
   std::set<std::string> lasting;
   for (int i = 0; i < 10'000; ++i) {
@@ -39,7 +39,7 @@ TEST_P(Listing, ChangesMeanwhileLoseNothing) {
   for (const std::string& name : seen) EXPECT_LE(seen.count(name), 1u) << name;
 }
 
-// A client whose reply got lost asks for the same part again and gets the same.
+// A client whose reply was lost requests the same part again and gets the same entries.
 TEST_P(Listing, TheSameCookieAgain) {
   for (int i = 0; i < 100; ++i) create(root_, "f" + std::to_string(i));
   DirectoryRequest request;
@@ -65,8 +65,8 @@ TEST_P(Listing, TheSameCookieAgain) {
   EXPECT_EQ(part(ignored), first);
 }
 
-// What a listing that was given up had read ahead is not shown to the next one.
-TEST_P(Listing, OneGivenUpLeavesNothingToTheNext) {
+// Entries that an abandoned listing had read ahead are not shown to the next one.
+TEST_P(Listing, AnAbandonedOneDoesNotAffectTheNext) {
   constexpr std::size_t kPart = 30;
   std::set<std::string> expected{".", ".."};
   for (int i = 0; i < 100; ++i) {
@@ -100,7 +100,7 @@ TEST_P(Listing, AStaleVerifierIsABadCookie) {
             Status::bad_cookie);
 }
 
-TEST_P(Listing, NodesComeAlong) {
+TEST_P(Listing, NodesAreReturnedOnRequest) {
   const NodeKey directory = mkdir(root_, "d");
   const NodeKey file = create(directory, "f", "12345");
   const NodeKey inner = mkdir(directory, "sub");

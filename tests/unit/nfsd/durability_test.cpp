@@ -13,10 +13,10 @@
 #include <set>
 #include <thread>
 
-#include "commit_order.hpp"
-#include "descriptor_cache.hpp"
 #include "file_system_test.hpp"
-#include "write_backs.hpp"
+#include "open_files/commit_order.hpp"
+#include "open_files/descriptor_cache.hpp"
+#include "open_files/write_backs.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -89,7 +89,7 @@ class Durability : public FileSystemTest {
   Flushes flushes_;
 };
 
-TEST_P(Durability, NewNamesBringTheirDirectory) {
+TEST_P(Durability, NewNamesSynchronizeTheirDirectory) {
   const Fd here(::open(directory_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const bool in_order = commits_in_order(here.get());
   const std::multiset<std::uint64_t> root{number(root_)};
@@ -115,7 +115,7 @@ TEST_P(Durability, NewNamesBringTheirDirectory) {
   EXPECT_EQ(flushes_.everything, in_order ? 0u : 1u);
 }
 
-TEST_P(Durability, NamesThatGoBringTheirDirectories) {
+TEST_P(Durability, RemovedNamesSynchronizeTheirDirectories) {
   const NodeKey directory = mkdir(root_, "d");
   create(root_, "f", "text");
   const std::uint64_t top = number(root_);
@@ -130,7 +130,7 @@ TEST_P(Durability, NamesThatGoBringTheirDirectories) {
             (std::multiset<std::uint64_t>{top}));
 }
 
-TEST_P(Durability, AnExclusiveCreateBringsItsVerifier) {
+TEST_P(Durability, AnExclusiveCreateSynchronizesItsVerifier) {
   CreateHow how;
   how.mode = CreateMode::exclusive;
   how.verifier = {std::byte{1}, std::byte{2}};
@@ -146,7 +146,7 @@ TEST_P(Durability, AnExclusiveCreateBringsItsVerifier) {
   EXPECT_EQ(flushed_by(create).whole.count(number(root_)), 1u);
 }
 
-TEST_P(Durability, AttributesBringTheirFile) {
+TEST_P(Durability, AttributesSynchronizeTheirFile) {
   const NodeKey file = create(root_, "f", "text");
   const NodeKey link = fs_->make_symlink(caller_, root_, "l", "f", {}).node;
   const std::multiset<std::uint64_t> itself{number(file)};
@@ -168,10 +168,10 @@ TEST_P(Durability, AttributesBringTheirFile) {
   const Fd top(::open(directory_.path().c_str(), O_RDONLY | O_CLOEXEC));
   const bool in_order = commits_in_order(top.get());
   EXPECT_EQ(all.everything, in_order ? 0u : 1u);
-  EXPECT_EQ(all.whole.size(), in_order ? 1u : 0u) << "a file without a name, whose number nobody knows";
+  EXPECT_EQ(all.whole.size(), in_order ? 1u : 0u) << "an unnamed file with an unknown number";
 }
 
-TEST_P(Durability, DataAsStableAsItIsAskedFor) {
+TEST_P(Durability, DataIsAsStableAsRequested) {
   const NodeKey file = create(root_, "f", "text");
   const std::multiset<std::uint64_t> itself{number(file)};
   const auto write_as = [&](Stable stable) {
@@ -203,7 +203,7 @@ TEST_P(Durability, AnAsynchronousExportWaitsForNothing) {
   EXPECT_TRUE(flushed.whole.empty() && flushed.data.empty());
 }
 
-TEST_P(Durability, WhatDoesNotReachTheDiskIsNotReportedAsDone) {
+TEST_P(Durability, AFailedSynchronizationIsReported) {
   const NodeKey file = create(root_, "f", "text");
   flushes_ = {};
   flushes_.fail_with = EIO;
@@ -228,7 +228,7 @@ TEST_P(Durability, WhatDoesNotReachTheDiskIsNotReportedAsDone) {
 
 /// Two changes of one file at once, the second of which is made while the disk refuses what the first waits for. The
 /// kernel tells that to one of them.
-TEST_P(Durability, WhatOneCallFindsLostAllHaveLost) {
+TEST_P(Durability, AFailureIsReportedToAllCallsThatItConcerns) {
   const NodeKey file = create(root_, "f");
   const std::filesystem::path path = directory_.path() / "f";
   struct Change {
@@ -260,7 +260,7 @@ TEST_P(Durability, WhatOneCallFindsLostAllHaveLost) {
     failing.meanwhile = [&] {
       at_work.set_value();
       struct stat now {};
-      const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+      const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
       while (::stat(path.c_str(), &now) == 0 && !second.is_seen(now) && std::chrono::steady_clock::now() < deadline)
         std::this_thread::yield();
     };
@@ -286,7 +286,7 @@ TEST_P(Durability, NoFileWaitsForAnother) {
   Flushes slow;
   slow.meanwhile = [&] {
     at_work.set_value();
-    EXPECT_EQ(written.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+    EXPECT_EQ(written.get_future().wait_for(std::chrono::minutes(5)), std::future_status::ready);
   };
   std::thread first([&] {
     observer = &slow;
@@ -331,7 +331,7 @@ class FewDescriptors : public Durability {
   std::size_t times_open(const std::string& name) { return nfsd::times_open(directory_.path() / name); }
 };
 
-/// Or nobody would be told what the kernel could not write.
+/// Otherwise no client would learn of data that the kernel could not write.
 TEST_P(FewDescriptors, AreKeptForWhatHasNotBeenCommitted) {
   const NodeKey file = written("file");
   written("stable", Stable::file_sync);
@@ -341,7 +341,7 @@ TEST_P(FewDescriptors, AreKeptForWhatHasNotBeenCommitted) {
   EXPECT_EQ(times_open("gone"), 1u);
   EXPECT_EQ(times_open("stable"), 0u);
   EXPECT_EQ(fs_->remove(caller_, root_, "gone").status, Status::ok);
-  EXPECT_EQ(times_open("gone"), 0u) << "which keeps room on the disk";
+  EXPECT_EQ(times_open("gone"), 0u) << "an open descriptor would keep its blocks";
   EXPECT_EQ(flushed_by([&] { return fs_->commit(caller_, file, 0, 0).status; }).whole.size(), 1u);
   for (const auto* name : {"three", "four"}) written(name, Stable::file_sync);
   EXPECT_EQ(times_open("file"), 0u);
@@ -397,7 +397,7 @@ class ForgetfulDisk {
   int syncs_ = 0;
 };
 
-TEST(WriteBacks, NothingLostIsTakenForStable) {
+TEST(WriteBacks, LostDataIsNotReportedAsStable) {
   constexpr int kThreads = 4;
   constexpr int kTimes = 2000;
   const TemporaryDirectory directory;
@@ -420,7 +420,7 @@ TEST(WriteBacks, NothingLostIsTakenForStable) {
       if (is_unstable) {
         file->back->wrote(file);
         if (data % 2 == 0) files.tidy(WriteBacks::Clock::now() + std::chrono::seconds(60));
-        failures = file->back->failures();  // COMMIT comes later
+        failures = file->back->failures();  // COMMIT follows later
       }
       const Status status = file->back->sync(file->fd.get(), Stable::file_sync, failures);
       if (status != Status::ok || (is_unstable && verifier != verifier_of_write)) continue;
@@ -435,7 +435,7 @@ TEST(WriteBacks, NothingLostIsTakenForStable) {
   EXPECT_GT(verifier, 1u);
 }
 
-TEST(WriteBacks, SynchronizeWhatNobodyCommits) {
+TEST(WriteBacks, SynchronizeUncommittedData) {
   const TemporaryDirectory directory;
   const std::filesystem::path path = directory.path() / "file";
   std::atomic<std::uint64_t> verifier{1};
@@ -472,12 +472,12 @@ TEST(WriteBacks, SynchronizeWhatNobodyCommits) {
   files.tidy(after(1));
   EXPECT_EQ(times_open(path), 1u);
   files.tidy(after(9));
-  EXPECT_EQ(times_open(path), 0u) << "removed behind our back, it keeps room on the disk";
+  EXPECT_EQ(times_open(path), 0u) << "removed by a local program; an open descriptor would keep its blocks";
   EXPECT_TRUE(flushes.whole.empty());
   observer = nullptr;
 }
 
-TEST_P(Durability, AFileSystemWithoutFsyncForDirectoriesWillDo) {
+TEST_P(Durability, AFileSystemWithoutFsyncForDirectoriesIsServed) {
   flushes_.fail_with = EINVAL;
   EXPECT_EQ(fs_->create(caller_, root_, "f", {}).status, Status::ok);
 }

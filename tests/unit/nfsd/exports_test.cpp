@@ -15,17 +15,15 @@ namespace rpcrdma::nfsd {
 namespace {
 
 ExportSpec parsed(std::string_view text) {
-  ExportSpec spec;
-  std::string why;
-  EXPECT_TRUE(parse_export(text, spec, why)) << text << ": " << why;
-  return spec;
+  const auto spec = parse_export(text);
+  EXPECT_TRUE(spec) << text << ": " << spec.error().text;
+  return spec ? *spec : ExportSpec();
 }
 
 std::string refused(std::string_view text) {
-  ExportSpec spec;
-  std::string why;
-  EXPECT_FALSE(parse_export(text, spec, why)) << text;
-  return why;
+  const auto spec = parse_export(text);
+  EXPECT_FALSE(spec) << text;
+  return spec ? std::string() : spec.error().text;
 }
 
 TEST(ExportSpec, Directories) {
@@ -51,7 +49,8 @@ TEST(ExportSpec, MoreOptions) {
   using Mode = SquashPolicy::Mode;
   const ExportSpec plain = parsed("/d");
   EXPECT_TRUE(plain.sync && !plain.devices && !plain.reserved_ports);
-  EXPECT_EQ(plain.squash.mode, Mode::none) << "on the command line nobody is squashed unasked";
+  EXPECT_EQ(plain.squash, SquashPolicy()) << "the default is the same as in a configuration file";
+  EXPECT_EQ(plain.squash.mode, Mode::root);
   const ExportSpec spec = parsed("/d,ro,rw,async,secure,devices,all_squash,anonuid=7,anongid=0");
   EXPECT_TRUE(!spec.read_only && !spec.sync && spec.devices && spec.reserved_ports);
   EXPECT_EQ(spec.squash, (SquashPolicy{Mode::all, 7, 0}));
@@ -102,8 +101,8 @@ TEST(Cidr, Contains) {
   EXPECT_FALSE(in("10.1.2.3", "10.1.2.2"));
   EXPECT_TRUE(in("2001:db8::/33", "2001:db8:7fff::1"));
   EXPECT_FALSE(in("2001:db8::/33", "2001:db8:8000::1"));
-  EXPECT_TRUE(in("127.0.0.0/8", "::ffff:127.0.0.1")) << "an IPv4 address in IPv6 clothes";
-  EXPECT_TRUE(in("::ffff:10.0.0.0/104", "10.255.0.1")) << "a range in IPv6 clothes";
+  EXPECT_TRUE(in("127.0.0.0/8", "::ffff:127.0.0.1")) << "an IPv4-mapped address";
+  EXPECT_TRUE(in("::ffff:10.0.0.0/104", "10.255.0.1")) << "a range of IPv4-mapped addresses";
   EXPECT_FALSE(in("::ffff:10.0.0.0/104", "11.0.0.1"));
   EXPECT_TRUE(in("::ffff:10.0.0.1", "10.0.0.1"));
   EXPECT_FALSE(in("::/0", "10.0.0.1")) << "IPv6 addresses only";
@@ -123,7 +122,7 @@ TEST(HandleCodec, RoundTripAtEverySize) {
   const HandleCodec codec(HandleSecret{std::byte{1}});
   for (std::size_t size = 0; size <= NodeKey::kMax; ++size) {
     const FileHandle handle = codec.encode(77, key_of(size));
-    EXPECT_LE(handle.length, 64u);
+    EXPECT_LE(handle.octets().size(), 64u);
     const auto decoded = codec.decode(handle.octets());
     ASSERT_TRUE(decoded) << size;
     EXPECT_EQ(decoded->export_id, 77u);
@@ -131,18 +130,21 @@ TEST(HandleCodec, RoundTripAtEverySize) {
   }
 }
 
-TEST(HandleCodec, NobodyElseCanMakeOne) {
+TEST(HandleCodec, RejectsForgedHandles) {
   const HandleCodec codec(HandleSecret{std::byte{1}});
   const FileHandle handle = codec.encode(77, key_of(10));
   EXPECT_FALSE(HandleCodec(HandleSecret{std::byte{2}}).decode(handle.octets()));
-  for (std::size_t bit = 0; bit < handle.length * 8; ++bit) {
-    FileHandle other = handle;
-    other.data[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
-    EXPECT_FALSE(codec.decode(other.octets())) << bit;
+  const std::vector<std::byte> good(handle.octets().begin(), handle.octets().end());
+  for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
+    std::vector<std::byte> other = good;
+    other[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
+    EXPECT_FALSE(codec.decode(other)) << bit;
   }
-  for (std::size_t length = 0; length < handle.length; ++length)
+  for (std::size_t length = 0; length < good.size(); ++length)
     EXPECT_FALSE(codec.decode(handle.octets().first(length))) << length;
-  EXPECT_FALSE(codec.decode(handle.data)) << "octets behind the end";
+  std::vector<std::byte> longer = good;
+  longer.resize(FileHandle::kMaxSize);
+  EXPECT_FALSE(codec.decode(longer)) << "bytes behind the end";
   // A claimed key length that leaves the tag out.
   std::array<std::byte, 64> claim{std::byte{1}, std::byte{255}};
   EXPECT_FALSE(codec.decode(claim));
@@ -182,7 +184,7 @@ TEST(StateDir, ASecretThatCannotBeWrittenLeavesNothing) {
   EXPECT_TRUE(load_handle_secret(top.path()));
 }
 
-TEST(StateDir, ASecretThatIsNoneIsRefused) {
+TEST(StateDir, AnInvalidSecretIsRefused) {
   TemporaryDirectory top;
   ASSERT_TRUE(load_handle_secret(top.path()));
   const auto file = top.path() / "handle.key";
@@ -197,13 +199,14 @@ TEST(StateDir, ASecretThatIsNoneIsRefused) {
 
 TEST(ExportTable, NamesAreUnique) {
   ExportTable table(1u << 20);
-  std::string why;
-  EXPECT_TRUE(table.add(parsed("memory:/a"), {}, Log{}, why));
-  EXPECT_TRUE(table.add(parsed("memory:/b"), {}, Log{}, why));
-  EXPECT_FALSE(table.add(parsed("memory:/a"), {}, Log{}, why));
-  EXPECT_NE(why.find("/a"), std::string::npos);
-  EXPECT_FALSE(table.add(parsed("/nonexistent/directory:/c"), {}, Log{}, why));
-  EXPECT_NE(why.find("/nonexistent/directory"), std::string::npos);
+  EXPECT_TRUE(table.add(parsed("memory:/a"), {}, Log{}));
+  EXPECT_TRUE(table.add(parsed("memory:/b"), {}, Log{}));
+  const auto again = table.add(parsed("memory:/a"), {}, Log{});
+  ASSERT_FALSE(again);
+  EXPECT_NE(again.error().text.find("/a"), std::string::npos);
+  const auto missing = table.add(parsed("/nonexistent/directory:/c"), {}, Log{});
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().text.find("/nonexistent/directory"), std::string::npos);
   ASSERT_NE(table.find(std::string_view("/b")), nullptr);
   EXPECT_EQ(table.find(export_id_of("/b")), table.find(std::string_view("/b")));
   EXPECT_EQ(table.find(std::string_view("/c")), nullptr);
@@ -214,8 +217,9 @@ class Replace : public ::testing::Test {
   bool replace(std::initializer_list<std::string> texts) {
     std::vector<ExportSpec> specs;
     for (const std::string& text : texts) specs.push_back(parsed(text));
-    why_.clear();
-    return table_.replace(specs, top_.path(), Log{}, why_);
+    const auto replaced = table_.replace(specs, top_.path(), Log{});
+    why_ = replaced ? std::string() : replaced.error().text;
+    return replaced.has_value();
   }
   ExportPtr find(std::string_view name) { return table_.find(name); }
 
@@ -235,7 +239,7 @@ TEST_F(Replace, WhatIsNamedAgainStaysOpen) {
   ASSERT_TRUE(replace({"memory:/new", "memory:/m,ro", directory + ",allow=::1"})) << why_;
   EXPECT_EQ(find("/d")->file_system, disk->file_system);
   EXPECT_EQ(find("/m")->file_system, memory->file_system);
-  EXPECT_TRUE(find("/m")->read_only && !memory->read_only) << "what is held does not change";
+  EXPECT_TRUE(find("/m")->read_only && !memory->read_only) << "a held Export does not change";
   EXPECT_EQ(view_.find(std::string_view("/gone")), nullptr);
   EXPECT_EQ(view_.all().at(0)->name, "/new");
 }
@@ -247,14 +251,14 @@ TEST_F(Replace, AllOrNothing) {
   EXPECT_FALSE(replace({"memory:/m,ro", "memory:/n", "/nonexistent/directory:/x"}));
   EXPECT_NE(why_.find("/nonexistent/directory"), why_.npos);
   EXPECT_FALSE(replace({"memory:/n", "memory:/n"}));
-  EXPECT_FALSE(replace({"memory:/m,size=1M"})) << "its files would be gone";
+  EXPECT_FALSE(replace({"memory:/m,size=1M"})) << "its files would be lost";
   EXPECT_NE(why_.find("/m"), why_.npos);
   EXPECT_EQ(find("/m"), before);
   EXPECT_EQ(find("/n"), nullptr);
   EXPECT_EQ(table_.generation(), generation);
 }
 
-TEST_F(Replace, ADirectoryThatTookAnothersPlaceIsOpenedAnew) {
+TEST_F(Replace, ADirectoryThatReplacedAnotherIsOpenedAnew) {
   const std::filesystem::path directory = top_.path() / "d";
   std::filesystem::create_directory(directory);
   ASSERT_TRUE(replace({directory.string()}));

@@ -13,6 +13,7 @@ std::string name_of(Kind kind) {
 }
 
 std::unique_ptr<FileSystem> FileSystemTest::make() {
+  fs_.reset();  // its places are in use
   if (GetParam() == Kind::memory) return make_memory_file_system(pages_);
   PosixOptions options;
   options.root = directory_.path();
@@ -29,7 +30,7 @@ void FileSystemTest::SetUp() {
   caller_.uid = 1234;
   caller_.gid = 4321;
   caller_.groups = {77};
-  caller_.sync = false;  // what is told when is one thing, what reaches the disk when another
+  caller_.sync = false;  // durability has tests of its own
 }
 
 NodeKey FileSystemTest::create(const NodeKey& directory, std::string_view name, std::string_view content) {

@@ -24,7 +24,7 @@ TEST(Squash, RootIsNobodyByDefaultAndOthersAreThemselves) {
   EXPECT_EQ(squashed(identity(1000, 100, {7, 8}), policy), identity(1000, 100, {7, 8}));
 }
 
-TEST(Squash, RootsGroupIsTakenFromEveryPlace) {
+TEST(Squash, RootsGroupIsSquashedEverywhere) {
   const SquashPolicy policy{Mode::root, 70, 71};
   EXPECT_EQ(squashed(identity(0, 5, {0, 6, 0}), policy), identity(70, 5, {71, 6, 71}));
   EXPECT_EQ(squashed(identity(9, 0, {4}), policy), identity(9, 71, {4}));
@@ -41,7 +41,7 @@ TEST(Squash, NobodyIsSquashedIfTheExportSaysSo) {
   EXPECT_EQ(squashed(identity(0, 0, {0}), policy), identity(0, 0, {0}));
 }
 
-TEST(Squash, TheNamelessAreAnonymousInEveryMode) {
+TEST(Squash, UnnamedCallersAreAnonymousInEveryMode) {
   for (const Mode mode : {Mode::root, Mode::all, Mode::none}) {
     const SquashPolicy policy{mode, 70, 71};
     EXPECT_EQ(squashed(identity(Identity::kNone, Identity::kNone), policy), identity(70, 71));

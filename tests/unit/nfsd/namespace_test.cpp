@@ -79,7 +79,7 @@ TEST_P(Namespace, CreateGuardedAndUnchecked) {
   EXPECT_EQ(fs_->create(caller_, root_, "d", how).status, Status::exist);
 }
 
-TEST_P(Namespace, CreateExclusiveKnowsItsOwnRequestAgain) {
+TEST_P(Namespace, CreateExclusiveRecognizesARepeatedRequest) {
   CreateHow how;
   how.mode = CreateMode::exclusive;
   how.verifier = {std::byte{0x11}, std::byte{2}, std::byte{3}, std::byte{4}, std::byte{0x15}};
@@ -92,15 +92,15 @@ TEST_P(Namespace, CreateExclusiveKnowsItsOwnRequestAgain) {
   EXPECT_EQ(fs_->create(caller_, root_, "f", how).status, Status::exist);
 }
 
-TEST_P(Namespace, CreateExclusiveIsNobodyElsesToOpenMeanwhile) {
+TEST_P(Namespace, CreateExclusiveMakesAFileThatOnlyItsOwnerMayOpen) {
   CreateHow how;
   how.mode = CreateMode::exclusive;
   const NodeResult made = fs_->create(caller_, root_, "f", how);
   ASSERT_EQ(made.status, Status::ok);
-  EXPECT_EQ(made.attributes->mode, 0600u) << "what it is to be comes with a SETATTR";
+  EXPECT_EQ(made.attributes->mode, 0600u) << "the client sets the mode by SETATTR";
 }
 
-TEST_P(Namespace, FoldersDeeperThanAPathIsLong) {
+TEST_P(Namespace, DirectoriesDeeperThanTheLongestPath) {
   NodeKey directory = root_;
   NodeKey parent;
   const std::string name(200, 'n');
@@ -184,7 +184,7 @@ TEST_P(Namespace, SymlinksAreNeverFollowed) {
   EXPECT_EQ(fs_->remove(caller_, root_, "l").status, Status::ok);
 }
 
-TEST_P(Namespace, RenameReplacesWhatItMay) {
+TEST_P(Namespace, RenameReplacesOnlyATargetOfItsKind) {
   const NodeKey a = create(root_, "a", "A");
   const NodeKey b = create(root_, "b", "B");
   const NodeKey directory = mkdir(root_, "d");
@@ -200,7 +200,7 @@ TEST_P(Namespace, RenameReplacesWhatItMay) {
   const NodeKey inner = mkdir(directory, "inner");
   EXPECT_EQ(fs_->rename(caller_, root_, "d", inner, "loop").status, Status::inval);
   ASSERT_EQ(fs_->rename(caller_, root_, "b", inner, "deep").status, Status::ok);
-  EXPECT_EQ(read_all(a), "A") << "a handle outlives a rename";
+  EXPECT_EQ(read_all(a), "A") << "a handle stays valid across a rename";
   mkdir(root_, "e");
   EXPECT_EQ(fs_->rename(caller_, root_, "e", root_, "d").status, Status::notempty);
   EXPECT_EQ(fs_->rename(caller_, root_, "d", root_, "e").status, Status::ok);
@@ -254,7 +254,7 @@ TEST_P(Namespace, ForeignKeysAreRefused) {
   EXPECT_EQ(fs_->attributes(NodeKey()).status, Status::badhandle);
   const NodeKey file = create(root_, "f");
   std::vector<std::byte> other(file.octets().begin(), file.octets().end());
-  for (std::byte& octet : other) octet ^= std::byte{0xff};
+  for (std::byte& byte : other) byte ^= std::byte{0xff};
   EXPECT_NE(fs_->attributes(NodeKey(other)).status, Status::ok);
 }
 

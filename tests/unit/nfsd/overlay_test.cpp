@@ -17,7 +17,8 @@ namespace {
 
 namespace filesystem = std::filesystem;
 
-/// An overlay of two file systems in memory, in a mount namespace of the thread that made it: gone when that ends.
+/// An overlay of two file systems in memory, in a mount namespace of the thread that made it, which ends with the
+/// thread.
 class Overlay {
  public:
   static constexpr int kLowerDirectories = 200;
@@ -79,6 +80,11 @@ void on_overlay(Test test, Overlay::Layers layers = Overlay::Layers::on_two_file
   if (!mounted) GTEST_SKIP() << "no overlay can be mounted here";
 }
 
+void restart(const Overlay& overlay, std::unique_ptr<FileSystem>& fs) {
+  fs.reset();  // its places are in use
+  fs = overlay.serve();
+}
+
 Attributes seen(FileSystem& fs, const NodeKey& node) {
   const AttributesResult result = fs.attributes(node);
   EXPECT_EQ(result.status, Status::ok);
@@ -114,13 +120,13 @@ TEST(OnAnOverlay, ADirectoryAndAFileOfOneNumberAreTwo) {
     EXPECT_EQ(fs->create({}, twins.directory, "inside", {}).status, Status::ok);
     EXPECT_EQ(seen(*fs, twins.directory).type, FileType::directory);
     EXPECT_EQ(seen(*fs, twins.file).type, FileType::regular);
-    fs = overlay.serve();
+    restart(overlay, fs);
     EXPECT_EQ(seen(*fs, twins.directory).type, FileType::directory) << "after a restart";
     EXPECT_EQ(seen(*fs, twins.file).type, FileType::regular) << "after a restart";
   });
 }
 
-TEST(OnAnOverlay, AFileThatGoesTakesNoDirectoryAlong) {
+TEST(OnAnOverlay, ARemovedFileLeavesADirectoryOfItsNumberValid) {
   on_overlay([](const Overlay& overlay) {
     const auto fs = overlay.serve();
     const Twins twins = make_twins(overlay, *fs);
@@ -136,7 +142,7 @@ TEST(OnAnOverlay, AFileThatGoesTakesNoDirectoryAlong) {
   });
 }
 
-/// Whatever is not in use leaves the kernel's memory.
+/// Removes all unused objects from the kernel's memory.
 void forget_directories(const Overlay& overlay) {
   ASSERT_EQ(::mount(nullptr, overlay.root().c_str(), nullptr, MS_REMOUNT, nullptr), 0);
 }
@@ -157,7 +163,7 @@ std::string content(FileSystem& fs, const NodeKey& directory) {
   return status == Status::ok ? name : "status " + std::to_string(static_cast<int>(status));
 }
 
-// Two that were made in one tick of the kernel's clock have one birth time, and change places.
+// Two directories that were made in one tick of the kernel's clock have the same birth time, and swap names.
 TEST(OnAnOverlay, ADirectoryWithAnotherNumberIsStaleOrItself) {
   on_overlay([](const Overlay& overlay) {
     const auto fs = overlay.serve();
@@ -245,7 +251,7 @@ TEST_P(CopiedUp, DirectoriesKeepTheirHandles) {
     const NodeKey deeper = fs->lookup({}, deep, "deeper").node;
     ASSERT_FALSE(deeper.empty());
     EXPECT_EQ(fs->create({}, deeper, "one", {}).status, Status::ok);
-    for (int i = 0; i < 2; ++i, fs = overlay.serve()) {
+    for (int i = 0; i < 2; ++i, restart(overlay, fs)) {
       for (const NodeKey& directory : {top, deep, deeper}) {
         EXPECT_EQ(seen(*fs, directory).type, FileType::directory) << i;
         EXPECT_EQ(fs->create({}, directory, "two-" + std::to_string(i), {}).status, Status::ok) << i;
@@ -272,11 +278,11 @@ TEST_P(CopiedUp, FilesKeepTheirHandles) {
     EXPECT_EQ(fs->set_attributes(owner, changed, attributes, {}).status, Status::ok);
     const NodeKey source = fs->lookup({}, fs->root(), "below-1").node;
     EXPECT_EQ(fs->rename({}, source, "old", deep, "new").status, Status::ok);
-    for (int i = 0; i < 2; ++i, fs = overlay.serve()) {
+    for (int i = 0; i < 2; ++i, restart(overlay, fs)) {
       for (const NodeKey& file : {written, changed, old}) EXPECT_EQ(seen(*fs, file).size, 4u) << i;
       EXPECT_EQ(write_text(*fs, written, "more"), Status::ok) << i;
     }
-    // What is made in its place is another.
+    // A new file of the same name is another object.
     EXPECT_EQ(fs->remove({}, top, "file").status, Status::ok);
     EXPECT_EQ(fs->create({}, top, "file", {}).status, Status::ok);
     EXPECT_EQ(fs->attributes(written).status, Status::stale);

@@ -88,7 +88,7 @@ TEST_P(Permissions, ARightTakenAwayIsGoneAtOnce) {
   EXPECT_EQ(read(other_, file), Status::ok);
 }
 
-TEST_P(Permissions, TheOwnerGoesOnWithAnOpenFileWhateverItsMode) {
+TEST_P(Permissions, TheOwnerContinuesWithAnOpenFileWhateverItsMode) {
   const NodeKey file = create(root_, "f", "text");
   ASSERT_EQ(set_mode(caller_, file, 0), Status::ok);
   EXPECT_EQ(write(caller_, file, "more"), Status::ok);
@@ -107,7 +107,7 @@ TEST_P(Permissions, AProgramThatMayOnlyBeRunIsReadToRunIt) {
   EXPECT_EQ(granted(other_, file), access::kExecute);
 }
 
-TEST_P(Permissions, NamesAreTheDirectorysAffair) {
+TEST_P(Permissions, NamesFollowTheModeOfTheDirectory) {
   const NodeKey directory = mkdir(root_, "d");
   const NodeKey file = create(directory, "f", "text");
   ASSERT_EQ(set_mode(caller_, directory, 0755), Status::ok);
@@ -122,17 +122,17 @@ TEST_P(Permissions, NamesAreTheDirectorysAffair) {
   EXPECT_EQ(fs_->link(other_, fs_->lookup(other_, root_, "mine").node, directory, "g").status, Status::acces);
   ASSERT_EQ(set_mode(caller_, directory, 0777), Status::ok);
   EXPECT_EQ(make(other_, directory, "g"), Status::ok);
-  EXPECT_EQ(fs_->remove(other_, directory, "f").status, Status::ok) << "though it is somebody else's file";
+  EXPECT_EQ(fs_->remove(other_, directory, "f").status, Status::ok) << "although the file is another user's";
   EXPECT_EQ(fs_->attributes(file).status, Status::stale);
 }
 
-TEST_P(Permissions, AnExistingNameIsToldWhereNothingMayBeMade) {
+TEST_P(Permissions, AnExistingNameIsReportedBeforeAMissingRight) {
   const NodeKey directory = mkdir(root_, "d");
   create(directory, "f", "text");
   ASSERT_EQ(set_mode(caller_, directory, 0755), Status::ok);
   ASSERT_EQ(make(other_, root_, "mine"), Status::ok);
   const NodeKey mine = fs_->lookup(other_, root_, "mine").node;
-  const auto all_say = [&](const Caller& who, Status expected) {
+  const auto expect_all = [&](const Caller& who, Status expected) {
     CreateHow how;
     how.mode = CreateMode::exclusive;
     how.verifier = {std::byte{1}, std::byte{2}};
@@ -148,13 +148,13 @@ TEST_P(Permissions, AnExistingNameIsToldWhereNothingMayBeMade) {
     EXPECT_EQ(fs_->make_node(who, directory, "f", FileType::block, {1, 1}, {}).status, expected);
     EXPECT_EQ(fs_->link(who, mine, directory, "f").status, expected);
   };
-  all_say(other_, Status::exist);
+  expect_all(other_, Status::exist);
   EXPECT_EQ(fs_->make_node(other_, directory, "new", FileType::block, {1, 1}, {}).status, Status::perm);
   ASSERT_EQ(set_mode(caller_, directory, 0744), Status::ok);
-  all_say(other_, Status::acces);
+  expect_all(other_, Status::acces);
 }
 
-TEST_P(Permissions, AnExclusiveCreateThatComesOnceMoreIsKnownWithoutTheRightToWrite) {
+TEST_P(Permissions, ARepeatedExclusiveCreateNeedsNoRightToWrite) {
   const NodeKey directory = mkdir(root_, "d");
   ASSERT_EQ(set_mode(caller_, directory, 0777), Status::ok);
   CreateHow how;
@@ -206,7 +206,7 @@ TEST_P(Permissions, SearchingAndListingAreTwoRights) {
   EXPECT_EQ(bare, 1u) << "a name, and no more than that";
 }
 
-TEST_P(Permissions, WhetherANameIsThereIsNotToldWithoutTheRightToSearch) {
+TEST_P(Permissions, WithoutTheRightToSearchAnExistingNameIsNotReported) {
   const NodeKey directory = mkdir(root_, "d");
   create(directory, "file");
   mkdir(directory, "folder");
@@ -229,7 +229,7 @@ TEST_P(Permissions, AttributesAreTheOwnersToChange) {
   SetAttributes changes;
   changes.uid = other_.uid;
   EXPECT_EQ(fs_->set_attributes(other_, file, changes, {}).status, Status::perm);
-  EXPECT_EQ(fs_->set_attributes(caller_, file, changes, {}).status, Status::perm) << "nobody gives files away";
+  EXPECT_EQ(fs_->set_attributes(caller_, file, changes, {}).status, Status::perm) << "only root gives files away";
   changes = {};
   changes.gid = 77;
   EXPECT_EQ(fs_->set_attributes(caller_, file, changes, {}).status, Status::ok) << "to a group of one's own";
@@ -240,7 +240,8 @@ TEST_P(Permissions, AttributesAreTheOwnersToChange) {
   EXPECT_EQ(fs_->set_attributes(other_, file, changes, {}).status, Status::perm);
   changes.mtime = {};
   changes.mtime.how = SetTime::How::server;
-  EXPECT_EQ(fs_->set_attributes(other_, file, changes, {}).status, Status::ok) << "who may write may touch";
+  EXPECT_EQ(fs_->set_attributes(other_, file, changes, {}).status, Status::ok)
+      << "the right to write includes setting the times to now";
   ASSERT_EQ(set_mode(caller_, file, 0644), Status::ok);
   EXPECT_EQ(fs_->set_attributes(other_, file, changes, {}).status, Status::acces);
   changes = {};
@@ -249,7 +250,7 @@ TEST_P(Permissions, AttributesAreTheOwnersToChange) {
   EXPECT_EQ(stat(file).uid, other_.uid);
 }
 
-TEST_P(Permissions, SetIdBitsGoWhenSomebodyElseWrites) {
+TEST_P(Permissions, SetIdBitsAreClearedWhenAnotherUserWrites) {
   const NodeKey file = create(root_, "f", "text");
   ASSERT_EQ(set_mode(caller_, file, 06777), Status::ok);
   EXPECT_EQ(write(other_, file), Status::ok);
@@ -261,11 +262,11 @@ TEST_P(Permissions, SetIdBitsGoWhenSomebodyElseWrites) {
   foreign.gid = 3333;
   ASSERT_EQ(fs_->set_attributes(root_user_, file, foreign, {}).status, Status::ok);
   ASSERT_EQ(set_mode(caller_, file, 02755), Status::ok);
-  EXPECT_EQ(stat(file).mode, 0755u) << "nobody gives a program a group that is not his";
+  EXPECT_EQ(stat(file).mode, 0755u) << "only a member of the group may set set-group-id";
 }
 
-// Whether set-group-id without the group's right to execute stays when somebody of another group writes is the kernel's
-// affair: older ones let it.
+// Whether set-group-id without the group's right to execute stays when a user of another group writes depends on the
+// kernel: older ones keep it.
 TEST_P(Permissions, SetIdBitsWithoutTheGroupsRightToExecute) {
   const NodeKey file = create(root_, "f", "text");
   ASSERT_EQ(set_mode(caller_, file, 06766), Status::ok);
@@ -281,7 +282,7 @@ TEST_P(Permissions, SetIdBitsWithoutTheGroupsRightToExecute) {
   EXPECT_EQ(stat(file).mode, 02766u) << "the owner's own writing counts as well";
 }
 
-TEST_P(Permissions, ANewOwnerDidNotAskForSetIdBits) {
+TEST_P(Permissions, ANewOwnerClearsSetIdBits) {
   CreateHow how;
   how.attributes.mode = 06755;
   how.attributes.uid = 4;
@@ -322,11 +323,11 @@ TEST_P(Permissions, ANewFileWithoutSizeKeepsTheSetIdBitsItIsMadeWith) {
   EXPECT_EQ(stat(made.node).mode & 04777u, 04755u);
 }
 
-TEST_P(Permissions, TheModeOfASymbolicLinkIsNotHeard) {
+TEST_P(Permissions, TheModeOfASymbolicLinkIsIgnored) {
   const NodeKey link = fs_->make_symlink(caller_, root_, "l", "target", {}).node;
   const std::uint32_t mode = stat(link).mode;
   EXPECT_EQ(set_mode(caller_, link, 0600), Status::ok);
-  EXPECT_EQ(set_mode(other_, link, 0600), Status::ok) << "it is nobody's to change";
+  EXPECT_EQ(set_mode(other_, link, 0600), Status::ok) << "it cannot be changed";
   SetAttributes changes;
   changes.mode = 04711;
   changes.uid = 5;
@@ -338,7 +339,7 @@ TEST_P(Permissions, TheModeOfASymbolicLinkIsNotHeard) {
   EXPECT_EQ(stat(link).mtime, (Time{5, 5}));
 }
 
-TEST_P(Permissions, NewFilesInADirectoryThatHandsDownItsGroup) {
+TEST_P(Permissions, NewFilesInASetGroupIdDirectory) {
   const NodeKey directory = mkdir(root_, "d");
   SetAttributes group;
   group.gid = 4321;
@@ -357,7 +358,7 @@ TEST_P(Permissions, NewFilesInADirectoryThatHandsDownItsGroup) {
   EXPECT_EQ(mode_of_new(other_, "c", 02745), 02745u);
 }
 
-TEST_P(Permissions, ARequestIsWeighedAsAWhole) {
+TEST_P(Permissions, ARequestIsCheckedAsAWhole) {
   const NodeKey file = create(root_, "f", "text");
   ASSERT_EQ(set_mode(caller_, file, 0666), Status::ok);
   const auto set = [&](const Caller& who, SetAttributes changes) {
@@ -404,7 +405,7 @@ TEST_P(Permissions, WhatIsCreatedBelongsToItsMaker) {
   EXPECT_EQ(device.status, Status::ok);
 }
 
-TEST_P(Permissions, CreatingWhatExistsTakesTheRightToCutIt) {
+TEST_P(Permissions, CreatingAnExistingFileNeedsTheRightToTruncateIt) {
   const NodeKey file = create(root_, "f", "text");
   ASSERT_EQ(set_mode(caller_, file, 0644), Status::ok);
   CreateHow how;

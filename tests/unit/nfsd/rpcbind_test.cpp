@@ -8,7 +8,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// NETID ADDRESS of the entries of NFS; each has its like for MOUNT.
+/// NETID ADDRESS of the entries of NFS; MOUNT has the same.
 std::vector<std::string> told(std::vector<const char*> tcp, std::vector<const char*> rdma) {
   std::vector<boost::asio::ip::tcp::endpoint> ends[2];
   for (const char* text : tcp) ends[0].push_back(*parse_endpoint(text));

@@ -49,7 +49,7 @@ class ReplyCheck : public testing::Test {
   Payload out;
 };
 
-// [8166-3.4.6.1-a] results are the first octets of their memory
+// [8166-3.4.6.1-a] results are the first bytes of their memory
 TEST_F(ReplyCheck, TakesResultsByTheirLengths) {
   set(60, 5, 0, 0);
   ASSERT_FALSE(check());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Both typed ends joined without a transport or an allocation: what the client encodes is what the server decodes,
-// and the other way round. Replies may be tampered with on their way.
+// Connects the typed client to the typed server without a transport and without allocations: the server decodes what
+// the client encodes, and vice versa. A test may modify replies in between.
 #include <array>
 #include <cstring>
 #include <deque>
@@ -17,9 +17,9 @@ class DirectWire final : public transport::Requester, private transport::Incomin
   DirectWire(transport::CallHandler& handler, boost::asio::io_context& context, memory::Pool& pool)
       : handler_(handler), context_(context), pool_(pool) {}
 
-  std::function<void(Payload&)> tamper;  ///< changes a reply
+  std::function<void(Payload&)> tamper;  ///< modifies a reply
 
-  /// Serves the call that was submitted and answers it.
+  /// Serves the call that was submitted.
   void pump() {
     call_builder_.start(room(call_memory_), nullptr);
     call_->encode(call_builder_);
@@ -69,7 +69,7 @@ class DirectWire final : public transport::Requester, private transport::Incomin
     handler({});
     call_->done({}, &arrived_);
   }
-  /// Moves an item to where the client wants it, in one part.
+  /// Copies an item to the buffer of the client, in one part.
   void write(const PayloadItem* item, std::size_t chunk) {
     PayloadItem& out = arrived_.items.emplace_back();
     out.position = PayloadItem::kNoPosition;

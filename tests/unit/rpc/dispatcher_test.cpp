@@ -45,7 +45,7 @@ TEST_F(DispatcherTest, Serves) {
   EXPECT_EQ(seen_uid, 1000u);
 }
 
-TEST_F(DispatcherTest, NullIsServedToAnyone) {
+TEST_F(DispatcherTest, NullNeedsNoCredential) {
   for (const std::uint32_t flavor : {0u, 1u, 2u, 6u, 7u, 99u}) {
     test::OutMessage out;
     xdr::Encoder encoder(out.out());
@@ -109,8 +109,10 @@ TEST_F(DispatcherTest, MalformedCredentialsAndHeaders) {
     LocalCall& call = transport.make();
     call.message.piece(Octets(wire).first(size), 0);
     transport.deliver(call);
-    if (size < 24) {
-      EXPECT_EQ(call.end, LocalCall::End::discarded) << size;
+    if (size < 8) {
+      EXPECT_EQ(call.end, LocalCall::End::failed) << size;
+    } else if (size < 24) {  // XID and message type are complete: answered
+      EXPECT_EQ(outcome(header_of(call)), RpcError::garbage_args) << size;
     } else {
       const bool credential = size < wire.size() - 8;
       EXPECT_EQ(outcome(header_of(call)), credential ? RpcError::auth_bad_credential : RpcError::auth_bad_verifier);
@@ -124,6 +126,15 @@ TEST_F(DispatcherTest, GarbageArguments) {
   LocalCall& hostile = transport.make(header(1), [](xdr::Encoder& out) { out.u32(0xffffffff); });
   EXPECT_EQ(outcome(header_of(transport.deliver(hostile))), RpcError::garbage_args);
   EXPECT_EQ(served, 0);
+  // RFC 4506 section 4.4: a boolean is 0 or 1
+  dispatcher.on<nfs3::Setattr>([](ServerCall<nfs3::Setattr> call) { call.reply(sample<SETATTR3res>()); });
+  for (const std::uint32_t set_mode : {0u, 2u, 0x80000000u, 0xffffffffu}) {
+    LocalCall& set = transport.make(header(2), [set_mode](xdr::Encoder& out) {
+      for (const std::uint32_t word : {4u, 0u, set_mode, 0u, 0u, 0u, 0u, 0u, 0u}) out.u32(word);
+    });
+    EXPECT_EQ(outcome(header_of(transport.deliver(set))),
+              set_mode == 0 ? error_code() : make_error_code(RpcError::garbage_args));
+  }
 }
 
 // [8166-6.1-b] a Read chunk in a call without eligible arguments: not processed, and reported
@@ -164,7 +175,43 @@ TEST_F(DispatcherTest, ResultsThatCannotBeEncoded) {
   EXPECT_EQ(call.reply_octets.size(), 24u);
 }
 
-TEST_F(DispatcherTest, ReleaseRunsWhenTheMemoryIsFree) {
+// [8166-4.5.3-b] the transport answers a reply that is too long, whatever its length
+TEST_F(DispatcherTest, RepliesThatAreTooLong) {
+  dispatcher.on<nfs3::Readdir>([](ServerCall<nfs3::Readdir> call) { call.reply(sample<READDIR3res>()); });
+  for (const std::uint32_t room : {0u, 24u, 100u, 3000u}) {
+    LocalCall& call = transport.make<nfs3::Readdir>(sample<READDIR3args>(), 5);
+    call.reply_room = room;
+    transport.deliver(call);
+    EXPECT_EQ(call.end, LocalCall::End::sent);
+    EXPECT_EQ(call.failure, BuildFailure::too_long);
+  }
+}
+
+// [8166-4.5.4-b] SYSTEM_ERR if there is memory for it; else the transport ends the connection
+TEST_F(DispatcherTest, RepliesForWhichMemoryIsMissing) {
+  int released = 0;
+  dispatcher.on<nfs3::Readdir>([&released](ServerCall<nfs3::Readdir> call) {
+    call.reply(sample<READDIR3res>(), [&released](error_code) { ++released; });
+  });
+  for (const std::uint32_t room : {0u, 20u, 24u, 3000u}) {
+    LocalCall& call = transport.make<nfs3::Readdir>(sample<READDIR3args>(), 5);
+    call.reply_room = room;
+    call.no_more = BaseError::out_of_memory;
+    transport.deliver(call);
+    EXPECT_EQ(call.end, LocalCall::End::sent);
+    EXPECT_EQ(call.failure, room < 24 ? BuildFailure::out_of_memory : BuildFailure::none);
+    if (room >= 24) {
+      EXPECT_EQ(outcome(header_of(call)), RpcError::system_err);
+    }
+  }
+  EXPECT_EQ(released, 4);
+  LocalCall& rejected = transport.make(header(2));
+  rejected.reply_room = 0;
+  rejected.no_more = BaseError::out_of_memory;
+  EXPECT_EQ(transport.deliver(rejected).failure, BuildFailure::out_of_memory);
+}
+
+TEST_F(DispatcherTest, ReleaseRunsWhenTheReplyIsSent) {
   bool released = false;
   dispatcher.on<nfs3::Read>([&released](ServerCall<nfs3::Read> call) {
     auto buffer = call.pool().allocate(4096);
@@ -188,7 +235,7 @@ TEST_F(DispatcherTest, ReleaseRunsWhenTheMemoryIsFree) {
   EXPECT_TRUE(released);
 }
 
-// [8166-4.3.2-a] a path in ordinary memory is moved to registered memory when a Write chunk waits for it
+// [8166-4.3.2-a] a path in unregistered memory is copied to registered memory if there is a Write chunk for it
 TEST_F(DispatcherTest, PathsForWriteChunks) {
   static const std::string target = "some/where";
   dispatcher.on<nfs3::Readlink>([](ServerCall<nfs3::Readlink> call) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls sent again: the duplicate request cache by itself and behind the dispatcher.
+// Resent calls: the duplicate request cache alone, and in use by the dispatcher.
 #include <gtest/gtest.h>
 
 #include <boost/asio/post.hpp>
@@ -57,7 +57,7 @@ TEST_F(DuplicatesTest, RepliesAreReplayedVerbatim) {
   EXPECT_EQ(cache.counters().replayed, 1u);
 }
 
-TEST_F(DuplicatesTest, WhatMakesAnotherCall) {
+TEST_F(DuplicatesTest, DifferentCalls) {
   run(mkdir(1));
   run(mkdir(2));  // another XID
   EXPECT_EQ(served, 2);
@@ -81,7 +81,7 @@ TEST_F(DuplicatesTest, IdempotentCallsAreRunAgain) {
   EXPECT_EQ(cache.counters().entries, 0u);
 }
 
-TEST_F(DuplicatesTest, ACallInProgressIsJoined) {
+TEST_F(DuplicatesTest, ResentCallsAttachToACallInProgress) {
   hold = true;
   LocalCall& first = run(mkdir(1));
   transport.peer.port(701);
@@ -99,17 +99,60 @@ TEST_F(DuplicatesTest, ACallInProgressIsJoined) {
   EXPECT_EQ(served, 1);
 }
 
-TEST_F(DuplicatesTest, UnservedCallsAreNotKept) {
+TEST_F(DuplicatesTest, CallsThatWereNotRunAreNotKept) {
   hold = true;
-  run(mkdir(1));
-  LocalCall& joined = run(mkdir(1));
+  LocalCall& first = run(mkdir(1));
   held.clear();  // dropped
   test::run_ready(transport.context);
-  EXPECT_EQ(outcome(header_of(joined)), RpcError::system_err);
+  EXPECT_EQ(outcome(header_of(first)), RpcError::system_err);
   EXPECT_EQ(cache.counters().entries, 0u);
   hold = false;
   EXPECT_FALSE(outcome(header_of(run(mkdir(1)))));
   EXPECT_EQ(served, 2);
+}
+
+TEST_F(DuplicatesTest, AnAttachedCallIsRunIfTheFirstOneIsNot) {
+  hold = true;
+  LocalCall& first = run(mkdir(1));
+  LocalCall& second = run(mkdir(1));
+  LocalCall& third = run(mkdir(1));
+  held.clear();  // dropped
+  test::run_ready(transport.context);
+  EXPECT_EQ(outcome(header_of(first)), RpcError::system_err);
+  EXPECT_EQ(served, 2);
+  ASSERT_EQ(held.size(), 1u) << "the second is run, the third attached to it";
+  EXPECT_EQ(third.end, LocalCall::End::none);
+  held[0].first.reply(held[0].second);
+  test::run_ready(transport.context);
+  EXPECT_FALSE(outcome(header_of(second)));
+  EXPECT_EQ(test::to_hex(third.reply_octets), test::to_hex(second.reply_octets));
+  EXPECT_EQ(served, 2);
+}
+
+TEST_F(DuplicatesTest, RepliesThatCannotBeSentAreKept) {
+  hold = true;
+  LocalCall& first = mkdir(1);
+  first.reply_room = 0;
+  first.no_more = BaseError::out_of_memory;
+  run(first);
+  LocalCall& attached = run(mkdir(1));
+  held[0].first.reply(held[0].second);
+  test::run_ready(transport.context);
+  EXPECT_EQ(first.failure, BuildFailure::out_of_memory);
+  EXPECT_EQ(attached.reply_octets.size(), 304u);
+  EXPECT_EQ(test::to_hex(run(mkdir(1)).reply_octets), test::to_hex(attached.reply_octets));
+  EXPECT_EQ(served, 1);
+}
+
+TEST_F(DuplicatesTest, CallsWhoseResultsCannotBeEncodedRunOnce) {
+  hold = true;
+  LocalCall& first = run(mkdir(1));
+  held[0].second.MKDIR3res_u.resok.obj_attributes.attributes_follow = 17;  // neither TRUE nor FALSE
+  held[0].first.reply(held[0].second);
+  test::run_ready(transport.context);
+  EXPECT_EQ(outcome(header_of(first)), RpcError::system_err);
+  EXPECT_EQ(outcome(header_of(run(mkdir(1)))), RpcError::system_err);
+  EXPECT_EQ(served, 1);
 }
 
 TEST_F(DuplicatesTest, RejectedCallsAreNotEntered) {
@@ -129,40 +172,41 @@ class DuplicateCacheTest : public testing::Test {
   std::unique_ptr<fabric::LoopbackFabric> fabric = network.make_fabric();
   memory::Pool pool{*fabric};
   LocalCall call{context, pool, {}};
+  AttachedCall attached{&call, nullptr};
   DuplicateCache::Reply reply;
 };
 
-TEST_F(DuplicateCacheTest, IsBoundedAndForgetsTheOldestFirst) {
+TEST_F(DuplicateCacheTest, IsBoundedAndEvictsTheOldestFirst) {
   constexpr std::size_t kBound = 64 * 1024;
-  DuplicateCache cache({.max_octets = kBound});
+  DuplicateCache cache({.max_bytes = kBound});
   for (std::uint32_t xid = 0; xid < 10'000; ++xid) {
-    ASSERT_EQ(cache.begin(key_of(xid), call, reply), DuplicateCache::Found::nothing);
+    ASSERT_EQ(cache.begin(key_of(xid), attached, reply), DuplicateCache::Found::nothing);
     EXPECT_TRUE(cache.complete(key_of(xid), std::make_shared<const std::vector<std::byte>>(300)).empty());
-    ASSERT_LE(cache.counters().octets, kBound);
+    ASSERT_LE(cache.counters().bytes, kBound);
   }
-  EXPECT_EQ(cache.begin(key_of(9'999), call, reply), DuplicateCache::Found::reply);
+  EXPECT_EQ(cache.begin(key_of(9'999), attached, reply), DuplicateCache::Found::reply);
   EXPECT_EQ(reply->size(), 300u);
-  EXPECT_EQ(cache.begin(key_of(0), call, reply), DuplicateCache::Found::nothing);
+  EXPECT_EQ(cache.begin(key_of(0), attached, reply), DuplicateCache::Found::nothing);
   EXPECT_GT(cache.counters().evicted, 9'000u);
   cache.forget(key_of(0));
 }
 
-TEST_F(DuplicateCacheTest, AnotherPortIsAnotherClient) {
+TEST_F(DuplicateCacheTest, DifferentPortsAreDifferentClients) {
   DuplicateCache cache;
   DuplicateKey key = key_of(1);
   key.port = 700;
-  ASSERT_EQ(cache.begin(key, call, reply), DuplicateCache::Found::nothing);
+  ASSERT_EQ(cache.begin(key, attached, reply), DuplicateCache::Found::nothing);
   cache.complete(key, std::make_shared<const std::vector<std::byte>>(300));
-  EXPECT_EQ(cache.begin(key, call, reply), DuplicateCache::Found::reply);
+  EXPECT_EQ(cache.begin(key, attached, reply), DuplicateCache::Found::reply);
   key.port = 701;
-  EXPECT_EQ(cache.begin(key, call, reply), DuplicateCache::Found::nothing);
+  EXPECT_EQ(cache.begin(key, attached, reply), DuplicateCache::Found::nothing);
 }
 
-TEST_F(DuplicateCacheTest, AnOldReplyIsNotGivenAgain) {
+TEST_F(DuplicateCacheTest, OldRepliesAreNotReplayed) {
   DuplicateCache cache({.max_age = std::chrono::nanoseconds(0)});
   for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(cache.begin(key_of(1), call, reply), DuplicateCache::Found::nothing);
-    EXPECT_EQ(cache.begin(key_of(1), call, reply), DuplicateCache::Found::in_progress);
+    ASSERT_EQ(cache.begin(key_of(1), attached, reply), DuplicateCache::Found::nothing);
+    EXPECT_EQ(cache.begin(key_of(1), attached, reply), DuplicateCache::Found::in_progress);
     EXPECT_EQ(cache.complete(key_of(1), std::make_shared<const std::vector<std::byte>>(300)).size(), 1u);
   }
   EXPECT_EQ(cache.counters().entries, 1u);
@@ -170,19 +214,19 @@ TEST_F(DuplicateCacheTest, AnOldReplyIsNotGivenAgain) {
 }
 
 TEST_F(DuplicateCacheTest, CallsInProgressAreNeverEvicted) {
-  DuplicateCache cache({.max_octets = 0});
+  DuplicateCache cache({.max_bytes = 0});
   for (std::uint32_t xid = 0; xid < 100; ++xid)
-    ASSERT_EQ(cache.begin(key_of(xid), call, reply), DuplicateCache::Found::nothing);
+    ASSERT_EQ(cache.begin(key_of(xid), attached, reply), DuplicateCache::Found::nothing);
   for (std::uint32_t xid = 0; xid < 100; ++xid)
-    ASSERT_EQ(cache.begin(key_of(xid), call, reply), DuplicateCache::Found::in_progress);
+    ASSERT_EQ(cache.begin(key_of(xid), attached, reply), DuplicateCache::Found::in_progress);
   for (std::uint32_t xid = 0; xid < 100; ++xid)
     EXPECT_EQ(cache.complete(key_of(xid), std::make_shared<const std::vector<std::byte>>(300)).size(), 1u);
   EXPECT_EQ(cache.counters().entries, 0u);
-  EXPECT_EQ(cache.counters().octets, 0u);
+  EXPECT_EQ(cache.counters().bytes, 0u);
 }
 
 TEST_F(DuplicateCacheTest, ManyThreads) {
-  DuplicateCache cache({.max_octets = 1u << 20});
+  DuplicateCache cache({.max_bytes = 1u << 20});
   std::atomic<std::uint32_t> ran = 0;
   std::atomic<std::uint32_t> joined = 0;
   std::vector<std::thread> threads;
@@ -190,7 +234,7 @@ TEST_F(DuplicateCacheTest, ManyThreads) {
     threads.emplace_back([&] {
       DuplicateCache::Reply known;
       for (std::uint32_t xid = 0; xid < 500; ++xid) {
-        if (cache.begin(key_of(xid), call, known) != DuplicateCache::Found::nothing) continue;
+        if (cache.begin(key_of(xid), attached, known) != DuplicateCache::Found::nothing) continue;
         ++ran;
         joined += static_cast<std::uint32_t>(
             cache.complete(key_of(xid), std::make_shared<const std::vector<std::byte>>(100)).size());

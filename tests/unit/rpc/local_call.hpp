@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A transport of the shortest kind: hands calls to a handler in the same process and keeps the replies.
+// A minimal transport: delivers calls to a handler in the same process and keeps the replies.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -16,8 +16,8 @@
 
 namespace rpcrdma::test {
 
-/// One call, with what a peer might offer beside it.
-class LocalCall final : public transport::IncomingCall {
+/// One call, with the chunks that a peer offers.
+class LocalCall final : public transport::IncomingCall, private PayloadMemory {
  public:
   enum class End : std::uint8_t { none, sent, discarded, failed };
 
@@ -27,14 +27,17 @@ class LocalCall final : public transport::IncomingCall {
   }
 
   InMessage message;
-  std::vector<std::uint32_t> chunks;  ///< octets of each Write chunk offered
-  std::vector<Bytes> items;           ///< what pull() finds
+  std::vector<std::uint32_t> chunks;  ///< bytes of each Write chunk offered
+  std::vector<Bytes> items;           ///< the data for pull()
   End end = End::none;
   std::uint32_t xid_word = 0;
-  Bytes reply_octets;   ///< the reply's reduced stream
-  Payload reply_items;  ///< its items
-  error_code outcome;   ///< that send() reports
-  bool hold = false;    ///< report only at finish()
+  Bytes reply_octets;                              ///< the reply's reduced stream
+  Payload reply_items;                             ///< its items
+  error_code outcome;                              ///< reported by send()
+  bool hold = false;                               ///< report only at finish()
+  std::optional<std::uint32_t> reply_room;         ///< bytes of memory for the reply; default: unbounded
+  BaseError no_more = BaseError::buffer_overflow;  ///< the error beyond that
+  BuildFailure failure = BuildFailure::none;       ///< of the reply that was sent
 
   void finish() {
     Handler handler = std::move(handler_);
@@ -58,11 +61,17 @@ class LocalCall final : public transport::IncomingCall {
     handler({});
   }
   PayloadBuilder& reply() noexcept override {
-    memory_.start(builder_);
+    if (reply_room) {
+      room_.assign(*reply_room, std::byte{0});
+      builder_.start({room_.data(), *reply_room, 1}, this);
+    } else {
+      memory_.start(builder_);
+    }
     return builder_;
   }
   void send(Handler handler) override {
     end = End::sent;
+    failure = builder_.failure();
     for (const PayloadPiece& piece : builder_.payload().pieces)
       reply_octets.insert(reply_octets.end(), piece.octets.data, piece.octets.data + piece.octets.size);
     reply_items = builder_.payload();
@@ -73,11 +82,14 @@ class LocalCall final : public transport::IncomingCall {
   void fail() override { end = End::failed; }
 
  private:
+  Result<BufferRef> more_payload_memory(std::uint32_t) override { return no_more; }
+
   boost::asio::io_context& context_;
   memory::Pool& pool_;
   fabric::ConnectionInfo info_;
   PayloadBuilder builder_;
   rpc::BlockMemory memory_;
+  Bytes room_;
   Handler handler_;
 };
 
@@ -91,7 +103,7 @@ class LocalTransport {
   fabric::Endpoint peer{boost::asio::ip::make_address("192.0.2.7"), 700};
 
   LocalCall& make() { return calls_.emplace_back(context, pool_, peer); }
-  /// A call with a header and nothing behind it but what `args` writes.
+  /// A call with `header` and the arguments that `args` writes.
   LocalCall& make(const rpc::CallHeader& header, const std::function<void(xdr::Encoder&)>& args = {}) {
     OutMessage out;
     xdr::Encoder encoder(out.out());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Call and reply headers: every status both ways, bounds of credentials, every prefix refused.
+// Call and reply headers: round trips of every status, bounds of credentials, truncated headers.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -60,13 +60,14 @@ TEST(CallHeaderTest, LargestAuthSys) {
   EXPECT_TRUE(std::equal(back.credential.gids().begin(), back.credential.gids().end(), gids.begin()));
 }
 
-TEST(CallHeaderTest, PrefixesAreRefused) {
+TEST(CallHeaderTest, PrefixesAreRejected) {
   const Bytes wire = encoded(a_call(Credential::sys(1, 2, {}, "cli")));
   for (std::size_t size = 0; size < wire.size(); ++size) {
     CallHeader back;
     const CallCheck found = check(Octets(wire).first(size), back);
     EXPECT_NE(found, CallCheck::ok) << size;
-    EXPECT_EQ(found == CallCheck::unreadable, size < 24) << size;
+    EXPECT_EQ(found == CallCheck::unreadable, size < 8) << size;
+    EXPECT_EQ(found == CallCheck::truncated, size >= 8 && size < 24) << size;
   }
 }
 
@@ -83,7 +84,7 @@ TEST(CallHeaderTest, OtherMessages) {
   }
 }
 
-/// A call whose credential has the flavour and body given.
+/// A call whose credential has this flavor, length and body.
 Bytes with_credential(std::uint32_t flavor, std::uint32_t length, const Bytes& body) {
   OutMessage message;
   xdr::Encoder out(message.out());
@@ -104,7 +105,7 @@ TEST(CallHeaderTest, CredentialBodiesAreBounded) {
   EXPECT_EQ(check(with_credential(6, 396, Bytes(4)), back), CallCheck::bad_credential);
 }
 
-/// An AUTH_SYS body with the machine name's length and the number of gids as told.
+/// An AUTH_SYS body that claims this length of the machine name and this number of gids.
 Bytes sys_body(std::uint32_t name, std::uint32_t gids, std::size_t size) {
   Bytes body(size);
   Writer out(body);
@@ -168,7 +169,7 @@ std::vector<ReplyCase> all_replies() {
   return all;
 }
 
-TEST(ReplyHeaderTest, EveryStatusThereAndBack) {
+TEST(ReplyHeaderTest, EveryStatusRoundTrips) {
   for (const ReplyCase& expected : all_replies()) {
     const Bytes wire = encoded(expected.header);
     const InMessage message{wire};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The typed client and server at rest and at work: no allocation once warm; broken replies found out.
+// The typed client and server: no allocation in the steady state; malformed replies are detected.
 #include <gtest/gtest.h>
 
 #include <boost/asio/post.hpp>
@@ -142,7 +142,7 @@ TEST_F(SteadyStateTest, RepliesFromOtherThreadsDoNotAllocate) {
   EXPECT_EQ(in_reply, 0u);
 }
 
-// [8166-6.1-d] the data is in the reply though a Write chunk was offered
+// [8166-6.1-d] the data is in the reply although a Write chunk was offered
 TEST_F(SteadyStateTest, DataInlineDespiteAChunk) {
   test::Bytes inlined;
   wire.tamper = [&inlined](Payload& reply) {
@@ -157,7 +157,7 @@ TEST_F(SteadyStateTest, DataInlineDespiteAChunk) {
   EXPECT_FALSE(call<nfs3::Read>(read_args(), read_options()));
 }
 
-// [8166-6.1-c] octets in a Write chunk, but no result that may be there
+// [8166-6.1-c] data in a Write chunk, but no eligible result
 TEST_F(SteadyStateTest, ChunkWithoutEligibleResult) {
   fail_reads = true;
   EXPECT_FALSE(call<nfs3::Read>(read_args(), read_options()));
@@ -165,7 +165,7 @@ TEST_F(SteadyStateTest, ChunkWithoutEligibleResult) {
   EXPECT_EQ(call<nfs3::Read>(read_args(), read_options()), RpcError::bad_reduction);
 }
 
-// [8166-3.4.6.2-c] more or less in the chunk than the count word says
+// [8166-3.4.6.2-c] the length written differs from the count word
 TEST_F(SteadyStateTest, ChunkAndCountDiffer) {
   for (const std::uint32_t written : {1u, 999u, 1001u, 1004u}) {
     wire.tamper = [written](Payload& reply) { reply.items[0].length = written; };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A server and a client over TCP on one io_context, with the real parts of both.
+// A server and a client over TCP on one io_context.
 #include <gtest/gtest.h>
 
 #include <boost/asio/co_spawn.hpp>
@@ -33,7 +33,7 @@ class TcpBed {
                    rpc::ClientOptions{.credential = rpc::Credential::sys(1000, 100, {}, "tcp")});
   }
 
-  /// Runs a coroutine to its end.
+  /// Runs a coroutine to completion.
   template <class Coroutine>
   void run(Coroutine coroutine) {
     bool done = false;

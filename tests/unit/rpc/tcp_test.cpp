@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The typed client and server over TCP: results of all kinds, several tokens, bounds, ends.
+// The typed client and server over TCP: results of all kinds, completion tokens, bounds, closing.
 #include <atomic>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -167,7 +167,7 @@ TEST(TcpTest, CancellationAndDeadlines) {
   test::run_ready(bed.context);
 }
 
-TEST(TcpTest, ClientsMayGoWithCallsOnTheirWay) {
+TEST(TcpTest, ClientsMayBeDestroyedWithCallsInFlight) {
   TcpBed bed;
   std::vector<ServerCall<nfs3::Getattr>> held;
   bed.dispatcher.on<nfs3::Getattr>([&held](ServerCall<nfs3::Getattr> call) { held.push_back(std::move(call)); });
@@ -186,7 +186,7 @@ TEST(TcpTest, ClientsMayGoWithCallsOnTheirWay) {
   test::run_ready(bed.context);
 }
 
-TEST(TcpTest, ServerGoneAndBack) {
+TEST(TcpTest, ServerRestarts) {
   TcpBed bed;
   serve_files(bed.dispatcher);
   bed.run([](TcpBed& b) -> asio::awaitable<void> {
@@ -219,7 +219,7 @@ TEST(TcpTest, CallsOutliveTheirConnection) {
   EXPECT_EQ(*released, transport::TransportError::connection_lost);
 }
 
-/// Sends raw octets and reads until the server closes the connection.
+/// Sends raw bytes and reads until the server closes the connection.
 asio::awaitable<void> send_and_await_close(asio::ip::tcp::endpoint server, test::Bytes octets) {
   asio::ip::tcp::socket socket(co_await asio::this_coro::executor);
   co_await socket.async_connect(server, asio::use_awaitable);
@@ -248,7 +248,7 @@ TEST(TcpTest, HostileRecordsEndTheirConnectionOnly) {
   EXPECT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().connections == 1; }));
 }
 
-TEST(TcpTest, HalfARecordDelaysNobodyAndIsGivenUp) {
+TEST(TcpTest, HalfARecordMarkDelaysNoOtherAndTimesOut) {
   TcpBed bed({.idle_timeout = std::chrono::seconds(1)});
   serve_files(bed.dispatcher);
   bed.run([](TcpBed& b) -> asio::awaitable<void> {
@@ -289,7 +289,7 @@ test::Bytes read_record(std::uint32_t xid) {
   return record;
 }
 
-TEST(TcpTest, ARecordBegunAndLeftIsGivenUp) {
+TEST(TcpTest, AnUnfinishedRecordTimesOut) {
   TcpBed bed({.stall_timeout = std::chrono::seconds(1)});
   serve_files(bed.dispatcher);
   bed.run([](TcpBed& b) -> asio::awaitable<void> {
@@ -303,7 +303,7 @@ TEST(TcpTest, ARecordBegunAndLeftIsGivenUp) {
   }(bed));
 }
 
-TEST(TcpTest, APeerThatTakesNoRepliesIsGivenUp) {
+TEST(TcpTest, APeerThatTakesNoRepliesTimesOut) {
   TcpBed bed({.max_calls = 4, .stall_timeout = std::chrono::seconds(1)});
   bed.dispatcher.on<nfs3::Read>([](ServerCall<nfs3::Read> call) { call.reply(sample<READ3res>()); },
                                 AuthRequirement::none);
@@ -318,7 +318,7 @@ TEST(TcpTest, APeerThatTakesNoRepliesIsGivenUp) {
       const test::Bytes one = read_record(i);
       calls.insert(calls.end(), one.begin(), one.end());
     }
-    // May itself come to a halt, as the server reads no further while nobody takes its replies.
+    // This may block, as the server stops reading while its replies are not taken.
     co_await asio::async_write(socket, asio::buffer(calls), kTuple);
   }(bed, deaf));
   EXPECT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().calls > 4; }));
@@ -354,12 +354,12 @@ TEST(TcpTest, DataForRepliesIsBounded) {
   ASSERT_TRUE(test::run_until(bed.context, [&] { return refused.size() == 1; }));
   EXPECT_EQ(refused[0], BaseError::out_of_memory);
   answer_first();
-  for (const std::uint32_t count : {80000u, 50000u, 80000u, 5000u}) read(count);
+  for (const std::uint32_t count : {400000u, 250000u, 400000u, 5000u}) read(count);
   ASSERT_TRUE(test::run_until(bed.context, [&] { return bed.server->counters().calls == 5; }));
-  EXPECT_EQ(granted.size(), 2u) << "the small one waits behind the large one";
+  EXPECT_EQ(granted.size(), 2u) << "the small request waits behind the large one";
   answer_first();
   ASSERT_TRUE(test::run_until(bed.context, [&] { return answered == 2; }));
-  EXPECT_EQ(granted.size(), 2u) << "there is room for 80000 again, and for nothing more";
+  EXPECT_EQ(granted.size(), 2u) << "there is room for 400000 again, and no more";
   answer_first();
   ASSERT_TRUE(test::run_until(bed.context, [&] { return answered == 3; }));
   EXPECT_EQ(granted.size(), 2u);
@@ -367,8 +367,8 @@ TEST(TcpTest, DataForRepliesIsBounded) {
   EXPECT_TRUE(test::run_until(bed.context, [&] { return answered == 5; }));
 }
 
-TEST(TcpTest, AConnectionWithMuchToDoIsReadNoFurther) {
-  TcpBed bed({.max_call_octets = 100});
+TEST(TcpTest, AConnectionWithManyCallBytesIsReadNoFurther) {
+  TcpBed bed({.max_call_bytes = 100});
   std::vector<ServerCall<nfs3::Getattr>> held;
   bed.dispatcher.on<nfs3::Getattr>([&held](ServerCall<nfs3::Getattr> call) { held.push_back(std::move(call)); });
   int answered = 0;
@@ -386,7 +386,7 @@ TEST(TcpTest, AConnectionWithMuchToDoIsReadNoFurther) {
   EXPECT_TRUE(test::run_until(bed.context, [&answered] { return answered == 3; }));
 }
 
-TEST(TcpTest, ClosingLetsCallsEnd) {
+TEST(TcpTest, ClosingWaitsForCalls) {
   TcpBed bed;
   std::vector<ServerCall<nfs3::Getattr>> held;
   bed.dispatcher.on<nfs3::Getattr>([&held](ServerCall<nfs3::Getattr> call) { held.push_back(std::move(call)); });

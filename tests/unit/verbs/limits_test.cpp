@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is asked of a device, kept within bounds.
-#include "limits.hpp"
+// Bounds of VerbsOptions.
+#include "device/limits.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// A timer of a quarter of nothing would never let the event loop rest.
+// A quarter of zero would make the timer fire continuously.
 TEST(VerbsOptions, TheKeepaliveTimeIsASecondAtLeast) {
   EXPECT_EQ(within_bounds({.keepalive = seconds(0)}).keepalive, seconds(1));
   EXPECT_EQ(within_bounds({.keepalive = seconds(-5)}).keepalive, seconds(1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "local_keys.hpp"
+#include "device/local_keys.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace rpcrdma::fabric::verbs {
 namespace {
 
-TEST(LocalKeys, StayWhatTheyAreWhenTheDevicesChange) {
+TEST(LocalKeys, StayTheSameWhenTheDevicesKeysChange) {
   LocalKeys keys;
   const std::uint32_t first = keys.add();
   const std::uint32_t second = keys.add();
@@ -23,7 +23,7 @@ TEST(LocalKeys, StayWhatTheyAreWhenTheDevicesChange) {
   EXPECT_EQ(keys.device_key(second), 0x200u);
 }
 
-TEST(LocalKeys, WhatIsRemovedNamesNothingAndIsUsedAgain) {
+TEST(LocalKeys, RemovedKeysNameNothingAndAreReused) {
   LocalKeys keys;
   std::set<std::uint32_t> held;
   for (int i = 0; i < 100; ++i) held.insert(keys.add());
@@ -36,7 +36,7 @@ TEST(LocalKeys, WhatIsRemovedNamesNothingAndIsUsedAgain) {
   EXPECT_EQ(keys.device_key(gone), 0u);
 }
 
-// Anything may be in a buffer reference of the user's.
+// A user's buffer reference may contain any key.
 TEST(LocalKeys, UnknownKeysNameNothing) {
   const LocalKeys keys;
   EXPECT_EQ(keys.device_key(0), 0u);

@@ -99,7 +99,7 @@ TEST(HeaderRoundTrip, TruncatedPrefixesAreRefused) {
   }
 }
 
-// [8166-4.5-b] garbage is refused or decodes to something that encodes to the same octets
+// [8166-4.5-b] garbage is refused or decodes to something that encodes to the same bytes
 TEST(HeaderRoundTrip, MutatedHeaders) {
   Generator generator(1);
   Header out;

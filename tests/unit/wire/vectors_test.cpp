@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The headers inside the whole-stack vectors: what stands behind the 18-octet untagged DDP header.
+// The headers inside the whole-stack vectors: what stands behind the 18-byte untagged DDP header.
 #include <gtest/gtest.h>
 
 #include "rpcrdma/wire/header.hpp"

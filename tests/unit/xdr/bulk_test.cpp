@@ -14,7 +14,7 @@ using xdr::Encoder;
 
 constexpr std::uint32_t kNone = PayloadItem::kNoPosition;
 
-// [8166-3.4.4.1-a] the count stays, [8166-3.4.4.4-b] the pad goes, [8166-3.4.5-a] later positions count both
+// [8166-3.4.4.1-a] the count stays, [8166-3.4.4.4-b] the pad is removed, [8166-3.4.5-a] later positions count both
 TEST(BulkOut, ByReference) {
   Bytes memory(13);
   fill_pattern(memory, 1);
@@ -39,7 +39,7 @@ TEST(BulkOut, ByReference) {
   EXPECT_EQ(to_hex(message.reduced()), to_hex(from_hex("00000007 0000000d 00000008 00000004")));
 }
 
-TEST(BulkOut, SmallOnesAreCopied) {
+TEST(BulkOut, UnregisteredMemoryIsCopied) {
   bulk_data path{};
   path.set_text("a/path");
   OutMessage message;
@@ -58,7 +58,7 @@ class Stage final : public xdr::Staging {
   Bytes memory;
 };
 
-// [8166-4.3.2-a] an eligible result goes into a chunk wherever its octets happen to be
+// [8166-4.3.2-a] an eligible result goes into a chunk, also from unregistered memory
 TEST(BulkOut, StagedForAChunk) {
   Stage stage(16);
   bulk_data path{};
@@ -84,7 +84,7 @@ TEST(BulkOut, EmptyItemsStayInline) {
   EXPECT_EQ(message.payload().length, 4u);
 }
 
-TEST(BulkOut, IncomingOnesCannotBeSent) {
+TEST(BulkOut, IncomingItemsCannotBeSent) {
   bulk_data item{};
   item.kind = bulk_kind::item;
   item.length = 5;
@@ -93,7 +93,7 @@ TEST(BulkOut, IncomingOnesCannotBeSent) {
   EXPECT_FALSE(out.encode(xdr_bulk_data, item));
 }
 
-/// u32 1; bulk of `count` octets; u32 2, with the bulk in a Read chunk of `chunk` octets at `position`.
+/// u32 1; bulk of `count` bytes; u32 2, with the bulk in a Read chunk of `chunk` bytes at `position`.
 struct Reduced {
   std::uint32_t count;
   std::uint32_t chunk;
@@ -139,7 +139,7 @@ TEST(BulkIn, ReadChunkLengths) {
   }
 }
 
-// [8166-6.1-b] a Read chunk that is not where an eligible item is: in front, behind, in the middle
+// [8166-6.1-b] a Read chunk whose position is not that of an eligible item: before, after, inside
 TEST(BulkIn, ReadChunkPositions) {
   for (const std::uint32_t position : {0u, 4u, 12u, 16u, 1000u}) {
     bulk_data data{};
@@ -153,7 +153,7 @@ TEST(BulkIn, ReadChunkPositions) {
   }
 }
 
-TEST(BulkIn, ReducedPlainValuesAreRefused) {
+TEST(BulkIn, OtherReducedValuesAreRejected) {
   InMessage message;
   message.piece(Bytes(4), 0).piece(Bytes(16), 12).item(4, 8);
   Decoder in(message.payload());
@@ -176,7 +176,7 @@ TEST(BulkIn, ReadItemAtTheEndAndTwoOfThem) {
   EXPECT_TRUE(in.finish());
 }
 
-TEST(BulkIn, LeftOverItemsAreRefused) {
+TEST(BulkIn, ExtraItemsAreRejected) {
   InMessage message;
   message.piece(from_hex("00000000"), 0).item(4, 5);
   Decoder in(message.payload());
@@ -201,7 +201,7 @@ TEST(BulkIn, InlineIsInPlaceAndBounded) {
   }
 }
 
-// [8166-3.4.6.2-c] the octets of a Write chunk are the item, exactly
+// [8166-3.4.6.2-c] a Write chunk contains exactly the item
 TEST(BulkIn, WriteChunkLengths) {
   Bytes room(16);
   const BufferRef buffer = ref_of(room);
@@ -222,7 +222,7 @@ TEST(BulkIn, WriteChunkLengths) {
   }
 }
 
-// [8166-6.1-d] a usable Write chunk was there, and yet the data came inline
+// [8166-6.1-d] the data came inline although a Write chunk was offered
 TEST(BulkIn, IgnoredWriteChunk) {
   Bytes room(16);
   const BufferRef buffer = ref_of(room);
@@ -234,7 +234,7 @@ TEST(BulkIn, IgnoredWriteChunk) {
   EXPECT_EQ(in.failure(), DecodeFailure::ignored_chunk);
 }
 
-// [8166-6.1-d] likewise when the item says only that nothing was written
+// [8166-6.1-d] the same if the item only says that nothing was written
 TEST(BulkIn, IgnoredWriteChunkWithDestination) {
   Bytes room(16);
   const BufferRef buffer = ref_of(room);
@@ -264,7 +264,7 @@ TEST(BulkIn, UnusedAndEmptyWriteChunks) {
   EXPECT_EQ(data.text(), "abcd");
 }
 
-// [8166-6.1-c] a Write chunk with octets that belong to no eligible result
+// [8166-6.1-c] a Write chunk with data of no eligible result
 TEST(BulkIn, WriteChunkWithoutResult) {
   Bytes room(16);
   const BufferRef buffer = ref_of(room);
@@ -275,7 +275,7 @@ TEST(BulkIn, WriteChunkWithoutResult) {
   EXPECT_FALSE(in.finish());
 }
 
-// [8166-4.3.2.1-a] [8166-4.3.2.2-a] results meet chunks in order; an empty result leaves its chunk to the next
+// [8166-4.3.2.1-a] [8166-4.3.2.2-a] results use chunks in order; an empty result leaves its chunk to the next
 TEST(BulkIn, TwoResults) {
   Bytes room(16);
   const BufferRef buffers[] = {ref_of(std::span(room).first(8)), ref_of(std::span(room).subspan(8))};

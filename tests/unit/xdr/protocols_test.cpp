@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every NFSv3 and MOUNTv3 type: there and back, cut anywhere, and with hostile octets.
+// Every NFSv3 and MOUNTv3 type: round trip, truncation at each length, and hostile values.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -55,7 +55,7 @@ void expect_prefixes_refused(Routine<T> routine, const T& value) {
   }
 }
 
-/// Single words replaced by the values that hurt most: nothing to check but that no octet outside is touched.
+/// Replaces single words by extreme values. Nothing outside the message may be read.
 template <class T>
 void expect_no_harm(Routine<T> routine, const T& value) {
   const Bytes wire = encoded(routine, value);
@@ -155,7 +155,27 @@ TEST(Nfs3, HandlesAreBounded) {
   EXPECT_TRUE(handle.set(Bytes(64)));
 }
 
-// A list of many entries is walked without recursion.
+// RFC 4506 section 4.4: generated code and lists accept only 0 and 1 as a boolean.
+TEST(Nfs3, BooleansAreStrict) {
+  for (const std::uint32_t word : {0u, 1u, 2u, 0x80000000u, 0xffffffffu}) {
+    Bytes wire(4 + 24);
+    Writer(wire).u32(word);
+    const InMessage message{wire};
+    Decoder attributes(message.payload());
+    pre_op_attr before{};
+    EXPECT_EQ(attributes.decode(xdr_pre_op_attr, before), word <= 1) << word;
+    Decoder list(message.payload());
+    entry3_list entries{};
+    EXPECT_EQ(list.decode(xdr_entry3_list, entries), word <= 1) << word;
+    xdr_release(xdr_entry3_list, entries);
+    OutMessage out;
+    post_op_attr after{};
+    after.attributes_follow = static_cast<bool_t>(word);
+    EXPECT_EQ(Encoder(out.out()).encode(xdr_post_op_attr, after), word <= 1) << word;
+  }
+}
+
+// Long lists are decoded without recursion.
 TEST(Nfs3, LongListsDoNotUseTheStack) {
   constexpr std::uint32_t kEntries = 200'000;
   std::vector<entry3> entries(kEntries);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Values of every NFSv3 argument and result type, as large as the protocol lets them be.
+// Values of every NFSv3 argument and result type, of maximum size.
 #include <array>
 #include <string>
 #include <vector>
@@ -206,7 +206,7 @@ inline void fill(LINK3res& r) {
   fill(r.LINK3res_u.resok.file_attributes);
   fill(r.LINK3res_u.resok.linkdir_wcc);
 }
-/// Fills 24 octets of word, id, name length and cookie, and a name, for each entry.
+/// Each entry takes 24 bytes for word, id, name length and cookie, and its name.
 inline void fill(READDIR3res& r) {
   static std::array<entry3, 14> entries = [] {
     std::array<entry3, 14> made{};

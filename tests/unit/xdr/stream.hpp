@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Messages for tests of the XDR and RPC floors.
+// Messages for tests of the XDR and RPC layers.
 #include <cstring>
 #include <list>
 #include <memory>
@@ -12,10 +12,10 @@
 
 namespace rpcrdma::test {
 
-/// A message under construction, in blocks of exactly `block` octets or more.
+/// A message under construction, in blocks of `block` bytes or more.
 class OutMessage final : private PayloadMemory {
  public:
-  explicit OutMessage(std::uint32_t block = 4096) : block_(block) { out_.start(more_payload_memory(0), this); }
+  explicit OutMessage(std::uint32_t block = 4096) : block_(block) { out_.start(next_block(0), this); }
 
   PayloadBuilder& out() noexcept { return out_; }
   const Payload& payload() const noexcept { return out_.payload(); }
@@ -28,7 +28,8 @@ class OutMessage final : private PayloadMemory {
   }
 
  private:
-  BufferRef more_payload_memory(std::uint32_t at_least) override {
+  Result<BufferRef> more_payload_memory(std::uint32_t at_least) override { return next_block(at_least); }
+  BufferRef next_block(std::uint32_t at_least) {
     Bytes& memory = memory_.emplace_back(std::max(at_least, block_));
     return {memory.data(), static_cast<std::uint32_t>(memory.size()), 0};
   }
@@ -37,7 +38,7 @@ class OutMessage final : private PayloadMemory {
   PayloadBuilder out_;
 };
 
-/// A message that came in: each piece in heap memory of exactly its size, items as given.
+/// A received message: each piece in heap memory of exactly its size, items as given.
 class InMessage {
  public:
   /// One piece, nothing reduced.
@@ -57,7 +58,7 @@ class InMessage {
     item.length = length;
     return *this;
   }
-  /// A Write chunk: memory of `room` octets, `length` of them written.
+  /// A Write chunk with the memory `room`, of which `length` bytes are written.
   InMessage& write_item(std::span<const BufferRef> room, std::uint32_t length) {
     item(PayloadItem::kNoPosition, length);
     payload_.items.back().parts.assign(room.begin(), room.end());
@@ -70,7 +71,7 @@ class InMessage {
   Payload payload_;
 };
 
-/// Frees what an XDR routine allocated.
+/// Frees memory that an XDR routine allocated.
 template <class T>
 void xdr_release(bool_t (*routine)(XDR*, T*), T& value) {
   XDR xdrs{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encoder and Decoder as XDR streams: octets, positions, pieces, failure.
+// Encoder and Decoder as XDR streams: bytes, positions, pieces, failure.
 #include <gtest/gtest.h>
 
 #include "unit/xdr/stream.hpp"
@@ -31,7 +31,7 @@ TEST(EncoderTest, IsAnXdrStream) {
   EXPECT_EQ(Decoder::of(xdrs), nullptr);
 }
 
-TEST(EncoderTest, CountedOctetsArePadded) {
+TEST(EncoderTest, CountedBytesArePadded) {
   for (std::size_t size = 0; size < 9; ++size) {
     OutMessage message;
     Encoder out(message.out());
@@ -141,7 +141,7 @@ TEST(DecoderTest, TextsAreBoundedByTheMessage) {
   }
 }
 
-TEST(ForeignStream, IsRefused) {
+TEST(OtherStreams, AreRejected) {
   char memory[64] = {};
   XDR xdrs;
   for (const xdr_op op : {XDR_ENCODE, XDR_DECODE}) {

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpcrdma/base/error.hpp"
 
+#include <cstdint>
 #include <string>
 
 namespace rpcrdma {
 namespace {
 
+// Identified by number: a plug-in may hold a second copy, whose errors must compare equal.
+constexpr std::uint64_t kConditionId = 0x7270'6372'646d'6101;
+constexpr std::uint64_t kBaseId = 0x7270'6372'646d'6102;
+
 class ConditionCategory final : public boost::system::error_category {
  public:
+  ConditionCategory() noexcept : error_category(kConditionId) {}
   const char* name() const noexcept override { return "rpcrdma.condition"; }
   std::string message(int value) const override {
     switch (static_cast<Condition>(value)) {
@@ -24,6 +30,7 @@ const ConditionCategory kConditions;
 
 class BaseCategory final : public boost::system::error_category {
  public:
+  BaseCategory() noexcept : error_category(kBaseId) {}
   const char* name() const noexcept override { return "rpcrdma.base"; }
   std::string message(int value) const override {
     switch (static_cast<BaseError>(value)) {

@@ -10,16 +10,14 @@ void PayloadBuilder::start(BufferRef first, PayloadMemory* memory) noexcept {
   payload_.clear();
   room_ = first;
   memory_ = memory;
-  ok_ = true;
+  failure_ = BuildFailure::none;
   cut_ = true;
 }
 
 std::byte* PayloadBuilder::reserve(std::uint32_t count) noexcept {
-  if (!ok_) return nullptr;
-  if (count > std::numeric_limits<std::uint32_t>::max() - payload_.length || (count > room_.size && !grow(count))) {
-    ok_ = false;
-    return nullptr;
-  }
+  if (!ok()) return nullptr;
+  if (count > std::numeric_limits<std::uint32_t>::max() - payload_.length) fail(BuildFailure::too_long);
+  if (!ok() || (count > room_.size && !grow(count))) return nullptr;
   std::byte* at = room_.data;
   if (cut_) {
     payload_.pieces.push_back({payload_.length, {at, 0, room_.local_key}});
@@ -31,15 +29,20 @@ std::byte* PayloadBuilder::reserve(std::uint32_t count) noexcept {
   return at;
 }
 
-std::byte* PayloadBuilder::grow(std::uint32_t count) noexcept {
-  if (memory_ == nullptr) return nullptr;
-  room_ = memory_->more_payload_memory(count);
+bool PayloadBuilder::grow(std::uint32_t count) noexcept {
+  const Result<BufferRef> more =
+      memory_ != nullptr ? memory_->more_payload_memory(count) : Result<BufferRef>(BaseError::buffer_overflow);
+  if (!more) {
+    fail(more.error() == BaseError::out_of_memory ? BuildFailure::out_of_memory : BuildFailure::too_long);
+    return false;
+  }
+  room_ = *more;
   cut_ = true;
-  return room_.size >= count ? room_.data : nullptr;
+  return true;
 }
 
 void PayloadBuilder::octets(Octets value) noexcept {
-  while (ok_ && !value.empty()) {
+  while (ok() && !value.empty()) {
     const std::size_t fits = room_.size != 0 ? room_.size : std::size_t{4096};
     const auto step = static_cast<std::uint32_t>(std::min(value.size(), fits));
     std::byte* at = reserve(step);
@@ -58,11 +61,9 @@ void PayloadBuilder::u32(std::uint32_t value) noexcept {
 void PayloadBuilder::item(std::span<const BufferRef> parts) noexcept {
   std::uint64_t length = 0;
   for (const BufferRef& part : parts) length += part.size;
-  if (!ok_ || length == 0) return;
-  if (length > std::numeric_limits<std::uint32_t>::max() - 3 - payload_.length || payload_.length % 4 != 0) {
-    ok_ = false;
-    return;
-  }
+  if (!ok() || length == 0) return;
+  if (length > std::numeric_limits<std::uint32_t>::max() - 3 - payload_.length) return fail(BuildFailure::too_long);
+  if (payload_.length % 4 != 0) return fail();
   PayloadItem& item = payload_.items.emplace_back();
   item.position = payload_.length;
   item.length = static_cast<std::uint32_t>(length);

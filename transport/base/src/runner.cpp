@@ -7,9 +7,9 @@
 namespace rpcrdma {
 namespace {
 
-/// The first window, and the least before it is given up.
+/// The initial polling time, and the shortest one before polling stops.
 constexpr Runner::Clock::duration kLeast = std::chrono::microseconds(5);
-/// While it yields before it polls, it polls first once in so many turns.
+/// While it yields before it polls, it polls first every so many turns.
 constexpr unsigned kProbe = 16;
 
 }  // namespace
@@ -42,8 +42,8 @@ std::size_t Runner::look() {
   return done;
 }
 
-/// The peer may be waiting for this very processor. If somebody has it for long who is no peer, the thread had
-/// better sleep: who wakes has a claim to the processor, who yields has none.
+/// The peer may be waiting for this CPU. If another process holds it, block instead of yielding: the scheduler favours
+/// a thread that wakes up.
 std::size_t Runner::give_way() {
   const Clock::time_point start = Clock::now();
   std::this_thread::yield();
@@ -54,7 +54,7 @@ std::size_t Runner::give_way() {
   return done;
 }
 
-/// A sleep that a longer look would have spared makes the window grow; a long one makes it shrink.
+/// Extends the polling time if a slightly longer poll would have avoided blocking, shortens it after a long block.
 void Runner::slept(Clock::duration time) noexcept {
   if (time <= longest_)
     window_ = std::min(std::max(2 * window_, kLeast), longest_);

@@ -21,7 +21,7 @@ void plan_writes(const CallShape& shape, CallPlan& out) {
     out.header.chunks.begin_write_chunk();
     const std::size_t first = out.writes.size();
     GatherList joined;
-    // [8166-3.4.6-a] [8166-3.4.6.2-a] exactly the memory given, no room for a pad
+    // [8166-3.4.6-a] [8166-3.4.6.2-a] exactly the given memory, without room for a pad
     for (const BufferRef& part : parts) append(joined, part);
     out.writes.insert(out.writes.end(), joined.begin(), joined.end());
     for (std::size_t i = first; i < out.writes.size(); ++i)
@@ -61,7 +61,8 @@ void add_read_chunk(std::span<const BufferRef> parts, std::uint32_t position, Ca
   }
 }
 
-/// [8166-6.1-a] Only what the layer above has set apart as an item is ever reduced.
+/// [8166-6.1-a] Only items that the upper layer has marked are reduced.
+/// [8166-3.4.2-a] [8166-3.4.4.4-a] one item, one chunk
 void plan_reads(const CallShape& shape, CallPlan& out) {
   out.header.chunks.reads.clear();
   out.reads.clear();
@@ -72,7 +73,7 @@ void plan_reads(const CallShape& shape, CallPlan& out) {
   }
 }
 
-/// Octets of the stream that stay beside the header.
+/// Bytes of the stream that remain inline behind the header.
 std::uint64_t stream_size(const Payload& payload, const ItemFlags& reduced) noexcept {
   std::uint64_t sum = payload.reduced_length();
   for (std::size_t i = 0; i < payload.items.size(); ++i)
@@ -98,13 +99,14 @@ bool fit_inline(const CallShape& shape, const PlanLimits& limits, CallPlan& out)
     // [8166-3.3.2-a] [8166-4.2.4-e]
     if (out.header_size + stream_size(*shape.payload, out.reduced) <= limits.send) return true;
     const std::size_t next = largest_left(*shape.payload, out.reduced);
+    // [8166-8.2.2-a]
     if (!shape.may_reduce || next == shape.payload->items.size()) return false;
     out.reduced[next] = true;
     plan_reads(shape, out);
   }
 }
 
-/// RDMA_NOMSG: the whole remaining stream becomes the Position-Zero Read chunk [8166-3.5.3-a].
+/// [8166-6.1-e] RDMA_NOMSG: the whole remaining stream becomes the Position-Zero Read chunk [8166-3.5.3-a].
 error_code plan_long_call(const CallShape& shape, const PlanLimits& limits, CallPlan& out) {
   if (stream_size(*shape.payload, out.reduced) > limits.max_long_call) return TransportError::call_too_long;
   out.header.procedure = wire::Procedure::nomsg;

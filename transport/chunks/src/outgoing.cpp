@@ -31,18 +31,14 @@ error_code Outgoing::begin(memory::Pool& pool, std::uint32_t threshold, std::uin
 void Outgoing::restart(PayloadBuilder& builder) {
   for (const memory::RegisteredBuffer& lent : more_) left_ += lent.ref().size;
   more_.clear();
-  starved_ = false;
   builder.start(buffer_.ref().slice(kHeaderRoom, threshold_ - kHeaderRoom), this);
 }
 
-BufferRef Outgoing::more_payload_memory(std::uint32_t at_least) {
-  if (at_least > left_) return {};
+Result<BufferRef> Outgoing::more_payload_memory(std::uint32_t at_least) {
+  if (at_least > left_) return BaseError::buffer_overflow;
   const std::uint32_t growth = more_.empty() ? kFirstGrowth : std::min(more_.back().ref().size * 4, kLastGrowth);
   auto buffer = pool_->allocate(std::max(at_least, std::min(growth, left_)));
-  if (!buffer) {
-    starved_ = true;
-    return {};
-  }
+  if (!buffer) return BaseError::out_of_memory;
   left_ -= buffer->ref().size;
   more_.push_back(std::move(*buffer));
   return more_.back().ref();

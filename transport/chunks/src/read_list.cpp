@@ -8,10 +8,10 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// XID and message type: no chunk lies before them.
+/// XID and message type, which precede every chunk.
 constexpr std::uint32_t kPrefix = 8;
 
-/// By position, keeping the order of equals. Lists come sorted and short; a stable_sort would allocate.
+/// A stable insertion sort: lists are short and usually sorted, and std::stable_sort would allocate.
 void sort_by_position(std::vector<wire::ReadSegment>& list) noexcept {
   for (std::size_t i = 1; i < list.size(); ++i)
     for (std::size_t j = i; j > 0 && list[j].position < list[j - 1].position; --j) std::swap(list[j], list[j - 1]);
@@ -34,13 +34,13 @@ bool ReadList::parse(const wire::Header& header, std::uint32_t max_chunk) {
     if (length > max_chunk) return false;  // [8166-8.1.4-a] [8166-3.4.4-c]
     const Chunk chunk{position, static_cast<std::uint32_t>(length), std::span(segments_).subspan(first, last - first)};
     if (position == 0) {
-      // In an RDMA_MSG the message itself stands at position 0: both would claim the same octets.
+      // In an RDMA_MSG the inline payload begins at position 0: the two would overlap.
       if (header.procedure != wire::Procedure::nomsg) return false;
       long_call_ = chunk;
       continue;
     }
     if (length == 0) continue;
-    if (position < end) return false;  // the same octets claimed twice
+    if (position < end) return false;  // overlaps the previous chunk
     end = position + ((length + 3) & ~std::uint64_t{3});
     if (end > std::numeric_limits<std::uint32_t>::max()) return false;
     chunks_.push_back(chunk);
@@ -61,7 +61,7 @@ bool ReadList::assemble(BufferRef stream, Payload& out) const {
     PayloadItem& item = out.items.emplace_back();
     item.position = chunk.position;
     item.length = chunk.length;
-    // With or without its pad the chunk takes the same place [8166-3.4.5.2-d].
+    // The chunk occupies the same positions with or without its pad [8166-3.4.5.2-d].
     position = chunk.position + pad4(chunk.length);
   }
   const std::uint32_t rest = stream.size - used;

@@ -16,7 +16,7 @@ error_code fill_write_list(const Payload& payload, const wire::ChunkLists& offer
   for (std::size_t i = 0; i < offered.write_chunk_count(); ++i) {
     chunks.add_write_chunk(offered.write_chunk(i));  // [8166-3.4.6-b]
     const std::span<Segment> segments = chunks.write_chunk(i);
-    // [8166-4.3.2.3-a] the item of an empty chunk stays inline, and the empty chunk goes back
+    // [8166-4.3.2.3-a] [8166-4.3.2.2-a] the item of an empty chunk stays inline, and the reply repeats the empty chunk
     const bool used = i < payload.items.size() && !segments.empty();
     // [8166-4.3.2-a] [8166-4.3.2.1-a] [8166-3.4.6.2-b] [8166-3.4.6.2-c] exactly the item, without its pad;
     // [8166-4.3.2.2-c] else unused: all lengths 0
@@ -49,6 +49,7 @@ error_code plan_reply(const Payload& payload, const wire::ChunkLists& offered, s
   append_stream(out.stream, payload, out.reduced, zeros);
   const std::uint64_t length = total_size(out.stream);
   out.header_size = static_cast<std::uint32_t>(wire::encoded_size(out.header));
+  // [8166-4.3.2.3-b]
   if (out.header_size + length <= threshold) return {};  // [8166-4.3.3-b] equal size fits
   // [8166-3.5.3-d]
   if (out.header_size > threshold || !offered.has_reply_chunk() || length > total_length(offered.reply_chunk()))
@@ -67,12 +68,12 @@ std::uint64_t total_length(std::span<const Segment> segments) noexcept {
   return sum;
 }
 
-bool fill_lengths(std::span<Segment> segments, std::uint64_t octets) noexcept {
-  if (octets > total_length(segments)) return false;
+bool fill_lengths(std::span<Segment> segments, std::uint64_t bytes) noexcept {
+  if (bytes > total_length(segments)) return false;
   for (Segment& segment : segments) {
     // [8166-3.4.6-c]
-    segment.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(segment.length, octets));
-    octets -= segment.length;
+    segment.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(segment.length, bytes));
+    bytes -= segment.length;
   }
   return true;
 }

@@ -3,7 +3,7 @@
 
 namespace rpcrdma::transport {
 
-/// Steps over what is used up; false at the end.
+/// Skips memory and segments that are used up; false at the end.
 bool Splitter::settle() noexcept {
   while (!memory_.empty() && memory_used_ == memory_.front().size) {
     memory_ = memory_.subspan(1);
@@ -16,7 +16,7 @@ bool Splitter::settle() noexcept {
   return !memory_.empty() && !segments_.empty();
 }
 
-/// Up to `most` octets of the current piece of memory and the current segment.
+/// Up to `most` bytes of the current piece of memory and the current segment.
 BufferRef Splitter::take(std::uint32_t most) noexcept {
   const std::uint32_t in_segment = segments_.front().length - segment_used_;
   const std::uint32_t in_memory = memory_.front().size - memory_used_;
@@ -27,6 +27,7 @@ BufferRef Splitter::take(std::uint32_t most) noexcept {
   return out;
 }
 
+// [8166-3.4.4-a] splits at any boundary
 bool Splitter::next(WriteOperation& out, std::uint32_t max_gather) {
   out.gather.clear();
   out.length = 0;

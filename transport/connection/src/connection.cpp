@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Life of a connection: made with receives posted, started, established (thresholds negotiated),
-// ended. Work posted inside a batch of completions goes to the wire at the batch's end; outside, soon after.
-// Ownership. Owns its queue pair, windows and receive memory. The memory lives as long as the last lease.
-// Errors. A failed post ends the connection. Whatever ended it, the user is told once, from the io_context,
-// after the queue pair has been destroyed.
+// Operation. Life cycle of a connection: created with receives posted, started, established (thresholds negotiated),
+// ended. Work posted inside a batch of completions is submitted at the end of the batch; other work, by a posted
+// function. Ownership. Owns its queue pair, windows and receive memory. The memory lives as long as the last lease.
+// Errors. A failed post aborts the connection. However it ends, the user gets one on_disconnected(), from the
+// io_context, after the queue pair has been quiesced.
 #include "rpcrdma/connection/connection.hpp"
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
+
+#include "rpcrdma/fabric/deferred_delete.hpp"
 
 namespace rpcrdma::transport {
 namespace {
 
 /// A server posts this many receives before it knows what the client asks for [8166-3.3.3-e].
 constexpr std::uint32_t kFirstReceives = 4;
-/// RDMA_ERRORs on their way out, beside the replies.
+/// RDMA_ERROR messages outstanding beside the replies.
 constexpr std::uint32_t kErrorSends = 16;
 
 /// Credits of the direction whose calls this side sends (as `sender` in the forward direction does), or answers.
@@ -27,15 +28,13 @@ std::uint32_t call_credits(const ConnectionSetup& setup, Role sender) noexcept {
 Connection::Connection(const ConnectionSetup& setup, ConnectionEvents& events)
     : setup_(setup),
       events_(&events),
-      // [8166-3.3.3-b] [8166-3.3.3-c] never below 1024
+      // [8166-3.3.3-b] [8166-3.3.3-c] at least 1024
       receive_size_(setup.options.private_data ? wire::advertised_size(setup.options.receive_size)
                                                : wire::kMinThreshold),
       send_queue_(call_credits(setup, Role::client) + setup.chunk_work),
-      reply_queue_(call_credits(setup, Role::server) + kErrorSends),
-      self_(std::make_shared<Self>(this)) {}
+      reply_queue_(call_credits(setup, Role::server) + kErrorSends) {}
 
 Connection::~Connection() {
-  self_->connection = nullptr;
   destroy();
   if (setup_.receive_budget != nullptr) setup_.receive_budget->give_back(receive_memory_octets_);
 }
@@ -148,7 +147,7 @@ void Connection::close() noexcept {
 
 void Connection::abort(error_code why) noexcept {
   if (ended_) return;
-  // These only repeat that the connection had ended already: the fabric knows why.
+  // These are consequences of the end: the fabric reports its cause.
   const bool echo = why == fabric::FabricError::flushed || why == fabric::FabricError::not_connected;
   if (!reason_ && !echo) reason_ = why;
   connected_ = false;
@@ -161,24 +160,24 @@ void Connection::destroy() noexcept {
   connected_ = false;
   send_queue_.drop_waiters();
   reply_queue_.drop_waiters();
-  idle_windows_.clear();
   windows_.clear();
-  queue_pair_.reset();
+  // Deferred: the caller may be within a callback of the queue pair.
+  if (queue_pair_) fabric::delete_later(context(), std::move(queue_pair_));
 }
 
 void Connection::on_rejected(const fabric::ConnectionInfo& peer) noexcept {
   if (!peer.peer_reads) return;
-  setup_.log.debug("refused by {}, which wants {} RDMA Reads outstanding and takes {}; we offered {}",
+  setup_.log.debug("connection rejected by {}: it wants {} outstanding RDMA Reads and accepts {}; this side offered {}",
                    peer.peer.address().to_string(), peer.peer_reads->outbound, peer.peer_reads->inbound,
                    setup_.options.inbound_reads);
 }
 
 void Connection::on_disconnected(error_code why) noexcept {
   connected_ = false;
-  // Not from inside a callback of the queue pair that is to be destroyed. A posted function must not keep this
-  // alive: it may be dropped with the io_context, when the pool is gone.
-  boost::asio::post(context(), [self = self_, why] {
-    if (const ConnectionPtr alive = self->connection) alive->finish(alive->reason_ ? alive->reason_ : why);
+  // Deferred: finish() destroys the queue pair, whose callback this is.
+  guard_.post(context(), [why](Connection& self) {
+    const ConnectionPtr alive(&self);  // the user drops its reference
+    self.finish(self.reason_ ? self.reason_ : why);
   });
 }
 

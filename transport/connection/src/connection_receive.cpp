@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. A received message is decoded once, its direction found (RFC 8167 section 2), and handed on.
 // Ownership. The message stays in its receive buffer until its lease is released; then the buffer is posted again.
-// Errors. A receive that fails was flushed: the end of the connection is reported elsewhere. One that claims more than
-// its buffer holds ends it.
+// Errors. A failed receive was flushed: on_disconnected() reports the end. A length beyond the buffer aborts the
+// connection.
 #include "rpcrdma/connection/connection.hpp"
 
 namespace rpcrdma::transport {
@@ -40,8 +40,8 @@ void Connection::dispatch(Received& message) noexcept {
   switch (message.header.procedure) {
     case wire::Procedure::error: return events_->on_peer_error(message);
     case wire::Procedure::nomsg:
-      // The direction shows only when the payload is at hand. A Position-Zero Read chunk is a call's: the
-      // Read list of a reply is empty [8166-4.3.1-a].
+      // The payload, and with it the direction, is not there yet. A Position-Zero Read chunk belongs to a call:
+      // the Read list of a reply is empty [8166-4.3.1-a].
       return has_position_zero(message.header.chunks) ? events_->on_call(message) : events_->on_reply(message);
     default: break;
   }

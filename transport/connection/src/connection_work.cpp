@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. What is posted during a batch of completions is handed to the wire at its end; what is posted
-// outside one, by a function that runs soon.
-// Errors. A failed post ends the connection, but for windows: a range that cannot be exposed fails its call only.
-#include <boost/asio/bind_allocator.hpp>
-#include <boost/asio/post.hpp>
-
+// Operation. Work posted during a batch of completions is submitted at its end; other work, by a posted function.
+// Errors. A failed post aborts the connection; a range that cannot be exposed fails its call only.
 #include "rpcrdma/connection/connection.hpp"
 
 namespace rpcrdma::transport {
 
 error_code Connection::posted(error_code status, const fabric::WorkContext* context) noexcept {
   if (status) {
-    setup_.log.debug("work request refused: {}", status.message());
+    setup_.log.debug("connection aborted: cannot post a work request: {}", status.message());
     abort(status);
   } else {
     if (context != nullptr) ++progress_.posted;
@@ -23,21 +19,18 @@ error_code Connection::posted(error_code status, const fabric::WorkContext* cont
 void Connection::schedule_submit() noexcept {
   if (in_batch_ || submit_scheduled_ || !connected_) return;
   submit_scheduled_ = true;
-  auto submit = [self = self_] {
-    const ConnectionPtr alive = self->connection;
-    if (!alive) return;
-    alive->submit_scheduled_ = false;
-    alive->end_batch();
-  };
-  boost::asio::post(context(), boost::asio::bind_allocator(PostAllocator<void>(self_->memory), std::move(submit)));
+  guard_.post(context(), [](Connection& self) {
+    self.submit_scheduled_ = false;
+    self.end_batch();
+  });
 }
 
 void Connection::on_batch_end() noexcept { end_batch(); }
 
 void Connection::end_batch() noexcept {
   if (ended_) return;
-  const ConnectionPtr self(this);  // the user may drop it
-  in_batch_ = true;                // what the waiters post is part of it
+  const ConnectionPtr self(this);  // the user may drop its reference
+  in_batch_ = true;                // includes what the waiters post
   reply_queue_.serve();
   send_queue_.serve();
   if (events_ != nullptr) events_->on_batch_end();
@@ -60,21 +53,17 @@ error_code Connection::post_write(std::span<const BufferRef> gather, std::uint32
 error_code Connection::post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset,
                                  fabric::WorkContext* context) noexcept {
   if (ended_) return fabric::FabricError::not_connected;
-  return posted(queue_pair_->post_read(sink, handle, offset, context), context);
+  const error_code status = queue_pair_->post_read(sink, handle, offset, context);
+  // The call fails, not the connection.
+  return status == fabric::FabricError::locked_memory ? status : posted(status, context);
 }
 
 Result<fabric::Window*> Connection::take_window() {
   if (ended_) return make_error_code(fabric::FabricError::not_connected);
-  if (!idle_windows_.empty()) {
-    fabric::Window* window = idle_windows_.back();
-    idle_windows_.pop_back();
-    return window;
-  }
+  if (fabric::Window* const idle = windows_.try_take()) return idle;
   auto window = queue_pair_->make_window();
   if (!window) return window.error();
-  windows_.push_back(std::move(*window));
-  idle_windows_.reserve(windows_.size());  // so that giving back never allocates
-  return windows_.back().get();
+  return &windows_.add(std::move(*window));
 }
 
 Result<Segment> Connection::bind(fabric::Window& window, BufferRef memory, fabric::Access access) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Under the address sanitizer free buffers may not be touched, as if they came from malloc.
+// AddressSanitizer reports accesses to free buffers, as it does for freed heap memory.
 #include <cstddef>
 #include <span>
 

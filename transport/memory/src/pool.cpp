@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <utility>
 
 #include "slab.hpp"
 
@@ -15,7 +16,13 @@ constexpr std::uint32_t kLargest = 4u << 20;
 constexpr std::size_t kClasses = std::bit_width(kLargest) - std::bit_width(kSmallest) + 1;
 /// Small buffers share regions of this size: registering costs a system call or worse on some fabrics.
 constexpr std::size_t kSlab = std::size_t{1} << 20;
+/// A pool that is full of small buffers has at least so many slabs.
+constexpr std::size_t kSlabsAtLeast = 16;
 constexpr std::size_t kPage = 4096;
+/// The most slabs that one trim() drops: deregistering takes long on some fabrics.
+constexpr std::size_t kMostTrimmed = 64;
+
+bool is_idle(const Slab& slab) noexcept { return slab.idle(); }
 
 std::size_t class_of(std::uint32_t size) noexcept {
   if (size <= kSmallest) return 0;
@@ -29,6 +36,12 @@ std::size_t class_of(std::uint32_t size) noexcept {
 std::size_t Pool::footprint(std::uint32_t size) noexcept {
   const std::size_t index = class_of(size);
   return index < kClasses ? std::size_t{kSmallest} << index : (size + kPage - 1) / kPage * kPage;
+}
+
+PoolOptions within_limit(PoolOptions wanted, const fabric::Capabilities& capabilities, std::size_t pools) noexcept {
+  const std::uint64_t share = capabilities.lockable_memory / 2 / std::max<std::size_t>(pools, 1);
+  wanted.max_octets = static_cast<std::size_t>(std::min<std::uint64_t>(wanted.max_octets, share));
+  return wanted;
 }
 
 Pool::Pool(fabric::Fabric& fabric, PoolOptions options) : fabric_(fabric), options_(options) {
@@ -59,8 +72,10 @@ Result<Slab*> Pool::slab_for(std::uint32_t size) {
   if (size_class.available != nullptr) return size_class.available;
   if (size_class.buffer_size == 0) return add_slab(size_class, (size + kPage - 1) / kPage * kPage);
   const std::size_t one = size_class.buffer_size;
-  // Where peers are not held to exact windows, what lies beside an exposed range must not be another buffer.
-  const std::size_t wanted = fabric_.capabilities().exact_window_bounds ? std::max(one, kSlab) : one;
+  // Where the fabric does not enforce exact window bounds, a region holds one buffer only.
+  // A small pool has small slabs, so that those of the size classes in use leave room for large buffers.
+  const std::size_t slab = std::min(kSlab, std::bit_floor(std::max(options_.max_octets / kSlabsAtLeast, one)));
+  const std::size_t wanted = fabric_.capabilities().exact_window_bounds ? std::max(one, slab) : one;
   if (wanted == one || counters_.registered_octets + wanted <= options_.max_octets) return add_slab(size_class, wanted);
   return add_slab(size_class, one);
 }
@@ -69,7 +84,7 @@ Result<Slab*> Pool::add_slab(SizeClass& size_class, std::size_t octets) {
   if (!make_room(octets)) return make_error_code(BaseError::out_of_memory);
   Mapping pages(octets);
   if (!pages) return make_error_code(BaseError::out_of_memory);
-  auto region = fabric_.register_memory(pages.octets());
+  auto region = register_pages(pages.octets());
   if (!region) return region.error();
   const std::size_t buffer_size = size_class.buffer_size != 0 ? size_class.buffer_size : octets;
   size_class.slabs.push_back(
@@ -82,21 +97,40 @@ Result<Slab*> Pool::add_slab(SizeClass& size_class, std::size_t octets) {
   return slab;
 }
 
-/// Gives up idle slabs, those of the largest buffers first, until `octets` more may be registered.
+Result<std::unique_ptr<fabric::MemoryRegion>> Pool::register_pages(std::span<std::byte> pages) {
+  auto region = fabric_.register_memory(pages);
+  if (region || region.error() != fabric::FabricError::locked_memory) return region;
+  // The limit of locked memory may be lower than the bound: idle slabs count against it.
+  const std::size_t regions = counters_.regions;
+  for (const auto& size_class : classes_) drop_slabs(*size_class, is_idle);
+  return counters_.regions == regions ? std::move(region) : fabric_.register_memory(pages);
+}
+
+/// Drops idle slabs, those of the largest buffers first, until `octets` more bytes may be registered.
 bool Pool::make_room(std::size_t octets) noexcept {
   if (octets > options_.max_octets) return false;
   for (auto at = classes_.rbegin(); at != classes_.rend(); ++at) {
     if (counters_.registered_octets + octets <= options_.max_octets) return true;
-    drop_idle_slabs(**at);
+    drop_slabs(**at, is_idle);
   }
   return counters_.registered_octets + octets <= options_.max_octets;
 }
 
-void Pool::drop_idle_slabs(SizeClass& size_class) noexcept {
+void Pool::trim() noexcept {
+  std::size_t left = kMostTrimmed;
+  for (const auto& size_class : classes_)
+    drop_slabs(*size_class, [&left](Slab& slab) {
+      return slab.idle() && !std::exchange(slab.touched, false) && left != 0 && left-- != 0;
+    });
+}
+
+template <class Predicate>
+void Pool::drop_slabs(SizeClass& size_class, Predicate unwanted) noexcept {
   size_class.available = nullptr;
   std::erase_if(size_class.slabs, [&](std::unique_ptr<Slab>& slab) {
-    if (slab->idle()) {
-      drop(std::move(slab));
+    if (unwanted(*slab)) {
+      counters_.registered_octets -= slab->pages.octets().size();
+      --counters_.regions;
       return true;
     }
     if (!slab->free.empty()) {
@@ -107,19 +141,14 @@ void Pool::drop_idle_slabs(SizeClass& size_class) noexcept {
   });
 }
 
-void Pool::drop(std::unique_ptr<Slab> slab) noexcept {
-  counters_.registered_octets -= slab->pages.octets().size();
-  --counters_.regions;
-}
-
 void Pool::give_back(RegisteredBuffer& buffer) noexcept {
   Slab& slab = *buffer.slab_;
   SizeClass& size_class = *classes_[slab.class_index];
   slab.give_back(buffer.ref_);
   --counters_.lent;
   if (size_class.buffer_size == 0) {
-    // Sizes beyond the classes are seldom asked for twice.
-    drop_idle_slabs(size_class);
+    // Sizes beyond the classes are rarely requested twice.
+    drop_slabs(size_class, is_idle);
   } else if (slab.free.size() == 1) {
     slab.next_available = size_class.available;
     size_class.available = &slab;

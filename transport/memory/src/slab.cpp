@@ -22,6 +22,7 @@ Slab::~Slab() { unpoison(pages.octets()); }
 BufferRef Slab::take(std::uint32_t size) noexcept {
   const std::size_t index = free.back();
   free.pop_back();
+  touched = true;
   std::byte* at = pages.octets().data() + index * buffer_size;
   unpoison({at, size});
   return {at, size, region->buffer().local_key};
@@ -30,6 +31,7 @@ BufferRef Slab::take(std::uint32_t size) noexcept {
 void Slab::give_back(const BufferRef& buffer) noexcept {
   const auto offset = static_cast<std::size_t>(buffer.data - pages.octets().data());
   poison({buffer.data, buffer_size});
+  touched = true;
   free.push_back(static_cast<std::uint32_t>(offset / buffer_size));
 }
 

@@ -23,11 +23,12 @@ struct Slab {
   std::size_t buffer_count() const noexcept { return pages.octets().size() / buffer_size; }
 
   Mapping pages;
-  std::unique_ptr<fabric::MemoryRegion> region;  // goes before the pages
+  std::unique_ptr<fabric::MemoryRegion> region;  // destroyed before the pages
   std::size_t buffer_size;
   std::size_t class_index;
-  std::vector<std::uint32_t> free;  // has room for all, so that giving back never allocates
+  std::vector<std::uint32_t> free;  // capacity for all buffers, so that give_back() never allocates
   Slab* next_available = nullptr;   // in its class: slabs with a free buffer
+  bool touched = false;             // since the last Pool::trim()
 };
 
 struct Pool::SizeClass {

@@ -10,7 +10,7 @@ namespace rpcrdma::transport {
 
 class RequesterCore;
 
-/// One call on the wire, and what is left of it. Pooled: its lists keep their room.
+/// One call on the wire, and what remains of it afterwards. Pooled: its lists keep their capacity.
 ///
 ///     state     awaits                                      holds
 ///     idle      -                                           nothing
@@ -25,8 +25,8 @@ class CallSlot {
  public:
   enum class State : std::uint8_t { idle, on_wire, ending, orphan, draining };
   enum class Start : std::uint8_t {
-    sent,    ///< the slot has the call, on the wire or ending already
-    wait,    ///< memory or places on the send queue are missing for now
+    sent,    ///< the slot owns the call, on the wire or ending
+    wait,    ///< memory or send credits are short at present
     failed,  ///< the call cannot be sent: see failure()
   };
 
@@ -40,26 +40,24 @@ class CallSlot {
   std::uint64_t sequence() const noexcept { return sequence_; }
   bool answered() const noexcept { return answered_; }
   error_code failure() const noexcept { return status_; }
-  /// Ending, and the peer must do something first.
+  /// Ending, but waiting for the peer.
   bool held_up() const noexcept {
     return state_ == State::ending && (invalidate_pending_ || (needs_send_ && send_pending_));
   }
-  /// When a call that was given up and is held up ends the connection; the latest possible time: not given up.
+  /// When a call that was given up and is held up aborts the connection; time_point::max() if not given up.
   std::chrono::steady_clock::time_point over_by() const noexcept { return over_by_; }
 
-  /// Notes why the call will not be begun.
-  void refuse(error_code why) noexcept { status_ = why; }
   /// Encodes, plans, exposes and posts. Only `sent` leaves the idle state.
   Start begin(Call& call, std::uint64_t sequence);
   /// The reply, or an RDMA_ERROR, has come; swaps its header out.
   void answer(Received& message);
   void answer_error(error_code status);
-  /// Ends the call without a reply, or hurries its end. The credit stays in use until a reply comes.
+  /// Ends the call without a reply, or bounds the wait for its end. The credit stays in use until a reply comes.
   void give_up(error_code status);
   /// The reply of an orphan, or of a call that is ending by give_up().
   void answer_late();
-  /// The connection is gone, and with it every exposure. The call, if it is to be sent again. A call that is
-  /// ending stays: complete() it.
+  /// The connection has ended, and with it every exposure. Returns the call if it is to be sent again. A call that is
+  /// ending remains, for complete().
   Call* lost();
   /// Runs done() for a call whose end is due.
   void complete();
@@ -98,7 +96,7 @@ class CallSlot {
   boost::container::small_vector<fabric::Window*, 4> windows_;
   std::size_t plan_bound_ = 0;  // windows that were bound
   SendUnits send_units_;        // the Send and the binds, until the Send has completed
-  SendUnits invalidate_units_;  // one a window
+  SendUnits invalidate_units_;  // one per window
   wire::Header reply_header_;
   BufferRef reply_inline_;
   ReceiveLease reply_lease_;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. A call is encoded into a send buffer, planned, its memory exposed, and sent, all at once; a call
 // that fits inline needs neither window nor allocation.
-// Ownership. The slot holds buffers, windows and send queue places until the call is over.
-// Errors. What is short for now is told to the caller, who tries again; what cannot be sent fails the call at
-// once [8166-4.5.4-c]; when the connection refuses work, the call counts as sent and waits for the loss.
+// Ownership. The slot holds buffers, windows and send credits until the call is over.
+// Errors. A shortage is reported as Start::wait, and the core retries; a call that cannot be sent fails at once
+// [8166-4.5.4-c]; when the connection refuses work, the call counts as sent and waits for the end of the connection.
 #include "call_slot.hpp"
-#include "core.hpp"
+#include "requester_core.hpp"
 
 namespace rpcrdma::transport {
 namespace {
@@ -52,7 +52,7 @@ CallSlot::Start CallSlot::build(Call& call) {
   call.encode(builder_);
   if (!builder_.ok()) {
     status_ = TransportError::call_too_long;
-    return message_.starved() ? Start::wait : Start::failed;
+    return builder_.failure() == BuildFailure::out_of_memory ? Start::wait : Start::failed;
   }
   // [8166-4.2.1-a] [8166-3.2-a] [8167-5.1-b]
   if (!begins_with(builder_.payload(), xid_)) {
@@ -66,12 +66,13 @@ CallSlot::Start CallSlot::build(Call& call) {
   // [8167-5.3-a] [8167-5.3-c]
   if (!status_ && !setup.may_use_chunks && !plan_.header.chunks.empty()) status_ = TransportError::call_too_long;
   if (status_) return Start::failed;
+  // [8167-5.1-a] the version is the default one in both directions
   plan_.header.xid = xid_;
   plan_.header.credits = core_.credits().requested();  // [8166-4.2.3-a]
   return expose();
 }
 
-/// Takes what the call needs until it is over, then binds and sends.
+/// Reserves what the call needs until it is over, then binds and sends.
 CallSlot::Start CallSlot::expose() {
   Connection& connection = *core_.connection();
   const auto windows = static_cast<std::uint32_t>(plan_.windows());
@@ -102,7 +103,7 @@ CallSlot::Start CallSlot::post() {
   const error_code posted = core_.connection()->post_send(message_.gather(), {}, &send_work_);
   state_ = State::on_wire;
   send_pending_ = !posted;
-  // The connection has been aborted: the call goes out again on the next one, unless it is itself to blame.
+  // The connection has been aborted: the call is resent on the next one, unless the call caused the error.
   if (posted && !blames_connection(posted)) {
     answered_ = true;
     end(posted, true);

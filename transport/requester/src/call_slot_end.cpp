@@ -3,9 +3,9 @@
 // [8166-8.1.3-b] [8166-4.4.1-a]. Handles that the peer has invalidated are not invalidated again.
 // Ownership. The reply stays in its receive buffer, or in the Reply chunk's memory, until done() has returned.
 // Errors. If an invalidation fails the connection is ended first [8166-4.5.4-a]; the call is over when that
-// has happened. Likewise if the peer holds up the end of a call that was given up.
+// has happened. The same holds if the peer delays the end of a call that was given up.
 #include "call_slot.hpp"
-#include "core.hpp"
+#include "requester_core.hpp"
 
 namespace rpcrdma::transport {
 
@@ -42,14 +42,15 @@ void CallSlot::end(error_code status, bool deferred) {
   complete();
 }
 
-/// True if completion is to be awaited, or the end of the connection.
+/// True if the call must wait for a completion or for the end of the connection.
+/// [8166-3.4.5.1-a] the memory is released only after this is complete
 bool CallSlot::invalidate_windows() {
   Connection* connection = core_.connection();
   std::size_t bound = 0;
   for (fabric::Window* window : windows_) bound += window->bound() ? 1 : 0;
   if (bound != 0 && !answered_ && connection->thresholds().remote_invalidation &&
       !connection->fabric().capabilities().late_invalidation) {
-    // The reply may come yet: the handles end with the connection [8166-4.4.1-c].
+    // The reply may still arrive: end the handles with the connection [8166-4.4.1-c].
     invalidate_pending_ = true;
     connection->abort(fabric::FabricError::flushed);
     return true;
@@ -59,7 +60,7 @@ bool CallSlot::invalidate_windows() {
   counters.local_invalidations += bound;
   for (fabric::Window* window : windows_) {
     if (!window->bound()) continue;
-    // One after the other: the last completion speaks for all.
+    // They complete in order: only the last one reports.
     fabric::WorkContext* context = --bound == 0 ? &invalidate_work_ : nullptr;
     invalidate_pending_ = true;
     if (connection->invalidate(*window, context)) return true;  // aborted [8166-4.5.4-a]
@@ -115,15 +116,15 @@ void CallSlot::finish_call() {
     status = accept_reply(context, reply_header_, reply_);
     ++core_.mutable_counters().replies;
   }
-  state_ = State::draining;  // not to be used again before done() has returned
+  state_ = State::draining;  // not reused before done() has returned
   call.done(status, status ? nullptr : &reply_);
-  // If the connection is gone meanwhile, lost() has let go of the rest.
+  // If the connection has ended meanwhile, lost() has released the rest.
   if (state_ != State::draining) return reply_lease_.release();
   let_go();
 }
 
-/// The call is over, and nothing of its memory exposed any more [8166-4.4.1-b]: keeps only what the Send or the
-/// missing reply still needs.
+/// The call is over and its memory is no longer exposed [8166-4.4.1-b]: keeps only what the Send or the missing reply
+/// needs.
 void CallSlot::let_go() {
   reply_lease_.release();
   reply_memory_.reset();
@@ -152,7 +153,7 @@ void CallSlot::forget_connection() noexcept {
 Call* CallSlot::lost() {
   forget_connection();
   if (state_ == State::ending) {
-    answered_ = true;  // or never will be
+    answered_ = true;  // no reply can come any more
     return nullptr;
   }
   if (state_ == State::idle) return nullptr;

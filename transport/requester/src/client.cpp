@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Connects when a call waits; after a loss, or a failed attempt, tries again after a backoff as
-// long as calls wait. Everything that is per connection (thresholds, R, credits) starts anew.
-// Ownership. One connection at a time. The requester outlives it, and this by a turn of the io_context.
-// Errors. An attempt that fails is kept as last_error(); calls learn of it by their deadlines only, unless
-// the fabric cannot reach such an address at all.
+// Operation. Connects when a call waits; after a loss or a failed attempt, retries with backoff while
+// calls wait or a reverse service exists. Per-connection state (thresholds, R, credits) starts anew.
+// Ownership. One connection at a time; the requester outlives it.
+// Errors. last_error() holds the error of the last attempt; calls fail only at their deadlines, unless the fabric
+// cannot reach such an address at all.
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <random>
@@ -12,9 +12,33 @@
 
 namespace rpcrdma::transport {
 
+namespace {
+
+/// Call::done() may destroy the Client within a callback of the implementation, whose deletion is therefore deferred.
+class ClientHandle final : public Client {
+ public:
+  explicit ClientHandle(std::unique_ptr<ClientImpl> impl) noexcept : impl_(std::move(impl)) {}
+  ~ClientHandle() override {
+    impl_->end();
+    boost::asio::io_context& context = impl_->context();
+    boost::asio::post(context, [impl = std::move(impl_)] {});
+  }
+
+  Requester& requester() noexcept override { return impl_->requester(); }
+  void close(UniqueFunction<void()> handler) override { impl_->close(std::move(handler)); }
+  error_code last_error() const noexcept override { return impl_->last_error(); }
+  bool connected() const noexcept override { return impl_->connected(); }
+  void set_call_sink(CallSink* sink) noexcept override { impl_->set_call_sink(sink); }
+
+ private:
+  std::unique_ptr<ClientImpl> impl_;
+};
+
+}  // namespace
+
 std::unique_ptr<Client> Client::make(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server,
                                      ClientOptions options, Log log) {
-  return std::make_unique<ClientImpl>(fabric, pool, server, options, std::move(log));
+  return std::make_unique<ClientHandle>(std::make_unique<ClientImpl>(fabric, pool, server, options, std::move(log)));
 }
 
 ClientImpl::ClientImpl(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server,
@@ -22,11 +46,10 @@ ClientImpl::ClientImpl(fabric::Fabric& fabric, memory::Pool& pool, const fabric:
     : server_(server),
       log_(std::move(log)),
       setup_{&fabric, &pool, Role::client, options.connection, 256, 256, log_},
-      core_(std::make_unique<RequesterCore>(requester_setup(fabric, options, log_), [this] { want_connection(); })),
+      core_(requester_setup(fabric, options, log_), [this] { want_connection(); }),
       backoff_(options.first_backoff, options.last_backoff, std::random_device{}()),
-      timer_(fabric.context()),
-      self_(std::make_shared<ClientImpl*>(this)) {
-  core_->on_idle = [this] { close_if_idle(); };
+      timer_(fabric.context()) {
+  core_.on_idle = [this] { close_if_idle(); };
 }
 
 RequesterSetup ClientImpl::requester_setup(fabric::Fabric& fabric, const ClientOptions& options, const Log& log) {
@@ -42,16 +65,14 @@ RequesterSetup ClientImpl::requester_setup(fabric::Fabric& fabric, const ClientO
   return out;
 }
 
-ClientImpl::~ClientImpl() {
-  *self_ = nullptr;
-  core_->on_idle = {};
+void ClientImpl::end() noexcept {
   timer_.cancel();
-  // First the queue pair, so that nothing that done() hands back is reachable any more.
+  close_handler_.reset();
+  // The queue pair first: memory that done() returns to the caller is no longer reachable.
   if (connection_) connection_->destroy();
-  if (call_sink_ != nullptr) call_sink_->on_lost();
-  core_->shut(BaseError::cancelled);
-  // The requester may be in the middle of the done() that has this destroyed.
-  boost::asio::post(setup_.fabric->context(), [core = std::move(core_)] {});
+  if (CallSink* const sink = std::exchange(call_sink_, nullptr)) sink->on_lost();
+  core_.shut(BaseError::cancelled);
+  connection_.reset();
 }
 
 void ClientImpl::want_connection() {
@@ -70,7 +91,7 @@ void ClientImpl::connect() {
   log_.debug("cannot connect: {}", last_error_.message());
   state_ = State::idle;
   if (last_error_ == Condition::give_up)
-    core_->fail_waiting(last_error_);
+    core_.fail_waiting(last_error_);
   else
     wait_and_connect();
 }
@@ -80,20 +101,21 @@ void ClientImpl::wait_and_connect() {
   const std::chrono::milliseconds wait = backoff_.next();
   log_.debug("next attempt to connect in {} ms", wait.count());
   timer_.expires_after(wait);
-  timer_.async_wait([self = self_](error_code cancelled) {
-    if (cancelled || *self == nullptr) return;
-    (*self)->state_ = State::idle;
-    if ((*self)->core_->has_waiting()) (*self)->connect();
-  });
+  timer_.async_wait(guard_.wrap([](ClientImpl& self, error_code cancelled) {
+    if (cancelled) return;
+    self.state_ = State::idle;
+    if (self.wants_connection()) self.connect();
+  }));
 }
 
 void ClientImpl::on_connected() noexcept {
   state_ = State::connected;
   last_error_ = {};
-  if (std::exchange(was_connected_, true)) ++core_->mutable_counters().reconnects;
+  if (std::exchange(was_connected_, true)) ++core_.mutable_counters().reconnects;
   log_.debug("connected: inline {} out, {} in, remote invalidation {}", connection_->thresholds().send,
              connection_->thresholds().receive, connection_->thresholds().remote_invalidation);
-  core_->attach(connection_);
+  core_.attach(connection_);
+  if (call_sink_ != nullptr) call_sink_->on_connected();
 }
 
 void ClientImpl::on_disconnected(error_code why) noexcept {
@@ -102,54 +124,61 @@ void ClientImpl::on_disconnected(error_code why) noexcept {
   if (why)
     log_.debug("connection lost: {}", why.message());
   else
-    log_.debug("connection closed in good order");
+    log_.debug("connection closed in an orderly way");
   last_error_ = why ? why : error_code(TransportError::connection_lost);
-  // Good once it has carried a reply: a server that accepts and hangs up is waited for like one that refuses.
-  if (core_->proven()) backoff_.reset();
+  // Only after a reply: a server that accepts and closes at once is retried with backoff like one that rejects.
+  if (core_.proven()) backoff_.reset();
   state_ = State::idle;
   if (call_sink_ != nullptr) call_sink_->on_lost();
-  const std::shared_ptr<ClientImpl*> self = self_;
-  core_->detach();
-  if (*self == nullptr) return;                                           // done() has destroyed this
-  if (state_ == State::idle && core_->has_waiting()) wait_and_connect();  // [8167-5.4-a]
+  core_.detach();
+  if (state_ == State::idle && wants_connection()) wait_and_connect();
   close_if_idle();
+}
+
+/// [8167-5.4-a] a reverse service alone needs the connection as well
+bool ClientImpl::wants_connection() const noexcept {
+  return core_.has_waiting() || (call_sink_ != nullptr && !close_handler_);
 }
 
 void ClientImpl::on_call(Received& message) noexcept {
   if (call_sink_ != nullptr)
     call_sink_->on_call(*connection_, message);
   else
-    core_->discard();  // [8167-6-a] nobody has said that we take reverse calls
+    core_.discard();  // [8167-6-a] this client has not announced that it accepts reverse calls
 }
 
-void ClientImpl::on_reply(Received& message) noexcept { core_->on_reply(message); }
+void ClientImpl::on_reply(Received& message) noexcept {
+  // [8166-4.2.4-a] an RDMA_NOMSG whose lists hold neither a call nor a reply
+  const bool empty = message.header.procedure == wire::Procedure::nomsg && !message.header.chunks.has_reply_chunk();
+  if (empty) return on_bad_message(wire::WireError::bad_chunks, message);
+  core_.on_reply(message);
+}
 
-// [8166-4.2.4-c] a header error is never answered: it may be a reply's [8166-4.5-c] [8166-4.6.1-c] [8166-4.6.2-b]
-void ClientImpl::on_bad_message(wire::WireError error, Received&) noexcept {
+/// [8166-4.2.4-c] [8166-4.5-c] [8166-4.6.1-c] [8166-4.6.2-b] A header error in a reply is not answered. One in a
+/// reverse call is [8166-4.5-b]: a message without the XID of an outstanding call counts as one.
+void ClientImpl::on_bad_message(wire::WireError error, Received& message) noexcept {
+  if (call_sink_ != nullptr && !core_.expects(message.header.xid))
+    return call_sink_->on_bad_message(*connection_, error, message);
   log_.debug("message discarded: {}", make_error_code(error).message());
-  core_->discard();
+  core_.discard();
 }
 
-void ClientImpl::on_peer_error(Received& message) noexcept { core_->on_peer_error(message); }
+void ClientImpl::on_peer_error(Received& message) noexcept { core_.on_peer_error(message); }
 
 void ClientImpl::on_batch_end() noexcept {
-  core_->pump();
+  core_.pump();
   if (call_sink_ != nullptr) call_sink_->on_batch_end();
   if (close_handler_) close_if_idle();
 }
 
-void ClientImpl::set_call_sink(CallSink* sink) noexcept { call_sink_ = sink; }
-
 void ClientImpl::close(UniqueFunction<void()> handler) {
   close_handler_ = std::move(handler);
-  boost::asio::post(setup_.fabric->context(), [self = self_] {
-    if (*self != nullptr) (*self)->close_if_idle();
-  });
+  guard_.post(context(), [](ClientImpl& self) { self.close_if_idle(); });
 }
 
-/// Calls that still wait are given their connection and their time first.
+/// Waiting calls get a connection and complete first.
 void ClientImpl::close_if_idle() noexcept {
-  if (!close_handler_ || core_->has_calls()) return;
+  if (!close_handler_ || core_.has_calls()) return;
   if (connection_) return connection_->close();
   timer_.cancel();
   state_ = State::idle;

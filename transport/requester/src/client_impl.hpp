@@ -2,23 +2,28 @@
 #pragma once
 #include <boost/asio/steady_timer.hpp>
 
-#include "core.hpp"
+#include "requester_core.hpp"
 #include "rpcrdma/connection/backoff.hpp"
 #include "rpcrdma/requester/client.hpp"
 
 namespace rpcrdma::transport {
 
-class ClientImpl final : public Client, private ConnectionEvents {
+/// The implementation behind a Client handle; deleted from the io_context after end().
+class ClientImpl final : private ConnectionEvents {
  public:
   ClientImpl(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server, const ClientOptions& options,
              Log log);
-  ~ClientImpl() override;
 
-  Requester& requester() noexcept override { return *core_; }
-  void close(UniqueFunction<void()> handler) override;
-  error_code last_error() const noexcept override { return last_error_; }
-  bool connected() const noexcept override { return state_ == State::connected; }
-  void set_call_sink(CallSink* sink) noexcept override;
+  /// Ends the connection and all calls. No handler runs afterwards.
+  void end() noexcept;
+  boost::asio::io_context& context() noexcept { return setup_.fabric->context(); }
+
+  // As in Client:
+  Requester& requester() noexcept { return core_; }
+  void close(UniqueFunction<void()> handler);
+  error_code last_error() const noexcept { return last_error_; }
+  bool connected() const noexcept { return state_ == State::connected; }
+  void set_call_sink(CallSink* sink) noexcept { call_sink_ = sink; }
 
  private:
   /// idle: no calls wait; connecting, connected: there is a connection; waiting: for the backoff to end.
@@ -26,6 +31,7 @@ class ClientImpl final : public Client, private ConnectionEvents {
 
   static RequesterSetup requester_setup(fabric::Fabric& fabric, const ClientOptions& options, const Log& log);
   void want_connection();
+  bool wants_connection() const noexcept;
   void connect();
   void wait_and_connect();
   void close_if_idle() noexcept;
@@ -42,10 +48,10 @@ class ClientImpl final : public Client, private ConnectionEvents {
   Log log_;
   ConnectionSetup setup_;
   State state_ = State::idle;
-  std::unique_ptr<RequesterCore> core_;
+  RequesterCore core_;
   Backoff backoff_;
   boost::asio::steady_timer timer_;
-  std::shared_ptr<ClientImpl*> self_;  // what posted functions look at: null once this is destroyed
+  WeakGuard<ClientImpl> guard_{*this};
   ConnectionPtr connection_;
   CallSink* call_sink_ = nullptr;
   UniqueFunction<void()> close_handler_;

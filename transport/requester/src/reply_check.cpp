@@ -25,6 +25,7 @@ bool is_echo(std::span<const Segment> sent, std::span<const Segment> got) noexce
 }
 
 /// [8166-3.4.6.1-a] the memory of one result, cut to what was written.
+/// [8166-4.3.2.2-d] memory of an unused chunk is never read
 void take_result(std::span<const BufferRef> memory, std::uint64_t length, Payload& out) {
   PayloadItem& item = out.items.emplace_back();
   item.position = PayloadItem::kNoPosition;
@@ -37,14 +38,14 @@ void take_result(std::span<const BufferRef> memory, std::uint64_t length, Payloa
   }
 }
 
-/// False if the Write list does not match. `written`: octets in all chunks together.
+/// False if the Write list does not match. `written`: bytes in all chunks together.
 bool take_write_list(const ReplyContext& context, const wire::ChunkLists& reply, Payload& out, std::uint64_t& written) {
   const wire::ChunkLists& sent = context.sent->chunks;
   written = 0;
   if (reply.write_chunk_count() != sent.write_chunk_count()) return false;
   for (std::size_t i = 0; i < sent.write_chunk_count(); ++i) {
     const std::span<const Segment> got = reply.write_chunk(i);
-    // [8166-4.3.2.2-c] or, as the NFSv4 binding has it, an empty chunk for one that was not used
+    // [8166-4.3.2.2-c] or, as in the NFSv4 binding, an empty chunk for an unused one
     if (!got.empty() && !is_echo(sent.write_chunk(i), got)) return false;
     const std::uint64_t length = total_length(got);
     take_result(context.results[i], length, out);
@@ -80,8 +81,8 @@ error_code accept_reply(const ReplyContext& context, const wire::Header& reply, 
       payload = context.reply_memory.slice(0, static_cast<std::uint32_t>(total_length(got)));
   }
   if (!begins_as_reply(payload, context.sent->xid)) return TransportError::bad_reply;
-  // [8166-6.1-d] what is longer than any reply without the result holds the result, though a usable Write
-  // chunk was offered. The layer above sees the rest: an item that the count word in the stream belies.
+  // [8166-6.1-d] A reply longer than any without the result holds the result inline, although a usable Write chunk was
+  // offered. The upper layer detects an item that contradicts the count word in the stream.
   if (sent.write_chunk_count() != 0 && written == 0 && payload.size > context.max_reply)
     return TransportError::bad_reply;
   out.pieces.push_back({0, payload});

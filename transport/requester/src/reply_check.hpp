@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Does a reply fit the call that it answers? (RFC 8166 sections 3.4.6, 4.3.3 and 6.1.) Pure.
+// Checks a reply against its call (RFC 8166 sections 3.4.6, 4.3.3 and 6.1). Pure functions.
 #include <span>
 
 #include "rpcrdma/base/payload.hpp"
@@ -8,7 +8,7 @@
 
 namespace rpcrdma::transport {
 
-/// What the requester knows of a call when its reply has come.
+/// What the requester knows of a call when its reply arrives.
 struct ReplyContext {
   const wire::Header* sent = nullptr;  ///< the call's header: what was offered
   std::span<const boost::container::small_vector<BufferRef, 1>> results;
@@ -17,11 +17,11 @@ struct ReplyContext {
   std::uint32_t max_reply = 0;  ///< the largest reply without results
 };
 
-/// True for what a requester discards without a sound, leaving the call pending: header errors of replies
-/// that the decoder cannot see.
+/// True for header errors that the decoder cannot detect: the requester discards the reply silently, and the call
+/// stays pending.
 bool is_broken_header(const wire::Header& reply) noexcept;
 
-/// Makes the payload of the reply, or TransportError::bad_reply.
+/// Assembles the payload of the reply, or returns TransportError::bad_reply.
 error_code accept_reply(const ReplyContext& context, const wire::Header& reply, Payload& out);
 
 }  // namespace rpcrdma::transport

@@ -8,7 +8,7 @@ namespace rpcrdma::transport {
 
 class CallSlot;
 
-/// Slots by XID. Open addressing in a table made once, as large as four times what it may hold.
+/// Slots by XID: an open-addressing hash table of fixed size, four times its largest number of entries.
 class XidTable {
  public:
   explicit XidTable(std::uint32_t most)
@@ -32,7 +32,7 @@ class XidTable {
       if (places_[i].slot == nullptr) return;
       if (places_[i].xid == xid) break;
     }
-    // Moves back what the hole would cut off from its home.
+    // Moves entries back that the hole would separate from their home position.
     for (std::size_t next = (i + 1) & mask_; places_[next].slot != nullptr; next = (next + 1) & mask_) {
       const std::size_t wanted = home(places_[next].xid);
       if (((next - wanted) & mask_) < ((next - i) & mask_)) continue;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. A call waits for a place for its reply, is checked, has a long call pulled, and is delivered in
-// its reduced form. Read chunks are pulled when the handler says where to.
+// Operation. A call waits for a send credit for its reply, is checked, has a long call pulled, and is delivered in its
+// reduced form. Read chunks are pulled when the handler names their destination.
 // Ownership. The message stays in its receive buffer until the reply is sent; a long call in pool memory.
-// Errors. What the header or its chunks get wrong is answered by RDMA_ERROR; when memory for a long call is
-// missing although it was budgeted, the connection is ended, and the client sends the call again.
+// Errors. A wrong header or chunk is answered by RDMA_ERROR; when the pool lacks memory for a long call although it was
+// budgeted, the connection is aborted, and the client resends the call.
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <functional>
@@ -64,17 +64,21 @@ void CallImpl::on_units(SendUnits units) noexcept {
 
 void CallImpl::open_call() {
   const ServiceSetup& setup = service_.setup();
-  // [8166-4.5.3-a] it broke a connection before
-  const bool broke_one = setup.suspects != nullptr && !setup.suspects->empty() &&
-                         setup.suspects->take(connection_->info().peer.address(), suspect());
+  // [8166-4.5.3-a] the same call has broken a connection before
+  const bool broke_one = setup.faulty_calls != nullptr && !setup.faulty_calls->empty() &&
+                         setup.faulty_calls->take(connection_->info().peer.address(), fingerprint());
   // [8167-5.3-b]
   const bool unwanted_chunks = !setup.may_use_chunks && !header_.chunks.empty();
-  if (broke_one || unwanted_chunks || !reads_.parse(header_, setup.max_chunk))
+  // [8166-4.5.3-a] a peer that takes no RDMA Reads (IRD 0) offers chunks that nothing can read
+  const bool unreadable = !header_.chunks.reads.empty() && connection_->info().outbound_reads == 0;
+  if (broke_one || unwanted_chunks || unreadable || !reads_.parse(header_, setup.max_chunk))
     return send_error(wire::ErrorKind::chunk);
+  // [8166-3.5.3-c] a long call may carry any procedure
   if (header_.procedure == wire::Procedure::msg) return deliver(inline_payload_);
   state_ = State::pulling;
   bulk_asked_ = reads_.long_call().length;
-  service_.long_call_budget().acquire(link_->long_calls(), long_share_, bulk_asked_);
+  link_->long_calls().acquire(long_call_request_, bulk_asked_);
+  if (long_call_request_.waits()) service_.note_wait();
 }
 
 void CallImpl::pull_long_call() noexcept {
@@ -89,8 +93,8 @@ void CallImpl::pull_long_call() noexcept {
   job.start(*this, kLongCall, {&destination, 1}, reads_.long_call().segments, {});
 }
 
-/// Not its handles and offsets: they are others when the call is sent again.
-Suspect CallImpl::suspect() const noexcept {
+/// Excludes handles and offsets, which differ when the call is resent.
+CallFingerprint CallImpl::fingerprint() const noexcept {
   const Octets message = inline_payload_.octets();
   std::uint64_t mixed = std::hash<std::string_view>{}({reinterpret_cast<const char*>(message.data()), message.size()});
   const auto mix = [&mixed](std::uint32_t word) { mixed = (mixed ^ word) * 0x100000001b3u; };
@@ -125,7 +129,7 @@ void CallImpl::deliver(BufferRef stream) {
 void CallImpl::pull(std::size_t index, std::span<const BufferRef> destination, Handler handler) {
   if (link_ == nullptr) return tell_later(std::move(handler), TransportError::connection_lost);
   const std::uint64_t room = total_size(destination);
-  // A chunk may bring up to 3 octets of pad that the caller has no room for [8166-3.4.5.2-d].
+  // A chunk may include up to 3 bytes of pad for which the destination has no room [8166-3.4.5.2-d].
   const bool sound = index < payload_.items.size() && payload_.items[index].parts.empty() && room != 0 &&
                      room + 3 >= payload_.items[index].length;
   if (!sound) return tell_later(std::move(handler), BaseError::invalid_argument);
@@ -136,12 +140,14 @@ void CallImpl::pull(std::size_t index, std::span<const BufferRef> destination, H
 
 void CallImpl::pulled(PullJob& job, error_code status) {
   jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
-  if (status) link_->pull_failed(suspect());
+  const bool no_memory = status == fabric::FabricError::locked_memory;
+  if (status && !no_memory) link_->pull_failed(fingerprint());
   Handler handler = job.take_handler();
   if (job.item() == kLongCall) {
     service_.give_back(job);
-    if (!status) deliver(long_call_.ref());
-    return;  // else the connection is ending
+    if (!status) return deliver(long_call_.ref());
+    if (no_memory) connection_->abort(status);  // [8166-4.5.4-b]
+    return;                                     // otherwise the connection is ending
   }
   if (!status) {
     PayloadItem& item = payload_.items[job.item()];
@@ -154,18 +160,19 @@ void CallImpl::pulled(PullJob& job, error_code status) {
   }
   service_.give_back(job);
   const bool ending = ending_ != Ending::none;
-  handler(status ? error_code(TransportError::chunk_unreadable) : status);
+  handler(status && !no_memory ? error_code(TransportError::chunk_unreadable) : status);
   if (ending) end_if_ready();
 }
 
 void CallImpl::reserve_bulk(std::uint32_t octets, Handler handler) {
   if (link_ == nullptr) return tell_later(std::move(handler), TransportError::connection_lost);
-  // Once: a call that waits must not hold what others wait for.
+  // Only once: a call that waits must not hold bytes for which others wait.
   if (bulk_handler_ || bulk_ != 0) return tell_later(std::move(handler), BaseError::invalid_argument);
   if (octets > service_.budget().capacity()) return tell_later(std::move(handler), BaseError::out_of_memory);
   bulk_asked_ = octets;
   bulk_handler_ = std::move(handler);
-  service_.budget().acquire(link_->bulk(), bulk_share_, octets);
+  link_->bulk().acquire(bulk_request_, octets);
+  if (bulk_request_.waits()) service_.note_wait();
 }
 
 void CallImpl::bulk_granted() noexcept {

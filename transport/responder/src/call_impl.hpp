@@ -2,15 +2,15 @@
 #pragma once
 #include <boost/container/small_vector.hpp>
 
+#include "faulty_calls.hpp"
+#include "rpcrdma/base/budget.hpp"
 #include "rpcrdma/chunks/outgoing.hpp"
 #include "rpcrdma/chunks/read_list.hpp"
 #include "rpcrdma/chunks/reply_plan.hpp"
 #include "rpcrdma/chunks/split.hpp"
 #include "rpcrdma/connection/connection.hpp"
 #include "rpcrdma/connection/work.hpp"
-#include "rpcrdma/responder/budget.hpp"
 #include "rpcrdma/responder/responder.hpp"
-#include "suspects.hpp"
 
 namespace rpcrdma::transport {
 
@@ -18,14 +18,14 @@ class PullJob;
 class Service;
 class ServingLink;
 
-/// A call being served. Pooled: its lists keep their room.
+/// A call being served. Pooled: its lists keep their capacity.
 ///
 ///     state      awaits                                        next
 ///     idle       -                                             queued
-///     queued     a place for its reply on the send queue       pulling, delivered, replying
+///     queued     a send credit for its reply                   pulling, delivered, replying
 ///     pulling    memory for a long call, then its Reads        delivered, replying
 ///     delivered  the handler                                   replying
-///     replying   pulls; places for RDMA Writes; the Send       idle
+///     replying   pulls; credits for RDMA Writes; the Send      idle
 ///
 ///     When the connection is lost, queued and pulling calls end; a delivered one waits for its handler.
 class CallImpl final : public IncomingCall, private UnitWaiter {
@@ -38,7 +38,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   void arrive(ServingLink& link, Connection& connection, Received& message);
   /// A message that is to be answered by RDMA_ERROR.
   void refuse(ServingLink& link, Connection& connection, Received& message, wire::ErrorKind kind);
-  /// The connection is gone: nothing of this call is posted any more.
+  /// The connection has ended: no work of this call is posted any more.
   void lost();
   void pulled(PullJob& job, error_code status);
   Connection& transport() noexcept { return *connection_; }
@@ -62,12 +62,12 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   /// How a call ends once its pulls are over.
   enum class Ending : std::uint8_t { none, reply, error, silence };
 
-  /// Waits for bulk memory on behalf of its call.
+  /// Asks for bytes of a budget on behalf of its call.
   template <void (CallImpl::*Function)() noexcept>
-  class Share final : public BudgetWaiter {
+  class Request final : public BudgetWaiter {
    public:
-    explicit Share(CallImpl& call) noexcept : call_(call) {}
-    void on_budget() noexcept override { (call_.*Function)(); }
+    explicit Request(CallImpl& call) noexcept : call_(call) {}
+    void on_budget(std::size_t) noexcept override { (call_.*Function)(); }
 
    private:
     CallImpl& call_;
@@ -78,11 +78,10 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   void on_units(SendUnits units) noexcept override;
   void open_call();
   void pull_long_call() noexcept;
-  void long_call_pulled(error_code status);
   void deliver(BufferRef stream);
   void bulk_granted() noexcept;
   bool is_message(BufferRef stream) const noexcept;
-  Suspect suspect() const noexcept;
+  CallFingerprint fingerprint() const noexcept;
 
   void end(Ending how, Handler handler);
   void end_if_ready();
@@ -104,7 +103,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   State state_ = State::idle;
   Ending ending_ = Ending::none;
   ServingLink* link_ = nullptr;  // null: the connection is lost
-  ConnectionPtr connection_;     // kept for its memory
+  ConnectionPtr connection_;     // keeps its memory
   wire::Header header_;
   ReceiveLease lease_;
   BufferRef inline_payload_;
@@ -114,10 +113,10 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   memory::RegisteredBuffer long_call_;
   std::size_t long_call_octets_ = 0;  // of its budget
   std::size_t bulk_ = 0;              // of the bulk budget
-  std::size_t bulk_asked_ = 0;        // waited for
+  std::size_t bulk_asked_ = 0;        // waiting for it
   Handler bulk_handler_;
-  Share<&CallImpl::bulk_granted> bulk_share_{*this};
-  Share<&CallImpl::pull_long_call> long_share_{*this};
+  Request<&CallImpl::bulk_granted> bulk_request_{*this};
+  Request<&CallImpl::pull_long_call> long_call_request_{*this};
   boost::container::small_vector<PullJob*, 2> jobs_;
 
   SendUnits reply_unit_;  // reserved before the call starts
@@ -129,7 +128,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   std::size_t next_push_ = 0;
   WriteOperation write_;
   bool wrote_ = false;
-  Suspect written_;  // what the call is known by, if it wrote
+  CallFingerprint written_;  // of the call, if it wrote
   wire::ErrorKind error_kind_ = wire::ErrorKind::chunk;
   Handler handler_;
   MemberWork<CallImpl, &CallImpl::on_sent> send_work_{*this};

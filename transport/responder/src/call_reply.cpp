@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. A reply is planned whole, so that what does not fit is found before anything is written; then
-// its RDMA Writes are posted, and behind them, on the same queue, its Send [8166-3.4.6-d].
-// Ownership. The reply's items belong to the handler until its function runs. The receive goes back before
-// the Send: the reply entitles the client to its next call.
+// Operation. A reply is planned completely, so that one that does not fit is detected before anything is written; then
+// its RDMA Writes are posted, followed by its Send on the same queue [8166-3.4.6-d].
+// Ownership. The reply's items belong to the handler until its function runs. The receive is reposted
+// before the Send: the reply entitles the client to its next call.
 // Errors. A reply that fits nowhere becomes RDMA_ERROR; one that cannot be built or sent ends the connection
 // [8166-4.5.4-b], and so does an RDMA_ERROR.
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// What a reply may be longer than its Reply chunk while it is built, before it is refused.
+/// How far a reply may exceed its Reply chunk while it is built, before it is refused.
 constexpr std::uint32_t kSlack = 65536;
 
 }  // namespace
@@ -44,7 +44,7 @@ void CallImpl::end(Ending how, Handler handler) {
   end_if_ready();
 }
 
-/// A reply ends the client's claim on its Read chunks: no Read may be under way.
+/// A reply lets the client reuse its Read chunks: no Read may be in progress.
 void CallImpl::end_if_ready() {
   if (link_ != nullptr && !jobs_.empty()) return;
   if (link_ == nullptr) {
@@ -61,12 +61,14 @@ void CallImpl::end_if_ready() {
 
 void CallImpl::send_reply() {
   if (!builder_.ok()) {
-    if (!message_.begun() || message_.starved()) return connection_->abort(BaseError::out_of_memory);
+    if (!message_.begun() || builder_.failure() == BuildFailure::out_of_memory)
+      return connection_->abort(BaseError::out_of_memory);
     return send_error(wire::ErrorKind::chunk);  // too long
   }
   // [8166-4.5.3-b] [8267-3.1-a]
   if (plan_reply(builder_.payload(), header_.chunks, connection_->thresholds().send, message_.zeros(), plan_))
     return send_error(wire::ErrorKind::chunk);
+  // [8167-5.2-b]
   plan_.header.xid = header_.xid;          // [8167-2.4-b]
   plan_.header.version = header_.version;  // [8167-5.2-a]
   plan_.header.credits = link_->grant();   // [8166-4.2.3-a]
@@ -94,8 +96,7 @@ void CallImpl::send_error(wire::ErrorKind kind) {
   post_reply();
 }
 
-/// True if the splitter has a Write to offer: in the current chunk, or in one of the next. The Reply chunk
-/// comes behind the Write chunks.
+/// True if the splitter has another Write, in this chunk or a later one. The Reply chunk follows the Write chunks.
 bool CallImpl::settle_push() {
   const std::uint32_t max_message = connection_->fabric().capabilities().max_message;
   const wire::ChunkLists& chunks = plan_.header.chunks;
@@ -122,7 +123,7 @@ void CallImpl::push_or_wait() {
     connection_->send_queue().wait(*this, 1);
 }
 
-/// Posts Writes as long as there are places for them. Where there are none the last one reports.
+/// Posts Writes while there are send credits. When they run out, the last Write reports its completion.
 void CallImpl::push(SendUnits first) {
   push_units_ = std::move(first);
   const std::uint32_t max_gather = connection_->fabric().capabilities().max_gather;
@@ -161,12 +162,13 @@ std::optional<std::uint32_t> CallImpl::handle_to_invalidate() const noexcept {
   return std::nullopt;
 }
 
+// [8166-3.3.1-g] the responder sends replies only
 void CallImpl::post_reply() {
   const std::span<const BufferRef> stream = plan_.long_reply ? std::span<const BufferRef>() : plan_.stream;
   const error_code built =
       message_.finish(plan_.header, plan_.header_size, stream, connection_->fabric().capabilities().max_gather);
   if (built) return connection_->abort(built);
-  if (wrote_) written_ = suspect();
+  if (wrote_) written_ = fingerprint();
   lease_.release();
   fabric::SendOptions options;
   options.invalidate = handle_to_invalidate();
@@ -182,11 +184,11 @@ void CallImpl::on_sent(const fabric::Completion& completion) noexcept {
   over(completion.status ? error_code(TransportError::connection_lost) : completion.status);
 }
 
-/// What this call holds of the budgets is no longer its connection's.
+/// The bytes of the budgets that this call holds no longer count against its connection.
 void CallImpl::leave_link() {
   if (link_ == nullptr) return;
-  service_.budget().move(link_->bulk(), service_.lost_bulk(), bulk_);
-  service_.long_call_budget().move(link_->long_calls(), service_.lost_long_calls(), long_call_octets_);
+  link_->bulk().move_to(service_.lost_bulk(), bulk_);
+  link_->long_calls().move_to(service_.lost_long_calls(), long_call_octets_);
   std::exchange(link_, nullptr)->remove(*this);
 }
 
@@ -194,12 +196,12 @@ void CallImpl::lost() {
   leave_link();
   reply_unit_.forget();
   push_units_.forget();
-  if (bulk_handler_ && service_.budget().withdraw(bulk_share_)) {
+  if (bulk_request_.withdraw()) {
     bulk_asked_ = 0;
     tell_later(std::move(bulk_handler_), TransportError::connection_lost);
     bulk_handler_.reset();
   }
-  if (state_ == State::pulling) service_.long_call_budget().withdraw(long_share_);
+  long_call_request_.withdraw();
   drop_jobs();
   if (state_ != State::delivered) over(TransportError::connection_lost);
 }
@@ -213,7 +215,7 @@ void CallImpl::drop_jobs() {
   jobs_.clear();
 }
 
-/// Gives everything back, then tells the handler. This object may be in use again when that has run.
+/// Releases everything, then runs the handler, after which this object may be in use again.
 void CallImpl::over(error_code status) {
   const ConnectionPtr connection = std::move(connection_);
   connection_.reset();
@@ -223,7 +225,7 @@ void CallImpl::over(error_code status) {
   long_call_.reset();
   reply_unit_.release();
   push_units_.release();
-  if (bulk_handler_) service_.budget().withdraw(bulk_share_);
+  bulk_request_.withdraw();
   bulk_handler_.reset();
   const std::size_t bulk = std::exchange(bulk_, 0);
   const std::size_t long_call = std::exchange(long_call_octets_, 0);
@@ -233,9 +235,9 @@ void CallImpl::over(error_code status) {
   handler_.reset();
   Service& service = service_;
   if (handler) handler(status);
-  // Whoever waits for the octets finds the memory free as well.
-  service.budget().release(service.lost_bulk(), bulk);
-  service.long_call_budget().release(service.lost_long_calls(), long_call);
+  // After the memory: a waiter that is granted the bytes finds it free.
+  service.lost_bulk().release(bulk);
+  service.lost_long_calls().release(long_call);
   service.note_bulk();
   service.give_back(*this);
 }

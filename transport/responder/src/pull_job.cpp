@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Each RDMA Read needs a place on the send queue. A round posts as many as there are places; only
-// its last Read reports. When places are short the job waits in line with the others.
+// Operation. Each RDMA Read needs a send credit. A round posts as many Reads as there are credits; only the last one
+// reports its completion. Without credits the job waits in line.
 // Ownership. The destination belongs to the caller until the handler runs.
-// Errors. A Read that fails ends the connection, and the job when that is reported.
+// Errors. A Read that fails ends the connection, and the job when that is reported. A Read whose sink cannot be
+// registered now ends the job alone, when the Reads before it are complete.
 #include "pull_job.hpp"
 
 #include "call_impl.hpp"
@@ -17,7 +18,8 @@ void PullJob::start(CallImpl& call, std::size_t item, std::span<const BufferRef>
   splitter_ = Splitter(destination_, segments, call.transport().fabric().capabilities().max_message);
   handler_ = std::move(handler);
   on_wire_ = false;
-  SendQueue& queue = call.transport().send_queue();
+  SendCredits& queue = call.transport().send_queue();
+  refused_ = {};
   SendUnits first = queue.try_reserve(1);
   if (first.count() != 0)
     post_round(std::move(first));
@@ -34,10 +36,18 @@ void PullJob::post_round(SendUnits first) {
   for (ReadOperation read; splitter_.next(read);) {
     SendUnits another = splitter_.done() ? SendUnits() : connection.send_queue().try_reserve(1);
     const bool last = another.count() == 0;
-    // If refused, the connection has been aborted: the job ends when it is gone, and no Read is under way.
-    if (connection.post_read(read.sink, read.handle, read.offset, last ? this : nullptr) || last) return;
+    const error_code refused = connection.post_read(read.sink, read.handle, read.offset, last ? this : nullptr);
+    if (refused == fabric::FabricError::locked_memory) return await_round(refused);
+    // If refused otherwise, the connection has been aborted: the job ends when it is gone, and no Read is under way.
+    if (refused || last) return;
     units_.absorb(std::move(another));
   }
+}
+
+// An empty RDMA Write completes after the Reads before it, and names no memory at the peer.
+void PullJob::await_round(error_code refused) {
+  refused_ = refused;
+  call_->transport().post_write({}, 0, 0, this);
 }
 
 void PullJob::on_completion(const fabric::Completion& completion) noexcept {
@@ -48,7 +58,7 @@ void PullJob::on_completion(const fabric::Completion& completion) noexcept {
     connection.abort(completion.status);
     return call_->pulled(*this, completion.status);
   }
-  if (splitter_.done()) return call_->pulled(*this, {});
+  if (refused_ || splitter_.done()) return call_->pulled(*this, refused_);
   SendUnits next = connection.send_queue().try_reserve(1);
   if (next.count() != 0)
     post_round(std::move(next));

@@ -10,17 +10,17 @@ namespace rpcrdma::transport {
 
 class CallImpl;
 
-/// Reads one chunk, in as many RDMA Reads and rounds as segments, destination and send queue ask for.
+/// Reads one chunk, in as many RDMA Reads and rounds as segments, destination and send credits require.
 class PullJob final : public fabric::WorkContext, public UnitWaiter {
  public:
-  /// `segments` stay as they are until the job is over; it ends by CallImpl::pulled().
+  /// `segments` stay unchanged until the job ends by CallImpl::pulled().
   void start(CallImpl& call, std::size_t item, std::span<const BufferRef> destination,
              std::span<const Segment> segments, IncomingCall::Handler handler);
   std::size_t item() const noexcept { return item_; }
   std::span<const BufferRef> destination() const noexcept { return destination_; }
   IncomingCall::Handler take_handler() noexcept { return std::move(handler_); }
   bool on_wire() const noexcept { return on_wire_; }
-  /// The connection is gone.
+  /// The connection has ended.
   void forget_units() noexcept { units_.forget(); }
 
   void on_completion(const fabric::Completion& completion) noexcept override;
@@ -28,6 +28,7 @@ class PullJob final : public fabric::WorkContext, public UnitWaiter {
 
  private:
   void post_round(SendUnits first);
+  void await_round(error_code refused);
 
   CallImpl* call_ = nullptr;
   std::size_t item_ = 0;
@@ -36,6 +37,7 @@ class PullJob final : public fabric::WorkContext, public UnitWaiter {
   IncomingCall::Handler handler_;
   SendUnits units_;
   bool on_wire_ = false;
+  error_code refused_;  // why no more Reads are posted
 };
 
 }  // namespace rpcrdma::transport

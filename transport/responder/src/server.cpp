@@ -2,10 +2,10 @@
 // Operation. Listeners and the count of connections live on the first worker's thread; a request is admitted
 // there and handed to the workers in turn.
 // Ownership. The state is shared by the functions that are posted between threads, and destroyed by ~Server.
-// Errors. A connection beyond a limit takes the place of one that has been idle for long, or is rejected.
+// Errors. A connection beyond a limit replaces one that has been idle for long, or is rejected.
 #include <boost/asio/post.hpp>
 
-#include "rpcrdma/connection/admission.hpp"
+#include "rpcrdma/base/admission.hpp"
 #include "server_worker.hpp"
 
 namespace rpcrdma::transport {
@@ -29,7 +29,7 @@ struct ServerState : std::enable_shared_from_this<ServerState> {
 
   const ServerOptions options;
   const Log log;
-  Suspects suspects;
+  FaultyCalls faulty_calls;
   std::vector<std::shared_ptr<ServerWorker>> workers;
   // On the first worker's thread:
   Admission admission;
@@ -51,7 +51,7 @@ void ServerState::make_workers(const std::vector<Worker>& of) {
         if (const auto still = state.lock()) still->admission.leave(peer);
       });
     };
-    workers.push_back(std::make_shared<ServerWorker>(worker, options, suspects, log, std::move(left)));
+    workers.push_back(std::make_shared<ServerWorker>(worker, options, faulty_calls, log, std::move(left)));
   }
 }
 
@@ -74,11 +74,12 @@ void ServerState::on_request(std::unique_ptr<fabric::ConnectionRequest> request)
 
 void ServerState::refuse(std::unique_ptr<fabric::ConnectionRequest> request) {
   refused.fetch_add(1, std::memory_order_relaxed);
-  log.info("connection from {} refused", request->info().peer.address().to_string());
+  log.info("connection from {} rejected: too many connections, none of them idle, or shutting down",
+           request->info().peer.address().to_string());
   workers.front()->fabric().reject(std::move(request), {});
 }
 
-/// Asks one worker after the other for a connection that gives way; `asked` of them have none.
+/// Asks one worker after the other to evict an idle connection; `asked` of them have none.
 void ServerState::make_room(std::unique_ptr<fabric::ConnectionRequest> request, std::size_t asked) {
   if (closed || asked == workers.size()) return refuse(std::move(request));
   const std::shared_ptr<ServerWorker> worker = workers[(next_worker + asked) % workers.size()];

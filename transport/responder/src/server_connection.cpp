@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. What arrives on an accepted connection goes to its serving link. RDMA_ERROR from a client, and
-// replies that nobody waits for, are dropped.
-// Ownership. Belongs to its worker; gone when the worker hears that the connection is over.
-// Errors. The worker learns of the end once.
+// Operation. Messages on an accepted connection go to its serving link, replies and RDMA_ERRORs to its reverse
+// requester. Those that match no reverse call are dropped.
+// Ownership. Belongs to its worker, which destroys it a turn of the io_context after connection_over().
+// Errors. However the connection ends, connection_over() runs once.
 #include "server_connection.hpp"
 
 #include <utility>
@@ -11,15 +11,15 @@
 
 namespace rpcrdma::transport {
 
-ServerConnection::ServerConnection(ServerWorker& worker, Service& service, const ConnectionOptions& options) noexcept
-    : worker_(worker), link_(service, options.credits, options.reverse_credits) {}
+ServerConnection::ServerConnection(ServerWorker& worker, Service& service, const ConnectionOptions& options,
+                                   const boost::asio::ip::address& peer)
+    : worker_(worker), link_(service, options.credits, options.reverse_credits, peer), peer_(peer) {}
 
 ServerConnection::~ServerConnection() {
   if (connection_) connection_->destroy();
 }
 
 error_code ServerConnection::accept(const ConnectionSetup& setup, std::unique_ptr<fabric::ConnectionRequest> request) {
-  peer_ = request->info().peer.address();
   auto connection = Connection::accept(setup, std::move(request), *this);
   if (!connection) return connection.error();
   connection_ = std::move(*connection);
@@ -38,22 +38,29 @@ void ServerConnection::abort(error_code why) noexcept {
   connection_->abort(why);
 }
 
-void ServerConnection::watch(std::chrono::steady_clock::time_point now,
-                             std::chrono::milliseconds progress_timeout) noexcept {
+void ServerConnection::watch(std::chrono::steady_clock::time_point now, const ServerOptions& options) noexcept {
+  // [8167-5.4-a] a connection that carries reverse calls is never idle
   const ReverseRequester* reverse = link_.existing_reverse();
   if (!idle() || std::exchange(calls_taken_, link_.calls_taken()) != link_.calls_taken() ||
-      (reverse != nullptr && reverse->counters().in_flight != 0))
+      (reverse != nullptr && reverse->allowed()))
     active_at_ = now;
   const Connection::Progress& progress = connection_->progress();
   if (progress.posted == progress.completed) {
     stuck_since_ = std::chrono::steady_clock::time_point::max();
   } else if (stuck_since_ == std::chrono::steady_clock::time_point::max() || progress.completed != completed_) {
     stuck_since_ = now;
-  } else if (now - stuck_since_ >= progress_timeout) {
-    connection_->log().info("{} neither takes nor answers what it is sent: connection ended", peer_.to_string());
+  } else if (!ending_ && now - stuck_since_ >= progress_limit(options)) {
+    connection_->log().info("{}: connection closed: no RDMA Read, Write or Send to it has completed for {} ms{}",
+                            peer_.to_string(),
+                            std::chrono::duration_cast<std::chrono::milliseconds>(now - stuck_since_).count(),
+                            link_.is_awaited() ? ", and other connections wait for the memory that it holds" : "");
     abort(BaseError::deadline_exceeded);
   }
   completed_ = progress.completed;
+}
+
+std::chrono::milliseconds ServerConnection::progress_limit(const ServerOptions& options) const noexcept {
+  return link_.is_awaited() ? std::min(options.pressed_timeout, options.progress_timeout) : options.progress_timeout;
 }
 
 void ServerConnection::on_connected() noexcept {
@@ -62,9 +69,9 @@ void ServerConnection::on_connected() noexcept {
 }
 
 void ServerConnection::on_disconnected(error_code why) noexcept {
-  connection_->log().debug("connection ended: {}", why ? why.message() : "closed in good order");
+  connection_->log().debug("connection ended: {}", why ? why.message() : "closed in an orderly way");
   link_.lost(why);
-  worker_.connection_over(*this);  // destroys this
+  worker_.connection_over(*this);
 }
 
 void ServerConnection::on_call(Received& message) noexcept { link_.on_call(message); }
@@ -73,7 +80,7 @@ void ServerConnection::on_call(Received& message) noexcept { link_.on_call(messa
 void ServerConnection::on_reply(Received& message) noexcept {
   ReverseRequester* reverse = link_.existing_reverse();
   if (reverse != nullptr && reverse->expects(message.header.xid)) return reverse->on_reply(message);
-  // Not a reply to anything: an RDMA_NOMSG whose lists do not hold its payload [8166-4.2.4-a]
+  // Matches no call: an RDMA_NOMSG whose lists do not hold its payload [8166-4.2.4-a]
   if (message.header.procedure == wire::Procedure::nomsg)
     link_.on_bad_message(wire::WireError::bad_chunks, message);
   else
@@ -87,6 +94,9 @@ void ServerConnection::on_peer_error(Received& message) noexcept {
 }
 
 void ServerConnection::on_bad_message(wire::WireError error, Received& message) noexcept {
+  // [8166-4.5-c] It may be a reply to a reverse call: an answer would end the client's own call of the same XID.
+  const ReverseRequester* reverse = link_.existing_reverse();
+  if (reverse != nullptr && reverse->expects(message.header.xid)) return link_.discard();
   link_.on_bad_message(error, message);
 }
 

@@ -10,24 +10,26 @@ class ServerWorker;
 /// An accepted connection.
 class ServerConnection final : private ConnectionEvents {
  public:
-  ServerConnection(ServerWorker& worker, Service& service, const ConnectionOptions& options) noexcept;
+  ServerConnection(ServerWorker& worker, Service& service, const ConnectionOptions& options,
+                   const boost::asio::ip::address& peer);
   ~ServerConnection();
 
   error_code accept(const ConnectionSetup& setup, std::unique_ptr<fabric::ConnectionRequest> request);
   const boost::asio::ip::address& peer() const noexcept { return peer_; }
   std::size_t receive_octets() const noexcept { return connection_ ? connection_->receive_octets() : 0; }
   bool idle() const noexcept { return link_.calls() == 0; }
-  /// Since when no call has been in progress, as far as is known; not while one is.
+  /// When the connection was last seen active; it is idle since then.
   std::chrono::steady_clock::time_point active_at() const noexcept { return active_at_; }
   bool ending() const noexcept { return ending_; }
-  /// Takes no more calls; closes when the last is over.
+  /// Accepts no more calls; closes when the last one is over.
   void drain() noexcept;
   void abort(error_code why) noexcept;
-  /// Now and then: looks whether the peer still calls, and whether he takes and answers what he is sent; ends the
-  /// connection if he does not do that.
-  void watch(std::chrono::steady_clock::time_point now, std::chrono::milliseconds progress_timeout) noexcept;
+  /// Call it periodically: notes whether the peer still sends calls; aborts the connection if no posted work completes
+  /// within the time that `options` allow.
+  void watch(std::chrono::steady_clock::time_point now, const ServerOptions& options) noexcept;
 
  private:
+  std::chrono::milliseconds progress_limit(const ServerOptions& options) const noexcept;
   void on_connected() noexcept override;
   void on_disconnected(error_code why) noexcept override;
   void on_call(Received& message) noexcept override;

@@ -2,9 +2,9 @@
 // Operation. Accepts connections that were admitted and serves them. Draining closes each connection when its
 // last call is over, and at the deadline all that are left; it is done when every call has come back.
 // Ownership. Owns its connections and, through the service, its calls. Posted functions keep the worker alive
-// and look whether it has been destroyed.
-// Errors. A connection that cannot be accepted counts as one that has ended. One whose peer neither takes nor answers
-// what it is sent is ended: its calls hold what others wait for.
+// and check whether it has been destroyed.
+// Errors. A connection that cannot be accepted counts as ended. A connection without progress is aborted: its calls
+// hold memory for which others wait.
 #include "server_worker.hpp"
 
 #include <algorithm>
@@ -14,22 +14,24 @@ namespace rpcrdma::transport {
 namespace {
 
 constexpr std::chrono::milliseconds kShortestWatch{5};
-/// The part of the pool that receives may take; as much goes into the replies, the rest is for bulk data and long
-/// calls, which need up to twice their budgets.
+/// Receives may take this fraction of the pool; replies take as much, and the rest is for bulk data and long calls,
+/// which need up to twice their budgets.
 constexpr std::size_t kReceivePart = 8;
 
 }  // namespace
 
-ServerWorker::ServerWorker(const Worker& worker, const ServerOptions& options, Suspects& suspects, Log log,
+ServerWorker::ServerWorker(const Worker& worker, const ServerOptions& options, FaultyCalls& faulty_calls, Log log,
                            UniqueFunction<void(const boost::asio::ip::address&)> left)
     : worker_(worker),
       options_(options),
       log_(std::move(log)),
       left_(std::move(left)),
       receive_budget_(worker.pool->max_octets() / kReceivePart),
-      service_({worker.handler, options.bulk_budget, options.max_chunk, true, &suspects, log_}),
+      service_({worker.handler, options.bulk_budget, options.max_chunk, true, &faulty_calls, log_}),
       deadline_(worker.fabric->context()),
-      watch_(worker.fabric->context()) {}
+      watch_(worker.fabric->context()) {
+  service_.on_wait = [this] { watch_closely(); };
+}
 
 ServerWorker::~ServerWorker() { destroy(); }
 
@@ -47,9 +49,9 @@ void ServerWorker::take(std::unique_ptr<fabric::ConnectionRequest> request) {
   setup.max_segments = options_.max_segments;
   setup.receive_budget = &receive_budget_;
   setup.log = log_;
-  auto connection = std::make_unique<ServerConnection>(*this, service_, options_.connection);
+  auto connection = std::make_unique<ServerConnection>(*this, service_, options_.connection, peer);
   if (const error_code failed = connection->accept(setup, std::move(request))) {
-    log_.warn("cannot accept a connection: {}", failed.message());
+    log_.warn("connection from {} not accepted: {}", peer.to_string(), failed.message());
     return left_(peer);
   }
   connections_.push_back(std::move(connection));
@@ -63,26 +65,46 @@ bool ServerWorker::give_way(const std::optional<boost::asio::ip::address>& peer)
   const auto now = std::chrono::steady_clock::now();
   ServerConnection* chosen = nullptr;
   for (const auto& connection : connections_) {
-    connection->watch(now, options_.progress_timeout);
+    connection->watch(now, options_);
     if (connection->ending() || (peer && connection->peer() != *peer)) continue;
     if (chosen == nullptr || connection->active_at() < chosen->active_at()) chosen = connection.get();
   }
   if (chosen == nullptr || now - chosen->active_at() < options_.idle_grace) return false;
-  log_.info("connection from {} gives way: idle for long", chosen->peer().to_string());
+  log_.info("connection from {} evicted: idle, and its place is needed for a new connection",
+            chosen->peer().to_string());
   chosen->abort(TransportError::too_many_connections);
   return true;
 }
 
-/// Looks at every connection now and then, as long as there are any.
+/// Checks every connection periodically while there are any, or memory of them is left in the pool; more often while
+/// calls wait for a budget.
 void ServerWorker::watch() {
   const auto now = std::chrono::steady_clock::now();
-  for (const auto& connection : connections_) connection->watch(now, options_.progress_timeout);
-  watching_ = !connections_.empty();
+  for (const auto& connection : connections_) connection->watch(now, options_);
+  trim(now);
+  watching_ = !connections_.empty() || (!draining_ && worker_.pool->counters().registered_octets != 0);
+  watching_closely_ = watching_ && service_.has_waiters();
   if (!watching_) return;
-  watch_.expires_after(std::max(std::min(options_.progress_timeout, options_.idle_grace) / 4, kShortestWatch));
+  std::chrono::milliseconds limit = std::min(options_.progress_timeout, options_.idle_grace);
+  if (watching_closely_) limit = std::min(limit, options_.pressed_timeout);
+  watch_.expires_after(std::max(limit / 4, kShortestWatch));
   watch_.async_wait([self = weak_from_this()](error_code cancelled) {
     const auto worker = self.lock();
     if (!cancelled && worker && !worker->destroyed_) worker->watch();
+  });
+}
+
+void ServerWorker::trim(std::chrono::steady_clock::time_point now) noexcept {
+  if (now < next_trim_) return;
+  worker_.pool->trim();
+  next_trim_ = now + options_.idle_grace;
+}
+
+/// Checks earlier than planned. Posted, as the caller is within a call of a connection.
+void ServerWorker::watch_closely() {
+  if (!watching_ || std::exchange(watching_closely_, true)) return;
+  boost::asio::post(context(), [self = weak_from_this()] {
+    if (const auto worker = self.lock(); worker && !worker->destroyed_) worker->watch();
   });
 }
 
@@ -94,10 +116,15 @@ void ServerWorker::note_receives() noexcept {
 
 void ServerWorker::connection_over(ServerConnection& connection) {
   const boost::asio::ip::address peer = connection.peer();
-  std::erase_if(connections_, [&](const auto& candidate) { return candidate.get() == &connection; });
+  const auto at = std::ranges::find(connections_, &connection, &std::unique_ptr<ServerConnection>::get);
+  ended_.push_back(std::move(*at));
+  connections_.erase(at);
+  boost::asio::post(context(), [self = weak_from_this()] {
+    if (const auto worker = self.lock()) worker->ended_.clear();
+  });
   connection_count_.store(static_cast<std::uint32_t>(connections_.size()), std::memory_order_relaxed);
   note_receives();
-  if (connections_.empty()) {  // a timer would keep the io_context at work
+  if (connections_.empty() && draining_) {  // a timer would keep the io_context at work
     watching_ = false;
     watch_.cancel();
   }
@@ -109,7 +136,7 @@ void ServerWorker::drain(std::chrono::steady_clock::time_point deadline, UniqueF
   if (destroyed_) return;
   draining_ = true;
   drained_ = std::move(done);
-  // A call may end after its connection: then nothing else would look.
+  // A call may end after its connection: nothing else would check then.
   service_.on_call_over = [this] {
     boost::asio::post(context(), [self = weak_from_this()] {
       if (const auto worker = self.lock(); worker && !worker->destroyed_) {
@@ -118,6 +145,7 @@ void ServerWorker::drain(std::chrono::steady_clock::time_point deadline, UniqueF
       }
     });
   };
+  if (connections_.empty()) watch_.cancel();
   for (const auto& connection : connections_) connection->drain();
   deadline_.expires_at(deadline);
   deadline_.async_wait([self = weak_from_this()](error_code cancelled) {
@@ -145,9 +173,11 @@ void ServerWorker::destroy() noexcept {
   destroyed_ = true;
   drained_.reset();
   service_.on_call_over.reset();
+  service_.on_wait.reset();
   deadline_.cancel();
   watch_.cancel();
   connections_.clear();
+  ended_.clear();
 }
 
 }  // namespace rpcrdma::transport

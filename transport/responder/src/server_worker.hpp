@@ -11,11 +11,11 @@
 
 namespace rpcrdma::transport {
 
-/// One thread's share of a server. Lives on its worker's thread; only make and the counters are for any.
+/// One thread's share of a server. Used on its worker's thread; the constructor and the counters on any.
 class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
  public:
-  /// `left` is told, on this worker's thread, when a connection that was taken has ended.
-  ServerWorker(const Worker& worker, const ServerOptions& options, Suspects& suspects, Log log,
+  /// `left` runs on this worker's thread when an accepted connection has ended.
+  ServerWorker(const Worker& worker, const ServerOptions& options, FaultyCalls& faulty_calls, Log log,
                UniqueFunction<void(const boost::asio::ip::address&)> left);
   ~ServerWorker();
 
@@ -24,12 +24,12 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
 
   /// Accepts `request`; it has been admitted.
   void take(std::unique_ptr<fabric::ConnectionRequest> request);
-  /// Ends the connection that has been idle longest, of `peer` if one is named. False if none has been for long.
+  /// Evicts the connection that has been idle longest, of `peer` if given. False if none has been idle for long enough.
   bool give_way(const std::optional<boost::asio::ip::address>& peer);
-  /// Ends connections as they fall idle, all of them at `deadline`. `done` runs when no connection and no call
+  /// Closes connections as they become idle, and all of them at `deadline`. `done` runs when no connection and no call
   /// is left.
   void drain(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> done);
-  /// Ends everything at once. From here on nothing happens any more.
+  /// Ends everything at once. No handler runs afterwards.
   void destroy() noexcept;
 
   void connection_over(ServerConnection& connection);
@@ -42,6 +42,8 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
  private:
   void check_drained();
   void watch();
+  void watch_closely();
+  void trim(std::chrono::steady_clock::time_point now) noexcept;
   void close_idle();
 
   Worker worker_;
@@ -51,9 +53,12 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   ReceiveBudget receive_budget_;  // outlives the calls, which keep their connections
   Service service_;
   std::vector<std::unique_ptr<ServerConnection>> connections_;
+  std::vector<std::unique_ptr<ServerConnection>> ended_;  // to be destroyed outside their callbacks
   boost::asio::steady_timer deadline_;
   boost::asio::steady_timer watch_;
   bool watching_ = false;
+  bool watching_closely_ = false;
+  std::chrono::steady_clock::time_point next_trim_;
   UniqueFunction<void()> drained_;
   bool draining_ = false;
   bool destroyed_ = false;

@@ -10,9 +10,6 @@ namespace rpcrdma::transport {
 
 namespace {
 
-/// Connections that may hold all they can get before others have to wait.
-constexpr std::size_t kShares = 4;
-
 std::size_t long_calls(const ServiceSetup& setup) noexcept {
   return std::max<std::size_t>(setup.bulk_budget / 4, setup.max_chunk);
 }
@@ -20,37 +17,25 @@ std::size_t long_calls(const ServiceSetup& setup) noexcept {
 }  // namespace
 
 Service::Service(const ServiceSetup& setup)
-    : setup_(setup),
-      budget_(setup.bulk_budget, setup.bulk_budget / kShares),
-      long_call_budget_(long_calls(setup), long_calls(setup) / kShares) {}
+    : setup_(setup), budget_(setup.bulk_budget), long_call_budget_(long_calls(setup)) {}
 
 Service::~Service() = default;
 
 CallImpl& Service::take_call() {
-  if (idle_calls_.empty()) {
-    calls_.push_back(std::make_unique<CallImpl>(*this));
-    idle_calls_.reserve(calls_.size());
-    return *calls_.back();
-  }
-  CallImpl* call = idle_calls_.back();
-  idle_calls_.pop_back();
-  return *call;
+  CallImpl* const call = calls_.try_take();
+  return call != nullptr ? *call : calls_.add(std::make_unique<CallImpl>(*this));
 }
 
 void Service::give_back(CallImpl& call) noexcept {
-  idle_calls_.push_back(&call);
+  calls_.give_back(call);
   if (on_call_over) on_call_over();
 }
 
 PullJob& Service::take_job() {
-  if (idle_jobs_.empty()) {
-    jobs_.push_back(std::make_unique<PullJob>());
-    idle_jobs_.reserve(jobs_.size());
-    return *jobs_.back();
-  }
-  PullJob* job = idle_jobs_.back();
-  idle_jobs_.pop_back();
-  return *job;
+  PullJob* const job = jobs_.try_take();
+  return job != nullptr ? *job : jobs_.add(std::make_unique<PullJob>());
 }
+
+void Service::give_back(PullJob& job) noexcept { jobs_.give_back(job); }
 
 }  // namespace rpcrdma::transport

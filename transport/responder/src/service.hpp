@@ -4,9 +4,11 @@
 #include <memory>
 #include <vector>
 
-#include "rpcrdma/responder/budget.hpp"
+#include "faulty_calls.hpp"
+#include "rpcrdma/base/budget.hpp"
+#include "rpcrdma/base/peer_table.hpp"
+#include "rpcrdma/base/recycler.hpp"
 #include "rpcrdma/responder/server.hpp"
-#include "suspects.hpp"
 
 namespace rpcrdma::transport {
 
@@ -18,7 +20,7 @@ struct ServiceSetup {
   std::size_t bulk_budget = 0;
   std::uint32_t max_chunk = 0;
   bool may_use_chunks = true;
-  Suspects* suspects = nullptr;  ///< may be null
+  FaultyCalls* faulty_calls = nullptr;  ///< may be null
   Log log;
 };
 
@@ -31,22 +33,33 @@ class Service {
   const ServiceSetup& setup() const noexcept { return setup_; }
   /// For reserve_bulk().
   Budget& budget() noexcept { return budget_; }
-  /// Long calls have a share of their own, a quarter beside the budget: a call that waits for bulk memory must
-  /// never wait for another that waits as well.
+  /// Long calls have a budget of their own, a quarter as large: a call that waits for bulk memory never waits for a
+  /// call that waits as well.
   Budget& long_call_budget() noexcept { return long_call_budget_; }
-  /// Somebody waits for memory: clients should send less for now.
-  bool short_of_memory() const noexcept { return budget_.has_waiters() || long_call_budget_.has_waiters(); }
-  /// Hold what calls have that outlive their connection.
+  /// A budget is exhausted: grants shrink.
+  bool short_of_memory() const noexcept { return budget_.is_short() || long_call_budget_.is_short(); }
+  bool has_waiters() const noexcept { return budget_.has_waiters() || long_call_budget_.has_waiters(); }
+  /// What the connections of one peer address hold of the budgets.
+  struct Peer {
+    explicit Peer(Service& service) noexcept : bulk(service.budget_), long_calls(service.long_call_budget_) {}
+    BudgetPeer bulk;
+    BudgetPeer long_calls;
+  };
+  using PeerRef = PeerTable<Peer>::Ref;
+  PeerRef enter(const boost::asio::ip::address& peer) { return peers_.enter(peer, *this); }
+  /// Hold the bytes of calls that outlive their connection.
   BudgetShare& lost_bulk() noexcept { return lost_bulk_; }
   BudgetShare& lost_long_calls() noexcept { return lost_long_calls_; }
 
   CallImpl& take_call();
   void give_back(CallImpl& call) noexcept;
   PullJob& take_job();
-  void give_back(PullJob& job) noexcept { idle_jobs_.push_back(&job); }
-  std::size_t calls_in_use() const noexcept { return calls_.size() - idle_calls_.size(); }
+  void give_back(PullJob& job) noexcept;
+  std::size_t calls_in_use() const noexcept { return calls_.in_use(); }
   /// Runs whenever a call has ended. May be empty.
   UniqueFunction<void()> on_call_over;
+  /// Runs when a call has to wait for a budget. May be empty.
+  UniqueFunction<void()> on_wait;
 
   /// Written by this thread, read by any.
   struct Counters {
@@ -60,6 +73,9 @@ class Service {
   void count(std::atomic<std::uint64_t>& counter) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
+  void note_wait() {
+    if (on_wait) on_wait();
+  }
   void note_bulk() noexcept {
     counters.bulk_in_use.store(budget_.used() + long_call_budget_.used(), std::memory_order_relaxed);
   }
@@ -68,12 +84,12 @@ class Service {
   ServiceSetup setup_;
   Budget budget_;
   Budget long_call_budget_;
-  BudgetShare lost_bulk_;
-  BudgetShare lost_long_calls_;
-  std::vector<std::unique_ptr<CallImpl>> calls_;
-  std::vector<CallImpl*> idle_calls_;
-  std::vector<std::unique_ptr<PullJob>> jobs_;
-  std::vector<PullJob*> idle_jobs_;
+  PeerTable<Peer> peers_;
+  Peer lost_{*this};
+  BudgetShare lost_bulk_{lost_.bulk};
+  BudgetShare lost_long_calls_{lost_.long_calls};
+  Recycler<CallImpl> calls_;
+  Recycler<PullJob> jobs_;
 };
 
 }  // namespace rpcrdma::transport

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Takes calls off a connection and keeps account of its credits.
+// Operation. Accepts the calls of a connection and accounts for its credits.
 // Ownership. Calls are pooled by the Service; this lists those in progress.
-// Errors. A header that cannot be processed is answered by RDMA_ERROR, but for what the RFC has dropped
-// silently. A call that broke its connection by its chunks is remembered.
+// Errors. A header that cannot be processed is answered by RDMA_ERROR, unless the RFC requires a silent discard. A call
+// whose chunks broke the connection is remembered.
 #include "serving_link.hpp"
 
 #include <algorithm>
@@ -13,11 +13,11 @@ namespace rpcrdma::transport {
 
 ServingLink::~ServingLink() { lost({}); }
 
-/// Receives first, the grant with the next reply [8166-3.3.1-e].
+/// Posts receives now; the next reply carries the grant [8166-3.3.1-e].
 void ServingLink::take_request(const wire::Header& header) noexcept {
   const std::uint32_t wanted = std::clamp(header.credits, 1u, credits_);
   const std::uint32_t receives = connection_->provide_receives(wanted + other_credits_);  // [8167-4.3.2-a]
-  // Lowering needs nothing: receives stay posted.
+  // A lower grant leaves the receives posted.
   granted_ = std::min(wanted, receives > other_credits_ ? receives - other_credits_ : 1u);
 }
 
@@ -63,25 +63,24 @@ void ServingLink::remove(CallImpl& call) noexcept {
   active_.pop_back();
 }
 
-void ServingLink::wrote(const Suspect& call) noexcept {
+void ServingLink::wrote(const CallFingerprint& call) noexcept {
   ++unproven_writes_;
   unproven_ = call;
 }
 
-void ServingLink::pull_failed(const Suspect& call) noexcept {
+void ServingLink::pull_failed(const CallFingerprint& call) noexcept {
   if (!failed_pull_) failed_pull_ = call;
 }
 
 void ServingLink::lost(error_code why) {
   if (connection_ == nullptr) return;
-  if (service_.setup().suspects != nullptr && why == fabric::FabricError::remote_access) {
-    // Reads complete in order: the first that did not is the one refused. A Write is only blamed when no
-    // other could be meant.
+  if (service_.setup().faulty_calls != nullptr && why == fabric::FabricError::remote_access) {
+    // Reads complete in order: the first that failed is the refused one. A Write is blamed only if it was the only one.
     const auto& peer = connection_->info().peer.address();
     if (failed_pull_)
-      service_.setup().suspects->add(peer, *failed_pull_);
+      service_.setup().faulty_calls->add(peer, *failed_pull_);
     else if (unproven_writes_ == 1)
-      service_.setup().suspects->add(peer, unproven_);
+      service_.setup().faulty_calls->add(peer, unproven_);
   }
   connection_ = nullptr;
   if (reverse_) reverse_->lost();

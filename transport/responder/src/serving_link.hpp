@@ -9,29 +9,32 @@
 
 namespace rpcrdma::transport {
 
-/// The responder's side of one connection: its calls in progress, its grant, and what its loss may be blamed on.
+/// The responder's side of one connection: its calls in progress, its grant, and the call to blame for its loss.
 class ServingLink {
  public:
-  ServingLink(Service& service, std::uint32_t credits, std::uint32_t other_credits) noexcept
-      : service_(service), credits_(credits), other_credits_(other_credits) {}
+  ServingLink(Service& service, std::uint32_t credits, std::uint32_t other_credits,
+              const boost::asio::ip::address& peer)
+      : service_(service), credits_(credits), other_credits_(other_credits), peer_(service.enter(peer)) {}
   ~ServingLink();
   ServingLink(const ServingLink&) = delete;
   ServingLink& operator=(const ServingLink&) = delete;
 
   void open(Connection& connection) noexcept { connection_ = &connection; }
   void on_call(Received& message);
-  /// Answers what can be answered (RFC 8166 section 4.5), drops the rest.
+  /// Answers messages that are to be answered (RFC 8166 section 4.5), drops the others.
   void on_bad_message(wire::WireError error, Received& message);
   void discard() noexcept { service_.count(service_.counters.discarded); }
-  /// The connection is gone: calls in progress learn of it.
+  /// The connection has ended: ends its calls in progress.
   void lost(error_code why);
 
   std::size_t calls() const noexcept { return active_.size(); }
   std::uint64_t calls_taken() const noexcept { return calls_taken_; }
-  /// No call is taken any more: what arrives is dropped, and sent again on another connection.
+  /// It holds bytes of a budget for which a connection without any waits.
+  bool is_awaited() const noexcept { return bulk_.is_awaited() || long_calls_.is_awaited(); }
+  /// Accepts no more calls: those that arrive are dropped, and resent by the client on another connection.
   void drain() noexcept { draining_ = true; }
 
-  /// The requester of the other direction, made when first asked for; null on a client's connection.
+  /// The requester of the reverse direction, created on first use; null on a client's connection.
   const std::shared_ptr<ReverseRequester>& reverse();
   ReverseRequester* existing_reverse() const noexcept { return reverse_.get(); }
 
@@ -41,8 +44,8 @@ class ServingLink {
   BudgetShare& long_calls() noexcept { return long_calls_; }
   std::uint32_t grant() const noexcept;
   void remove(CallImpl& call) noexcept;
-  void wrote(const Suspect& call) noexcept;
-  void pull_failed(const Suspect& call) noexcept;
+  void wrote(const CallFingerprint& call) noexcept;
+  void pull_failed(const CallFingerprint& call) noexcept;
 
  private:
   void take_request(const wire::Header& header) noexcept;
@@ -54,14 +57,15 @@ class ServingLink {
   Connection* connection_ = nullptr;
   std::vector<CallImpl*> active_;
   std::uint64_t calls_taken_ = 0;
-  BudgetShare bulk_;
-  BudgetShare long_calls_;
+  Service::PeerRef peer_;
+  BudgetShare bulk_{peer_->bulk};
+  BudgetShare long_calls_{peer_->long_calls};
   std::shared_ptr<ReverseRequester> reverse_;
   bool draining_ = false;
-  std::optional<Suspect> failed_pull_;
-  // Replies by RDMA Write since the last message came: none of them is known to have gone well.
+  std::optional<CallFingerprint> failed_pull_;
+  // Replies with RDMA Writes since the last message from the peer: their success is unknown.
   std::uint32_t unproven_writes_ = 0;
-  Suspect unproven_;
+  CallFingerprint unproven_;
 };
 
 }  // namespace rpcrdma::transport

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "chunk_codec.hpp"
 
+#include <limits>
+
 namespace rpcrdma::wire {
 namespace {
 
@@ -26,7 +28,8 @@ class ChunkDecoder {
   }
 
  private:
-  /// The word in front of an optional item: XDR knows 0 and 1 only.
+  /// The word in front of an optional item: XDR allows 0 and 1.
+  /// [8166-4.2.4-b] 0: the list is absent or ends
   bool present() noexcept {
     const std::uint32_t word = in_.u32();
     if (word > 1) in_.fail();
@@ -45,7 +48,7 @@ class ChunkDecoder {
   template <class Add>
   void chunk(Add add) {
     const std::uint32_t segments = in_.u32();
-    // Counted before anything grows: the octets that would hold them must be there.
+    // Check the count before any list grows: the message must be long enough to hold the segments.
     if (segments > in_.remaining() / kSegmentSize) in_.fail();
     if (!in_.ok() || !count(segments)) return;
     for (std::uint32_t i = 0; i < segments; ++i) add(segment());
@@ -56,9 +59,12 @@ class ChunkDecoder {
     out.handle = in_.u32();
     out.length = in_.u32();
     out.offset = in_.u64();
+    // No memory lies beyond 2^64: an operation there would wrap around to other addresses.
+    if (out.length != 0 && out.offset > std::numeric_limits<std::uint64_t>::max() - (out.length - 1)) in_.fail();
     return out;
   }
 
+  // [8267-6.4.2-b]
   bool count(std::size_t segments) noexcept {
     if (segments > left_) {
       too_many();
@@ -69,7 +75,7 @@ class ChunkDecoder {
   }
 
   void too_many() noexcept {
-    // Only a limit of ours if what was read so far is sound.
+    // A limit of this receiver only if the lists are well-formed so far.
     if (in_.ok()) error_ = WireError::too_many_segments;
     in_.fail();
   }

@@ -58,6 +58,7 @@ bool sendable(const Header& header) noexcept {
 
 template <class Sink>
 void encode_to(Sink& out, const Header& header) noexcept {
+  // [8166-4-a]
   out.u32(header.xid);
   out.u32(header.version);
   out.u32(header.credits);
@@ -97,6 +98,7 @@ DecodeResult decode(Octets message, Header& out, const DecodeLimits& limits) {
   out.clear();
   if (message.size() < kFixedPart) return WireError::too_short;
   Reader in(message);
+  // [8166-7-a] these words are the same in every version
   out.xid = in.u32();
   out.version = in.u32();
   out.credits = in.u32();

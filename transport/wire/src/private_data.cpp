@@ -19,9 +19,9 @@ std::uint32_t decode_size(std::uint8_t value) noexcept { return (std::uint32_t{v
 
 }  // namespace
 
-std::uint32_t advertised_size(std::uint32_t octets) noexcept {
+std::uint32_t advertised_size(std::uint32_t size) noexcept {
   // [8797-4.2-a]
-  return std::clamp(octets, kMinThreshold, kMaxThreshold) / kUnit * kUnit;
+  return std::clamp(size, kMinThreshold, kMaxThreshold) / kUnit * kUnit;
 }
 
 std::array<std::byte, kPrivateDataSize> encode(const PrivateData& data) noexcept {
@@ -49,6 +49,7 @@ std::optional<PrivateData> find_private_data(Octets received) noexcept {
   return std::nullopt;  // [8797-5.1-a] [8797-5.2-a]
 }
 
+// [8166-3.3.2-b] [8167-4.2-a] the reverse direction uses the same two values
 Thresholds negotiate(const PrivateData& ours, const PrivateData& peers) noexcept {
   Thresholds out;
   out.send = std::min(advertised_size(ours.send_size), advertised_size(peers.receive_size));     // [8797-4.2-b]

@@ -9,16 +9,17 @@ namespace rpcrdma::nfsd {
 ReadResult MemoryFileSystem::read_pages(const Caller& caller, const NodeKey& key, std::uint64_t offset,
                                         std::uint32_t count, PageRun& out) {
   const std::lock_guard lock(mutex_);
-  MemoryNode* node = nullptr;
+  const auto found = find_file(key);
+  if (!found) return {found.error(), attributes_of(key), 0, false};
+  const MemoryNode& node = **found;
   ReadResult result;
-  result.status = find_file(key, node);
-  if (node != nullptr) result.attributes = node->attributes();
-  if (result.status == Status::ok) result.status = check_data(caller, *node, access::kMayRead);
+  result.attributes = node.attributes();
+  result.status = check_data(caller, node, access::kMayRead);
   if (result.status != Status::ok) return result;
-  const std::uint64_t size = node->data.size();
+  const std::uint64_t size = node.data.size();
   if (offset < size) result.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, size - offset));
   result.eof = offset >= size || offset + result.count == size;
-  node->data.share(offset, result.count, out);
+  node.data.share(offset, result.count, out);
   return result;
 }
 
@@ -26,12 +27,12 @@ Status MemoryFileSystem::prepare_write(const Caller& caller, const NodeKey& key,
                                        std::uint32_t count, PageRun& out) {
   {
     const std::lock_guard lock(mutex_);
-    MemoryNode* node = nullptr;
-    if (const Status s = find_file(key, node); s != Status::ok) return s;
-    if (const Status s = check_data(caller, *node, access::kMayWrite); s != Status::ok) return s;
+    const auto node = find_file(key);
+    if (!node) return node.error();
+    if (const Status s = check_data(caller, **node, access::kMayWrite); s != Status::ok) return s;
     if (offset > kMaxFileSize || count > kMaxFileSize - offset) return Status::fbig;
-    if (!has_room(*node, offset, count)) return Status::nospc;
-    if (count != 0) strip_after_write(caller, *node);
+    if (!has_room(**node, offset, count)) return Status::nospc;
+    if (count != 0) strip_after_write(caller, **node);
   }
   const std::uint64_t first = offset / kPageSize;
   const std::uint64_t last = count == 0 ? first : (offset + count + kPageSize - 1) / kPageSize;
@@ -48,24 +49,27 @@ Status MemoryFileSystem::prepare_write(const Caller& caller, const NodeKey& key,
 
 WriteResult MemoryFileSystem::commit_write(const NodeKey& key, std::uint64_t offset, PageRun& run, Stable stable) {
   const std::lock_guard lock(mutex_);
-  MemoryNode* node = nullptr;
   WriteResult result;
-  result.status = find_file(key, node);
-  if (node != nullptr) result.wcc.before = wcc_of(node->attributes());
-  if (result.status == Status::ok) {
-    for (const PagePart& part : run) result.count += part.length;
-    // Again: others may have written since the room was found.
-    if (!has_room(*node, offset, result.count)) {
-      result.status = Status::nospc;
-      result.count = 0;
-    }
-    if (result.count != 0) {
-      node->data.replace(offset, run);
-      touch(*node);
-    }
-    result.committed = stable;
+  const auto found = find_file(key);
+  if (!found) {
+    result.status = found.error();
+    result.wcc.after = attributes_of(key);
+    return result;
   }
-  if (node != nullptr) result.wcc.after = node->attributes();
+  MemoryNode& node = **found;
+  result.wcc.before = wcc_of(node.attributes());
+  std::uint32_t count = 0;
+  for (const PagePart& part : run) count += part.length;
+  // Checked again: other writes may have taken the room since prepare_write().
+  if (!has_room(node, offset, count)) {
+    result.status = Status::nospc;
+  } else if (count != 0) {
+    node.data.replace(offset, run);
+    touch(node);
+    result.count = count;
+  }
+  result.committed = stable;
+  result.wcc.after = node.attributes();
   return result;
 }
 
@@ -117,14 +121,10 @@ WriteResult MemoryFileSystem::write(const Caller& caller, const NodeKey& key, st
 
 ChangeResult MemoryFileSystem::commit(const Caller& caller, const NodeKey& key, std::uint64_t, std::uint32_t) {
   const std::lock_guard lock(mutex_);
-  MemoryNode* node = nullptr;
-  ChangeResult result;
-  result.status = find_file(key, node);
-  if (node == nullptr) return result;
-  if (result.status == Status::ok) result.status = check_data(caller, *node, access::kMayWrite);
-  result.wcc.before = wcc_of(node->attributes());
-  result.wcc.after = node->attributes();
-  return result;
+  const auto node = find_file(key);
+  if (!node) return {node.error(), {{}, attributes_of(key)}};
+  const Attributes now = (*node)->attributes();
+  return {check_data(caller, **node, access::kMayWrite), {wcc_of(now), now}};
 }
 
 }  // namespace rpcrdma::nfsd

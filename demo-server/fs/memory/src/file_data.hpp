@@ -8,11 +8,11 @@
 
 namespace rpcrdma::nfsd {
 
-/// The content of one file: a sparse sequence of pages. Octets behind the end are zeros wherever there is a
-/// page. Not synchronized.
+/// The content of one file: a sparse sequence of pages. The bytes of a page behind the end of the file are zeros. Not
+/// synchronized.
 class FileData {
  public:
-  /// Counts its pages in `total` too; both outlive it.
+  /// Counts its pages in `total` as well; store and total outlive it.
   FileData(PageStore& store, std::uint64_t& total) noexcept : store_(&store), total_(&total) {}
   ~FileData() { *total_ -= pages_; }
   FileData(const FileData&) = delete;
@@ -20,13 +20,13 @@ class FileData {
 
   std::uint64_t size() const noexcept { return size_; }
   std::uint64_t used() const noexcept { return pages_ * kPageSize; }
-  /// How many of the pages with [offset, offset + count) are not there yet.
+  /// The number of pages of [offset, offset + count) that do not exist yet.
   std::uint64_t missing(std::uint64_t offset, std::uint32_t count) const noexcept;
-  /// Appends the parts with [offset, offset + count) to `out`; the range lies within the file.
+  /// Appends the parts that hold [offset, offset + count) to `out`; the range lies within the file.
   void share(std::uint64_t offset, std::uint32_t count, PageRun& out) const;
-  /// Puts `run` in place at `offset`; takes its pages.
+  /// Makes `run` the content at `offset`; takes its pages.
   void replace(std::uint64_t offset, PageRun& run);
-  /// False when cutting a page that is being sent needs a copy and there is no room for one.
+  /// False if a page that is being sent would have to be copied and there is no page left.
   bool resize(std::uint64_t size);
 
  private:

@@ -39,7 +39,7 @@ MemoryFileSystem::MemoryFileSystem(PageStore& pages, const MemoryOptions& option
   server.gid = ::getegid();
   SetAttributes attributes;
   attributes.mode = kRootMode;
-  add_node(FileType::directory, server, nullptr, attributes).directory.parent = kRoot;
+  add_node(FileType::directory, server, nullptr, attributes).directory.parent = kRoot;  // not counted in the size
 }
 
 Limits MemoryFileSystem::limits() const noexcept { return {kMaxFileSize, kMaxLinks, kMaxName, {0, 1}}; }
@@ -52,27 +52,27 @@ NodeKey MemoryFileSystem::key_of(std::uint64_t number) const {
   return NodeKey(octets);
 }
 
-Status MemoryFileSystem::find(const NodeKey& key, MemoryNode*& out) {
+StatusOr<MemoryNode*> MemoryFileSystem::find(const NodeKey& key) {
   if (key.octets().size() != kKeySize) return Status::badhandle;
   Reader reader(key.octets());
   const std::uint64_t number = reader.u64();
-  // A handle from before a restart names something that is gone for good.
+  // A handle from before a restart names an object that no longer exists.
   if (std::memcmp(reader.rest().data(), instance_.data(), instance_.size()) != 0) return Status::stale;
   const auto at = nodes_.find(number);
   if (at == nodes_.end()) return Status::stale;
-  out = at->second.get();
-  return Status::ok;
+  return at->second.get();
 }
 
-Status MemoryFileSystem::find_directory(const NodeKey& key, MemoryNode*& out) {
-  const Status s = find(key, out);
-  return s != Status::ok || out->is_directory() ? s : Status::notdir;
+StatusOr<MemoryNode*> MemoryFileSystem::find_directory(const NodeKey& key) {
+  const auto node = find(key);
+  if (node && !(*node)->is_directory()) return Status::notdir;
+  return node;
 }
 
-Status MemoryFileSystem::find_file(const NodeKey& key, MemoryNode*& out) {
-  const Status s = find(key, out);
-  if (s != Status::ok || out->fixed.type == FileType::regular) return s;
-  return out->is_directory() ? Status::isdir : Status::inval;
+StatusOr<MemoryNode*> MemoryFileSystem::find_file(const NodeKey& key) {
+  const auto node = find(key);
+  if (!node || (*node)->fixed.type == FileType::regular) return node;
+  return (*node)->is_directory() ? Status::isdir : Status::inval;
 }
 
 Time MemoryFileSystem::now() {
@@ -91,11 +91,12 @@ void MemoryFileSystem::touch(MemoryNode& node) { node.fixed.mtime = node.fixed.c
 void MemoryFileSystem::touch_metadata(MemoryNode& node) { node.fixed.ctime = now(); }
 
 bool MemoryFileSystem::has_room(const MemoryNode& node, std::uint64_t offset, std::uint32_t count) const {
-  return (used_pages_ + node.data.missing(offset, count)) * kPageSize <= options_.max_octets;
+  return used() + node.data.missing(offset, count) * kPageSize <= options_.max_octets;
 }
 
-Status MemoryFileSystem::check_room(std::size_t text) const {
-  return nodes_.size() < options_.max_nodes && text <= options_.max_text - text_ ? Status::ok : Status::nospc;
+Status MemoryFileSystem::check_room(std::uint64_t metadata) const {
+  const bool fits = metadata_ + metadata <= options_.max_metadata && used() + metadata <= options_.max_octets;
+  return fits && nodes_.size() < options_.max_nodes ? Status::ok : Status::nospc;
 }
 
 MemoryNode& MemoryFileSystem::add_node(FileType type, const Caller& caller, const MemoryNode* parent,
@@ -106,14 +107,14 @@ MemoryNode& MemoryFileSystem::add_node(FileType type, const Caller& caller, cons
   a.type = type;
   a.fileid = number;
   a.links = type == FileType::directory ? 2 : 1;
-  // As mkdir(2) does: the set-id bits of a directory are not asked for, but inherited.
+  // As mkdir(2) does: the set-id bits of a directory are inherited, not requested.
   a.mode = attributes.mode.value_or(type == FileType::directory ? 0755 : 0644) &
            (type == FileType::directory ? 01777u : 07777u);
   if (type == FileType::symlink) a.mode = 0777;
   const bool inherits = parent != nullptr && (parent->fixed.mode & 02000u) != 0;
   a.uid = caller.uid;
   a.gid = inherits ? parent->fixed.gid : caller.gid;
-  // As open(2) does: a program gets its directory's group from members only.
+  // As open(2) does: only a member of the group makes a set-group-id program with it.
   if (inherits && type != FileType::directory && (a.mode & mode::kGroupExecute) != 0) strip_group(caller, a);
   // Only root gives files away; others ask for what they get anyway.
   if (caller.uid == 0 && (attributes.uid || attributes.gid)) {
@@ -138,7 +139,7 @@ Status MemoryFileSystem::resize(const Caller& caller, MemoryNode& node, std::uin
 void MemoryFileSystem::apply(const Caller& caller, MemoryNode& node, const SetAttributes& changes) {
   Attributes& a = node.fixed;
   if (changes.uid || changes.gid) {
-    // As chown(2) does: a new owner did not ask for the set-id bits.
+    // As chown(2) does: the set-id bits were set for the old owner.
     if (a.type != FileType::directory) strip_set_ids(caller, a);
     a.uid = changes.uid.value_or(a.uid);
     a.gid = changes.gid.value_or(a.gid);
@@ -154,29 +155,31 @@ void MemoryFileSystem::apply(const Caller& caller, MemoryNode& node, const SetAt
   if (changes.mtime.how == SetTime::How::client) a.mtime = changes.mtime.value;
 }
 
-/// The size first, and for itself, as on a disk: it stays changed if the rest is not the caller's to change.
+/// The size first and on its own, as on a disk: it stays changed if the caller may not change the rest.
 Status MemoryFileSystem::change(const Caller& caller, MemoryNode& node, const SetAttributes& changes) {
   if (const Status s = check_changes(changes, node.fixed.type); s != Status::ok) return s;
   if (changes.size) {
-    Status s = check_data(caller, node, access::kMayWrite);
-    if (s == Status::ok) s = resize(caller, node, *changes.size);
-    if (s != Status::ok) return s;
+    if (const Status s = check_data(caller, node, access::kMayWrite); s != Status::ok) return s;
+    if (const Status s = resize(caller, node, *changes.size); s != Status::ok) return s;
   }
   SetAttributes rest = without_moot(changes, node.fixed.type);
   rest.size.reset();
   if (!changes_anything(rest)) return Status::ok;
-  const Status s = check_rights(caller, node, rest);
-  if (s == Status::ok) apply(caller, node, rest);
-  return s;
+  if (const Status s = check_rights(caller, node, rest); s != Status::ok) return s;
+  apply(caller, node, rest);
+  return Status::ok;
+}
+
+std::optional<Attributes> MemoryFileSystem::attributes_of(const NodeKey& key) {
+  const auto node = find(key);
+  return node ? std::optional((*node)->attributes()) : std::nullopt;
 }
 
 AttributesResult MemoryFileSystem::attributes(const NodeKey& key) {
   const std::lock_guard lock(mutex_);
-  MemoryNode* node = nullptr;
-  AttributesResult result;
-  result.status = find(key, node);
-  if (result.status == Status::ok) result.attributes = node->attributes();
-  return result;
+  const auto node = find(key);
+  if (!node) return {node.error(), {}};
+  return {Status::ok, (*node)->attributes()};
 }
 
 AccessResult MemoryFileSystem::access(const Caller& caller, const NodeKey& key, std::uint32_t wanted) {
@@ -189,33 +192,37 @@ AccessResult MemoryFileSystem::access(const Caller& caller, const NodeKey& key, 
 ChangeResult MemoryFileSystem::set_attributes(const Caller& caller, const NodeKey& key, const SetAttributes& changes,
                                               const std::optional<Time>& guard) {
   const std::lock_guard lock(mutex_);
-  MemoryNode* node = nullptr;
+  const auto found = find(key);
+  if (!found) return {found.error(), {}};
+  MemoryNode& node = **found;
   ChangeResult result;
-  result.status = find(key, node);
-  if (result.status != Status::ok) return result;
-  result.wcc.before = wcc_of(node->attributes());
-  result.status = guard && *guard != node->fixed.ctime ? Status::not_sync : change(caller, *node, changes);
-  result.wcc.after = node->attributes();
+  result.wcc.before = wcc_of(node.attributes());
+  result.status = guard && *guard != node.fixed.ctime ? Status::not_sync : change(caller, node, changes);
+  result.wcc.after = node.attributes();
   return result;
+}
+
+StatusOr<MemoryNode*> MemoryFileSystem::named(const Caller& caller, const MemoryNode& directory,
+                                              std::string_view name) {
+  if (const Status s = check(caller, directory, access::kMayExecute); s != Status::ok) return s;
+  std::optional<std::uint64_t> number = directory.directory.find(name);
+  if (is_dot(name)) number = directory.fixed.fileid;
+  if (is_dot_dot(name)) number = directory.directory.parent;
+  if (!number) return Status::noent;
+  return &at(*number);
 }
 
 NodeResult MemoryFileSystem::lookup(const Caller& caller, const NodeKey& key, std::string_view name) {
   const std::lock_guard lock(mutex_);
-  MemoryNode* directory = nullptr;
   NodeResult result;
-  result.status = find_directory(key, directory);
-  if (result.status != Status::ok) return result;
-  result.directory.after = directory->attributes();
+  const auto directory = find_directory(key);
+  if (!directory) {
+    result.status = directory.error();
+    return result;
+  }
+  result.directory.after = (*directory)->attributes();
   result.status = check_component(name);
-  if (result.status == Status::ok) result.status = check(caller, *directory, access::kMayExecute);
-  if (result.status != Status::ok) return result;
-  std::optional<std::uint64_t> number = directory->directory.find(name);
-  if (is_dot(name)) number = directory->fixed.fileid;
-  if (is_dot_dot(name)) number = directory->directory.parent;
-  if (number)
-    fill(result, at(*number));
-  else
-    result.status = Status::noent;
+  if (result.status == Status::ok) result.status = fill(result, named(caller, **directory, name));
   return result;
 }
 
@@ -224,34 +231,32 @@ void MemoryFileSystem::fill(NodeResult& out, const MemoryNode& node) {
   out.attributes = node.attributes();
 }
 
+Status MemoryFileSystem::fill(NodeResult& out, const StatusOr<MemoryNode*>& node) {
+  if (!node) return node.error();
+  fill(out, **node);
+  return Status::ok;
+}
+
 ReadlinkResult MemoryFileSystem::read_link(const NodeKey& key) {
   const std::lock_guard lock(mutex_);
-  MemoryNode* node = nullptr;
-  ReadlinkResult result;
-  result.status = find(key, node);
-  if (result.status != Status::ok) return result;
-  result.attributes = node->attributes();
-  if (node->fixed.type != FileType::symlink)
-    result.status = Status::inval;
-  else
-    result.target = node->target;
-  return result;
+  const auto node = find(key);
+  if (!node) return {node.error(), {}, {}};
+  if ((*node)->fixed.type != FileType::symlink) return {Status::inval, (*node)->attributes(), {}};
+  return {Status::ok, (*node)->attributes(), (*node)->target};
 }
 
 StatisticsResult MemoryFileSystem::statistics(const NodeKey& key) {
   const std::lock_guard lock(mutex_);
-  MemoryNode* node = nullptr;
-  StatisticsResult result;
-  result.status = find(key, node);
-  if (result.status != Status::ok) return result;
-  result.attributes = node->attributes();
-  const std::uint64_t held = used_pages_ * kPageSize;
+  const auto node = find(key);
+  if (!node) return {node.error(), {}, {}};
+  const std::uint64_t held = used();
   const std::uint64_t total_octets = std::min<std::uint64_t>(options_.max_octets, pages_.capacity());
   const std::uint64_t free_octets =
       std::min<std::uint64_t>(total_octets - std::min(total_octets, held), pages_.capacity() - pages_.in_use());
   const std::size_t free_nodes = options_.max_nodes - nodes_.size();
-  result.statistics = {total_octets, free_octets, free_octets, options_.max_nodes, free_nodes, free_nodes};
-  return result;
+  return {Status::ok,
+          (*node)->attributes(),
+          {total_octets, free_octets, free_octets, options_.max_nodes, free_nodes, free_nodes}};
 }
 
 }  // namespace rpcrdma::nfsd

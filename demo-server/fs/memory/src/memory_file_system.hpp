@@ -5,12 +5,13 @@
 
 #include "node.hpp"
 #include "rpcrdma/nfsd/fs/names.hpp"
+#include "rpcrdma/nfsd/fs/status_or.hpp"
 #include "rpcrdma/nfsd/memory/memory_file_system.hpp"
 #include "rpcrdma/nfsd/memory/paged_data.hpp"
 
 namespace rpcrdma::nfsd {
 
-/// One lock over everything; it is never held while data moves over a network.
+/// One lock protects everything; it is never held while data moves over the network.
 class MemoryFileSystem final : public FileSystem, public PagedData {
  public:
   MemoryFileSystem(PageStore& pages, const MemoryOptions& options);
@@ -59,23 +60,46 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   static constexpr std::uint64_t kRoot = 1;
   static constexpr std::uint64_t kMaxFileSize = std::uint64_t{1} << 62;
   static constexpr std::uint32_t kMaxLinks = 65000;
+  // What an object and a name take beside their text, with the nodes of the maps that hold them.
+  static constexpr std::uint64_t kObjectBytes = sizeof(MemoryNode) + 64;
+  static constexpr std::uint64_t kNameBytes = sizeof(MemoryDirectory::Entry) + 128;
 
-  // All below with the lock held.
+  // All of the following are called with the lock held, except where they take it.
   NodeKey key_of(std::uint64_t number) const;
-  Status find(const NodeKey& key, MemoryNode*& out);
-  Status find_directory(const NodeKey& key, MemoryNode*& out);
-  Status find_file(const NodeKey& key, MemoryNode*& out);
+  StatusOr<MemoryNode*> find(const NodeKey& key);
+  StatusOr<MemoryNode*> find_directory(const NodeKey& key);
+  /// Regular files only: Status::isdir, Status::inval.
+  StatusOr<MemoryNode*> find_file(const NodeKey& key);
+  /// For a reply to a request that names an object of the wrong type.
+  std::optional<Attributes> attributes_of(const NodeKey& key);
+  /// Runs `change` on a directory; `wcc` gets its attributes from before and after.
+  template <class Change>
+  Status in_directory(const NodeKey& key, Wcc& wcc, Change change) {
+    const auto directory = find_directory(key);
+    if (!directory) return directory.error();
+    wcc.before = wcc_of((*directory)->attributes());
+    const Status status = change(**directory);
+    wcc.after = (*directory)->attributes();
+    return status;
+  }
   MemoryNode& at(std::uint64_t number) { return *nodes_.at(number); }
-  /// Later than any time given out before, so that every change shows.
+  /// Later than any time returned before, so that every change is visible.
   Time now();
   void touch(MemoryNode& node);           // data or names changed
   void touch_metadata(MemoryNode& node);  // only attributes
-  /// For the data of a WRITE, by the export's size.
+  /// Bytes of the export's size that are taken: pages of data, objects, names and link targets.
+  std::uint64_t used() const noexcept { return used_pages_ * kPageSize + metadata_; }
+  /// Whether the data of a WRITE fits the export's size.
   bool has_room(const MemoryNode& node, std::uint64_t offset, std::uint32_t count) const;
-  Status check_room(std::size_t text) const;
+  /// Whether so many bytes of objects, names and link targets can be added.
+  Status check_room(std::uint64_t metadata) const;
   /// Whether the caller has all of these permission bits (rwx).
   static Status check(const Caller& caller, const MemoryNode& node, std::uint32_t bits) noexcept;
   static Status check_names(const Caller& caller, const MemoryNode& directory) noexcept;
+  /// The name of a new object: free, in a directory that the caller may change.
+  static Status check_new(const Caller& caller, const MemoryNode& directory, std::string_view name) noexcept;
+  /// The object behind a name that the caller may look up.
+  StatusOr<MemoryNode*> named(const Caller& caller, const MemoryNode& directory, std::string_view name);
   static Status check_removal(const Caller& caller, const MemoryNode& directory, const MemoryNode& node) noexcept;
   static Status check_data(const Caller& caller, const MemoryNode& node, std::uint32_t bit) noexcept;
   static Status check_rights(const Caller& caller, const MemoryNode& node, const SetAttributes& changes) noexcept;
@@ -86,11 +110,26 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   Status resize(const Caller& caller, MemoryNode& node, std::uint64_t size);
   void apply(const Caller& caller, MemoryNode& node, const SetAttributes& changes);
   Status change(const Caller& caller, MemoryNode& node, const SetAttributes& changes);
-  /// A new object under a free name.
-  NodeResult make_entry(const Caller& caller, const NodeKey& directory, std::string_view name, FileType type,
-                        std::string_view target, Device device, const SetAttributes& attributes);
+  struct NewObject {
+    FileType type = FileType::regular;
+    std::string_view target;
+    Device device;
+  };
+  Status check_make(const Caller& caller, const MemoryNode& directory, std::string_view name, const NewObject& object,
+                    const SetAttributes& attributes) const;
+  StatusOr<MemoryNode*> make_in(const Caller& caller, MemoryNode& directory, std::string_view name,
+                                const NewObject& object, const SetAttributes& attributes);
+  /// A new object under a free name. Takes the lock.
+  NodeResult make_entry(const Caller& caller, const NodeKey& directory, std::string_view name, const NewObject& object,
+                        const SetAttributes& attributes);
+  StatusOr<MemoryNode*> create_in(const Caller& caller, MemoryNode& directory, std::string_view name,
+                                  const CreateHow& how);
   Status existing(const Caller& caller, MemoryNode& node, const CreateHow& how);
   void fill(NodeResult& out, const MemoryNode& node);
+  Status fill(NodeResult& out, const StatusOr<MemoryNode*>& node);
+  Status add_link(const Caller& caller, MemoryNode& directory, std::string_view name, MemoryNode& node);
+  Status rename_in(const Caller& caller, MemoryNode& from, std::string_view from_name, MemoryNode& to,
+                   std::string_view to_name);
   void unlink(MemoryNode& directory, std::string_view name, MemoryNode& node);
   bool is_below(std::uint64_t number, std::uint64_t ancestor);
   Status check_replace(const MemoryNode& moved, const MemoryNode& target) const;
@@ -102,10 +141,10 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   MemoryOptions options_;
   Verifier instance_;
   std::mutex mutex_;
-  std::uint64_t used_pages_ = 0;  // of all files below
+  std::uint64_t used_pages_ = 0;  // of all files
   std::unordered_map<std::uint64_t, std::unique_ptr<MemoryNode>> nodes_;
   std::uint64_t next_number_ = kRoot;
-  std::size_t text_ = 0;
+  std::uint64_t metadata_ = 0;  // bytes of objects, names and link targets
   Time last_{};
 };
 

@@ -6,47 +6,68 @@
 #include "rpcrdma/nfsd/fs/changes.hpp"
 
 namespace rpcrdma::nfsd {
+namespace {
 
-NodeResult MemoryFileSystem::make_entry(const Caller& caller, const NodeKey& key, std::string_view name, FileType type,
-                                        std::string_view target, Device device, const SetAttributes& attributes) {
-  MemoryNode* directory = nullptr;
-  NodeResult result;
-  result.status = find_directory(key, directory);
-  if (result.status != Status::ok) return result;
-  result.directory.before = wcc_of(directory->attributes());
-  result.status = check_new_name(name);
-  if (result.status == Status::ok) result.status = check(caller, *directory, access::kMayExecute);
-  if (result.status == Status::ok && directory->directory.find(name)) result.status = Status::exist;
-  if (result.status == Status::ok) result.status = check_times(attributes);
-  const bool is_device = type == FileType::block || type == FileType::character;
-  if (result.status == Status::ok && is_device && caller.uid != 0) result.status = Status::perm;
-  if (result.status == Status::ok) result.status = check_names(caller, *directory);
-  if (result.status == Status::ok && type == FileType::directory && directory->fixed.links >= kMaxLinks)
-    result.status = Status::mlink;
-  if (result.status == Status::ok) result.status = check_room(name.size() + target.size());
-  if (result.status == Status::ok) {
-    MemoryNode& node = add_node(type, caller, directory, attributes);
-    SetAttributes times;
-    times.atime = attributes.atime;
-    times.mtime = attributes.mtime;
-    node.fixed.device = device;
-    node.target = target;
-    node.directory.parent = directory->fixed.fileid;
-    // A size that changes nothing is no writing, which would take the set-id bits.
-    if (type == FileType::regular && attributes.size.value_or(0) != 0)
-      result.status = resize(caller, node, *attributes.size);
-    apply(caller, node, times);
-    if (result.status != Status::ok) {
+constexpr std::uint32_t kExclusiveMode = 0600;  // until the client's SETATTR
+
+bool is_device(FileType type) noexcept { return type == FileType::block || type == FileType::character; }
+
+/// The two times that hold the verifier of an EXCLUSIVE request until the client's SETATTR.
+std::array<Time, 2> times_of(const Verifier& verifier) noexcept {
+  const auto [atime, mtime] = std::bit_cast<std::array<std::uint32_t, 2>>(verifier);
+  return {Time{atime, 0}, Time{mtime, 0}};
+}
+
+}  // namespace
+
+Status MemoryFileSystem::check_new(const Caller& caller, const MemoryNode& directory, std::string_view name) noexcept {
+  if (const Status s = check_new_name(name); s != Status::ok) return s;
+  if (const Status s = check(caller, directory, access::kMayExecute); s != Status::ok) return s;
+  return directory.directory.find(name) ? Status::exist : Status::ok;
+}
+
+Status MemoryFileSystem::check_make(const Caller& caller, const MemoryNode& directory, std::string_view name,
+                                    const NewObject& object, const SetAttributes& attributes) const {
+  if (const Status s = check_new(caller, directory, name); s != Status::ok) return s;
+  if (const Status s = check_times(attributes); s != Status::ok) return s;
+  if (is_device(object.type) && caller.uid != 0) return Status::perm;
+  if (const Status s = check_names(caller, directory); s != Status::ok) return s;
+  if (object.type == FileType::directory && directory.fixed.links >= kMaxLinks) return Status::mlink;
+  return check_room(kObjectBytes + kNameBytes + name.size() + object.target.size());
+}
+
+StatusOr<MemoryNode*> MemoryFileSystem::make_in(const Caller& caller, MemoryNode& directory, std::string_view name,
+                                                const NewObject& object, const SetAttributes& attributes) {
+  if (const Status s = check_make(caller, directory, name, object, attributes); s != Status::ok) return s;
+  MemoryNode& node = add_node(object.type, caller, &directory, attributes);
+  node.fixed.device = object.device;
+  node.target = object.target;
+  node.directory.parent = directory.fixed.fileid;
+  // Only a size other than 0 counts as a write, which clears the set-id bits.
+  if (object.type == FileType::regular && attributes.size.value_or(0) != 0) {
+    if (const Status s = resize(caller, node, *attributes.size); s != Status::ok) {
       nodes_.erase(node.fixed.fileid);
-    } else {
-      text_ += name.size() + target.size();
-      directory->directory.add(name, node.fixed.fileid);
-      if (type == FileType::directory) ++directory->fixed.links;
-      touch(*directory);
-      fill(result, node);
+      return s;
     }
   }
-  result.directory.after = directory->attributes();
+  SetAttributes times;
+  times.atime = attributes.atime;
+  times.mtime = attributes.mtime;
+  apply(caller, node, times);
+  metadata_ += kObjectBytes + kNameBytes + name.size() + object.target.size();
+  directory.directory.add(name, node.fixed.fileid);
+  if (object.type == FileType::directory) ++directory.fixed.links;
+  touch(directory);
+  return &node;
+}
+
+NodeResult MemoryFileSystem::make_entry(const Caller& caller, const NodeKey& key, std::string_view name,
+                                        const NewObject& object, const SetAttributes& attributes) {
+  const std::lock_guard lock(mutex_);
+  NodeResult result;
+  result.status = in_directory(key, result.directory, [&](MemoryNode& directory) {
+    return fill(result, make_in(caller, directory, name, object, attributes));
+  });
   return result;
 }
 
@@ -54,73 +75,70 @@ NodeResult MemoryFileSystem::make_entry(const Caller& caller, const NodeKey& key
 Status MemoryFileSystem::existing(const Caller& caller, MemoryNode& node, const CreateHow& how) {
   if (node.fixed.type != FileType::regular) return Status::exist;
   if (how.mode == CreateMode::exclusive) {
-    const auto [atime, mtime] = std::bit_cast<std::array<std::uint32_t, 2>>(how.verifier);
-    const bool same = node.data.size() == 0 && node.fixed.atime == Time{atime, 0} && node.fixed.mtime == Time{mtime, 0};
-    return same ? Status::ok : Status::exist;
+    const std::array<Time, 2> kept{node.fixed.atime, node.fixed.mtime};
+    return node.data.size() == 0 && kept == times_of(how.verifier) ? Status::ok : Status::exist;
   }
   SetAttributes size;
   size.size = how.attributes.size;
   return change(caller, node, size);
 }
 
-NodeResult MemoryFileSystem::create(const Caller& caller, const NodeKey& key, std::string_view name,
-                                    const CreateHow& how) {
-  const std::lock_guard lock(mutex_);
-  MemoryNode* directory = nullptr;
-  if (how.mode != CreateMode::guarded && find_directory(key, directory) == Status::ok) {
-    if (const auto number = directory->directory.find(name)) {
-      NodeResult result;
-      result.directory.before = wcc_of(directory->attributes());
-      result.directory.after = directory->attributes();
-      result.status = check(caller, *directory, access::kMayExecute);
-      if (result.status == Status::ok) result.status = existing(caller, at(*number), how);
-      if (result.status == Status::ok) fill(result, at(*number));
-      return result;
-    }
+StatusOr<MemoryNode*> MemoryFileSystem::create_in(const Caller& caller, MemoryNode& directory, std::string_view name,
+                                                  const CreateHow& how) {
+  if (const auto number = directory.directory.find(name); number && how.mode != CreateMode::guarded) {
+    if (const Status s = check(caller, directory, access::kMayExecute); s != Status::ok) return s;
+    if (const Status s = existing(caller, at(*number), how); s != Status::ok) return s;
+    return &at(*number);
   }
   SetAttributes attributes = how.attributes;
   if (how.mode == CreateMode::exclusive) {
-    const auto [atime, mtime] = std::bit_cast<std::array<std::uint32_t, 2>>(how.verifier);
+    const auto [atime, mtime] = times_of(how.verifier);
     attributes = {};
-    attributes.mode = 0600;  // until the client has said what it is to be
-    attributes.atime = {SetTime::How::client, {atime, 0}};
-    attributes.mtime = {SetTime::How::client, {mtime, 0}};
+    attributes.mode = kExclusiveMode;
+    attributes.atime = {SetTime::How::client, atime};
+    attributes.mtime = {SetTime::How::client, mtime};
   }
-  return make_entry(caller, key, name, FileType::regular, {}, {}, attributes);
+  return make_in(caller, directory, name, {}, attributes);
+}
+
+NodeResult MemoryFileSystem::create(const Caller& caller, const NodeKey& key, std::string_view name,
+                                    const CreateHow& how) {
+  const std::lock_guard lock(mutex_);
+  NodeResult result;
+  result.status = in_directory(key, result.directory, [&](MemoryNode& directory) {
+    return fill(result, create_in(caller, directory, name, how));
+  });
+  return result;
 }
 
 NodeResult MemoryFileSystem::make_directory(const Caller& caller, const NodeKey& directory, std::string_view name,
                                             const SetAttributes& attributes) {
-  const std::lock_guard lock(mutex_);
-  return make_entry(caller, directory, name, FileType::directory, {}, {}, attributes);
+  return make_entry(caller, directory, name, {FileType::directory, {}, {}}, attributes);
 }
 
 NodeResult MemoryFileSystem::make_symlink(const Caller& caller, const NodeKey& directory, std::string_view name,
                                           std::string_view target, const SetAttributes& attributes) {
-  const std::lock_guard lock(mutex_);
   if (const Status bad = check_target(target); bad != Status::ok) {
     NodeResult result;
     result.status = bad;
     return result;
   }
-  return make_entry(caller, directory, name, FileType::symlink, target, {}, attributes);
+  return make_entry(caller, directory, name, {FileType::symlink, target, {}}, attributes);
 }
 
 NodeResult MemoryFileSystem::make_node(const Caller& caller, const NodeKey& directory, std::string_view name,
                                        FileType type, Device device, const SetAttributes& attributes) {
-  const std::lock_guard lock(mutex_);
-  const bool is_device = type == FileType::block || type == FileType::character;
-  return make_entry(caller, directory, name, type, {}, is_device ? device : Device{}, attributes);
+  return make_entry(caller, directory, name, {type, {}, is_device(type) ? device : Device{}}, attributes);
 }
 
-/// Takes one name away, and the object with its last one.
+/// Removes one name, and the object with its last one.
 void MemoryFileSystem::unlink(MemoryNode& directory, std::string_view name, MemoryNode& node) {
-  text_ -= name.size();
+  metadata_ -= kNameBytes + name.size();
   directory.directory.erase(name);
   if (node.is_directory()) --directory.fixed.links;
   touch(directory);
   if (node.is_directory() || --node.fixed.links == 0) {
-    text_ -= node.target.size();
+    metadata_ -= kObjectBytes + node.target.size();
     nodes_.erase(node.fixed.fileid);
   } else {
     touch_metadata(node);
@@ -129,68 +147,60 @@ void MemoryFileSystem::unlink(MemoryNode& directory, std::string_view name, Memo
 
 ChangeResult MemoryFileSystem::remove(const Caller& caller, const NodeKey& key, std::string_view name) {
   const std::lock_guard lock(mutex_);
-  MemoryNode* directory = nullptr;
   ChangeResult result;
-  result.status = find_directory(key, directory);
-  if (result.status != Status::ok) return result;
-  result.wcc.before = wcc_of(directory->attributes());
-  result.status = check_old_name(name);
-  const auto number = directory->directory.find(name);
-  if (result.status == Status::ok) result.status = check(caller, *directory, access::kMayExecute);
-  if (result.status == Status::ok && !number) result.status = Status::noent;
-  if (result.status == Status::ok) result.status = check_removal(caller, *directory, at(*number));
-  if (result.status == Status::ok && at(*number).is_directory()) result.status = Status::isdir;
-  if (result.status == Status::ok) unlink(*directory, name, at(*number));
-  result.wcc.after = directory->attributes();
+  result.status = in_directory(key, result.wcc, [&](MemoryNode& directory) {
+    if (const Status s = check_old_name(name); s != Status::ok) return s;
+    const auto node = named(caller, directory, name);
+    if (!node) return node.error();
+    if (const Status s = check_removal(caller, directory, **node); s != Status::ok) return s;
+    if ((*node)->is_directory()) return Status::isdir;
+    unlink(directory, name, **node);
+    return Status::ok;
+  });
   return result;
 }
 
 ChangeResult MemoryFileSystem::remove_directory(const Caller& caller, const NodeKey& key, std::string_view name) {
   const std::lock_guard lock(mutex_);
-  MemoryNode* directory = nullptr;
   ChangeResult result;
-  result.status = find_directory(key, directory);
-  if (result.status != Status::ok) return result;
-  result.wcc.before = wcc_of(directory->attributes());
-  result.status = check_rmdir_name(name);
-  const auto number = directory->directory.find(name);
-  if (result.status == Status::ok) result.status = check(caller, *directory, access::kMayExecute);
-  if (result.status == Status::ok && !number) result.status = Status::noent;
-  if (result.status == Status::ok) result.status = check_removal(caller, *directory, at(*number));
-  if (result.status == Status::ok && !at(*number).is_directory()) result.status = Status::notdir;
-  if (result.status == Status::ok && !at(*number).directory.empty()) result.status = Status::notempty;
-  if (result.status == Status::ok) unlink(*directory, name, at(*number));
-  result.wcc.after = directory->attributes();
+  result.status = in_directory(key, result.wcc, [&](MemoryNode& directory) {
+    if (const Status s = check_rmdir_name(name); s != Status::ok) return s;
+    const auto node = named(caller, directory, name);
+    if (!node) return node.error();
+    if (const Status s = check_removal(caller, directory, **node); s != Status::ok) return s;
+    if (!(*node)->is_directory()) return Status::notdir;
+    if (!(*node)->directory.empty()) return Status::notempty;
+    unlink(directory, name, **node);
+    return Status::ok;
+  });
   return result;
+}
+
+Status MemoryFileSystem::add_link(const Caller& caller, MemoryNode& directory, std::string_view name,
+                                  MemoryNode& node) {
+  if (const Status s = check_new_name(name); s != Status::ok) return s;
+  if (node.is_directory()) return Status::isdir;
+  if (const Status s = check_new(caller, directory, name); s != Status::ok) return s;
+  if (const Status s = check_names(caller, directory); s != Status::ok) return s;
+  if (node.fixed.links >= kMaxLinks) return Status::mlink;
+  if (const Status s = check_room(kNameBytes + name.size()); s != Status::ok) return s;
+  metadata_ += kNameBytes + name.size();
+  directory.directory.add(name, node.fixed.fileid);
+  ++node.fixed.links;
+  touch_metadata(node);
+  touch(directory);
+  return Status::ok;
 }
 
 LinkResult MemoryFileSystem::link(const Caller& caller, const NodeKey& key, const NodeKey& directory_key,
                                   std::string_view name) {
   const std::lock_guard lock(mutex_);
-  MemoryNode* node = nullptr;
-  MemoryNode* directory = nullptr;
+  const auto node = find(key);
+  if (!node) return {node.error(), {}, {}};
   LinkResult result;
-  result.status = find(key, node);
-  if (result.status == Status::ok) result.file = node->attributes();
-  if (result.status == Status::ok) result.status = find_directory(directory_key, directory);
-  if (result.status != Status::ok) return result;
-  result.directory.before = wcc_of(directory->attributes());
-  result.status = check_new_name(name);
-  if (result.status == Status::ok && node->is_directory()) result.status = Status::isdir;
-  if (result.status == Status::ok) result.status = check(caller, *directory, access::kMayExecute);
-  if (result.status == Status::ok && directory->directory.find(name)) result.status = Status::exist;
-  if (result.status == Status::ok) result.status = check_names(caller, *directory);
-  if (result.status == Status::ok && node->fixed.links >= kMaxLinks) result.status = Status::mlink;
-  if (result.status == Status::ok) result.status = check_room(name.size());
-  if (result.status == Status::ok) {
-    text_ += name.size();
-    directory->directory.add(name, node->fixed.fileid);
-    ++node->fixed.links;
-    touch_metadata(*node);
-    touch(*directory);
-  }
-  result.file = node->attributes();
-  result.directory.after = directory->attributes();
+  result.status = in_directory(directory_key, result.directory,
+                               [&](MemoryNode& directory) { return add_link(caller, directory, name, **node); });
+  result.file = (*node)->attributes();
   return result;
 }
 

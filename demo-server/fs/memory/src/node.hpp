@@ -10,8 +10,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// The names in one directory of the memory file system. A name keeps its cookie as long as it is there, and
-/// cookies are never used twice, so that a listing neither loses nor repeats a name.
+/// The names in one directory of the memory file system. A name keeps its cookie while it exists, and cookies are never
+/// reused, so that a listing neither loses nor repeats a name.
 class MemoryDirectory {
  public:
   struct Entry {
@@ -22,7 +22,7 @@ class MemoryDirectory {
   std::optional<std::uint64_t> find(std::string_view name) const;
   void add(std::string_view name, std::uint64_t number);
   void erase(std::string_view name);
-  /// Puts another object behind a name that is there.
+  /// Makes an existing name refer to another object.
   void replace(std::string_view name, std::uint64_t number);
   bool empty() const noexcept { return by_cookie_.empty(); }
   std::size_t size() const noexcept { return by_cookie_.size(); }

@@ -7,20 +7,15 @@ namespace rpcrdma::nfsd {
 DirectoryResult MemoryFileSystem::read_directory(const Caller& caller, const NodeKey& key,
                                                  const DirectoryRequest& request, EntrySink sink) {
   const std::lock_guard lock(mutex_);
-  MemoryNode* node = nullptr;
-  DirectoryResult result;
-  result.status = find_directory(key, node);
+  const auto found = find_directory(key);
+  if (!found) return {found.error(), {}, {}, false};
+  const MemoryNode& node = **found;
+  DirectoryResult result{Status::ok, node.attributes(), instance_, false};
+  result.status =
+      request.cookie != 0 && request.verifier != instance_ ? Status::bad_cookie : check(caller, node, access::kMayRead);
   if (result.status != Status::ok) return result;
-  result.attributes = node->attributes();
-  result.verifier = instance_;
-  if (request.cookie != 0 && request.verifier != instance_) {
-    result.status = Status::bad_cookie;
-    return result;
-  }
-  result.status = check(caller, *node, access::kMayRead);
-  if (result.status != Status::ok) return result;
-  // Without the right to search, a name is all that there is to learn of an entry.
-  const bool want_nodes = request.want_nodes && check(caller, *node, access::kMayExecute) == Status::ok;
+  // Without the right to search the directory, a caller learns only the names of its entries.
+  const bool want_nodes = request.want_nodes && check(caller, node, access::kMayExecute) == Status::ok;
   const auto offer = [&](std::uint64_t number, std::string_view name, std::uint64_t cookie) {
     DirectoryEntry entry;
     entry.fileid = number;
@@ -32,8 +27,8 @@ DirectoryResult MemoryFileSystem::read_directory(const Caller& caller, const Nod
     }
     return sink(entry);
   };
-  const MemoryDirectory& directory = node->directory;
-  if (request.cookie < MemoryDirectory::kDot && !offer(node->fixed.fileid, ".", MemoryDirectory::kDot)) return result;
+  const MemoryDirectory& directory = node.directory;
+  if (request.cookie < MemoryDirectory::kDot && !offer(node.fixed.fileid, ".", MemoryDirectory::kDot)) return result;
   if (request.cookie < MemoryDirectory::kDotDot && !offer(directory.parent, "..", MemoryDirectory::kDotDot))
     return result;
   const auto& entries = directory.by_cookie();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ACCESS, as the kernel answers it for the caller: access control lists, capabilities and read-only mounts count.
+// ACCESS as the kernel grants it to the caller: access control lists, capabilities and read-only mounts count.
 #include "rpcrdma/nfsd/fs/access.hpp"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// faccessat(3) of the C library may ask for the real uid's rights or guess from the mode.
+/// faccessat(3) of the C library may check the real uid's rights or guess from the mode.
 bool may(int fd, int right) noexcept {
   return ::syscall(SYS_faccessat2, fd, "", right, AT_EMPTY_PATH | AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -25,29 +25,25 @@ bool programs_may_run(int root) noexcept {
 
 }  // namespace
 
-Status PosixFileSystem::rights(const Caller& caller, int fd, const NodeStat& stat, std::uint32_t& out) const {
+StatusOr<std::uint32_t> PosixFileSystem::rights(const Caller& caller, int fd, const NodeStat& stat) const {
   const ActingAs acting(user(caller));
   if (!acting) return Status::acces;
-  out = (may(fd, R_OK) ? access::kMayRead : 0) | (may(fd, W_OK) ? access::kMayWrite : 0) |
-        (may(fd, X_OK) ? access::kMayExecute : 0);
-  // Where programs run is the client's affair: its mount decides, not ours.
-  if (stat.attributes.type == FileType::regular && (out & access::kMayExecute) == 0 && !programs_may_run(root_.get()))
-    out |= rights_of(stat.attributes, caller) & access::kMayExecute;
-  return Status::ok;
+  const std::uint32_t granted = (may(fd, R_OK) ? access::kMayRead : 0) | (may(fd, W_OK) ? access::kMayWrite : 0) |
+                                (may(fd, X_OK) ? access::kMayExecute : 0);
+  // Whether programs may run is decided by the client's mount, not by the server's.
+  if (stat.attributes.type == FileType::regular && (granted & access::kMayExecute) == 0 &&
+      !programs_may_run(root_.get()))
+    return granted | (rights_of(stat.attributes, caller) & access::kMayExecute);
+  return granted;
 }
 
-AccessResult PosixFileSystem::access(const Caller& caller, const NodeKey& node, std::uint32_t wanted) {
-  AccessResult result;
-  Fd fd;
-  NodeStat stat;
-  result.status = locator_->open(node, fd);
-  if (result.status == Status::ok) result.status = stat_fd(fd.get(), stat);
-  if (result.status != Status::ok) return result;
-  result.attributes = stat.attributes;
-  std::uint32_t rights_here = 0;
-  result.status = rights(caller, fd.get(), stat, rights_here);
-  result.granted = granted_access(stat.attributes.type, rights_here, wanted);
-  return result;
+AccessResult PosixFileSystem::access(const Caller& caller, const NodeKey& key, std::uint32_t wanted) {
+  const auto node = open_node(key);
+  if (!node) return {node.error(), {}, 0};
+  const Attributes& attributes = node->stat.attributes;
+  const auto granted = rights(caller, *node);
+  if (!granted) return {granted.error(), attributes, 0};
+  return {Status::ok, attributes, granted_access(attributes.type, *granted, wanted)};
 }
 
 }  // namespace rpcrdma::nfsd

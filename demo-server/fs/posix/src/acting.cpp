@@ -13,9 +13,9 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr std::uint32_t kServer = 0;  // who acts as others is root
+constexpr std::uint32_t kServer = 0;  // a server that acts as others is root
 
-/// What the thread has besides its uid, to leave out system calls that would change nothing.
+/// The identity of the thread besides its uid, to omit system calls that would change nothing.
 struct ThreadIdentity {
   std::optional<bool> overrides;  // quotas
   bool known = false;
@@ -31,8 +31,8 @@ bool get_capabilities(Capabilities& out) noexcept {
   return ::syscall(SYS_capget, &header, out) == 0;
 }
 
-/// Quotas and the room set aside for root bind users whoever serves them, and do not bind root: this right over them
-/// does not go with the uid as the others do. A server that does not have it has it for nobody.
+/// Quotas and the space reserved for root must bind users and not root. The capability to override them does not follow
+/// the uid as the others do, so that it is set here. A server without it does not get it.
 bool override_quotas(bool wanted) noexcept {
   ThreadIdentity& thread = thread_identity;
   if (thread.overrides == wanted) return true;
@@ -47,7 +47,7 @@ bool override_quotas(bool wanted) noexcept {
   return true;
 }
 
-/// setfsuid and setfsgid return the id from before and no error: a second call shows whether the first was heard.
+/// setfsuid and setfsgid return the previous id and no error: a second call shows whether the first took effect.
 bool set_uid(std::uint32_t uid) noexcept {
   ::setfsuid(uid);
   return static_cast<std::uint32_t>(::setfsuid(uid)) == uid;
@@ -91,7 +91,7 @@ bool lost_file_capabilities() noexcept {
 bool can_act_as_others() {
   if (::geteuid() != kServer) return false;
   bool works = false;
-  // A thread that ends: nothing of the trial stays.
+  // A thread of its own: the trial leaves no trace.
   std::thread([&works] {
     Identity other;
     other.groups.push_back(Identity::kNobody);
@@ -110,7 +110,7 @@ ActingAs::ActingAs(const Identity* who) noexcept {
 }
 
 ActingAs::~ActingAs() {
-  // The way back to root is always open, and with it come the rights over files.
+  // The return to root is always permitted, and restores the rights over files.
   if (switched_) ::setfsuid(kServer);
 }
 

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The identity of a thread towards the file system. Only the calling thread's changes: the system calls are made
-// raw where the C library's would change all threads.
+// The identity of a thread for the file system. Only the calling thread is changed: raw system calls are used where
+// those of the C library would change all threads.
 //
-// A thread that has acted as somebody must never post work requests to a verbs device: the kernel compares
-// credentials with those of the device's opening (see docs/architecture.md). I/O threads do not.
+// A thread that has acted as another user must never post work requests to a verbs device: the kernel compares its
+// credentials with those that the device was opened with (see docs/architecture.md). I/O threads do not post.
 #include "rpcrdma/nfsd/fs/types.hpp"
 
 namespace rpcrdma::nfsd {
 
-/// Whether a thread of this process can take another user's place, and loses root's rights over files then. Tries it
-/// out on a thread of its own.
+/// Whether a thread of this process can take another user's identity, and loses root's rights over files meanwhile.
+/// Tests it on a new thread.
 bool can_act_as_others();
 
-/// While it lives, the calling thread opens, makes and removes files as one user: with that uid, gid and groups, and
-/// without capabilities over files unless that user is root. Does not nest. Groups and gid are left as they are
-/// afterwards, for root's rights do not depend on them.
+/// While it exists, the calling thread opens, makes and removes files as one user: with that uid, gid and groups, and
+/// without capabilities over files unless that user is root. Does not nest. Groups and gid stay changed afterwards,
+/// because root's rights do not depend on them.
 class ActingAs {
  public:
-  /// Null: the server itself; nothing happens.
+  /// Null stands for the server itself: nothing is changed.
   explicit ActingAs(const Identity* who) noexcept;
   ~ActingAs();
   ActingAs(const ActingAs&) = delete;
   ActingAs& operator=(const ActingAs&) = delete;
 
-  /// False: the kernel refused, and the thread acts as the server; nothing must be done for the user then.
+  /// False if the kernel refused: the thread still acts as the server, and must do nothing for the user.
   explicit operator bool() const noexcept { return done_; }
 
  private:

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/sysmacros.h>
 
+#include <array>
 #include <cerrno>
 #include <string>
 
@@ -13,10 +14,10 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::uint32_t kDefaultFileMode = 0644;
-constexpr std::uint32_t kExclusiveMode = 0600;  // until the client has said what it is to be
+constexpr std::uint32_t kExclusiveMode = 0600;  // until the client's SETATTR
 constexpr std::uint32_t kDefaultDirectoryMode = 0755;
 
-/// EPERM, unless the name's own state goes before.
+/// EPERM, unless the state of the name gives another error first.
 int refused(int directory, const char* name) noexcept {
   struct stat s {};
   if (::fstatat(directory, name, &s, AT_SYMLINK_NOFOLLOW) == 0)
@@ -26,84 +27,86 @@ int refused(int directory, const char* name) noexcept {
   return -1;
 }
 
+/// An EXCLUSIVE request is kept in the times of its file: one half of the verifier as the seconds of each. They are
+/// signed, so that file systems with 32-bit times keep all bits.
+std::array<timespec, 2> times_of(const Verifier& verifier) noexcept {
+  Reader reader(verifier);
+  const auto atime = static_cast<std::int32_t>(reader.u32());
+  const auto mtime = static_cast<std::int32_t>(reader.u32());
+  return {timespec{atime, 0}, timespec{mtime, 0}};
+}
+
+bool holds(int fd, const Verifier& verifier) noexcept {
+  struct stat s {};
+  if (::fstatat(fd, "", &s, AT_EMPTY_PATH) != 0 || s.st_size != 0) return false;
+  const auto same = [](const timespec& a, const timespec& b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; };
+  const auto [atime, mtime] = times_of(verifier);
+  return same(s.st_atim, atime) && same(s.st_mtim, mtime);
+}
+
+bool has_no_unnamed_files(int error) noexcept { return error == EOPNOTSUPP || error == EISDIR || error == EINVAL; }
+
 }  // namespace
 
-/// The two times that hold an EXCLUSIVE verifier, less the bits that a signed 32-bit time cannot keep.
-struct PosixFileSystem::VerifierTimes {
-  explicit VerifierTimes(const Verifier& verifier) noexcept {
-    Reader reader(verifier);
-    atime.seconds = reader.u32() & 0x7fffffffu;
-    mtime.seconds = reader.u32() & 0x7fffffffu;
-  }
-  Time atime;
-  Time mtime;
-};
+/// The rest of the attributes, and the key.
+StatusOr<PosixFileSystem::Found> PosixFileSystem::complete_new(const Caller& caller, const Node& directory,
+                                                               std::string_view name, Node& node,
+                                                               const SetAttributes& rest) const {
+  if (const Status s = apply(caller, node.fd.get(), node.stat, rest); s != Status::ok) return s;
+  touch_inode(node.fd.get(), node.stat);
+  return found(directory, name, node.fd.get());
+}
 
-/// After the system call that made `name`, with its owner and mode: the rest of the attributes, and the key. Takes the
-/// object away again if that fails.
-NodeResult PosixFileSystem::finish_new(const Caller& caller, const Directory& directory, std::string_view name,
-                                       const SetAttributes& attributes, Unsettled& unsettled) {
-  NodeResult result;
-  Fd fd;
-  NodeStat stat;
-  result.status = open_component(directory.fd.get(), name, fd);
-  if (result.status == Status::ok) result.status = stat_fd(fd.get(), stat);
+/// After the system call that made `name`, with its owner and mode. Removes the object again if the rest fails.
+StatusOr<PosixFileSystem::Found> PosixFileSystem::finish_new(const Caller& caller, const Node& directory,
+                                                             std::string_view name, const SetAttributes& attributes,
+                                                             Unsettled& unsettled) const {
+  auto fd = open_component(directory.fd.get(), name);
+  if (!fd) return fd.error();
+  const auto stat = stat_fd(fd->get());
+  if (!stat) return stat.error();
+  Node node{std::move(*fd), *stat};
   SetAttributes rest = attributes;
   rest.mode.reset();
   // Only root gives files away; others ask for what they get anyway.
   if (!is_root(caller)) rest.uid = rest.gid = std::nullopt;
-  if (result.status == Status::ok) result.status = apply(caller, fd.get(), stat, rest);
-  if (result.status == Status::ok) touch_inode(fd.get(), stat);
-  if (result.status == Status::ok) found(directory, name, fd.get(), result);
-  if (result.status != Status::ok && fd)
-    ::unlinkat(directory.fd.get(), std::string(name).c_str(), is_directory(stat) ? AT_REMOVEDIR : 0);
-  const bool changed =
-      rest.uid || rest.gid || rest.size || rest.atime.how != SetTime::How::keep || rest.mtime.how != SetTime::How::keep;
+  auto made = complete_new(caller, directory, name, node, rest);
+  if (!made) ::unlinkat(directory.fd.get(), std::string(name).c_str(), is_directory(*stat) ? AT_REMOVEDIR : 0);
   // Where the journal is not known to keep the order, the directory may reach the disk without what it names.
-  if (changed || !commits_in_order_) unsettled = {std::move(fd), stat.attributes.type};
-  return result;
+  if (changes_anything(rest) || !commits_in_order_) unsettled = {std::move(node.fd), stat->attributes.type};
+  return made;
 }
 
 template <class Make>
 NodeResult PosixFileSystem::make_entry(const Caller& caller, const NodeKey& key, std::string_view name,
                                        const SetAttributes& attributes, Make make) {
   NodeResult result;
-  Directory directory;
-  Unsettled unsettled;
-  result.status = open_directory(key, directory);
-  if (result.status != Status::ok) return result;
-  {
-    const std::lock_guard lock(lock_of(key));
-    result.status = refresh(directory);
-    if (result.status == Status::ok) result.status = check_new_name(name);
-    if (result.status == Status::ok && check_times(attributes) != Status::ok) {
-      result.status = check_free(caller, directory, name);
-      if (result.status == Status::ok) result.status = Status::inval;
+  SetAttributes wanted = attributes;
+  wanted.size.reset();
+  result.status = in_directory(caller, key, result.directory, [&](const Node& directory, Unsettled& unsettled) {
+    if (const Status s = check_new_name(name); s != Status::ok) return s;
+    if (const Status bad = check_times(attributes); bad != Status::ok) {
+      const Status taken = check_free(caller, directory, name);
+      return taken != Status::ok ? taken : bad;
     }
-    if (result.status == Status::ok)
-      result.status = status_of(as_caller(caller, [&] { return make(directory.fd.get(), std::string(name).c_str()); }));
-    if (result.status == Status::ok) result = finish_new(caller, directory, name, attributes, unsettled);
-    result.directory = wcc_after(directory, result.status == Status::ok);
-  }
-  if (result.status == Status::ok) result.status = settle(caller, directory, unsettled);
+    const int error = as_caller(caller, [&] { return make(directory.fd.get(), std::string(name).c_str()); });
+    if (error != 0) return status_of(error);
+    return fill(result, finish_new(caller, directory, name, wanted, unsettled));
+  });
   return result;
 }
 
 NodeResult PosixFileSystem::make_directory(const Caller& caller, const NodeKey& directory, std::string_view name,
                                            const SetAttributes& attributes) {
-  SetAttributes wanted = attributes;
-  wanted.size.reset();
   const mode_t mode = attributes.mode.value_or(kDefaultDirectoryMode) & 07777u;
-  return make_entry(caller, directory, name, wanted,
+  return make_entry(caller, directory, name, attributes,
                     [mode](int at, const char* text) { return ::mkdirat(at, text, mode); });
 }
 
 NodeResult PosixFileSystem::make_symlink(const Caller& caller, const NodeKey& directory, std::string_view name,
                                          std::string_view target, const SetAttributes& attributes) {
   const Status bad = check_target(target);
-  SetAttributes wanted = attributes;
-  wanted.size.reset();
-  return make_entry(caller, directory, name, wanted, [&](int at, const char* text) {
+  return make_entry(caller, directory, name, attributes, [&](int at, const char* text) {
     if (bad == Status::ok) return ::symlinkat(std::string(target).c_str(), at, text);
     errno = bad == Status::nametoolong ? ENAMETOOLONG : EINVAL;
     return -1;
@@ -120,38 +123,34 @@ NodeResult PosixFileSystem::make_node(const Caller& caller, const NodeKey& direc
     case FileType::fifo: kind = S_IFIFO; break;
     default: break;
   }
-  SetAttributes wanted = attributes;
-  wanted.size.reset();
   kind |= attributes.mode.value_or(kDefaultFileMode) & 07777u;
-  return make_entry(caller, directory, name, wanted, [&](int at, const char* text) {
-    // A device node gives access to this machine: only for the superuser.
+  return make_entry(caller, directory, name, attributes, [&](int at, const char* text) {
+    // A device node gives access to this machine: root only.
     if ((S_ISCHR(kind) || S_ISBLK(kind)) && caller.uid != 0) return refused(at, text);
     return ::mknodat(at, text, kind, makedev(device.major, device.minor));
   });
 }
 
-NodeResult PosixFileSystem::create(const Caller& caller, const NodeKey& key, std::string_view name,
-                                   const CreateHow& how) {
-  NodeResult result;
-  Directory directory;
-  Unsettled unsettled;
-  result.status = open_directory(key, directory);
-  if (result.status != Status::ok) return result;
-  {
-    const std::lock_guard lock(lock_of(key));
-    result.status = refresh(directory);
-    if (result.status == Status::ok) result.status = check_new_name(name);
-    if (result.status == Status::ok) result.status = create_file(caller, directory, name, how, result, unsettled);
-    if (result.status == Status::exist && how.mode != CreateMode::guarded && check_new_name(name) == Status::ok)
-      result.status = open_existing(caller, directory, name, how, result, unsettled);
-    result.directory = wcc_after(directory, result.status == Status::ok);
-  }
-  // An EXCLUSIVE request that comes once more may find what the first did not bring to the disk before a crash.
-  if (result.status == Status::ok) result.status = settle(caller, directory, unsettled);
-  return result;
+/// UNCHECKED: an existing file is as good as a new one, and only a size is applied to it. EXCLUSIVE: it is the caller's
+/// if it holds the same verifier, because this is then the same request once more.
+StatusOr<PosixFileSystem::Found> PosixFileSystem::open_existing(const Caller& caller, const Node& directory,
+                                                                std::string_view name, const CreateHow& how,
+                                                                Unsettled& unsettled) {
+  auto fd = open_as_caller(caller, directory, name);
+  if (!fd) return fd.error();
+  const auto stat = stat_fd(fd->get());
+  if (!stat) return stat.error();
+  if (stat->attributes.type != FileType::regular) return Status::exist;
+  if (how.mode == CreateMode::exclusive && !holds(fd->get(), how.verifier)) return Status::exist;
+  auto file = found(directory, name, fd->get());
+  if (!file || how.mode == CreateMode::exclusive || !how.attributes.size) return file;
+  if (const Status s = truncate(caller, file->node, *how.attributes.size); s != Status::ok) return s;
+  file = found(directory, name, fd->get());
+  unsettled = {std::move(*fd), stat->attributes.type};
+  return file;
 }
 
-Status PosixFileSystem::check_free(const Caller& caller, const Directory& directory, std::string_view name) const {
+Status PosixFileSystem::check_free(const Caller& caller, const Node& directory, std::string_view name) const {
   const std::string text(name);
   struct stat s {};
   const int error =
@@ -160,56 +159,20 @@ Status PosixFileSystem::check_free(const Caller& caller, const Directory& direct
   return error == ENOENT ? Status::ok : status_of(error);
 }
 
-Status PosixFileSystem::check_new_file(const CreateHow& how) const noexcept {
-  if (how.mode == CreateMode::exclusive) return Status::ok;
-  if (const Status s = check_times(how.attributes); s != Status::ok) return s;
-  return how.attributes.size.value_or(0) > limits_.max_file_size ? Status::fbig : Status::ok;
+Status PosixFileSystem::check_new_file(const Caller& caller, const Node& directory, std::string_view name,
+                                       const CreateHow& how) const {
+  // The unnamed file of an EXCLUSIVE request would be refused for the lack of a right before the name is.
+  if (how.mode == CreateMode::exclusive) return check_free(caller, directory, name);
+  Status bad = check_times(how.attributes);
+  if (bad == Status::ok && how.attributes.size.value_or(0) > limits_.max_file_size) bad = Status::fbig;
+  if (bad == Status::ok) return bad;
+  const Status taken = check_free(caller, directory, name);
+  return taken != Status::ok ? taken : bad;
 }
 
-/// The name appears with the verifier in place: killed in between, the server would not know the request again. Sets
-/// `done` if the file system can do that.
-Status PosixFileSystem::create_whole(const Caller& caller, const Directory& directory, std::string_view name,
-                                     const VerifierTimes& times, bool& done, Unsettled& unsettled) {
-  const std::string text(name);
-  Fd fd;
-  int error = as_caller(caller, [&] {
-    fd = Fd(::openat(directory.fd.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, kExclusiveMode));
-    return fd.get();
-  });
-  done = error != EOPNOTSUPP && error != EISDIR && error != EINVAL;
-  if (error != 0) return status_of(error);
-  error = as_caller(caller, [&] {
-    const timespec both[2] = {{times.atime.seconds, 0}, {times.mtime.seconds, 0}};
-    if (::futimens(fd.get(), both) != 0) return -1;
-    return ::linkat(AT_FDCWD, ProcPath(fd.get()).text, directory.fd.get(), text.c_str(), AT_SYMLINK_FOLLOW);
-  });
-  unsettled = {std::move(fd), FileType::regular};
-  return status_of(error);
-}
-
-Status PosixFileSystem::create_file(const Caller& caller, const Directory& directory, std::string_view name,
-                                    const CreateHow& how, NodeResult& out, Unsettled& unsettled) {
-  const Status bad = check_new_file(how);
-  // An unnamed file, which EXCLUSIVE begins with, takes the right to write here.
-  if (bad != Status::ok || how.mode == CreateMode::exclusive) {
-    const Status free = check_free(caller, directory, name);
-    if (free != Status::ok || bad != Status::ok) return free != Status::ok ? free : bad;
-  }
-  SetAttributes attributes = how.attributes;
-  if (how.mode == CreateMode::exclusive) {
-    const VerifierTimes times(how.verifier);
-    bool done = false;
-    const Status status = create_whole(caller, directory, name, times, done, unsettled);
-    attributes = {};
-    if (done) {
-      if (status != Status::ok) return status;
-      found(directory, name, unsettled.fd.get(), out);
-      return out.status;
-    }
-    attributes.mode = kExclusiveMode;
-    attributes.atime = {SetTime::How::client, times.atime};
-    attributes.mtime = {SetTime::How::client, times.mtime};
-  }
+StatusOr<PosixFileSystem::Found> PosixFileSystem::create_file(const Caller& caller, const Node& directory,
+                                                              std::string_view name, const SetAttributes& attributes,
+                                                              Unsettled& unsettled) {
   const mode_t mode = attributes.mode.value_or(kDefaultFileMode) & 07777u;
   const std::uint64_t size = attributes.size.value_or(0);
   const std::string text(name);
@@ -220,41 +183,77 @@ Status PosixFileSystem::create_file(const Caller& caller, const Directory& direc
   });
   if (error != 0) return status_of(error);
   if (size != 0) error = as_caller(caller, [&] { return ::ftruncate(fd.get(), static_cast<off_t>(size)); });
-  if (size == 0) attributes.size.reset();
   if (error != 0) {
     ::unlinkat(directory.fd.get(), text.c_str(), 0);
     return status_of(error);
   }
-  // RFC 1813 section 3.3.8: the verifier, kept in the times, is in stable storage before the reply.
-  out = finish_new(caller, directory, name, attributes, unsettled);
-  if (out.status == Status::ok && !acts_ && (mode & 0600u) != 0600u) keep_open(caller, out.node, std::move(fd));
-  return out.status;
+  SetAttributes rest = attributes;
+  if (size == 0) rest.size.reset();
+  auto made = finish_new(caller, directory, name, rest, unsettled);
+  if (made && !acts_ && (mode & 0600u) != 0600u) keep_open(caller, made->node, std::move(fd));
+  return made;
 }
 
-/// UNCHECKED: an existing file is as good as a new one, and only a size is applied to it. EXCLUSIVE: it is
-/// ours if it carries our verifier, because this is then the same request once more.
-Status PosixFileSystem::open_existing(const Caller& caller, const Directory& directory, std::string_view name,
-                                      const CreateHow& how, NodeResult& out, Unsettled& unsettled) {
-  Fd fd;
-  NodeStat stat;
-  {
-    const ActingAs acting(user(caller));
-    if (!acting) return Status::acces;
-    if (const Status s = open_component(directory.fd.get(), name, fd); s != Status::ok) return s;
+/// The name appears with the verifier in place where the file system has unnamed files: killed in between, the server
+/// would not recognize the request again. RFC 1813 section 3.3.8: the verifier is on stable storage before the reply.
+StatusOr<PosixFileSystem::Found> PosixFileSystem::create_exclusive(const Caller& caller, const Node& directory,
+                                                                   std::string_view name, const Verifier& verifier,
+                                                                   Unsettled& unsettled) const {
+  const std::string text(name);
+  const auto times = times_of(verifier);
+  const auto open_new = [&](const char* path, int flags) {
+    return as_caller(caller, [&] {
+      unsettled = {Fd(::openat(directory.fd.get(), path, flags | O_RDWR | O_CLOEXEC, kExclusiveMode)),
+                   FileType::regular};
+      return unsettled.fd.get();
+    });
+  };
+  const auto set_times = [&] { return ::futimens(unsettled.fd.get(), times.data()); };
+  int error = open_new(".", O_TMPFILE);
+  if (error == 0) {
+    error = as_caller(caller, [&] {
+      if (set_times() != 0) return -1;
+      return ::linkat(AT_FDCWD, ProcPath(unsettled.fd.get()).text, directory.fd.get(), text.c_str(), AT_SYMLINK_FOLLOW);
+    });
+    if (error != 0) return status_of(error);
+    return found(directory, name, unsettled.fd.get());
   }
-  if (const Status s = stat_fd(fd.get(), stat); s != Status::ok) return s;
-  const Attributes& a = stat.attributes;
-  if (a.type != FileType::regular) return Status::exist;
-  if (how.mode == CreateMode::exclusive) {
-    const VerifierTimes times(how.verifier);
-    if (a.size != 0 || a.atime != times.atime || a.mtime != times.mtime) return Status::exist;
+  if (!has_no_unnamed_files(error)) return status_of(error);
+  error = open_new(text.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW);
+  if (error != 0) return status_of(error);
+  error = as_caller(caller, set_times);
+  if (error != 0) {
+    ::unlinkat(directory.fd.get(), text.c_str(), 0);
+    return status_of(error);
   }
-  found(directory, name, fd.get(), out);
-  if (out.status != Status::ok || how.mode == CreateMode::exclusive || !how.attributes.size) return out.status;
-  if (const Status s = truncate(caller, out.node, *how.attributes.size); s != Status::ok) return s;
-  found(directory, name, fd.get(), out);
-  unsettled = {std::move(fd), a.type};
-  return out.status;
+  return finish_new(caller, directory, name, {}, unsettled);
+}
+
+StatusOr<PosixFileSystem::Found> PosixFileSystem::create_new(const Caller& caller, const Node& directory,
+                                                             std::string_view name, const CreateHow& how,
+                                                             Unsettled& unsettled) {
+  if (const Status s = check_new_file(caller, directory, name, how); s != Status::ok) return s;
+  if (how.mode == CreateMode::exclusive) return create_exclusive(caller, directory, name, how.verifier, unsettled);
+  return create_file(caller, directory, name, how.attributes, unsettled);
+}
+
+StatusOr<PosixFileSystem::Found> PosixFileSystem::create_in(const Caller& caller, const Node& directory,
+                                                            std::string_view name, const CreateHow& how,
+                                                            Unsettled& unsettled) {
+  if (const Status s = check_new_name(name); s != Status::ok) return s;
+  auto made = create_new(caller, directory, name, how, unsettled);
+  if (made || made.error() != Status::exist || how.mode == CreateMode::guarded) return made;
+  // An EXCLUSIVE request that is repeated may find what the first did not bring to the disk before a crash.
+  return open_existing(caller, directory, name, how, unsettled);
+}
+
+NodeResult PosixFileSystem::create(const Caller& caller, const NodeKey& key, std::string_view name,
+                                   const CreateHow& how) {
+  NodeResult result;
+  result.status = in_directory(caller, key, result.directory, [&](const Node& directory, Unsettled& unsettled) {
+    return fill(result, create_in(caller, directory, name, how, unsettled));
+  });
+  return result;
 }
 
 }  // namespace rpcrdma::nfsd

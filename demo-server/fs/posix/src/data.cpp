@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kLastOffset = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
 constexpr int kMaxVector = 128;
 
-/// The buffers from `skip` octets on, as the kernel wants them.
+/// The buffers from byte `skip` on, as the kernel takes them.
 int vector_of(std::span<const BufferRef> buffers, std::size_t skip, std::span<iovec, kMaxVector> out) noexcept {
   int count = 0;
   for (const BufferRef& buffer : buffers) {
@@ -34,55 +34,54 @@ std::size_t total(std::span<const BufferRef> buffers) noexcept {
   return sum;
 }
 
-/// Runs preadv or pwritev until all is moved, the file ends or an error comes.
+struct Transferred {
+  Status status = Status::ok;
+  std::size_t bytes = 0;  ///< also before an error
+};
+
+/// Runs preadv or pwritev until all is moved, the file ends or an error occurs.
 template <class Io>
-Status transfer(std::span<const BufferRef> buffers, std::uint64_t offset, std::size_t& done, Io io) noexcept {
+Transferred transfer(std::span<const BufferRef> buffers, std::uint64_t offset, Io io) noexcept {
   const std::size_t wanted = total(buffers);
   std::array<iovec, kMaxVector> vector;
-  for (done = 0; done < wanted;) {
+  std::size_t done = 0;
+  while (done < wanted) {
     const int count = vector_of(buffers, done, vector);
     const ssize_t moved = io(vector.data(), count, static_cast<off_t>(offset + done));
     if (moved < 0 && errno == EINTR) continue;
-    if (moved < 0) return status_of(errno);
+    if (moved < 0) return {status_of(errno), done};
     if (moved == 0) break;
     done += static_cast<std::size_t>(moved);
   }
-  return Status::ok;
+  return {Status::ok, done};
 }
 
 }  // namespace
 
 ReadResult PosixFileSystem::read(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                                  std::span<const BufferRef> into) {
-  ReadResult result;
-  std::shared_ptr<const OpenFile> file;
-  result.status = open_data(caller, node, Use::read, file);
-  if (result.status != Status::ok) {
-    result.attributes = attributes(node).attributes;
-    return result;
-  }
-  std::size_t done = 0;
+  auto file = open_data(caller, node, Use::read);
+  if (!file) return {file.error(), attributes(node).attributes, 0, false};
+  Transferred done;
   if (offset <= kLastOffset - total(into)) {
-    result.status = transfer(into, offset, done, [&](const iovec* vector, int count, off_t at) {
-      return ::preadv(file->fd.get(), vector, count, at);
+    done = transfer(into, offset, [&](const iovec* vector, int count, off_t at) {
+      return ::preadv((*file)->fd.get(), vector, count, at);
     });
   }
-  // After the data, as the reply tells; and whoever has lost the right meanwhile gets nothing.
-  NodeStat stat;
-  if (const Status s = check_open(caller, node, Use::read, file, stat); s != Status::ok) result.status = s;
-  if (result.status == Status::stale) return result;
-  result.attributes = stat.attributes;
-  if (result.status != Status::ok) return result;
-  result.count = static_cast<std::uint32_t>(done);
-  result.eof = offset >= stat.attributes.size || offset + done >= stat.attributes.size;
-  return result;
+  // After the data, as the reply requires; and a caller that has lost the right meanwhile gets nothing.
+  const auto stat = check_open(caller, node, Use::read, *file);
+  if (!stat) return {stat.error(), {}, 0, false};
+  if (done.status != Status::ok) return {done.status, stat->attributes, 0, false};
+  const std::uint64_t size = stat->attributes.size;
+  const bool eof = offset >= size || offset + done.bytes >= size;
+  return {Status::ok, stat->attributes, static_cast<std::uint32_t>(done.bytes), eof};
 }
 
 std::optional<ReadResult> PosixFileSystem::read_at_once(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                                                         std::span<const BufferRef> into) {
   if (!reads_at_once_.load(std::memory_order_relaxed)) return std::nullopt;
   const std::size_t wanted = total(into);
-  // The file may be removed meanwhile, and this thread be the last to let go of it.
+  // The file may be removed meanwhile, and this thread release the last reference to it.
   const LateClose::Hold hold;
   const auto file = descriptors_.find(node, owner_of_descriptors(caller), Use::read);
   if (file == nullptr || offset > kLastOffset - wanted) return std::nullopt;
@@ -93,87 +92,74 @@ std::optional<ReadResult> PosixFileSystem::read_at_once(const Caller& caller, co
     if (errno == EOPNOTSUPP) reads_at_once_.store(false, std::memory_order_relaxed);
     return std::nullopt;
   }
-  NodeStat stat;
-  if (stat_fd(file->fd.get(), stat) != Status::ok || stat.attributes.links == 0) return std::nullopt;
+  const auto stat = stat_fd(file->fd.get());
+  if (!stat || stat->attributes.links == 0) return std::nullopt;
+  const Attributes& attributes = stat->attributes;
   const std::uint64_t end = offset + static_cast<std::uint64_t>(done);
   // Less than asked for is the end of the file, or of what is in memory.
-  if (!still_granted(*file, stat.attributes) || (static_cast<std::size_t>(done) < wanted && end < stat.attributes.size))
+  if (!still_granted(*file, attributes) || (static_cast<std::size_t>(done) < wanted && end < attributes.size))
     return std::nullopt;
-  return ReadResult{Status::ok, stat.attributes, static_cast<std::uint32_t>(done), end >= stat.attributes.size};
+  return ReadResult{Status::ok, attributes, static_cast<std::uint32_t>(done), end >= attributes.size};
 }
 
 WriteResult PosixFileSystem::write(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                                    std::span<const BufferRef> from, Stable stable) {
   WriteResult result;
-  std::shared_ptr<const OpenFile> file;
-  result.status = open_data(caller, node, Use::write, file);
-  if (result.status == Status::ok && offset > kLastOffset - total(from)) result.status = Status::fbig;
-  if (result.status != Status::ok) {
+  auto opened = open_data(caller, node, Use::write);
+  if (!opened || offset > kLastOffset - total(from)) {
+    result.status = opened ? Status::fbig : opened.error();
     result.wcc.after = attributes(node).attributes;
     return result;
   }
-  NodeStat before;
-  NodeStat after;
-  std::size_t done = 0;
+  OpenFilePtr& file = *opened;
+  Transferred done{Status::acces, 0};
   std::uint64_t failures = 0;
   {
     const std::lock_guard lock(lock_of(node));
-    result.status = check_open(caller, node, Use::write, file, before);
-    if (result.status != Status::ok) return result;
+    const auto before = check_open(caller, node, Use::write, file);
+    if (!before) {
+      result.status = before.error();
+      return result;
+    }
     failures = file->back->failures();
     // As the caller, or the set-id bits would stay and root's reserve be used up.
     if (const ActingAs acting(user(caller)); acting) {
-      result.status = transfer(from, offset, done, [&](const iovec* vector, int count, off_t at) {
+      done = transfer(from, offset, [&](const iovec* vector, int count, off_t at) {
         return ::pwritev(file->fd.get(), vector, count, at);
       });
-    } else {
-      result.status = Status::acces;
     }
-    result.wcc.before = wcc_of(before.attributes);
-    if (stat_fd(file->fd.get(), after) == Status::ok) result.wcc.after = after.attributes;
+    result.wcc.before = wcc_of(before->attributes);
+    if (const auto after = stat_fd(file->fd.get())) result.wcc.after = after->attributes;
   }
   // What was written before an error counts; the client sends the rest again and then meets the error.
-  if (done != 0) result.status = Status::ok;
+  result.status = done.bytes != 0 ? Status::ok : done.status;
   if (result.status == Status::ok && stable != Stable::unstable)
     result.status = file->back->sync(file->fd.get(), stable, failures);
   if (result.status != Status::ok) return result;
   if (stable == Stable::unstable && caller.sync) file->back->wrote(file);
-  result.count = static_cast<std::uint32_t>(done);
+  result.count = static_cast<std::uint32_t>(done.bytes);
   result.committed = stable;
   return result;
 }
 
 ChangeResult PosixFileSystem::commit(const Caller& caller, const NodeKey& node, std::uint64_t, std::uint32_t) {
-  ChangeResult result;
-  std::shared_ptr<const OpenFile> file;
-  result.status = open_data(caller, node, Use::write, file);
-  if (result.status != Status::ok) {
-    result.wcc.after = attributes(node).attributes;
-    return result;
-  }
-  NodeStat before;
-  NodeStat after;
-  result.status = check_open(caller, node, Use::write, file, before);
-  if (result.status != Status::ok) return result;
+  auto file = open_data(caller, node, Use::write);
+  if (!file) return {file.error(), {{}, attributes(node).attributes}};
+  const auto before = check_open(caller, node, Use::write, *file);
+  if (!before) return {before.error(), {}};
   // More than the range asked for, which is allowed; size and times must be stable as well.
-  const std::uint64_t failures = file->back->failures();
-  result.status = file->back->sync(file->fd.get(), Stable::file_sync, failures);
-  if (stat_fd(file->fd.get(), after) == Status::ok) {
-    result.wcc.before = wcc_of(before.attributes);
-    result.wcc.after = after.attributes;
-  }
+  WriteBack& back = *(*file)->back;
+  ChangeResult result{back.sync((*file)->fd.get(), Stable::file_sync, back.failures()), {}};
+  if (const auto after = stat_fd((*file)->fd.get())) result.wcc = {wcc_of(before->attributes), after->attributes};
   return result;
 }
 
 Status PosixFileSystem::truncate(const Caller& caller, const NodeKey& key, std::uint64_t size) {
   if (size > kLastOffset) return Status::fbig;
-  std::shared_ptr<const OpenFile> file;
-  NodeStat stat;
-  if (const Status s = open_data(caller, key, Use::write, file); s != Status::ok) return s;
-  if (const Status s = check_open(caller, key, Use::write, file, stat); s != Status::ok) return s;
-  const ActingAs acting(user(caller));
-  if (!acting) return Status::acces;
-  return ::ftruncate(file->fd.get(), static_cast<off_t>(size)) == 0 ? Status::ok : status_of(errno);
+  auto file = open_data(caller, key, Use::write);
+  if (!file) return file.error();
+  if (const auto stat = check_open(caller, key, Use::write, *file); !stat) return stat.error();
+  return status_of(as_caller(caller, [&] { return ::ftruncate((*file)->fd.get(), static_cast<off_t>(size)); }));
 }
 
 }  // namespace rpcrdma::nfsd

@@ -16,20 +16,19 @@ constexpr std::size_t kBuffer = 32768;
 
 }  // namespace
 
-Status DirectoryStream::open(int directory, std::uint64_t position, std::unique_ptr<DirectoryStream>& out) {
-  Fd fd;
-  if (const Status s = reopen(directory, O_RDONLY | O_DIRECTORY, fd); s != Status::ok) return s;
+StatusOr<std::unique_ptr<DirectoryStream>> DirectoryStream::open(int directory, std::uint64_t position) {
+  auto fd = reopen(directory, O_RDONLY | O_DIRECTORY);
+  if (!fd) return fd.error();
   if (position != 0) {
     const auto offset = static_cast<off_t>(position);
-    if (offset < 0 || ::lseek(fd.get(), offset, SEEK_SET) != offset) return Status::bad_cookie;
+    if (offset < 0 || ::lseek(fd->get(), offset, SEEK_SET) != offset) return Status::bad_cookie;
   }
-  out.reset(new DirectoryStream(std::move(fd)));
-  out->position_ = position;
-  return Status::ok;
+  std::unique_ptr<DirectoryStream> stream(new DirectoryStream(std::move(*fd)));
+  stream->position_ = position;
+  return stream;
 }
 
-Status DirectoryStream::peek(Entry& out) {
-  out = {};
+StatusOr<DirectoryStream::Entry> DirectoryStream::peek() {
   if (at_ == end_) {
     buffer_.resize(kBuffer);
     const ssize_t got = ::getdents64(fd_.get(), buffer_.data(), kBuffer);
@@ -37,12 +36,11 @@ Status DirectoryStream::peek(Entry& out) {
     if (got < 0) return errno == EINVAL ? Status::bad_cookie : status_of(errno);
     at_ = 0;
     end_ = static_cast<std::size_t>(got);
-    if (got == 0) return Status::ok;
+    if (got == 0) return Entry{};
   }
   // The kernel wrote these records, aligned.
   const auto* entry = reinterpret_cast<const dirent64*>(buffer_.data() + at_);
-  out = {entry->d_ino, entry->d_name, static_cast<std::uint64_t>(entry->d_off)};
-  return Status::ok;
+  return Entry{entry->d_ino, entry->d_name, static_cast<std::uint64_t>(entry->d_off)};
 }
 
 void DirectoryStream::next() noexcept {

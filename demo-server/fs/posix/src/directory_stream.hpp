@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rpcrdma/base/fd.hpp"
-#include "rpcrdma/nfsd/fs/types.hpp"
+#include "rpcrdma/nfsd/fs/status_or.hpp"
 
 namespace rpcrdma::nfsd {
 
@@ -23,11 +23,11 @@ class DirectoryStream {
 
   /// `directory`: an O_PATH descriptor. Position 0 is the start; one that the file system does not know gives
   /// Status::bad_cookie.
-  static Status open(int directory, std::uint64_t position, std::unique_ptr<DirectoryStream>& out);
+  static StatusOr<std::unique_ptr<DirectoryStream>> open(int directory, std::uint64_t position);
 
-  /// The entry at the position. Status::ok with an empty name at the end.
-  Status peek(Entry& out);
-  /// Moves behind the entry that peek() showed.
+  /// The entry at the position; one with an empty name at the end.
+  StatusOr<Entry> peek();
+  /// Moves behind the entry that peek() returned.
   void next() noexcept;
   std::uint64_t position() const noexcept { return position_; }
 
@@ -41,15 +41,15 @@ class DirectoryStream {
   std::uint64_t position_ = 0;
 };
 
-/// Keeps streams between the calls of one listing. A listing that goes on with the stream it began with sees
-/// every entry once, even where positions shift as entries come and go (tmpfs). Bounded; synchronized.
+/// Keeps streams between the calls of one listing. A listing that continues with the stream it began with sees
+/// every entry once, even where positions shift as entries are added and removed (tmpfs). Bounded; synchronized.
 class DirectoryStreams {
  public:
   using Clock = std::chrono::steady_clock;
   explicit DirectoryStreams(std::size_t capacity) : capacity_(capacity) {}
 
-  /// The stream of `directory` that stands at `position`, out of the cache; null if there is none. Of several the last
-  /// one put there: the others belong to listings that were given up, and know the directory as it was then.
+  /// Takes the stream of `directory` that stands at `position`; null if there is none. Of several the one put last: the
+  /// others belong to abandoned listings, and hold the directory as it was then.
   std::unique_ptr<DirectoryStream> take(const NodeKey& directory, std::uint64_t position);
   void put(const NodeKey& directory, std::unique_ptr<DirectoryStream> stream);
   void drop_idle(Clock::time_point since);

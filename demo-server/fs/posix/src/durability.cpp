@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: what has been changed reaches the disk before it is reported. No lock is held meanwhile, so that the
-// file system below brings many changes there at once.
-// Ownership: descriptors that can be synchronized are opened for the purpose, with the server's rights.
-// Error handling: a change that is not on the disk is reported as failed, though it can be seen.
+// Operation: a change reaches the disk before it is reported. No lock is held meanwhile, so that the file system can
+// write many changes at once.
+// Ownership: descriptors that can be synchronized are opened for this purpose, with the server's rights.
+// Error handling: a change that is not on the disk is reported as failed, although it is visible.
 #include <fcntl.h>
 
 #include <cerrno>
 
-#include "commit_order.hpp"
+#include "open_files/commit_order.hpp"
 #include "posix_file_system.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
 
-/// File systems without an fsync for directories order these changes themselves.
+/// A file system without fsync for directories orders these changes itself.
 bool has_no_fsync(int error) noexcept { return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP; }
 
 }  // namespace
@@ -36,24 +36,24 @@ PosixFileSystem::Watched PosixFileSystem::watch(const NodeStat& stat) {
   return watched;
 }
 
-/// What cannot be opened without doing something (a FIFO, a device) or at all (a symbolic link) is brought to the disk
-/// with everything else that has been changed.
+/// An object that cannot be opened without side effects (a FIFO, a device) or at all (a symbolic link) is written to
+/// the disk together with all other changes.
 Status PosixFileSystem::flush(int fd, FileType type, Watched watched) {
   const bool directory = type == FileType::directory;
   if (!directory && type != FileType::regular) return flush_all();
-  Fd opened;
-  if (reopen(fd, O_RDONLY | (directory ? O_DIRECTORY : 0), opened) != Status::ok) return flush_all();
-  if (directory) return ::fsync(opened.get()) == 0 || has_no_fsync(errno) ? Status::ok : status_of(errno);
-  NodeStat stat;
+  const auto opened = reopen(fd, O_RDONLY | (directory ? O_DIRECTORY : 0));
+  if (!opened) return flush_all();
+  if (directory) return ::fsync(opened->get()) == 0 || has_no_fsync(errno) ? Status::ok : status_of(errno);
   if (watched.file == nullptr) {
-    if (const Status s = stat_fd(opened.get(), stat); s != Status::ok) return s;
-    watched = watch(stat);
+    const auto stat = stat_fd(opened->get());
+    if (!stat) return stat.error();
+    watched = watch(*stat);
   }
-  const Status status = watched.file->sync(opened.get(), Stable::file_sync, watched.failures);
+  const Status status = watched.file->sync(opened->get(), Stable::file_sync, watched.failures);
   return status == Status::inval || status == Status::notsupp ? Status::ok : status;
 }
 
-Status PosixFileSystem::settle(const Caller& caller, const Directory& directory, const Unsettled& unsettled) {
+Status PosixFileSystem::settle(const Caller& caller, const Node& directory, const Unsettled& unsettled) {
   if (!caller.sync) return Status::ok;
   const Status status = flush(directory.fd.get(), FileType::directory, {});
   if (status != Status::ok || !unsettled.fd) return status;

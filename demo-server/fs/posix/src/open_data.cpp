@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who may read and write the data of a file, and with which descriptor.
+// Which callers may read and write the data of a file, and with which descriptor.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -10,49 +10,63 @@
 
 namespace rpcrdma::nfsd {
 
-/// Who may execute a file may read it, for that is how a client runs it.
-Status PosixFileSystem::open_to_read(const Caller& caller, int fd, const NodeStat& stat, Fd& out) const {
-  Status status = Status::acces;
-  if (const ActingAs acting(user(caller)); acting) status = reopen(fd, O_RDONLY, out);
-  std::uint32_t may = 0;
-  if (status != Status::acces || rights(caller, fd, stat, may) != Status::ok) return status;
-  return (may & access::kMayExecute) != 0 ? reopen(fd, O_RDONLY, out) : Status::acces;
+/// A caller that may execute a file may read it, because a client reads it to run it.
+StatusOr<Fd> PosixFileSystem::open_to_read(const Caller& caller, const Node& node) const {
+  StatusOr<Fd> opened = Status::acces;
+  if (const ActingAs acting(user(caller)); acting) opened = reopen(node.fd.get(), O_RDONLY);
+  if (opened || opened.error() != Status::acces) return opened;
+  const auto may = rights(caller, node);
+  if (!may || (*may & access::kMayExecute) == 0) return opened;
+  return reopen(node.fd.get(), O_RDONLY);
 }
 
-/// For reading as well if it may be, so that one descriptor does for both.
-Status PosixFileSystem::open_to_write(const Caller& caller, int fd, Fd& out, bool& readable) const {
+/// For reading as well if that is permitted, so that one descriptor does for both.
+Status PosixFileSystem::open_to_write(const Caller& caller, const Node& node, OpenFile& out) const {
   const ActingAs acting(user(caller));
   if (!acting) return Status::acces;
-  const Status status = reopen(fd, O_RDWR, out);
-  readable = status == Status::ok;
-  return status == Status::acces ? reopen(fd, O_WRONLY, out) : status;
+  auto opened = reopen(node.fd.get(), O_RDWR);
+  out.readable = static_cast<bool>(opened);
+  if (!opened && opened.error() == Status::acces) opened = reopen(node.fd.get(), O_WRONLY);
+  if (!opened) return opened.error();
+  out.fd = std::move(*opened);
+  return Status::ok;
 }
 
-Status PosixFileSystem::open_as(const Caller& caller, int fd, const NodeStat& stat, Use use, OpenFile& out) {
-  out.readable = true;
+Status PosixFileSystem::open_as(const Caller& caller, const Node& node, Use use, OpenFile& out) {
   out.writable = use == Use::write;
-  const Status status =
-      use == Use::read ? open_to_read(caller, fd, stat, out.fd) : open_to_write(caller, fd, out.fd, out.readable);
-  if (status != Status::acces || stat.attributes.uid != (acts_ ? caller.uid : itself_.uid)) return status;
-  // The owner may go on with a file whatever its mode says now: a local program could that has it open.
-  out.readable = true;
+  Status refused = Status::ok;
+  if (use == Use::write) {
+    refused = open_to_write(caller, node, out);
+  } else if (auto opened = open_to_read(caller, node); opened) {
+    out.readable = true;
+    out.fd = std::move(*opened);
+  } else {
+    refused = opened.error();
+  }
+  if (refused != Status::acces || node.stat.attributes.uid != (acts_ ? caller.uid : itself_.uid)) return refused;
+  // The owner may continue with a file whatever its mode says now, as a local program that has it open could.
   const int flags = use == Use::read ? O_RDONLY : O_RDWR;
-  return acts_ ? reopen(fd, flags, out.fd) : open_own(fd, flags, out.fd);
+  auto opened = acts_ ? reopen(node.fd.get(), flags) : open_own(node.fd.get(), flags);
+  if (!opened) return opened.error();
+  out.readable = true;
+  out.fd = std::move(*opened);
+  return Status::ok;
 }
 
 /// No mode stops a server with privilege. Another one gives itself, for the moment of opening, what the mode of its own
-/// file denies it. Killed in that moment, it leaves the file so: its owner's, as before.
-Status PosixFileSystem::open_own(int fd, int flags, Fd& out) {
+/// file denies it. Killed in that moment, it leaves the file so: still the owner's alone.
+StatusOr<Fd> PosixFileSystem::open_own(int fd, int flags) {
   const std::lock_guard lock(modes_mutex_);
-  NodeStat stat;
-  if (const Status s = stat_fd(fd, stat); s != Status::ok) return s;
-  const mode_t mode = stat.attributes.mode;
-  // Of a foreign group's, the bit would not come back.
+  const auto stat = stat_fd(fd);
+  if (!stat) return stat.error();
+  const mode_t mode = stat->attributes.mode;
+  // Chmod would clear this bit of a file of a group that the server is not in.
   if ((mode & S_ISGID) != 0) return Status::acces;
   const ProcPath path(fd);
   if (::chmod(path.text, mode | S_IRUSR | S_IWUSR) != 0) return Status::acces;
-  const Status status = reopen(fd, flags, out);
-  return ::chmod(path.text, mode) == 0 ? status : status_of(errno);
+  auto opened = reopen(fd, flags);
+  if (::chmod(path.text, mode) != 0) return status_of(errno);
+  return opened;
 }
 
 /// Modes bind the owner neither when it opens its file (open_as) nor afterwards.
@@ -61,58 +75,53 @@ bool PosixFileSystem::still_granted(const OpenFile& file, const Attributes& now)
   return file.granted_under(now);
 }
 
-/// What a new file is opened with may do more than its mode lets its owner do.
+/// The descriptor that a new file was made with may do more than the mode permits its owner.
 void PosixFileSystem::keep_open(const Caller& caller, const NodeKey& key, Fd fd) {
-  NodeStat stat;
-  if (stat_fd(fd.get(), stat) != Status::ok) return;
+  const auto stat = stat_fd(fd.get());
+  if (!stat) return;
   auto file = late_close_.make();
   file->fd = std::move(fd);
   file->readable = file->writable = true;
-  file->back = write_backs_.of({stat.attributes.fileid, stat.device});
-  file->mode = stat.attributes.mode;
-  file->uid = stat.attributes.uid;
-  file->gid = stat.attributes.gid;
+  file->back = write_backs_.of({stat->attributes.fileid, stat->device});
+  file->mode = stat->attributes.mode;
+  file->uid = stat->attributes.uid;
+  file->gid = stat->attributes.gid;
   descriptors_.put(key, owner_of_descriptors(caller), std::move(file));
 }
 
-Status PosixFileSystem::open_data(const Caller& caller, const NodeKey& key, Use use,
-                                  std::shared_ptr<const OpenFile>& out) {
-  out = descriptors_.find(key, owner_of_descriptors(caller), use);
-  if (out != nullptr) return Status::ok;
-  Fd fd;
-  NodeStat stat;
-  if (const Status s = locator_->open(key, fd); s != Status::ok) return s;
-  if (const Status s = stat_fd(fd.get(), stat); s != Status::ok) return s;
-  // A device or FIFO is never opened: that could block, or do things.
-  if (stat.attributes.type == FileType::directory) return Status::isdir;
-  if (stat.attributes.type != FileType::regular) return Status::inval;
+StatusOr<PosixFileSystem::OpenFilePtr> PosixFileSystem::open_data(const Caller& caller, const NodeKey& key, Use use) {
+  if (OpenFilePtr kept = descriptors_.find(key, owner_of_descriptors(caller), use); kept != nullptr) return kept;
+  const auto node = open_node(key);
+  if (!node) return node.error();
+  const Attributes& attributes = node->stat.attributes;
+  // A device or FIFO is never opened: that could block, or have effects.
+  if (attributes.type == FileType::directory) return Status::isdir;
+  if (attributes.type != FileType::regular) return Status::inval;
   auto file = late_close_.make();
-  file->mode = stat.attributes.mode;
-  file->uid = stat.attributes.uid;
-  file->gid = stat.attributes.gid;
-  if (const Status s = open_as(caller, fd.get(), stat, use, *file); s != Status::ok) return s;
-  NodeStat now;
+  file->mode = attributes.mode;
+  file->uid = attributes.uid;
+  file->gid = attributes.gid;
+  if (const Status s = open_as(caller, *node, use, *file); s != Status::ok) return s;
   if (use == Use::write) {
-    if (const Status s = stat_fd(file->fd.get(), now); s != Status::ok) return s;
-    if (locator_->follows_changes()) locator_->changed(stat, now);
-    file->back = write_backs_.of({now.attributes.fileid, now.device});
+    const auto now = stat_fd(file->fd.get());
+    if (!now) return now.error();
+    locator_->changed(node->stat, *now);
+    file->back = write_backs_.of({now->attributes.fileid, now->device});
   }
   descriptors_.put(key, owner_of_descriptors(caller), file);
-  out = std::move(file);
-  return Status::ok;
+  return OpenFilePtr(std::move(file));
 }
 
-Status PosixFileSystem::check_open(const Caller& caller, const NodeKey& key, Use use,
-                                   std::shared_ptr<const OpenFile>& file, NodeStat& stat) {
-  if (const Status s = stat_fd(file->fd.get(), stat); s != Status::ok) return s;
-  if (stat.attributes.links == 0) {
-    descriptors_.drop(key);
-    return Status::stale;
-  }
-  if (still_granted(*file, stat.attributes)) return Status::ok;
+StatusOr<NodeStat> PosixFileSystem::check_open(const Caller& caller, const NodeKey& key, Use use, OpenFilePtr& file) {
+  const auto stat = stat_fd(file->fd.get());
+  if (!stat) return stat;
+  if (stat->attributes.links != 0 && still_granted(*file, stat->attributes)) return stat;
   descriptors_.drop(key);
-  if (const Status s = open_data(caller, key, use, file); s != Status::ok) return s;
-  return stat_fd(file->fd.get(), stat);
+  if (stat->attributes.links == 0) return Status::stale;
+  auto opened = open_data(caller, key, use);
+  if (!opened) return opened.error();
+  file = std::move(*opened);
+  return stat_fd(file->fd.get());
 }
 
 }  // namespace rpcrdma::nfsd

@@ -7,9 +7,9 @@
 
 #include <cerrno>
 
-#include "commit_order.hpp"
-#include "confinement.hpp"
 #include "limits.hpp"
+#include "locate/confinement.hpp"
+#include "open_files/commit_order.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -31,14 +31,13 @@ bool serves_as_callers() { return can_act_as_others(); }
 Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& options, Log log) {
   Fd root(::open(options.root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root) return error_code(errno, boost::system::system_category());
-  NodeStat stat;
-  if (stat_fd(root.get(), stat) != Status::ok) return error_code(errno, boost::system::system_category());
-  // Reading it is the least that an export must allow.
-  Fd readable;
-  if (reopen(root.get(), O_RDONLY | O_DIRECTORY, readable) != Status::ok)
-    return error_code(errno, boost::system::system_category());
+  const auto stat = stat_fd(root.get());
+  if (!stat) return error_code(errno, boost::system::system_category());
+  // To read it is the least that an export must allow.
+  auto readable = reopen(root.get(), O_RDONLY | O_DIRECTORY);
+  if (!readable) return error_code(errno, boost::system::system_category());
   auto file_system =
-      std::make_unique<PosixFileSystem>(std::move(root), std::move(readable), stat, options, std::move(log));
+      std::make_unique<PosixFileSystem>(std::move(root), std::move(*readable), *stat, options, std::move(log));
   if (file_system->start(options) != Status::ok)
     return error_code(errno != 0 ? errno : EIO, boost::system::system_category());
   return std::unique_ptr<FileSystem>(std::move(file_system));
@@ -63,13 +62,14 @@ PosixFileSystem::PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat
 Status PosixFileSystem::start(const PosixOptions& options) {
   if (options.kernel_handles) locator_ = make_handle_locator(root_.get(), options.hint_file, options.max_hints, log_);
   if (locator_ == nullptr) {
-    log_.debug("{}: no kernel file handles, places are remembered instead", options.root.string());
-    locator_ = make_hint_locator(root_.get(), options.hint_file, options.max_hints, log_);
+    log_.debug("{}: no kernel file handles here; the places of files are remembered instead", options.root.string());
+    locator_ = make_place_locator(root_.get(), options.hint_file, options.max_hints, log_);
   }
   if (locator_ == nullptr) return Status::io;
-  NodeStat stat;
-  if (const Status s = stat_fd(root_.get(), stat); s != Status::ok) return s;
-  return locator_->key_of(root_.get(), stat, stat, {}, root_key_);
+  const auto key = locator_->key_of(root_.get(), root_stat_, root_stat_, {});
+  if (!key) return key.error();
+  root_key_ = *key;
+  return Status::ok;
 }
 
 Verifier PosixFileSystem::write_verifier() const noexcept {
@@ -85,128 +85,146 @@ void PosixFileSystem::tidy() {
   streams_.drop_idle(now - kIdle);
   late_close_.close_all();
   write_backs_.tidy(now);
-  locator_->tidy();
 }
 
 std::mutex& PosixFileSystem::lock_of(const NodeKey& node) noexcept {
   return locks_[NodeKeyHash{}(node) % locks_.size()];
 }
 
-Status PosixFileSystem::open_directory(const NodeKey& key, Directory& out) {
-  if (const Status s = locator_->open(key, out.fd); s != Status::ok) return s;
-  if (const Status s = stat_fd(out.fd.get(), out.before); s != Status::ok) return s;
-  return is_directory(out.before) ? Status::ok : Status::notdir;
+StatusOr<PosixFileSystem::Node> PosixFileSystem::open_node(const NodeKey& key) const {
+  auto fd = locator_->open(key);
+  if (!fd) return fd.error();
+  const auto stat = stat_fd(fd->get());
+  if (!stat) return stat.error();
+  return Node{std::move(*fd), *stat};
 }
 
-Wcc PosixFileSystem::wcc_after(const Directory& directory, bool changed) const {
+StatusOr<PosixFileSystem::Node> PosixFileSystem::open_directory(const NodeKey& key) const {
+  auto node = open_node(key);
+  if (node && !is_directory(node->stat)) return Status::notdir;
+  return node;
+}
+
+Status PosixFileSystem::refresh(Node& node) {
+  const auto stat = stat_fd(node.fd.get());
+  if (!stat) return stat.error();
+  node.stat = *stat;
+  return Status::ok;
+}
+
+Wcc PosixFileSystem::wcc_after(const Node& directory, bool changed) const {
   Wcc wcc;
-  if (!directory.fd) return wcc;
-  wcc.before = wcc_of(directory.before.attributes);
-  NodeStat after;
-  if (stat_fd(directory.fd.get(), after) != Status::ok) return wcc;
-  if (changed) touch_inode(directory.fd.get(), after);
-  wcc.after = after.attributes;
-  if (locator_->follows_changes()) locator_->changed(directory.before, after);
+  wcc.before = wcc_of(directory.stat.attributes);
+  auto after = stat_fd(directory.fd.get());
+  if (!after) return wcc;
+  if (changed) touch_inode(directory.fd.get(), *after);
+  wcc.after = after->attributes;
+  locator_->changed(directory.stat, *after);
   return wcc;
 }
 
-/// Where an fsync would not write it: the time of the last access is set to what it is, before anyone sees the time of
-/// the change.
+/// Where an fsync would omit the inode: sets the time of the last access to its present value, before a client sees the
+/// time of the change.
 void PosixFileSystem::touch_inode(int fd, NodeStat& stat) const {
   if (!forgets_inodes_) return;
   const Time& accessed = stat.attributes.atime;
   const timespec times[2] = {{static_cast<time_t>(accessed.seconds), static_cast<long>(accessed.nanoseconds)},
                              {0, UTIME_OMIT}};
-  if (::utimensat(fd, "", times, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) == 0) stat_fd(fd, stat);
+  if (::utimensat(fd, "", times, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (const auto now = stat_fd(fd)) stat = *now;
 }
 
-void PosixFileSystem::found(const Directory& directory, std::string_view name, int fd, NodeResult& out) {
-  NodeStat stat;
-  out.status = stat_fd(fd, stat);
-  if (out.status != Status::ok) return;
-  out.status = locator_->key_of(fd, stat, directory.before, name, out.node);
-  if (out.status == Status::ok) out.attributes = stat.attributes;
+StatusOr<PosixFileSystem::Found> PosixFileSystem::found(const Node& directory, std::string_view name, int fd) const {
+  const auto stat = stat_fd(fd);
+  if (!stat) return stat.error();
+  const auto key = locator_->key_of(fd, *stat, directory.stat, name);
+  if (!key) return key.error();
+  return Found{*key, stat->attributes};
 }
 
-AttributesResult PosixFileSystem::attributes(const NodeKey& node) {
-  AttributesResult result;
-  Fd fd;
-  NodeStat stat;
-  result.status = locator_->open(node, fd);
-  if (result.status == Status::ok) result.status = stat_fd(fd.get(), stat);
-  if (result.status == Status::ok) result.attributes = stat.attributes;
-  return result;
+Status PosixFileSystem::fill(NodeResult& out, const StatusOr<Found>& found) {
+  if (!found) return found.error();
+  out.node = found->node;
+  out.attributes = found->attributes;
+  return Status::ok;
+}
+
+AttributesResult PosixFileSystem::attributes(const NodeKey& key) {
+  const auto node = open_node(key);
+  if (!node) return {node.error(), {}};
+  return {Status::ok, node->stat.attributes};
+}
+
+StatusOr<PosixFileSystem::Found> PosixFileSystem::look_up(const Caller& caller, const Node& directory,
+                                                          std::string_view name) const {
+  if (const Status s = check_component(name); s != Status::ok) return s;
+  if (is_dot_dot(name)) {
+    const auto parent = open_parent(caller, directory);
+    if (!parent) return parent.error();
+    // The place of the parent itself is known already.
+    return found(directory, {}, parent->get());
+  }
+  const auto fd = open_as_caller(caller, directory, name);
+  if (!fd) return fd.error();
+  return found(directory, is_dot(name) ? std::string_view() : name, fd->get());
 }
 
 NodeResult PosixFileSystem::lookup(const Caller& caller, const NodeKey& key, std::string_view name) {
   NodeResult result;
-  Directory directory;
-  result.status = open_directory(key, directory);
-  if (result.status != Status::ok) return result;
-  result.directory.after = directory.before.attributes;
-  result.status = check_component(name);
-  if (result.status != Status::ok) return result;
-  Fd fd;
-  if (is_dot_dot(name)) {
-    result.status = open_parent(caller, directory, fd);
-    // Where the parent itself lies is known already.
-    if (result.status == Status::ok) found(directory, {}, fd.get(), result);
+  const auto directory = open_directory(key);
+  if (!directory) {
+    result.status = directory.error();
     return result;
   }
-  {
-    const ActingAs acting(user(caller));
-    result.status = acting ? open_component(directory.fd.get(), name, fd) : Status::acces;
-  }
-  if (result.status == Status::ok) found(directory, is_dot(name) ? std::string_view() : name, fd.get(), result);
+  result.directory.after = directory->stat.attributes;
+  result.status = fill(result, look_up(caller, *directory, name));
   return result;
 }
 
-/// The root is its own parent: what lies above it is nobody's business.
-Status PosixFileSystem::open_parent(const Caller& caller, const Directory& directory, Fd& out) const {
-  const bool at_root = is_top(directory);
-  {
-    const ActingAs acting(user(caller));
-    if (!acting) return Status::acces;
-    out = Fd(::openat(directory.fd.get(), at_root ? "." : "..", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  }
-  if (!out) return status_of(errno);
-  // The directory may have been moved out of the tree since it was opened.
-  return at_root || is_inside(out.get(), root_.get()) ? Status::ok : Status::stale;
+StatusOr<Fd> PosixFileSystem::open_as_caller(const Caller& caller, const Node& directory, std::string_view name) const {
+  const ActingAs acting(user(caller));
+  if (!acting) return Status::acces;
+  return open_component(directory.fd.get(), name);
 }
 
-ReadlinkResult PosixFileSystem::read_link(const NodeKey& node) {
-  ReadlinkResult result;
+/// The root is its own parent: what lies above it is not exported.
+StatusOr<Fd> PosixFileSystem::open_parent(const Caller& caller, const Node& directory) const {
+  const bool at_root = is_top(directory);
   Fd fd;
-  NodeStat stat;
-  result.status = locator_->open(node, fd);
-  if (result.status == Status::ok) result.status = stat_fd(fd.get(), stat);
-  if (result.status != Status::ok) return result;
-  result.attributes = stat.attributes;
-  if (stat.attributes.type != FileType::symlink) {
+  const int error = as_caller(caller, [&] {
+    fd = Fd(::openat(directory.fd.get(), at_root ? "." : "..", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    return fd.get();
+  });
+  if (error != 0) return status_of(error);
+  // The directory may have been moved out of the tree since it was opened.
+  if (!at_root && !is_inside(fd.get(), root_.get())) return Status::stale;
+  return fd;
+}
+
+ReadlinkResult PosixFileSystem::read_link(const NodeKey& key) {
+  const auto node = open_node(key);
+  if (!node) return {node.error(), {}, {}};
+  ReadlinkResult result{Status::ok, node->stat.attributes, {}};
+  if (node->stat.attributes.type != FileType::symlink) {
     result.status = Status::inval;
     return result;
   }
   result.target.resize(kMaxTarget + 1);
-  const ssize_t length = ::readlinkat(fd.get(), "", result.target.data(), result.target.size());
+  const ssize_t length = ::readlinkat(node->fd.get(), "", result.target.data(), result.target.size());
   if (length < 0) result.status = status_of(errno);
   result.target.resize(length < 0 ? 0 : static_cast<std::size_t>(length));
   return result;
 }
 
-StatisticsResult PosixFileSystem::statistics(const NodeKey& node) {
-  StatisticsResult result;
-  const AttributesResult object = attributes(node);
-  result.status = object.status;
-  result.attributes = object.attributes;
+StatisticsResult PosixFileSystem::statistics(const NodeKey& key) {
+  const auto node = open_node(key);
+  if (!node) return {node.error(), {}, {}};
   struct statvfs s {};
-  if (result.status != Status::ok) return result;
-  if (::fstatvfs(root_.get(), &s) != 0) {
-    result.status = status_of(errno);
-    return result;
-  }
+  if (::fstatvfs(root_.get(), &s) != 0) return {status_of(errno), node->stat.attributes, {}};
   const std::uint64_t unit = s.f_frsize;
-  result.statistics = {s.f_blocks * unit, s.f_bfree * unit, s.f_bavail * unit, s.f_files, s.f_ffree, s.f_favail};
-  return result;
+  return {Status::ok,
+          node->stat.attributes,
+          {s.f_blocks * unit, s.f_bfree * unit, s.f_bavail * unit, s.f_files, s.f_ffree, s.f_favail}};
 }
 
 }  // namespace rpcrdma::nfsd

@@ -4,23 +4,24 @@
 #include <atomic>
 #include <cerrno>
 #include <mutex>
+#include <utility>
 
 #include "acting.hpp"
-#include "descriptor_cache.hpp"
 #include "directory_stream.hpp"
-#include "late_close.hpp"
-#include "locator.hpp"
+#include "locate/locator.hpp"
+#include "open_files/descriptor_cache.hpp"
+#include "open_files/late_close.hpp"
+#include "open_files/write_backs.hpp"
 #include "rpcrdma/nfsd/fs/names.hpp"
 #include "rpcrdma/nfsd/posix/posix_file_system.hpp"
 #include "system.hpp"
-#include "write_backs.hpp"
 
 namespace rpcrdma::nfsd {
 
 class PosixFileSystem final : public FileSystem {
  public:
   PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat, const PosixOptions& options, Log log);
-  /// Chooses between the two locators.
+  /// Chooses one of the two locators.
   Status start(const PosixOptions& options);
 
   bool blocking() const noexcept override { return true; }
@@ -60,41 +61,44 @@ class PosixFileSystem final : public FileSystem {
   StatisticsResult statistics(const NodeKey& node) override;
 
  private:
-  /// An open directory, before a change to it.
-  struct Directory {
+  /// An open object, and how it was before a change to it.
+  struct Node {
     Fd fd;
-    NodeStat before;
+    NodeStat stat;
   };
-
+  /// An object as a reply describes it.
+  struct Found {
+    NodeKey node;
+    Attributes attributes;
+  };
   /// An object changed after its directory was; perhaps none.
   struct Unsettled {
     Fd fd;
     FileType type = FileType::regular;
   };
-
   /// A file before a change, and how often write-back of it had failed.
   struct Watched {
     std::shared_ptr<WriteBack> file;
     std::uint64_t failures = 0;
   };
-
-  /// What is known of an object that is about to lose a name; without a key nothing.
+  /// An object that is about to lose a name.
   struct Victim {
-    Fd fd;  ///< of one with several names
-    NodeStat stat;
+    Node node;
     NodeKey key;
   };
+  using OpenFilePtr = std::shared_ptr<const OpenFile>;
 
   /// Serializes changes of one object by this server, so that "before" and "after" enclose one change.
   std::mutex& lock_of(const NodeKey& node) noexcept;
-  Status open_directory(const NodeKey& key, Directory& out);
-  bool is_top(const Directory& directory) const noexcept { return same_object(directory.before, root_stat_); }
-  Status refresh(Directory& directory) { return stat_fd(directory.fd.get(), directory.before); }
-  Wcc wcc_after(const Directory& directory, bool changed) const;
+  StatusOr<Node> open_node(const NodeKey& key) const;
+  StatusOr<Node> open_directory(const NodeKey& key) const;
+  bool is_top(const Node& directory) const noexcept { return same_object(directory.stat, root_stat_); }
+  static Status refresh(Node& node);
+  Wcc wcc_after(const Node& directory, bool changed) const;
   void touch_inode(int fd, NodeStat& stat) const;
-  /// Whom the thread acts as for a caller; null when this process cannot, and serves all as itself.
+  /// The identity that the thread takes for a caller; null when this process cannot, and serves all as itself.
   const Identity* user(const Caller& caller) const noexcept { return acts_ ? &caller : nullptr; }
-  /// Who owns cached descriptors: all callers have them in common when all are served as the server.
+  /// The owner of cached descriptors: all callers share them when all are served as the server.
   const Identity& owner_of_descriptors(const Caller& caller) const noexcept { return acts_ ? caller : itself_; }
   bool is_root(const Caller& caller) const noexcept { return (acts_ ? caller.uid : itself_.uid) == 0; }
   /// Runs a system call as the caller; its error, or 0.
@@ -105,55 +109,92 @@ class PosixFileSystem final : public FileSystem {
     return call() >= 0 ? 0 : errno;
   }
   /// Permission bits (rwx) of the caller.
-  Status rights(const Caller& caller, int fd, const NodeStat& stat, std::uint32_t& out) const;
-  Status open_data(const Caller& caller, const NodeKey& key, Use use, std::shared_ptr<const OpenFile>& out);
-  Status open_to_read(const Caller& caller, int fd, const NodeStat& stat, Fd& out) const;
-  Status open_to_write(const Caller& caller, int fd, Fd& out, bool& readable) const;
-  Status open_as(const Caller& caller, int fd, const NodeStat& stat, Use use, OpenFile& out);
-  Status open_own(int fd, int flags, Fd& out);
+  StatusOr<std::uint32_t> rights(const Caller& caller, int fd, const NodeStat& stat) const;
+  StatusOr<std::uint32_t> rights(const Caller& caller, const Node& node) const {
+    return rights(caller, node.fd.get(), node.stat);
+  }
+
+  StatusOr<OpenFilePtr> open_data(const Caller& caller, const NodeKey& key, Use use);
+  StatusOr<Fd> open_to_read(const Caller& caller, const Node& node) const;
+  Status open_to_write(const Caller& caller, const Node& node, OpenFile& out) const;
+  Status open_as(const Caller& caller, const Node& node, Use use, OpenFile& out);
+  StatusOr<Fd> open_own(int fd, int flags);
   bool still_granted(const OpenFile& file, const Attributes& now) const noexcept;
-  /// For a server without privilege: holds on to the descriptor of a new file, against its mode.
+  /// For a server without privilege: keeps the descriptor of a new file, against its mode.
   void keep_open(const Caller& caller, const NodeKey& key, Fd fd);
-  /// Reads the attributes of an open file, which is opened anew if its permissions have changed since.
-  Status check_open(const Caller& caller, const NodeKey& key, Use use, std::shared_ptr<const OpenFile>& file,
-                    NodeStat& stat);
+  /// The attributes of an open file, which is opened anew if its permissions have changed since.
+  StatusOr<NodeStat> check_open(const Caller& caller, const NodeKey& key, Use use, OpenFilePtr& file);
   Status truncate(const Caller& caller, const NodeKey& key, std::uint64_t size);
+
+  Status change(const Caller& caller, const NodeKey& key, const Node& node, const SetAttributes& changes,
+                const std::optional<Time>& guard);
   /// Changes all but the size.
-  Status apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes);
-  Status set_times(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes);
+  Status apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) const;
+  Status set_times(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) const;
+
   /// All names and attributes, and perhaps all data with them.
   Status flush_all();
   Watched watch(const NodeStat& stat);
   Status flush(int fd, FileType type, Watched watched);
   /// Brings a changed directory, and what was changed in it, to the disk, unless the export is asynchronous.
-  Status settle(const Caller& caller, const Directory& directory, const Unsettled& unsettled);
-  /// Fills the result for the object that is now `name` in `directory`.
-  void found(const Directory& directory, std::string_view name, int fd, NodeResult& out);
-  NodeResult finish_new(const Caller& caller, const Directory& directory, std::string_view name,
-                        const SetAttributes& attributes, Unsettled& unsettled);
-  Status open_existing(const Caller& caller, const Directory& directory, std::string_view name, const CreateHow& how,
-                       NodeResult& out, Unsettled& unsettled);
-  /// Whether the name is free, as far as the caller may see (Status::exist, Status::acces): which goes before all else
-  /// that keeps a new object from being made, as with open(2) and mkdir(2).
-  Status check_free(const Caller& caller, const Directory& directory, std::string_view name) const;
-  Status check_new_file(const CreateHow& how) const noexcept;
-  struct VerifierTimes;
-  Status create_whole(const Caller& caller, const Directory& directory, std::string_view name,
-                      const VerifierTimes& times, bool& done, Unsettled& unsettled);
-  Status create_file(const Caller& caller, const Directory& directory, std::string_view name, const CreateHow& how,
-                     NodeResult& out, Unsettled& unsettled);
+  Status settle(const Caller& caller, const Node& directory, const Unsettled& unsettled);
+
+  /// Runs `change` on a directory under its lock, and then settle(); `wcc` gets its attributes from before and after.
+  template <class Change>
+  Status in_directory(const Caller& caller, const NodeKey& key, Wcc& wcc, Change change) {
+    auto directory = open_directory(key);
+    if (!directory) return directory.error();
+    Unsettled unsettled;
+    {
+      const std::lock_guard lock(lock_of(key));
+      if (const Status s = refresh(*directory); s != Status::ok) return s;
+      const Status status = change(std::as_const(*directory), unsettled);
+      wcc = wcc_after(*directory, status == Status::ok);
+      if (status != Status::ok) return status;
+    }
+    return settle(caller, *directory, unsettled);
+  }
+  /// The object that is now `name` in `directory`.
+  StatusOr<Found> found(const Node& directory, std::string_view name, int fd) const;
+  static Status fill(NodeResult& out, const StatusOr<Found>& found);
+  StatusOr<Fd> open_as_caller(const Caller& caller, const Node& directory, std::string_view name) const;
+  StatusOr<Fd> open_parent(const Caller& caller, const Node& directory) const;
+  StatusOr<Found> look_up(const Caller& caller, const Node& directory, std::string_view name) const;
+
+  StatusOr<Found> complete_new(const Caller& caller, const Node& directory, std::string_view name, Node& node,
+                               const SetAttributes& rest) const;
+  StatusOr<Found> finish_new(const Caller& caller, const Node& directory, std::string_view name,
+                             const SetAttributes& attributes, Unsettled& unsettled) const;
+  /// Whether the name is free, as far as the caller may see (Status::exist, Status::acces): this is checked before
+  /// all else that prevents a new object, as open(2) and mkdir(2) do.
+  Status check_free(const Caller& caller, const Node& directory, std::string_view name) const;
+  Status check_new_file(const Caller& caller, const Node& directory, std::string_view name, const CreateHow& how) const;
+  StatusOr<Found> open_existing(const Caller& caller, const Node& directory, std::string_view name,
+                                const CreateHow& how, Unsettled& unsettled);
+  StatusOr<Found> create_file(const Caller& caller, const Node& directory, std::string_view name,
+                              const SetAttributes& attributes, Unsettled& unsettled);
+  StatusOr<Found> create_exclusive(const Caller& caller, const Node& directory, std::string_view name,
+                                   const Verifier& verifier, Unsettled& unsettled) const;
+  StatusOr<Found> create_new(const Caller& caller, const Node& directory, std::string_view name, const CreateHow& how,
+                             Unsettled& unsettled);
+  /// A new file or, as the mode of creation says, one that exists.
+  StatusOr<Found> create_in(const Caller& caller, const Node& directory, std::string_view name, const CreateHow& how,
+                            Unsettled& unsettled);
   template <class Make>
   NodeResult make_entry(const Caller& caller, const NodeKey& directory, std::string_view name,
                         const SetAttributes& attributes, Make make);
+
   ChangeResult unlink(const Caller& caller, const NodeKey& directory, std::string_view name, int flags);
-  Status move(const Caller& caller, const Directory& source, std::string_view from, const Directory& target,
-              std::string_view to);
-  void moved_folder(const Directory& target, std::string_view name, Unsettled& unsettled) const;
-  void forget(const Directory& directory, std::string_view name, const Victim& victim);
-  void before_unlink(const Directory& directory, std::string_view name, Victim& out);
-  void fill_node(const Directory& directory, DirectoryEntry& entry);
-  Status open_parent(const Caller& caller, const Directory& directory, Fd& out) const;
-  void fill_dot_dot(const Caller& caller, const Directory& directory, DirectoryEntry& entry, bool want_node);
+  Status move(const Caller& caller, Node& source, std::string_view from, Node& target, std::string_view to);
+  Unsettled moved_directory(const Node& target, std::string_view name) const;
+  Status link_file(const Caller& caller, Node& file, const Node& directory, std::string_view name) const;
+  void forget(const Node& directory, std::string_view name, const Victim& victim);
+  std::optional<Victim> before_unlink(const Node& directory, std::string_view name) const;
+
+  static void fill(DirectoryEntry& entry, const StatusOr<Found>& found);
+  void fill_node(const Caller& caller, const NodeKey& key, const Node& directory, DirectoryEntry& entry);
+  Status list(const Caller& caller, const NodeKey& key, const Node& directory, const DirectoryRequest& request,
+              EntrySink& sink, DirectoryResult& result);
 
   Log log_;
   Fd root_;
@@ -168,11 +209,11 @@ class PosixFileSystem final : public FileSystem {
   DescriptorCache descriptors_;
   DirectoryStreams streams_{64};
   std::array<std::mutex, 64> locks_;
-  std::mutex modes_mutex_;                 // changes of modes, by a server without privilege; the innermost lock
-  std::atomic<bool> reads_at_once_{true};  // until the file system says that it cannot tell (tmpfs)
+  mutable std::mutex modes_mutex_;         // changes of modes, by a server without privilege; the innermost lock
+  std::atomic<bool> reads_at_once_{true};  // until the file system refuses it (tmpfs)
   const bool commits_in_order_;
   const bool forgets_inodes_;
-  const bool acts_;  // on behalf of others
+  const bool acts_;  // takes the identities of its callers
   Identity itself_;
 };
 

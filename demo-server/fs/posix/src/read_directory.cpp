@@ -9,84 +9,71 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// Cookies are the file system's own positions and outlive this process, so the verifier is constant.
+/// Cookies are the file system's own positions and stay valid after a restart, so the verifier is constant.
 constexpr Verifier kCookieVerifier{std::byte{'r'}, std::byte{'d'}, std::byte{'1'}};
 
 }  // namespace
 
-/// Attributes and key of an entry as they are now; left out if the entry has gone or is a mount point.
-void PosixFileSystem::fill_node(const Directory& directory, DirectoryEntry& entry) {
-  Fd fd;
-  NodeResult now;
-  if (open_component(directory.fd.get(), entry.name, fd) != Status::ok) return;
-  found(directory, entry.name, fd.get(), now);
-  if (now.status != Status::ok) return;
-  entry.attributes = now.attributes;
-  entry.node = now.node;
-  entry.fileid = now.attributes->fileid;
+void PosixFileSystem::fill(DirectoryEntry& entry, const StatusOr<Found>& found) {
+  if (!found) return;
+  entry.attributes = found->attributes;
+  entry.node = found->node;
+  entry.fileid = found->attributes.fileid;
 }
 
-void PosixFileSystem::fill_dot_dot(const Caller& caller, const Directory& directory, DirectoryEntry& entry,
-                                   bool want_node) {
-  if (is_top(directory)) entry.fileid = directory.before.attributes.fileid;
-  if (!want_node) return;
-  NodeResult parent;
-  Fd fd;
-  if (open_parent(caller, directory, fd) != Status::ok) return;
-  found(directory, {}, fd.get(), parent);
-  if (parent.status != Status::ok) return;
-  entry.attributes = parent.attributes;
-  entry.node = parent.node;
-  entry.fileid = parent.attributes->fileid;
+/// Attributes and key of an entry as they are now; left out if the entry has gone or is a mount point.
+void PosixFileSystem::fill_node(const Caller& caller, const NodeKey& key, const Node& directory,
+                                DirectoryEntry& entry) {
+  if (is_dot(entry.name)) return fill(entry, Found{key, directory.stat.attributes});
+  if (is_dot_dot(entry.name)) {
+    if (const auto parent = open_parent(caller, directory)) fill(entry, found(directory, {}, parent->get()));
+    return;
+  }
+  if (const auto fd = open_component(directory.fd.get(), entry.name))
+    fill(entry, found(directory, entry.name, fd->get()));
+}
+
+Status PosixFileSystem::list(const Caller& caller, const NodeKey& key, const Node& directory,
+                             const DirectoryRequest& request, EntrySink& sink, DirectoryResult& result) {
+  if (request.cookie != 0 && request.verifier != kCookieVerifier) return Status::bad_cookie;
+  // Checked each time: the stream may have been opened for another caller, or before a change of the mode.
+  const auto may = rights(caller, directory);
+  if (!may) return may.error();
+  if ((*may & access::kMayRead) == 0) return Status::acces;
+  // Without the right to search the directory, a caller learns only the names of its entries.
+  const bool want_nodes = request.want_nodes && (*may & access::kMayExecute) != 0;
+  std::unique_ptr<DirectoryStream> stream;
+  if (request.cookie != 0) stream = streams_.take(key, request.cookie);
+  if (stream == nullptr) {
+    auto opened = DirectoryStream::open(directory.fd.get(), request.cookie);
+    if (!opened) return opened.error();
+    stream = std::move(*opened);
+  }
+  for (;; stream->next()) {
+    const auto at = stream->peek();
+    if (!at) return at.error();
+    result.eof = at->name.empty();
+    if (result.eof) return Status::ok;
+    DirectoryEntry entry;
+    entry.fileid = at->number;
+    entry.name = at->name;
+    entry.cookie = at->next;
+    // An overlay lists other numbers for "." than it shows; and what lies above the root is not exported.
+    if (is_dot(entry.name) || (is_dot_dot(entry.name) && is_top(directory)))
+      entry.fileid = directory.stat.attributes.fileid;
+    if (want_nodes || (request.want_nodes && is_dot(entry.name))) fill_node(caller, key, directory, entry);
+    if (!sink(entry)) break;
+  }
+  if (stream->position() != 0) streams_.put(key, std::move(stream));
+  return Status::ok;
 }
 
 DirectoryResult PosixFileSystem::read_directory(const Caller& caller, const NodeKey& key,
                                                 const DirectoryRequest& request, EntrySink sink) {
-  DirectoryResult result;
-  Directory directory;
-  result.status = open_directory(key, directory);
-  if (result.status != Status::ok) return result;
-  result.attributes = directory.before.attributes;
-  result.verifier = kCookieVerifier;
-  if (request.cookie != 0 && request.verifier != kCookieVerifier) {
-    result.status = Status::bad_cookie;
-    return result;
-  }
-  // Asked each time: the stream may have been opened for somebody else, or before a change of the mode.
-  std::uint32_t may = 0;
-  result.status = rights(caller, directory.fd.get(), directory.before, may);
-  if (result.status == Status::ok && (may & access::kMayRead) == 0) result.status = Status::acces;
-  if (result.status != Status::ok) return result;
-  // Without the right to search, a name is all that there is to learn of an entry.
-  const bool want_nodes = request.want_nodes && (may & access::kMayExecute) != 0;
-  std::unique_ptr<DirectoryStream> stream;
-  if (request.cookie != 0) stream = streams_.take(key, request.cookie);
-  if (stream == nullptr) result.status = DirectoryStream::open(directory.fd.get(), request.cookie, stream);
-  while (result.status == Status::ok) {
-    DirectoryStream::Entry found_entry;
-    result.status = stream->peek(found_entry);
-    if (result.status != Status::ok) break;
-    if (found_entry.name.empty()) {
-      result.eof = true;
-      break;
-    }
-    DirectoryEntry entry;
-    entry.fileid = found_entry.number;
-    entry.name = found_entry.name;
-    entry.cookie = found_entry.next;
-    if (is_dot_dot(entry.name)) {
-      fill_dot_dot(caller, directory, entry, want_nodes);
-    } else if (is_dot(entry.name)) {
-      entry.fileid = directory.before.attributes.fileid;  // which listings of an overlay do not tell
-      if (request.want_nodes) entry.attributes = directory.before.attributes;
-      if (request.want_nodes) entry.node = key;
-    } else if (want_nodes) {
-      fill_node(directory, entry);
-    }
-    if (!sink(entry)) break;
-    stream->next();
-  }
-  if (result.status == Status::ok && !result.eof && stream->position() != 0) streams_.put(key, std::move(stream));
+  const auto directory = open_directory(key);
+  if (!directory) return {directory.error(), {}, {}, false};
+  DirectoryResult result{Status::ok, directory->stat.attributes, kCookieVerifier, false};
+  result.status = list(caller, key, *directory, request, sink, result);
   return result;
 }
 

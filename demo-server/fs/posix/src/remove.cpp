@@ -26,49 +26,45 @@ class LockBoth {
 
 }  // namespace
 
-void PosixFileSystem::before_unlink(const Directory& directory, std::string_view name, Victim& out) {
-  Fd fd;
-  if (open_component(directory.fd.get(), name, fd) != Status::ok || stat_fd(fd.get(), out.stat) != Status::ok) return;
+std::optional<PosixFileSystem::Victim> PosixFileSystem::before_unlink(const Node& directory,
+                                                                      std::string_view name) const {
+  auto fd = open_component(directory.fd.get(), name);
+  if (!fd) return std::nullopt;
+  const auto stat = stat_fd(fd->get());
+  if (!stat) return std::nullopt;
   // Not to be remembered under a name that is about to go.
-  if (locator_->key_of(fd.get(), out.stat, directory.before, {}, out.key) != Status::ok) out.key = {};
-  // Only where it is needed: an open file keeps a network file system from removing it.
-  if (!is_directory(out.stat) && out.stat.attributes.links > 1) out.fd = std::move(fd);
+  const auto key = locator_->key_of(fd->get(), *stat, directory.stat, {});
+  if (!key) return std::nullopt;
+  return Victim{{std::move(*fd), *stat}, *key};
 }
 
 ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, std::string_view name, int flags) {
   ChangeResult result;
-  Directory directory;
-  result.status = open_directory(key, directory);
-  if (result.status != Status::ok) return result;
-  {
-    const std::lock_guard lock(lock_of(key));
-    result.status = refresh(directory);
-    if (result.status == Status::ok)
-      result.status = (flags & AT_REMOVEDIR) != 0 ? check_rmdir_name(name) : check_old_name(name);
-    if (result.status == Status::ok) {
-      Victim victim;
-      before_unlink(directory, name, victim);
-      const std::string text(name);
-      const int error = as_caller(caller, [&] { return ::unlinkat(directory.fd.get(), text.c_str(), flags); });
-      result.status = status_of(error);
-      if (error == 0) forget(directory, name, victim);
-    }
-    result.wcc = wcc_after(directory, result.status == Status::ok);
-  }
-  if (result.status == Status::ok) result.status = settle(caller, directory, {});
+  result.status = in_directory(caller, key, result.wcc, [&](const Node& directory, Unsettled&) {
+    const Status bad = (flags & AT_REMOVEDIR) != 0 ? check_rmdir_name(name) : check_old_name(name);
+    if (bad != Status::ok) return bad;
+    auto victim = before_unlink(directory, name);
+    // Kept open only where it is needed: an open file keeps a network file system from removing it.
+    if (victim && victim->node.stat.attributes.links < 2) victim->node.fd = {};
+    const std::string text(name);
+    const int error = as_caller(caller, [&] { return ::unlinkat(directory.fd.get(), text.c_str(), flags); });
+    if (error == 0 && victim) forget(directory, name, *victim);
+    return status_of(error);
+  });
   return result;
 }
 
-/// After a name is gone: if it was the last one, so is the object. How many there are now counts, as another of them
-/// may have gone at the same time.
-void PosixFileSystem::forget(const Directory& directory, std::string_view name, const Victim& victim) {
-  if (victim.key.empty()) return;
-  NodeStat now;
-  if (victim.fd && stat_fd(victim.fd.get(), now) == Status::ok && now.attributes.links != 0)
-    return locator_->unnamed(victim.stat, directory.before, name);
+/// After a name is gone: if it was the last one, so is the object. The present number of names counts, as another of
+/// them may have been removed at the same time.
+void PosixFileSystem::forget(const Node& directory, std::string_view name, const Victim& victim) {
+  const NodeStat& before = victim.node.stat;
+  if (victim.node.fd && !is_directory(before)) {
+    const auto now = stat_fd(victim.node.fd.get());
+    if (now && now->attributes.links != 0) return locator_->unnamed(before, directory.stat, name);
+  }
   descriptors_.drop(victim.key);
-  write_backs_.unnamed({victim.stat.attributes.fileid, victim.stat.device});
-  locator_->removed(victim.stat);
+  write_backs_.unnamed({before.attributes.fileid, before.device});
+  locator_->removed(before);
 }
 
 ChangeResult PosixFileSystem::remove(const Caller& caller, const NodeKey& directory, std::string_view name) {
@@ -79,103 +75,92 @@ ChangeResult PosixFileSystem::remove_directory(const Caller& caller, const NodeK
   return unlink(caller, directory, name, AT_REMOVEDIR);
 }
 
-Status PosixFileSystem::move(const Caller& caller, const Directory& source, std::string_view from,
-                             const Directory& target, std::string_view to) {
-  Victim moved;
-  Victim replaced;
-  before_unlink(source, from, moved);
-  before_unlink(target, to, replaced);
-  Fd followed;
-  NodeStat before;
-  NodeStat now;
-  const bool follows = locator_->follows_changes() && open_component(source.fd.get(), from, followed) == Status::ok &&
-                       stat_fd(followed.get(), before) == Status::ok;
+Status PosixFileSystem::move(const Caller& caller, Node& source, std::string_view from, Node& target,
+                             std::string_view to) {
+  if (const Status s = refresh(source); s != Status::ok) return s;
+  if (const Status s = refresh(target); s != Status::ok) return s;
+  if (const Status s = check_old_name(from); s != Status::ok) return s;
+  if (const Status s = check_old_name(to); s != Status::ok) return s;
+  const auto moved = before_unlink(source, from);
+  auto replaced = before_unlink(target, to);
+  if (replaced && replaced->node.stat.attributes.links < 2) replaced->node.fd = {};
   const std::string from_text(from);
   const std::string to_text(to);
   const int error = as_caller(
       caller, [&] { return ::renameat(source.fd.get(), from_text.c_str(), target.fd.get(), to_text.c_str()); });
   if (error != 0) return status_of(error);
   // Two names of one object: nothing has been done.
-  if (!moved.key.empty() && moved.key == replaced.key) return Status::ok;
-  forget(target, to, replaced);
-  if (moved.key.empty()) return Status::ok;
-  if (follows && stat_fd(followed.get(), now) == Status::ok) {
-    locator_->changed(before, now);
-    moved.stat = now;
-  }
-  locator_->unnamed(moved.stat, source.before, from);
-  locator_->named(moved.stat, target.before, to);
+  if (moved && replaced && moved->key == replaced->key) return Status::ok;
+  if (replaced) forget(target, to, *replaced);
+  if (!moved) return Status::ok;
+  const auto now = stat_fd(moved->node.fd.get());
+  if (!now) return Status::ok;
+  locator_->changed(moved->node.stat, *now);
+  locator_->unnamed(*now, source.stat, from);
+  locator_->named(*now, target.stat, to);
   return Status::ok;
 }
 
-/// A directory that has come from elsewhere holds its parent, as "..".
-void PosixFileSystem::moved_folder(const Directory& target, std::string_view name, Unsettled& unsettled) const {
-  Fd fd;
-  NodeStat stat;
-  if (commits_in_order_ || open_component(target.fd.get(), name, fd) != Status::ok) return;
-  if (stat_fd(fd.get(), stat) == Status::ok && is_directory(stat)) unsettled = {std::move(fd), FileType::directory};
+/// A directory that has come from another one holds its parent, as "..".
+PosixFileSystem::Unsettled PosixFileSystem::moved_directory(const Node& target, std::string_view name) const {
+  if (commits_in_order_) return {};
+  auto fd = open_component(target.fd.get(), name);
+  if (!fd) return {};
+  const auto stat = stat_fd(fd->get());
+  return stat && is_directory(*stat) ? Unsettled{std::move(*fd), FileType::directory} : Unsettled{};
 }
 
 RenameResult PosixFileSystem::rename(const Caller& caller, const NodeKey& from_key, std::string_view from,
                                      const NodeKey& to_key, std::string_view to) {
+  auto source = open_directory(from_key);
+  if (!source) return {source.error(), {}, {}};
+  auto target = open_directory(to_key);
+  if (!target) return {target.error(), {}, {}};
   RenameResult result;
-  Directory source;
-  Directory target;
   Unsettled unsettled;
-  result.status = open_directory(from_key, source);
-  if (result.status == Status::ok) result.status = open_directory(to_key, target);
-  if (result.status != Status::ok) return result;
+  const bool one_directory = same_object(source->stat, target->stat);
   {
     const LockBoth lock(lock_of(from_key), lock_of(to_key));
-    result.status = refresh(source);
-    if (result.status == Status::ok) result.status = refresh(target);
-    if (result.status == Status::ok) result.status = check_old_name(from);
-    if (result.status == Status::ok) result.status = check_old_name(to);
-    if (result.status == Status::ok) result.status = move(caller, source, from, target, to);
-    if (result.status == Status::ok && !same_object(source.before, target.before)) moved_folder(target, to, unsettled);
-    result.from = wcc_after(source, result.status == Status::ok);
-    result.to = wcc_after(target, result.status == Status::ok);
+    result.status = move(caller, *source, from, *target, to);
+    const bool moved = result.status == Status::ok;
+    if (moved && !one_directory) unsettled = moved_directory(*target, to);
+    result.from = wcc_after(*source, moved);
+    result.to = wcc_after(*target, moved);
   }
+  if (result.status != Status::ok) return result;
   // The new name first: one of the two is on the disk at any time.
-  if (result.status == Status::ok) result.status = settle(caller, target, unsettled);
-  if (result.status == Status::ok && !same_object(source.before, target.before))
-    result.status = settle(caller, source, {});
+  result.status = settle(caller, *target, unsettled);
+  if (result.status == Status::ok && !one_directory) result.status = settle(caller, *source, {});
   return result;
 }
 
+Status PosixFileSystem::link_file(const Caller& caller, Node& file, const Node& directory,
+                                  std::string_view name) const {
+  if (const Status s = check_new_name(name); s != Status::ok) return s;
+  if (is_directory(file.stat)) return Status::isdir;
+  const ProcPath path(file.fd.get());
+  const std::string text(name);
+  const int error = as_caller(
+      caller, [&] { return ::linkat(AT_FDCWD, path.text, directory.fd.get(), text.c_str(), AT_SYMLINK_FOLLOW); });
+  const NodeStat before = file.stat;
+  if (const Status s = refresh(file); s == Status::ok) locator_->changed(before, file.stat);
+  if (error != 0) return status_of(error);
+  touch_inode(file.fd.get(), file.stat);
+  locator_->named(file.stat, directory.stat, name);
+  return Status::ok;
+}
+
 LinkResult PosixFileSystem::link(const Caller& caller, const NodeKey& node, const NodeKey& key, std::string_view name) {
+  auto file = open_node(node);
+  if (!file) return {file.error(), {}, {}};
   LinkResult result;
-  Fd fd;
-  Directory directory;
-  NodeStat stat;
-  result.status = locator_->open(node, fd);
-  if (result.status == Status::ok) result.status = stat_fd(fd.get(), stat);
-  if (result.status == Status::ok) result.file = stat.attributes;
-  if (result.status == Status::ok) result.status = open_directory(key, directory);
-  if (result.status != Status::ok) return result;
-  {
-    const std::lock_guard lock(lock_of(key));
-    result.status = refresh(directory);
-    if (result.status == Status::ok) result.status = check_new_name(name);
-    if (result.status == Status::ok && is_directory(stat)) result.status = Status::isdir;
-    const ProcPath path(fd.get());
-    const std::string text(name);
-    if (result.status == Status::ok)
-      result.status = status_of(as_caller(
-          caller, [&] { return ::linkat(AT_FDCWD, path.text, directory.fd.get(), text.c_str(), AT_SYMLINK_FOLLOW); }));
-    const NodeStat before = stat;
-    if (stat_fd(fd.get(), stat) == Status::ok) {
-      if (result.status == Status::ok) touch_inode(fd.get(), stat);
-      result.file = stat.attributes;
-    }
-    if (locator_->follows_changes()) locator_->changed(before, stat);
-    if (result.status == Status::ok) locator_->named(stat, directory.before, name);
-    result.directory = wcc_after(directory, result.status == Status::ok);
-  }
-  // The number of its names is the file's own.
-  Unsettled unsettled;
-  if (!commits_in_order_) unsettled = {std::move(fd), stat.attributes.type};
-  if (result.status == Status::ok) result.status = settle(caller, directory, unsettled);
+  result.status = in_directory(caller, key, result.directory, [&](const Node& directory, Unsettled& unsettled) {
+    if (const Status s = link_file(caller, *file, directory, name); s != Status::ok) return s;
+    // The number of its names belongs to the file.
+    if (!commits_in_order_) unsettled = {std::move(file->fd), file->stat.attributes.type};
+    return Status::ok;
+  });
+  result.file = file->stat.attributes;
   return result;
 }
 

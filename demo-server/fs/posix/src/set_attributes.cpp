@@ -10,7 +10,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr std::uint32_t kKeepId = 0xffffffff;  // to chown(2): leave it
+constexpr std::uint32_t kKeepId = 0xffffffff;  // for chown(2): do not change it
 
 timespec timespec_of(const SetTime& t) noexcept {
   switch (t.how) {
@@ -23,9 +23,9 @@ timespec timespec_of(const SetTime& t) noexcept {
 
 }  // namespace
 
-/// In the order in which later steps do not undo earlier ones: a change of owner clears the set-id bits, and all but
-/// the last touch the times.
-Status PosixFileSystem::apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) {
+/// In an order in which later steps do not undo earlier ones: a change of owner clears the set-id bits, and each step
+/// before the last changes the times.
+Status PosixFileSystem::apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) const {
   {
     const ActingAs acting(user(caller));
     if (!acting) return Status::acces;
@@ -36,7 +36,7 @@ Status PosixFileSystem::apply(const Caller& caller, int fd, const NodeStat& stat
     }
     if (changes.mode) {
       const mode_t mode = mode_beside_owner(*changes.mode, changes, stat.attributes.type);
-      // The mode while open_own() has changed it is nobody's.
+      // open_own() changes the mode for a moment.
       const std::unique_lock lock = acts_ ? std::unique_lock<std::mutex>() : std::unique_lock(modes_mutex_);
       // O_PATH descriptors take no fchmod.
       if (::chmod(ProcPath(fd).text, mode) != 0) return status_of(errno);
@@ -46,49 +46,50 @@ Status PosixFileSystem::apply(const Caller& caller, int fd, const NodeStat& stat
   return times ? set_times(caller, fd, stat, changes) : Status::ok;
 }
 
-/// The kernel lets those who may write set both times to now, and no other times. A client that truncates a file asks
-/// for one of them (RFC 1813 section 3.3.2 has no other way), so that has to be enough here.
-Status PosixFileSystem::set_times(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) {
+/// The kernel permits callers with the right to write to set both times to now, and nothing else. A client that
+/// truncates a file sets one of them (RFC 1813 section 3.3.2 has no other way), so that is permitted here as well.
+Status PosixFileSystem::set_times(const Caller& caller, int fd, const NodeStat& stat,
+                                  const SetAttributes& changes) const {
   const timespec times[2] = {timespec_of(changes.atime), timespec_of(changes.mtime)};
   const auto set = [&] { return ::utimensat(fd, "", times, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) == 0; };
   Status status = Status::acces;
   if (const ActingAs acting(user(caller)); acting) status = set() ? Status::ok : status_of(errno);
   const bool to_now = changes.atime.how != SetTime::How::client && changes.mtime.how != SetTime::How::client;
   if (status != Status::perm || !to_now) return status;
-  std::uint32_t may = 0;
-  if (const Status s = rights(caller, fd, stat, may); s != Status::ok) return s;
-  if ((may & access::kMayWrite) == 0) return Status::acces;
+  const auto may = rights(caller, fd, stat);
+  if (!may) return may.error();
+  if ((*may & access::kMayWrite) == 0) return Status::acces;
   return set() ? Status::ok : status_of(errno);
 }
 
-ChangeResult PosixFileSystem::set_attributes(const Caller& caller, const NodeKey& node, const SetAttributes& changes,
+Status PosixFileSystem::change(const Caller& caller, const NodeKey& key, const Node& node, const SetAttributes& changes,
+                               const std::optional<Time>& guard) {
+  const FileType type = node.stat.attributes.type;
+  // RFC 1813 section 3.3.2: the guard keeps a change from being applied twice or to something newer.
+  if (guard && *guard != node.stat.attributes.ctime) return Status::not_sync;
+  if (const Status s = check_changes(changes, type); s != Status::ok) return s;
+  if (changes.size) {
+    if (const Status s = truncate(caller, key, *changes.size); s != Status::ok) return s;
+  }
+  return apply(caller, node.fd.get(), node.stat, without_moot(changes, type));
+}
+
+ChangeResult PosixFileSystem::set_attributes(const Caller& caller, const NodeKey& key, const SetAttributes& changes,
                                              const std::optional<Time>& guard) {
+  auto node = open_node(key);
+  if (!node) return {node.error(), {}};
   ChangeResult result;
-  Fd fd;
-  result.status = locator_->open(node, fd);
-  if (result.status != Status::ok) return result;
-  NodeStat before;
   Watched watched;
   {
-    const std::lock_guard lock(lock_of(node));
-    NodeStat after;
-    result.status = stat_fd(fd.get(), before);
+    const std::lock_guard lock(lock_of(key));
+    result.status = refresh(*node);
     if (result.status != Status::ok) return result;
-    if (caller.sync) watched = watch(before);
-    // RFC 1813 section 3.3.2: the guard keeps a change from being applied twice or to something newer.
-    if (guard && *guard != before.attributes.ctime) result.status = Status::not_sync;
-    if (result.status == Status::ok) result.status = check_changes(changes, before.attributes.type);
-    if (result.status == Status::ok && changes.size) result.status = truncate(caller, node, *changes.size);
-    if (result.status == Status::ok)
-      result.status = apply(caller, fd.get(), before, without_moot(changes, before.attributes.type));
-    result.wcc.before = wcc_of(before.attributes);
-    if (stat_fd(fd.get(), after) == Status::ok) {
-      result.wcc.after = after.attributes;
-      if (locator_->follows_changes()) locator_->changed(before, after);
-    }
+    if (caller.sync) watched = watch(node->stat);
+    result.status = change(caller, key, *node, changes, guard);
+    result.wcc = wcc_after(*node, false);
   }
   if (result.status == Status::ok && caller.sync)
-    result.status = flush(fd.get(), before.attributes.type, std::move(watched));
+    result.status = flush(node->fd.get(), node->stat.attributes.type, std::move(watched));
   return result;
 }
 

@@ -15,7 +15,7 @@ namespace rpcrdma::nfsd {
 Status status_of(int error) noexcept {
   switch (error) {
     case 0: return Status::ok;
-    case ENOKEY:  // the directory is encrypted, and its key not at hand
+    case ENOKEY:  // the directory is encrypted, and its key is not available
     case EPERM: return Status::perm;
     case ENOENT: return Status::noent;
     case ENXIO: return Status::nxio;
@@ -44,7 +44,7 @@ Status status_of(int error) noexcept {
     case ETXTBSY:
     case EBUSY:
       return Status::acces;  // a mount point, or the root of something
-    // The server is short of something for the moment: the client is to ask again.
+    // The server is short of a resource for the moment: the client retries.
     case EAGAIN:
     case ETIMEDOUT:
     case ENOBUFS:
@@ -60,7 +60,7 @@ Status status_of(int error) noexcept {
 
 namespace {
 
-/// Times before 1970 have no nfstime3: they become its smallest.
+/// nfstime3 cannot express times before 1970: they become 0.
 Time time_of(const struct statx_timestamp& t) noexcept {
   if (t.tv_sec < 0) return {};
   constexpr std::int64_t kLast = std::numeric_limits<std::uint32_t>::max();
@@ -81,11 +81,12 @@ FileType type_of(std::uint32_t mode) noexcept {
 
 }  // namespace
 
-Status stat_fd(int fd, NodeStat& out) noexcept {
+StatusOr<NodeStat> stat_fd(int fd) noexcept {
   struct statx s {};
   if (::statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &s) != 0)
     return status_of(errno);
-  Attributes& a = out.attributes;
+  NodeStat stat;
+  Attributes& a = stat.attributes;
   a.type = type_of(s.stx_mode);
   a.mode = s.stx_mode & 07777u;
   a.links = s.stx_nlink;
@@ -95,17 +96,16 @@ Status stat_fd(int fd, NodeStat& out) noexcept {
   a.used = s.stx_blocks * 512;
   a.device = {s.stx_rdev_major, s.stx_rdev_minor};
   a.fileid = s.stx_ino;
-  out.device = makedev(s.stx_dev_major, s.stx_dev_minor);
   a.atime = time_of(s.stx_atime);
   a.mtime = time_of(s.stx_mtime);
   a.ctime = time_of(s.stx_ctime);
-  out.birth = 0;
+  stat.device = makedev(s.stx_dev_major, s.stx_dev_minor);
   if ((s.stx_mask & STATX_BTIME) != 0)
-    out.birth = static_cast<std::uint64_t>(s.stx_btime.tv_sec) * 1'000'000'000u + s.stx_btime.tv_nsec;
-  return Status::ok;
+    stat.birth = static_cast<std::uint64_t>(s.stx_btime.tv_sec) * 1'000'000'000u + s.stx_btime.tv_nsec;
+  return stat;
 }
 
-Status open_component(int directory, std::string_view name, Fd& out) {
+StatusOr<Fd> open_component(int directory, std::string_view name) {
   char text[256];
   if (name.size() >= sizeof text) return Status::nametoolong;
   std::memcpy(text, name.data(), name.size());
@@ -115,15 +115,15 @@ Status open_component(int directory, std::string_view name, Fd& out) {
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
   const long fd = ::syscall(SYS_openat2, directory, text, &how, sizeof how);
   if (fd < 0) return errno == EXDEV ? Status::acces : status_of(errno);
-  out = Fd(static_cast<int>(fd));
-  return Status::ok;
+  return Fd(static_cast<int>(fd));
 }
 
 ProcPath::ProcPath(int fd) noexcept { std::snprintf(text, sizeof text, "/proc/self/fd/%d", fd); }
 
-Status reopen(int fd, int flags, Fd& out) {
-  out = Fd(::open(ProcPath(fd).text, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  return out ? Status::ok : status_of(errno);
+StatusOr<Fd> reopen(int fd, int flags) {
+  Fd opened(::open(ProcPath(fd).text, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!opened) return status_of(errno);
+  return opened;
 }
 
 }  // namespace rpcrdma::nfsd

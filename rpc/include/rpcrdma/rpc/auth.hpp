@@ -13,15 +13,15 @@ enum class AuthFlavor : std::uint32_t { none = 0, sys = 1, short_hand = 2, dh = 
 inline constexpr std::uint32_t kMaxMachineName = 255;
 inline constexpr std::uint32_t kMaxGids = 16;
 
-/// Who calls. Copyable, of fixed size. The fields behind `flavor` count for AUTH_SYS only.
+/// The identity of a caller. Copyable, of fixed size. The fields after `flavor` are used for AUTH_SYS only.
 class Credential {
  public:
   /// AUTH_NONE.
   Credential() noexcept = default;
-  /// AUTH_SYS. A longer machine name and further gids than the protocol allows are cut off.
+  /// AUTH_SYS. Truncates the machine name and the list of gids to what the protocol allows.
   static Credential sys(std::uint32_t uid, std::uint32_t gid, std::span<const std::uint32_t> gids = {},
                         std::string_view machine = {}, std::uint32_t stamp = 0) noexcept;
-  /// AUTH_SYS of this process: its effective ids, its groups, the host's name.
+  /// AUTH_SYS of this process: its effective ids, its groups, the host name.
   static Credential of_process();
 
   AuthFlavor flavor = AuthFlavor::none;
@@ -41,9 +41,9 @@ class Credential {
   std::array<char, kMaxMachineName> machine_{};
 };
 
-/// What a procedure demands of its callers.
+/// The credential that a procedure requires.
 enum class AuthRequirement : std::uint8_t {
-  none,  ///< any credential of a known flavour; with NULL procedures, anything at all
+  none,  ///< any credential of a known flavor; NULL procedures take every flavor
   sys,   ///< AUTH_SYS or stronger; else AUTH_ERROR with AUTH_TOOWEAK
 };
 

@@ -22,18 +22,18 @@
 namespace rpcrdma::rpc {
 
 struct ClientOptions {
-  Credential credential;                      ///< of calls that bring none
-  std::chrono::milliseconds timeout{60'000};  ///< of calls that bring no deadline
+  Credential credential;                      ///< of calls without their own
+  std::chrono::milliseconds timeout{60'000};  ///< of calls without a deadline
 };
 
 struct CallOptions {
   std::optional<std::chrono::steady_clock::time_point> deadline;
   std::optional<Credential> credential;
-  /// Registered memory for the DDP-eligible results, one list of buffers a result, in order, large enough for the
-  /// largest that may come (RFC 8166 section 4.3.2.2). Given: the data is there when the call has succeeded
+  /// Registered memory for the DDP-eligible results, one list of buffers per result, in order, each large enough for
+  /// the largest result that may come (RFC 8166 section 4.3.2.2). Given: the data is there when the call has succeeded
   /// (bulk_kind::placed), by RDMA Write or, if it came in the message, copied. Not given: it comes in the message.
-  /// The memory is the caller's, who leaves it alone until the call completes; the lists themselves are copied by
-  /// async_call().
+  /// The memory belongs to the caller, which leaves it alone until the call completes; async_call() copies the lists
+  /// themselves.
   boost::container::small_vector<std::span<const BufferRef>, 1> results;
 
   CallOptions& into(std::span<const BufferRef> result) {
@@ -42,8 +42,8 @@ struct CallOptions {
   }
 };
 
-/// Makes calls through one Requester, on its thread only. Destroying it cancels its calls: they complete with
-/// BaseError::cancelled, later, while the requester lives.
+/// Makes calls through one Requester, on its thread only. The destructor cancels its calls: they complete with
+/// BaseError::cancelled later, while the requester still exists.
 class Client {
  public:
   /// `executor`: the io_context of the requester. `requester` outlives this object and its calls.
@@ -61,7 +61,7 @@ class Client {
 
   /// Calls P. The token's signature is void(error_code, Decoded<P::Result>). Errors: RpcError, TransportError,
   /// BaseError::deadline_exceeded, cancelled (also by the token's cancellation slot, on the client's thread),
-  /// invalid_argument (more result buffers than P has eligible results, or together smaller than P's bound for them).
+  /// invalid_argument (more result buffers than P has eligible results, or one smaller than P's bound for its result).
   /// `args` is needed only until this function returns; what bulk_data in it refers to by set_parts() stays valid until
   /// completion.
   template <Procedure P, class Token>

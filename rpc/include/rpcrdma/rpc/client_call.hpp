@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What the typed client is made of; see client.hpp for how to use it.
+// Implementation of the typed client; see client.hpp for how to use it.
 #include <boost/asio/io_context.hpp>
+#include <boost/intrusive/list.hpp>
 #include <memory>
 #include <utility>
-#include <vector>
 
+#include "rpcrdma/base/recycler.hpp"
 #include "rpcrdma/base/unique_function.hpp"
 #include "rpcrdma/requester/requester.hpp"
 #include "rpcrdma/rpc/block_memory.hpp"
@@ -15,11 +16,11 @@ namespace rpcrdma::rpc {
 
 class ClientCore;
 
-/// One RPC of a client, in a pool. The message is encoded when the call is made, so that the arguments need not
-/// outlive that; bulk data is by reference. Written again, octet for octet, each time the transport asks.
-class ClientCall final : public transport::Call {
+/// One RPC of a client, pooled. The message is encoded when the call is made, so that the arguments need not outlive
+/// that; bulk data is referenced. Each time the transport asks for the call, the same bytes are written.
+class ClientCall final : public transport::Call, public boost::intrusive::list_base_hook<> {
  public:
-  /// Success, or why it failed; `in` stands at the results then, else is null.
+  /// `in` stands at the results on success, and is null on failure.
   using Completion = UniqueFunction<void(error_code, xdr::Decoder* in), 192>;
   using Encode = bool (*)(xdr::Encoder& out, const void* args);
 
@@ -37,12 +38,10 @@ class ClientCall final : public transport::Call {
   BlockMemory memory_;
   Completion completion_;
   bool submitted_ = false;
-  std::shared_ptr<ClientCore> core_;  // while the call is running
-  ClientCall* previous_active_ = nullptr;
-  ClientCall* next_active_ = nullptr;
+  std::shared_ptr<ClientCore> core_;  // set while the call is running
 };
 
-/// The calls of one client: those that run and those at rest. Lives until the last of its calls is over.
+/// The calls of one client, running and idle. Exists until the last of its calls has completed.
 class ClientCore : public std::enable_shared_from_this<ClientCore> {
  public:
   using Executor = boost::asio::io_context::executor_type;
@@ -54,12 +53,12 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
 
   struct Return {
     std::shared_ptr<ClientCore> core;
-    void operator()(ClientCall* call) const noexcept { core->give_back(call); }
+    void operator()(ClientCall* call) const noexcept { core->calls_.give_back(*call); }
   };
   using Lease = std::unique_ptr<ClientCall, Return>;
-  /// A call at rest, to be prepared and started; goes back by itself when it is not started.
+  /// An idle call, to be prepared and started; the lease returns it if it is not started.
   Lease lease();
-  /// Runs the call; `completion` runs once, later, on the executor's thread. `failed`: it is over before it began.
+  /// Runs the call; `completion` runs once, later, on the executor's thread. With `failed` set nothing is sent.
   void start(Lease call, error_code failed, ClientCall::Completion completion);
   void cancel(ClientCall& call) noexcept;
   /// Cancels every call.
@@ -67,15 +66,11 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
 
  private:
   friend class ClientCall;
-  void give_back(ClientCall* call) noexcept;
-  void link(ClientCall& call) noexcept;
-  void unlink(ClientCall& call) noexcept;
 
   transport::Requester& requester_;
   Executor executor_;
-  std::vector<std::unique_ptr<ClientCall>> calls_;
-  std::vector<ClientCall*> rest_;
-  ClientCall* active_ = nullptr;
+  Recycler<ClientCall> calls_;
+  boost::intrusive::list<ClientCall, boost::intrusive::constant_time_size<false>> active_;
   bool closed_ = false;
 };
 

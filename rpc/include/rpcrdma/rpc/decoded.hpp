@@ -10,11 +10,11 @@
 
 namespace rpcrdma::rpc {
 
-/// Copies a message into memory of its own (xdr::MessageKeeper), when a value refers to it.
+/// Copies a message when a decoded value refers to it (xdr::MessageKeeper).
 class MessageCopy final : public xdr::MessageKeeper {
  public:
   const Payload* keep(const Payload& from) override;
-  /// The memory behind the values decoded so far; null when none of them refers to any.
+  /// The memory that the values decoded so far refer to; null if none of them refers to any.
   std::unique_ptr<std::byte[]> release() noexcept { return std::move(memory_); }
 
  private:
@@ -22,8 +22,8 @@ class MessageCopy final : public xdr::MessageKeeper {
   Payload copy_;
 };
 
-/// A decoded value of rpcgen's kind, with everything that it points at; freed by its XDR routine. Moves, does
-/// not copy; empty (all zero) when default-made or moved from. Pointers taken from it stay valid when it moves.
+/// A decoded value of an rpcgen type and everything that it points to, freed by its XDR routine. Move-only; empty (all
+/// zero) when default-constructed or moved from. Pointers obtained from it stay valid when it is moved.
 template <class T>
 class Decoded {
   static_assert(std::is_trivially_copyable_v<T>, "rpcgen makes plain structures");
@@ -47,7 +47,7 @@ class Decoded {
   T& operator*() noexcept { return value_; }
   T* operator->() noexcept { return &value_; }
 
-  /// Decodes what is next in `in`; false on failure, and the value is empty.
+  /// Decodes the next value in `in`. On failure returns false and is empty.
   bool decode(xdr::Decoder& in, Routine routine) noexcept {
     reset();
     routine_ = routine;
@@ -55,7 +55,7 @@ class Decoded {
     reset();
     return false;
   }
-  /// Takes over the message copy that the value refers to.
+  /// Takes ownership of the message copy that the value refers to.
   void hold(std::unique_ptr<std::byte[]> message) noexcept { message_ = std::move(message); }
 
   void reset() noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The typed server: takes calls from a transport (RDMA or TCP) to the handlers of their procedures.
+// The typed server: delivers calls from a transport (RDMA or TCP) to the handlers of their procedures.
 //
 //     rpc::Dispatcher dispatcher({.cache = &cache});
 //     dispatcher.on<nfs3::Getattr>([](rpc::ServerCall<nfs3::Getattr> call) { ...; call.reply(result); });
@@ -11,28 +11,30 @@
 #include <vector>
 
 #include "rpcrdma/base/log.hpp"
+#include "rpcrdma/base/recycler.hpp"
 #include "rpcrdma/rpc/server_call.hpp"
 
 namespace rpcrdma::rpc {
 
-/// One procedure that is served: its ULB, what it demands, and how to run it.
+/// One procedure that is served: its binding, the credential that it requires, and how to run it.
 class Registration {
  public:
   virtual ~Registration() = default;
   virtual const ProcedureInfo& info() const noexcept = 0;
-  /// Decodes the arguments and runs the handler. False: the arguments cannot be decoded.
-  virtual bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in,
-                   DuplicateCache* cache) noexcept = 0;
+  /// Decodes the arguments and runs the handler. False: the arguments cannot be decoded. `server` gets calls once more
+  /// that were attached to one that is not run.
+  virtual bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
+                   transport::CallHandler& server) noexcept = 0;
   AuthRequirement auth = AuthRequirement::none;
 };
 
 struct DispatcherOptions {
-  DuplicateCache* cache = nullptr;  ///< outlives the dispatcher; null: calls sent again are run again
+  DuplicateCache* cache = nullptr;  ///< outlives the dispatcher; without one, resent calls are run again
   Log log;
 };
 
-/// Serves on one thread, that of its transports' io_context. Handlers are registered before the first call.
-/// Outlives its transports and every ServerCall. One for each thread; they may share a DuplicateCache.
+/// Serves on one thread, that of its transports' io_context. Handlers are registered before the first call. Outlives
+/// its transports and every ServerCall. Each thread has its own dispatcher; they may share a DuplicateCache.
 class Dispatcher final : public transport::CallHandler {
  public:
   explicit Dispatcher(DispatcherOptions options = {});
@@ -41,8 +43,8 @@ class Dispatcher final : public transport::CallHandler {
   Dispatcher& operator=(const Dispatcher&) = delete;
 
   /// Serves P with `handler`: void(ServerCall<P>) or asio::awaitable<void>(ServerCall<P>), run on the loop, where it
-  /// must not block. The first procedure of a program's version adds its NULL procedure, served to anyone.
-  /// A later registration of the same procedure takes the place of an earlier one.
+  /// must not block. The first procedure of a program's version adds its NULL procedure, which needs no credential. A
+  /// later registration of the same procedure replaces an earlier one.
   template <Procedure P, class Handler>
   void on(Handler handler, AuthRequirement auth = P::kInfo.auth);
 
@@ -50,8 +52,8 @@ class Dispatcher final : public transport::CallHandler {
 
   struct Counters {
     std::uint64_t calls = 0;
-    std::uint64_t rejected = 0;  ///< answered without running a handler, the duplicates not counted
-    std::uint64_t discarded = 0;
+    std::uint64_t rejected = 0;   ///< answered without running a handler; duplicates are not counted
+    std::uint64_t discarded = 0;  ///< left to the transport to answer: no XID, or not a call
   };
   const Counters& counters() const noexcept { return counters_; }
 
@@ -62,7 +64,7 @@ class Dispatcher final : public transport::CallHandler {
     std::vector<std::unique_ptr<Registration>> procedures;  // by number; null where there is none
   };
   void add(std::unique_ptr<Registration> registration);
-  /// The registration for a call, or null and the answer in `reply`.
+  /// The registration for a call, or null and the error in `reply`.
   Registration* find(const CallHeader& header, ReplyHeader& reply) const noexcept;
   void reject(transport::IncomingCall& call, const ReplyHeader& reply) noexcept;
 
@@ -71,18 +73,18 @@ class Dispatcher final : public transport::CallHandler {
   Counters counters_;
 };
 
-/// A handler with the states of its calls, which are kept for reuse.
+/// A handler and the pooled states of its calls.
 template <Procedure P, class Handler>
 class TypedRegistration final : public Registration {
  public:
   TypedRegistration(Handler handler, AuthRequirement requirement) : handler_(std::move(handler)) { auth = requirement; }
   const ProcedureInfo& info() const noexcept override { return P::kInfo; }
 
-  bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in,
-           DuplicateCache* cache) noexcept override {
-    State& state = at_rest();
+  bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
+           transport::CallHandler& server) noexcept override {
+    State& state = take_state();
     if (!state.begin(call, header, in)) return false;
-    if (!P::kInfo.idempotent && cache != nullptr && !state.guard(*cache)) return true;
+    if (!P::kInfo.idempotent && cache != nullptr && !state.guard(*cache, server)) return true;
     try {
       invoke(ServerCall<P>(state));
     } catch (...) {
@@ -92,21 +94,15 @@ class TypedRegistration final : public Registration {
   }
 
  private:
-  struct State final : TypedServerState<P> {
+  struct State final : TypedServerCallState<P> {
     explicit State(TypedRegistration& owner) : owner_(owner) {}
-    void give_back() noexcept override { owner_.rest_.push_back(this); }
+    void give_back() noexcept override { owner_.states_.give_back(*this); }
     TypedRegistration& owner_;
   };
 
-  State& at_rest() {
-    if (rest_.empty()) {
-      states_.push_back(std::make_unique<State>(*this));
-      rest_.reserve(states_.size());
-      return *states_.back();
-    }
-    State& state = *rest_.back();
-    rest_.pop_back();
-    return state;
+  State& take_state() {
+    State* const idle = states_.try_take();
+    return idle != nullptr ? *idle : states_.add(std::make_unique<State>(*this));
   }
   void invoke(ServerCall<P> call) {
     if constexpr (std::is_void_v<std::invoke_result_t<Handler&, ServerCall<P>>>) {
@@ -118,8 +114,7 @@ class TypedRegistration final : public Registration {
   }
 
   Handler handler_;
-  std::vector<std::unique_ptr<State>> states_;
-  std::vector<State*> rest_;
+  Recycler<State> states_;
 };
 
 template <Procedure P, class Handler>

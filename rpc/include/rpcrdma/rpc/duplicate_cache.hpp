@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The duplicate request cache: a non-idempotent call that a client sends again, after losing its connection,
-// is answered with the first reply instead of being run again.
+// The duplicate request cache: a non-idempotent call that a client sends again after the loss of its connection is
+// answered with the first reply instead of being run again.
 #include <boost/asio/ip/address.hpp>
 #include <chrono>
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace rpcrdma::rpc {
 
-/// What makes two calls the same call.
+/// Two calls with equal keys are the same call.
 struct DuplicateKey {
   boost::asio::ip::address peer;
   std::uint32_t xid = 0;
@@ -22,22 +22,28 @@ struct DuplicateKey {
   std::uint32_t version = 0;
   std::uint32_t procedure = 0;
   std::uint64_t checksum = 0;  ///< see checksum_of()
-  /// Over TCP, where clients keep it when they reconnect; over RDMA they do not, and it is 0.
+  /// Over TCP, where clients keep it when they reconnect. 0 over RDMA, where they do not.
   std::uint16_t port = 0;
   friend bool operator==(const DuplicateKey&, const DuplicateKey&) = default;
 };
 
-/// Over credential, verifier and arguments: the whole reduced message behind its XID, and position and length of
-/// each item. Data in Read chunks is not looked at: it has not been pulled yet.
+/// Of the reduced message after its XID (credential, verifier and arguments) and of the position and length of each
+/// item. Data in Read chunks is not included: it has not been pulled yet.
 std::uint64_t checksum_of(const Payload& call) noexcept;
 
+/// A call that came again while the first one was in progress.
+struct AttachedCall {
+  transport::IncomingCall* call;
+  transport::CallHandler* server;  ///< serves it, on the thread of its context(), if the first one is not run
+};
+
 struct DuplicateCacheOptions {
-  std::size_t max_octets = std::size_t{4} << 20;  ///< of replies kept, with their overhead
-  /// A call that comes again later is another one, of a client that counts its XIDs anew.
+  std::size_t max_bytes = std::size_t{4} << 20;  ///< bytes of the replies kept and their overhead
+  /// After this time an equal call is a new call, of a client that has restarted its XIDs.
   std::chrono::steady_clock::duration max_age = std::chrono::minutes(2);
 };
 
-/// Shared by all threads of a server: locks one of its shards for a moment, for non-idempotent calls only.
+/// Shared by all threads of a server. Locks one of its shards briefly, for non-idempotent calls only.
 class DuplicateCache {
  public:
   using Reply = std::shared_ptr<const std::vector<std::byte>>;
@@ -47,21 +53,22 @@ class DuplicateCache {
   DuplicateCache& operator=(const DuplicateCache&) = delete;
 
   enum class Found : std::uint8_t {
-    nothing,      ///< run it, then end it with complete() or forget()
-    in_progress,  ///< `call` has been attached: it is handed out by the other one's complete() or forget()
-    reply,        ///< answer with the reply
+    nothing,      ///< run the call, then end it with complete() or forget()
+    in_progress,  ///< `call` has been attached: the other one's complete() or forget() returns it
+    reply,        ///< answer the call with the reply
   };
-  /// Looks `key` up; an unknown one is entered as being in progress.
-  Found begin(const DuplicateKey& key, transport::IncomingCall& call, Reply& reply);
-  /// The call of `key` has been answered: keeps the reply, octet for octet, XID first. Returns the calls that
-  /// attached themselves; each is to be answered with `reply` on the thread of its own context().
-  std::vector<transport::IncomingCall*> complete(const DuplicateKey& key, Reply reply);
-  /// The call of `key` was not run to its end: the next one of its kind is run. Returns as complete() does.
-  std::vector<transport::IncomingCall*> forget(const DuplicateKey& key);
+  /// Looks `key` up; an unknown key is entered as a call in progress.
+  Found begin(const DuplicateKey& key, const AttachedCall& call, Reply& reply);
+  /// The call of `key` has been run: keeps the reply message, from its XID on. Returns the calls that are attached to
+  /// it; each is to be answered with `reply` on the thread of its own context().
+  std::vector<AttachedCall> complete(const DuplicateKey& key, Reply reply);
+  /// The call of `key` has not been run: the next equal call is run. Returns the calls that are attached to it; each is
+  /// to be given to its `server` again.
+  std::vector<AttachedCall> forget(const DuplicateKey& key);
 
   struct Counters {
     std::size_t entries = 0;
-    std::size_t octets = 0;
+    std::size_t bytes = 0;
     std::uint64_t replayed = 0;
     std::uint64_t attached = 0;
     std::uint64_t evicted = 0;

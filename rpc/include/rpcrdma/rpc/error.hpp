@@ -4,11 +4,11 @@
 
 namespace rpcrdma::rpc {
 
-/// Why an RPC failed above the transport (RFC 5531 section 9). Conditions: give_up, but system_err is retry
-/// and garbage_args, bad_reduction and unencodable are bug.
+/// Why an RPC failed above the transport (RFC 5531 section 9). The condition is give_up, except retry for system_err,
+/// and bug for garbage_args, bad_reduction and unencodable.
 enum class RpcError {
   program_unavailable = 1,  ///< PROG_UNAVAIL
-  program_mismatch,         ///< PROG_MISMATCH: the server has other versions
+  program_mismatch,         ///< PROG_MISMATCH: the server serves other versions
   procedure_unavailable,    ///< PROC_UNAVAIL
   garbage_args,             ///< GARBAGE_ARGS: the server could not decode the arguments
   system_err,               ///< SYSTEM_ERR: the server could not serve the call
@@ -19,8 +19,8 @@ enum class RpcError {
   auth_too_weak,            ///< AUTH_ERROR: AUTH_TOOWEAK
   auth_failed,              ///< AUTH_ERROR: any other reason
   bad_reply,                ///< the reply cannot be decoded
-  bad_reduction,  ///< the server reduced what is not eligible, or did not reduce what it had to (RFC 8166 6.1)
-  unencodable,    ///< our own value cannot be encoded
+  bad_reduction,  ///< the server reduced an item that is not eligible, or not one that it had to (RFC 8166 6.1)
+  unencodable,    ///< the arguments have no XDR encoding
 };
 
 error_code make_error_code(RpcError e) noexcept;

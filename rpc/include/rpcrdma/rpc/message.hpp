@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// RPC call and reply headers (RFC 5531 section 9): everything in front of the arguments or results.
+// RPC call and reply headers (RFC 5531 section 9): everything before the arguments or results.
 #include <cstdint>
 
 #include "rpcrdma/rpc/auth.hpp"
@@ -11,7 +11,7 @@
 namespace rpcrdma::rpc {
 
 inline constexpr std::uint32_t kRpcVersion = 2;
-inline constexpr std::uint32_t kMaxAuthBody = 400;  // octets of a credential or verifier
+inline constexpr std::uint32_t kMaxAuthBody = 400;  // bytes of a credential or verifier
 
 enum class MessageType : std::uint32_t { call = 0, reply = 1 };
 enum class AcceptStat : std::uint32_t {
@@ -45,16 +45,17 @@ struct CallHeader {
 /// How far decode() of a call header came.
 enum class CallCheck : std::uint8_t {
   ok,
-  unreadable,      ///< no XID, not a call, or cut before the procedure: nothing can be answered
-  rpc_mismatch,    ///< another RPC version: the fields behind it are not decoded
-  bad_credential,  ///< too long, cut, or a malformed AUTH_SYS body
-  bad_verifier,    ///< too long or cut
+  unreadable,      ///< no XID, or not a call
+  truncated,       ///< a call that ends before its procedure number
+  rpc_mismatch,    ///< another RPC version: the fields after it are not decoded
+  bad_credential,  ///< too long, truncated, or a malformed AUTH_SYS body
+  bad_verifier,    ///< too long or truncated
 };
 
 void encode(xdr::Encoder& out, const CallHeader& header) noexcept;
 CallCheck decode(xdr::Decoder& in, CallHeader& header) noexcept;
 
-/// A reply header; which fields count follows from `kind` and `accept`.
+/// A reply header. `kind` and `accept` determine which other fields are used.
 struct ReplyHeader {
   enum class Kind : std::uint8_t { accepted, rpc_mismatch, auth_error };
   std::uint32_t xid = 0;
@@ -67,12 +68,12 @@ struct ReplyHeader {
 
 /// With an AUTH_NONE verifier.
 void encode(xdr::Encoder& out, const ReplyHeader& header) noexcept;
-/// False when it is no reply header. Verifiers of any flavour are skipped.
+/// False if it is not a reply header. Verifiers of any flavor are skipped.
 bool decode(xdr::Decoder& in, ReplyHeader& header) noexcept;
-/// What a reply header means to the caller; success for an accepted, successful call.
+/// The error that a reply header stands for; success for an accepted, successful call.
 error_code outcome(const ReplyHeader& header) noexcept;
 
-/// Octets of an accepted, successful reply in front of its results, with an AUTH_NONE verifier.
+/// Bytes of an accepted, successful reply before its results, with an AUTH_NONE verifier.
 inline constexpr std::uint32_t kReplyHeaderSize = 24;
 
 }  // namespace rpcrdma::rpc

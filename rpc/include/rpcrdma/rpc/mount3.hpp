@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// MOUNT version 3 (RFC 1813 section 5): six procedures, nothing eligible (RFC 8267 section 5.1). Served over TCP
-// as the RFC demands; on the RDMA port by this library's server too.
+// MOUNT version 3 (RFC 1813 section 5): six procedures, no DDP-eligible items (RFC 8267 section 5.1). The RFC requires
+// it over TCP; the server of this project serves it on the RDMA port as well.
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/mount3.h"
 
@@ -9,7 +9,7 @@ namespace rpcrdma::rpc::mount3 {
 
 inline constexpr std::uint32_t kProgram = MOUNT3_PROGRAM;
 inline constexpr std::uint32_t kVersion = MOUNT3_VERSION;
-/// Room that a client makes for lists of unknown length (DUMP, EXPORT), in octets; prudence, not RFC.
+/// Bytes that a client provides for lists of unknown length (DUMP, EXPORT); prudence, not RFC.
 inline constexpr std::uint32_t kMaxList = 256 * 1024;
 
 namespace detail {
@@ -17,7 +17,7 @@ template <std::uint32_t N>
 struct Fixed {
   template <class Args>
   constexpr ReplyBound operator()(const Args&) const noexcept {
-    return {N, 0};
+    return {N, {}};
   }
 };
 template <std::uint32_t N>

@@ -2,7 +2,7 @@
 #pragma once
 // NFS version 3 (RFC 1813) and its Upper-Layer Binding (RFC 8267 section 4): the 22 procedures.
 //
-// Reply bounds: the XDR maximum of the larger arm, 24 octets of reply header included. READDIR and
+// Reply bounds: the XDR maximum of the larger union arm, with 24 bytes of reply header. Those of READDIR and
 // READDIRPLUS are generous, because some servers apply `count` to the list of entries only.
 #include "rpcrdma/base/cursor.hpp"
 #include "rpcrdma/rpc/procedure.hpp"
@@ -12,7 +12,7 @@ namespace rpcrdma::rpc::nfs3 {
 
 inline constexpr std::uint32_t kProgram = NFS3_PROGRAM;
 inline constexpr std::uint32_t kVersion = NFS3_VERSION;
-/// Longest READLINK path that a client makes room for, in octets; prudence (PATH_MAX), not RFC.
+/// Longest READLINK path that a client provides memory for, in bytes; prudence (PATH_MAX), not RFC.
 inline constexpr std::uint32_t kMaxPath = 4096;
 
 namespace detail {
@@ -25,24 +25,24 @@ template <std::uint32_t N>
 struct Fixed {
   template <class Args>
   constexpr ReplyBound operator()(const Args&) const noexcept {
-    return {N, 0};
+    return {N, {}};
   }
 };
 template <std::uint32_t N>
 inline constexpr Fixed<N> kFixed{};
 
-inline ReplyBound read(const READ3args& args) noexcept { return {128, pad4(add(0, args.count))}; }
-inline ReplyBound readlink(const READLINK3args&) noexcept { return {120, kMaxPath}; }
+inline ReplyBound read(const READ3args& args) noexcept { return {128, {pad4(add(0, args.count))}}; }
+inline ReplyBound readlink(const READLINK3args&) noexcept { return {120, {kMaxPath}}; }
 inline ReplyBound readdir(const READDIR3args& args) noexcept {
-  return {pad4(add(24 + 4 + kPostOp + 8 + 8, args.count)), 0};
+  return {pad4(add(24 + 4 + kPostOp + 8 + 8, args.count)), {}};
 }
 inline ReplyBound readdirplus(const READDIRPLUS3args& args) noexcept {
-  return {pad4(add(24 + 4 + kPostOp + 8 + 8, args.maxcount)), 0};
+  return {pad4(add(24 + 4 + kPostOp + 8 + 8, args.maxcount)), {}};
 }
 }  // namespace detail
 
-// Name, number, eligible arguments, eligible results, idempotent, credential, bound. WRITE is idempotent: the
-// same octets at the same place. SETATTR is not when guarded, nor CREATE when not unchecked.
+// Name, number, eligible arguments, eligible results, idempotent, credential, bound. WRITE is idempotent: it writes the
+// same bytes at the same offset. A guarded SETATTR is not, nor is a CREATE other than UNCHECKED.
 #define RPCRDMA_NFS3(NAME, NUMBER, UPPER, IN, OUT, IDEMPOTENT, AUTH, BOUND)                                 \
   RPCRDMA_PROCEDURE(NAME, (kProgram, kVersion, NUMBER, #UPPER, IN, OUT, IDEMPOTENT, AuthRequirement::AUTH), \
                     UPPER##3args, xdr_##UPPER##3args, UPPER##3res, xdr_##UPPER##3res, BOUND)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Entries in the table of this machine's rpcbind (RFC 1833 section 2.1), made and taken back over its local socket.
+// Registers services with this machine's rpcbind (RFC 1833 section 2.1) over its local socket.
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/system/result.hpp>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -17,11 +18,14 @@ struct RpcbindEntry {
   friend bool operator==(const RpcbindEntry&, const RpcbindEntry&) = default;
 };
 
-/// The universal address of an endpoint: the address as text, then both octets of the port (RFC 5665 section 5.2.3).
+/// Success, or one line that says why not.
+using RpcbindResult = boost::system::result<void, std::string>;
+
+/// The universal address of an endpoint: the address as text, then both bytes of the port (RFC 5665 section 5.2.3).
 std::string universal_address(const boost::asio::ip::tcp::endpoint& endpoint);
 
-/// Entries that exist as long as this object. All functions block, for `timeout` at most with each question to
-/// rpcbind: not for threads that serve. Not synchronized.
+/// Entries that are registered as long as this object exists. All functions block, up to `timeout` for each request to
+/// rpcbind: do not call them on a thread that serves. Not synchronized.
 class RpcbindRegistration {
  public:
   explicit RpcbindRegistration(std::chrono::seconds timeout = std::chrono::seconds(5)) : timeout_(timeout) {}
@@ -29,10 +33,10 @@ class RpcbindRegistration {
   RpcbindRegistration(const RpcbindRegistration&) = delete;
   RpcbindRegistration& operator=(const RpcbindRegistration&) = delete;
 
-  /// All of `entries`, or none, false and one line in `why`: there is no rpcbind, or it refuses, as when somebody
-  /// else is registered already.
-  bool add(const std::vector<RpcbindEntry>& entries, std::string& why);
-  /// Takes back what is there. A rpcbind that is gone has forgotten already.
+  /// Registers all of `entries`, or none of them. Fails with one line of text if there is no rpcbind, or if it refuses,
+  /// for example because another server is registered.
+  RpcbindResult add(const std::vector<RpcbindEntry>& entries);
+  /// Removes the entries, unless rpcbind is gone.
   void remove() noexcept;
 
  private:

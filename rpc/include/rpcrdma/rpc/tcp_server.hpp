@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A TCP front with record marking (RFC 5531 section 11) for the same handlers that serve RDMA.
+// Serves calls over TCP with record marking (RFC 5531 section 11), with the handlers that serve RDMA.
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
@@ -17,40 +17,39 @@
 namespace rpcrdma::rpc {
 
 struct TcpServerOptions {
-  std::uint32_t max_record = (1u << 20) + 65536;  ///< octets of a call; a longer one ends its connection
-  std::uint32_t max_connections = 1024;           ///< more are closed at once
+  std::uint32_t max_record = (1u << 20) + 65536;  ///< bytes of a call; a longer one ends its connection
+  std::uint32_t max_connections = 1024;           ///< further connections are closed at once
   std::uint32_t max_connections_per_peer = 256;   ///< by address without port
-  std::uint32_t max_calls = 16;                   ///< of one connection being served; further ones wait in its socket
-  /// Octets of those calls, and of the data for their replies: no more is read of a connection that has as many.
-  std::size_t max_call_octets = std::size_t{4} << 20;
-  /// Octets of data for replies that all connections of one worker may hold at once, those of one address a quarter of
-  /// it, and one connection a third of that, or one call. Over it calls wait; addresses take turns, and so do their
-  /// connections. Up to 4096 octets are not counted.
+  std::uint32_t max_calls = 16;                   ///< served at a time per connection; others wait in the socket
+  /// Bytes of those calls and of the data for their replies: a connection that has as many is read no further.
+  std::size_t max_call_bytes = std::size_t{4} << 20;
+  /// Bytes of reply data that all connections of one worker may hold at once. A Budget shares them between peer
+  /// addresses and between the connections of each; calls wait for their share. Up to 4096 bytes are not counted.
   std::size_t bulk_budget = std::size_t{64} << 20;
-  /// Octets of calls (records) that they may hold at once, in the same way; at least max_record. Over it nothing is
-  /// read of who sends more.
+  /// Bytes of calls (records) that all connections of one worker may hold at once, shared in the same way; at least
+  /// max_record. A record that does not fit is not read until it does.
   std::size_t record_budget = std::size_t{64} << 20;
-  /// A connection that sends nothing for so long, with no call being served, is closed.
+  /// A connection that sends nothing for this time, while no call of it is served, is closed.
   std::chrono::seconds idle_timeout{360};
-  /// One that does not go on with a call that it began, or does not take its reply, is closed after so long (after
-  /// twice that at most): it holds memory.
+  /// A connection that does not continue a record, or does not take its replies, is closed after this time (after
+  /// twice this time at most), because it holds memory.
   std::chrono::seconds stall_timeout{60};
-  /// So long, instead, if it is memory of those budgets for which others wait.
+  /// As stall_timeout, if other connections wait for memory that the connection holds.
   std::chrono::seconds pressed_timeout{5};
-  bool v6_only = false;  ///< at [::], IPv6 clients alone: another server has the port for IPv4
+  bool v6_only = false;  ///< at [::], accept IPv6 clients only: another server may have the port for IPv4
 };
 
-/// One thread's share. Everything named outlives the server; the io_context is run by one thread. `pool` is what
-/// IncomingCall::pool() gives handlers.
+/// One thread of a server. Everything referenced outlives the server; one thread runs the io_context. Handlers get
+/// `pool` from IncomingCall::pool().
 struct TcpWorker {
   boost::asio::io_context* context = nullptr;
   memory::Pool* pool = nullptr;
   transport::CallHandler* handler = nullptr;
 };
 
-/// Accepts connections on the first worker's thread and hands them out to all in turn; each is served by one thread.
-/// A connection that sends a part of a record and then nothing, or does not take its replies, delays no other address,
-/// and none of its own for longer than TcpServerOptions::pressed_timeout.
+/// Accepts connections on the first worker's thread and assigns them to the workers in turn. A connection that sends a
+/// part of a record and then nothing, or does not take its replies, delays others for TcpServerOptions::pressed_timeout
+/// at most (twice that time on a busy thread).
 class TcpServer {
  public:
   /// `workers` must not be empty.
@@ -59,13 +58,13 @@ class TcpServer {
                                          transport::CallHandler& handler, TcpServerOptions options, Log log) {
     return make({{&context, &pool, &handler}}, options, std::move(log));
   }
-  /// Ends all connections. Calls being served stay valid and are answered into nothing. On the thread of its only
-  /// worker, or when close() has completed, or when no worker's thread runs.
+  /// Ends all connections. Calls being served stay valid; their replies are dropped. On the thread of its only worker,
+  /// or after close() has completed, or when no worker's thread runs.
   virtual ~TcpServer() = default;
-  /// Where it listens, or why it does not. Once, on the first worker's thread or before it runs.
+  /// Returns the endpoint that it listens on. Once, on the first worker's thread or before that runs.
   virtual Result<boost::asio::ip::tcp::endpoint> listen(const boost::asio::ip::tcp::endpoint& local) = 0;
-  /// Stops listening and reading; calls being served may be answered until `deadline`. Then the connections are
-  /// closed, and `handler` runs on the first worker's thread. Once, on any thread.
+  /// Stops listening and reading, waits until `deadline` for the replies to calls being served, and closes the
+  /// connections. Then `handler` runs on the first worker's thread. Once, on any thread.
   virtual void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) = 0;
 
   struct Counters {

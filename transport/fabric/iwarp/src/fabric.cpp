@@ -2,8 +2,8 @@
 #include <limits>
 #include <system_error>
 
-#include "listener.hpp"
-#include "queue_pair.hpp"
+#include "setup/listener.hpp"
+#include "stream/queue_pair.hpp"
 
 namespace rpcrdma::fabric {
 namespace iwarp {
@@ -46,7 +46,7 @@ class IwarpFabric final : public Fabric {
 
 Result<std::unique_ptr<MemoryRegion>> IwarpFabric::register_memory(std::span<std::byte> memory) {
   if (memory.size() > std::numeric_limits<std::uint32_t>::max()) return make_error_code(BaseError::invalid_argument);
-  // Keys are not given twice, nor 0, while a region has them.
+  // 0 and the keys of existing regions are not used.
   while (state_->next_key == 0 || state_->regions.contains(state_->next_key)) ++state_->next_key;
   const BufferRef buffer{memory.data(), static_cast<std::uint32_t>(memory.size()), state_->next_key++};
   state_->regions.emplace(buffer.local_key, memory);

@@ -2,16 +2,16 @@
 #pragma once
 #include <unordered_map>
 
-#include "negotiation.hpp"
 #include "rpcrdma/fabric/iwarp/iwarp.hpp"
-#include "stag_table.hpp"
+#include "setup/negotiation.hpp"
+#include "stream/stag_table.hpp"
 
 namespace rpcrdma::fabric::iwarp {
 
 /// Buffers in one send or write.
 inline constexpr std::uint32_t kMaxWorkGather = 32;
 
-/// What one fabric shares with everything made from it, which may outlive it.
+/// State that a fabric shares with its queue pairs, windows and listeners, which may outlive it.
 struct FabricState {
   FabricState(boost::asio::io_context& c, const IwarpOptions& o, Log l);
 

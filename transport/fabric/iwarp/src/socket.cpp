@@ -3,21 +3,16 @@
 
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
 namespace rpcrdma::fabric::iwarp {
 
-Descriptor::~Descriptor() {
-  if (number_ >= 0) ::close(number_);
-}
-
 namespace {
 
-/// [5044-7.1.2-m] a peer whose host has gone is noticed within twice `after` (and 6 s if that is more), whether or not
-/// anything is on its way to it.
+/// [5044-7.1.2-m] Detects a peer whose host is down within twice `after`, and at least 6 s, whether or not data is
+/// unacknowledged.
 void keep_alive(int socket, std::chrono::seconds after) noexcept {
   const int on = 1;
   const int probes = 6;
@@ -28,7 +23,7 @@ void keep_alive(int socket, std::chrono::seconds after) noexcept {
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof idle_seconds);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval_seconds, sizeof interval_seconds);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-  // While octets are unacknowledged nothing is probed.
+  // TCP does not probe while bytes are unacknowledged.
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_milliseconds, sizeof unanswered_milliseconds);
 }
 
@@ -36,7 +31,7 @@ void keep_alive(int socket, std::chrono::seconds after) noexcept {
 
 error_code prepare(Socket& socket, std::chrono::seconds keepalive) noexcept {
   error_code error;
-  // [5044-5.1-a] whole FPDUs are written; TCP shall not hold them back
+  // [5044-5.1-a] whole FPDUs are written, which TCP must not delay
   socket.set_option(boost::asio::ip::tcp::no_delay(true), error);
   if (!error) socket.non_blocking(true, error);
   if (!error) keep_alive(socket.native_handle(), keepalive);

@@ -16,7 +16,7 @@ namespace rpcrdma::fabric::loopback {
 class End;
 class ListenerState;
 
-/// What all fabrics of a network share: turns, chance, steering tags, listeners, the trace.
+/// State shared by all fabrics of a network: turns, random numbers, STags, listeners, the trace.
 class Core : public std::enable_shared_from_this<Core> {
  public:
   Core(boost::asio::io_context& context, LoopbackOptions options)
@@ -31,7 +31,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::uint64_t due() noexcept { return turn_ + (options_.max_delay == 0 ? 0 : chance(options_.max_delay + 1)); }
   /// A number below `bound`, drawn from the seed.
   std::uint64_t chance(std::uint64_t bound) noexcept { return random_() % bound; }
-  /// There is work: makes sure that a turn comes.
+  /// Ensures that a turn follows.
   void schedule();
   /// Runs `action` in the next turn.
   void later(UniqueFunction<void()> action);
@@ -41,7 +41,7 @@ class Core : public std::enable_shared_from_this<Core> {
   void pause(LoopbackPause where);
 
   // Frames that arrive.
-  /// False once, when the connection of the next frame shall break.
+  /// False once, when the connection of the next frame is to break.
   bool may_arrive() noexcept {
     if (frames_ < last_frame_) return true;
     last_frame_ = ~std::uint64_t{0};
@@ -51,7 +51,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::uint64_t frames() const noexcept { return frames_; }
   void drop_after(std::uint64_t frames) noexcept { last_frame_ = frames_ + frames; }
 
-  // Steering tags: unique on the network, hard to guess, never the same twice in a row.
+  // STags: unique on the network, hard to guess, never the same twice in a row.
   std::uint32_t new_handle() noexcept;
   std::uint64_t new_offset() noexcept;
   std::unordered_map<std::uint32_t, std::shared_ptr<WindowState>>& windows() noexcept { return windows_; }

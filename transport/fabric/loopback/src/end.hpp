@@ -8,10 +8,11 @@
 
 #include "core.hpp"
 #include "frame.hpp"
+#include "rpcrdma/fabric/completion_dispatcher.hpp"
 
 namespace rpcrdma::fabric::loopback {
 
-/// One end of a connection: all of a queue pair but its handle. Split over files by event: posting, moving
+/// One end of a connection: everything of a queue pair except its handle. Split over files by event: posting, moving
 /// frames, arriving, completing, connecting.
 class End : public std::enable_shared_from_this<End> {
  public:
@@ -38,13 +39,13 @@ class End : public std::enable_shared_from_this<End> {
   void set_connector(std::weak_ptr<End> connector, ConnectionInfo info);
   void disconnect();
   void abort();
-  void destroy() noexcept;
+  void quiesce() noexcept;
   /// Ends this side: flushes what is outstanding; on_disconnected(why) follows.
   void die(error_code why) noexcept;
 
   // Turns (end_frames.cpp, end_arrive.cpp, end_complete.cpp).
   void move_frames();
-  void dispatch();
+  void dispatch() { dispatcher_.run(1); }
   bool busy() const noexcept;
 
   const std::shared_ptr<Core>& core() const noexcept { return core_; }
@@ -69,12 +70,6 @@ class End : public std::enable_shared_from_this<End> {
     BufferRef buffer;
     WorkContext* context;
   };
-  struct Ready {
-    WorkContext* context;
-    Completion completion;
-    std::uint32_t send_slots;  // given back when it has run
-    std::uint32_t receive_slots;
-  };
   enum class Arrival { taken, wait, dead };
 
   error_code may_post(LoopbackOperation operation) noexcept;
@@ -90,6 +85,7 @@ class End : public std::enable_shared_from_this<End> {
   void enqueue(Frame frame);
   void serve_reads();
   void retire();
+  void complete(WorkContext& context, Completion completion, std::uint32_t& slots, std::uint32_t count) noexcept;
   void flush() noexcept;
 
   void arrive();
@@ -106,15 +102,14 @@ class End : public std::enable_shared_from_this<End> {
   std::shared_ptr<Core> core_;
   std::shared_ptr<FabricState> fabric_;
   QueuePairOptions options_;
-  QueuePairEvents* events_;
   std::uint64_t number_ = 0;
   State state_ = State::idle;
-  bool destroyed_ = false;
   std::weak_ptr<End> peer_;
   ConnectionInfo info_;
+  CompletionDispatcher dispatcher_;
   boost::asio::steady_timer timer_;
 
-  std::deque<Work> work_;  // the send queue; the first submitted_ are for the wire
+  std::deque<Work> work_;  // the send queue; the first submitted_ may be transmitted
   std::size_t submitted_ = 0;
   std::size_t transmitted_ = 0;
   std::uint32_t send_slots_ = 0;
@@ -126,10 +121,6 @@ class End : public std::enable_shared_from_this<End> {
   std::deque<Frame> incoming_;
   std::deque<Frame> reads_in_;  // requests accepted and not answered yet
   bool close_sent_ = false;
-
-  std::deque<Ready> ready_;
-  bool established_pending_ = false;
-  std::optional<error_code> disconnected_;  // pending
 };
 
 }  // namespace rpcrdma::fabric::loopback

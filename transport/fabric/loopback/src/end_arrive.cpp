@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: frames are taken in order once they are due; tagged data may be placed in two steps.
 // Ownership: placing touches memory that a posted receive, a bound window or an outstanding Read names.
-// Error handling: what the peer may not do ends the connection on both sides; nothing is placed.
+// Error handling: a violation by the peer ends the connection on both sides; nothing is placed.
 #include <cstring>
 #include <utility>
 
@@ -54,7 +54,7 @@ std::shared_ptr<WindowState> End::accessed(const Frame& frame, Access access) co
   if (found == core_->windows().end() || found->second->owner != this) return nullptr;
   const WindowState& window = *found->second;
   if (window.access != access) return nullptr;
-  // Where windows are not exact, what holds is the region around them.
+  // Without exact window bounds the peer can reach the region around the window.
   std::uint64_t first = window.segment.offset;
   std::uint64_t size = window.memory.size;
   if (!fabric_->capabilities.exact_window_bounds) {
@@ -83,13 +83,14 @@ End::Arrival End::take_send(Frame& frame) {
   if (frame.length > receive.buffer.size)
     return violation(FabricError::message_too_long, FabricError::remote_terminated);
   receives_.pop_front();
+  const std::optional<std::uint32_t> invalidated = frame.invalidate;
   if (frame.length != 0) std::memcpy(receive.buffer.data, frame.octets.data(), frame.length);
   const std::uint32_t length = frame.length + std::exchange(fabric_->overstatement, 0u);
   if (receive.context == nullptr)
     --receive_slots_;
   else
-    ready_.push_back({receive.context, {{}, length, frame.invalidate}, 0, 1});
-  return Arrival::taken;
+    complete(*receive.context, {{}, length, invalidated}, receive_slots_, 1);
+  return state_ == State::closed ? Arrival::dead : Arrival::taken;
 }
 
 End::Arrival End::take_write(Frame& frame) {
@@ -139,7 +140,7 @@ End::Arrival End::take_read_response(Frame& frame) {
 
 End::Arrival End::take_close() {
   if (state_ == State::closing) {
-    if (!close_sent_) return Arrival::wait;  // what we have posted goes first
+    if (!close_sent_) return Arrival::wait;  // our posted work goes first
     die({});
     return Arrival::dead;
   }

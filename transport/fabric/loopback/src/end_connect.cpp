@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a connector asks the listener in a later turn; the acceptor's start() joins the two ends.
-// Ownership: the ends know each other weakly; each belongs to its queue pair.
-// Error handling: whichever end is missing or fails, the other one is told by on_disconnected.
+// Ownership: each end belongs to its queue pair and refers to the other one weakly.
+// Error handling: if one end is missing or fails, the other one reports on_disconnected.
 #include <algorithm>
 
 #include "end.hpp"
@@ -82,7 +82,7 @@ void End::establish(const ConnectionInfo& info) {
   info_ = info;
   state_ = State::established;
   timer_.cancel();
-  established_pending_ = true;
+  dispatcher_.establish(info_);
   core_->schedule();
 }
 
@@ -99,11 +99,9 @@ void End::abort() {
   die(BaseError::cancelled);
 }
 
-void End::destroy() noexcept {
-  destroyed_ = true;
+void End::quiesce() noexcept {
+  dispatcher_.quiesce();
   abort();
-  ready_.clear();
-  disconnected_.reset();
 }
 
 LoopbackRequest::~LoopbackRequest() {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: submitted work becomes frames, in order; Reads beyond ORD wait and hold up what stands behind them;
+// Operation: submitted work becomes frames, in order; Reads beyond ORD wait and block the work behind them;
 // accepted Reads are answered in order. Finished work leaves the queue in order of posting.
-// Ownership: a frame has its own copy of the octets once it is on its way.
-// Error handling: an access that has lost its window ends the connection.
+// Ownership: a frame in transit has its own copy of the bytes.
+// Error handling: an access whose window has been destroyed ends the connection.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "end.hpp"
 
@@ -126,15 +127,12 @@ void End::retire() {
       work.stage = Work::Stage::done;
     }
     if (work.stage != Work::Stage::done) return;
-    if (work.context == nullptr) {
-      ++silent_slots_;
-    } else {
-      ready_.push_back({work.context, {}, 1 + silent_slots_, 0});
-      silent_slots_ = 0;
-    }
+    WorkContext* const context = work.context;
     work_.pop_front();
     --submitted_;
     --transmitted_;
+    ++silent_slots_;
+    if (context != nullptr) complete(*context, {}, send_slots_, std::exchange(silent_slots_, 0));
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: posting checks the work, takes its slot, and queues it; the wire sees it after submit().
 // Ownership: buffers, windows and contexts belong to the poster; the queue refers to them.
-// Error handling: what cannot be posted is refused at once and leaves no trace.
+// Error handling: work that cannot be posted is refused at once and changes nothing.
 #include <algorithm>
 
 #include "end.hpp"
@@ -13,11 +13,12 @@ End::End(std::shared_ptr<Core> core, std::shared_ptr<FabricState> fabric, QueueP
     : core_(std::move(core)),
       fabric_(std::move(fabric)),
       options_(std::move(options)),
-      events_(&events),
+      dispatcher_(core_->context(), events, fabric_->counters, nullptr),
       timer_(core_->context()) {
   const std::uint32_t limit = fabric_->capabilities.max_read_depth;
   options_.inbound_reads = std::min(options_.inbound_reads, limit);
   options_.outbound_reads = std::min(options_.outbound_reads, limit);
+  dispatcher_.reserve(std::size_t{options_.send_depth} + options_.receive_depth);
 }
 
 error_code End::may_post(LoopbackOperation operation) noexcept {
@@ -74,6 +75,7 @@ error_code End::post_write(std::span<const BufferRef> gather, std::uint32_t hand
                            WorkContext* context) {
   std::uint32_t length = 0;
   if (const error_code error = check_gather(gather, length)) return error;
+  if (wraps(offset, length)) return BaseError::invalid_argument;
   if (const error_code error = may_post(LoopbackOperation::post_write)) return error;
   Work& work = add_work(Work::Kind::write, context);
   work.gather.assign(gather.begin(), gather.end());
@@ -87,6 +89,7 @@ error_code End::post_read(BufferRef sink, std::uint32_t handle, std::uint64_t of
   std::uint32_t length = 0;
   if (const error_code error = check_gather({&sink, 1}, length)) return error;
   if (state_ == State::established && info_.outbound_reads == 0) return FabricError::unsupported;
+  if (wraps(offset, length)) return BaseError::invalid_argument;
   if (const error_code error = may_post(LoopbackOperation::post_read)) return error;
   Work& work = add_work(Work::Kind::read, context);
   work.gather.push_back(sink);

@@ -65,7 +65,7 @@ Result<std::unique_ptr<QueuePair>> FabricImpl::make_acceptor(std::unique_ptr<Con
   return std::unique_ptr<QueuePair>(std::make_unique<LoopbackQueuePair>(std::move(end), std::nullopt));
 }
 
-/// The private data of a rejection reaches no one: QueuePairEvents has no place for it.
+/// The private data of a rejection is dropped: loopback does not call on_rejected.
 void FabricImpl::reject(std::unique_ptr<ConnectionRequest> request, Octets) { request.reset(); }
 
 void FabricImpl::fail_nth(LoopbackOperation operation, std::uint64_t n, error_code error) {

@@ -9,7 +9,7 @@
 
 namespace rpcrdma::fabric::loopback {
 
-/// Counts operations and makes the chosen ones fail.
+/// Counts operations and makes selected ones fail.
 class Faults {
  public:
   void arm(LoopbackOperation operation, std::uint64_t n, error_code error) {
@@ -18,7 +18,7 @@ class Faults {
   std::uint64_t count(LoopbackOperation operation) const noexcept {
     return counts_[static_cast<std::size_t>(operation)];
   }
-  /// Counts one operation. An error if this is one that shall fail.
+  /// Counts one operation. An error if this one is to fail.
   error_code next(LoopbackOperation operation) noexcept;
 
  private:
@@ -31,7 +31,7 @@ class Faults {
   std::vector<Armed> armed_;
 };
 
-/// What one fabric shares with the queue pairs made from it, which may outlive it by a callback.
+/// State that a fabric shares with its queue pairs, which may outlive it.
 struct FabricState {
   Capabilities capabilities;
   Counters counters;

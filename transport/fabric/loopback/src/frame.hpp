@@ -8,7 +8,7 @@
 
 namespace rpcrdma::fabric::loopback {
 
-/// What travels from one end to the other.
+/// A message in transit from one end to the other.
 struct Frame {
   using Kind = LoopbackTraceEntry::Kind;
   Kind kind = Kind::send;

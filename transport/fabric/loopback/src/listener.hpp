@@ -29,14 +29,14 @@ class LoopbackListener final : public Listener {
   Endpoint local_;
 };
 
-/// A connector that waits for an answer. Dropped without one, it is rejected.
+/// The request of a connector that waits for an answer. Destroying it without one rejects the connector.
 class LoopbackRequest final : public ConnectionRequest {
  public:
   LoopbackRequest(std::shared_ptr<Core> core, std::weak_ptr<End> connector, ConnectionInfo info)
       : core_(std::move(core)), connector_(std::move(connector)), info_(std::move(info)) {}
   ~LoopbackRequest() override;
   const ConnectionInfo& info() const noexcept override { return info_; }
-  /// The connector, to be answered by the caller; null when it is gone.
+  /// The connector, to be answered by the caller; null if it no longer exists.
   std::shared_ptr<End> take_connector() noexcept;
 
  private:

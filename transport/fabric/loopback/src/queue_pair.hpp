@@ -4,12 +4,12 @@
 
 namespace rpcrdma::fabric::loopback {
 
-/// The user's handle to an End: destroying it ends the connection.
+/// The user's handle to an End: its destruction ends the connection.
 class LoopbackQueuePair final : public QueuePair {
  public:
   LoopbackQueuePair(std::shared_ptr<End> end, std::optional<Endpoint> peer)
       : end_(std::move(end)), peer_(std::move(peer)) {}
-  ~LoopbackQueuePair() override { end_->destroy(); }
+  ~LoopbackQueuePair() override { end_->quiesce(); }
 
   error_code post_receive(BufferRef buffer, WorkContext* context) override {
     return end_->post_receive(buffer, context);
@@ -39,6 +39,7 @@ class LoopbackQueuePair final : public QueuePair {
   void submit() override { end_->submit(); }
   void disconnect() override { end_->disconnect(); }
   void abort() override { end_->abort(); }
+  void quiesce() noexcept override { end_->quiesce(); }
 
   void start() {
     if (end_->state() != End::State::idle) return;

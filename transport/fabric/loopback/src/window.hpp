@@ -17,10 +17,10 @@ struct WindowState {
   Segment segment;
   bool bound = false;
   bool invalidating = false;  ///< invalidate() is posted and has not completed
-  bool destroyed = false;     ///< its user is gone: nothing may touch the memory
+  bool destroyed = false;     ///< its user has destroyed it: nothing may access the memory
   std::uint32_t pins = 0;
 
-  /// The octet that a peer names by `offset`, which has been checked.
+  /// The byte that a peer names by `offset`, which has been checked.
   std::byte* at(std::uint64_t offset) const noexcept {
     return memory.data + static_cast<std::ptrdiff_t>(offset - segment.offset);
   }
@@ -40,7 +40,7 @@ class LoopbackWindow final : public Window {
   std::shared_ptr<WindowState> state_;
 };
 
-/// Keeps an exposure in force while a frame names it.
+/// Pins an exposure while a frame names it.
 class Pin {
  public:
   Pin() noexcept = default;

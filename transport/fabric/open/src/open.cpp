@@ -2,9 +2,7 @@
 #include "rpcrdma/fabric/open/open.hpp"
 
 #include "rpcrdma/fabric/iwarp/iwarp.hpp"
-#ifdef RPCRDMA_WITH_VERBS
-#include "rpcrdma/fabric/verbs/verbs.hpp"
-#endif
+#include "verbs_plugin.hpp"
 
 namespace rpcrdma::fabric {
 namespace {
@@ -18,24 +16,13 @@ Result<std::unique_ptr<Fabric>> open_iwarp_with(boost::asio::io_context& context
   return open_iwarp(context, options, std::move(log));
 }
 
-#ifdef RPCRDMA_WITH_VERBS
-bool verbs_is_for(const address& at) noexcept { return verbs_device_at(at); }
-
-Result<std::unique_ptr<Fabric>> open_verbs_at(boost::asio::io_context& context, const address& at,
-                                              const OpenOptions& wanted, Log log) {
+Result<std::unique_ptr<Fabric>> open_verbs_with(const VerbsPlugin& plugin, boost::asio::io_context& context,
+                                                const address& at, const OpenOptions& wanted, Log log) {
   VerbsOptions options;
   options.towards = wanted.towards;
   options.keepalive = wanted.keepalive;
-  return open_verbs(context, at, options, std::move(log));
+  return plugin.open(context, at, options, std::move(log));
 }
-#else
-bool verbs_is_for(const address&) noexcept { return false; }
-
-Result<std::unique_ptr<Fabric>> open_verbs_at(boost::asio::io_context&, const address&, const OpenOptions&,
-                                              const Log&) {
-  return make_error_code(FabricError::not_built);
-}
-#endif
 
 }  // namespace
 
@@ -53,10 +40,15 @@ bool parse_provider(std::string_view text, Provider& provider) noexcept {
 
 Result<std::unique_ptr<Fabric>> open(boost::asio::io_context& context, const address& at, const OpenOptions& options,
                                      Log log) {
-  const bool verbs =
-      options.provider == Provider::verbs || (options.provider == Provider::automatic && verbs_is_for(at));
-  return verbs ? open_verbs_at(context, at, options, std::move(log))
-               : open_iwarp_with(context, options, std::move(log));
+  if (options.provider == Provider::iwarp) return open_iwarp_with(context, options, std::move(log));
+  const bool automatic = options.provider == Provider::automatic;
+  // No device has these addresses: a program that stays on the machine loads nothing.
+  if (automatic && (at.is_unspecified() || at.is_loopback())) return open_iwarp_with(context, options, std::move(log));
+  const auto plugin = load_verbs_plugin(log);
+  if (plugin && (!automatic || (*plugin)->device_at(at)))
+    return open_verbs_with(**plugin, context, at, options, std::move(log));
+  if (!automatic) return plugin.error();
+  return open_iwarp_with(context, options, std::move(log));
 }
 
 }  // namespace rpcrdma::fabric

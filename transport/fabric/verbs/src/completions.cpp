@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Polls in batches until the queue is empty, arms it, and polls once more: what came in between is
-// seen here, what comes later is announced. After a bounded number of completions the io_context gets its turn.
-// Ownership. A slot is taken from the books before its callback runs: the callback may post, or destroy all this.
-// Error handling. The first failed operation names the reason; the rest is flushed by finish().
+// Operation. Polls in batches until the queue is empty, arms it, and polls once more: what arrived in between is found
+// by that poll, what arrives later is announced. Each completion goes to the dispatcher, which then runs the callbacks.
+// After a bounded number of completions other handlers of the io_context run.
+// Ownership. A slot leaves its side, and a window changes its state, before the callback runs.
+// Error handling. The first failed operation names the reason; finish() flushes the rest.
 #include <array>
+#include <boost/asio/post.hpp>
 #include <cerrno>
 
-#include "defer.hpp"
 #include "error.hpp"
 #include "queue_pair.hpp"
 
@@ -16,21 +17,21 @@ namespace {
 constexpr int kBatch = 32;
 constexpr int kBatchesPerTurn = 8;
 
-// RPC-over-RDMA has no immediate data. An RDMA Write with some takes a receive as a message does, and its length, which
-// the completion gives, is bounded by the window that it went to, not by the receive.
+// RPC-over-RDMA has no immediate data. An RDMA Write with immediate data consumes a receive as a message does, but the
+// length in its completion is bounded by the window that it wrote to, not by the receive.
 bool is_message(const ibv_wc& completion) noexcept {
   return completion.opcode == IBV_WC_RECV && (completion.wc_flags & IBV_WC_WITH_IMM) == 0;
 }
 
-// The key of an invalidation is there in any case; siw's library tells nothing. rxe's sets the kernel's flag, which is
-// another one here.
+// invalidated_rkey is set in any case; siw's library reports nothing. rxe's library passes on the kernel's flag, whose
+// value means something else in user space.
 bool says_invalidated(const ibv_wc& completion) noexcept {
   return (completion.wc_flags & IBV_WC_WITH_INV) != 0 ||
          ((completion.wc_flags & IBV_WC_IP_CSUM_OK) != 0 && completion.invalidated_rkey != 0);
 }
 
 int poll_batch(ibv_cq* queue, std::array<ibv_wc, kBatch>& batch) {
-  // Providers may leave what an earlier poll put there.
+  // Providers may leave the value of an earlier poll.
   for (ibv_wc& completion : batch) completion.invalidated_rkey = 0;
   return ibv_poll_cq(queue, kBatch, batch.data());
 }
@@ -44,99 +45,98 @@ void VerbsQueuePair::on_completions() noexcept {
 }
 
 void VerbsQueuePair::on_device_trouble() noexcept {
-  defer_to(parts_.context, self_, [](VerbsQueuePair& self) {
-    // What the device has completed tells more, if it tells anything.
-    const Alive alive(self);
+  boost::asio::post(parts_.context, self_.guard([](VerbsQueuePair& self) {
+    // The completions, if there are any, say more.
     self.poll();
-    if (alive) self.finish(self.fault_.value_or(FabricError::protocol_violation));
-  });
+    self.finish(self.fault_.value_or(FabricError::protocol_violation));
+  }));
+}
+
+void VerbsQueuePair::probe_peer() noexcept {
+  sends_.append_probe();
+  submit();
 }
 
 void VerbsQueuePair::poll() {
-  // Before on_established nothing is delivered, and after the end everything has been.
-  if (state_ < State::established || state_ == State::ended || ending_) return;
-  const Alive alive(*this);
-  delivering_ = true;
-  poll_batches();
-  if (!alive) return;
-  deliver_software();
-  if (!alive) return;
-  delivering_ = false;
-  end_batch();
-  if (!alive || ending_ || state_ == State::ended) return;
+  // Before on_established nothing is delivered; finish() has collected the rest.
+  if (!is_connected(state_) || ending_) return;
+  collect();
+  dispatcher_->run();
+  after_dispatch();
+}
+
+// A callback may have ended or quiesced the queue pair; the device then has no part of it.
+void VerbsQueuePair::after_dispatch() {
+  dispatcher_->wake(dispatcher_);
+  if (state_ == State::ended || ending_) return;
+  submit_receives();
   if (fault_ && state_ != State::peer_fault) return finish(*fault_);
   if (state_ == State::draining && sends_.empty()) hang_up();
 }
 
-void VerbsQueuePair::poll_batches() {
-  const Alive alive(*this);
+void VerbsQueuePair::collect() {
   std::array<ibv_wc, kBatch> batch;
   bool armed = false;
   for (int turns = 0;;) {
     const int count = poll_batch(completions_.get(), batch);
     if (count < 0) return end_later(FabricError::device_lost);
     if (count > 0) {
-      deliver({batch.data(), static_cast<std::size_t>(count)});
-      if (!alive) return;
+      collect_batch({batch.data(), static_cast<std::size_t>(count)});
       if (++turns < kBatchesPerTurn) continue;
-      return schedule_poll();
+      schedule_poll();
+      break;
     }
-    if (armed) return;
+    if (armed) break;
     if (ibv_req_notify_cq(completions_.get(), 0) != 0) return end_later(FabricError::device_lost);
     armed = true;
   }
+  collect_software();
 }
 
 void VerbsQueuePair::schedule_poll() {
   if (poll_scheduled_) return;
   poll_scheduled_ = true;
-  defer_to(parts_.context, self_, [](VerbsQueuePair& self) {
+  boost::asio::post(parts_.context, self_.guard([](VerbsQueuePair& self) {
     self.poll_scheduled_ = false;
     self.poll();
-  });
+  }));
 }
 
-void VerbsQueuePair::deliver(std::span<const ibv_wc> batch) {
-  quiet_quarters_ = 0;
-  const Alive alive(*this);
+void VerbsQueuePair::collect_batch(std::span<const ibv_wc> batch) {
+  peer_watch_.note_completion();
   for (const ibv_wc& completion : batch) {
     if (completion.status != IBV_WC_SUCCESS) note_failure(completion);
-    if ((completion.wr_id & ReceiveQueue::kMark) != 0)
-      deliver_receive(completion);
+    if ((completion.wr_id & ReceiveSide::kMark) != 0)
+      collect_receive(completion);
     else
-      deliver_sends(completion);
-    if (!alive) return;
+      collect_sends(completion);
   }
 }
 
 void VerbsQueuePair::note_failure(const ibv_wc& completion) {
+  const bool receive = (completion.wr_id & ReceiveSide::kMark) != 0;
   if (completion.status != IBV_WC_WR_FLUSH_ERR) {
-    parts_.log.info("verbs: {}: work {:x}: {} (vendor error {:x})", info_.peer.address().to_string(), completion.wr_id,
-                    ibv_wc_status_str(completion.status), completion.vendor_err);
-    const bool receive = (completion.wr_id & ReceiveQueue::kMark) != 0;
+    parts_.log.info("verbs: {}: work request {:x} failed: {} (vendor error {:x})", info_.peer.address().to_string(),
+                    completion.wr_id, ibv_wc_status_str(completion.status), completion.vendor_err);
     if (!fault_) fault_ = receive ? receive_error(completion.status) : completion_error(completion.status);
-    // rxe takes a missing route for a fault of the queue pair.
+    // rxe reports a missing route as an error of the queue pair.
     if (!receive && completion.status == IBV_WC_LOC_QP_OP_ERR && parts_.device->port_is_down())
       fault_ = system_error(ENETDOWN);
-  } else if (state_ >= State::established && state_ != State::hanging_up && state_ != State::ended) {
-    const bool receive = (completion.wr_id & ReceiveQueue::kMark) != 0;
+  } else if (is_connected(state_) && state_ != State::hanging_up) {
     on_flush_unasked(receive ? error_code() : error_code(FabricError::flushed));
   }
 }
 
-void VerbsQueuePair::deliver_receive(const ibv_wc& completion) {
+void VerbsQueuePair::collect_receive(const ibv_wc& completion) {
   WorkContext* context = nullptr;
   if (!receives_.take(context)) return;
   Completion result{.status = receive_error(completion.status), .length = 0, .invalidated = {}};
   if (!result.status) result.status = accept_message(completion, result);
-  batch_open_ = true;
-  if (context == nullptr) return;
-  ++parts_.counters->completions;
-  context->on_completion(result);
+  if (context != nullptr) dispatcher_->add(*context, result, receives_.used());
 }
 
 error_code VerbsQueuePair::accept_message(const ibv_wc& completion, Completion& result) {
-  if (!is_message(completion)) return violation("immediate data");
+  if (!is_message(completion)) return violation("the peer sent immediate data");
   const std::uint32_t key = completion.invalidated_rkey;
   if (VerbsWindow* window = windows_->find_bound(key)) {
     if (window->state() == VerbsWindow::State::invalidating)
@@ -145,10 +145,10 @@ error_code VerbsQueuePair::accept_message(const ibv_wc& completion, Completion& 
       window->set_idle();
     result.invalidated = key;
   } else if (says_invalidated(completion)) {
-    // Only windows may be invalidated, as only where there are some is the R flag set (RFC 8797 section 4.1). What else
-    // the device lets a peer invalidate is another connection's, or memory that our work needs. At the end the windows
-    // may have gone before the message comes.
-    if (state_ != State::ended) return violation("an invalidation of what is not exposed");
+    // The peer may invalidate windows only: the R flag is set only where there are some (RFC 8797 section 4.1).
+    // Whatever else the device lets it invalidate belongs to another connection or to work of ours. After the end the
+    // windows may be gone before the message is collected.
+    if (state_ != State::ended) return violation("the peer invalidated memory that is not exposed to it");
     result.invalidated = key;
   }
   result.length = completion.byte_len;
@@ -161,43 +161,27 @@ error_code VerbsQueuePair::violation(std::string_view what) {
   return FabricError::protocol_violation;
 }
 
-void VerbsQueuePair::deliver_sends(const ibv_wc& completion) {
-  const Alive alive(*this);
-  SendQueue::Slot slot;
+void VerbsQueuePair::collect_sends(const ibv_wc& completion) {
+  SendSide::Slot slot;
   std::uint64_t number = 0;
   const error_code status = completion_error(completion.status);
   const bool overtaking = parts_.device->limits().overtakes_reads;
   if (overtaking) sends_.note_done(completion.wr_id, status);
-  while (sends_.take_until(completion.wr_id, slot, number)) {
+  while (sends_.take_until(completion.wr_id, slot, number))
     complete(slot, overtaking ? slot.status : number == completion.wr_id ? status : error_code());
-    if (!alive) return;
-  }
 }
 
-void VerbsQueuePair::deliver_software() {
-  const Alive alive(*this);
-  SendQueue::Slot slot;
-  while (sends_.take_software(slot)) {
-    complete(slot, {});
-    if (!alive) return;
-  }
+void VerbsQueuePair::collect_software() {
+  SendSide::Slot slot;
+  while (sends_.take_software(slot)) complete(slot, {});
 }
 
-void VerbsQueuePair::complete(SendQueue::Slot& slot, error_code status) {
+void VerbsQueuePair::complete(SendSide::Slot& slot, error_code status) {
   slot.sink.reset();
   if (slot.window != 0)
     if (VerbsWindow* window = windows_->find(slot.window)) window->set_idle();
-  batch_open_ = true;
-  if (slot.context == nullptr) return;
-  ++parts_.counters->completions;
-  slot.context->on_completion({.status = status, .length = 0, .invalidated = {}});
-}
-
-void VerbsQueuePair::end_batch() {
-  submit_receives();
-  if (!std::exchange(batch_open_, false)) return;
-  ++parts_.counters->batches;
-  events_.on_batch_end();
+  if (slot.context != nullptr)
+    dispatcher_->add(*slot.context, {.status = status, .length = 0, .invalidated = {}}, sends_.used());
 }
 
 }  // namespace rpcrdma::fabric::verbs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// librdmacm says ENODEV for all of it: the kernel has no such device, the device's file cannot be opened, or libibverbs
-// has no driver for the device.
+// librdmacm reports ENODEV in three cases: the kernel has no such device, the device's file cannot be opened, or
+// libibverbs has no driver for the device.
 #include "diagnosis.hpp"
 
 #include <unistd.h>
@@ -18,10 +18,10 @@ constexpr std::string_view kDevice = "uverbs";
 
 struct DeviceFiles {
   bool any = false;
-  bool all_open = true;  // to us
+  bool all_open = true;  // this process may open them
 };
 
-DeviceFiles look_at_files() {
+DeviceFiles list_device_files() {
   DeviceFiles files;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(kKernelsDevices, ignored)) {
@@ -36,9 +36,9 @@ DeviceFiles look_at_files() {
 }  // namespace
 
 error_code why_no_device(rdma_cm_id* id) noexcept {
-  // What the kernel has bound knows its address, even if librdmacm could not follow.
+  // The kernel has bound the id if it has an address, even if librdmacm could not open the device.
   if (id != nullptr && rdma_get_local_addr(id)->sa_family == AF_UNSPEC) return FabricError::no_device;
-  const DeviceFiles files = look_at_files();
+  const DeviceFiles files = list_device_files();
   if (!files.any) return FabricError::no_device;
   return files.all_open ? FabricError::no_driver : FabricError::device_closed;
 }

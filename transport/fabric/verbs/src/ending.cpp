@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Every way to end goes through finish(): deliver what the device has completed, take windows and queue
-// pair from the device, complete what is left as flushed, tell the user. disconnect() lets the send queue run empty
-// before, because the device drops what is unsent when it disconnects.
-// Ownership. After finish() the device has no part of this connection but the rdma_cm id, which stays until the
-// destructor: while it lives the kernel repeats the request to disconnect until the peer has answered. If the device is
-// gone, that goes too. In the middle of an iWARP handshake, which the kernel waits for before it destroys anything, all
-// of it is left to a thread.
+// Operation. Every way to end goes through finish(): collect what the device has completed, release windows and queue
+// pair, complete the rest as flushed, end. The callbacks run from the io_context. disconnect() first lets the send
+// queue run empty, because the device drops what is unsent when it disconnects. Ownership. After finish() the device
+// has no part of this connection but the rdma_cm id, which stays until the queue pair is quiesced: while it exists the
+// kernel repeats the request to disconnect until the peer has answered. If the device is gone, the id goes too. In the
+// middle of an iWARP handshake, which the kernel waits for before it destroys anything, all of it is left to a thread.
 // Error handling. Nothing here can fail in a way that matters: the device's objects are gone in any case.
-#include "defer.hpp"
+#include <boost/asio/post.hpp>
+
 #include "error.hpp"
 #include "queue_pair.hpp"
 
@@ -26,7 +26,8 @@ void VerbsQueuePair::disconnect() {
   sends_.require_signal();
   submit();
   if (ending_) return;
-  state_ = State::draining;
+  advance(Event::disconnect);
+  peer_watch_.stop();
   arm_timer(kDrain);
   schedule_poll();
 }
@@ -44,30 +45,30 @@ void VerbsQueuePair::abort() {
 void VerbsQueuePair::end_later(error_code why) {
   if (ending_ || state_ == State::ended) return;
   ending_ = true;
-  defer_to(parts_.context, self_, [why](VerbsQueuePair& self) { self.finish(why); });
+  boost::asio::post(parts_.context, self_.guard([why](VerbsQueuePair& self) { self.finish(why); }));
 }
 
 void VerbsQueuePair::hang_up() {
-  state_ = State::hanging_up;
+  advance(Event::drained);
   rdma_disconnect(id_.get());
   arm_timer(kLinger);
 }
 
-// The device gave up by itself. On InfiniBand that is a violation by the peer, who will hear of it; on iWARP it may
-// be just the end of the TCP connection, which rdma_cm is about to tell: in good order unless work of ours was `lost`.
+// The device flushes by itself. On InfiniBand that is a violation by the peer, which is notified; on iWARP it may be
+// just the end of the TCP connection, which rdma_cm is about to report: in good order unless work of ours was `lost`.
 void VerbsQueuePair::on_flush_unasked(error_code lost) {
   if (!parts_.device->limits().iwarp) {
     if (!fault_) fault_ = FabricError::protocol_violation;
     return;
   }
   if (lost && !fault_) fault_ = lost;
-  if (state_ == State::peer_fault) return;
-  state_ = State::peer_fault;
+  if (!advance(Event::device_flushed)) return;
+  peer_watch_.stop();
   arm_timer(kLinger);
 }
 
-// InfiniBand tells the offended side nothing: its queue pair is just found in error when the peer, who was refused,
-// disconnects. The query comes before we put the queue pair in error ourselves.
+// InfiniBand reports nothing to the side whose memory was to be violated: its queue pair is found in error when the
+// peer, which was refused, disconnects. The query comes before the queue pair is put in error here.
 error_code VerbsQueuePair::reason_of_disconnect() const noexcept {
   if (fault_) return *fault_;
   if (state_ == State::hanging_up || parts_.device->limits().iwarp || id_->qp == nullptr) return {};
@@ -79,68 +80,52 @@ error_code VerbsQueuePair::reason_of_disconnect() const noexcept {
 
 void VerbsQueuePair::finish(error_code why) {
   if (state_ == State::ended) return;
-  const bool connected = state_ >= State::established;
+  const bool connected = is_connected(state_);
   const bool waits = handshake_waits();
-  state_ = State::ended;
+  advance(Event::end);
   ending_ = false;
   timer_.cancel();
-  keepalive_timer_.cancel();
-  nudge_timer_.cancel();
-  delivering_ = true;
-  const Alive alive(*this);
+  peer_watch_.stop();
   if (waits)
     stop_receives();
   else if (connected || role_ == Role::acceptor)
     rdma_disconnect(id_.get());
-  deliver_rest();
-  if (!alive) return;
+  collect_rest();
   windows_->release_device();
   if (waits)
     leave_to_kernel();
   else
     destroy_queue_pair();
-  deliver_rest();
-  if (!alive) return;
+  collect_rest();
   const bool unfinished = flush_rest();
-  if (!alive) return;
   // A peer that leaves while our work is on its way has not closed in good order.
   if (!why && unfinished) why = FabricError::flushed;
-  delivering_ = false;
-  end_batch();
-  if (!alive) return;
   release_device();
-  events_.on_disconnected(why);
+  dispatcher_->disconnect(why);
+  dispatcher_->wake(dispatcher_);
 }
 
 void VerbsQueuePair::on_device_lost() {
-  const Alive alive(*this);
   finish(FabricError::device_lost);
-  if (alive) drop_id();
+  drop_id();
 }
 
-void VerbsQueuePair::deliver_rest() {
-  const Alive alive(*this);
+void VerbsQueuePair::collect_rest() {
   ibv_wc completion{};
   while (completions_ && ibv_poll_cq(completions_.get(), 1, &completion) == 1) {
-    deliver({&completion, 1});
-    if (!alive) return;
+    collect_batch({&completion, 1});
     completion.invalidated_rkey = 0;
   }
 }
 
 bool VerbsQueuePair::flush_rest() {
-  const Alive alive(*this);
   const bool unfinished = !sends_.empty();
-  SendQueue::Slot slot;
-  while (sends_.take_any(slot)) {
-    complete(slot, FabricError::flushed);
-    if (!alive) return true;
-  }
+  SendSide::Slot slot;
+  while (sends_.take_any(slot)) complete(slot, FabricError::flushed);
   WorkContext* context = nullptr;
   while (receives_.take(context)) {
-    batch_open_ = true;
-    if (context != nullptr) context->on_completion({.status = FabricError::flushed, .length = 0, .invalidated = {}});
-    if (!alive) return true;
+    if (context == nullptr) continue;
+    dispatcher_->add(*context, {.status = FabricError::flushed, .length = 0, .invalidated = {}}, receives_.used());
   }
   return unfinished;
 }
@@ -149,7 +134,7 @@ bool VerbsQueuePair::handshake_waits() const noexcept {
   return parts_.device->limits().iwarp && (state_ == State::connecting || state_ == State::accepting);
 }
 
-// The handshake may yet succeed, and the peer send something, while the buffers are somebody else's again.
+// The handshake may still succeed and the peer send a message, when the buffers belong to their owner again.
 void VerbsQueuePair::stop_receives() noexcept {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_ERR;
@@ -158,7 +143,7 @@ void VerbsQueuePair::stop_receives() noexcept {
 
 namespace {
 
-/// In the order in which it may be destroyed, from the last to the first.
+/// Destroyed from the last member to the first, as the members need each other.
 struct Remains {
   std::shared_ptr<Device> device;
   std::shared_ptr<rdma_event_channel> events;
@@ -175,20 +160,20 @@ void VerbsQueuePair::leave_to_kernel() noexcept {
   parts_.device->use().remove(id_->qp);
   parts_.device->use().remove(completions_.get());
   Remains remains{.device = parts_.device,
-                  .events = parts_.presence->events()->channel(),
-                  .notifications = parts_.presence->completions()->channel(),
+                  .events = parts_.lifecycle->events()->channel(),
+                  .notifications = parts_.lifecycle->completions()->channel(),
                   .id = std::move(id_),
                   .completions = std::move(completions_)};
   auto destroy = [remains = std::move(remains)]() { rdma_destroy_qp(remains.id.get()); };
   if (const auto connecting = std::move(connecting_))
     connecting->end(std::move(destroy));
   else
-    Aside::run(parts_.device.get(), std::move(destroy));
+    BlockingCall::run(parts_.device.get(), std::move(destroy));
 }
 
 void VerbsQueuePair::drop_id() noexcept {
   if (const auto connecting = std::move(connecting_))
-    connecting->end([events = parts_.presence->events()->channel(), id = std::move(id_)] {});
+    connecting->end([events = parts_.lifecycle->events()->channel(), id = std::move(id_)] {});
   id_.reset();
 }
 

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. A connector's id is bound to the fabric's device from the start (its receives need the queue pair);
-// then address, route, connect, which on iWARP runs aside. An acceptor's id has all that. Either is done at
-// ESTABLISHED. Ownership. Callbacks may destroy the queue pair; nothing of it is touched after the last one. Error
-// handling. Whatever fails on the way, and the timer, ends in finish() with the reason.
+// Operation. A connector's id is bound to the fabric's device from the start (its receives need the queue pair); it
+// resolves the address, resolves the route, and connects, on iWARP in another thread. An acceptor's id has all that.
+// Both are done at ESTABLISHED.
+// Error handling. Whatever fails on the way, and the timer, ends in finish() with the reason.
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <cerrno>
 
-#include "defer.hpp"
 #include "error.hpp"
 #include "queue_pair.hpp"
 
 namespace rpcrdma::fabric::verbs {
 namespace {
 
-// An RDMA Send that follows the MPA reply too closely is left unread by Linux's siw until more arrives (keepalive.cpp).
+// An RDMA Send that follows the MPA reply too closely is left unread by Linux's siw until more arrives
+// (peer_watch.hpp).
 constexpr std::chrono::milliseconds kSettle{2};
 
-// Not the largest number, 7: rxe takes it for "without end" and never gives a peer up that has gone, which has held all
-// threads of the kernel's NFS server for good.
+// Not 7, the maximum: rxe takes it for "without end", and then never gives up a peer that has vanished, which can hold
+// all threads of the kernel's NFS server for good.
 constexpr std::uint8_t kRetries = 6;
 // How long the device waits for an acknowledgement: 4.096 us * 2^18 = 1.07 s. With the retries a silent peer is
 // noticed after 8 s; the kernel's choice makes that half a minute.
@@ -33,12 +34,12 @@ void VerbsQueuePair::start() {
   std::uint8_t ack_timeout = kAckTimeout;
   rdma_set_option(id_.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &ack_timeout, sizeof(ack_timeout));
   error_code error = receives_.submit(id_->qp);
+  advance(role_ == Role::connector ? Event::start_connector : Event::start_acceptor);
   if (!error) error = role_ == Role::connector ? resolve() : accept();
   if (error) end_later(error);
 }
 
 error_code VerbsQueuePair::resolve() {
-  state_ = State::resolving;
   Endpoint peer = info_.peer;
   const auto timeout = static_cast<int>(std::min(options_.handshake_timeout, kResolveTry).count());
   return rdma_resolve_addr(id_.get(), nullptr, peer.data(), timeout) != 0 ? last_error() : error_code();
@@ -57,40 +58,36 @@ rdma_conn_param VerbsQueuePair::parameters() const noexcept {
 }
 
 error_code VerbsQueuePair::connect() {
-  state_ = State::connecting;
   const DeviceLimits& limits = parts_.device->limits();
   info_.inbound_reads = std::min(options_.inbound_reads, limits.max_inbound_reads);
   info_.outbound_reads = std::min(options_.outbound_reads, limits.max_outbound_reads);
   rdma_conn_param wanted = parameters();
-  if (limits.iwarp) return connect_aside(wanted);
+  if (limits.iwarp) return connect_in_thread(wanted);
   return rdma_connect(id_.get(), &wanted) != 0 ? last_error() : error_code();
 }
 
-// siw connects TCP while its caller waits, for two minutes if the peer drops what it is sent.
-error_code VerbsQueuePair::connect_aside(const rdma_conn_param& wanted) {
+// siw blocks its caller until TCP is connected: two minutes if the peer drops SYNs.
+error_code VerbsQueuePair::connect_in_thread(const rdma_conn_param& wanted) {
   auto call = [id = id_.get(), to_send = wanted, data = options_.private_data]() mutable {
     to_send.private_data = data.data();
     return rdma_connect(id, &to_send) != 0 ? last_error() : error_code();
   };
-  auto done = [&context = parts_.context, self = self_](error_code failed) {
-    defer_to(context, self, [failed](VerbsQueuePair& queue_pair) { queue_pair.on_connect_returned(failed); });
-  };
-  auto started = Aside::start(parts_.device.get(), std::move(call), std::move(done));
+  auto done = [&context = parts_.context, returned = self_.guard([](VerbsQueuePair& self, error_code failed) {
+    self.on_connect_returned(failed);
+  })](error_code failed) { boost::asio::post(context, [returned, failed]() mutable { returned(failed); }); };
+  auto started = BlockingCall::start(parts_.device.get(), std::move(call), std::move(done));
   if (!started) return started.error();
   connecting_ = std::move(*started);
   return {};
 }
 
-// The event may have come before this.
+// The CM event may have arrived before.
 void VerbsQueuePair::on_connect_returned(error_code failed) {
   connecting_.reset();
-  if (!failed || state_ != State::connecting) return;
-  state_ = State::routing;  // the kernel has forgotten about it
-  finish(failed);
+  if (failed && advance(Event::connect_failed)) finish(failed);
 }
 
 error_code VerbsQueuePair::accept() {
-  state_ = State::accepting;
   const DeviceLimits& limits = parts_.device->limits();
   // No more than the peer asked for, which info_ holds so far.
   info_.inbound_reads = std::min({info_.inbound_reads, options_.inbound_reads, limits.max_inbound_reads});
@@ -105,23 +102,22 @@ void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
   error_code error;
   switch (event.type) {
     case RDMA_CM_EVENT_ADDR_RESOLVED:
-      if (state_ != State::resolving) return;
-      state_ = State::routing;
+      if (!advance(Event::address_resolved)) return;
       if (rdma_resolve_route(id_.get(), static_cast<int>(options_.handshake_timeout.count())) != 0)
         error = last_error();
       break;
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
-      if (state_ == State::routing) error = connect();
+      if (advance(Event::route_resolved)) error = connect();
       break;
     case RDMA_CM_EVENT_ESTABLISHED: return on_peer_accepted(std::move(event));
     case RDMA_CM_EVENT_DISCONNECTED: return finish(reason_of_disconnect());
     case RDMA_CM_EVENT_DEVICE_REMOVAL: {
-      const auto presence = parts_.presence;
-      return presence->lose(ContextUse::Loss::removal);
+      const auto lifecycle = parts_.lifecycle;
+      return lifecycle->lose(SharedContext::Loss::removal);
     }
     case RDMA_CM_EVENT_UNREACHABLE:
-      // Later than that, the kernel (6.0 and later) has lost the peer's hardware address.
-      if (state_ >= State::established) return finish(fault_.value_or(system_error(ETIMEDOUT)));
+      // On a connection: the kernel (6.0 and later) has lost the peer's hardware address.
+      if (is_connected(state_)) return finish(fault_.value_or(system_error(ETIMEDOUT)));
       return finish(connect_error(event.type, event.status));
     case RDMA_CM_EVENT_ADDR_ERROR:
       if (state_ != State::resolving || event.status != -ETIMEDOUT)
@@ -137,40 +133,34 @@ void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
 }
 
 void VerbsQueuePair::on_peer_accepted(CmEvent event) {
-  if (state_ == State::connecting) {
-    if (parts_.device->limits().swapped_read_depths) std::swap(event.inbound_reads, event.outbound_reads);
-    info_.inbound_reads = std::min(info_.inbound_reads, event.inbound_reads);
-    info_.outbound_reads = std::min(info_.outbound_reads, event.outbound_reads);
-    info_.private_data = std::move(event.private_data);
-    if (parts_.device->limits().iwarp) {
-      state_ = State::settling;
-      return arm_timer(kSettle);
-    }
-  } else if (state_ != State::accepting) {
-    return;
-  }
-  establish();
+  if (role_ == Role::acceptor) return establish(Event::peer_accepted);
+  if (state_ != State::connecting) return;
+  const DeviceLimits& limits = parts_.device->limits();
+  if (limits.swapped_read_depths) std::swap(event.inbound_reads, event.outbound_reads);
+  info_.inbound_reads = std::min(info_.inbound_reads, event.inbound_reads);
+  info_.outbound_reads = std::min(info_.outbound_reads, event.outbound_reads);
+  info_.private_data = std::move(event.private_data);
+  if (!limits.iwarp) return establish(Event::peer_accepted);
+  advance(Event::peer_replied);
+  arm_timer(kSettle);
 }
 
-void VerbsQueuePair::establish() {
+void VerbsQueuePair::establish(Event how) {
+  if (!advance(how)) return;
   timer_.cancel();
   info_.local = to_endpoint(*rdma_get_local_addr(id_.get()), rdma_get_src_port(id_.get()));
   info_.peer = to_endpoint(*rdma_get_peer_addr(id_.get()), rdma_get_dst_port(id_.get()));
-  state_ = State::established;
-  watch_peer();
-  if (role_ == Role::connector && parts_.device->limits().iwarp) nudge_later();
-  const Alive alive(*this);
-  events_.on_established(info_);
-  if (!alive) return;
-  // What came before this moment has been announced already, and left in the completion queue.
+  peer_watch_.start(role_ == Role::connector && parts_.device->limits().iwarp);
+  dispatcher_->establish(info_);
+  // Notifications that came before this moment have left their completions in the queue.
   poll();
 }
 
 void VerbsQueuePair::arm_timer(std::chrono::milliseconds after) {
   timer_.expires_after(after);
-  timer_.async_wait([self = self_](boost::system::error_code error) {
-    if (!error && *self != nullptr) (*self)->on_timer();
-  });
+  timer_.async_wait(self_.guard([](VerbsQueuePair& self, boost::system::error_code cancelled) {
+    if (!cancelled) self.on_timer();
+  }));
 }
 
 void VerbsQueuePair::on_timer() {
@@ -179,7 +169,7 @@ void VerbsQueuePair::on_timer() {
     case State::routing:
     case State::connecting:
     case State::accepting: return finish(FabricError::handshake_timeout);
-    case State::settling: return establish();
+    case State::settling: return establish(Event::settled);
     case State::draining: return finish(FabricError::flushed);
     case State::hanging_up: return finish({});
     case State::peer_fault: return finish(fault_.value_or(FabricError::flushed));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// rdma-core's objects as move-only handles. Each must die before what it was made from.
+// rdma-core's objects as move-only handles. Each is destroyed before the object it was made from.
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
@@ -17,7 +17,7 @@ struct Destroyer {
 };
 
 using CmChannel = std::unique_ptr<rdma_event_channel, Destroyer<&rdma_destroy_event_channel>>;
-/// Every event of an id must have been acknowledged before the id dies: rdma_destroy_id waits for that.
+/// Every event of an id has been acknowledged before the id is destroyed: rdma_destroy_id waits for that.
 using CmId = std::unique_ptr<rdma_cm_id, Destroyer<&rdma_destroy_id>>;
 using ProtectionDomain = std::unique_ptr<ibv_pd, Destroyer<&ibv_dealloc_pd>>;
 using CompletionQueue = std::unique_ptr<ibv_cq, Destroyer<&ibv_destroy_cq>>;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Each CONNECT_REQUEST becomes a VerbsRequest, handed to the user at once: with rdma_cm the private data
-// comes with the event.
-// Ownership. A request owns its id until it is accepted, here or on another fabric, or rejected, or dropped.
-// Error handling. A removed device suspends the listening until it is back.
+// Operation. Each CONNECT_REQUEST becomes a VerbsRequest, handed to the user at once: the event carries the private
+// data. Ownership. A request owns its id until it is accepted, here or on another fabric, rejected, or dropped. Error
+// handling. While its device is removed a listener is suspended.
 #include "listener.hpp"
 
 #include <algorithm>
 
-#include "device.hpp"
+#include "device/device.hpp"
 #include "error.hpp"
 
 namespace rpcrdma::fabric::verbs {
@@ -37,35 +36,35 @@ void VerbsRequest::reject(Octets private_data) noexcept {
 }
 
 Result<CmId> VerbsRequest::take(rdma_event_channel* channel) {
-  // [rdma_cm] returns only when every event read from the old channel has been acknowledged; from then on
-  // this thread alone knows the id.
+  // rdma_migrate_id returns when every event read from the old channel is acknowledged; from then on only this thread
+  // uses the id.
   if (id_->channel != channel && rdma_migrate_id(id_.get(), channel) != 0) return last_error();
   return std::move(id_);
 }
 
-Result<std::unique_ptr<Listener>> VerbsListener::make(const std::shared_ptr<Presence>& presence, const Endpoint& local,
-                                                      Fabric::RequestHandler handler, Log log) {
-  auto listener = std::make_unique<VerbsListener>(presence, local, std::move(handler), std::move(log));
-  if (const error_code failed = listener->listen()) return presence->refused(failed);
+Result<std::unique_ptr<Listener>> VerbsListener::make(const std::shared_ptr<DeviceLifecycle>& lifecycle,
+                                                      const Endpoint& local, Fabric::RequestHandler handler, Log log) {
+  auto listener = std::make_unique<VerbsListener>(lifecycle, local, std::move(handler), std::move(log));
+  if (const error_code failed = listener->listen()) return lifecycle->refused(failed);
   return listener;
 }
 
-VerbsListener::VerbsListener(std::shared_ptr<Presence> presence, const Endpoint& local, Fabric::RequestHandler handler,
-                             Log log)
-    : presence_(std::move(presence)),
+VerbsListener::VerbsListener(std::shared_ptr<DeviceLifecycle> lifecycle, const Endpoint& local,
+                             Fabric::RequestHandler handler, Log log)
+    : lifecycle_(std::move(lifecycle)),
       local_(local),
       handler_(std::make_shared<Fabric::RequestHandler>(std::move(handler))),
       log_(std::move(log)),
-      cm_interest_(presence_->events()),
-      async_interest_(presence_->async_events()) {
-  presence_->add(*this);
+      cm_interest_(lifecycle_->events()),
+      async_interest_(lifecycle_->async_events()) {
+  lifecycle_->add(*this);
 }
 
-VerbsListener::~VerbsListener() { presence_->remove(*this); }
+VerbsListener::~VerbsListener() { lifecycle_->remove(*this); }
 
 error_code VerbsListener::listen() {
   rdma_cm_id* raw = nullptr;
-  if (rdma_create_id(presence_->events()->channel().get(), &raw, static_cast<CmHandler*>(this), RDMA_PS_TCP) != 0)
+  if (rdma_create_id(lifecycle_->events()->channel().get(), &raw, static_cast<CmHandler*>(this), RDMA_PS_TCP) != 0)
     return last_error();
   CmId id(raw);
   if (local_.address().is_v6()) {
@@ -76,7 +75,7 @@ error_code VerbsListener::listen() {
   if (rdma_bind_addr(raw, address.data()) != 0) return last_error();
   // An id that has just been bound is in the wrong state only if its device is being removed.
   if (rdma_listen(raw, kBacklog) != 0) return errno == EINVAL ? system_error(ENODEV) : last_error();
-  // With the port that the first time found free.
+  // With the port that the first call found free.
   local_ = to_endpoint(*rdma_get_local_addr(raw), rdma_get_src_port(raw));
   id_ = std::move(id);
   return {};
@@ -100,12 +99,12 @@ error_code VerbsListener::resume() {
 void VerbsListener::on_cm_event(CmEvent event) noexcept {
   if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST) {
     event.id->context = nullptr;
-    auto request = std::make_unique<VerbsRequest>(presence_->events()->channel(), std::move(event));
+    auto request = std::make_unique<VerbsRequest>(lifecycle_->events()->channel(), std::move(event));
     const auto handler = handler_;
     (*handler)(std::move(request));
   } else if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL) {
-    const auto presence = presence_;
-    presence->lose(ContextUse::Loss::removal);
+    const auto lifecycle = lifecycle_;
+    lifecycle->lose(SharedContext::Loss::removal);
   }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Posting appends to a chain; submit() hands the chain to the device, receives first, so that a send
-// which grants credits never precedes the receives behind them. Receives do not wait for it: they go to the device
-// at once, or at the end of the batch of completions in which they were posted.
+// Operation. Posting appends to a chain; submit() hands the chain to the device, receives first, so that a send which
+// grants credits never precedes the receives behind them. Receives do not wait for submit(): they go to the device at
+// once or, if a callback posts them, after the callbacks.
 // Ownership. The queue pair owns its rdma_cm id, its completion queue and the device's queue pair (through the id),
-// until it leaves them to a thread that waits for the kernel (ending.cpp). Error handling. What the device refuses at
-// submit() ends the connection from the io_context.
+// until it leaves them to a thread that waits for the kernel (ending.cpp).
+// Error handling. What the device refuses at submit() ends the connection from the io_context.
 #include "queue_pair.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t kLittleInline = 64;
 
-SendQueue::Limits send_limits(const FabricParts& parts, const QueuePairOptions& options) {
+SendSide::Limits send_limits(const FabricParts& parts, const QueuePairOptions& options) {
   const DeviceLimits& limits = parts.device->limits();
   const std::uint32_t interval = std::max(1u, std::min(parts.options.signal_interval, options.send_depth / 4));
   return {.depth = options.send_depth,
@@ -34,7 +34,7 @@ Result<std::unique_ptr<QueuePair>> VerbsQueuePair::make(const FabricParts& parts
   const DeviceLimits& limits = parts.device->limits();
   if (id->verbs != parts.device->context()) return FabricError::no_device;
   if (options.send_depth == 0 || options.receive_depth == 0 || options.private_data.size() > UINT8_MAX ||
-      SendQueue::device_depth(options.send_depth) > limits.max_work || options.receive_depth > limits.max_work)
+      SendSide::device_depth(options.send_depth) > limits.max_work || options.receive_depth > limits.max_work)
     return BaseError::invalid_argument;
   auto queue_pair = std::make_unique<VerbsQueuePair>(parts, std::move(id), role, request, std::move(options), events);
   if (const error_code error = queue_pair->create()) return error;
@@ -46,33 +46,44 @@ VerbsQueuePair::VerbsQueuePair(const FabricParts& parts, CmId id, Role role, con
     : parts_(parts),
       role_(role),
       options_(std::move(options)),
-      events_(events),
       info_(request),
-      self_(std::make_shared<VerbsQueuePair*>(this)),
       id_(std::move(id)),
       sends_(send_limits(parts, options_), parts.device->keys()),
       receives_(options_.receive_depth, parts.device->keys()),
       windows_(std::make_shared<WindowTable>(parts.device)),
-      cm_interest_(parts.presence->events()),
-      completion_interest_(parts.presence->completions()),
-      async_interest_(parts.presence->async_events()),
+      dispatcher_(std::make_shared<CompletionDispatcher>(parts.context, events, *parts.counters,
+                                                         static_cast<CompletionDispatcher::Owner*>(this))),
+      cm_interest_(parts.lifecycle->events()),
+      completion_interest_(parts.lifecycle->completions()),
+      async_interest_(parts.lifecycle->async_events()),
       timer_(parts.context),
-      keepalive_timer_(parts.context),
-      nudge_timer_(parts.context) {
+      peer_watch_(parts.context, parts.options.keepalive, *this) {
+  dispatcher_->reserve(options_.send_depth + options_.receive_depth);
   id_->context = static_cast<CmHandler*>(this);
-  parts_.presence->add(*this);
+  parts_.lifecycle->add(*this);
 }
 
-VerbsQueuePair::~VerbsQueuePair() {
-  *self_ = nullptr;
-  parts_.presence->remove(*this);
+VerbsQueuePair::~VerbsQueuePair() { quiesce(); }
+
+void VerbsQueuePair::quiesce() noexcept {
+  dispatcher_->quiesce();
+  timer_.cancel();
+  peer_watch_.stop();
+  parts_.lifecycle->remove(*this);
   release_device();
   drop_id();
+  state_ = State::ended;
+}
+
+bool VerbsQueuePair::advance(Event event) noexcept {
+  const auto next = next_state(state_, event);
+  if (next) state_ = *next;
+  return next.has_value();
 }
 
 error_code VerbsQueuePair::create() {
-  const std::uint32_t send_depth = SendQueue::device_depth(options_.send_depth);
-  auto queue = parts_.presence->completions()->make_queue(send_depth + options_.receive_depth, *this);
+  const std::uint32_t send_depth = SendSide::device_depth(options_.send_depth);
+  auto queue = parts_.lifecycle->completions()->make_queue(send_depth + options_.receive_depth, *this);
   if (!queue) return queue.error();
   completions_ = std::move(*queue);
   parts_.device->use().add(completions_.get(), *this);
@@ -107,15 +118,15 @@ error_code VerbsQueuePair::post_receive(BufferRef buffer, WorkContext* context) 
   if (state_ == State::ended || ending_) return FabricError::not_connected;
   if (const error_code error = receives_.append(buffer, context)) return error;
   ++parts_.counters->work_requests;
-  // In a batch they go to the device together, at its end.
-  if (!delivering_) submit_receives();
+  // What callbacks post goes to the device together, after them.
+  if (!dispatcher_->running()) submit_receives();
   return {};
 }
 
 void VerbsQueuePair::submit_receives() {
-  // The device gets no more of them when it has been told to disconnect; they are flushed with the rest. So is what it
+  // After the request to disconnect the device gets no more of them; they are flushed with the rest, as is what it
   // refuses.
-  if (state_ > State::draining || ending_) return;
+  if (!takes_work(state_) || ending_) return;
   const error_code error = receives_.submit(id_->qp);
   if (!error) return;
   parts_.log.error("verbs: the device refuses receives: {}", error.message());
@@ -131,7 +142,7 @@ error_code VerbsQueuePair::post_send(std::span<const BufferRef> gather, const Se
   ibv_send_wr& send = **request;
   send.opcode = IBV_WR_SEND;
   if (options.solicited) send.send_flags |= IBV_SEND_SOLICITED;
-  // A peer whose handle is left alone invalidates it itself (RFC 8166 section 4.4.2).
+  // A peer whose handle stays valid invalidates it itself (RFC 8166 section 4.4.2).
   if (options.invalidate && parts_.device->limits().send_with_invalidate) {
     send.opcode = IBV_WR_SEND_WITH_INV;
     send.invalidate_rkey = *options.invalidate;
@@ -153,7 +164,7 @@ error_code VerbsQueuePair::post_write(std::span<const BufferRef> gather, std::ui
 
 error_code VerbsQueuePair::post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset, WorkContext* context) {
   if (const error_code error = may_post()) return error;
-  // A read posted with no read depth would sit in the device for ever.
+  // The device would hold a Read without read depth for ever.
   if (info_.outbound_reads == 0) return FabricError::unsupported;
   auto request = sends_.append({&sink, 1}, /*may_inline=*/false, context);
   if (!request) return request.error();
@@ -208,7 +219,7 @@ error_code VerbsQueuePair::invalidate(Window& window, WorkContext* context) {
       exposure.conceal();
       exposure.set_invalidating();
       break;
-    case VerbsWindow::State::idle: break;  // the peer was first; a second time would be an error, and crashes rxe
+    case VerbsWindow::State::idle: break;  // the peer has invalidated it; a second time would crash rxe
   }
   sends_.append_software(context, exposure.serial());
   ++parts_.counters->work_requests;
@@ -228,7 +239,7 @@ error_code VerbsQueuePair::invalidate_key(VerbsWindow& window, WorkContext* cont
 
 void VerbsQueuePair::submit() {
   submit_receives();
-  if (state_ > State::draining || ending_) return;
+  if (!takes_work(state_) || ending_) return;
   const error_code error = sends_.submit(id_->qp);
   if (!error) return;
   parts_.log.error("verbs: the device refuses work: {}", error.message());

@@ -6,15 +6,16 @@
 namespace rpcrdma::fabric::verbs {
 namespace {
 
-// The low octet of a key is the consumer's, the rest names the window (InfiniBand Architecture, section 10.7.2.2).
+// The consumer chooses the low byte of a key, the rest identifies the window (InfiniBand Architecture,
+// section 10.7.2.2).
 constexpr unsigned kKeyBits = 8;
 
 std::uint64_t address_of(BufferRef memory) { return reinterpret_cast<std::uintptr_t>(memory.data); }
 
-// The next key of a window: each of its 256 once before any comes again, in an order that differs from window to
-// window (a linear congruential generator of full period). Not ibv_inc_rkey, which counts up: with it a peer that has
-// seen one handle knows all later ones of the window, and may reach or invalidate an exposure that it was never told
-// of. The octet is all that is ours to choose; devices take any value that differs from the last.
+// The next key of a window: each of the 256 once before any is repeated, in an order that differs between windows (a
+// linear congruential generator of full period). ibv_inc_rkey counts up: a peer that has seen one handle would know all
+// later ones of the window, and could access or invalidate an exposure that was never announced to it. Devices accept
+// any value that differs from the last.
 std::uint32_t next_key(std::uint32_t key, std::uint32_t step) {
   constexpr std::uint32_t kMask = (1u << kKeyBits) - 1;
   return (key & ~kMask) | ((key * 5 + step) & kMask);
@@ -38,7 +39,7 @@ VerbsWindow::~VerbsWindow() {
 error_code VerbsWindow::prepare_bind(BufferRef memory, Access access, ibv_send_wr& request) {
   ibv_mr* region = table_->device().covering(memory);
   if (region == nullptr) return BaseError::invalid_argument;
-  // libibverbs leaves the key of a window as it was before a posted bind, and takes it from there for the next.
+  // libibverbs does not update the key after a posted bind, but reads it for the next one.
   handle_->rkey = key_;
   key_ = next_key(key_, key_step_);
   request.bind_mw.mw = handle_.get();
@@ -52,11 +53,9 @@ error_code VerbsWindow::prepare_bind(BufferRef memory, Access access, ibv_send_w
 }
 
 error_code VerbsWindow::expose(BufferRef memory, Access access) {
-  if (table_->device().covering(memory) == nullptr) return BaseError::invalid_argument;
-  const int rights =
-      access == Access::remote_write ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : int{IBV_ACCESS_REMOTE_READ};
-  registration_.reset(ibv_reg_mr(table_->device().domain(), memory.data, memory.size, rights));
-  if (!registration_) return last_error();
+  auto registration = table_->device().register_exposure(memory, access);
+  if (!registration) return registration.error();
+  registration_ = std::move(*registration);
   segment_ = {.handle = registration_->rkey, .length = memory.size, .offset = address_of(memory)};
   state_ = State::bound;
   return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// bulk_data: a DDP-eligible counted opaque (RFC 8166 section 3.4.1), for use in .x files. It stands for
-// `opaque data<>` or `string path<>` on the wire, but names its octets instead of holding them.
+// bulk_data: a DDP-eligible counted opaque (RFC 8166 section 3.4.1), for use in .x files. On the wire it is `opaque
+// data<>` or `string path<>`; in memory it references its bytes instead of containing them.
 #include <rpc/rpc.h>
 
 #include <cstddef>
@@ -12,29 +12,30 @@
 
 #include "rpcrdma/base/buffer_ref.hpp"
 
-/// What a bulk_data's octets are.
+/// Where the bytes of a bulk_data are.
 // NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 enum class bulk_kind : std::uint32_t {
-  octets = 0,  ///< in memory at `octets`: part of a message, or the sender's own unregistered memory
+  octets = 0,  ///< in memory at `octets`: part of a message, or unregistered memory of the sender
   parts,       ///< in registered memory at `parts[0..part_count)`
   item,        ///< incoming argument: item number `item` of the call's Payload, not pulled yet
-  placed,      ///< incoming result: in the buffers that the caller gave for it, from their start
+  placed,      ///< incoming result: at the start of the buffers that the caller gave for it
 };
 
-/// Trivial, so that it can stand in the unions that rpcgen makes; all zero is the empty item. Owns nothing,
-/// but for the rare copy that `owned` tells of, which xdr_free() gives back.
+/// Trivial, as rpcgen puts it into unions; all zero is the empty item. Owns nothing, unless `owned` is set: then it
+/// owns a copy, which xdr_free() frees.
 ///
-/// Outgoing. set_parts(): by reference, in registered memory that stays valid and unchanged until the
-/// message is done with (client: the call's completion; server: the release handler of reply()).
-/// set_octets(): unregistered memory, copied into the message (or, where a peer's Write chunk demands it,
-/// into a buffer of the pool); meant for small items such as paths.
+/// Outgoing. set_parts(): by reference, in registered memory that stays valid and unchanged until the message is no
+/// longer used (client: completion of the call; server: the release handler of reply()). set_octets(): unregistered
+/// memory, copied to the message (or to a buffer of the pool, if the peer offers a Write chunk); meant for small items
+/// such as paths.
 ///
-/// Incoming, server: `item` when the client reduced it: fetch it with async_fetch(); else `octets`, in place in
-/// the message, valid until the reply is sent. Incoming, client: `placed` when it lies in the buffers that the
-/// caller gave for results; else `octets`, valid as long as the Decoded<T>.
+/// Incoming, server: `item` if the client reduced it: fetch it with async_fetch(); else `octets`, in place in the
+/// message, valid until the reply is sent. Incoming, client: `placed` if the caller gave buffers for the result; else
+/// `octets`, valid as long as the Decoded<T>.
 // NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
+// [8166-3.4.4.3-a] the only type that can be reduced is an opaque
 struct bulk_data {
-  std::uint32_t length;  ///< octets, without pad
+  std::uint32_t length;  ///< bytes, without pad
   bulk_kind kind;
   const std::byte* octets;
   const rpcrdma::BufferRef* parts;
@@ -48,7 +49,7 @@ struct bulk_data {
     octets = from.data();
   }
   void set_text(std::string_view from) noexcept { set_octets(std::as_bytes(std::span(from))); }
-  /// The array `from` itself must stay valid as long as the octets. Its sizes add up to the length.
+  /// The array `from` itself stays valid as long as the memory. The length is the sum of its sizes.
   void set_parts(std::span<const rpcrdma::BufferRef> from) noexcept {
     *this = {};
     kind = bulk_kind::parts;
@@ -57,7 +58,7 @@ struct bulk_data {
     for (const rpcrdma::BufferRef& part : from) length += part.size;
   }
   std::span<const rpcrdma::BufferRef> part_span() const noexcept { return {parts, part_count}; }
-  /// The octets of kind `octets`; empty for the others.
+  /// The bytes of kind `octets`; empty for the other kinds.
   std::span<const std::byte> octet_span() const noexcept {
     if (kind != bulk_kind::octets) return {};
     return {octets, length};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Linked lists of XDR (`struct node { ...; node *next; }`, RFC 4506 section 4.19) as arrays, walked iteratively:
-// a long list cannot exhaust the stack, and takes no more memory than a small multiple of the message.
+// a long list does not exhaust the stack, and its memory is a small multiple of the message.
 #include <rpc/rpc.h>
 
 #include <cstdint>
@@ -9,9 +9,11 @@
 #include <cstring>
 #include <type_traits>
 
+#include "rpcrdma/xdr/boolean.hpp"
+
 namespace rpcrdma::xdr {
 
-/// Makes room for one more when `count` is a power of two; false when memory is exhausted.
+/// Ensures room for one more item, doubling it when `count` is a power of two; false if memory is exhausted.
 template <class T>
 bool grow_chain(std::uint32_t count, T*& items) noexcept {
   if ((count & (count - 1)) != 0) return true;
@@ -27,31 +29,31 @@ bool_t decode_chain(XDR* xdrs, std::uint32_t* count, T** items, bool_t (*each)(X
   *count = 0;
   *items = nullptr;
   for (;;) {
-    long follows = 0;
-    if (!XDR_GETLONG(xdrs, &follows)) return FALSE;
-    if (follows == 0) return TRUE;
+    bool_t follows = FALSE;
+    if (!xdr_strict_bool(xdrs, &follows)) return FALSE;
+    if (!follows) return TRUE;
     if (!grow_chain(*count, *items)) return FALSE;
     T* item = *items + *count;
     std::memset(static_cast<void*>(item), 0, sizeof(T));
     ++*count;
-    if (!each(xdrs, item)) return FALSE;  // what is there is freed by xdr_free()
+    if (!each(xdrs, item)) return FALSE;  // xdr_free() frees what has been decoded
   }
 }
 
-/// One routine for the three operations of XDR. Decoded arrays come from malloc() and belong to the value
-/// until xdr_free(); arrays to encode belong to whoever fills in the value.
+/// All three XDR operations. Decoded arrays are allocated by malloc() and belong to the value until xdr_free(); the
+/// caller owns arrays to encode.
 template <class T>
 bool_t xdr_chain(XDR* xdrs, std::uint32_t* count, T** items, bool_t (*each)(XDR*, T*)) noexcept {
   static_assert(std::is_trivial_v<T>);
   if (xdrs->x_op == XDR_DECODE) return decode_chain(xdrs, count, items, each);
   for (std::uint32_t i = 0; i < *count; ++i) {
-    const long follows = 1;
-    if (xdrs->x_op == XDR_ENCODE && !XDR_PUTLONG(xdrs, &follows)) return FALSE;
+    bool_t follows = TRUE;
+    if (!xdr_strict_bool(xdrs, &follows)) return FALSE;
     if (!each(xdrs, *items + i)) return FALSE;
   }
   if (xdrs->x_op == XDR_ENCODE) {
-    const long end = 0;
-    return XDR_PUTLONG(xdrs, &end);
+    bool_t follows = FALSE;
+    return xdr_strict_bool(xdrs, &follows);
   }
   std::free(*items);
   *items = nullptr;

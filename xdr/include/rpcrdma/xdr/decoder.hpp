@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// An XDR stream of libtirpc's kind that reads a Payload: the pieces of a reduced message and its items.
+// A libtirpc XDR stream that reads a Payload: the pieces of a reduced message and its items.
 #include <rpc/rpc.h>
 
 #include <cstdint>
@@ -13,11 +13,10 @@
 
 namespace rpcrdma::xdr {
 
-/// Keeps a message beyond its own lifetime, for values that were decoded in place.
+/// Copies a message, so that values decoded in place outlive it.
 class MessageKeeper {
  public:
-  /// A copy of the message `from`: same stream, other memory, which stays valid as long as the decoded
-  /// values. Null when memory is exhausted.
+  /// A copy of the message `from` that stays valid as long as the decoded values. Null if memory is exhausted.
   virtual const Payload* keep(const Payload& from) = 0;
 
  protected:
@@ -28,42 +27,41 @@ class MessageKeeper {
 enum class DecodeFailure : std::uint8_t {
   none,
   malformed,      ///< truncated, out of range, or not XDR
-  bad_item,       ///< a chunk's length or place does not match the stream, or its item is not eligible
-  ignored_chunk,  ///< an eligible result came inline though a Write chunk was there for it
+  bad_item,       ///< the length or position of a chunk does not match the stream, or its item is not eligible
+  ignored_chunk,  ///< an eligible result came inline although a Write chunk was offered for it
 };
 
-/// Reads XDR. Never reads past the message; failure is sticky. Stays where it is: XDR routines hold its
-/// address. One thread.
+/// Reads XDR. Never reads past the message; failure is sticky. Not movable: XDR routines hold its address. One thread.
 class Decoder {
  public:
-  /// `message` outlives this object, and values decoded in place unless `keeper` is given.
+  /// `message` outlives this object and, unless `keeper` is given, the values decoded in place.
   explicit Decoder(const Payload& message, MessageKeeper* keeper = nullptr) noexcept;
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  /// Where eligible results belong that arrive in the stream, in order: they are copied there. `destinations`
-  /// outlives this object.
+  /// The buffers to which eligible results that arrive in the stream are copied, in order. `destinations` outlives this
+  /// object.
   void set_destinations(std::span<const std::span<const BufferRef>> destinations) noexcept {
     destinations_ = destinations;
   }
 
-  /// From here on, values in place refer to the copy that `keeper` makes; null: to the message itself.
+  /// Values decoded from now on refer to the copy that `keeper` makes, or, if null, to the message itself.
   void set_keeper(MessageKeeper* keeper) noexcept { keeper_ = keeper; }
 
   XDR* xdr() noexcept { return &xdr_; }
-  /// The decoder behind a stream, or null when the stream is of another kind.
+  /// The decoder of a stream, or null if the stream is of another kind.
   static Decoder* of(XDR* xdrs) noexcept;
 
   bool ok() const noexcept { return failure_ == DecodeFailure::none; }
   DecodeFailure failure() const noexcept { return failure_; }
-  /// Offset of the next octet in the unreduced stream.
+  /// Offset of the next byte in the unreduced stream.
   std::uint32_t position() const noexcept { return position_; }
-  /// Octets of the reduced stream not read yet: an upper bound for anything that a count may promise.
+  /// Bytes of the reduced stream not read yet: an upper bound for whatever a count claims.
   std::uint32_t remaining() const noexcept { return remaining_; }
 
   std::uint32_t u32() noexcept;
   std::uint64_t u64() noexcept;
-  /// Copies; false and failure when the message is shorter.
+  /// Copies bytes; fails and returns false if the message is shorter.
   bool copy(MutableOctets to) noexcept;
   void skip(std::uint32_t count) noexcept;
   /// opaque<>/string<> of at most `max_length`, in place.
@@ -78,7 +76,7 @@ class Decoder {
     if (!routine(&xdr_, &value)) fail();
     return ok();
   }
-  /// To be called behind the last value: false, and bad_item, when an item is left over.
+  /// To be called after the last value. Fails with bad_item and returns false if an item is left.
   /// [8166-6.1-b] [8166-6.1-c] only eligible items may be reduced, so each chunk must have met its item
   bool finish() noexcept;
 
@@ -103,7 +101,7 @@ class Decoder {
   std::size_t piece_ = 0;        // current piece
   std::uint32_t offset_ = 0;     // in the current piece
   std::uint32_t position_ = 0;   // in the unreduced stream
-  std::uint32_t remaining_ = 0;  // octets of all pieces left
+  std::uint32_t remaining_ = 0;  // bytes left in all pieces
   std::size_t item_ = 0;         // next item
   std::size_t destination_ = 0;  // next destination
   bool kept_ = false;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// text_data: a string<> or opaque<> that is not DDP-eligible, named instead of held: no allocation, no
-// terminating zero, and no length that a peer can make us allocate.
+// text_data: a string<> or opaque<> that is not DDP-eligible, referenced instead of contained: no allocation by a
+// length that a peer claims, and no terminating zero.
 #include <rpc/rpc.h>
 
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
 
-/// Trivial; all zero is the empty string. Decoded in place: valid as long as the message that it was
-/// decoded from (server: until the reply is sent; client: as long as the Decoded<T>).
+/// Trivial; all zero is the empty string. Decoded in place: valid as long as the message (server: until the reply is
+/// sent; client: as long as the Decoded<T>).
 // NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 struct text_data {
   std::uint32_t length;
-  bool owned;  ///< the rare copy of a string that lay across two pieces of a message; freed by xdr_free()
+  bool owned;  ///< `data` is a copy, of a string that spans pieces of a message; freed by xdr_free()
   const char* data;
 
   void set(std::string_view from) noexcept {

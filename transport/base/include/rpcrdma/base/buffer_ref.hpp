@@ -6,15 +6,15 @@
 
 namespace rpcrdma {
 
-/// Names octets that a fabric can address: where, how many, and the fabric's local key for them.
-/// Owns nothing: whoever hands one out says how long it is valid. Copyable, three words.
+/// Names bytes that a fabric can address: where, how many, and the fabric's local key for them.
+/// Owns nothing; the function that returns one says how long it is valid. Copyable, three words.
 struct BufferRef {
   std::byte* data = nullptr;
   std::uint32_t size = 0;
   std::uint32_t local_key = 0;  ///< from the memory region that covers it; 0: not registered
 
   std::span<std::byte> octets() const noexcept { return {data, size}; }
-  /// The part [offset, offset + count). The caller keeps it inside.
+  /// The part [offset, offset + count). The caller checks the range.
   BufferRef slice(std::uint32_t offset, std::uint32_t count) const noexcept {
     return {data + offset, count, local_key};
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Bounded cursors over octets in network order. Failure is sticky: after the first read or write past
+// Bounded cursors over bytes in network order. Failure is sticky: after the first read or write past
 // the end every further one yields zero or does nothing, and ok() is false. Check once, at the end.
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +32,7 @@ class Reader {
   std::uint32_t u32() noexcept { return static_cast<std::uint32_t>(integer<4>()); }
   std::uint64_t u64() noexcept { return integer<8>(); }
 
-  /// The next `count` octets in place, or an empty span and failure.
+  /// The next `count` bytes in place, or an empty span and failure.
   Octets octets(std::size_t count) noexcept {
     if (!take(count)) return {};
     return {next_ - count, count};

@@ -23,6 +23,8 @@ class Fd {
 
   explicit operator bool() const noexcept { return fd_ >= 0; }
   int get() const noexcept { return fd_; }
+  /// Gives up the descriptor, which the caller closes.
+  int release() noexcept { return std::exchange(fd_, -1); }
 
  private:
   void close() noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The library has no global logger: whoever makes an object hands it a Log.
+// The library has no global logger: each object gets its Log from its creator.
 #include <fmt/core.h>
 
 #include <memory>

@@ -8,27 +8,27 @@
 
 namespace rpcrdma {
 
-/// A run of the message that stays in the stream. Positions count octets of the unreduced XDR stream,
+/// A run of the message that stays in the stream. Positions count bytes of the unreduced XDR stream,
 /// from the RPC XID at 0 (RFC 8166 section 3.4.5).
 struct PayloadPiece {
   std::uint32_t position = 0;
   BufferRef octets;
 };
 
-/// One DDP-eligible data item: what stands behind the count word. Its pad is not part of it.
+/// One DDP-eligible data item: the bytes that follow the count word, without their pad.
 struct PayloadItem {
   /// For results that arrived in a Write chunk, which has no position on the wire.
   static constexpr std::uint32_t kNoPosition = 0xffffffff;
 
-  std::uint32_t position = 0;  ///< of its first octet in the unreduced stream; a multiple of 4
-  std::uint32_t length = 0;    ///< octets
-  /// Where the octets are, in order. Empty while an incoming item has not been pulled yet.
+  std::uint32_t position = 0;  ///< of its first byte in the unreduced stream; a multiple of 4
+  std::uint32_t length = 0;    ///< bytes
+  /// Where the bytes are, in order. Empty while an incoming item has not been pulled yet.
   boost::container::small_vector<BufferRef, 1> parts;
 };
 
-/// Refers to memory; owns none. Reused from message to message, so that its vectors keep their room.
+/// Refers to memory; owns none. Reused from message to message, so that its vectors keep their capacity.
 struct Payload {
-  boost::container::small_vector<PayloadPiece, 4> pieces;  ///< ascending by position, without gaps but at items
+  boost::container::small_vector<PayloadPiece, 4> pieces;  ///< ascending by position, with gaps only at items
   boost::container::small_vector<PayloadItem, 1> items;    ///< ascending by position (where they have one)
   std::uint32_t length = 0;                                ///< of the unreduced stream, item pads included
 
@@ -37,7 +37,7 @@ struct Payload {
     items.clear();
     length = 0;
   }
-  /// Octets of the reduced stream: all pieces.
+  /// Bytes of the reduced stream: all pieces.
   std::uint32_t reduced_length() const noexcept {
     std::uint32_t sum = 0;
     for (const PayloadPiece& piece : pieces) sum += piece.octets.size;

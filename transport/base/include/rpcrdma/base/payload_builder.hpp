@@ -4,6 +4,7 @@
 #include <span>
 
 #include "rpcrdma/base/cursor.hpp"
+#include "rpcrdma/base/error.hpp"
 #include "rpcrdma/base/payload.hpp"
 
 namespace rpcrdma {
@@ -11,11 +12,20 @@ namespace rpcrdma {
 /// Lends further memory to a PayloadBuilder whose first buffer is full.
 class PayloadMemory {
  public:
-  /// At least `at_least` octets that stay valid as long as the message does; size 0 when there are none.
-  virtual BufferRef more_payload_memory(std::uint32_t at_least) = 0;
+  /// At least `at_least` bytes that stay valid as long as the message does. BaseError::out_of_memory when there are
+  /// none at present; any other error when the message may not become that long.
+  virtual Result<BufferRef> more_payload_memory(std::uint32_t at_least) = 0;
 
  protected:
   ~PayloadMemory() = default;
+};
+
+/// Why a PayloadBuilder failed.
+enum class BuildFailure : std::uint8_t {
+  none,
+  too_long,       ///< the message is longer than the memory meant for it
+  out_of_memory,  ///< memory that the message may use is not available at present
+  invalid,        ///< a value has no encoding
 };
 
 /// Builds an outgoing Payload: small values are copied into the lent memory, large opaques are taken by
@@ -25,7 +35,8 @@ class PayloadBuilder {
   /// Starts a new message in `first`. `memory` (may be null) lends more; it must outlive the message.
   void start(BufferRef first, PayloadMemory* memory) noexcept;
 
-  bool ok() const noexcept { return ok_; }
+  bool ok() const noexcept { return failure_ == BuildFailure::none; }
+  BuildFailure failure() const noexcept { return failure_; }
   /// Offset of the next octet in the unreduced stream.
   std::uint32_t position() const noexcept { return payload_.length; }
   /// Room for `count` consecutive octets, counted as written; null on failure. `count` <= 64 KiB.
@@ -35,18 +46,20 @@ class PayloadBuilder {
   /// Takes a counted item by reference: its count word must have been written already. The memory behind
   /// `parts` belongs to the caller and stays valid and unchanged until the message is done with. The pad is implied.
   void item(std::span<const BufferRef> parts) noexcept;
-  void fail() noexcept { ok_ = false; }
+  void fail(BuildFailure why = BuildFailure::invalid) noexcept {
+    if (ok()) failure_ = why;
+  }
 
   /// The message so far. Valid until the next start().
   const Payload& payload() const noexcept { return payload_; }
 
  private:
-  std::byte* grow(std::uint32_t count) noexcept;
+  bool grow(std::uint32_t count) noexcept;
 
   Payload payload_;
   BufferRef room_;  // what is left of the current buffer
   PayloadMemory* memory_ = nullptr;
-  bool ok_ = false;
+  BuildFailure failure_ = BuildFailure::invalid;
   bool cut_ = true;  // the next octet starts a new piece
 };
 

@@ -5,10 +5,9 @@
 
 namespace rpcrdma {
 
-/// Room for one handler that waits in an io_context, posted there or with its asynchronous operation, so that starting
-/// that does not allocate. Asio keeps memory for reuse too, but little, and only within one call of run() or poll().
-/// Larger handlers, and a second one at the same time, go to the heap. Belongs to the object that waits, which lives
-/// until the handler has been called or destroyed.
+/// Memory for one handler that waits in an io_context, posted or as part of an asynchronous operation, so that starting
+/// it does not allocate. (Asio's own recycling keeps little, and only within one call of run() or poll().) Larger
+/// handlers, and a second one at the same time, are allocated on the heap. Outlives the handler.
 class PostMemory {
  public:
   void* allocate(std::size_t size) {
@@ -29,7 +28,7 @@ class PostMemory {
   bool used_ = false;
 };
 
-/// An allocator over it, for asio::bind_allocator().
+/// An allocator that uses it, for asio::bind_allocator().
 template <class T>
 class PostAllocator {
  public:

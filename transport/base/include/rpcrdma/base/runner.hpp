@@ -5,11 +5,11 @@
 
 namespace rpcrdma {
 
-/// Runs an io_context, and before it sleeps looks for work for a while: what comes in that time is spared the wake-up,
-/// which on a round trip is most of the time. How long it looks adapts itself: longer when work came soon after it went
-/// to sleep, not at all where it comes seldom; so an idle program uses no processor time.
+/// Runs an io_context and polls it for a while before it blocks: work that arrives meanwhile is spared the wake-up,
+/// which is most of the latency of a round trip. The polling time adapts: it grows when work arrives soon after
+/// blocking, and falls to zero when work is rare, so that an idle program uses no CPU.
 ///
-/// For the thread that runs the context, alone. `longest` bounds the looking; zero never looks.
+/// Used by the one thread that runs the context. `longest` bounds the polling time; zero disables polling.
 class Runner {
  public:
   using Clock = std::chrono::steady_clock;
@@ -22,10 +22,10 @@ class Runner {
   /// As io_context::run_one(): 0 when the context is stopped or out of work.
   std::size_t run_one();
 
-  /// How long it looks at present.
+  /// The current polling time.
   Clock::duration window() const noexcept { return window_; }
-  /// Whether it yields before it polls: where that has brought work at once so many times in a row, nothing comes
-  /// before the processor has been given away. Work that is there waits for the yield then.
+  /// Whether it yields the CPU before it polls: true after yields have repeatedly produced work at once, as when the
+  /// peer runs on the same CPU. Work that is ready waits for the yield.
   bool yields_first() const noexcept { return window_ != Clock::duration::zero() && yields_paid_ >= kSure; }
 
  private:
@@ -38,7 +38,7 @@ class Runner {
   boost::asio::io_context& context_;
   const Clock::duration longest_;
   Clock::duration window_{};
-  unsigned yields_paid_ = 0;  // how often in a row there was nothing until the processor had been given away
+  unsigned yields_paid_ = 0;  // polls in a row that found work only after yielding the CPU
   unsigned turns_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What of a call goes inline and what goes into which chunk (RFC 8166 sections 3.4, 3.5 and 4.3). Pure.
+// Plans a call: what is sent inline, and what in which chunk (RFC 8166 sections 3.4, 3.5 and 4.3). Pure functions.
 #include <cstdint>
 #include <span>
 
@@ -11,7 +11,7 @@
 
 namespace rpcrdma::transport {
 
-/// What the planner works within. Sizes in octets.
+/// The limits of the planner. Sizes in bytes.
 struct PlanLimits {
   std::uint32_t send = wire::kMinThreshold;     ///< inline threshold of the call
   std::uint32_t receive = wire::kMinThreshold;  ///< inline threshold of the reply
@@ -19,25 +19,25 @@ struct PlanLimits {
   std::uint32_t max_long_call = 1u << 20;       ///< Position-Zero Read chunk; prudence, not RFC
 };
 
-/// What a call is planned from. All of it belongs to the caller and stays until the call is over.
+/// The input of the planner. It belongs to the caller and is unchanged until the call is over.
 struct CallShape {
   const Payload* payload = nullptr;
-  /// One entry a result that may arrive in a Write chunk: where it is to go.
+  /// The memory of each result that may arrive in a Write chunk.
   std::span<const boost::container::small_vector<BufferRef, 1>> results;
   std::uint32_t max_reply = 0;  ///< largest reply payload without `results`
   bool may_reduce = true;
-  BufferRef zeros;  ///< at least 3 octets of registered zeros: pads of items that stay in the stream
+  BufferRef zeros;  ///< at least 3 bytes of registered zeros: pads of items that stay in the stream
 };
 
-/// A plan is complete but for the handles and offsets of its segments (and xid and credits of its header).
-/// Reused from call to call, so that it keeps its room.
+/// A plan lacks only the handles and offsets of its segments, and the xid and credits of its header. Reused from call
+/// to call, so that it keeps its capacity.
 struct CallPlan {
   wire::Header header;  ///< procedure, chunk lists with lengths and positions
-  /// What to expose, in the order of the header's segments: Read list, Write list. The Reply chunk's memory
-  /// (one segment of `reply_chunk` octets) is the requester's own.
+  /// The memory to expose, in the order of the header's segments: Read list, Write list. The Reply chunk's memory
+  /// (one segment of `reply_chunk` bytes) is the requester's own.
   GatherList reads;
   GatherList writes;
-  std::uint32_t reply_chunk = 0;  ///< octets; 0: none
+  std::uint32_t reply_chunk = 0;  ///< bytes; 0: none
   GatherList inline_stream;       ///< what follows the header
   ItemFlags reduced;              ///< of the payload's items
   std::uint32_t header_size = 0;

@@ -11,17 +11,16 @@ namespace rpcrdma::transport {
 
 using GatherList = boost::container::small_vector<BufferRef, 8>;
 
-/// Adds `part` at the end, joined to the last one where the two lie side by side under one key. Empty parts
-/// are left out.
+/// Appends `part`, merged with the last one if they are adjacent under one key. Ignores empty parts.
 void append(GatherList& list, BufferRef part);
 
 std::uint64_t total_size(std::span<const BufferRef> parts) noexcept;
 
-/// Which items of a payload leave its stream, one flag an item.
+/// One flag per item of a payload: whether it is removed from the stream.
 using ItemFlags = boost::container::small_vector<bool, 4>;
 
-/// Adds the stream of `payload` without the items flagged in `reduced`, and without their pads
-/// [8166-3.4.4.4-b]. The pads of the other items [8166-3.5.3-e] come from `zeros`, at least 3 octets.
+/// Appends the stream of `payload` without the items flagged in `reduced`, and without their pads
+/// [8166-3.4.4.4-b]. The pads of the other items [8166-3.5.3-e] come from `zeros`, at least 3 bytes.
 void append_stream(GatherList& list, const Payload& payload, const ItemFlags& reduced, BufferRef zeros);
 
 }  // namespace rpcrdma::transport

@@ -19,9 +19,6 @@ class Outgoing final : private PayloadMemory {
   error_code begin(memory::Pool& pool, std::uint32_t threshold, std::uint32_t max_payload, PayloadBuilder& builder);
   /// Starts the message over, with the memory it has.
   void restart(PayloadBuilder& builder);
-  /// True if the builder asked for memory that the pool did not have, rather than for too much.
-  bool starved() const noexcept { return starved_; }
-
   bool begun() const noexcept { return static_cast<bool>(buffer_); }
 
   /// Registered zeros, for pads.
@@ -36,13 +33,12 @@ class Outgoing final : private PayloadMemory {
   void reset() noexcept;
 
  private:
-  BufferRef more_payload_memory(std::uint32_t at_least) override;
+  Result<BufferRef> more_payload_memory(std::uint32_t at_least) override;
   error_code copy_together(std::uint32_t header_size, std::span<const BufferRef> stream);
 
   memory::Pool* pool_ = nullptr;
   std::uint32_t threshold_ = 0;
   std::uint32_t left_ = 0;  // octets that more_payload_memory() may still lend
-  bool starved_ = false;
   memory::RegisteredBuffer buffer_;
   boost::container::small_vector<memory::RegisteredBuffer, 4> more_;
   memory::RegisteredBuffer front_;  // long headers, and streams that had to be copied

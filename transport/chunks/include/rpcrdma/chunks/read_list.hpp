@@ -22,7 +22,7 @@ class ReadList {
   };
 
   /// Sorts the segments into chunks. False, to be answered by ERR_CHUNK: chunks that overlap, a chunk longer
-  /// than `max_chunk`, Position zero in an RDMA_MSG or none in an RDMA_NOMSG. Chunks without octets are left out.
+  /// than `max_chunk`, Position zero in an RDMA_MSG or none in an RDMA_NOMSG. Chunks without bytes are left out.
   bool parse(const wire::Header& header, std::uint32_t max_chunk);
 
   /// The Position-Zero Read chunk; length 0: none.
@@ -31,7 +31,7 @@ class ReadList {
   std::span<const Chunk> chunks() const noexcept { return chunks_; }
 
   /// Makes the payload of a call from its reduced stream, in one piece. False if a chunk's position lies
-  /// outside it, or if the stream does not begin with 8 octets.
+  /// outside it, or if the stream does not begin with 8 bytes.
   bool assemble(BufferRef stream, Payload& out) const;
 
  private:

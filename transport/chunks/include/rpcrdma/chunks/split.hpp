@@ -10,7 +10,7 @@
 
 namespace rpcrdma::transport {
 
-/// One RDMA Write: local memory in order, to one place.
+/// One RDMA Write: gathers local memory in order, to one remote range.
 struct WriteOperation {
   boost::container::small_vector<BufferRef, 8> gather;
   std::uint32_t handle = 0;
@@ -18,15 +18,15 @@ struct WriteOperation {
   std::uint32_t length = 0;
 };
 
-/// One RDMA Read: from one place into one piece of memory.
+/// One RDMA Read: from one remote range into one piece of local memory.
 struct ReadOperation {
   BufferRef sink;
   std::uint32_t handle = 0;
   std::uint64_t offset = 0;
 };
 
-/// Walks memory and segments side by side. The spans belong to the caller and outlive the walk. Stops at
-/// the end of either; segments and memory without octets need no operation.
+/// Walks memory and segments in parallel, to the end of either. The spans belong to the caller and outlive the walk.
+/// Empty segments and memory yield no operation.
 class Splitter {
  public:
   Splitter() = default;

@@ -7,7 +7,8 @@
 namespace rpcrdma::transport {
 
 /// How long to wait before the next attempt to connect: the bound doubles with each attempt, and the wait
-/// is drawn between half the bound and the bound, so that clients of a restarted server do not come at once.
+/// is drawn between half the bound and the bound, so that the clients of a restarted server do not reconnect all at
+/// once.
 class Backoff {
  public:
   using Milliseconds = std::chrono::milliseconds;
@@ -20,7 +21,7 @@ class Backoff {
     std::uniform_int_distribution<Milliseconds::rep> draw((bound.count() + 1) / 2, bound.count());
     return Milliseconds(draw(random_));
   }
-  /// The connection proved good.
+  /// The connection has carried a reply.
   void reset() noexcept { bound_ = first_; }
 
  private:

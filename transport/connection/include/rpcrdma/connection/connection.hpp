@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // One queue pair as the transport sees it, in either role: negotiated thresholds, posted receives, the send
-// queue and its reservation, windows, and the demultiplexing of what arrives into calls and replies.
+// queue and its reservation, windows, and the demultiplexing of received messages into calls and replies.
 //
 // Threads: everything here belongs to the thread of the fabric's io_context.
 #include <boost/smart_ptr/intrusive_ptr.hpp>
@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "rpcrdma/base/log.hpp"
-#include "rpcrdma/base/post_memory.hpp"
+#include "rpcrdma/base/recycler.hpp"
+#include "rpcrdma/base/weak_guard.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/connection/receive.hpp"
 #include "rpcrdma/connection/receive_budget.hpp"
-#include "rpcrdma/connection/send_units.hpp"
+#include "rpcrdma/connection/send_credits.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/wire/header.hpp"
@@ -32,8 +33,8 @@ enum class Role : std::uint8_t { client, server };
 class ConnectionEvents {
  public:
   virtual void on_connected() noexcept = 0;
-  /// The connection is gone and its queue pair destroyed: nothing posted or exposed is touched any more.
-  /// Runs once, last, also when connecting failed.
+  /// The connection has ended, and its queue pair is quiesced: posted and exposed memory is not accessed any more.
+  /// Runs once, as the last event, also when connecting failed.
   virtual void on_disconnected(error_code why) noexcept = 0;
   /// An RPC call, or an RDMA_NOMSG with a Position-Zero Read chunk. `message` may be moved from; its header
   /// is scratch that may be swapped out.
@@ -44,7 +45,7 @@ class ConnectionEvents {
   virtual void on_peer_error(Received& message) noexcept = 0;
   /// A header that cannot be decoded, or a payload that is neither a call nor a reply (bad_chunks).
   virtual void on_bad_message(wire::WireError error, Received& message) noexcept = 0;
-  /// A batch of completions is over: send queue places, receives and memory may have come back.
+  /// The end of a batch of completions: send credits, receives and memory may have become free.
   virtual void on_batch_end() noexcept = 0;
 
  protected:
@@ -57,9 +58,9 @@ struct ConnectionSetup {
   Role role = Role::client;
   ConnectionOptions options;
   std::uint32_t max_segments = 256;  ///< of a received header
-  std::uint32_t chunk_work = 256;    ///< places on the send queue beside one Send a credit
+  std::uint32_t chunk_work = 256;    ///< send credits beside one Send for each call credit
   Log log;
-  /// Shared with other connections, and outlives them; null: no bound but the pool's.
+  /// Shared with other connections, which it outlives; null: bounded by the pool only.
   ReceiveBudget* receive_budget = nullptr;
 };
 
@@ -84,14 +85,14 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   const Log& log() const noexcept { return setup_.log; }
   bool connected() const noexcept { return connected_; }
 
-  /// Orderly end; on_disconnected() follows.
+  /// Orderly close; on_disconnected() follows.
   void close() noexcept;
   /// Immediate end; on_disconnected() follows. `why` is logged and reported in place of the fabric's reason.
   void abort(error_code why) noexcept;
   /// Immediate end without any further event. Nothing posted or exposed is touched afterwards.
   void destroy() noexcept;
 
-  /// Sends. A failure has aborted the connection already: on_disconnected() follows.
+  /// Posts work. On failure the connection has been aborted: on_disconnected() follows.
   error_code post_send(std::span<const BufferRef> gather, const fabric::SendOptions& options,
                        fabric::WorkContext* context) noexcept;
   error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
@@ -99,36 +100,36 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset,
                        fabric::WorkContext* context) noexcept;
 
-  /// An idle window; goes back by give_window() when it is not bound any more. Gone when the connection is.
+  /// An idle window; return it by give_window() when it is no longer bound. Valid until the connection ends.
   Result<fabric::Window*> take_window();
-  void give_window(fabric::Window* window) noexcept { idle_windows_.push_back(window); }
-  /// Unlike the posts above, a failure leaves the connection as it is.
+  void give_window(fabric::Window* window) noexcept { windows_.give_back(*window); }
+  /// Unlike for the posts above, a failure does not abort the connection.
   Result<Segment> bind(fabric::Window& window, BufferRef memory, fabric::Access access);
   error_code invalidate(fabric::Window& window, fabric::WorkContext* context) noexcept;
 
-  /// Places for calls and for the reads, writes and windows of chunks.
-  SendQueue& send_queue() noexcept { return send_queue_; }
-  /// Places for one reply a call that the peer may have outstanding: never taken by anything else.
-  SendQueue& reply_queue() noexcept { return reply_queue_; }
-  /// Sees to it that `count` receives exist, posted or in use, as far as options and memory allow; says how many do.
+  /// Credits for calls and for the reads, writes and windows of chunks.
+  SendCredits& send_queue() noexcept { return send_queue_; }
+  /// Credits for one reply to each call that the peer may have outstanding, reserved for replies.
+  SendCredits& reply_queue() noexcept { return reply_queue_; }
+  /// Posts receives until `count` exist, posted or in use, as far as options and memory allow. Returns their number.
   std::uint32_t provide_receives(std::uint32_t count) noexcept;
   std::uint32_t receives() const noexcept { return static_cast<std::uint32_t>(receives_.size()); }
   std::size_t receive_octets() const noexcept { return receives_.size() * receive_size_; }
 
-  /// To be called first, once, by the completion handler of what was posted here: it is part of a batch, whose end
-  /// will submit what it posts.
+  /// Each completion handler of work posted here calls this first: the handler is part of a batch, and the end of the
+  /// batch submits what the handler posts.
   void enter_batch() noexcept {
     in_batch_ = true;
     ++progress_.completed;
   }
-  /// Work with a context that has been posted, and that has completed, from the beginning on. When they differ and
-  /// stay as they are it is the peer who does not answer, or take, what he is sent.
+  /// Work with a context, posted and completed since the start. While they differ and do not change, the peer neither
+  /// answers Reads nor accepts Writes and Sends.
   struct Progress {
     std::uint64_t posted = 0;
     std::uint64_t completed = 0;
   };
   const Progress& progress() const noexcept { return progress_; }
-  /// Where to place something that must not run in the current call: same thread, later.
+  /// Runs functions posted to it later, on the same thread.
   boost::asio::io_context& context() noexcept { return setup_.fabric->context(); }
 
  private:
@@ -159,23 +160,16 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   wire::Thresholds thresholds_;
   fabric::ConnectionInfo info_;
   std::vector<memory::RegisteredBuffer> receive_memory_;
-  std::size_t receive_memory_octets_ = 0;  // of the pool, all told
-  std::deque<ReceiveSlot> receives_;       // a deque: their addresses stay
+  std::size_t receive_memory_octets_ = 0;  // of the pool, rounded up to size classes
+  std::deque<ReceiveSlot> receives_;       // a deque: addresses are stable
   std::unique_ptr<fabric::QueuePair> queue_pair_;
-  std::vector<std::unique_ptr<fabric::Window>> windows_;  // go before the queue pair
-  std::vector<fabric::Window*> idle_windows_;
-  SendQueue send_queue_;
-  SendQueue reply_queue_;
-  wire::Header header_;  // of the message being received; its lists keep their room
+  Recycler<fabric::Window> windows_;  // destroyed before the queue pair
+  SendCredits send_queue_;
+  SendCredits reply_queue_;
+  wire::Header header_;  // of the message being received; its lists keep their capacity
   error_code reason_;
   Progress progress_;
-  /// What posted functions look at.
-  struct Self {
-    explicit Self(Connection* of) noexcept : connection(of) {}
-    Connection* connection;  // null once that is destroyed
-    PostMemory memory;       // of the one that submits
-  };
-  std::shared_ptr<Self> self_;
+  WeakGuard<Connection> guard_{*this};
   bool connected_ = false;
   bool closing_ = false;
   bool ended_ = false;

@@ -9,7 +9,7 @@ namespace rpcrdma::transport {
 
 class Credits {
  public:
-  /// `requested`: the most calls that we want in flight; it goes into each call's header.
+  /// `requested`: the largest number of calls wanted in flight; each call's header carries it.
   explicit Credits(std::uint32_t requested) noexcept : requested_(std::max(requested, 1u)) {}
 
   std::uint32_t requested() const noexcept { return requested_; }
@@ -25,7 +25,7 @@ class Credits {
   void call_sent() noexcept { ++in_flight_; }
   void call_answered() noexcept { --in_flight_; }
   /// A reply carried `value`: absolute, not a difference [8166-3.3.1-d]. A grant of 0, which no responder may
-  /// send [8166-3.3.1-b], counts as 1: it would stop the connection for ever.
+  /// send [8166-3.3.1-b], counts as 1: it would stop the connection for good.
   void grant(std::uint32_t value) noexcept { granted_ = std::max(value, 1u); }
   /// A new connection starts with one credit until its first reply [8166-3.3.3-a].
   void restart() noexcept {

@@ -7,19 +7,19 @@
 
 namespace rpcrdma::transport {
 
-/// What one side brings into each of its connections. The peer's values are negotiated at every connect.
+/// One side's parameters for its connections. They are negotiated with the peer's at every connect.
 struct ConnectionOptions {
   /// Credits asked for (client) or granted (server), forward direction (RFC 8166 section 3.3.1); 1 to 1024.
   std::uint32_t credits = 32;
   /// Credits for calls of the reverse direction (RFC 8167 section 4.1): granted by the client, asked by the server.
   std::uint32_t reverse_credits = 2;
-  /// Largest Send and Receive in octets: multiples of 1024, 1024 to 262144 (RFC 8797 section 4.2).
+  /// Largest Send and Receive in bytes: multiples of 1024, 1024 to 262144 (RFC 8797 section 4.2).
   std::uint32_t send_size = 4096;
   std::uint32_t receive_size = 4096;
   /// Offer and use RFC 8797 private data. Off: thresholds 1024, no remote invalidation.
   bool private_data = true;
   std::chrono::milliseconds handshake_timeout{5000};
-  /// Reads that the peer may have outstanding towards us, and we towards it.
+  /// RDMA Reads that the peer may have outstanding to this side, and this side to the peer.
   std::uint32_t inbound_reads = 32;
   std::uint32_t outbound_reads = 32;
 };

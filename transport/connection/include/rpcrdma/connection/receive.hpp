@@ -10,7 +10,7 @@ namespace rpcrdma::transport {
 
 class Connection;
 
-/// One receive buffer: posted, or lent to whoever reads the message in it.
+/// One receive buffer: posted, or lent to the reader of the message in it.
 class ReceiveSlot final : public fabric::WorkContext {
  public:
   ReceiveSlot(Connection& owner, BufferRef memory) noexcept : owner_(owner), memory_(memory) {}

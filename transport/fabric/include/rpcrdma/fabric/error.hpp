@@ -5,26 +5,29 @@
 namespace rpcrdma::fabric {
 
 enum class FabricError {
-  flushed = 1,         ///< the connection ended before the operation was done
+  flushed = 1,         ///< the connection ended before the operation completed
   rejected,            ///< the peer's listener refused the connection
   handshake_failed,    ///< the peer does not speak this fabric's connection protocol
   handshake_timeout,   ///< the peer was silent during connection set-up
+  too_many_reads,      ///< the peer requires more outstanding RDMA Reads than this side supports
   remote_access,       ///< the peer refused a read or write of its memory
   remote_terminated,   ///< the peer ended the connection with an error
   protocol_violation,  ///< the peer broke the fabric's protocol; the connection was ended
   message_too_long,    ///< a message was longer than the receive posted for it
-  no_receive,          ///< a message came while no receive was posted
-  queue_full,          ///< more work posted than the queue pair was made for
+  no_receive,          ///< a message arrived while no receive was posted
+  queue_full,          ///< more work posted than the queue holds
   not_connected,       ///< work posted on a queue pair that is not connected
   unsupported,         ///< the provider lacks this
   no_device,           ///< the provider found no device for the address
-  not_built,           ///< the provider was left out of this build
-  no_rdma,             ///< this machine has no RDMA, or keeps it from us
+  no_plugin,           ///< the provider's plug-in was not found
+  plugin_mismatch,     ///< the provider's plug-in belongs to another build
+  no_rdma,             ///< the kernel offers no RDMA, or denies access to it
   device_lost,         ///< the device was removed; it may come back
-  device_closed,       ///< there is a device, which we have no permission to use
-  no_driver,           ///< there is a device, for which rdma-core has no driver
+  device_closed,       ///< this process may not open the device
+  no_driver,           ///< rdma-core has no driver for the device
   no_libibverbs,       ///< a library of rdma-core is missing
   no_librdmacm,        ///< likewise
+  locked_memory,       ///< a registration exceeds the limit of locked memory (RLIMIT_MEMLOCK)
 };
 
 error_code make_error_code(FabricError e) noexcept;

@@ -8,8 +8,13 @@
 // No callback runs inside the call that caused it: it runs from the io_context.
 //
 // Ownership. A queue pair never owns buffers: a posted buffer belongs to the provider until its work
-// completes. Destroying a queue pair ends the connection at once; no callback of it runs afterwards, and
-// nothing touches a posted or exposed buffer any more.
+// completes. Quiescing or destroying a queue pair ends the connection at once; no callback of it starts afterwards,
+// and nothing touches a posted or exposed buffer any more.
+//
+// Lifetime. No object is destroyed within its own callback. A queue pair is not destroyed from within one of its
+// callbacks (a completion, on_established, on_rejected, on_disconnected, on_batch_end): its owner quiesces it there
+// and defers the deletion, with delete_later() of deferred_delete.hpp. A window or a work context may be destroyed
+// in a callback of its queue pair, a work context also in its own completion, as nothing refers to it by then.
 //
 // Errors. A posted operation completes exactly once, in order of posting per queue (sends, writes, reads
 // and invalidations share one, receives have another). When the connection ends, whatever is outstanding
@@ -17,6 +22,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,41 +36,49 @@
 
 namespace rpcrdma::fabric {
 
-/// iWARP and rdma_cm both name an endpoint by IP address and port.
+/// [8166-5-a] iWARP and rdma_cm both name an endpoint by IP address and port.
 using Endpoint = boost::asio::ip::tcp::endpoint;
 
-/// What a provider can do. Queried, never assumed.
+/// What a provider supports. Query it; do not assume.
 struct Capabilities {
   std::string_view name;             ///< "iwarp", "verbs", "loopback"
   std::uint32_t max_gather = 0;      ///< buffers in one send or write
   std::uint32_t max_read_depth = 0;  ///< IRD and ORD
-  std::uint32_t max_message = 0;     ///< octets of one send, write or read
+  std::uint32_t max_message = 0;     ///< bytes of one send, write or read
   /// An exposure is a window: the peer may invalidate it by Send with Invalidate, so the R flag of
   /// RFC 8797 may be set.
   bool remote_invalidation = false;
-  /// The peer is held to a window's exact range. If not (rxe), only its memory region protects what lies
-  /// beside it, so every exposable buffer needs a region of its own.
+  /// A peer reaches exactly the range of a window. Otherwise (rxe) it reaches the whole memory region around the
+  /// window, so every buffer that may be exposed needs a region of its own.
   bool exact_window_bounds = true;
-  /// A peer that invalidates what has been invalidated here ends this connection at worst. If not (rxe, whose kernel
-  /// does not survive it), nothing may be invalidated here that the peer may still invalidate.
+  /// A window may be invalidated from both sides: at worst that ends the connection. Otherwise (rxe, whose kernel
+  /// crashes) a window that the peer may still invalidate must not be invalidated locally.
   bool late_invalidation = true;
+  /// Bytes that this process may have registered at once, over all its fabrics: its limit of locked memory when the
+  /// fabric was opened. A registration beyond it fails with FabricError::locked_memory.
+  std::uint64_t lockable_memory = std::numeric_limits<std::uint64_t>::max();
 };
 
-/// What a fabric has done so far, over all its queue pairs: to see what a call costs.
+/// Totals over all queue pairs of a fabric, for measuring the cost of a call.
 struct Counters {
-  std::uint64_t work_requests = 0;  ///< posted, receives and invalidations among them
-  std::uint64_t completions = 0;    ///< handed to their contexts
-  std::uint64_t batches = 0;        ///< of completions: calls of on_batch_end
-  /// Octets of payload that the provider copied where segments were large (8 KiB and more), instead of having them
-  /// moved between the caller's memory and the wire.
+  std::uint64_t work_requests = 0;  ///< posted, including receives and invalidations
+  std::uint64_t completions = 0;    ///< delivered to their contexts
+  std::uint64_t batches = 0;        ///< calls of on_batch_end
+  /// Payload bytes of large segments (8 KiB and more) that the provider copied instead of transferring them directly
+  /// between the caller's memory and the wire.
   std::uint64_t copied = 0;
 };
 
-/// Who may do what to an exposed range.
+/// Whether a range of `length` bytes from `offset` on passes the end of the 64-bit space of offsets.
+constexpr bool wraps(std::uint64_t offset, std::uint64_t length) noexcept {
+  return length != 0 && offset + (length - 1) < offset;
+}
+
+/// What the peer may do with an exposed range.
 enum class Access : std::uint8_t { remote_read, remote_write };
 
-/// Registers memory with the provider for as long as it lives. The memory belongs to the caller and must
-/// outlive it. Not reachable by any peer until a Window exposes a part of it.
+/// A registration of memory with the provider. The memory belongs to the caller and outlives the registration. No
+/// peer can reach it until a Window exposes a part of it.
 class MemoryRegion {
  public:
   virtual ~MemoryRegion() = default;
@@ -85,9 +99,9 @@ class WorkContext {
 
 struct Completion {
   error_code status;
-  std::uint32_t length = 0;  ///< receives: octets of the message
-  /// Receives: the peer invalidated this handle, which its Window knows already. 0 is a valid handle,
-  /// hence the optional.
+  std::uint32_t length = 0;  ///< receives: bytes of the message
+  /// Receives: the handle that the peer invalidated with the message; its Window is no longer bound. 0 is a valid
+  /// handle, hence the optional.
   std::optional<std::uint32_t> invalidated;
 };
 
@@ -96,10 +110,10 @@ struct Completion {
 class Window {
  public:
   virtual ~Window() = default;
-  /// The range can be reached: it is exposed, or a frame on its way names it although the peer has invalidated
-  /// it already. Until invalidate() has completed, or this is false, the memory is not its owner's alone.
+  /// The provider or the peer may access the range: it is exposed, or the peer has invalidated it while a frame in
+  /// transit still names it. Do not reuse the memory until invalidate() has completed or this is false.
   virtual bool bound() const noexcept = 0;
-  /// What the peer is told. Meaningful while bound, and afterwards until the next bind.
+  /// What to advertise to the peer. Valid from one bind until the next.
   virtual Segment segment() const noexcept = 0;
 };
 
@@ -108,11 +122,11 @@ struct SendOptions {
   std::optional<std::uint32_t> invalidate;  ///< the peer's handle to invalidate (Send with Invalidate)
 };
 
-/// What a peer says of RDMA Reads when a connection is made (RFC 6581 section 9.1).
+/// The read depths that a peer states during connection set-up (RFC 6581 section 9.1).
 struct ReadDepths {
-  static constexpr std::uint32_t kLeftToUsers = 0x3fff;  ///< not negotiated: the users of the connection agree on it
-  std::uint32_t inbound = 0;                             ///< IRD: so many it can have outstanding towards itself
-  std::uint32_t outbound = 0;                            ///< ORD: so many it wants to have outstanding
+  static constexpr std::uint32_t kLeftToUsers = 0x3fff;  ///< not negotiated: left to the upper layers
+  std::uint32_t inbound = 0;                             ///< IRD: Reads towards the peer that it can serve at a time
+  std::uint32_t outbound = 0;                            ///< ORD: Reads of its own that it wants outstanding at a time
   friend bool operator==(const ReadDepths&, const ReadDepths&) = default;
 };
 
@@ -120,23 +134,25 @@ struct ConnectionInfo {
   Endpoint local;
   Endpoint peer;
   std::vector<std::byte> private_data;  ///< the peer's, as received (may be zero-padded by the provider)
-  std::uint32_t inbound_reads = 0;      ///< negotiated IRD: reads that the peer may have outstanding
-  std::uint32_t outbound_reads = 0;  ///< negotiated ORD: reads that we may have outstanding; more wait in the provider
-  /// The peer's own figures, where it has given any and the provider learns of them (iwarp).
+  std::uint32_t inbound_reads = 0;      ///< negotiated IRD: Reads that the peer may have outstanding
+  std::uint32_t outbound_reads =
+      0;  ///< negotiated ORD: Reads on the wire at a time; more wait in the provider; 0: none
+  /// The depths that the peer stated, if it did and the provider reports them (iwarp).
   std::optional<ReadDepths> peer_reads;
 };
 
-/// What happens to a queue pair as a whole. Belongs to the user of the queue pair and outlives it.
+/// Events of a queue pair as a whole. Belongs to the user of the queue pair and outlives it.
 class QueuePairEvents {
  public:
-  /// Both sides are connected; work may be posted to the send queue from here on.
+  /// Both sides are connected: the send queue accepts work from here on.
   virtual void on_established(const ConnectionInfo& info) noexcept = 0;
-  /// The peer has refused the connection: its private data, and what it wants instead (RFC 6581 section 9.1).
-  /// on_disconnected(FabricError::rejected) follows, also where the provider does not learn of this (loopback, verbs).
+  /// The peer rejected the connection; `peer` holds its private data and the read depths it requires (RFC 6581
+  /// section 9.1). on_disconnected(FabricError::rejected) follows. Only iwarp calls this; loopback and verbs report the
+  /// rejection by on_disconnected alone.
   virtual void on_rejected(const ConnectionInfo& /*peer*/) noexcept {}
-  /// The connection failed or ended: FabricError or a system error; success means the peer closed in good order.
+  /// The connection failed or ended: FabricError or a system error; success means an orderly close.
   virtual void on_disconnected(error_code why) noexcept = 0;
-  /// No further completion is at hand: the time to submit what the batch made necessary.
+  /// The end of a batch of completions: submit here what they caused to be posted.
   virtual void on_batch_end() noexcept {}
 
  protected:
@@ -152,8 +168,8 @@ struct QueuePairOptions {
   std::chrono::milliseconds handshake_timeout{5000};
 };
 
-/// One reliable connection. A null WorkContext asks for no completion (unsignalled): the buffers are then
-/// done with when a later operation of the same queue completes.
+/// One reliable connection. Work posted with a null WorkContext is unsignalled: it reports no completion, and its
+/// buffers are free when a later operation of the same queue completes.
 class QueuePair {
  public:
   virtual ~QueuePair() = default;
@@ -161,31 +177,37 @@ class QueuePair {
   /// Receives may (and should) be posted before the connection is established.
   virtual error_code post_receive(BufferRef buffer, WorkContext* context) = 0;
   virtual error_code post_send(std::span<const BufferRef> gather, const SendOptions& options, WorkContext* context) = 0;
-  /// RDMA Write to remote memory; complete when sent, placed at the peer before a later Send is delivered there.
+  /// RDMA Write to remote memory; completes when sent. The data is placed before the peer delivers a later Send.
+  /// A Write or Read whose remote range wraps fails with invalid_argument (iwarp, loopback), a Read where
+  /// ConnectionInfo::outbound_reads is 0 with FabricError::unsupported; neither ends the connection.
   virtual error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
                                 WorkContext* context) = 0;
-  /// RDMA Read from remote memory; complete when the data is in `sink`.
+  /// RDMA Read from remote memory; complete when the data is in `sink`. FabricError::locked_memory: the provider cannot
+  /// register the sink now. Nothing is posted then, and the connection stays.
   virtual error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset, WorkContext* context) = 0;
 
-  /// Windows belong to the caller, who destroys them before the queue pair.
+  /// The window belongs to the caller and is destroyed before the queue pair.
   virtual Result<std::unique_ptr<Window>> make_window() = 0;
-  /// Exposes `memory` (within one region) through an idle window, under a handle not used before. The
-  /// exposure is in force before any Send posted after this call. Takes one slot of the send queue at most.
+  /// Exposes `memory` (within one region) through an idle window, under a fresh handle. The exposure takes effect
+  /// before any Send posted after this call. Takes at most one slot of the send queue.
   virtual Result<Segment> bind(Window& window, BufferRef memory, Access access) = 0;
-  /// Ends an exposure. Completes when no frame on its way names the range any more: from then on neither
-  /// the peer nor the provider touches it. A window that the peer has invalidated completes likewise, also while
-  /// frames still name it.
+  /// Ends an exposure. Completes when no frame in transit names the range: from then on neither the peer nor the
+  /// provider accesses it. Also valid for a window that the peer has already invalidated.
   virtual error_code invalidate(Window& window, WorkContext* context) = 0;
 
-  /// Hands everything posted to the wire, many work requests at a time.
+  /// Passes all posted work to the wire, many work requests at a time.
   virtual void submit() = 0;
   /// Orderly end: what was posted is sent first. on_disconnected follows.
   virtual void disconnect() = 0;
   /// Immediate end. on_disconnected follows.
   virtual void abort() = 0;
+  /// Immediate end without on_disconnected: from here on no callback starts, no work is accepted, and nothing touches
+  /// a posted or exposed buffer. Callable at any time, also from within a callback of this queue pair, which is then
+  /// the last one. Work that is outstanding does not complete. The destructor implies it.
+  virtual void quiesce() noexcept = 0;
 };
 
-/// A connection that a peer asks for. Created on the listener's thread; dropping it rejects it.
+/// A peer's request for a connection. Created on the listener's thread; destroying it rejects the connection.
 class ConnectionRequest {
  public:
   virtual ~ConnectionRequest() = default;
@@ -214,7 +236,7 @@ class Fabric {
 
   virtual Result<std::unique_ptr<MemoryRegion>> register_memory(std::span<std::byte> memory) = 0;
 
-  /// Makes an unconnected queue pair towards `peer`. Post receives, then connect(). `events` outlives it.
+  /// Makes an unconnected queue pair towards `peer`. Post receives, then start(). `events` outlives it.
   virtual Result<std::unique_ptr<QueuePair>> make_connector(const Endpoint& peer, QueuePairOptions options,
                                                             QueuePairEvents& events) = 0;
   /// Starts connecting a queue pair of make_connector(), or accepting with one of make_acceptor():
@@ -222,7 +244,7 @@ class Fabric {
   virtual void start(QueuePair& queue_pair) = 0;
 
   /// `handler` runs on this fabric's thread for each request whose handshake data has arrived. Port 0
-  /// takes a free one.
+  /// chooses a free one.
   virtual Result<std::unique_ptr<Listener>> listen(const Endpoint& local, RequestHandler handler) = 0;
   /// Makes the queue pair that will accept `request` on THIS fabric, which may be on another thread than
   /// the listener's: call it on this fabric's thread. Post receives, then start().

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The DDP segment headers (RFC 5041 section 4) with the RDMAP control octet in them (RFC 5040 section 4.1).
+// The DDP segment headers (RFC 5041 section 4) with the RDMAP control byte in them (RFC 5040 section 4.1).
 #include "rpcrdma/base/cursor.hpp"
 
 namespace rpcrdma::fabric::iwarp {
@@ -45,7 +45,7 @@ struct DdpHeader {
   friend bool operator==(const DdpHeader&, const DdpHeader&) = default;
 };
 
-/// Whether the segment whose first octet this is has the tagged header.
+/// Whether the segment whose first byte this is has the tagged header.
 constexpr bool is_tagged(std::byte control) noexcept { return (control & std::byte{0x80}) != std::byte{0}; }
 
 void encode(const DdpHeader& header, Writer& out) noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// MPA markers (RFC 5044 section 4.3): four octets before each multiple of 512 octets of the stream, themselves
+// MPA markers (RFC 5044 section 4.3): four bytes before each multiple of 512 bytes of the stream, themselves
 // counted, that point back to the header of the frame around them.
 #include <array>
 
@@ -11,7 +11,7 @@ namespace rpcrdma::fabric::iwarp {
 inline constexpr std::size_t kMarkerSize = 4;
 inline constexpr std::size_t kMarkerInterval = 512;
 
-/// [5044-4.3-b] [5044-4.3-e] the octets that may follow stream position `at` before a marker is due: 0 when one is
+/// [5044-4.3-b] [5044-4.3-e] the bytes that may follow stream position `at` before a marker is due: 0 when one is
 /// due right there.
 constexpr std::size_t until_marker(std::uint64_t at) noexcept {
   return static_cast<std::size_t>((0 - at) % kMarkerInterval);
@@ -19,7 +19,7 @@ constexpr std::size_t until_marker(std::uint64_t at) noexcept {
 
 using Marker = std::array<std::byte, kMarkerSize>;
 
-/// [5044-4.2-a] `distance`: octets since the frame's length field, markers between included; a multiple of four.
+/// [5044-4.2-a] `distance`: bytes since the frame's length field, markers between included; a multiple of four.
 inline Marker encode_marker(std::uint32_t distance) noexcept {
   Marker out{};
   Writer writer(out);
@@ -28,7 +28,7 @@ inline Marker encode_marker(std::uint32_t distance) noexcept {
   return out;
 }
 
-/// [5044-4.2-a] [5044-4.2-b] the reserved half and the two low bits are not looked at.
+/// [5044-4.2-a] [5044-4.2-b] the reserved half and the two low bits are ignored.
 inline std::uint32_t decode_marker(const Marker& marker) noexcept {
   Reader reader(marker);
   reader.skip(2);

@@ -62,7 +62,7 @@ std::vector<std::byte> encode(const StartupFrame& frame) {
   // [6581-6-e] the enhanced data counts
   out.u16(static_cast<std::uint16_t>(data));
   if (frame.enhanced) encode(*frame.enhanced, out);
-  out.octets(frame.private_data);
+  out.octets(frame.private_data);  // [5044-7.1.2-b]
   return octets;
 }
 

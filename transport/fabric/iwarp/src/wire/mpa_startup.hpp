@@ -11,7 +11,7 @@ namespace rpcrdma::fabric::iwarp {
 inline constexpr std::size_t kStartupHeaderSize = 20;
 inline constexpr std::size_t kMaxPrivateData = 512;
 inline constexpr std::size_t kEnhancedDataSize = 4;
-/// More than this some peers refuse.
+/// Some peers refuse more than this.
 inline constexpr std::size_t kMaxOwnPrivateData = 256 - kEnhancedDataSize;
 inline constexpr std::uint8_t kRevision1 = 1;
 inline constexpr std::uint8_t kRevision2 = 2;
@@ -43,10 +43,10 @@ struct StartupFrame {
 
 enum class StartupError : std::uint8_t { none, key, private_data_length, enhanced_data };
 
-/// The octets of `frame`.
+/// The bytes of `frame`.
 std::vector<std::byte> encode(const StartupFrame& frame);
 
-/// Reads the first 20 octets, which say how many follow. `expected`: the kind whose key must be there.
+/// Reads the first 20 bytes, which say how many follow. `expected`: the kind whose key must be there.
 StartupError decode_startup_header(Octets octets, StartupFrame::Kind expected, StartupFrame& frame,
                                    std::size_t& private_length, bool& enhanced) noexcept;
 /// Reads what follows. `enhanced` as the header said.

@@ -78,7 +78,7 @@ bool plausible(const TerminateCode& code) noexcept {
 
 }  // namespace
 
-// [5040-4.8-a] [5040-4.8-b] the layer stands in the high nibble; reserved bits are zero
+// [5040-4.8-a] [5040-4.8-b] the layer is the high nibble; reserved bits are zero
 void encode(const Terminate& message, Writer& out) noexcept {
   out.u8(static_cast<std::uint8_t>(message.code.layer << 4 | (message.code.type & 0x0f)));
   out.u8(message.code.code);
@@ -107,7 +107,7 @@ bool decode(Octets octets, Terminate& message) noexcept {
   if (!in_rfc_order)
     flags =
         static_cast<std::uint8_t>((low & 1 ? kLengthFlag : 0) | (low & 2 ? kDdpFlag : 0) | (low & 4 ? kRdmapFlag : 0));
-  // [5040-4.8-c] what is missing is done without: the code says enough
+  // [5040-4.8-c] missing headers are tolerated: the code suffices
   message.has_length = (flags & kLengthFlag) != 0 && in.remaining() >= 2;
   if ((flags & (kLengthFlag | kDdpFlag)) != 0) message.segment_length = in.u16();
   if ((flags & kDdpFlag) != 0 && in.remaining() != 0)

@@ -24,6 +24,7 @@ inline constexpr std::uint8_t kRemoteOperation = 2;
 inline constexpr std::uint8_t kTaggedBuffer = 1;  ///< error type of DDP
 inline constexpr std::uint8_t kUntaggedBuffer = 2;
 
+// [5041-7.2-a]
 inline constexpr TerminateCode kReadInvalidStag{0, 1, 0x00};
 inline constexpr TerminateCode kReadBounds{0, 1, 0x01};
 inline constexpr TerminateCode kReadAccess{0, 1, 0x02};
@@ -47,25 +48,26 @@ inline constexpr TerminateCode kTooLong{1, 2, 0x05};
 inline constexpr TerminateCode kUntaggedVersion{1, 2, 0x06};
 inline constexpr TerminateCode kCrc{2, 0, 0x02};
 inline constexpr TerminateCode kMarkers{2, 0, 0x03};
+// [6581-8-a]
 inline constexpr TerminateCode kReadDepth{2, 0, 0x06};
 inline constexpr TerminateCode kReadyToReceive{2, 0, 0x07};
 }  // namespace terminate
 
-/// The headers are views of someone else's memory.
+/// The headers are views: the memory belongs to the caller.
 struct Terminate {
   static constexpr std::size_t kMaxSize = 4 + 2 + 18 + 28;
 
   TerminateCode code;
   bool has_length = false;           ///< M
   std::uint16_t segment_length = 0;  ///< of the ULPDU at fault, if M
-  Octets ddp_header;                 ///< if D: 14 or 18 octets
-  Octets read_request;               ///< if R: 28 octets
+  Octets ddp_header;                 ///< if D: 14 or 18 bytes
+  Octets read_request;               ///< if R: 28 bytes
 };
 
 void encode(const Terminate& message, Writer& out) noexcept;
 
 /// Reads a Terminate in the RFC's order of bits, or in the order of Linux siw on little-endian hosts, which
-/// swaps the nibbles of the first octet and has the header flags in the low bits. False if cut short.
+/// swaps the nibbles of the first byte and has the header flags in the low bits. False if cut short.
 bool decode(Octets octets, Terminate& message) noexcept;
 
 /// Such as "DDP tagged buffer error: base or bounds violation (1/1/01)".

@@ -3,7 +3,7 @@
 // Registered memory: slabs registered once and cut into buffers, lent as move-only RegisteredBuffers.
 //
 // Ownership. A Pool owns its slabs and must outlive the buffers it lent. Use a Pool, and give its buffers
-// back, on its fabric's thread only; the octets may be filled on any thread in between.
+// back, on its fabric's thread only; any thread may fill the bytes in between.
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -16,7 +16,7 @@ namespace rpcrdma::memory {
 class Pool;
 struct Slab;
 
-/// Registered memory that goes back where it came from when destroyed. Empty when default-made or moved from.
+/// Registered memory, returned to its pool when destroyed. Empty when default-constructed or moved from.
 class RegisteredBuffer {
  public:
   RegisteredBuffer() noexcept = default;
@@ -35,7 +35,7 @@ class RegisteredBuffer {
   friend class Pool;
   friend Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<std::byte> memory);
   Pool* pool_ = nullptr;
-  Slab* slab_ = nullptr;                       // where a pool's buffer goes back to
+  Slab* slab_ = nullptr;                       // of a buffer from a pool
   std::unique_ptr<fabric::MemoryRegion> own_;  // application memory: a region of its own
   BufferRef ref_;
 };
@@ -48,10 +48,14 @@ struct PoolOptions {
   std::size_t max_octets = std::size_t{256} << 20;  ///< registered at most; beyond it allocate() fails
 };
 
+/// `wanted`, reduced to what the fabric's limit of locked memory allows each of `pools` pools. Half of the limit stays
+/// for registrations outside of pools: exposures, sinks of RDMA Reads, pages of exports.
+PoolOptions within_limit(PoolOptions wanted, const fabric::Capabilities& capabilities, std::size_t pools) noexcept;
+
 /// Buffers in size classes (powers of two, 4 KiB to 4 MiB; larger ones one by one), page-aligned and kept for
 /// reuse: an allocation that a free buffer serves neither allocates nor registers. Where the fabric does not hold
-/// peers to exact windows, each buffer is a region of its own. Slabs that lie idle are given up when the bound
-/// would otherwise stop an allocation of another size.
+/// peers to exact windows, each buffer is a region of its own. Idle slabs are dropped when the bound
+/// or the limit of locked memory would otherwise fail an allocation of another size.
 class Pool {
  public:
   explicit Pool(fabric::Fabric& fabric, PoolOptions options = {});
@@ -59,19 +63,22 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// A buffer whose ref().size is exactly `size` (its memory may be larger); its octets are not cleared.
-  /// BaseError::out_of_memory when the bound is reached: retry when buffers have come back. Else what
-  /// registering reported.
+  /// A buffer whose ref().size is exactly `size` (its memory may be larger); its bytes are not cleared.
+  /// BaseError::out_of_memory when the bound is reached: retry after buffers have been returned. Otherwise the error of
+  /// the registration.
   Result<RegisteredBuffer> allocate(std::uint32_t size);
+  /// Deregisters and unmaps slabs that have been idle since the last call, a bounded number per call. Call it
+  /// periodically where the load varies.
+  void trim() noexcept;
   fabric::Fabric& fabric() noexcept { return fabric_; }
   std::size_t max_octets() const noexcept { return options_.max_octets; }
-  /// Octets of the pool that a buffer of `size` takes.
+  /// Bytes of the pool that a buffer of `size` occupies.
   static std::size_t footprint(std::uint32_t size) noexcept;
 
   struct Counters {
     std::size_t registered_octets = 0;
     std::size_t regions = 0;
-    std::size_t lent = 0;  ///< buffers out now
+    std::size_t lent = 0;  ///< buffers in use
   };
   Counters counters() const noexcept;
 
@@ -81,8 +88,9 @@ class Pool {
   Result<Slab*> slab_for(std::uint32_t size);
   Result<Slab*> add_slab(SizeClass& size_class, std::size_t octets);
   bool make_room(std::size_t octets) noexcept;
-  void drop_idle_slabs(SizeClass& size_class) noexcept;
-  void drop(std::unique_ptr<Slab> slab) noexcept;
+  template <class Predicate>
+  void drop_slabs(SizeClass& size_class, Predicate unwanted) noexcept;
+  Result<std::unique_ptr<fabric::MemoryRegion>> register_pages(std::span<std::byte> pages);
   void give_back(RegisteredBuffer& buffer) noexcept;
 
   fabric::Fabric& fabric_;

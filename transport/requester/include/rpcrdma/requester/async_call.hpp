@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // One RPC as an asynchronous operation with a completion token (callback, use_future, use_awaitable...), for
-// programs that bring their own RPC messages. It allocates; layers that must not use Call itself.
+// programs that encode RPC messages themselves. It allocates; layers that may not allocate use Call.
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -15,7 +15,7 @@
 
 namespace rpcrdma::transport {
 
-/// What to send and where its results may go.
+/// The call to send, and the memory for its results.
 struct CallSpec {
   /// Writes the call message, `xid` first. May run again, after a reconnect: it must then write the same.
   UniqueFunction<void(PayloadBuilder& out, std::uint32_t xid)> encode;
@@ -27,10 +27,10 @@ struct CallSpec {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
-/// A reply that owns its octets.
+/// A reply that owns its bytes.
 struct OwnedReply {
   std::vector<std::byte> message;      ///< the reduced reply, its XID first
-  std::vector<std::uint32_t> results;  ///< octets placed in each of CallSpec::results; empty: all came in `message`
+  std::vector<std::uint32_t> results;  ///< bytes placed in each of CallSpec::results; empty: all came in `message`
 };
 
 namespace detail {
@@ -79,7 +79,7 @@ auto async_call(Requester& requester, boost::asio::io_context& context, CallSpec
   return boost::asio::async_initiate<Token, void(error_code, OwnedReply)>(
       [&requester, &context](auto handler, CallSpec of) {
         using Operation = detail::AsyncCall<decltype(handler)>;
-        // Deletes itself when done() has run.
+        // Deletes itself in done().
         auto* operation = new Operation(requester, std::move(of), std::move(handler), context.get_executor());
         requester.submit(*operation);
       },

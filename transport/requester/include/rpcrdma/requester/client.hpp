@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A client's side of a service: one connection at a time, made anew when it is lost, and the requester on it.
+// The client side of a service: a requester on one connection at a time, which is re-established when it is lost.
 #include <chrono>
 #include <memory>
 
@@ -9,6 +9,7 @@
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/requester/requester.hpp"
+#include "rpcrdma/wire/error.hpp"
 
 namespace rpcrdma::transport {
 
@@ -18,11 +19,16 @@ struct Received;
 /// Takes the calls that a server sends to its client (RFC 8167). The responder implements it.
 class CallSink {
  public:
+  /// The client has connected or reconnected. The upper layer tells the server on each connection whether it accepts
+  /// reverse calls there.
+  virtual void on_connected() noexcept {}
   /// A reverse call; may be moved from. On the client's thread.
   virtual void on_call(Connection& connection, Received& message) noexcept = 0;
-  /// The connection is gone, and with it everything posted on it.
+  /// A message that cannot be processed and is not a reply to a call of this client.
+  virtual void on_bad_message(Connection& connection, wire::WireError error, Received& message) noexcept = 0;
+  /// The connection has ended, and with it everything posted on it.
   virtual void on_lost() noexcept = 0;
-  /// A batch of completions is over.
+  /// The end of a batch of completions.
   virtual void on_batch_end() noexcept {}
 
  protected:
@@ -31,18 +37,18 @@ class CallSink {
 
 struct ClientOptions {
   ConnectionOptions connection;
-  /// Wait between attempts to connect: grows by two from the first to the last, with jitter.
+  /// Wait between attempts to connect: doubles from the first value to the last, with jitter.
   std::chrono::milliseconds first_backoff{50};
   std::chrono::milliseconds last_backoff{5000};
-  /// When a call passes its deadline and nothing has come from the server for this long, the connection is
-  /// given up and made anew: the server may be gone without a word.
+  /// When a call passes its deadline and the server has sent nothing for this long, the connection is aborted and
+  /// re-established: the server may have vanished without closing it.
   std::chrono::milliseconds silence{10000};
-  /// How long a call that is cancelled or past its deadline waits for the server to be done with its memory (a
-  /// transfer under way, our Send not taken); then the connection is ended, which frees the memory at once.
+  /// How long a call that is cancelled or past its deadline waits until the server no longer uses its memory (a
+  /// transfer in progress, a Send not accepted); then the connection is aborted, which frees the memory at once.
   std::chrono::milliseconds grace{1000};
-  /// Largest call message that may be sent as a Position-Zero Read chunk, in octets.
+  /// Largest call message that may be sent as a Position-Zero Read chunk, in bytes.
   std::uint32_t max_long_call = 1u << 20;
-  /// Most windows and Reply chunk memory follow from the credits; this bounds the waiting queue.
+  /// Calls in the waiting queue at most. (Windows and Reply chunk memory are bounded by the credits.)
   std::uint32_t max_waiting = 1u << 16;
 };
 
@@ -55,12 +61,13 @@ class Client {
                                       ClientOptions options, Log log);
   virtual ~Client() = default;
   virtual Requester& requester() noexcept = 0;
-  /// Ends the connection in good order once no call is outstanding; `handler` runs when it is gone.
+  /// Closes the connection in an orderly way once no call is outstanding; `handler` runs when it has ended.
   virtual void close(UniqueFunction<void()> handler) = 0;
-  /// What the last failed attempt to connect reported; success while connected.
+  /// The error of the last failed attempt to connect; success while connected.
   virtual error_code last_error() const noexcept = 0;
   virtual bool connected() const noexcept = 0;
-  /// Who takes reverse calls from now on; null: they are discarded (RFC 8167 section 6). Outlives the client.
+  /// `sink` accepts reverse calls from now on, and outlives the client. While there is one, a lost connection is
+  /// re-established even if no call waits (RFC 8167 section 5.4). Null: reverse calls are discarded (section 6).
   virtual void set_call_sink(CallSink* sink) noexcept = 0;
 };
 

@@ -5,6 +5,7 @@
 //
 // Threads: everything here belongs to the thread of the connection's io_context.
 #include <boost/container/small_vector.hpp>
+#include <boost/intrusive/list_hook.hpp>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -17,31 +18,31 @@ namespace rpcrdma::transport {
 
 class Requester;
 
-/// One outgoing call. The layer above derives from it and owns it; it must stay where it is from
-/// Requester::submit() until done() has run, which happens exactly once for each submit().
+/// One outgoing call. The upper layer derives from it and owns it, and does not move or destroy it between
+/// Requester::submit() and done(), which runs exactly once for each submit().
 class Call {
  public:
   Call() = default;
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  /// Writes the RPC call message, its XID first, into `out`. Runs when a credit is at hand, and again after
+  /// Writes the RPC call message, its XID first, into `out`. Runs when a credit is available, and again after
   /// a reconnect: it must then write the same message. Memory given to out.item() stays valid and unchanged
   /// until done().
   virtual void encode(PayloadBuilder& out) noexcept = 0;
   /// The call is over. On success `reply` is the reduced reply, valid only during this call: its items are
-  /// the Write chunks that were offered, in order, with the octets placed in each (length 0: unused) and the
+  /// the Write chunks that were offered, in order, with the bytes placed in each (length 0: unused) and the
   /// memory of `results` behind them. If no Write chunk was offered, because everything fits inline, there
   /// are no items. `reply` is null on error. No peer can reach memory of this call any more.
   virtual void done(error_code status, const Payload* reply) noexcept = 0;
 
   std::uint32_t xid = 0;  ///< unique among the calls in flight; Requester::next_xid() gives one
-  /// Largest possible reply payload in octets, without the items that go to `results` (RFC 8166 section 4.3.3).
+  /// Largest possible reply payload in bytes, without the items that go to `results` (RFC 8166 section 4.3.3).
   std::uint32_t max_reply = 1024;
-  /// Where DDP-eligible results are to go, one entry a possible result, each a list of registered buffers.
-  /// The memory belongs to the caller of the RPC, who does not touch it before done().
+  /// Memory for DDP-eligible results: for each possible result a list of registered buffers.
+  /// The memory belongs to the caller of the RPC, which does not access it before done().
   boost::container::small_vector<boost::container::small_vector<BufferRef, 1>, 1> results;
-  /// False: nothing is reduced, as RPCSEC_GSS integrity and privacy demand (RFC 8166 section 8.2.2.3).
+  /// False: nothing is reduced, as RPCSEC_GSS integrity and privacy require (RFC 8166 section 8.2.2.3).
   bool may_reduce = true;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 
@@ -49,28 +50,26 @@ class Call {
   ~Call() = default;
 
  private:
-  friend class CallQueue;
   friend struct CallAccess;
   enum class State : std::uint8_t { over, waiting, on_wire, failed };
-  Call* next_ = nullptr;  // queue of calls that wait for a credit, or for done() with an error
-  Call* previous_ = nullptr;
-  void* slot_ = nullptr;  // the requester's state while the call is on the wire
+  boost::intrusive::list_member_hook<> queue_;  // of calls that wait for a credit, or for done() with an error
+  void* slot_ = nullptr;                        // the requester's state while the call is on the wire
   error_code failure_;
   State state_ = State::over;
   bool was_sent_ = false;
 };
 
-/// Sends calls over whatever connection there is at the moment. Implemented once, used by both directions.
+/// Sends calls over the current connection. One implementation serves both directions.
 class Requester {
  public:
   virtual ~Requester() = default;
 
-  /// Queues `call`, in order; it is sent as soon as a credit and a connection are there. Calls whose
+  /// Queues `call`, in order; it is sent as soon as there are a credit and a connection. Calls whose
   /// connection is lost are sent again with the same XID on the next one, until their deadline
   /// (BaseError::deadline_exceeded). done() never runs inside submit().
   virtual void submit(Call& call) = 0;
-  /// Ends `call` early: what it exposes is invalidated first, then done(BaseError::cancelled) runs. Not
-  /// inside this function. Does nothing when the call is over already.
+  /// Ends `call` early: what it exposes is invalidated first, then done(BaseError::cancelled) runs,
+  /// not inside this function. Does nothing if the call is over.
   virtual void cancel(Call& call) = 0;
   /// A fresh XID: random start, then counting, skipping those in flight.
   virtual std::uint32_t next_xid() noexcept = 0;

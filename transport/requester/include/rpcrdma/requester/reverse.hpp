@@ -9,16 +9,17 @@
 namespace rpcrdma::transport {
 
 /// Sends short calls only (RFC 8167 section 5.3). It ends with its connection: calls then fail with
-/// TransportError::connection_lost, for a server cannot connect to its client.
+/// TransportError::connection_lost, as a server cannot connect to its client.
 class ReverseRequester : public Requester {
  public:
   static std::shared_ptr<ReverseRequester> make(Connection& connection);
 
-  /// The client has said, by means of the upper layer, that it takes calls (RFC 8167 section 6). Until then
-  /// they fail with TransportError::reverse_disabled.
+  /// The client has announced, through the upper layer, that it accepts calls (RFC 8167 section 6). Until then calls
+  /// fail with TransportError::reverse_disabled.
   virtual void allow() noexcept = 0;
+  virtual bool allowed() const noexcept = 0;
 
-  // What the connection's owner passes on.
+  // Events that the owner of the connection forwards.
   virtual void on_reply(Received& message) = 0;
   virtual void on_peer_error(Received& message) = 0;
   virtual void on_batch_end() = 0;

@@ -39,9 +39,10 @@ class IncomingCall {
   virtual std::span<const std::uint32_t> write_chunks() const noexcept = 0;
 
   using Handler = UniqueFunction<void(error_code)>;
-  /// Waits until `octets` of the server's bulk budget are free; they belong to this call until its reply is sent.
-  /// The calls of a connection are served in order of asking, connections in turn, each up to a quarter of the
-  /// budget. Once a call. More than the whole budget: BaseError::out_of_memory. May run at once.
+  /// Waits for `octets` bytes of the server's bulk budget, which belong to this call until its reply is sent.
+  /// The calls of a connection are served in order of asking, peer addresses and their connections in turn, each up to
+  /// its fair share (rpcrdma/base/budget.hpp). Once a call. More than the whole budget: BaseError::out_of_memory. May
+  /// run at once.
   virtual void reserve_bulk(std::uint32_t octets, Handler handler) = 0;
   /// Reads item `index` into `destination`, registered memory of at least the item's length that stays valid
   /// until `handler` has run. Once per item. On success payload().items[index].parts names the data.
@@ -50,18 +51,21 @@ class IncomingCall {
   /// The reply message, to be written from its XID on; eligible results by item(). Starting over is allowed.
   virtual PayloadBuilder& reply() noexcept = 0;
   /// Sends what reply() holds: items into the Write chunks, in order, the rest inline or into the Reply chunk.
-  /// Too long for any of them: RDMA_ERROR with ERR_CHUNK (RFC 8166 section 4.5.3). `handler` runs when the
-  /// memory given to reply().item() is free again, with the outcome. The call is over for the handler.
+  /// Too long for any of them: RDMA_ERROR with ERR_CHUNK (RFC 8166 section 4.5.3). If memory ran out while the reply
+  /// was built, so that reply() is not ok(), the connection is ended, and the client sends the call again (section
+  /// 4.5.4). `handler` runs when the memory given to reply().item() is free again, with the outcome. The call is over
+  /// for the handler.
   virtual void send(Handler handler) = 0;
-  /// Ends the call without a reply. The credit comes back.
+  /// Ends the call without a reply: the client waits until its deadline. For calls that are not to be answered, not for
+  /// replies that cannot be built.
   virtual void discard() = 0;
   /// Ends the call with RDMA_ERROR, ERR_CHUNK.
   virtual void fail() = 0;
 
   /// Calls back to this client, on the same connection (RFC 8167; rpcrdma/requester/reverse.hpp). Fails all
   /// calls until allow() has been called, by a layer above to which the client has said that it is ready.
-  /// Null once the connection is lost, and where there is no such thing. Lives on with whoever holds it, on
-  /// this thread.
+  /// Null once the connection is lost, and where the transport has no reverse direction. Outlives the connection while
+  /// it is referenced, on this thread.
   virtual std::shared_ptr<ReverseRequester> reverse() { return {}; }
 
  protected:

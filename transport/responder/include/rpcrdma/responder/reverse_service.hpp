@@ -10,11 +10,14 @@
 namespace rpcrdma::transport {
 
 /// Serves reverse calls. Calls with chunks are answered by ERR_CHUNK (RFC 8167 section 5.3). Make it before the
-/// server is told that it may call, on the client's thread.
+/// server is told that it may call, on the client's thread. The client connects again when its connection is lost.
 class ReverseService {
  public:
-  /// Takes the calls of `client` and hands them to `handler`. The service and `handler` outlive the client.
-  static std::unique_ptr<ReverseService> make(Client& client, CallHandler& handler, std::uint32_t credits, Log log);
+  /// Takes the calls of `client` and hands them to `handler`. The service and `handler` outlive the client. Grants up
+  /// to `credits`, within ConnectionOptions::reverse_credits. `connected` runs on each new connection: it may submit
+  /// the call that tells the server that it may call there.
+  static std::unique_ptr<ReverseService> make(Client& client, CallHandler& handler, std::uint32_t credits, Log log,
+                                              UniqueFunction<void()> connected = {});
   virtual ~ReverseService() = default;
 };
 

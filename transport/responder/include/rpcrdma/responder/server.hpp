@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A server's side: listeners, the connections that they accept, spread over threads, and their limits.
+// The server side: listeners, the connections that they accept, distributed over threads, and their limits.
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <memory>
@@ -16,22 +16,23 @@ namespace rpcrdma::transport {
 
 struct ServerOptions {
   ConnectionOptions connection;
-  /// At a limit a new connection takes the place of one that has been idle for long, or is refused.
+  /// At a limit a new connection replaces the one that has been idle longest, or is rejected.
   std::uint32_t max_connections = 1024;
   std::uint32_t max_connections_per_peer = 256;  ///< by address without port
-  /// Without a call for so long, a connection is idle and may have to give way: clients connect again when they
-  /// have something to say.
-  std::chrono::milliseconds idle_grace{10000};
-  /// Bulk octets (Read chunks, data on its way out) that all calls of one worker may hold at once, those of one
-  /// connection a quarter of it. Long calls have a quarter of it beside it.
+  /// A connection without a call for this long is idle: it may be evicted. Clients reconnect when they have a call.
+  std::chrono::milliseconds idle_grace{10000};  ///< pool memory that is idle for as long is unmapped
+  /// Bulk bytes (Read chunks, data on its way out) that all calls of one worker may hold at once; peer addresses and
+  /// their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a quarter as much beside it.
   std::size_t bulk_budget = std::size_t{64} << 20;
-  /// Largest Read chunk, long call, Write or Reply chunk that is served, in octets; prudence, not RFC.
+  /// Largest Read chunk, long call, Write or Reply chunk that is served, in bytes; prudence, not RFC.
   std::uint32_t max_chunk = (1u << 20) + 65536;
-  /// Of one header; prudence, but RFC 8267 section 6.4.2 wants 16 in each of four chunks. [8267-6.4.2-a]
+  /// In one header; prudence, but RFC 8267 section 6.4.2 wants 16 in each of four chunks. [8267-6.4.2-a]
   std::uint32_t max_segments = 256;
-  /// A connection is ended when the peer leaves RDMA Reads unanswered, or does not take Writes and Sends, for this
-  /// long: until then he holds a part of the bulk budget.
+  /// A connection is ended when the peer answers no RDMA Read, or takes no Write and Send, for this long: until then
+  /// it holds a part of the bulk budget.
   std::chrono::milliseconds progress_timeout{15000};
+  /// The same, while a connection without bulk memory waits for the memory that this one holds.
+  std::chrono::milliseconds pressed_timeout{2000};
 };
 
 /// One thread's share of the server. Everything named outlives the Server. Each worker's io_context is run
@@ -64,7 +65,7 @@ class Server {
     std::uint64_t errors_sent = 0;   ///< RDMA_ERROR
     std::uint64_t discarded = 0;     ///< messages too short, RDMA_DONE, RDMA_ERROR
     std::uint64_t invalidated = 0;   ///< replies by Send with Invalidate
-    std::size_t bulk_in_use = 0;     ///< octets
+    std::size_t bulk_in_use = 0;     ///< bytes
     std::size_t receive_octets = 0;  ///< registered for receives and sends of connections
   };
   virtual Counters counters() const noexcept = 0;

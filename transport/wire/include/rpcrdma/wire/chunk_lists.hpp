@@ -10,16 +10,16 @@
 
 namespace rpcrdma::wire {
 
-/// A plain segment and the place in the unreduced XDR stream where its octets belong. The Read chunk of one
+/// A plain segment and the place in the unreduced XDR stream where its bytes belong. The Read chunk of one
 /// argument is all segments of the Read list with the same position, in list order (section 3.4.5).
 struct ReadSegment {
-  std::uint32_t position = 0;  ///< octets from the RPC message's XID; a multiple of 4
+  std::uint32_t position = 0;  ///< bytes from the RPC message's XID; a multiple of 4
   Segment target;
   friend bool operator==(const ReadSegment&, const ReadSegment&) = default;
 };
 
-/// Owns its lists; made to be reused from message to message: clear() keeps the room, so that in the steady
-/// state nothing is allocated. All Write chunks share one flat list of segments.
+/// Owns its lists. Reused from message to message: clear() keeps their capacity, so that the steady state does not
+/// allocate. All Write chunks share one flat list of segments.
 class ChunkLists {
  public:
   std::vector<ReadSegment> reads;  ///< the Read list; empty: absent

@@ -16,24 +16,24 @@ inline constexpr std::uint32_t kMinThreshold = 1024;
 inline constexpr std::uint32_t kMaxThreshold = 262144;
 inline constexpr std::size_t kPrivateDataSize = 8;
 
-/// What one side says of itself. Default-made: what holds for a peer that says nothing (section 5.1).
+/// The properties that one side announces. The default is that of a peer that announces none (section 5.1).
 struct PrivateData {
-  bool remote_invalidation = false;            ///< R: may be sent to with Send with Invalidate
-  std::uint32_t send_size = kMinThreshold;     ///< largest Send of this side, octets
-  std::uint32_t receive_size = kMinThreshold;  ///< its Receive buffers, octets
+  bool remote_invalidation = false;            ///< R: accepts Send with Invalidate
+  std::uint32_t send_size = kMinThreshold;     ///< largest Send of this side, bytes
+  std::uint32_t receive_size = kMinThreshold;  ///< its Receive buffers, bytes
   friend bool operator==(const PrivateData&, const PrivateData&) = default;
 };
 
-/// `octets` as the peer will read it: cut to a multiple of 1024, kept between the limits (section 4.2).
-std::uint32_t advertised_size(std::uint32_t octets) noexcept;
+/// `size` as the peer decodes it: rounded down to a multiple of 1024, within the limits (section 4.2).
+std::uint32_t advertised_size(std::uint32_t size) noexcept;
 
 std::array<std::byte, kPrivateDataSize> encode(const PrivateData& data) noexcept;
 
-/// Searches for the format identifier at any offset, aligned or not (section 5.2). Nothing when it is absent,
+/// Searches for the format identifier at any offset, aligned or not (section 5.2). Empty when it is absent,
 /// of an unknown version, or cut short; the receiver then acts as if it were PrivateData{}.
 std::optional<PrivateData> find_private_data(Octets received) noexcept;
 
-/// Inline thresholds of one connection, as one side sees them: octets of one Send, header included. The same
+/// Inline thresholds of one connection, as one side sees them: bytes of one Send, header included. The same
 /// holds for both roles and for both directions of calls.
 struct Thresholds {
   std::uint32_t send = kMinThreshold;

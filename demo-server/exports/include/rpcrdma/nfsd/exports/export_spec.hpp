@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What --export takes: DIR[:/name][,OPTION]... or memory:/name[,OPTION]...; a backslash takes the special
-// meaning from the ',' ':' or '\' behind it in DIR. A configuration file says the same by keys.
+// The argument of --export: DIR[:/name][,OPTION]... or memory:/name[,OPTION]...; in DIR a backslash escapes ',' ':' and
+// '\'. A configuration file says the same by keys.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "rpcrdma/nfsd/exports/checked.hpp"
 #include "rpcrdma/nfsd/exports/cidr.hpp"
 #include "rpcrdma/nfsd/fs/identity.hpp"
 
@@ -15,35 +17,34 @@ namespace rpcrdma::nfsd {
 /// How an export treats its clients.
 struct ExportPolicy {
   bool read_only = false;
-  /// False: WRITE and COMMIT are answered as if the data were on the disk, which is faster and loses it in a crash.
+  /// False: WRITE and COMMIT are answered before the data is on the disk, which is faster; a crash loses the data.
   bool sync = true;
   bool devices = false;         ///< MKNOD may make block and character devices
   bool reserved_ports = false;  ///< over TCP, only ports below 1024 may call; RDMA has no such ports
-  SquashPolicy squash;          ///< whom callers are taken for
-  std::vector<Cidr> allow;      ///< empty: everybody
+  SquashPolicy squash;      ///< the identities that callers act under; root is squashed by default, as in exports(5)
+  std::vector<Cidr> allow;  ///< empty: every address
 
   bool allows(const boost::asio::ip::address& peer) const noexcept;
 };
 
 struct ExportSpec : ExportPolicy {
   bool memory = false;
-  std::uint64_t size = 0;  ///< octets of data that a memory export holds at most; 0: as much as there is for all
+  std::uint64_t size = 0;  ///< bytes of data that a memory export holds at most; 0: only the bound that all share
   std::string directory;   ///< unless memory
   std::string name;        ///< begins with '/'
-  std::string origin;      ///< who says so, for messages: "--export", or FILE:LINE
+  std::string origin;      ///< where the export is configured, for messages: "--export", or FILE:LINE
 };
 
-/// False, and what is wrong with `text` in `why`, if it is no such thing. Does not look at the disk. On the command
-/// line nobody is squashed unless an option says so, as root exports what is root's there; elsewhere root is.
-bool parse_export(std::string_view text, ExportSpec& out, std::string& why);
+/// Parses the argument of --export. Does not look at the disk.
+Checked<ExportSpec> parse_export(std::string_view text);
 
-/// One word behind the name: ro, allow=CIDR and so on. False and the reason in `why`.
-bool parse_export_option(std::string_view word, ExportSpec& out, std::string& why);
+/// Sets one option that follows the name: ro, allow=CIDR and so on.
+Checked<void> set_export_option(std::string_view word, ExportSpec& spec);
 
-/// Fills in and checks what depends on several words: a missing name, no final '/', a size without memory.
-bool complete_export(ExportSpec& spec, std::string& why);
+/// Fills in and checks what depends on several options: a missing name, no final '/', a size without memory.
+Checked<void> complete_export(ExportSpec& spec);
 
-/// Octets: digits, then nothing, K, M, G or T (powers of 1024). False for anything else and for 0.
-bool parse_size(std::string_view text, std::uint64_t& out) noexcept;
+/// A number of bytes: digits, then nothing, K, M, G or T (powers of 1024). Nothing for other text and for 0.
+std::optional<std::uint64_t> parse_size(std::string_view text) noexcept;
 
 }  // namespace rpcrdma::nfsd

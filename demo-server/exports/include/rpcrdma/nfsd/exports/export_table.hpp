@@ -16,59 +16,58 @@
 
 namespace rpcrdma::nfsd {
 
-/// A file system with a name under which clients mount it. Does not change: a new configuration makes a new one,
-/// perhaps on the same file system.
+/// A file system with the name under which clients mount it. Immutable: a new configuration makes a new Export, which
+/// may share the file system of the old one.
 struct Export : ExportPolicy {
   Export(const ExportSpec& spec, std::uint32_t number) : ExportPolicy(spec), id(number), name(spec.name) {}
 
   std::uint32_t id;
   std::string name;
-  std::string source;  ///< what the file system was opened on, to know it again
+  std::string source;  ///< identifies what the file system was opened on
   std::shared_ptr<FileSystem> file_system;
 
   /// Whether a call from `peer` may name this export at all.
   bool admits(const boost::asio::ip::tcp::endpoint& peer, bool over_tcp) const noexcept {
     return allows(peer.address()) && (!reserved_ports || !over_tcp || peer.port() < kFirstFreePort);
   }
-  static constexpr std::uint16_t kFirstFreePort = 1024;  ///< below it, only root of the client's machine may bind
+  static constexpr std::uint16_t kFirstFreePort = 1024;  ///< only privileged processes bind ports below it
 };
 
 using ExportPtr = std::shared_ptr<const Export>;
 /// In the order of the configuration.
 using ExportList = std::vector<ExportPtr>;
 
-/// The exports of a server. Synchronized; outlives the exports, which are shared by the calls under way.
+/// The exports of a server. Synchronized. Outlives the exports, which calls in progress share.
 class ExportTable {
  public:
-  /// Memory exports hold `memory_octets` at most, together.
-  explicit ExportTable(std::size_t memory_octets) : memory_octets_(memory_octets) {}
+  /// All memory exports together hold `memory_bytes` at most.
+  explicit ExportTable(std::size_t memory_bytes) : memory_bytes_(memory_bytes) {}
 
-  /// Opens what `spec` names, in addition. False and the reason in `why` if that fails, or if the name is taken.
-  bool add(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log, std::string& why);
-  /// These and no others from now on; what was open stays open if it is named again. False, the reason in `why`
-  /// and no change at all if one of them cannot be had. May block: it opens directories.
-  bool replace(std::span<const ExportSpec> specs, const std::filesystem::path& state_dir, const Log& log,
-               std::string& why);
+  /// Opens the export that `spec` describes, beside the others. Refused if that fails, or if the name is taken.
+  Checked<void> add(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log);
+  /// Serves `specs` and no other exports from now on; a file system that is named again stays open. If one of them
+  /// cannot be opened, nothing changes. May block: opens directories.
+  Checked<void> replace(std::span<const ExportSpec> specs, const std::filesystem::path& state_dir, const Log& log);
   ExportPtr find(std::uint32_t id) const;
   ExportPtr find(std::string_view name) const;
   std::shared_ptr<const ExportList> all() const;
-  /// Changes with the exports. Any thread, without a lock.
+  /// Increases when the exports change. Any thread, without a lock.
   std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
-  /// Calls FileSystem::tidy() of all.
+  /// Calls FileSystem::tidy() of each file system.
   void tidy() const;
 
  private:
-  ExportPtr open(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log, std::string& why);
+  Checked<ExportPtr> open(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log);
   std::shared_ptr<FileSystem> open_memory(const ExportSpec& spec);
 
-  std::size_t memory_octets_;
+  std::size_t memory_bytes_;
   std::unique_ptr<PageStore> pages_;  // outlives the file systems
   mutable std::mutex mutex_;
   std::shared_ptr<const ExportList> exports_ = std::make_shared<ExportList>();
   std::atomic<std::uint64_t> generation_{0};
 };
 
-/// One thread's sight of the table, which outlives it: takes the lock only when the exports have changed.
+/// The table as one thread sees it. The table outlives it and is locked only when the exports have changed.
 class ExportView {
  public:
   explicit ExportView(const ExportTable& table) : table_(table) { refresh(); }

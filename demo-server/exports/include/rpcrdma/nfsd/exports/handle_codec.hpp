@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// NFS file handles: which export, which node, and a keyed checksum that nobody else can compute. Octets:
+// NFS file handles name an export and a node, and carry a keyed checksum that only this server can compute. In bytes:
 // version 1, length of the key 1, export 4, key up to 40, SipHash-2-4 tag 16: 62 at most of 64.
 #include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 
+#include "rpcrdma/nfs/file_handle.hpp"
 #include "rpcrdma/nfsd/exports/state_dir.hpp"
 #include "rpcrdma/nfsd/fs/types.hpp"
 
@@ -14,12 +15,7 @@ struct evp_mac_ctx_st;
 
 namespace rpcrdma::nfsd {
 
-struct FileHandle {
-  static constexpr std::size_t kMax = 64;  ///< NFS3_FHSIZE
-  std::array<std::byte, kMax> data{};
-  std::uint32_t length = 0;
-  std::span<const std::byte> octets() const noexcept { return {data.data(), length}; }
-};
+using nfs::FileHandle;
 
 struct DecodedHandle {
   std::uint32_t export_id = 0;
@@ -36,7 +32,7 @@ class HandleCodec {
   HandleCodec& operator=(const HandleCodec&) = delete;
 
   FileHandle encode(std::uint32_t export_id, const NodeKey& node) const;
-  /// Nothing for octets that this server, with this secret, did not make.
+  /// Nothing for bytes that a server with this secret did not make.
   std::optional<DecodedHandle> decode(std::span<const std::byte> handle) const;
 
  private:
@@ -47,8 +43,8 @@ class HandleCodec {
   evp_mac_ctx_st* context_;
 };
 
-/// A number for an export that follows from its name alone, so that handles do not depend on the order of
-/// exports. Never 0.
+/// The identifier of an export, derived from its name alone, so that handles do not depend on the order of exports.
+/// Never 0.
 std::uint32_t export_id_of(std::string_view name) noexcept;
 
 }  // namespace rpcrdma::nfsd

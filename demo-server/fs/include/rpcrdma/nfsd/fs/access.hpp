@@ -12,7 +12,7 @@ inline constexpr std::uint32_t kModify = 4;
 inline constexpr std::uint32_t kExtend = 8;
 inline constexpr std::uint32_t kDelete = 16;
 inline constexpr std::uint32_t kExecute = 32;
-/// What a read-only export grants nobody.
+/// What a read-only export does not grant.
 inline constexpr std::uint32_t kChanges = kModify | kExtend | kDelete;
 
 /// Permission bits.
@@ -22,12 +22,12 @@ inline constexpr std::uint32_t kMayExecute = 1;
 }  // namespace access
 
 /// The permission bits (rwx, 7 at most) that the mode gives `caller`: the owner's, else the group's, else the others'.
-/// Uid 0 may do all, but execute a file only if somebody may.
+/// Uid 0 has all of them, except that it may execute a file only if its mode lets some user do so.
 std::uint32_t rights_of(const Attributes& object, const Identity& caller) noexcept;
 
 /// The subset of `wanted` that the mode bits give `caller`.
 std::uint32_t granted_access(const Attributes& object, const Identity& caller, std::uint32_t wanted) noexcept;
-/// The same from rights (permission bits rwx, 7 at most) found out otherwise.
+/// The same from rights (permission bits rwx, 7 at most) that were determined otherwise.
 std::uint32_t granted_access(FileType type, std::uint32_t rights, std::uint32_t wanted) noexcept;
 
 }  // namespace rpcrdma::nfsd

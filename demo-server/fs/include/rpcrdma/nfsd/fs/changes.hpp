@@ -4,18 +4,18 @@
 
 namespace rpcrdma::nfsd {
 
-/// Status::inval for a time that is none. CREATE of a new object and SETATTR alike.
+/// Status::inval for an invalid time. For CREATE of a new object and SETATTR alike.
 Status check_times(const SetAttributes& changes) noexcept;
 
-/// Whether SETATTR of an object of that type can mean anything: sizes are for regular files (Status::isdir,
-/// Status::inval), and times are to be times.
+/// Whether SETATTR of an object of that type is valid: sizes are for regular files (Status::isdir, Status::inval), and
+/// times must be valid.
 Status check_changes(const SetAttributes& changes, FileType type) noexcept;
 
-/// `changes` less what an object of that type does not have: the mode of a symbolic link, which nobody ever asks for.
-/// As on Linux's server nothing is said of it, for clients send it along with owner and times (lchmod(2) of BSD, tar).
+/// `changes` without attributes that an object of that type does not use: the mode of a symbolic link. As on Linux's
+/// server this is no error, because clients send it along with owner and times (lchmod(2) of BSD, tar).
 SetAttributes without_moot(const SetAttributes& changes, FileType type) noexcept;
 
-/// Whether any attribute is to be changed at all.
+/// Whether any attribute is changed.
 bool changes_anything(const SetAttributes& changes) noexcept;
 
 namespace mode {
@@ -26,9 +26,9 @@ inline constexpr std::uint32_t kSticky = 01000;
 inline constexpr std::uint32_t kGroupExecute = 010;
 }  // namespace mode
 
-/// `wanted` less the bits that a request does not get when it sets owner or group as well: nobody has looked at the
-/// program in its new owner's name. (Linux does so in its server; set-group-id without the group's right to execute is
-/// another thing, and stays.)
+/// `wanted` without the set-id bits that a request does not get when it sets owner or group as well: the new owner has
+/// not consented to them. (Linux's server does the same; set-group-id without the group's right to execute does not
+/// mark a program, and stays.)
 std::uint32_t mode_beside_owner(std::uint32_t wanted, const SetAttributes& changes, FileType type) noexcept;
 
 }  // namespace rpcrdma::nfsd

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What the services ask of a back end. One method an NFSv3 procedure, with its semantics (RFC 1813 section 3.3).
+// What the services require of a back end: one method for each NFSv3 procedure, with its semantics (RFC 1813 section
+// 3.3).
 #include <memory>
 #include <string>
 #include <string_view>
@@ -68,8 +69,8 @@ struct CreateHow {
 struct DirectoryEntry {
   std::uint64_t fileid = 0;
   std::string_view name;     ///< valid during the callback
-  std::uint64_t cookie = 0;  ///< where the listing goes on after this entry; never 0
-  /// Only when asked for, and only if they could be had.
+  std::uint64_t cookie = 0;  ///< where the listing continues after this entry; never 0
+  /// Only on request, and only if they are available.
   std::optional<Attributes> attributes;
   NodeKey node;
 };
@@ -84,17 +85,10 @@ struct DirectoryResult {
   Verifier verifier{};
   bool eof = false;
 };
-/// Takes the next entry; false: it does not fit, stop before it. Must not call the file system.
+/// Takes the next entry; returns false if it does not fit, which ends the listing before it. Must not call the file
+/// system.
 using EntrySink = UniqueFunction<bool(const DirectoryEntry&)>;
 
-struct Statistics {
-  std::uint64_t total_octets = 0;
-  std::uint64_t free_octets = 0;
-  std::uint64_t available_octets = 0;
-  std::uint64_t total_files = 0;
-  std::uint64_t free_files = 0;
-  std::uint64_t available_files = 0;
-};
 struct StatisticsResult {
   Status status = Status::ok;
   std::optional<Attributes> attributes;
@@ -111,8 +105,8 @@ struct Limits {
 
 class PagedData;
 
-/// A tree of files. All methods may be called from any thread, several at once. They may block if blocking()
-/// says so. Names are checked here: one component, and the special names as RFC 1813 says for each procedure.
+/// A tree of files. All methods may be called from any thread, concurrently. They may block if blocking() returns true.
+/// Names are checked here: one component, and the special names as RFC 1813 requires for each procedure.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -122,23 +116,24 @@ class FileSystem {
   virtual Limits limits() const noexcept = 0;
   /// Changes whenever data of UNSTABLE writes may have been lost: at each start at least.
   virtual Verifier write_verifier() const noexcept = 0;
-  /// Not null if the file data lies in registered pages: READ and WRITE then go through it.
+  /// Not null if the file data lies in registered pages: READ and WRITE then use it.
   virtual PagedData* paged() noexcept { return nullptr; }
-  /// Lets go of what was kept for reuse and has been idle for a while; call it every few seconds.
+  /// Closes what was kept for reuse and has been idle for a while; call it every few seconds on a thread that may
+  /// block.
   virtual void tidy() {}
 
   virtual AttributesResult attributes(const NodeKey& node) = 0;
-  /// The subset of `wanted` that `caller` may do.
+  /// Grants `caller` a subset of `wanted`.
   virtual AccessResult access(const Caller& caller, const NodeKey& node, std::uint32_t wanted) = 0;
   /// With `guard`, only if the ctime is still that one (Status::not_sync).
   virtual ChangeResult set_attributes(const Caller& caller, const NodeKey& node, const SetAttributes& changes,
                                       const std::optional<Time>& guard) = 0;
   virtual NodeResult lookup(const Caller& caller, const NodeKey& directory, std::string_view name) = 0;
   virtual ReadlinkResult read_link(const NodeKey& node) = 0;
-  /// Fills `into` from `offset`, as far as the file goes.
+  /// Fills `into` from `offset`, up to the end of the file.
   virtual ReadResult read(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                           std::span<const BufferRef> into) = 0;
-  /// read() where it needs no waiting, as the data is in memory and the file open; nothing otherwise.
+  /// read() without blocking, if the data is in memory and the file open; nothing otherwise.
   virtual std::optional<ReadResult> read_at_once(const Caller&, const NodeKey&, std::uint64_t,
                                                  std::span<const BufferRef>) {
     return std::nullopt;

@@ -5,9 +5,9 @@
 
 namespace rpcrdma::nfsd {
 
-/// A user as a file system knows one. The groups of AUTH_SYS, 16 at most, fit without an allocation.
+/// A user of a file system. The groups of AUTH_SYS, 16 at most, fit without an allocation.
 struct Identity {
-  /// No user or group at all, (uid_t)-1: what a caller without a name has until it is squashed.
+  /// No user or group, (uid_t)-1: the id of an unnamed caller until it is squashed.
   static constexpr std::uint32_t kNone = 0xffffffff;
   /// The user and group without rights, as on most systems.
   static constexpr std::uint32_t kNobody = 65534;
@@ -25,12 +25,12 @@ struct Identity {
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
-/// Whom an export takes its callers for.
+/// How an export maps the ids of its callers.
 struct SquashPolicy {
   enum class Mode : std::uint8_t {
     root,  ///< root_squash: uid 0 and gid 0 become the anonymous ones
-    all,   ///< all_squash: everybody is anonymous
-    none,  ///< no_root_squash: everybody is who they say
+    all,   ///< all_squash: all callers are anonymous
+    none,  ///< no_root_squash: ids are used as claimed
   };
   Mode mode = Mode::root;
   std::uint32_t anonymous_uid = Identity::kNobody;
@@ -38,8 +38,8 @@ struct SquashPolicy {
   friend bool operator==(const SquashPolicy&, const SquashPolicy&) = default;
 };
 
-/// Who `claimed` is on an export with that policy. Whatever the mode, kNone becomes anonymous, and kNone as the
-/// anonymous id becomes nobody: the result names no kNone. Anonymous users are in no group but their own.
+/// The identity that `claimed` gets on an export with that policy. Whatever the mode, kNone becomes anonymous, and
+/// kNone as the anonymous id becomes kNobody: the result holds no kNone. An anonymous user is in no group but its own.
 Identity squashed(const Identity& claimed, const SquashPolicy& policy);
 
 }  // namespace rpcrdma::nfsd

@@ -6,20 +6,20 @@
 
 namespace rpcrdma::nfsd {
 
-/// Longest name of a directory entry, in octets (NAME_MAX of Linux).
+/// Longest name of a directory entry, in bytes (NAME_MAX of Linux).
 inline constexpr std::size_t kMaxName = 255;
-/// Longest target of a symbolic link, in octets (PATH_MAX of Linux, without its NUL).
+/// Longest target of a symbolic link, in bytes (PATH_MAX of Linux, without its NUL).
 inline constexpr std::size_t kMaxTarget = 4095;
 
 /// Whether `name` is one component that a directory could hold: not empty, no '/' and no NUL (Status::acces),
-/// at most 255 octets (Status::nametoolong). "." and ".." pass.
+/// at most 255 bytes (Status::nametoolong). "." and ".." pass.
 Status check_component(std::string_view name) noexcept;
 inline bool is_dot(std::string_view name) noexcept { return name == "."; }
 inline bool is_dot_dot(std::string_view name) noexcept { return name == ".."; }
 
-/// For what creates `name`: the special names exist already (Status::exist).
+/// For procedures that create `name`: the special names exist already (Status::exist).
 Status check_new_name(std::string_view name) noexcept;
-/// For REMOVE, RENAME: the special names cannot be taken away (Status::inval).
+/// For REMOVE, RENAME: the special names cannot be removed (Status::inval).
 Status check_old_name(std::string_view name) noexcept;
 /// For RMDIR: RFC 1813 section 3.3.13 wants Status::inval for "." and Status::exist for "..".
 Status check_rmdir_name(std::string_view name) noexcept;

@@ -10,8 +10,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// What a file says beside its exports, in the words of the command line, checked already. What it does not say is
-/// empty.
+/// The settings of a file beside its exports, spelled as on the command line and checked. Empty: not set.
 struct Settings {
   std::vector<std::string> listens;
   std::vector<std::string> tcp_listens;
@@ -34,8 +33,8 @@ struct ConfigFile {
   std::vector<ExportSpec> exports;
 };
 
-/// Reads and checks the whole file. False, `FILE:LINE: what is wrong there` in `why` and `out` untouched if it cannot
-/// be read, is no TOML, or has a key or value that means nothing here.
-bool read_config(const std::filesystem::path& file, ConfigFile& out, std::string& why);
+/// Reads and checks the whole file. Refused, with `FILE:LINE: what is wrong there`, if it cannot be read, is not TOML,
+/// or has an unknown key or a bad value.
+Checked<ConfigFile> read_config(const std::filesystem::path& file);
 
 }  // namespace rpcrdma::nfsd

@@ -10,15 +10,15 @@
 #include <thread>
 #include <vector>
 
-#include "rpcrdma/nfsd/program/lane.hpp"
+#include "rpcrdma/nfsd/program/fabric_worker.hpp"
 #include "rpcrdma/nfsd/program/options.hpp"
 #include "rpcrdma/rpc/rpcbind.hpp"
 #include "rpcrdma/rpc/tcp_server.hpp"
 
 namespace rpcrdma::nfsd {
 
-/// The whole server. start(), then run() on the same thread until a signal ends it. The end takes a bounded time: if
-/// anything hangs, in a file system above all, the program ends without it, with EXIT_FAILURE.
+/// The whole server: start(), then run() on the same thread until a signal ends it. Shutdown is bounded: if something
+/// hangs, usually a file system, the process exits with EXIT_FAILURE without waiting for it.
 class Daemon {
  public:
   Daemon(Options options, Log log);
@@ -26,20 +26,20 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// Opens the exports and listens; signals that come after that wait for run(). False, and one line in `why`, if
-  /// anything asked for is not to be had.
-  bool start(std::string& why);
-  /// The line that tells that the server serves, without its end of line. After start().
+  /// Opens the exports and listens; signals that arrive after that are handled by run(). Refused if anything that the
+  /// options ask for is not available.
+  Checked<void> start();
+  /// The line that announces that the server is ready, without a line feed. After start().
   std::string ready_line() const;
-  /// Serves until SIGTERM or SIGINT, then lets calls in progress end. The exit code. The destructor does the rest,
-  /// within the same bound.
+  /// Serves until SIGTERM or SIGINT, then drains calls in progress. Returns the exit code. The destructor does the
+  /// rest, within the same bound.
   int run();
 
  private:
-  /// Listeners that share a fabric, and the lanes of that fabric, one a thread.
+  /// Listeners that share a fabric, and the workers on that fabric, one for each thread.
   struct Group {
     std::string key;
-    std::vector<std::unique_ptr<Lane>> lanes;
+    std::vector<std::unique_ptr<FabricWorker>> workers;
     std::unique_ptr<transport::Server> server;
   };
   struct Loop {
@@ -48,11 +48,13 @@ class Daemon {
   };
   struct CountersReport;
 
-  bool open_exports(std::string& why);
-  Group* group_for(const ListenSpec& listen, std::string& why);
-  Group* make_group(std::unique_ptr<fabric::Fabric> first, const ListenSpec& listen, std::string key, std::string& why);
-  bool listen_rdma(std::string& why);
-  bool listen_tcp(std::string& why);
+  Checked<void> open_exports();
+  Checked<std::unique_ptr<fabric::Fabric>> open_fabric(Loop& loop, const ListenSpec& listen);
+  Checked<Group*> group_for(const ListenSpec& listen);
+  memory::PoolOptions pool_options(const fabric::Capabilities& capabilities) const;
+  Checked<Group*> make_group(std::unique_ptr<fabric::Fabric> first, const ListenSpec& listen, std::string key);
+  Checked<void> listen_rdma();
+  Checked<void> listen_tcp();
   void start_loops();
   void catch_signals();
   void await_signal();
@@ -67,8 +69,8 @@ class Daemon {
 
   Options options_;
   Log log_;
-  // Destroyed from the last to the first: what serves calls goes before what they use.
-  boost::asio::io_context control_{1};  // on a thread of its own, where nothing blocks: signals, and the end's bound
+  // Destroyed from the last to the first: what serves calls before what calls use.
+  boost::asio::io_context control_{1};  // on a thread of its own, where nothing blocks: signals, shutdown deadline
   boost::asio::io_context slow_{1};     // of run(): what may block
   std::vector<std::unique_ptr<Loop>> loops_;
   ExportTable exports_;
@@ -76,7 +78,7 @@ class Daemon {
   rpc::DuplicateCache duplicates_;
   HandleSecret secret_{};
   std::unique_ptr<IoPool> io_;
-  std::unique_ptr<Shared> shared_;
+  std::unique_ptr<SharedServices> shared_;
   std::vector<std::unique_ptr<Group>> groups_;
   std::vector<std::unique_ptr<rpc::TcpServer>> tcp_servers_;
 
@@ -85,9 +87,9 @@ class Daemon {
   boost::asio::steady_timer grace_{control_};
   std::thread control_thread_;
   // Of the control thread:
-  std::size_t open_fronts_ = 0;
+  std::size_t open_servers_ = 0;
   bool ending_ = false;
-  bool closed_ = false;  // all fronts: nobody may look at groups_ and tcp_servers_ any more
+  bool closed_ = false;  // all servers: groups_ and tcp_servers_ may not be used any more
   std::atomic<bool> tidying_now_{false};
   std::vector<boost::asio::ip::tcp::endpoint> rdma_bound_;
   std::vector<boost::asio::ip::tcp::endpoint> tcp_bound_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What the numbers in options and configuration may be.
+// The ranges of the numbers in options and configuration.
 #include <cstdint>
 
 namespace rpcrdma::nfsd {
@@ -8,7 +8,7 @@ namespace rpcrdma::nfsd {
 struct NumberRange {
   std::uint32_t least;
   std::uint32_t most;
-  std::uint32_t unit = 1;  ///< it is a multiple of this
+  std::uint32_t unit = 1;  ///< values are multiples of it
 };
 
 inline constexpr NumberRange kThreadsRange{1, 256};

@@ -22,7 +22,7 @@ struct Options {
   std::vector<ExportSpec> exports;       ///< of the command line, then of the configuration file
   std::size_t command_line_exports = 0;  ///< how many of them
   std::filesystem::path config;          ///< empty: none
-  Settings settings;                     ///< what the configuration file says beside its exports
+  Settings settings;                     ///< of the configuration file
   std::vector<ListenSpec> listens;
   std::vector<boost::asio::ip::tcp::endpoint> tcp_listens;
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;
@@ -36,13 +36,13 @@ struct Options {
   bool rpcbind = false;
 };
 
-/// Reads the command line. Nothing: the program is to end at once with `exit_code` (help, version, or a usage
-/// error, which has been reported on standard error).
+/// Parses the command line. Nothing: the program ends at once with `exit_code` (help, version, or a usage error, which
+/// has been reported on standard error).
 std::optional<Options> parse_options(int argc, const char* const* argv, int& exit_code);
 
-/// [FABRIC@]ADDR:PORT; leaves the provider alone where no fabric is named. False and the reason in `why`.
-bool parse_listen(std::string_view text, ListenSpec& out, std::string& why);
-/// ADDR:PORT, with IPv6 in brackets. Nothing for anything else; names are not looked up.
+/// [FABRIC@]ADDR:PORT; `provider` where no fabric is named.
+Checked<ListenSpec> parse_listen(std::string_view text, fabric::Provider provider);
+/// ADDR:PORT, with IPv6 in brackets. Nothing for other text; host names are not resolved.
 std::optional<boost::asio::ip::tcp::endpoint> parse_endpoint(std::string_view text);
 std::string text_of(const boost::asio::ip::tcp::endpoint& endpoint);
 

@@ -14,7 +14,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// Who has mounted what: only for DUMP to tell, lost at a restart, bounded (the oldest goes). Synchronized.
+/// The mounts that DUMP reports: not persistent, and bounded: the oldest is evicted. Synchronized.
 class MountTable {
  public:
   struct Mount {
@@ -31,9 +31,9 @@ class MountTable {
   std::list<Mount> mounts_;
 };
 
-/// MOUNT version 3 (RFC 1813 section 5), for one thread. MNT takes the name of an export and, over TCP, of a
-/// directory below one, as other clients expect it. Over RDMA it takes exact names only: our own client finds out by
-/// them where an export ends.
+/// MOUNT version 3 (RFC 1813 section 5), for one thread. MNT accepts the name of an export and, over TCP, of a
+/// directory below one, as other clients expect. Over RDMA it accepts exact names only: rpcrdma-nfs finds out by them
+/// which part of a path names the export.
 class MountService {
  public:
   /// `exports`, `io` and `mounts` are shared by all threads and outlive the service.
@@ -42,7 +42,7 @@ class MountService {
 
   /// Adds the procedures; the service outlives the dispatcher's last call.
   void add_to(rpc::Dispatcher& dispatcher);
-  /// Lets go of exports that are no more.
+  /// Releases exports that have been removed.
   void refresh() { exports_.all(); }
 
  private:

@@ -9,16 +9,17 @@
 
 namespace rpcrdma::nfsd {
 
-/// Largest READ and WRITE, in octets (FSINFO rtmax and wtmax).
+/// Largest READ and WRITE, in bytes (FSINFO rtmax and wtmax).
 inline constexpr std::uint32_t kMaxTransfer = 1u << 20;
-/// Directory listings: what FSINFO recommends, and the most in one reply.
+/// Directory listings, in bytes of the reply: the size that FSINFO recommends, and the largest.
 inline constexpr std::uint32_t kPreferredListing = 65536;
 inline constexpr std::uint32_t kMaxListing = 262144;
 
 /// NFS version 3 (RFC 1813) on the exports, for one thread and one fabric: all 22 procedures.
 class NfsService {
  public:
-  /// `exports` and `io` are shared by all threads and outlive the service.
+  /// `exports` and `io` are shared by all threads and outlive the service. Destroyed when the fabric's context does not
+  /// run.
   NfsService(const ExportTable& exports, IoPool& io, const HandleSecret& secret, fabric::Fabric& fabric, Log log);
   ~NfsService();
   NfsService(const NfsService&) = delete;
@@ -26,15 +27,15 @@ class NfsService {
 
   /// Adds the procedures; the service outlives the dispatcher's last call.
   void add_to(rpc::Dispatcher& dispatcher);
-  /// Lets go of exports that are no more. On the fabric's thread.
+  /// Releases exports that have been removed. On the fabric's thread.
   void refresh();
   /// Regions registered for memory exports. On the fabric's thread.
   std::size_t regions() const noexcept;
 
-  class Impl;
+  class Procedures;
 
  private:
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<Procedures> procedures_;
 };
 
 }  // namespace rpcrdma::nfsd

@@ -4,9 +4,9 @@
 
 namespace rpcrdma::nfsd {
 
-/// From now on this thread gets no signal from outside. For threads that may hang in a system call: the kernel gives a
-/// signal to one thread, and if that one cannot take it, it waits with it.
-inline void leave_signals_to_others() noexcept {
+/// Blocks external signals in this thread. For threads that may hang in a system call: the kernel delivers a signal to
+/// one thread, and the signal would wait as long as that thread hangs.
+inline void block_external_signals() noexcept {
   sigset_t outside;
   ::sigemptyset(&outside);
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) ::sigaddset(&outside, number);

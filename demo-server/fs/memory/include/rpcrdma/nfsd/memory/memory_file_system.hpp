@@ -11,13 +11,13 @@ namespace rpcrdma::nfsd {
 
 struct MemoryOptions {
   std::size_t max_nodes = std::size_t{1} << 20;
-  /// Names and link targets, in octets.
-  std::size_t max_text = std::size_t{256} << 20;
-  /// File data, in octets, counted in whole pages; the store may have less.
+  /// Bytes of objects, names and link targets.
+  std::uint64_t max_metadata = std::uint64_t{1} << 30;
+  /// Bytes of file data, in whole pages, and of objects, names and link targets; the store may have fewer pages.
   std::uint64_t max_octets = std::numeric_limits<std::uint64_t>::max();
 };
 
-/// A file system that lives and dies with the process; its data is in `pages`, which outlives it.
+/// A file system that exists as long as the process; its data is in `pages`, which outlives it.
 std::unique_ptr<FileSystem> make_memory_file_system(PageStore& pages, const MemoryOptions& options = {});
 
 }  // namespace rpcrdma::nfsd

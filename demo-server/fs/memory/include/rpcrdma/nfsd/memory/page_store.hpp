@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Pages for file data in memory, cut from slabs that a fabric can register whole. A page is shared by the
-// file that holds it and the replies on their way out, and comes back when the last of them lets go.
+// Pages for file data in memory, cut from slabs that a fabric can register whole. A page is shared by the file that
+// holds it and the replies that send it, and returns to the store with its last reference.
 #include <array>
 #include <atomic>
 #include <boost/container/small_vector.hpp>
@@ -27,7 +27,7 @@ struct Slab {
   std::array<std::atomic<std::uint32_t>, kPagesPerSlab> references{};
 };
 
-/// One share of a page, or nothing. Copying shares. Thread-safe as a shared_ptr is.
+/// A reference to a page, or nothing. Thread-safe as a shared_ptr is.
 class Page {
  public:
   Page() noexcept = default;
@@ -43,7 +43,7 @@ class Page {
   explicit operator bool() const noexcept { return slab_ != nullptr; }
   std::byte* data() const noexcept { return slab_->data + std::size_t{index_} * kPageSize; }
   const Slab& slab() const noexcept { return *slab_; }
-  /// Whether anybody else holds a share. Only meaningful while nobody can make a new one from this one.
+  /// Whether there are other references. Only meaningful while no other thread can copy this one.
   bool shared() const noexcept;
   void reset() noexcept;
 
@@ -61,10 +61,10 @@ struct PagePart {
   std::uint32_t length = 0;
   std::span<std::byte> octets() const noexcept { return {page.data() + offset, length}; }
 };
-/// Consecutive octets of a file.
+/// Consecutive bytes of a file.
 using PageRun = boost::container::small_vector<PagePart, 8>;
 
-/// Bounded; synchronized. Outlives its pages. Slabs stay where they are until it is destroyed.
+/// Bounded; synchronized. Outlives its pages. Slabs keep their addresses until it is destroyed.
 class PageStore {
  public:
   /// Holds `max_octets` at most, rounded up to whole slabs.
@@ -73,13 +73,13 @@ class PageStore {
   PageStore(const PageStore&) = delete;
   PageStore& operator=(const PageStore&) = delete;
 
-  /// `count` pages with undefined content, appended to `out` as empty parts; those last given back, which the cache
-  /// may still hold, in the order in which they came. False, and nothing appended, when there are not as many.
+  /// Appends `count` pages with undefined content to `out` as empty parts: those returned last, which the processor's
+  /// cache may still hold. False, and nothing is appended, when there are not as many.
   bool allocate(std::size_t count, PageRun& out);
-  /// A page of zeros that is never written: what a hole reads as.
+  /// A page of zeros that is never written: the content of a hole.
   Page zeros() const noexcept { return zeros_; }
 
-  std::size_t capacity() const noexcept;  ///< octets
+  std::size_t capacity() const noexcept;  ///< bytes
   std::size_t in_use() const noexcept;    ///< octets
 
  private:

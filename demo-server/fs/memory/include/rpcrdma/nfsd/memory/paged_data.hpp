@@ -5,19 +5,18 @@
 
 namespace rpcrdma::nfsd {
 
-/// File data that lies in pages: READ is sent from them and WRITE lands in them, without a copy. Any thread;
+/// File data in pages: READ is sent from them and WRITE is received into them, without a copy. Called from any thread;
 /// never blocks.
 class PagedData {
  public:
-  /// Shares of the pages with [offset, offset + count) as far as the file goes. A page once handed out is not
-  /// changed any more: a later write replaces it.
+  /// References to the pages that hold [offset, offset + count), up to the end of the file. A page that has been
+  /// returned is not changed any more: a later write replaces it.
   virtual ReadResult read_pages(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count,
                                 PageRun& out) = 0;
-  /// Fresh pages, with room for `count` octets at `offset`, for the data to be put in. The file does not
-  /// change yet. Status::nospc when there are not enough.
+  /// New pages for `count` bytes at `offset`. The file does not change yet. Status::nospc when there are not enough.
   virtual Status prepare_write(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count,
                                PageRun& out) = 0;
-  /// Makes what has been put into `run` the content of the file at `offset`, at once; takes its pages.
+  /// Makes `run` the content of the file at `offset` in one step; takes its pages.
   virtual WriteResult commit_write(const NodeKey& node, std::uint64_t offset, PageRun& run, Stable stable) = 0;
 
  protected:

@@ -11,23 +11,22 @@ namespace rpcrdma::nfsd {
 
 struct PosixOptions {
   std::filesystem::path root;
-  /// Where places of files are remembered if the kernel gives no file handles; empty: in memory only.
+  /// The file that keeps the places of objects if the kernel gives no file handles; empty: they are kept in memory.
   std::filesystem::path hint_file;
-  std::size_t max_hints = std::size_t{1} << 20;
-  std::size_t max_descriptors = 512;  ///< files kept open for data
-  bool kernel_handles = true;         ///< false: never use name_to_handle_at
+  std::size_t max_hints = std::size_t{1} << 20;  ///< objects whose places are kept
+  std::size_t max_descriptors = 512;             ///< files kept open for data
+  bool kernel_handles = true;                    ///< false: never use name_to_handle_at
 };
 
-/// A directory of this machine as a file system. Nothing above `root`, behind a symbolic link or on another
-/// mount is reachable. What is done is done as the caller (serves_as_callers()), and is on the disk when it is
-/// reported, unless Caller::sync is false. New objects get the mode asked for less the process's umask, which is 0 in
-/// the program.
-/// Its methods change the identity of the thread they run on for a while: never a thread that posts work requests.
-/// Fails with a system error if `root` is not a directory that this process can open.
+/// A directory of this machine as a file system. Nothing above `root`, behind a symbolic link or on another mount is
+/// reachable. Operations run with the caller's identity (serves_as_callers()), and their changes are on the disk when
+/// they are reported, unless Caller::sync is false. New objects get the requested mode less the process's umask, which
+/// is 0 in the program. The methods change the identity of their thread temporarily: do not call them on a thread that
+/// posts work requests. Fails with a system error if `root` is not a directory that this process can open.
 Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& options, Log log);
 
-/// Whether this process can take its callers' identities: it is root, with the rights to change user and groups. If
-/// not, it does everything as itself, whoever asks.
+/// Whether this process can take its callers' identities: it is root, and may change user and groups. If not, it serves
+/// all callers with its own identity.
 bool serves_as_callers();
 
 }  // namespace rpcrdma::nfsd

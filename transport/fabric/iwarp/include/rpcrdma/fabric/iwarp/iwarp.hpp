@@ -11,39 +11,40 @@
 
 namespace rpcrdma::fabric {
 
-/// How a fabric speaks. The defaults are for use; what is marked (tests) is there to reach every path.
+/// Options of the protocol stack. Those marked (tests) exist to reach every path.
 struct IwarpOptions {
   /// CRC32C over every FPDU (RFC 5044 section 4.4). Empty: off when both addresses are loopback, else on.
-  /// The peer may impose it in any case. Off, only TCP's checksum protects the data.
+  /// The peer can require it in any case. Without it only TCP's checksum protects the data.
   std::optional<bool> crc;
-  /// Largest ULPDU sent, 128 to 64768. 0: 64768 when the peer is on this host, else from the path's segment size.
+  /// Largest ULPDU sent, 128 to 64768. 0: derived from the TCP segment size, or 64768 when the peer is
+  /// on this host.
   std::uint32_t max_ulpdu = 0;
-  /// Ask the peer for markers in what it sends (tests).
+  /// Request markers in the peer's stream (tests).
   bool request_markers = false;
   /// As initiator, negotiate read depths by RFC 6581. Linux NFS insists on it.
   bool enhanced = true;
-  /// As initiator, connect anew without RFC 6581 when the peer closes on an enhanced request.
+  /// As initiator, reconnect without RFC 6581 when the peer closes the connection on an enhanced request.
   bool fall_back = false;
-  /// As initiator, ask for the peer-to-peer model of RFC 6581, in which either side may send first.
+  /// As initiator, request the peer-to-peer model of RFC 6581, in which either side may send first.
   bool peer_to_peer = false;
-  /// Most reads outstanding per direction and connection: caps what queue pairs ask for. At most 16382.
+  /// Outstanding Reads per direction and connection, at most 16382: caps what queue pairs ask for.
   std::uint32_t max_read_depth = 128;
-  /// How long an accepted TCP connection may take to bring its whole request.
+  /// Time limit for an accepted TCP connection to deliver its whole request.
   std::chrono::milliseconds request_timeout{5000};
-  /// Connections that have not brought their request yet, at least 1. The oldest is closed when another comes.
+  /// Connections whose request is incomplete, at least 1. Beyond this limit the oldest one is closed.
   std::uint32_t max_half_open = 1024;
-  /// As initiator: silence of the peer since the set-up after which an empty Write is sent, and again, ever more
-  /// rarely, until it says something. Some responders leave the first FPDUs unread until more octets follow them, and
-  /// may not send before they have seen one.
+  /// As initiator: the time without a message from the peer after set-up until an empty Write is sent, which is
+  /// repeated at growing intervals until the peer sends. Some responders leave the first FPDUs unread until more
+  /// bytes follow, and may not send before they have received one.
   std::chrono::milliseconds nudge_after{20};
-  /// How long an orderly end may take once nothing more goes out, and a Terminate to get out.
+  /// Time limit for an orderly end without progress, and for delivering a Terminate.
   std::chrono::milliseconds close_timeout{2000};
-  /// Silence after which TCP asks whether the peer is still there, at least a second; one that is not is given up
-  /// after as long again.
+  /// Idle time after which TCP probes the peer, at least a second. A peer that does not answer is given up after the
+  /// same time again.
   std::chrono::seconds keepalive{60};
 };
 
-/// Opens the provider on `context`, which outlives it. Cannot fail but for want of random numbers.
+/// Opens the provider on `context`, which outlives it. Fails only if the kernel provides no random numbers.
 ///
 /// Thread: the fabric belongs to `context` and its one thread. A ConnectionRequest may move to another iwarp fabric
 /// on another thread. Queue pairs, windows and listeners may outlive the fabric object, not the context.

@@ -24,9 +24,9 @@ namespace loopback {
 class Core;
 }
 
-/// What fail_nth() can make fail.
+/// Operations that fail_nth() can make fail.
 enum class LoopbackOperation : std::uint8_t {
-  any,  ///< whichever comes
+  any,  ///< the next operation of any kind
   register_memory,
   listen,
   make_queue_pair,
@@ -49,15 +49,15 @@ struct LoopbackOptions {
   /// and its window is pinned in between.
   std::uint32_t max_delay = 0;
   /// Writes that follow each other may be placed in any order (RFC 5040 section 5.5); a Send is delivered
-  /// after all Writes before it. Responses to Reads fall in between anyhow when there are delays.
+  /// after all Writes before it. With delays, Read Responses are placed in between in any case.
   bool reorder = false;
 };
 
 /// Where frames stop while the network is paused.
 enum class LoopbackPause : std::uint8_t {
   none,
-  before_arrival,  ///< frames stay on their way
-  half_placed,     ///< a Write is placed by half, a Read is accepted but not answered: both pin their window
+  before_arrival,  ///< frames stay in transit
+  half_placed,     ///< a Write is half placed, a Read is accepted but not answered: both pin their window
 };
 
 /// One frame put on the wire.
@@ -66,7 +66,7 @@ struct LoopbackTraceEntry {
   Kind kind = Kind::send;
   std::string from;                         ///< label of the sending fabric
   std::uint64_t queue_pair = 0;             ///< number of the sending queue pair, in order of making, from 1
-  std::uint32_t length = 0;                 ///< octets carried, or asked for by a Read
+  std::uint32_t length = 0;                 ///< bytes carried, or asked for by a Read
   std::uint32_t handle = 0;                 ///< write, read_request: the peer's
   std::uint64_t offset = 0;                 ///< likewise
   std::optional<std::uint32_t> invalidate;  ///< send
@@ -78,14 +78,15 @@ struct LoopbackTraceEntry {
 
 class LoopbackFabric : public Fabric {
  public:
-  /// The `n`-th operation of this kind from now on (1: the next one) fails, with `error` or one that suits.
+  /// The `n`-th operation of this kind from now on (1: the next one) fails with `error`, or with a
+  /// default for its kind.
   virtual void fail_nth(LoopbackOperation operation, std::uint64_t n, error_code error = {}) = 0;
   /// Operations of this kind so far, failed ones included: the bound for a test that fails each in turn.
   virtual std::uint64_t operations(LoopbackOperation operation) const noexcept = 0;
-  /// The next message that comes is reported with `octets` more than it has, as by a provider that takes something else
+  /// The next message is reported with `octets` bytes more than it has, as by a provider that mistakes something else
   /// for a message.
   virtual void overstate_next_message(std::uint32_t octets) noexcept = 0;
-  /// Registered regions and bound windows that exist now: zero when nothing leaks.
+  /// Registered regions and bound windows that exist now: zero unless something leaks.
   virtual std::size_t regions() const noexcept = 0;
   virtual std::size_t bound_windows() const noexcept = 0;
 };
@@ -98,23 +99,23 @@ class LoopbackNetwork {
   LoopbackNetwork& operator=(const LoopbackNetwork&) = delete;
 
   static Capabilities default_capabilities() noexcept;
-  /// A fabric on this network. `capabilities` may take away what a real provider lacks.
+  /// A fabric on this network. `capabilities` may omit what a real provider lacks.
   std::unique_ptr<LoopbackFabric> make_fabric(std::string label = {},
                                               Capabilities capabilities = default_capabilities());
 
   void set_max_delay(std::uint32_t turns) noexcept;
   void pause(LoopbackPause where);
   void resume() { pause(LoopbackPause::none); }
-  /// Lets `frames` more frames arrive, on all connections together; the next one finds its connection broken:
+  /// Lets `frames` more frames arrive, on all connections together; the next one breaks its connection:
   /// both ends see connection_reset.
   void drop_connection_after(std::uint64_t frames) noexcept;
   /// Frames that have arrived so far.
   std::uint64_t frames() const noexcept;
 
-  /// Records from now on; what was recorded before is dropped.
+  /// Starts to record; drops what was recorded before.
   void start_trace();
   const std::vector<LoopbackTraceEntry>& trace() const noexcept;
-  /// The trace so far as text, one frame an entry; starts anew.
+  /// The trace so far as text, one entry per frame; then starts again.
   std::vector<std::string> take_trace_text();
 
  private:

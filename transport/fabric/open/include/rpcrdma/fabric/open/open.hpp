@@ -20,17 +20,25 @@ enum class CrcPolicy { automatic, on, off };  ///< automatic: off when both addr
 struct OpenOptions {
   Provider provider = Provider::automatic;
   CrcPolicy crc = CrcPolicy::automatic;  ///< iwarp only
-  bool towards = false;                  ///< the address is that of a server to connect to, not one to listen at
-  /// Silence of a peer after which it is asked whether it is still there, at least a second. One that has gone is
-  /// noticed after as long again, and not before the retries are over (iwarp: 6 s; verbs: 9 s).
+  bool towards = false;                  ///< the address is a server's, to connect to; else an own one, to listen at
+  /// Idle time after which a peer is probed, at least a second. A peer that does not answer is given up after the
+  /// same time again, but not before the retries have ended (iwarp: 6 s; verbs: 9 s).
   std::chrono::seconds keepalive{60};
 };
 
-/// Opens a provider on `context` that can reach or listen at `address`. Automatic takes verbs only if
-/// binding the address yields a device; wildcard and loopback addresses take iwarp. FabricError::no_device,
-/// no_rdma, device_closed, no_driver, no_libibverbs, no_librdmacm or not_built when the provider asked for is not to be
-/// had.
+/// Opens a provider on `context` that can reach or listen at `address`. Automatic takes verbs only if binding the
+/// address yields a device; wildcard and loopback addresses take iwarp. The verbs provider is a plug-in, loaded by the
+/// first call that looks for a device: librpcrdma-verbs.so, in the folder named by the environment variable
+/// RPCRDMA_PLUGIN_DIR, else in ../lib of the program or where it was installed. A program that uses it exports its own
+/// symbols (--export-dynamic, which the CMake target sets).
+///
+/// When the provider asked for is not available: FabricError::no_plugin, plugin_mismatch, no_libibverbs, no_librdmacm,
+/// no_rdma, no_device, device_closed or no_driver.
 Result<std::unique_ptr<Fabric>> open(boost::asio::io_context& context, const boost::asio::ip::address& address,
                                      const OpenOptions& options, Log log);
+
+/// Raises this process's limit of locked memory (RLIMIT_MEMLOCK), against which the kernel counts registered memory: to
+/// no limit where the process may do that, else to the hard limit. A program calls it before it opens a verbs fabric.
+void raise_locked_memory_limit() noexcept;
 
 }  // namespace rpcrdma::fabric

@@ -11,41 +11,39 @@
 
 namespace rpcrdma::fabric {
 
-/// What is asked of a device; what it grants is in the fabric's Capabilities.
+/// Requested limits; those of the device are in the fabric's Capabilities.
 struct VerbsOptions {
-  /// The address is a peer's, and the device wanted the one that the way there begins at: even if the peer is this host
-  /// itself, at another device.
+  /// The address is a peer's: opens the device that leads to it, also if the peer is another device of this host.
   bool towards = false;
   std::uint32_t max_gather = 16;       ///< buffers in one send or write; the device may allow fewer
-  std::uint32_t max_inline = 256;      ///< octets copied into the work request instead of fetched by the device
-  std::uint32_t signal_interval = 16;  ///< at most so many sends in a row without a completion of their own
+  std::uint32_t max_inline = 256;      ///< bytes copied into the work request instead of fetched by the device
+  std::uint32_t signal_interval = 16;  ///< at most this many consecutive sends without a completion of their own
   /// How long open_verbs() may block to find the device that leads to an address.
   std::chrono::milliseconds resolve_timeout{2000};
-  /// Silence of a peer after which it is sent an RDMA Write of nothing, which the device repeats for 8 s until it is
-  /// acknowledged; if it never is, the connection ends with ETIMEDOUT. Less than a second counts as one; the silence is
-  /// measured in quarters of it. On iWARP the device has TCP do that, as patient as it is.
+  /// Silence of a peer after which it is sent an empty RDMA Write, which the device repeats for 8 s until it is
+  /// acknowledged; if it is not, the connection ends with ETIMEDOUT. Less than a second counts as one second; the
+  /// silence is measured in quarters of it. On iWARP the retransmissions are TCP's, and so is the time limit.
   std::chrono::seconds keepalive{60};
 };
 
 /// Whether binding `address` yields an RDMA device. False for wildcard and loopback addresses.
 bool verbs_device_at(const boost::asio::ip::address& address) noexcept;
 
-/// Opens the device at `address`, or the one that leads to it if it is a peer's; blocks for a moment, so at
-/// start-up only. FabricError::no_device if there is none, no_rdma if there cannot be any, device_closed or no_driver
-/// if the one there is cannot be used, no_libibverbs or no_librdmacm if a library of rdma-core, which the first call
-/// loads, is not there; their messages say what is missing.
+/// Opens the device at `address`, or the one that leads to it if it is a peer's; blocks briefly, so at start-up only.
+/// FabricError::no_device if there is none, no_rdma if the kernel offers no RDMA, device_closed or no_driver if the
+/// device cannot be used; their messages say what is missing.
 ///
 /// Thread: the fabric belongs to `context` and its one thread; requests of one fabric's listener may be
 /// accepted by another fabric on the same device. `context` outlives the fabric.
 ///
-/// librdmacm opens a device once for the whole process. Its stream of asynchronous events (ibv_get_async_event) is
-/// ours: a program with verbs of its own on the same device may have queue pairs and completion queues, which are left
-/// alone, but does not read that stream; what it says of them is dropped.
+/// librdmacm opens a device once for the process. The fabric reads its stream of asynchronous events
+/// (ibv_get_async_event): a program with its own verbs objects on the same device does not read that stream, and events
+/// of those objects are dropped.
 ///
 /// Handlers that wait on the device hold work on `context` only while there is a listener or a queue pair, and for up
-/// to ten seconds after listen() or make_connector() has failed with FabricError::device_lost: the device is let go of,
-/// which its removal waits for, when the kernel says so. A thread that posts work must not change its credentials
-/// (setfsuid, capset) after this call: uverbs compares them and refuses every post thereafter.
+/// to ten seconds after listen() or make_connector() has failed with FabricError::device_lost: they wait for the
+/// kernel's removal event, upon which the fabric releases the device. A thread that posts work must not change its
+/// credentials (setfsuid, capset) after this call: uverbs compares them and refuses every post thereafter.
 Result<std::unique_ptr<Fabric>> open_verbs(boost::asio::io_context& context, const boost::asio::ip::address& address,
                                            VerbsOptions options, Log log);
 

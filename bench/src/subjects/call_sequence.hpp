@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <vector>
+
+#include "link.hpp"
+#include "service.hpp"
+#include "timing.hpp"
+
+namespace rpcrdma::bench {
+
+/// What the sequences of one run share.
+struct Run {
+  std::uint32_t bytes = 0;
+  Clock::time_point end;
+  std::uint64_t done = 0;
+  std::uint32_t active = 0;                // sequences
+  std::vector<double>* samples = nullptr;  // durations; null if not needed
+  error_code failed;
+};
+
+/// Calls of procedure P on one link, one after another until the end of the run.
+template <class P>
+class CallSequence {
+ public:
+  /// `buffer`: where a READ puts its data, and where the data of a WRITE is.
+  CallSequence(Run& run, rpc::Client& rpc, BufferRef buffer)
+      : run_(run), rpc_(rpc), buffer_(buffer.slice(0, run.bytes)) {
+    if constexpr (std::is_same_v<P, service::Read>) {
+      args_.count = run.bytes;
+      options_.into({&buffer_, 1});
+    } else if constexpr (std::is_same_v<P, service::Write>) {
+      args_.data.set_parts({&buffer_, 1});
+    }
+  }
+  CallSequence(const CallSequence&) = delete;
+  CallSequence& operator=(const CallSequence&) = delete;
+
+  void start() {
+    ++run_.active;
+    call();
+  }
+
+ private:
+  void call() {
+    started_ = Clock::now();
+    rpc_.async_call<P>(args_, options_, [this](error_code failed, const auto&) { finished(failed); });
+  }
+
+  void finished(error_code failed) {
+    const auto now = Clock::now();
+    if (failed) run_.failed = failed;
+    ++run_.done;
+    if (run_.samples != nullptr) run_.samples->push_back(microseconds(now - started_));
+    if (now < run_.end && !run_.failed) return call();
+    --run_.active;
+  }
+
+  Run& run_;
+  rpc::Client& rpc_;
+  BufferRef buffer_;
+  typename P::Args args_{};
+  rpc::CallOptions options_;
+  Clock::time_point started_;
+};
+
+}  // namespace rpcrdma::bench

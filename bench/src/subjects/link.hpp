@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/fabric/open/open.hpp"
+#include "rpcrdma/memory/pool.hpp"
+#include "rpcrdma/requester/client.hpp"
+#include "rpcrdma/rpc/client.hpp"
+#include "rpcrdma_server.hpp"
+
+namespace rpcrdma::bench {
+
+/// An event loop with a fabric on it, for any number of Links.
+struct Loop {
+  explicit Loop(const fabric::OpenOptions& options) : fabric(opened(context, options)), pool(*fabric) {}
+
+  static std::unique_ptr<fabric::Fabric> opened(boost::asio::io_context& context, const fabric::OpenOptions& options) {
+    auto fabric = fabric::open(context, boost::asio::ip::make_address("127.0.0.1"), options, Log());
+    if (!fabric) throw std::runtime_error(fabric.error().message());
+    return std::move(*fabric);
+  }
+
+  boost::asio::io_context context{1};
+  Runner runner{context};
+  std::unique_ptr<fabric::Fabric> fabric;
+  memory::Pool pool;
+};
+
+/// One connection to a server of this library, made at the first call.
+struct Link {
+  Link(Loop& loop, std::uint16_t port)
+      : transport(transport::Client::make(*loop.fabric, loop.pool, {boost::asio::ip::make_address("127.0.0.1"), port},
+                                          options(), Log())),
+        rpc(transport->requester(), loop.context.get_executor()) {}
+
+  static transport::ClientOptions options() {
+    transport::ClientOptions options;
+    options.connection.credits = kCredits;
+    return options;
+  }
+
+  std::unique_ptr<transport::Client> transport;
+  rpc::Client rpc;
+};
+
+/// Makes one call of P, without arguments, and waits for its reply.
+template <class P>
+void call(Loop& loop, Link& link) {
+  std::optional<error_code> ended;
+  const typename P::Args args{};
+  link.rpc.async_call<P>(args, [&](error_code status, const auto&) { ended = status; });
+  loop.context.restart();
+  while (!ended) loop.runner.run_one();
+  if (*ended) throw std::runtime_error(ended->message());
+}
+
+}  // namespace rpcrdma::bench

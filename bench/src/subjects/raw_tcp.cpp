@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: each request is kSmallMessage bytes that begin with {bytes that follow, bytes wanted back,
+// repetitions}; the server answers each with a reply of kSmallMessage + the bytes wanted. A depth above
+// one is a stream: one request asks for many repetitions, or many bodies follow each other unanswered.
+// Bulk bytes lie as in the other subjects: page-aligned, read from one buffer, received into as many in turn as the
+// case is deep.
+#include "raw_tcp.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+
+#include "child.hpp"
+#include "timing.hpp"
+
+namespace rpcrdma::bench {
+namespace {
+
+constexpr std::uint32_t kBulk = 1u << 20;
+constexpr std::uint32_t kBuffers = 8;
+
+struct Request {
+  std::uint32_t body = 0;    // bytes behind the request
+  std::uint32_t answer = 0;  // bytes behind the reply
+  std::uint32_t repeat = 1;  // replies to one request, or bodies behind one request
+  std::uint32_t depth = 1;   // buffers to receive into
+};
+
+/// A small message and bulk data, to be sent or received as one.
+struct Memory {
+  Memory()
+      : bulk(static_cast<char*>(::mmap(nullptr, std::size_t{kBuffers} * kBulk, PROT_READ | PROT_WRITE,
+                                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    if (bulk == MAP_FAILED) throw std::bad_alloc();
+    std::memset(bulk, 'r', std::size_t{kBuffers} * kBulk);
+  }
+  ~Memory() { ::munmap(bulk, std::size_t{kBuffers} * kBulk); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  /// The small message, if `small_bytes` is not 0, and `bytes` of buffer `number`.
+  std::array<iovec, 2> vectors(std::size_t small_bytes, std::uint32_t number, std::uint32_t bytes) {
+    return {{{small.data(), small_bytes}, {bulk + std::size_t{number % kBuffers} * kBulk, bytes}}};
+  }
+
+  char* bulk;
+  std::array<char, kSmallMessage> small{};
+};
+
+/// Moves all of `vectors` by `step`, which is sendmsg or recvmsg.
+template <class Step>
+void move_all(std::array<iovec, 2> vectors, Step&& step) {
+  std::size_t first = 0;
+  while (first < vectors.size()) {
+    msghdr message{};
+    message.msg_iov = vectors.data() + first;
+    message.msg_iovlen = vectors.size() - first;
+    const ssize_t n = step(message);
+    if (n <= 0) throw std::runtime_error("the peer has ended");
+    auto left = static_cast<std::size_t>(n);
+    while (first < vectors.size() && left >= vectors[first].iov_len) left -= vectors[first++].iov_len;
+    if (first == vectors.size()) return;
+    vectors[first].iov_base = static_cast<char*>(vectors[first].iov_base) + left;
+    vectors[first].iov_len -= left;
+  }
+}
+
+void send_all(int fd, const std::array<iovec, 2>& vectors) {
+  move_all(vectors, [fd](const msghdr& message) { return ::sendmsg(fd, &message, MSG_NOSIGNAL); });
+}
+
+/// A small message blocks. With bulk data it waits in poll() and then receives all that has arrived: a blocking
+/// recvmsg() wakes up for each segment.
+void receive_all(int fd, const std::array<iovec, 2>& vectors) {
+  if (vectors[1].iov_len == 0) return move_all(vectors, [fd](msghdr& message) { return ::recvmsg(fd, &message, 0); });
+  move_all(vectors, [fd](msghdr& message) {
+    for (;;) {
+      const ssize_t n = ::recvmsg(fd, &message, MSG_DONTWAIT);
+      if (n >= 0 || errno != EAGAIN) return n;
+      pollfd readable{fd, POLLIN, 0};
+      ::poll(&readable, 1, -1);
+    }
+  });
+}
+
+void no_delay(int fd) {
+  const int one = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+void serve_one(int fd, Memory& memory) {
+  for (;;) {
+    receive_all(fd, memory.vectors(kSmallMessage, 0, 0));
+    Request request;
+    std::memcpy(&request, memory.small.data(), sizeof request);
+    for (std::uint32_t i = 0; i < request.repeat; ++i) {
+      if (request.body != 0) receive_all(fd, memory.vectors(0, i % request.depth, request.body));
+      if (request.answer != 0) send_all(fd, memory.vectors(kSmallMessage, 0, request.answer));
+    }
+    if (request.answer == 0) send_all(fd, memory.vectors(kSmallMessage, 0, 0));
+  }
+}
+
+sockaddr_in loopback(std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+void serve_stream(Board&, const Child::Ready& ready) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = loopback(0);
+  socklen_t size = sizeof address;
+  if (::bind(listener, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(listener, 8) != 0 ||
+      ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    throw std::runtime_error("cannot listen");
+  }
+  ready(ntohs(address.sin_port));
+  Memory memory;
+  for (;;) {
+    const int fd = ::accept(listener, nullptr, nullptr);
+    no_delay(fd);
+    try {
+      serve_one(fd, memory);
+    } catch (const std::runtime_error&) {
+      ::close(fd);  // then the next connection
+    }
+  }
+}
+
+class RawTcp final : public Subject {
+ public:
+  RawTcp() : child_(serve_stream) {}
+  ~RawTcp() override { disconnect(); }
+  RawTcp(const RawTcp&) = delete;
+  RawTcp& operator=(const RawTcp&) = delete;
+
+  std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
+    switch (which.operation) {
+      case Operation::null: return which.depth == 1 ? exchanges(which, budget, {}) : std::nullopt;
+      case Operation::read: return exchanges(which, budget, {0, which.bytes});
+      case Operation::write: return exchanges(which, budget, {which.bytes, 0});
+      case Operation::setup: return setup_rate(which, budget, [this] { set_up(); });
+      default: return std::nullopt;
+    }
+  }
+
+  Usage usage() override { return child_.usage(); }
+
+ private:
+  /// Bytes in one stretch of a stream.
+  static constexpr std::uint32_t kStream = 64u << 20;
+
+  std::optional<Outcome> exchanges(const Case& which, std::chrono::milliseconds budget, Request request) {
+    if (fd_ < 0) connect();
+    if (which.depth == 1) return one_by_one(which, budget, [&] { exchange(request); });
+    request.depth = which.depth;
+    request.repeat = std::min(kStream / which.bytes, 1024u);
+    const Outcome stretches = sequential_rate(which, budget, [&] { exchange(request); });
+    return Outcome{stretches.value * request.repeat, stretches.operations * request.repeat};
+  }
+
+  void exchange(const Request& request) {
+    std::memcpy(memory_.small.data(), &request, sizeof request);
+    send_all(fd_, memory_.vectors(kSmallMessage, 0, request.body));
+    for (std::uint32_t i = 1; i < request.repeat && request.body != 0; ++i)
+      send_all(fd_, memory_.vectors(0, i % request.depth, request.body));
+    const std::uint32_t replies = request.answer != 0 ? request.repeat : 1;
+    for (std::uint32_t i = 0; i < replies; ++i)
+      receive_all(fd_, memory_.vectors(kSmallMessage, i % request.depth, request.answer));
+  }
+
+  void connect() {
+    fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_in address = loopback(child_.port());
+    if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+      throw std::runtime_error("cannot connect");
+    no_delay(fd_);
+  }
+  void disconnect() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+  void set_up() {
+    disconnect();  // the server serves one at a time
+    connect();
+    exchange({});
+    disconnect();
+  }
+
+  Child child_;
+  int fd_ = -1;
+  Memory memory_;
+};
+
+}  // namespace
+
+std::unique_ptr<Subject> make_raw_tcp() { return std::make_unique<RawTcp>(); }
+
+}  // namespace rpcrdma::bench

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "child.hpp"
+#include "rpcrdma/fabric/open/open.hpp"
+
+namespace rpcrdma::bench {
+
+/// Credits of each side of a connection: enough for the deepest case and the largest sweep.
+constexpr std::uint32_t kCredits = 64;
+
+/// Serves the service of service.hpp on one thread, until the process is killed.
+void serve_rpcrdma(const fabric::OpenOptions& options, Board& board, const Child::Ready& ready);
+
+}  // namespace rpcrdma::bench

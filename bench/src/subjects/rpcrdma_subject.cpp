@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: as many CallSequences as the case is deep, spread over its connections, until the time is up.
+// Ownership: sequences and their registered buffers belong to a run and outlive their calls; connections stay open for
+// the next run.
+// Error handling: the first failed call ends the run with an exception.
+#include "rpcrdma_subject.hpp"
+
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "call_sequence.hpp"
+#include "child.hpp"
+#include "idle_connections.hpp"
+
+namespace rpcrdma::bench {
+namespace {
+
+class Rpcrdma final : public Subject {
+ public:
+  Rpcrdma(const fabric::OpenOptions& options, std::uint32_t idle)
+      : child_([&options](Board& board, const auto& ready) { serve_rpcrdma(options, board, ready); }), loop_(options) {
+    if (idle != 0) add_idle(options, idle);
+  }
+
+  std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
+    switch (which.operation) {
+      case Operation::null: return value_of<service::Null>(which, budget);
+      case Operation::read: return value_of<service::Read>(which, budget);
+      case Operation::write: return value_of<service::Write>(which, budget);
+      case Operation::setup: return setup_rate(which, budget, [this] { set_up(); });
+      case Operation::idle_memory: return Outcome{idle_kib_.value(), 0};
+      case Operation::posted_receives: return Outcome{posted_kib_.value(), 0};
+      case Operation::attributes: return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  Usage usage() override {
+    call<service::Publish>(loop_, link(0));
+    return child_.usage(loop_.fabric->counters());
+  }
+
+ private:
+  void add_idle(const fabric::OpenOptions& options, std::uint32_t count) {
+    // Excludes what the server allocates once, at its first connections.
+    first_idle_ = hold_connections(options, child_.port(), 16);
+    const auto [resident_before, posted_before] = footprint();
+    idle_ = hold_connections(options, child_.port(), count);
+    const auto [resident, posted] = footprint();
+    idle_kib_ = (static_cast<double>(resident) - static_cast<double>(resident_before)) / count / 1024;
+    posted_kib_ = static_cast<double>(posted - posted_before) / count / 1024;
+  }
+
+  /// The server's resident bytes, and those posted for its connections.
+  std::pair<std::uint64_t, std::uint64_t> footprint() {
+    call<service::Publish>(loop_, link(0));
+    return {child_.resident(), child_.board().receive_bytes};
+  }
+
+  Link& link(std::size_t number) {
+    while (links_.size() <= number) links_.push_back(std::make_unique<Link>(loop_, child_.port()));
+    return *links_[number];
+  }
+
+  void set_up() {
+    Link once(loop_, child_.port());
+    call<service::Null>(loop_, once);
+  }
+
+  /// Makes calls for `budget`; returns the seconds it took.
+  template <class P>
+  double drive(Run& run, const Case& which, std::chrono::milliseconds budget) {
+    run.bytes = which.bytes;
+    std::vector<memory::RegisteredBuffer> buffers;
+    std::vector<std::unique_ptr<CallSequence<P>>> sequences;
+    for (std::uint32_t i = 0; i < which.depth; ++i) {
+      auto buffer = loop_.pool.allocate(std::max(run.bytes, 4096u));
+      if (!buffer) throw std::runtime_error(buffer.error().message());
+      buffers.push_back(std::move(*buffer));
+      sequences.push_back(
+          std::make_unique<CallSequence<P>>(run, link(i % which.connections).rpc, buffers.back().ref()));
+    }
+    const auto start = Clock::now();
+    run.end = start + budget;
+    for (const auto& sequence : sequences) sequence->start();
+    loop_.context.restart();
+    // The connection stays open, so the context always has work: run until the last sequence has ended.
+    while (run.active != 0) loop_.runner.run_one();
+    if (run.failed) throw std::runtime_error(run.failed.message());
+    return seconds_since(start);
+  }
+
+  template <class P>
+  Outcome value_of(const Case& which, std::chrono::milliseconds budget) {
+    Run run;
+    std::vector<double> samples;
+    if (which.unit == "us") {
+      samples.reserve(1 << 20);
+      run.samples = &samples;
+    }
+    const double seconds = drive<P>(run, which, budget);
+    return run.samples != nullptr ? typical(samples) : rate(which, run.done, seconds);
+  }
+
+  Child child_;
+  std::unique_ptr<Child> first_idle_;
+  std::unique_ptr<Child> idle_;
+  std::optional<double> idle_kib_;
+  std::optional<double> posted_kib_;
+  Loop loop_;
+  std::vector<std::unique_ptr<Link>> links_;
+};
+
+}  // namespace
+
+std::unique_ptr<Subject> make_rpcrdma(const fabric::OpenOptions& options, std::uint32_t idle) {
+  return std::make_unique<Rpcrdma>(options, idle);
+}
+
+}  // namespace rpcrdma::bench

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tirpc_tcp.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <rpc/rpc.h>
+#include <sys/socket.h>
+
+#include <stdexcept>
+#include <vector>
+
+#include "bench.h"
+#include "child.hpp"
+#include "timing.hpp"
+
+namespace rpcrdma::bench {
+namespace {
+
+constexpr u_int kBuffer = (1 << 20) + 8192;
+constexpr timeval kTimeout{30, 0};
+
+// xdr_void as an xdrproc_t: libtirpc declares it without parameters.
+bool_t nothing(XDR*, ...) { return TRUE; }
+
+void dispatch(svc_req* request, SVCXPRT* transport) {
+  static std::vector<char> bulk(1 << 20, 'r');
+  switch (request->rq_proc) {
+    case BENCH_NULL: svc_sendreply(transport, nothing, nullptr); return;
+    case BENCH_READ: {
+      bench_read_args args{};
+      if (!svc_getargs(transport, reinterpret_cast<xdrproc_t>(xdr_bench_read_args), reinterpret_cast<char*>(&args)) ||
+          args.count > bulk.size()) {
+        svcerr_decode(transport);
+        return;
+      }
+      bench_read_res res{};
+      res.data.data_val = bulk.data();
+      res.data.data_len = args.count;
+      svc_sendreply(transport, reinterpret_cast<xdrproc_t>(xdr_bench_read_res), reinterpret_cast<char*>(&res));
+      return;
+    }
+    case BENCH_WRITE: {
+      static std::vector<char> sink(1 << 20);
+      bench_write_args args{};
+      args.data.data_val = sink.data();  // xdr_bytes fills memory that is given
+      args.data.data_len = static_cast<u_int>(sink.size());
+      if (!svc_getargs(transport, reinterpret_cast<xdrproc_t>(xdr_bench_write_args), reinterpret_cast<char*>(&args))) {
+        svcerr_decode(transport);
+        return;
+      }
+      svc_sendreply(transport, nothing, nullptr);
+      return;
+    }
+    default: svcerr_noproc(transport);
+  }
+}
+
+void serve_program(Board&, const Child::Ready& ready) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  const int one = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);  // inherited by accepted sockets
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (::bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(fd, 8) != 0 ||
+      ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    throw std::runtime_error("cannot listen");
+  }
+  SVCXPRT* transport = svc_vc_create(fd, kBuffer, kBuffer);
+  if (transport == nullptr || !svc_reg(transport, BENCH_PROGRAM, BENCH_V1, dispatch, nullptr)) {
+    throw std::runtime_error("cannot serve");
+  }
+  ready(ntohs(address.sin_port));
+  svc_run();
+}
+
+class TirpcTcp final : public Subject {
+ public:
+  TirpcTcp() : child_(serve_program), data_(1 << 20, 'w') {}
+  ~TirpcTcp() override { disconnect(); }
+  TirpcTcp(const TirpcTcp&) = delete;
+  TirpcTcp& operator=(const TirpcTcp&) = delete;
+
+  std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
+    if (which.operation == Operation::setup) return setup_rate(which, budget, [this] { set_up(); });
+    if (client_ == nullptr) connect();
+    switch (which.operation) {
+      case Operation::null: return one_by_one(which, budget, [this] { null(); });
+      case Operation::read: return one_by_one(which, budget, [&] { read(which.bytes); });
+      case Operation::write: return one_by_one(which, budget, [&] { write(which.bytes); });
+      default: return std::nullopt;
+    }
+  }
+
+  Usage usage() override { return child_.usage(); }
+
+ private:
+  void connect() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(child_.port());
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+    const int one = 1;
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+      throw std::runtime_error("cannot connect");
+    netbuf server{sizeof address, sizeof address, &address};
+    client_ = clnt_vc_create(fd, &server, BENCH_PROGRAM, BENCH_V1, kBuffer, kBuffer);
+    if (client_ == nullptr) throw std::runtime_error("cannot make a libtirpc client");
+    clnt_control(client_, CLSET_FD_CLOSE, nullptr);
+  }
+  void disconnect() {
+    if (client_ != nullptr) clnt_destroy(client_);
+    client_ = nullptr;
+  }
+  void set_up() {
+    disconnect();
+    connect();
+    null();
+    disconnect();
+  }
+
+  void call(rpcproc_t procedure, xdrproc_t encode, void* args, xdrproc_t decode, void* res) {
+    if (clnt_call(client_, procedure, encode, static_cast<char*>(args), decode, static_cast<char*>(res), kTimeout) !=
+        RPC_SUCCESS) {
+      throw std::runtime_error("libtirpc call failed");
+    }
+  }
+  void null() { call(BENCH_NULL, nothing, nullptr, nothing, nullptr); }
+  void read(std::uint32_t count) {
+    bench_read_args args{count};
+    bench_read_res res{};
+    res.data.data_val = data_.data();
+    res.data.data_len = static_cast<u_int>(data_.size());
+    call(BENCH_READ, reinterpret_cast<xdrproc_t>(xdr_bench_read_args), &args,
+         reinterpret_cast<xdrproc_t>(xdr_bench_read_res), &res);
+  }
+  void write(std::uint32_t count) {
+    bench_write_args args{};
+    args.data.data_val = data_.data();
+    args.data.data_len = count;
+    call(BENCH_WRITE, reinterpret_cast<xdrproc_t>(xdr_bench_write_args), &args, nothing, nullptr);
+  }
+
+  Child child_;
+  std::vector<char> data_;
+  CLIENT* client_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Subject> make_tirpc_tcp() { return std::make_unique<TirpcTcp>(); }
+
+}  // namespace rpcrdma::bench

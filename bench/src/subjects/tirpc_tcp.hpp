@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <memory>
+
+#include "subject.hpp"
+
+namespace rpcrdma::bench {
+
+/// The usual RPC program: an rpcgen service on libtirpc over TCP, one call at a time.
+std::unique_ptr<Subject> make_tirpc_tcp();
+
+}  // namespace rpcrdma::bench

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Reading a directory to its end, with bounds on what a hostile or broken server can do.
+#include <optional>
+
+#include "rpcrdma/nfs/client.hpp"
+
+namespace rpcrdma::nfs {
+
+/// Detects a cycle in a sequence in constant memory (Brent's algorithm): compares each value with one that was kept
+/// before, and keeps another after 1, 2, 4, ... values.
+template <class T>
+class CycleDetector {
+ public:
+  /// Takes the next value; true when it equals the kept one. A sequence that cycles makes it true at last.
+  bool repeats(const T& value) {
+    const bool seen = kept_ == value;
+    if (++age_ >= lifetime_) {
+      kept_ = value;
+      lifetime_ *= 2;
+      age_ = 0;
+    }
+    return seen;
+  }
+
+ private:
+  std::optional<T> kept_;
+  std::uint64_t age_ = 0;
+  std::uint64_t lifetime_ = 1;
+};
+
+/// The pages of one directory in order. The client outlives it.
+class DirectoryReader {
+ public:
+  /// More entries are taken for a listing without end; prudence sets this limit.
+  static constexpr std::uint64_t kMaxEntries = std::uint64_t{4} << 20;
+
+  DirectoryReader(Client& client, FileHandle directory, bool attributes, std::uint64_t max_entries = kMaxEntries)
+      : client_(client), directory_(directory), attributes_(attributes), max_entries_(max_entries) {}
+
+  /// The next page; do not call it after the one whose `end` is set. A listing whose cookies repeat, that goes on
+  /// without naming anything, or that exceeds the bound is ClientError::endless_listing.
+  Task<Client::Page> next();
+  /// Starts again with the first page. The bound on entries covers all passes.
+  void rewind() noexcept;
+
+ private:
+  Client& client_;
+  FileHandle directory_;
+  bool attributes_;
+  std::uint64_t max_entries_;
+  std::uint64_t entries_ = 0;
+  unsigned empty_pages_ = 0;  // in a row
+  Client::Position position_;
+  CycleDetector<std::uint64_t> cookies_;
+};
+
+}  // namespace rpcrdma::nfs

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Files on the server as the client sees them.
+#include <string>
+#include <string_view>
+
+#include "rpcrdma/nfs/file_handle.hpp"
+#include "rpcrdma/nfs/types.hpp"
+
+namespace rpcrdma::nfs {
+
+/// A file that has been looked up.
+struct Node {
+  FileHandle handle;
+  Attributes attributes;
+};
+
+/// One entry of a directory. READDIRPLUS may leave out the handle and the attributes.
+struct DirectoryEntry {
+  std::string name;  ///< as the server sent it: see is_plain_name()
+  std::uint64_t fileid = 0;
+  std::optional<Attributes> attributes;
+  std::optional<FileHandle> handle;
+};
+
+/// True for a name that denotes an entry of its directory and nothing else: not empty, not "." or "..", no '/' and no
+/// NUL. Check every name from a server before using it locally.
+bool is_plain_name(std::string_view name) noexcept;
+
+/// Transfer sizes from FSINFO.
+struct Limits {
+  std::uint32_t read_size = 0;   ///< bytes of one READ
+  std::uint32_t write_size = 0;  ///< bytes of one WRITE
+};
+
+}  // namespace rpcrdma::nfs

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// nfs://HOST[:PORT]/EXPORT[/PATH]
+#include <boost/system/result.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rpcrdma::nfs {
+
+/// [8267-6.3-b] The port of NFS over RDMA (RFC 8267 section 6.3).
+inline constexpr std::uint16_t kDefaultPort = 20049;
+
+/// A server and a path on it. MOUNT decides where the export ends and the path below it begins.
+struct Url {
+  std::string host;  ///< name or address, without brackets
+  std::uint16_t port = kDefaultPort;
+  std::vector<std::string> path;  ///< components, unescaped; none is empty, ".", ".." or contains '/' or NUL
+
+  /// The URL as text, with escapes where needed.
+  std::string text() const;
+  /// The same server, `path` + `name`.
+  Url child(std::string_view name) const;
+  bool same_server(const Url& other) const noexcept { return host == other.host && port == other.port; }
+};
+
+/// Why a text is not a URL, as a message for the user.
+struct UrlError {
+  std::string why;
+};
+
+/// Parses a URL: IPv6 addresses in brackets, percent-escapes in the path, empty and "." components dropped.
+boost::system::result<Url, UrlError> parse_url(std::string_view text);
+
+/// Parses HOST[:PORT] into the first two members of a Url.
+boost::system::result<Url, UrlError> parse_host(std::string_view text);
+
+}  // namespace rpcrdma::nfs

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <boost/asio/post.hpp>
+
+#include "client_impl.hpp"
+
+namespace rpcrdma::nfs {
+namespace {
+
+transport::ClientOptions transport_options() {
+  transport::ClientOptions options;
+  options.connection.credits = 64;
+  return options;
+}
+
+rpc::ClientOptions rpc_options(const ClientOptions& options) {
+  rpc::Credential credential = rpc::Credential::of_process();
+  if (options.uid && options.gid)
+    credential = rpc::Credential::sys(*options.uid, *options.gid, {}, credential.machine());
+  return {credential, options.timeout};
+}
+
+}  // namespace
+
+Client::Impl::Impl(std::unique_ptr<fabric::Fabric> opened, fabric::Endpoint endpoint, ClientOptions client_options)
+    : context(opened->context()),
+      server(std::move(endpoint)),
+      options(std::move(client_options)),
+      fabric(std::move(opened)),
+      pool(*fabric, memory::within_limit({options.max_registered}, fabric->capabilities(), 1)),
+      transport(transport::Client::make(*fabric, pool, server, transport_options(), options.log)),
+      rpc(transport->requester(), context.get_executor(), rpc_options(options)) {}
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+// A coroutine that destroys a client is often resumed by the completion of that client's last call, so the connection
+// has to outlive this.
+Client::~Client() {
+  if (!impl_->context.get_executor().running_in_this_thread()) return;
+  boost::asio::io_context& context = impl_->context;
+  boost::asio::post(context, [impl = std::move(impl_)] {});
+}
+
+boost::asio::awaitable<void> Client::close(std::chrono::milliseconds limit) {
+  const auto ended = std::make_shared<boost::asio::steady_timer>(impl_->context, limit);
+  impl_->transport->close([ended] { ended->cancel(); });
+  co_await ended->async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+}
+
+boost::asio::any_io_executor Client::executor() const { return impl_->context.get_executor(); }
+memory::Pool& Client::pool() noexcept { return impl_->pool; }
+const fabric::Endpoint& Client::server() const noexcept { return impl_->server; }
+std::string_view Client::fabric_name() const noexcept { return impl_->fabric->capabilities().name; }
+error_code Client::connection_error() const noexcept { return impl_->transport->last_error(); }
+
+}  // namespace rpcrdma::nfs

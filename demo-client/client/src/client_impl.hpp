@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The members of a Client, and how it makes a call.
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <map>
+
+#include "rpcrdma/nfs/client.hpp"
+#include "rpcrdma/requester/client.hpp"
+#include "rpcrdma/rpc/client.hpp"
+#include "rpcrdma/rpc/nfs3.hpp"
+
+namespace rpcrdma::nfs {
+
+using Clock = std::chrono::steady_clock;
+
+/// Members are destroyed from last to first: calls end before the connection, which ends before its memory.
+struct Client::Impl {
+  Impl(std::unique_ptr<fabric::Fabric> opened, fabric::Endpoint endpoint, ClientOptions client_options);
+
+  boost::asio::io_context& context;
+  fabric::Endpoint server;
+  ClientOptions options;
+  std::unique_ptr<fabric::Fabric> fabric;
+  memory::Pool pool;
+  std::unique_ptr<transport::Client> transport;
+  rpc::Client rpc;
+  std::map<std::string, FileHandle> mounts;
+  std::optional<Limits> limits;
+  bool has_readdirplus = true;
+};
+
+// GCC 12 copies a temporary argument of a coroutine bytewise: hence no `{}` below.
+inline const rpc::CallOptions kNoOptions;
+
+/// Calls P once. The arguments, and what they refer to, stay valid until the call completes.
+template <rpc::Procedure P>
+Task<rpc::Decoded<typename P::Result>> call_once(rpc::Client& rpc, const typename P::Args& args,
+                                                 const rpc::CallOptions& options) {
+  auto [failed, reply] = co_await rpc.async_call<P>(args, options, boost::asio::as_tuple(boost::asio::use_awaitable));
+  if (failed) co_return failed;
+  co_return std::move(reply);
+}
+
+/// Calls an NFSv3 procedure and retries on NFS3ERR_JUKEBOX (RFC 1813 section 2.6) until the timeout. Success means
+/// NFS3_OK.
+template <rpc::Procedure P>
+Task<rpc::Decoded<typename P::Result>> call(Client::Impl& impl, const typename P::Args& args,
+                                            const rpc::CallOptions& given = kNoOptions) {
+  const Clock::time_point deadline = Clock::now() + impl.options.timeout;
+  std::chrono::milliseconds wait{100};
+  rpc::CallOptions options = given;
+  options.deadline = deadline;
+  while (true) {
+    Result<rpc::Decoded<typename P::Result>> reply = co_await call_once<P>(impl.rpc, args, options);
+    if (!reply) co_return reply.error();
+    const error_code status = status_error(static_cast<std::uint32_t>((*reply)->status));
+    if (!status) co_return std::move(*reply);
+    if (status != Status::jukebox || Clock::now() + wait >= deadline) co_return status;
+    boost::asio::steady_timer timer(impl.context, wait);
+    co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    wait = std::min(wait * 2, std::chrono::milliseconds(5000));
+  }
+}
+
+}  // namespace rpcrdma::nfs

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: procedures that change names (RFC 1813 sections 3.3.8 to 3.3.15), one call each; a LOOKUP asks for a
+// handle or attributes that the reply lacks. Ownership: arguments by value in the coroutine's frame, which outlives the
+// call. Error handling: see client.hpp.
+#include "client_impl.hpp"
+#include "rpcrdma/nfs/convert.hpp"
+
+namespace rpcrdma::nfs {
+namespace {
+
+/// The file that CREATE or MKDIR made.
+Task<Node> made(Client& client, FileHandle directory, std::string name, post_op_fh3 handle, post_op_attr attributes) {
+  const std::optional<FileHandle> file = from_wire(handle);
+  const std::optional<Attributes> known = from_wire(attributes);
+  if (file && known) co_return Node{*file, *known};
+  co_return co_await client.lookup(directory, name);
+}
+
+}  // namespace
+
+Task<Node> Client::create(FileHandle directory, std::string name, SetAttributes attributes, bool exclusive) {
+  CREATE3args args{};
+  args.where = to_wire(directory, name);
+  args.how.mode = exclusive ? GUARDED : UNCHECKED;
+  args.how.createhow3_u.obj_attributes = to_wire(attributes);
+  const auto reply = co_await call<rpc::nfs3::Create>(*impl_, args);
+  if (!reply) co_return reply.error();
+  const CREATE3resok& ok = (*reply)->CREATE3res_u.resok;
+  co_return co_await made(*this, directory, name, ok.obj, ok.obj_attributes);
+}
+
+Task<Node> Client::mkdir(FileHandle directory, std::string name, std::uint32_t mode) {
+  MKDIR3args args{};
+  args.where = to_wire(directory, name);
+  args.attributes = to_wire(SetAttributes{.mode = mode});
+  const auto reply = co_await call<rpc::nfs3::Mkdir>(*impl_, args);
+  if (!reply) co_return reply.error();
+  const MKDIR3resok& ok = (*reply)->MKDIR3res_u.resok;
+  co_return co_await made(*this, directory, name, ok.obj, ok.obj_attributes);
+}
+
+Task<void> Client::symlink(FileHandle directory, std::string name, std::string target) {
+  SYMLINK3args args{};
+  args.where = to_wire(directory, name);
+  args.symlink.symlink_data.set_text(target);
+  const auto reply = co_await call<rpc::nfs3::Symlink>(*impl_, args);
+  if (!reply) co_return reply.error();
+  co_return Result<void>();
+}
+
+Task<void> Client::link(FileHandle file, FileHandle directory, std::string name) {
+  const LINK3args args{to_wire(file), to_wire(directory, name)};
+  const auto reply = co_await call<rpc::nfs3::Link>(*impl_, args);
+  if (!reply) co_return reply.error();
+  co_return Result<void>();
+}
+
+Task<void> Client::remove(FileHandle directory, std::string name) {
+  const REMOVE3args args{to_wire(directory, name)};
+  const auto reply = co_await call<rpc::nfs3::Remove>(*impl_, args);
+  if (!reply) co_return reply.error();
+  co_return Result<void>();
+}
+
+Task<void> Client::rmdir(FileHandle directory, std::string name) {
+  const RMDIR3args args{to_wire(directory, name)};
+  const auto reply = co_await call<rpc::nfs3::Rmdir>(*impl_, args);
+  if (!reply) co_return reply.error();
+  co_return Result<void>();
+}
+
+Task<void> Client::rename(FileHandle from, std::string from_name, FileHandle to, std::string to_name) {
+  const RENAME3args args{to_wire(from, from_name), to_wire(to, to_name)};
+  const auto reply = co_await call<rpc::nfs3::Rename>(*impl_, args);
+  if (!reply) co_return reply.error();
+  co_return Result<void>();
+}
+
+}  // namespace rpcrdma::nfs

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: a host name may have several addresses of which only some answer ("localhost" is ::1 and 127.0.0.1), so
+// each gets a NULL call at once, and the first to answer is used.
+// Ownership: an Attempt owns its client; once one has answered, the others are destroyed, which ends their calls.
+// Error handling: the error of the last attempt; that of the connection, if it was never established.
+#include <algorithm>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "client_impl.hpp"
+
+namespace rpcrdma::nfs {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t kMaxAddresses = 4;
+
+struct Attempt {
+  std::unique_ptr<Client> client;
+  bool answered = false;
+  error_code failed;
+};
+
+using Attempts = std::vector<Attempt>;
+
+/// Whether `client` answers. A server that cannot be reached gets less time than one that answers slowly or rejects
+/// connections: a full server accepts one as soon as another has been idle for long enough.
+Task<void> knock(Client::Impl& impl) {
+  const Clock::time_point start = Clock::now();
+  rpc::CallOptions options;
+  options.deadline = start + std::min(impl.options.first_connect, impl.options.timeout);
+  auto reply = co_await call_once<rpc::nfs3::Null>(impl.rpc, {}, options);
+  if (reply) co_return Result<void>();
+  if (reply.error() == BaseError::cancelled) co_return reply.error();
+  if (impl.transport->connected() || impl.transport->last_error() == fabric::FabricError::rejected) {
+    options.deadline = start + impl.options.timeout;
+    reply = co_await call_once<rpc::nfs3::Null>(impl.rpc, {}, options);
+    if (reply) co_return Result<void>();
+    if (reply.error() == BaseError::cancelled) co_return reply.error();
+  }
+  const error_code why = impl.transport->last_error();
+  co_return why ? why : reply.error();
+}
+
+asio::awaitable<void> attempt(Attempts& all, std::size_t index, Client::Impl& impl) {
+  const Result<void> answered = co_await knock(impl);
+  if (!all[index].client) co_return;  // another has answered
+  if (!answered) {
+    all[index].failed = answered.error();
+    co_return;
+  }
+  all[index].answered = true;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i != index) all[i].client.reset();
+  }
+}
+
+Task<std::vector<fabric::Endpoint>> resolve(asio::io_context& context, const std::string& host, std::uint16_t port) {
+  asio::ip::tcp::resolver resolver(context);
+  const auto [failed, found] = co_await resolver.async_resolve(
+      host, std::to_string(port), asio::ip::tcp::resolver::numeric_service, asio::as_tuple(asio::use_awaitable));
+  if (failed) co_return failed;
+  std::vector<fabric::Endpoint> endpoints;
+  for (const auto& entry : found) {
+    if (endpoints.size() < kMaxAddresses && std::ranges::find(endpoints, entry.endpoint()) == endpoints.end()) {
+      endpoints.push_back(entry.endpoint());
+    }
+  }
+  co_return endpoints;
+}
+
+}  // namespace
+
+Task<std::unique_ptr<Client>> Client::connect(asio::io_context& context, std::string host, std::uint16_t port,
+                                              ClientOptions options) {
+  const Result<std::vector<fabric::Endpoint>> endpoints = co_await resolve(context, host, port);
+  if (!endpoints) co_return endpoints.error();
+  Attempts attempts;
+  error_code failed;
+  options.fabric.towards = true;
+  for (const fabric::Endpoint& endpoint : *endpoints) {
+    auto fabric = fabric::open(context, endpoint.address(), options.fabric, options.log);
+    if (!fabric) {
+      failed = fabric.error();
+      continue;
+    }
+    auto impl = std::make_unique<Impl>(std::move(*fabric), endpoint, options);
+    attempts.push_back({std::unique_ptr<Client>(new Client(std::move(impl))), false, {}});
+  }
+  Group group(context.get_executor());
+  for (std::size_t i = 0; i < attempts.size(); ++i) group.spawn(attempt(attempts, i, *attempts[i].client->impl_));
+  co_await group.wait();
+  for (Attempt& one : attempts) {
+    if (one.answered) co_return std::move(one.client);
+    failed = one.failed;
+  }
+  co_return failed;
+}
+
+Task<std::unique_ptr<Client>> Client::connect_over(std::unique_ptr<fabric::Fabric> fabric, fabric::Endpoint server,
+                                                   ClientOptions options) {
+  std::unique_ptr<Client> client(new Client(std::make_unique<Impl>(std::move(fabric), server, std::move(options))));
+  const Result<void> answered = co_await knock(*client->impl_);
+  if (!answered) co_return answered.error();
+  co_return std::move(client);
+}
+
+}  // namespace rpcrdma::nfs

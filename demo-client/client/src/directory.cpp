@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: one READDIRPLUS or READDIR a page; each page's last cookie goes to the cycle detector.
+// Ownership: a page belongs to the caller.
+// Error handling: the first error is the result; the reader cannot be used after it.
+#include "rpcrdma/nfs/directory.hpp"
+
+namespace rpcrdma::nfs {
+namespace {
+
+/// A server with one entry a page sends two without a name: those of "." and "..".
+constexpr unsigned kMaxEmptyPages = 2;
+
+}  // namespace
+
+Task<Client::Page> DirectoryReader::next() {
+  Result<Client::Page> page = co_await client_.read_directory(directory_, position_, attributes_);
+  if (!page) co_return page.error();
+  position_ = page->next;
+  entries_ += page->entries.size();
+  empty_pages_ = page->entries.empty() ? empty_pages_ + 1 : 0;
+  const bool is_endless = !page->end && (cookies_.repeats(position_.cookie) || empty_pages_ > kMaxEmptyPages);
+  if (is_endless || entries_ > max_entries_) co_return make_error_code(ClientError::endless_listing);
+  co_return page;
+}
+
+void DirectoryReader::rewind() noexcept {
+  position_ = {};
+  cookies_ = {};
+  empty_pages_ = 0;
+}
+
+}  // namespace rpcrdma::nfs

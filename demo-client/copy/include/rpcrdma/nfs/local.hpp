@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The local side of a copy: files and directories by descriptor, so that nothing that appears in a tree while it is
+// being copied (a symbolic link, say) leads outside.
+//
+// Threads: any, one at a time per object. Errors are those of the system.
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rpcrdma/base/error.hpp"
+#include "rpcrdma/base/fd.hpp"
+#include "rpcrdma/nfs/node.hpp"
+
+namespace rpcrdma::nfs {
+
+/// The attributes of a local file as NFS has them. The fileid is the inode number.
+Attributes attributes_of(const struct stat& status) noexcept;
+
+/// Opens a file to read; follows symbolic links.
+Result<Fd> open_to_read(const std::string& path);
+/// Opens a file to write, creates it with `mode` less the umask, truncates it if `cut`; follows symbolic links.
+Result<Fd> open_to_write(const std::string& path, std::uint32_t mode, bool cut = true);
+Result<Attributes> local_attributes(const std::string& path, bool follow);
+Result<Attributes> local_attributes(const Fd& file);
+
+/// Reads until `into` is full or the file ends; returns the bytes read.
+Result<std::size_t> read_at(const Fd& file, std::uint64_t offset, std::span<std::byte> into);
+Result<void> write_at(const Fd& file, std::uint64_t offset, std::span<const std::byte> from);
+/// Writes to a pipe, terminal or file at its position.
+Result<void> write_out(int fd, std::span<const std::byte> from);
+/// Reports errors of earlier writes through the descriptor that the file system detected late, as network file systems
+/// do. May block as long as close(2).
+Result<void> check_written(int fd);
+/// Sets mode and times of an open file or directory, as far as given.
+Result<void> set_attributes(const Fd& file, const SetAttributes& attributes);
+
+/// Removes `name` of an open directory (AT_FDCWD: a path) if it is still `made` and empty, after a copy that failed
+/// before its first byte.
+void take_back(int directory, const std::string& name, const Fd& made) noexcept;
+
+/// An entry of a local directory.
+struct LocalEntry {
+  std::string name;
+  Attributes attributes;
+};
+
+/// An open directory. Accepts plain names only, and does not follow symbolic links.
+class LocalDirectory {
+ public:
+  /// Follows symbolic links in `path`.
+  static Result<LocalDirectory> open(const std::string& path);
+
+  Result<LocalDirectory> open_child(const std::string& name) const;
+  /// Opens a directory, and creates it with `mode` (less the umask) if it does not exist.
+  Result<LocalDirectory> make_child(const std::string& name, std::uint32_t mode) const;
+  /// All entries, sorted by name.
+  Result<std::vector<LocalEntry>> list() const;
+  /// Opens a regular file to read.
+  Result<Fd> open_file(const std::string& name) const;
+  /// Opens a regular file to write, creates it, truncates it if `cut`. Replaces a symbolic link of that name.
+  Result<Fd> create_file(const std::string& name, std::uint32_t mode, bool cut = true) const;
+  /// True if an entry of that name exists.
+  bool has(const std::string& name) const noexcept;
+  Result<std::string> read_link(const std::string& name) const;
+  /// Creates a symbolic link; replaces an entry of that name unless it is a directory.
+  Result<void> make_link(const std::string& name, const std::string& target) const;
+  const Fd& descriptor() const noexcept { return fd_; }
+
+ private:
+  explicit LocalDirectory(Fd fd) : fd_(std::move(fd)) {}
+  Fd fd_;
+};
+
+}  // namespace rpcrdma::nfs

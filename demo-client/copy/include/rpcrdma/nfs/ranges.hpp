@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The parts of a file that remain to be transferred, and those that are written but not committed.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "rpcrdma/nfs/types.hpp"
+
+namespace rpcrdma::nfs {
+
+/// Octets [offset, offset + length) of a file.
+struct Range {
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+/// Walks a file in ranges until the caller finds its end, as its length may differ from the one seen before: first the
+/// expected part, then ever longer ranges. None crosses a multiple of `stride`.
+class FileWalk {
+ public:
+  /// From `start` to `expected_end` first; behind it `piece` bytes, twice as many, and so on.
+  FileWalk(std::uint64_t start, std::uint64_t expected_end, std::uint64_t stride, std::uint32_t piece) noexcept
+      : at_(start), expected_end_(expected_end), stride_(stride), ahead_(piece) {}
+
+  Range next() noexcept;
+  /// True once next() has returned ranges behind the expected end.
+  bool has_grown() const noexcept { return has_grown_; }
+
+ private:
+  std::uint64_t at_;
+  std::uint64_t expected_end_;
+  std::uint64_t stride_;
+  std::uint64_t ahead_;
+  bool has_grown_ = false;
+};
+
+/// Distributes ranges of a file to concurrent workers, in order, in pieces of a bounded size.
+class RangeQueue {
+ public:
+  RangeQueue(std::vector<Range> ranges, std::uint32_t piece) : ranges_(std::move(ranges)), piece_(piece) {}
+
+  /// The next piece: nothing when none is left.
+  std::optional<Range> next();
+  /// The file ends at `size`: drops all pieces from there on.
+  void end_at(std::uint64_t size) noexcept;
+
+ private:
+  std::vector<Range> ranges_;
+  std::size_t at_ = 0;
+  std::uint32_t piece_;
+  std::uint64_t end_ = UINT64_MAX;
+};
+
+/// The ranges of UNSTABLE writes with the verifier of each reply (RFC 1813 section 4.8). Neighbours with the same
+/// verifier are one entry, so that the writes in flight and the server's restarts bound the memory, not the file.
+class UncommittedRanges {
+ public:
+  /// `range` was written with `verifier`, which replaces an earlier one.
+  void add(Range range, const Verifier& verifier);
+  /// COMMIT returned `verifier`: drops all ranges and returns those that were lost, in order.
+  std::vector<Range> commit(const Verifier& verifier);
+  bool empty() const noexcept { return entries_.empty(); }
+  std::size_t entries() const noexcept { return entries_.size(); }
+
+ private:
+  struct Entry {
+    std::uint64_t end = 0;
+    Verifier verifier{};
+  };
+  void erase(Range range);
+  std::map<std::uint64_t, Entry> entries_;  // by offset, disjoint
+};
+
+}  // namespace rpcrdma::nfs

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: one READ of one byte, or none if the target is empty. ACCESS does not tell: servers let an owner read what
+// the mode forbids.
+// Ownership: the frame owns the buffer.
+// Error handling: the error of the READ is the result.
+#include "rpcrdma/nfs/copy.hpp"
+
+namespace rpcrdma::nfs {
+
+Task<void> Copier::check_source(Node from, const Fd& to) {
+  const Result<Attributes> there = local_attributes(to);
+  if (!there) co_return there.error();
+  if (there->type != FileType::regular || there->size == 0) co_return Result<void>();
+  const Result<memory::RegisteredBuffer> buffer = shared_.client.pool().allocate(1);
+  if (!buffer) co_return buffer.error();
+  const Result<Client::ReadResult> read = co_await shared_.client.read(from.handle, 0, buffer->ref());
+  if (!read) co_return read.error();
+  co_return Result<void>();
+}
+
+}  // namespace rpcrdma::nfs

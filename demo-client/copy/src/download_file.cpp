@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation, ownership, error handling: as in upload_file.cpp. Before the target gets its final attributes, the local
+// file system is asked for write errors; after one, the copy cannot be resumed.
+#include <unistd.h>
+
+#include "local_error.hpp"
+#include "offload.hpp"
+#include "resume.hpp"
+#include "rpcrdma/nfs/copy.hpp"
+
+namespace rpcrdma::nfs {
+namespace {
+
+Result<void> cut(const Fd& file, std::uint64_t size) {
+  if (::ftruncate(file.get(), static_cast<off_t>(size)) != 0) return last_system_error();
+  return {};
+}
+
+/// Handles an error while the target bears its mark: removes the mark if nothing could be resumed.
+void leave_behind(Copier::Shared& shared, const Fd& to, const Attributes& source, std::uint32_t mode, bool is_kept) {
+  const Result<Attributes> now = local_attributes(to);
+  if (now && !is_marked(now->mode)) return;
+  const bool useless = !is_kept || (now && resume_at(source, *now, shared.options.stride) == 0);
+  if (!useless || !set_attributes(to, SetAttributes{.mode = mode})) shared.observer.on_unfinished();
+}
+
+Task<void> written(Copier::Shared& shared, const Fd& to, std::uint64_t size) {
+  if (size < kOffloadFrom) co_return check_written(to.get());
+  co_return co_await offload(shared.threads, [&to] { return check_written(to.get()); });
+}
+
+}  // namespace
+
+Task<void> Copier::download_file(Node from, const Fd& to, SetAttributes final) {
+  Attributes& source = from.attributes;
+  const Result<Attributes> there = local_attributes(to);
+  if (!there) co_return there.error();
+  // Only a regular file is marked and checked: /dev/null must keep its attributes.
+  const bool regular = there->type == FileType::regular;
+  const std::uint32_t mode = unmarked_mode(source, *there);
+  std::uint64_t start = shared_.options.resume ? resume_at(source, *there, shared_.options.stride) : 0;
+  bool marked = regular && (there->mode & kUnfinished) != 0;
+  std::uint64_t size = there->size;
+  while (true) {
+    if (start == 0 && size != 0) {
+      const Result<void> done = cut(to, 0);
+      if (!done) co_return done.error();
+    }
+    if (shared_.options.resume && source.size > shared_.options.stride && regular)
+      marked = set_attributes(to, mark_of(source, mode)).has_value() || marked;
+    shared_.observer.on_kept(start);
+    const Result<void> copied = co_await download(from.handle, source.size, to, start);
+    if (!copied) {
+      const Result<void> kept = co_await written(shared_, to, source.size);
+      if (marked) leave_behind(shared_, to, source, mode, kept.has_value());
+      co_return copied.error();
+    }
+    const Result<Attributes> got = local_attributes(to);
+    if (!got) co_return got.error();
+    // The source is checked again only if its size differs or the copy was resumed.
+    if (!regular || (start == 0 && got->size == source.size)) break;
+    const Result<Attributes> now = co_await shared_.client.getattr(from.handle);
+    if (!now) co_return now.error();
+    if (start != 0 && !is_same(source, *now)) {
+      shared_.observer.on_found(now->size);
+      source = *now;
+      renew(final, source);
+      start = 0;
+      size = got->size;
+      continue;
+    }
+    if (now->size < source.size && now->size < got->size) {
+      const Result<void> done = cut(to, now->size);
+      if (!done) co_return done.error();
+    }
+    break;
+  }
+  const Result<void> kept = co_await written(shared_, to, source.size);
+  if (!kept) {
+    if (marked) leave_behind(shared_, to, source, mode, false);
+    co_return kept.error();
+  }
+  if (marked && !final.mode) final.mode = mode;
+  co_return set_attributes(to, final);
+}
+
+}  // namespace rpcrdma::nfs

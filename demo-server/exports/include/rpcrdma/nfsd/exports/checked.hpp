@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/system/result.hpp>
+#include <string>
+#include <string_view>
+
+namespace rpcrdma::nfsd {
+
+/// The reason why a request of the operator fails: one line, to be shown unchanged.
+struct Refusal {
+  std::string text;
+};
+
+/// A value, or the reason why there is none.
+template <class T>
+using Checked = boost::system::result<T, Refusal>;
+
+/// `checked` with `prefix` before its refusal, if it is one.
+template <class T>
+Checked<T> prefixed(Checked<T> checked, std::string_view prefix) {
+  if (!checked) return Refusal{std::string(prefix) + checked.error().text};
+  return checked;
+}
+
+}  // namespace rpcrdma::nfsd

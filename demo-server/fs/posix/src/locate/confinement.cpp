@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "confinement.hpp"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <cerrno>
+#include <climits>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rpcrdma/base/fd.hpp"
+#include "system.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+constexpr ino_t kSubvolumeRoot = 256;    // of btrfs
+constexpr std::size_t kMaxClimb = 4096;  // directories
+
+/// False if the kernel does not show it, because it is too long.
+bool path_of(int fd, std::string& out) {
+  char path[PATH_MAX];
+  const ssize_t length = ::readlink(ProcPath(fd).text, path, sizeof path);
+  if (length <= 0 || length >= static_cast<ssize_t>(sizeof path)) return false;
+  out.assign(path, static_cast<std::size_t>(length));
+  return true;
+}
+
+using Inode = std::pair<dev_t, ino_t>;
+
+/// The inodes from the directory up to the root, which is left out; false if they do not lead to it.
+bool climb(int directory, const Inode& top, std::vector<Inode>& out) {
+  Fd fd;
+  for (int at = directory; out.size() < kMaxClimb; at = fd.get()) {
+    struct stat s {};
+    if (::fstat(at, &s) != 0) return false;
+    const Inode here(s.st_dev, s.st_ino);
+    if (here == top) return true;
+    if (!out.empty() && here == out.back()) return false;  // the top of the file system
+    out.push_back(here);
+    // Fails outside of the mounted part of a file system.
+    Fd above(::openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!above) return false;
+    fd = std::move(above);
+  }
+  return false;
+}
+
+/// Renames during the climb could join the beginning of one path to the end of another: a path that is found twice
+/// existed as a whole in between.
+bool climbs_to(int directory, int root) {
+  struct stat s {};
+  if (::fstat(root, &s) != 0) return false;
+  const Inode top(s.st_dev, s.st_ino);
+  std::vector<Inode> first;
+  std::vector<Inode> second;
+  return climb(directory, top, first) && climb(directory, top, second) && first == second;
+}
+
+}  // namespace
+
+Where where_is(int fd, int root) {
+  std::string path;
+  std::string top;
+  if (!path_of(fd, path) || !path_of(root, top) || path == "/") return Where::unknown;
+  if (path == top) return Where::inside;
+  if (top != "/") top += '/';
+  return path.starts_with(top) ? Where::inside : Where::outside;
+}
+
+bool is_inside(int directory, int root) {
+  const Where where = where_is(directory, root);
+  return where == Where::unknown ? climbs_to(directory, root) : where == Where::inside;
+}
+
+bool shows_a_part(int root, int mount_id) {
+  std::ifstream mounts("/proc/thread-self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream words(line);
+    int id = 0;
+    std::string skipped;
+    std::string shown;
+    std::string point;
+    if (!(words >> id >> skipped >> skipped >> shown >> point)) break;
+    if (id != mount_id) continue;
+    struct statfs system {};
+    struct stat first {};
+    struct stat here {};
+    // Objects cannot be moved between subvolumes.
+    const bool subvolume = ::fstatfs(root, &system) == 0 && system.f_type == BTRFS_SUPER_MAGIC &&
+                           ::stat(point.c_str(), &first) == 0 && ::fstat(root, &here) == 0 &&
+                           first.st_dev == here.st_dev && first.st_ino == kSubvolumeRoot;
+    return shown != "/" && !subvolume;
+  }
+  return true;
+}
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "confinement.hpp"
+#include "locator.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+constexpr std::byte kHandleKind{1};
+constexpr std::size_t kHeader = 2;  // kind, handle type
+constexpr std::size_t kMaxKernelHandle = NodeKey::kMax - kHeader;
+
+/// struct file_handle with room for the bytes behind it.
+union KernelHandle {
+  struct file_handle header;
+  char room[sizeof(struct file_handle) + kMaxKernelHandle];
+};
+
+class HandleLocator final : public Locator {
+ public:
+  HandleLocator(int root, const struct stat& stat, Fd mount, std::unique_ptr<Locator> places) noexcept
+      : root_(root),
+        root_number_(stat.st_ino),
+        root_device_(stat.st_dev),
+        mount_(std::move(mount)),
+        places_(std::move(places)) {}
+
+  StatusOr<Fd> open(const NodeKey& key) override {
+    const auto octets = key.octets();
+    if (octets.size() <= kHeader || octets[0] != kHandleKind) return Status::badhandle;
+    KernelHandle handle{};
+    handle.header.handle_bytes = static_cast<unsigned>(octets.size() - kHeader);
+    handle.header.handle_type = std::to_integer<int>(octets[1]);
+    std::memcpy(handle.header.f_handle, octets.data() + kHeader, octets.size() - kHeader);
+    Fd fd(::open_by_handle_at(mount_.get(), &handle.header, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    if (!fd) return errno == EINVAL ? Status::badhandle : status_of(errno);
+    // A handle names an inode wherever it lies now. A directory has one place, which must be inside. So has another
+    // object with one name.
+    struct stat s {};
+    if (::fstat(fd.get(), &s) != 0) return status_of(errno);
+    // Without a name it exists only for those that have it open.
+    if (s.st_nlink == 0) return Status::stale;
+    const bool is_root = s.st_ino == root_number_ && s.st_dev == root_device_;
+    if (S_ISDIR(s.st_mode) && !is_root && !is_inside(fd.get(), root_)) return Status::stale;
+    if (!S_ISDIR(s.st_mode) && s.st_nlink == 1 && !may_be_inside(fd.get())) return Status::stale;
+    return fd;
+  }
+
+  StatusOr<NodeKey> key_of(int fd, const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
+    KernelHandle handle{};
+    handle.header.handle_bytes = kMaxKernelHandle;
+    int mount_id = 0;
+    if (::name_to_handle_at(fd, "", &handle.header, &mount_id, AT_EMPTY_PATH) != 0) return status_of(errno);
+    if (handle.header.handle_type < 0 || handle.header.handle_type > 255) return Status::notsupp;
+    std::array<std::byte, NodeKey::kMax> octets{};
+    octets[0] = kHandleKind;
+    octets[1] = static_cast<std::byte>(handle.header.handle_type);
+    std::memcpy(octets.data() + kHeader, handle.header.f_handle, handle.header.handle_bytes);
+    named(stat, parent, name);
+    return NodeKey({octets.data(), kHeader + handle.header.handle_bytes});
+  }
+
+  void named(const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
+    if (places_ != nullptr) places_->named(stat, parent, name);
+  }
+  void unnamed(const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
+    if (places_ != nullptr) places_->unnamed(stat, parent, name);
+  }
+  void changed(const NodeStat& before, const NodeStat& now) override {
+    if (places_ != nullptr) places_->changed(before, now);
+  }
+  void removed(const NodeStat& stat) override {
+    if (places_ != nullptr) places_->removed(stat);
+  }
+
+ private:
+  bool may_be_inside(int fd) {
+    const Where where = where_is(fd, root_);
+    if (where != Where::unknown) return where == Where::inside;
+    // In a whole file system, such an inode has not been looked up lately: it is enough that this server gave the
+    // handle out, as no one else can make one. In a part of one, it may as well have been moved out.
+    if (places_ == nullptr) return true;
+    const auto stat = stat_fd(fd);
+    if (!stat) return false;
+    const auto key = places_->key_of(fd, *stat, {}, {});
+    return key && places_->open(*key);
+  }
+
+  int root_;
+  ino_t root_number_;
+  dev_t root_device_;
+  Fd mount_;
+  const std::unique_ptr<Locator> places_;  // where the kernel's handles do not suffice
+};
+
+}  // namespace
+
+std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::path& file, std::size_t max_places,
+                                             const Log& log) {
+  // open_by_handle_at does not take an O_PATH descriptor.
+  auto mount = reopen(root, O_RDONLY | O_DIRECTORY);
+  if (!mount) return nullptr;
+  struct stat s {};
+  if (::fstat(root, &s) != 0) return nullptr;
+  KernelHandle handle{};
+  handle.header.handle_bytes = kMaxKernelHandle;
+  int mount_id = 0;
+  if (::name_to_handle_at(root, "", &handle.header, &mount_id, AT_EMPTY_PATH) != 0) return nullptr;
+  std::unique_ptr<Locator> places;
+  if (shows_a_part(root, mount_id)) {
+    places = make_place_locator(root, file, max_places, log);
+    if (places == nullptr) return nullptr;
+    log.debug("the export is a part of a file system: places are remembered beside the kernel's file handles");
+  }
+  auto locator = std::make_unique<HandleLocator>(root, s, std::move(*mount), std::move(places));
+  const auto key = locator->key_of(root, {}, {}, {});
+  if (!key || !locator->open(*key)) return nullptr;
+  return locator;
+}
+
+}  // namespace rpcrdma::nfsd

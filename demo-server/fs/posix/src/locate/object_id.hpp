@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <cstdint>
+#include <functional>
+
+namespace rpcrdma::nfsd {
+
+/// Identifies an object of an export while it exists. An inode number alone does not: an overlay whose layers lie on
+/// different file systems numbers its directories itself and shows other objects with the number and a device of their
+/// layer; each btrfs subvolume has numbers of its own, too.
+struct ObjectId {
+  std::uint64_t number = 0;
+  std::uint64_t device = 0;  ///< 0: the exported directory's, which may have another number after a restart
+  friend bool operator==(const ObjectId&, const ObjectId&) = default;
+};
+struct ObjectIdHash {
+  std::size_t operator()(const ObjectId& id) const noexcept {
+    return std::hash<std::uint64_t>{}(id.number ^ id.device * 0x9e3779b97f4a7c15u);
+  }
+};
+
+}  // namespace rpcrdma::nfsd

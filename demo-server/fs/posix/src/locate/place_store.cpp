@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "place_store.hpp"
+
+#include <fcntl.h>
+#include <lmdb.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/system/result.hpp>
+#include <cerrno>
+#include <fstream>
+#include <string_view>
+#include <utility>
+
+#include "rpcrdma/base/cursor.hpp"
+#include "rpcrdma/base/fd.hpp"
+#include "system.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+constexpr std::size_t kKeySize = 16;    // number, device
+constexpr std::size_t kEntryHead = 18;  // directory 1, birth 8, shown 8, number of places 1
+constexpr std::size_t kPlaceHead = 17;  // number, device, length of the name
+constexpr std::size_t kMaxEntry = kEntryHead + PlaceStore::kMaxPlaces * (kPlaceHead + 255);
+constexpr std::size_t kSmallestMap = std::size_t{16} << 20;
+constexpr std::size_t kMapPerEntry = 1024;
+constexpr int kEvictionTries = 64;            // entries to look at for one that is not a directory
+constexpr std::string_view kState = "state";  // a key of its own length: "1", and the boot id while the file is open
+constexpr std::string_view kClosed = "1";
+constexpr int kNotClosed = EUCLEAN;
+
+/// A code of LMDB, or an errno value.
+struct Failure {
+  int code = 0;
+  const char* text() const noexcept {
+    switch (code) {
+      case kNotClosed: return "the machine went down while it was in use";
+      case EWOULDBLOCK: return "in use by another server";
+      default: return mdb_strerror(code);
+    }
+  }
+  bool is_damage() const noexcept {
+    return code == kNotClosed || code == MDB_INVALID || code == MDB_CORRUPTED || code == MDB_PAGE_NOTFOUND ||
+           code == MDB_VERSION_MISMATCH || code == MDB_PANIC;
+  }
+};
+
+MDB_val value_of(std::string_view text) noexcept {
+  return {text.size(), const_cast<char*>(text.data())};  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+}
+
+std::string_view text_of(const MDB_val& value) noexcept {
+  return {static_cast<const char*>(value.mv_data), value.mv_size};
+}
+
+std::array<std::byte, kKeySize> key_of(const ObjectId& id) noexcept {
+  std::array<std::byte, kKeySize> key{};
+  Writer writer(key);
+  writer.u64(id.number);
+  writer.u64(id.device);
+  return key;
+}
+
+std::size_t encode(const PlaceStore::Entry& entry, std::span<std::byte> out) {
+  Writer writer(out);
+  writer.u8(entry.directory ? 1 : 0);
+  writer.u64(entry.birth);
+  writer.u64(entry.shown);
+  writer.u8(static_cast<std::uint8_t>(entry.places.size()));
+  for (const PlaceStore::Place& place : entry.places) {
+    writer.u64(place.parent.number);
+    writer.u64(place.parent.device);
+    writer.u8(static_cast<std::uint8_t>(place.name.size()));
+    writer.octets(std::as_bytes(std::span(place.name)));
+  }
+  return writer.size();
+}
+
+std::optional<PlaceStore::Entry> decode(const MDB_val& value) {
+  Reader reader({static_cast<const std::byte*>(value.mv_data), value.mv_size});
+  PlaceStore::Entry entry;
+  entry.directory = reader.u8() != 0;
+  entry.birth = reader.u64();
+  entry.shown = reader.u64();
+  for (std::size_t left = reader.u8(); left != 0 && reader.ok(); --left) {
+    PlaceStore::Place place;
+    place.parent = {reader.u64(), reader.u64()};
+    const auto name = reader.octets(reader.u8());
+    place.name.assign(reinterpret_cast<const char*>(name.data()), name.size());
+    entry.places.push_back(std::move(place));
+  }
+  return reader.ok() ? std::optional(std::move(entry)) : std::nullopt;
+}
+
+bool is_directory(const MDB_val& value) noexcept {
+  return value.mv_size != 0 && *static_cast<const char*>(value.mv_data) != 0;
+}
+
+/// Identifies the time since the machine was started.
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+/// Aborts unless it is committed.
+class Transaction {
+ public:
+  Transaction(MDB_env* environment, unsigned flags) noexcept {
+    failure_ = mdb_txn_begin(environment, nullptr, flags, &transaction_);
+  }
+  ~Transaction() {
+    if (transaction_ != nullptr) mdb_txn_abort(transaction_);
+  }
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  int failure() const noexcept { return failure_; }
+  MDB_txn* get() const noexcept { return transaction_; }
+  int commit() noexcept { return mdb_txn_commit(std::exchange(transaction_, nullptr)); }
+
+ private:
+  int failure_ = 0;
+  MDB_txn* transaction_ = nullptr;
+};
+
+}  // namespace
+
+/// One LMDB environment, used under its owner's lock, so that LMDB's own is off. No transaction outlives a method.
+class PlaceStore::Database {
+ public:
+  using Opened = boost::system::result<std::unique_ptr<Database>, Failure>;
+
+  static Opened in_file(const std::filesystem::path& path, std::size_t max_entries) {
+    Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!file) return Failure{errno};
+    // Another server uses it, or a call on a replaced export of this server has not ended.
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return Failure{errno};
+    return open(std::move(file), max_entries, true);
+  }
+
+  /// With the content of `source`, if it can be read.
+  static Opened in_memory(std::size_t max_entries, const Database* source) {
+    Fd file(::memfd_create("places", MFD_CLOEXEC));
+    if (!file) return Failure{errno};
+    if (source != nullptr && mdb_env_copyfd(source->environment_, file.get()) != 0 && ::ftruncate(file.get(), 0) != 0)
+      return Failure{errno};
+    return open(std::move(file), max_entries, false);
+  }
+
+  ~Database() {
+    if (environment_ == nullptr) return;
+    if (in_use_) set_state(kClosed);
+    mdb_env_close(environment_);
+  }
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  bool is_file() const noexcept { return is_file_; }
+
+  std::optional<Entry> find(const ObjectId& id) const {
+    const Transaction transaction(environment_, MDB_RDONLY);
+    auto key = nfsd::key_of(id);
+    MDB_val name{key.size(), key.data()};
+    MDB_val value{};
+    if (transaction.failure() != 0 || mdb_get(transaction.get(), table_, &name, &value) != 0) return std::nullopt;
+    return decode(value);
+  }
+
+  int put(const ObjectId& id, const Entry& entry) {
+    auto key = nfsd::key_of(id);
+    std::array<std::byte, kMaxEntry> bytes{};
+    return write([&](MDB_txn* transaction) {
+      MDB_val name{key.size(), key.data()};
+      MDB_val value{};
+      const bool is_new = mdb_get(transaction, table_, &name, &value) == MDB_NOTFOUND;
+      if (const int failure = make_room(transaction, is_new); failure != 0) return failure;
+      value = {encode(entry, bytes), bytes.data()};
+      return mdb_put(transaction, table_, &name, &value, 0);
+    });
+  }
+
+  int erase(const ObjectId& id) {
+    auto key = nfsd::key_of(id);
+    return write([&](MDB_txn* transaction) {
+      MDB_val name{key.size(), key.data()};
+      const int failure = mdb_del(transaction, table_, &name, nullptr);
+      return failure == MDB_NOTFOUND ? 0 : failure;
+    });
+  }
+
+  /// The file is damaged: it is not marked as closed.
+  void abandon() noexcept { in_use_ = false; }
+
+ private:
+  Database(Fd file, std::size_t max_entries, bool is_file)
+      : file_(std::move(file)),
+        is_file_(is_file),
+        max_entries_(max_entries),
+        map_size_(std::max(kSmallestMap, max_entries * kMapPerEntry)) {}
+
+  static Opened open(Fd file, std::size_t max_entries, bool is_file) {
+    std::unique_ptr<Database> database(new Database(std::move(file), max_entries, is_file));
+    if (const int failure = database->start(); failure != 0) return Failure{failure};
+    return database;
+  }
+
+  int start() {
+    if (const int failure = mdb_env_create(&environment_); failure != 0) return failure;
+    mdb_env_set_mapsize(environment_, map_size_);
+    const unsigned flags = MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOTLS | (is_file_ ? 0 : MDB_NOSYNC);
+    if (const int failure = mdb_env_open(environment_, ProcPath(file_.get()).text, flags, 0600); failure != 0)
+      return failure;
+    if (missing_end() > 0) return MDB_CORRUPTED;
+    if (const int failure = write([&](MDB_txn* transaction) { return check_state(transaction); }); failure != 0)
+      return failure;
+    // On the disk before any change that is not synchronized.
+    if (const int failure = set_state(std::string(kClosed) + boot_id()); failure != 0) return failure;
+    in_use_ = is_file_;
+    return mdb_env_set_flags(environment_, MDB_NOSYNC, 1);
+  }
+
+  /// Bytes of pages that are in use and lie behind the end of the file, where they must not be touched. LMDB does not
+  /// write a page that it allocates and frees in one transaction; write() adds it.
+  off_t missing_end() const noexcept {
+    MDB_envinfo info{};
+    MDB_stat pages{};
+    struct stat s {};
+    mdb_env_info(environment_, &info);
+    mdb_env_stat(environment_, &pages);
+    if (::fstat(file_.get(), &s) != 0) return 0;
+    return static_cast<off_t>((info.me_last_pgno + 1) * pages.ms_psize) - s.st_size;
+  }
+
+  template <class Change>
+  int write(Change change) {
+    Transaction transaction(environment_, 0);
+    if (transaction.failure() != 0) return transaction.failure();
+    if (const int failure = change(transaction.get()); failure != 0) return failure;
+    if (const int failure = transaction.commit(); failure != 0) return failure;
+    if (const off_t missing = missing_end(); missing > 0)
+      return ::posix_fallocate(file_.get(), ::lseek(file_.get(), 0, SEEK_END), missing);
+    return 0;
+  }
+
+  int check_state(MDB_txn* transaction) {
+    if (const int failure = mdb_dbi_open(transaction, nullptr, 0, &table_); failure != 0) return failure;
+    MDB_stat table{};
+    MDB_val name = value_of(kState);
+    MDB_val value{};
+    mdb_stat(transaction, table_, &table);
+    const int failure = mdb_get(transaction, table_, &name, &value);
+    if (failure == MDB_NOTFOUND) return table.ms_entries == 0 ? 0 : MDB_INVALID;
+    if (failure != 0) return failure;
+    const std::string_view state = text_of(value);
+    if (!state.starts_with(kClosed)) return MDB_VERSION_MISMATCH;
+    const std::string here = boot_id();
+    return state == kClosed || (!here.empty() && state.substr(kClosed.size()) == here) ? 0 : kNotClosed;
+  }
+
+  /// Synchronized: all changes made before are on the disk when this one is.
+  int set_state(std::string_view state) {
+    if (is_file_) mdb_env_set_flags(environment_, MDB_NOSYNC, 0);
+    return write([&](MDB_txn* transaction) {
+      MDB_val name = value_of(kState);
+      MDB_val value = value_of(state);
+      return mdb_put(transaction, table_, &name, &value, 0);
+    });
+  }
+
+  /// Half of the map is left for the pages that a transaction replaces.
+  int make_room(MDB_txn* transaction, bool one_more) {
+    MDB_stat table{};
+    if (const int failure = mdb_stat(transaction, table_, &table); failure != 0) return failure;
+    const std::size_t pages = table.ms_branch_pages + table.ms_leaf_pages + table.ms_overflow_pages;
+    const bool is_large = pages * table.ms_psize > map_size_ / 2;
+    const bool is_full = one_more && table.ms_entries > max_entries_;  // the state is an entry, too
+    for (int evictions = is_large ? 2 : is_full ? 1 : 0; evictions != 0; --evictions)
+      if (const int failure = evict(transaction); failure != 0) return failure;
+    return 0;
+  }
+
+  /// A clock: it continues from the entry that was evicted last.
+  int evict(MDB_txn* transaction) {
+    MDB_cursor* cursor = nullptr;
+    if (const int failure = mdb_cursor_open(transaction, table_, &cursor); failure != 0) return failure;
+    const std::unique_ptr<MDB_cursor, decltype(&mdb_cursor_close)> owner(cursor, &mdb_cursor_close);
+    MDB_val name{hand_.size(), hand_.data()};
+    MDB_val value{};
+    bool found = false;
+    int failure = mdb_cursor_get(cursor, &name, &value, MDB_SET_RANGE);
+    for (int i = 0; i < kEvictionTries; ++i, failure = mdb_cursor_get(cursor, &name, &value, MDB_NEXT)) {
+      if (failure == MDB_NOTFOUND) failure = mdb_cursor_get(cursor, &name, &value, MDB_FIRST);
+      if (failure != 0) return failure;
+      if (name.mv_size != kKeySize) continue;
+      std::memcpy(hand_.data(), name.mv_data, kKeySize);
+      found = true;
+      if (!is_directory(value)) break;
+    }
+    name = {hand_.size(), hand_.data()};
+    return found ? mdb_del(transaction, table_, &name, nullptr) : 0;
+  }
+
+  Fd file_;
+  const bool is_file_;
+  bool in_use_ = false;  // and marked so
+  const std::size_t max_entries_;
+  const std::size_t map_size_;
+  MDB_env* environment_ = nullptr;
+  MDB_dbi table_ = 0;
+  std::array<std::byte, kKeySize> hand_{};
+};
+
+PlaceStore::PlaceStore(std::filesystem::path file, std::size_t max_entries, Log log)
+    : file_(std::move(file)), max_entries_(max_entries), log_(std::move(log)) {
+  if (!file_.empty()) open_file();
+  if (database_ == nullptr) continue_in_memory();
+}
+
+PlaceStore::~PlaceStore() = default;
+
+void PlaceStore::open_file() {
+  auto opened = Database::in_file(file_, max_entries_);
+  if (!opened && opened.error().is_damage()) {
+    set_aside(opened.error().text());
+    opened = Database::in_file(file_, max_entries_);
+  }
+  if (opened)
+    database_ = std::move(*opened);
+  else
+    warn_of_memory(opened.error().text());
+}
+
+void PlaceStore::set_aside(const char* why) {
+  const std::string aside = file_.string() + ".damaged";
+  std::error_code ignored;
+  std::filesystem::rename(file_, aside, ignored);
+  log_.warn("{}: {}; renamed to {}. File handles given out so far are stale until clients look up the files again",
+            file_.string(), why, aside);
+}
+
+void PlaceStore::warn_of_memory(const char* why) const {
+  log_.warn(
+      "{}: {}; the places of files are kept in memory. File handles given out from now on are stale after a "
+      "restart until clients look up the files again",
+      file_.string(), why);
+}
+
+void PlaceStore::continue_in_memory() {
+  auto opened = Database::in_memory(max_entries_, database_.get());
+  if (!opened && database_ != nullptr) return;
+  if (opened)
+    database_ = std::move(*opened);
+  else
+    log_.error("{}: cannot keep the places of files in memory: {}", file_.string(), opened.error().text());
+}
+
+template <class Change>
+void PlaceStore::change(Change change) {
+  if (database_ == nullptr) return;
+  const Failure failure{change(*database_)};
+  if (failure.code == 0 || !database_->is_file()) return;
+  if (failure.is_damage()) {
+    database_->abandon();
+    set_aside(failure.text());
+  }
+  warn_of_memory(failure.text());
+  continue_in_memory();
+  change(*database_);
+}
+
+std::optional<PlaceStore::Entry> PlaceStore::find(const ObjectId& id) const {
+  return database_ == nullptr ? std::nullopt : database_->find(id);
+}
+
+void PlaceStore::put(const ObjectId& id, const Entry& entry) {
+  change([&](Database& database) { return database.put(id, entry); });
+}
+
+void PlaceStore::erase(const ObjectId& id) {
+  change([&](Database& database) { return database.erase(id); });
+}
+
+}  // namespace rpcrdma::nfsd

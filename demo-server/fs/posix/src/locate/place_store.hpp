@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "object_id.hpp"
+#include "rpcrdma/base/log.hpp"
+
+namespace rpcrdma::nfsd {
+
+/// Remembers where objects were last seen: object -> directory and name, and the other names of what has several. An
+/// LMDB file, so that it survives a restart of the server; bounded. A place is a hint, which the caller verifies. Not
+/// synchronized.
+///
+/// Changes are not synchronized to the disk. The file of a machine that went down while it was open may therefore be
+/// inconsistent: the boot id in it differs then, and it is set aside, as a damaged one is. Without a usable file, or
+/// when a write fails, the store continues in memory and logs that.
+class PlaceStore {
+ public:
+  static constexpr std::size_t kMaxPlaces = 8;  ///< of one object
+
+  struct Place {
+    ObjectId parent;
+    std::string name;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  struct Entry {
+    bool directory = false;
+    std::uint64_t birth = 0;    ///< the birth time in the object's handles
+    std::uint64_t shown = 0;    ///< the one it has now: an overlay shows another after it has copied the object up
+    std::vector<Place> places;  ///< the latest last
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+
+  /// An empty `file` keeps everything in memory. `max_entries` bounds the objects, and with them the file.
+  PlaceStore(std::filesystem::path file, std::size_t max_entries, Log log = {});
+  ~PlaceStore();
+  PlaceStore(const PlaceStore&) = delete;
+  PlaceStore& operator=(const PlaceStore&) = delete;
+
+  std::optional<Entry> find(const ObjectId& id) const;
+  /// A full store evicts another entry first, of an object that is not a directory if there is one nearby, so that
+  /// paths through directories stay known.
+  void put(const ObjectId& id, const Entry& entry);
+  void erase(const ObjectId& id);
+
+ private:
+  class Database;
+
+  void open_file();
+  void set_aside(const char* why);
+  void warn_of_memory(const char* why) const;
+  void continue_in_memory();
+  template <class Change>
+  void change(Change change);
+
+  std::filesystem::path file_;
+  std::size_t max_entries_;
+  Log log_;
+  std::unique_ptr<Database> database_;  // null only if there is no memory for one
+};
+
+}  // namespace rpcrdma::nfsd

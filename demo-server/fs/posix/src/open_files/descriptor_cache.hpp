@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <chrono>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "rpcrdma/base/fd.hpp"
+#include "rpcrdma/nfsd/fs/types.hpp"
+#include "write_back.hpp"
+
+namespace rpcrdma::nfsd {
+
+/// What a descriptor is used for.
+enum class Use : std::uint8_t { read, write };
+
+/// A file opened for data by one user. Shared by the running operations; closed with the last of them.
+struct OpenFile {
+  Fd fd;
+  bool readable = false;
+  bool writable = false;
+  // The file's permissions when it was opened: what they granted holds until they change.
+  std::uint32_t mode = 0;
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::shared_ptr<WriteBack> back;  ///< of a writable one
+  std::unique_ptr<OpenFile> next;   ///< in LateClose's list
+
+  bool serves(Use use) const noexcept { return use == Use::read ? readable : writable; }
+  bool granted_under(const Attributes& now) const noexcept {
+    return mode == now.mode && uid == now.uid && gid == now.gid;
+  }
+};
+
+/// Keeps the descriptors of recently used files, by file and user, so that an I/O is one system call. Bounded: evicts
+/// the least recently used. Synchronized.
+class DescriptorCache {
+ public:
+  using Clock = std::chrono::steady_clock;
+  explicit DescriptorCache(std::size_t capacity) : capacity_(capacity) {}
+
+  /// Null if that user has none open for that use.
+  std::shared_ptr<const OpenFile> find(const NodeKey& key, const Identity& user, Use use);
+  /// Replaces the user's descriptors of the file whose uses this one covers.
+  void put(const NodeKey& key, const Identity& user, std::shared_ptr<const OpenFile> file);
+  /// Closes the descriptors of a file, of all users.
+  void drop(const NodeKey& key);
+  /// Closes descriptors that were last used before `used`, because an open descriptor keeps the blocks of a removed
+  /// file; and those opened before `opened`, so that rights which were withdrawn without a change of the mode end.
+  void drop_idle(Clock::time_point used, Clock::time_point opened);
+  std::size_t size() const;
+
+ private:
+  struct Entry {
+    NodeKey key;
+    Identity user;
+    std::shared_ptr<const OpenFile> file;
+    Clock::time_point opened;
+    Clock::time_point used;
+  };
+  using Order = std::list<Entry>;
+  using Index = std::unordered_multimap<NodeKey, Order::iterator, NodeKeyHash>;
+
+  /// Moves an entry to `gone`, which closes it after the lock is released; returns the next entry of the index.
+  Index::iterator take_out(Index::iterator at, Order& gone);
+  void take_out(Order::iterator at, Order& gone);
+
+  std::size_t capacity_;
+  mutable std::mutex mutex_;
+  Order order_;  // most recently used first
+  Index index_;
+};
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: runs of fsync, one at a time. A caller waits for the first run that begins after its call, because a run
+// in progress may have passed over what the caller wrote; the first caller that finds none in progress runs it for all.
+// Ownership: each caller keeps its descriptor; a file with data for which no caller has waited is kept in a reference
+// cycle that a run or release() breaks. No lock is held in a run.
+// Error handling: a failed run is counted before it ends. The kernel reports the error once, so that a later run
+// succeeds; a caller that read the count before it wrote finds another one.
+#include "write_back.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "descriptor_cache.hpp"
+#include "system.hpp"
+
+namespace rpcrdma::nfsd {
+
+Status WriteBack::sync(int fd, Stable how, std::uint64_t since) {
+  std::shared_ptr<const OpenFile> kept;  // closed after the lock is released
+  std::unique_lock lock(mutex_);
+  const std::uint64_t wanted = begun_ + 1;
+  whole_ = whole_ || how == Stable::file_sync;
+  ended_one_.wait(lock, [&] { return ended_ == begun_ || ended_ >= wanted; });
+  if (ended_ < wanted) run(lock, fd, kept);
+  return failures() == since ? Status::ok : last_;
+}
+
+void WriteBack::run(std::unique_lock<std::mutex>& lock, int fd, std::shared_ptr<const OpenFile>& kept) {
+  ++begun_;
+  const bool whole = std::exchange(whole_, false);
+  // The kernel reports every error only through a descriptor that has been open all the time.
+  kept = std::exchange(kept_, nullptr);
+  if (kept != nullptr) fd = kept->fd.get();
+  lock.unlock();
+  const int error = (whole ? ::fsync(fd) : ::fdatasync(fd)) == 0 ? 0 : errno;
+  lock.lock();
+  if (error != 0) {
+    last_ = status_of(error);
+    // The kernel may have dropped pages of earlier UNSTABLE writes: clients must send them again.
+    verifier_.fetch_add(1, std::memory_order_relaxed);
+    failures_.fetch_add(1, std::memory_order_release);
+  }
+  ++ended_;
+  ended_one_.notify_all();
+}
+
+void WriteBack::wrote(const std::shared_ptr<const OpenFile>& file) {
+  const std::lock_guard lock(mutex_);
+  written_ = Clock::now();
+  if (kept_ == nullptr) kept_ = file;
+}
+
+std::shared_ptr<const OpenFile> WriteBack::kept() const {
+  const std::lock_guard lock(mutex_);
+  return kept_;
+}
+
+std::optional<WriteBack::Clock::time_point> WriteBack::written() const {
+  const std::lock_guard lock(mutex_);
+  return kept_ != nullptr ? std::optional(written_) : std::nullopt;
+}
+
+void WriteBack::release() {
+  std::shared_ptr<const OpenFile> gone;  // closed after the lock is released
+  const std::lock_guard lock(mutex_);
+  gone = std::move(kept_);
+}
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "rpcrdma/nfsd/fs/types.hpp"
+
+namespace rpcrdma::nfsd {
+
+struct OpenFile;
+
+/// Synchronizes one file for all that have it open. The kernel reports data that it could not write and has dropped to
+/// one fsync(2) of each open descriptor, and a lost inode to one fsync(2) only: here, every other caller whose changes
+/// were lost gets the error, too. Synchronized; allocates nothing.
+class WriteBack {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// `verifier` changes with every failure, before any later call is answered.
+  explicit WriteBack(std::atomic<std::uint64_t>& verifier) noexcept : verifier_(verifier) {}
+
+  /// The number of failures. Read it before a change, and give it to the sync() that covers the change.
+  std::uint64_t failures() const noexcept { return failures_.load(std::memory_order_acquire); }
+
+  /// Writes all data written before the call to the disk, through `fd`, or waits for another thread that does so for
+  /// several callers. The error of the last failure if there has been any since that count, in whichever call.
+  Status sync(int fd, Stable how, std::uint64_t since);
+
+  /// After a write that is not synchronized yet: keeps the file open until it is. If it were closed, the kernel might
+  /// report an error to another program, or forget it with the inode.
+  void wrote(const std::shared_ptr<const OpenFile>& file);
+  /// The file that is kept open; null if there is none.
+  std::shared_ptr<const OpenFile> kept() const;
+  /// The time of the last write that has not been synchronized, if there is one.
+  std::optional<Clock::time_point> written() const;
+  /// The file has been removed, and its data with it.
+  void release();
+
+ private:
+  void run(std::unique_lock<std::mutex>& lock, int fd, std::shared_ptr<const OpenFile>& kept);
+
+  std::atomic<std::uint64_t>& verifier_;
+  std::atomic<std::uint64_t> failures_{0};
+  mutable std::mutex mutex_;
+  std::condition_variable ended_one_;
+  std::uint64_t begun_ = 0;  // runs, of which there is one at a time
+  std::uint64_t ended_ = 0;
+  bool whole_ = false;  // the next run writes attributes as well
+  Status last_ = Status::ok;
+  std::shared_ptr<const OpenFile> kept_;  // since before the write of data for which no run has begun
+  Clock::time_point written_;
+};
+
+}  // namespace rpcrdma::nfsd

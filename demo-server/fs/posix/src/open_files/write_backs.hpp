@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "locate/object_id.hpp"
+#include "write_back.hpp"
+
+namespace rpcrdma::nfsd {
+
+/// The files that are being written, with one WriteBack for each file. Synchronized.
+class WriteBacks {
+ public:
+  using Clock = WriteBack::Clock;
+
+  /// `verifier` is what clients compare (RFC 1813 section 3.3.7); it outlives this object. Beyond `max_files` open
+  /// files, those that are kept open (WriteBack::wrote) and were written longest ago are synchronized and closed.
+  WriteBacks(std::atomic<std::uint64_t>& verifier, std::size_t max_files) noexcept
+      : verifier_(verifier), max_files_(max_files) {}
+  ~WriteBacks();
+  WriteBacks(const WriteBacks&) = delete;
+  WriteBacks& operator=(const WriteBacks&) = delete;
+
+  /// The object must be open, or its number may be given to another one. May block, to close another file.
+  std::shared_ptr<WriteBack> of(const ObjectId& id);
+  /// A name of the object has been removed; with the last name, its data.
+  void unnamed(const ObjectId& id);
+  /// Drops unused entries; synchronizes files that have not been written or committed for some seconds; closes files
+  /// that other programs have removed. May block, one thread at a time.
+  void tidy(Clock::time_point now);
+  std::size_t size() const;
+
+ private:
+  using File = std::shared_ptr<WriteBack>;
+
+  void forget_unused();
+  File written_longest_ago() const;
+
+  std::atomic<std::uint64_t>& verifier_;
+  const std::size_t max_files_;
+  std::mutex tidying_;
+  mutable std::mutex mutex_;
+  std::unordered_map<ObjectId, File, ObjectIdHash> files_;
+};
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <memory>
+
+#include "rpcrdma/nfsd/service/mount_service.hpp"
+#include "rpcrdma/nfsd/service/nfs_service.hpp"
+#include "rpcrdma/responder/server.hpp"
+#include "rpcrdma/rpc/dispatcher.hpp"
+
+namespace rpcrdma::nfsd {
+
+/// What all workers of a server share; outlives them.
+struct SharedServices {
+  const ExportTable& exports;
+  IoPool& io;
+  MountTable& mounts;
+  rpc::DuplicateCache& duplicates;
+  HandleSecret secret;
+};
+
+/// What one thread has on one fabric: registered memory, services, dispatcher. Constructed before its thread runs,
+/// destroyed after it has ended; used on it in between.
+class FabricWorker {
+ public:
+  FabricWorker(std::unique_ptr<fabric::Fabric> fabric, const SharedServices& shared, Log log,
+               memory::PoolOptions memory = {});
+
+  transport::Worker worker() noexcept { return {fabric_.get(), &pool_, &dispatcher_}; }
+  boost::asio::io_context& context() noexcept { return fabric_->context(); }
+  memory::Pool& pool() noexcept { return pool_; }
+  rpc::Dispatcher& dispatcher() noexcept { return dispatcher_; }
+  /// Releases exports that have been removed from the configuration. On the worker's thread.
+  void refresh() {
+    nfs_.refresh();
+    mount_.refresh();
+  }
+  /// Memory regions: of the pool and of memory exports.
+  std::size_t regions() const noexcept { return pool_.counters().regions + nfs_.regions(); }
+
+ private:
+  // The dispatcher's calls may hold buffers of the pool, so it is destroyed first.
+  std::unique_ptr<fabric::Fabric> fabric_;
+  memory::Pool pool_;
+  NfsService nfs_;
+  MountService mount_;
+  rpc::Dispatcher dispatcher_;
+};
+
+}  // namespace rpcrdma::nfsd

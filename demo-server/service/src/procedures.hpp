@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "bulk_waits.hpp"
+#include "request.hpp"
+#include "rpcrdma/nfsd/service/nfs_service.hpp"
+#include "transfer.hpp"
+
+namespace rpcrdma::nfsd {
+
+/// The procedures of one thread. Handles are resolved on the event loop; calls of a file system that may block run on
+/// the I/O threads, others at once.
+class NfsService::Procedures {
+ public:
+  Procedures(const ExportTable& exports, IoPool& io, const HandleSecret& secret, fabric::Fabric& fabric, Log log)
+      : exports_(exports), io_(io), codec_(secret), slabs_(fabric), waits_(fabric.context()), log_(std::move(log)) {}
+
+  void refresh() { exports_.all(); }
+  void add_attribute_procedures(rpc::Dispatcher& dispatcher);
+  void add_name_procedures(rpc::Dispatcher& dispatcher);
+  void add_link_procedures(rpc::Dispatcher& dispatcher);
+  void add_listing_procedures(rpc::Dispatcher& dispatcher);
+  void add_read(rpc::Dispatcher& dispatcher);
+  void add_write(rpc::Dispatcher& dispatcher);
+  std::size_t regions() const noexcept { return slabs_.regions(); }
+
+ private:
+  template <rpc::Procedure P>
+  using Work = typename P::Result (*)(const Request<P>&);
+
+  template <rpc::Procedure P, class HandleOf>
+  void on(rpc::Dispatcher& dispatcher, Effect effect, HandleOf handle_of, Work<P> work);
+  /// Runs `job` where the file system's calls belong. `job` is void(const HandleCodec&).
+  template <class Job>
+  void run(const Target& target, Job job) {
+    if (target.fs().blocking())
+      io_.submit(std::move(job));
+    else
+      job(codec_);
+  }
+  template <rpc::Procedure P>
+  boost::system::result<Target, Status> find(const rpc::ServerCall<P>& call, const nfs_fh3& handle, Effect effect) {
+    return resolve(exports_, codec_, handle.octets(), Origin{call.peer(), call.over_tcp()}, effect);
+  }
+  template <rpc::Procedure P>
+  Request<P> request(const rpc::ServerCall<P>& call, const Target& target, const Caller& caller,
+                     const HandleCodec& codec) const {
+    return {call.args(), target, caller, codec, exports_.table(), {call.peer(), call.over_tcp()}};
+  }
+  /// A Transfer for `call`, which is on the object of `handle`.
+  template <rpc::Procedure P>
+  boost::system::result<TransferPtr, Status> take(const rpc::ServerCall<P>& call, const nfs_fh3& handle,
+                                                  Effect effect) {
+    auto target = find(call, handle, effect);
+    if (!target) return target.error();
+    TransferPtr out = transfers_.take();
+    out->target = std::move(*target);
+    out->caller = caller_of(call.credential(), *out->target.exported);
+    return out;
+  }
+
+  using ReadCall = rpc::ServerCall<rpc::nfs3::Read>;
+  using WriteCall = rpc::ServerCall<rpc::nfs3::Write>;
+  using ReadlinkCall = rpc::ServerCall<rpc::nfs3::Readlink>;
+  using SymlinkCall = rpc::ServerCall<rpc::nfs3::Symlink>;
+  void read(ReadCall call);
+  void read_file(ReadCall call, TransferPtr transfer, std::uint32_t count);
+  void read_pages(ReadCall call, TransferPtr transfer, PagedData& paged, std::uint32_t count);
+  void write(WriteCall call);
+  void receive_write(WriteCall call, TransferPtr transfer);
+  Status make_room(const WriteCall& call, Transfer& transfer);
+  void write_file(WriteCall call, TransferPtr transfer);
+  void write_pages(WriteCall call, TransferPtr transfer);
+  void readlink(ReadlinkCall call);
+  void symlink(SymlinkCall call);
+  void fetch_symlink(SymlinkCall call, TransferPtr transfer);
+  void make_symlink(SymlinkCall call, TransferPtr transfer, std::string_view path);
+  template <rpc::Procedure P>
+  void list(rpc::ServerCall<P> call);
+
+  ExportView exports_;
+  IoPool& io_;
+  HandleCodec codec_;
+  SlabRegistry slabs_;
+  BulkWaits waits_;
+  Transfers transfers_;
+  Log log_;
+};
+
+template <rpc::Procedure P, class HandleOf>
+void NfsService::Procedures::on(rpc::Dispatcher& dispatcher, Effect effect, HandleOf handle_of, Work<P> work) {
+  const auto handler = [this, effect, handle_of, work](rpc::ServerCall<P> call) {
+    const auto found = find(call, handle_of(call.args()), effect);
+    if (!found) return call.reply(failed<P>(found.error()));
+    run(*found, [this, call = std::move(call), target = *found, work](const HandleCodec& codec) mutable {
+      const Caller caller = caller_of(call.credential(), *target.exported);
+      const typename P::Result result = work(request(call, target, caller, codec));
+      call.reply(result);
+    });
+  };
+  dispatcher.on<P>(handler, rpc::AuthRequirement::none);
+}
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Implementation of ServerCall; see server_call.hpp for how to use it.
+#include <boost/asio/async_result.hpp>
+#include <boost/container/small_vector.hpp>
+#include <optional>
+
+#include "rpcrdma/base/post_memory.hpp"
+#include "rpcrdma/memory/pool.hpp"
+#include "rpcrdma/responder/responder.hpp"
+#include "rpcrdma/rpc/duplicate_cache.hpp"
+#include "rpcrdma/rpc/message.hpp"
+#include "rpcrdma/rpc/procedure.hpp"
+#include "rpcrdma/xdr/encoder.hpp"
+
+namespace rpcrdma::rpc {
+
+/// Runs when the memory that a result points to is free again.
+using ReleaseHandler = UniqueFunction<void(error_code), 128>;
+
+/// The state of one RPC being served. Pooled by the registration of its procedure. On the loop, unless noted.
+class ServerCallState : private xdr::Staging {
+ public:
+  virtual ~ServerCallState() = default;
+
+  const CallHeader& header() const noexcept { return header_; }
+  transport::IncomingCall& call() const noexcept { return *call_; }
+
+  /// Takes over a call, whose arguments are next in `in`. False if they cannot be decoded: the call stays the caller's.
+  bool begin(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in) noexcept;
+  /// Enters the call into `cache`. False: it has been attached or answered from there, and this state is idle.
+  /// `server` is given the call once more if it is attached to one that is not run.
+  bool guard(DuplicateCache& cache, transport::CallHandler& server) noexcept;
+
+  // Any thread. Each ends the use of this object by its ServerCall.
+  void reply(ReleaseHandler release);
+  void reject(AcceptStat why);
+  void reject(AuthStat why);
+  void drop() noexcept;
+
+ protected:
+  virtual bool decode_args(xdr::Decoder& in) noexcept = 0;
+  virtual void free_args() noexcept = 0;
+  virtual bool encode_result(xdr::Encoder& out) noexcept = 0;
+  virtual void give_back() noexcept = 0;
+
+ private:
+  BufferRef stage(std::uint32_t size) override;
+  void on_loop(void (ServerCallState::*step)() noexcept);
+  void send_result() noexcept;
+  void send_rejection() noexcept;
+  void send_error(AcceptStat why) noexcept;
+  void send() noexcept;
+  std::vector<std::byte> encode_apart() noexcept;
+  void settle(const PayloadBuilder& message) noexcept;
+  void abandon() noexcept;
+  void sent(error_code status) noexcept;
+  void release() noexcept;
+
+  CallHeader header_;
+  transport::IncomingCall* call_ = nullptr;
+  ReplyHeader answer_;
+  ReleaseHandler release_;
+  boost::container::small_vector<memory::RegisteredBuffer, 1> staged_;
+  DuplicateCache* cache_ = nullptr;
+  DuplicateKey key_;
+  PostMemory post_memory_;
+};
+
+template <Procedure P>
+class TypedServerCallState : public ServerCallState {
+ public:
+  typename P::Args args{};
+  typename P::Result result{};
+
+ protected:
+  bool decode_args(xdr::Decoder& in) noexcept override { return in.decode(&P::xdr_args, args); }
+  void free_args() noexcept override {
+    XDR xdrs{};
+    xdrs.x_op = XDR_FREE;
+    P::xdr_args(&xdrs, &args);
+    args = {};
+  }
+  bool encode_result(xdr::Encoder& out) noexcept override { return out.encode(&P::xdr_result, result); }
+};
+
+/// Sends the reply message `message` for `call`. On its loop.
+void send_verbatim(transport::IncomingCall& call, const std::vector<std::byte>& message) noexcept;
+/// Answers `call` with a reply header only. On its loop.
+void send_header(transport::IncomingCall& call, const ReplyHeader& header) noexcept;
+
+/// Pulls a reduced argument, or copies one that came in the message. `handler` may run before this returns.
+void fetch(transport::IncomingCall& call, const bulk_data& data, std::span<const BufferRef> destination,
+           transport::IncomingCall::Handler handler);
+
+template <class Token>
+auto async_reserve_on(transport::IncomingCall& call, std::uint32_t bytes, Token&& token) {
+  return boost::asio::async_initiate<Token, void(error_code)>(
+      [&call, bytes](auto handler) {
+        call.reserve_bulk(bytes,
+                          [handler = std::move(handler)](error_code status) mutable { std::move(handler)(status); });
+      },
+      token);
+}
+
+template <class Token>
+auto async_fetch_on(transport::IncomingCall& call, const bulk_data& data, std::span<const BufferRef> destination,
+                    Token&& token) {
+  return boost::asio::async_initiate<Token, void(error_code)>(
+      [&call, &data, destination](auto handler) {
+        fetch(call, data, destination,
+              [handler = std::move(handler)](error_code status) mutable { std::move(handler)(status); });
+      },
+      token);
+}
+
+}  // namespace rpcrdma::rpc

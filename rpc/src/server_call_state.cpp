@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: begin() takes a call over, guard() looks it up in the duplicate request cache, and then the call belongs
+// to its handler until reply(), reject() or drop(), which continue on the call's loop: encode, complete the cache
+// entry, send, release. Ownership: the state belongs to its registration and is lent to one call; the transport's call
+// is ended exactly once. Error handling: a result that cannot be encoded, or for which memory is missing, becomes
+// SYSTEM_ERR. What the transport cannot send it answers itself: ERR_CHUNK if the reply is too long, else it ends the
+// connection.
+#include "rpcrdma/rpc/server_call_state.hpp"
+
+#include <algorithm>
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/post.hpp>
+
+#include "rpcrdma/rpc/block_memory.hpp"
+
+namespace rpcrdma::rpc {
+
+bool ServerCallState::begin(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in) noexcept {
+  call_ = &call;
+  header_ = header;
+  answer_ = {.xid = header.xid};
+  // [8166-6.1-b] a chunk that met no eligible argument: not processed
+  if (decode_args(in) && in.finish()) return true;
+  release();
+  return false;
+}
+
+bool ServerCallState::guard(DuplicateCache& cache, transport::CallHandler& server) noexcept {
+  const fabric::Endpoint& peer = call_->connection().peer;
+  key_ = {peer.address(),
+          header_.xid,
+          header_.program,
+          header_.version,
+          header_.procedure,
+          checksum_of(call_->payload()),
+          call_->over_tcp() ? peer.port() : std::uint16_t{0}};
+  DuplicateCache::Reply reply;
+  switch (cache.begin(key_, {call_, &server}, reply)) {
+    case DuplicateCache::Found::nothing: cache_ = &cache; return true;
+    case DuplicateCache::Found::in_progress: break;
+    case DuplicateCache::Found::reply: send_verbatim(*call_, *reply); break;
+  }
+  release();
+  return false;
+}
+
+void ServerCallState::reply(ReleaseHandler release) {
+  release_ = std::move(release);
+  on_loop(&ServerCallState::send_result);
+}
+
+void ServerCallState::reject(AcceptStat why) {
+  answer_.accept = why;
+  on_loop(&ServerCallState::send_rejection);
+}
+
+void ServerCallState::reject(AuthStat why) {
+  answer_.kind = ReplyHeader::Kind::auth_error;
+  answer_.auth = why;
+  on_loop(&ServerCallState::send_rejection);
+}
+
+void ServerCallState::drop() noexcept { reject(AcceptStat::system_err); }
+
+void ServerCallState::on_loop(void (ServerCallState::*step)() noexcept) {
+  boost::asio::io_context& context = call_->context();
+  if (context.get_executor().running_in_this_thread()) return (this->*step)();
+  boost::asio::post(context,
+                    boost::asio::bind_allocator(PostAllocator<void>(post_memory_), [this, step] { (this->*step)(); }));
+}
+
+BufferRef ServerCallState::stage(std::uint32_t size) {
+  Result<memory::RegisteredBuffer> buffer = call_->pool().allocate(size);
+  if (!buffer) return {};
+  staged_.push_back(std::move(*buffer));
+  return staged_.back().ref();
+}
+
+void ServerCallState::send_result() noexcept {
+  const auto chunks = call_->write_chunks();
+  const bool usable = std::any_of(chunks.begin(), chunks.end(), [](std::uint32_t room) { return room != 0; });
+  PayloadBuilder& message = call_->reply();
+  xdr::Encoder out(message, usable ? this : nullptr);
+  encode(out, answer_);
+  encode_result(out);
+  settle(message);
+  // [8166-4.5.3-b] the transport answers a reply that is too long by ERR_CHUNK
+  if (message.ok() || message.failure() == BuildFailure::too_long) return send();
+  send_error(AcceptStat::system_err);
+}
+
+/// The procedure has not been run.
+void ServerCallState::send_rejection() noexcept {
+  abandon();
+  send_error(answer_.accept);
+}
+
+void ServerCallState::send_error(AcceptStat why) noexcept {
+  answer_.accept = why;
+  xdr::Encoder out(call_->reply());
+  encode(out, answer_);
+  send();
+}
+
+void ServerCallState::send() noexcept {
+  call_->send([this](error_code status) { sent(status); });
+}
+
+/// Encodes the reply in separate memory, for resent calls, where the transport has no memory for it.
+std::vector<std::byte> ServerCallState::encode_apart() noexcept {
+  BlockMemory memory;
+  PayloadBuilder message;
+  memory.start(message);
+  xdr::Encoder out(message);
+  encode(out, answer_);
+  if (!encode_result(out)) {
+    memory.start(message);
+    encode(out, {.xid = answer_.xid, .accept = AcceptStat::system_err});
+  }
+  return flatten(message.payload());
+}
+
+/// Keeps the reply, and answers the calls that are attached to this one with it.
+void ServerCallState::settle(const PayloadBuilder& message) noexcept {
+  if (cache_ == nullptr) return;
+  const auto reply =
+      std::make_shared<const std::vector<std::byte>>(message.ok() ? flatten(message.payload()) : encode_apart());
+  for (const AttachedCall& attached : std::exchange(cache_, nullptr)->complete(key_, reply)) {
+    transport::IncomingCall* call = attached.call;
+    boost::asio::post(call->context(), [call, reply] { send_verbatim(*call, *reply); });
+  }
+}
+
+/// Serves the calls that are attached to this one as if they arrived now: the first of them is run.
+void ServerCallState::abandon() noexcept {
+  if (cache_ == nullptr) return;
+  for (const AttachedCall& attached : std::exchange(cache_, nullptr)->forget(key_))
+    boost::asio::post(attached.call->context(), [attached] { attached.server->on_call(*attached.call); });
+}
+
+void ServerCallState::sent(error_code status) noexcept {
+  ReleaseHandler handler = std::move(release_);
+  staged_.clear();
+  release();
+  if (handler) handler(status);
+}
+
+void ServerCallState::release() noexcept {
+  free_args();
+  call_ = nullptr;
+  give_back();
+}
+
+void send_verbatim(transport::IncomingCall& call, const std::vector<std::byte>& message) noexcept {
+  call.reply().octets(message);
+  call.send([](error_code) {});
+}
+
+void send_header(transport::IncomingCall& call, const ReplyHeader& header) noexcept {
+  xdr::Encoder out(call.reply());
+  encode(out, header);
+  call.send([](error_code) {});
+}
+
+}  // namespace rpcrdma::rpc

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_set>
+
+#include "record_store.hpp"
+#include "rpcrdma/base/admission.hpp"
+#include "rpcrdma/base/budget.hpp"
+#include "rpcrdma/base/peer_table.hpp"
+#include "rpcrdma/rpc/tcp_server.hpp"
+
+namespace rpcrdma::rpc {
+
+/// Requests for fewer bytes are not counted against a budget: each call may hold as many.
+inline constexpr std::uint32_t kUncounted = 4096;
+
+/// What all threads of a server share. On the data path only `calls` is used.
+class TcpShared {
+ public:
+  TcpShared(TcpServerOptions o, Log l)
+      : options(o), log(std::move(l)), admission_(o.max_connections, o.max_connections_per_peer) {}
+
+  /// Counts a connection until leave(); false at a limit.
+  bool enter(const boost::asio::ip::address& peer) {
+    const std::lock_guard lock(mutex_);
+    return admission_.enter(peer);
+  }
+  void leave(const boost::asio::ip::address& peer) noexcept {
+    const std::lock_guard lock(mutex_);
+    admission_.leave(peer);
+  }
+  std::uint32_t connections() const {
+    const std::lock_guard lock(mutex_);
+    return admission_.total();
+  }
+
+  const TcpServerOptions options;
+  const Log log;
+  std::atomic<std::uint64_t> accepted{0};
+  std::atomic<std::uint64_t> refused{0};
+  std::atomic<std::uint64_t> calls{0};
+
+ private:
+  mutable std::mutex mutex_;
+  Admission admission_;
+};
+
+class TcpConnection;
+
+/// What the connections of one peer address hold on one thread.
+struct TcpPeer {
+  TcpPeer(Budget& reply_bytes, Budget& record_bytes) noexcept : replies(reply_bytes), records(record_bytes) {}
+
+  BudgetPeer replies;
+  BudgetPeer records;
+};
+
+/// One worker's connections and the memory of their calls. Everything but the constructor runs on the worker's thread.
+/// Replies and records have a budget each: a call that holds its record may wait for memory for its reply.
+class TcpWorkerState {
+ public:
+  TcpWorkerState(const TcpWorker& worker, std::shared_ptr<TcpShared> s);
+
+  PeerTable<TcpPeer>::Ref enter(const boost::asio::ip::address& peer) { return peers_.enter(peer, replies_, records_); }
+  void add(TcpConnection& connection) { connections_.insert(&connection); }
+  void remove(TcpConnection& connection) noexcept;
+  /// Lets calls being served end; `handler` runs when there are no connections left.
+  void drain(UniqueFunction<void()> handler);
+  /// Ends all connections.
+  void cut() noexcept;
+  bool draining() const noexcept { return draining_; }
+  /// Frees the memory kept for large records if there are none.
+  void trim() noexcept {
+    if (records_.used() == 0) record_store.clear();
+  }
+
+  boost::asio::io_context& context() const noexcept { return *worker_.context; }
+  memory::Pool& pool() const noexcept { return *worker_.pool; }
+  transport::CallHandler& handler() const noexcept { return *worker_.handler; }
+
+  const std::shared_ptr<TcpShared> shared;
+  RecordStore record_store;  ///< memory of records that are counted
+
+ private:
+  TcpWorker worker_;
+  std::unordered_set<TcpConnection*> connections_;
+  bool draining_ = false;
+  UniqueFunction<void()> on_empty_;
+  Budget replies_;
+  Budget records_;
+  PeerTable<TcpPeer> peers_;
+};
+
+}  // namespace rpcrdma::rpc

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// A bounded number of bytes, shared fairly by peer addresses and by the connections of each address:
+//
+//     Budget            all bytes
+//     BudgetPeer        what the connections of one peer address hold together
+//     BudgetShare       what one connection holds, and its waiters in order of arrival
+//     BudgetWaiter      one request
+//
+// The bounds are dynamic thresholds, which follow the free bytes. A connection that holds bytes may take more while the
+// sum of its bytes, those of its peer address and the request does not exceed the free bytes: a single connection
+// reaches a third of the budget, one of n addresses 1/(n+2). A connection that holds none may take its first bytes
+// while its peer address would hold at most three times the free bytes. Some bytes therefore remain for a new peer.
+// Peers are served round-robin, and so are the connections of a peer. One thread.
+#include <boost/intrusive/list.hpp>
+#include <cstddef>
+
+namespace rpcrdma {
+
+class Budget;
+class BudgetPeer;
+class BudgetShare;
+
+namespace detail {
+using BudgetHook = boost::intrusive::list_base_hook<>;
+template <class T>
+using BudgetList = boost::intrusive::list<T, boost::intrusive::constant_time_size<false>>;
+}  // namespace detail
+
+/// One request. Withdrawn before it is destroyed.
+class BudgetWaiter : public detail::BudgetHook {
+ public:
+  BudgetWaiter() noexcept = default;
+  BudgetWaiter(const BudgetWaiter&) = delete;
+  BudgetWaiter& operator=(const BudgetWaiter&) = delete;
+
+  bool waits() const noexcept { return is_linked(); }
+  /// Stops waiting; false if it does not wait.
+  inline bool withdraw() noexcept;
+
+ protected:
+  ~BudgetWaiter() = default;
+  /// `bytes` have been added to the share; BudgetShare::release() gives them back. May call the budget.
+  virtual void on_budget(std::size_t bytes) noexcept = 0;
+
+ private:
+  friend class Budget;
+  friend class BudgetShare;
+  BudgetShare* share_ = nullptr;
+  std::size_t wanted_ = 0;
+};
+
+/// What one connection holds. Outlives its waiters.
+class BudgetShare : public detail::BudgetHook {
+ public:
+  explicit BudgetShare(BudgetPeer& peer) noexcept : peer_(peer) {}
+  BudgetShare(const BudgetShare&) = delete;
+  BudgetShare& operator=(const BudgetShare&) = delete;
+
+  std::size_t used() const noexcept { return used_; }
+  bool has_waiters() const noexcept { return !waiters_.empty(); }
+  /// Asks for `bytes`, at most the capacity: BudgetWaiter::on_budget() runs when they are granted, perhaps at once.
+  inline void acquire(BudgetWaiter& waiter, std::size_t bytes) noexcept;
+  inline void release(std::size_t bytes) noexcept;
+  /// `bytes` that this share holds are held by `other`, a share of the same budget, from now on.
+  inline void move_to(BudgetShare& other, std::size_t bytes) noexcept;
+  /// True if this share holds bytes and a connection that holds none waits for bytes of the same peer, or of any.
+  inline bool is_awaited() const noexcept;
+
+ private:
+  friend class Budget;
+  friend class BudgetPeer;
+  friend class BudgetWaiter;
+  BudgetPeer& peer_;
+  std::size_t used_ = 0;
+  detail::BudgetList<BudgetWaiter> waiters_;
+};
+
+/// What the connections of one peer address hold together. Outlives their shares.
+class BudgetPeer : public detail::BudgetHook {
+ public:
+  explicit BudgetPeer(Budget& budget) noexcept : budget_(budget) {}
+  BudgetPeer(const BudgetPeer&) = delete;
+  BudgetPeer& operator=(const BudgetPeer&) = delete;
+
+  std::size_t used() const noexcept { return used_; }
+
+ private:
+  friend class Budget;
+  friend class BudgetShare;
+  friend class BudgetWaiter;
+  bool has_starved_share() const noexcept {
+    for (const BudgetShare& share : waiting_)
+      if (share.used_ == 0) return true;
+    return false;
+  }
+  Budget& budget_;
+  std::size_t used_ = 0;
+  detail::BudgetList<BudgetShare> waiting_;  // round-robin order
+};
+
+class Budget {
+ public:
+  explicit Budget(std::size_t capacity) noexcept : capacity_(capacity) {}
+  Budget(const Budget&) = delete;
+  Budget& operator=(const Budget&) = delete;
+
+  std::size_t capacity() const noexcept { return capacity_; }
+  std::size_t used() const noexcept { return used_; }
+  std::size_t free() const noexcept { return capacity_ - used_; }
+  bool has_waiters() const noexcept { return !waiting_.empty(); }
+  /// A request within its bounds waits: too few bytes are free.
+  bool is_short() const noexcept { return short_; }
+
+ private:
+  friend class BudgetShare;
+  friend class BudgetWaiter;
+  using Peers = detail::BudgetList<BudgetPeer>;
+  static constexpr std::size_t kPeerPart = 3;
+
+  /// Grants every request that can be granted. A nested call, from on_budget(), leaves that to the outer call.
+  void serve() noexcept {
+    if (serving_) return;
+    serving_ = true;
+    while (serve_next()) {
+    }
+    serving_ = false;
+  }
+  bool serve_next() noexcept {
+    short_ = false;
+    for (BudgetPeer& peer : waiting_) {
+      for (BudgetShare& share : peer.waiting_) {
+        BudgetWaiter& waiter = share.waiters_.front();
+        if (within_bounds(share, waiter.wanted_)) {
+          short_ = waiter.wanted_ > free();
+          if (!short_) grant(waiter);
+          return !short_;  // if short, bytes that become free are reserved for this request
+        }
+        if (share.used_ == 0) break;  // bytes that the peer releases are reserved for this share
+      }
+    }
+    return false;
+  }
+  bool within_bounds(const BudgetShare& share, std::size_t wanted) const noexcept {
+    const std::size_t after = share.peer_.used_ + wanted;
+    return share.used_ != 0 ? share.used_ + after <= free() : share.peer_.used_ == 0 || after <= kPeerPart * free();
+  }
+  void grant(BudgetWaiter& waiter) noexcept {
+    BudgetShare& share = *waiter.share_;
+    leave_line(waiter);
+    if (share.is_linked()) to_back(share.peer_.waiting_, share);
+    if (share.peer_.is_linked()) to_back(waiting_, share.peer_);
+    used_ += waiter.wanted_;
+    share.peer_.used_ += waiter.wanted_;
+    share.used_ += waiter.wanted_;
+    waiter.on_budget(waiter.wanted_);
+  }
+  void enter_line(BudgetShare& share) noexcept {
+    if (share.is_linked()) return;
+    share.peer_.waiting_.push_back(share);
+    if (!share.peer_.is_linked()) waiting_.push_back(share.peer_);
+  }
+  void leave_line(BudgetWaiter& waiter) noexcept {
+    BudgetShare& share = *waiter.share_;
+    BudgetPeer& peer = share.peer_;
+    share.waiters_.erase(share.waiters_.iterator_to(waiter));
+    if (share.waiters_.empty()) peer.waiting_.erase(peer.waiting_.iterator_to(share));
+    if (peer.waiting_.empty()) waiting_.erase(waiting_.iterator_to(peer));
+  }
+  template <class T>
+  static void to_back(detail::BudgetList<T>& line, T& item) noexcept {
+    line.splice(line.end(), line, line.iterator_to(item));
+  }
+
+  std::size_t capacity_;
+  std::size_t used_ = 0;
+  Peers waiting_;  // round-robin order
+  bool short_ = false;
+  bool serving_ = false;
+};
+
+inline bool BudgetWaiter::withdraw() noexcept {
+  if (!is_linked()) return false;
+  Budget& budget = share_->peer_.budget_;
+  budget.leave_line(*this);
+  budget.serve();
+  return true;
+}
+
+inline void BudgetShare::acquire(BudgetWaiter& waiter, std::size_t bytes) noexcept {
+  waiter.share_ = this;
+  waiter.wanted_ = bytes;
+  waiters_.push_back(waiter);
+  peer_.budget_.enter_line(*this);
+  peer_.budget_.serve();
+}
+
+inline void BudgetShare::release(std::size_t bytes) noexcept {
+  used_ -= bytes;
+  peer_.used_ -= bytes;
+  peer_.budget_.used_ -= bytes;
+  peer_.budget_.serve();
+}
+
+inline void BudgetShare::move_to(BudgetShare& other, std::size_t bytes) noexcept {
+  used_ -= bytes;
+  peer_.used_ -= bytes;
+  other.used_ += bytes;
+  other.peer_.used_ += bytes;
+  peer_.budget_.serve();
+}
+
+inline bool BudgetShare::is_awaited() const noexcept {
+  return used_ != 0 && (peer_.budget_.is_short() || peer_.has_starved_share());
+}
+
+}  // namespace rpcrdma

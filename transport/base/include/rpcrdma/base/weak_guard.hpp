@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <memory>
+#include <utility>
+
+#include "rpcrdma/base/post_memory.hpp"
+
+namespace rpcrdma {
+
+/// A weak reference to the object of which it is a member, for handlers that wait in an io_context. Such a handler must
+/// not own the object: the io_context may destroy the handler after what the object refers to is gone. One thread.
+template <class T>
+class WeakGuard {
+ public:
+  explicit WeakGuard(T& object) : block_(std::make_shared<Block>(&object)) {}
+  WeakGuard(const WeakGuard&) = delete;
+  WeakGuard& operator=(const WeakGuard&) = delete;
+  ~WeakGuard() { block_->object = nullptr; }
+
+  /// A handler that calls `function(T&, arguments...)`, or does nothing if the object has been destroyed.
+  template <class Function>
+  auto wrap(Function function) const {
+    return [block = block_, function = std::move(function)](auto&&... arguments) mutable {
+      if (T* const object = block->object) function(*object, std::forward<decltype(arguments)>(arguments)...);
+    };
+  }
+  /// Posts wrap(function). Does not allocate unless another one waits.
+  template <class Function>
+  void post(boost::asio::io_context& context, Function function) const {
+    const PostAllocator<void> allocator(block_->memory);
+    boost::asio::post(context, boost::asio::bind_allocator(allocator, wrap(std::move(function))));
+  }
+
+ private:
+  struct Block {
+    explicit Block(T* of) noexcept : object(of) {}
+    T* object;
+    PostMemory memory;
+  };
+  std::shared_ptr<Block> block_;
+};
+
+}  // namespace rpcrdma

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Work requests on a send queue, reserved before the RPC that needs them starts, so that a full queue never stalls an
+// RPC half-way. One thread.
+#include <boost/intrusive/slist.hpp>
+#include <cstdint>
+#include <utility>
+
+namespace rpcrdma::transport {
+
+class SendCredits;
+
+/// Reserved work requests. Move-only; the destructor returns what is left. Must not outlive its SendCredits.
+class SendUnits {
+ public:
+  SendUnits() noexcept = default;
+  SendUnits(SendUnits&& other) noexcept
+      : queue_(std::exchange(other.queue_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+  SendUnits& operator=(SendUnits&& other) noexcept {
+    if (this != &other) {
+      release();
+      queue_ = std::exchange(other.queue_, nullptr);
+      count_ = std::exchange(other.count_, 0);
+    }
+    return *this;
+  }
+  ~SendUnits() { release(); }
+
+  std::uint32_t count() const noexcept { return count_; }
+  void release() noexcept;
+  /// Returns some of them.
+  void release(std::uint32_t count) noexcept;
+  /// Takes over those of `other`, of the same SendCredits.
+  void absorb(SendUnits other) noexcept {
+    if (queue_ == nullptr) queue_ = other.queue_;
+    count_ += std::exchange(other.count_, 0);
+    other.queue_ = nullptr;
+  }
+  /// Drops them without returning them: the connection has ended.
+  void forget() noexcept {
+    queue_ = nullptr;
+    count_ = 0;
+  }
+
+ private:
+  friend class SendCredits;
+  SendUnits(SendCredits& queue, std::uint32_t count) noexcept : queue_(&queue), count_(count) {}
+  SendCredits* queue_ = nullptr;
+  std::uint32_t count_ = 0;
+};
+
+/// Waits for work requests; waiters are served in order of arrival.
+class UnitWaiter : public boost::intrusive::slist_base_hook<> {
+ public:
+  /// `units` are reserved. Runs from SendCredits::serve().
+  virtual void on_units(SendUnits units) noexcept = 0;
+
+ protected:
+  ~UnitWaiter() = default;
+
+ private:
+  friend class SendCredits;
+  std::uint32_t wanted_ = 0;
+};
+
+class SendCredits {
+ public:
+  explicit SendCredits(std::uint32_t capacity) noexcept : capacity_(capacity) {}
+  SendCredits(const SendCredits&) = delete;
+  SendCredits& operator=(const SendCredits&) = delete;
+
+  std::uint32_t capacity() const noexcept { return capacity_; }
+  std::uint32_t free() const noexcept { return capacity_ - used_; }
+  bool has_waiters() const noexcept { return !waiters_.empty(); }
+
+  /// Empty (count 0) when too few are free, or when others wait already.
+  SendUnits try_reserve(std::uint32_t count) noexcept {
+    if (has_waiters() || count > free()) return {};
+    used_ += count;
+    return SendUnits(*this, count);
+  }
+  /// `waiter` gets `count` (at most the capacity) when serve() finds them free.
+  void wait(UnitWaiter& waiter, std::uint32_t count) noexcept {
+    waiter.wanted_ = count < capacity_ ? count : capacity_;
+    waiters_.push_back(waiter);
+  }
+  /// Grants free work requests to the waiters.
+  void serve() noexcept {
+    while (has_waiters() && waiters_.front().wanted_ <= free()) {
+      UnitWaiter& waiter = waiters_.front();
+      waiters_.pop_front();
+      used_ += waiter.wanted_;
+      waiter.on_units(SendUnits(*this, waiter.wanted_));
+    }
+  }
+  /// Removes all waiters: the connection has ended.
+  void drop_waiters() noexcept { waiters_.clear(); }
+
+ private:
+  friend class SendUnits;
+  std::uint32_t capacity_;
+  std::uint32_t used_ = 0;
+  boost::intrusive::slist<UnitWaiter, boost::intrusive::cache_last<true>, boost::intrusive::constant_time_size<false>>
+      waiters_;
+};
+
+inline void SendUnits::release() noexcept { release(count_); }
+inline void SendUnits::release(std::uint32_t count) noexcept {
+  if (queue_ == nullptr) return;
+  queue_->used_ -= count;
+  count_ -= count;
+  if (count_ == 0) queue_ = nullptr;
+}
+
+}  // namespace rpcrdma::transport

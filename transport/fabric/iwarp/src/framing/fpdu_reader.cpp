@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "framing/fpdu_reader.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rpcrdma::fabric::iwarp {
+namespace {
+
+/// Size of the scratch buffer. A read offers kMinScratch of it at first, and up to all of it while many small frames
+/// arrive.
+constexpr std::size_t kMinScratch = 1024;
+constexpr std::size_t kScratch = 65536;
+/// After this many small frames in a row no large one is expected: usually more than there are calls in progress.
+constexpr std::size_t kGuarded = 32;
+/// Bytes read of a frame before its length is known.
+constexpr std::size_t kFirst = kFpduLengthSize + kTaggedHeaderSize;
+
+}  // namespace
+
+void FpduReader::start(bool crc, bool markers) {
+  crc_on_ = crc;
+  markers_ = markers;
+  scratch_ = std::make_unique_for_overwrite<std::byte[]>(kScratch);
+  scratch_size_ = kMinScratch;
+  smalls_ = kGuarded;
+}
+
+FpduReader::Plan FpduReader::plan() noexcept {
+  Plan out;
+  if (state_ == State::payload && target_ != nullptr && !markers_) out.emplace_back(target_, remaining_);
+  out.emplace_back(scratch_.get(), on_guard() ? std::min(until_large(), kScratch) : scratch_size_);
+  return out;
+}
+
+/// Whether another large payload is expected.
+bool FpduReader::on_guard() const noexcept { return smalls_ < kGuarded && !markers_; }
+
+/// The number of bytes, at least one, that cannot belong to a large payload other than the current one.
+std::size_t FpduReader::until_large() const noexcept {
+  switch (state_) {
+    case State::header:
+      if (collected_ < kFirst) return kFirst - collected_;
+      // Untagged: all of it if it is small, else the rest of its header.
+      return (ulpdu_length_ < kLargePayload ? fpdu_size(ulpdu_length_) + kFirst
+                                            : kFpduLengthSize + kUntaggedHeaderSize) -
+             collected_;
+    case State::trailer: return pad_ + kFpduCrcSize - collected_ + kFirst;
+    default: return (target_ == nullptr ? remaining_ : 0) + pad_ + kFpduCrcSize + kFirst;
+  }
+}
+
+/// A frame begins.
+void FpduReader::note_header() noexcept {
+  large_ = remaining_ >= kLargePayload;
+  if (!large_) {
+    if (smalls_ < kGuarded) ++smalls_;
+    return;
+  }
+  smalls_ = 0;
+  scratch_size_ = kMinScratch;
+}
+
+void FpduReader::filled(std::size_t count) noexcept {
+  if (state_ == State::payload && target_ != nullptr && !markers_) {
+    const std::size_t direct = std::min(count, remaining_);
+    placed(direct);
+    count -= direct;
+  }
+  if (count == scratch_size_ && !on_guard()) scratch_size_ = std::min(2 * scratch_size_, kScratch);
+  const Octets octets(scratch_.get(), count);
+  if (markers_)
+    consume_with_markers(octets);
+  else
+    consume(octets);
+}
+
+// [5044-5.2-a] [5044-5.1-b] [5041-3-c] boundaries are found by the length field alone
+void FpduReader::consume(Octets octets) noexcept {
+  while (!octets.empty()) {
+    switch (state_) {
+      case State::header: take_header(octets); break;
+      case State::payload: take_payload(octets); break;
+      case State::trailer: take_trailer(octets); break;
+      case State::stopped: return;
+    }
+  }
+}
+
+/// Adds to the header until `wanted` bytes of it are there; how many it took.
+std::size_t FpduReader::collect(Octets octets, std::size_t wanted) noexcept {
+  if (collected_ >= wanted) return 0;
+  const std::size_t n = std::min(octets.size(), wanted - collected_);
+  std::memcpy(header_.data() + collected_, octets.data(), n);
+  if (crc_on_) crc_.add(octets.first(n));  // at once: a marker may come in between
+  collected_ += n;
+  return n;
+}
+
+void FpduReader::take_header(Octets& octets) noexcept {
+  octets = octets.subspan(collect(octets, kFpduLengthSize));
+  if (collected_ < kFpduLengthSize) return;
+  ulpdu_length_ = Reader(header_).u16();
+  // The shortest header is the tagged one; what cannot hold it is no segment.
+  if (ulpdu_length_ < kTaggedHeaderSize) return fail(terminate::kMarkers);
+  octets = octets.subspan(collect(octets, kFpduLengthSize + 1));
+  if (collected_ <= kFpduLengthSize) return;
+  const std::size_t size = is_tagged(header_[kFpduLengthSize]) ? kTaggedHeaderSize : kUntaggedHeaderSize;
+  if (ulpdu_length_ < size) return fail(terminate::kMarkers);
+  octets = octets.subspan(collect(octets, kFpduLengthSize + size));
+  if (collected_ < kFpduLengthSize + size) return;
+
+  Reader in(raw_header());
+  const DdpHeader header = decode_ddp(in);
+  remaining_ = ulpdu_length_ - size;  // [5041-3-e]
+  pad_ = fpdu_pad(ulpdu_length_);
+  note_header();
+  state_ = remaining_ == 0 ? State::trailer : State::payload;
+  collected_ = 0;
+  // [5044-3-f] [5044-6-b] placed at once, delivered by on_segment_end()
+  target_ = sink_.on_segment(header, static_cast<std::uint32_t>(remaining_));
+}
+
+void FpduReader::take_payload(Octets& octets) noexcept {
+  const std::size_t n = std::min(octets.size(), remaining_);
+  if (target_ != nullptr) {
+    std::memcpy(target_, octets.data(), n);
+    if (large_) copied_ += n;
+    placed(n);
+  } else {
+    if (crc_on_) crc_.add(octets.first(n));
+    remaining_ -= n;
+    if (remaining_ == 0) state_ = State::trailer;
+  }
+  octets = octets.subspan(n);
+}
+
+/// `count` bytes of the payload are in their target.
+void FpduReader::placed(std::size_t count) noexcept {
+  if (crc_on_) crc_.add({target_, count});
+  target_ += count;
+  remaining_ -= count;
+  if (remaining_ == 0) state_ = State::trailer;
+}
+
+void FpduReader::take_trailer(Octets& octets) noexcept {
+  const std::size_t wanted = pad_ + kFpduCrcSize;
+  const std::size_t n = std::min(octets.size(), wanted - collected_);
+  std::memcpy(trailer_.data() + collected_, octets.data(), n);
+  // [5044-4.1-b] the pad is ignored, except by the CRC
+  if (crc_on_ && collected_ < pad_) crc_.add(octets.first(std::min(n, pad_ - collected_)));
+  collected_ += n;
+  octets = octets.subspan(n);
+  if (collected_ == wanted) finish();
+}
+
+void FpduReader::finish() noexcept {
+  // [5044-4.1-d] [5044-4.4-j] [5044-4.4-i] [5044-6-a] a frame with a wrong CRC is not delivered; [5044-4.4-d] without
+  // CRCs the field is not checked
+  const bool good = !crc_on_ || crc_.value() == decode_crc(trailer_.data() + pad_);
+  state_ = State::header;
+  collected_ = 0;
+  target_ = nullptr;
+  crc_ = {};
+  if (!good) return fail(terminate::kCrc);
+  sink_.on_segment_end();
+}
+
+// [5044-8-a] [5044-8-c] nothing that follows is delivered
+void FpduReader::fail(const TerminateCode& error) noexcept {
+  state_ = State::stopped;
+  sink_.on_framing_error(error);
+}
+
+Octets FpduReader::raw_header() const noexcept {
+  const std::size_t size = is_tagged(header_[kFpduLengthSize]) ? kTaggedHeaderSize : kUntaggedHeaderSize;
+  return Octets(header_).subspan(kFpduLengthSize, size);
+}
+
+/// [5044-4.3-h] Removes the markers from the stream. Slow path: payloads are copied from the scratch buffer.
+void FpduReader::consume_with_markers(Octets octets) noexcept {
+  while (!octets.empty() && state_ != State::stopped) {
+    if (marker_collected_ != 0 || until_marker(position_) == 0) {
+      const std::size_t n = std::min(octets.size(), kMarkerSize - marker_collected_);
+      std::memcpy(marker_.data() + marker_collected_, octets.data(), n);
+      marker_collected_ += n;
+      octets = octets.subspan(n);
+      if (marker_collected_ < kMarkerSize) return;
+      take_marker();
+      continue;
+    }
+    const std::size_t n = std::min(octets.size(), until_marker(position_));
+    for (Octets part = octets.first(n); !part.empty() && state_ != State::stopped;) {
+      if (between_frames()) frame_start_ = position_;
+      const std::size_t before = part.size();
+      switch (state_) {
+        case State::header: take_header(part); break;
+        case State::payload: take_payload(part); break;
+        case State::trailer: take_trailer(part); break;
+        case State::stopped: break;
+      }
+      position_ += before - part.size();
+    }
+    octets = octets.subspan(n);
+  }
+}
+
+void FpduReader::take_marker() noexcept {
+  // [5044-4.3-d] between two frames it belongs to the one that follows
+  const std::uint64_t distance = between_frames() ? 0 : position_ - frame_start_;
+  if (crc_on_) crc_.add(marker_);  // [5044-4.4-g] [5044-4.4-h]
+  position_ += kMarkerSize;
+  marker_collected_ = 0;
+  // [5044-8-e] [5044-5.2-b]
+  if (decode_marker(marker_) != distance) fail(terminate::kMarkers);
+}
+
+}  // namespace rpcrdma::fabric::iwarp

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <sys/uio.h>
+
+#include <array>
+#include <boost/container/static_vector.hpp>
+#include <utility>
+#include <vector>
+
+#include "wire/crc32c.hpp"
+#include "wire/ddp.hpp"
+#include "wire/fpdu.hpp"
+#include "wire/marker.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+/// The sending half of MPA: gathers many frames into one list of buffers for one system call. Payloads are
+/// referenced, not copied, except where markers are inserted.
+///
+/// Ownership. Payload memory stays valid until the batch is written or cut().
+class FpduWriter {
+ public:
+  /// Buffers of one frame's payload, at most.
+  static constexpr std::size_t kMaxGather = 32;
+  /// Frames in one batch.
+  static constexpr std::size_t kMaxFrames = 64;
+
+  /// Before the first frame. `markers`: the peer asked for them.
+  void start(bool crc, bool markers);
+  /// Whether another frame may join the batch.
+  bool has_room() const noexcept;
+
+  // One frame: begin, any number of payload(), end.
+  /// `extra`: bytes between the header and the payload, which are copied (at most 64).
+  void begin(const DdpHeader& header, Octets extra, std::size_t payload) noexcept;
+  void payload(Octets octets) noexcept;
+  void end() noexcept;
+
+  bool empty() const noexcept { return next_ == vectors_.size(); }
+  /// The bytes still to be written.
+  std::span<iovec> pending() noexcept { return std::span(vectors_.data(), vectors_.size()).subspan(next_); }
+  /// `count` bytes of it have been written.
+  void advance(std::size_t count) noexcept;
+  /// Bytes of large payloads that were copied since the last call.
+  std::uint64_t take_copied() noexcept { return std::exchange(copied_, 0); }
+  /// Bytes written since start().
+  std::uint64_t written() const noexcept { return written_; }
+  /// Drops all frames of which nothing is written, and returns a copy of the rest of a partly written one.
+  std::vector<std::byte> cut();
+  /// Returns a copy of everything that is pending, and drops it.
+  std::vector<std::byte> drain();
+
+ private:
+  static constexpr std::size_t kMaxVectors = 512;
+  static constexpr std::size_t kMaxOctets = 256u << 10;
+  static constexpr std::size_t kGlue = 128;  // header, extra, pad and CRC of one frame at most
+
+  void emit(Octets octets, bool covered) noexcept;
+  void emit_marker() noexcept;
+  std::vector<std::byte> copy_pending(std::size_t count);
+  std::byte* copy(Octets octets) noexcept;
+  void refer(const std::byte* at, std::size_t size) noexcept;
+  void reset() noexcept;
+
+  bool crc_on_ = false;
+  bool markers_ = false;
+  Crc32c crc_;
+  std::size_t pad_ = 0;
+  std::uint64_t position_ = 0;  // of the stream: bytes emitted, markers included
+  std::uint64_t frame_start_ = 0;
+  std::uint64_t copied_ = 0;
+  std::uint64_t written_ = 0;      // likewise, written to the socket
+  std::uint64_t batch_start_ = 0;  // where the batch begins
+  bool in_frame_ = false;
+
+  boost::container::static_vector<iovec, kMaxVectors> vectors_;
+  std::size_t next_ = 0;
+  boost::container::static_vector<std::uint64_t, kMaxFrames> ends_;  // positions where frames of the batch end
+  std::vector<std::byte> glue_;                                      // headers, pads, CRCs; all of it with markers
+  std::size_t glue_used_ = 0;
+};
+
+}  // namespace rpcrdma::fabric::iwarp

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <array>
+
+#include "setup/listener.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+/// An accepted TCP connection whose MPA Request is incomplete (RFC 5044 section 7.1.2, responder).
+class HalfOpen : public std::enable_shared_from_this<HalfOpen> {
+ public:
+  HalfOpen(std::weak_ptr<ListenerState> listener, Socket socket)
+      : listener_(std::move(listener)), socket_(std::move(socket)), timer_(socket_.get_executor()) {}
+  /// `place` is where the listener keeps it.
+  void start(std::chrono::milliseconds timeout, ListenerState::HalfOpens::iterator place);
+  /// Closes it, as the oldest, in favour of a newer connection.
+  void give_way() { finish(false, "too many connections with incomplete requests"); }
+
+ private:
+  void read_header();
+  void read_data(std::size_t size, bool enhanced);
+  void finish(bool good, const char* why);
+
+  std::weak_ptr<ListenerState> listener_;
+  Socket socket_;
+  boost::asio::steady_timer timer_;
+  ListenerState::HalfOpens::iterator place_;
+  bool finished_ = false;
+  StartupFrame request_;
+  std::array<std::byte, kStartupHeaderSize + kMaxPrivateData> octets_;
+};
+
+}  // namespace rpcrdma::fabric::iwarp

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: connect -> Request in one write -> Reply's header -> Reply's data -> conclusion.
+// Ownership: the handlers keep the object until finish() or cancel(); the socket is moved into the outcome.
+// Error handling: one timer covers all steps; any failure closes the socket and is reported once.
+#include "setup/initiator.hpp"
+
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+
+#include "framing/terminate_frame.hpp"
+#include "stream/farewell.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+Initiator::Initiator(std::shared_ptr<FabricState> fabric, const Endpoint& peer, const QueuePairOptions& options,
+                     Handler handler)
+    : fabric_(std::move(fabric)),
+      peer_(peer),
+      wanted_(options),
+      handler_(std::move(handler)),
+      socket_(fabric_->context),
+      timer_(fabric_->context),
+      enhanced_(fabric_->options.enhanced) {}
+
+void Initiator::start() {
+  // [5044-7.1.2-j]
+  timer_.expires_after(wanted_.handshake_timeout);
+  timer_.async_wait([self = shared_from_this()](error_code error) {
+    if (!error) self->finish(FabricError::handshake_timeout);
+  });
+  connect();
+}
+
+void Initiator::cancel() noexcept {
+  handler_.reset();
+  timer_.cancel();
+  error_code ignored;
+  socket_.close(ignored);
+}
+
+void Initiator::connect() {
+  socket_.async_connect(peer_, [self = shared_from_this()](error_code error) {
+    if (!self->handler_) return;
+    if (!error) error = prepare(self->socket_, self->fabric_->options.keepalive);
+    if (error) return self->finish(error);
+    self->send_request();
+  });
+}
+
+void Initiator::send_request() {
+  error_code ignored;
+  wishes_ = fabric_->wishes(wanted_, socket_.local_endpoint(ignored), peer_);
+  wishes_.enhanced = enhanced_;
+  request_ = make_request(wishes_, wanted_.private_data);
+  // [5044-7.1.2-a] in one write: some responders fail on a Request in pieces
+  request_octets_ = encode(request_);
+  boost::asio::async_write(socket_, boost::asio::buffer(request_octets_),
+                           [self = shared_from_this()](error_code error, std::size_t) {
+                             if (!self->handler_) return;
+                             if (error) return self->closed_by_peer();
+                             self->read_header();
+                           });
+}
+
+void Initiator::read_header() {
+  boost::asio::async_read(socket_, boost::asio::buffer(reply_octets_.data(), kStartupHeaderSize),
+                          [self = shared_from_this()](error_code error, std::size_t) {
+                            if (!self->handler_) return;
+                            if (error) return self->closed_by_peer();
+                            std::size_t size = 0;
+                            bool enhanced = false;
+                            // [5044-7.1.2-f] [5044-7.1.2-i] a malformed Reply, or the Request of another initiator
+                            if (decode_startup_header(self->reply_octets_, StartupFrame::Kind::reply, self->reply_,
+                                                      size, enhanced) != StartupError::none)
+                              return self->finish(FabricError::handshake_failed);
+                            self->read_data(size, enhanced);
+                          });
+}
+
+void Initiator::read_data(std::size_t size, bool enhanced) {
+  boost::asio::async_read(socket_, boost::asio::buffer(reply_octets_.data() + kStartupHeaderSize, size),
+                          [self = shared_from_this(), size, enhanced](error_code error, std::size_t) {
+                            if (!self->handler_) return;
+                            if (error) return self->finish(FabricError::handshake_failed);
+                            const Octets data = Octets(self->reply_octets_).subspan(kStartupHeaderSize, size);
+                            if (decode_startup_data(data, enhanced, self->reply_) != StartupError::none)
+                              return self->finish(FabricError::handshake_failed);
+                            self->conclude();
+                          });
+}
+
+void Initiator::conclude() {
+  const Conclusion conclusion = iwarp::conclude(request_, reply_, wishes_);
+  switch (conclusion.outcome) {
+    case Conclusion::Outcome::rejected: return finish(FabricError::rejected);  // [5044-7.1.2-g]
+    case Conclusion::Outcome::malformed: return finish(FabricError::handshake_failed);
+    case Conclusion::Outcome::terminate: return refuse(conclusion.error, conclusion.agreement);
+    case Conclusion::Outcome::agreed: break;
+  }
+  error_code ignored;
+  // [5044-7.1.2-h] the responder may not send before we have: bytes behind its Reply are a violation
+  if (socket_.available(ignored) != 0) return finish(FabricError::handshake_failed);
+  finish({}, conclusion.agreement);
+}
+
+void Initiator::refuse(const TerminateCode& error, const Agreement& agreement) {
+  fabric_->log.warn("iwarp: {} port {} accepted the connection on terms that this side cannot meet: {}",
+                    peer_.address().to_string(), peer_.port(), describe(error));
+  FpduWriter writer;
+  writer.start(agreement.crc, agreement.send_markers);
+  Terminate message;
+  message.code = error;
+  append(writer, message);
+  say_farewell(std::move(socket_), writer.drain(), fabric_->options.close_timeout);
+  socket_ = Socket(fabric_->context);
+  finish(error == terminate::kReadDepth ? FabricError::too_many_reads : FabricError::handshake_failed);
+}
+
+/// A responder that knows only RFC 5044 closes the connection on an unknown revision.
+void Initiator::closed_by_peer() {
+  error_code ignored;
+  socket_.close(ignored);
+  // [6581-10-e]
+  if (enhanced_ && fabric_->options.fall_back) {
+    fabric_->log.info("iwarp: {} closed the connection on an enhanced MPA request; retrying without RFC 6581",
+                      peer_.address().to_string());
+    enhanced_ = false;
+    return connect();
+  }
+  finish(FabricError::handshake_failed);
+}
+
+void Initiator::finish(error_code error, const Agreement& agreement) {
+  if (!handler_) return;
+  Outcome outcome{error, std::move(socket_), agreement, {}};
+  error_code ignored;
+  if (!error || error == FabricError::rejected) {
+    outcome.info.local = outcome.socket.local_endpoint(ignored);
+    outcome.info.peer = peer_;
+    outcome.info.private_data = std::move(reply_.private_data);
+    outcome.info.inbound_reads = agreement.inbound_reads;
+    outcome.info.outbound_reads = agreement.outbound_reads;
+    outcome.info.peer_reads = peer_reads(reply_);
+  }
+  if (error) outcome.socket.close(ignored);
+  timer_.cancel();
+  Handler handler = std::move(handler_);
+  handler(std::move(outcome));
+}
+
+}  // namespace rpcrdma::fabric::iwarp

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/asio/steady_timer.hpp>
+#include <list>
+#include <memory>
+
+#include "fabric_state.hpp"
+#include "socket.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+class HalfOpen;
+
+/// Accepts TCP connections and reads their Requests. Kept by its handlers and its IwarpListener.
+class ListenerState : public std::enable_shared_from_this<ListenerState> {
+ public:
+  /// The connections whose Request is incomplete, the oldest first.
+  using HalfOpens = std::list<std::weak_ptr<HalfOpen>>;
+
+  ListenerState(std::shared_ptr<FabricState> fabric, Fabric::RequestHandler handler);
+
+  error_code open(const Endpoint& local);
+  void start() { accept(); }
+  void close() noexcept;
+  Endpoint local() const;
+
+  // Called by the connections whose Request is being read.
+  FabricState& fabric() noexcept { return *fabric_; }
+  void half_open_ended(HalfOpens::iterator place, Socket socket, StartupFrame* request);
+
+ private:
+  void accept();
+  void accepted(error_code error, Socket socket);
+  void read_request(Socket socket);
+  void back_off();
+
+  std::shared_ptr<FabricState> fabric_;
+  Fabric::RequestHandler handler_;
+  boost::asio::ip::tcp::acceptor acceptor_;
+  boost::asio::steady_timer timer_;
+  HalfOpens half_open_;
+  bool accepting_ = false;
+};
+
+class IwarpListener final : public Listener {
+ public:
+  explicit IwarpListener(std::shared_ptr<ListenerState> state) : state_(std::move(state)) {}
+  ~IwarpListener() override { state_->close(); }
+  Endpoint local() const override { return state_->local(); }
+
+ private:
+  std::shared_ptr<ListenerState> state_;
+};
+
+}  // namespace rpcrdma::fabric::iwarp

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "setup/negotiation.hpp"
+
+#include <algorithm>
+
+namespace rpcrdma::fabric::iwarp {
+namespace {
+
+/// The depth that a responder offers: min(wanted, ours), or no negotiation.
+std::uint16_t grant(std::uint16_t wanted, std::uint16_t ours) noexcept {
+  return wanted == kDepthNotNegotiated ? kDepthNotNegotiated : std::min(wanted, ours);
+}
+
+ReadyToReceive choose(const EnhancedData& reply) noexcept {
+  // [6581-9.2-f] an empty Write costs the peer least
+  if (reply.write_rtr) return ReadyToReceive::write;
+  if (reply.read_rtr && reply.inbound != 0) return ReadyToReceive::read;
+  if (reply.send_rtr) return ReadyToReceive::send;
+  return ReadyToReceive::none;
+}
+
+Conclusion terminated(const TerminateCode& error) noexcept {
+  Conclusion out;
+  out.outcome = Conclusion::Outcome::terminate;
+  out.error = error;
+  return out;
+}
+
+Conclusion outcome(Conclusion::Outcome what) noexcept {
+  Conclusion out;
+  out.outcome = what;
+  return out;
+}
+
+/// Takes the read depths from the Reply; false if it requires more than this side supports.
+bool conclude_depths(const EnhancedData& reply, const SetupWishes& wishes, Agreement& agreement) noexcept {
+  // [6581-9.1-f] [6581-9.1-j]
+  if (reply.inbound != kDepthNotNegotiated)
+    agreement.outbound_reads = std::min<std::uint32_t>(wishes.outbound_reads, reply.inbound);
+  // [6581-9.1-e] [6581-9.1-j]
+  if (reply.outbound != kDepthNotNegotiated) {
+    if (reply.outbound > wishes.max_reads) return false;
+    agreement.inbound_reads = std::max<std::uint32_t>(wishes.inbound_reads, reply.outbound);
+  }
+  return true;
+}
+
+}  // namespace
+
+StartupFrame make_request(const SetupWishes& wishes, Octets private_data) {
+  StartupFrame out;
+  out.kind = StartupFrame::Kind::request;
+  out.markers = wishes.markers;
+  out.crc = wishes.crc;
+  // [6581-6-b] [5044-7.1.1-g] [6581-10-c] a Request without enhanced data is of revision 1
+  out.revision = wishes.enhanced ? kRevision2 : kRevision1;
+  if (wishes.enhanced) {
+    EnhancedData data;
+    data.inbound = wishes.inbound_reads;
+    data.outbound = wishes.outbound_reads;
+    // [6581-9.2-a] every kind that this side can send; [6581-9.2-h] none in the client-server model
+    data.peer_to_peer = data.send_rtr = data.write_rtr = data.read_rtr = wishes.peer_to_peer;
+    out.enhanced = data;
+  }
+  out.private_data.assign(private_data.begin(), private_data.end());
+  return out;
+}
+
+std::optional<ReadDepths> peer_reads(const StartupFrame& frame) noexcept {
+  static_assert(ReadDepths::kLeftToUsers == kDepthNotNegotiated);
+  if (!frame.enhanced) return std::nullopt;
+  return ReadDepths{frame.enhanced->inbound, frame.enhanced->outbound};
+}
+
+// [5044-7.1.1-g]
+bool acceptable(const StartupFrame& request) noexcept {
+  return request.revision == kRevision1 || request.revision == kRevision2;
+}
+
+StartupFrame make_reply(const StartupFrame& request, const SetupWishes& wishes, Octets private_data,
+                        Agreement& agreement) {
+  StartupFrame out;
+  out.kind = StartupFrame::Kind::reply;
+  out.markers = wishes.markers;
+  // [5044-7.1.1-d] [5044-4.4-c] CRCs are on if either side wants them
+  out.crc = wishes.crc || request.crc;
+  out.revision = request.revision;
+  out.private_data.assign(private_data.begin(), private_data.end());
+  agreement.crc = out.crc;
+  agreement.send_markers = request.markers;  // [5044-7.1.1-c]
+  agreement.receive_markers = wishes.markers;
+  agreement.inbound_reads = wishes.inbound_reads;
+  agreement.outbound_reads = wishes.outbound_reads;
+  if (!request.enhanced) return out;  // [6581-10-b] [6581-6-c]
+
+  // [6581-10-a]
+  const EnhancedData& theirs = *request.enhanced;
+  EnhancedData ours;
+  ours.outbound = grant(theirs.inbound, wishes.outbound_reads);  // [6581-9.1-b] [6581-9.1-i]
+  ours.inbound = grant(theirs.outbound, wishes.inbound_reads);   // [6581-9.1-h]
+  if (theirs.peer_to_peer) {                                     // [6581-9.2-c]
+    ours.peer_to_peer = true;
+    // [6581-9.2-d] [6581-9.2-e] [6581-9.2-b] we take all three: what the initiator offers, or all if it offers none
+    const bool none = !theirs.send_rtr && !theirs.write_rtr && !theirs.read_rtr;
+    ours.send_rtr = none || theirs.send_rtr;
+    ours.write_rtr = none || theirs.write_rtr;
+    ours.read_rtr = none || theirs.read_rtr;
+    // [6581-9.1-c] an empty Read needs one
+    if (ours.read_rtr && ours.inbound == 0) ours.inbound = 1;
+  }
+  if (ours.outbound != kDepthNotNegotiated) agreement.outbound_reads = ours.outbound;
+  if (ours.inbound != kDepthNotNegotiated) agreement.inbound_reads = ours.inbound;
+  out.enhanced = ours;
+  return out;
+}
+
+StartupFrame make_rejection(const StartupFrame& request, Octets private_data) {
+  Agreement ignored;
+  StartupFrame out = make_reply(request, {.crc = request.crc}, private_data, ignored);
+  out.rejected = true;
+  return out;
+}
+
+Conclusion conclude(const StartupFrame& request, const StartupFrame& reply, const SetupWishes& wishes) noexcept {
+  if (reply.rejected) return outcome(Conclusion::Outcome::rejected);
+  // [6581-10-a] [6581-10-b] a Reply is of the Request's kind
+  if (reply.revision != request.revision || reply.enhanced.has_value() != request.enhanced.has_value())
+    return outcome(Conclusion::Outcome::malformed);
+  Conclusion out;
+  Agreement& agreement = out.agreement;
+  agreement.crc = request.crc || reply.crc;
+  agreement.send_markers = reply.markers;
+  agreement.receive_markers = request.markers;
+  agreement.inbound_reads = wishes.inbound_reads;
+  agreement.outbound_reads = wishes.outbound_reads;
+  if (!reply.enhanced) return out;
+  if (!conclude_depths(*reply.enhanced, wishes, agreement)) return terminated(terminate::kReadDepth);  // [6581-9.1-g]
+  if (wishes.peer_to_peer && reply.enhanced->peer_to_peer) {
+    agreement.ready_to_receive = choose(*reply.enhanced);
+    // [6581-9.2-g]
+    if (agreement.ready_to_receive == ReadyToReceive::none) return terminated(terminate::kReadyToReceive);
+  }
+  return out;
+}
+
+}  // namespace rpcrdma::fabric::iwarp

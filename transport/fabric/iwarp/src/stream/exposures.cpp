@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "stream/exposures.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+void Exposures::adopt(Exposure& exposure) {
+  exposure.owner = this;
+  all_.push_back(&exposure);
+}
+
+void Exposures::forget(Exposure& exposure) noexcept {
+  unbind(exposure);
+  std::erase(all_, &exposure);
+}
+
+// [5041-8.3-a] [5041-8.3-b] [5041-8.2-b] an exact range, for this stream alone
+Result<Segment> Exposures::bind(Exposure& exposure, BufferRef memory, Access access) {
+  if (!owns(exposure) || exposure.bound || exposure.invalidating || exposure.pins != 0 || memory.size == 0)
+    return make_error_code(BaseError::invalid_argument);
+  if (fabric_.region_of(memory) == nullptr) return make_error_code(BaseError::invalid_argument);
+  exposure.memory = memory;
+  exposure.access = access;
+  exposure.segment = {fabric_.stags.insert(exposure), memory.size, fabric_.stags.draw_offset()};
+  exposure.bound = true;
+  return exposure.segment;
+}
+
+void Exposures::unbind(Exposure& exposure) noexcept {
+  if (!exposure.bound) return;
+  exposure.bound = false;
+  fabric_.stags.erase(exposure.segment.handle);
+}
+
+void Exposures::release() noexcept {
+  write_placed();
+  for (Exposure* exposure : all_) unbind(*exposure);
+}
+
+Placement Exposures::place_write(const DdpHeader& header, std::uint32_t payload) noexcept {
+  if (payload == 0) return {};  // [5041-5.2-e] [5040-5.1-c] an empty segment places nothing and is not checked
+  Exposure* const exposure = fabric_.stags.find(header.stag);
+  // [5041-7.1-b] [5041-8.2-a] [5041-8.3.1-a] [5041-8.3.1-b] [8166-8.1-a] [8166-8.1-b] [8166-8.1.1-a]
+  if (exposure == nullptr) return refused(terminate::kInvalidStag);
+  if (!owns(*exposure)) return refused(terminate::kForeignStag);                          // [5040-8.1.1-a]
+  if (exposure->access != Access::remote_write) return refused(terminate::kInvalidStag);  // [5041-8.3.1-d]
+  if (wraps(header.offset, payload)) return refused(terminate::kWrap);
+  const std::uint64_t skipped = header.offset - exposure->segment.offset;  // wraps to a large value when below
+  // [5041-8.3.1-c] [5041-4.2-d]
+  if (skipped > exposure->memory.size || payload > exposure->memory.size - skipped) return refused(terminate::kBounds);
+  placement_ = exposure;
+  ++exposure->pins;
+  return {exposure->memory.data + skipped};
+}
+
+// [5040-5.1-a] the user is not told
+void Exposures::write_placed() noexcept {
+  if (placement_ == nullptr) return;
+  --placement_->pins;
+  placement_ = nullptr;
+}
+
+// [5040-5.2.1-d] [5040-5.2.1-f] [5040-7.2-c]
+const TerminateCode* Exposures::find_source(const ReadRequest& request, Exposure*& exposure) const noexcept {
+  exposure = fabric_.stags.find(request.source_stag);
+  if (exposure == nullptr) return &terminate::kReadInvalidStag;
+  if (!owns(*exposure)) return &terminate::kReadForeignStag;
+  if (exposure->access != Access::remote_read) return &terminate::kReadAccess;
+  if (wraps(request.source_offset, request.size)) return &terminate::kReadWrap;
+  const std::uint64_t skipped = request.source_offset - exposure->segment.offset;
+  if (skipped > exposure->memory.size || request.size > exposure->memory.size - skipped) return &terminate::kReadBounds;
+  return nullptr;
+}
+
+// [5040-5.3-e] [5040-7.2-b] [5040-8.1.1-b] valid, of this stream, and out of force before the receive completes
+const TerminateCode* Exposures::revoke(std::uint32_t stag, Exposure*& exposure) noexcept {
+  exposure = fabric_.stags.find(stag);
+  if (exposure == nullptr) return &terminate::kInvalidate;
+  if (!owns(*exposure)) return &terminate::kForeignInvalidate;
+  unbind(*exposure);
+  return nullptr;
+}
+
+}  // namespace rpcrdma::fabric::iwarp

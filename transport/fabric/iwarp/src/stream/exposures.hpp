@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <vector>
+
+#include "fabric_state.hpp"
+#include "stream/exposure.hpp"
+#include "stream/placement.hpp"
+#include "wire/ddp.hpp"
+#include "wire/read_request.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+/// The windows of one stream: what its peer may read, write and invalidate. Each STag of a peer is checked here.
+///
+/// Ownership. An Exposure belongs to its window; a segment that is being placed and a Read that is being answered pin
+/// it. Error handling. What is not granted exactly is refused with the code that names the fault.
+class Exposures {
+ public:
+  explicit Exposures(FabricState& fabric) noexcept : fabric_(fabric) {}
+
+  // A window comes and goes.
+  void adopt(Exposure& exposure);
+  void forget(Exposure& exposure) noexcept;
+  bool owns(const Exposure& exposure) const noexcept { return exposure.owner == this; }
+
+  Result<Segment> bind(Exposure& exposure, BufferRef memory, Access access);
+  void unbind(Exposure& exposure) noexcept;
+  /// The connection has ended: nothing is exposed or pinned any more.
+  void release() noexcept;
+
+  // RDMA Writes.
+  /// Finds and pins the window that the segment names.
+  Placement place_write(const DdpHeader& header, std::uint32_t payload) noexcept;
+  /// The segment is complete.
+  void write_placed() noexcept;
+
+  /// Finds the source of a Read Request that is not empty.
+  const TerminateCode* find_source(const ReadRequest& request, Exposure*& exposure) const noexcept;
+  /// Ends an exposure at the request of the peer.
+  const TerminateCode* revoke(std::uint32_t stag, Exposure*& exposure) noexcept;
+
+ private:
+  FabricState& fabric_;
+  std::vector<Exposure*> all_;
+  Exposure* placement_ = nullptr;  // pinned by the segment that is being placed
+};
+
+}  // namespace rpcrdma::fabric::iwarp

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <chrono>
+#include <vector>
+
+#include "socket.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+/// Closes a connection in good order: writes `last_words`, shuts down the sending direction, and discards what the
+/// peer sends until it closes (RFC 5040 section 6.2.1) or `timeout` expires.
+///
+/// Owns all that it needs and runs by itself; reports nothing.
+void say_farewell(Socket socket, std::vector<std::byte> last_words, std::chrono::milliseconds timeout);
+
+}  // namespace rpcrdma::fabric::iwarp

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "stream/read_responder.hpp"
+#include "stream/send_side.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+/// Decides which message goes out next: works and Read Responses take turns, message by message, and an empty Write
+/// that is due goes between two of them.
+class FrameSource {
+ public:
+  FrameSource(SendSide& sends, ReadResponder& responder) noexcept : sends_(sends), responder_(responder) {}
+
+  /// An empty Write goes out next: the ready-to-receive indication, or a nudge.
+  void demand_empty_write() noexcept { empty_write_due_ = true; }
+  /// Adds frames to `writer` until it is full or there is nothing to send.
+  void fill(FpduWriter& writer) noexcept {
+    while (writer.has_room() && add_frame(writer)) {
+    }
+  }
+
+ private:
+  enum class Sending : std::uint8_t { nothing, work, response };
+
+  bool add_frame(FpduWriter& writer) noexcept;
+  void choose() noexcept;
+
+  SendSide& sends_;
+  ReadResponder& responder_;
+  Sending sending_ = Sending::nothing;  // the message that frames are being made of
+  bool work_was_last_ = false;
+  bool empty_write_due_ = false;
+};
+
+}  // namespace rpcrdma::fabric::iwarp

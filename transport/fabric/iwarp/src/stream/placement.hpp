@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "rpcrdma/fabric/error.hpp"
+#include "wire/terminate.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+/// Where the payload of a segment goes, or why the segment is refused.
+struct Placement {
+  std::byte* at = nullptr;  ///< null without a refusal: the payload is dropped
+  const TerminateCode* refusal = nullptr;
+  FabricError why = FabricError::protocol_violation;
+};
+
+/// The segment breaks a rule: `code` goes to the peer, `why` to the user.
+inline Placement refused(const TerminateCode& code, FabricError why = FabricError::protocol_violation) noexcept {
+  return {nullptr, &code, why};
+}
+
+}  // namespace rpcrdma::fabric::iwarp

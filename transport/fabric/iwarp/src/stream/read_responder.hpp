@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "framing/fpdu_writer.hpp"
+#include "rpcrdma/fabric/ring.hpp"
+#include "stream/exposures.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+/// Answers the peer's RDMA Reads: queues its Read Requests and makes Read Responses of them, in order [5040-5.5-h].
+///
+/// Ownership. A Read pins its window from the Request until the Response is written to the socket. Error handling. A
+/// Request beyond IRD, or for memory that is not exposed, is refused.
+class ReadResponder {
+ public:
+  explicit ReadResponder(Exposures& exposures) noexcept : exposures_(exposures) {}
+  /// The connection is established. `mulpdu`: bytes of one ULPDU at most; `depth`: IRD.
+  void start(std::uint32_t mulpdu, std::uint32_t depth);
+
+  /// Checks the header of a Read Request, whose payload goes to `buffer`.
+  Placement place(const DdpHeader& header, std::uint32_t payload, std::byte* buffer) const noexcept;
+  /// The Request is complete: checks it and queues the Read.
+  const TerminateCode* add(const ReadRequest& request) noexcept;
+  bool empty() const noexcept { return reads_.empty(); }
+
+  /// Whether frames of a Response can be made.
+  bool has_message() const noexcept { return cursor_ != reads_.tail(); }
+  /// Makes the next frame; true if it was the last one of its Response. Requires has_message().
+  bool add_frame(FpduWriter& writer) noexcept;
+  /// All frames made so far have been written to the socket.
+  void written() noexcept;
+  /// Drops all Reads: the connection has ended.
+  void flush() noexcept;
+
+ private:
+  struct Read {
+    Exposure* exposure = nullptr;  // null: an empty Read
+    const std::byte* source = nullptr;
+    std::uint32_t size = 0;
+    std::uint32_t sent = 0;
+    std::uint32_t sink_stag = 0;
+    std::uint64_t sink_offset = 0;
+  };
+  void pop() noexcept;
+
+  Exposures& exposures_;
+  std::uint32_t mulpdu_ = kMinMulpdu;
+  std::uint32_t depth_ = 0;
+  std::uint32_t expected_msn_ = kFirstMsn;
+  // Numbers: head <= cursor_ <= tail.
+  Ring<Read> reads_;
+  std::uint64_t cursor_ = 0;  // frames are being made of this one
+};
+
+}  // namespace rpcrdma::fabric::iwarp

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "stream/receive_side.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+ReceiveSide::ReceiveSide(FabricState& fabric, CompletionDispatcher& dispatcher, std::uint32_t depth)
+    : fabric_(fabric), dispatcher_(dispatcher), depth_(depth) {
+  receives_.reserve(depth);
+}
+
+error_code ReceiveSide::post(BufferRef buffer, WorkContext* context) {
+  if (slots_ >= depth_ || receives_.full()) return FabricError::queue_full;
+  ++slots_;
+  ++fabric_.counters.work_requests;
+  Receive& receive = receives_.push();
+  receive = {};
+  receive.buffer = buffer;
+  receive.context = context;
+  return {};
+}
+
+// [5041-7.1-a] [5041-5.3-d]
+Placement ReceiveSide::place(const DdpHeader& header, std::uint32_t payload) noexcept {
+  if (header.msn != expected_msn_) return refused(terminate::kMsn);
+  if (placing_ == receives_.tail()) return refused(terminate::kNoBuffer, FabricError::no_receive);
+  const Receive& receive = receives_[placing_];
+  if (header.offset != placed_) return refused(terminate::kMessageOffset);  // [5041-4.3-c]
+  // [5040-5.3-c]
+  if (payload > receive.buffer.size - placed_) return refused(terminate::kTooLong, FabricError::message_too_long);
+  if (payload == 0) return {};
+  return {receive.buffer.data + placed_};
+}
+
+// [5040-5.3-a] [5040-5.3-b] [5041-5.4-b] [5041-4.1-d] [5041-5.4-a] in the order of the segments
+void ReceiveSide::delivered(Exposure* revoked, std::uint32_t stag) noexcept {
+  Receive& receive = receives_[placing_++];
+  receive.length = std::exchange(placed_, 0u);
+  expected_msn_ = next_msn(expected_msn_);
+  if (revoked == nullptr) return;
+  receive.invalidated = stag;
+  receive.exposure = revoked;
+}
+
+void ReceiveSide::complete(WorkContext* context, const Completion& completion) noexcept {
+  if (context == nullptr)
+    --slots_;
+  else
+    dispatcher_.add(*context, completion, &slots_);
+}
+
+// [5040-5.5-i]
+void ReceiveSide::retire() noexcept {
+  for (; receives_.head() != placing_; receives_.pop()) {
+    const Receive& receive = receives_.front();
+    if (receive.exposure != nullptr && receive.exposure->pins != 0) break;
+    complete(receive.context, {{}, receive.length, receive.invalidated});
+  }
+}
+
+void ReceiveSide::flush() noexcept {
+  for (; !receives_.empty(); receives_.pop()) complete(receives_.front().context, {FabricError::flushed, 0, {}});
+  placing_ = receives_.tail();
+}
+
+}  // namespace rpcrdma::fabric::iwarp

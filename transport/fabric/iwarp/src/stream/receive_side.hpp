@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "fabric_state.hpp"
+#include "rpcrdma/fabric/completion_dispatcher.hpp"
+#include "stream/exposure.hpp"
+#include "stream/placement.hpp"
+#include "wire/ddp.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+/// The receive queue of a stream: the peer's Sends fill the posted receives in order.
+///
+/// Ownership. Buffers and contexts belong to the poster; a segment is placed directly into its receive. Error handling.
+/// Each segment is checked before it is placed; flush() completes the receives that are left.
+class ReceiveSide {
+ public:
+  ReceiveSide(FabricState& fabric, CompletionDispatcher& dispatcher, std::uint32_t depth);
+
+  error_code post(BufferRef buffer, WorkContext* context);
+
+  Placement place(const DdpHeader& header, std::uint32_t payload) noexcept;
+  /// The segment is complete.
+  void placed(std::uint32_t payload) noexcept { placed_ += payload; }
+  /// The last segment of a message was that one. `revoked`: the exposure that the message invalidated, if any, and its
+  /// STag.
+  void delivered(Exposure* revoked, std::uint32_t stag) noexcept;
+
+  /// Completes delivered messages, in order.
+  void retire() noexcept;
+  /// Completes everything else as flushed: the connection has ended.
+  void flush() noexcept;
+
+ private:
+  struct Receive {
+    BufferRef buffer;
+    WorkContext* context = nullptr;
+    std::uint32_t length = 0;
+    std::optional<std::uint32_t> invalidated;
+    Exposure* exposure = nullptr;  // invalidated with it: the receive completes when nothing pins it
+  };
+  void complete(WorkContext* context, const Completion& completion) noexcept;
+
+  FabricState& fabric_;
+  CompletionDispatcher& dispatcher_;
+  const std::uint32_t depth_;
+  // Numbers: head <= placing_ <= tail.
+  Ring<Receive> receives_;
+  std::uint64_t placing_ = 0;  // the one being filled
+  std::uint32_t placed_ = 0;   // bytes of its message so far
+  std::uint32_t slots_ = 0;
+  std::uint32_t expected_msn_ = kFirstMsn;
+};
+
+}  // namespace rpcrdma::fabric::iwarp

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <array>
+
+#include "fabric_state.hpp"
+#include "framing/fpdu_writer.hpp"
+#include "rpcrdma/fabric/completion_dispatcher.hpp"
+#include "stream/exposure.hpp"
+#include "stream/placement.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+/// One work request of the send queue, from posting to completion.
+struct Work {
+  enum class Kind : std::uint8_t { send, write, read, invalidate };
+
+  Kind kind = Kind::send;
+  bool done = false;
+  bool holds_slot = true;  ///< of the send queue; the ready-to-receive indication holds none
+  WorkContext* context = nullptr;
+  std::array<BufferRef, kMaxWorkGather> gather;  ///< read: the sink
+  std::uint32_t pieces = 0;
+  std::uint32_t length = 0;
+  SendOptions options;       ///< send
+  std::uint32_t handle = 0;  ///< write, read: the peer's
+  std::uint64_t offset = 0;
+  Exposure* exposure = nullptr;  ///< invalidate; null if its window has been destroyed meanwhile
+
+  // Progress.
+  std::uint32_t sent = 0;  ///< bytes in frames made so far; read: bytes received
+  std::uint32_t piece = 0;
+  std::uint32_t piece_offset = 0;
+  std::uint32_t sink_stag = 0;  ///< read
+};
+
+/// The send queue of a stream: Sends, Writes, Reads and invalidations, which complete in order of posting.
+///
+/// Operation. Posting queues a work request; after submit() frames are made of it, in order [5040-5.5-d] [5040-5.1-b]
+/// [5041-5.3-a]. A Send or Write is done when its frames are written, a Read when its Response is placed, an
+/// invalidation when no frame names the window. Done works leave the queue in order.
+///
+/// Ownership. Buffers, windows and contexts belong to the poster. Error handling. A work request that is refused leaves
+/// no trace; flush() completes the rest.
+class SendSide {
+ public:
+  SendSide(FabricState& fabric, CompletionDispatcher& dispatcher, std::uint32_t depth);
+  /// The connection is established. `mulpdu`: bytes of one ULPDU at most; `reads`: ORD.
+  void start(std::uint32_t mulpdu, std::uint32_t reads);
+
+  error_code post_send(std::span<const BufferRef> gather, const SendOptions& options, WorkContext* context);
+  error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
+                        WorkContext* context);
+  error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset, WorkContext* context);
+  /// The window has been unbound.
+  error_code post_invalidate(Exposure& exposure, WorkContext* context);
+  /// An empty Send or Read of our own, submitted at once.
+  void post_indication(Work::Kind kind) noexcept;
+  void submit() noexcept { submitted_ = works_.tail(); }
+  bool empty() const noexcept { return works_.empty(); }
+  /// The window of `exposure` is being destroyed.
+  void forget(const Exposure& exposure) noexcept;
+
+  /// Passes over submitted invalidations: the end of an exposure needs no frame.
+  void skip_invalidations() noexcept;
+  /// Whether frames of a message can be made now.
+  bool has_message() noexcept;
+  /// Makes the next frame; true if it was the last one of its message. Requires has_message().
+  bool add_frame(FpduWriter& writer) noexcept;
+  /// All frames made so far have been written to the socket.
+  void written() noexcept;
+
+  // Read Responses.
+  Placement place_response(const DdpHeader& header, std::uint32_t payload) noexcept;
+  void response_placed(const DdpHeader& header, std::uint32_t payload) noexcept;
+
+  /// Completes what is done, in order.
+  void retire() noexcept;
+  /// Completes everything else as flushed: the connection has ended.
+  void flush() noexcept;
+
+ private:
+  error_code has_room() const noexcept;
+  Work& add(Work::Kind kind, WorkContext* context) noexcept;
+  error_code add_gather(std::span<const BufferRef> gather, Work::Kind kind, WorkContext* context, Work** work) noexcept;
+  bool add_send_frame(Work& work, FpduWriter& writer) noexcept;
+  bool add_write_frame(Work& work, FpduWriter& writer) noexcept;
+  bool add_read_frame(Work& work, FpduWriter& writer) noexcept;
+  bool finish_frame(Work& work, const DdpHeader& header, std::uint32_t count, FpduWriter& writer) noexcept;
+  void complete(const Work& work, error_code status) noexcept;
+
+  FabricState& fabric_;
+  CompletionDispatcher& dispatcher_;
+  const std::uint32_t depth_;
+  std::uint32_t mulpdu_ = kMinMulpdu;
+  std::uint32_t max_reads_ = 1;
+
+  // Numbers: head <= sent_ <= cursor_ <= submitted_ <= tail, but that done works may be retired before sent_ has passed
+  // them.
+  Ring<Work> works_;
+  std::uint64_t sent_ = 0;       // all before it have been written to the socket
+  std::uint64_t cursor_ = 0;     // frames are being made of this one
+  std::uint64_t submitted_ = 0;  // all before it may go out
+  std::uint32_t slots_ = 0;
+  Ring<std::uint64_t> reads_;  // works that await their Response
+  std::uint32_t send_msn_ = kFirstMsn;
+  std::uint32_t read_msn_ = kFirstMsn;
+};
+
+}  // namespace rpcrdma::fabric::iwarp

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <optional>
+
+#include "framing/fpdu_reader.hpp"
+#include "rpcrdma/base/post_memory.hpp"
+#include "setup/initiator.hpp"
+#include "setup/request.hpp"
+#include "stream/frame_source.hpp"
+#include "stream/receive_side.hpp"
+#include "stream/stream_state.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+/// One RDMAP stream over one TCP connection: everything of a queue pair except its handle. Its parts own their state:
+/// SendSide, ReceiveSide, ReadResponder and Exposures the queues and windows, StreamState the life of the connection,
+/// FrameSource the order of messages. The stream joins them to the socket; it is split over files by event: posting
+/// (stream.cpp), connecting, transmitting, receiving, ending.
+///
+/// Kept by its handle, its windows and its handlers on the io_context.
+class Stream final : public std::enable_shared_from_this<Stream>,
+                     private SegmentSink,
+                     private CompletionDispatcher::Owner {
+ public:
+  Stream(std::shared_ptr<FabricState> fabric, QueuePairOptions options, QueuePairEvents& events);
+
+  // Posting (stream.cpp).
+  error_code post_receive(BufferRef buffer, WorkContext* context);
+  error_code post_send(std::span<const BufferRef> gather, const SendOptions& options, WorkContext* context);
+  error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
+                        WorkContext* context);
+  error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset, WorkContext* context);
+  Result<Segment> bind(Exposure& exposure, BufferRef memory, Access access);
+  error_code invalidate(Exposure& exposure, WorkContext* context);
+  void submit();
+  // A window comes and goes.
+  void adopt(Exposure& exposure) { exposures_.adopt(exposure); }
+  void forget(Exposure& exposure) noexcept;
+
+  // Connecting (stream_connect.cpp).
+  void set_request(std::unique_ptr<Request> request) { request_ = std::move(request); }
+  /// Once: connects to `peer`, or accepts the Request.
+  void start(const std::optional<Endpoint>& peer);
+
+  // Ending (stream_end.cpp).
+  void disconnect();
+  void abort();
+  /// No callback from here on.
+  void quiesce() noexcept;
+
+ private:
+  using Event = StreamState::Event;
+  enum class Parting : std::uint8_t { close, reset, farewell };
+
+  // Connecting.
+  void connect(const Endpoint& peer);
+  void connected(Initiator::Outcome outcome);
+  void accept();
+  void establish(Socket socket, const Agreement& agreement, ConnectionInfo info);
+  std::uint32_t choose_mulpdu();
+  void post_ready_to_receive(ReadyToReceive kind);
+  void start_nudge_timer(std::chrono::milliseconds after);
+
+  // Transmitting (stream_transmit.cpp).
+  void transmit();
+  void await_writable();
+  void batch_written() noexcept;
+  bool drained() const noexcept;
+  void shut_down_if_drained();
+
+  // Receiving (stream_receive.cpp): the socket, and the segments that FpduReader finds.
+  void read();
+  void on_read(error_code error, std::size_t count);
+  void received(error_code error, std::size_t count);
+  void on_end_of_stream();
+  std::byte* on_segment(const DdpHeader& header, std::uint32_t payload) noexcept override;
+  void on_segment_end() noexcept override;
+  void on_framing_error(const TerminateCode& error) noexcept override;
+  Placement place(const DdpHeader& header, std::uint32_t payload) noexcept;
+  Placement place_terminate(const DdpHeader& header, std::uint32_t payload) noexcept;
+  void refuse(const Placement& refusal) noexcept;
+  void send_placed() noexcept;
+  void read_requested() noexcept;
+  void terminated() noexcept;
+
+  // Completing (stream.cpp).
+  void retire() noexcept;
+  void flush() noexcept;
+  void wake() { dispatcher_.wake(shared_from_this()); }
+  void progress();
+  void on_dispatched() noexcept override;
+
+  // Ending.
+  /// Ends this side: all outstanding work is flushed, on_disconnected(why) follows.
+  void end(error_code why, Parting parting = Parting::close, std::vector<std::byte> last_words = {}) noexcept;
+  /// Ends it with a Terminate for the segment at hand.
+  void violate(const TerminateCode& error, FabricError why) noexcept;
+  void part(Parting parting, std::vector<std::byte> last_words) noexcept;
+  void arm_close_timer();
+
+  const std::shared_ptr<FabricState> fabric_;
+  const QueuePairOptions options_;
+  const std::uint64_t number_;  // in log lines
+  StreamState state_;
+  CompletionDispatcher dispatcher_;
+
+  PostMemory read_memory_;   // of the pending read
+  PostMemory write_memory_;  // of the pending wait until the socket is writable
+  Socket socket_;
+  boost::asio::steady_timer timer_;       // the nudge, then the end
+  std::shared_ptr<Initiator> initiator_;  // while connecting
+  std::unique_ptr<Request> request_;      // an acceptor's, until accept()
+  ConnectionInfo info_;
+  Agreement agreement_;
+
+  Exposures exposures_;
+  SendSide sends_;
+  ReceiveSide receives_;
+  ReadResponder responder_;
+
+  // Transmitting.
+  FrameSource source_{sends_, responder_};
+  FpduWriter writer_;
+  bool may_transmit_ = false;  // an acceptor waits for the first FPDU
+  bool writable_awaited_ = false;
+  error_code write_error_;
+
+  // Receiving.
+  FpduReader reader_{*this};
+  std::size_t planned_ = 0;  // bytes that the last plan had room for
+  bool any_segment_ = false;
+  struct {
+    DdpHeader header;
+    std::uint32_t payload = 0;
+    Placement refusal;                   // with CRCs on it counts once the CRC is good
+  } segment_;                            // the one at hand
+  std::array<std::byte, 64> control_{};  // payload of Read Requests and Terminates
+};
+
+}  // namespace rpcrdma::fabric::iwarp

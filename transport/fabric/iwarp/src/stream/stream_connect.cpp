@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: a connector runs an Initiator; an acceptor answers its Request at once. Either way establish() follows.
+// Ownership: the socket comes from the Initiator or the Request.
+// Error handling: on_disconnected reports any failure.
+#include <algorithm>
+
+#include "stream/stream.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+namespace {
+
+constexpr std::chrono::milliseconds kRarestNudge{std::chrono::seconds(5)};
+/// TCP segments of a path within the host are larger.
+constexpr std::uint32_t kHostSegment = 16384;
+
+}  // namespace
+
+void Stream::start(const std::optional<Endpoint>& peer) {
+  if (!state_.enter(Event::start)) return;
+  if (peer)
+    connect(*peer);
+  else
+    accept();
+}
+
+void Stream::connect(const Endpoint& peer) {
+  initiator_ =
+      std::make_shared<Initiator>(fabric_, peer, options_, [weak = weak_from_this()](Initiator::Outcome outcome) {
+        if (const auto self = weak.lock()) self->connected(std::move(outcome));
+      });
+  initiator_->start();
+}
+
+void Stream::connected(Initiator::Outcome outcome) {
+  if (state_.over()) return;
+  initiator_.reset();
+  if (outcome.error) {
+    info_ = std::move(outcome.info);
+    end(outcome.error);
+  } else {
+    may_transmit_ = true;
+    establish(std::move(outcome.socket), outcome.agreement, std::move(outcome.info));
+    post_ready_to_receive(agreement_.ready_to_receive);
+    start_nudge_timer(fabric_->options.nudge_after);
+  }
+  progress();
+}
+
+void Stream::accept() {
+  const auto request = std::move(request_);
+  ConnectionInfo info = request->info();
+  error_code error;
+  Fd descriptor = request->take_socket();
+  socket_.assign(info.local.protocol(), descriptor.get(), error);
+  if (!error) {
+    descriptor.release();
+    error = prepare(socket_, fabric_->options.keepalive);
+  }
+  Agreement agreement;
+  if (!error) {
+    const SetupWishes wishes = fabric_->wishes(options_, info.local, info.peer);
+    const StartupFrame reply = make_reply(request->frame(), wishes, options_.private_data, agreement);
+    error = write_all(socket_.native_handle(), encode(reply));  // [5044-7.1.2-e]
+  }
+  if (error) {
+    end(error);
+  } else {
+    info.inbound_reads = agreement.inbound_reads;
+    info.outbound_reads = agreement.outbound_reads;
+    establish(std::move(socket_), agreement, std::move(info));
+  }
+  wake();
+}
+
+// [5044-7.1-a] [5044-7.1-b] the stream exists before the first FPDU in either direction
+void Stream::establish(Socket socket, const Agreement& agreement, ConnectionInfo info) {
+  socket_ = std::move(socket);
+  agreement_ = agreement;
+  info_ = std::move(info);
+  const std::uint32_t mulpdu = choose_mulpdu();
+  sends_.start(mulpdu, agreement.outbound_reads);
+  responder_.start(mulpdu, agreement.inbound_reads);
+  writer_.start(agreement.crc, agreement.send_markers);
+  reader_.start(agreement.crc, agreement.receive_markers);
+  state_.enter(Event::establish);
+  dispatcher_.establish(info_);
+  fabric_->log.debug("iwarp {}: connected to {} port {}, crc {}, reads in {} out {}, segments of {}", number_,
+                     info_.peer.address().to_string(), info_.peer.port(), agreement.crc ? "on" : "off",
+                     agreement.inbound_reads, agreement.outbound_reads, mulpdu);
+  read();
+}
+
+std::uint32_t Stream::choose_mulpdu() {
+  if (fabric_->options.max_ulpdu != 0) return clamp_mulpdu(fabric_->options.max_ulpdu);
+  const std::uint32_t emss = segment_size(socket_);
+  const bool within_host = info_.peer.address().is_loopback() || info_.peer.address() == info_.local.address();
+  // Nothing aligns segments to FPDUs on a path within the host, unless its segments are as small as a network's.
+  if (within_host && emss >= kHostSegment) return kMaxMulpdu;
+  return mulpdu_for(emss, agreement_.send_markers);  // [5044-3-b] [5044-5.1-a]
+}
+
+// [6581-9.2-f] [6581-5-a] before any other work: the queue is still empty
+void Stream::post_ready_to_receive(ReadyToReceive kind) {
+  switch (kind) {
+    case ReadyToReceive::none: return;
+    case ReadyToReceive::write: source_.demand_empty_write(); break;
+    case ReadyToReceive::read: sends_.post_indication(Work::Kind::read); break;
+    case ReadyToReceive::send: sends_.post_indication(Work::Kind::send); break;
+  }
+  transmit();
+}
+
+/// Linux siw leaves an FPDU that directly follows its Reply unread until more bytes arrive, and an acceptor in the
+/// client-server model may not send before it has received one. On a slow host the nudge may arrive too early as well,
+/// hence the repetition.
+void Stream::start_nudge_timer(std::chrono::milliseconds after) {
+  timer_.expires_after(after);
+  timer_.async_wait([weak = weak_from_this(), after](error_code error) {
+    const auto self = weak.lock();
+    if (error || !self || !self->state_.accepts_work() || self->any_segment_) return;
+    self->source_.demand_empty_write();
+    self->transmit();
+    self->start_nudge_timer(std::min(4 * after, kRarestNudge));
+    self->progress();
+  });
+}
+
+}  // namespace rpcrdma::fabric::iwarp

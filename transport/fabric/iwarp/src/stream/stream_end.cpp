@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: disconnect() sends what was posted, then each side closes its direction; every other end is immediate.
+// IwarpOptions::close_timeout without progress ends the wait for the peer.
+// Ownership: after the end nothing refers to the user's memory: the rest of a partly written frame is copied.
+// Error handling: only the first error counts [5040-7.1-c].
+#include "framing/terminate_frame.hpp"
+#include "stream/farewell.hpp"
+#include "stream/stream.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+void Stream::disconnect() {
+  if (state_.after(Event::disconnect) == StreamState::Name::closed) return abort();
+  if (!state_.enter(Event::disconnect)) return;
+  timer_.cancel();
+  sends_.submit();
+  arm_close_timer();
+  transmit();
+  wake();
+}
+
+void Stream::abort() {
+  end(BaseError::cancelled, Parting::reset);
+  wake();
+}
+
+void Stream::quiesce() noexcept {
+  dispatcher_.quiesce();
+  // An idle connection ends in good order, and what an orderly end has sent is not lost to a reset.
+  const bool orderly = state_.name() == StreamState::Name::shut_down || (state_.transmits() && drained());
+  end(BaseError::cancelled, orderly ? Parting::farewell : Parting::reset);
+}
+
+void Stream::end(error_code why, Parting parting, std::vector<std::byte> last_words) noexcept {
+  if (!state_.enter(Event::end)) return;
+  fabric_->log.debug("iwarp {}: ended: {}", number_, why ? why.message() : "closed in good order");
+  timer_.cancel();
+  reader_.stop();  // [5041-7.1-c]
+  if (initiator_) std::exchange(initiator_, nullptr)->cancel();
+  request_.reset();
+  part(parting, std::move(last_words));
+  flush();
+  // [5040-7.1-a]
+  dispatcher_.disconnect(why, why == FabricError::rejected ? &info_ : nullptr);
+}
+
+void Stream::part(Parting parting, std::vector<std::byte> last_words) noexcept {
+  error_code ignored;
+  switch (parting) {
+    case Parting::close: socket_.close(ignored); break;
+    case Parting::reset: reset(socket_); break;
+    case Parting::farewell:
+      socket_.cancel(ignored);  // nothing is read into the user's memory any more
+      say_farewell(std::move(socket_), std::move(last_words), fabric_->options.close_timeout);
+      socket_ = Socket(fabric_->context);
+      break;
+  }
+}
+
+// [5040-7.1-b] [5040-6.2.1-a] [5044-8-d] [5041-6.2.2-a] [5041-6.2.2-c] [5041-8.3-c]
+void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
+  if (state_.over()) return;
+  fabric_->log.warn("iwarp {}: {} violated the iWARP protocol: {}; connection closed", number_,
+                    info_.peer.address().to_string(), describe(error));
+  Terminate message;
+  message.code = error;
+  // [5040-4.8-d] [5041-7.1-d] MPA's errors carry no headers
+  if (error.layer != terminate::kMpaLayer) {
+    message.has_length = true;
+    message.segment_length = reader_.ulpdu_length();
+    message.ddp_header = reader_.raw_header();
+    const bool of_read = segment_.header.opcode == static_cast<std::uint8_t>(Opcode::read_request);
+    if (error.layer == terminate::kRdmapLayer && error.type == terminate::kRemoteProtection && of_read)
+      message.read_request = Octets(control_).first(ReadRequest::kSize);
+  }
+  // [5040-5.4-a] [5040-5.4-c] [5040-7-a] a partly written frame is finished, and the Terminate is the last one
+  std::vector<std::byte> last_words = writer_.cut();
+  // [5044-7.1.2-h] [5041-7.1-e] a responder may not send before it has received a valid FPDU
+  if (may_transmit_ || error.layer != terminate::kMpaLayer) {
+    append(writer_, message);
+    const std::vector<std::byte> frame = writer_.drain();
+    last_words.insert(last_words.end(), frame.begin(), frame.end());
+  }
+  end(why, Parting::farewell, std::move(last_words));
+}
+
+/// Ends the connection when the peer makes no progress.
+void Stream::arm_close_timer() {
+  timer_.expires_after(fabric_->options.close_timeout);
+  timer_.async_wait([weak = weak_from_this(), before = writer_.written()](error_code error) {
+    const auto self = weak.lock();
+    if (error || !self || !self->state_.ending()) return;
+    if (!self->sends_.empty() && self->writer_.written() != before) return self->arm_close_timer();
+    self->end(make_error_code(boost::system::errc::timed_out));
+    self->progress();
+  });
+}
+
+}  // namespace rpcrdma::fabric::iwarp

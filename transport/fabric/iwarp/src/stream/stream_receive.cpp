@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: one read is always pending, into the buffers that FpduReader plans; while reads fill them, further reads
+// follow at once. The reader reports segments, which are checked before they are placed [5041-7.1-a] [5041-7.1-b] and
+// delivered when they are complete.
+// Ownership: during placement a posted receive, a Read or a pinned window keeps the memory valid.
+// Error handling: a fault is answered by a Terminate; with CRCs, only once the CRC of the segment is correct.
+#include <boost/asio/bind_allocator.hpp>
+
+#include "stream/stream.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+namespace {
+
+constexpr std::uint8_t kOpcodes = 8;
+/// Reads in a row before other handlers run.
+constexpr int kReadsInARow = 16;
+
+/// [5040-4.1-b] [5041-4.1-a] The T flag and the queue of an opcode.
+struct Form {
+  bool tagged;
+  std::uint32_t queue;
+};
+constexpr std::array<Form, kOpcodes> kForms{{{true, 0},
+                                             {false, kReadQueue},
+                                             {true, 0},
+                                             {false, kSendQueue},
+                                             {false, kSendQueue},
+                                             {false, kSendQueue},
+                                             {false, kSendQueue},
+                                             {false, kTerminateQueue}}};
+
+/// [5040-7.2-a] The fault of the header itself, or null.
+const TerminateCode* check_header(const DdpHeader& header) noexcept {
+  if (header.ddp_version != kDdpVersion)  // [5041-4.1-f]
+    return header.tagged ? &terminate::kTaggedVersion : &terminate::kUntaggedVersion;
+  if (!header.tagged && header.queue > kTerminateQueue) return &terminate::kQueue;
+  if (header.rdmap_version != kRdmapVersion) return &terminate::kRdmapVersion;
+  if (header.opcode >= kOpcodes || kForms[header.opcode].tagged != header.tagged) return &terminate::kOpcode;
+  if (!header.tagged && kForms[header.opcode].queue != header.queue) return &terminate::kOpcode;
+  return nullptr;
+}
+
+}  // namespace
+
+void Stream::read() {
+  const FpduReader::Plan plan = reader_.plan();
+  planned_ = boost::asio::buffer_size(plan);
+  auto handler = [self = shared_from_this()](error_code error, std::size_t count) { self->on_read(error, count); };
+  socket_.async_read_some(plan, boost::asio::bind_allocator(PostAllocator<void>(read_memory_), std::move(handler)));
+}
+
+void Stream::on_read(error_code error, std::size_t count) {
+  if (state_.over()) return;
+  received(error, count);
+  // A read that filled its buffers is usually followed by more data: read it without a turn of the event loop.
+  for (int left = kReadsInARow; state_.reads() && count == planned_ && left > 0; --left) {
+    const FpduReader::Plan plan = reader_.plan();
+    planned_ = boost::asio::buffer_size(plan);
+    count = socket_.read_some(plan, error);
+    if (error == boost::asio::error::would_block || error == boost::asio::error::interrupted) break;
+    received(error, count);
+  }
+  if (state_.reads()) read();
+}
+
+void Stream::received(error_code error, std::size_t count) {
+  if (count != 0) reader_.filled(count);
+  fabric_->counters.copied += reader_.take_copied();
+  if (!state_.over() && error == boost::asio::error::eof)
+    on_end_of_stream();
+  else if (!state_.over() && error)
+    end(error);
+  progress();
+}
+
+// [5044-7.2-a] [5041-3-f] [5041-3-b] an end in the middle of a frame is an error
+void Stream::on_end_of_stream() {
+  if (!reader_.between_frames()) return end(make_error_code(boost::system::errc::connection_reset));
+  if (write_error_) return end(write_error_);
+  if (!may_transmit_ || state_.after(Event::peer_end) == StreamState::Name::closed) return end({});
+  // Both sides close; posted work goes out first.
+  state_.enter(Event::peer_end);
+  arm_close_timer();
+}
+
+std::byte* Stream::on_segment(const DdpHeader& header, std::uint32_t payload) noexcept {
+  segment_.header = header;
+  segment_.payload = payload;
+  const Placement placement = place(header, payload);
+  if (placement.refusal != nullptr) refuse(placement);
+  return placement.at;
+}
+
+Placement Stream::place(const DdpHeader& header, std::uint32_t payload) noexcept {
+  if (const TerminateCode* error = check_header(header)) return refused(*error);
+  switch (static_cast<Opcode>(header.opcode)) {
+    case Opcode::write: return exposures_.place_write(header, payload);
+    case Opcode::read_response: return sends_.place_response(header, payload);
+    case Opcode::read_request: return responder_.place(header, payload, control_.data());
+    case Opcode::terminate: return place_terminate(header, payload);
+    default: return receives_.place(header, payload);
+  }
+}
+
+// [5041-7.1-a] a Terminate is the one message of its queue, in one segment
+Placement Stream::place_terminate(const DdpHeader& header, std::uint32_t payload) noexcept {
+  if (header.msn != kFirstMsn) return refused(terminate::kMsn);
+  if (header.offset != 0) return refused(terminate::kMessageOffset);
+  if (payload > control_.size() || !header.last) return refused(terminate::kTooLong);
+  if (payload == 0) return {};
+  return {control_.data()};
+}
+
+/// With CRCs, a refusal takes effect only if the header that caused it is intact.
+void Stream::refuse(const Placement& refusal) noexcept {
+  if (agreement_.crc)
+    segment_.refusal = refusal;
+  else
+    violate(*refusal.refusal, refusal.why);
+}
+
+void Stream::on_segment_end() noexcept {
+  if (segment_.refusal.refusal != nullptr) return violate(*segment_.refusal.refusal, segment_.refusal.why);
+  any_segment_ = true;
+  may_transmit_ = true;
+  switch (static_cast<Opcode>(segment_.header.opcode)) {
+    case Opcode::write: exposures_.write_placed(); return retire();
+    case Opcode::read_response: sends_.response_placed(segment_.header, segment_.payload); return retire();
+    case Opcode::read_request: return read_requested();
+    case Opcode::terminate: return terminated();
+    default: return send_placed();
+  }
+}
+
+void Stream::on_framing_error(const TerminateCode& error) noexcept { violate(error, FabricError::protocol_violation); }
+
+void Stream::send_placed() noexcept {
+  receives_.placed(segment_.payload);
+  if (!segment_.header.last) return;
+  Exposure* revoked = nullptr;  // [5041-4.2-c] the field of the ULP carries the STag
+  const auto opcode = static_cast<Opcode>(segment_.header.opcode);
+  if (opcode == Opcode::send_invalidate || opcode == Opcode::send_solicited_invalidate)
+    if (const TerminateCode* error = exposures_.revoke(segment_.header.stag, revoked))
+      return violate(*error, FabricError::protocol_violation);
+  receives_.delivered(revoked, segment_.header.stag);
+  retire();
+}
+
+// [5040-5.5-c] on delivery, after the Writes before it
+void Stream::read_requested() noexcept {
+  Reader in(Octets(control_).first(segment_.payload));
+  if (const TerminateCode* error = responder_.add(decode_read_request(in)))
+    violate(*error, FabricError::protocol_violation);
+}
+
+// [5040-5.4-b] [5040-6.2.1-b]
+void Stream::terminated() noexcept {
+  Terminate message;
+  const bool known = decode(Octets(control_).first(segment_.payload), message);
+  fabric_->log.warn("iwarp {}: {} ended the connection with a Terminate: {}", number_, info_.peer.address().to_string(),
+                    known ? describe(message.code) : "malformed");
+  const TerminateCode& code = message.code;
+  // Protection errors refer to our Writes and Reads, except for STags that could not be invalidated.
+  const bool access = known && ((code.layer == terminate::kDdpLayer && code.type == terminate::kTaggedBuffer) ||
+                                (code.layer == terminate::kRdmapLayer && code.type == terminate::kRemoteProtection &&
+                                 code != terminate::kForeignInvalidate));
+  // [5040-5.4-d]
+  end(access ? FabricError::remote_access : FabricError::remote_terminated);
+}
+
+}  // namespace rpcrdma::fabric::iwarp

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace rpcrdma::fabric::iwarp {
+
+/// The life of a stream, from its queue pair's creation to the end of its connection.
+///
+///     state         awaits
+///     idle          start()
+///     connecting    the peer's part of the handshake
+///     established   work
+///     draining      disconnect() was called: what was posted goes out
+///     peer_ended    the same, and the peer has ended its direction
+///     shut_down     our direction has ended; the peer's end
+///     closed        -
+class StreamState {
+ public:
+  enum class Name : std::uint8_t { idle, connecting, established, draining, peer_ended, shut_down, closed };
+  enum class Event : std::uint8_t {
+    start,       ///< the user starts the queue pair
+    establish,   ///< the handshake succeeded
+    disconnect,  ///< the user ends the connection in good order
+    drained,     ///< all that was posted is on the wire and done
+    peer_end,    ///< the peer ended its direction between two frames
+    end,         ///< anything that ends the connection at once
+  };
+  static constexpr std::size_t kNames = 7;
+  static constexpr std::size_t kEvents = 6;
+
+  Name name() const noexcept { return name_; }
+  /// Where `event` leads from here; the present state if it means nothing here.
+  Name after(Event event) const noexcept {
+    return kTransitions[static_cast<std::size_t>(name_)][static_cast<std::size_t>(event)];
+  }
+  /// False if the event means nothing here.
+  bool enter(Event event) noexcept {
+    const Name next = after(event);
+    if (next == name_) return false;
+    name_ = next;
+    return true;
+  }
+
+  bool over() const noexcept { return name_ == Name::closed; }
+  /// Work for the wire may be posted.
+  bool accepts_work() const noexcept { return name_ == Name::established; }
+  /// Frames may be written to the socket.
+  bool transmits() const noexcept { return name_ >= Name::established && name_ <= Name::peer_ended; }
+  /// The socket is read.
+  bool reads() const noexcept { return name_ != Name::peer_ended && name_ != Name::closed; }
+  /// An orderly end has begun, but is not over.
+  bool ending() const noexcept { return name_ >= Name::draining && name_ <= Name::shut_down; }
+
+ private:
+  using enum Name;
+  static constexpr std::array<std::array<Name, kEvents>, kNames> kTransitions{{
+      // start      establish    disconnect   drained     peer_end     end
+      {connecting, idle, closed, idle, idle, closed},                     // idle
+      {connecting, established, closed, connecting, connecting, closed},  // connecting
+      {established, established, draining, established, closed, closed},  // established
+      {draining, draining, draining, shut_down, peer_ended, closed},      // draining
+      {peer_ended, peer_ended, peer_ended, closed, peer_ended, closed},   // peer_ended
+      {shut_down, shut_down, shut_down, shut_down, closed, closed},       // shut_down
+      {closed, closed, closed, closed, closed, closed},                   // closed
+  }};
+
+  Name name_ = idle;
+};
+
+}  // namespace rpcrdma::fabric::iwarp

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: frames are gathered into a batch, and the batch is written at once; what the socket does not take is
+// written when it is writable. The next batch is made when the last one is written.
+// Ownership: payload is sent from the user's memory: works hold their buffers, Responses pin their windows until the
+// batch is written.
+// Error handling: a write error ends the sending; the receiving side learns the reason, since a Terminate may be on its
+// way.
+#include <boost/asio/bind_allocator.hpp>
+
+#include "stream/stream.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+void Stream::transmit() {
+  if (!state_.transmits()) return;
+  sends_.skip_invalidations();
+  retire();
+  // [5044-7.1.2-h] a responder does not send before the first FPDU has arrived
+  while (may_transmit_ && !writable_awaited_ && !write_error_) {
+    if (writer_.empty()) {
+      source_.fill(writer_);
+      if (writer_.empty()) break;
+    }
+    const std::size_t count = write_some(socket_.native_handle(), writer_.pending(), write_error_);
+    writer_.advance(count);
+    if (writer_.empty()) {
+      batch_written();
+    } else if (write_error_ == boost::system::errc::operation_would_block || !write_error_) {
+      write_error_ = {};
+      await_writable();
+    }
+  }
+  shut_down_if_drained();
+}
+
+void Stream::await_writable() {
+  writable_awaited_ = true;
+  auto handler = [self = shared_from_this()](error_code error) {
+    self->writable_awaited_ = false;
+    if (error || self->state_.over()) return;
+    self->progress();
+  };
+  socket_.async_wait(Socket::wait_write,
+                     boost::asio::bind_allocator(PostAllocator<void>(write_memory_), std::move(handler)));
+}
+
+/// All frames made so far are written.
+void Stream::batch_written() noexcept {
+  fabric_->counters.copied += writer_.take_copied();
+  sends_.written();
+  responder_.written();
+  retire();
+}
+
+/// Nothing is posted, requested by the peer or being written.
+bool Stream::drained() const noexcept { return sends_.empty() && responder_.empty() && writer_.empty(); }
+
+/// After disconnect(): our direction ends when all that was posted is done.
+void Stream::shut_down_if_drained() {
+  const StreamState::Name next = state_.after(Event::drained);
+  if (next == state_.name() || !drained()) return;
+  if (next == StreamState::Name::closed) return end({});
+  state_.enter(Event::drained);
+  error_code ignored;
+  socket_.shutdown(Socket::shutdown_send, ignored);
+  arm_close_timer();
+}
+
+}  // namespace rpcrdma::fabric::iwarp

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "verbs_plugin.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+namespace rpcrdma::fabric {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> folders() {
+  if (const char* named = ::secure_getenv("RPCRDMA_PLUGIN_DIR")) return {named};
+  std::vector<fs::path> out;
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  if (!program.empty()) out.push_back(program.parent_path().parent_path() / "lib");
+  Dl_info here{};
+  if (::dladdr(reinterpret_cast<void*>(&load_verbs_plugin), &here) != 0 && here.dli_fname != nullptr) {
+    const fs::path library = fs::canonical(here.dli_fname, ignored);
+    if (!library.empty() && library != program) out.push_back(library.parent_path());
+  }
+  out.emplace_back(RPCRDMA_PLUGIN_INSTALL_DIR);
+  return out;
+}
+
+/// The dynamic linker says only in words which library it could not load.
+FabricError refusal_of(const std::string& words) noexcept {
+  if (words.find("libibverbs.so") != std::string::npos) return FabricError::no_libibverbs;
+  if (words.find("librdmacm.so") != std::string::npos) return FabricError::no_librdmacm;
+  return FabricError::plugin_mismatch;
+}
+
+Result<const VerbsPlugin*> load(const fs::path& file, const Log& log) {
+  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) {
+    const std::string words = ::dlerror();
+    const FabricError refusal = refusal_of(words);
+    if (refusal == FabricError::plugin_mismatch)
+      log.error("verbs: cannot load {}: {}", file.string(), words);
+    else
+      log.debug("verbs: cannot load {}: {}", file.string(), words);
+    return refusal;
+  }
+  auto* const entry = reinterpret_cast<VerbsPluginEntry*>(::dlsym(library, kVerbsPluginEntry));
+  const VerbsPlugin* plugin = entry != nullptr ? entry() : nullptr;
+  if (plugin != nullptr && plugin->abi == kVerbsPluginAbi && std::strcmp(plugin->build, RPCRDMA_BUILD_ID) == 0)
+    return plugin;
+  if (plugin == nullptr)
+    log.error("verbs: {} has no entry point {}", file.string(), kVerbsPluginEntry);
+  else
+    log.error("verbs: {} is build {} with ABI {}; this program needs build {} with ABI {}", file.string(),
+              plugin->build, plugin->abi, RPCRDMA_BUILD_ID, kVerbsPluginAbi);
+  ::dlclose(library);
+  return FabricError::plugin_mismatch;
+}
+
+}  // namespace
+
+Result<const VerbsPlugin*> load_verbs_plugin(const Log& log) {
+  for (const fs::path& folder : folders()) {
+    std::error_code ignored;
+    const fs::path file = folder / kVerbsPluginFile;
+    if (fs::exists(file, ignored)) return load(file, log);
+  }
+  return FabricError::no_plugin;
+}
+
+}  // namespace rpcrdma::fabric

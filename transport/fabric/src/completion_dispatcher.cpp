@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/fabric/completion_dispatcher.hpp"
+
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/post.hpp>
+
+namespace rpcrdma::fabric {
+namespace {
+
+/// Takes the place of the user's events after quiesce(), so that no delivery step has to ask.
+class NoEvents final : public QueuePairEvents {
+ public:
+  void on_established(const ConnectionInfo&) noexcept override {}
+  void on_disconnected(error_code) noexcept override {}
+};
+
+constinit NoEvents no_events;
+
+}  // namespace
+
+CompletionDispatcher::CompletionDispatcher(boost::asio::io_context& context, QueuePairEvents& events,
+                                           Counters& counters, Owner* owner) noexcept
+    : context_(context), events_(&events), counters_(counters), owner_(owner) {}
+
+void CompletionDispatcher::add(WorkContext& context, const Completion& completion, std::uint32_t* slots,
+                               std::uint32_t count) noexcept {
+  if (events_ == &no_events) return;
+  Ready& ready = ready_.push();
+  ready.context = &context;
+  ready.completion = completion;
+  ready.slots = slots;
+  ready.count = count;
+}
+
+void CompletionDispatcher::disconnect(error_code why, const ConnectionInfo* refusal) noexcept {
+  if (events_ == &no_events) return;
+  established_ = nullptr;
+  end_ = End{why, refusal};
+}
+
+void CompletionDispatcher::run(int max_batches) {
+  if (running_) return;
+  running_ = true;
+  if (established_ != nullptr) events_->on_established(*std::exchange(established_, nullptr));
+  for (int batch = 0; batch < max_batches && !ready_.empty(); ++batch) run_batch();
+  if (end_ && ready_.empty()) run_end();
+  running_ = false;
+}
+
+void CompletionDispatcher::run_batch() {
+  // quiesce() empties the ring, and what a callback completes belongs to the next batch.
+  const std::uint64_t last = ready_.tail();
+  while (!ready_.empty() && ready_.head() != last) {
+    const Ready ready = ready_.front();
+    ready_.pop();
+    if (ready.slots != nullptr) *ready.slots -= ready.count;
+    ++counters_.completions;
+    ready.context->on_completion(ready.completion);
+  }
+  ++counters_.batches;
+  events_->on_batch_end();
+}
+
+void CompletionDispatcher::run_end() {
+  const End end = *end_;
+  end_.reset();
+  if (end.refusal != nullptr) events_->on_rejected(*end.refusal);  // [6581-9.1-a]
+  events_->on_disconnected(end.why);
+}
+
+void CompletionDispatcher::wake(std::shared_ptr<void> keep) {
+  if (running_ || posted_ || !pending()) return;
+  posted_ = true;
+  auto handler = [this, keep = std::move(keep)] {
+    posted_ = false;
+    run();
+    if (owner_ != nullptr) owner_->on_dispatched();
+  };
+  boost::asio::post(context_, boost::asio::bind_allocator(PostAllocator<void>(post_memory_), std::move(handler)));
+}
+
+void CompletionDispatcher::quiesce() noexcept {
+  events_ = &no_events;
+  owner_ = nullptr;
+  ready_.clear();
+  established_ = nullptr;
+  end_.reset();
+}
+
+}  // namespace rpcrdma::fabric

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The entry point of librpcrdma-verbs.so, the shared object that links rdma-core and holds the verbs provider.
+// transport/fabric/open loads it when an RDMA device is wanted.
+//
+// C++ objects cross this border, so both sides must come from one build: the caller compares `abi` first, then `build`,
+// and uses nothing else of a plug-in that differs. The plug-in holds its own copies of the floors below the provider;
+// where the program exports its symbols (ELF dynamic symbol table), the dynamic linker makes both use the program's.
+#include "rpcrdma/fabric/verbs/verbs.hpp"
+
+namespace rpcrdma::fabric {
+
+inline constexpr std::uint32_t kVerbsPluginAbi = 1;
+inline constexpr const char* kVerbsPluginFile = "librpcrdma-verbs.so";
+inline constexpr const char* kVerbsPluginEntry = "rpcrdma_verbs_plugin";
+
+struct VerbsPlugin {
+  std::uint32_t abi;  ///< kVerbsPluginAbi; this and `build` keep their places in every version
+  const char* build;  ///< names the headers and the compiler (CMake: RPCRDMA_BUILD_ID)
+  decltype(&verbs_device_at) device_at;
+  decltype(&open_verbs) open;
+};
+
+/// What kVerbsPluginEntry names.
+using VerbsPluginEntry = const VerbsPlugin*();
+
+}  // namespace rpcrdma::fabric

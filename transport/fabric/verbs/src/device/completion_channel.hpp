@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "device/watch.hpp"
+#include "handles.hpp"
+#include "rpcrdma/base/error.hpp"
+
+namespace rpcrdma::fabric::verbs {
+
+/// Handles the notifications of a completion queue, whose cq_context points here.
+class CompletionHandler {
+ public:
+  virtual void on_completions() noexcept = 0;
+  /// The device reports an error of the completion queue, or of a queue pair that uses it. On any thread; both exist
+  /// until this returns.
+  virtual void on_device_trouble() noexcept = 0;
+
+ protected:
+  ~CompletionHandler() = default;
+};
+
+/// The notifications of all completion queues of a fabric, in its io_context.
+class CompletionChannel final : public Watch {
+ public:
+  explicit CompletionChannel(boost::asio::io_context& context) : Watch(context) {}
+  ~CompletionChannel() override { release(); }
+
+  error_code attach(ibv_context* device);
+  /// All queues have been destroyed.
+  void detach() noexcept;
+
+  /// A queue whose notifications go to `handler`, armed for its first completion. The owner destroys it: no
+  /// notification arrives afterwards. Once its cq_context is null, notifications are dropped.
+  Result<CompletionQueue> make_queue(std::uint32_t entries, CompletionHandler& handler);
+  /// For queues that may outlive this.
+  const std::shared_ptr<ibv_comp_channel>& channel() const noexcept { return channel_; }
+
+ private:
+  void drain() noexcept override;
+
+  std::shared_ptr<ibv_comp_channel> channel_;
+};
+
+}  // namespace rpcrdma::fabric::verbs

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <cstdint>
+
+#include "handles.hpp"
+#include "rpcrdma/base/error.hpp"
+#include "rpcrdma/fabric/verbs/verbs.hpp"
+
+namespace rpcrdma::fabric::verbs {
+
+/// Limits and properties of a device, queried once.
+struct DeviceLimits {
+  std::uint32_t max_gather = 1;
+  std::uint32_t max_message = 0;
+  std::uint32_t max_inbound_reads = 0;
+  std::uint32_t max_outbound_reads = 0;
+  std::uint32_t max_work = 0;  ///< work requests of one queue
+  bool windows = false;        ///< memory windows of type 2B: exposures that a peer can invalidate
+  bool exact_window_bounds = false;
+  bool send_with_invalidate = false;
+  bool iwarp = false;  ///< RDMA Reads disclose the key of their sink to the peer
+  /// The device reports to an accepted connector its own read depths instead of the peer's (siw).
+  bool swapped_read_depths = false;
+  /// The sink of an RDMA Read must be writable by the peer (iWARP adapters; siw does not require it), for exactly the
+  /// sink and while the Read is outstanding.
+  bool remote_writable_sinks = false;
+  /// Operations posted after an RDMA Read may complete before it, so that every operation needs its own completion
+  /// (siw).
+  bool overtakes_reads = false;
+
+  /// The limit of locked memory holds for this process. The kernel exempts CAP_IPC_LOCK; siw does not.
+  bool limit_binds = true;
+
+  friend bool operator==(const DeviceLimits&, const DeviceLimits&) = default;
+};
+
+/// `options` within the bounds that VerbsOptions gives.
+VerbsOptions within_bounds(VerbsOptions options) noexcept;
+Result<DeviceLimits> query_limits(ibv_pd* domain, std::uint8_t port, const VerbsOptions& options);
+
+}  // namespace rpcrdma::fabric::verbs

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/asio/steady_timer.hpp>
+
+#include "self_pointer.hpp"
+
+namespace rpcrdma::fabric::verbs {
+
+/// Decides when the peer of one established connection is sent an RDMA Write of nothing. InfiniBand reports nothing on
+/// an idle connection: if the peer's host vanishes, the connection would stay for ever. After the keepalive time
+/// without a completion a probe is due: the peer's device acknowledges it, or the connection fails; the peer's program
+/// sees nothing.
+///
+/// The same write makes a siw read our first message, which it may leave unread when that follows its handshake
+/// closely: on iWARP a connector sends a few, at growing intervals, until it has heard from the peer.
+class PeerWatch {
+ public:
+  class Owner {
+   public:
+    /// Sends an RDMA Write of nothing. Not while probing_peer().
+    virtual void probe_peer() noexcept = 0;
+    virtual bool probing_peer() const noexcept = 0;
+    virtual bool heard_from_peer() const noexcept = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  PeerWatch(boost::asio::io_context& context, std::chrono::milliseconds keepalive, Owner& owner)
+      : owner_(owner), keepalive_(keepalive), keepalive_timer_(context), nudge_timer_(context) {}
+
+  void start(bool nudge);
+  void stop() noexcept;
+  void note_completion() noexcept { quiet_quarters_ = 0; }
+
+ private:
+  void wait_a_quarter();
+  void on_quiet_quarter();
+  void nudge_later();
+  void on_nothing_heard_yet();
+
+  Owner& owner_;
+  const std::chrono::milliseconds keepalive_;
+  boost::asio::steady_timer keepalive_timer_;
+  boost::asio::steady_timer nudge_timer_;
+  unsigned nudges_ = 0;
+  unsigned quiet_quarters_ = 0;  // of the keepalive time, since the device completed anything
+  bool watching_ = false;
+  SelfPointer<PeerWatch> self_{*this};
+};
+
+}  // namespace rpcrdma::fabric::verbs

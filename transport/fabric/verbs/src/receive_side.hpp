@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <infiniband/verbs.h>
+
+#include <vector>
+
+#include "device/local_keys.hpp"
+#include "rpcrdma/base/error.hpp"
+#include "rpcrdma/fabric/fabric.hpp"
+
+namespace rpcrdma::fabric::verbs {
+
+/// The receive side of a queue pair: contexts in order of posting, and the chain for the next submit(). A receive with
+/// a context stays in use after it was taken, until its callback runs: used() counts it until the caller of take()
+/// gives it back.
+class ReceiveSide {
+ public:
+  /// Set in the work request's id, to tell receives from sends on their common completion queue.
+  static constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
+
+  /// `keys` outlives this.
+  ReceiveSide(std::uint32_t depth, const LocalKeys& keys);
+
+  error_code append(BufferRef buffer, WorkContext* context);
+  error_code submit(ibv_qp* queue_pair);
+  /// Takes the oldest; false if there is none.
+  bool take(WorkContext*& context) noexcept;
+  std::uint32_t* used() noexcept { return &used_; }
+  /// Whether any has ever been taken.
+  bool any_taken() const noexcept { return head_ != 0; }
+
+ private:
+  const LocalKeys* keys_;
+  std::vector<WorkContext*> ring_;
+  std::uint64_t head_ = 0;
+  std::uint64_t tail_ = 0;
+  std::uint32_t used_ = 0;
+  std::vector<ibv_recv_wr> chain_;
+  std::vector<ibv_sge> pieces_;
+};
+
+}  // namespace rpcrdma::fabric::verbs

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <memory>
+#include <utility>
+
+namespace rpcrdma::fabric::verbs {
+
+/// A member by which functions that run later (timers, posted functions, other threads' results) find their object, and
+/// do nothing if it has been destroyed. guard() may be called, and what it returns be destroyed, on any thread; the
+/// guarded function runs on the object's thread.
+template <class T>
+class SelfPointer {
+ public:
+  explicit SelfPointer(T& object) : object_(std::make_shared<T*>(&object)) {}
+  ~SelfPointer() { *object_ = nullptr; }
+  SelfPointer(const SelfPointer&) = delete;
+  SelfPointer& operator=(const SelfPointer&) = delete;
+
+  /// A function that calls function(object, arguments...).
+  template <class Function>
+  auto guard(Function function) const {
+    return [object = object_, function = std::move(function)](auto&&... arguments) mutable {
+      if (*object != nullptr) function(**object, std::forward<decltype(arguments)>(arguments)...);
+    };
+  }
+
+ private:
+  std::shared_ptr<T*> object_;
+};
+
+}  // namespace rpcrdma::fabric::verbs

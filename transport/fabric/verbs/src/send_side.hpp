@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <infiniband/verbs.h>
+
+#include <vector>
+
+#include "device/local_keys.hpp"
+#include "handles.hpp"
+#include "rpcrdma/base/error.hpp"
+#include "rpcrdma/fabric/fabric.hpp"
+
+namespace rpcrdma::fabric::verbs {
+
+/// The send side of a queue pair: the operations that are outstanding, in order, and the chain of work requests that
+/// the next submit() hands over in one call.
+///
+/// Every operation has a slot, numbered from 0; the number is the work request's id. A completion of number n completes
+/// all before it too, as those were not signalled. An operation that needs no work request (the invalidation of a
+/// window that the peer has invalidated) has a slot as well, so that it completes in its turn; what precedes it must
+/// therefore be signalled.
+///
+/// A slot of an operation with a context stays in use after it was taken, until its callback runs: used() counts it
+/// until the caller of take_...() gives it back. All other slots are free when taken.
+class SendSide {
+ public:
+  struct Limits {
+    std::uint32_t depth = 0;  ///< operations of the user outstanding
+    std::uint32_t max_gather = 1;
+    std::uint32_t max_inline = 0;
+    std::uint32_t signal_interval = 1;
+    bool overtaking = false;  ///< completions come in any order, one for each; signal_interval is 1
+  };
+  struct Slot {
+    enum class Kind : std::uint8_t {
+      request,   ///< has a work request
+      software,  ///< has none
+      flush,     ///< a work request of the provider, posted for its completion alone
+      probe,     ///< likewise, so that the peer's device acknowledges something
+    };
+    WorkContext* context = nullptr;
+    std::uint32_t window = 0;  ///< serial of the window that this operation invalidates, or 0
+    Kind kind = Kind::request;
+    bool done = false;  ///< completed ahead of others, with `status`
+    error_code status{};
+    Registration sink{};  ///< of an RDMA Read, until it has completed
+  };
+
+  /// `keys` outlives this.
+  SendSide(const Limits& limits, const LocalKeys& keys);
+
+  /// Work requests on the device at once: a flush and a probe may be added to the user's.
+  static std::uint32_t device_depth(std::uint32_t depth) noexcept { return depth + 2; }
+
+  void set_max_inline(std::uint32_t bytes) noexcept { limits_.max_inline = bytes; }
+
+  bool full() const noexcept { return used_ == limits_.depth; }
+  /// The user's slots in use.
+  std::uint32_t* used() noexcept { return &used_; }
+  bool empty() const noexcept { return head_ == tail_; }
+
+  /// Appends a work request, whose opcode and the fields of that the caller fills in. Not when full(). Buffers without
+  /// a key are copied now, so they must fit inline.
+  Result<ibv_send_wr*> append(std::span<const BufferRef> gather, bool may_inline, WorkContext* context,
+                              std::uint32_t window = 0);
+  /// Undoes the latest append.
+  void retract() noexcept;
+  /// The latest append is an RDMA Read into `sink`, which is released with its slot.
+  void set_sink(Registration sink) noexcept;
+  /// A bind was appended: the chain's last request is to be signalled, and so tells whether the bind has succeeded.
+  void note_bind() noexcept { chain_has_bind_ = true; }
+  /// Appends an operation that completes when its turn comes. Not when full().
+  void append_software(WorkContext* context, std::uint32_t window);
+  /// Makes the last work request signal its completion.
+  void require_signal();
+  /// Appends an RDMA Write of nothing that signals its completion. Not while an earlier one is outstanding.
+  void append_probe();
+  bool probing() const noexcept { return probing_; }
+
+  /// Posts the chain. On failure what was not posted stays outstanding, for the end of the connection to flush.
+  error_code submit(ibv_qp* queue_pair);
+  /// The peer has invalidated `key`: an invalidation of it that was not handed over yet becomes a request without
+  /// effect.
+  void disarm_invalidation(std::uint32_t key) noexcept;
+
+  /// The device has completed a request; requests that it overtook stay outstanding. Only if overtaking.
+  void note_done(std::uint64_t number, error_code status) noexcept;
+  /// Takes the oldest slot if its number is at most `last`; if overtaking, if it is done.
+  bool take_until(std::uint64_t last, Slot& slot, std::uint64_t& number) noexcept;
+  /// Takes the oldest slot if it needs no work request.
+  bool take_software(Slot& slot) noexcept;
+  bool take_any(Slot& slot) noexcept;
+  /// Releases the sinks. After the queue pair, before the protection domain.
+  void release_device() noexcept;
+
+ private:
+  static bool is_users(Slot::Kind kind) noexcept { return kind <= Slot::Kind::software; }
+  void append_nothing(Slot::Kind kind);
+  void push(Slot slot);
+  Slot pop() noexcept;
+  ibv_send_wr& chain_request(std::uint64_t number);
+
+  Limits limits_;
+  const LocalKeys* keys_;
+  std::vector<Slot> ring_;
+  std::uint64_t head_ = 0;  // number of the oldest outstanding
+  std::uint64_t tail_ = 0;  // number of the next
+  std::uint32_t used_ = 0;
+  std::uint32_t unsignalled_run_ = 0;  // the latest requests without a signal
+  bool chain_has_bind_ = false;
+  bool probing_ = false;
+
+  std::vector<ibv_send_wr> chain_;  // room for device_depth: never reallocated
+  std::vector<ibv_sge> pieces_;
+  std::uint32_t run_before_ = 0;  // unsignalled_run_ before the latest append
+};
+
+}  // namespace rpcrdma::fabric::verbs

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. Calls wait in one queue, in order, and are sent while credits last. done() never runs inside
+// submit() or cancel(): calls that end there complete in a posted function.
+// Ownership. Calls belong to the layer above; slots are pooled here.
+// Errors. A call that cannot be sent fails; the queue goes on.
+#include "requester_core.hpp"
+
+#include <algorithm>
+#include <random>
+
+namespace rpcrdma::transport {
+
+RequesterCore::RequesterCore(const RequesterSetup& setup, UniqueFunction<void()> want_connection)
+    : setup_(setup),
+      want_connection_(std::move(want_connection)),
+      credits_(setup.credits),
+      table_(setup.credits),
+      timer_(*setup.context),
+      next_xid_(std::random_device{}()) {}
+
+RequesterCore::~RequesterCore() { shut(BaseError::cancelled); }
+
+std::uint32_t RequesterCore::next_xid() noexcept {
+  while (table_.find(next_xid_) != nullptr) ++next_xid_;  // [8167-2.4-a]
+  return next_xid_++;
+}
+
+void RequesterCore::submit(Call& call) {
+  ++counters_.calls;
+  CallAccess::was_sent(call) = false;
+  if (shut_) return fail_later(call, shut_);
+  if (waiting_.size() >= setup_.max_waiting) return fail_later(call, BaseError::out_of_memory);
+  CallAccess::state(call) = CallAccess::State::waiting;
+  waiting_.push_back(call);
+  if (call.deadline != std::chrono::steady_clock::time_point::max()) arm(call.deadline);
+  if (connection_)
+    pump();
+  else
+    want_connection_();
+}
+
+void RequesterCore::cancel(Call& call) {
+  switch (CallAccess::state(call)) {
+    case CallAccess::State::waiting:
+      waiting_.erase(waiting_.iterator_to(call));
+      return fail_later(call, BaseError::cancelled);
+    case CallAccess::State::on_wire:
+      return static_cast<CallSlot*>(CallAccess::slot(call))->give_up(BaseError::cancelled);
+    default: return;
+  }
+}
+
+void RequesterCore::pump() {
+  if (pumping_ || !connection_ || !connection_->connected()) return;
+  pumping_ = true;
+  // [8166-3.3.1-a] [8166-3.3.3-a] [8166-8.1.4-b]
+  while (credits_.available() != 0 && !waiting_.empty() && connection_->connected()) {
+    Call& call = waiting_.front();
+    const CallSlot::Start started = start(call);
+    if (started == CallSlot::Start::sent) continue;
+    // Calls on the wire will release what is missing.
+    if (started == CallSlot::Start::wait && slots_.in_use() != 0) break;
+    waiting_.pop_front();
+    fail_later(call, started == CallSlot::Start::wait ? error_code(BaseError::out_of_memory) : start_failure_);
+  }
+  pumping_ = false;
+}
+
+CallSlot::Start RequesterCore::start(Call& call) {
+  if (table_.find(call.xid) != nullptr) {
+    start_failure_ = BaseError::invalid_argument;
+    return CallSlot::Start::failed;
+  }
+  CallSlot& slot = take_slot();
+  const CallSlot::Start started = slot.begin(call, sequence_++);
+  if (started != CallSlot::Start::sent) {
+    start_failure_ = slot.failure();
+    recycle(slot);
+    return started;
+  }
+  waiting_.pop_front();
+  CallAccess::state(call) = CallAccess::State::on_wire;
+  CallAccess::slot(call) = &slot;
+  if (std::exchange(CallAccess::was_sent(call), true)) ++counters_.resent;
+  table_.insert(slot.xid(), slot);
+  credits_.call_sent();
+  ++calls_on_wire_;
+  return started;
+}
+
+CallSlot& RequesterCore::take_slot() {
+  if (CallSlot* const idle = slots_.try_take()) return *idle;
+  CallSlot& slot = slots_.add(std::make_unique<CallSlot>(*this));
+  deferred_.reserve(slots_.size());
+  return slot;
+}
+
+void RequesterCore::answered(CallSlot& slot) noexcept {
+  table_.erase(slot.xid());
+  credits_.call_answered();
+}
+
+void RequesterCore::fail_later(Call& call, error_code why) {
+  CallAccess::state(call) = CallAccess::State::failed;
+  CallAccess::failure(call) = why;
+  failed_.push_back(call);
+  schedule_deferred();
+}
+
+void RequesterCore::fail_waiting(error_code why) {
+  while (!waiting_.empty()) {
+    Call& call = waiting_.front();
+    waiting_.pop_front();
+    fail_later(call, why);
+  }
+}
+
+void RequesterCore::defer(CallSlot& slot) {
+  deferred_.push_back(&slot);
+  schedule_deferred();
+}
+
+void RequesterCore::schedule_deferred() {
+  if (deferred_scheduled_) return;
+  deferred_scheduled_ = true;
+  guard_.post(*setup_.context, [](RequesterCore& self) { self.run_deferred(); });
+}
+
+void RequesterCore::run_deferred() {
+  deferred_scheduled_ = false;
+  // By index: done() may submit and cancel, which appends to the list and may move it. New entries run next time.
+  std::size_t due = deferred_.size();
+  for (std::size_t i = 0; i < std::min(due, deferred_.size()); ++i) deferred_[i]->complete();
+  due = std::min(due, deferred_.size());
+  deferred_.erase(deferred_.begin(), deferred_.begin() + static_cast<std::ptrdiff_t>(due));
+  for (std::size_t left = failed_.size(); left != 0 && !failed_.empty(); --left) {
+    Call& call = failed_.front();
+    failed_.pop_front();
+    CallAccess::state(call) = CallAccess::State::over;
+    call.done(CallAccess::failure(call), nullptr);
+  }
+  pump();
+  if (on_idle) on_idle();
+}
+
+Requester::Counters RequesterCore::counters() const noexcept {
+  Counters out = counters_;
+  out.in_flight = calls_on_wire_;
+  out.waiting = static_cast<std::uint32_t>(waiting_.size());
+  out.granted = connection_ ? credits_.granted() : 0;
+  return out;
+}
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <vector>
+
+#include "call_access.hpp"
+#include "call_slot.hpp"
+#include "rpcrdma/base/recycler.hpp"
+#include "rpcrdma/base/weak_guard.hpp"
+#include "rpcrdma/connection/credits.hpp"
+#include "xid_table.hpp"
+
+namespace rpcrdma::transport {
+
+struct RequesterSetup {
+  boost::asio::io_context* context = nullptr;
+  std::uint32_t credits = 1;        ///< calls wanted in flight
+  std::uint32_t other_credits = 0;  ///< receives to keep for the other direction
+  std::uint32_t max_long_call = 1u << 20;
+  std::uint32_t max_waiting = 1u << 16;
+  std::chrono::milliseconds silence{10000};
+  std::chrono::milliseconds grace{1000};  ///< for the peer to release the memory of a call that was given up
+  bool may_use_chunks = true;
+  bool resends = true;  ///< false: calls fail with connection_lost (the server's side cannot reconnect)
+  Log log;
+};
+
+/// The requester of either direction, on one connection after the other.
+class RequesterCore final : public Requester {
+ public:
+  /// `want_connection` runs when a call is submitted and there is none.
+  RequesterCore(const RequesterSetup& setup, UniqueFunction<void()> want_connection);
+  ~RequesterCore() override;
+
+  void submit(Call& call) override;
+  void cancel(Call& call) override;
+  std::uint32_t next_xid() noexcept override;
+  Counters counters() const noexcept override;
+
+  /// There is a connection: its events are forwarded here until detach().
+  void attach(ConnectionPtr connection);
+  /// The connection has ended; calls on the wire wait again, in order, or fail.
+  void detach();
+  /// There will be no other connection: every call ends with `why` before this returns.
+  void shut(error_code why);
+  /// Any call that is not over.
+  bool has_calls() const noexcept { return !waiting_.empty() || calls_on_wire_ != 0 || !failed_.empty(); }
+  bool has_waiting() const noexcept { return !waiting_.empty(); }
+  /// Ends every call that waits; done() runs soon.
+  void fail_waiting(error_code why);
+  /// Does not take `call`: done(`why`) runs soon.
+  void refuse(Call& call, error_code why) { fail_later(call, why); }
+
+  void on_reply(Received& message);
+  void on_peer_error(Received& message);
+  void discard() noexcept { ++counters_.discarded_replies; }
+  bool proven() const noexcept { return proven_; }  ///< the current connection has carried a reply
+  bool expects(std::uint32_t xid) const noexcept { return table_.find(xid) != nullptr; }
+  /// Sends what waits, as far as credits, memory and places allow.
+  void pump();
+
+  /// Runs after calls have ended outside of a connection's events. May be empty.
+  UniqueFunction<void()> on_idle;
+
+  // For the slots.
+  Connection* connection() const noexcept { return connection_.get(); }
+  const RequesterSetup& setup() const noexcept { return setup_; }
+  const Credits& credits() const noexcept { return credits_; }
+  Counters& mutable_counters() noexcept { return counters_; }
+  void call_over() noexcept { --calls_on_wire_; }
+  void answered(CallSlot& slot) noexcept;
+  void recycle(CallSlot& slot) noexcept { slots_.give_back(slot); }
+  void defer(CallSlot& slot);
+  /// The time by which a call that is given up now must be over; then the connection is aborted.
+  std::chrono::steady_clock::time_point grace_from_now();
+
+ private:
+  CallSlot& take_slot();
+  CallSlot::Start start(Call& call);
+  void fail_later(Call& call, error_code why);
+  void schedule_deferred();
+  void run_deferred();
+  void arm(std::chrono::steady_clock::time_point deadline);
+  void on_timer();
+  void expire(Call& call);
+  void break_if_stuck();
+  void heard() noexcept;
+
+  RequesterSetup setup_;
+  UniqueFunction<void()> want_connection_;
+  ConnectionPtr connection_;
+  Credits credits_;
+  CallQueue waiting_;
+  CallQueue failed_;
+  Recycler<CallSlot> slots_;
+  error_code start_failure_;  // why start() has failed
+  std::vector<CallSlot*> deferred_;
+  XidTable table_;
+  boost::asio::steady_timer timer_;
+  std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();
+  WeakGuard<RequesterCore> guard_{*this};
+  std::chrono::steady_clock::time_point heard_at_;
+  std::uint64_t sequence_ = 0;
+  std::uint32_t next_xid_;
+  std::uint32_t calls_on_wire_ = 0;
+  Counters counters_;
+  bool pumping_ = false;
+  bool deferred_scheduled_ = false;
+  bool proven_ = false;
+  error_code shut_;  // why nothing is sent any more
+};
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. Replies are matched by XID among this requester's own calls: each direction has a requester of its own
+// [8167-2.4.1-a] [8167-2.4-b]. After the loss of a connection calls wait, in order, for the next one.
+// Ownership. A reply is moved into the slot of its call; anything else goes back to its receive at once.
+// Errors. Unmatched and malformed replies are counted and dropped [8166-4.5-c].
+#include <algorithm>
+
+#include "requester_core.hpp"
+
+namespace rpcrdma::transport {
+
+void RequesterCore::attach(ConnectionPtr connection) {
+  connection_ = std::move(connection);
+  credits_.restart();  // [8166-3.3.3-a]
+  heard();
+  proven_ = false;
+  pump();
+}
+
+void RequesterCore::on_reply(Received& message) {
+  CallSlot* slot = table_.find(message.header.xid);
+  if (slot == nullptr || is_broken_header(message.header)) return discard();
+  if (slot->answered()) return discard();
+  // [8167-4.1-a] [8167-4.1-d] a reply to a call of this requester grants credits of this direction
+  credits_.grant(message.header.credits);
+  heard();
+  proven_ = true;
+  if (slot->state() == CallSlot::State::on_wire) return slot->answer(message);
+  discard();
+  slot->answer_late();
+}
+
+void RequesterCore::on_peer_error(Received& message) {
+  CallSlot* slot = table_.find(message.header.xid);
+  if (slot == nullptr || slot->answered()) return discard();
+  heard();
+  proven_ = true;
+  // [8167-4.1-c] its credit word is ignored
+  if (slot->state() != CallSlot::State::on_wire) {
+    discard();
+    return slot->answer_late();
+  }
+  // [8267-3.1-b] [8267-6.4.2-c]
+  // [8166-4.5-f] permanent
+  const bool version = message.header.error == wire::ErrorKind::vers;
+  slot->answer_error(version ? TransportError::peer_err_vers : TransportError::peer_err_chunk);
+}
+
+void RequesterCore::heard() noexcept { heard_at_ = std::chrono::steady_clock::now(); }
+
+void RequesterCore::detach() {
+  connection_.reset();
+  proven_ = false;
+  deferred_.clear();  // completed below
+  std::vector<CallSlot*> active;
+  for (const auto& slot : slots_)
+    if (slot->state() != CallSlot::State::idle) active.push_back(slot.get());
+  // Latest first: each is pushed to the front of the queue.
+  std::sort(active.begin(), active.end(),
+            [](const CallSlot* a, const CallSlot* b) { return a->sequence() > b->sequence(); });
+  std::erase_if(active, [this](CallSlot* slot) {
+    Call* call = slot->lost();
+    if (call != nullptr) {
+      CallAccess::slot(*call) = nullptr;
+      if (setup_.resends && !shut_) {
+        CallAccess::state(*call) = CallAccess::State::waiting;
+        waiting_.push_front(*call);
+      } else {
+        fail_later(*call, TransportError::connection_lost);  // [8167-5.4-b]
+      }
+    }
+    return slot->state() != CallSlot::State::ending;
+  });
+  std::reverse(active.begin(), active.end());
+  for (CallSlot* slot : active) slot->complete();
+  credits_.restart();
+}
+
+void RequesterCore::shut(error_code why) {
+  if (!shut_) shut_ = why;
+  timer_.cancel();
+  detach();
+  fail_waiting(why);
+  while (!failed_.empty()) {
+    Call& call = failed_.front();
+    failed_.pop_front();
+    CallAccess::state(call) = CallAccess::State::over;
+    // A call that was on the wire ends with the same error as one that waited.
+    const error_code status = CallAccess::failure(call);
+    call.done(status == TransportError::connection_lost ? why : status, nullptr);
+  }
+}
+
+}  // namespace rpcrdma::transport
