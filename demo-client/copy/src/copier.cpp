@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpcrdma/nfs/copy.hpp"
 
+#include <algorithm>
+
 namespace rpcrdma::nfs {
+namespace {
+
+/// Half of the pool is for pieces: a limit of locked memory may leave room for few of them. The rest is for the
+/// connection's own buffers.
+std::size_t fitting_buffers(Client& client, const Limits& limits, const CopyOptions& options) {
+  const std::size_t piece = std::max({limits.read_size, limits.write_size, 1u});
+  return std::clamp<std::size_t>(client.pool().max_octets() / 2 / piece, 1, std::max<std::size_t>(options.buffers, 1));
+}
+
+}  // namespace
 
 Copier::Copier(Client& client, CopyObserver& observer, Limits limits, CopyOptions options)
-    : shared_{client, observer, limits, options, Permits(client.executor(), options.buffers)} {}
+    : shared_{client, observer, limits, options, Permits(client.executor(), fitting_buffers(client, limits, options))} {
+}
 
 }  // namespace rpcrdma::nfs

@@ -4,6 +4,7 @@
 // Ownership: a worker owns its buffer; the Stream lives in the frame of Copier::stream, which awaits them.
 // Error handling: the first error wakes all workers, which end, and is the result.
 #include <algorithm>
+#include <limits>
 
 #include "offload.hpp"
 #include "read_piece.hpp"
@@ -57,9 +58,11 @@ class Stream {
       if (piece->eof) {
         queue_.end_at(end);
         ended_ = true;
+        end_ = std::min(end_, end);
       }
       while (turn_ != range->offset && !failed_) co_await turn_changed_.wait();
-      if (failed_) break;
+      // A source that grows meanwhile has data behind the end that an earlier piece found.
+      if (failed_ || range->offset >= end_) break;
       co_await write_out_piece(buffer->first(piece->count));
       turn_ = range->offset + range->length;
       turn_changed_.notify_all();
@@ -86,6 +89,7 @@ class Stream {
   std::uint64_t turn_ = 0;
   RangeQueue queue_{{}, 1};
   bool ended_ = false;
+  std::uint64_t end_ = std::numeric_limits<std::uint64_t>::max();  ///< of the source, once ended_
   Signal turn_changed_;
   error_code failed_;
 };

@@ -5,6 +5,7 @@
 // owns its buffer; the Upload lives in the frame of Copier::upload, which awaits them. Error handling: the first error
 // stops the workers at their next piece and is the result.
 #include <algorithm>
+#include <limits>
 
 #include "offload.hpp"
 #include "rpcrdma/nfs/copy.hpp"
@@ -34,7 +35,9 @@ class Upload {
       const Result<void> done = co_await settle(range);
       if (!done) co_return done.error();
     }
-    co_return Result<void>();
+    if (written_to_ <= end_) co_return Result<void>();
+    // The source grew after one piece had found its end and before a later one was read.
+    co_return co_await shared_.client.setattr(to_, SetAttributes{.size = end_});
   }
 
  private:
@@ -86,7 +89,9 @@ class Upload {
       if (*count < range->length) {
         queue.end_at(range->offset + *count);
         ended_ = true;
+        end_ = std::min(end_, range->offset + *count);
       }
+      if (range->offset >= end_) break;
       co_await write_piece(range->offset, buffer->first(static_cast<std::uint32_t>(*count)));
     }
   }
@@ -113,6 +118,7 @@ class Upload {
       }
       shared_.observer.on_moved(written->count);
       offset += written->count;
+      written_to_ = std::max(written_to_, offset);
       from = from.slice(written->count, from.size - written->count);
     }
   }
@@ -129,7 +135,9 @@ class Upload {
   bool is_small_;
   Stable stability_ = Stable::unstable;
   UncommittedRanges uncommitted_;
-  bool ended_ = false;  ///< the end of the local file has been read
+  bool ended_ = false;                                             ///< the end of the local file has been read
+  std::uint64_t end_ = std::numeric_limits<std::uint64_t>::max();  ///< of the local file, once ended_
+  std::uint64_t written_to_ = 0;                                   ///< end of the data written to the server
   error_code failed_;
 };
 

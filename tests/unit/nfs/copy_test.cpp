@@ -288,6 +288,22 @@ TEST_F(CopyTest, StreamsAFileThatHasGrownOrShrunk) {
   }
 }
 
+TEST_F(CopyTest, StreamEndsAtTheFirstEndOfAFileThatGrows) {
+  const std::string content = noise(300000);
+  server_.on<nfs3::Read>([&content](const READ3args& args) {
+    READ3res result{};
+    READ3resok& ok = result.READ3res_u.resok;
+    // The file has 10,000 bytes when its first piece is read, and all of them for the others.
+    const std::string_view now = std::string_view(content).substr(0, args.offset == 0 ? 10000 : content.size());
+    const std::string_view part = now.substr(std::min<std::size_t>(args.offset, now.size()), args.count);
+    ok.count = static_cast<count3>(part.size());
+    ok.eof = args.offset + part.size() == now.size() ? TRUE : FALSE;
+    ok.data.set_text(part);
+    return result;
+  });
+  EXPECT_TRUE(stream(content.size()) == content.substr(0, 10000));
+}
+
 TEST_F(CopyTest, UploadsAFileThatHasGrownOrShrunk) {
   serve_writes(1 << 20);
   const std::string content = noise(1000000);

@@ -54,7 +54,7 @@ class Copier {
   /// an earlier copy of the same file was interrupted. Then sets `final`. Large files bear a mark meanwhile.
   Task<void> upload_file(const Fd& from, Attributes source, Node to, SetAttributes final);
   Task<void> download_file(Node from, const Fd& to, SetAttributes final);
-  /// Checks that `from` can be read, unless `to` is empty: data is not overwritten in vain.
+  /// Checks that `from` can be read, unless `to` is empty, so that no data is lost for a source that cannot be read.
   Task<void> check_source(Node from, const Fd& to);
   /// Writes a file to a pipe or terminal in order.
   Task<void> stream(FileHandle from, std::uint64_t size, int to);

@@ -10,7 +10,7 @@
 
 namespace rpcrdma::nfs {
 
-/// Octets [offset, offset + length) of a file.
+/// Bytes [offset, offset + length) of a file.
 struct Range {
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
