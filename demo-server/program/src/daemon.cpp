@@ -64,9 +64,9 @@ Checked<void> Daemon::start() {
   while (loops_.size() < options_.threads) loops_.push_back(std::make_unique<Loop>());
   if (auto listens = listen_rdma(); !listens) return listens;
   if (auto listens = listen_tcp(); !listens) return listens;
-  // Before rpcbind is told anything that has to be undone: a signal that arrives meanwhile waits for run().
+  // Before the registration with rpcbind, which must be undone: a signal that arrives meanwhile waits for run().
   catch_signals();
-  // On this thread: the event loops serve already, however long rpcbind takes.
+  // On this thread: the event loops already serve calls while rpcbind is slow to answer.
   if (!options_.rpcbind) return {};
   if (auto registered = rpcbind_.add(rpcbind_entries(tcp_bound_, rdma_bound_)); !registered)
     return Refusal{std::move(registered.error())};
@@ -107,10 +107,15 @@ Checked<Daemon::Group*> Daemon::group_for(const ListenSpec& listen) {
   return make_group(std::move(*opened), listen, std::move(key));
 }
 
+/// Half of a worker's pool is its bulk budget, which a transfer or a listing of the largest size must fit into: what
+/// can never fit would be answered JUKEBOX for ever.
+constexpr std::size_t kLeastPool = 4 * std::size_t{kMaxTransfer};
+
 /// Every worker of every listener may have a fabric of its own; they share the limit of locked memory.
 memory::PoolOptions Daemon::pool_options(const fabric::Capabilities& capabilities) const {
   const memory::PoolOptions wanted;
-  const auto fitting = memory::within_limit(wanted, capabilities, loops_.size() * options_.listens.size());
+  auto fitting = memory::within_limit(wanted, capabilities, loops_.size() * options_.listens.size());
+  fitting.max_octets = std::max(fitting.max_octets, std::min(wanted.max_octets, kLeastPool));
   if (fitting.max_octets < wanted.max_octets)
     log_.warn(
         "locked memory is limited to {} KiB: each thread registers {} KiB for buffers instead of {} KiB, and calls "

@@ -79,7 +79,7 @@ boost::system::result<std::string, Status> follow(FileSystem& fs, const NodeKey&
 }
 
 /// Walks down from the root, one LOOKUP for each component, as root of the server: root of the client mounts, which
-/// most exports squash, on behalf of users that may have access. Each call with the handle is checked by itself.
+/// most exports squash, on behalf of users that may have access. Each call with the handle is checked separately.
 /// Follows symbolic links; the root is its own parent, so that none leads out.
 boost::system::result<NodeKey, Status> walk(FileSystem& fs, std::string_view path) {
   Caller server;

@@ -29,7 +29,7 @@ class NfsService::Procedures {
 
   template <rpc::Procedure P, class HandleOf>
   void on(rpc::Dispatcher& dispatcher, Effect effect, HandleOf handle_of, Work<P> work);
-  /// Runs `job` where the file system's calls belong. `job` is void(const HandleCodec&).
+  /// Runs `job` on an I/O thread if the file system may block, else at once. `job` is void(const HandleCodec&).
   template <class Job>
   void run(const Target& target, Job job) {
     if (target.fs().blocking())

@@ -25,7 +25,7 @@ struct Origin {
 };
 
 /// Whether `origin` may do that there. An export that does not exist, or not for this address, is STALE: RFC 1813
-/// section 2.6 has it for a handle whose object is gone or "access to it has been revoked", and every procedure may
+/// section 2.6 defines it for a handle whose object is gone or "access to it has been revoked", and every procedure may
 /// return it. A port that is not reserved is ACCES: the caller can use another one.
 inline Status check_export(const Export* exported, const Origin& origin, Effect effect) noexcept {
   if (exported == nullptr || !exported->allows(origin.peer.address())) return Status::stale;

@@ -96,7 +96,7 @@ bool MemoryFileSystem::has_room(const MemoryNode& node, std::uint64_t offset, st
 
 Status MemoryFileSystem::check_room(std::uint64_t metadata) const {
   const bool fits = metadata_ + metadata <= options_.max_metadata && used() + metadata <= options_.max_octets;
-  return fits && nodes_.size() < options_.max_nodes ? Status::ok : Status::nospc;
+  return fits ? Status::ok : Status::nospc;
 }
 
 MemoryNode& MemoryFileSystem::add_node(FileType type, const Caller& caller, const MemoryNode* parent,
@@ -116,7 +116,7 @@ MemoryNode& MemoryFileSystem::add_node(FileType type, const Caller& caller, cons
   a.gid = inherits ? parent->fixed.gid : caller.gid;
   // As open(2) does: only a member of the group makes a set-group-id program with it.
   if (inherits && type != FileType::directory && (a.mode & mode::kGroupExecute) != 0) strip_group(caller, a);
-  // Only root gives files away; others ask for what they get anyway.
+  // Only root may choose owner and group; in requests of other callers they are ignored.
   if (caller.uid == 0 && (attributes.uid || attributes.gid)) {
     if (type != FileType::directory) strip_set_ids(caller, a);
     a.uid = attributes.uid.value_or(a.uid);

@@ -33,6 +33,7 @@ Status MemoryFileSystem::check_make(const Caller& caller, const MemoryNode& dire
   if (is_device(object.type) && caller.uid != 0) return Status::perm;
   if (const Status s = check_names(caller, directory); s != Status::ok) return s;
   if (object.type == FileType::directory && directory.fixed.links >= kMaxLinks) return Status::mlink;
+  if (nodes_.size() >= options_.max_nodes) return Status::nospc;
   return check_room(kObjectBytes + kNameBytes + name.size() + object.target.size());
 }
 

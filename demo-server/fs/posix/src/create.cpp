@@ -68,7 +68,7 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::finish_new(const Caller& calle
   Node node{std::move(*fd), *stat};
   SetAttributes rest = attributes;
   rest.mode.reset();
-  // Only root gives files away; others ask for what they get anyway.
+  // Only root may choose owner and group; in requests of other callers they are ignored.
   if (!is_root(caller)) rest.uid = rest.gid = std::nullopt;
   auto made = complete_new(caller, directory, name, node, rest);
   if (!made) ::unlinkat(directory.fd.get(), std::string(name).c_str(), is_directory(*stat) ? AT_REMOVEDIR : 0);

@@ -70,7 +70,7 @@ ReadResult PosixFileSystem::read(const Caller& caller, const NodeKey& node, std:
   }
   // After the data, as the reply requires; and a caller that has lost the right meanwhile gets nothing.
   const auto stat = check_open(caller, node, Use::read, *file);
-  if (!stat) return {stat.error(), {}, 0, false};
+  if (!stat) return {stat.error(), attributes(node).attributes, 0, false};
   if (done.status != Status::ok) return {done.status, stat->attributes, 0, false};
   const std::uint64_t size = stat->attributes.size;
   const bool eof = offset >= size || offset + done.bytes >= size;

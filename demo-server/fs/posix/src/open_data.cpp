@@ -20,7 +20,7 @@ StatusOr<Fd> PosixFileSystem::open_to_read(const Caller& caller, const Node& nod
   return reopen(node.fd.get(), O_RDONLY);
 }
 
-/// For reading as well if that is permitted, so that one descriptor does for both.
+/// For reading as well if that is permitted, so that one descriptor serves both uses.
 Status PosixFileSystem::open_to_write(const Caller& caller, const Node& node, OpenFile& out) const {
   const ActingAs acting(user(caller));
   if (!acting) return Status::acces;
@@ -54,7 +54,7 @@ Status PosixFileSystem::open_as(const Caller& caller, const Node& node, Use use,
 }
 
 /// No mode stops a server with privilege. Another one gives itself, for the moment of opening, what the mode of its own
-/// file denies it. Killed in that moment, it leaves the file so: still the owner's alone.
+/// file denies it. If it is killed then, the file keeps these rights, which only the owner has.
 StatusOr<Fd> PosixFileSystem::open_own(int fd, int flags) {
   const std::lock_guard lock(modes_mutex_);
   const auto stat = stat_fd(fd);

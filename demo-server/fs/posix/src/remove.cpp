@@ -32,7 +32,7 @@ std::optional<PosixFileSystem::Victim> PosixFileSystem::before_unlink(const Node
   if (!fd) return std::nullopt;
   const auto stat = stat_fd(fd->get());
   if (!stat) return std::nullopt;
-  // Not to be remembered under a name that is about to go.
+  // Passes no name: this one is about to be removed, and must not be remembered.
   const auto key = locator_->key_of(fd->get(), *stat, directory.stat, {});
   if (!key) return std::nullopt;
   return Victim{{std::move(*fd), *stat}, *key};

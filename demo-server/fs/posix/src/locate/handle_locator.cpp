@@ -41,7 +41,7 @@ class HandleLocator final : public Locator {
     // object with one name.
     struct stat s {};
     if (::fstat(fd.get(), &s) != 0) return status_of(errno);
-    // Without a name it exists only for those that have it open.
+    // An object without a name is deleted when its last descriptor is closed.
     if (s.st_nlink == 0) return Status::stale;
     const bool is_root = s.st_ino == root_number_ && s.st_dev == root_device_;
     if (S_ISDIR(s.st_mode) && !is_root && !is_inside(fd.get(), root_)) return Status::stale;
@@ -81,7 +81,7 @@ class HandleLocator final : public Locator {
     const Where where = where_is(fd, root_);
     if (where != Where::unknown) return where == Where::inside;
     // In a whole file system, such an inode has not been looked up lately: it is enough that this server gave the
-    // handle out, as no one else can make one. In a part of one, it may as well have been moved out.
+    // handle out, which no client can forge. In a part of a file system, it may also have been moved out.
     if (places_ == nullptr) return true;
     const auto stat = stat_fd(fd);
     if (!stat) return false;

@@ -31,14 +31,14 @@ using nfs::Wcc;
 using nfs::wcc_of;
 using nfs::WccAttributes;
 
-/// Who asks, squashed already, and on what terms.
+/// The identity of a caller after squashing, and whether its changes are synchronous.
 struct Caller : Identity {
   /// Changes of names and attributes are on the disk before they are reported; false on an asynchronous export.
   bool sync = true;
 };
 
 /// Names one object of one file system, for as long as the object exists. Made by the file system, opaque to
-/// everybody else; becomes a part of the NFS file handle.
+/// all other code; becomes a part of the NFS file handle.
 class NodeKey {
  public:
   static constexpr std::size_t kMax = 40;

@@ -32,7 +32,7 @@ class MountTable {
 };
 
 /// MOUNT version 3 (RFC 1813 section 5), for one thread. MNT accepts the name of an export and, over TCP, of a
-/// directory below one, as other clients expect. Over RDMA it accepts exact names only: rpcrdma-nfs finds out by them
+/// directory below one, as other clients expect. Over RDMA it accepts exact names only: rpcrdma-nfs uses MNT to find
 /// which part of a path names the export.
 class MountService {
  public:

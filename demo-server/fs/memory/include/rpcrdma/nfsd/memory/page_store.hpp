@@ -80,7 +80,7 @@ class PageStore {
   Page zeros() const noexcept { return zeros_; }
 
   std::size_t capacity() const noexcept;  ///< bytes
-  std::size_t in_use() const noexcept;    ///< octets
+  std::size_t in_use() const noexcept;    ///< bytes
 
  private:
   friend class Page;
