@@ -78,6 +78,8 @@ TEST(SendUnits, DroppedWaitersAreNotServed) {
   all.release();
   queue.serve();
   EXPECT_TRUE(log.empty());
+  queue.wait(waiter, 1);  // too late: the connection has ended
+  EXPECT_FALSE(queue.has_waiters());
 }
 
 }  // namespace

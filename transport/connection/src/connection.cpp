@@ -132,6 +132,7 @@ void Connection::repost(ReceiveSlot& slot) noexcept {
 }
 
 void Connection::on_established(const fabric::ConnectionInfo& info) noexcept {
+  const ConnectionPtr alive(this);  // the user may drop its reference in on_connected()
   info_ = info;
   // [8797-4-b] anew for each connection; [8797-5.1-a] silent peers have 1024 and no remote invalidation
   const wire::PrivateData peers = wire::find_private_data(info.private_data).value_or(wire::PrivateData{});

@@ -84,6 +84,7 @@ void CallImpl::open_call() {
 void CallImpl::pull_long_call() noexcept {
   long_call_octets_ = std::exchange(bulk_asked_, 0);
   service_.note_bulk();
+  if (link_->is_lost()) return;  // lost() follows
   auto memory = pool().allocate(reads_.long_call().length);
   if (!memory) return connection_->abort(memory.error());  // [8166-4.5.4-b]
   long_call_ = std::move(*memory);
@@ -165,7 +166,7 @@ void CallImpl::pulled(PullJob& job, error_code status) {
 }
 
 void CallImpl::reserve_bulk(std::uint32_t octets, Handler handler) {
-  if (link_ == nullptr) return tell_later(std::move(handler), TransportError::connection_lost);
+  if (link_ == nullptr || link_->is_lost()) return tell_later(std::move(handler), TransportError::connection_lost);
   // Only once: a call that waits must not hold bytes for which others wait.
   if (bulk_handler_ || bulk_ != 0) return tell_later(std::move(handler), BaseError::invalid_argument);
   if (octets > service_.budget().capacity()) return tell_later(std::move(handler), BaseError::out_of_memory);
@@ -180,6 +181,8 @@ void CallImpl::bulk_granted() noexcept {
   service_.note_bulk();
   Handler handler = std::move(bulk_handler_);
   bulk_handler_.reset();
+  // Calls of a lost connection end one by one, and the bytes of one may be granted to the next.
+  if (link_->is_lost()) return tell_later(std::move(handler), TransportError::connection_lost);
   handler({});
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Accepts connections that were admitted and serves them. Draining closes each connection when its
-// last call is over, and at the deadline all that are left; it is done when every call has come back.
+// last call is over, and at the deadline all that are left; it is done when every call has ended.
 // Ownership. Owns its connections and, through the service, its calls. Posted functions keep the worker alive
 // and check whether it has been destroyed.
 // Errors. A connection that cannot be accepted counts as ended. A connection without progress is aborted: its calls

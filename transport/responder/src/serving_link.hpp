@@ -29,7 +29,7 @@ class ServingLink {
 
   std::size_t calls() const noexcept { return active_.size(); }
   std::uint64_t calls_taken() const noexcept { return calls_taken_; }
-  /// It holds bytes of a budget for which a connection without any waits.
+  /// True if this connection holds bytes of a budget while one that holds none waits for it.
   bool is_awaited() const noexcept { return bulk_.is_awaited() || long_calls_.is_awaited(); }
   /// Accepts no more calls: those that arrive are dropped, and resent by the client on another connection.
   void drain() noexcept { draining_ = true; }
@@ -44,6 +44,7 @@ class ServingLink {
   BudgetShare& long_calls() noexcept { return long_calls_; }
   std::uint32_t grant() const noexcept;
   void remove(CallImpl& call) noexcept;
+  bool is_lost() const noexcept { return connection_ == nullptr; }
   void wrote(const CallFingerprint& call) noexcept;
   void pull_failed(const CallFingerprint& call) noexcept;
 

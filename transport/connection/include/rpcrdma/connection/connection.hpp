@@ -26,7 +26,7 @@
 
 namespace rpcrdma::transport {
 
-/// Who opened the connection: the client did, and sends the calls of the forward direction (RFC 8167 section 2).
+/// The client opened the connection, and sends the calls of the forward direction (RFC 8167 section 2).
 enum class Role : std::uint8_t { client, server };
 
 /// The user of a connection. Outlives it, or detaches first (Connection::destroy()).

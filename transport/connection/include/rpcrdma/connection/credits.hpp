@@ -25,7 +25,7 @@ class Credits {
   void call_sent() noexcept { ++in_flight_; }
   void call_answered() noexcept { --in_flight_; }
   /// A reply carried `value`: absolute, not a difference [8166-3.3.1-d]. A grant of 0, which no responder may
-  /// send [8166-3.3.1-b], counts as 1: it would stop the connection for good.
+  /// send [8166-3.3.1-b], counts as 1: 0 would stall the connection permanently.
   void grant(std::uint32_t value) noexcept { granted_ = std::max(value, 1u); }
   /// A new connection starts with one credit until its first reply [8166-3.3.3-a].
   void restart() noexcept {

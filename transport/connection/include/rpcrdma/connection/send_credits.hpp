@@ -79,8 +79,9 @@ class SendCredits {
     used_ += count;
     return SendUnits(*this, count);
   }
-  /// `waiter` gets `count` (at most the capacity) when serve() finds them free.
+  /// `waiter` gets `count` (at most the capacity) when serve() finds them free; never after drop_waiters().
   void wait(UnitWaiter& waiter, std::uint32_t count) noexcept {
+    if (dropped_) return;
     waiter.wanted_ = count < capacity_ ? count : capacity_;
     waiters_.push_back(waiter);
   }
@@ -94,12 +95,16 @@ class SendCredits {
     }
   }
   /// Removes all waiters: the connection has ended.
-  void drop_waiters() noexcept { waiters_.clear(); }
+  void drop_waiters() noexcept {
+    waiters_.clear();
+    dropped_ = true;
+  }
 
  private:
   friend class SendUnits;
   std::uint32_t capacity_;
   std::uint32_t used_ = 0;
+  bool dropped_ = false;
   boost::intrusive::slist<UnitWaiter, boost::intrusive::cache_last<true>, boost::intrusive::constant_time_size<false>>
       waiters_;
 };

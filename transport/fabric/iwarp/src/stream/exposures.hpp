@@ -18,7 +18,7 @@ class Exposures {
  public:
   explicit Exposures(FabricState& fabric) noexcept : fabric_(fabric) {}
 
-  // A window comes and goes.
+  // A window is created or destroyed.
   void adopt(Exposure& exposure);
   void forget(Exposure& exposure) noexcept;
   bool owns(const Exposure& exposure) const noexcept { return exposure.owner == this; }

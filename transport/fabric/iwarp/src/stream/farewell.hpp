@@ -10,7 +10,7 @@ namespace rpcrdma::fabric::iwarp {
 /// Closes a connection in good order: writes `last_words`, shuts down the sending direction, and discards what the
 /// peer sends until it closes (RFC 5040 section 6.2.1) or `timeout` expires.
 ///
-/// Owns all that it needs and runs by itself; reports nothing.
+/// Needs no owner: its handlers keep it alive until it has ended. Reports nothing.
 void say_farewell(Socket socket, std::vector<std::byte> last_words, std::chrono::milliseconds timeout);
 
 }  // namespace rpcrdma::fabric::iwarp

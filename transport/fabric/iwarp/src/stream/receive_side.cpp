@@ -57,6 +57,11 @@ void ReceiveSide::retire() noexcept {
   }
 }
 
+void ReceiveSide::forget(const Exposure& exposure) noexcept {
+  for (std::uint64_t i = receives_.head(); i != placing_; ++i)
+    if (receives_[i].exposure == &exposure) receives_[i].exposure = nullptr;
+}
+
 void ReceiveSide::flush() noexcept {
   for (; !receives_.empty(); receives_.pop()) complete(receives_.front().context, {FabricError::flushed, 0, {}});
   placing_ = receives_.tail();

@@ -25,6 +25,8 @@ class ReceiveSide {
   /// STag.
   void delivered(Exposure* revoked, std::uint32_t stag) noexcept;
 
+  /// The window of `exposure` is destroyed.
+  void forget(const Exposure& exposure) noexcept;
   /// Completes delivered messages, in order.
   void retire() noexcept;
   /// Completes everything else as flushed: the connection has ended.

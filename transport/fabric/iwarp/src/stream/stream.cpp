@@ -73,6 +73,7 @@ void Stream::forget(Exposure& exposure) noexcept {
   }
   exposures_.forget(exposure);
   sends_.forget(exposure);
+  receives_.forget(exposure);
 }
 
 /// [5040-5.5-f] [5040-5.5-a] in order of posting, each queue by itself.

@@ -35,7 +35,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   Result<Segment> bind(Exposure& exposure, BufferRef memory, Access access);
   error_code invalidate(Exposure& exposure, WorkContext* context);
   void submit();
-  // A window comes and goes.
+  // A window is created or destroyed.
   void adopt(Exposure& exposure) { exposures_.adopt(exposure); }
   void forget(Exposure& exposure) noexcept;
 

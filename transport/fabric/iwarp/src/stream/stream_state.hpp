@@ -31,11 +31,11 @@ class StreamState {
   static constexpr std::size_t kEvents = 6;
 
   Name name() const noexcept { return name_; }
-  /// Where `event` leads from here; the present state if it means nothing here.
+  /// The state after `event`; the present one if the event has no effect in it.
   Name after(Event event) const noexcept {
     return kTransitions[static_cast<std::size_t>(name_)][static_cast<std::size_t>(event)];
   }
-  /// False if the event means nothing here.
+  /// False if the event has no effect in this state.
   bool enter(Event event) noexcept {
     const Name next = after(event);
     if (next == name_) return false;

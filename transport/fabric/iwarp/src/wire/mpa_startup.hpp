@@ -32,7 +32,7 @@ struct EnhancedData {
 struct StartupFrame {
   enum class Kind : std::uint8_t { request, reply };
   Kind kind = Kind::request;
-  bool markers = false;  ///< "I need markers in what you send me"
+  bool markers = false;  ///< M: the sender wants markers in the stream that it receives
   bool crc = false;
   bool rejected = false;
   std::uint8_t revision = kRevision2;

@@ -21,7 +21,7 @@ class ReverseRequester;
 
 /// One call being served. Pooled by the responder and lent to the handler from on_call() until the handler
 /// ends it with exactly one of send(), discard() and fail(). It survives the loss of its connection: pulls
-/// then complete with an error and send() goes nowhere.
+/// then complete with an error, and so does send(), which transmits nothing.
 class IncomingCall {
  public:
   /// The RPC's XID, and the reduced call message. Items are the Read chunks of non-zero Position, ascending;
@@ -35,7 +35,7 @@ class IncomingCall {
   /// True if the call came as a record of a TCP stream, not by RDMA. Any thread.
   virtual bool over_tcp() const noexcept { return false; }
 
-  /// Octets that fit each Write chunk offered, in order.
+  /// The size in bytes of each Write chunk offered, in order.
   virtual std::span<const std::uint32_t> write_chunks() const noexcept = 0;
 
   using Handler = UniqueFunction<void(error_code)>;

@@ -10,7 +10,7 @@
 namespace rpcrdma::transport {
 
 /// Serves reverse calls. Calls with chunks are answered by ERR_CHUNK (RFC 8167 section 5.3). Make it before the
-/// server is told that it may call, on the client's thread. The client connects again when its connection is lost.
+/// server is notified that it may call, on the client's thread. The client connects again when its connection is lost.
 class ReverseService {
  public:
   /// Takes the calls of `client` and hands them to `handler`. The service and `handler` outlive the client. Grants up
