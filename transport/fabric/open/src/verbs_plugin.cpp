@@ -2,6 +2,7 @@
 #include "verbs_plugin.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -14,15 +15,17 @@ namespace {
 namespace fs = std::filesystem;
 
 std::vector<fs::path> folders() {
-  if (const char* named = ::secure_getenv("RPCRDMA_PLUGIN_DIR")) return {named};
+  if (const char* named = ::secure_getenv("RPCRDMA_PLUGIN_DIR"); named != nullptr && *named == '/') return {named};
   std::vector<fs::path> out;
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
   if (!program.empty()) out.push_back(program.parent_path().parent_path() / "lib");
   Dl_info here{};
-  if (::dladdr(reinterpret_cast<void*>(&load_verbs_plugin), &here) != 0 && here.dli_fname != nullptr) {
-    const fs::path library = fs::canonical(here.dli_fname, ignored);
-    if (!library.empty() && library != program) out.push_back(library.parent_path());
+  void* extra = nullptr;
+  if (::dladdr1(reinterpret_cast<void*>(&load_verbs_plugin), &here, &extra, RTLD_DL_LINKMAP) != 0 && extra != nullptr) {
+    // Empty for the program itself, whose dli_fname is argv[0]: a name that the caller chooses.
+    const fs::path library = static_cast<const link_map*>(extra)->l_name;
+    if (library.is_absolute()) out.push_back(library.parent_path());
   }
   out.emplace_back(RPCRDMA_PLUGIN_INSTALL_DIR);
   return out;

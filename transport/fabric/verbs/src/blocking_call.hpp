@@ -7,7 +7,7 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// A call that blocks in the kernel until a peer acts, run in a thread of its own so that the event loop goes on; and
+/// A call that blocks in the kernel until a peer acts, run in a thread of its own to keep the event loop running; and
 /// the work after it, which may block as well. The process joins these threads when it exits.
 class BlockingCall {
  public:

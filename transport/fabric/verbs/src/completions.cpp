@@ -46,7 +46,7 @@ void VerbsQueuePair::on_completions() noexcept {
 
 void VerbsQueuePair::on_device_trouble() noexcept {
   boost::asio::post(parts_.context, self_.guard([](VerbsQueuePair& self) {
-    // The completions, if there are any, say more.
+    // The completions, if there are any, are more specific.
     self.poll();
     self.finish(self.fault_.value_or(FabricError::protocol_violation));
   }));

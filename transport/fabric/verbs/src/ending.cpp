@@ -54,7 +54,7 @@ void VerbsQueuePair::hang_up() {
   arm_timer(kLinger);
 }
 
-// The device flushes by itself. On InfiniBand that is a violation by the peer, which is notified; on iWARP it may be
+// The device flushes unasked. On InfiniBand that is a violation by the peer, which is notified; on iWARP it may be
 // just the end of the TCP connection, which rdma_cm is about to report: in good order unless work of ours was `lost`.
 void VerbsQueuePair::on_flush_unasked(error_code lost) {
   if (!parts_.device->limits().iwarp) {
@@ -98,7 +98,7 @@ void VerbsQueuePair::finish(error_code why) {
     destroy_queue_pair();
   collect_rest();
   const bool unfinished = flush_rest();
-  // A peer that leaves while our work is on its way has not closed in good order.
+  // A peer that disconnects while work of ours is outstanding has not closed in an orderly way.
   if (!why && unfinished) why = FabricError::flushed;
   release_device();
   dispatcher_->disconnect(why);

@@ -6,7 +6,7 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// Decides when the peer of one established connection is sent an RDMA Write of nothing. InfiniBand reports nothing on
+/// Decides when the peer of one established connection is sent an empty RDMA Write. InfiniBand reports nothing on
 /// an idle connection: if the peer's host vanishes, the connection would stay for ever. After the keepalive time
 /// without a completion a probe is due: the peer's device acknowledges it, or the connection fails; the peer's program
 /// sees nothing.

@@ -164,7 +164,7 @@ error_code VerbsQueuePair::post_write(std::span<const BufferRef> gather, std::ui
 
 error_code VerbsQueuePair::post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset, WorkContext* context) {
   if (const error_code error = may_post()) return error;
-  // The device would hold a Read without read depth for ever.
+  // With a read depth of 0 the device would never start the Read.
   if (info_.outbound_reads == 0) return FabricError::unsupported;
   auto request = sends_.append({&sink, 1}, /*may_inline=*/false, context);
   if (!request) return request.error();

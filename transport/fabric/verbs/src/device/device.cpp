@@ -186,7 +186,8 @@ void Device::log_limit(std::size_t bytes) {
 
 std::uint64_t Device::lockable_memory() const noexcept {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || !limits_.limit_binds)
+  if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+      (!limits_.limit_binds_always && may_lock_memory()))
     return std::numeric_limits<std::uint64_t>::max();
   return limit.rlim_cur;
 }

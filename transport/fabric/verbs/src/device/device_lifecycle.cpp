@@ -143,7 +143,7 @@ void DeviceLifecycle::look_later() {
     if (cancelled || !alive) return;
     alive->in_doubt_ = false;
     if (!alive->device_->attached()) return;
-    // If there is interest in the events, they are read, unless the interest ends before.
+    // While an Interest exists, its wait reads the events; otherwise they are read here.
     if (alive->events_->idle() && alive->look()) return;
     alive->doubt_pause_ *= 2;
     if (alive->doubt_pause_ <= kLastDoubt) alive->look_later();

@@ -32,14 +32,14 @@ bool windows_work(ibv_pd* domain, unsigned capabilities) {
   return MemoryWindowHandle(ibv_alloc_mw(domain, IBV_MW_TYPE_2)) != nullptr;
 }
 
+}  // namespace
+
 bool may_lock_memory() noexcept {
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};
   if (::syscall(SYS_capget, &header, sets.data()) != 0) return false;
   return (sets[CAP_TO_INDEX(CAP_IPC_LOCK)].effective & CAP_TO_MASK(CAP_IPC_LOCK)) != 0;
 }
-
-}  // namespace
 
 VerbsOptions within_bounds(VerbsOptions options) noexcept {
   options.keepalive = std::max(options.keepalive, std::chrono::seconds(1));
@@ -66,7 +66,7 @@ Result<DeviceLimits> query_limits(ibv_pd* domain, std::uint8_t port, const Verbs
   limits.swapped_read_depths = device.vendor_id == kSiw;
   limits.remote_writable_sinks = limits.iwarp && device.vendor_id != kSiw;
   limits.overtakes_reads = device.vendor_id == kSiw;
-  limits.limit_binds = device.vendor_id == kSiw || !may_lock_memory();
+  limits.limit_binds_always = device.vendor_id == kSiw;
   return limits;
 }
 

@@ -28,14 +28,16 @@ struct DeviceLimits {
   /// (siw).
   bool overtakes_reads = false;
 
-  /// The limit of locked memory holds for this process. The kernel exempts CAP_IPC_LOCK; siw does not.
-  bool limit_binds = true;
+  /// siw holds a process with CAP_IPC_LOCK to the limit of locked memory as well.
+  bool limit_binds_always = false;
 
   friend bool operator==(const DeviceLimits&, const DeviceLimits&) = default;
 };
 
 /// `options` within the bounds that VerbsOptions gives.
 VerbsOptions within_bounds(VerbsOptions options) noexcept;
+/// Whether this process is exempt from the limit of locked memory, but for devices that bind it always.
+bool may_lock_memory() noexcept;
 Result<DeviceLimits> query_limits(ibv_pd* domain, std::uint8_t port, const VerbsOptions& options);
 
 }  // namespace rpcrdma::fabric::verbs
