@@ -17,7 +17,7 @@ before=$(vm_rdma_resources)
 # Two lists for each machine, as it has two processors: tests of the programs, and tests with a hand-driven peer.
 declare -A first=([programs]='commands' [peers]='hostile_handles crash tcp chunks troubles duplicates')
 declare -A second=([programs]='trees exports lifecycle faults many_clients'
-  [peers]='copies config identity hostile_rpc hostile_peers hostile_fabric hostile_setup read_sinks hung capture bench')
+  [peers]='copies config identity hostile_rpc hostile_peers hostile_fabric hostile_setup read_sinks hung capture bench hostile_server pressure')
 
 run() { python3 -B "$tests/e2e/run.py" "$@" 2>&1; }
 every_file_has_its_turn() {

@@ -125,7 +125,9 @@ but_never_accepted() {
     print
   }'
 }
-# A running server keeps the memory of its pools registered: `idle=$(but_memory)`, later `holds_no_more`.
+# A running server keeps the memory of its pools registered, and deregisters what is idle: `idle=$(but_memory)`, later
+# `holds_no_more`; registered_regions may be fewer then.
+registered_regions() { vm_rdma_resources | awk '{ for (i = 1; i < NF; ++i) if ($i == "mr") n += $(i + 1) } END { print n + 0 }'; }
 but_memory() { vm_rdma_resources | sed 's/ mr [0-9]*//'; }
 holds_no_more() { vm_until 20 eval '[[ $(but_memory) == "$idle" ]]' || { but_memory && echo "before: $idle" && false; }; }
 

@@ -109,10 +109,13 @@ mount_everything() {
   expect 'no bad replies' no_bad_replies
   expect 'umount' umount /mnt
   mount_cycles 1
-  local idle descriptors
-  idle=$(vm_rdma_resources) descriptors=$(ls "/proc/$nfsd/fd" | wc -l)
+  local idle regions descriptors
+  idle=$(but_memory) regions=$(registered_regions) descriptors=$(ls "/proc/$nfsd/fd" | wc -l)
   expect '20 mounts' mount_cycles 20
-  [[ $fabric != verbs ]] || expect 'the server has released their resources' resources_are "$idle"
+  if [[ $fabric == verbs ]]; then
+    expect 'the server has released their resources' holds_no_more
+    expect 'and their memory' vm_until 20 eval '(($(registered_regions) <= '"$regions"'))'
+  fi
   expect 'and their descriptors' vm_until 20 eval '(($(ls "/proc/$nfsd/fd" | wc -l) <= '"$descriptors"'))'
   stop_nfsd
 }
