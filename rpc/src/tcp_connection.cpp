@@ -91,7 +91,12 @@ void TcpConnection::on_tick() {
         info_.peer.address().to_string(), info_.peer.port());
     return close();
   }
-  if (std::max(reading, writing) >= options.stall_timeout || idle >= options.idle_timeout) return close();
+  if (std::max(reading, writing) >= options.stall_timeout) {
+    worker_->shared->log.info("rpc/tcp: closed the connection of {}:{}: it made no progress in mid record or reply",
+                              info_.peer.address().to_string(), info_.peer.port());
+    return close();
+  }
+  if (idle >= options.idle_timeout) return close();
   if (serving_ == 0) {  // memory of large calls is kept while calls are in progress
     for (const auto& call : calls_) std::vector<std::byte>().swap(call->record());
     reader_.shrink();

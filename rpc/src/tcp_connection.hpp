@@ -12,11 +12,11 @@
 
 namespace rpcrdma::rpc {
 
-/// How long something that should go on has stood still, as far as repeated looks can tell.
+/// How long expected progress has failed to occur, as seen by repeated calls of look().
 class Standstill {
  public:
   using Clock = std::chrono::steady_clock;
-  /// `expected`: the peer is expected to go on. `progress`: any value that changes when it does.
+  /// `expected`: the peer is expected to make progress. `progress`: any value that changes when it does.
   Clock::duration look(bool expected, std::uint64_t progress, Clock::time_point now) noexcept {
     const bool still = std::exchange(expected_, expected) && expected && progress == seen_;
     seen_ = progress;
@@ -37,7 +37,7 @@ class TcpConnection final : public TcpCallOwner,
                             public std::enable_shared_from_this<TcpConnection>,
                             private BudgetWaiter {
  public:
-  /// TcpShared counts `peer` already; it is taken off when the connection is closed.
+  /// TcpShared has counted the connection for `peer`; close() reverses that.
   TcpConnection(std::shared_ptr<TcpWorkerState> worker, boost::asio::ip::tcp::socket socket, fabric::Endpoint peer);
   ~TcpConnection() override;
 

@@ -4,13 +4,13 @@ import subprocess
 
 
 def files(top):
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=top,
+    listed = subprocess.run(["git", "-c", f"safe.directory={top}", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=top,
                             capture_output=True, check=False)
     if listed.returncode == 0:
         names = [name for name in listed.stdout.decode().split("\0") if name]
     else:  # an unpacked archive
         names = [str(path.relative_to(top)) for path in top.rglob("*")
-                 if not path.relative_to(top).parts[0].startswith("build")]
+                 if not path.relative_to(top).parts[0].startswith((".git", "build"))]
     return sorted({name for name in names if (top / name).is_file()})
 
 

@@ -7,7 +7,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// The first octets of the send buffer: four zeros for pads, then room for a header with a few segments.
+/// The first bytes of the send buffer: four zeros for pads, then room for a header with a few segments.
 constexpr std::uint32_t kZeros = 4;
 constexpr std::uint32_t kHeaderRoom = 128;
 constexpr std::uint32_t kFirstGrowth = 16384;

@@ -49,7 +49,7 @@ class CallSlot {
 
   /// Encodes, plans, exposes and posts. Only `sent` leaves the idle state.
   Start begin(Call& call, std::uint64_t sequence);
-  /// The reply, or an RDMA_ERROR, has come; swaps its header out.
+  /// The reply, or an RDMA_ERROR, has arrived; swaps its header out.
   void answer(Received& message);
   void answer_error(error_code status);
   /// Ends the call without a reply, or bounds the wait for its end. The credit stays in use until a reply comes.

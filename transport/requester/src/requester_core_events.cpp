@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Replies are matched by XID among this requester's own calls: each direction has a requester of its own
 // [8167-2.4.1-a] [8167-2.4-b]. After the loss of a connection calls wait, in order, for the next one.
-// Ownership. A reply is moved into the slot of its call; anything else goes back to its receive at once.
+// Ownership. A reply is moved into the slot of its call; the receive of any other message is reposted at once.
 // Errors. Unmatched and malformed replies are counted and dropped [8166-4.5-c].
 #include <algorithm>
 

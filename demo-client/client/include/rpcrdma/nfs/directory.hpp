@@ -12,7 +12,7 @@ namespace rpcrdma::nfs {
 template <class T>
 class CycleDetector {
  public:
-  /// Takes the next value; true when it equals the kept one. A sequence that cycles makes it true at last.
+  /// Takes the next value; true when it equals the kept one. A sequence that cycles eventually yields true.
   bool repeats(const T& value) {
     const bool seen = kept_ == value;
     if (++age_ >= lifetime_) {
@@ -32,7 +32,7 @@ class CycleDetector {
 /// The pages of one directory in order. The client outlives it.
 class DirectoryReader {
  public:
-  /// More entries are taken for a listing without end; prudence sets this limit.
+  /// A listing with more entries counts as endless; prudence, not RFC.
   static constexpr std::uint64_t kMaxEntries = std::uint64_t{4} << 20;
 
   DirectoryReader(Client& client, FileHandle directory, bool attributes, std::uint64_t max_entries = kMaxEntries)

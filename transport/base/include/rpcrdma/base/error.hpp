@@ -21,7 +21,7 @@ enum class Condition {
   retry = 1,  ///< a passing shortage: the same call may succeed later
   reconnect,  ///< the connection is gone: a new one may work
   give_up,    ///< permanent for this call: neither waiting nor reconnecting helps
-  bug,        ///< one of the two programs is wrong
+  bug,        ///< a programming error on one of the two sides
 };
 
 /// Errors of the floors below the fabric, and those that every floor shares.
@@ -29,7 +29,7 @@ enum class BaseError {
   buffer_overflow = 1,  ///< the message does not fit the memory meant for it
   out_of_memory,        ///< a bounded pool is empty
   deadline_exceeded,    ///< the call's deadline passed
-  cancelled,            ///< the caller withdrew, or its object was closed
+  cancelled,            ///< the caller cancelled it, or closed its object
   invalid_argument,     ///< a caller's value is out of range
 };
 

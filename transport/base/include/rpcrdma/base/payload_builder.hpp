@@ -37,9 +37,9 @@ class PayloadBuilder {
 
   bool ok() const noexcept { return failure_ == BuildFailure::none; }
   BuildFailure failure() const noexcept { return failure_; }
-  /// Offset of the next octet in the unreduced stream.
+  /// Offset of the next byte in the unreduced stream.
   std::uint32_t position() const noexcept { return payload_.length; }
-  /// Room for `count` consecutive octets, counted as written; null on failure. `count` <= 64 KiB.
+  /// Room for `count` consecutive bytes, counted as written; null on failure. `count` <= 64 KiB.
   std::byte* reserve(std::uint32_t count) noexcept;
   void octets(Octets value) noexcept;
   void u32(std::uint32_t value) noexcept;
@@ -60,7 +60,7 @@ class PayloadBuilder {
   BufferRef room_;  // what is left of the current buffer
   PayloadMemory* memory_ = nullptr;
   BuildFailure failure_ = BuildFailure::invalid;
-  bool cut_ = true;  // the next octet starts a new piece
+  bool cut_ = true;  // the next byte starts a new piece
 };
 
 }  // namespace rpcrdma

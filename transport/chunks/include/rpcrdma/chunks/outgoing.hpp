@@ -15,7 +15,7 @@ namespace rpcrdma::transport {
 class Outgoing final : private PayloadMemory {
  public:
   /// Takes a send buffer and starts `builder` in it. The builder gets more memory, up to about
-  /// `max_payload` octets in all. BaseError::out_of_memory when the pool is empty.
+  /// `max_payload` bytes in total. BaseError::out_of_memory when the pool is empty.
   error_code begin(memory::Pool& pool, std::uint32_t threshold, std::uint32_t max_payload, PayloadBuilder& builder);
   /// Starts the message over, with the memory it has.
   void restart(PayloadBuilder& builder);
@@ -38,7 +38,7 @@ class Outgoing final : private PayloadMemory {
 
   memory::Pool* pool_ = nullptr;
   std::uint32_t threshold_ = 0;
-  std::uint32_t left_ = 0;  // octets that more_payload_memory() may still lend
+  std::uint32_t left_ = 0;  // bytes that more_payload_memory() may still lend
   memory::RegisteredBuffer buffer_;
   boost::container::small_vector<memory::RegisteredBuffer, 4> more_;
   memory::RegisteredBuffer front_;  // long headers, and streams that had to be copied
