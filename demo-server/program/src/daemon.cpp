@@ -109,7 +109,7 @@ Checked<Daemon::Group*> Daemon::group_for(const ListenSpec& listen) {
 
 /// Half of a worker's pool is its bulk budget, which a transfer or a listing of the largest size must fit into: what
 /// can never fit would be answered JUKEBOX for ever.
-constexpr std::size_t kLeastPool = 4 * std::size_t{kMaxTransfer};
+constexpr std::size_t kLeastPool = 2 * std::size_t{kMaxTransfer};
 
 /// Every worker of every listener may have a fabric of its own; they share the limit of locked memory.
 memory::PoolOptions Daemon::pool_options(const fabric::Capabilities& capabilities) const {
