@@ -76,7 +76,7 @@ part_memory() {
   echo "refusals: $(grep -c 'cannot register' /run/nfsd.err) lines"
   expect 'refusals are few lines' eval "((\$(grep -c 'cannot register' /run/nfsd.err) <= 8))"
   stop_nfsd
-  rm /srv/ours/file?
+  rm /srv/ours/file? /run/file /run/back
 }
 
 # Devices that cannot be used, each with one line that says why.
