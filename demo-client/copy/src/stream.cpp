@@ -61,9 +61,9 @@ class Stream {
         end_ = std::min(end_, end);
       }
       while (turn_ != range->offset && !failed_) co_await turn_changed_.wait();
+      if (failed_) break;
       // A source that grows meanwhile has data behind the end that an earlier piece found.
-      if (failed_ || range->offset >= end_) break;
-      co_await write_out_piece(buffer->first(piece->count));
+      if (range->offset < end_) co_await write_out_piece(buffer->first(piece->count));
       turn_ = range->offset + range->length;
       turn_changed_.notify_all();
     }

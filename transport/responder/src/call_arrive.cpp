@@ -177,12 +177,16 @@ void CallImpl::reserve_bulk(std::uint32_t octets, Handler handler) {
 }
 
 void CallImpl::bulk_granted() noexcept {
-  bulk_ = std::exchange(bulk_asked_, 0);
-  service_.note_bulk();
+  const std::size_t bytes = std::exchange(bulk_asked_, 0);
   Handler handler = std::move(bulk_handler_);
   bulk_handler_.reset();
-  // Calls of a lost connection end one by one, and the bytes of one may be granted to the next.
-  if (link_->is_lost()) return tell_later(std::move(handler), TransportError::connection_lost);
+  if (link_->is_lost()) {
+    // Calls of a lost connection end one by one, and the bytes of one may be granted to the next.
+    link_->bulk().release(bytes);
+    return tell_later(std::move(handler), TransportError::connection_lost);
+  }
+  bulk_ = bytes;
+  service_.note_bulk();
   handler({});
 }
 
