@@ -20,7 +20,7 @@ def installed(program):
 
 class FabricOnRxe(Machine):
     name = "fabric-rxe"
-    timeout_s = 300
+    timeout_s = 900
 
     def test(self):
         """The fabric's conformance tests, and the kernel's server as their peer."""
@@ -29,7 +29,7 @@ class FabricOnRxe(Machine):
 
 class DevicesOnRxe(Machine):
     name = "device-rxe"
-    timeout_s = 300
+    timeout_s = 900
 
     def test(self):
         """Devices that are removed and come back, under the fabric and under both programs."""
@@ -38,7 +38,7 @@ class DevicesOnRxe(Machine):
 
 class FabricOnSiw(Machine):
     name = "fabric-siw"
-    timeout_s = 300
+    timeout_s = 900
     siw = True
 
     def test(self):
@@ -48,7 +48,7 @@ class FabricOnSiw(Machine):
 
 class EndToEndOnRxe(Machine):
     name = "e2e-rxe"
-    timeout_s = 600
+    timeout_s = 1800
 
     def test(self):
         """The end-to-end tests of the programs over verbs."""
@@ -61,7 +61,7 @@ class EndToEndOnRxe(Machine):
 
 class PeersOnRxe(Machine):
     name = "peers-rxe"
-    timeout_s = 600
+    timeout_s = 1800
 
     def test(self):
         """The end-to-end tests over verbs that have a hand-driven peer, and the remaining ones."""
@@ -80,7 +80,7 @@ class WithInput(Machine):
 class Posix(Machine):
     name = "posix"
     label = "vm-more"
-    timeout_s = 400
+    timeout_s = 1200
 
     def test(self):
         """What programs observe through the kernel's client, on rpcrdma-nfsd and on the kernel's server."""
@@ -90,7 +90,7 @@ class Posix(Machine):
 class Workloads(Machine):
     name = "workloads"
     label = "vm-more"
-    timeout_s = 900
+    timeout_s = 2700
 
     def test(self):
         """File system tests, git and a compiler on rpcrdma-nfsd and on the kernel's server: no failures, the same results."""
@@ -102,7 +102,7 @@ class Workloads(Machine):
 class Troubles(Machine):
     name = "troubles"
     label = "vm-more"
-    timeout_s = 300
+    timeout_s = 900
 
     def test(self):
         """File systems that are full, at a quota, or failing, on rpcrdma-nfsd and on the kernel's server."""
@@ -113,7 +113,7 @@ class Troubles(Machine):
 class Power(Machine):
     name = "power"
     label = "vm-more"
-    timeout_s = 300
+    timeout_s = 900
 
     def test(self):
         """Every change that the server has confirmed is on the disk when the power fails."""
@@ -123,7 +123,7 @@ class Power(Machine):
 
 class KernelOnRxe(WithInput):
     name = "rxe"
-    timeout_s = scaled(900, 700)
+    timeout_s = scaled(2700, 2100)
     memory_mib = 4096
 
     def test(self):
@@ -141,7 +141,7 @@ class KernelOnRxe(WithInput):
 
 class KernelOnSiw(WithInput):
     name = "siw"
-    timeout_s = scaled(600, 500)
+    timeout_s = scaled(1800, 1500)
     siw = True
 
     def test(self):
