@@ -12,6 +12,7 @@ test_packages=("${build_packages[@]}" git tshark tcpdump iproute2 procps clang-f
 vm_test_packages=(fio)
 vm_bench_packages=(fio perftest)
 vm_more_packages=(fio dbench bonnie++ stress-ng postmark fsmark make git dmsetup)
+package_packages=("${build_packages[@]}" git debhelper dpkg-dev lintian mmdebstrap)
 tidy_packages=("${build_packages[@]}" git clang-tidy)
 
 # missing_packages NAME... prints those that are not installed.
