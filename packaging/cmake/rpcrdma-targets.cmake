@@ -9,7 +9,7 @@ if(rpcrdma_USE_STATIC_LIBS)
   set_target_properties(rpcrdma::library PROPERTIES
     IMPORTED_LOCATION "${rpcrdma_LIBRARY_DIR}/librpcrdma.a"
     IMPORTED_LINK_INTERFACE_LANGUAGES CXX
-    INTERFACE_LINK_LIBRARIES "fmt::fmt;spdlog::spdlog;PkgConfig::RPCRDMA_LIBTIRPC;${RPCRDMA_ISAL_LIBRARY};Threads::Threads;${CMAKE_DL_LIBS};stdc++;m"
+    INTERFACE_LINK_LIBRARIES "$<LINK_ONLY:spdlog::spdlog>;$<LINK_ONLY:fmt::fmt>;PkgConfig::RPCRDMA_LIBTIRPC;${RPCRDMA_ISAL_LIBRARY};$<LINK_ONLY:Threads::Threads>;${CMAKE_DL_LIBS};stdc++;m"
     INTERFACE_LINK_OPTIONS "LINKER:--export-dynamic")
 else()
   add_library(rpcrdma::library SHARED IMPORTED)

@@ -4,7 +4,8 @@
     run.py BUILD install                                   installs the build into BUILD/package/root
     run.py BUILD headers                                   compiles each installed header by itself
     run.py BUILD exports                                   what the shared library exports, and its name
-    run.py BUILD EXAMPLE cmake|pkgconfig shared|static     builds and runs an example
+    run.py BUILD subproject                                the tree as a part of another project
+    run.py BUILD EXAMPLE cmake|pkgconfig                   builds an example, shared and static, and runs it
 """
 import json
 import os
@@ -16,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+TOP = HERE.parent.parent
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
 SKIPPED = 77
 
@@ -126,7 +128,7 @@ def subproject(package):
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(HERE / "sample", source)
     listed = source / "CMakeLists.txt"
-    listed.write_text(re.sub(r"find_package\(rpcrdma.*\)", f'add_subdirectory("{HERE.parent.parent}" librpcrdma EXCLUDE_FROM_ALL)',
+    listed.write_text(re.sub(r"find_package\(rpcrdma.*\)", f'add_subdirectory("{TOP}" librpcrdma EXCLUDE_FROM_ALL)',
                              listed.read_text()))
     run("cmake", "-S", source, "-B", source / "build", "-G", "Ninja", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", f"-DCMAKE_C_COMPILER={package.compiler['C']}",
         f"-DCMAKE_CXX_COMPILER={package.compiler['CXX']}")
@@ -141,37 +143,59 @@ def needed(program):
     return re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", "-W", program))
 
 
-def build_with_cmake(package, source, build, static):
+def build_with_cmake(package, source, build, kind):
+    """A second build with the other library links anew."""
     run("cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={package.prefix}",
         f"-DCMAKE_C_COMPILER={package.compiler['C']}", f"-DCMAKE_CXX_COMPILER={package.compiler['CXX']}",
-        f"-Drpcrdma_USE_STATIC_LIBS={'ON' if static else 'OFF'}", env=package.environment())
+        f"-Drpcrdma_USE_STATIC_LIBS={'ON' if kind == 'static' else 'OFF'}", env=package.environment())
     run("cmake", "--build", build, env=package.environment())
 
 
-def build_with_pkgconfig(package, source, build, static):
-    """As a Makefile does it. libtirpc's and Boost's own packages have no static libraries of everything, so -static is
-    not an option: the archive is named."""
-    libs = package.pkgconfig(*(["--static"] if static else []), "--libs", "rpcrdma")
-    if static:
+def build_with_pkgconfig(package, source, build, kind):
+    """As a Makefile does it: an object for each source and for the XDR routines, a program for each source. Not all
+    libraries beneath have archives in Debian, so -static is not an option: the archive of this one is named."""
+    in_c = any(source.glob("*.c"))
+    module, compiler = ("rpcrdma-tirpc", package.compiler["C"]) if in_c else ("rpcrdma", package.compiler["CXX"])
+    compile_one = [compiler, *([] if in_c else ["-std=c++20"]), *package.pkgconfig("--cflags", module), f"-I{build}", "-c"]
+    if kind == "shared":
+        build.mkdir(parents=True)
+        for interface in source.glob("*.x"):
+            run(*package.pkgconfig("--variable=generator", "rpcrdma"), "--output", build, interface, env=package.environment())
+        for file in [*build.glob("*_xdr.c*"), *source.glob("*.c*")]:
+            run(*compile_one, file, "-o", build / f"{file.stem}.o")
+    libs = package.pkgconfig(*(["--static"] if kind == "static" else []), "--libs", module)
+    if kind == "static":
         libs = ["-l:librpcrdma.a" if lib == "-lrpcrdma" else lib for lib in libs]
     else:
         libs.append(f"-Wl,-rpath,{package.libdir}")
-    build.mkdir(parents=True)
-    for program in source.glob("*.cpp"):
-        run(package.compiler["CXX"], "-std=c++20", *package.pkgconfig("--cflags", "rpcrdma"), program, "-o",
-            build / program.stem, *libs)
+    prefix = PREFIXES[source.name.removesuffix("-pkgconfig")]
+    for file in source.glob("*.c*"):
+        run(compiler, build / f"{file.stem}.o", *build.glob("*_xdr.o"), "-o", build / (prefix + file.stem), *libs)
 
 
-def example(package, name, how, kind):
-    source = package.work / f"{name}-{how}-{kind}"
+PREFIXES = {"sample": "", "hello": "hello-", "blob-store": "blob-"}
+
+
+def example(package, name, how):
+    """Builds a copy of the example with the shared library, then with the static one, and runs both."""
+    source = package.work / f"{name}-{how}"
     shutil.rmtree(source, ignore_errors=True)
-    shutil.copytree(HERE / name, source)
+    shutil.copytree(HERE / name if name == "sample" else TOP / "examples" / name, source)
     build = source / "build"
-    {"cmake": build_with_cmake, "pkgconfig": build_with_pkgconfig}[how](package, source, build, kind == "static")
-    linked = needed(build / "roundtrip")
-    assert ("librpcrdma.so.0" in linked) == (kind == "shared"), linked
-    print(run(build / "roundtrip", "iwarp", env=package.environment()))
-    plugin_is_shared(package, build / "roundtrip", kind)
+    for kind in ("shared", "static"):
+        {"cmake": build_with_cmake, "pkgconfig": build_with_pkgconfig}[how](package, source, build, kind)
+        programs = [path for path in build.glob(PREFIXES[name] + "*") if path.is_file() and os.access(path, os.X_OK)]
+        assert programs
+        kept = source / kind  # for the virtual machine, which runs both (tests/interop/guest/examples.sh)
+        kept.mkdir()
+        for program in programs:
+            assert ("librpcrdma.so.0" in needed(program)) == (kind == "shared"), (program, needed(program))
+            shutil.copy(program, kept)
+        if name == "sample":
+            print(run(kept / "roundtrip", "iwarp", env=package.environment()))
+            plugin_is_shared(package, kept / "roundtrip", kind)
+        else:
+            print(run(sys.executable, "-B", TOP / "tests/examples/run.py", kept, name, "iwarp", env=package.environment()))
 
 
 def plugin_is_shared(package, program, kind):
