@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/embed/address.hpp"
-#include "rpcrdma/embed/build_check.hpp"
 #include "rpcrdma/embed/handler.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/responder/server.hpp"
@@ -50,7 +50,7 @@ struct ServerOptions {
 ///
 /// Lifetime. Everything that a handler refers to outlives the server. A ServerCall that a handler keeps is answered or
 /// destroyed before the server is destroyed. The destructor ends connections and threads at once; stop() drains.
-class Server {
+class RPCRDMA_EXPORT Server {
  public:
   /// Throws std::invalid_argument for an address that cannot be read.
   explicit Server(ServerOptions options = {});

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/embed/scratch.hpp"
 #include "rpcrdma/rpc/dispatcher.hpp"
@@ -49,7 +50,8 @@ concept PlainHandler = std::invocable<H&, const typename P::Args&> ||
     (std::same_as<typename P::Args, rpc::Void>&& std::invocable<H&>);
 
 /// Logs `thrown`, an exception of the handler of `procedure`.
-void report(const Log& log, const rpc::ProcedureInfo& procedure, const std::exception_ptr& thrown) noexcept;
+RPCRDMA_EXPORT void report(const Log& log, const rpc::ProcedureInfo& procedure,
+                           const std::exception_ptr& thrown) noexcept;
 
 /// One handler object of any form, called on every thread of a server.
 template <rpc::Procedure P, class H>

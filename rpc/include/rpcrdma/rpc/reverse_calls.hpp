@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/requester/reverse.hpp"
 #include "rpcrdma/responder/responder.hpp"
 #include "rpcrdma/rpc/client_call.hpp"
@@ -25,7 +26,7 @@ struct ReverseOptions {
 
 /// What the copies of a ReverseClient share. Any thread, unless noted. It belongs to the thread of the connection,
 /// which destroys it after the last reference is gone.
-class ReverseCalls final : public std::enable_shared_from_this<ReverseCalls> {
+class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<ReverseCalls> {
  public:
   using Executor = ClientCore::Executor;
   using Encode = ClientCall::Encode;
