@@ -23,7 +23,7 @@ set(headers
   base/buffer_ref base/cursor base/error base/export base/log base/payload base/payload_builder base/post_memory
   base/recycler base/runner base/unique_function
   connection/error connection/options fabric/error fabric/fabric memory/pool
-  requester/async_call requester/client requester/requester responder/responder responder/reverse_service
+  requester/async_call requester/client requester/requester requester/reverse responder/responder responder/reverse_service
   responder/server wire/error)
 foreach(header ${headers})
   string(REGEX REPLACE "/.*" "" module ${header})

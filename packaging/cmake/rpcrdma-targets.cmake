@@ -5,10 +5,10 @@ if(TARGET rpcrdma::library)
 endif()
 if(rpcrdma_USE_STATIC_LIBS)
   add_library(rpcrdma::library STATIC IMPORTED)
-  # The program exports its symbols, so that the verbs plug-in uses its Asio.
+  # The program exports its symbols, so that the verbs plug-in uses its Asio. It may be a project in C: the C++ library is
+  # named instead of the language.
   set_target_properties(rpcrdma::library PROPERTIES
     IMPORTED_LOCATION "${rpcrdma_LIBRARY_DIR}/librpcrdma.a"
-    IMPORTED_LINK_INTERFACE_LANGUAGES CXX
     INTERFACE_LINK_LIBRARIES "$<LINK_ONLY:spdlog::spdlog>;$<LINK_ONLY:fmt::fmt>;PkgConfig::RPCRDMA_LIBTIRPC;${RPCRDMA_ISAL_LIBRARY};$<LINK_ONLY:Threads::Threads>;${CMAKE_DL_LIBS};stdc++;m"
     INTERFACE_LINK_OPTIONS "LINKER:--export-dynamic")
 else()

@@ -151,6 +151,16 @@ def build_with_cmake(package, source, build, kind):
     run("cmake", "--build", build, env=package.environment())
 
 
+def generate(package, interface, build, in_c):
+    """C++: rpcrdma-gen. C: what rpcgen makes, untouched."""
+    if not in_c:
+        run(*package.pkgconfig("--variable=generator", "rpcrdma"), "--output", build, interface, env=package.environment())
+        return
+    shutil.copy(interface, build)
+    for option, suffix in (("-h", ".h"), ("-c", "_xdr.c"), ("-l", "_clnt.c"), ("-m", "_svc.c")):
+        run("rpcgen", "-C", option, "-o", interface.stem + suffix, interface.name, cwd=build)
+
+
 def build_with_pkgconfig(package, source, build, kind):
     """As a Makefile does it: an object for each source and for the XDR routines, a program for each source. Not all
     libraries beneath have archives in Debian, so -static is not an option: the archive of this one is named."""
@@ -160,8 +170,8 @@ def build_with_pkgconfig(package, source, build, kind):
     if kind == "shared":
         build.mkdir(parents=True)
         for interface in source.glob("*.x"):
-            run(*package.pkgconfig("--variable=generator", "rpcrdma"), "--output", build, interface, env=package.environment())
-        for file in [*build.glob("*_xdr.c*"), *source.glob("*.c*")]:
+            generate(package, interface, build, in_c)
+        for file in [*build.glob("*.c*"), *source.glob("*.c*")]:
             run(*compile_one, file, "-o", build / f"{file.stem}.o")
     libs = package.pkgconfig(*(["--static"] if kind == "static" else []), "--libs", module)
     if kind == "static":
@@ -170,10 +180,11 @@ def build_with_pkgconfig(package, source, build, kind):
         libs.append(f"-Wl,-rpath,{package.libdir}")
     prefix = PREFIXES[source.name.removesuffix("-pkgconfig")]
     for file in source.glob("*.c*"):
-        run(compiler, build / f"{file.stem}.o", *build.glob("*_xdr.o"), "-o", build / (prefix + file.stem), *libs)
+        stubs = build.glob({"client": "*_clnt.o", "server": "*_svc.o"}.get(file.stem, "none"))
+        run(compiler, build / f"{file.stem}.o", *build.glob("*_xdr.o"), *stubs, "-o", build / (prefix + file.stem), *libs)
 
 
-PREFIXES = {"sample": "", "hello": "hello-", "blob-store": "blob-"}
+PREFIXES = {"sample": "", "hello": "hello-", "blob-store": "blob-", "rpcgen-calc": "calc-"}
 
 
 def example(package, name, how):
