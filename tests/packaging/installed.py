@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -88,6 +89,13 @@ def expect(condition, what):
         sys.exit(f"failed: {what}")
 
 
+def wait_until(condition, what):
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        expect(time.monotonic() < deadline, what)
+        time.sleep(0.1)
+
+
 def install(chroot, packages):
     chroot.run("apt-get", "update")
     folder = chroot.path("/tmp/packages")
@@ -108,7 +116,7 @@ def unit_of(chroot):
     """Verifies the unit and returns its command."""
     unit = chroot.path("/lib/systemd/system/rpcrdma-nfsd.service")
     text = unit.read_text()
-    verified = chroot.run("systemd-analyze", "verify", "--man=yes", "rpcrdma-nfsd.service")
+    verified = chroot.run("systemd-analyze", "verify", "--man=no", "rpcrdma-nfsd.service")
     expect(verified.strip() == "", verified)
     security = chroot.run("systemd-analyze", "security", "--offline=true", "--threshold=30",
                           "/lib/systemd/system/rpcrdma-nfsd.service")
@@ -236,9 +244,7 @@ def control_group():
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, folder, kind, options = line.split()[:4]
         if kind == "cgroup2" and options.split(",")[0] == "rw":
-            group = Path(folder) / f"rpcrdma-packages-{os.getpid()}"
-            group.mkdir()
-            return group
+            return Path(tempfile.mkdtemp(prefix="rpcrdma-packages-", dir=folder))
     return None
 
 
@@ -258,9 +264,7 @@ def confined(system):
     expect(system.run("stat", "-c", "%a", "/srv/data/file").strip() == "4755", "root of the client sets set-id bits")
     system.run("sh", "-c", "printf '[[export]]\\nmemory = true\\nname = \"/more\"\\n' >> /etc/rpcrdma-nfsd.toml")
     system.run("systemctl", "reload", "rpcrdma-nfsd")
-    deadline = time.monotonic() + DEADLINE_S
-    while system.run("rpcrdma-nfs", "ls", f"nfs://{address}/more", check=False):
-        expect(time.monotonic() < deadline, "the new export is served")
+    wait_until(lambda: system.run("rpcrdma-nfs", "ls", f"nfs://{address}/more", check=False) == "", "/more is served")
     expect(system.property("ActiveState") == "active", "active after the reload")
     expect(system.run("stat", "-c", "%a", "/var/lib/rpcrdma-nfsd").strip() == "700", "the state directory")
     system.run("systemctl", "stop", "rpcrdma-nfsd")
@@ -277,7 +281,7 @@ def serve_under_systemd(chroot):
         confined(system)
     finally:
         system.end()
-        # Its processes have ended: the kernel lets their groups go.
+        wait_until(lambda: "populated 0" in (group / "cgroup.events").read_text(), "the processes of systemd end")
         for folder, _, _ in os.walk(group, topdown=False):
             os.rmdir(folder)
     step("served under systemd: started, reloaded and stopped, confined as the unit says")
