@@ -18,7 +18,8 @@ def _option(action):
     takes_value = action.nargs != 0
     text = (action.help or "") % {"default": action.default, "prog": ""}
     choices = [str(choice) for choice in action.choices or []]
-    return {"names": action.option_strings or [value], "group": "Options", "type": value if takes_value else "",
+    kind = "FILE" if value.startswith("FILE") else value
+    return {"names": action.option_strings or [value], "group": "Options", "type": kind if takes_value else "",
             "value": ("|".join(choices) or value) if takes_value else "", "choices": choices,
             "text": text[:1].upper() + text[1:] if action.option_strings else text, "about": text,
             "required": action.required, "repeats": action.nargs in ("*", "+")}
@@ -27,8 +28,10 @@ def _option(action):
 def _program(parser, name):
     actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]  # pylint: disable=protected-access
     usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    example = (parser.epilog or "").partition("For example: ")[2]
+    sections = [{"title": "Examples", "entries": [{"term": example, "text": ""}]}] if example else []
     return {"name": name, "about": parser.description or "", "usage": usage, "example": "", "commands": [],
-            "sections": [], "options": [_option(action) for action in actions if action.option_strings],
+            "sections": sections, "options": [_option(action) for action in actions if action.option_strings],
             "arguments": [_option(action) for action in actions if not action.option_strings]}
 
 

@@ -38,7 +38,8 @@ def options(command):
     groups = {}
     for option in command["options"]:
         groups.setdefault(option["group"], []).append(option)
-    out = "".join(_entry(_option_term(argument, True), _sentence(argument["text"])) for argument in command["arguments"])
+    out = "".join(_entry(_option_term(argument, True), _sentence(argument["text"]))
+                  for argument in command["arguments"] if argument["text"])
     for title, members in groups.items():
         if len(groups) > 1:
             out += f".SS {roff(title)}\n"
@@ -77,9 +78,12 @@ def sections(command):
 
 
 def examples(command):
-    entries = [entry for section in command["sections"] if section["title"] == "Examples" for entry in section["entries"]]
-    return "".join(f".TP\n.B {roff(entry['term'])}\n{roff(_sentence(entry['text'][:1].upper() + entry['text'][1:]))}\n"
-                   for entry in entries)
+    out = ""
+    for section in command["sections"]:
+        for entry in section["entries"] if section["title"] == "Examples" else []:
+            text = _sentence(entry["text"][:1].upper() + entry["text"][1:]) if entry["text"] else ""
+            out += f".TP\n.B {roff(entry['term'])}\n{roff(text)}\n" if text else f".EX\n{roff(entry['term'])}\n.EE\n"
+    return out
 
 
 def _setting(option):
@@ -108,7 +112,15 @@ def synopsis(command):
 
 
 def about(command):
-    return roff(command["about"].replace("\n\n", "\0")).replace("\0", "\n.PP\n") + "\n"
+    """Paragraphs, and indented lines as they are."""
+    out, verbatim = "", False
+    for line in command["about"].split("\n"):
+        indented = line.startswith(" ")
+        if indented != verbatim:
+            out += ".EX\n" if indented else ".EE\n.PP\n"
+        verbatim = indented
+        out += roff(line) + "\n" if line else ".PP\n"
+    return out + (".EE\n" if verbatim else "")
 
 
 FILLERS = {"SYNOPSIS": synopsis, "ABOUT": about, "OPTIONS": options, "COMMANDS": commands, "SECTIONS": sections,

@@ -11,6 +11,8 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 DEADLINE_S = 300
@@ -87,6 +89,13 @@ def expect(condition, what):
         sys.exit(f"failed: {what}")
 
 
+def wait_until(condition, what):
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        expect(time.monotonic() < deadline, what)
+        time.sleep(0.1)
+
+
 def install(chroot, packages):
     chroot.run("apt-get", "update")
     folder = chroot.path("/tmp/packages")
@@ -107,7 +116,7 @@ def unit_of(chroot):
     """Verifies the unit and returns its command."""
     unit = chroot.path("/lib/systemd/system/rpcrdma-nfsd.service")
     text = unit.read_text()
-    verified = chroot.run("systemd-analyze", "verify", "--man=yes", "rpcrdma-nfsd.service")
+    verified = chroot.run("systemd-analyze", "verify", "--man=no", "rpcrdma-nfsd.service")
     expect(verified.strip() == "", verified)
     security = chroot.run("systemd-analyze", "security", "--offline=true", "--threshold=30",
                           "/lib/systemd/system/rpcrdma-nfsd.service")
@@ -167,6 +176,117 @@ def serve(chroot, command):
     chroot.write("/etc/rpcrdma-nfsd.toml", shipped)
 
 
+# systemd as process 1 of a copy of the chroot, in namespaces where it can change nothing else. $1: the chroot, $2: a folder.
+BOOT = """
+set -e
+mount --make-rprivate /
+mount -t tmpfs tmpfs "$2"
+mkdir "$2/upper" "$2/work" "$2/root"
+mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/root"
+cd "$2/root"
+mount -t proc proc proc
+mount -o bind,ro proc/sys proc/sys
+mount -t sysfs -o ro sysfs sys
+mount -t cgroup2 cgroup2 sys/fs/cgroup
+mount -t tmpfs tmpfs run
+mount -t tmpfs tmpfs srv
+mkdir -m 777 srv/data
+ip link set lo up
+exec chroot . env -i container=test PATH=/usr/sbin:/usr/bin:/sbin:/bin \\
+  /lib/systemd/systemd --unit=basic.target --log-target=console --log-level=warning --show-status=0
+"""
+
+
+class System:
+    """A running systemd, and commands beside it."""
+
+    def __init__(self, chroot, control_group):
+        self.folder = Path(f"{chroot.root}.system")
+        self.folder.mkdir()
+        self.log = open(f"{chroot.root}.log", "w+", encoding="utf-8")
+        join = f"echo $$ > {control_group}/cgroup.procs && exec unshare --mount --pid --cgroup --net --uts --ipc --fork " \
+               f"--kill-child bash -c {shlex.quote(BOOT)} boot {chroot.root} {self.folder}"
+        self.process = subprocess.Popen(["bash", "-c", join], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        deadline = time.monotonic() + DEADLINE_S
+        while self.run("systemctl", "is-active", "basic.target", check=False).strip() != "active":
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.log.seek(0)
+                sys.exit(f"systemd does not start:\n{self.log.read()}")
+            time.sleep(0.2)
+
+    def first_process(self):
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return children[0] if children else None
+
+    def run(self, *words, check=True):
+        first = self.first_process()
+        if first is None:
+            return ""
+        enter = ["nsenter", "--target", first, "--all", f"--root=/proc/{first}/root", "--wd=/"]
+        done = subprocess.run([*enter, *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False, timeout=DEADLINE_S,
+                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"})
+        if check and done.returncode != 0:
+            sys.exit(f"{shlex.join(map(str, words))}: exit status {done.returncode}\n{done.stdout}")
+        return done.stdout
+
+    def property(self, name):
+        return self.run("systemctl", "show", "--value", "-p", name, "rpcrdma-nfsd").strip()
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+
+
+def control_group():
+    """A new control group for systemd, or None where the kernel or this machine has no version 2 of them."""
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        _, folder, kind, options = line.split()[:4]
+        if kind == "cgroup2" and options.split(",")[0] == "rw":
+            return Path(tempfile.mkdtemp(prefix="rpcrdma-packages-", dir=folder))
+    return None
+
+
+def confined(system):
+    """The unit, with everything that confines it, serves as its callers."""
+    system.run("sh", "-c", f"cat > /etc/rpcrdma-nfsd.toml <<'END'\n{CONFIG}END")
+    system.run("systemctl", "start", "rpcrdma-nfsd")
+    status = system.property("StatusText")
+    address = re.search(r"rdma=(\S+) fabric=iwarp", status).group(1)
+    system.run("sh", "-c", "seq 500000 > /tmp/file")
+    url = f"nfs://{address}/data/file"
+    system.run("rpcrdma-nfs", "--uid", "1234", "--gid", "2345", "put", "/tmp/file", url)
+    system.run("rpcrdma-nfs", "--uid", "1234", "--gid", "2345", "get", url, "/tmp/back")
+    system.run("cmp", "/tmp/file", "/tmp/back")
+    expect(system.run("stat", "-c", "%u:%g", "/srv/data/file").strip() == "1234:2345", "the file belongs to the caller")
+    system.run("rpcrdma-nfs", "chmod", "4755", url)
+    expect(system.run("stat", "-c", "%a", "/srv/data/file").strip() == "4755", "root of the client sets set-id bits")
+    system.run("sh", "-c", "printf '[[export]]\\nmemory = true\\nname = \"/more\"\\n' >> /etc/rpcrdma-nfsd.toml")
+    system.run("systemctl", "reload", "rpcrdma-nfsd")
+    wait_until(lambda: system.run("rpcrdma-nfs", "ls", f"nfs://{address}/more", check=False) == "", "/more is served")
+    expect(system.property("ActiveState") == "active", "active after the reload")
+    expect(system.run("stat", "-c", "%a", "/var/lib/rpcrdma-nfsd").strip() == "700", "the state directory")
+    system.run("systemctl", "stop", "rpcrdma-nfsd")
+    expect((system.property("ActiveState"), system.property("Result")) == ("inactive", "success"), "stopped")
+
+
+def serve_under_systemd(chroot):
+    group = control_group()
+    if group is None:
+        step("no control groups of version 2: not tested under systemd")
+        return
+    system = System(chroot, group)
+    try:
+        confined(system)
+    finally:
+        system.end()
+        wait_until(lambda: "populated 0" in (group / "cgroup.events").read_text(), "the processes of systemd end")
+        for folder, _, _ in os.walk(group, topdown=False):
+            os.rmdir(folder)
+    step("served under systemd: started, reloaded and stopped, confined as the unit says")
+
+
 def render_pages(chroot):
     listed = chroot.run("sh", "-c", "dpkg -L rpcrdma-server rpcrdma-tools librpcrdma-dev | grep '/man[1-8]/.*gz$'").split()
     expect(len(listed) >= 6, f"manual pages: {listed}")
@@ -192,6 +312,7 @@ def main():
     installed = install(chroot, sys.argv[2])
     command = unit_of(chroot)
     serve(chroot, command)
+    serve_under_systemd(chroot)
     render_pages(chroot)
     purge(chroot, installed, before)
 
