@@ -23,6 +23,7 @@ enum class RpcError {
   unencodable,    ///< the arguments have no XDR encoding
 };
 
+/// For the conversion to error_code.
 error_code make_error_code(RpcError e) noexcept;
 
 }  // namespace rpcrdma::rpc

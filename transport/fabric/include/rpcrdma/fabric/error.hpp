@@ -4,6 +4,7 @@
 
 namespace rpcrdma::fabric {
 
+/// Why a fabric, a connection or an operation on it failed.
 enum class FabricError {
   flushed = 1,         ///< the connection ended before the operation completed
   rejected,            ///< the peer's listener refused the connection
@@ -30,6 +31,7 @@ enum class FabricError {
   locked_memory,       ///< a registration exceeds the limit of locked memory (RLIMIT_MEMLOCK)
 };
 
+/// For the conversion to error_code.
 error_code make_error_code(FabricError e) noexcept;
 
 }  // namespace rpcrdma::fabric
