@@ -21,17 +21,13 @@
 
 namespace rpcrdma::rpc {
 
-/// Defaults of a client's calls.
 struct ClientOptions {
   Credential credential;                      ///< of calls without their own
   std::chrono::milliseconds timeout{60'000};  ///< of calls without a deadline
 };
 
-/// What one call has of its own.
 struct CallOptions {
-  /// Without it, ClientOptions::timeout from now.
   std::optional<std::chrono::steady_clock::time_point> deadline;
-  /// Without it, ClientOptions::credential.
   std::optional<Credential> credential;
   /// Registered memory for the DDP-eligible results, one list of buffers per result, in order, each large enough for
   /// the largest result that may come (RFC 8166 section 4.3.2.2). Given: the data is there when the call has succeeded
@@ -40,7 +36,6 @@ struct CallOptions {
   /// themselves.
   boost::container::small_vector<std::span<const BufferRef>, 1> results;
 
-  /// Adds memory for the next result.
   CallOptions& into(std::span<const BufferRef> result) {
     results.push_back(result);
     return *this;
@@ -60,11 +55,8 @@ class Client {
   Client(Client&&) noexcept = default;
   Client& operator=(Client&&) = delete;
 
-  /// That of the requester's io_context.
   ClientCore::Executor get_executor() const noexcept { return core_->executor(); }
-  /// As given to the constructor.
   transport::Requester& requester() noexcept { return core_->requester(); }
-  /// Of calls without their own.
   const Credential& credential() const noexcept { return options_.credential; }
 
   /// Calls P. The token's signature is void(error_code, Decoded<P::Result>). Errors: RpcError, TransportError,
@@ -85,7 +77,6 @@ class Client {
         },
         token, std::move(call));
   }
-  /// The same without options.
   template <Procedure P, class Token>
   auto async_call(const typename P::Args& args, Token&& token) {
     return async_call<P>(args, CallOptions{}, std::forward<Token>(token));
