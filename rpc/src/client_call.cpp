@@ -17,6 +17,11 @@ error_code ClientCall::prepare(const CallHeader& header, Encode encode_args, con
   return {};
 }
 
+void ClientCall::prepare(Octets message) noexcept {
+  memory_.start(message_);
+  message_.octets(message);
+}
+
 void ClientCall::encode(PayloadBuilder& out) noexcept {
   const Payload& message = message_.payload();
   auto item = message.items.begin();

@@ -46,8 +46,6 @@ void RequesterCore::on_peer_error(Received& message) {
   slot->answer_error(version ? TransportError::peer_err_vers : TransportError::peer_err_chunk);
 }
 
-void RequesterCore::heard() noexcept { heard_at_ = std::chrono::steady_clock::now(); }
-
 void RequesterCore::detach() {
   connection_.reset();
   proven_ = false;
@@ -81,7 +79,8 @@ void RequesterCore::shut(error_code why) {
   timer_.cancel();
   detach();
   fail_waiting(why);
-  while (!failed_.empty()) {
+  // done() may submit again: those calls fail in run_deferred().
+  for (std::size_t left = failed_.size(); left != 0 && !failed_.empty(); --left) {
     Call& call = failed_.front();
     failed_.pop_front();
     CallAccess::state(call) = CallAccess::State::over;

@@ -83,6 +83,7 @@ class Client {
   }
 
  private:
+  friend class ReverseClient;  // decodes replies alike
   template <Procedure P>
   static bool encode_args(xdr::Encoder& out, const void* args) {
     return out.encode(&P::xdr_args, *static_cast<const typename P::Args*>(args));

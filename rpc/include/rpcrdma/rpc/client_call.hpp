@@ -26,6 +26,8 @@ class ClientCall final : public transport::Call, public boost::intrusive::list_b
 
   /// Writes the message. RpcError::unencodable when the arguments cannot be.
   error_code prepare(const CallHeader& header, Encode encode_args, const void* args) noexcept;
+  /// Copies a message that has been encoded elsewhere.
+  void prepare(Octets message) noexcept;
 
   void encode(PayloadBuilder& out) noexcept override;
   void done(error_code status, const Payload* reply) noexcept override;

@@ -21,7 +21,7 @@ class CallSink {
  public:
   /// The client has connected or reconnected. The upper layer tells the server on each connection whether it accepts
   /// reverse calls there.
-  virtual void on_connected() noexcept {}
+  virtual void on_connected(Connection& /*connection*/) noexcept {}
   /// A reverse call; may be moved from. On the client's thread.
   virtual void on_call(Connection& connection, Received& message) noexcept = 0;
   /// A message that cannot be processed and is not a reply to a call of this client.

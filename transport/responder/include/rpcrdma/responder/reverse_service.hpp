@@ -19,6 +19,11 @@ class ReverseService {
   static std::unique_ptr<ReverseService> make(Client& client, CallHandler& handler, std::uint32_t credits, Log log,
                                               UniqueFunction<void()> connected = {});
   virtual ~ReverseService() = default;
+  /// Calls that the handler has not ended, or whose replies are being sent.
+  virtual std::size_t calls() const noexcept = 0;
+  /// After the client has been destroyed: runs `over`, which may destroy the service, when no call is left. It runs
+  /// from the io_context, or at once if there has never been a connection.
+  virtual void retire(UniqueFunction<void()> over) = 0;
 };
 
 }  // namespace rpcrdma::transport
