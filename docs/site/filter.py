@@ -3,7 +3,7 @@
 """Doxygen's input filter: what the files leave unsaid for readers of the source. Lines keep their numbers.
 
 A header: the comment below `#pragma once` becomes the file's description, its floor becomes its group, and moves and
-tests for emptiness get a description if they have none.
+tests for emptiness get a description if they have none. Implementation headers are left out.
 A page: the attributes of code blocks and the blocks that are not shown, which the tests read, are dropped.
 """
 import re
@@ -34,6 +34,8 @@ def header(path, lines):
         lines[end] = "/" + lines[end]
         end += 1
     lines[at] = "/// @file" if end > at + 1 else "/** @file */"
+    if any(line.startswith("// Implementation of ") for line in lines[at + 1:at + 2]):
+        return ["/** @cond */"] + lines[1:] + ["/** @endcond */"]
     group = f"/** @addtogroup {group_of(path)} */ /** @{{ */"
     for number, line in enumerate(lines):
         if lines[number - 1] == "template <>":
