@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rpcrdma::rpc {
@@ -18,6 +19,12 @@ struct RpcbindEntry {
   std::string address;        ///< universal address
   friend bool operator==(const RpcbindEntry&, const RpcbindEntry&) = default;
 };
+
+/// The entries of programs, {number, version} each, that are served at the listeners `tcp` and `rdma`: one for each
+/// address family. An IPv6 TCP listener at :: serves IPv4 as well where there is no IPv4 listener.
+std::vector<RpcbindEntry> rpcbind_entries(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& programs,
+                                          const std::vector<boost::asio::ip::tcp::endpoint>& tcp,
+                                          const std::vector<boost::asio::ip::tcp::endpoint>& rdma);
 
 /// Success, or one line that says why not.
 using RpcbindResult = boost::system::result<void, std::string>;

@@ -5,6 +5,7 @@
 #include <rpc/rpc.h>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -16,6 +17,14 @@ struct text_data {
   bool owned;  ///< `data` is a copy, of a string that spans pieces of a message; freed by xdr_free()
   const char* data;
 
+  text_data() noexcept = default;
+  /// Refers to `from`: see set().
+  text_data(std::string_view from) noexcept { set(from); }    // NOLINT(google-explicit-constructor)
+  text_data(const char* from) noexcept { set(from); }         // NOLINT(google-explicit-constructor)
+  text_data(const std::string& from) noexcept { set(from); }  // NOLINT(google-explicit-constructor)
+
+  /// Refers to `from`, whose characters stay valid and unchanged until the message has been encoded: when the function
+  /// that makes the call, or that replies, returns.
   void set(std::string_view from) noexcept {
     owned = false;
     length = static_cast<std::uint32_t>(from.size());
