@@ -85,7 +85,7 @@ class Store {
   }
 
   void watch(ServerCall<blobs::Watch> call) {
-    watchers_.push_back(call.reverse_client());
+    watchers_[call.peer()] = call.reverse_client();
     call.reply({});
   }
 
@@ -95,15 +95,16 @@ class Store {
     return at == in.end() ? nullptr : at->second;
   }
   void notify(std::string name, std::uint32_t size) {
-    std::erase_if(watchers_, [](const auto& watcher) { return !watcher.alive(); });
-    for (const auto& watcher : watchers_) watcher.call<blob_events::Changed>({name.data(), size}, [](auto, auto) {});
+    std::erase_if(watchers_, [](const auto& watcher) { return !watcher.second.alive(); });
+    for (const auto& [peer, watcher] : watchers_)
+      watcher.call<blob_events::Changed>({name.data(), size}, [](auto, auto) {});
   }
 
   std::uint32_t last_id_ = 0;
   std::map<std::uint32_t, BlobPtr> uploads_;
   std::map<std::uint32_t, BlobPtr> blobs_;
   std::map<std::string, std::uint32_t> names_;
-  std::vector<rpcrdma::ReverseClient> watchers_;
+  std::map<rpcrdma::fabric::Endpoint, rpcrdma::rpc::ReverseClient> watchers_;
 };
 
 }  // namespace
