@@ -229,6 +229,8 @@ class HeldCalls {
 TEST_F(Reverse, TheLastReferenceIsDroppedInDone) {
   start();
   reverse->allow();
+  const auto granting = make();
+  ASSERT_TRUE(run(*granting));
   HeldCalls held(client_handler);
   const auto first = make();
   const auto second = make();

@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "rpcrdma/base/export.hpp"
+
 namespace rpcrdma::rpc {
 
 /// How a caller identifies itself (RFC 5531 section 8.2). Only none and sys are understood.
@@ -17,7 +19,7 @@ inline constexpr std::uint32_t kMaxMachineName = 255;
 inline constexpr std::uint32_t kMaxGids = 16;
 
 /// The identity of a caller. Copyable, of fixed size. The fields after `flavor` are used for AUTH_SYS only.
-class Credential {
+class RPCRDMA_EXPORT Credential {
  public:
   /// AUTH_NONE.
   Credential() noexcept = default;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "rpcrdma/base/error.hpp"
+#include "rpcrdma/base/export.hpp"
 
 namespace rpcrdma::rpc {
 
@@ -26,7 +27,7 @@ enum class RpcError {
 };
 
 /// For the conversion to error_code.
-error_code make_error_code(RpcError e) noexcept;
+RPCRDMA_EXPORT error_code make_error_code(RpcError e) noexcept;
 
 }  // namespace rpcrdma::rpc
 

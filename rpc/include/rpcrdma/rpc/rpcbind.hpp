@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "rpcrdma/base/export.hpp"
+
 namespace rpcrdma::rpc {
 
 /// One program version at one address, as rpcbind lists it.
@@ -30,11 +32,11 @@ std::vector<RpcbindEntry> rpcbind_entries(const std::vector<std::pair<std::uint3
 using RpcbindResult = boost::system::result<void, std::string>;
 
 /// The universal address of an endpoint: the address as text, then both bytes of the port (RFC 5665 section 5.2.3).
-std::string universal_address(const boost::asio::ip::tcp::endpoint& endpoint);
+RPCRDMA_EXPORT std::string universal_address(const boost::asio::ip::tcp::endpoint& endpoint);
 
 /// Entries that are registered as long as this object exists. All functions block, up to `timeout` for each request to
 /// rpcbind: do not call them on a thread that serves. Not synchronized.
-class RpcbindRegistration {
+class RPCRDMA_EXPORT RpcbindRegistration {
  public:
   /// Nothing is registered yet.
   explicit RpcbindRegistration(std::chrono::seconds timeout = std::chrono::seconds(5)) : timeout_(timeout) {}

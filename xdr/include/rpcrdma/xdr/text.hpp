@@ -9,13 +9,15 @@
 #include <string_view>
 #include <type_traits>
 
+#include "rpcrdma/base/export.hpp"
+
 /// Trivial; all zero is the empty string. Decoded in place: valid as long as the message (server: until the reply is
 /// sent; client: as long as the Decoded<T>).
 // NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 struct text_data {
-  std::uint32_t length;
-  bool owned;  ///< `data` is a copy, of a string that spans pieces of a message; freed by xdr_free()
-  const char* data;
+  std::uint32_t length;  ///< bytes
+  bool owned;            ///< `data` is a copy, of a string that spans pieces of a message; freed by xdr_free()
+  const char* data;      ///< not terminated by a zero
 
   text_data() noexcept = default;
   /// Refers to `from`: see set().
@@ -30,11 +32,12 @@ struct text_data {
     length = static_cast<std::uint32_t>(from.size());
     data = from.data();
   }
+  /// The text. Valid as long as the message.
   std::string_view view() const noexcept { return {data, length}; }
 };
 static_assert(std::is_trivial_v<text_data>);
 
 /// Encodes to an xdr::Encoder and decodes from an xdr::Decoder; fails on any other stream.
-extern "C" bool_t xdr_text_data(XDR* xdrs, text_data* text);
+extern "C" RPCRDMA_EXPORT bool_t xdr_text_data(XDR* xdrs, text_data* text);
 /// The same with an upper bound on the length, in both directions.
-extern "C" bool_t xdr_bounded_text(XDR* xdrs, text_data* text, std::uint32_t max_length);
+extern "C" RPCRDMA_EXPORT bool_t xdr_bounded_text(XDR* xdrs, text_data* text, std::uint32_t max_length);

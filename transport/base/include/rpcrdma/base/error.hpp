@@ -10,6 +10,9 @@
 #include <boost/system/error_code.hpp>
 #include <boost/system/result.hpp>
 
+#include "rpcrdma/base/build.hpp"
+#include "rpcrdma/base/export.hpp"
+
 namespace rpcrdma {
 
 /// The error of every function here; converts to std::error_code.
@@ -36,9 +39,9 @@ enum class BaseError {
 };
 
 /// For the conversion to error_code.
-error_code make_error_code(BaseError e) noexcept;
+RPCRDMA_EXPORT error_code make_error_code(BaseError e) noexcept;
 /// For comparisons of an error_code with a Condition.
-boost::system::error_condition make_error_condition(Condition c) noexcept;
+RPCRDMA_EXPORT boost::system::error_condition make_error_condition(Condition c) noexcept;
 
 }  // namespace rpcrdma
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "rpcrdma/base/error.hpp"
+#include "rpcrdma/base/export.hpp"
 
 namespace rpcrdma::transport {
 
@@ -20,7 +21,7 @@ enum class TransportError {
 };
 
 /// For the conversion to error_code.
-error_code make_error_code(TransportError e) noexcept;
+RPCRDMA_EXPORT error_code make_error_code(TransportError e) noexcept;
 
 }  // namespace rpcrdma::transport
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "rpcrdma/base/error.hpp"
+#include "rpcrdma/base/export.hpp"
 
 namespace rpcrdma::fabric {
 
@@ -32,7 +33,7 @@ enum class FabricError {
 };
 
 /// For the conversion to error_code.
-error_code make_error_code(FabricError e) noexcept;
+RPCRDMA_EXPORT error_code make_error_code(FabricError e) noexcept;
 
 }  // namespace rpcrdma::fabric
 
