@@ -34,7 +34,7 @@ def header(path, lines):
         lines[end] = "/" + lines[end]
         end += 1
     lines[at] = "/// @file" if end > at + 1 else "/** @file */"
-    if any(line.startswith("// Implementation of ") for line in lines[at + 1:at + 2]):
+    if any(line.startswith("/// Implementation of ") for line in lines[at + 1:at + 2]):
         return ["/** @cond */"] + lines[1:] + ["/** @endcond */"]
     group = f"/** @addtogroup {group_of(path)} */ /** @{{ */"
     for number, line in enumerate(lines):

@@ -15,9 +15,9 @@
 /// sent; client: as long as the Decoded<T>).
 // NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 struct text_data {
-  std::uint32_t length;  ///< bytes
-  bool owned;            ///< `data` is a copy, of a string that spans pieces of a message; freed by xdr_free()
-  const char* data;      ///< not terminated by a zero
+  std::uint32_t length;
+  bool owned;  ///< `data` is a copy, of a string that spans pieces of a message; freed by xdr_free()
+  const char* data;
 
   text_data() noexcept = default;
   /// Refers to `from`: see set().
@@ -32,7 +32,6 @@ struct text_data {
     length = static_cast<std::uint32_t>(from.size());
     data = from.data();
   }
-  /// The text. Valid as long as the message.
   std::string_view view() const noexcept { return {data, length}; }
 };
 static_assert(std::is_trivial_v<text_data>);
