@@ -156,14 +156,15 @@ DecodeResult decode(Octets message, Header& out, const DecodeLimits& limits) {
   // [8166-4.5-a] discarded before it is parsed
   if (message.size() < kMinHeader) return WireError::too_short;
   // [8166-4.2.2-a]
-  if (out.version < kVersion || out.version > limits.highest_version) return WireError::bad_version;
+  if (out.version < limits.lowest_version || out.version > limits.highest_version) return WireError::bad_version;
+  const bool two = out.version >= kVersionTwo;
   switch (out.procedure) {
     case Procedure::msg:
     case Procedure::nomsg: return decode_lists(in, message.size(), limits, out);
-    case Procedure::msgp: return WireError::obsolete_msgp;
-    case Procedure::done: return WireError::obsolete_done;
+    case Procedure::msgp: return two ? WireError::bad_procedure : WireError::obsolete_msgp;
+    case Procedure::done: return two ? WireError::bad_procedure : WireError::obsolete_done;
     case Procedure::optional:
-      if (out.version >= kVersionTwo) return decode_optional(in, message.size(), out);
+      if (two) return decode_optional(in, message.size(), out);
       return WireError::bad_procedure;
     default: return WireError::bad_procedure;
   }
@@ -185,9 +186,10 @@ std::size_t encoded_size(const Header& header) noexcept {
 }
 
 void make_err_vers(const Header& bad, std::uint32_t granted_credits, Header& out,
-                   std::uint32_t highest_version) noexcept {
+                   const DecodeLimits& accepted) noexcept {
   make_error(bad, granted_credits, ErrorKind::vers, out);
-  out.highest_version = highest_version;  // [8166-4.5.1-a]
+  out.lowest_version = accepted.lowest_version;  // [8166-4.5.1-a]
+  out.highest_version = accepted.highest_version;
 }
 
 void make_err_chunk(const Header& bad, std::uint32_t granted_credits, Header& out) noexcept {

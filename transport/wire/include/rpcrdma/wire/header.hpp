@@ -16,6 +16,8 @@ namespace rpcrdma::wire {
 
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::uint32_t kVersionTwo = 2;
+/// The inline threshold of version two in both directions, unless a peer announces another (v2-01 section 2.3); bytes.
+inline constexpr std::uint32_t kVersionTwoThreshold = 4096;
 /// An RDMA_MSG or RDMA_NOMSG header of version one without chunks, in bytes (section 4.5). Version two has one word
 /// more.
 inline constexpr std::size_t kMinHeader = 28;
@@ -54,7 +56,8 @@ bool operator==(const Header& a, const Header& b) noexcept;
 struct DecodeLimits {
   /// Segments in all lists together. Prudence: the RFC sets no limit beyond the size of a message.
   std::size_t max_segments = 4096;
-  /// Versions above it are refused.
+  /// Other versions are refused.
+  std::uint32_t lowest_version = kVersion;
   std::uint32_t highest_version = kVersion;
 };
 
@@ -77,7 +80,7 @@ std::size_t encoded_size(const Header& header) noexcept;
 
 /// Fills `out` with the RDMA_ERROR that answers `bad` (section 4.5): same XID, same version. Keeps no chunks.
 void make_err_vers(const Header& bad, std::uint32_t granted_credits, Header& out,
-                   std::uint32_t highest_version = kVersion) noexcept;
+                   const DecodeLimits& accepted = {}) noexcept;
 void make_err_chunk(const Header& bad, std::uint32_t granted_credits, Header& out) noexcept;
 /// RDMA2_ERR_INVAL_OPTION, for an RDMA2_OPTIONAL of a type that this side does not support (v2-01 section 3.1).
 void make_err_option(const Header& bad, std::uint32_t granted_credits, Header& out) noexcept;
