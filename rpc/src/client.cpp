@@ -17,7 +17,7 @@ void Client::fill(ClientCall& call, ReplyBound bound, const ProcedureInfo& info,
                   error_code& failed) {
   // [8267-4-a] [8166-4.3.2-b] a Write list only for procedures with eligible results
   if (options.results.size() > info.eligible_results) failed = BaseError::invalid_argument;
-  call.xid = requester().next_xid();
+  call.xid = core_->any_thread() ? 0 : requester().next_xid();
   // [8166-6.2-a] the largest reply that there can be, without what goes into Write chunks
   std::uint64_t max_reply = bound.fixed;
   for (std::size_t i = 0; i < bound.bulk.size(); ++i) {
@@ -29,8 +29,7 @@ void Client::fill(ClientCall& call, ReplyBound bound, const ProcedureInfo& info,
   call.max_reply = static_cast<std::uint32_t>(std::min<std::uint64_t>(max_reply, UINT32_MAX));
   call.deadline = options.deadline.value_or(std::chrono::steady_clock::now() + options_.timeout);
   call.results.resize(options.results.size());
-  for (std::size_t i = 0; i < options.results.size(); ++i)
-    call.results[i].assign(options.results[i].begin(), options.results[i].end());
+  for (std::size_t i = 0; i < options.results.size(); ++i) call.results[i] = options.results[i];
 }
 
 }  // namespace rpcrdma::rpc

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a call is encoded when it is made, copied to the transport's memory each time that asks for it, and
-// decoded inside done(), while the reply is valid.
+// Operation: a call is encoded when it is made, on the thread that makes it, copied to the transport's memory each time
+// that asks for it, and decoded inside done(), while the reply is valid.
 // Ownership: the core owns all calls; a running call references the core, so that it outlives its client.
 // Error handling: a call that cannot be encoded is not sent, and completes later, as any other call.
 #include "rpcrdma/rpc/client_call.hpp"
 
+#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/post.hpp>
 
 namespace rpcrdma::rpc {
@@ -15,6 +16,11 @@ error_code ClientCall::prepare(const CallHeader& header, Encode encode_args, con
   rpc::encode(out, header);
   if (!encode_args(out, args) || !out.ok()) return RpcError::unencodable;
   return {};
+}
+
+void ClientCall::prepare(Octets message) noexcept {
+  memory_.start(message_);
+  message_.octets(message);
 }
 
 void ClientCall::encode(PayloadBuilder& out) noexcept {
@@ -42,12 +48,29 @@ void ClientCall::finish(error_code status, xdr::Decoder* in) noexcept {
   const std::shared_ptr<ClientCore> core = std::move(core_);
   core->active_.erase(core->active_.iterator_to(*this));
   submitted_ = false;
+  ++uses_;
   Completion completion = std::move(completion_);
   completion(status, status ? nullptr : in);
-  core->calls_.give_back(*this);
+  core->give_back(*this);
+  if (core->active_.empty() && core->idle_) std::exchange(core->idle_, {})();
+}
+
+void ClientCall::set_xid(std::uint32_t value) noexcept {
+  xid = value;
+  Writer(message_.payload().pieces.front().octets.octets()).u32(value);
+}
+
+std::unique_lock<std::mutex> ClientCore::guard() noexcept {
+  return any_thread() ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
+}
+
+void ClientCore::give_back(ClientCall& call) noexcept {
+  const auto lock = guard();
+  calls_.give_back(call);
 }
 
 ClientCore::Lease ClientCore::lease() {
+  const auto lock = guard();
   ClientCall* const idle = calls_.try_take();
   return {idle != nullptr ? idle : &calls_.add(std::make_unique<ClientCall>()), Return{shared_from_this()}};
 }
@@ -56,14 +79,30 @@ void ClientCore::start(Lease lease, error_code failed, ClientCall::Completion co
   ClientCall& call = *lease.release();
   call.completion_ = std::move(completion);
   call.core_ = shared_from_this();
+  if (!any_thread() || executor_.running_in_this_thread()) return begin(call, failed);
+  call.failed_ = failed;
+  boost::asio::post(executor_, boost::asio::bind_allocator(PostAllocator<void>(call.post_memory_),
+                                                           [&call] { call.core_->begin(call, call.failed_); }));
+}
+
+void ClientCore::begin(ClientCall& call, error_code failed) {
   active_.push_front(call);
   if (!failed && closed_) failed = BaseError::cancelled;
   if (failed) {
     boost::asio::post(executor_, [&call, failed] { call.finish(failed, nullptr); });
     return;
   }
+  if (any_thread()) call.set_xid(requester_.next_xid());
   call.submitted_ = true;
   requester_.submit(call);
+}
+
+void ClientCore::Canceller::operator()(boost::asio::cancellation_type) const {
+  const std::shared_ptr<ClientCore> core_now = core.lock();
+  if (!core_now) return;
+  boost::asio::post(core_now->executor_, [core_now, call = call, use = use] {
+    if (call->uses_ == use) core_now->cancel(*call);
+  });
 }
 
 void ClientCore::cancel(ClientCall& call) noexcept {
@@ -73,6 +112,11 @@ void ClientCore::cancel(ClientCall& call) noexcept {
 void ClientCore::close() noexcept {
   closed_ = true;
   for (ClientCall& call : active_) cancel(call);
+}
+
+void ClientCore::when_idle(UniqueFunction<void()> handler) {
+  if (active_.empty()) return handler();
+  idle_ = std::move(handler);
 }
 
 }  // namespace rpcrdma::rpc

@@ -25,11 +25,14 @@ class RpcCategory final : public boost::system::error_category {
       case RpcError::bad_reply: return "malformed reply";
       case RpcError::bad_reduction: return "reply breaks the rules of reduction";
       case RpcError::unencodable: return "value cannot be encoded";
+      case RpcError::no_rpcbind: return "the server's rpcbind (port 111) does not answer; name the port";
+      case RpcError::not_registered: return "the server's rpcbind does not know this program, version and transport";
     }
     return "unknown RPC error";
   }
   boost::system::error_condition default_error_condition(int value) const noexcept override {
     switch (static_cast<RpcError>(value)) {
+      case RpcError::no_rpcbind:
       case RpcError::system_err: return make_error_condition(Condition::retry);
       case RpcError::garbage_args:
       case RpcError::bad_reduction:

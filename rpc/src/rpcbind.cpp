@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -70,7 +71,39 @@ RpcbindResult Session::ask(rpcproc_t procedure, const RpcbindEntry& entry) {
                      entry.address, reason);
 }
 
+using Endpoint = boost::asio::ip::tcp::endpoint;
+using Programs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+
+void add_entries(const Programs& programs, const std::string& netid, const Endpoint& endpoint,
+                 std::vector<RpcbindEntry>& out) {
+  for (const auto& [program, version] : programs) out.push_back({program, version, netid, universal_address(endpoint)});
+}
+
+/// `both`: an IPv6 listener serves IPv4 as well if no IPv4 listener exists.
+void add_listeners(const Programs& programs, const std::string& netid, const std::vector<Endpoint>& listeners,
+                   bool both, std::vector<RpcbindEntry>& out) {
+  const auto first = [&](bool v6) {
+    return std::find_if(listeners.begin(), listeners.end(),
+                        [v6](const Endpoint& e) { return e.address().is_v6() == v6; });
+  };
+  const auto v4 = first(false);
+  const auto v6 = first(true);
+  if (v4 != listeners.end()) add_entries(programs, netid, *v4, out);
+  if (v6 == listeners.end()) return;
+  if (both && v4 == listeners.end() && v6->address().is_unspecified())
+    add_entries(programs, netid, {boost::asio::ip::address_v4::any(), v6->port()}, out);
+  add_entries(programs, netid + "6", *v6, out);
+}
+
 }  // namespace
+
+std::vector<RpcbindEntry> rpcbind_entries(const Programs& programs, const std::vector<Endpoint>& tcp,
+                                          const std::vector<Endpoint>& rdma) {
+  std::vector<RpcbindEntry> entries;
+  add_listeners(programs, "tcp", tcp, true, entries);
+  add_listeners(programs, "rdma", rdma, false, entries);  // [8166-9-a] rdma, rdma6
+  return entries;
+}
 
 std::string universal_address(const boost::asio::ip::tcp::endpoint& endpoint) {
   return fmt::format("{}.{}.{}", endpoint.address().to_string(), endpoint.port() >> 8, endpoint.port() & 0xff);

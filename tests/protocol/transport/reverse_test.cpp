@@ -103,7 +103,8 @@ TEST_F(Reverse, ThresholdsAreSwapped) {
     for (const Shape& shape : shapes) {
       const auto call = make(shape);
       ASSERT_TRUE(run(*call));
-      EXPECT_EQ(call->status, more == 0 ? error_code() : TransportError::call_too_long);
+      const TransportError why = shape.call_body != 0 ? TransportError::call_too_long : TransportError::reply_too_long;
+      EXPECT_EQ(call->status, more == 0 ? error_code() : why);
       EXPECT_EQ(call->complaint, "");
     }
   }
@@ -122,7 +123,8 @@ TEST_F(Reverse, CallsThatNeedChunksFailAtOnce) {
   for (const Shape& shape : shapes) {
     const auto call = make(shape);
     ASSERT_TRUE(run(*call));
-    EXPECT_EQ(call->status, TransportError::call_too_long);
+    const bool reply = shape.reply_body != 0 || !shape.results.empty();
+    EXPECT_EQ(call->status, reply ? TransportError::reply_too_long : TransportError::call_too_long);
   }
   EXPECT_EQ(client_handler.calls, 0);
 }
@@ -203,6 +205,167 @@ TEST_F(Reverse, EndsWithTheConnection) {
   EXPECT_FALSE(forward->status);
   EXPECT_EQ(call->times_done, 1);
   EXPECT_EQ(call->status, TransportError::connection_lost);
+}
+
+/// Keeps calls from being answered until release().
+class HeldCalls {
+ public:
+  explicit HeldCalls(ShapedHandler& handler) {
+    handler.intercept = [this](transport::IncomingCall& call) {
+      calls.push_back(&call);
+      return true;
+    };
+  }
+  void release() {
+    for (auto* call : std::exchange(calls, {})) {
+      PayloadBuilder& reply = call->reply();
+      for (const std::uint32_t word : {call->xid(), 1u, 1u}) reply.u32(word);
+      call->send({});
+    }
+  }
+  std::vector<transport::IncomingCall*> calls;
+};
+
+TEST_F(Reverse, TheLastReferenceIsDroppedInDone) {
+  start();
+  reverse->allow();
+  const auto granting = make();
+  ASSERT_TRUE(run(*granting));
+  HeldCalls held(client_handler);
+  const auto first = make();
+  const auto second = make();
+  std::weak_ptr<transport::ReverseRequester> alive = reverse;
+  first->on_done = [this] { reverse.reset(); };
+  reverse->submit(*first);
+  reverse->submit(*second);
+  ASSERT_TRUE(sides->wait([&] { return held.calls.size() == 2; }));
+  // The server's end of the connection drops its reference first, so that the calls fail from a posted function.
+  sides->handler.intercept = {};
+  sides->server.reset();
+  for (const auto* call : {first.get(), second.get()}) EXPECT_EQ(call->status, TransportError::connection_lost);
+  EXPECT_TRUE(alive.expired());
+  held.release();
+  run_ready(sides->context);
+
+  start();
+  reverse->allow();
+  const auto late = make();
+  const auto later = make();
+  late->on_done = [this] { reverse.reset(); };
+  sides->server.reset();
+  alive = reverse;
+  reverse->submit(*late);
+  reverse->submit(*later);
+  ASSERT_TRUE(sides->wait([&] { return later->times_done != 0; }));
+  EXPECT_EQ(late->times_done, 1);
+  EXPECT_EQ(later->times_done, 1);
+  EXPECT_TRUE(alive.expired());
+}
+
+TEST_F(Reverse, CallsThatAreRepeatedWhenTheConnectionIsLostFail) {
+  start();
+  reverse->allow();
+  HeldCalls held(client_handler);
+  const auto call = make();
+  call->on_done = [&] {
+    if (call->times_done < 4) reverse->submit(*call);
+  };
+  reverse->submit(*call);
+  ASSERT_TRUE(sides->wait([&] { return held.calls.size() == 1; }));
+  EXPECT_TRUE(reverse->connected());
+  sides->server.reset();
+  EXPECT_FALSE(reverse->connected());
+  EXPECT_EQ(call->times_done, 1);  // the others later
+  ASSERT_TRUE(sides->wait([&] { return call->times_done == 4; }));
+  EXPECT_EQ(call->status, TransportError::connection_lost);
+  held.release();
+}
+
+std::vector<memory::RegisteredBuffer> all_of(memory::Pool& pool) {
+  std::vector<memory::RegisteredBuffer> all;
+  for (std::uint32_t size = 4u << 20; size >= 4096; size /= 2)
+    while (auto buffer = pool.allocate(size)) all.push_back(std::move(*buffer));
+  return all;
+}
+
+// What a reverse call needs may be in use by calls of the other direction: it waits for their end.
+TEST_F(Reverse, CallsWaitForMemoryThatForwardCallsHold) {
+  start();
+  reverse->allow();
+  HeldCalls held(sides->handler);
+  const auto forward = sides->make({});
+  sides->client->requester().submit(*forward);
+  ASSERT_TRUE(sides->wait([&] { return held.calls.size() == 1; }));
+  std::vector<memory::RegisteredBuffer> all = all_of(sides->server_pool);
+  const auto back = make();
+  reverse->submit(*back);
+  run_ready(sides->context);
+  EXPECT_EQ(back->times_done, 0) << back->status.message();
+  all.clear();
+  held.release();
+  ASSERT_TRUE(sides->wait([&] { return back->times_done != 0; }));
+  EXPECT_FALSE(back->status) << back->status.message();
+}
+
+// [8167-4.1-a] calls that time out keep their credits until the late replies come; the connection remains, with the
+// calls of the other direction
+TEST_F(Reverse, LateRepliesReturnTheirCredits) {
+  start();
+  reverse->allow();
+  HeldCalls held(client_handler);
+  std::vector<std::unique_ptr<ShapedCall>> calls;
+  for (int i = 0; i < 5; ++i) {
+    calls.push_back(make());
+    calls.back()->deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    reverse->submit(*calls.back());
+  }
+  for (const auto& call : calls) {
+    ASSERT_TRUE(sides->wait([&] { return call->times_done != 0; }));
+    EXPECT_EQ(call->status, BaseError::deadline_exceeded);
+  }
+  const auto forward = sides->make({});
+  ASSERT_TRUE(sides->run(*forward));
+  EXPECT_EQ(sides->client->requester().counters().reconnects, 0u);
+  const auto next = make();
+  reverse->submit(*next);
+  run_ready(sides->context);
+  EXPECT_EQ(held.calls.size(), 1u);  // the first reply would have granted more
+  held.release();
+  ASSERT_TRUE(sides->wait([&] { return held.calls.size() == 1; }));
+  held.release();
+  ASSERT_TRUE(sides->wait([&] { return next->times_done != 0; }));
+  EXPECT_FALSE(next->status) << next->status.message();
+  EXPECT_EQ(reverse->counters().in_flight, 0u);
+}
+
+// A client that does not answer bounds what waits for it.
+TEST_F(Reverse, ABoundedNumberWaits) {
+  start();
+  reverse->allow();
+  HeldCalls held(client_handler);
+  std::vector<std::unique_ptr<ShapedCall>> calls;
+  for (int i = 0; i < 1100; ++i) {
+    calls.push_back(make());
+    reverse->submit(*calls.back());
+  }
+  ASSERT_TRUE(sides->wait([&] { return calls.back()->times_done != 0; }));
+  EXPECT_EQ(calls.back()->status, BaseError::out_of_memory);
+  EXPECT_LE(reverse->counters().waiting, 1024u);
+  EXPECT_EQ(calls[100]->times_done, 0);
+  sides->server.reset();
+  for (const auto& call : calls) EXPECT_EQ(call->times_done, 1);
+  held.release();
+  run_ready(sides->context);
+}
+
+TEST_F(Reverse, NoneWithoutCredits) {
+  SidesOptions options;
+  options.server.connection.reverse_credits = 0;
+  start(options);
+  reverse->allow();
+  const auto refused = make();
+  ASSERT_TRUE(run(*refused));
+  EXPECT_EQ(refused->status, TransportError::reverse_disabled);
 }
 
 }  // namespace

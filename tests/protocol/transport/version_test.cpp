@@ -189,6 +189,7 @@ TEST(Version, ConnectionsThatBreakAtEveryFrame) {
       }
       ASSERT_TRUE(sides.wait([&] { return sides.server->counters().bulk_in_use == 0; }));
       EXPECT_EQ(sides.client_fabric->bound_windows(), 0u);
+      calls.clear();
       sides.client.reset();
       sides.server.reset();
       EXPECT_EQ(sides.client_pool.counters().lent, 0u);

@@ -124,7 +124,7 @@ void ClientImpl::on_connected() noexcept {
   log_.debug("connected: inline {} out, {} in, remote invalidation {}", connection_->thresholds().send,
              connection_->thresholds().receive, connection_->thresholds().remote_invalidation);
   core_.attach(connection_);
-  if (call_sink_ != nullptr) call_sink_->on_connected();
+  if (call_sink_ != nullptr) call_sink_->on_connected(*connection_);
 }
 
 void ClientImpl::on_disconnected(error_code why) noexcept {
@@ -151,6 +151,7 @@ bool ClientImpl::wants_connection() const noexcept {
 }
 
 void ClientImpl::on_call(Received& message) noexcept {
+  core_.heard();
   if (call_sink_ != nullptr)
     call_sink_->on_call(*connection_, message);
   else

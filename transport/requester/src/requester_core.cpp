@@ -18,7 +18,10 @@ RequesterCore::RequesterCore(const RequesterSetup& setup, UniqueFunction<void()>
       timer_(*setup.context),
       next_xid_(std::random_device{}()) {}
 
-RequesterCore::~RequesterCore() { shut(BaseError::cancelled); }
+RequesterCore::~RequesterCore() {
+  do shut(BaseError::cancelled);
+  while (!failed_.empty());
+}
 
 std::uint32_t RequesterCore::next_xid() noexcept {
   while (table_.find(next_xid_) != nullptr) ++next_xid_;  // [8167-2.4-a]
@@ -58,8 +61,8 @@ void RequesterCore::pump() {
     Call& call = waiting_.front();
     const CallSlot::Start started = start(call);
     if (started == CallSlot::Start::sent) continue;
-    // Calls on the wire will release what is missing.
-    if (started == CallSlot::Start::wait && slots_.in_use() != 0) break;
+    // Calls on the wire, or work of the other direction, will release what is missing.
+    if (started == CallSlot::Start::wait && (slots_.in_use() != 0 || connection_->has_work())) break;
     waiting_.pop_front();
     fail_later(call, started == CallSlot::Start::wait ? error_code(BaseError::out_of_memory) : start_failure_);
   }

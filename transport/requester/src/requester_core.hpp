@@ -20,6 +20,8 @@ struct RequesterSetup {
   std::uint32_t max_long_call = 1u << 20;
   std::uint32_t max_waiting = 1u << 16;
   std::chrono::milliseconds silence{10000};
+  /// How long calls that were given up may hold all credits before the connection is aborted for it.
+  std::chrono::milliseconds patience{0};
   std::chrono::milliseconds grace{1000};  ///< for the peer to release the memory of a call that was given up
   bool may_use_chunks = true;
   bool resends = true;  ///< false: calls fail with connection_lost (the server's side cannot reconnect)
@@ -42,7 +44,8 @@ class RequesterCore final : public Requester {
   void attach(ConnectionPtr connection);
   /// The connection has ended; calls on the wire wait again, in order, or fail.
   void detach();
-  /// There will be no other connection: every call ends with `why` before this returns.
+  /// There will be no other connection: every call submitted so far ends with `why` before this returns, later ones
+  /// soon after they are submitted.
   void shut(error_code why);
   /// Any call that is not over.
   bool has_calls() const noexcept { return !waiting_.empty() || calls_on_wire_ != 0 || !failed_.empty(); }
@@ -52,6 +55,8 @@ class RequesterCore final : public Requester {
   /// Does not take `call`: done(`why`) runs soon.
   void refuse(Call& call, error_code why) { fail_later(call, why); }
 
+  /// The peer has sent something.
+  void heard() noexcept { heard_at_ = std::chrono::steady_clock::now(); }
   void on_reply(Received& message);
   void on_peer_error(Received& message);
   void discard() noexcept { ++counters_.discarded_replies; }
@@ -88,7 +93,6 @@ class RequesterCore final : public Requester {
   void expire(Call& call);
   void break_if_stuck();
   bool refuses_version(const wire::Header& error) const noexcept;
-  void heard() noexcept;
 
   RequesterSetup setup_;
   UniqueFunction<void()> want_connection_;
@@ -104,6 +108,7 @@ class RequesterCore final : public Requester {
   std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();
   WeakGuard<RequesterCore> guard_{*this};
   std::chrono::steady_clock::time_point heard_at_;
+  std::chrono::steady_clock::time_point gave_up_at_;  // the last call that timed out on the wire
   std::uint64_t sequence_ = 0;
   std::uint32_t next_xid_;
   std::uint32_t calls_on_wire_ = 0;

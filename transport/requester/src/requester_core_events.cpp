@@ -56,8 +56,6 @@ bool RequesterCore::refuses_version(const wire::Header& error) const noexcept {
          error.lowest_version <= wire::kVersion && error.highest_version >= wire::kVersion;
 }
 
-void RequesterCore::heard() noexcept { heard_at_ = std::chrono::steady_clock::now(); }
-
 void RequesterCore::detach() {
   connection_.reset();
   proven_ = false;
@@ -91,7 +89,8 @@ void RequesterCore::shut(error_code why) {
   timer_.cancel();
   detach();
   fail_waiting(why);
-  while (!failed_.empty()) {
+  // done() may submit again: those calls fail in run_deferred().
+  for (std::size_t left = failed_.size(); left != 0 && !failed_.empty(); --left) {
     Call& call = failed_.front();
     failed_.pop_front();
     CallAccess::state(call) = CallAccess::State::over;

@@ -41,7 +41,10 @@ void RequesterCore::on_timer() {
   for (const auto& slot : slots_) {
     if (slot->state() != CallSlot::State::on_wire && !slot->held_up()) continue;
     if (slot->call()->deadline <= now) {
-      timed_out = timed_out || slot->state() == CallSlot::State::on_wire;
+      if (slot->state() == CallSlot::State::on_wire) {
+        timed_out = true;
+        gave_up_at_ = now;
+      }
       slot->give_up(BaseError::deadline_exceeded);
     } else {
       next = std::min(next, slot->call()->deadline);
@@ -74,7 +77,10 @@ void RequesterCore::break_if_stuck() {
   if (!connection_ || credits_.available() != 0) return;
   for (const auto& slot : slots_)
     if (slot->state() == CallSlot::State::on_wire) return;
-  if (credits_.in_flight() != 0) connection_->abort(BaseError::deadline_exceeded);
+  if (credits_.in_flight() == 0) return;
+  const auto until = gave_up_at_ + setup_.patience;
+  if (setup_.patience.count() != 0 && std::chrono::steady_clock::now() < until) return arm(until);
+  connection_->abort(BaseError::deadline_exceeded);
 }
 
 }  // namespace rpcrdma::transport

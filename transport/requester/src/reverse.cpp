@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpcrdma/requester/reverse.hpp"
 
+#include <atomic>
+#include <boost/asio/post.hpp>
+
 #include "requester_core.hpp"
 
 namespace rpcrdma::transport {
 namespace {
+
+/// Bounds the memory of calls to a client that does not answer; prudence, not RFC.
+constexpr std::uint32_t kMaxWaiting = 1024;
 
 RequesterSetup setup_for(Connection& connection) {
   RequesterSetup out;
   out.context = &connection.context();
   out.credits = connection.options().reverse_credits;  // [8167-4.1-a] [8167-4.1-b]
   out.other_credits = 1;  // the responder provides its receives, and one per reverse call [8167-4.3.2-a]
+  out.max_waiting = kMaxWaiting;
   out.may_use_chunks = false;
   out.resends = false;
+  out.patience = out.silence;
   out.log = connection.log();
   return out;
 }
@@ -20,7 +28,16 @@ RequesterSetup setup_for(Connection& connection) {
 class ReverseImpl final : public ReverseRequester {
  public:
   // [8166-4-b]
-  explicit ReverseImpl(Connection& connection) : core_(setup_for(connection), [] {}) { core_.attach(&connection); }
+  explicit ReverseImpl(Connection& connection)
+      : core_(setup_for(connection), [] {}), enabled_(connection.options().reverse_credits != 0) {
+    core_.attach(&connection);
+  }
+  /// For std::shared_ptr. The last reference may be dropped in done(), within a callback of the core.
+  static void release(ReverseImpl* self) {
+    boost::asio::io_context& context = *self->core_.setup().context;
+    self->core_.shut(BaseError::cancelled);
+    boost::asio::post(context, [owned = std::unique_ptr<ReverseImpl>(self)] {});
+  }
 
   void submit(Call& call) override {
     if (allowed_)
@@ -31,23 +48,30 @@ class ReverseImpl final : public ReverseRequester {
   void cancel(Call& call) override { core_.cancel(call); }
   std::uint32_t next_xid() noexcept override { return core_.next_xid(); }
   Counters counters() const noexcept override { return core_.counters(); }
-  void allow() noexcept override { allowed_ = true; }
+  void allow() noexcept override { allowed_ = enabled_; }
   bool allowed() const noexcept override { return allowed_; }
+  bool connected() const noexcept override { return connected_.load(std::memory_order_relaxed); }
   void on_reply(Received& message) override { core_.on_reply(message); }
   void on_peer_error(Received& message) override { core_.on_peer_error(message); }
   void on_batch_end() override { core_.pump(); }
+  void heard() noexcept override { core_.heard(); }
   bool expects(std::uint32_t xid) const noexcept override { return core_.expects(xid); }
-  void lost() override { core_.shut(TransportError::connection_lost); }
+  void lost() override {
+    connected_.store(false, std::memory_order_relaxed);
+    core_.shut(TransportError::connection_lost);
+  }
 
  private:
   RequesterCore core_;
+  const bool enabled_;
   bool allowed_ = false;
+  std::atomic<bool> connected_{true};
 };
 
 }  // namespace
 
 std::shared_ptr<ReverseRequester> ReverseRequester::make(Connection& connection) {
-  return std::make_shared<ReverseImpl>(connection);
+  return {new ReverseImpl(connection), &ReverseImpl::release};
 }
 
 }  // namespace rpcrdma::transport

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. The roles of responder and requester swapped on a client's connection: the same serving link, with
 // credits of its own [8167-4.1-a] and without chunks.
-// Ownership. The link of a connection ends with it; calls that a handler still holds outlive it.
+// Ownership. The link of a connection ends with it, and is destroyed from the io_context; calls that a handler still
+// holds outlive it.
 #include "rpcrdma/responder/reverse_service.hpp"
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <vector>
 
 #include "call_impl.hpp"
 #include "service.hpp"
@@ -23,17 +26,32 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
     client.set_call_sink(this);
   }
 
+  std::size_t calls() const noexcept override { return service_.calls_in_use(); }
+  void retire(UniqueFunction<void()> over) override {
+    over_ = std::move(over);
+    service_.on_call_over = [this] { end_if_idle(); };
+    end_if_idle();
+  }
+
  private:
+  void end_if_idle() {
+    if (!over_ || service_.calls_in_use() != 0) return;
+    UniqueFunction<void()> over = std::move(over_);
+    over_.reset();
+    if (context_ == nullptr) return over();
+    boost::asio::post(*context_, [over = std::move(over)]() mutable { over(); });
+  }
   ServingLink& link_on(Connection& connection) {
     if (!link_) {
       // [8167-4.3.1-a] at most the receives that the requester provides beside its own
-      const std::uint32_t credits = std::min(credits_, connection.options().reverse_credits);
+      const std::uint32_t credits = std::clamp(credits_, 1u, std::max(connection.options().reverse_credits, 1u));
       link_ = std::make_unique<ServingLink>(service_, credits, 0, connection.info().peer.address());
       link_->open(connection);
     }
     return *link_;
   }
-  void on_connected() noexcept override {
+  void on_connected(Connection& connection) noexcept override {
+    context_ = &connection.context();
     if (connected_) connected_();
   }
   void on_call(Connection& connection, Received& message) noexcept override { link_on(connection).on_call(message); }
@@ -43,13 +61,19 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
   void on_lost() noexcept override {
     if (!link_) return;
     link_->lost({});
-    link_.reset();
+    // Deferred: this may run within a call of the link.
+    ended_.push_back(std::move(link_));
+    guard_.post(*context_, [](ReverseServiceImpl& self) { self.ended_.clear(); });
   }
 
   Service service_;
   std::uint32_t credits_;
   UniqueFunction<void()> connected_;
+  boost::asio::io_context* context_ = nullptr;  // of the connections; null before the first one
   std::unique_ptr<ServingLink> link_;
+  std::vector<std::unique_ptr<ServingLink>> ended_;
+  UniqueFunction<void()> over_;
+  WeakGuard<ReverseServiceImpl> guard_{*this};
 };
 
 }  // namespace

@@ -74,7 +74,10 @@ void ServerConnection::on_disconnected(error_code why) noexcept {
   worker_.connection_over(*this);
 }
 
-void ServerConnection::on_call(Received& message) noexcept { link_.on_call(message); }
+void ServerConnection::on_call(Received& message) noexcept {
+  if (ReverseRequester* reverse = link_.existing_reverse()) reverse->heard();
+  link_.on_call(message);
+}
 
 // [8166-4.2.4-d] and a reply is never answered
 void ServerConnection::on_reply(Received& message) noexcept {

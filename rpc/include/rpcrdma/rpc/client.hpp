@@ -16,14 +16,18 @@
 #include <chrono>
 #include <optional>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/rpc/client_call.hpp"
 #include "rpcrdma/rpc/decoded.hpp"
 
 namespace rpcrdma::rpc {
 
 struct ClientOptions {
-  Credential credential;                      ///< of calls without their own
+  Credential credential{};                    ///< of calls without their own
   std::chrono::milliseconds timeout{60'000};  ///< of calls without a deadline
+  /// Given: calls may be made and cancelled on any thread, which costs a lock, and on other threads than that of the
+  /// io_context a post. Keeps whatever owns the io_context alive as long as it may be used.
+  std::shared_ptr<void> context_owner{};
 };
 
 struct CallOptions {
@@ -32,23 +36,29 @@ struct CallOptions {
   /// Registered memory for the DDP-eligible results, one list of buffers per result, in order, each large enough for
   /// the largest result that may come (RFC 8166 section 4.3.2.2). Given: the data is there when the call has succeeded
   /// (bulk_kind::placed), by RDMA Write or, if it came in the message, copied. Not given: it comes in the message.
-  /// The memory belongs to the caller, which leaves it alone until the call completes; async_call() copies the lists
-  /// themselves.
-  boost::container::small_vector<std::span<const BufferRef>, 1> results;
+  /// The memory belongs to the caller, which leaves it alone until the call completes.
+  boost::container::small_vector<boost::container::small_vector<BufferRef, 1>, 1> results;
 
+  /// Adds the memory for one result; copies the list, not the memory.
   CallOptions& into(std::span<const BufferRef> result) {
-    results.push_back(result);
+    results.emplace_back(result.begin(), result.end());
+    return *this;
+  }
+  /// Sets the deadline `time` from now.
+  CallOptions& within(std::chrono::steady_clock::duration time) {
+    deadline = std::chrono::steady_clock::now() + time;
     return *this;
   }
 };
 
-/// Makes calls through one Requester, on its thread only. The destructor cancels its calls: they complete with
-/// BaseError::cancelled later, while the requester still exists.
-class Client {
+/// Makes calls through one Requester, on its thread only, but for async_call() with ClientOptions::context_owner. The
+/// destructor cancels its calls: they complete with BaseError::cancelled later, while the requester still exists.
+class RPCRDMA_EXPORT Client {
  public:
   /// `executor`: the io_context of the requester. `requester` outlives this object and its calls.
   Client(transport::Requester& requester, ClientCore::Executor executor, ClientOptions options = {})
-      : core_(std::make_shared<ClientCore>(requester, std::move(executor))), options_(std::move(options)) {}
+      : core_(std::make_shared<ClientCore>(requester, std::move(executor), options.context_owner)),
+        options_(std::move(options)) {}
   ~Client() {
     if (core_) core_->close();
   }
@@ -56,12 +66,16 @@ class Client {
   Client& operator=(Client&&) = delete;
 
   ClientCore::Executor get_executor() const noexcept { return core_->executor(); }
+  /// `handler` runs once no call is in progress, perhaps at once. One at a time, on the client's thread.
+  void when_idle(UniqueFunction<void()> handler) { core_->when_idle(std::move(handler)); }
   transport::Requester& requester() noexcept { return core_->requester(); }
   const Credential& credential() const noexcept { return options_.credential; }
 
   /// Calls P. The token's signature is void(error_code, Decoded<P::Result>). Errors: RpcError, TransportError,
-  /// BaseError::deadline_exceeded, cancelled (also by the token's cancellation slot, on the client's thread),
-  /// invalid_argument (more result buffers than P has eligible results, or one smaller than P's bound for its result).
+  /// BaseError::deadline_exceeded, cancelled (also by the token's cancellation slot, on the client's thread; with
+  /// context_owner on the one thread that uses the slot), invalid_argument (more result buffers than P has eligible
+  /// results, or one smaller than P's bound for its result). The handler runs on its associated executor, by default on
+  /// the client's thread.
   /// `args` is needed only until this function returns; what bulk_data in it refers to by set_parts() stays valid until
   /// completion.
   template <Procedure P, class Token>
@@ -83,6 +97,7 @@ class Client {
   }
 
  private:
+  friend class ReverseClient;  // decodes replies alike
   template <Procedure P>
   static bool encode_args(xdr::Encoder& out, const void* args) {
     return out.encode(&P::xdr_args, *static_cast<const typename P::Args*>(args));
@@ -107,7 +122,12 @@ class Client {
     namespace asio = boost::asio;
     ClientCall* call = lease.get();
     auto slot = asio::get_associated_cancellation_slot(handler);
-    if (slot.is_connected()) slot.assign([&core, call](asio::cancellation_type) { core.cancel(*call); });
+    if (slot.is_connected() && core.any_thread()) {
+      slot.assign(core.canceller(*call));
+      slot = {};  // from here on only the caller's thread uses it; what stays in it does nothing
+    } else if (slot.is_connected()) {
+      slot.assign([&core, call](asio::cancellation_type) { core.cancel(*call); });
+    }
     auto work = asio::prefer(asio::get_associated_executor(handler, core.executor()),
                              asio::execution::outstanding_work.tracked);
     core.start(

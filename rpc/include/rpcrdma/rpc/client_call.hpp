@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Implementation of the typed client; see client.hpp for how to use it.
+#include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/intrusive/list.hpp>
 #include <memory>
+#include <mutex>
 #include <utility>
 
+#include "rpcrdma/base/export.hpp"
+#include "rpcrdma/base/post_memory.hpp"
 #include "rpcrdma/base/recycler.hpp"
 #include "rpcrdma/base/unique_function.hpp"
 #include "rpcrdma/requester/requester.hpp"
@@ -18,7 +22,7 @@ class ClientCore;
 
 /// One RPC of a client, pooled. The message is encoded when the call is made, so that the arguments need not outlive
 /// that; bulk data is referenced. Each time the transport asks for the call, the same bytes are written.
-class ClientCall final : public transport::Call, public boost::intrusive::list_base_hook<> {
+class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::intrusive::list_base_hook<> {
  public:
   /// `in` stands at the results on success, and is null on failure.
   using Completion = UniqueFunction<void(error_code, xdr::Decoder* in), 192>;
@@ -26,6 +30,8 @@ class ClientCall final : public transport::Call, public boost::intrusive::list_b
 
   /// Writes the message. RpcError::unencodable when the arguments cannot be.
   error_code prepare(const CallHeader& header, Encode encode_args, const void* args) noexcept;
+  /// Copies a message that has been encoded elsewhere.
+  void prepare(Octets message) noexcept;
 
   void encode(PayloadBuilder& out) noexcept override;
   void done(error_code status, const Payload* reply) noexcept override;
@@ -33,27 +39,34 @@ class ClientCall final : public transport::Call, public boost::intrusive::list_b
  private:
   friend class ClientCore;
   void finish(error_code status, xdr::Decoder* in) noexcept;
+  /// Writes the XID into the encoded message.
+  void set_xid(std::uint32_t value) noexcept;
 
   PayloadBuilder message_;
   BlockMemory memory_;
   Completion completion_;
   bool submitted_ = false;
   std::shared_ptr<ClientCore> core_;  // set while the call is running
+  // Of calls that may come from any thread.
+  PostMemory post_memory_;
+  error_code failed_;
+  std::uint64_t uses_ = 0;  // calls that have completed; changes on the loop while the call is running
 };
 
-/// The calls of one client, running and idle. Exists until the last of its calls has completed.
-class ClientCore : public std::enable_shared_from_this<ClientCore> {
+/// The calls of one client, running and idle. Exists until the last of its calls has completed. With a context owner,
+/// lease(), start() and what canceller() returns may be used on any thread; else everything belongs to the loop.
+class RPCRDMA_EXPORT ClientCore : public std::enable_shared_from_this<ClientCore> {
  public:
   using Executor = boost::asio::io_context::executor_type;
-  ClientCore(transport::Requester& requester, Executor executor)
-      : requester_(requester), executor_(std::move(executor)) {}
+  ClientCore(transport::Requester& requester, Executor executor, std::shared_ptr<void> context_owner)
+      : requester_(requester), executor_(std::move(executor)), context_owner_(std::move(context_owner)) {}
 
   const Executor& executor() const noexcept { return executor_; }
   transport::Requester& requester() noexcept { return requester_; }
 
   struct Return {
     std::shared_ptr<ClientCore> core;
-    void operator()(ClientCall* call) const noexcept { core->calls_.give_back(*call); }
+    void operator()(ClientCall* call) const noexcept { core->give_back(*call); }
   };
   using Lease = std::unique_ptr<ClientCall, Return>;
   /// An idle call, to be prepared and started; the lease returns it if it is not started.
@@ -61,15 +74,32 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   /// Runs the call; `completion` runs once, later, on the executor's thread. With `failed` set nothing is sent.
   void start(Lease call, error_code failed, ClientCall::Completion completion);
   void cancel(ClientCall& call) noexcept;
+  bool any_thread() const noexcept { return context_owner_ != nullptr; }
+
+  /// Cancels one use of a call; does nothing afterwards.
+  struct Canceller {
+    std::weak_ptr<ClientCore> core;
+    ClientCall* call;
+    std::uint64_t use;
+    void operator()(boost::asio::cancellation_type) const;
+  };
+  Canceller canceller(ClientCall& call) noexcept { return {weak_from_this(), &call, call.uses_}; }
   /// Cancels every call.
   void close() noexcept;
+  void when_idle(UniqueFunction<void()> handler);
 
  private:
   friend class ClientCall;
+  void begin(ClientCall& call, error_code failed);
+  void give_back(ClientCall& call) noexcept;
+  std::unique_lock<std::mutex> guard() noexcept;
 
   transport::Requester& requester_;
   Executor executor_;
+  const std::shared_ptr<void> context_owner_;
+  std::mutex mutex_;  // of calls_, with a context owner
   Recycler<ClientCall> calls_;
+  UniqueFunction<void()> idle_;
   boost::intrusive::list<ClientCall, boost::intrusive::constant_time_size<false>> active_;
   bool closed_ = false;
 };

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "rpcrdma/base/error.hpp"
+#include "rpcrdma/base/export.hpp"
 
 namespace rpcrdma::rpc {
 
-/// Why an RPC failed above the transport (RFC 5531 section 9). The condition is give_up, except retry for system_err,
-/// and bug for garbage_args, bad_reduction and unencodable.
+/// Why an RPC failed above the transport (RFC 5531 section 9). The condition is give_up, except retry for system_err
+/// and no_rpcbind, and bug for garbage_args, bad_reduction and unencodable.
 enum class RpcError {
   program_unavailable = 1,  ///< PROG_UNAVAIL
   program_mismatch,         ///< PROG_MISMATCH: the server serves other versions
@@ -19,11 +20,13 @@ enum class RpcError {
   auth_too_weak,            ///< AUTH_ERROR: AUTH_TOOWEAK
   auth_failed,              ///< AUTH_ERROR: any other reason
   bad_reply,                ///< the reply cannot be decoded
-  bad_reduction,  ///< the server reduced an item that is not eligible, or not one that it had to (RFC 8166 6.1)
-  unencodable,    ///< the arguments have no XDR encoding
+  bad_reduction,   ///< the server reduced an item that is not eligible, or not one that it had to (RFC 8166 6.1)
+  unencodable,     ///< the arguments have no XDR encoding
+  no_rpcbind,      ///< the server's port is to be looked up, and its rpcbind does not answer
+  not_registered,  ///< the server's rpcbind does not know the program's version on this transport
 };
 
-error_code make_error_code(RpcError e) noexcept;
+RPCRDMA_EXPORT error_code make_error_code(RpcError e) noexcept;
 
 }  // namespace rpcrdma::rpc
 

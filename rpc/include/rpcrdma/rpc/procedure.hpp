@@ -36,6 +36,20 @@ struct ReplyBound {
   std::array<std::uint32_t, kMaxEligibleResults> bulk{};
 };
 
+// For max_reply() of generated procedures, which computes in 64 bits.
+/// A bound that does not fit a message is as large as a message can be.
+constexpr std::uint32_t saturated(std::uint64_t size) noexcept {
+  return size > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(size);
+}
+/// With the pad of an opaque.
+constexpr std::uint64_t padded(std::uint64_t size) noexcept { return (size + 3) & ~std::uint64_t{3}; }
+/// A member of the arguments that bounds a part of the reply: a negative one allows nothing, and no part is longer than
+/// a message.
+template <std::integral T>
+constexpr std::uint64_t bound_of(T value) noexcept {
+  return value < T{} ? 0 : saturated(static_cast<std::uint64_t>(value));
+}
+
 /// No arguments, or no results.
 struct Void {};
 inline bool_t xdr_nothing(XDR*, Void*) { return TRUE; }

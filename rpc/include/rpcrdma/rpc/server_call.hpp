@@ -6,6 +6,7 @@
 
 #include "rpcrdma/rpc/message.hpp"
 #include "rpcrdma/rpc/procedure.hpp"
+#include "rpcrdma/rpc/reverse_client.hpp"
 #include "rpcrdma/rpc/server_call_state.hpp"
 
 namespace rpcrdma::rpc {
@@ -50,6 +51,12 @@ class ServerCall {
   memory::Pool& pool() const noexcept { return state_->call().pool(); }
   /// The size in bytes of each Write chunk that the client offers. Any thread.
   std::span<const std::uint32_t> write_chunks() const noexcept { return state_->call().write_chunks(); }
+
+  /// Loop. A handle for calls to this client, valid beyond this call. Taking it states that the client has announced
+  /// that it accepts them. Over TCP it is dead: calls fail with TransportError::reverse_disabled.
+  ReverseClient reverse_client(ReverseOptions options = {}) const {
+    return ReverseClient(state_->call(), std::move(options));
+  }
 
   /// Loop. Reserves `bytes` of the server's bulk budget for this call until its reply has been sent. Once per
   /// call. Completes with void(error_code), possibly at once. The call must not move until then, which suits

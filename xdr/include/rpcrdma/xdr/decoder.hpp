@@ -7,6 +7,7 @@
 #include <span>
 
 #include "rpcrdma/base/cursor.hpp"
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/payload.hpp"
 #include "rpcrdma/xdr/bulk.hpp"
 #include "rpcrdma/xdr/text.hpp"
@@ -14,7 +15,7 @@
 namespace rpcrdma::xdr {
 
 /// Copies a message, so that values decoded in place outlive it.
-class MessageKeeper {
+class RPCRDMA_EXPORT MessageKeeper {
  public:
   /// A copy of the message `from` that stays valid as long as the decoded values. Null if memory is exhausted.
   virtual const Payload* keep(const Payload& from) = 0;
@@ -32,7 +33,7 @@ enum class DecodeFailure : std::uint8_t {
 };
 
 /// Reads XDR. Never reads past the message; failure is sticky. Not movable: XDR routines hold its address. One thread.
-class Decoder {
+class RPCRDMA_EXPORT Decoder {
  public:
   /// `message` outlives this object and, unless `keeper` is given, the values decoded in place.
   explicit Decoder(const Payload& message, MessageKeeper* keeper = nullptr) noexcept;

@@ -5,13 +5,14 @@
 
 #include <cstdint>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/payload_builder.hpp"
 #include "rpcrdma/xdr/bulk.hpp"
 
 namespace rpcrdma::xdr {
 
 /// Lends registered memory for an eligible item in unregistered memory that is to go into a Write chunk.
-class Staging {
+class RPCRDMA_EXPORT Staging {
  public:
   /// Exactly `size` bytes, valid as long as the message; size 0 if there is no memory.
   virtual BufferRef stage(std::uint32_t size) = 0;
@@ -21,7 +22,7 @@ class Staging {
 };
 
 /// Writes XDR. Failure is sticky. Not movable: XDR routines hold its address. One thread.
-class Encoder {
+class RPCRDMA_EXPORT Encoder {
  public:
   /// `out` has been started; it and `staging` outlive this object. Without staging, eligible items in unregistered
   /// memory are copied to the stream.

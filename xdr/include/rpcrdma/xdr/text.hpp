@@ -5,8 +5,11 @@
 #include <rpc/rpc.h>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <type_traits>
+
+#include "rpcrdma/base/export.hpp"
 
 /// Trivial; all zero is the empty string. Decoded in place: valid as long as the message (server: until the reply is
 /// sent; client: as long as the Decoded<T>).
@@ -16,6 +19,14 @@ struct text_data {
   bool owned;  ///< `data` is a copy, of a string that spans pieces of a message; freed by xdr_free()
   const char* data;
 
+  text_data() noexcept = default;
+  /// Refers to `from`: see set().
+  text_data(std::string_view from) noexcept { set(from); }    // NOLINT(google-explicit-constructor)
+  text_data(const char* from) noexcept { set(from); }         // NOLINT(google-explicit-constructor)
+  text_data(const std::string& from) noexcept { set(from); }  // NOLINT(google-explicit-constructor)
+
+  /// Refers to `from`, whose characters stay valid and unchanged until the message has been encoded: when the function
+  /// that makes the call, or that replies, returns.
   void set(std::string_view from) noexcept {
     owned = false;
     length = static_cast<std::uint32_t>(from.size());
@@ -26,6 +37,6 @@ struct text_data {
 static_assert(std::is_trivial_v<text_data>);
 
 /// Encodes to an xdr::Encoder and decodes from an xdr::Decoder; fails on any other stream.
-extern "C" bool_t xdr_text_data(XDR* xdrs, text_data* text);
+extern "C" RPCRDMA_EXPORT bool_t xdr_text_data(XDR* xdrs, text_data* text);
 /// The same with an upper bound on the length, in both directions.
-extern "C" bool_t xdr_bounded_text(XDR* xdrs, text_data* text, std::uint32_t max_length);
+extern "C" RPCRDMA_EXPORT bool_t xdr_bounded_text(XDR* xdrs, text_data* text, std::uint32_t max_length);

@@ -127,6 +127,10 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   SendCredits& send_queue() noexcept { return send_queue_; }
   /// Credits for one reply to each call that the peer may have outstanding, reserved for replies.
   SendCredits& reply_queue() noexcept { return reply_queue_; }
+  /// Send credits of either direction are in use: on_batch_end() will run when they are returned.
+  bool has_work() const noexcept {
+    return send_queue_.free() != send_queue_.capacity() || reply_queue_.free() != reply_queue_.capacity();
+  }
   /// Posts receives until `count` exist, posted or in use, as far as options and memory allow. Returns their number.
   std::uint32_t provide_receives(std::uint32_t count) noexcept;
   std::uint32_t receives() const noexcept { return static_cast<std::uint32_t>(receives_.size()); }

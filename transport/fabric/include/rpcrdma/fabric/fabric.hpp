@@ -31,6 +31,7 @@
 
 #include "rpcrdma/base/buffer_ref.hpp"
 #include "rpcrdma/base/cursor.hpp"
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/unique_function.hpp"
 #include "rpcrdma/fabric/error.hpp"
 
@@ -79,7 +80,7 @@ enum class Access : std::uint8_t { remote_read, remote_write };
 
 /// A registration of memory with the provider. The memory belongs to the caller and outlives the registration. No
 /// peer can reach it until a Window exposes a part of it.
-class MemoryRegion {
+class RPCRDMA_EXPORT MemoryRegion {
  public:
   virtual ~MemoryRegion() = default;
   /// The registered range, with the key that makes it usable in posted work.
@@ -89,7 +90,7 @@ class MemoryRegion {
 struct Completion;
 
 /// The typed context of a posted operation: lives until its completion has run, and belongs to the poster.
-class WorkContext {
+class RPCRDMA_EXPORT WorkContext {
  public:
   virtual void on_completion(const Completion& completion) noexcept = 0;
 
@@ -107,7 +108,7 @@ struct Completion {
 
 /// Exposes one exact range of registered memory to the peer of one queue pair. Made by a queue pair and
 /// destroyed before it. States: idle -> bound -> (invalidated by us or by the peer) -> idle.
-class Window {
+class RPCRDMA_EXPORT Window {
  public:
   virtual ~Window() = default;
   /// The provider or the peer may access the range: it is exposed, or the peer has invalidated it while a frame in
@@ -142,7 +143,7 @@ struct ConnectionInfo {
 };
 
 /// Events of a queue pair as a whole. Belongs to the user of the queue pair and outlives it.
-class QueuePairEvents {
+class RPCRDMA_EXPORT QueuePairEvents {
  public:
   /// Both sides are connected: the send queue accepts work from here on.
   virtual void on_established(const ConnectionInfo& info) noexcept = 0;
@@ -170,7 +171,7 @@ struct QueuePairOptions {
 
 /// One reliable connection. Work posted with a null WorkContext is unsignalled: it reports no completion, and its
 /// buffers are free when a later operation of the same queue completes.
-class QueuePair {
+class RPCRDMA_EXPORT QueuePair {
  public:
   virtual ~QueuePair() = default;
 
@@ -208,7 +209,7 @@ class QueuePair {
 };
 
 /// A peer's request for a connection. Created on the listener's thread; destroying it rejects the connection.
-class ConnectionRequest {
+class RPCRDMA_EXPORT ConnectionRequest {
  public:
   virtual ~ConnectionRequest() = default;
   /// The peer's address, private data and read depths.
@@ -217,14 +218,14 @@ class ConnectionRequest {
 
 class Fabric;
 
-class Listener {
+class RPCRDMA_EXPORT Listener {
  public:
   virtual ~Listener() = default;  ///< stops listening; established connections stay
   virtual Endpoint local() const = 0;
 };
 
 /// One provider, on one io_context.
-class Fabric {
+class RPCRDMA_EXPORT Fabric {
  public:
   using RequestHandler = UniqueFunction<void(std::unique_ptr<ConnectionRequest>)>;
 

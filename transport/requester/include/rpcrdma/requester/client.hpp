@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/connection/options.hpp"
@@ -17,11 +18,11 @@ class Connection;
 struct Received;
 
 /// Takes the calls that a server sends to its client (RFC 8167). The responder implements it.
-class CallSink {
+class RPCRDMA_EXPORT CallSink {
  public:
   /// The client has connected or reconnected. The upper layer tells the server on each connection whether it accepts
   /// reverse calls there.
-  virtual void on_connected() noexcept {}
+  virtual void on_connected(Connection& /*connection*/) noexcept {}
   /// A reverse call; may be moved from. On the client's thread.
   virtual void on_call(Connection& connection, Received& message) noexcept = 0;
   /// A message that cannot be processed and is not a reply to a call of this client.
@@ -58,7 +59,7 @@ struct ClientOptions {
 /// Connects on the first submit() and keeps the connection. Uses `fabric` and `pool` on the fabric's thread;
 /// both outlive it, and any Call::done() in progress. Destroying it ends the connection at once; calls still queued
 /// complete with BaseError::cancelled before the destructor returns. Call::done() may destroy it.
-class Client {
+class RPCRDMA_EXPORT Client {
  public:
   static std::unique_ptr<Client> make(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server,
                                       ClientOptions options, Log log);

@@ -8,21 +8,29 @@
 
 namespace rpcrdma::transport {
 
-/// Sends short calls only (RFC 8167 section 5.3). It ends with its connection: calls then fail with
-/// TransportError::connection_lost, as a server cannot connect to its client.
+/// Sends short calls only (RFC 8167 section 5.3): one that does not fit the inline threshold fails with
+/// TransportError::call_too_long, one whose largest reply does not, with reply_too_long. At most 1024 wait. It ends
+/// with its connection: calls then fail with connection_lost, as a server cannot connect to its client.
+///
+/// On the connection's thread. The last reference may be dropped anywhere there, in Call::done() as well: calls in
+/// progress then complete with BaseError::cancelled, and the object is destroyed from the io_context.
 class ReverseRequester : public Requester {
  public:
   static std::shared_ptr<ReverseRequester> make(Connection& connection);
 
   /// The client has announced, through the upper layer, that it accepts calls (RFC 8167 section 6). Until then calls
-  /// fail with TransportError::reverse_disabled.
+  /// fail with TransportError::reverse_disabled, and always if ConnectionOptions::reverse_credits is 0.
   virtual void allow() noexcept = 0;
   virtual bool allowed() const noexcept = 0;
+  /// False once the connection has ended. Any thread.
+  virtual bool connected() const noexcept = 0;
 
   // Events that the owner of the connection forwards.
   virtual void on_reply(Received& message) = 0;
   virtual void on_peer_error(Received& message) = 0;
   virtual void on_batch_end() = 0;
+  /// The client has sent a call of the forward direction.
+  virtual void heard() noexcept = 0;
   virtual bool expects(std::uint32_t xid) const noexcept = 0;
   virtual void lost() = 0;
 };

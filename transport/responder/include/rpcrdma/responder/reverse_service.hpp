@@ -3,6 +3,7 @@
 // A client that takes calls from its server (RFC 8167).
 #include <memory>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/requester/client.hpp"
 #include "rpcrdma/responder/responder.hpp"
@@ -11,7 +12,7 @@ namespace rpcrdma::transport {
 
 /// Serves reverse calls. Calls with chunks are answered by ERR_CHUNK (RFC 8167 section 5.3). Make it before the
 /// server is notified that it may call, on the client's thread. The client connects again when its connection is lost.
-class ReverseService {
+class RPCRDMA_EXPORT ReverseService {
  public:
   /// Takes the calls of `client` and hands them to `handler`. The service and `handler` outlive the client. Grants up
   /// to `credits`, within ConnectionOptions::reverse_credits. `connected` runs on each new connection: it may submit
@@ -19,6 +20,11 @@ class ReverseService {
   static std::unique_ptr<ReverseService> make(Client& client, CallHandler& handler, std::uint32_t credits, Log log,
                                               UniqueFunction<void()> connected = {});
   virtual ~ReverseService() = default;
+  /// Calls that the handler has not ended, or whose replies are being sent.
+  virtual std::size_t calls() const noexcept = 0;
+  /// After the client has been destroyed: runs `over`, which may destroy the service, when no call is left. It runs
+  /// from the io_context, or at once if there has never been a connection.
+  virtual void retire(UniqueFunction<void()> over) = 0;
 };
 
 }  // namespace rpcrdma::transport

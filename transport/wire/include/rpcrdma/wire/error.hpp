@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "rpcrdma/base/error.hpp"
+#include "rpcrdma/base/export.hpp"
 
 namespace rpcrdma::wire {
 
@@ -38,11 +39,11 @@ enum class WireError {
   unsupported_option,  ///< an RDMA2_OPTIONAL of a type that this implementation does not support
 };
 
-error_code make_error_code(WireError e) noexcept;
+RPCRDMA_EXPORT error_code make_error_code(WireError e) noexcept;
 
 /// How a Responder answers a message that it could not decode.
 enum class Answer { discard, err_vers, err_chunk, err_option };
-Answer answered_with(WireError e) noexcept;
+RPCRDMA_EXPORT Answer answered_with(WireError e) noexcept;
 
 }  // namespace rpcrdma::wire
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Where a service is, as text: [FABRIC@]HOST[:PORT].
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rpcrdma/fabric/open/open.hpp"
+
+namespace rpcrdma {
+
+/// What carries the calls of a service.
+struct Carrier {
+  bool tcp = false;  ///< record marking over TCP (RFC 5531 section 11) instead of RPC-over-RDMA
+  fabric::Provider provider = fabric::Provider::automatic;  ///< of RDMA
+};
+
+struct Address {
+  Carrier carrier;
+  std::string host;  ///< a name or an IP address, without brackets
+  std::optional<std::uint16_t> port;
+};
+
+/// Reads "[FABRIC@]HOST[:PORT]": FABRIC is auto (the default), verbs, iwarp or tcp; an IPv6 address with a port is in
+/// brackets. Throws std::invalid_argument, with one line that says what is wrong.
+Address parse_address(std::string_view text);
+
+}  // namespace rpcrdma

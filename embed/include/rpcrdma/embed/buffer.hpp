@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Registered memory of a client, for bulk data.
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "rpcrdma/embed/loop.hpp"
+#include "rpcrdma/memory/pool.hpp"
+
+namespace rpcrdma {
+
+namespace embed {
+/// Where a client's registered memory comes from. Members are in the reverse order of destruction.
+struct Memory {
+  std::shared_ptr<Loop> loop;  // null: the context is the application's
+  std::unique_ptr<fabric::Fabric> fabric;
+  std::unique_ptr<memory::Pool> pool;
+};
+}  // namespace embed
+
+/// Registered memory that Client::allocate() or Client::adopt() returned, for any number of calls, one at a time.
+/// Move-only; empty when default-constructed or moved from. It may be destroyed on any thread if its client has a
+/// thread of its own, else on that of the client's io_context, and may outlive the client.
+class Buffer {
+ public:
+  Buffer() noexcept = default;
+  Buffer(std::shared_ptr<embed::Memory> memory, memory::RegisteredBuffer buffer) noexcept
+      : memory_(std::move(memory)), buffer_(std::move(buffer)), ref_(buffer_.ref()) {}
+  Buffer(Buffer&& other) noexcept
+      : memory_(std::move(other.memory_)), buffer_(std::move(other.buffer_)), ref_(std::exchange(other.ref_, {})) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    if (this != &other) {
+      reset();
+      memory_ = std::move(other.memory_);
+      buffer_ = std::move(other.buffer_);
+      ref_ = std::exchange(other.ref_, {});
+    }
+    return *this;
+  }
+  ~Buffer() { reset(); }
+
+  explicit operator bool() const noexcept { return ref_.data != nullptr; }
+  /// The bytes. While a call uses them, they belong to it.
+  std::span<std::byte> octets() const noexcept { return ref_.octets(); }
+  /// All of it, for bulk_data::set_parts() and CallOptions::into(). The list is part of this object.
+  std::span<const BufferRef> parts() const noexcept { return {&ref_, 1}; }
+  BufferRef ref() const noexcept { return ref_; }
+  BufferRef slice(std::uint32_t offset, std::uint32_t count) const noexcept { return ref_.slice(offset, count); }
+  void reset() noexcept;
+
+ private:
+  std::shared_ptr<embed::Memory> memory_;
+  memory::RegisteredBuffer buffer_;
+  BufferRef ref_;
+};
+
+}  // namespace rpcrdma

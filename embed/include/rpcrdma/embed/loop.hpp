@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <thread>
+
+namespace rpcrdma::embed {
+
+/// An io_context that a facade owns, and the thread that runs it, which waits as rpcrdma::Runner does. Signals of the
+/// program go to other threads.
+class Loop {
+ public:
+  Loop() = default;
+  ~Loop() { join(); }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  boost::asio::io_context& context() noexcept { return context_; }
+  void start();
+  /// Lets the thread end when it has no work left.
+  void release() noexcept { guard_.reset(); }
+  /// Ends the thread as soon as possible.
+  void stop() noexcept { context_.stop(); }
+  /// Waits for the end of the thread, after release() or stop(). On the thread itself: lets it end by itself.
+  void join() noexcept;
+  /// Whether the thread runs; changes with start() and join() only.
+  bool running() const noexcept { return thread_.joinable(); }
+  bool on_thread() const noexcept { return context_.get_executor().running_in_this_thread(); }
+  /// Destroys the handlers that still wait, and with them what they own. After join().
+  void discard_handlers() noexcept { context_.discard(); }
+
+ private:
+  struct Context : boost::asio::io_context {
+    Context() : io_context(1) {}
+    void discard() noexcept { shutdown(); }
+  };
+  // get_executor() of a const io_context does not exist.
+  mutable Context context_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_{context_.get_executor()};
+  std::thread thread_;
+};
+
+}  // namespace rpcrdma::embed

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Memory for the results of plain function handlers.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <memory_resource>
+#include <span>
+#include <string_view>
+
+namespace rpcrdma {
+
+/// Memory for what a result points to, valid until the reply has been encoded. A handler gets one as its second
+/// parameter; it is reused from call to call, and allocates only beyond 1 KiB. One thread.
+class Scratch {
+ public:
+  Scratch() = default;
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  /// The formatted text, with a terminating zero: for a text_data or a `string<>` of rpcgen.
+  template <class... Args>
+  char* format(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::memory_buffer text;
+    fmt::vformat_to(std::back_inserter(text), format, fmt::make_format_args(args...));
+    return copy({text.data(), text.size()});
+  }
+  /// A copy with a terminating zero.
+  char* copy(std::string_view text) {
+    char* const at = array<char>(text.size() + 1).data();
+    std::memcpy(at, text.data(), text.size());
+    at[text.size()] = '\0';
+    return at;
+  }
+  /// `count` elements, all zero: for an array of rpcgen.
+  template <class T>
+  requires std::is_trivial_v<T> std::span<T> array(std::size_t count) {
+    void* const at = memory_.allocate(count * sizeof(T), alignof(T));
+    std::memset(at, 0, count * sizeof(T));
+    return {static_cast<T*>(at), count};
+  }
+  /// Frees everything; called when the reply has been encoded.
+  void release() noexcept { memory_.release(); }
+
+ private:
+  std::byte first_[1024];
+  std::pmr::monotonic_buffer_resource memory_{first_, sizeof first_};
+};
+
+}  // namespace rpcrdma

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: calls go to the Link; the first one opens the backend, to which the Link forwards from then on.
+// Ownership: the facade and an opening in progress share the state; buffers share the backend's memory. The backend is
+// destroyed on its thread, after the calls have been cancelled.
+// Error handling: a failure to open fails the calls that wait for it.
+#include "rpcrdma/client.hpp"
+
+#include <atomic>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <future>
+#include <limits>
+
+#include "link.hpp"
+#include "opening.hpp"
+
+namespace rpcrdma {
+
+namespace asio = boost::asio;
+
+struct Client::State : std::enable_shared_from_this<State> {
+  State(std::shared_ptr<embed::Loop> own_loop, asio::io_context& on, std::string_view server, ClientOptions wanted)
+      : loop(std::move(own_loop)),
+        context(on),
+        target{parse_address(server), std::move(wanted), nullptr},
+        link(on, [this] { open(); }) {
+    calls.emplace(link, on.get_executor(), rpc::ClientOptions{target.options.credential, target.options.timeout, loop});
+  }
+
+  void open();
+  void opened(std::exception_ptr thrown, Result<embed::Backend> made);
+  void shut();
+
+  /// Runs on the client's thread: at once if this is it.
+  template <class F>
+  void on_thread(F function) {
+    if (!loop) return function();
+    asio::dispatch(context, std::move(function));
+  }
+
+  const std::shared_ptr<embed::Loop> loop;  // null: the application's
+  asio::io_context& context;
+  std::atomic<const rpc::ProcedureInfo*> procedure{nullptr};
+  embed::Target target;
+  embed::Link link;
+  std::optional<embed::Backend> backend;
+  std::optional<rpc::Client> calls;
+  asio::cancellation_signal opening;
+  bool closed = false;
+};
+
+void Client::State::open() {
+  target.procedure = procedure;
+  asio::co_spawn(context, embed::open_backend(context, loop, target),
+                 asio::bind_cancellation_slot(opening.slot(), [self = shared_from_this()](std::exception_ptr thrown,
+                                                                                          Result<embed::Backend> made) {
+                   self->opened(std::move(thrown), std::move(made));
+                 }));
+}
+
+void Client::State::opened(std::exception_ptr thrown, Result<embed::Backend> made) {
+  if (thrown) made = make_error_code(BaseError::cancelled);
+  if (closed) return;
+  if (!made) {
+    target.options.log.warn("{}: {}", target.address.host, made.error().message());
+    return link.failed(made.error());
+  }
+  backend.emplace(std::move(*made));
+  link.opened(backend->requester());
+}
+
+/// Calls in progress are cancelled; the destruction of the backend completes them, not within this function.
+void Client::State::shut() {
+  closed = true;
+  opening.emit(asio::cancellation_type::terminal);
+  calls.reset();
+  link.close();
+  if (backend) asio::post(context, [gone = std::make_shared<embed::Backend>(std::move(*backend))] {});
+  backend.reset();
+}
+
+Client::Client(std::string_view server, ClientOptions options) {
+  auto loop = std::make_shared<embed::Loop>();
+  asio::io_context& context = loop->context();
+  state_ = std::make_shared<State>(loop, context, server, std::move(options));
+  rpc_ = &*state_->calls;
+  loop->start();
+}
+
+Client::Client(asio::io_context& context, std::string_view server, ClientOptions options)
+    : state_(std::make_shared<State>(nullptr, context, server, std::move(options))), rpc_(&*state_->calls) {}
+
+Client::~Client() {
+  const std::shared_ptr<embed::Loop> loop = state_->loop;
+  state_->on_thread([state = state_] { state->shut(); });
+  state_.reset();
+  if (!loop) return;
+  loop->release();
+  loop->join();
+}
+
+void Client::note(const rpc::ProcedureInfo& procedure) noexcept {
+  if (state_->procedure.load(std::memory_order_relaxed) == nullptr)
+    state_->procedure.store(&procedure, std::memory_order_relaxed);
+}
+
+void Client::drain(UniqueFunction<void(), 192> handler) {
+  state_->on_thread([state = state_, handler = std::move(handler)]() mutable {
+    rpc::Client& calls = *state->calls;
+    calls.when_idle([state = std::move(state), handler = std::move(handler)]() mutable {
+      if (!state->backend || !state->backend->rdma) return handler();
+      state->backend->rdma->close([handler = std::move(handler)]() mutable { handler(); });
+    });
+  });
+}
+
+void Client::provide(std::byte* memory, std::size_t size, BufferHandler handler) {
+  state_->on_thread([state = state_, memory, size, handler = std::move(handler)]() mutable {
+    embed::Link& link = state->link;
+    link.when_open([state = std::move(state), memory, size, handler = std::move(handler)](error_code failed) mutable {
+      if (size > std::numeric_limits<std::uint32_t>::max()) failed = BaseError::invalid_argument;
+      if (failed) return handler(failed, {});
+      const std::shared_ptr<embed::Memory>& from = state->backend->memory;
+      Result<memory::RegisteredBuffer> made = memory == nullptr ? from->pool->allocate(static_cast<std::uint32_t>(size))
+                                                                : memory::adopt(*from->fabric, {memory, size});
+      if (!made) return handler(made.error(), {});
+      handler({}, Buffer(from, std::move(*made)));
+    });
+  });
+}
+
+Client::Statistics Client::statistics() const {
+  std::promise<Statistics> promise;
+  state_->on_thread([&state = *state_, &promise] {
+    Statistics now;
+    now.calls = state.link.counters();
+    if (state.backend) {
+      now.connected = state.backend->rdma && state.backend->rdma->connected();
+      now.fabric = state.backend->tcp ? "tcp" : state.backend->memory->fabric->capabilities().name;
+      now.server = state.backend->server;
+    }
+    promise.set_value(now);
+  });
+  return promise.get_future().get();
+}
+
+}  // namespace rpcrdma

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/embed/handler.hpp"
+
+namespace rpcrdma::embed {
+
+void report(const Log& log, const rpc::ProcedureInfo& procedure, const std::exception_ptr& thrown) noexcept {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& failed) {
+    log.error("procedure {}: the handler threw: {}; an unanswered call gets SYSTEM_ERR", procedure.name, failed.what());
+  } catch (...) {
+    log.error("procedure {}: the handler threw; an unanswered call gets SYSTEM_ERR", procedure.name);
+  }
+}
+
+}  // namespace rpcrdma::embed

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Stands between a client's calls and its connection, which is made when there is a call.
+#include <boost/asio/steady_timer.hpp>
+#include <vector>
+
+#include "rpcrdma/base/unique_function.hpp"
+#include "rpcrdma/requester/requester.hpp"
+
+namespace rpcrdma::embed {
+
+/// Keeps calls until there is a requester for them, and then forwards to it. On the client's thread.
+class Link final : public transport::Requester {
+ public:
+  /// `open` starts to make the requester; opened() or failed() ends that.
+  Link(boost::asio::io_context& context, UniqueFunction<void()> open);
+
+  void submit(transport::Call& call) override;
+  void cancel(transport::Call& call) override;
+  std::uint32_t next_xid() noexcept override;
+  Counters counters() const noexcept override;
+
+  /// `handler` runs when there is a requester, perhaps at once, or with the reason why there is none.
+  void when_open(UniqueFunction<void(error_code), 256> handler);
+  void opened(transport::Requester& target);
+  /// The calls that wait fail, and the next one tries again.
+  void failed(error_code why);
+  /// No requester any more, and no new one.
+  void close();
+
+ private:
+  enum class State : std::uint8_t { idle, opening, open, closed };
+  void need();
+  void finish(transport::Call& call, error_code status);
+  void await_deadline();
+
+  boost::asio::io_context& context_;
+  UniqueFunction<void()> open_;
+  State state_ = State::idle;
+  transport::Requester* target_ = nullptr;
+  std::vector<transport::Call*> waiting_;
+  std::vector<UniqueFunction<void(error_code), 256>> openers_;
+  boost::asio::steady_timer deadline_;  // the earliest of the calls that wait
+  std::uint32_t next_xid_;
+};
+
+}  // namespace rpcrdma::embed

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: stop() closes all listeners and connections, waits for that, and then ends the loops.
+// Ownership: the loops stop before anything that runs on them is destroyed.
+// Error handling: run() turns a failure to start into one line and an exit status.
+#include "rpcrdma/server.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <future>
+#include <set>
+
+#include "server_state.hpp"
+
+namespace rpcrdma {
+
+Server::Server(ServerOptions options) : state_(std::make_unique<State>(std::move(options))) {}
+
+Server::~Server() { stop(std::chrono::milliseconds(0)); }
+
+void Server::add(Service service) {
+  if (state_->phase != State::Phase::fresh) throw std::logic_error("Server::on() after start()");
+  state_->services.push_back(std::move(service));
+}
+
+void Server::start() {
+  if (state_->phase != State::Phase::fresh) throw std::logic_error("Server::start() after start()");
+  state_->phase = State::Phase::running;
+  try {
+    state_->listen();
+    if (state_->options.rpcbind) state_->register_with_rpcbind();
+  } catch (...) {
+    stop(std::chrono::milliseconds(0));
+    throw;
+  }
+}
+
+void Server::stop(std::chrono::milliseconds drain) {
+  if (state_->phase != State::Phase::running) return;
+  state_->phase = State::Phase::stopped;
+  state_->rpcbind.remove();
+  state_->close_all(drain);
+  state_->end_loops();
+}
+
+int Server::run() try {
+  boost::asio::io_context context(1);
+  boost::asio::signal_set signals(context, SIGTERM, SIGINT);
+  if (state_->phase == State::Phase::fresh) start();
+  signals.async_wait([&signals](error_code, int) { signals.clear(); });  // the next one has its default effect
+  context.run();
+  stop();
+  return EXIT_SUCCESS;
+} catch (const std::exception& failed) {
+  fmt::print(stderr, "{}\n", failed.what());
+  return EXIT_FAILURE;
+}
+
+const std::vector<Server::Listener>& Server::listeners() const noexcept { return state_->listeners; }
+
+Server::Statistics Server::statistics() const {
+  Statistics sum;
+  for (const auto& group : state_->groups) {
+    if (!group->server) continue;
+    const transport::Server::Counters one = group->server->counters();
+    sum.connections += one.connections;
+    sum.accepted += one.accepted;
+    sum.refused += one.refused;
+    sum.calls += one.calls;
+    sum.errors_sent += one.errors_sent;
+    sum.invalidated += one.invalidated;
+    sum.bulk_in_use += one.bulk_in_use;
+    sum.receive_bytes += one.receive_octets;
+  }
+  for (const auto& server : state_->tcp_servers) {
+    const rpc::TcpServer::Counters one = server->counters();
+    sum.connections += one.connections;
+    sum.accepted += one.accepted;
+    sum.refused += one.refused;
+    sum.calls += one.calls;
+  }
+  return sum;
+}
+
+/// Nothing is closed if the loops do not run.
+void Server::State::close_all(std::chrono::milliseconds drain) {
+  if (loops.empty() || !loops.front()->thread.running()) return;
+  const auto deadline = std::chrono::steady_clock::now() + drain;
+  std::vector<std::future<void>> closed;
+  const auto one_closed = [&closed] {
+    auto promise = std::make_shared<std::promise<void>>();
+    closed.push_back(promise->get_future());
+    return [promise] { promise->set_value(); };
+  };
+  for (const auto& group : groups)
+    if (group->server) group->server->close(deadline, one_closed());
+  for (const auto& server : tcp_servers) server->close(deadline, one_closed());
+  for (std::future<void>& one : closed) one.wait();
+}
+
+/// Calls that handlers still keep are destroyed while their connections exist.
+void Server::State::end_loops() {
+  for (const auto& loop : loops) loop->thread.stop();
+  for (const auto& loop : loops) loop->thread.join();
+  for (const auto& loop : loops) loop->thread.discard_handlers();
+}
+
+void Server::State::register_with_rpcbind() {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> programs;
+  for (const Service& service : services) programs.insert({service.procedure->program, service.procedure->version});
+  std::vector<fabric::Endpoint> tcp, rdma;
+  for (const Listener& listener : listeners) (listener.fabric == "tcp" ? tcp : rdma).push_back(listener.endpoint);
+  const auto registered = rpcbind.add(rpc::rpcbind_entries({programs.begin(), programs.end()}, tcp, rdma));
+  if (!registered) throw std::runtime_error(registered.error());
+}
+
+}  // namespace rpcrdma

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The parts of a running server.
+#include "rpcrdma/embed/loop.hpp"
+#include "rpcrdma/rpc/rpcbind.hpp"
+#include "rpcrdma/server.hpp"
+
+namespace rpcrdma {
+
+/// Members are in the reverse order of destruction. Everything but the loops' work belongs to the owner's thread.
+struct Server::State {
+  explicit State(ServerOptions wanted);
+
+  /// The dispatcher owns memory of handlers that still wait when the io_context is destroyed.
+  struct Loop {
+    explicit Loop(rpc::DispatcherOptions dispatching) : dispatcher(std::move(dispatching)) {}
+    rpc::Dispatcher dispatcher;
+    embed::Loop thread;
+  };
+  struct Worker {
+    std::unique_ptr<fabric::Fabric> fabric;
+    std::unique_ptr<memory::Pool> pool;
+  };
+  /// One worker on each loop, for one provider and, on verbs, one address, which names the device.
+  struct Group {
+    std::string key;
+    std::vector<Worker> workers;
+    std::unique_ptr<transport::Server> server;  // null: memory for TCP only
+  };
+
+  Group& group_for(const Address& address, const boost::asio::ip::address& at);
+  Group& memory_for_tcp();
+  Group& make_group(std::string key, std::unique_ptr<fabric::Fabric> first, const Address& address,
+                    const boost::asio::ip::address& at);
+  std::unique_ptr<fabric::Fabric> open(Loop& loop, const Address& address, const boost::asio::ip::address& at);
+  void serve_rdma(Group& group);
+  void listen();
+  Listener listen_rdma(Group& group, const fabric::Endpoint& wanted);
+  Listener listen_tcp(const fabric::Endpoint& wanted);
+  void register_with_rpcbind();
+  void close_all(std::chrono::milliseconds drain);
+  void end_loops();
+
+  ServerOptions options;
+  std::vector<Address> addresses;
+  std::vector<Service> services;
+  rpc::DuplicateCache duplicates;
+  std::vector<std::unique_ptr<Loop>> loops;
+  std::vector<std::unique_ptr<Group>> groups;
+  std::vector<std::unique_ptr<rpc::TcpServer>> tcp_servers;
+  std::vector<Listener> listeners;
+  rpc::RpcbindRegistration rpcbind;
+  enum class Phase { fresh, running, stopped } phase = Phase::fresh;
+};
+
+}  // namespace rpcrdma

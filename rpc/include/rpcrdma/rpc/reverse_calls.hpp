@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Implementation of ReverseClient; see reverse_client.hpp for how to use it.
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "rpcrdma/requester/reverse.hpp"
+#include "rpcrdma/responder/responder.hpp"
+#include "rpcrdma/rpc/client_call.hpp"
+#include "rpcrdma/rpc/procedure.hpp"
+
+namespace rpcrdma::rpc {
+
+struct CallOptions;
+
+struct ReverseOptions {
+  Credential credential{};                    ///< of calls without their own
+  std::chrono::milliseconds timeout{10'000};  ///< of calls without a deadline
+  /// Calls in progress at most, of one handle and its copies; beside it, 1024 calls of a connection may wait for a
+  /// credit. More fail with BaseError::out_of_memory.
+  std::uint32_t max_calls = 1024;
+};
+
+/// What the copies of a ReverseClient share. Any thread, unless noted. It belongs to the thread of the connection,
+/// which destroys it after the last reference is gone.
+class ReverseCalls final : public std::enable_shared_from_this<ReverseCalls> {
+ public:
+  using Executor = ClientCore::Executor;
+  using Encode = ClientCall::Encode;
+
+  /// On the thread of `call`.
+  static std::shared_ptr<ReverseCalls> make(transport::IncomingCall& call, ReverseOptions options);
+
+  Executor executor() const noexcept { return executor_; }
+  transport::Requester::Counters counters() const noexcept {
+    return dead_ ? transport::Requester::Counters{} : requester_->counters();
+  }
+  bool alive() const noexcept { return !dead_ && requester_->connected(); }
+
+  /// A call that may be cancelled. On the connection's thread.
+  struct Ticket {
+    ClientCall* call = nullptr;  // while it is in progress
+    bool cancelled = false;
+  };
+  /// An encoded call, whose XID is still missing.
+  struct Prepared {
+    error_code failed;
+    std::vector<std::byte> message;
+    std::uint32_t max_reply = 0;
+    std::chrono::steady_clock::time_point deadline;
+    std::shared_ptr<Ticket> ticket;  // may be null
+  };
+  Prepared prepare(const ProcedureInfo& info, const ReplyBound& bound, const CallOptions& options, Encode encode_args,
+                   const void* args) const;
+  /// `completion` runs once, later, on the connection's thread.
+  void start(Prepared call, ClientCall::Completion completion);
+  void cancel(const std::shared_ptr<Ticket>& ticket);
+
+ private:
+  ReverseCalls(transport::IncomingCall& call, ReverseOptions options);
+  void begin(Prepared call, ClientCall::Completion completion);
+
+  Executor executor_;
+  ReverseOptions options_;
+  std::shared_ptr<transport::ReverseRequester> requester_;
+  error_code dead_;                      // set: why there is no requester
+  std::shared_ptr<ClientCore> core_;     // null without a requester
+  std::atomic<std::uint32_t> calls_{0};  // in progress
+};
+
+}  // namespace rpcrdma::rpc

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Typed calls from a server to a client, on the connection that the client made (RFC 8167).
+//
+//     dispatcher.on<Subscribe>([&](rpc::ServerCall<Subscribe> call) {
+//       subscribers.push_back(call.reverse_client());  // the client is ready: it has called Subscribe
+//       call.reply({});
+//     });
+//     auto reply = co_await subscriber.call<Changed>({.version = 7}, asio::use_awaitable);
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/prefer.hpp>
+#include <memory>
+
+#include "rpcrdma/responder/responder.hpp"
+#include "rpcrdma/rpc/client.hpp"
+#include "rpcrdma/rpc/reverse_calls.hpp"
+
+namespace rpcrdma::rpc {
+
+/// A handle to the client at the other end of a connection. Copies share one state. It remains valid when the
+/// connection has ended, but is dead then: calls fail with TransportError::connection_lost, those in progress included,
+/// and the client's next connection has a handle of its own. Copy, call and destroy it on any thread, at any time
+/// before the io_context of the connection is destroyed.
+///
+/// Reverse calls are short (RFC 8167 section 5.3): the call, and the largest reply that P's bound allows, fit the
+/// inline thresholds of the connection together with a transport header of 28 bytes. Chunks are never used, so nothing
+/// is placed directly: eligible items travel in the message. At most ConnectionOptions::reverse_credits calls are in
+/// flight at once; the others wait, in order.
+class ReverseClient {
+ public:
+  /// No client: only assignment, destruction and operator bool are allowed.
+  ReverseClient() noexcept = default;
+  /// The client that has sent `call`. Taking the handle states that the client has announced, through the upper layer,
+  /// that it accepts reverse calls (RFC 8167 section 6). While a handle exists, the connection does not count as idle
+  /// (section 5.4). On the thread of `call`.
+  explicit ReverseClient(transport::IncomingCall& call, ReverseOptions options = {})
+      : calls_(ReverseCalls::make(call, std::move(options))) {}
+
+  explicit operator bool() const noexcept { return calls_ != nullptr; }
+  /// False once the connection has ended, and over TCP, where there are no reverse calls. Any thread.
+  bool alive() const noexcept { return calls_->alive(); }
+  /// Of all reverse calls on the connection; zero if there are none. On the connection's thread.
+  transport::Requester::Counters counters() const noexcept { return calls_->counters(); }
+  /// That of the connection. Any thread.
+  ClientCore::Executor get_executor() const noexcept { return calls_->executor(); }
+
+  /// Calls P. The token's signature is void(error_code, Decoded<P::Result>); completes on the handler's executor, or
+  /// else on the connection's. On another thread than the connection's the call is posted. `args` is needed only until
+  /// this function returns. Calls in progress keep the state alive: the handle may be destroyed. The token's
+  /// cancellation slot is emitted where the handler runs. Errors, beside those of Client::async_call():
+  /// TransportError::call_too_long and reply_too_long (a message that could exceed the inline threshold; nothing has
+  /// been sent), connection_lost, reverse_disabled (over TCP), BaseError::out_of_memory (more than
+  /// ReverseOptions::max_calls) and invalid_argument (memory for results, which reverse calls cannot use).
+  template <Procedure P, class Token = boost::asio::deferred_t>
+  auto call(const typename P::Args& args, const CallOptions& options, Token&& token = Token()) const {
+    ReverseCalls::Prepared prepared = calls_->prepare(P::kInfo, P::max_reply(args), options, &encode_args<P>, &args);
+    return boost::asio::async_initiate<Token, void(error_code, Decoded<typename P::Result>)>(
+        [calls = calls_](auto handler, ReverseCalls::Prepared ready) {
+          start<P>(calls, std::move(ready), std::move(handler));
+        },
+        token, std::move(prepared));
+  }
+  template <Procedure P, class Token = boost::asio::deferred_t>
+  requires(!std::is_same_v<std::remove_cvref_t<Token>, CallOptions>) auto call(const typename P::Args& args,
+                                                                               Token&& token = Token()) const {
+    return call<P>(args, CallOptions{}, std::forward<Token>(token));
+  }
+
+ private:
+  template <Procedure P>
+  static bool encode_args(xdr::Encoder& out, const void* args) {
+    return out.encode(&P::xdr_args, *static_cast<const typename P::Args*>(args));
+  }
+
+  template <Procedure P, class Handler>
+  static void start(const std::shared_ptr<ReverseCalls>& calls, ReverseCalls::Prepared call, Handler handler) {
+    namespace asio = boost::asio;
+    auto slot = asio::get_associated_cancellation_slot(handler);
+    if (slot.is_connected()) {
+      call.ticket = std::make_shared<ReverseCalls::Ticket>();
+      slot.assign([calls, ticket = call.ticket](asio::cancellation_type) { calls->cancel(ticket); });
+    }
+    auto work = asio::prefer(asio::get_associated_executor(handler, calls->executor()),
+                             asio::execution::outstanding_work.tracked);
+    calls->start(std::move(call), [handler = std::move(handler), work = std::move(work), slot](
+                                      error_code status, xdr::Decoder* in) mutable {
+      Decoded<typename P::Result> reply;
+      if (!status) status = Client::decode_kept<P>(*in, reply);
+      asio::dispatch(work, [handler = std::move(handler), slot, status, reply = std::move(reply)]() mutable {
+        if (slot.is_connected()) slot.clear();
+        std::move(handler)(status, std::move(reply));
+      });
+    });
+  }
+
+  std::shared_ptr<ReverseCalls> calls_;
+};
+
+}  // namespace rpcrdma::rpc

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Typed handlers of the calls that a server makes to its client (RFC 8167).
+//
+//     rpc::ReverseHandlers handlers(*connection, {.announce = [&] { client.async_call<Subscribe>(...); }});
+//     handlers.on<Changed>([](rpc::ServerCall<Changed> call) { ...; call.reply({}); });
+//     client.async_call<...>(...);  // connects
+#include <memory>
+
+#include "rpcrdma/requester/client.hpp"
+#include "rpcrdma/rpc/dispatcher.hpp"
+
+namespace rpcrdma::rpc {
+
+struct ReverseHandlersOptions {
+  /// Calls of the server in progress at once, within ConnectionOptions::reverse_credits of the client; 0: as many.
+  std::uint32_t credits = 0;
+  /// Runs on the client's thread on each new connection, the first included: usually makes the call by which the server
+  /// learns that it may call back there (RFC 8167 section 6). Handlers of an earlier connection may still be running.
+  UniqueFunction<void()> announce{};
+  Log log{};
+};
+
+/// Serves reverse calls on the connections of one transport::Client, on its thread. While it exists the client
+/// reconnects when its connection is lost, even if no call of its own waits; the first connection is made by its first
+/// call. It is destroyed on that thread (or when no thread runs the io_context) after the client; calls that handlers
+/// still hold then remain valid, and their replies are dropped.
+///
+/// Handlers have the forms that Dispatcher::on() accepts. Calls and replies are short (RFC 8167 section 5.3): a call
+/// with chunks is answered by ERR_CHUNK, and so is one whose reply exceeds the inline threshold. Nothing is placed
+/// directly: eligible items are in the message. Resent calls do not occur, as a reverse call ends with its connection.
+class ReverseHandlers {
+ public:
+  explicit ReverseHandlers(transport::Client& client, ReverseHandlersOptions options = {});
+  ~ReverseHandlers();
+  ReverseHandlers(const ReverseHandlers&) = delete;
+  ReverseHandlers& operator=(const ReverseHandlers&) = delete;
+
+  /// Before the client's first call, which connects.
+  template <Procedure P, class Handler>
+  void on(Handler handler, AuthRequirement auth = P::kInfo.auth) {
+    dispatcher().template on<P>(std::move(handler), auth);
+  }
+  /// Its counters.
+  Dispatcher& dispatcher() noexcept;
+  /// Calls that handlers hold, or whose replies are being sent.
+  std::size_t calls() const noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rpcrdma::rpc

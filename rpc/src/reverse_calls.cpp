@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: a call is encoded on the caller's thread and started on the connection's, which gives it its XID.
+// Ownership: a running call references the state, so that the requester outlives its calls. The state is destroyed from
+// the io_context: its last reference may be dropped on another thread, or inside a completion.
+// Error handling: without a requester every call completes with the reason, later, as any other call.
+#include "rpcrdma/rpc/reverse_calls.hpp"
+
+#include <algorithm>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <numeric>
+
+#include "rpcrdma/connection/error.hpp"
+#include "rpcrdma/rpc/client.hpp"
+
+namespace rpcrdma::rpc {
+ReverseCalls::ReverseCalls(transport::IncomingCall& call, ReverseOptions options)
+    : executor_(call.context().get_executor()), options_(std::move(options)), requester_(call.reverse()) {
+  if (requester_) {
+    requester_->allow();  // [8167-6-a]
+    core_ = std::make_shared<ClientCore>(*requester_, executor_);
+  } else {
+    dead_ = call.over_tcp() ? transport::TransportError::reverse_disabled : transport::TransportError::connection_lost;
+  }
+}
+
+std::shared_ptr<ReverseCalls> ReverseCalls::make(transport::IncomingCall& call, ReverseOptions options) {
+  return {new ReverseCalls(call, std::move(options)), [](ReverseCalls* state) {
+            boost::asio::post(state->executor_, [owned = std::unique_ptr<ReverseCalls>(state)] {});
+          }};
+}
+
+ReverseCalls::Prepared ReverseCalls::prepare(const ProcedureInfo& info, const ReplyBound& bound,
+                                             const CallOptions& options, Encode encode_args, const void* args) const {
+  Prepared out;
+  const std::uint64_t max_reply = std::accumulate(bound.bulk.begin(), bound.bulk.end(), std::uint64_t{bound.fixed});
+  out.max_reply = static_cast<std::uint32_t>(std::min<std::uint64_t>(max_reply, UINT32_MAX));
+  out.deadline = options.deadline.value_or(std::chrono::steady_clock::now() + options_.timeout);
+  BlockMemory memory;
+  PayloadBuilder message;
+  memory.start(message);
+  xdr::Encoder encoder(message);
+  encode(encoder, CallHeader{0, kRpcVersion, info.program, info.version, info.number,
+                             options.credential ? *options.credential : options_.credential});
+  if (!options.results.empty())
+    out.failed = BaseError::invalid_argument;
+  else if (!encode_args(encoder, args) || !encoder.ok())
+    out.failed = RpcError::unencodable;
+  else
+    out.message = flatten(message.payload());
+  return out;
+}
+
+void ReverseCalls::start(Prepared call, ClientCall::Completion completion) {
+  // [8167-4.1-a] beyond the credits calls wait, and their memory is bounded
+  if (calls_.fetch_add(1, std::memory_order_relaxed) >= options_.max_calls && !call.failed)
+    call.failed = BaseError::out_of_memory;
+  if (executor_.running_in_this_thread()) return begin(std::move(call), std::move(completion));
+  boost::asio::post(executor_,
+                    [self = shared_from_this(), call = std::move(call), completion = std::move(completion)]() mutable {
+                      self->begin(std::move(call), std::move(completion));
+                    });
+}
+
+void ReverseCalls::begin(Prepared call, ClientCall::Completion completion) {
+  auto over = [self = shared_from_this(), ticket = call.ticket, completion = std::move(completion)](
+                  error_code status, xdr::Decoder* in) mutable {
+    if (ticket) ticket->call = nullptr;
+    self->calls_.fetch_sub(1, std::memory_order_relaxed);
+    completion(status, in);
+  };
+  error_code failed = call.failed ? call.failed : dead_;
+  if (!failed && call.ticket && call.ticket->cancelled) failed = BaseError::cancelled;
+  if (failed)
+    return boost::asio::post(executor_, [over = std::move(over), failed]() mutable { over(failed, nullptr); });
+  ClientCore::Lease lease = core_->lease();
+  lease->xid = requester_->next_xid();
+  Writer(call.message).u32(lease->xid);
+  lease->prepare(call.message);
+  lease->max_reply = call.max_reply;
+  lease->deadline = call.deadline;
+  lease->results.clear();
+  if (call.ticket) call.ticket->call = lease.get();
+  core_->start(std::move(lease), {}, std::move(over));
+}
+
+void ReverseCalls::cancel(const std::shared_ptr<Ticket>& ticket) {
+  boost::asio::dispatch(executor_, [self = shared_from_this(), ticket] {
+    ticket->cancelled = true;
+    if (ticket->call != nullptr) self->core_->cancel(*ticket->call);
+  });
+}
+
+}  // namespace rpcrdma::rpc

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs rpcgen for the types of a .x file, and adapts its output to C++."""
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from .language import SourceError
+
+SKIPPED = re.compile(r"/\*.*?\*/|^%[^\n]*$|\"[^\"\n]*\"", re.DOTALL | re.MULTILINE)
+INCLUDE = re.compile(r'^#include "rpcrdma[^\n]*\n', re.MULTILINE)
+
+
+def without_programs(text):
+    """Blanks the program definitions, whose names rpcgen would define as macros; lines keep their numbers."""
+    hidden = SKIPPED.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+    for found in re.finditer(r"\bprogram\s+\w+\s*\{", hidden):
+        at, depth = found.end(), 1
+        while at < len(hidden) and depth:
+            depth += {"{": 1, "}": -1}.get(hidden[at], 0)
+            at += 1
+        end = hidden.find(";", at) + 1 or len(hidden)
+        text = text[:found.start()] + re.sub(r"[^\n]", " ", text[found.start():end]) + text[end:]
+    return text
+
+
+def preprocessed(path, text, cpp):
+    """As rpcgen reads the file; a file without directives needs no preprocessor."""
+    if not re.search(r"^[ \t]*#", text, re.MULTILINE):
+        return text
+    done = subprocess.run([cpp, "-C", "-undef", "-nostdinc", "-DRPC_HDR", path], capture_output=True, text=True,
+                          check=False)
+    if done.returncode != 0:
+        first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
+        found = re.search(r":(\d+):(?:\d+:)?(.*)", first)
+        raise SourceError(int(found[1]) if found else 1, f"preprocessor:{found[2] if found else first}")
+    return done.stdout
+
+
+def run(rpcgen, kind, source, folder):
+    output = folder / f"{source.stem}.{kind}"  # the include guard is made of its name
+    done = subprocess.run([rpcgen, "-C", f"-{kind}", "-i", "0", "-o", str(output), source.name], cwd=folder,
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        first = (done.stderr.strip().splitlines() or ["failed"])
+        found = re.search(r"line (\d+): (.*)", done.stderr)
+        raise SourceError(int(found[1]) if found else 1, f"rpcgen: {found[2] if found else first[-1]}")
+    return output.read_text()
+
+
+def header_and_code(text, stem, uses, rpcgen):
+    """The contents of NAME.h and NAME_xdr.cpp. `uses`: headers of this library that the types need."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        source = folder / f"{stem}.x"
+        source.write_text(without_programs(text))
+        header, code = run(rpcgen, "h", source, folder), run(rpcgen, "c", source, folder)
+    # C++ headers stay out of extern "C". A fixed underlying type makes every value that a peer sends defined.
+    includes = "".join(f'#include "{name}"\n' for name in uses)
+    includes += "".join(found for found in INCLUDE.findall(header) if found not in includes)
+    header = INCLUDE.sub("", header)
+    header = header.replace("#include <rpc/rpc.h>\n", "#include <rpc/rpc.h>\n" + includes, 1)
+    header = re.sub(r"\benum (\w+) \{", r"enum \1 : int {", header)
+    if not INCLUDE.search(code) and f'#include "{stem}.h"' not in code:
+        code = f'#include "{stem}.h"\n' + code
+    return header, code.replace("xdr_bool (", "xdr_strict_bool (")
