@@ -46,6 +46,7 @@ class Generator {
   void make_error(Header& out) {
     out.procedure = Procedure::error;
     out.version = word();
+    out.direction = Direction::reply;
     out.error = below(2) == 0 ? ErrorKind::vers : ErrorKind::chunk;
     if (out.error == ErrorKind::vers) {
       out.lowest_version = word();

@@ -32,6 +32,7 @@ class ClientImpl final : private ConnectionEvents {
   static RequesterSetup requester_setup(fabric::Fabric& fabric, const ClientOptions& options, const Log& log);
   void want_connection();
   bool wants_connection() const noexcept;
+  void choose_version() noexcept;
   void connect();
   void wait_and_connect();
   void close_if_idle() noexcept;
@@ -55,6 +56,9 @@ class ClientImpl final : private ConnectionEvents {
   ConnectionPtr connection_;
   CallSink* call_sink_ = nullptr;
   UniqueFunction<void()> close_handler_;
+  const VersionChoice version_;
+  const std::chrono::seconds version_memory_;
+  std::chrono::steady_clock::time_point offer_after_{};  // version two is not offered before
   error_code last_error_;
   bool was_connected_ = false;
 };

@@ -20,7 +20,8 @@ void RequesterCore::attach(ConnectionPtr connection) {
 void RequesterCore::on_reply(Received& message) {
   CallSlot* slot = table_.find(message.header.xid);
   if (slot == nullptr || is_broken_header(message.header)) return discard();
-  if (slot->answered()) return discard();
+  // [v2-5.3-a] a reply has the version of its call
+  if (slot->answered() || message.header.version != slot->version()) return discard();
   // [8167-4.1-a] [8167-4.1-d] a reply to a call of this requester grants credits of this direction
   credits_.grant(message.header.credits);
   heard();
@@ -40,10 +41,19 @@ void RequesterCore::on_peer_error(Received& message) {
     discard();
     return slot->answer_late();
   }
+  if (refuses_version(message.header)) {
+    connection_->fall_back();  // [v2-5.2-a] on the same connection
+    return slot->answer_version_refused();
+  }
   // [8267-3.1-b] [8267-6.4.2-c]
   // [8166-4.5-f] permanent
   const bool version = message.header.error == wire::ErrorKind::vers;
   slot->answer_error(version ? TransportError::peer_err_vers : TransportError::peer_err_chunk);
+}
+
+bool RequesterCore::refuses_version(const wire::Header& error) const noexcept {
+  return !connection_->version_settled() && error.error == wire::ErrorKind::vers &&
+         error.lowest_version <= wire::kVersion && error.highest_version >= wire::kVersion;
 }
 
 void RequesterCore::detach() {

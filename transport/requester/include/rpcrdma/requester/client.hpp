@@ -47,6 +47,9 @@ struct ClientOptions {
   /// How long a call that is cancelled or past its deadline waits until the server no longer uses its memory (a
   /// transfer in progress, a Send not accepted); then the connection is aborted, which frees the memory at once.
   std::chrono::milliseconds grace{1000};
+  /// With VersionChoice::automatic: how long a client remembers that its server does not support version two, and does
+  /// not offer it.
+  std::chrono::seconds version_memory{600};
   /// Largest call message that may be sent as a Position-Zero Read chunk, in bytes.
   std::uint32_t max_long_call = 1u << 20;
   /// Calls in the waiting queue at most. (Windows and Reply chunk memory are bounded by the credits.)
