@@ -40,6 +40,8 @@ def header(path, lines):
     for number, line in enumerate(lines):
         if lines[number - 1] == "template <>":
             lines[number] = SPECIALIZATION.sub("", line)
+        if "///<" in line and lines[number + 1].lstrip().startswith("/// "):  # doxygen would join the two
+            lines[number] = re.sub(r"///< (.*)$", r"/**< \1 */", line)
         if not lines[number - 1].lstrip().startswith("///"):
             if MOVE.match(line):
                 lines[number] = f"/** Moves; the source is empty afterwards. */ {line}"
@@ -53,6 +55,14 @@ def header(path, lines):
     return lines + ["/** @} */"]
 
 
+def c_header(path, lines):
+    """Its comments become descriptions: of the file, of what follows, or of what stands before them."""
+    lines = [re.sub(r"^(\s*)/\* ", r"\1/** ", re.sub(r"(?<=;)( +)/\* ", r"\1/**< ", line)) for line in lines]
+    lines[1] = lines[1].replace("/*", "/** @file", 1)
+    lines[0] = f"/** @addtogroup {group_of(path)} */ /** @{{ */"
+    return lines + ["/** @} */"]
+
+
 def main():
     path = Path(sys.argv[1])
     text = path.read_text(encoding="utf-8")
@@ -60,7 +70,8 @@ def main():
         text = HIDDEN.sub(lambda block: "\n" * block[0].count("\n"), text)
         sys.stdout.write(FENCE.sub(r"\1", text))
     else:
-        sys.stdout.write("\n".join(header(path, text.splitlines())) + "\n")
+        convert = c_header if path.suffix == ".h" else header
+        sys.stdout.write("\n".join(convert(path, text.splitlines())) + "\n")
 
 
 main()

@@ -29,20 +29,21 @@ namespace rpcrdma {
 
 using rpc::CallOptions;
 
+/// Parameters of a client. All have defaults.
 struct ClientOptions {
   rpc::Credential credential{};               ///< of calls without their own; AUTH_NONE
   std::chrono::milliseconds timeout{60'000};  ///< of calls without a deadline
   std::uint32_t credits = 32;                 ///< calls in progress at most, if the server agrees, 1 to 1024
   std::uint32_t inline_threshold = 4096;      ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;  ///< iwarp
-  Log log{};
+  Log log{};                                             ///< copied
   std::chrono::milliseconds lookup_timeout{
-      10'000};  ///< of the server's rpcbind, and of finding an address that answers
-  std::uint16_t rpcbind_port = 111;
+      10'000};                       ///< of the server's rpcbind, and of finding an address that answers
+  std::uint16_t rpcbind_port = 111;  ///< of the server's rpcbind
   // All options of the layers below. Credits and thresholds above replace those in them.
-  transport::ClientOptions rdma{};
-  rpc::TcpRequesterOptions tcp{};
-  memory::PoolOptions memory{};
+  transport::ClientOptions rdma{};  ///< over RDMA
+  rpc::TcpRequesterOptions tcp{};   ///< over TCP
+  memory::PoolOptions memory{};     ///< of the client's pool
 };
 
 /// Calls one server. It connects with the first call, and again when the connection is lost; over RDMA calls in
@@ -83,6 +84,7 @@ class RPCRDMA_EXPORT Client {
     note(P::kInfo);
     return rpc_->async_call<P>(args, options, std::forward<Token>(token));
   }
+  /// The same without options.
   template <rpc::Procedure P, class Token = boost::asio::deferred_t>
   requires(!std::same_as<std::remove_cvref_t<Token>, CallOptions>) auto call(const typename P::Args& args,
                                                                              Token&& token = Token()) {
@@ -131,11 +133,12 @@ class RPCRDMA_EXPORT Client {
         token);
   }
 
+  /// What the client has done since it was made.
   struct Statistics {
-    bool connected = false;
-    std::string_view fabric;  ///< "verbs", "iwarp", "tcp"; empty until the first call
-    fabric::Endpoint server;
-    transport::Requester::Counters calls;
+    bool connected = false;                ///< now
+    std::string_view fabric;               ///< "verbs", "iwarp", "tcp"; empty until the first call
+    fabric::Endpoint server;               ///< the address in use
+    transport::Requester::Counters calls;  ///< over all connections
   };
   /// From another thread than the client's it blocks until that has answered.
   Statistics statistics() const;

@@ -25,6 +25,7 @@
 
 namespace rpcrdma {
 
+/// Parameters of a server. All have defaults.
 struct ServerOptions {
   /// Where to listen: [FABRIC@]ADDRESS[:PORT] with FABRIC auto, verbs, iwarp or tcp, and an IP address. Port 0, or
   /// none, takes a free one. Several addresses may be of different fabrics.
@@ -35,12 +36,12 @@ struct ServerOptions {
   std::uint32_t inline_threshold = 4096;  ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
   std::uint32_t max_connections = 1024;   ///< of each listening fabric
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;  ///< iwarp
-  Log log{};
+  Log log{};                                             ///< copied
   // All options of the layers below. Credits, thresholds and the number of connections above replace those in them.
-  transport::ServerOptions rdma{};
-  rpc::TcpServerOptions tcp{};
-  memory::PoolOptions memory{};  ///< of each thread and fabric
-  rpc::DuplicateCacheOptions duplicates{};
+  transport::ServerOptions rdma{};          ///< over RDMA
+  rpc::TcpServerOptions tcp{};              ///< over TCP
+  memory::PoolOptions memory{};             ///< of each thread and fabric
+  rpc::DuplicateCacheOptions duplicates{};  ///< shared by all threads
 };
 
 /// A service on one or more threads.
@@ -83,20 +84,22 @@ class RPCRDMA_EXPORT Server {
   /// Returns the program's exit status; a failure to start is one line on standard error, and 1.
   int run();
 
+  /// One address at which the server listens.
   struct Listener {
-    std::string_view fabric;  ///< "verbs", "iwarp" or "tcp"
-    fabric::Endpoint endpoint;
-    /// FABRIC@ADDRESS:PORT, as a client takes it.
+    std::string_view fabric;    ///< "verbs", "iwarp" or "tcp"
+    fabric::Endpoint endpoint;  ///< with the port
+    /// `FABRIC@ADDRESS:PORT`, as a client takes it.
     std::string text() const;
   };
   /// In the order of ServerOptions::listen, with the ports that were chosen. After start().
   const std::vector<Listener>& listeners() const noexcept;
 
+  /// Sums over all listeners and threads.
   struct Statistics {
     std::uint32_t connections = 0;  ///< now
     std::uint64_t accepted = 0;     ///< connections
     std::uint64_t refused = 0;      ///< connections
-    std::uint64_t calls = 0;
+    std::uint64_t calls = 0;        ///< received
     std::uint64_t errors_sent = 0;  ///< RDMA_ERROR
     std::uint64_t invalidated = 0;  ///< replies by Send with Invalidate
     std::size_t bulk_in_use = 0;    ///< bytes of bulk data in transfer

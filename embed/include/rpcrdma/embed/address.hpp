@@ -17,10 +17,11 @@ struct Carrier {
   fabric::Provider provider = fabric::Provider::automatic;  ///< of RDMA
 };
 
+/// A parsed address.
 struct Address {
-  Carrier carrier;
-  std::string host;  ///< a name or an IP address, without brackets
-  std::optional<std::uint16_t> port;
+  Carrier carrier;                    ///< the part before @
+  std::string host;                   ///< a name or an IP address, without brackets
+  std::optional<std::uint16_t> port;  ///< absent: ask rpcbind
 };
 
 /// Reads "[FABRIC@]HOST[:PORT]": FABRIC is auto (the default), verbs, iwarp or tcp; an IPv6 address with a port is in

@@ -26,6 +26,7 @@ struct Memory {
 class RPCRDMA_EXPORT Buffer {
  public:
   Buffer() noexcept = default;
+  /// For Client.
   Buffer(std::shared_ptr<embed::Memory> memory, memory::RegisteredBuffer buffer) noexcept
       : memory_(std::move(memory)), buffer_(std::move(buffer)), ref_(buffer_.ref()) {}
   Buffer(Buffer&& other) noexcept
@@ -46,8 +47,11 @@ class RPCRDMA_EXPORT Buffer {
   std::span<std::byte> octets() const noexcept { return ref_.octets(); }
   /// All of it, for bulk_data::set_parts() and CallOptions::into(). The list is part of this object.
   std::span<const BufferRef> parts() const noexcept { return {&ref_, 1}; }
+  /// All of it. Valid as long as this object.
   BufferRef ref() const noexcept { return ref_; }
+  /// `count` bytes from `offset` on; the caller checks the range.
   BufferRef slice(std::uint32_t offset, std::uint32_t count) const noexcept { return ref_.slice(offset, count); }
+  /// Returns or deregisters the memory, and leaves this object empty.
   void reset() noexcept;
 
  private:

@@ -16,8 +16,10 @@
 
 namespace rpcrdma {
 
+/// What a coroutine handler returns.
 template <class T>
 using awaitable = boost::asio::awaitable<T>;
+/// See rpc::ServerCall.
 template <rpc::Procedure P>
 using ServerCall = rpc::ServerCall<P>;
 using rpc::AcceptStat;
@@ -28,9 +30,13 @@ using rpc::AuthStat;
 /// in the log.
 class Rejection : public std::exception {
  public:
+  /// Answers with an accept_stat (RFC 5531 section 9).
   explicit Rejection(AcceptStat why) noexcept : why_(why) {}
+  /// Answers AUTH_ERROR.
   explicit Rejection(AuthStat why) noexcept : why_(why) {}
+  /// A fixed text.
   const char* what() const noexcept override { return "RPC call rejected"; }
+  /// Rejects `call` accordingly.
   template <rpc::Procedure P>
   void apply(ServerCall<P>& call) const {
     std::visit([&call](auto why) { call.reject(why); }, why_);

@@ -10,9 +10,12 @@
 
 namespace rpcrdma::rpc {
 
+/// How a caller identifies itself (RFC 5531 section 8.2). Only none and sys are understood.
 enum class AuthFlavor : std::uint32_t { none = 0, sys = 1, short_hand = 2, dh = 3, gss = 6, tls = 7 };
 
+/// Bytes of a machine name in AUTH_SYS (RFC 5531 appendix A).
 inline constexpr std::uint32_t kMaxMachineName = 255;
+/// Groups in AUTH_SYS (RFC 5531 appendix A).
 inline constexpr std::uint32_t kMaxGids = 16;
 
 /// The identity of a caller. Copyable, of fixed size. The fields after `flavor` are used for AUTH_SYS only.
@@ -26,14 +29,18 @@ class RPCRDMA_EXPORT Credential {
   /// AUTH_SYS of this process: its effective ids, its groups, the host name.
   static Credential of_process();
 
-  AuthFlavor flavor = AuthFlavor::none;
-  std::uint32_t stamp = 0;
-  std::uint32_t uid = 0;
-  std::uint32_t gid = 0;
+  AuthFlavor flavor = AuthFlavor::none;  ///< what the fields below mean
+  std::uint32_t stamp = 0;               ///< chosen by the caller; servers ignore it
+  std::uint32_t uid = 0;                 ///< effective user id
+  std::uint32_t gid = 0;                 ///< effective group id
 
+  /// Further groups. Valid as long as this object, and until set_gids().
   std::span<const std::uint32_t> gids() const noexcept { return {gids_.data(), gid_count_}; }
+  /// The name of the caller's machine. Valid as long as this object, and until set_machine().
   std::string_view machine() const noexcept { return {machine_.data(), machine_length_}; }
+  /// Copies at most kMaxGids groups and drops the rest.
   void set_gids(std::span<const std::uint32_t> gids) noexcept;
+  /// Copies at most kMaxMachineName bytes and drops the rest.
   void set_machine(std::string_view machine) noexcept;
 
  private:

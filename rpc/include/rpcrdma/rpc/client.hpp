@@ -22,6 +22,7 @@
 
 namespace rpcrdma::rpc {
 
+/// Defaults of a client's calls.
 struct ClientOptions {
   Credential credential{};                    ///< of calls without their own
   std::chrono::milliseconds timeout{60'000};  ///< of calls without a deadline
@@ -30,8 +31,11 @@ struct ClientOptions {
   std::shared_ptr<void> context_owner{};
 };
 
+/// What one call has of its own.
 struct CallOptions {
+  /// Without it, ClientOptions::timeout from now.
   std::optional<std::chrono::steady_clock::time_point> deadline;
+  /// Without it, ClientOptions::credential.
   std::optional<Credential> credential;
   /// Registered memory for the DDP-eligible results, one list of buffers per result, in order, each large enough for
   /// the largest result that may come (RFC 8166 section 4.3.2.2). Given: the data is there when the call has succeeded
@@ -65,10 +69,13 @@ class RPCRDMA_EXPORT Client {
   Client(Client&&) noexcept = default;
   Client& operator=(Client&&) = delete;
 
+  /// That of the requester's io_context.
   ClientCore::Executor get_executor() const noexcept { return core_->executor(); }
   /// `handler` runs once no call is in progress, perhaps at once. One at a time, on the client's thread.
   void when_idle(UniqueFunction<void()> handler) { core_->when_idle(std::move(handler)); }
+  /// As given to the constructor.
   transport::Requester& requester() noexcept { return core_->requester(); }
+  /// Of calls without their own.
   const Credential& credential() const noexcept { return options_.credential; }
 
   /// Calls P. The token's signature is void(error_code, Decoded<P::Result>). Errors: RpcError, TransportError,
@@ -91,6 +98,7 @@ class RPCRDMA_EXPORT Client {
         },
         token, std::move(call));
   }
+  /// The same without options.
   template <Procedure P, class Token>
   auto async_call(const typename P::Args& args, Token&& token) {
     return async_call<P>(args, CallOptions{}, std::forward<Token>(token));

@@ -14,6 +14,7 @@ namespace rpcrdma::rpc {
 /// Copies a message when a decoded value refers to it (xdr::MessageKeeper).
 class RPCRDMA_EXPORT MessageCopy final : public xdr::MessageKeeper {
  public:
+  /// Copies `from`, once; the copy belongs to this object.
   const Payload* keep(const Payload& from) override;
   /// The memory that the values decoded so far refer to; null if none of them refers to any.
   std::unique_ptr<std::byte[]> release() noexcept { return std::move(memory_); }
@@ -30,6 +31,7 @@ class Decoded {
   static_assert(std::is_trivially_copyable_v<T>, "rpcgen makes plain structures");
 
  public:
+  /// An XDR routine, as rpcgen generates it.
   using Routine = bool_t (*)(XDR*, T*);
 
   Decoded() noexcept = default;
@@ -43,9 +45,13 @@ class Decoded {
   }
   ~Decoded() { reset(); }
 
+  /// The value. Valid as long as this object holds it.
   const T& operator*() const noexcept { return value_; }
+  /// The same.
   const T* operator->() const noexcept { return &value_; }
+  /// The same.
   T& operator*() noexcept { return value_; }
+  /// The same.
   T* operator->() noexcept { return &value_; }
 
   /// Decodes the next value in `in`. On failure returns false and is empty.
@@ -59,6 +65,7 @@ class Decoded {
   /// Takes ownership of the message copy that the value refers to.
   void hold(std::unique_ptr<std::byte[]> message) noexcept { message_ = std::move(message); }
 
+  /// Frees the value, and leaves this object empty.
   void reset() noexcept {
     if (routine_ != nullptr) {
       XDR xdrs{};

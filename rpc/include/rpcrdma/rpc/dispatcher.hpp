@@ -21,23 +21,26 @@ namespace rpcrdma::rpc {
 class RPCRDMA_EXPORT Registration {
  public:
   virtual ~Registration() = default;
+  /// The binding of the procedure.
   virtual const ProcedureInfo& info() const noexcept = 0;
   /// Decodes the arguments and runs the handler. False: the arguments cannot be decoded. `server` gets calls once more
   /// that were attached to one that is not run.
   virtual bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
                    transport::CallHandler& server) noexcept = 0;
-  AuthRequirement auth = AuthRequirement::none;
+  AuthRequirement auth = AuthRequirement::none;  ///< checked before run()
 };
 
+/// What a dispatcher uses.
 struct DispatcherOptions {
   DuplicateCache* cache = nullptr;  ///< outlives the dispatcher; without one, resent calls are run again
-  Log log;
+  Log log;                          ///< copied
 };
 
 /// Serves on one thread, that of its transports' io_context. Handlers are registered before the first call. Outlives
 /// its transports and every ServerCall. Each thread has its own dispatcher; they may share a DuplicateCache.
 class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
  public:
+  /// A dispatcher without procedures.
   explicit Dispatcher(DispatcherOptions options = {});
   ~Dispatcher();
   Dispatcher(const Dispatcher&) = delete;
@@ -51,11 +54,13 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
 
   void on_call(transport::IncomingCall& call) noexcept override;
 
+  /// Totals since the start.
   struct Counters {
-    std::uint64_t calls = 0;
+    std::uint64_t calls = 0;      ///< received
     std::uint64_t rejected = 0;   ///< answered without running a handler; duplicates are not counted
     std::uint64_t discarded = 0;  ///< left to the transport to answer: no XID, or not a call
   };
+  /// On the dispatcher's thread.
   const Counters& counters() const noexcept { return counters_; }
 
  private:
@@ -78,6 +83,7 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
 template <Procedure P, class Handler>
 class TypedRegistration final : public Registration {
  public:
+  /// Takes over `handler`.
   TypedRegistration(Handler handler, AuthRequirement requirement) : handler_(std::move(handler)) { auth = requirement; }
   const ProcedureInfo& info() const noexcept override { return P::kInfo; }
 

@@ -17,12 +17,12 @@ namespace rpcrdma::rpc {
 
 /// Two calls with equal keys are the same call.
 struct DuplicateKey {
-  boost::asio::ip::address peer;
-  std::uint32_t xid = 0;
-  std::uint32_t program = 0;
-  std::uint32_t version = 0;
-  std::uint32_t procedure = 0;
-  std::uint64_t checksum = 0;  ///< see checksum_of()
+  boost::asio::ip::address peer;  ///< of the caller
+  std::uint32_t xid = 0;          ///< of the call
+  std::uint32_t program = 0;      ///< program number
+  std::uint32_t version = 0;      ///< program version
+  std::uint32_t procedure = 0;    ///< procedure number
+  std::uint64_t checksum = 0;     ///< see checksum_of()
   /// Over TCP, where clients keep it when they reconnect. 0 over RDMA, where they do not.
   std::uint16_t port = 0;
   friend bool operator==(const DuplicateKey&, const DuplicateKey&) = default;
@@ -34,10 +34,11 @@ RPCRDMA_EXPORT std::uint64_t checksum_of(const Payload& call) noexcept;
 
 /// A call that came again while the first one was in progress.
 struct AttachedCall {
-  transport::IncomingCall* call;
+  transport::IncomingCall* call;   ///< the second one
   transport::CallHandler* server;  ///< serves it, on the thread of its context(), if the first one is not run
 };
 
+/// Bounds of the cache; prudence, not RFC.
 struct DuplicateCacheOptions {
   std::size_t max_bytes = std::size_t{4} << 20;  ///< bytes of the replies kept and their overhead
   /// After this time an equal call is a new call, of a client that has restarted its XIDs.
@@ -47,12 +48,15 @@ struct DuplicateCacheOptions {
 /// Shared by all threads of a server. Locks one of its shards briefly, for non-idempotent calls only.
 class RPCRDMA_EXPORT DuplicateCache {
  public:
+  /// A reply message, from its XID on.
   using Reply = std::shared_ptr<const std::vector<std::byte>>;
+  /// An empty cache.
   explicit DuplicateCache(DuplicateCacheOptions options = {});
   ~DuplicateCache();
   DuplicateCache(const DuplicateCache&) = delete;
   DuplicateCache& operator=(const DuplicateCache&) = delete;
 
+  /// What is known of a call.
   enum class Found : std::uint8_t {
     nothing,      ///< run the call, then end it with complete() or forget()
     in_progress,  ///< `call` has been attached: the other one's complete() or forget() returns it
@@ -67,13 +71,15 @@ class RPCRDMA_EXPORT DuplicateCache {
   /// to be given to its `server` again.
   std::vector<AttachedCall> forget(const DuplicateKey& key);
 
+  /// Totals since the start; the first two are current values.
   struct Counters {
-    std::size_t entries = 0;
-    std::size_t bytes = 0;
-    std::uint64_t replayed = 0;
-    std::uint64_t attached = 0;
-    std::uint64_t evicted = 0;
+    std::size_t entries = 0;     ///< calls known
+    std::size_t bytes = 0;       ///< of their replies, with overhead
+    std::uint64_t replayed = 0;  ///< calls answered from the cache
+    std::uint64_t attached = 0;  ///< calls that waited for another one
+    std::uint64_t evicted = 0;   ///< replies dropped before their time
   };
+  /// Any thread.
   Counters counters() const;
 
  private:

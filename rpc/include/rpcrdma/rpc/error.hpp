@@ -26,6 +26,7 @@ enum class RpcError {
   not_registered,  ///< the server's rpcbind does not know the program's version on this transport
 };
 
+/// For the conversion to error_code.
 RPCRDMA_EXPORT error_code make_error_code(RpcError e) noexcept;
 
 }  // namespace rpcrdma::rpc

@@ -13,13 +13,14 @@
 
 namespace rpcrdma::rpc {
 
+/// What a client does with calls of its server.
 struct ReverseHandlersOptions {
   /// Calls of the server in progress at once, within ConnectionOptions::reverse_credits of the client; 0: as many.
   std::uint32_t credits = 0;
   /// Runs on the client's thread on each new connection, the first included: usually makes the call by which the server
   /// learns that it may call back there (RFC 8167 section 6). Handlers of an earlier connection may still be running.
   UniqueFunction<void()> announce{};
-  Log log{};
+  Log log{};  ///< copied
 };
 
 /// Serves reverse calls on the connections of one transport::Client, on its thread. While it exists the client
@@ -32,6 +33,7 @@ struct ReverseHandlersOptions {
 /// directly: eligible items are in the message. Resent calls do not occur, as a reverse call ends with its connection.
 class RPCRDMA_EXPORT ReverseHandlers {
  public:
+  /// On the thread of `client`, before its first call.
   explicit ReverseHandlers(transport::Client& client, ReverseHandlersOptions options = {});
   ~ReverseHandlers();
   ReverseHandlers(const ReverseHandlers&) = delete;

@@ -13,11 +13,12 @@
 
 namespace rpcrdma::rpc {
 
+/// One program version at one address, as rpcbind lists it.
 struct RpcbindEntry {
-  std::uint32_t program = 0;
-  std::uint32_t version = 0;
-  std::string netid;    ///< tcp, tcp6; rdma, rdma6 (RFC 8166 section 9)
-  std::string address;  ///< universal address
+  std::uint32_t program = 0;  ///< program number
+  std::uint32_t version = 0;  ///< program version
+  std::string netid;          ///< tcp, tcp6; rdma, rdma6 (RFC 8166 section 9)
+  std::string address;        ///< universal address
   friend bool operator==(const RpcbindEntry&, const RpcbindEntry&) = default;
 };
 
@@ -37,6 +38,7 @@ RPCRDMA_EXPORT std::string universal_address(const boost::asio::ip::tcp::endpoin
 /// rpcbind: do not call them on a thread that serves. Not synchronized.
 class RPCRDMA_EXPORT RpcbindRegistration {
  public:
+  /// Nothing is registered yet.
   explicit RpcbindRegistration(std::chrono::seconds timeout = std::chrono::seconds(5)) : timeout_(timeout) {}
   ~RpcbindRegistration() { remove(); }
   RpcbindRegistration(const RpcbindRegistration&) = delete;

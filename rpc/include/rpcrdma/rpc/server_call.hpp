@@ -17,10 +17,11 @@ namespace rpcrdma::rpc {
 template <Procedure P>
 class ServerCall {
  public:
-  using Args = typename P::Args;
-  using Result = typename P::Result;
+  using Args = typename P::Args;      ///< of P
+  using Result = typename P::Result;  ///< of P
 
   ServerCall() noexcept = default;
+  /// For the Dispatcher.
   explicit ServerCall(TypedServerCallState<P>& state) noexcept : state_(&state) {}
   ServerCall(ServerCall&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   ServerCall& operator=(ServerCall&& other) noexcept {
@@ -37,12 +38,15 @@ class ServerCall {
 
   /// The arguments. What they point to stays valid until the call is answered. Any thread.
   const Args& args() const noexcept { return state_->args; }
+  /// The identity that the caller claims. Valid until the call is answered. Any thread.
   const Credential& credential() const noexcept { return state_->header().credential; }
+  /// The transaction id that the caller chose (RFC 5531 section 9). Any thread.
   std::uint32_t xid() const noexcept { return state_->header().xid; }
   /// The address and port of the caller. Any thread.
   const fabric::Endpoint& peer() const noexcept { return state_->call().connection().peer; }
   /// True if the call came over TCP, false over RDMA. Any thread.
   bool over_tcp() const noexcept { return state_->call().over_tcp(); }
+  /// The event loop of the call's connection. Any thread.
   boost::asio::io_context& context() const noexcept { return state_->call().context(); }
 
   /// Loop. The transport's interface to the call: pool(), write_chunks(), reserve_bulk(), pull().

@@ -15,6 +15,7 @@
 
 namespace rpcrdma::rpc {
 
+/// Limits of one connection.
 struct TcpRequesterOptions {
   std::uint32_t max_record = (1u << 20) + 65536;  ///< bytes of a reply; prudence
 };
@@ -25,6 +26,7 @@ struct TcpRequesterOptions {
 /// the calls with BaseError::cancelled before it returns.
 class RPCRDMA_EXPORT TcpRequester : public transport::Requester {
  public:
+  /// A requester that is not connected yet.
   static std::unique_ptr<TcpRequester> make(boost::asio::io_context& context,
                                             const boost::asio::ip::tcp::endpoint& server,
                                             TcpRequesterOptions options = {});

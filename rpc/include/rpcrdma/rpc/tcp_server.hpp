@@ -17,6 +17,7 @@
 
 namespace rpcrdma::rpc {
 
+/// Limits; all are prudence, not RFC.
 struct TcpServerOptions {
   std::uint32_t max_record = (1u << 20) + 65536;  ///< bytes of a call; a longer one ends its connection
   std::uint32_t max_connections = 1024;           ///< further connections are closed at once
@@ -43,9 +44,9 @@ struct TcpServerOptions {
 /// One thread of a server. Everything referenced outlives the server; one thread runs the io_context. Handlers get
 /// `pool` from IncomingCall::pool().
 struct TcpWorker {
-  boost::asio::io_context* context = nullptr;
-  memory::Pool* pool = nullptr;
-  transport::CallHandler* handler = nullptr;
+  boost::asio::io_context* context = nullptr;  ///< run by the thread
+  memory::Pool* pool = nullptr;                ///< for the data of handlers
+  transport::CallHandler* handler = nullptr;   ///< serves the calls
 };
 
 /// Accepts connections on the first worker's thread and assigns them to the workers in turn. A connection that sends a
@@ -55,6 +56,7 @@ class RPCRDMA_EXPORT TcpServer {
  public:
   /// `workers` must not be empty.
   static std::unique_ptr<TcpServer> make(const std::vector<TcpWorker>& workers, TcpServerOptions options, Log log);
+  /// The same with one worker.
   static std::unique_ptr<TcpServer> make(boost::asio::io_context& context, memory::Pool& pool,
                                          transport::CallHandler& handler, TcpServerOptions options, Log log) {
     return make({{&context, &pool, &handler}}, options, std::move(log));
@@ -68,11 +70,12 @@ class RPCRDMA_EXPORT TcpServer {
   /// connections. Then `handler` runs on the first worker's thread. Once, on any thread.
   virtual void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) = 0;
 
+  /// Totals since the start, over all workers.
   struct Counters {
-    std::uint32_t connections = 0;
-    std::uint64_t accepted = 0;
-    std::uint64_t refused = 0;
-    std::uint64_t calls = 0;
+    std::uint32_t connections = 0;  ///< open now
+    std::uint64_t accepted = 0;     ///< connections
+    std::uint64_t refused = 0;      ///< connections beyond a limit
+    std::uint64_t calls = 0;        ///< received
   };
   /// Any thread.
   virtual Counters counters() const noexcept = 0;

@@ -36,20 +36,23 @@ enum class bulk_kind : std::uint32_t {
 // NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 // [8166-3.4.4.3-a] the only type that can be reduced is an opaque
 struct bulk_data {
-  std::uint32_t length;  ///< bytes, without pad
-  bulk_kind kind;
-  const std::byte* octets;
-  const rpcrdma::BufferRef* parts;
-  std::uint32_t part_count;
-  std::uint32_t item;
-  bool owned;
+  std::uint32_t length;             ///< bytes, without pad
+  bulk_kind kind;                   ///< which of the fields below is set
+  const std::byte* octets;          ///< kind octets
+  const rpcrdma::BufferRef* parts;  ///< kind parts
+  std::uint32_t part_count;         ///< kind parts
+  std::uint32_t item;               ///< kind item
+  bool owned;                       ///< `octets` is a copy, freed by xdr_free()
 
+  /// Sends unregistered memory, which stays valid until the message has been encoded.
   void set_octets(std::span<const std::byte> from) noexcept {
     *this = {};
     length = static_cast<std::uint32_t>(from.size());
     octets = from.data();
   }
+  /// The same with text.
   void set_text(std::string_view from) noexcept { set_octets(std::as_bytes(std::span(from))); }
+  /// Sends registered memory, by reference where the item is reduced.
   /// The array `from` itself stays valid as long as the memory. The length is the sum of its sizes.
   void set_parts(std::span<const rpcrdma::BufferRef> from) noexcept {
     *this = {};
@@ -58,12 +61,14 @@ struct bulk_data {
     part_count = static_cast<std::uint32_t>(from.size());
     for (const rpcrdma::BufferRef& part : from) length += part.size;
   }
+  /// The memory of kind `parts`.
   std::span<const rpcrdma::BufferRef> part_span() const noexcept { return {parts, part_count}; }
   /// The bytes of kind `octets`; empty for the other kinds.
   std::span<const std::byte> octet_span() const noexcept {
     if (kind != bulk_kind::octets) return {};
     return {octets, length};
   }
+  /// The same as octet_span(), as text.
   std::string_view text() const noexcept {
     const auto in = octet_span();
     return {reinterpret_cast<const char*>(in.data()), in.size()};

@@ -15,14 +15,16 @@
 /// sent; client: as long as the Decoded<T>).
 // NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 struct text_data {
-  std::uint32_t length;
-  bool owned;  ///< `data` is a copy, of a string that spans pieces of a message; freed by xdr_free()
-  const char* data;
+  std::uint32_t length;  ///< bytes
+  bool owned;            ///< `data` is a copy, of a string that spans pieces of a message; freed by xdr_free()
+  const char* data;      ///< not terminated by a zero
 
   text_data() noexcept = default;
   /// Refers to `from`: see set().
-  text_data(std::string_view from) noexcept { set(from); }    // NOLINT(google-explicit-constructor)
-  text_data(const char* from) noexcept { set(from); }         // NOLINT(google-explicit-constructor)
+  text_data(std::string_view from) noexcept { set(from); }  // NOLINT(google-explicit-constructor)
+  /// Likewise.
+  text_data(const char* from) noexcept { set(from); }  // NOLINT(google-explicit-constructor)
+  /// Likewise.
   text_data(const std::string& from) noexcept { set(from); }  // NOLINT(google-explicit-constructor)
 
   /// Refers to `from`, whose characters stay valid and unchanged until the message has been encoded: when the function
@@ -32,6 +34,7 @@ struct text_data {
     length = static_cast<std::uint32_t>(from.size());
     data = from.data();
   }
+  /// The text. Valid as long as the message.
   std::string_view view() const noexcept { return {data, length}; }
 };
 static_assert(std::is_trivial_v<text_data>);

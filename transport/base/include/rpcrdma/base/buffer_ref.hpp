@@ -9,10 +9,11 @@ namespace rpcrdma {
 /// Names bytes that a fabric can address: where, how many, and the fabric's local key for them.
 /// Owns nothing; the function that returns one says how long it is valid. Copyable, three words.
 struct BufferRef {
-  std::byte* data = nullptr;
-  std::uint32_t size = 0;
+  std::byte* data = nullptr;    ///< the first byte; null: no memory
+  std::uint32_t size = 0;       ///< bytes
   std::uint32_t local_key = 0;  ///< from the memory region that covers it; 0: not registered
 
+  /// The bytes. Valid as long as the memory.
   std::span<std::byte> octets() const noexcept { return {data, size}; }
   /// The part [offset, offset + count). The caller checks the range.
   BufferRef slice(std::uint32_t offset, std::uint32_t count) const noexcept {
@@ -23,9 +24,9 @@ struct BufferRef {
 /// Remote memory as a peer advertises it: a plain segment of RFC 8166 section 3.4.4 (handle, length,
 /// offset). The offset is opaque: any 64-bit value that the registration defines (section 4.4.3).
 struct Segment {
-  std::uint32_t handle = 0;
-  std::uint32_t length = 0;
-  std::uint64_t offset = 0;
+  std::uint32_t handle = 0;  ///< the key of the registration
+  std::uint32_t length = 0;  ///< bytes
+  std::uint64_t offset = 0;  ///< of the first byte, within the registration
   friend bool operator==(const Segment&, const Segment&) = default;
 };
 

@@ -15,7 +15,9 @@
 
 namespace rpcrdma {
 
+/// The error of every function here; converts to std::error_code.
 using error_code = boost::system::error_code;
+/// A value, or the error_code that says why there is none. Using the value of a failed one throws.
 template <class T>
 using Result = boost::system::result<T, error_code>;
 
@@ -36,7 +38,9 @@ enum class BaseError {
   invalid_argument,     ///< a caller's value is out of range
 };
 
+/// For the conversion to error_code.
 RPCRDMA_EXPORT error_code make_error_code(BaseError e) noexcept;
+/// For comparisons of an error_code with a Condition.
 RPCRDMA_EXPORT boost::system::error_condition make_error_condition(Condition c) noexcept;
 
 }  // namespace rpcrdma

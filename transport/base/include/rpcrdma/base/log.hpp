@@ -10,13 +10,16 @@
 
 namespace rpcrdma {
 
+/// Severity, ascending. `off` is for thresholds only.
 enum class LogLevel { trace, debug, info, warn, error, off };
 
 /// Where log lines go. Called from any thread; an implementation synchronizes itself.
 class RPCRDMA_EXPORT LogSink {
  public:
   virtual ~LogSink() = default;
+  /// Whether lines of this level are wanted: they are formatted only then. Any thread.
   virtual bool enabled(LogLevel level) const noexcept = 0;
+  /// Takes one line without its end, valid during the call. Any thread.
   virtual void write(LogLevel level, std::string_view line) noexcept = 0;
 };
 
@@ -25,28 +28,35 @@ class RPCRDMA_EXPORT LogSink {
 class Log {
  public:
   Log() = default;
+  /// A handle to `sink`, which it shares.
   explicit Log(std::shared_ptr<LogSink> sink) : sink_(std::move(sink)) {}
 
+  /// Writes one line, as fmt::format() formats it. Any thread, like the functions below.
   template <class... Args>
   void trace(fmt::format_string<Args...> format, Args&&... args) const {
     line(LogLevel::trace, format, std::forward<Args>(args)...);
   }
+  /// The same at level debug.
   template <class... Args>
   void debug(fmt::format_string<Args...> format, Args&&... args) const {
     line(LogLevel::debug, format, std::forward<Args>(args)...);
   }
+  /// The same at level info.
   template <class... Args>
   void info(fmt::format_string<Args...> format, Args&&... args) const {
     line(LogLevel::info, format, std::forward<Args>(args)...);
   }
+  /// The same at level warn.
   template <class... Args>
   void warn(fmt::format_string<Args...> format, Args&&... args) const {
     line(LogLevel::warn, format, std::forward<Args>(args)...);
   }
+  /// The same at level error.
   template <class... Args>
   void error(fmt::format_string<Args...> format, Args&&... args) const {
     line(LogLevel::error, format, std::forward<Args>(args)...);
   }
+  /// Whether a line of this level would be written.
   bool enabled(LogLevel level) const noexcept { return sink_ && sink_->enabled(level); }
 
  private:

@@ -17,7 +17,9 @@ template <class R, class... Args, std::size_t Inline>
 class UniqueFunction<R(Args...), Inline> {
  public:
   UniqueFunction() noexcept = default;
+  /// Empty.
   UniqueFunction(std::nullptr_t) noexcept {}
+  /// Takes over a callable. May throw what its move or an allocation throws.
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, UniqueFunction> && std::is_invocable_r_v<R, F&, Args...>)
       UniqueFunction(F&& f) {  // NOLINT(bugprone-forwarding-reference-overload): constrained
@@ -42,7 +44,9 @@ class UniqueFunction<R(Args...), Inline> {
   UniqueFunction& operator=(const UniqueFunction&) = delete;
   ~UniqueFunction() { reset(); }
 
+  /// False if empty.
   explicit operator bool() const noexcept { return operations_ != nullptr; }
+  /// Calls it.
   R operator()(Args... args) { return operations_->call(storage_, std::forward<Args>(args)...); }
 
   /// Destroys the callable; the object is empty afterwards.

@@ -5,6 +5,8 @@
 
 namespace rpcrdma::transport {
 
+/// Why a call failed in the transport. The condition is give_up, except reconnect for connection_lost, unreachable and
+/// chunk_unreadable, and retry for too_many_connections.
 enum class TransportError {
   connection_lost = 1,   ///< the connection ended and the call may not be sent again
   unreachable,           ///< no connection could be made before the deadline
@@ -18,6 +20,7 @@ enum class TransportError {
   reverse_disabled,      ///< the peer has not signalled that it accepts reverse calls (RFC 8167 section 6)
 };
 
+/// For the conversion to error_code.
 RPCRDMA_EXPORT error_code make_error_code(TransportError e) noexcept;
 
 }  // namespace rpcrdma::transport

@@ -5,6 +5,7 @@
 
 namespace rpcrdma::fabric {
 
+/// Why a fabric, a connection or an operation on it failed.
 enum class FabricError {
   flushed = 1,         ///< the connection ended before the operation completed
   rejected,            ///< the peer's listener refused the connection
@@ -31,6 +32,7 @@ enum class FabricError {
   locked_memory,       ///< a registration exceeds the limit of locked memory (RLIMIT_MEMLOCK)
 };
 
+/// For the conversion to error_code.
 RPCRDMA_EXPORT error_code make_error_code(FabricError e) noexcept;
 
 }  // namespace rpcrdma::fabric

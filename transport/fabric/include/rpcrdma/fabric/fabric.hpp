@@ -92,14 +92,16 @@ struct Completion;
 /// The typed context of a posted operation: lives until its completion has run, and belongs to the poster.
 class RPCRDMA_EXPORT WorkContext {
  public:
+  /// The operation is over. Its buffers belong to the poster again.
   virtual void on_completion(const Completion& completion) noexcept = 0;
 
  protected:
   ~WorkContext() = default;
 };
 
+/// The outcome of a posted operation.
 struct Completion {
-  error_code status;
+  error_code status;         ///< success, or why the operation failed
   std::uint32_t length = 0;  ///< receives: bytes of the message
   /// Receives: the handle that the peer invalidated with the message; its Window is no longer bound. 0 is a valid
   /// handle, hence the optional.
@@ -118,8 +120,9 @@ class RPCRDMA_EXPORT Window {
   virtual Segment segment() const noexcept = 0;
 };
 
+/// Properties of one Send.
 struct SendOptions {
-  bool solicited = false;
+  bool solicited = false;                   ///< wakes a peer that waits for solicited events only
   std::optional<std::uint32_t> invalidate;  ///< the peer's handle to invalidate (Send with Invalidate)
 };
 
@@ -131,9 +134,10 @@ struct ReadDepths {
   friend bool operator==(const ReadDepths&, const ReadDepths&) = default;
 };
 
+/// What both sides know of a connection.
 struct ConnectionInfo {
-  Endpoint local;
-  Endpoint peer;
+  Endpoint local;                       ///< this side's address
+  Endpoint peer;                        ///< the other side's
   std::vector<std::byte> private_data;  ///< the peer's, as received (may be zero-padded by the provider)
   std::uint32_t inbound_reads = 0;      ///< negotiated IRD: Reads that the peer may have outstanding
   std::uint32_t outbound_reads =
@@ -160,12 +164,14 @@ class RPCRDMA_EXPORT QueuePairEvents {
   ~QueuePairEvents() = default;
 };
 
+/// The size of a queue pair, and its part of the handshake.
 struct QueuePairOptions {
-  std::uint32_t send_depth = 64;  ///< work requests outstanding on the send queue (windows included)
-  std::uint32_t receive_depth = 64;
+  std::uint32_t send_depth = 64;        ///< work requests outstanding on the send queue (windows included)
+  std::uint32_t receive_depth = 64;     ///< Receives posted at a time
   std::uint32_t inbound_reads = 16;     ///< IRD offered
   std::uint32_t outbound_reads = 16;    ///< ORD wanted
   std::vector<std::byte> private_data;  ///< ours: in the request of a connector, in the reply of an acceptor
+  /// Time limit for setting up the connection.
   std::chrono::milliseconds handshake_timeout{5000};
 };
 
@@ -177,6 +183,7 @@ class RPCRDMA_EXPORT QueuePair {
 
   /// Receives may (and should) be posted before the connection is established.
   virtual error_code post_receive(BufferRef buffer, WorkContext* context) = 0;
+  /// A Send of at most Capabilities::max_message bytes. The buffers belong to the provider until it completes.
   virtual error_code post_send(std::span<const BufferRef> gather, const SendOptions& options, WorkContext* context) = 0;
   /// RDMA Write to remote memory; completes when sent. The data is placed before the peer delivers a later Send.
   /// A Write or Read whose remote range wraps fails with invalid_argument (iwarp, loopback), a Read where
@@ -218,23 +225,30 @@ class RPCRDMA_EXPORT ConnectionRequest {
 
 class Fabric;
 
+/// Accepts connections as long as it exists. On its fabric's thread.
 class RPCRDMA_EXPORT Listener {
  public:
   virtual ~Listener() = default;  ///< stops listening; established connections stay
+  /// The address, with the port that it has.
   virtual Endpoint local() const = 0;
 };
 
 /// One provider, on one io_context.
 class RPCRDMA_EXPORT Fabric {
  public:
+  /// Takes a peer's request for a connection.
   using RequestHandler = UniqueFunction<void(std::unique_ptr<ConnectionRequest>)>;
 
   virtual ~Fabric() = default;
+  /// The event loop. Any thread.
   virtual boost::asio::io_context& context() noexcept = 0;
+  /// Constant. Any thread.
   virtual const Capabilities& capabilities() const noexcept = 0;
   /// On the fabric's thread.
   virtual const Counters& counters() const noexcept = 0;
 
+  /// Registers `memory`, which belongs to the caller and outlives the result. FabricError::locked_memory: the limit of
+  /// locked memory is reached.
   virtual Result<std::unique_ptr<MemoryRegion>> register_memory(std::span<std::byte> memory) = 0;
 
   /// Makes an unconnected queue pair towards `peer`. Post receives, then start(). `events` outlives it.

@@ -25,11 +25,15 @@ class RPCRDMA_EXPORT RegisteredBuffer {
   RegisteredBuffer& operator=(RegisteredBuffer&& other) noexcept;
   ~RegisteredBuffer();
 
+  /// False if empty.
   explicit operator bool() const noexcept { return ref_.data != nullptr; }
   /// The whole buffer. Valid while this object holds it.
   BufferRef ref() const noexcept { return ref_; }
+  /// Its first `count` bytes, at most ref().size.
   BufferRef first(std::uint32_t count) const noexcept { return ref_.slice(0, count); }
+  /// The bytes of ref().
   std::span<std::byte> octets() const noexcept { return ref_.octets(); }
+  /// Returns the memory to the pool, or deregisters that of adopt().
   void reset() noexcept;
 
  private:
@@ -45,6 +49,7 @@ class RPCRDMA_EXPORT RegisteredBuffer {
 /// outlive the result.
 RPCRDMA_EXPORT Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<std::byte> memory);
 
+/// The size of a pool.
 struct PoolOptions {
   std::size_t max_octets = std::size_t{256} << 20;  ///< registered at most; beyond it allocate() fails
 };
@@ -60,6 +65,7 @@ RPCRDMA_EXPORT PoolOptions within_limit(PoolOptions wanted, const fabric::Capabi
 /// or the limit of locked memory would otherwise fail an allocation of another size.
 class RPCRDMA_EXPORT Pool {
  public:
+  /// An empty pool: memory is registered when it is first needed. `fabric` outlives it.
   explicit Pool(fabric::Fabric& fabric, PoolOptions options = {});
   ~Pool();
   Pool(const Pool&) = delete;
@@ -72,16 +78,20 @@ class RPCRDMA_EXPORT Pool {
   /// Deregisters and unmaps slabs that have been idle since the last call, a bounded number per call. Call it
   /// periodically where the load varies.
   void trim() noexcept;
+  /// With which the memory is registered.
   fabric::Fabric& fabric() noexcept { return fabric_; }
+  /// PoolOptions::max_octets.
   std::size_t max_octets() const noexcept { return options_.max_octets; }
   /// Bytes of the pool that a buffer of `size` occupies.
   static std::size_t footprint(std::uint32_t size) noexcept;
 
+  /// What the pool holds now.
   struct Counters {
-    std::size_t registered_octets = 0;
-    std::size_t regions = 0;
-    std::size_t lent = 0;  ///< buffers in use
+    std::size_t registered_octets = 0;  ///< bytes of all slabs
+    std::size_t regions = 0;            ///< registrations
+    std::size_t lent = 0;               ///< buffers in use
   };
+  /// On the fabric's thread.
   Counters counters() const noexcept;
 
  private:

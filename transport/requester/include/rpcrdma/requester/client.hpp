@@ -36,11 +36,12 @@ class RPCRDMA_EXPORT CallSink {
   ~CallSink() = default;
 };
 
+/// Parameters of a client's connections, and limits of its calls.
 struct ClientOptions {
-  ConnectionOptions connection;
+  ConnectionOptions connection;  ///< negotiated at every connect
   /// Wait between attempts to connect: doubles from the first value to the last, with jitter.
   std::chrono::milliseconds first_backoff{50};
-  std::chrono::milliseconds last_backoff{5000};
+  std::chrono::milliseconds last_backoff{5000};  ///< bound of the wait
   /// When a call passes its deadline and the server has sent nothing for this long, the connection is aborted and
   /// re-established: the server may have vanished without closing it.
   std::chrono::milliseconds silence{10000};
@@ -61,14 +62,17 @@ struct ClientOptions {
 /// complete with BaseError::cancelled before the destructor returns. Call::done() may destroy it.
 class RPCRDMA_EXPORT Client {
  public:
+  /// A client that is not connected yet. On the fabric's thread.
   static std::unique_ptr<Client> make(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server,
                                       ClientOptions options, Log log);
   virtual ~Client() = default;
+  /// Through which calls are sent. Valid as long as the client.
   virtual Requester& requester() noexcept = 0;
   /// Closes the connection in an orderly way once no call is outstanding; `handler` runs when it has ended.
   virtual void close(UniqueFunction<void()> handler) = 0;
   /// The error of the last failed attempt to connect; success while connected.
   virtual error_code last_error() const noexcept = 0;
+  /// Whether there is a connection now.
   virtual bool connected() const noexcept = 0;
   /// `sink` accepts reverse calls from now on, and outlives the client. While there is one, a lost connection is
   /// re-established even if no call waits (RFC 8167 section 5.4). Null: reverse calls are discarded (section 6).

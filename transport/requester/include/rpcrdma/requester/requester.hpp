@@ -45,6 +45,7 @@ class RPCRDMA_EXPORT Call {
   boost::container::small_vector<boost::container::small_vector<BufferRef, 1>, 1> results;
   /// False: nothing is reduced, as RPCSEC_GSS integrity and privacy require (RFC 8166 section 8.2.2.3).
   bool may_reduce = true;
+  /// When the call fails with BaseError::deadline_exceeded.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 
  protected:
@@ -75,18 +76,20 @@ class RPCRDMA_EXPORT Requester {
   /// A fresh XID: random start, then counting, skipping those in flight.
   virtual std::uint32_t next_xid() noexcept = 0;
 
+  /// Totals since the start; the last three are current values.
   struct Counters {
-    std::uint64_t calls = 0;
-    std::uint64_t replies = 0;
-    std::uint64_t resent = 0;
-    std::uint64_t discarded_replies = 0;  ///< unknown XID or broken header
-    std::uint64_t reconnects = 0;
-    std::uint64_t remote_invalidations = 0;
-    std::uint64_t local_invalidations = 0;
-    std::uint32_t in_flight = 0;
-    std::uint32_t waiting = 0;
-    std::uint32_t granted = 0;
+    std::uint64_t calls = 0;                 ///< submitted
+    std::uint64_t replies = 0;               ///< received
+    std::uint64_t resent = 0;                ///< calls sent again after a reconnect
+    std::uint64_t discarded_replies = 0;     ///< unknown XID or broken header
+    std::uint64_t reconnects = 0;            ///< connections after the first one
+    std::uint64_t remote_invalidations = 0;  ///< by Send with Invalidate
+    std::uint64_t local_invalidations = 0;   ///< by this side
+    std::uint32_t in_flight = 0;             ///< calls without a reply
+    std::uint32_t waiting = 0;               ///< calls without a credit or a connection
+    std::uint32_t granted = 0;               ///< credits, by the last reply
   };
+  /// On the requester's thread.
   virtual Counters counters() const noexcept = 0;
 };
 

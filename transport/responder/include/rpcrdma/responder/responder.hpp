@@ -29,9 +29,13 @@ class RPCRDMA_EXPORT IncomingCall {
   /// an item's parts are empty until it has been pulled. A long call (Position-Zero Read chunk) has been
   /// pulled before delivery. Valid until the call is ended.
   virtual std::uint32_t xid() const noexcept = 0;
+  /// The reduced call message; see above.
   virtual const Payload& payload() const noexcept = 0;
+  /// The connection of the call. Valid until the call is ended, also when the connection is lost. Any thread.
   virtual const fabric::ConnectionInfo& connection() const noexcept = 0;
+  /// The event loop of the connection. Any thread.
   virtual boost::asio::io_context& context() noexcept = 0;
+  /// Registered memory for the data of this call.
   virtual memory::Pool& pool() noexcept = 0;
   /// True if the call came as a record of a TCP stream, not by RDMA. Any thread.
   virtual bool over_tcp() const noexcept { return false; }
@@ -39,6 +43,7 @@ class RPCRDMA_EXPORT IncomingCall {
   /// The size in bytes of each Write chunk offered, in order.
   virtual std::span<const std::uint32_t> write_chunks() const noexcept = 0;
 
+  /// Receives the outcome of an operation, once.
   using Handler = UniqueFunction<void(error_code)>;
   /// Waits for `octets` bytes of the server's bulk budget, which belong to this call until its reply is sent.
   /// The calls of a connection are served in order of asking, peer addresses and their connections in turn, each up to

@@ -15,8 +15,9 @@
 
 namespace rpcrdma::transport {
 
+/// Parameters of a server's connections, and its limits.
 struct ServerOptions {
-  ConnectionOptions connection;
+  ConnectionOptions connection;  ///< negotiated with each client
   /// At a limit a new connection replaces the one that has been idle longest, or is rejected.
   std::uint32_t max_connections = 1024;
   std::uint32_t max_connections_per_peer = 256;  ///< by address without port
@@ -39,9 +40,9 @@ struct ServerOptions {
 /// One thread's share of the server. Everything named outlives the Server. Each worker's io_context is run
 /// by one thread. Receives take up to an eighth of the pool: beyond it clients are granted less than they ask for.
 struct Worker {
-  fabric::Fabric* fabric = nullptr;
-  memory::Pool* pool = nullptr;
-  CallHandler* handler = nullptr;
+  fabric::Fabric* fabric = nullptr;  ///< its io_context is the worker's event loop
+  memory::Pool* pool = nullptr;      ///< of that fabric
+  CallHandler* handler = nullptr;    ///< serves the calls
 };
 
 /// Made, used and destroyed while the workers' threads run (or before they start); its functions may be
@@ -53,22 +54,25 @@ class RPCRDMA_EXPORT Server {
   /// After close() has completed, or when no worker thread runs any more.
   virtual ~Server() = default;
 
+  /// Starts to listen; `handler` runs on the first worker's thread with the address, or why there is none.
   virtual void listen(const fabric::Endpoint& local, UniqueFunction<void(Result<fabric::Endpoint>)> handler) = 0;
   /// Stops listening, lets calls in progress end until `deadline`, then ends the connections. `handler` runs
   /// on the first worker's thread.
   virtual void close(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> handler) = 0;
 
+  /// Totals since the start, over all workers.
   struct Counters {
-    std::uint32_t connections = 0;
-    std::uint64_t accepted = 0;
-    std::uint64_t refused = 0;
-    std::uint64_t calls = 0;
+    std::uint32_t connections = 0;   ///< open now
+    std::uint64_t accepted = 0;      ///< connections
+    std::uint64_t refused = 0;       ///< connections beyond a limit
+    std::uint64_t calls = 0;         ///< received
     std::uint64_t errors_sent = 0;   ///< RDMA_ERROR
     std::uint64_t discarded = 0;     ///< messages too short, RDMA_DONE, RDMA_ERROR
     std::uint64_t invalidated = 0;   ///< replies by Send with Invalidate
     std::size_t bulk_in_use = 0;     ///< bytes
     std::size_t receive_octets = 0;  ///< registered for receives and sends of connections
   };
+  /// Any thread.
   virtual Counters counters() const noexcept = 0;
 };
 

@@ -11,17 +11,20 @@
 
 namespace rpcrdma::fabric {
 
+/// A choice of provider.
 enum class Provider { automatic, verbs, iwarp };
 
 /// "auto", "verbs" or "iwarp"; anything else gives false.
 RPCRDMA_EXPORT bool parse_provider(std::string_view text, Provider& provider) noexcept;
 
+/// Whether iwarp adds a CRC32C to each frame.
 enum class CrcPolicy { automatic, on, off };  ///< automatic: off when both addresses are loopback, else on
 
+/// Which provider to open, and for what.
 struct OpenOptions {
-  Provider provider = Provider::automatic;
-  CrcPolicy crc = CrcPolicy::automatic;  ///< iwarp only
-  bool towards = false;                  ///< the address is a server's, to connect to; else an own one, to listen at
+  Provider provider = Provider::automatic;  ///< automatic, or the one to use
+  CrcPolicy crc = CrcPolicy::automatic;     ///< iwarp only
+  bool towards = false;                     ///< the address is a server's, to connect to; else an own one, to listen at
   /// Idle time after which a peer is probed, at least a second. A peer that does not answer is given up after the
   /// same time again, but not before the retries have ended (iwarp: 6 s; verbs: 9 s).
   std::chrono::seconds keepalive{60};
