@@ -109,10 +109,14 @@ std::string universal_address(const boost::asio::ip::tcp::endpoint& endpoint) {
   return fmt::format("{}.{}.{}", endpoint.address().to_string(), endpoint.port() >> 8, endpoint.port() & 0xff);
 }
 
-RpcbindResult RpcbindRegistration::add(const std::vector<RpcbindEntry>& entries) {
+RpcbindResult RpcbindRegistration::add(const std::vector<RpcbindEntry>& entries) { return set(entries, false); }
+RpcbindResult RpcbindRegistration::replace(const std::vector<RpcbindEntry>& entries) { return set(entries, true); }
+
+RpcbindResult RpcbindRegistration::set(const std::vector<RpcbindEntry>& entries, bool unset_first) {
   Session session(timeout_);
   if (RpcbindResult opened = session.open(); !opened) return opened;
   for (const RpcbindEntry& entry : entries) {
+    if (unset_first) static_cast<void>(session.ask(RPCBPROC_UNSET, entry));  // fails if there is none
     if (RpcbindResult added = session.ask(RPCBPROC_SET, entry); !added) {
       remove();
       return added;
