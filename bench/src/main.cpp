@@ -59,7 +59,7 @@ int parse(int argc, char** argv, Options& options) {
       ->check(CLI::PositiveNumber);
   app.add_option("--fabric", options.fabric, "auto, verbs or iwarp")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
+      ->check(CLI::IsMember(fabric::provider_names()));
   app.add_option("--placement", options.placement,
                  "where clients and servers run: apart (a processor each, as two hosts would), together (one), free")
       ->type_name("NAME")

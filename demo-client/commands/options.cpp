@@ -38,7 +38,7 @@ void add_url(CLI::App* sub, Text& text) {
 void add_global_options(CLI::App& app, Options& options, Text& text) {
   app.add_option("--fabric", text.fabric, "auto, verbs (RDMA device) or iwarp (userspace, over TCP)")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
+      ->check(CLI::IsMember(fabric::provider_names()));
   app.add_option("--crc", text.crc, "iwarp: CRC on or off; default: off between loopback addresses, else on")
       ->type_name("on|off")
       ->check(CLI::IsMember({"on", "off"}));
@@ -119,7 +119,7 @@ boost::system::result<nfs::Url, UsageError> parse_url(const std::string& text, c
   auto url = nfs::parse_url(text);
   if (!url) return UsageError{fmt::format("{}: {}", text, url.error().why)};
   if (url->path.empty() && command != "ping" && !may_name_root_export(text, command))
-    return UsageError{fmt::format("{}: the export is missing", text)};
+    return UsageError{fmt::format("{}: no export in the URL", text)};
   return *std::move(url);
 }
 

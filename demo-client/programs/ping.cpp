@@ -46,7 +46,7 @@ int parse(int argc, char** argv, Options& options) {
       "rpcrdma-ping"};
   app.add_option("--fabric", fabric, "auto, verbs (RDMA device) or iwarp (userspace, over TCP)")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
+      ->check(CLI::IsMember(fabric::provider_names()));
   app.add_option("--crc", crc, "iwarp: CRC on or off; default: off between loopback addresses, else on")
       ->type_name("on|off")
       ->check(CLI::IsMember({"on", "off"}));
