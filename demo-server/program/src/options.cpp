@@ -90,14 +90,16 @@ void add_options(CLI::App& app, Words& words, Options& options) {
       ->type_name("FILE");
   add_network_options(app, words);
   app.add_option("--state-dir", words.state_dir,
-                 "Directory for the key of the file handles [" + default_state_dir().string() + "]")
+                 "Directory for the key of the file handles and the remembered places of files [" +
+                     default_state_dir().string() + "]")
       ->type_name("DIR");
   number(app, kThreads, options.threads, kThreadsRange, "Event loops [half the processors]");
   number(app, kCredits, options.credits, kCreditsRange, "Calls that each connection may have in progress [32]");
   number(app, kInlineThreshold, options.inline_threshold, kInlineThresholdRange,
          "Largest message without a chunk [4096]")
       ->type_name("BYTES");
-  number(app, kMaxConnections, options.max_connections, kMaxConnectionsRange, "Refuse connections beyond these [1024]");
+  number(app, kMaxConnections, options.max_connections, kMaxConnectionsRange,
+         "At so many, a new connection replaces one that has been idle for 10 s, or is refused [1024]");
   number(app, kKeepalive, options.keepalive, kKeepaliveRange, "Seconds before a silent client is probed [60]");
   app.add_option("--log-level", words.log_level, "trace, debug, info, warn, error or off [info]")->type_name("L");
 }

@@ -42,7 +42,8 @@ class RequesterCore final : public Requester {
   void attach(ConnectionPtr connection);
   /// The connection has ended; calls on the wire wait again, in order, or fail.
   void detach();
-  /// There will be no other connection: every call ends with `why` before this returns.
+  /// There will be no other connection: every call ends with `why` before this returns, except for those that done()
+  /// submits meanwhile, which end in a posted function.
   void shut(error_code why);
   /// Any call that is not over.
   bool has_calls() const noexcept { return !waiting_.empty() || calls_on_wire_ != 0 || !failed_.empty(); }
