@@ -63,7 +63,7 @@ int parse(int argc, char** argv, Options& options) {
   app.add_option("--fabric", options.fabric, "verbs is an RDMA device, iwarp the userspace stack on TCP")
       ->type_name("NAME")
       ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
+      ->check(CLI::IsMember(fabric::provider_names()));
   app.add_option("--placement", options.placement,
                  "Processors of clients and servers: one each, as on two hosts; one for both; or any")
       ->type_name("NAME")
