@@ -3,7 +3,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "requester_core.hpp"
-#include "rpcrdma/connection/backoff.hpp"
+#include "rpcrdma/base/backoff.hpp"
 #include "rpcrdma/requester/client.hpp"
 
 namespace rpcrdma::transport {
