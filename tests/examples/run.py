@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""run.py FOLDER NAME [FABRIC]: runs one example, whose programs are below FOLDER, as its README says, and checks what it
-prints. Servers listen on a free port of 127.0.0.1."""
+"""run.py FOLDER NAME [FABRIC [ADDRESS]]: runs one example, whose programs are below FOLDER, as its README says, and
+checks what it prints. Servers listen on a free port of ADDRESS, by default 127.0.0.1."""
 import os
 import random
 import select
@@ -23,9 +23,9 @@ def program(folder, name):
     raise SystemExit(f"no program {name} below {folder}")
 
 
-def free_port():
+def free_port(address):
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((address, 0))
         return probe.getsockname()[1]
 
 
@@ -101,9 +101,17 @@ def blob_store(folder, address):
         expect("status of the server", server.stop(), 0)
 
 
+def rpcgen_calc(folder, address):
+    with Process(program(folder, "calc-server"), "--rdma", address) as server:
+        expect("server", server.line(), "ready")
+        client = program(folder, "calc-client")
+        expect("product", run(client, "--rdma", address, "multiply", "6", "7"), "42\n")
+        expect("sorted", run(client, "--rdma", address, "sort", "1000000"), "1000000 sorted\n")
+
+
 def main():
-    folder, name, fabric = (sys.argv[1:] + ["iwarp"])[:3]
-    {"hello": hello, "blob-store": blob_store}[name](folder, f"{fabric}@127.0.0.1:{free_port()}")
+    folder, name, fabric, address = (sys.argv[1:] + ["iwarp", "127.0.0.1"][len(sys.argv) - 3:])[:4]
+    {"hello": hello, "blob-store": blob_store, "rpcgen-calc": rpcgen_calc}[name](folder, f"{fabric}@{address}:{free_port(address)}")
 
 
 main()

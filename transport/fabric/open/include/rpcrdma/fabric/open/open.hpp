@@ -3,7 +3,9 @@
 // The one place that knows which providers exist.
 #include <chrono>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/log.hpp"
@@ -14,7 +16,9 @@ namespace rpcrdma::fabric {
 /// A choice of provider.
 enum class Provider { automatic, verbs, iwarp };
 
-/// "auto", "verbs" or "iwarp"; anything else gives false.
+/// What an option may name: "auto", "verbs", "iwarp".
+RPCRDMA_EXPORT std::vector<std::string> provider_names();
+/// One of these names; anything else gives false.
 RPCRDMA_EXPORT bool parse_provider(std::string_view text, Provider& provider) noexcept;
 
 /// Whether iwarp adds a CRC32C to each frame.
