@@ -33,13 +33,14 @@
 extern "C" {
 #endif
 
+/* What the shared library exports. */
 #define RPCRDMA_TIRPC_API extern __attribute__((visibility("default")))
 
 /* Which opaque of a procedure is transferred apart from the message (direct data placement, RFC 8166 section 6): the
  * procedures of a protocol whose specification says so, such as READ and WRITE of NFS. Both sides must agree. The
  * opaque is the one for which the XDR routine calls xdr_rpcrdma_bytes(); all others stay in the message. */
 struct rpcrdma_ddp {
-  rpcproc_t proc;
+  rpcproc_t proc;      /* number of the procedure */
   int reduces_args;    /* not 0: the opaque of the arguments may travel as a Read chunk */
   unsigned max_result; /* not 0: the opaque of the results, at most so many bytes, travels as a Write chunk */
 };
@@ -58,12 +59,12 @@ struct rpcrdma_clnt_options {
   unsigned max_reply; /* bytes of the longest reply message, default 16 MiB; a longer one fails with RPC_CANTRECV
                          (EMSGSIZE). The handle keeps as much address space once a call with results is made; fabrics
                          with a device pin it. Calls whose results are xdr_void() need none of it. */
-  const struct rpcrdma_ddp* ddp; /* may be NULL */
-  size_t ddp_count;
+  const struct rpcrdma_ddp* ddp;  /* may be NULL */
+  size_t ddp_count;               /* entries */
   struct timeval connect_timeout; /* default 10 s, for each address of the host */
   rpcrdma_log_function log;       /* NULL: no log */
-  void* log_context;
-  void* reserved[8];
+  void* log_context;              /* passed to `log` */
+  void* reserved[8];              /* zero */
 };
 
 /* A client handle for program `prog`, version `vers`, at `host` = "[FABRIC@]HOST[:PORT]", where FABRIC is auto (the
@@ -94,9 +95,9 @@ struct rpcrdma_svc_options {
   unsigned max_message; /* bytes of the longest call or reply that is served, default 64 MiB */
   size_t memory;        /* bytes of registered memory at most, default four times max_message + 64 MiB */
   unsigned credits;     /* calls that a client may have in flight, default 32 */
-  rpcrdma_log_function log;
-  void* log_context;
-  void* reserved[8];
+  rpcrdma_log_function log; /* NULL: no log */
+  void* log_context;        /* passed to `log` */
+  void* reserved[8];        /* zero */
 };
 
 /* A transport that listens at one address and serves all connections to it; registered with libtirpc, so that svc_run()

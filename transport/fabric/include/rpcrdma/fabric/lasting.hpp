@@ -10,12 +10,13 @@
 
 namespace rpcrdma::fabric {
 
+/// How a lost fabric is opened again.
 struct LastingOptions {
   std::string name = "the device";  ///< in log lines, such as "rxe0 at 192.0.2.7"
   /// Wait between attempts to open the fabric again, and to listen again: doubles from the first value to the last,
   /// with jitter.
   std::chrono::milliseconds first_pause{250};
-  std::chrono::milliseconds last_pause{4000};
+  std::chrono::milliseconds last_pause{4000};  ///< bound of the wait
 };
 
 /// A fabric that does not end. When `first` ends, its connections end with FabricError::device_lost, and it is

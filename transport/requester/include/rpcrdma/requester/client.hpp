@@ -77,6 +77,7 @@ class RPCRDMA_EXPORT Client {
   /// Attempts to connect at once, without a call, unless it is connected or connecting. The attempt is over when
   /// connecting() is false; last_error() is the outcome.
   virtual void connect() = 0;
+  /// Whether an attempt to connect is in progress.
   virtual bool connecting() const noexcept = 0;
   /// `sink` accepts reverse calls from now on, and outlives the client. While there is one, a lost connection is
   /// re-established even if no call waits (RFC 8167 section 5.4). Null: reverse calls are discarded (section 6).
