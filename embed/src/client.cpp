@@ -32,6 +32,7 @@ struct Client::State : std::enable_shared_from_this<State> {
 
   void open();
   void opened(std::exception_ptr thrown, Result<embed::Backend> made);
+  void serve_reverse_calls();
   void shut();
 
   /// Runs on the client's thread: at once if this is it.
@@ -46,6 +47,8 @@ struct Client::State : std::enable_shared_from_this<State> {
   std::atomic<const rpc::ProcedureInfo*> procedure{nullptr};
   embed::Target target;
   embed::Link link;
+  std::vector<std::function<void(rpc::ReverseHandlers&, const Log&)>> services;
+  UniqueFunction<void()> connected;
   std::optional<embed::Backend> backend;
   std::optional<rpc::Client> calls;
   asio::cancellation_signal opening;
@@ -69,7 +72,22 @@ void Client::State::opened(std::exception_ptr thrown, Result<embed::Backend> mad
     return link.failed(made.error());
   }
   backend.emplace(std::move(*made));
+  if (!services.empty() && backend->rdma) serve_reverse_calls();
   link.opened(backend->requester());
+}
+
+/// A server whose address was found out by a call is connected already.
+void Client::State::serve_reverse_calls() {
+  const auto announce = [this] {
+    if (connected) connected();
+  };
+  backend->handlers = std::make_unique<rpc::ReverseHandlers>(
+      *backend->rdma, rpc::ReverseHandlersOptions{.announce = announce, .log = target.options.log});
+  for (const auto& add_to : services) add_to(*backend->handlers, target.options.log);
+  if (backend->rdma->connected())
+    asio::post(context, [self = shared_from_this(), announce] {
+      if (!self->closed) announce();
+    });
 }
 
 /// Calls in progress are cancelled; the destruction of the backend completes them, not within this function.
@@ -101,6 +119,12 @@ Client::~Client() {
   loop->release();
   loop->join();
 }
+
+void Client::serve(std::function<void(rpc::ReverseHandlers&, const Log&)> add_to) {
+  state_->services.push_back(std::move(add_to));
+}
+
+void Client::on_connected(UniqueFunction<void()> handler) { state_->connected = std::move(handler); }
 
 void Client::note(const rpc::ProcedureInfo& procedure) noexcept {
   if (state_->procedure.load(std::memory_order_relaxed) == nullptr)

@@ -11,6 +11,7 @@ namespace rpcrdma::embed {
 /// What a client uses for one server. Members are in the reverse order of destruction.
 struct Backend {
   std::shared_ptr<Memory> memory;
+  std::unique_ptr<rpc::ReverseHandlers> handlers;  // null without reverse calls
   std::unique_ptr<transport::Client> rdma;
   std::unique_ptr<rpc::TcpRequester> tcp;  // either of them
   fabric::Endpoint server;

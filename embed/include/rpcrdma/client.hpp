@@ -12,14 +12,17 @@
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/use_future.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string_view>
 
 #include "rpcrdma/embed/address.hpp"
 #include "rpcrdma/embed/buffer.hpp"
 #include "rpcrdma/embed/build_check.hpp"
+#include "rpcrdma/embed/handler.hpp"
 #include "rpcrdma/requester/client.hpp"
 #include "rpcrdma/rpc/client.hpp"
+#include "rpcrdma/rpc/reverse_handlers.hpp"
 #include "rpcrdma/rpc/tcp_requester.hpp"
 
 namespace rpcrdma {
@@ -87,6 +90,20 @@ class Client {
     return rpc_->async_call<P>(args, CallOptions{}, std::forward<Token>(token));
   }
 
+  /// Serves calls that the server makes to this client (RFC 8167): handlers as in Server::on(), which run on the
+  /// client's thread. Before the first call. Such calls and their replies are short, without bulk transfers, and come
+  /// over RDMA only. While there is a handler, a lost connection is re-established at once.
+  template <rpc::Procedure P, class Handler>
+  void on(Handler handler, rpc::AuthRequirement auth = P::kInfo.auth) {
+    auto shared = std::make_shared<Handler>(std::move(handler));
+    serve([shared, auth](rpc::ReverseHandlers& handlers, const Log& log) {
+      handlers.on<P>(embed::Served<P, Handler>(shared, log), auth);
+    });
+  }
+  /// With on(): `handler` runs on the client's thread on each new connection. It usually makes the call by which the
+  /// server learns that it may call back there (RFC 8167 section 6). Before the first call.
+  void on_connected(UniqueFunction<void()> handler);
+
   /// Registered memory of `size` bytes from the client's pool. Completes with void(error_code, Buffer). Connects first;
   /// if no port was given, a call must have been made before (else BaseError::invalid_argument).
   template <class Token = boost::asio::deferred_t>
@@ -127,6 +144,7 @@ class Client {
   struct State;
   using BufferHandler = UniqueFunction<void(error_code, Buffer), 192>;
 
+  void serve(std::function<void(rpc::ReverseHandlers&, const Log&)> add_to);
   /// The program that a lookup asks for.
   void note(const rpc::ProcedureInfo& procedure) noexcept;
   void drain(UniqueFunction<void(), 192> handler);

@@ -57,7 +57,7 @@ class ClientCall final : public transport::Call, public boost::intrusive::list_b
 class ClientCore : public std::enable_shared_from_this<ClientCore> {
  public:
   using Executor = boost::asio::io_context::executor_type;
-  ClientCore(transport::Requester& requester, Executor executor, std::shared_ptr<void> context_owner)
+  ClientCore(transport::Requester& requester, Executor executor, std::shared_ptr<void> context_owner = {})
       : requester_(requester), executor_(std::move(executor)), context_owner_(std::move(context_owner)) {}
 
   const Executor& executor() const noexcept { return executor_; }

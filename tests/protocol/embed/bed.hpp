@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// A server with two threads that listens on the iwarp fabric and on TCP, for tests of the facades.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include "hello.rpcrdma.hpp"
+#include "rpcrdma/client.hpp"
+#include "rpcrdma/server.hpp"
+
+namespace rpcrdma::test {
+
+class Bed {
+ public:
+  explicit Bed(unsigned threads = 2);
+  ~Bed();
+
+  /// "iwarp" or "tcp"
+  std::string at(std::string_view fabric) const;
+  /// Waits until `count` HANG calls wait for answer_held().
+  void await_held(std::size_t count);
+  void answer_held();
+
+  std::atomic<std::uint32_t> total{0};
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<rpc::ServerCall<hello::Hang>> held;
+  std::vector<rpc::ReverseClient> watchers;
+  std::optional<Server> server;
+
+ private:
+  void serve();
+};
+
+/// The error that a future ends with; success if it has a value.
+template <class Future>
+error_code error_of(Future future) {
+  try {
+    future.get();
+    return {};
+  } catch (const boost::system::system_error& failed) {
+    return failed.code();
+  }
+}
+
+}  // namespace rpcrdma::test

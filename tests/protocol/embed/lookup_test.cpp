@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From a server's address as text to its port, by names and by rpcbind.
+#include <rpc/rpcb_prot.h>
+
+#include "bed.hpp"
+#include "rpcrdma/rpc/rpcbind.hpp"
+#include "rpcrdma/rpc/rpcbind_lookup.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+namespace asio = boost::asio;
+
+rpc::ReplyBound dump_bound(const rpc::Void&) { return {4096, {}}; }
+RPCRDMA_PROCEDURE(RpcbDump, (RPCBPROG, RPCBVERS, 4, "DUMP", 0, 0, true, rpc::AuthRequirement::none), rpc::Void,
+                  rpc::xdr_nothing, rpcblist_ptr, xdr_rpcblist_ptr, dump_bound);
+
+/// An rpcbind that knows one entry, and another program.
+class Rpcbind {
+ public:
+  Rpcbind(std::string netid, std::string address) : netid_(std::move(netid)), address_(std::move(address)) {
+    entry_.rpcb_map = {hello::kProgram, hello::kVersion, netid_.data(), address_.data(), owner_};
+    other_ = entry_;
+    other_.rpcb_map.r_prog += 1;
+    other_.rpcb_next = &entry_;
+    server_.on<RpcbDump>([this]() -> rpcblist_ptr { return &other_; });
+    server_.start();
+  }
+  ClientOptions options() const { return {.rpcbind_port = server_.listeners().front().endpoint.port()}; }
+
+ private:
+  std::string netid_, address_;
+  char owner_[2] = "0";
+  rpcblist entry_{}, other_{};
+  Server server_{{.listen = {"tcp@127.0.0.1"}}};
+};
+
+std::string universal(const Bed& bed, const char* fabric) {
+  const Address address = parse_address(bed.at(fabric));
+  return rpc::universal_address({asio::ip::make_address("0.0.0.0"), *address.port});
+}
+
+TEST(Lookup, FindsThePortThroughRpcbind) {
+  Bed bed;
+  for (const auto& [carrier, netid] : {std::pair{"iwarp", "rdma"}, std::pair{"tcp", "tcp"}}) {
+    const Rpcbind rpcbind(netid, universal(bed, carrier));
+    Client client(std::string(carrier) + "@127.0.0.1", rpcbind.options());
+    EXPECT_EQ(*client.call<hello::Add>(0, asio::use_future).get(), 0u) << carrier;
+  }
+}
+
+TEST(Lookup, SaysThatRpcbindDoesNotKnowTheProgram) {
+  Bed bed;
+  const Rpcbind rpcbind("tcp", universal(bed, "tcp"));
+  Client client("iwarp@127.0.0.1", rpcbind.options());
+  EXPECT_EQ(error_of(client.call<hello::Null>({}, asio::use_future)), rpc::RpcError::not_registered);
+  const Rpcbind broken("rdma", "127.0.0.1.300.1");
+  Client misled("iwarp@127.0.0.1", broken.options());
+  EXPECT_EQ(error_of(misled.call<hello::Null>({}, asio::use_future)), rpc::RpcError::not_registered);
+}
+
+TEST(Lookup, SaysThatThereIsNoRpcbind) {
+  std::uint16_t closed = 0;
+  {
+    Bed bed;
+    closed = *parse_address(bed.at("tcp")).port;
+  }
+  Client client("iwarp@127.0.0.1", {.rpcbind_port = closed});
+  EXPECT_EQ(error_of(client.call<hello::Null>({}, asio::use_future)), rpc::RpcError::no_rpcbind);
+  EXPECT_EQ(error_of(client.call<hello::Null>({}, asio::use_future)), rpc::RpcError::no_rpcbind) << "it tries again";
+  Client early("iwarp@127.0.0.1", {.rpcbind_port = closed});
+  EXPECT_EQ(error_of(early.allocate(1, asio::use_future)), BaseError::invalid_argument) << "which program?";
+}
+
+TEST(Lookup, KeepsToTheDeadlineOfTheCall) {
+  // Accepts connections and says nothing.
+  asio::io_context context;
+  asio::ip::tcp::acceptor silent(context, {asio::ip::make_address("127.0.0.1"), 0});
+  Client client("iwarp@127.0.0.1",
+                {.lookup_timeout = std::chrono::hours(1), .rpcbind_port = silent.local_endpoint().port()});
+  auto late = client.call<hello::Null>({}, CallOptions().within(std::chrono::milliseconds(20)), asio::use_future);
+  EXPECT_EQ(error_of(std::move(late)), BaseError::deadline_exceeded);
+}
+
+TEST(Lookup, UsesTheAddressThatAnswers) {
+  Bed bed;
+  const std::string port = std::to_string(*parse_address(bed.at("iwarp")).port);
+  Client client("iwarp@localhost:" + port);
+  EXPECT_EQ(*client.call<hello::Add>(0, asio::use_future).get(), 0u);
+  EXPECT_EQ(client.statistics().server.address().to_string(), "127.0.0.1");
+}
+
+TEST(Lookup, ReadsUniversalAddresses) {
+  EXPECT_EQ(rpc::port_of_universal_address("127.0.0.1.78.81"), 20049);
+  EXPECT_EQ(rpc::port_of_universal_address("::1.78.82"), 20050);
+  for (const char* wrong : {"", ".", "1", "1.2", ".1.2", "1.2.3.4.256.1", "1.2.3.4.1.256", "1.2.3.4.-1.2", "1.2.3.4.1.",
+                            "1.2.3.4..1", "1.2.3.4.1 .2", "::1.99999999999.1"})
+    EXPECT_FALSE(rpc::port_of_universal_address(wrong)) << wrong;
+}
+
+TEST(Address, IsReadFromText) {
+  const auto check = [](std::string_view text, std::string_view host, std::optional<std::uint16_t> port, bool tcp) {
+    const Address address = parse_address(text);
+    EXPECT_EQ(address.host, host) << text;
+    EXPECT_EQ(address.port, port) << text;
+    EXPECT_EQ(address.carrier.tcp, tcp) << text;
+  };
+  check("host", "host", {}, false);
+  check("host:20050", "host", 20050, false);
+  check("tcp@host:1", "host", 1, true);
+  check("auto@::1", "::1", {}, false);
+  check("verbs@[fe80::1%eth0]:7", "fe80::1%eth0", 7, false);
+  check("[::1]", "::1", {}, false);
+  for (const char* wrong :
+       {"", "@", "iwarp@", "udp@host", "host:", "host:x", "host:65536", "[::1", "[::1]7", ":1", "[]:1"})
+    EXPECT_THROW(parse_address(wrong), std::invalid_argument) << wrong;
+}
+
+}  // namespace
+}  // namespace rpcrdma::test

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Starting, draining and ending a server, and what its handlers may keep.
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <csignal>
+#include <thread>
+
+#include "bed.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+namespace asio = boost::asio;
+
+TEST(Server, ListensAtSeveralAddresses) {
+  Server server({.listen = {"iwarp@127.0.0.1", "tcp@127.0.0.1", "tcp@[::1]:0", "iwarp@127.0.0.1:0"}});
+  server.on<hello::Add>([](u_int value) { return value + 1; });
+  server.start();
+  ASSERT_EQ(server.listeners().size(), 4u);
+  for (const Server::Listener& listener : server.listeners()) {
+    Client client(listener.text());
+    EXPECT_EQ(*client.call<hello::Add>(1, asio::use_future).get(), 2u) << listener.text();
+  }
+}
+
+TEST(Server, SaysWhyItCannotStart) {
+  EXPECT_THROW(Server({.listen = {"rdma@127.0.0.1"}}), std::invalid_argument);
+  EXPECT_THROW(Server({.listen = {"localhost:1"}}), std::invalid_argument);
+  Bed bed;
+  Server second({.listen = {bed.at("tcp")}});
+  EXPECT_THROW(second.start(), std::runtime_error);
+  Server third({.listen = {bed.at("iwarp")}});
+  EXPECT_EQ(third.run(), 1);
+}
+
+TEST(Server, DrainsWhenItIsStopped) {
+  Bed bed;
+  Client client(bed.at("iwarp"));
+  auto hanging = client.call<hello::Hang>({}, asio::use_future);
+  bed.await_held(1);
+  std::thread stopping([&] { bed.server->stop(std::chrono::minutes(10)); });
+  bed.answer_held();
+  EXPECT_EQ(error_of(std::move(hanging)), error_code());
+  stopping.join();
+}
+
+TEST(Server, RunsUntilASignal) {
+  std::string address;
+  {
+    Bed bed;
+    address = bed.at("iwarp");
+  }
+  Server server({.listen = {address}});
+  server.on<hello::Add>([](u_int value) {
+    ::kill(::getpid(), SIGTERM);
+    return value + 1;
+  });
+  std::thread calling([&] {
+    Client client(address);
+    EXPECT_EQ(*client.call<hello::Add>(1, asio::use_future).get(), 2u);
+  });
+  EXPECT_EQ(server.run(), 0);
+  calling.join();
+}
+
+TEST(Server, DestroysHandlersThatAreSuspended) {
+  auto alive = std::make_shared<int>();
+  std::atomic<bool> suspended = false;
+  {
+    Server server({.listen = {"iwarp@127.0.0.1"}});
+    server.on<hello::Hang>([&suspended, alive](ServerCall<hello::Hang> call) -> awaitable<void> {
+      const auto kept = alive;
+      asio::steady_timer never(call.context(), std::chrono::hours(1));
+      suspended = true;
+      suspended.notify_all();
+      co_await never.async_wait(asio::use_awaitable);
+      call.reply({});
+    });
+    server.start();
+    Client client(server.listeners().front().text());
+    client.call<hello::Hang>({}, [](error_code, const auto&) {});
+    suspended.wait(false);
+  }
+  EXPECT_EQ(alive.use_count(), 1);
+}
+
+TEST(Server, CallsBackToItsClients) {
+  Bed bed;
+  std::promise<u_int> told, again;
+  Client client(bed.at("iwarp"));
+  client.on<hello::Changed>(
+      [&, first = true](u_int value) mutable { (std::exchange(first, false) ? told : again).set_value(value); });
+  client.on_connected([&] { client.call<hello::Watch>({}, [](error_code, const auto&) {}); });
+  client.call<hello::Null>({}, asio::use_future).get();
+  {
+    std::unique_lock lock(bed.mutex);
+    bed.changed.wait(lock, [&] { return !bed.watchers.empty(); });
+  }
+  bed.watchers.front().call<hello::Changed>(17, asio::use_future).get();
+  EXPECT_EQ(told.get_future().get(), 17u);
+  bed.watchers.front().call<hello::Changed>(18, asio::use_future).get();
+  EXPECT_EQ(again.get_future().get(), 18u);
+}
+
+}  // namespace
+}  // namespace rpcrdma::test
