@@ -42,7 +42,7 @@ void Server::stop(std::chrono::milliseconds drain) {
   if (state_->phase != State::Phase::running) return;
   state_->phase = State::Phase::stopped;
   state_->rpcbind.remove();
-  state_->close_all(drain);
+  if (drain > drain.zero()) state_->close_all(drain);
   state_->end_loops();
 }
 
@@ -85,6 +85,9 @@ Server::Statistics Server::statistics() const {
   return sum;
 }
 
+/// Waits no longer for calls that handlers keep than until the deadline, and then for connections to close.
+constexpr std::chrono::seconds kGrace{2};
+
 /// Nothing is closed if the loops do not run.
 void Server::State::close_all(std::chrono::milliseconds drain) {
   if (loops.empty() || !loops.front()->thread.running()) return;
@@ -98,7 +101,7 @@ void Server::State::close_all(std::chrono::milliseconds drain) {
   for (const auto& group : groups)
     if (group->server) group->server->close(deadline, one_closed());
   for (const auto& server : tcp_servers) server->close(deadline, one_closed());
-  for (std::future<void>& one : closed) one.wait();
+  for (std::future<void>& one : closed) one.wait_until(deadline + kGrace);
 }
 
 /// Calls that handlers still keep are destroyed while their connections exist.

@@ -77,8 +77,9 @@ class RPCRDMA_EXPORT Server {
   /// Opens the fabrics, starts the threads, listens, and registers with rpcbind if asked to. Throws std::runtime_error,
   /// with one line that says what failed. For programs with a main loop of their own; others use run().
   void start();
-  /// Stops listening, lets calls in progress end for as long as `drain`, then ends connections and threads. Removes the
-  /// registrations with rpcbind. Does nothing if the server does not run. It does not start again.
+  /// Stops listening, lets calls in progress end for as long as `drain`, then ends connections and threads; calls that
+  /// handlers still keep are not answered. Removes the registrations with rpcbind. Does nothing if the server does not
+  /// run. It does not start again.
   void stop(std::chrono::milliseconds drain = std::chrono::seconds(10));
   /// start(), unless that has been done; blocks until SIGTERM or SIGINT, then stop(). A second signal ends the process.
   /// Returns the program's exit status; a failure to start is one line on standard error, and 1.

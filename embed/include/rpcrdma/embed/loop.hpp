@@ -36,7 +36,7 @@ class RPCRDMA_EXPORT Loop {
     Context() : io_context(1) {}
     void discard() noexcept { shutdown(); }
   };
-  // get_executor() of a const io_context does not exist.
+  // mutable: an io_context has no const get_executor().
   mutable Context context_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_{context_.get_executor()};
   std::thread thread_;
