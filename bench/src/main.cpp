@@ -63,7 +63,7 @@ int parse(int argc, char** argv, Options& options) {
   app.add_option("--fabric", options.fabric, "verbs is an RDMA device, iwarp the userspace stack on TCP")
       ->type_name("NAME")
       ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
+      ->check(CLI::IsMember(fabric::provider_names()));
   app.add_option("--placement", options.placement,
                  "Processors of clients and servers: one each, as on two hosts; one for both; or any")
       ->type_name("NAME")
@@ -103,6 +103,7 @@ std::unique_ptr<Subject> make(Who who, const fabric::OpenOptions& open) {
     case Who::raw_tcp: return make_raw_tcp();
     case Who::raw_asio: return make_raw_asio();
     case Who::tirpc_tcp: return make_tirpc_tcp();
+    case Who::tirpc_door: return make_tirpc_door();
     case Who::rpcrdma: return make_rpcrdma(open);
     case Who::rpcrdma_crc: return make_rpcrdma(checked);
     case Who::rpcrdma_crowd: return make_rpcrdma(open, kIdleConnections);

@@ -57,7 +57,7 @@ void add_global_options(CLI::App& app, Options& options, Text& text) {
   app.add_option("--fabric", text.fabric, "verbs is an RDMA device, iwarp the userspace stack on TCP")
       ->type_name("NAME")
       ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
+      ->check(CLI::IsMember(fabric::provider_names()));
   app.add_option("--crc", text.crc, "iWARP CRCs")
       ->type_name("on|off")
       ->default_str("off between loopback addresses, else on")
@@ -137,7 +137,7 @@ boost::system::result<nfs::Url, UsageError> parse_url(const std::string& text, c
   auto url = nfs::parse_url(text);
   if (!url) return UsageError{fmt::format("{}: {}", text, url.error().why)};
   if (url->path.empty() && command != "ping" && !may_name_root_export(text, command))
-    return UsageError{fmt::format("{}: the export is missing", text)};
+    return UsageError{fmt::format("{}: no export in the URL", text)};
   return *std::move(url);
 }
 

@@ -52,7 +52,7 @@ int parse(int argc, char** argv, Options& options) {
   app.add_option("--fabric", fabric, "verbs is an RDMA device, iwarp the userspace stack on TCP")
       ->type_name("NAME")
       ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
+      ->check(CLI::IsMember(fabric::provider_names()));
   app.add_option("--crc", crc, "iWARP CRCs")
       ->type_name("on|off")
       ->default_str("off between loopback addresses, else on")

@@ -164,6 +164,7 @@ void Daemon::tear_down() {
   shared_.reset();
   loops_.clear();
   static_cast<void>(exports_.replace({}, options_.state_dir, log_));
+  exports_.tidy();
 }
 
 /// Sums over all workers, each asked on its own thread; the last one prints.

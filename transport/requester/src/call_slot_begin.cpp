@@ -93,8 +93,10 @@ CallSlot::Start CallSlot::expose() {
     reply_memory_ = std::move(*memory);
   }
   if (const error_code failed = bind_all()) return bind_failed(failed);
+  // Where the caller's keys may be those of a device that was lost, its memory is not gathered but copied.
+  const bool old_keys = !builder_.payload().items.empty() && connection.fabric().counters().reopened != 0;
   const error_code finished = message_.finish(plan_.header, plan_.header_size, plan_.inline_stream,
-                                              connection.fabric().capabilities().max_gather);
+                                              old_keys ? 1 : connection.fabric().capabilities().max_gather);
   if (finished) return bind_failed(finished);
   return post();
 }

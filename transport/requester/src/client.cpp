@@ -28,6 +28,8 @@ class ClientHandle final : public Client {
   void close(UniqueFunction<void()> handler) override { impl_->close(std::move(handler)); }
   error_code last_error() const noexcept override { return impl_->last_error(); }
   bool connected() const noexcept override { return impl_->connected(); }
+  void connect() override { impl_->connect_now(); }
+  bool connecting() const noexcept override { return impl_->connecting(); }
   void set_call_sink(CallSink* sink) noexcept override { impl_->set_call_sink(sink); }
 
  private:
@@ -79,6 +81,12 @@ void ClientImpl::end() noexcept {
 
 void ClientImpl::want_connection() {
   if (state_ != State::idle) return;
+  connect();
+}
+
+void ClientImpl::connect_now() {
+  if (state_ == State::connecting || state_ == State::connected) return;
+  timer_.cancel();
   connect();
 }
 

@@ -3,7 +3,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "requester_core.hpp"
-#include "rpcrdma/connection/backoff.hpp"
+#include "rpcrdma/base/backoff.hpp"
 #include "rpcrdma/requester/client.hpp"
 
 namespace rpcrdma::transport {
@@ -23,6 +23,8 @@ class ClientImpl final : private ConnectionEvents {
   void close(UniqueFunction<void()> handler);
   error_code last_error() const noexcept { return last_error_; }
   bool connected() const noexcept { return state_ == State::connected; }
+  bool connecting() const noexcept { return state_ == State::connecting; }
+  void connect_now();
   void set_call_sink(CallSink* sink) noexcept { call_sink_ = sink; }
 
  private:

@@ -45,10 +45,15 @@ class RPCRDMA_EXPORT RpcbindRegistration {
   /// Registers all of `entries`, or none of them. Fails with one line of text if there is no rpcbind, or if it refuses,
   /// for example because another server is registered.
   RpcbindResult add(const std::vector<RpcbindEntry>& entries);
+  /// The same, in place of what is registered for the same programs, versions and netids, such as the entries of a
+  /// server that was killed.
+  RpcbindResult replace(const std::vector<RpcbindEntry>& entries);
   /// Removes the entries, unless rpcbind is gone.
   void remove() noexcept;
 
  private:
+  RpcbindResult set(const std::vector<RpcbindEntry>& entries, bool unset_first);
+
   std::chrono::seconds timeout_;
   std::vector<RpcbindEntry> entries_;
 };

@@ -49,6 +49,7 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   BufferRef stage(std::uint32_t size) override;
   void on_loop(void (ServerCallState::*step)() noexcept);
   void send_result() noexcept;
+  void send_failure() noexcept;
   void send_rejection() noexcept;
   void send_error(AcceptStat why) noexcept;
   void send() noexcept;

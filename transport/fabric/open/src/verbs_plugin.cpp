@@ -14,8 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> folders() {
-  if (const char* named = ::secure_getenv("RPCRDMA_PLUGIN_DIR"); named != nullptr && *named == '/') return {named};
+std::vector<fs::path> folders(const Log& log) {
+  if (const char* named = ::secure_getenv("RPCRDMA_PLUGIN_DIR"); named != nullptr && *named != '\0') {
+    if (*named == '/') return {named};
+    log.warn("verbs: RPCRDMA_PLUGIN_DIR={} is ignored: it is not an absolute path", named);
+  }
   std::vector<fs::path> out;
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
@@ -65,7 +68,7 @@ Result<const VerbsPlugin*> load(const fs::path& file, const Log& log) {
 }  // namespace
 
 Result<const VerbsPlugin*> load_verbs_plugin(const Log& log) {
-  for (const fs::path& folder : folders()) {
+  for (const fs::path& folder : folders(log)) {
     std::error_code ignored;
     const fs::path file = folder / kVerbsPluginFile;
     if (fs::exists(file, ignored)) return load(file, log);

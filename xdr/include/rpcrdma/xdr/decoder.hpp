@@ -65,10 +65,15 @@ class RPCRDMA_EXPORT Decoder {
   /// Copies bytes; fails and returns false if the message is shorter.
   bool copy(MutableOctets to) noexcept;
   void skip(std::uint32_t count) noexcept;
+  /// Continues at position `to` of the unreduced stream; false if that is not in the message, or within an item that is
+  /// not.
+  bool set_position(std::uint32_t to) noexcept;
   /// opaque<>/string<> of at most `max_length`, in place.
   bool text(text_data& out, std::uint32_t max_length) noexcept;
   /// A DDP-eligible opaque<>; see bulk_data.
   bool bulk(bulk_data& out) noexcept;
+  /// The item of a bulk_data that has been decoded from this message (kind `item` or `placed`).
+  const PayloadItem& item(std::uint32_t index) const noexcept { return message_->items[index]; }
   void fail(DecodeFailure why = DecodeFailure::malformed) noexcept;
 
   /// Runs an XDR routine; false on failure.

@@ -36,10 +36,18 @@ class RPCRDMA_EXPORT Encoder {
   static Encoder* of(XDR* xdrs) noexcept;
 
   bool ok() const noexcept { return out_.ok(); }
-  std::uint32_t position() const noexcept { return out_.position(); }
+  std::uint32_t position() const noexcept { return rewriting_ ? at_ : out_.position(); }
   PayloadBuilder& out() noexcept { return out_; }
 
-  void u32(std::uint32_t value) noexcept { out_.u32(value); }
+  void u32(std::uint32_t value) noexcept {
+    if (rewriting_) return rewrite_u32(value);
+    out_.u32(value);
+  }
+  /// Bytes as they are, without a count.
+  void octets(Octets value) noexcept;
+  /// The next bytes replace those at position `to`; at the end of what they replace, the message continues. False if
+  /// the message does not reach there.
+  bool set_position(std::uint32_t to) noexcept;
   /// opaque<>: count word, bytes, zero pad.
   void counted(Octets value) noexcept;
   /// A DDP-eligible opaque<>: count word, and the bytes by reference where possible.
@@ -55,9 +63,14 @@ class RPCRDMA_EXPORT Encoder {
   }
 
  private:
+  std::size_t rewrite(Octets value) noexcept;
+  void rewrite_u32(std::uint32_t value) noexcept;
+
   XDR xdr_{};
   PayloadBuilder& out_;
   Staging* staging_;
+  std::uint32_t at_ = 0;    // the position, if rewriting
+  bool rewriting_ = false;  // earlier bytes of the message
 };
 
 }  // namespace rpcrdma::xdr

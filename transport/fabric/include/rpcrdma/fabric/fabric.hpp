@@ -18,7 +18,8 @@
 //
 // Errors. A posted operation completes exactly once, in order of posting per queue (sends, writes, reads
 // and invalidations share one, receives have another). When the connection ends, whatever is outstanding
-// completes with FabricError::flushed, and then on_disconnected runs, once, last.
+// completes with FabricError::flushed, and then on_disconnected runs, once, last. A fabric whose device is lost ends,
+// with all its connections; its owner opens another (lasting.hpp).
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
@@ -58,6 +59,8 @@ struct Capabilities {
   /// Bytes that this process may have registered at once, over all its fabrics: its limit of locked memory when the
   /// fabric was opened. A registration beyond it fails with FabricError::locked_memory.
   std::uint64_t lockable_memory = std::numeric_limits<std::uint64_t>::max();
+
+  friend bool operator==(const Capabilities&, const Capabilities&) = default;
 };
 
 /// Totals over all queue pairs of a fabric, for measuring the cost of a call.
@@ -68,6 +71,9 @@ struct Counters {
   /// Payload bytes of large segments (8 KiB and more) that the provider copied instead of transferring them directly
   /// between the caller's memory and the wire.
   std::uint64_t copied = 0;
+  /// Times that the device was lost and is in use again. Keys of BufferRefs that were taken before are not valid for
+  /// sending and receiving any more; bind() takes them.
+  std::uint64_t reopened = 0;
 };
 
 /// Whether a range of `length` bytes from `offset` on passes the end of the 64-bit space of offsets.
@@ -190,7 +196,8 @@ class RPCRDMA_EXPORT QueuePair {
   /// The window belongs to the caller and is destroyed before the queue pair.
   virtual Result<std::unique_ptr<Window>> make_window() = 0;
   /// Exposes `memory` (within one region) through an idle window, under a fresh handle. The exposure takes effect
-  /// before any Send posted after this call. Takes at most one slot of the send queue.
+  /// before any Send posted after this call. Takes at most one slot of the send queue. Providers that can end find the
+  /// region by address if the key is that of an earlier fabric.
   virtual Result<Segment> bind(Window& window, BufferRef memory, Access access) = 0;
   /// Ends an exposure. Completes when no frame in transit names the range: from then on neither the peer nor the
   /// provider accesses it. Also valid for a window that the peer has already invalidated.
@@ -234,6 +241,12 @@ class RPCRDMA_EXPORT Fabric {
   virtual const Capabilities& capabilities() const noexcept = 0;
   /// On the fabric's thread.
   virtual const Counters& counters() const noexcept = 0;
+  /// `handler` runs once, when the fabric has ended, because its device is lost: every connection has ended with
+  /// FabricError::device_lost, which its callbacks report afterwards; no request comes any more, and whatever is asked
+  /// of the fabric fails with that error. The owner then destroys listeners, regions and the fabric, at once if the
+  /// device is to be released: the handler is the fabric's last act, and may do that. Queue pairs and windows may
+  /// outlive it. A provider without devices (iwarp) never ends.
+  virtual void on_end(UniqueFunction<void(error_code why)> handler) = 0;
 
   virtual Result<std::unique_ptr<MemoryRegion>> register_memory(std::span<std::byte> memory) = 0;
 

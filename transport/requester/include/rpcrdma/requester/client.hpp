@@ -70,6 +70,10 @@ class RPCRDMA_EXPORT Client {
   /// The error of the last failed attempt to connect; success while connected.
   virtual error_code last_error() const noexcept = 0;
   virtual bool connected() const noexcept = 0;
+  /// Attempts to connect at once, without a call, unless it is connected or connecting. The attempt is over when
+  /// connecting() is false; last_error() is the outcome.
+  virtual void connect() = 0;
+  virtual bool connecting() const noexcept = 0;
   /// `sink` accepts reverse calls from now on, and outlives the client. While there is one, a lost connection is
   /// re-established even if no call waits (RFC 8167 section 5.4). Null: reverse calls are discarded (section 6).
   virtual void set_call_sink(CallSink* sink) noexcept = 0;

@@ -3,7 +3,9 @@
 // The one place that knows which providers exist.
 #include <chrono>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/log.hpp"
@@ -13,7 +15,9 @@ namespace rpcrdma::fabric {
 
 enum class Provider { automatic, verbs, iwarp };
 
-/// "auto", "verbs" or "iwarp"; anything else gives false.
+/// What an option may name: "auto", "verbs", "iwarp".
+RPCRDMA_EXPORT std::vector<std::string> provider_names();
+/// One of these names; anything else gives false.
 RPCRDMA_EXPORT bool parse_provider(std::string_view text, Provider& provider) noexcept;
 
 enum class CrcPolicy { automatic, on, off };  ///< automatic: off when both addresses are loopback, else on
