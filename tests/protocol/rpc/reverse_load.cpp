@@ -120,7 +120,7 @@ Run::Run(boost::asio::io_context& context, const ReverseLoad& load) : context_(c
   transport::ServerOptions server_options;
   server_options.connection.credits = kCredits;
   server_options.connection.reverse_credits = kReverseCredits + 3;  // more than the client grants
-  server_ = transport::Server::make({{load.server, &server_pool_, &dispatcher_}}, server_options, {});
+  server_ = transport::Server::make({{load.server, &server_pool_, &dispatcher_}}, server_options, load.log);
   fabric::Endpoint endpoint;
   server_->listen(load.local, [&endpoint](Result<fabric::Endpoint> bound) { endpoint = bound.value(); });
   EXPECT_TRUE(wait([&endpoint] { return endpoint.port() != 0; }));
@@ -128,7 +128,7 @@ Run::Run(boost::asio::io_context& context, const ReverseLoad& load) : context_(c
   options.first_backoff = options.last_backoff = std::chrono::milliseconds(1);
   options.connection.credits = kCredits + 5;  // more than the server grants
   options.connection.reverse_credits = kReverseCredits;
-  connection_ = transport::Client::make(*load.client, client_pool_, endpoint, options, {});
+  connection_ = transport::Client::make(*load.client, client_pool_, endpoint, options, load.log);
   client_.emplace(connection_->requester(), context.get_executor(), rpc::ClientOptions{{}, std::chrono::minutes(10)});
   serve_reverse();
 }
@@ -254,7 +254,7 @@ void Run::reverse_over(std::uint32_t number, error_code status, const rpc::Decod
   if (status) {
     ++reverse_.lost;
     reverse_.again.push_back(number);
-    if (status != transport::TransportError::connection_lost || !load_.disturb)
+    if (status != transport::TransportError::connection_lost || !load_.may_be_lost)
       complain("reverse call ", number, ": ", status.message());
   } else {
     if (result->total != number * 2 + 1) complain("reverse reply ", number, " is wrong");
@@ -295,7 +295,7 @@ void Run::run() {
             << reverse_.most_served << ", " << there.reconnects << " reconnects, " << there.resent
             << " forward calls sent again, " << reverse_.lost << " reverse calls lost and repeated" << std::endl;
   // By the responders' count. Calls of a lost connection may still be served.
-  if (!load_.disturb) {
+  if (!load_.may_be_lost) {
     EXPECT_LE(forward_.most_served, kCredits);
     EXPECT_LE(reverse_.most_served, kReverseCredits);
     EXPECT_EQ(there.reconnects, 0u);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "rpcrdma/base/log.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 
 namespace rpcrdma::test {
@@ -12,10 +13,11 @@ namespace rpcrdma::test {
 struct ReverseLoad {
   fabric::Fabric* client = nullptr;  ///< both fabrics belong to one io_context
   fabric::Fabric* server = nullptr;
-  fabric::Endpoint local;   ///< where the server listens
-  std::uint32_t calls = 0;  ///< that succeed, in each direction
-  /// Runs after each completion, of either direction; may break the connection. Empty: the connection is never lost.
-  std::function<void()> disturb;
+  fabric::Endpoint local;         ///< where the server listens
+  std::uint32_t calls = 0;        ///< that succeed, in each direction
+  bool may_be_lost = false;       ///< the connection
+  std::function<void()> disturb;  ///< runs after each completion, of either direction; may be empty
+  Log log;                        ///< of the connections
 };
 
 /// Runs the load and expects: each call of either direction completes exactly once and with the right data; no call of

@@ -17,7 +17,8 @@ TEST(BothDirections, OverIwarp) {
   boost::asio::io_context context;
   const auto client = std::move(*fabric::open_iwarp(context, {}, {}));
   const auto server = std::move(*fabric::open_iwarp(context, {}, {}));
-  run_in_both_directions(context, {client.get(), server.get(), kAnywhere, calls_in_each_direction(3000), {}});
+  run_in_both_directions(context,
+                         {client.get(), server.get(), kAnywhere, calls_in_each_direction(3000), false, {}, {}});
 }
 
 class BothDirectionsOnLoopback : public testing::TestWithParam<std::uint64_t> {};
@@ -32,7 +33,8 @@ TEST_P(BothDirectionsOnLoopback, ConnectionsAreLost) {
   const auto disturb = [&] {
     if (random() % 300 == 0) network.drop_connection_after(random() % 60);
   };
-  run_in_both_directions(context, {client.get(), server.get(), kAnywhere, calls_in_each_direction(3000), disturb});
+  run_in_both_directions(context,
+                         {client.get(), server.get(), kAnywhere, calls_in_each_direction(3000), true, disturb, {}});
   EXPECT_EQ(client->bound_windows(), 0u);
 }
 

@@ -334,6 +334,26 @@ TEST_F(Reverse, LateRepliesReturnTheirCredits) {
   EXPECT_EQ(reverse->counters().in_flight, 0u);
 }
 
+// A client that never answers: after 10 s without credits a new connection helps, and the calls that wait fail.
+TEST_F(Reverse, CreditsThatAreNeverReturnedEndTheConnection) {
+  start();
+  reverse->allow();
+  HeldCalls held(client_handler);
+  const auto late = make();
+  late->deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  const auto waiting = make();
+  reverse->submit(*late);
+  reverse->submit(*waiting);
+  ASSERT_TRUE(sides->wait([&] { return late->times_done != 0; }));
+  EXPECT_EQ(late->status, BaseError::deadline_exceeded);
+  EXPECT_EQ(waiting->times_done, 0);
+  ASSERT_TRUE(sides->wait([&] { return waiting->times_done != 0; }));
+  EXPECT_EQ(waiting->status, TransportError::connection_lost);
+  ASSERT_TRUE(sides->wait([&] { return sides->client->requester().counters().reconnects == 1; }));
+  held.release();
+  run_ready(sides->context);
+}
+
 // A client that does not answer bounds what waits for it.
 TEST_F(Reverse, ABoundedNumberWaits) {
   start();
