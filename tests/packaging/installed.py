@@ -24,8 +24,11 @@ squash = "none"
 memory = true
 name = "/scratch"
 """
-# Databases and logs of the package manager and the linker's cache, which every installation changes.
-CHANGING = ("var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "proc", "dev", "tmp", "etc/ld.so.cache")
+# Databases and logs of the package manager and the linker's cache, which every installation changes; /run, which is empty
+# after each start; and groups, whose names are compared instead.
+CHANGING = ("var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "proc", "dev", "tmp", "run", "etc/ld.so.cache",
+            "etc/group", "etc/group-", "etc/gshadow", "etc/gshadow-")
+LEFT_BY_LIBIBVERBS1 = {"rdma"}  # a group that this package of Debian adds and does not remove
 
 
 class Chroot:
@@ -57,7 +60,7 @@ class Chroot:
         return done.stdout
 
     def state(self):
-        """Every file with its kind, mode, owner, and size or target; users and groups are files."""
+        """Every file with its kind, mode, owner, and size or target, and the groups; users are a file."""
         found = {}
         for folder, folders, files in os.walk(self.root):
             place = os.path.relpath(folder, self.root)
@@ -69,7 +72,8 @@ class Chroot:
                 content = os.readlink(path) if os.path.islink(path) else status.st_size if name in files else ""
                 if shown not in CHANGING:
                     found[shown] = (oct(status.st_mode), status.st_uid, status.st_gid, content)
-        return found
+        names = {line.split(":")[0] for line in self.path("/etc/group").read_text().splitlines()}
+        return found | {"groups": tuple(sorted(names - LEFT_BY_LIBIBVERBS1))}
 
     def processes(self):
         for process in Path("/proc").glob("[0-9]*"):
