@@ -89,11 +89,11 @@ void RequesterCore::shut(error_code why) {
   timer_.cancel();
   detach();
   fail_waiting(why);
-  CallQueue due;
-  due.swap(failed_);  // what done() submits ends later
-  while (!due.empty()) {
-    Call& call = due.front();
-    due.pop_front();
+  // done() may submit again: those calls fail in run_deferred(). It may also shut this core again, which ends the
+  // others.
+  for (std::size_t left = failed_.size(); left != 0 && !failed_.empty(); --left) {
+    Call& call = failed_.front();
+    failed_.pop_front();
     CallAccess::state(call) = CallAccess::State::over;
     // A call that was on the wire ends with the same error as one that waited.
     const error_code status = CallAccess::failure(call);
