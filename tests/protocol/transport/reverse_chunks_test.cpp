@@ -2,6 +2,8 @@
 // A client that takes reverse calls, and a hand-made server.
 #include <gtest/gtest.h>
 
+#include <boost/asio/steady_timer.hpp>
+
 #include "exchange.hpp"
 #include "raw_peer.hpp"
 #include "rpcrdma/fabric/loopback/loopback.hpp"
@@ -17,6 +19,7 @@ class ReverseCalls : public testing::Test {
   void start(std::uint32_t credits = 2) {
     transport::ClientOptions options;
     options.first_backoff = options.last_backoff = std::chrono::milliseconds(1);
+    options.silence = silence;
     client = transport::Client::make(*client_fabric, pool, peer.listen(), options, {});
     service = transport::ReverseService::make(*client, handler, credits, {}, [this] { ++connects; });
     call = std::make_unique<ShapedCall>(pool, client->requester(), Shape());
@@ -41,6 +44,7 @@ class ReverseCalls : public testing::Test {
     service.reset();
   }
 
+  std::chrono::milliseconds silence{10'000};
   boost::asio::io_context context;
   fabric::LoopbackNetwork network{context};
   std::unique_ptr<fabric::LoopbackFabric> client_fabric = network.make_fabric("client");
@@ -143,6 +147,58 @@ TEST_F(ReverseCalls, KeepTheClientConnected) {
   ASSERT_TRUE(run_until(context, [&] { return closed; }));
   run_ready(context);
   EXPECT_EQ(peer.connections(), 4);
+}
+
+// What a server sends beyond its grant is bounded by the receives, and costs it the connection.
+TEST_F(ReverseCalls, BeyondTheGrantEndTheConnection) {
+  start();
+  std::vector<transport::IncomingCall*> held;
+  handler.intercept = [&held](transport::IncomingCall& taken) {
+    held.push_back(&taken);
+    return true;
+  };
+  for (std::uint32_t i = 0; i < 200 && peer.connected(); ++i) {
+    header.xid = call->xid + 1 + i;
+    peer.send(header, words({header.xid, 0, 1, 0, 0, 0}));
+  }
+  ASSERT_TRUE(run_until(context, [&] { return peer.connections() == 2 && peer.connected(); }));
+  EXPECT_LE(held.size(), transport::ConnectionOptions().credits + transport::ConnectionOptions().reverse_credits);
+  EXPECT_GE(held.size(), transport::ConnectionOptions().reverse_credits);
+  for (auto* each : held) each->discard();
+  handler.intercept = {};
+  ASSERT_TRUE(run_until(context, [&] { return !peer.messages.empty(); }));
+  EXPECT_EQ(peer.take().header.xid, call->xid);  // is sent again
+  EXPECT_EQ(exchange(header, words({header.xid, 0, 1, 0, 0, 0})).header.xid, header.xid);
+  EXPECT_EQ(call->times_done, 0);
+  client.reset();
+}
+
+// A server that sends calls has not vanished: a call of the forward direction that times out does not end the
+// connection.
+TEST_F(ReverseCalls, AreASignOfLife) {
+  silence = std::chrono::seconds(2);
+  start();
+  exchange(forward.header, words({call->xid, 1, 1}));  // grants several credits
+  ASSERT_FALSE(call->status);
+  const auto waiting = std::make_unique<ShapedCall>(pool, client->requester(), Shape());
+  client->requester().submit(*waiting);
+  boost::asio::steady_timer timer(context, silence);
+  bool silent = false;
+  timer.async_wait([&silent](error_code) { silent = true; });
+  ASSERT_TRUE(run_until(context, [&] { return silent; }));
+  peer.take();
+  header.xid = waiting->xid + 100;
+  EXPECT_EQ(exchange(header, words({header.xid, 0, 1, 0, 0, 0})).payload, words({header.xid, 1, 1}));
+  const auto late = std::make_unique<ShapedCall>(pool, client->requester(), Shape());
+  late->deadline = std::chrono::steady_clock::now();
+  client->requester().submit(*late);
+  ASSERT_TRUE(run_until(context, [&] { return late->times_done != 0; }));
+  EXPECT_EQ(late->status, BaseError::deadline_exceeded);
+  run_ready(context);
+  EXPECT_TRUE(client->connected());
+  EXPECT_EQ(connects, 1);
+  EXPECT_EQ(waiting->times_done, 0);
+  client.reset();
 }
 
 }  // namespace

@@ -93,7 +93,11 @@ TEST(Server, ConnectionsForReverseCallsDoNotGiveWay) {
   other->requester().submit(refused);
   ASSERT_TRUE(sides.wait([&] { return sides.server->counters().refused >= 5; }));
   EXPECT_TRUE(sides.client->connected());
+  EXPECT_EQ(refused.times_done, 0);
+  // No reverse call is possible without a reference.
   reverse.reset();
+  ASSERT_TRUE(sides.wait([&] { return refused.times_done != 0; }));
+  EXPECT_FALSE(refused.status) << refused.status.message();
   other.reset();
 }
 

@@ -11,6 +11,8 @@ namespace {
 
 /// Bounds the memory of calls to a client that does not answer; prudence, not RFC.
 constexpr std::uint32_t kMaxWaiting = 1024;
+/// For late replies, while calls that have timed out hold all credits.
+constexpr std::chrono::seconds kPatience{10};
 
 RequesterSetup setup_for(Connection& connection) {
   RequesterSetup out;
@@ -20,7 +22,10 @@ RequesterSetup setup_for(Connection& connection) {
   out.max_waiting = kMaxWaiting;
   out.may_use_chunks = false;
   out.resends = false;
-  out.patience = out.silence;
+  // A server cannot reconnect: a call that times out is no reason to end a connection that has calls of the client, but
+  // without credits the direction stalls until the client makes a new connection.
+  out.silence = std::chrono::hours(24 * 365);
+  out.patience = kPatience;
   out.log = connection.log();
   return out;
 }
@@ -54,7 +59,6 @@ class ReverseImpl final : public ReverseRequester {
   void on_reply(Received& message) override { core_.on_reply(message); }
   void on_peer_error(Received& message) override { core_.on_peer_error(message); }
   void on_batch_end() override { core_.pump(); }
-  void heard() noexcept override { core_.heard(); }
   bool expects(std::uint32_t xid) const noexcept override { return core_.expects(xid); }
   void lost() override {
     connected_.store(false, std::memory_order_relaxed);

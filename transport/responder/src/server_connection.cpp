@@ -40,9 +40,7 @@ void ServerConnection::abort(error_code why) noexcept {
 
 void ServerConnection::watch(std::chrono::steady_clock::time_point now, const ServerOptions& options) noexcept {
   // [8167-5.4-a] a connection that carries reverse calls is never idle
-  const ReverseRequester* reverse = link_.existing_reverse();
-  if (!idle() || std::exchange(calls_taken_, link_.calls_taken()) != link_.calls_taken() ||
-      (reverse != nullptr && reverse->allowed()))
+  if (!idle() || std::exchange(calls_taken_, link_.calls_taken()) != link_.calls_taken() || link_.may_call_back())
     active_at_ = now;
   const Connection::Progress& progress = connection_->progress();
   if (progress.posted == progress.completed) {
@@ -74,10 +72,7 @@ void ServerConnection::on_disconnected(error_code why) noexcept {
   worker_.connection_over(*this);
 }
 
-void ServerConnection::on_call(Received& message) noexcept {
-  if (ReverseRequester* reverse = link_.existing_reverse()) reverse->heard();
-  link_.on_call(message);
-}
+void ServerConnection::on_call(Received& message) noexcept { link_.on_call(message); }
 
 // [8166-4.2.4-d] and a reply is never answered
 void ServerConnection::on_reply(Received& message) noexcept {

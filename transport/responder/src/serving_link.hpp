@@ -37,6 +37,8 @@ class ServingLink {
   /// The requester of the reverse direction, created on first use; null on a client's connection.
   const std::shared_ptr<ReverseRequester>& reverse();
   ReverseRequester* existing_reverse() const noexcept { return reverse_.get(); }
+  /// The layer above may make reverse calls, as long as it holds a reference to that requester.
+  bool may_call_back() const noexcept { return reverse_ && reverse_->allowed() && reverse_.use_count() > 1; }
 
   // For the calls.
   Service& service() noexcept { return service_; }

@@ -16,7 +16,7 @@ namespace rpcrdma::rpc {
 struct CallOptions;
 
 struct ReverseOptions {
-  Credential credential;                      ///< of calls without their own
+  Credential credential{};                    ///< of calls without their own
   std::chrono::milliseconds timeout{10'000};  ///< of calls without a deadline
   /// Calls in progress at most, of one handle and its copies; beside it, 1024 calls of a connection may wait for a
   /// credit. More fail with BaseError::out_of_memory.

@@ -17,8 +17,8 @@ struct ReverseHandlersOptions {
   std::uint32_t credits = 0;
   /// Runs on the client's thread on each new connection, the first included: usually makes the call by which the server
   /// learns that it may call back there (RFC 8167 section 6). Handlers of an earlier connection may still be running.
-  UniqueFunction<void()> announce;
-  Log log;
+  UniqueFunction<void()> announce{};
+  Log log{};
 };
 
 /// Serves reverse calls on the connections of one transport::Client, on its thread. While it exists the client

@@ -29,8 +29,6 @@ class ReverseRequester : public Requester {
   virtual void on_reply(Received& message) = 0;
   virtual void on_peer_error(Received& message) = 0;
   virtual void on_batch_end() = 0;
-  /// The client has sent a call of the forward direction.
-  virtual void heard() noexcept = 0;
   virtual bool expects(std::uint32_t xid) const noexcept = 0;
   virtual void lost() = 0;
 };
