@@ -49,7 +49,8 @@ struct ServerOptions {
 /// the threads of the server, concurrently if there are several, and must not block.
 ///
 /// Lifetime. Everything that a handler refers to outlives the server. A ServerCall that a handler keeps is answered or
-/// destroyed before the server is destroyed. The destructor ends connections and threads at once; stop() drains.
+/// destroyed before the server is destroyed; a ReverseClient may be kept longer. The destructor ends connections and
+/// threads at once; stop() drains.
 class Server {
  public:
   /// Throws std::invalid_argument for an address that cannot be read.
