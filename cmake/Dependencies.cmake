@@ -12,11 +12,13 @@ find_program(RPCGEN rpcgen REQUIRED)
 find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 
-# Asio is compiled once, in the base floor.
+# Asio is compiled once, in the base floor. What uses the library needs the same definitions (rpcrdma/base/build.hpp).
+set(RPCRDMA_ASIO_CACHE_SIZE 16)
+set(RPCRDMA_ASIO_DEFINITIONS BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
+    BOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=${RPCRDMA_ASIO_CACHE_SIZE})
 add_library(rpcrdma_asio INTERFACE)
 target_include_directories(rpcrdma_asio SYSTEM INTERFACE ${Boost_INCLUDE_DIRS})
-target_compile_definitions(rpcrdma_asio INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
-  BOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=16)
+target_compile_definitions(rpcrdma_asio INTERFACE ${RPCRDMA_ASIO_DEFINITIONS})
 target_link_libraries(rpcrdma_asio INTERFACE Threads::Threads)
 
 add_library(rpcrdma_isal INTERFACE)

@@ -21,7 +21,16 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(NOT CMAKE_UNITY_BUILD_BATCH_SIZE)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 10)
 endif()
+include(GNUInstallDirs)
+# The build folder has the layout of an installation, so that programs find the plug-in in the same way.
+file(RELATIVE_PATH RPCRDMA_LIBDIR_FROM_BIN "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+cmake_path(ABSOLUTE_PATH RPCRDMA_LIBDIR_FROM_BIN BASE_DIRECTORY "${CMAKE_BINARY_DIR}/bin" NORMALIZE
+           OUTPUT_VARIABLE RPCRDMA_LIBRARY_OUTPUT_DIR)
+
+# Floors show nothing but what RPCRDMA_EXPORT marks (rpcrdma/base/export.hpp); Asio makes itself visible.
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
 find_program(RPCRDMA_CCACHE ccache)
 if(RPCRDMA_CCACHE)

@@ -15,6 +15,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "rpcrdma/base/fd.hpp"
+
 namespace rpcrdma::bench {
 namespace {
 
@@ -29,18 +31,20 @@ Board* shared_board() {
 Child::Child(const std::function<void(Board&, const Ready&)>& serve) : board_(shared_board()) {
   std::array<int, 2> pipe_ends{};
   if (::pipe(pipe_ends.data()) != 0) throw std::runtime_error("pipe failed");
+  Fd read_end(pipe_ends[0]);
+  Fd write_end(pipe_ends[1]);
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) throw std::runtime_error("fork failed");
   if (pid_ == 0) {
-    ::close(pipe_ends[0]);
+    read_end = {};
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
     tally::count_in(board_->counts);
     try {
       serve(*board_, [&](std::uint16_t port) {
-        if (::write(pipe_ends[1], &port, sizeof port) != static_cast<ssize_t>(sizeof port)) ::_exit(1);
-        ::close(pipe_ends[1]);
+        if (::write(write_end.get(), &port, sizeof port) != static_cast<ssize_t>(sizeof port)) ::_exit(1);
+        write_end = {};
       });
     } catch (const std::exception& error) {
       fmt::print(stderr, "rpcrdma-bench: {}\n", error.what());
@@ -48,9 +52,8 @@ Child::Child(const std::function<void(Board&, const Ready&)>& serve) : board_(sh
     }
     ::_exit(0);
   }
-  ::close(pipe_ends[1]);
-  const ssize_t got = ::read(pipe_ends[0], &port_, sizeof port_);
-  ::close(pipe_ends[0]);
+  write_end = {};
+  const ssize_t got = ::read(read_end.get(), &port_, sizeof port_);
   if (got != static_cast<ssize_t>(sizeof port_)) {
     ::waitpid(pid_, nullptr, 0);
     throw std::runtime_error("a benchmark server did not start");

@@ -15,6 +15,7 @@
 #include "raw_asio.hpp"
 #include "raw_tcp.hpp"
 #include "report.hpp"
+#include "rpcrdma/cli/help.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma_subject.hpp"
 #include "tirpc_tcp.hpp"
@@ -47,25 +48,33 @@ std::vector<std::string> names_of(const std::vector<Comparison>& plan) {
 /// The exit status, or -1 to go on.
 int parse(int argc, char** argv, Options& options) {
   CLI::App app{
-      "Measures this library beside its peers, interleaved in one run. A ratio is ours / peer, in the unit of the row.",
+      "Measures this library and its peers in turn, in one run, and prints the medians.\n"
+      "A ratio is ours / peer, in the unit of the row.",
       "rpcrdma-bench"};
-  app.add_flag("--json", options.json, "one JSON object a line instead of a table");
-  app.add_flag("--quick", options.quick, "less time for each measurement; under a minute in all");
-  app.add_flag("--sweep", options.sweep, "depths, sizes and numbers of connections instead of the cases");
-  app.add_flag("--counters", options.counters, "also what an operation costs in allocations, system calls and so on");
+  app.set_version_flag("--version", "rpcrdma-bench " RPCRDMA_VERSION, "Print the version and exit");
+  app.add_flag("--json", options.json, "One JSON object per line instead of a table");
+  app.add_flag("--quick", options.quick, "Shorter measurements: below one minute in all");
+  app.add_flag("--sweep", options.sweep, "Depths, sizes and numbers of connections instead of the cases");
+  app.add_flag("--counters", options.counters, "Also the cost of an operation: allocations, system calls and more");
   app.add_option("--alone", options.alone,
-                 "no peers and no result: our cases, each for so long, for a profiler to look at")
+                 "Run only our side of each case for this time, without results: for profilers")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--fabric", options.fabric, "auto, verbs or iwarp")
+      ->check(CLI::Range(0.001, 1e6));
+  app.add_option("--fabric", options.fabric, "verbs is an RDMA device, iwarp the userspace stack on TCP")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
+      ->capture_default_str()
+      ->check(CLI::IsMember(fabric::provider_names()));
   app.add_option("--placement", options.placement,
-                 "where clients and servers run: apart (a processor each, as two hosts would), together (one), free")
+                 "Processors of clients and servers: one each, as on two hosts; one for both; or any")
       ->type_name("NAME")
+      ->capture_default_str()
       ->check(CLI::IsMember({"apart", "together", "free"}));
-  app.add_option("CASE", options.cases, "what to measure; default: everything")
+  app.add_option("CASE", options.cases, "What to measure")
+      ->default_str("all cases")
       ->check(CLI::IsMember(names_of(standard_plan())));
+  rpcrdma::cli::finish(app, {{"Examples",
+                              {{"rpcrdma-bench --quick null_rtt read_1m_qd8", "two cases, in a few seconds"},
+                               {"rpcrdma-bench --json > figures.json", "all cases, for a program to read"}}}});
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -94,6 +103,7 @@ std::unique_ptr<Subject> make(Who who, const fabric::OpenOptions& open) {
     case Who::raw_tcp: return make_raw_tcp();
     case Who::raw_asio: return make_raw_asio();
     case Who::tirpc_tcp: return make_tirpc_tcp();
+    case Who::tirpc_door: return make_tirpc_door();
     case Who::rpcrdma: return make_rpcrdma(open);
     case Who::rpcrdma_crc: return make_rpcrdma(checked);
     case Who::rpcrdma_crowd: return make_rpcrdma(open, kIdleConnections);

@@ -53,6 +53,10 @@ std::vector<Comparison> standard_plan() {
                   Who::rpcrdma_crowd,
                   {ours({"posted_receives", "KiB", posted_receives}, Who::rpcrdma_crowd)}});
   plan.push_back({{"read_1m_qd8_crc", "MB/s", read, kMebi, 8}, Who::rpcrdma_crc, {ours(read_8)}});
+  for (const Case& door : {Case{"tirpc_door_null", "us", null}, Case{"tirpc_door_read_1m", "MB/s", read, kMebi, 1},
+                           Case{"tirpc_door_write_1m", "MB/s", write, kMebi, 1}}) {
+    plan.push_back({door, Who::tirpc_door, {tirpc_tcp(door)}});
+  }
   const Case setups{"setup", "1/s", setup};
   plan.push_back({setups, Who::rpcrdma, {raw_tcp(setups), tirpc_tcp(setups)}});
   return plan;

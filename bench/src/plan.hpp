@@ -11,13 +11,14 @@ enum class Who : std::uint8_t {
   raw_tcp,
   raw_asio,
   tirpc_tcp,
+  tirpc_door,
   rpcrdma,
   rpcrdma_crc,
   rpcrdma_crowd,
   nfs_memory,
   nfs_posix
 };
-constexpr std::size_t kSubjects = 8;
+constexpr std::size_t kSubjects = 9;
 
 struct Peer {
   std::string name;

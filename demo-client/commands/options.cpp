@@ -7,16 +7,25 @@
 #include <charconv>
 #include <limits>
 
+#include "rpcrdma/cli/help.hpp"
+
 namespace rpcrdma::commands {
 namespace {
 
 constexpr const char* kAbout =
     "Accesses files on an NFSv3 server over RPC-over-RDMA.\n\n"
-    "A URL is nfs://HOST[:PORT]/EXPORT[/PATH]; the default port is 20049.\n"
-    "For example, with a server started by 'rpcrdma-nfsd --export /srv/data':\n\n"
-    "  rpcrdma-nfs ls -l nfs://localhost/data\n"
-    "  rpcrdma-nfs put -r photos nfs://localhost/data\n"
-    "  rpcrdma-nfs get nfs://localhost/data/photos/cat.jpg .";
+    "A URL is nfs://HOST[:PORT]/EXPORT[/PATH]; the default port is 20049.";
+
+std::vector<cli::Section> help_sections() {
+  return {{"Environment",
+           {{"RPCRDMA_LOG", "debug, info, warn or error: log the connection to standard error"},
+            {"RPCRDMA_PLUGIN_DIR", "folder of librpcrdma-verbs.so, which drives RDMA devices"}}},
+          {"Examples",
+           {{"rpcrdma-nfs ls -l nfs://localhost/data",
+             "lists the export of a server started by 'rpcrdma-nfsd --export /srv/data'"},
+            {"rpcrdma-nfs put -r photos nfs://localhost/data", "copies a directory tree to the server"},
+            {"rpcrdma-nfs get nfs://localhost/data/photos/cat.jpg .", "copies a file from the server"}}}};
+}
 
 /// The command line before its values are checked.
 struct Text {
@@ -24,10 +33,10 @@ struct Text {
   double timeout = 60;
 };
 
-CLI::App* command(CLI::App& app, Options& options, const char* name, const char* about) {
+CLI::App* command(CLI::App& app, Options& options, const char* name, const char* about, const char* example) {
   CLI::App* sub = app.add_subcommand(name, about);
-  sub->group("Commands");
   sub->callback([&options, name] { options.command = name; });
+  sub->footer(std::string("rpcrdma-nfs ") + name + ' ' + example);
   return sub;
 }
 
@@ -35,71 +44,80 @@ void add_url(CLI::App* sub, Text& text) {
   sub->add_option("URL", text.url, "nfs://HOST[:PORT]/EXPORT[/PATH]")->required()->type_name("");
 }
 
+void add_local(CLI::App* sub, Text& text) {
+  sub->add_option("LOCAL", text.local, "local file or directory")->required()->type_name("");
+}
+
+void add_transfer_flags(CLI::App* sub, Options& options) {
+  sub->add_flag("-r", options.recursive, "Copy a directory recursively, with modes and times");
+  sub->add_flag("--resume", options.resume, "Resume an interrupted transfer; skip complete files");
+}
+
 void add_global_options(CLI::App& app, Options& options, Text& text) {
-  app.add_option("--fabric", text.fabric, "auto, verbs (RDMA device) or iwarp (userspace, over TCP)")
+  app.add_option("--fabric", text.fabric, "verbs is an RDMA device, iwarp the userspace stack on TCP")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
-  app.add_option("--crc", text.crc, "iwarp: CRC on or off; default: off between loopback addresses, else on")
+      ->capture_default_str()
+      ->check(CLI::IsMember(fabric::provider_names()));
+  app.add_option("--crc", text.crc, "iWARP CRCs")
       ->type_name("on|off")
+      ->default_str("off between loopback addresses, else on")
       ->check(CLI::IsMember({"on", "off"}));
-  app.add_option("--timeout", text.timeout, "seconds until a call times out; includes reconnecting")
-      ->type_name("S")
+  app.add_option("--timeout", text.timeout, "Until a call times out; includes reconnecting")
+      ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 1e6));
-  app.add_option("--mount-port", options.mount_port, "use the MOUNT service on this TCP port")
+  app.add_option("--mount-port", options.mount_port, "Use the MOUNT service on this TCP port")
       ->type_name("N")
+      ->default_str("over the connection itself")
       ->check(CLI::Range(1, 65535));
-  app.add_option("--root-handle", text.root, "file handle of EXPORT, the URL's first component; MOUNT is not used")
+  app.add_option("--root-handle", text.root, "File handle of EXPORT, the URL's first component; MOUNT is not used")
       ->type_name("HEX");
-  CLI::Option* uid =
-      app.add_option("--uid", options.uid, "user id in calls; default: that of the process")->type_name("N");
-  CLI::Option* gid =
-      app.add_option("--gid", options.gid, "group id in calls; default: that of the process")->type_name("N");
-  uid->needs(gid);
-  gid->needs(uid);
+  CLI::Option* uid = app.add_option("--uid", options.uid, "User id in calls")->type_name("N");
+  CLI::Option* gid = app.add_option("--gid", options.gid, "Group id in calls")->type_name("N");
+  uid->needs(gid)->default_str("that of the process");
+  gid->needs(uid)->default_str("that of the process");
 }
 
 void add_reading_commands(CLI::App& app, Options& options, Text& text) {
-  add_url(command(app, options, "ping", "Check that the server answers"), text);
-  add_url(command(app, options, "cat", "Write a file to standard output"), text);
-  add_url(command(app, options, "stat", "Show a file's attributes"), text);
-  add_url(command(app, options, "readlink", "Show the target of a symbolic link"), text);
-  add_url(command(app, options, "df", "Show the space on the export"), text);
-  CLI::App* ls = command(app, options, "ls", "List a directory");
-  ls->add_flag("-l", options.long_format, "with attributes");
+  add_url(command(app, options, "ping", "Check that the server answers", "nfs://server"), text);
+  add_url(command(app, options, "cat", "Write a file to standard output", "nfs://server/data/notes.txt"), text);
+  add_url(command(app, options, "stat", "Show a file's attributes", "nfs://server/data/notes.txt"), text);
+  add_url(command(app, options, "readlink", "Show the target of a symbolic link", "nfs://server/data/latest"), text);
+  add_url(command(app, options, "df", "Show the space on the export", "nfs://server/data"), text);
+  CLI::App* ls = command(app, options, "ls", "List a directory", "-l nfs://server/data");
+  ls->add_flag("-l", options.long_format, "Show attributes too");
   add_url(ls, text);
-  CLI::App* get = command(app, options, "get", "Copy a file from the server");
-  get->add_flag("-r", options.recursive, "copy a directory recursively, with modes and times");
-  get->add_flag("--resume", options.resume, "resume an interrupted transfer; skip complete files");
+  CLI::App* get = command(app, options, "get", "Copy a file from the server", "-r nfs://server/data/photos .");
+  add_transfer_flags(get, options);
   add_url(get, text);
-  get->add_option("LOCAL", text.local, "local file or directory")->required()->type_name("");
+  add_local(get, text);
 }
 
 void add_writing_commands(CLI::App& app, Options& options, Text& text) {
-  CLI::App* put = command(app, options, "put", "Copy a file to the server");
-  put->add_flag("-r", options.recursive, "copy a directory recursively, with modes and times");
-  put->add_flag("--resume", options.resume, "resume an interrupted transfer; skip complete files");
-  put->add_option("LOCAL", text.local, "local file or directory")->required()->type_name("");
+  CLI::App* put = command(app, options, "put", "Copy a file to the server", "-r --resume photos nfs://server/data");
+  add_transfer_flags(put, options);
+  add_local(put, text);
   add_url(put, text);
-  CLI::App* mkdir = command(app, options, "mkdir", "Create a directory");
-  mkdir->add_flag("-p", options.parents, "create parent directories as well; ignore an existing one");
+  CLI::App* mkdir = command(app, options, "mkdir", "Create a directory", "-p nfs://server/data/2024/may");
+  mkdir->add_flag("-p", options.parents, "Create parent directories as well; ignore an existing one");
   add_url(mkdir, text);
-  CLI::App* rm = command(app, options, "rm", "Remove a file");
-  rm->add_flag("-r", options.recursive, "remove a directory recursively");
+  CLI::App* rm = command(app, options, "rm", "Remove a file", "-r nfs://server/data/old");
+  rm->add_flag("-r", options.recursive, "Remove a directory recursively");
   add_url(rm, text);
-  CLI::App* mv = command(app, options, "mv", "Rename a file, or move it into a directory");
+  CLI::App* mv = command(app, options, "mv", "Rename a file, or move it into a directory",
+                         "nfs://server/data/draft nfs://server/data/final");
   add_url(mv, text);
   mv->add_option("NEW", text.target, "URL on the same server")->required()->type_name("");
-  CLI::App* ln = command(app, options, "ln", "Create a link");
-  ln->add_flag("-s", options.symbolic, "create a symbolic link; TARGET is any text");
+  CLI::App* ln = command(app, options, "ln", "Create a link", "-s notes.txt nfs://server/data/latest");
+  ln->add_flag("-s", options.symbolic, "Create a symbolic link; TARGET is any text");
   ln->add_option("TARGET", text.target, "URL of the existing file; with -s the text of the link")
       ->required()
       ->type_name("");
   add_url(ln, text);
-  CLI::App* chmod = command(app, options, "chmod", "Change a file's permissions");
+  CLI::App* chmod = command(app, options, "chmod", "Change a file's permissions", "644 nfs://server/data/notes.txt");
   chmod->add_option("OCTAL", text.mode, "such as 644")->required()->type_name("");
   add_url(chmod, text);
-  CLI::App* truncate = command(app, options, "truncate", "Set a file's size");
+  CLI::App* truncate = command(app, options, "truncate", "Set a file's size", "1G nfs://server/data/image");
   truncate->add_option("SIZE", text.size, "bytes; suffixes K, M, G and T")->required()->type_name("");
   add_url(truncate, text);
 }
@@ -119,7 +137,7 @@ boost::system::result<nfs::Url, UsageError> parse_url(const std::string& text, c
   auto url = nfs::parse_url(text);
   if (!url) return UsageError{fmt::format("{}: {}", text, url.error().why)};
   if (url->path.empty() && command != "ping" && !may_name_root_export(text, command))
-    return UsageError{fmt::format("{}: the export is missing", text)};
+    return UsageError{fmt::format("{}: no export in the URL", text)};
   return *std::move(url);
 }
 
@@ -175,12 +193,11 @@ std::variant<Options, Exit> parse_options(int argc, const char* const* argv) {
   CLI::App app{kAbout, "rpcrdma-nfs"};
   app.require_subcommand(1);
   app.fallthrough();
-  app.set_version_flag("--version", "rpcrdma-nfs " RPCRDMA_VERSION);
-  app.footer("RPCRDMA_LOG=debug (or info, warn, error) in the environment logs the connection to stderr.");
-  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  app.set_version_flag("--version", "rpcrdma-nfs " RPCRDMA_VERSION, "Print the version and exit");
   add_global_options(app, options, text);
   add_reading_commands(app, options, text);
   add_writing_commands(app, options, text);
+  cli::finish(app, help_sections());
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

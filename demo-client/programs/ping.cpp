@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/cli/help.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfs/client.hpp"
 #include "rpcrdma/nfs/url.hpp"
@@ -36,30 +37,37 @@ int usage_error(const std::string& what) {
   return 2;
 }
 
+std::vector<cli::Section> help_sections() {
+  return {{"Output", {{"min=X median=Y p99=Z us", "the last line: microseconds"}}},
+          {"Examples",
+           {{"rpcrdma-ping --count 10000 server.example:20049", "10,000 calls, one after the other"},
+            {"rpcrdma-ping --fabric iwarp localhost", "over TCP, even if an RDMA device has that address"}}}};
+}
+
 /// The exit status when the program ends here, or -1.
 int parse(int argc, char** argv, Options& options) {
   std::string host, fabric = "auto", crc;
   double timeout = 10;
-  CLI::App app{
-      "Measures the round-trip time of NULL calls to an NFS server over RPC-over-RDMA.\n\n"
-      "For example: rpcrdma-ping --count 10000 server.example:20049",
-      "rpcrdma-ping"};
-  app.add_option("--fabric", fabric, "auto, verbs (RDMA device) or iwarp (userspace, over TCP)")
+  CLI::App app{"Measures the round-trip time of NULL calls to an NFS server over RPC-over-RDMA.", "rpcrdma-ping"};
+  app.add_option("--fabric", fabric, "verbs is an RDMA device, iwarp the userspace stack on TCP")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"auto", "verbs", "iwarp"}));
-  app.add_option("--crc", crc, "iwarp: CRC on or off; default: off between loopback addresses, else on")
+      ->capture_default_str()
+      ->check(CLI::IsMember(fabric::provider_names()));
+  app.add_option("--crc", crc, "iWARP CRCs")
       ->type_name("on|off")
+      ->default_str("off between loopback addresses, else on")
       ->check(CLI::IsMember({"on", "off"}));
-  app.add_option("--count", options.count, "number of calls")
+  app.add_option("--count", options.count, "Number of calls")
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(1u, 100'000'000u));
-  app.add_option("--timeout", timeout, "seconds until a call times out")
-      ->type_name("S")
+  app.add_option("--timeout", timeout, "Until a call times out")
+      ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 1e6));
-  app.set_version_flag("--version", "rpcrdma-ping " RPCRDMA_VERSION);
+  app.set_version_flag("--version", "rpcrdma-ping " RPCRDMA_VERSION, "Print the version and exit");
   app.add_option("HOST", host, "HOST[:PORT]; default port: 20049")->required()->type_name("");
+  cli::finish(app, help_sections());
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

@@ -52,7 +52,7 @@ ReverseCalls::ReverseCalls(transport::IncomingCall& call, ReverseOptions options
   }
   if (requester_) {
     requester_->allow();  // [8167-6-a]
-    core_ = std::make_shared<ClientCore>(*requester_, executor_);
+    core_ = std::make_shared<ClientCore>(*requester_, executor_, nullptr);
   } else {
     dead_ = call.over_tcp() ? transport::TransportError::reverse_disabled : transport::TransportError::connection_lost;
   }

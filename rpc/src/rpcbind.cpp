@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "rpcrdma/base/fd.hpp"
+
 namespace rpcrdma::rpc {
 namespace {
 
@@ -27,7 +29,6 @@ class Session {
       auth_destroy(client_->cl_auth);
       clnt_destroy(client_);
     }
-    if (fd_ >= 0) ::close(fd_);
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -38,7 +39,7 @@ class Session {
 
  private:
   timeval timeout_;
-  int fd_ = -1;
+  Fd socket_;
   CLIENT* client_ = nullptr;
 };
 
@@ -46,13 +47,13 @@ RpcbindResult Session::open() {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::strncpy(address.sun_path, kSocket, sizeof address.sun_path - 1);
-  fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  socket_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   // Bounds connect() as well.
-  if (fd_ >= 0) ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &timeout_, sizeof timeout_);
-  if (fd_ < 0 || ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+  if (socket_) ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout_, sizeof timeout_);
+  if (!socket_ || ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     return fmt::format("rpcbind does not answer at {}: {}", kSocket, std::strerror(errno));
   netbuf peer{sizeof address, sizeof address, &address};
-  client_ = clnt_vc_create(fd_, &peer, RPCBPROG, RPCBVERS, 0, 0);
+  client_ = clnt_vc_create(socket_.get(), &peer, RPCBPROG, RPCBVERS, 0, 0);
   if (client_ == nullptr) return fmt::format("rpcbind at {}: {}", kSocket, clnt_sperrno(rpc_createerr.cf_stat));
   return {};
 }
@@ -109,10 +110,14 @@ std::string universal_address(const boost::asio::ip::tcp::endpoint& endpoint) {
   return fmt::format("{}.{}.{}", endpoint.address().to_string(), endpoint.port() >> 8, endpoint.port() & 0xff);
 }
 
-RpcbindResult RpcbindRegistration::add(const std::vector<RpcbindEntry>& entries) {
+RpcbindResult RpcbindRegistration::add(const std::vector<RpcbindEntry>& entries) { return set(entries, false); }
+RpcbindResult RpcbindRegistration::replace(const std::vector<RpcbindEntry>& entries) { return set(entries, true); }
+
+RpcbindResult RpcbindRegistration::set(const std::vector<RpcbindEntry>& entries, bool unset_first) {
   Session session(timeout_);
   if (RpcbindResult opened = session.open(); !opened) return opened;
   for (const RpcbindEntry& entry : entries) {
+    if (unset_first) static_cast<void>(session.ask(RPCBPROC_UNSET, entry));  // fails if there is none
     if (RpcbindResult added = session.ask(RPCBPROC_SET, entry); !added) {
       remove();
       return added;

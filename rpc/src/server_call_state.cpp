@@ -60,7 +60,10 @@ void ServerCallState::reject(AuthStat why) {
   on_loop(&ServerCallState::send_rejection);
 }
 
-void ServerCallState::drop() noexcept { reject(AcceptStat::system_err); }
+void ServerCallState::drop() noexcept {
+  answer_.accept = AcceptStat::system_err;
+  on_loop(&ServerCallState::send_failure);
+}
 
 void ServerCallState::on_loop(void (ServerCallState::*step)() noexcept) {
   boost::asio::io_context& context = call_->context();
@@ -89,6 +92,15 @@ void ServerCallState::send_result() noexcept {
   send_error(AcceptStat::system_err);
 }
 
+/// The procedure may have been run: it is not run again.
+void ServerCallState::send_failure() noexcept {
+  PayloadBuilder& message = call_->reply();
+  xdr::Encoder out(message);
+  encode(out, answer_);
+  settle(message);
+  send();
+}
+
 /// The procedure has not been run.
 void ServerCallState::send_rejection() noexcept {
   abandon();
@@ -113,7 +125,7 @@ std::vector<std::byte> ServerCallState::encode_apart() noexcept {
   memory.start(message);
   xdr::Encoder out(message);
   encode(out, answer_);
-  if (!encode_result(out)) {
+  if (answer_.accept == AcceptStat::success && !encode_result(out)) {
     memory.start(message);
     encode(out, {.xid = answer_.xid, .accept = AcceptStat::system_err});
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: at most one read and one write are outstanding, beside a timer that checks for progress.
+// Operation: at most one read and one write are outstanding, beside a timer that checks for progress. Without calls the
+// timer sleeps until the connection has been idle for too long; the next record wakes it.
 // Ownership: the connection is shared by its operations and calls; its worker lists it until it is closed.
 // Error handling: any error closes the connection; its calls live on, and their replies are dropped.
 #include "tcp_connection.hpp"
@@ -36,6 +37,9 @@ TcpConnection::TcpConnection(std::shared_ptr<TcpWorkerState> worker, tcp::socket
 TcpConnection::~TcpConnection() { close(); }
 
 void TcpConnection::start() {
+  reader_.on_begin = [this] {
+    if (std::exchange(sleeps_, false)) watch();
+  };
   watch();
   read_next();
 }
@@ -65,10 +69,9 @@ void TcpConnection::drain() noexcept {
 
 void TcpConnection::watch() {
   const TcpServerOptions& options = worker_->shared->options;
-  timer_.expires_after(
-      std::min({Standstill::Clock::duration(options.idle_timeout), Standstill::Clock::duration(options.stall_timeout),
-                Standstill::Clock::duration(options.pressed_timeout)}) /
-      2);
+  using Duration = Standstill::Clock::duration;
+  const auto often = std::min<Duration>({options.idle_timeout, options.stall_timeout, options.pressed_timeout}) / 2;
+  timer_.expires_at(sleeps_ ? idle_.since() + options.idle_timeout : Standstill::Clock::now() + often);
   timer_.async_wait([self = weak_from_this()](error_code status) {
     const auto connection = self.lock();
     if (connection && !status && connection->open_) connection->on_tick();
@@ -92,7 +95,7 @@ void TcpConnection::on_tick() {
     return close();
   }
   if (std::max(reading, writing) >= options.stall_timeout) {
-    worker_->shared->log.info("rpc/tcp: closed the connection of {}:{}: it made no progress in mid record or reply",
+    worker_->shared->log.info("rpc/tcp: closed the connection of {}:{}: a record or a reply made no progress",
                               info_.peer.address().to_string(), info_.peer.port());
     return close();
   }
@@ -102,6 +105,7 @@ void TcpConnection::on_tick() {
     reader_.shrink();
   }
   worker_->trim();
+  sleeps_ = idle != Standstill::Clock::duration::zero() && !reader_.partial();
   watch();
 }
 

@@ -23,6 +23,8 @@ class Standstill {
     if (!still) since_ = now;
     return now - since_;
   }
+  /// The look that saw progress last, or that none was expected.
+  Clock::time_point since() const noexcept { return since_; }
 
  private:
   bool expected_ = false;
@@ -77,6 +79,7 @@ class TcpConnection final : public TcpCallOwner,
   bool draining_ = false;
   bool reading_ = false;
   bool writing_ = false;
+  bool sleeps_ = false;  // the timer
   std::uint32_t serving_ = 0;
   std::size_t serving_bytes_ = 0;
   std::size_t record_reserved_ = 0;             // for the record being read

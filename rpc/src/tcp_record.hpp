@@ -10,6 +10,7 @@
 
 #include "rpcrdma/base/cursor.hpp"
 #include "rpcrdma/base/error.hpp"
+#include "rpcrdma/base/unique_function.hpp"
 
 namespace rpcrdma::rpc {
 
@@ -54,6 +55,9 @@ class RecordReader {
     std::vector<std::byte>().swap(record_);
     std::vector<std::byte>().swap(small_);
   }
+  /// Runs when a record begins. May be empty.
+  UniqueFunction<void()> on_begin;
+
   /// Counts the marks and parts of fragments that have arrived.
   std::uint64_t steps() const noexcept { return steps_; }
   /// True if a record has begun and is not complete.
@@ -68,7 +72,7 @@ class RecordReader {
                             [this, &socket, handler = std::move(handler)](error_code status, std::size_t) mutable {
                               if (status) return handler(status);
                               ++steps_;
-                              partial_ = true;
+                              if (!std::exchange(partial_, true) && on_begin) on_begin();
                               const std::uint32_t word = Reader(mark_).u32();
                               last_ = (word & kLastFragment) != 0;
                               fragment_left_ = word & ~kLastFragment;

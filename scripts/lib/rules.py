@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-CITATION = re.compile(r"\b\d{4}-\d+(?:\.\d+)*-[a-z]\b")
+CITATION = re.compile(r"\b(?:\d{4}|v2|xchar)-\d+(?:\.\d+)*-[a-z]\b")
 LIST, PAGE = "docs/requirements.tsv", "docs/compliance.md"
 CODE = {".cpp", ".hpp", ".h", ".c", ".x"}
 GTEST = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\((\w+),\s*(\w+)\)")

@@ -178,7 +178,7 @@ class Drain(Case):
 @iwarp_only("looks at how TCP connections end")
 class OrderlyEnds(Case):
     def test_clients_do_not_reset_their_connections(self):
-        """[5044-7.2-a] A program that is done closes its connection in good order."""
+        """[5044-7.2-a] A program that is done closes its connection in an orderly way."""
         server = self.server()
         local = self.folder / "local"
         write_noise(local, 3000000)

@@ -38,12 +38,14 @@ class UnreadListings(Case):
         self.addCleanup(peer.close)
         peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         directory = peer.lookup(peer.mount("/files"), "large")
-        granted = 0
-        while granted < CALLS:
-            xid = peer.next_xid()
-            peer.send(header(xid, credits=CALLS) + call(xid))
-            granted = peer.reply_to(xid)[0][2]
+        wait_until(lambda: self.grant(peer) >= CALLS, "all credits are granted")
         return peer, opaque(directory)
+
+    @staticmethod
+    def grant(peer):
+        xid = peer.next_xid()
+        peer.send(header(xid, credits=CALLS) + call(xid))
+        return peer.reply_to(xid)[0][2]
 
     def request_listings(self, peer, directory):
         for _ in range(CALLS):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs one interop suite in the virtual machine, or lists them.
 
-    run.py --list      NAME TIMEOUT_S LABEL, one line for each suite
+    run.py --list      NAME TIMEOUT_S LABEL FIXTURE, one line for each suite
     run.py NAME        exit 0 passed, 1 failed
 
 The programs are taken from the build folder RPCRDMA_BUILD (default: build of the project)."""
@@ -27,7 +27,7 @@ def suites():
 def main():
     if sys.argv[1:] == ["--list"]:
         for name, case in suites().items():
-            print(name, case.timeout_s, case.label)
+            print(name, case.timeout_s, case.label, case.needs)
         return 0
     suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromTestCase(suites()[name]) for name in sys.argv[1:])
     result = unittest.TextTestRunner(verbosity=2, stream=sys.stderr).run(suite)

@@ -68,6 +68,16 @@ class PeersOnRxe(Machine):
         self.run_guest("e2e.sh", "peers")
 
 
+class ExamplesOnRxe(Machine):
+    name = "examples-rxe"
+    timeout_s = 900
+    needs = "package_examples"
+
+    def test(self):
+        """Programs that were built outside of the tree with the installed library, over verbs."""
+        self.run_guest("examples.sh")
+
+
 class WithInput(Machine):
     """Prepares the input of the kernel's client: `big` and `tree.tar`."""
 

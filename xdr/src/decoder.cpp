@@ -28,13 +28,13 @@ bool_t get_bytes(XDR* xdrs, char* to, u_int count) {
 u_int position(XDR* xdrs) { return self(xdrs)->position(); }
 bool_t no_put_long(XDR*, const long*) { return FALSE; }
 bool_t no_put_bytes(XDR*, const char*, u_int) { return FALSE; }
-bool_t no_set_position(XDR*, u_int) { return FALSE; }
+bool_t set_position(XDR* xdrs, u_int to) { return self(xdrs)->set_position(to); }
 std::int32_t* no_inline(XDR*, u_int) { return nullptr; }
 void nothing_to_destroy(XDR*) {}
 bool_t no_control(XDR*, int, void*) { return FALSE; }
 
-const XDR::xdr_ops kOperations{get_long,        no_put_long, get_bytes,          no_put_bytes, position,
-                               no_set_position, no_inline,   nothing_to_destroy, no_control};
+const XDR::xdr_ops kOperations{get_long,     no_put_long, get_bytes,          no_put_bytes, position,
+                               set_position, no_inline,   nothing_to_destroy, no_control};
 
 }  // namespace
 
@@ -144,6 +144,26 @@ bool Decoder::view(std::uint32_t count, const std::byte*& at, bool& owned) noexc
   at = copy;
   owned = true;
   return true;
+}
+
+bool Decoder::set_position(std::uint32_t to) noexcept {
+  if (!ok()) return false;
+  std::uint32_t after = 0;  // bytes of the pieces that follow
+  for (std::size_t i = message_->pieces.size(); i-- != 0;) {
+    const PayloadPiece& one = message_->pieces[i];
+    if (to >= one.position) {
+      if (to - one.position > one.octets.size) return false;
+      piece_ = i;
+      offset_ = to - one.position;
+      position_ = to;
+      remaining_ = after + one.octets.size - offset_;
+      item_ = 0;
+      while (item_ < message_->items.size() && message_->items[item_].position < to) ++item_;
+      return true;
+    }
+    after += one.octets.size;
+  }
+  return false;
 }
 
 bool Decoder::text(text_data& out, std::uint32_t max_length) noexcept {

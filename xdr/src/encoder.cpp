@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpcrdma/xdr/encoder.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace rpcrdma::xdr {
@@ -14,20 +15,20 @@ bool_t put_long(XDR* xdrs, const long* value) {
 }
 
 bool_t put_bytes(XDR* xdrs, const char* from, u_int count) {
-  self(xdrs)->out().octets(std::as_bytes(std::span(from, count)));
+  self(xdrs)->octets(std::as_bytes(std::span(from, count)));
   return self(xdrs)->ok();
 }
 
 u_int position(XDR* xdrs) { return self(xdrs)->position(); }
 bool_t no_get_long(XDR*, long*) { return FALSE; }
 bool_t no_get_bytes(XDR*, char*, u_int) { return FALSE; }
-bool_t no_set_position(XDR*, u_int) { return FALSE; }
+bool_t set_position(XDR* xdrs, u_int to) { return self(xdrs)->set_position(to); }
 std::int32_t* no_inline(XDR*, u_int) { return nullptr; }
 void nothing_to_destroy(XDR*) {}
 bool_t no_control(XDR*, int, void*) { return FALSE; }
 
-const XDR::xdr_ops kOperations{no_get_long,     put_long,  no_get_bytes,       put_bytes, position,
-                               no_set_position, no_inline, nothing_to_destroy, no_control};
+const XDR::xdr_ops kOperations{no_get_long,  put_long,  no_get_bytes,       put_bytes, position,
+                               set_position, no_inline, nothing_to_destroy, no_control};
 
 }  // namespace
 
@@ -39,22 +40,61 @@ Encoder::Encoder(PayloadBuilder& out, Staging* staging) noexcept : out_(out), st
 
 Encoder* Encoder::of(XDR* xdrs) noexcept { return xdrs->x_ops == &kOperations ? self(xdrs) : nullptr; }
 
+void Encoder::octets(Octets value) noexcept {
+  if (rewriting_) value = value.subspan(rewrite(value));
+  out_.octets(value);
+}
+
+void Encoder::rewrite_u32(std::uint32_t value) noexcept {
+  std::byte word[4];
+  Writer(word).u32(value);
+  octets(word);
+}
+
+bool Encoder::set_position(std::uint32_t to) noexcept {
+  if (!out_.ok() || to > out_.position()) return false;
+  rewriting_ = to != out_.position();
+  at_ = to;
+  return true;
+}
+
+/// Replaces what has been written from at_ on by the start of `value`; the number of bytes replaced.
+std::size_t Encoder::rewrite(Octets value) noexcept {
+  std::size_t done = 0;
+  for (const PayloadPiece& piece : out_.payload().pieces) {
+    if (done == value.size()) break;
+    if (at_ < piece.position) break;  // within an item
+    const std::uint32_t offset = at_ - piece.position;
+    if (offset >= piece.octets.size) continue;
+    const std::size_t step = std::min<std::size_t>(value.size() - done, piece.octets.size - offset);
+    std::memcpy(piece.octets.data + offset, value.data() + done, step);
+    at_ += static_cast<std::uint32_t>(step);
+    done += step;
+  }
+  rewriting_ = at_ != out_.position();
+  if (rewriting_ && done != value.size()) out_.fail();
+  return out_.ok() ? done : value.size();
+}
+
 void Encoder::counted(Octets value) noexcept {
   if (value.size() > UINT32_MAX - 3) return out_.fail(BuildFailure::too_long);
-  out_.u32(static_cast<std::uint32_t>(value.size()));
-  out_.octets(value);
-  const std::size_t pad = pad4(value.size()) - value.size();
-  if (std::byte* at = pad != 0 ? out_.reserve(static_cast<std::uint32_t>(pad)) : nullptr) std::memset(at, 0, pad);
+  u32(static_cast<std::uint32_t>(value.size()));
+  octets(value);
+  constexpr std::byte kZeros[3]{};
+  octets(Octets(kZeros, pad4(value.size()) - value.size()));
 }
 
 void Encoder::bulk(const bulk_data& value) noexcept {
   switch (value.kind) {
-    case bulk_kind::parts: out_.u32(value.length); return out_.item(value.part_span());
+    case bulk_kind::parts:
+      if (rewriting_) return out_.fail();  // an item cannot replace bytes of the stream
+      out_.u32(value.length);
+      return out_.item(value.part_span());
     case bulk_kind::octets: break;
     case bulk_kind::item:
     case bulk_kind::placed: return out_.fail();  // incoming: references no memory
   }
-  if (staging_ == nullptr || value.length == 0) return counted(value.octet_span());
+  if (staging_ == nullptr || value.length == 0 || rewriting_) return counted(value.octet_span());
   const BufferRef staged = staging_->stage(value.length);
   if (staged.size != value.length) return out_.fail(BuildFailure::out_of_memory);
   std::memcpy(staged.data, value.octets, value.length);

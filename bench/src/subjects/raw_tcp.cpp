@@ -22,6 +22,7 @@
 #include <stdexcept>
 
 #include "child.hpp"
+#include "rpcrdma/base/fd.hpp"
 #include "timing.hpp"
 
 namespace rpcrdma::bench {
@@ -121,22 +122,21 @@ sockaddr_in loopback(std::uint16_t port) {
 }
 
 void serve_stream(Board&, const Child::Ready& ready) {
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address = loopback(0);
   socklen_t size = sizeof address;
-  if (::bind(listener, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(listener, 8) != 0 ||
-      ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+  if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(listener.get(), 8) != 0 ||
+      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
     throw std::runtime_error("cannot listen");
   }
   ready(ntohs(address.sin_port));
   Memory memory;
   for (;;) {
-    const int fd = ::accept(listener, nullptr, nullptr);
-    no_delay(fd);
+    const Fd connection(::accept(listener.get(), nullptr, nullptr));
+    no_delay(connection.get());
     try {
-      serve_one(fd, memory);
-    } catch (const std::runtime_error&) {
-      ::close(fd);  // then the next connection
+      serve_one(connection.get(), memory);
+    } catch (const std::runtime_error&) {  // then the next connection
     }
   }
 }
@@ -144,9 +144,6 @@ void serve_stream(Board&, const Child::Ready& ready) {
 class RawTcp final : public Subject {
  public:
   RawTcp() : child_(serve_stream) {}
-  ~RawTcp() override { disconnect(); }
-  RawTcp(const RawTcp&) = delete;
-  RawTcp& operator=(const RawTcp&) = delete;
 
   std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
     switch (which.operation) {
@@ -165,7 +162,7 @@ class RawTcp final : public Subject {
   static constexpr std::uint32_t kStream = 64u << 20;
 
   std::optional<Outcome> exchanges(const Case& which, std::chrono::milliseconds budget, Request request) {
-    if (fd_ < 0) connect();
+    if (!socket_) connect();
     if (which.depth == 1) return one_by_one(which, budget, [&] { exchange(request); });
     request.depth = which.depth;
     request.repeat = std::min(kStream / which.bytes, 1024u);
@@ -175,34 +172,30 @@ class RawTcp final : public Subject {
 
   void exchange(const Request& request) {
     std::memcpy(memory_.small.data(), &request, sizeof request);
-    send_all(fd_, memory_.vectors(kSmallMessage, 0, request.body));
+    send_all(socket_.get(), memory_.vectors(kSmallMessage, 0, request.body));
     for (std::uint32_t i = 1; i < request.repeat && request.body != 0; ++i)
-      send_all(fd_, memory_.vectors(0, i % request.depth, request.body));
+      send_all(socket_.get(), memory_.vectors(0, i % request.depth, request.body));
     const std::uint32_t replies = request.answer != 0 ? request.repeat : 1;
     for (std::uint32_t i = 0; i < replies; ++i)
-      receive_all(fd_, memory_.vectors(kSmallMessage, i % request.depth, request.answer));
+      receive_all(socket_.get(), memory_.vectors(kSmallMessage, i % request.depth, request.answer));
   }
 
   void connect() {
-    fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socket_ = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const sockaddr_in address = loopback(child_.port());
-    if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
       throw std::runtime_error("cannot connect");
-    no_delay(fd_);
-  }
-  void disconnect() {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
+    no_delay(socket_.get());
   }
   void set_up() {
-    disconnect();  // the server serves one at a time
+    socket_ = {};  // the server serves one at a time
     connect();
     exchange({});
-    disconnect();
+    socket_ = {};
   }
 
   Child child_;
-  int fd_ = -1;
+  Fd socket_;
   Memory memory_;
 };
 

@@ -7,10 +7,12 @@
 #include <sys/socket.h>
 
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "bench.h"
 #include "child.hpp"
+#include "rpcrdma/tirpc.h"
 #include "timing.hpp"
 
 namespace rpcrdma::bench {
@@ -19,8 +21,8 @@ namespace {
 constexpr u_int kBuffer = (1 << 20) + 8192;
 constexpr timeval kTimeout{30, 0};
 
-// xdr_void as an xdrproc_t: libtirpc declares it without parameters.
-bool_t nothing(XDR*, ...) { return TRUE; }
+// libtirpc declares xdr_void() without parameters.
+const xdrproc_t nothing = reinterpret_cast<xdrproc_t>(reinterpret_cast<void*>(&xdr_void));
 
 void dispatch(svc_req* request, SVCXPRT* transport) {
   static std::vector<char> bulk(1 << 20, 'r');
@@ -55,6 +57,17 @@ void dispatch(svc_req* request, SVCXPRT* transport) {
   }
 }
 
+void serve_by_door(Board&, const Child::Ready& ready) {
+  rpcrdma_svc_options options{};
+  options.listen = "127.0.0.1:0";
+  SVCXPRT* transport = rpcrdma_svc_create(&options);
+  if (transport == nullptr || !svc_reg(transport, BENCH_PROGRAM, BENCH_V1, dispatch, nullptr)) {
+    throw std::runtime_error("cannot serve");
+  }
+  ready(transport->xp_port);
+  rpcrdma_svc_run();
+}
+
 void serve_program(Board&, const Child::Ready& ready) {
   const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
   const int one = 1;
@@ -75,12 +88,12 @@ void serve_program(Board&, const Child::Ready& ready) {
   svc_run();
 }
 
-class TirpcTcp final : public Subject {
+class TirpcProgram final : public Subject {
  public:
-  TirpcTcp() : child_(serve_program), data_(1 << 20, 'w') {}
-  ~TirpcTcp() override { disconnect(); }
-  TirpcTcp(const TirpcTcp&) = delete;
-  TirpcTcp& operator=(const TirpcTcp&) = delete;
+  explicit TirpcProgram(bool door) : door_(door), child_(door ? serve_by_door : serve_program), data_(1 << 20, 'w') {}
+  ~TirpcProgram() override { disconnect(); }
+  TirpcProgram(const TirpcProgram&) = delete;
+  TirpcProgram& operator=(const TirpcProgram&) = delete;
 
   std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
     if (which.operation == Operation::setup) return setup_rate(which, budget, [this] { set_up(); });
@@ -97,6 +110,17 @@ class TirpcTcp final : public Subject {
 
  private:
   void connect() {
+    if (door_)
+      connect_by_door();
+    else
+      connect_by_tcp();
+    if (client_ == nullptr) throw std::runtime_error(clnt_spcreateerror("cannot make a libtirpc client"));
+  }
+  void connect_by_door() {
+    const std::string server = "127.0.0.1:" + std::to_string(child_.port());
+    client_ = rpcrdma_clnt_create(server.c_str(), BENCH_PROGRAM, BENCH_V1, nullptr);
+  }
+  void connect_by_tcp() {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(child_.port());
@@ -108,8 +132,7 @@ class TirpcTcp final : public Subject {
       throw std::runtime_error("cannot connect");
     netbuf server{sizeof address, sizeof address, &address};
     client_ = clnt_vc_create(fd, &server, BENCH_PROGRAM, BENCH_V1, kBuffer, kBuffer);
-    if (client_ == nullptr) throw std::runtime_error("cannot make a libtirpc client");
-    clnt_control(client_, CLSET_FD_CLOSE, nullptr);
+    if (client_ != nullptr) clnt_control(client_, CLSET_FD_CLOSE, nullptr);
   }
   void disconnect() {
     if (client_ != nullptr) clnt_destroy(client_);
@@ -144,6 +167,7 @@ class TirpcTcp final : public Subject {
     call(BENCH_WRITE, reinterpret_cast<xdrproc_t>(xdr_bench_write_args), &args, nothing, nullptr);
   }
 
+  bool door_;
   Child child_;
   std::vector<char> data_;
   CLIENT* client_ = nullptr;
@@ -151,6 +175,7 @@ class TirpcTcp final : public Subject {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_tirpc_tcp() { return std::make_unique<TirpcTcp>(); }
+std::unique_ptr<Subject> make_tirpc_tcp() { return std::make_unique<TirpcProgram>(false); }
+std::unique_ptr<Subject> make_tirpc_door() { return std::make_unique<TirpcProgram>(true); }
 
 }  // namespace rpcrdma::bench

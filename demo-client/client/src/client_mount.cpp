@@ -32,7 +32,7 @@ Task<FileHandle> ask_by_tcp(Client::Impl& impl, std::string path, Clock::time_po
   const auto requester = rpc::TcpRequester::make(impl.context, server);
   rpc::Client rpc(*requester, impl.context.get_executor(), {impl.rpc.credential(), impl.options.timeout});
   const Result<FileHandle> root = co_await ask(rpc, path, deadline);
-  // An unreachable service says nothing about the path.
+  // If MOUNT cannot be reached, the path may still be right.
   if (!root && is_system_error(root.error())) co_return make_error_code(ClientError::mount_unreachable);
   co_return root;
 }

@@ -16,7 +16,7 @@ Result<void> cut(const Fd& file, std::uint64_t size) {
   return {};
 }
 
-/// Handles an error while the target bears its mark: removes the mark if nothing could be resumed.
+/// Handles an error while the target is marked: removes the mark if nothing could be resumed.
 void leave_behind(Copier::Shared& shared, const Fd& to, const Attributes& source, std::uint32_t mode, bool is_kept) {
   const Result<Attributes> now = local_attributes(to);
   if (now && !is_marked(now->mode)) return;

@@ -23,7 +23,7 @@ Time mark_time(const Attributes& source) noexcept {
   return {source.mtime.seconds, static_cast<std::uint32_t>(mixed % kSecond) & ~kTaken};
 }
 
-bool bears_mark_of(const Attributes& source, const Attributes& target) noexcept {
+bool has_mark_of(const Attributes& source, const Attributes& target) noexcept {
   const Time time{target.atime.seconds, target.atime.nanoseconds & ~kTaken};
   return target.type == FileType::regular && is_marked(target.mode) && time == mark_time(source);
 }
@@ -39,7 +39,7 @@ SetAttributes mark_of(const Attributes& source, std::uint32_t mode) noexcept {
 std::uint32_t unmarked_mode(const Attributes& source, const Attributes& target) noexcept {
   const std::uint32_t mode = target.mode & 0777;
   if (!is_marked(target.mode)) return mode;
-  return mode | (bears_mark_of(source, target) ? unpacked(target.atime.nanoseconds & kTaken) : 0200);
+  return mode | (has_mark_of(source, target) ? unpacked(target.atime.nanoseconds & kTaken) : 0200);
 }
 
 bool is_copy(const Attributes& source, const Attributes& target) noexcept {
@@ -59,7 +59,7 @@ void renew(SetAttributes& final, const Attributes& source) noexcept {
 }
 
 std::uint64_t resume_at(const Attributes& source, const Attributes& target, std::uint64_t stride) noexcept {
-  const bool ours = bears_mark_of(source, target) && target.size <= source.size;
+  const bool ours = has_mark_of(source, target) && target.size <= source.size;
   return ours && target.size > 0 ? (target.size - 1) / stride * stride : 0;
 }
 

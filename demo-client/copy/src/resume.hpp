@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// How an interrupted transfer is recognized. A file of more than one stride bears a mark while it is being copied:
+// How an interrupted transfer is recognized. A file of more than one stride is marked while it is being copied:
 // - the sticky bit, which has no meaning on a file;
 // - no write permission, so that other programs cannot open it for writing, and a chmod that permits it removes the
 // mark;
@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kWriteBits = 0222;
 constexpr bool is_marked(std::uint32_t mode) noexcept { return (mode & (kUnfinished | kWriteBits)) == kUnfinished; }
 /// The attributes that mark the target of a copy of `source`; `mode` is its mode without the mark.
 SetAttributes mark_of(const Attributes& source, std::uint32_t mode) noexcept;
-/// The permission bits of `target` without its mark, if it bears one. If that is not the mark of `source`, the earlier
+/// The permission bits of `target` without its mark, if it has one. If that is not the mark of `source`, the earlier
 /// write permissions are unknown, and only the owner gets one.
 std::uint32_t unmarked_mode(const Attributes& source, const Attributes& target) noexcept;
 /// True if the attributes of `target` are those of a finished copy of `source`.
@@ -25,7 +25,7 @@ bool is_copy(const Attributes& source, const Attributes& target) noexcept;
 bool is_same(const Attributes& before, const Attributes& after) noexcept;
 /// Replaces the final attributes of a copy by those of another version of its source; the size is left out.
 void renew(SetAttributes& final, const Attributes& source) noexcept;
-/// The offset at which to resume `target`: 0 unless it bears the mark of `source`. All before it was committed before
+/// The offset at which to resume `target`: 0 unless it has the mark of `source`. All before it was committed before
 /// any byte behind it was written.
 std::uint64_t resume_at(const Attributes& source, const Attributes& target, std::uint64_t stride) noexcept;
 

@@ -2,7 +2,7 @@
 // Operation: truncates or resumes the target, marks it if it is large and resuming is allowed, copies the data and sets
 // the final attributes. If the source has shrunk meanwhile, the target is truncated too. If it changed during a resumed
 // copy, the data that was kept belongs to another version, and the copy starts again: the target is truncated before it
-// bears the mark of the new version.
+// gets the mark of the new version.
 // Ownership: the caller's descriptor outlives the operation.
 // Error handling: the first error is the result. If the mark cannot be set (a file of another owner), this copy cannot
 // be resumed. A mark from which nothing could be resumed is removed while the server still answers.
@@ -25,7 +25,7 @@ bool agrees(const SetAttributes& wanted, const Attributes& is) noexcept {
          (!wanted.mtime || wanted.mtime.value == is.mtime);
 }
 
-/// Handles an error while the target bears its mark.
+/// Handles an error while the target is marked.
 boost::asio::awaitable<void> leave(Copier::Shared& shared, FileHandle to, Attributes source, std::uint32_t mode,
                                    error_code why) {
   if (is_file_error(why)) {

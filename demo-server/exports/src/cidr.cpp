@@ -28,7 +28,7 @@ bool same_prefix(const Bytes& a, const Bytes& b, unsigned bits) noexcept {
 
 }  // namespace
 
-/// Nothing for a range that holds IPv4-mapped addresses beside others.
+/// Empty if the range holds both IPv4-mapped and other addresses.
 std::optional<Cidr> Cidr::make(const ip::address& base, unsigned bits) {
   Cidr range;
   range.base_ = plain(base);
@@ -44,7 +44,7 @@ std::optional<Cidr> Cidr::parse(std::string_view text) {
   const std::size_t slash = text.find('/');
   boost::system::error_code bad;
   const ip::address base = ip::make_address(std::string(text.substr(0, slash)), bad);
-  // A zone names an interface of this machine, which says nothing about a client.
+  // The zone is ignored: it names an interface of this machine.
   if (bad || (base.is_v6() && base.to_v6().scope_id() != 0)) return std::nullopt;
   const unsigned most = base.is_v4() ? 32 : 128;
   if (slash == text.npos) return make(base, most);

@@ -40,7 +40,7 @@ bool ExportPolicy::allows(const boost::asio::ip::address& peer) const noexcept {
 
 Checked<void> complete_export(ExportSpec& spec) {
   if (!spec.memory && spec.directory.empty()) return Refusal{"no directory"};
-  if (!spec.memory && spec.size != 0) return Refusal{"a size is for memory exports only"};
+  if (!spec.memory && spec.size != 0) return Refusal{"only a memory export has a size"};
   std::string& name = spec.name;
   if (name.empty() && !spec.memory) name = default_name(spec.directory);
   while (name.size() > 1 && name.back() == '/') name.pop_back();

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "rpcrdma/nfsd/exports/handle_codec.hpp"
 #include "rpcrdma/nfsd/memory/memory_file_system.hpp"
 #include "rpcrdma/nfsd/posix/posix_file_system.hpp"
@@ -91,6 +94,7 @@ Checked<void> ExportTable::replace(std::span<const ExportSpec> specs, const std:
   {
     const std::lock_guard lock(mutex_);
     exports_.swap(before);
+    replaced_.insert(replaced_.end(), before->begin(), before->end());
     generation_.fetch_add(1, std::memory_order_release);
   }
   return {};
@@ -117,7 +121,16 @@ std::shared_ptr<const ExportList> ExportTable::all() const {
 ExportPtr ExportTable::find(std::uint32_t id) const { return find_in(*all(), id); }
 ExportPtr ExportTable::find(std::string_view name) const { return find_in(*all(), name); }
 
-void ExportTable::tidy() const {
+void ExportTable::tidy() {
+  ExportList unused;  // closed without the lock
+  {
+    const std::lock_guard lock(mutex_);
+    const auto used = [](const ExportPtr& e) { return e.use_count() > 1; };
+    const auto first_unused = std::partition(replaced_.begin(), replaced_.end(), used);
+    std::move(first_unused, replaced_.end(), std::back_inserter(unused));
+    replaced_.erase(first_unused, replaced_.end());
+  }
+  unused.clear();  // before the new file system of an export retries to open the file of the old one
   const auto exports = all();
   for (const ExportPtr& e : *exports) e->file_system->tidy();
 }

@@ -108,7 +108,7 @@ Checked<Daemon::Group*> Daemon::group_for(const ListenSpec& listen) {
 }
 
 /// Half of a worker's pool is its bulk budget, which a transfer or a listing of the largest size must fit into: what
-/// can never fit would be answered JUKEBOX for ever.
+/// can never fit would be answered with NFS3ERR_JUKEBOX forever.
 constexpr std::size_t kLeastPool = 2 * std::size_t{kMaxTransfer};
 
 /// Every worker of every listener may have a fabric of its own; they share the limit of locked memory.
@@ -119,7 +119,8 @@ memory::PoolOptions Daemon::pool_options(const fabric::Capabilities& capabilitie
   if (fitting.max_octets < wanted.max_octets)
     log_.warn(
         "locked memory is limited to {} KiB: each thread registers {} KiB for buffers instead of {} KiB, and calls "
-        "that do not fit are answered JUKEBOX; raise the limit (ulimit -l, LimitMEMLOCK=) or use fewer --threads",
+        "that do not fit are answered with NFS3ERR_JUKEBOX; raise the limit (ulimit -l, LimitMEMLOCK=) or use fewer "
+        "--threads",
         capabilities.lockable_memory >> 10, fitting.max_octets >> 10, wanted.max_octets >> 10);
   return fitting;
 }

@@ -8,13 +8,19 @@
 namespace rpcrdma::nfsd {
 
 void Daemon::reload() {
+  manager_.reloading();
+  const auto reread = reread_exports();
+  if (!reread) log_.error("configuration unchanged: {}", reread.error().text);
+  manager_.ready(reread ? ready_line() : "configuration unchanged: " + reread.error().text);
+}
+
+Checked<void> Daemon::reread_exports() {
   std::vector<ExportSpec> specs(options_.exports.begin(),
                                 options_.exports.begin() + static_cast<std::ptrdiff_t>(options_.command_line_exports));
   const auto file = read_config(options_.config);
-  if (!file) return log_.error("configuration unchanged: {}", file.error().text);
+  if (!file) return file.error();
   specs.insert(specs.end(), file->exports.begin(), file->exports.end());
-  if (const auto replaced = exports_.replace(specs, options_.state_dir, log_); !replaced)
-    return log_.error("configuration unchanged: {}", replaced.error().text);
+  if (const auto replaced = exports_.replace(specs, options_.state_dir, log_); !replaced) return replaced;
   options_.exports = std::move(specs);
   log_.info("{}: {} exports", options_.config.string(), options_.exports.size());
   if (file->settings != options_.settings)
@@ -23,6 +29,7 @@ void Daemon::reload() {
   for (const auto& group : groups_)
     for (const auto& worker : group->workers)
       boost::asio::post(worker->context(), [&worker = *worker] { worker.refresh(); });
+  return {};
 }
 
 }  // namespace rpcrdma::nfsd

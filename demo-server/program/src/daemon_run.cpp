@@ -53,7 +53,11 @@ void Daemon::catch_signals() {
 }
 
 int Daemon::run() {
-  boost::asio::post(control_, [this] { await_tidying(); });
+  manager_.ready(ready_line());
+  boost::asio::post(control_, [this] {
+    await_tidying();
+    await_watchdog();
+  });
   const auto guard = boost::asio::make_work_guard(slow_);
   slow_.run();
   return EXIT_SUCCESS;
@@ -92,9 +96,27 @@ void Daemon::await_tidying() {
   });
 }
 
+/// The service manager hears from the server as long as this thread and all event loops run.
+void Daemon::await_watchdog() {
+  const auto interval = manager_.watchdog_interval();
+  if (ending_ || !interval) return;
+  if (silent_loops_ == 0) {
+    manager_.alive();
+    silent_loops_ = loops_.size();
+    for (const auto& loop : loops_)
+      boost::asio::post(loop->context, [this] { boost::asio::post(control_, [this] { --silent_loops_; }); });
+  }
+  watchdog_.expires_after(*interval);
+  watchdog_.async_wait([this](error_code failed) {
+    if (!failed) await_watchdog();
+  });
+}
+
 void Daemon::shut_down() {
   ending_ = true;
   tidying_.cancel();
+  watchdog_.cancel();
+  manager_.stopping();
   log_.info("shutting down");
   const auto deadline = std::chrono::steady_clock::now() + kDrain;
   end_by(deadline + kGrace);
@@ -142,6 +164,7 @@ void Daemon::tear_down() {
   shared_.reset();
   loops_.clear();
   static_cast<void>(exports_.replace({}, options_.state_dir, log_));
+  exports_.tidy();
 }
 
 /// Sums over all workers, each asked on its own thread; the last one prints.

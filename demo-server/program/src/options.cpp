@@ -6,6 +6,7 @@
 #include <iostream>
 #include <thread>
 
+#include "rpcrdma/cli/help.hpp"
 #include "rpcrdma/nfsd/exports/state_dir.hpp"
 #include "rpcrdma/nfsd/program/limits.hpp"
 
@@ -18,29 +19,38 @@ namespace {
 
 constexpr const char* kDefaultListen = "127.0.0.1:20049";
 constexpr const char* kAbout =
-    "Serves NFS version 3 over RPC-over-RDMA version 1 from userspace: on RDMA hardware, on a soft device, or\n"
-    "without any device on the built-in iWARP stack over TCP.";
-constexpr const char* kFooter =
-    "Exports:\n"
-    "  DIR[:/name][,OPTION]...             a directory; the default name is '/' and its last component\n"
-    "  memory:/name[,OPTION]...            a file system in memory, lost when the server exits\n"
-    "  In DIR a backslash escapes ',' and ':'. Options:\n"
-    "    ro, rw                            read-only, or read and write [rw]\n"
-    "    allow=CIDR                        clients with these addresses only; repeat for more [all]\n"
-    "    root_squash                       uid 0 and gid 0 become the anonymous ones [this]\n"
-    "    all_squash                        every uid and gid becomes the anonymous one\n"
-    "    no_root_squash                    no uid or gid changes: root of a client is root here\n"
-    "    anonuid=N, anongid=N              the anonymous uid and gid [65534]\n"
-    "    secure, insecure                  over TCP, only from ports below 1024, or from all [insecure]\n"
-    "    devices, nodevices                clients may make device files, or not [nodevices]\n"
-    "    sync, async                       reply when the data is on the disk, or before [sync]\n"
-    "    size=N[K|M|G|T]                   of an export in memory [half of the machine's memory, for all]\n\n"
-    "When the server is ready it prints one line to standard output:\n"
-    "  ready rdma=ADDR:PORT fabric=NAME tcp=ADDR:PORT|off\n\n"
-    "Signals: TERM or INT drains the calls in progress, for 10 s at most, and exits; a second one exits at\n"
-    "once. HUP reads the exports of --config again. USR1 prints counters to standard error.\n\n"
-    "Example:\n"
-    "  rpcrdma-nfsd --export /srv/data --export memory:/scratch --listen 0.0.0.0:20049";
+    "Serves NFS version 3 over RPC-over-RDMA version 1 from userspace: on RDMA\n"
+    "hardware, on a soft device, or without any device on the built-in iWARP stack\n"
+    "over TCP.";
+
+std::vector<cli::Section> help_sections() {
+  return {{"Exports",
+           {{"DIR[:/name][,OPTION]...",
+             "a directory; the default name is / and its last component; in DIR a backslash escapes , and :"},
+            {"memory:/name[,OPTION]...", "a file system in memory, lost when the server exits"}}},
+          {"Options of an export",
+           {{"ro, rw", "read-only, or read and write [rw]"},
+            {"allow=CIDR", "clients with these addresses only; repeatable [all]"},
+            {"root_squash", "uid 0 and gid 0 become the anonymous ones [this]"},
+            {"all_squash", "every uid and gid becomes the anonymous one"},
+            {"no_root_squash", "no uid or gid changes: root of a client is root here"},
+            {"anonuid=N, anongid=N", "the anonymous uid and gid [65534]"},
+            {"secure, insecure", "over TCP, only from ports below 1024, or from all [insecure]"},
+            {"devices, nodevices", "clients may make device files, or not [nodevices]"},
+            {"sync, async", "reply when the data is on the disk, or before [sync]"},
+            {"size=N[K|M|G|T]", "largest size of an export in memory [half of the machine's memory, for all]"}}},
+          {"Ready line on standard output", {{"ready rdma=ADDR:PORT fabric=NAME tcp=ADDR:PORT|off", ""}}},
+          {"Signals",
+           {{"TERM, INT", "drain the calls in progress, for 10 s at most, and exit; a second one exits at once"},
+            {"HUP", "read the exports of --config again"},
+            {"USR1", "print counters to standard error"}}},
+          {"Examples",
+           {{"rpcrdma-nfsd --export /srv/data --listen 192.0.2.7:20049",
+             "serves a directory as nfs://192.0.2.7/data, on an RDMA device if one has that address"},
+            {"rpcrdma-nfsd --export memory:/scratch --export /srv/pub,ro,allow=192.0.2.0/24",
+             "serves a file system in memory, and a directory to one network, read-only"},
+            {"rpcrdma-nfsd --config /etc/rpcrdma-nfsd.toml", "serves what a file says"}}}};
+}
 
 /// The words of the command line, not yet interpreted.
 struct Words {
@@ -61,45 +71,69 @@ constexpr const char* kInlineThreshold = "--inline-threshold";
 constexpr const char* kMaxConnections = "--max-connections";
 constexpr const char* kKeepalive = "--keepalive";
 
+constexpr const char* kNetwork = "Network";
+constexpr const char* kLimits = "Limits";
+
 void add_network_options(CLI::App& app, Words& words) {
-  app.add_option("--listen", words.listens,
-                 "Where to listen; port 0 picks a free one; repeat for more [127.0.0.1:20049]")
+  app.add_option("--listen", words.listens, "Where to listen; port 0 picks a free one")
       ->type_name("[FABRIC@]ADDR:PORT")
+      ->default_str(kDefaultListen)
+      ->group(kNetwork)
       ->allow_extra_args(false);
-  app.add_option("--fabric", words.fabric, "Fabric of the listeners that name none [auto]")
-      ->type_name("auto|verbs|iwarp");
-  app.add_option("--tcp-listen", words.tcp_listens, "Serve plain TCP here too; repeat for more [off]")
+  app.add_option("--fabric", words.fabric, "Fabric of the listeners that name none: verbs is an RDMA device, iwarp TCP")
+      ->type_name("auto|verbs|iwarp")
+      ->capture_default_str()
+      ->group(kNetwork);
+  app.add_option("--tcp-listen", words.tcp_listens, "Serve plain TCP here too")
       ->type_name("ADDR:PORT")
+      ->default_str("off")
+      ->group(kNetwork)
       ->allow_extra_args(false);
-  app.add_option("--crc", words.crc, "iWARP checksums [off between loopback addresses, else on]")->type_name("on|off");
-  app.add_flag("--rpcbind", words.rpcbind, "Register the ports with this machine's rpcbind while the server runs");
+  app.add_option("--crc", words.crc, "iWARP CRCs")
+      ->type_name("on|off")
+      ->default_str("off between loopback addresses, else on")
+      ->group(kNetwork);
+  app.add_flag("--rpcbind", words.rpcbind, "Register the ports with this machine's rpcbind while the server runs")
+      ->group(kNetwork);
 }
 
 CLI::Option* number(CLI::App& app, const char* name, std::uint32_t& out, const NumberRange& range, const char* what) {
-  return app.add_option(name, out, what)->type_name("N")->check(CLI::Range(range.least, range.most));
+  return app.add_option(name, out, what)
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(range.least, range.most))
+      ->group(kLimits);
 }
 
 void add_options(CLI::App& app, Words& words, Options& options) {
-  app.set_version_flag("--version", "rpcrdma-nfsd " RPCRDMA_VERSION);
-  app.footer(kFooter);
-  app.add_option("--export", words.exports, "What to serve (see below); repeat for more")
+  app.set_version_flag("--version", "rpcrdma-nfsd " RPCRDMA_VERSION, "Print the version and exit");
+  app.add_option("--export", words.exports, "What to serve: see Exports")
       ->type_name("SPEC")
+      ->group("Service")
       ->allow_extra_args(false);
-  app.add_option("--config", words.config,
-                 "A file with more exports and options; the command line overrides its options")
-      ->type_name("FILE");
-  add_network_options(app, words);
+  app.add_option("--config", words.config, "More exports and options; the command line overrides its options")
+      ->type_name("FILE")
+      ->group("Service");
   app.add_option("--state-dir", words.state_dir,
-                 "Directory for the key of the file handles [" + default_state_dir().string() + "]")
-      ->type_name("DIR");
-  number(app, kThreads, options.threads, kThreadsRange, "Event loops [half the processors]");
-  number(app, kCredits, options.credits, kCreditsRange, "Calls that each connection may have in progress [32]");
+                 "Directory for the key of the file handles and for remembered places of files")
+      ->type_name("DIR")
+      ->default_str("/var/lib/rpcrdma-nfsd for root, else ~/.local/state/rpcrdma-nfsd")
+      ->group("Service");
+  app.add_option("--log-level", words.log_level, "What to log to standard error")
+      ->type_name("trace|debug|info|warn|error|off")
+      ->capture_default_str()
+      ->group("Service");
+  add_network_options(app, words);
+  number(app, kThreads, options.threads, kThreadsRange, "Event loops")->default_str("half the processors");
+  number(app, kCredits, options.credits, kCreditsRange, "Calls that each connection may have in progress");
   number(app, kInlineThreshold, options.inline_threshold, kInlineThresholdRange,
-         "Largest message without a chunk [4096]")
+         "Largest message without a chunk; a multiple of 1024")
       ->type_name("BYTES");
-  number(app, kMaxConnections, options.max_connections, kMaxConnectionsRange, "Refuse connections beyond these [1024]");
-  number(app, kKeepalive, options.keepalive, kKeepaliveRange, "Seconds before a silent client is probed [60]");
-  app.add_option("--log-level", words.log_level, "trace, debug, info, warn, error or off [info]")->type_name("L");
+  number(app, kMaxConnections, options.max_connections, kMaxConnectionsRange,
+         "A new connection beyond these, or beyond 256 of one address, replaces an idle one or is refused");
+  number(app, kKeepalive, options.keepalive, kKeepaliveRange, "Idle time before a silent client is probed")
+      ->type_name("SECONDS");
+  cli::finish(app, help_sections());
 }
 
 /// Adds what the configuration file says, except for options that the command line gives.

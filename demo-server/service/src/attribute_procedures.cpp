@@ -105,7 +105,7 @@ COMMIT3res commit(const Request<nfs3::Commit>& request) {
   COMMIT3res result = failed<nfs3::Commit>(flushed.status);
   result.COMMIT3res_u.resok.file_wcc = to_wire(flushed.wcc, request.fsid());
   if (flushed.status != Status::ok) return result;
-  // The verifier after the flush: data that an earlier call found lost is not part of what has been flushed.
+  // Read after the flush: it differs from that of a WRITE whose data was lost meanwhile.
   const Verifier verifier = request.fs().write_verifier();
   std::memcpy(result.COMMIT3res_u.resok.verf, verifier.data(), verifier.size());
   return result;

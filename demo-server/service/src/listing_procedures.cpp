@@ -4,7 +4,7 @@
 // from them; then the file system is listed into one buffer of the pool. The limits of a reply are on encoded bytes,
 // which are counted entry by entry.
 // Ownership: the Transfer holds the buffer until the reply has been sent.
-// Error handling: no memory for the moment is JUKEBOX.
+// Error handling: a temporary lack of memory is NFS3ERR_JUKEBOX.
 #include "procedures.hpp"
 #include "rpcrdma/base/cursor.hpp"
 

@@ -10,6 +10,10 @@ namespace {
 namespace mount3 = rpc::mount3;
 
 constexpr std::size_t kMaxMounts = 1024;
+/// Encoded bytes of a reply to DUMP around its entries: RPC header, end of list.
+constexpr std::size_t kListAround = 24 + 4;
+/// Memory for the reply to DUMP or EXPORT: what it refers to, and its encoded form.
+constexpr std::uint32_t kListRoom = 2 * mount3::kMaxList;
 constexpr unsigned kMaxLinks = 40;  // as Linux
 
 std::string_view without_slashes(std::string_view path) {
@@ -115,6 +119,20 @@ std::string_view below(std::string_view path, std::string_view name) noexcept {
   return path.substr(name.size());
 }
 
+/// The size of a mount in the reply to DUMP.
+std::size_t encoded_size(const MountTable::Mount& m) noexcept {
+  return 4 + 4 + pad4(m.host.size()) + 4 + pad4(m.path.size());
+}
+
+/// Runs `serve`, a void(rpc::ServerCall<P>), when the bulk budget has room for the list that it replies.
+template <rpc::Procedure P, class Serve>
+void with_room(rpc::ServerCall<P> call, Serve serve) {
+  rpc::async_reserve(std::move(call), kListRoom, [serve](error_code status, rpc::ServerCall<P> resumed) {
+    if (status) return resumed.reject(rpc::AcceptStat::system_err);
+    serve(std::move(resumed));
+  });
+}
+
 struct DumpReply {
   std::vector<MountTable::Mount> mounts;
   std::vector<mountbody> items;
@@ -131,8 +149,13 @@ struct ExportReply {
 void MountTable::add(std::string host, std::string path) {
   const std::lock_guard lock(mutex_);
   mounts_.remove_if([&](const Mount& m) { return m.host == host && m.path == path; });
-  if (mounts_.size() >= kMaxMounts) mounts_.pop_front();
   mounts_.push_back({std::move(host), std::move(path)});
+  std::size_t size = kListAround;
+  for (const Mount& m : mounts_) size += encoded_size(m);
+  while (mounts_.size() > kMaxMounts || size > mount3::kMaxList) {
+    size -= encoded_size(mounts_.front());
+    mounts_.pop_front();
+  }
 }
 
 void MountTable::remove(const std::string& host, std::string_view path) {
@@ -186,6 +209,33 @@ void MountService::mount_below(MntCall call, ExportPtr exported, std::string_vie
   });
 }
 
+void MountService::dump(DumpCall call) {
+  auto reply = std::make_unique<DumpReply>();
+  reply->mounts = mounts_.all();
+  for (const MountTable::Mount& m : reply->mounts) {
+    mountbody& body = reply->items.emplace_back();
+    body.ml_hostname.set(m.host);
+    body.ml_directory.set(m.path);
+  }
+  const mount_list result{static_cast<u_int>(reply->items.size()), reply->items.data()};
+  call.reply(result, [reply = std::move(reply)](error_code) {});
+}
+
+void MountService::list_exports(ExportCall call) {
+  auto reply = std::make_unique<ExportReply>();
+  for (const ExportPtr& e : exports_.all()) {
+    auto& texts = reply->texts.emplace_back();
+    auto& groups = reply->groups.emplace_back();
+    for (const Cidr& range : e->allow) texts.push_back(range.text());
+    for (const std::string& text : texts) groups.emplace_back().gr_name.set(text);
+    exportnode& node = reply->items.emplace_back();
+    node.ex_dir.set(e->name);
+    node.ex_groups = {static_cast<u_int>(groups.size()), groups.data()};
+  }
+  const export_list result{static_cast<u_int>(reply->items.size()), reply->items.data()};
+  call.reply(result, [reply = std::move(reply)](error_code) {});
+}
+
 void MountService::add_to(rpc::Dispatcher& dispatcher) {
   dispatcher.on<mount3::Mnt>([this](MntCall call) { mount(std::move(call)); });
   dispatcher.on<mount3::Umnt>([this](rpc::ServerCall<mount3::Umnt> call) {
@@ -196,30 +246,10 @@ void MountService::add_to(rpc::Dispatcher& dispatcher) {
     mounts_.remove_all(host_of(call));
     call.reply({});
   });
-  dispatcher.on<mount3::Dump>([this](rpc::ServerCall<mount3::Dump> call) {
-    auto reply = std::make_unique<DumpReply>();
-    reply->mounts = mounts_.all();
-    for (const MountTable::Mount& m : reply->mounts) {
-      mountbody& body = reply->items.emplace_back();
-      body.ml_hostname.set(m.host);
-      body.ml_directory.set(m.path);
-    }
-    const mount_list result{static_cast<u_int>(reply->items.size()), reply->items.data()};
-    call.reply(result, [reply = std::move(reply)](error_code) {});
-  });
-  dispatcher.on<mount3::Export>([this](rpc::ServerCall<mount3::Export> call) {
-    auto reply = std::make_unique<ExportReply>();
-    for (const ExportPtr& e : exports_.all()) {
-      auto& texts = reply->texts.emplace_back();
-      auto& groups = reply->groups.emplace_back();
-      for (const Cidr& range : e->allow) texts.push_back(range.text());
-      for (const std::string& text : texts) groups.emplace_back().gr_name.set(text);
-      exportnode& node = reply->items.emplace_back();
-      node.ex_dir.set(e->name);
-      node.ex_groups = {static_cast<u_int>(groups.size()), groups.data()};
-    }
-    const export_list result{static_cast<u_int>(reply->items.size()), reply->items.data()};
-    call.reply(result, [reply = std::move(reply)](error_code) {});
+  dispatcher.on<mount3::Dump>(
+      [this](DumpCall call) { with_room(std::move(call), [this](DumpCall resumed) { dump(std::move(resumed)); }); });
+  dispatcher.on<mount3::Export>([this](ExportCall call) {
+    with_room(std::move(call), [this](ExportCall resumed) { list_exports(std::move(resumed)); });
   });
 }
 

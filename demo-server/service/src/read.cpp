@@ -2,8 +2,8 @@
 // Operation: READ. A file in memory is sent from its own pages. For a file on a disk the call waits for its part of the
 // bulk budget, an I/O thread reads into a buffer, and the reply names the buffer. Short data in the page cache is read
 // on the loop: handing the call to a thread and back takes longer. Ownership: the Transfer holds buffer or pages until
-// the RDMA Write is complete. Error handling: no memory for the moment is JUKEBOX; other errors are those of the file
-// system.
+// the RDMA Write is complete. Error handling: a temporary lack of memory is NFS3ERR_JUKEBOX; other errors are those of
+// the file system.
 #include "procedures.hpp"
 
 namespace rpcrdma::nfsd {

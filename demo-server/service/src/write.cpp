@@ -3,8 +3,8 @@
 // call waits for its part of the bulk budget, allocates a destination (a buffer, or new pages of the file system in
 // memory), pulls the data by RDMA Read, and then an I/O thread writes it, or the pages become the file's. Ownership:
 // the Transfer holds the destination until the reply has been sent. The file does not change before all data has
-// arrived, and no lock is held meanwhile. Error handling: no memory for the moment is JUKEBOX; a Read chunk that cannot
-// be read is SYSTEM_ERR.
+// arrived, and no lock is held meanwhile. Error handling: a temporary lack of memory is NFS3ERR_JUKEBOX; a Read chunk
+// that cannot be read is SYSTEM_ERR.
 #include "procedures.hpp"
 
 namespace rpcrdma::nfsd {

@@ -16,9 +16,9 @@
 #include <memory>
 #include <string_view>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/embed/address.hpp"
 #include "rpcrdma/embed/buffer.hpp"
-#include "rpcrdma/embed/build_check.hpp"
 #include "rpcrdma/embed/handler.hpp"
 #include "rpcrdma/requester/client.hpp"
 #include "rpcrdma/rpc/client.hpp"
@@ -56,7 +56,7 @@ struct ClientOptions {
 /// Lifetime. The destructor cancels: calls in progress complete with BaseError::cancelled, on the client's thread
 /// before it returns, or later on the application's io_context. close() drains. The destructor does not run
 /// concurrently with other functions.
-class Client {
+class RPCRDMA_EXPORT Client {
  public:
   /// `server`: "[FABRIC@]HOST[:PORT]" with FABRIC auto, verbs, iwarp or tcp. Without a port the first call asks HOST's
   /// rpcbind where its program is (netid rdma, rdma6, tcp or tcp6). A name with several addresses: the first that

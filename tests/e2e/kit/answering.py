@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A server on the iWARP fabric that answers NULL, and other procedures by inline replies from the test."""
-import socket
 import struct
-import threading
 
 from kit import iwarp, rpc
+from kit.listening import Listening
 from kit.waiting import wait_until
 
 FOLDER = 2  # ftype3
@@ -101,26 +100,14 @@ class Accepted(iwarp.Peer):
         return True
 
 
-class Answerer:
+class Answerer(Listening):
     """`answer(program, procedure, arguments)` returns the results, or None for PROC_UNAVAIL. Use as a context manager."""
 
     def __init__(self, answer):
         self.answer = answer
         self.calls = 0
         self.ends = []  # how each connection ended
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
-        self.threads = [threading.Thread(target=self._accept)]
-        self.threads[0].start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        for thread in self.threads:
-            thread.join()
+        super().__init__()
 
     def url(self, path):
         return f"nfs://{self.address}/{path}"
@@ -130,15 +117,8 @@ class Answerer:
         wait_until(lambda: len(self.ends) > index, "the end of a connection")
         return self.ends[index]
 
-    def _accept(self):
-        while True:
-            try:
-                accepted, _ = self.listener.accept()
-            except OSError:
-                return
-            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.threads.append(threading.Thread(target=self._serve, args=(Accepted(accepted),)))
-            self.threads[-1].start()
+    def accepted(self, connection, address):
+        self.run(self._serve, Accepted(connection))
 
     def _serve(self, peer):
         try:

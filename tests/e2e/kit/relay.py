@@ -4,6 +4,7 @@ import socket
 import struct
 import threading
 
+from kit.listening import Listening
 from kit.pcap import CLIENT, SERVER, Capture, Stream
 
 
@@ -30,7 +31,7 @@ class Frames:
             self.set_up = True
 
 
-class Relay:
+class Relay(Listening):
     """Listens on a free port and forwards to HOST:PORT until closed. Use as a context manager."""
 
     def __init__(self, target, capture_path):
@@ -39,36 +40,19 @@ class Relay:
         self.capture = Capture(capture_path)
         self.lock = threading.Lock()
         self.resets = []  # the sides (CLIENT, SERVER) that reset a connection
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
-        self.threads = [threading.Thread(target=self._accept)]
-        self.threads[0].start()
+        super().__init__()
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        for thread in self.threads:
-            thread.join()
+    def __exit__(self, *error):
+        super().__exit__(*error)
         self.capture.close()
 
-    def _accept(self):
-        while True:
-            try:
-                client, address = self.listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(self.target)
-            for end in (client, server):
-                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            with self.lock:
-                stream = Stream(self.capture, address[1])
-            for sender, source, sink in ((CLIENT, client, server), (SERVER, server, client)):
-                thread = threading.Thread(target=self._forward, args=(stream, sender, source, sink))
-                self.threads.append(thread)
-                thread.start()
+    def accepted(self, connection, address):
+        server = socket.create_connection(self.target)
+        server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self.lock:
+            stream = Stream(self.capture, address[1])
+        self.run(self._forward, stream, CLIENT, connection, server)
+        self.run(self._forward, stream, SERVER, server, connection)
 
     def _forward(self, stream, sender, source, sink):
         frames = Frames()

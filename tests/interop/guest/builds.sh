@@ -63,7 +63,7 @@ rm -f "$VM_OUT"/*.txt
 rxe_with_a_wire || vm_die 'no RoCE devices'
 vm_ext4 /srv/ours 2000
 vm_ext4 /srv/knfsd 2000
-project=(CMakeLists.txt CMakePresets.json README.md cmake transport xdr rpc nfs demo-server demo-client bench tests docs scripts)
+mapfile -t project < <(find "$tests/.." -mindepth 1 -maxdepth 1 ! -name 'build*' ! -name .git -printf '%f\n')
 if [[ $servers != knfsd ]]; then
   part 'we serve'
   start_nfsd verbs $right $few

@@ -54,9 +54,10 @@ run_git() {
 
 # Two floors of this project are compiled, two files at a time, and linked with a program that uses them.
 run_gcc() {
-  cp -r "$tests/../transport/wire" "$tests/../transport/base" . || return
+  cp -r "$tests/../transport/wire" "$tests/../transport/base" . && cp -r "$bin/../transport/base/include" base || return
   cat >Makefile <<'END'
-CXXFLAGS = -std=c++20 -O0 -Iwire/include -Ibase/include -Iwire/src -DBOOST_ASIO_SEPARATE_COMPILATION
+CXXFLAGS = -std=c++20 -O0 -Iwire/include -Ibase/include -Iwire/src -DBOOST_ASIO_SEPARATE_COMPILATION \
+  -DBOOST_ASIO_NO_DEPRECATED -DBOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=16
 OBJECTS = $(patsubst %.cpp,%.o,$(wildcard wire/src/*.cpp)) base/src/error.o
 program: main.o libwire.a
 	g++ -o $@ $^

@@ -19,6 +19,7 @@ class Machine(unittest.TestCase):
     label = "vm"  # "vm-more": only on demand
     memory_mib = 3072
     siw = False
+    needs = "vm"  # the CTest fixture that it requires besides the machine itself
 
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="rpcrdma-vm-"))

@@ -12,7 +12,7 @@ bool starts_with(const Bytes& octets, const Bytes& prefix) {
   return octets.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), octets.begin());
 }
 
-// [5044-7.1.2-b] [5044-7.1.2-e] private data travels both ways
+// [5044-7.1.2-b] [5044-7.1.2-e] private data in both directions
 TEST_P(FabricTest, PrivateDataTravelsBothWays) {
   QueuePairOptions ours;
   ours.private_data = from_hex("f6ab0e1801010303");
@@ -88,7 +88,7 @@ TEST_P(FabricTest, WorkNeedsAConnection) {
   EXPECT_FALSE(client_.qp->post_receive(memory.all(), client_.op(2)));
 }
 
-// [5044-7.1-b] everything is in place before the peer may send
+// [5044-7.1-b] receives and windows are usable before the peer may send
 TEST_P(FabricTest, TheAcceptorMaySendFirst) {
   listen();
   Memory from(bed_->server(), 100);

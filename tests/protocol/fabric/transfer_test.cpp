@@ -180,7 +180,7 @@ TEST_P(FabricTest, ManyWritesIntoOneWindow) {
   EXPECT_TRUE(has_pattern(target.octets, 6));
 }
 
-// [5040-5.5-g] a Read completes once the data is there
+// [5040-5.5-g] a Read completes when its data has been placed
 TEST_P(FabricTest, LargeReads) {
   connect();
   Memory source(bed_->client(), kMebi + 64);

@@ -13,7 +13,7 @@ using fabric::FabricError;
 
 constexpr std::byte kUntouched{0xee};
 
-// [5041-8.3.1-c] [5041-7.1-b] not one byte past either end
+// [5041-8.3.1-c] [5041-7.1-b] accesses beyond either end are refused
 TEST_P(WindowTest, WritesBeyondTheEnd) {
   connect();
   Memory target(bed_->client(), 3000, kUntouched);
@@ -60,7 +60,7 @@ TEST_P(WindowTest, ReadsBeyondTheEnd) {
   expect_read_refused(exposed.segment, 500, 501);
 }
 
-// [5041-8.3.1-d] rights are separate
+// [5041-8.3.1-d] the rights to read and to write are separate
 TEST_P(WindowTest, NoWritesToAReadableWindow) {
   connect();
   Memory target(bed_->client(), 100, kUntouched);

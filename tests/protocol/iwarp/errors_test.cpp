@@ -244,7 +244,7 @@ TEST_P(Errors, Terminate) {
   post_receive(64, 1);
   post_receive(64, 2);
   const Bytes ulpdu = fault().ulpdu(readable.segment, writable.segment, foreign);
-  // Whatever follows the fault is ignored.
+  // Bytes behind the violation are ignored.
   peer_.send(fpdu(ulpdu) + write(writable.segment.handle, writable.segment.offset, filled(8, 0x22)) +
              send(1, filled(8, 0x33)));
   const iwarp::Terminate message = terminated(fault().code);
@@ -454,7 +454,7 @@ TEST_F(Faults, RemoteRangesThatWrapAreNotPosted) {
   EXPECT_FALSE(node().disconnected);
 }
 
-// [5044-7.2-a] [5041-3-b] [5041-6.2.2-a] [5041-6.2.2-b] an end in the middle of a frame is not orderly
+// [5044-7.2-a] [5041-3-b] [5041-6.2.2-a] [5041-6.2.2-b] the end of the connection in the middle of a frame is an error
 TEST_F(Faults, EndInTheMiddleOfAFrame) {
   serve();
   post_receive(100, 1);

@@ -189,7 +189,7 @@ TEST_F(Initiator, MarkersThatThePeerAsksFor) {
   EXPECT_EQ(to_hex(peer_.receive(8)), "0000000000164143");
 }
 
-/// The peer-to-peer model, with what the responder lists.
+/// The peer-to-peer model, with the ready-to-receive indications that the responder offers.
 class PeerToPeer : public Initiator {
  protected:
   void agree(std::string_view word) {
@@ -211,7 +211,7 @@ TEST_F(PeerToPeer, Write) {
   EXPECT_TRUE(first.payload.empty());
 }
 
-// ... and before what is posted as soon as that can be
+// ... and before work that is posted as soon as possible.
 TEST_F(PeerToPeer, WriteBeforeAnythingElse) {
   agree("c010c010");
   ASSERT_TRUE(until([&] { return node().established(); }));
@@ -228,7 +228,7 @@ TEST_F(PeerToPeer, Read) {
   Reader in(first.payload);
   const iwarp::ReadRequest request = iwarp::decode_read_request(in);
   EXPECT_EQ(request.size, 0u);
-  // The answer completes nothing, and work goes on.
+  // The answer to the indication completes no work of the user, and work continues.
   ASSERT_TRUE(until([&] { return node().established(); }));
   ASSERT_FALSE(node().read(memory().part(0, 4), {7, 4, 0}, 1));
   node().qp->submit();
@@ -318,7 +318,7 @@ TEST_F(Initiator, NudgesBetweenMessages) {
   EXPECT_EQ(peer_.segment().opcode(), Opcode::write);
 }
 
-// The nudge passes Reads that wait for the answer to those before them.
+// The nudge is sent before Reads that wait for a free read depth.
 TEST_F(Initiator, NudgesPastWaitingReads) {
   fabric::QueuePairOptions options;
   options.outbound_reads = 1;

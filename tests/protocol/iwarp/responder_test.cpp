@@ -7,7 +7,7 @@
 
 #include "iwarp_test.hpp"
 
-// There when the program checks the types of objects (-fsanitize=vptr): it reads them through a pipe.
+// Defined if the program checks the types of objects (-fsanitize=vptr): it reads them through a pipe.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are the sanitizer's
 extern "C" {
 [[gnu::weak]] void __ubsan_handle_dynamic_type_cache_miss();
@@ -29,7 +29,7 @@ class Responder : public IwarpTest {
   }
 };
 
-// [6581-10-a] [6581-9.1-b] [6581-9.2-c] [5044-7.1.1-a] [8166-5-a] the port is TCP's
+// [6581-10-a] [6581-9.1-b] [6581-9.2-c] [5044-7.1.1-a] [8166-5-a] the port is that of TCP
 TEST_F(Responder, EnhancedRequest) {
   fabric::QueuePairOptions options;
   options.private_data = from_hex("f6ab0e1801000303");
@@ -128,7 +128,7 @@ TEST_F(Responder, TheOldestHalfOpenConnectionGivesWay) {
   EXPECT_EQ(peer_.receive(24).size(), 24u);
 }
 
-// [5044-7.1.2-d] [6581-9.1-a] the request's figures reach its handler; a dropped one is rejected
+// [5044-7.1.2-d] [6581-9.1-a] the handler gets the read depths of the request; a request that it drops is rejected
 TEST_F(Responder, Rejection) {
   open({});
   std::uint32_t inbound = 0;

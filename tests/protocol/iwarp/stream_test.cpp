@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A stream without violations: receive X / expect Y.
+#include <filesystem>
 #include <random>
 
 #include "iwarp_test.hpp"
@@ -19,7 +20,7 @@ class Stream : public IwarpTest {
     Reader in(heard.payload);
     return iwarp::decode_read_request(in);
   }
-  /// Frames of every kind, all in order, for a window of 3000 bytes; and what they must leave behind.
+  /// Frames of every kind, in order, for a window of 3000 bytes; and a check of their effect.
   Bytes everything(const Segment& window);
   void expect_everything(const Segment& window);
 };
@@ -56,7 +57,7 @@ void Stream::expect_everything(const Segment& window) {
 
 class Slices : public Stream, public testing::WithParamInterface<std::tuple<std::size_t, bool>> {};
 
-// [5044-5.1-b] [5044-5.2-a] [5040-5.1-a] [5040-5.3-b] delivered byte by byte, in random slices, at once;
+// [5044-5.1-b] [5044-5.2-a] [5040-5.1-a] [5040-5.3-b] frames that arrive byte by byte, in random slices, or at once;
 // [5044-3-f] [5041-3-e] [5041-5.4-b] with its lengths, [5041-4.1-d] [5041-5.4-a] each message whole and in its order,
 // [5044-4.4-j] with CRCs as without
 TEST_P(Slices, Stream) {
@@ -78,7 +79,7 @@ TEST_P(Slices, Stream) {
 
 INSTANTIATE_TEST_SUITE_P(All, Slices, testing::Combine(testing::Values(1u, 20u, 300u, 1u << 20), testing::Bool()));
 
-// [5041-4.1-e] [5040-4.1-c] [5040-4.1-d] reserved bits, and an STag where none is defined
+// [5041-4.1-e] [5040-4.1-c] [5040-4.1-d] reserved bits are ignored, and so is an STag where none is defined
 TEST_F(Stream, ReservedBits) {
   serve();
   post_receive(100, 1);
@@ -111,7 +112,7 @@ TEST_F(Stream, FramesFitTheSegmentsOfThePath) {
   EXPECT_EQ(received, 10000u);
 }
 
-// Quiescing an idle queue pair closes the connection in good order; with work outstanding it resets the connection.
+// Quiescing an idle queue pair closes the connection in an orderly way; with work outstanding it resets the connection.
 TEST_F(Stream, QuiesceOfAnIdleConnectionIsOrderly) {
   serve();
   peer_.send(write(0, 0, {}));
@@ -121,6 +122,23 @@ TEST_F(Stream, QuiesceOfAnIdleConnectionIsOrderly) {
   ASSERT_TRUE(until([&] { return node().count(2) == 1; }));
   node().qp->quiesce();
   EXPECT_EQ(peer_.segment().opcode(), Opcode::send);
+  EXPECT_TRUE(peer_.ends());
+  EXPECT_FALSE(peer_.was_reset());
+}
+
+// Nothing remains of it if the peer has all that was sent, even if the peer does not close.
+TEST_F(Stream, QuiesceOfAnIdleConnectionClosesItsSocket) {
+  const auto descriptors = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
+  fabric::IwarpOptions options;
+  options.close_timeout = std::chrono::hours(1);
+  open(options);
+  serve();
+  post_receive(100, 1);
+  peer_.send(send(1, Bytes(100)));  // acknowledges our Reply
+  ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
+  const auto before = descriptors();
+  node().qp->quiesce();
+  EXPECT_EQ(descriptors(), before - 1);
   EXPECT_TRUE(peer_.ends());
   EXPECT_FALSE(peer_.was_reset());
 }
@@ -261,7 +279,7 @@ TEST_F(Stream, EmptyMessages) {
   EXPECT_FALSE(node().result(1).status);
 }
 
-// [5040-5.2.1-e] [5040-4.4-b] an empty Read is answered, whatever it names
+// [5040-5.2.1-e] [5040-4.4-b] an empty Read is answered, whatever its STag
 TEST_F(Stream, EmptyReadOfNothing) {
   serve();
   peer_.send(read_request(1, {0x1234, 0x5678, 0, 0xdead, 0xbeef}));
@@ -320,7 +338,7 @@ TEST_F(Stream, SendBehindARead) {
   EXPECT_TRUE(until([&] { return node().tags() == std::vector<int>{1, 2}; }));
 }
 
-// [5040-8.1.1-c] the tags of sinks are not those of a counter
+// [5040-8.1.1-c] the STags of sinks are not consecutive
 TEST_F(Stream, SinksHaveTagsOfTheirOwn) {
   connect();
   for (int i = 0; i < 3; ++i) ASSERT_FALSE(node().read(memory().part(0, 10), {7, 10, 0}, i));
@@ -353,7 +371,7 @@ TEST_F(Stream, ResponsesAndWorksTakeTurns) {
   EXPECT_TRUE(order == "wrwrwr" || order == "rwrwrw") << order;
 }
 
-// [5044-7.2-a] [5041-3-f] the end of the peer's direction, in good order
+// [5044-7.2-a] [5041-3-f] the end of the peer's direction, in an orderly way
 TEST_F(Stream, OrderlyEnd) {
   serve();
   post_receive(10, 1);

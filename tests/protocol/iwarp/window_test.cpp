@@ -188,7 +188,7 @@ TEST_F(Pins, DestroyingTheQueuePairInMidSegment) {
   EXPECT_TRUE(all_are(memory().part(0, 60000).octets(), std::byte{0x99}));
 }
 
-// [5041-8.3.1-c] [5041-8.3-a] bounds to the byte
+// [5041-8.3.1-c] [5041-8.3-a] bounds are exact to the byte
 TEST_F(Pins, TheWholeRangeAndNothingElse) {
   serve();
   const Exposed exposed = expose(1001, 999, fabric::Access::remote_write);

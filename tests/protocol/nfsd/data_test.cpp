@@ -143,7 +143,7 @@ TEST_P(Data, LostConnections) {
   }
 }
 
-// A sink that cannot be registered now, for whichever RDMA Read of the call, is the client's to ask again for: the
+// If the sink of an RDMA Read cannot be registered, whichever Read of the call it is, the client must retry: the
 // connection stays, and the memory of the call is free again.
 TEST_P(Data, SinksThatDoNotFitTheLimitOfLockedMemory) {
   const nfs_fh3 file = create(root(), "f");

@@ -85,6 +85,24 @@ TEST_P(ListingBudget, AWaitingListingGetsReleasedRoom) {
   EXPECT_EQ(second.status, NFS3_OK);
 }
 
+TEST_P(ListingBudget, ListsOfMountsAndExportsWaitForRoom) {
+  occupy_io_threads();
+  InProgress first;
+  start_listing(first);
+  ASSERT_TRUE(test::run_until(context_, [&] { return server_->counters().bulk_in_use != 0; }));
+  int listed = 0;
+  const auto count = [&listed](error_code status, const auto&) {
+    EXPECT_FALSE(status) << status.message();
+    ++listed;
+  };
+  client_->async_call<mount3::Dump>({}, {}, count);
+  client_->async_call<mount3::Export>({}, {}, count);
+  call<nfs3::Null>({});
+  EXPECT_EQ(listed, 0);
+  let_go();
+  ASSERT_TRUE(test::run_until(context_, [&] { return listed == 2; }));
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, ListingBudget, ::testing::Values("disk"),
                          [](const auto& test) { return std::string(test.param); });
 

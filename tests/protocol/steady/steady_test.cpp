@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Loads, Steady,
                                          Load{"1m_qd8", 1u << 20, 8}, Load{"1m_qd8_crc", 1u << 20, 8, true}),
                          [](const auto& load) { return std::string(load.param.name); });
 
-/// The counters count.
+/// Checks the counters themselves.
 TEST(Counting, SeesAllocationsAndCopies) {
   const std::uint64_t allocations = tally::here().allocations;
   const std::unique_ptr<int> one = std::make_unique<int>(1);

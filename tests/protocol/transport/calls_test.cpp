@@ -27,7 +27,8 @@ TEST(Calls, Inline) {
   EXPECT_EQ(sides.client_fabric->operations(fabric::LoopbackOperation::bind), 0u);
 }
 
-// [8166-3.4.2-b] [8166-4.3.2-b] [8166-3.3.3-c] what fits inline stays inline, and that is more than 1024 bytes
+// [8166-3.4.2-b] [8166-4.3.2-b] [8166-3.3.3-c] a message within the inline threshold, which exceeds 1024 bytes, is sent
+// inline
 TEST(Calls, SmallItemsStayInline) {
   BothSides sides;
   sides.network.start_trace();
@@ -54,7 +55,7 @@ TEST(Calls, ReadChunk) {
   EXPECT_EQ(sides.client->requester().counters().local_invalidations, 0u);
 }
 
-// [8166-4.3.2-a] [8166-3.4.6-d] [8166-3.4.6.2-b] the Write goes out before the Send, without pad
+// [8166-4.3.2-a] [8166-3.4.6-d] [8166-3.4.6.2-b] the RDMA Write precedes the Send and has no padding
 TEST(Calls, WriteChunk) {
   BothSides sides;
   sides.network.start_trace();
@@ -76,7 +77,7 @@ TEST(Calls, ReplyChunk) {
             (std::vector<std::string>{"client send 72", "server write 20012", "server send 48 invalidate"}));
 }
 
-// [8166-4.3.3-b] a short reply may come although a Reply chunk was offered
+// [8166-4.3.3-b] a reply that fits inline is sent inline, though a Reply chunk was offered
 TEST(Calls, ReplyChunkNotNeeded) {
   BothSides sides;
   sides.network.start_trace();
@@ -114,7 +115,7 @@ TEST(Calls, EverythingAtOnce) {
   }
 }
 
-// [8166-3.3.2-a] [8166-3.3.2-b] [8797-4.2-b] [8797-4.2-c] every size around the thresholds, each way
+// [8166-3.3.2-a] [8166-3.3.2-b] [8797-4.2-b] [8797-4.2-c] message sizes around the thresholds, in both directions
 TEST(Calls, SizesAroundTheThresholds) {
   SidesOptions options;
   options.client.connection.send_size = 1024;
@@ -138,8 +139,8 @@ TEST(Calls, SizesAroundTheThresholds) {
   }
 }
 
-// [8166-3.3.3-a] [8166-3.3.1-a] [8166-3.3.1-e] one call first, then as many as were granted; [8166-3.3.1-f] their
-// replies come in one burst
+// [8166-3.3.3-a] [8166-3.3.1-a] [8166-3.3.1-e] one call first, then as many as are granted; [8166-3.3.1-f] all
+// replies arrive at once
 TEST(Calls, ManyAtOnceWithinTheCredits) {
   SidesOptions options;
   options.server.connection.credits = 7;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A little protocol for tests of the transport: what a call asks for and carries is described by a Shape, the
-// server checks what it got and answers accordingly, the client checks the reply. Every byte is compared.
+// A small protocol for tests of the transport: a Shape describes a call and its reply, the server checks the call and
+// makes the reply, the client checks that. Every byte is compared.
 //
 //   call:  xid, CALL, seed, inline reply bytes, items, (count, bytes)..., results, length..., body
 //   reply: xid, REPLY, seed, (count, bytes)..., body
@@ -25,7 +25,7 @@ struct Shape {
   std::uint32_t reply_body = 0;        ///< likewise
   std::vector<std::uint32_t> items;    ///< bytes of each eligible argument
   std::vector<std::uint32_t> results;  ///< bytes of each eligible result
-  std::uint32_t pieces = 1;            ///< memory of each argument and result is cut into so many
+  std::uint32_t pieces = 1;            ///< of memory for each argument and result
   bool apart = false;                  ///< the pieces do not lie side by side
   bool may_reduce = true;
   std::uint32_t max_reply = 0;  ///< 0: exactly what will come
@@ -60,11 +60,11 @@ class ShapedHandler : public transport::CallHandler {
   void on_call(transport::IncomingCall& call) noexcept override;
 
   int calls = 0;
-  int sent = 0;           ///< replies whose memory came back
+  int sent = 0;           ///< replies whose memory has been released
   std::size_t items = 0;  ///< arguments that came in chunks
   std::string complaint;
   error_code last_send;
-  std::function<bool(transport::IncomingCall&)> intercept;  ///< true: has taken the call
+  std::function<bool(transport::IncomingCall&)> intercept;  ///< true: it serves the call
 
  private:
   struct Job;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every n-th operation of every kind fails, and connections break at every frame: each call ends exactly once,
-// nothing leaks, and the next calls are served.
+// For each kind of operation, the n-th one fails; and the connection is lost after the n-th frame. Each call completes
+// exactly once, nothing leaks, and later calls are served.
 #include <gtest/gtest.h>
 
 #include "both_sides.hpp"
@@ -29,7 +29,7 @@ std::vector<Shape> every_form() {
 
 class Faults : public testing::Test {
  protected:
-  /// Calls of every form, twice, the second lot once the first is over. True if all went well.
+  /// Makes calls of every form; when all have completed, makes them again. True if all succeeded.
   bool run_all(BothSides& sides) {
     bool good = true;
     for (int round = 0; round < 2; ++round) {
@@ -50,7 +50,7 @@ class Faults : public testing::Test {
     EXPECT_EQ(sides.handler.complaint, "");
     return good;
   }
-  /// All windows gone, all memory back.
+  /// No window is bound, and the pool has all its memory.
   void expect_nothing_left(BothSides& sides) {
     ASSERT_TRUE(sides.wait([&] { return sides.server->counters().bulk_in_use == 0; }));
     EXPECT_EQ(sides.client_fabric->bound_windows(), 0u);
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Operations, EveryNth,
                                                           LoopbackOperation::completion),
                                           testing::Bool()));
 
-// [8166-4.5.3-a] is not meant here: the connection breaks, the calls do not
+// lost connections are not errors of the calls [8166-4.5.3-a]: they are retransmitted
 TEST_F(Faults, ConnectionsThatBreakAtEveryFrame) {
   for (const std::uint32_t delay : {0u, 3u}) {
     for (std::uint64_t frames = 0;; ++frames) {
@@ -112,7 +112,8 @@ TEST_F(Faults, ConnectionsThatBreakAtEveryFrame) {
   }
 }
 
-// [8166-4.4.1-c] calls withdrawn at every moment: over once, and no peer reaches their memory afterwards
+// [8166-4.4.1-c] calls cancelled after each frame complete once, and no peer can access their memory
+// afterwards
 TEST_F(Faults, CallsThatAreCancelledAtEveryTurn) {
   for (int turns = 0; turns < 60; ++turns) {
     SCOPED_TRACE(turns);

@@ -181,7 +181,7 @@ TEST_F(OverIwarpThreads, ManyClients) {
   for (const auto& worker : workers) EXPECT_EQ(worker->handler.calls, 120);
 }
 
-// Whichever thread has the idle connections, they give way.
+// Idle connections are evicted, whichever thread has them.
 TEST_F(OverIwarpThreads, IdleConnectionsGiveWay) {
   transport::ServerOptions options;
   options.max_connections = 3;

@@ -22,9 +22,9 @@ class RawPeer final : private fabric::QueuePairEvents {
   std::uint32_t inbound_reads = 16;  ///< IRD offered
   std::vector<std::byte> private_data;
 
-  /// As a client. Established when connected() holds.
+  /// As a client. The connection is established when connected() is true.
   void connect(const fabric::Endpoint& server);
-  /// As a server: takes every connection that comes, one at a time.
+  /// As a server: accepts each connection, one at a time.
   fabric::Endpoint listen();
   bool connected() const noexcept { return connected_; }
   bool ended() const noexcept { return ended_; }
@@ -39,14 +39,14 @@ class RawPeer final : private fabric::QueuePairEvents {
   struct Message {
     Bytes octets;
     wire::Header header;  ///< decoded, if it could be
-    Bytes payload;        ///< behind the header
+    Bytes payload;        ///< after the header
     std::optional<std::uint32_t> invalidated;
   };
   std::deque<Message> messages;
   /// The oldest message that has come, or an empty one.
   Message take();
 
-  /// Exposes memory of this peer's own. Valid while connected.
+  /// Exposes memory of this peer until the connection ends.
   struct Exposed {
     memory::RegisteredBuffer memory;
     Segment segment;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How calls end that are not simply answered: lost connections, deadlines, cancelling, a client that goes.
+// Calls that end without a reply or beside one: lost connections, deadlines, cancellation, destruction of the client.
 #include <algorithm>
 
 #include "requester_fixture.hpp"
@@ -7,7 +7,7 @@
 namespace rpcrdma::test {
 namespace {
 
-// [8166-4.5.4-a] the connection ends before the call does when memory cannot be taken back
+// [8166-4.5.4-a] if an invalidation fails, the connection ends before the call completes
 TEST_F(RequesterTest, FailedInvalidationEndsTheConnection) {
   for (const auto operation : {fabric::LoopbackOperation::invalidate, fabric::LoopbackOperation::completion}) {
     start();
@@ -31,7 +31,7 @@ TEST_F(RequesterTest, FailedInvalidationEndsTheConnection) {
   }
 }
 
-// What a fabric says of a message is believed only as far as there is room for it.
+// A fabric that reports more bytes than the receive buffer has: the connection ends.
 TEST_F(RequesterTest, ALengthBeyondTheReceiveEndsTheConnection) {
   start();
   ShapedCall& call = submit();
@@ -47,7 +47,7 @@ TEST_F(RequesterTest, ALengthBeyondTheReceiveEndsTheConnection) {
   EXPECT_FALSE(call.status) << call.status.message();
 }
 
-// [8166-3.4.5.1-a] [8166-4.4.1-c] resent with the same XID, other handles, in the same order
+// [8166-3.4.5.1-a] [8166-4.4.1-c] calls are retransmitted in order, with the same XIDs and new handles
 TEST_F(RequesterTest, LostConnection) {
   start();
   answer((submit(), next_call()).header);
@@ -83,7 +83,8 @@ TEST_F(RequesterTest, LostConnection) {
   EXPECT_EQ(client->requester().counters().reconnects, 1u);
 }
 
-// [8166-4.4.1-c] [8166-8.1.3-c] a cancelled call is over when no peer can reach its memory; its credit is not
+// [8166-4.4.1-c] [8166-8.1.3-c] a cancelled call completes when no peer can access its memory; its credit is
+// in use until the reply
 TEST_F(RequesterTest, Cancel) {
   start();
   Shape shape;
@@ -113,8 +114,8 @@ TEST_F(RequesterTest, Cancel) {
   EXPECT_FALSE(next.status);
 }
 
-// A fabric on which the peer must not invalidate twice: the connection goes with the call, and the next call has
-// another
+// A fabric on which a handle must not be invalidated twice: cancellation ends the connection, and the next call makes
+// a new one.
 TEST_F(RequesterTest, CancelWhereALateInvalidationDoesHarm) {
   fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();
   capabilities.late_invalidation = false;
@@ -148,7 +149,7 @@ TEST_F(RequesterTest, CancelWhereALateInvalidationDoesHarm) {
   client.reset();
 }
 
-// What done() submits and cancels while other calls are about to end
+// done() submits and cancels calls while other calls are about to complete.
 TEST_F(RequesterTest, SubmittingAndCancellingInsideDone) {
   start();
   answer((submit(), next_call()).header, 4);
@@ -192,7 +193,7 @@ TEST_F(RequesterTest, Deadlines) {
   }));
   for (const auto& call : mine) EXPECT_EQ(call->status, BaseError::deadline_exceeded);
   EXPECT_EQ(client_fabric->bound_windows(), 0u);
-  // Nobody answered and all credits are out: a new connection is made for the next call.
+  // No call was answered and all credits are in use: the next call makes a new connection.
   peer.messages.clear();
   ShapedCall& next = submit();
   const auto message = next_call();
@@ -202,7 +203,7 @@ TEST_F(RequesterTest, Deadlines) {
   EXPECT_EQ(next.times_done, 1);
 }
 
-// [8166-4.4.1-a] A server that never finishes reading holds no caller longer than the grace: the connection goes
+// [8166-4.4.1-a] If a server never finishes an RDMA Read, the connection ends after the grace period
 TEST_F(RequesterTest, ATransferThatNeverEnds) {
   for (const bool cancelled : {true, false}) {
     SCOPED_TRACE(cancelled);
@@ -237,7 +238,7 @@ TEST_F(RequesterTest, ATransferThatNeverEnds) {
   }
 }
 
-// The same when the server has answered the call that it still reads
+// The same if the server has answered the call and still reads its arguments
 TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
   transport::ClientOptions options;
   options.silence = std::chrono::hours(1);
@@ -259,8 +260,8 @@ TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
   EXPECT_EQ(client_fabric->bound_windows(), 0u);
 }
 
-// [8166-4.4.1-a] [8166-4.4.1-b] The server invalidates a handle that it still reads by, and the call is cancelled: the
-// memory is not given back while a Response gathers from it
+// [8166-4.4.1-a] [8166-4.4.1-b] The server invalidates a handle while it reads through it, and the call is cancelled:
+// the call completes only when the Read Response has been sent
 TEST_F(RequesterTest, InvalidatedWhileItIsRead) {
   transport::ClientOptions options;
   options.grace = std::chrono::hours(1);
@@ -286,7 +287,7 @@ TEST_F(RequesterTest, InvalidatedWhileItIsRead) {
   EXPECT_EQ(call.status, BaseError::cancelled);
 }
 
-// [8166-4.4.1-b] A long call that is cancelled while the server reads it: its memory serves nothing else before
+// [8166-4.4.1-b] A long call is cancelled while the server reads it: its memory is not reused before that ends
 TEST_F(RequesterTest, ALongCallIsWholeWhileItIsRead) {
   transport::ClientOptions options;
   options.grace = std::chrono::hours(1);
@@ -313,7 +314,7 @@ TEST_F(RequesterTest, ALongCallIsWholeWhileItIsRead) {
   EXPECT_EQ(call.status, BaseError::cancelled);
 }
 
-// A call that timed out while the server was silent: the others are sent again on a new connection
+// A call times out while the server is silent: the others are retransmitted on a new connection
 TEST_F(RequesterTest, SilentServer) {
   for (const bool silent : {true, false}) {
     transport::ClientOptions options;
@@ -351,7 +352,7 @@ TEST_F(RequesterTest, UnreachableUntilTheDeadline) {
   EXPECT_FALSE(client->connected());
 }
 
-// [8166-4.5.4-c] a call that cannot be sent fails at once, and the others go on
+// [8166-4.5.4-c] a call that cannot be sent fails at once; the others are not affected
 TEST_F(RequesterTest, CallsThatCannotBeSent) {
   transport::ClientOptions options;
   options.max_long_call = 100000;
@@ -376,7 +377,7 @@ TEST_F(RequesterTest, CallsThatCannotBeSent) {
   EXPECT_FALSE(held.status);
 }
 
-// [8797-4-b] what the next connection agrees on holds for it: larger, and none at all
+// [8797-4-b] each connection uses the thresholds that it has negotiated
 TEST_F(RequesterTest, OtherSettingsAfterAReconnect) {
   transport::ClientOptions options;
   options.connection.send_size = 8192;
@@ -402,7 +403,8 @@ TEST_F(RequesterTest, OtherSettingsAfterAReconnect) {
   EXPECT_FALSE(call.status) << call.status.message();
 }
 
-// [8797-5.1-a] [8166-3.3.3-d] [8797-4-d] a peer that says nothing: 1024 each way, and still its replies are understood
+// [8797-5.1-a] [8166-3.3.3-d] [8797-4-d] a peer without private data: thresholds of 1024 bytes, and Send with
+// Invalidate is accepted
 TEST_F(RequesterTest, PeerWithoutPrivateData) {
   start();
   peer.private_data.clear();
@@ -411,7 +413,7 @@ TEST_F(RequesterTest, PeerWithoutPrivateData) {
   ShapedCall& call = submit(shape);
   const auto message = next_call();
   EXPECT_EQ(message.header.procedure, wire::Procedure::nomsg);
-  // Linux's server invalidates whenever the client has R set, though it says nothing itself.
+  // Linux's server invalidates if the client has set the R flag, even if it sends no private data itself.
   send(reply_to(message.header), small_reply(call.xid), message.header.chunks.reads.at(0).target.handle);
   EXPECT_FALSE(call.status);
 }
@@ -430,7 +432,29 @@ TEST_F(RequesterTest, DestroyingTheClientEndsAllCalls) {
   EXPECT_EQ(client_fabric->bound_windows(), 0u);
 }
 
-// However a call ends, done() may take the client with it; the other calls end before that returns
+// A call that done() submits while the client is being destroyed completes later, once, with cancelled.
+TEST_F(RequesterTest, SubmittingInsideDoneWhileTheClientIsDestroyed) {
+  for (const bool sent : {true, false}) {
+    SCOPED_TRACE(sent);
+    start();
+    transport::Requester& requester = client->requester();
+    ShapedCall call(pool, requester, {});
+    requester.submit(call);
+    if (sent) next_call();
+    int submitted_again = 0;
+    call.on_done = [&] {
+      if (++submitted_again == 1) requester.submit(call);
+    };
+    client.reset();
+    EXPECT_EQ(call.times_done, 1);
+    run_ready(context);
+    EXPECT_EQ(call.times_done, 2);
+    EXPECT_EQ(call.status, BaseError::cancelled);
+    peer.messages.clear();
+  }
+}
+
+// done() may destroy the client, however the call has ended; the other calls complete before the destructor returns.
 TEST_F(RequesterTest, DestroyingTheClientInsideDone) {
   enum class End { reply, reply_after_invalidation, cancel, cancel_while_waiting, deadline, loss };
   for (const End how :

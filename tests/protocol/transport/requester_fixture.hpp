@@ -36,7 +36,7 @@ class RequesterTest : public testing::Test {
     EXPECT_TRUE(run_until(context, [&] { return !peer.messages.empty(); }));
     return peer.take();
   }
-  /// The header of a good reply to `call`: its lists as they came, lengths as they came.
+  /// The header of a valid reply to `call`: with the chunk lists of the call, lengths unchanged.
   static wire::Header reply_to(const wire::Header& call, std::uint32_t credits = 32) {
     wire::Header out = call;
     out.credits = credits;

@@ -70,8 +70,8 @@ TEST_F(RequesterTest, BrokenRepliesAreDroppedSilently) {
   EXPECT_TRUE(peer.messages.empty());
 }
 
-// [8166-4.5-f] [8167-4.1-c] an RDMA_ERROR ends the call, and its credit word is left alone; [8267-3.1-b] [8267-6.4.2-c]
-// nothing is sent again
+// [8166-4.5-f] [8167-4.1-c] an RDMA_ERROR ends the call, and its credit word is ignored; [8267-3.1-b] [8267-6.4.2-c]
+// nothing is retransmitted
 TEST_F(RequesterTest, PeerErrors) {
   start();
   ShapedCall& first = submit();
@@ -81,7 +81,7 @@ TEST_F(RequesterTest, PeerErrors) {
   EXPECT_EQ(client->requester().counters().granted, 1u);
   ShapedCall& second = submit();
   next_call();
-  // The version of an error is the one that was refused.
+  // The version of an RDMA_ERROR is the one that it refuses.
   send(hex(second.xid) + "00000001 00000009 00000004 00000001 00000002 00000005");
   EXPECT_EQ(second.status, TransportError::peer_err_vers);
   EXPECT_EQ(second.times_done, 1);
@@ -96,7 +96,7 @@ TEST_F(RequesterTest, PeerErrors) {
   for (const auto& call : calls) EXPECT_EQ(call->times_encoded, 1);
 }
 
-// [8166-6.1-a] [8166-6.1-e] what is not eligible goes whole, by Position-Zero Read chunk and Reply chunk
+// [8166-6.1-a] [8166-6.1-e] data that is not eligible is not reduced: Position-Zero Read chunk and Reply chunk
 TEST_F(RequesterTest, LongBodiesAreNotReduced) {
   start();
   Shape shape;
@@ -119,7 +119,7 @@ TEST_F(RequesterTest, LongBodiesAreNotReduced) {
   EXPECT_FALSE(call.status) << call.status.message();
 }
 
-// [8166-8.1.2-b] [8166-8.1.3-a] memory is exposed for one call, and for the next one anew
+// [8166-8.1.2-b] [8166-8.1.3-a] memory is exposed anew for each call
 TEST_F(RequesterTest, NothingStaysExposed) {
   start();
   Shape shape;
@@ -168,11 +168,11 @@ TEST_F(RequesterTest, CreditsAreNeverExceeded) {
   expect_open(2);
   answer_one(0);  // counts as 1
   expect_open(1);
-  answer_one(100);  // never more than were asked for
+  answer_one(100);  // never more than requested
   expect_open(6);
   peer.abort();
   open.clear();
-  // [8166-3.3.3-a] on a new connection with one again
+  // [8166-3.3.3-a] one credit again on a new connection
   ASSERT_TRUE(run_until(context, [&] { return !peer.messages.empty(); }));
   expect_open(1);
 }
@@ -271,7 +271,7 @@ TEST_F(RequesterTest, WriteChunkAndReplyChunkTogether) {
   EXPECT_EQ(call.complaint, "");
 }
 
-// [8797-4.1-e] R is clear where handles are not windows
+// [8797-4.1-e] the R flag is clear if handles are not those of windows
 TEST_F(RequesterTest, NoRemoteInvalidationOfRegistrations) {
   for (const bool windows : {true, false}) {
     fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();

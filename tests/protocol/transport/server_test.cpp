@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Limits of a server, its bulk budget, and how it ends.
+// Limits of a server, its bulk budget, and its shutdown.
 #include <gtest/gtest.h>
 
 #include "both_sides.hpp"

@@ -191,8 +191,8 @@ TEST(RpcVectors, ReadCallWithWriteChunk) {
   });
 }
 
-// [8166-3.4.6.2-c] [8166-3.4.4.3-a] the result's bytes are in the Write chunk; its count word, and the union that it
-// is an arm's part of, are in the stream
+// [8166-3.4.6.2-c] [8166-3.4.4.3-a] the bytes of the result are in the Write chunk; its count word and the rest of
+// the union are in the stream
 TEST(RpcVectors, ReadReplyWithWriteChunk) {
   Message message("read_reply_writechunk");
   Bytes data = bytes_of("abcdefg");

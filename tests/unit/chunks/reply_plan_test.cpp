@@ -11,7 +11,7 @@ namespace {
 
 class ReplyPlanTest : public testing::Test {
  protected:
-  error_code plan(const Payload& payload) { return plan_reply(payload, offered, 1024, memory.zeros(), out); }
+  error_code plan(const Payload& payload) { return plan_reply(payload, call, 1024, memory.zeros(), out); }
   std::vector<std::uint32_t> lengths(std::size_t chunk) const {
     std::vector<std::uint32_t> result;
     for (const Segment& segment : out.header.chunks.write_chunk(chunk)) result.push_back(segment.length);
@@ -23,7 +23,8 @@ class ReplyPlanTest : public testing::Test {
   }
 
   TestMemory memory;
-  wire::ChunkLists offered;
+  wire::Header call;
+  wire::ChunkLists& offered = call.chunks;
   std::uint32_t handle = 0;
   ReplyPlan out;
 };

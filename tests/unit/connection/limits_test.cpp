@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
-#include "rpcrdma/connection/backoff.hpp"
+#include "rpcrdma/base/backoff.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/connection/receive_budget.hpp"
 

@@ -141,12 +141,29 @@ TEST_F(PoolTest, IdleSlabsMakeRoomForOtherSizes) {
   EXPECT_TRUE(pool.allocate(2u << 20));
 }
 
-TEST_F(PoolTest, BeyondTheClassesMemoryIsGivenBackAtOnce) {
+TEST_F(PoolTest, BeyondTheClassesTheLastSizeIsKept) {
   Pool pool(*fabric_);
-  const std::size_t before = pool.counters().registered_octets;
-  { const auto huge = std::move(*pool.allocate(9u << 20)); }
-  EXPECT_EQ(pool.counters().registered_octets, before);
+  const std::byte* data = nullptr;
+  {
+    const auto huge = std::move(*pool.allocate(9u << 20));
+    data = huge.ref().data;
+  }
+  EXPECT_EQ(fabric_->regions(), 1u);
+  {
+    const auto again = std::move(*pool.allocate((9u << 20) - 100));
+    EXPECT_EQ(again.ref().data, data);
+    EXPECT_EQ(again.ref().size, (9u << 20) - 100);
+    const auto beside = std::move(*pool.allocate(9u << 20));
+    EXPECT_NE(beside.ref().data, data);
+  }
+  EXPECT_EQ(fabric_->regions(), 1u);
+  { const auto other = std::move(*pool.allocate(5u << 20)); }
+  EXPECT_EQ(fabric_->regions(), 1u);
+  EXPECT_EQ(pool.counters().registered_octets, 5u << 20);
+  pool.trim();
+  pool.trim();
   EXPECT_EQ(fabric_->regions(), 0u);
+  EXPECT_EQ(pool.counters().registered_octets, 0u);
 }
 
 // What is in use, or was since the last look, stays.

@@ -4,8 +4,10 @@
 
 #include <gmock/gmock.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <random>
@@ -17,6 +19,21 @@ namespace {
 
 namespace asio = boost::asio;
 namespace fs = std::filesystem;
+
+/// Stands in for pread(), if there is one: how many of the bytes that are wanted there are.
+std::atomic<std::size_t (*)(off_t at, std::size_t wanted)> bytes_at = nullptr;
+
+}  // namespace
+}  // namespace rpcrdma::nfs
+
+extern "C" ssize_t pread(int fd, void* into, size_t size,
+                         off_t at) {  // NOLINT(readability-inconsistent-declaration-parameter-name)
+  const auto limit = rpcrdma::nfs::bytes_at.load();
+  return ::syscall(SYS_pread64, fd, into, limit != nullptr ? limit(at, size) : size, at);
+}
+
+namespace rpcrdma::nfs {
+namespace {
 
 class Quiet : public CopyObserver {
  public:
@@ -315,6 +332,53 @@ TEST_F(CopyTest, UploadsAFileThatHasGrownOrShrunk) {
     EXPECT_TRUE(unstable_.empty()) << believed;
     EXPECT_LE(writes_, 18) << "pieces are as long as the server allows";
   }
+}
+
+// The second piece ends early. The file has grown when the others are read, and the server has one of these already.
+TEST_F(CopyTest, UploadEndsAtTheFirstEndOfAFileThatGrows) {
+  constexpr std::uint32_t kPiece = 65536;
+  constexpr std::size_t kEnd = kPiece + 1000;
+  static std::atomic<bool> has_later_piece;
+  has_later_piece = false;
+  serve_writes(1 << 20);
+  before_write_ = [this] {
+    if (stored_.size() > 2 * kPiece) has_later_piece = true;
+  };
+  server_.on<nfs3::Setattr>([this](const SETATTR3args& args) {
+    stored_.resize(args.new_attributes.size.set_size3_u.size);
+    return SETATTR3res{};
+  });
+  bytes_at = [](off_t at, std::size_t wanted) {
+    const auto from = static_cast<std::size_t>(at);
+    if (from < kPiece || from >= 2 * kPiece) return wanted;
+    while (!has_later_piece) std::this_thread::yield();
+    return from < kEnd ? std::min(wanted, kEnd - from) : 0;
+  };
+  const std::string content = noise(8 * kPiece);
+  const Result<void> outcome = upload(content, kPiece);
+  bytes_at = nullptr;
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(stored_ == content.substr(0, kEnd));
+}
+
+// The pool has room for a few pieces only, as under a limit of locked memory.
+TEST_F(CopyTest, UploadsThroughASmallPool) {
+  constexpr std::uint32_t kPiece = 1 << 20;
+  serve_writes(kPiece);
+  const std::string content = noise(16 * kPiece);
+  const std::string path = (folder_ / "source").string();
+  const Fd out = std::move(*open_to_write(path, 0600));
+  ASSERT_TRUE(write_at(out, 0, std::as_bytes(std::span(content))));
+  const Fd in = std::move(*open_to_read(path));
+  const auto body = [&](Client& client) -> asio::awaitable<void> {
+    Copier copier(client, observer_, {kPiece, kPiece});
+    const Result<void> outcome = co_await copier.upload(in, content.size(), file_of(7));
+    EXPECT_TRUE(outcome) << (outcome ? std::string() : outcome.error().message());
+  };
+  ClientOptions options;
+  options.max_registered = std::size_t{6} << 20;
+  server_.run(body, options);
+  EXPECT_TRUE(stored_ == content);
 }
 
 TEST_F(CopyTest, AnEmptyReadWithoutEofIsAnError) {

@@ -138,7 +138,7 @@ TEST_F(ConfigTest, ErrorsInExportsToo) {
   begins("directory = '/b'\nmemory = true\n", "4: an export has either a directory or memory = true");
   begins("memory = true\n", "4: the name of an export begins with '/'");
   begins("directory = '/b'\nname = 'b'\n", "4: the name of an export begins with '/': 'b'");
-  begins("directory = '/b'\nsize = '1G'\n", "4: a size is for memory");
+  begins("directory = '/b'\nsize = '1G'\n", "4: only a memory export has a size");
   begins("memory = true\nname='/m'\nsize = '1 G'\n", "7: size: ");
   begins("memory = true\nname='/m'\nsize = 0\n", "7: size: ");
   begins("directory = '/b'\nclients = ['10.0.0.0/8',\n'10.0.0.0/33']\n", "7: clients: not an address");

@@ -244,6 +244,19 @@ TEST_F(Replace, WhatIsNamedAgainStaysOpen) {
   EXPECT_EQ(view_.all().at(0)->name, "/new");
 }
 
+// Closing a file system may block: event loops only drop it.
+TEST_F(Replace, WhatIsNotNamedAgainIsClosedByTidy) {
+  ASSERT_TRUE(replace({"memory:/gone"}));
+  std::weak_ptr<FileSystem> gone = view_.find(std::string_view("/gone"))->file_system;
+  ASSERT_TRUE(replace({}));
+  table_.tidy();
+  EXPECT_FALSE(gone.expired()) << "the view has it";
+  EXPECT_TRUE(view_.all().empty());
+  EXPECT_FALSE(gone.expired());
+  table_.tidy();
+  EXPECT_TRUE(gone.expired());
+}
+
 TEST_F(Replace, AllOrNothing) {
   ASSERT_TRUE(replace({"memory:/m"}));
   const std::uint64_t generation = table_.generation();

@@ -96,7 +96,7 @@ TEST_F(Places, DoNotSurviveAMachineThatWentDown) {
   std::ofstream(file(), std::ios::binary) << content;
   PlaceStore places = open();
   EXPECT_FALSE(places.find({5}));
-  EXPECT_EQ(lines_->with("went down").size(), 1u);
+  EXPECT_EQ(lines_->with("machine stopped").size(), 1u);
   expect_set_aside();
   places.put({5}, entry_at(1, "a"));
   EXPECT_TRUE(places.find({5}));
@@ -136,6 +136,25 @@ TEST_F(Places, AFileInUseIsLeftAlone) {
   EXPECT_TRUE(second.find({6}));
   EXPECT_FALSE(first.find({6}));
   EXPECT_TRUE(first.find({5}));
+}
+
+TEST_F(Places, AFileThatBecomesFreeIsTaken) {
+  auto first = std::make_unique<PlaceStore>(file(), kMost, Log(lines_));
+  first->put({5}, entry_at(1, "a"));
+  {
+    PlaceStore second = open();
+    second.put({6}, entry_at(1, "b"));
+    second.tidy();
+    EXPECT_FALSE(second.find({5}));
+    EXPECT_EQ(lines_->with("kept in memory").size(), 1u);
+    first.reset();
+    second.tidy();
+    EXPECT_TRUE(second.find({5}) && second.find({6}));
+    EXPECT_EQ(lines_->with("the file is free").size(), 1u);
+    second.put({7}, entry_at(1, "c"));
+  }
+  const PlaceStore third = open();
+  EXPECT_TRUE(third.find({5}) && third.find({6}) && third.find({7}));
 }
 
 TEST_F(Places, AreKeptInMemoryWhenTheDiskIsFull) {

@@ -2,9 +2,11 @@
 // Properties of directories on a disk only: they survive a restart, and local programs change them.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <thread>
@@ -17,6 +19,25 @@ namespace {
 
 using Posix = FileSystemTest;
 namespace filesystem = std::filesystem;
+
+std::atomic<bool> times_begin_in_1970 = false;
+
+}  // namespace
+}  // namespace rpcrdma::nfsd
+
+extern "C" {
+/// Clamps, if the test asks for it, as the kernel does on file systems that cannot represent earlier times.
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name)
+int futimens(int fd, const timespec times[2]) noexcept {
+  timespec clamped[2] = {times[0], times[1]};
+  if (rpcrdma::nfsd::times_begin_in_1970)
+    for (timespec& time : clamped) time.tv_sec = std::max<time_t>(time.tv_sec, 0);
+  return static_cast<int>(::syscall(SYS_utimensat, fd, nullptr, clamped, 0));
+}
+}
+
+namespace rpcrdma::nfsd {
+namespace {
 
 TEST_P(Posix, HandlesSurviveARestartAndARename) {
   const NodeKey directory = mkdir(root_, "d");
@@ -142,23 +163,29 @@ TEST_P(Posix, CookiesSurviveARestart) {
 }
 
 TEST_P(Posix, AnExclusiveCreateIsRecognizedAfterARestart) {
-  CreateHow how;
-  how.mode = CreateMode::exclusive;
-  how.verifier = {std::byte{0xff}, std::byte{2}, std::byte{3}, std::byte{4}, std::byte{0x85}, std::byte{6}};
-  const NodeResult made = fs_->create(caller_, root_, "f", how);
-  ASSERT_EQ(made.status, Status::ok);
-  fs_ = make();
-  const NodeResult again = fs_->create(caller_, root_, "f", how);
-  EXPECT_EQ(again.status, Status::ok) << "the same request once more";
-  EXPECT_EQ(again.node, made.node);
-  // Each bit counts, the sign bits of the two times that hold it as well.
-  for (const std::size_t byte : {0u, 3u, 4u, 7u}) {
-    for (const std::byte bit : {std::byte{0x80}, std::byte{1}}) {
-      CreateHow other = how;
-      other.verifier[byte] ^= bit;
-      EXPECT_EQ(fs_->create(caller_, root_, "f", other).status, Status::exist) << byte;
+  for (const bool limited : {false, true}) {
+    SCOPED_TRACE(limited);
+    times_begin_in_1970 = limited;
+    CreateHow how;
+    how.mode = CreateMode::exclusive;
+    how.verifier = {std::byte{0xff}, std::byte{2}, std::byte{3}, std::byte{4}, std::byte{0x85}, std::byte{6}};
+    const NodeResult made = fs_->create(caller_, root_, "f", how);
+    ASSERT_EQ(made.status, Status::ok);
+    fs_ = make();
+    const NodeResult again = fs_->create(caller_, root_, "f", how);
+    EXPECT_EQ(again.status, Status::ok) << "the same request once more";
+    EXPECT_EQ(again.node, made.node);
+    // Each bit counts, the sign bits of the two times that hold it as well.
+    for (const std::size_t byte : {0u, 3u, 4u, 7u}) {
+      for (const std::byte bit : {std::byte{0x80}, std::byte{1}}) {
+        CreateHow other = how;
+        other.verifier[byte] ^= bit;
+        EXPECT_EQ(fs_->create(caller_, root_, "f", other).status, Status::exist) << byte;
+      }
     }
+    ASSERT_EQ(fs_->remove(caller_, root_, "f").status, Status::ok);
   }
+  times_begin_in_1970 = false;
 }
 
 TEST_P(Posix, ASymlinkPutInPlaceOfADirectoryLeadsNowhere) {

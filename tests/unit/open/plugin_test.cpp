@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "protocol/transport/log_lines.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 
 namespace rpcrdma::fabric {
@@ -39,6 +40,13 @@ TEST_F(Plugin, IsMissing) {
   EXPECT_EQ(open_verbs(), FabricError::no_plugin);
   EXPECT_EQ(open_verbs(), Condition::give_up);
   EXPECT_EQ(automatic(), "iwarp");
+}
+
+TEST_F(Plugin, ARelativeFolderIsIgnoredAndLogged) {
+  ::setenv("RPCRDMA_PLUGIN_DIR", "lib", 1);
+  const auto lines = std::make_shared<test::LogLines>();
+  open(context_, boost::asio::ip::make_address("192.0.2.1"), {.provider = Provider::verbs}, Log(lines));
+  EXPECT_EQ(lines->with("RPCRDMA_PLUGIN_DIR=lib is ignored").size(), 1u);
 }
 
 TEST_F(Plugin, IsNoSharedObject) {

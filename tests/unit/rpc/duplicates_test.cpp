@@ -102,7 +102,7 @@ TEST_F(DuplicatesTest, ResentCallsAttachToACallInProgress) {
 TEST_F(DuplicatesTest, CallsThatWereNotRunAreNotKept) {
   hold = true;
   LocalCall& first = run(mkdir(1));
-  held.clear();  // dropped
+  held[0].first.reject(AcceptStat::system_err);
   test::run_ready(transport.context);
   EXPECT_EQ(outcome(header_of(first)), RpcError::system_err);
   EXPECT_EQ(cache.counters().entries, 0u);
@@ -116,7 +116,8 @@ TEST_F(DuplicatesTest, AnAttachedCallIsRunIfTheFirstOneIsNot) {
   LocalCall& first = run(mkdir(1));
   LocalCall& second = run(mkdir(1));
   LocalCall& third = run(mkdir(1));
-  held.clear();  // dropped
+  held[0].first.reject(AcceptStat::system_err);
+  held.clear();
   test::run_ready(transport.context);
   EXPECT_EQ(outcome(header_of(first)), RpcError::system_err);
   EXPECT_EQ(served, 2);
@@ -127,6 +128,19 @@ TEST_F(DuplicatesTest, AnAttachedCallIsRunIfTheFirstOneIsNot) {
   EXPECT_FALSE(outcome(header_of(second)));
   EXPECT_EQ(test::to_hex(third.reply_octets), test::to_hex(second.reply_octets));
   EXPECT_EQ(served, 2);
+}
+
+// A handler that ends without an answer, for lack of memory, may have had its effect.
+TEST_F(DuplicatesTest, CallsThatWereDroppedRunOnce) {
+  hold = true;
+  LocalCall& first = run(mkdir(1));
+  LocalCall& attached = run(mkdir(1));
+  held.clear();  // dropped
+  test::run_ready(transport.context);
+  EXPECT_EQ(outcome(header_of(first)), RpcError::system_err);
+  EXPECT_EQ(test::to_hex(attached.reply_octets), test::to_hex(first.reply_octets));
+  EXPECT_EQ(test::to_hex(run(mkdir(1)).reply_octets), test::to_hex(first.reply_octets));
+  EXPECT_EQ(served, 1);
 }
 
 TEST_F(DuplicatesTest, RepliesThatCannotBeSentAreKept) {

@@ -262,6 +262,19 @@ TEST(TcpTest, HalfARecordMarkDelaysNoOtherAndTimesOut) {
   }(bed));
 }
 
+// The timer of a connection without calls sleeps until its end.
+TEST(TcpTest, AnIdleConnectionCausesNoWork) {
+  TcpBed bed({.idle_timeout = std::chrono::seconds(3), .pressed_timeout = std::chrono::seconds(1)});
+  asio::ip::tcp::socket idle(bed.context);
+  bed.run([](TcpBed& b, asio::ip::tcp::socket& socket) -> asio::awaitable<void> {
+    co_await socket.async_connect(b.endpoint, asio::use_awaitable);
+  }(bed, idle));
+  ASSERT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().connections == 1; }));
+  int handlers = 0;
+  while (bed.server->counters().connections != 0 && bed.context.run_one() != 0) ++handlers;
+  EXPECT_LE(handlers, 4) << "the timer, once when it finds the connection idle and once at its end, and the read";
+}
+
 TEST(TcpTest, FragmentsAreJoined) {
   TcpBed bed;
   serve_files(bed.dispatcher);

@@ -21,7 +21,7 @@ WireError error_of(std::string_view hex, const DecodeLimits& limits = {}) {
   return result ? WireError{} : result.error();
 }
 
-// [8166-4.2.4-b] every list may be absent in an RDMA_MSG
+// [8166-4.2.4-b] each chunk list of an RDMA_MSG may be empty
 TEST(Header, MinimalMessage) {
   const Bytes octets = from_hex("0000000a 00000001 00000020 00000000 00000000 00000000 00000000 0000000a");
   Header header;
@@ -34,7 +34,7 @@ TEST(Header, MinimalMessage) {
   EXPECT_TRUE(header.chunks.empty());
 }
 
-// [8166-4.5-a] 0 to 27 bytes are discarded
+// [8166-4.5-a] a message of fewer than 28 bytes is discarded
 TEST(Header, ShortMessagesAreDiscarded) {
   const Bytes octets = from_hex("0000000a 00000007 00000020 00000009 00000000 00000000 00000000");
   for (std::size_t size = 0; size < octets.size(); ++size) {
@@ -47,7 +47,7 @@ TEST(Header, ShortMessagesAreDiscarded) {
   EXPECT_EQ(answered_with(WireError::too_short), Answer::discard);
 }
 
-// [8166-4.2.2-a] [8166-4.5.1-a] other versions
+// [8166-4.2.2-a] [8166-4.5.1-a] other versions: ERR_VERS
 TEST(Header, OtherVersionsAreRefused) {
   for (const char* version : {"00000000", "00000002", "ffffffff"}) {
     EXPECT_EQ(error_of(std::string("0000000a") + version + "00000020 00000000 00000000 00000000 00000000 0000000a"),
@@ -56,7 +56,7 @@ TEST(Header, OtherVersionsAreRefused) {
   EXPECT_EQ(answered_with(WireError::bad_version), Answer::err_vers);
 }
 
-// [8166-4.5.2-a] an unknown procedure
+// [8166-4.5.2-a] an unknown procedure: ERR_CHUNK
 TEST(Header, UnknownProcedures) {
   EXPECT_EQ(error_of("0000000a 00000001 00000020 00000005 00000000 00000000 00000000"), WireError::bad_procedure);
   EXPECT_EQ(error_of("0000000a 00000001 00000020 ffffffff 00000000 00000000 00000000"), WireError::bad_procedure);
@@ -73,7 +73,7 @@ TEST(Header, ObsoleteProcedures) {
   EXPECT_EQ(answered_with(WireError::obsolete_done), Answer::discard);
 }
 
-// [8166-4.6.1-a] [8166-4.6.2-a] [8166-4.2.4-a] what is never sent
+// [8166-4.6.1-a] [8166-4.6.2-a] [8166-4.2.4-a] messages that this library does not encode
 TEST(Header, RefusesToEncodeWhatIsNeverSent) {
   std::array<std::byte, 256> room{};
   Header header;
@@ -84,12 +84,12 @@ TEST(Header, RefusesToEncodeWhatIsNeverSent) {
   }
 }
 
-// [8166-4.2.4-a] RDMA_NOMSG has a chunk list
+// [8166-4.2.4-a] an RDMA_NOMSG without any chunk is refused
 TEST(Header, NomsgWithoutChunks) {
   EXPECT_EQ(error_of("0000000a 00000001 00000020 00000001 00000000 00000000 00000000"), WireError::bad_chunks);
 }
 
-// [8166-4.2.1-a] the header's XID is that of the payload
+// [8166-4.2.1-a] the XIDs of header and payload must be equal
 TEST(Header, XidMismatch) {
   EXPECT_EQ(error_of("0000000a 00000001 00000020 00000000 00000000 00000000 00000000 0000000b"),
             WireError::xid_mismatch);
@@ -97,14 +97,14 @@ TEST(Header, XidMismatch) {
   EXPECT_EQ(error_of("00000000 00000001 00000020 00000000 00000000 00000000 00000000"), WireError::xid_mismatch);
 }
 
-// [8166-3.4.5-b] positions are multiples of four
+// [8166-3.4.5-b] the position of a Read chunk must be a multiple of four
 TEST(Header, OddPositions) {
   EXPECT_EQ(error_of("0000000a 00000001 00000020 00000000"
                      "00000001 00000006 00001234 00000005 00000000 00001000 00000000 00000000 00000000 0000000a"),
             WireError::bad_chunks);
 }
 
-// [8166-4.5.2-a] the word in front of an optional item is 0 or 1
+// [8166-4.5.2-a] the word before an optional item must be 0 or 1
 TEST(Header, OptionalWordsAreStrict) {
   const std::string fixed = "0000000a 00000001 00000020 00000000";
   const std::string read = "00000006 00000080 00001234 00000005 00000000 00001000";
@@ -113,7 +113,7 @@ TEST(Header, OptionalWordsAreStrict) {
   EXPECT_EQ(error_of(fixed + "00000000 00000000 00000100 00000000 0000000a"), WireError::bad_chunks);
 }
 
-// [8166-4.5.2-a] counts that the message cannot hold are refused before anything grows
+// [8166-4.5.2-a] a count that exceeds the rest of the message is refused before memory is allocated
 TEST(Header, HostileCounts) {
   const std::string fixed = "0000000a 00000001 00000020 00000000 00000000";
   for (const char* count : {"00000001", "00000100", "10000000", "10000001", "ffffffff"}) {
@@ -155,7 +155,7 @@ TEST(Header, EmptyChunksAreBoundedToo) {
   EXPECT_EQ(error_of(hex, {.max_segments = 20}), WireError{});
 }
 
-// [8166-4.5-g] what is not a proper RDMA_ERROR is discarded
+// [8166-4.5-g] a malformed RDMA_ERROR is discarded
 TEST(Header, BrokenErrors) {
   EXPECT_EQ(error_of("0000000a 00000001 00000020 00000004 00000063 00000001 00000001"), WireError::bad_error);
   EXPECT_EQ(error_of("0000000a 00000001 00000020 00000004 00000001 00000001"), WireError::bad_error);
@@ -164,7 +164,7 @@ TEST(Header, BrokenErrors) {
   EXPECT_EQ(answered_with(WireError::bad_error), Answer::discard);
 }
 
-// [8166-4.5-d] [8166-4.5-e] [8166-4.5.1-a] [8166-4.5.2-a] the answers to a message that was refused
+// [8166-4.5-d] [8166-4.5-e] [8166-4.5.1-a] [8166-4.5.2-a] the RDMA_ERROR messages for refused messages
 TEST(Header, ErrorsAnswerTheMessageThatFailed) {
   Header bad;
   ASSERT_FALSE(decode(from_hex("a0000005 00000007 00000020 00000000 00000000 00000000 00000000"), bad));

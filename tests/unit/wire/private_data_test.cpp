@@ -25,7 +25,7 @@ TEST(PrivateDataTest, GoldenBytes) {
   EXPECT_EQ(*find_private_data(from_hex("f6ab0e18 010000ff")), (PrivateData{false, 1024, 262144}));
 }
 
-// [8797-4.2-a] sizes are cut, not rounded
+// [8797-4.2-a] sizes are rounded down to multiples of 1024
 TEST(PrivateDataTest, SizesAreTruncated) {
   EXPECT_EQ(advertised_size(4100), 4096u);
   EXPECT_EQ(advertised_size(1024), 1024u);
@@ -41,7 +41,7 @@ TEST(PrivateDataTest, ReservedBits) {
   EXPECT_EQ(*find_private_data(from_hex("f6ab0e18 01ff0303")), (PrivateData{true, 4096, 4096}));
 }
 
-// [8797-5.2-b] found at any offset, with anything in front and behind
+// [8797-5.2-b] found at any offset, whatever is before and behind it
 TEST(PrivateDataTest, FoundAnywhere) {
   for (std::size_t before = 0; before < 12; ++before) {
     for (std::size_t behind = 0; behind < 5; ++behind) {
@@ -56,7 +56,7 @@ TEST(PrivateDataTest, FoundAnywhere) {
   }
 }
 
-// [8797-5.1-a] [8797-5.2-a] [8797-5.2-c] absent, unknown version, cut short
+// [8797-5.1-a] [8797-5.2-a] [8797-5.2-c] absent, of an unknown version, truncated
 TEST(PrivateDataTest, NotFound) {
   EXPECT_FALSE(find_private_data({}));
   EXPECT_FALSE(find_private_data(from_hex("f6ab0e18 02010303")));
@@ -68,7 +68,7 @@ TEST(PrivateDataTest, NotFound) {
   EXPECT_TRUE(find_private_data(octets));
 }
 
-// A look-alike of another version does not hide the real one behind it.
+// A structure of another version does not hide one of version 1 behind it.
 TEST(PrivateDataTest, SearchGoesOn) {
   EXPECT_EQ(*find_private_data(from_hex("f6ab0e18 f6ab0e18 01010303")), (PrivateData{true, 4096, 4096}));
 }
@@ -85,7 +85,7 @@ TEST(PrivateDataTest, Thresholds) {
   EXPECT_EQ(at_server.receive, at_client.send);
 }
 
-// [8166-3.3.3-d] without private data 1024 holds in both directions
+// [8166-3.3.3-d] without private data the threshold is 1024 bytes in both directions
 TEST(PrivateDataTest, Defaults) {
   const Thresholds out = negotiate({true, 65536, 65536}, PrivateData{});
   EXPECT_EQ(out.send, 1024u);

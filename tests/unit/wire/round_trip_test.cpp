@@ -46,6 +46,7 @@ class Generator {
   void make_error(Header& out) {
     out.procedure = Procedure::error;
     out.version = word();
+    out.direction = Direction::reply;
     out.error = below(2) == 0 ? ErrorKind::vers : ErrorKind::chunk;
     if (out.error == ErrorKind::vers) {
       out.lowest_version = word();
@@ -57,7 +58,7 @@ class Generator {
   std::mt19937 random_;
 };
 
-/// The header and, behind an RDMA_MSG, a payload of its XID only.
+/// The encoded header; that of an RDMA_MSG is followed by a payload of only the XID.
 Bytes message(const Header& header) {
   Bytes out(encoded_size(header) + 4);
   const auto size = encode(header, out);
@@ -71,7 +72,7 @@ Bytes message(const Header& header) {
   return out;
 }
 
-// [8166-4.5-b] whatever is encoded decodes to itself
+// [8166-4.5-b] decoding an encoded header gives the same header
 TEST(HeaderRoundTrip, RandomHeaders) {
   Generator generator(8166);
   Header out;
@@ -86,7 +87,7 @@ TEST(HeaderRoundTrip, RandomHeaders) {
   }
 }
 
-// [8166-4.5.2-a] every truncated prefix is refused, and none is read past its end
+// [8166-4.5.2-a] each truncated prefix is refused, and no byte behind its end is read
 TEST(HeaderRoundTrip, TruncatedPrefixesAreRefused) {
   Generator generator(20049);
   Header out;
@@ -99,7 +100,7 @@ TEST(HeaderRoundTrip, TruncatedPrefixesAreRefused) {
   }
 }
 
-// [8166-4.5-b] garbage is refused or decodes to something that encodes to the same bytes
+// [8166-4.5-b] random bytes are refused, or decode to a header that encodes to the same bytes
 TEST(HeaderRoundTrip, MutatedHeaders) {
   Generator generator(1);
   Header out;

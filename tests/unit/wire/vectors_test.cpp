@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The headers inside the whole-stack vectors: what stands behind the 18-byte untagged DDP header.
+// The RPC-over-RDMA headers of the test vectors of whole frames: they follow the 18 bytes of the untagged DDP header.
 #include <gtest/gtest.h>
 
 #include "rpcrdma/wire/header.hpp"
@@ -19,7 +19,7 @@ Bytes send_payload(const std::string& name) {
 
 class HeaderVector : public testing::TestWithParam<const char*> {};
 
-// [8166-4-a] [8166-4.5-b] decoded, encoded again, and refused when cut inside the header
+// [8166-4-a] [8166-4.5-b] each decodes, encodes to the same bytes, and is refused when it is truncated
 TEST_P(HeaderVector, DecodesAndEncodesIdentically) {
   const Bytes octets = send_payload(GetParam());
   Header header;
@@ -77,7 +77,7 @@ TEST(HeaderVectors, LongMessages) {
   EXPECT_EQ(decoded("nomsg_reply").chunks.reply_chunk()[0].length, 3000u);
 }
 
-// [8166-4.5-e] an error repeats the version that it refuses
+// [8166-4.5-e] an RDMA_ERROR has the version of the message that it refuses
 TEST(HeaderVectors, Errors) {
   const Header vers = decoded("err_vers");
   EXPECT_EQ(vers.procedure, Procedure::error);

@@ -26,7 +26,7 @@ TEST(EncoderTest, IsAnXdrStream) {
   ASSERT_TRUE(xdr_opaque(xdrs, fixed, sizeof fixed));
   EXPECT_EQ(out.position(), 24u);
   EXPECT_EQ(to_hex(message.reduced()), to_hex(from_hex("fffffffe 01020304 05060708 00000001 61626364 65000000")));
-  EXPECT_FALSE(xdr_setpos(xdrs, 0));
+  EXPECT_FALSE(xdr_setpos(xdrs, 25));
   EXPECT_EQ(Encoder::of(xdrs), &out);
   EXPECT_EQ(Decoder::of(xdrs), nullptr);
 }

@@ -5,6 +5,15 @@
 #include <limits>
 
 namespace rpcrdma {
+namespace {
+
+/// What is asked of the lender for values: a large piece for a large value, as each piece becomes a segment.
+std::uint32_t growth_for(std::size_t value) noexcept {
+  const std::size_t most = value > (std::size_t{1} << 16) ? std::size_t{1} << 20 : std::size_t{4096};
+  return static_cast<std::uint32_t>(std::min(value, most));
+}
+
+}  // namespace
 
 void PayloadBuilder::start(BufferRef first, PayloadMemory* memory) noexcept {
   payload_.clear();
@@ -43,8 +52,8 @@ bool PayloadBuilder::grow(std::uint32_t count) noexcept {
 
 void PayloadBuilder::octets(Octets value) noexcept {
   while (ok() && !value.empty()) {
-    const std::size_t fits = room_.size != 0 ? room_.size : std::size_t{4096};
-    const auto step = static_cast<std::uint32_t>(std::min(value.size(), fits));
+    if (room_.size == 0 && !grow(growth_for(value.size()))) return;
+    const auto step = static_cast<std::uint32_t>(std::min<std::size_t>(value.size(), room_.size));
     std::byte* at = reserve(step);
     if (at == nullptr) return;
     std::memcpy(at, value.data(), step);

@@ -34,7 +34,7 @@ error_code plan_reply_resources(const CallShape& shape, const PlanLimits& limits
   const std::uint64_t results = padded_total(shape.results);
   std::uint64_t longest = std::uint64_t{shape.max_reply} + results;
   // [8166-8.2.2.3-a] [8166-3.4.2-b]
-  if (shape.may_reduce && results != 0 && wire::kMinHeader + longest > limits.receive) {
+  if (shape.may_reduce && results != 0 && wire::min_header(limits.version) + longest > limits.receive) {
     plan_writes(shape, out);
     longest = shape.max_reply;
   }
@@ -136,6 +136,7 @@ void CallPlan::clear() noexcept {
 
 error_code plan_call(const CallShape& shape, const PlanLimits& limits, CallPlan& out) {
   out.clear();
+  out.header.version = limits.version;
   if (const error_code failed = plan_reply_resources(shape, limits, out)) return failed;
   out.reduced.assign(shape.payload->items.size(), false);
   if (fit_inline(shape, limits, out)) {

@@ -36,9 +36,12 @@ void ReplyPlan::clear() noexcept {
   header_size = 0;
 }
 
-error_code plan_reply(const Payload& payload, const wire::ChunkLists& offered, std::uint32_t threshold, BufferRef zeros,
+error_code plan_reply(const Payload& payload, const wire::Header& call, std::uint32_t threshold, BufferRef zeros,
                       ReplyPlan& out) {
+  const wire::ChunkLists& offered = call.chunks;
   out.clear();
+  out.header.version = call.version;  // [8167-5.2-a] [v2-5.3-a]
+  out.header.direction = wire::Direction::reply;
   if (const error_code failed = fill_write_list(payload, offered, out)) return failed;  // [8166-3.5.3-f]
   wire::ChunkLists& chunks = out.header.chunks;
   if (offered.has_reply_chunk()) {

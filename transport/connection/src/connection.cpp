@@ -23,14 +23,28 @@ std::uint32_t call_credits(const ConnectionSetup& setup, Role sender) noexcept {
   return setup.role == sender ? setup.options.credits : setup.options.reverse_credits;
 }
 
+/// [8166-3.3.3-b] [8166-3.3.3-c] at least 1024; [v2-5.2-b] the larger receives are there before version two is used
+std::uint32_t receive_size(const ConnectionOptions& options) noexcept {
+  const std::uint32_t size = options.private_data ? wire::advertised_size(options.receive_size) : wire::kMinThreshold;
+  return options.version == VersionChoice::one ? size : std::max(size, wire::kVersionTwoThreshold);
+}
+
+wire::DecodeLimits limits(const ConnectionSetup& setup) noexcept {
+  const VersionChoice choice = setup.options.version;
+  return {.max_segments = setup.max_segments,
+          .lowest_version = choice == VersionChoice::two ? wire::kVersionTwo : wire::kVersion,
+          .highest_version = choice == VersionChoice::one ? wire::kVersion : wire::kVersionTwo};
+}
+
 }  // namespace
 
 Connection::Connection(const ConnectionSetup& setup, ConnectionEvents& events)
     : setup_(setup),
       events_(&events),
-      // [8166-3.3.3-b] [8166-3.3.3-c] at least 1024
-      receive_size_(setup.options.private_data ? wire::advertised_size(setup.options.receive_size)
-                                               : wire::kMinThreshold),
+      receive_size_(receive_size(setup.options)),
+      decode_limits_(limits(setup)),
+      version_(setup.role == Role::client ? decode_limits_.highest_version : decode_limits_.lowest_version),
+      version_settled_(decode_limits_.lowest_version == decode_limits_.highest_version),
       send_queue_(call_credits(setup, Role::client) + setup.chunk_work),
       reply_queue_(call_credits(setup, Role::server) + kErrorSends) {}
 
@@ -137,9 +151,28 @@ void Connection::on_established(const fabric::ConnectionInfo& info) noexcept {
   // [8797-4-b] anew for each connection; [8797-5.1-a] silent peers have 1024 and no remote invalidation
   const wire::PrivateData peers = wire::find_private_data(info.private_data).value_or(wire::PrivateData{});
   thresholds_ = wire::negotiate(own_private_data(), peers);
+  if (decode_limits_.lowest_version == wire::kVersionTwo) use_version_two();
   connected_ = true;
   events_->on_connected();
   end_batch();
+}
+
+/// [v2-2.3-a] the default of version two holds in both directions, unless private data has announced more
+void Connection::use_version_two() noexcept {
+  version_ = wire::kVersionTwo;
+  version_settled_ = true;
+  thresholds_.send = std::max(thresholds_.send, wire::kVersionTwoThreshold);
+  thresholds_.receive = std::max(thresholds_.receive, wire::kVersionTwoThreshold);
+}
+
+void Connection::fall_back() noexcept {
+  version_ = wire::kVersion;
+  version_settled_ = true;
+}
+
+std::uint32_t Connection::max_call() const noexcept {
+  // [v2-5-b] the server may support version one only
+  return version_settled_ ? thresholds_.send : std::min(thresholds_.send, wire::kMinThreshold);
 }
 
 void Connection::close() noexcept {

@@ -25,21 +25,37 @@ void Connection::received(ReceiveSlot& slot, const fabric::Completion& completio
   if (completion.length > slot.memory().size) return abort(fabric::FabricError::protocol_violation);
   Received message{header_, {}, completion.invalidated, ReceiveLease(*this, slot)};
   const BufferRef octets = slot.memory().slice(0, completion.length);
-  const wire::DecodeResult header_size =
-      wire::decode(octets.octets(), header_, wire::DecodeLimits{.max_segments = setup_.max_segments});
+  const wire::DecodeResult header_size = wire::decode(octets.octets(), header_, decode_limits_);
   if (!header_size) {
     events_->on_bad_message(header_size.error(), message);
     return;
   }
   const auto size = static_cast<std::uint32_t>(*header_size);
   message.payload = octets.slice(size, octets.size - size);
+  learn_version(header_);
   dispatch(message);
+}
+
+/// [v2-5.1-a] A reply of version two settles the version of a client. A server follows its client.
+void Connection::learn_version(const wire::Header& header) noexcept {
+  if (header.procedure == wire::Procedure::error) return;
+  const bool server = setup_.role == Role::server;
+  if (header.version == wire::kVersionTwo) {
+    if (server ? version_ != wire::kVersionTwo : !version_settled_) use_version_two();
+  } else if (server) {
+    version_settled_ = true;
+  }
 }
 
 void Connection::dispatch(Received& message) noexcept {
   switch (message.header.procedure) {
     case wire::Procedure::error: return events_->on_peer_error(message);
+    case wire::Procedure::optional: return events_->on_bad_message(wire::WireError::unsupported_option, message);
     case wire::Procedure::nomsg:
+      // [v2-4.2.2-a]
+      if (message.header.version >= wire::kVersionTwo)
+        return message.header.direction == wire::Direction::call ? events_->on_call(message)
+                                                                 : events_->on_reply(message);
       // The payload, and with it the direction, is not there yet. A Position-Zero Read chunk belongs to a call:
       // the Read list of a reply is empty [8166-4.3.1-a].
       return has_position_zero(message.header.chunks) ? events_->on_call(message) : events_->on_reply(message);

@@ -41,6 +41,7 @@ void Connection::end_batch() noexcept {
 error_code Connection::post_send(std::span<const BufferRef> gather, const fabric::SendOptions& options,
                                  fabric::WorkContext* context) noexcept {
   if (ended_) return fabric::FabricError::not_connected;
+  offered_ = offered_ || !version_settled_;
   return posted(queue_pair_->post_send(gather, options, context), context);
 }
 

@@ -69,8 +69,10 @@ Result<RegisteredBuffer> Pool::allocate(std::uint32_t size) {
 /// A slab with a free buffer: the first one available in its class.
 Result<Slab*> Pool::slab_for(std::uint32_t size) {
   SizeClass& size_class = *classes_[class_of(size)];
-  if (size_class.available != nullptr) return size_class.available;
-  if (size_class.buffer_size == 0) return add_slab(size_class, (size + kPage - 1) / kPage * kPage);
+  Slab* const available = size_class.available;
+  if (available != nullptr && (size_class.buffer_size != 0 || available->pages.octets().size() == footprint(size)))
+    return available;
+  if (size_class.buffer_size == 0) return add_slab(size_class, footprint(size));
   const std::size_t one = size_class.buffer_size;
   // Where the fabric does not enforce exact window bounds, a region holds one buffer only.
   // A small pool has small slabs, so that those of the size classes in use leave room for large buffers.
@@ -147,8 +149,8 @@ void Pool::give_back(RegisteredBuffer& buffer) noexcept {
   slab.give_back(buffer.ref_);
   --counters_.lent;
   if (size_class.buffer_size == 0) {
-    // Sizes beyond the classes are rarely requested twice.
-    drop_slabs(size_class, is_idle);
+    // Beyond the classes, the last size is kept for a user that asks for the same size each time.
+    drop_slabs(size_class, [&slab](const Slab& other) { return other.idle() && &other != &slab; });
   } else if (slab.free.size() == 1) {
     slab.next_available = size_class.available;
     size_class.available = &slab;

@@ -39,6 +39,7 @@ class CallSlot {
   std::uint32_t xid() const noexcept { return xid_; }
   std::uint64_t sequence() const noexcept { return sequence_; }
   bool answered() const noexcept { return answered_; }
+  std::uint32_t version() const noexcept { return plan_.header.version; }
   error_code failure() const noexcept { return status_; }
   /// Ending, but waiting for the peer.
   bool held_up() const noexcept {
@@ -52,6 +53,8 @@ class CallSlot {
   /// The reply, or an RDMA_ERROR, has arrived; swaps its header out.
   void answer(Received& message);
   void answer_error(error_code status);
+  /// The server does not support the version of the call: it is sent again, once its memory is not exposed any more.
+  void answer_version_refused();
   /// Ends the call without a reply, or bounds the wait for its end. The credit stays in use until a reply comes.
   void give_up(error_code status);
   /// The reply of an orphan, or of a call that is ending by give_up().
@@ -84,6 +87,7 @@ class CallSlot {
   bool send_pending_ = false;
   bool invalidate_pending_ = false;
   bool needs_send_ = false;  // the Send gathers from memory of the caller
+  bool send_again_ = false;  // in another version
   Call* call_ = nullptr;
   std::chrono::steady_clock::time_point over_by_;
   std::uint32_t xid_ = 0;

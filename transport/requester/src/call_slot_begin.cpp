@@ -33,6 +33,7 @@ CallSlot::Start CallSlot::begin(Call& call, std::uint64_t sequence) {
   over_by_ = std::chrono::steady_clock::time_point::max();
   answered_ = false;
   needs_send_ = false;
+  send_again_ = false;
   const Start started = build(call);
   if (started != Start::sent) {
     reply_memory_.reset();
@@ -60,14 +61,14 @@ CallSlot::Start CallSlot::build(Call& call) {
     return Start::failed;
   }
   const CallShape shape{&builder_.payload(), call.results, call.max_reply, call.may_reduce, message_.zeros()};
-  const PlanLimits limits{connection.thresholds().send, connection.thresholds().receive, kMaxSegments,
-                          setup.max_long_call};
+  const PlanLimits limits{connection.max_call(), connection.thresholds().receive, kMaxSegments, setup.max_long_call,
+                          connection.version()};
   status_ = plan_call(shape, limits, plan_);
   // [8167-5.3-a] [8167-5.3-c]
   if (!status_ && !setup.may_use_chunks && !plan_.header.chunks.empty())
     status_ = plan_.header.chunks.reads.empty() ? TransportError::reply_too_long : TransportError::call_too_long;
   if (status_) return Start::failed;
-  // [8167-5.1-a] the version is the default one in both directions
+  // [8167-5.1-a] [v2-4.2.2-c] the version is the same in both directions
   plan_.header.xid = xid_;
   plan_.header.credits = core_.credits().requested();  // [8166-4.2.3-a]
   return expose();
@@ -92,8 +93,10 @@ CallSlot::Start CallSlot::expose() {
     reply_memory_ = std::move(*memory);
   }
   if (const error_code failed = bind_all()) return bind_failed(failed);
+  // Where the caller's keys may be those of a device that was lost, its memory is not gathered but copied.
+  const bool old_keys = !builder_.payload().items.empty() && connection.fabric().counters().reopened != 0;
   const error_code finished = message_.finish(plan_.header, plan_.header_size, plan_.inline_stream,
-                                              connection.fabric().capabilities().max_gather);
+                                              old_keys ? 1 : connection.fabric().capabilities().max_gather);
   if (finished) return bind_failed(finished);
   return post();
 }

@@ -22,7 +22,14 @@ void CallSlot::answer_error(error_code status) {
   end(status, false);
 }
 
+void CallSlot::answer_version_refused() {
+  answered_ = true;
+  send_again_ = true;
+  end({}, false);
+}
+
 void CallSlot::give_up(error_code status) {
+  if (std::exchange(send_again_, false)) status_ = status;
   if (state_ == State::on_wire) end(status, true);  // [8166-4.4.1-c] [8166-8.1.3-c]
   if (held_up() && over_by_ == std::chrono::steady_clock::time_point::max()) over_by_ = core_.grace_from_now();
 }
@@ -110,6 +117,10 @@ void CallSlot::finish_call() {
   CallAccess::state(call) = CallAccess::State::over;
   CallAccess::slot(call) = nullptr;
   core_.call_over();
+  if (send_again_) {
+    core_.send_again(call);
+    return let_go();
+  }
   error_code status = status_;
   if (!status) {
     const ReplyContext context{&plan_.header, call.results, reply_memory_.ref(), reply_inline_, call.max_reply};

@@ -28,6 +28,8 @@ class ClientHandle final : public Client {
   void close(UniqueFunction<void()> handler) override { impl_->close(std::move(handler)); }
   error_code last_error() const noexcept override { return impl_->last_error(); }
   bool connected() const noexcept override { return impl_->connected(); }
+  void connect() override { impl_->connect_now(); }
+  bool connecting() const noexcept override { return impl_->connecting(); }
   void set_call_sink(CallSink* sink) noexcept override { impl_->set_call_sink(sink); }
 
  private:
@@ -48,7 +50,9 @@ ClientImpl::ClientImpl(fabric::Fabric& fabric, memory::Pool& pool, const fabric:
       setup_{&fabric, &pool, Role::client, options.connection, 256, 256, log_},
       core_(requester_setup(fabric, options, log_), [this] { want_connection(); }),
       backoff_(options.first_backoff, options.last_backoff, std::random_device{}()),
-      timer_(fabric.context()) {
+      timer_(fabric.context()),
+      version_(options.connection.version),
+      version_memory_(options.version_memory) {
   core_.on_idle = [this] { close_if_idle(); };
 }
 
@@ -80,8 +84,15 @@ void ClientImpl::want_connection() {
   connect();
 }
 
+void ClientImpl::connect_now() {
+  if (state_ == State::connecting || state_ == State::connected) return;
+  timer_.cancel();
+  connect();
+}
+
 void ClientImpl::connect() {
   state_ = State::connecting;
+  choose_version();
   auto connection = Connection::connect(setup_, server_, *this);
   if (connection) {
     connection_ = std::move(*connection);
@@ -94,6 +105,12 @@ void ClientImpl::connect() {
     core_.fail_waiting(last_error_);
   else
     wait_and_connect();
+}
+
+void ClientImpl::choose_version() noexcept {
+  if (version_ != VersionChoice::automatic) return;
+  const bool offer = std::chrono::steady_clock::now() >= offer_after_;
+  setup_.options.version = offer ? VersionChoice::automatic : VersionChoice::one;
 }
 
 void ClientImpl::wait_and_connect() {
@@ -126,6 +143,7 @@ void ClientImpl::on_disconnected(error_code why) noexcept {
   else
     log_.debug("connection closed in an orderly way");
   last_error_ = why ? why : error_code(TransportError::connection_lost);
+  if (connection && connection->lacks_version_two()) offer_after_ = std::chrono::steady_clock::now() + version_memory_;
   // Only after a reply: a server that accepts and closes at once is retried with backoff like one that rejects.
   if (core_.proven()) backoff_.reset();
   state_ = State::idle;

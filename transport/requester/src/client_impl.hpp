@@ -3,7 +3,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "requester_core.hpp"
-#include "rpcrdma/connection/backoff.hpp"
+#include "rpcrdma/base/backoff.hpp"
 #include "rpcrdma/requester/client.hpp"
 
 namespace rpcrdma::transport {
@@ -23,6 +23,8 @@ class ClientImpl final : private ConnectionEvents {
   void close(UniqueFunction<void()> handler);
   error_code last_error() const noexcept { return last_error_; }
   bool connected() const noexcept { return state_ == State::connected; }
+  bool connecting() const noexcept { return state_ == State::connecting; }
+  void connect_now();
   void set_call_sink(CallSink* sink) noexcept { call_sink_ = sink; }
 
  private:
@@ -32,6 +34,7 @@ class ClientImpl final : private ConnectionEvents {
   static RequesterSetup requester_setup(fabric::Fabric& fabric, const ClientOptions& options, const Log& log);
   void want_connection();
   bool wants_connection() const noexcept;
+  void choose_version() noexcept;
   void connect();
   void wait_and_connect();
   void close_if_idle() noexcept;
@@ -55,6 +58,9 @@ class ClientImpl final : private ConnectionEvents {
   ConnectionPtr connection_;
   CallSink* call_sink_ = nullptr;
   UniqueFunction<void()> close_handler_;
+  const VersionChoice version_;
+  const std::chrono::seconds version_memory_;
+  std::chrono::steady_clock::time_point offer_after_{};  // version two is not offered before
   error_code last_error_;
   bool was_connected_ = false;
 };

@@ -110,6 +110,11 @@ void RequesterCore::fail_later(Call& call, error_code why) {
   schedule_deferred();
 }
 
+void RequesterCore::send_again(Call& call) {
+  CallAccess::state(call) = CallAccess::State::waiting;
+  waiting_.push_front(call);
+}
+
 void RequesterCore::fail_waiting(error_code why) {
   while (!waiting_.empty()) {
     Call& call = waiting_.front();

@@ -77,6 +77,8 @@ class RequesterCore final : public Requester {
   void answered(CallSlot& slot) noexcept;
   void recycle(CallSlot& slot) noexcept { slots_.give_back(slot); }
   void defer(CallSlot& slot);
+  /// A call that is not on the wire any more waits again, before all others.
+  void send_again(Call& call);
   /// The time by which a call that is given up now must be over; then the connection is aborted.
   std::chrono::steady_clock::time_point grace_from_now();
 
@@ -90,6 +92,7 @@ class RequesterCore final : public Requester {
   void on_timer();
   void expire(Call& call);
   void break_if_stuck();
+  bool refuses_version(const wire::Header& error) const noexcept;
 
   RequesterSetup setup_;
   UniqueFunction<void()> want_connection_;

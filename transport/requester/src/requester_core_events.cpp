@@ -20,7 +20,8 @@ void RequesterCore::attach(ConnectionPtr connection) {
 void RequesterCore::on_reply(Received& message) {
   CallSlot* slot = table_.find(message.header.xid);
   if (slot == nullptr || is_broken_header(message.header)) return discard();
-  if (slot->answered()) return discard();
+  // [v2-5.3-a] a reply has the version of its call
+  if (slot->answered() || message.header.version != slot->version()) return discard();
   // [8167-4.1-a] [8167-4.1-d] a reply to a call of this requester grants credits of this direction
   credits_.grant(message.header.credits);
   heard();
@@ -40,10 +41,19 @@ void RequesterCore::on_peer_error(Received& message) {
     discard();
     return slot->answer_late();
   }
+  if (refuses_version(message.header)) {
+    connection_->fall_back();  // [v2-5.2-a] on the same connection
+    return slot->answer_version_refused();
+  }
   // [8267-3.1-b] [8267-6.4.2-c]
   // [8166-4.5-f] permanent
   const bool version = message.header.error == wire::ErrorKind::vers;
   slot->answer_error(version ? TransportError::peer_err_vers : TransportError::peer_err_chunk);
+}
+
+bool RequesterCore::refuses_version(const wire::Header& error) const noexcept {
+  return !connection_->version_settled() && error.error == wire::ErrorKind::vers &&
+         error.lowest_version <= wire::kVersion && error.highest_version >= wire::kVersion;
 }
 
 void RequesterCore::detach() {
@@ -79,10 +89,11 @@ void RequesterCore::shut(error_code why) {
   timer_.cancel();
   detach();
   fail_waiting(why);
-  // done() may submit again: those calls fail in run_deferred().
-  for (std::size_t left = failed_.size(); left != 0 && !failed_.empty(); --left) {
-    Call& call = failed_.front();
-    failed_.pop_front();
+  CallQueue due;
+  due.swap(failed_);  // what done() submits ends later
+  while (!due.empty()) {
+    Call& call = due.front();
+    due.pop_front();
     CallAccess::state(call) = CallAccess::State::over;
     // A call that was on the wire ends with the same error as one that waited.
     const error_code status = CallAccess::failure(call);

@@ -66,12 +66,11 @@ void CallImpl::send_reply() {
     return send_error(wire::ErrorKind::chunk);  // too long
   }
   // [8166-4.5.3-b] [8267-3.1-a]
-  if (plan_reply(builder_.payload(), header_.chunks, connection_->thresholds().send, message_.zeros(), plan_))
+  if (plan_reply(builder_.payload(), header_, connection_->thresholds().send, message_.zeros(), plan_))
     return send_error(wire::ErrorKind::chunk);
   // [8167-5.2-b]
-  plan_.header.xid = header_.xid;          // [8167-2.4-b]
-  plan_.header.version = header_.version;  // [8167-5.2-a]
-  plan_.header.credits = link_->grant();   // [8166-4.2.3-a]
+  plan_.header.xid = header_.xid;         // [8167-2.4-b]
+  plan_.header.credits = link_->grant();  // [8166-4.2.3-a]
   next_push_ = 0;
   splitter_ = {};
   if (settle_push())
@@ -88,10 +87,13 @@ void CallImpl::send_error(wire::ErrorKind kind) {
       return connection_->abort(failed);
   }
   plan_.clear();
-  if (kind == wire::ErrorKind::vers)
-    wire::make_err_vers(header_, link_->grant(), plan_.header);
-  else
-    wire::make_err_chunk(header_, link_->grant(), plan_.header);
+  switch (kind) {
+    case wire::ErrorKind::vers:
+      wire::make_err_vers(header_, link_->grant(), plan_.header, connection_->decode_limits());
+      break;
+    case wire::ErrorKind::chunk: wire::make_err_chunk(header_, link_->grant(), plan_.header); break;
+    case wire::ErrorKind::invalid_option: wire::make_err_option(header_, link_->grant(), plan_.header); break;
+  }
   plan_.header_size = static_cast<std::uint32_t>(wire::encoded_size(plan_.header));
   post_reply();
 }

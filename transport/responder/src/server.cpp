@@ -74,8 +74,10 @@ void ServerState::on_request(std::unique_ptr<fabric::ConnectionRequest> request)
 
 void ServerState::refuse(std::unique_ptr<fabric::ConnectionRequest> request) {
   refused.fetch_add(1, std::memory_order_relaxed);
-  log.info("connection from {} rejected: too many connections, none of them idle, or shutting down",
-           request->info().peer.address().to_string());
+  log.info(
+      "connection from {} rejected: the limit of connections is reached and none is idle, or the server is shutting "
+      "down",
+      request->info().peer.address().to_string());
   workers.front()->fabric().reject(std::move(request), {});
 }
 

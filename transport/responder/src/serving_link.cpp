@@ -10,6 +10,17 @@
 #include "call_impl.hpp"
 
 namespace rpcrdma::transport {
+namespace {
+
+wire::ErrorKind kind_of(wire::Answer answer) noexcept {
+  switch (answer) {
+    case wire::Answer::err_vers: return wire::ErrorKind::vers;
+    case wire::Answer::err_option: return wire::ErrorKind::invalid_option;
+    default: return wire::ErrorKind::chunk;
+  }
+}
+
+}  // namespace
 
 ServingLink::~ServingLink() { lost({}); }
 
@@ -46,8 +57,7 @@ void ServingLink::on_bad_message(wire::WireError error, Received& message) {
   CallImpl& call = service_.take_call();
   active_.push_back(&call);
   // [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] [8166-4.6.1-b]
-  call.refuse(*this, *connection_, message,
-              answer == wire::Answer::err_vers ? wire::ErrorKind::vers : wire::ErrorKind::chunk);
+  call.refuse(*this, *connection_, message, kind_of(answer));
 }
 
 const std::shared_ptr<ReverseRequester>& ServingLink::reverse() {

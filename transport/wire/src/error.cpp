@@ -20,6 +20,9 @@ class WireCategory final : public boost::system::error_category {
       case WireError::obsolete_msgp: return "obsolete procedure RDMA_MSGP";
       case WireError::obsolete_done: return "obsolete procedure RDMA_DONE";
       case WireError::bad_error: return "malformed RDMA_ERROR";
+      case WireError::bad_direction: return "wrong direction of a version two message";
+      case WireError::bad_option: return "malformed RDMA2_OPTIONAL";
+      case WireError::unsupported_option: return "unsupported RDMA2_OPTIONAL";
     }
     return "unknown header error";
   }
@@ -46,7 +49,9 @@ Answer answered_with(WireError e) noexcept {
     case WireError::too_many_segments:
     case WireError::xid_mismatch:
     case WireError::obsolete_msgp:  // [8166-4.6.1-b]
-      return Answer::err_chunk;     // [8166-4.5.2-a]
+    case WireError::bad_direction:
+    case WireError::bad_option: return Answer::err_chunk;           // [8166-4.5.2-a]
+    case WireError::unsupported_option: return Answer::err_option;  // [v2-3.1-a] [xchar-4-a]
   }
   return Answer::discard;
 }

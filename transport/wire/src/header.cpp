@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpcrdma/wire/header.hpp"
 
+#include <algorithm>
+#include <optional>
+
 #include "chunk_codec.hpp"
+#include "counter.hpp"
 
 namespace rpcrdma::wire {
 namespace {
 
-/// Has the interface of Writer and counts only, so that sizes come from the encoder.
-class Counter {
- public:
-  void u32(std::uint32_t) noexcept { size_ += 4; }
-  void u64(std::uint64_t) noexcept { size_ += 8; }
-  std::size_t size() const noexcept { return size_; }
-
- private:
-  std::size_t size_ = 0;
-};
-
 DecodeResult decode_error_body(Reader& in, std::size_t message_size, Header& out) noexcept {
+  out.direction = Direction::reply;  // [v2-4.2.2-b]
   out.error = static_cast<ErrorKind>(in.u32());
   switch (out.error) {
     case ErrorKind::vers:
@@ -25,31 +19,64 @@ DecodeResult decode_error_body(Reader& in, std::size_t message_size, Header& out
       out.highest_version = in.u32();
       break;
     case ErrorKind::chunk: break;
+    case ErrorKind::invalid_option:
+      if (out.version >= kVersionTwo) break;
+      return WireError::bad_error;
     default: return WireError::bad_error;  // [8166-4.5-g]
   }
   if (!in.ok()) return WireError::bad_error;  // [8166-4.5-g]
   return message_size - in.remaining();
 }
 
+bool decode_direction(Reader& in, Direction& out) noexcept {
+  const std::uint32_t word = in.u32();
+  out = static_cast<Direction>(word);
+  return in.ok() && word <= static_cast<std::uint32_t>(Direction::reply);
+}
+
+/// The payload of an RDMA_MSG: its first words repeat what the header says.
+std::optional<WireError> check_payload(Reader& in, const Header& header) noexcept {
+  // [8166-4.2.1-a] [8166-3.2-a] [v2-4.2.1-a] the payload begins with the same XID
+  if (in.u32() != header.xid || !in.ok()) return WireError::xid_mismatch;
+  // [v2-4.2.2-a] the direction is that of the RPC message
+  if (header.version < kVersionTwo) return std::nullopt;
+  if (in.u32() != static_cast<std::uint32_t>(header.direction) || !in.ok()) return WireError::bad_direction;
+  return std::nullopt;
+}
+
 DecodeResult decode_lists(Reader& in, std::size_t message_size, const DecodeLimits& limits, Header& out) {
+  if (out.version >= kVersionTwo && !decode_direction(in, out.direction)) return WireError::bad_direction;
   if (const auto error = decode_chunks(in, out.chunks, limits.max_segments)) return *error;
   const std::size_t length = message_size - in.remaining();
   if (out.procedure == Procedure::nomsg) {
     // [8166-4.2.4-a] some chunk list holds the payload
     if (out.chunks.empty()) return WireError::bad_chunks;
-  } else if (in.u32() != out.xid || !in.ok()) {
-    // [8166-4.2.1-a] [8166-3.2-a] the payload begins with the same XID
-    return WireError::xid_mismatch;
+  } else if (const auto error = check_payload(in, out)) {
+    return *error;
   }
   return length;
 }
 
+DecodeResult decode_optional(Reader& in, std::size_t message_size, Header& out) noexcept {
+  if (!decode_direction(in, out.direction)) return WireError::bad_direction;
+  out.option_type = in.u32();
+  const std::uint32_t size = in.u32();
+  out.option = in.octets(size);
+  in.skip(pad4(std::size_t{size}) - size);
+  if (!in.ok()) return WireError::bad_option;
+  return message_size - in.remaining();
+}
+
 /// What encode() refuses to send.
 bool sendable(const Header& header) noexcept {
+  const bool two = header.version >= kVersionTwo;
   switch (header.procedure) {
     case Procedure::msg: return true;
     case Procedure::nomsg: return !header.chunks.empty();  // [8166-4.2.4-a]
-    case Procedure::error: return header.error == ErrorKind::vers || header.error == ErrorKind::chunk;
+    case Procedure::optional: return two;
+    case Procedure::error:
+      return header.error == ErrorKind::vers || header.error == ErrorKind::chunk ||
+             (two && header.error == ErrorKind::invalid_option);
     case Procedure::msgp:                // [8166-4.6.1-a]
     case Procedure::done: return false;  // [8166-4.6.2-a]
   }
@@ -57,18 +84,28 @@ bool sendable(const Header& header) noexcept {
 }
 
 template <class Sink>
-void encode_to(Sink& out, const Header& header) noexcept {
-  // [8166-4-a]
-  out.u32(header.xid);
-  out.u32(header.version);
-  out.u32(header.credits);
-  out.u32(static_cast<std::uint32_t>(header.procedure));
-  if (header.procedure != Procedure::error) return encode_chunks(out, header.chunks);
+void encode_error_body(Sink& out, const Header& header) noexcept {
   out.u32(static_cast<std::uint32_t>(header.error));
   if (header.error == ErrorKind::vers) {
     out.u32(header.lowest_version);
     out.u32(header.highest_version);
   }
+}
+
+template <class Sink>
+void encode_to(Sink& out, const Header& header) noexcept {
+  // [8166-4-a] [v2-4.2-a]
+  out.u32(header.xid);
+  out.u32(header.version);
+  out.u32(header.credits);
+  out.u32(static_cast<std::uint32_t>(header.procedure));
+  if (header.procedure == Procedure::error) return encode_error_body(out, header);
+  if (header.version >= kVersionTwo) out.u32(static_cast<std::uint32_t>(header.direction));
+  if (header.procedure != Procedure::optional) return encode_chunks(out, header.chunks);
+  out.u32(header.option_type);
+  out.u32(static_cast<std::uint32_t>(header.option.size()));
+  out.octets(header.option);
+  out.zeros(pad4(header.option.size()) - header.option.size());
 }
 
 void make_error(const Header& bad, std::uint32_t granted_credits, ErrorKind kind, Header& out) noexcept {
@@ -79,6 +116,7 @@ void make_error(const Header& bad, std::uint32_t granted_credits, ErrorKind kind
   out.version = version;  // [8166-4.5-e]
   out.credits = granted_credits;
   out.procedure = Procedure::error;
+  out.direction = Direction::reply;  // [v2-4.2.2-b]
   out.error = kind;
 }
 
@@ -92,6 +130,16 @@ void Header::clear() noexcept {
   chunks.clear();
   error = ErrorKind::chunk;
   lowest_version = highest_version = kVersion;
+  direction = Direction::call;
+  option_type = 0;
+  option = {};
+}
+
+bool operator==(const Header& a, const Header& b) noexcept {
+  return a.xid == b.xid && a.version == b.version && a.credits == b.credits && a.procedure == b.procedure &&
+         a.chunks == b.chunks && a.error == b.error && a.lowest_version == b.lowest_version &&
+         a.highest_version == b.highest_version && a.direction == b.direction && a.option_type == b.option_type &&
+         std::ranges::equal(a.option, b.option);
 }
 
 DecodeResult decode(Octets message, Header& out, const DecodeLimits& limits) {
@@ -108,12 +156,16 @@ DecodeResult decode(Octets message, Header& out, const DecodeLimits& limits) {
   // [8166-4.5-a] discarded before it is parsed
   if (message.size() < kMinHeader) return WireError::too_short;
   // [8166-4.2.2-a]
-  if (out.version != kVersion) return WireError::bad_version;
+  if (out.version < limits.lowest_version || out.version > limits.highest_version) return WireError::bad_version;
+  const bool two = out.version >= kVersionTwo;
   switch (out.procedure) {
     case Procedure::msg:
     case Procedure::nomsg: return decode_lists(in, message.size(), limits, out);
-    case Procedure::msgp: return WireError::obsolete_msgp;
-    case Procedure::done: return WireError::obsolete_done;
+    case Procedure::msgp: return two ? WireError::bad_procedure : WireError::obsolete_msgp;
+    case Procedure::done: return two ? WireError::bad_procedure : WireError::obsolete_done;
+    case Procedure::optional:
+      if (two) return decode_optional(in, message.size(), out);
+      return WireError::bad_procedure;
     default: return WireError::bad_procedure;
   }
 }
@@ -133,12 +185,19 @@ std::size_t encoded_size(const Header& header) noexcept {
   return counter.size();
 }
 
-void make_err_vers(const Header& bad, std::uint32_t granted_credits, Header& out) noexcept {
-  make_error(bad, granted_credits, ErrorKind::vers, out);  // [8166-4.5.1-a] the range is kVersion..kVersion
+void make_err_vers(const Header& bad, std::uint32_t granted_credits, Header& out,
+                   const DecodeLimits& accepted) noexcept {
+  make_error(bad, granted_credits, ErrorKind::vers, out);
+  out.lowest_version = accepted.lowest_version;  // [8166-4.5.1-a]
+  out.highest_version = accepted.highest_version;
 }
 
 void make_err_chunk(const Header& bad, std::uint32_t granted_credits, Header& out) noexcept {
-  make_error(bad, granted_credits, ErrorKind::chunk, out);  // [8166-4.5.2-a]
+  make_error(bad, granted_credits, ErrorKind::chunk, out);  // [8166-4.5.2-a] [v2-4.2.3-a]
+}
+
+void make_err_option(const Header& bad, std::uint32_t granted_credits, Header& out) noexcept {
+  make_error(bad, granted_credits, ErrorKind::invalid_option, out);  // [v2-3.1-a]
 }
 
 }  // namespace rpcrdma::wire

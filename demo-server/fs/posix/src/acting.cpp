@@ -31,8 +31,9 @@ bool get_capabilities(Capabilities& out) noexcept {
   return ::syscall(SYS_capget, &header, out) == 0;
 }
 
-/// Quotas and the space reserved for root must bind users and not root. The capability to override them does not follow
-/// the uid as the others do, so that it is set here. A server without it does not get it.
+/// CAP_SYS_RESOURCE overrides quotas and the space reserved for root, which must bind users and not root. Unlike the
+/// capabilities over files it does not change with the uid, and is therefore set here, if the server is permitted to
+/// have it.
 bool override_quotas(bool wanted) noexcept {
   ThreadIdentity& thread = thread_identity;
   if (thread.overrides == wanted) return true;

@@ -27,28 +27,39 @@ int refused(int directory, const char* name) noexcept {
   return -1;
 }
 
-/// An EXCLUSIVE request is kept in the times of its file: one half of the verifier as the seconds of each. They are
-/// signed, so that file systems with 32-bit times keep all bits.
-std::array<timespec, 2> times_of(const Verifier& verifier) noexcept {
-  Reader reader(verifier);
-  const auto atime = static_cast<std::int32_t>(reader.u32());
-  const auto mtime = static_cast<std::int32_t>(reader.u32());
-  return {timespec{atime, 0}, timespec{mtime, 0}};
-}
-
+/// An EXCLUSIVE request is kept in the times of its file: one half of the verifier as the seconds of each, which are
+/// signed or unsigned.
 bool holds(int fd, const Verifier& verifier) noexcept {
   struct stat s {};
   if (::fstatat(fd, "", &s, AT_EMPTY_PATH) != 0 || s.st_size != 0) return false;
-  const auto same = [](const timespec& a, const timespec& b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; };
-  const auto [atime, mtime] = times_of(verifier);
-  return same(s.st_atim, atime) && same(s.st_mtim, mtime);
+  Reader reader(verifier);
+  const auto is_next = [&reader](const timespec& time) {
+    const std::uint32_t half = reader.u32();
+    return time.tv_nsec == 0 && (time.tv_sec == half || time.tv_sec == static_cast<std::int32_t>(half));
+  };
+  return is_next(s.st_atim) && is_next(s.st_mtim);
+}
+
+/// A file system clamps times to its range: 32 bits, signed or from 1970 on (NFS, CephFS), or more.
+int keep(int fd, const Verifier& verifier) noexcept {
+  for (const bool is_signed : {true, false}) {
+    Reader reader(verifier);
+    const auto next = [&reader, is_signed] {
+      const std::uint32_t half = reader.u32();
+      return timespec{is_signed ? time_t{static_cast<std::int32_t>(half)} : time_t{half}, 0};
+    };
+    const std::array<timespec, 2> times{next(), next()};
+    if (::futimens(fd, times.data()) != 0) return -1;
+    if (holds(fd, verifier)) return 0;
+  }
+  return 0;
 }
 
 bool has_no_unnamed_files(int error) noexcept { return error == EOPNOTSUPP || error == EISDIR || error == EINVAL; }
 
 }  // namespace
 
-/// The rest of the attributes, and the key.
+/// Sets the rest of the attributes; returns the key.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::complete_new(const Caller& caller, const Node& directory,
                                                                std::string_view name, Node& node,
                                                                const SetAttributes& rest) const {
@@ -72,7 +83,7 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::finish_new(const Caller& calle
   if (!is_root(caller)) rest.uid = rest.gid = std::nullopt;
   auto made = complete_new(caller, directory, name, node, rest);
   if (!made) ::unlinkat(directory.fd.get(), std::string(name).c_str(), is_directory(*stat) ? AT_REMOVEDIR : 0);
-  // Where the journal is not known to keep the order, the directory may reach the disk without what it names.
+  // Unless the journal is known to commit in order, the name may reach the disk before the object.
   if (changes_anything(rest) || !commits_in_order_) unsettled = {std::move(node.fd), stat->attributes.type};
   return made;
 }
@@ -161,7 +172,7 @@ Status PosixFileSystem::check_free(const Caller& caller, const Node& directory, 
 
 Status PosixFileSystem::check_new_file(const Caller& caller, const Node& directory, std::string_view name,
                                        const CreateHow& how) const {
-  // The unnamed file of an EXCLUSIVE request would be refused for the lack of a right before the name is.
+  // An EXCLUSIVE request makes an unnamed file first, which may fail for lack of a right even if the name exists.
   if (how.mode == CreateMode::exclusive) return check_free(caller, directory, name);
   Status bad = check_times(how.attributes);
   if (bad == Status::ok && how.attributes.size.value_or(0) > limits_.max_file_size) bad = Status::fbig;
@@ -194,13 +205,12 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_file(const Caller& call
   return made;
 }
 
-/// The name appears with the verifier in place where the file system has unnamed files: killed in between, the server
-/// would not recognize the request again. RFC 1813 section 3.3.8: the verifier is on stable storage before the reply.
+/// Where the file system has unnamed files, the verifier is set before the name appears: after a crash in between, the
+/// server would not recognize the request. RFC 1813 section 3.3.8: the verifier is on stable storage before the reply.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::create_exclusive(const Caller& caller, const Node& directory,
                                                                    std::string_view name, const Verifier& verifier,
                                                                    Unsettled& unsettled) const {
   const std::string text(name);
-  const auto times = times_of(verifier);
   const auto open_new = [&](const char* path, int flags) {
     return as_caller(caller, [&] {
       unsettled = {Fd(::openat(directory.fd.get(), path, flags | O_RDWR | O_CLOEXEC, kExclusiveMode)),
@@ -208,7 +218,7 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_exclusive(const Caller&
       return unsettled.fd.get();
     });
   };
-  const auto set_times = [&] { return ::futimens(unsettled.fd.get(), times.data()); };
+  const auto set_times = [&] { return keep(unsettled.fd.get(), verifier); };
   int error = open_new(".", O_TMPFILE);
   if (error == 0) {
     error = as_caller(caller, [&] {

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kLastOffset = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
 constexpr int kMaxVector = 128;
 
-/// The buffers from byte `skip` on, as the kernel takes them.
+/// The vectors for the bytes of the buffers from `skip` on.
 int vector_of(std::span<const BufferRef> buffers, std::size_t skip, std::span<iovec, kMaxVector> out) noexcept {
   int count = 0;
   for (const BufferRef& buffer : buffers) {
@@ -68,7 +68,7 @@ ReadResult PosixFileSystem::read(const Caller& caller, const NodeKey& node, std:
       return ::preadv((*file)->fd.get(), vector, count, at);
     });
   }
-  // After the data, as the reply requires; and a caller that has lost the right meanwhile gets nothing.
+  // The attributes in the reply are those after the read. A caller that may no longer read gets no data.
   const auto stat = check_open(caller, node, Use::read, *file);
   if (!stat) return {stat.error(), attributes(node).attributes, 0, false};
   if (done.status != Status::ok) return {done.status, stat->attributes, 0, false};
@@ -122,7 +122,7 @@ WriteResult PosixFileSystem::write(const Caller& caller, const NodeKey& node, st
       return result;
     }
     failures = file->back->failures();
-    // As the caller, or the set-id bits would stay and root's reserve be used up.
+    // As the caller: for root, the set-id bits would stay, and the space reserved for root would be used.
     if (const ActingAs acting(user(caller)); acting) {
       done = transfer(from, offset, [&](const iovec* vector, int count, off_t at) {
         return ::pwritev(file->fd.get(), vector, count, at);
@@ -131,7 +131,7 @@ WriteResult PosixFileSystem::write(const Caller& caller, const NodeKey& node, st
     result.wcc.before = wcc_of(before->attributes);
     if (const auto after = stat_fd(file->fd.get())) result.wcc.after = after->attributes;
   }
-  // What was written before an error counts; the client sends the rest again and then meets the error.
+  // Bytes written before an error are reported; the client sends the rest again and gets the error then.
   result.status = done.bytes != 0 ? Status::ok : done.status;
   if (result.status == Status::ok && stable != Stable::unstable)
     result.status = file->back->sync(file->fd.get(), stable, failures);

@@ -53,8 +53,8 @@ Status PosixFileSystem::open_as(const Caller& caller, const Node& node, Use use,
   return Status::ok;
 }
 
-/// No mode stops a server with privilege. Another one gives itself, for the moment of opening, what the mode of its own
-/// file denies it. If it is killed then, the file keeps these rights, which only the owner has.
+/// A server without privilege adds to the mode of its own file, while it opens it, the rights of the owner that the
+/// mode denies. If it is killed meanwhile, the file keeps them.
 StatusOr<Fd> PosixFileSystem::open_own(int fd, int flags) {
   const std::lock_guard lock(modes_mutex_);
   const auto stat = stat_fd(fd);

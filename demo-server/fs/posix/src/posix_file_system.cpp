@@ -33,7 +33,7 @@ Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& o
   if (!root) return error_code(errno, boost::system::system_category());
   const auto stat = stat_fd(root.get());
   if (!stat) return error_code(errno, boost::system::system_category());
-  // To read it is the least that an export must allow.
+  // A root that cannot be read is refused.
   auto readable = reopen(root.get(), O_RDONLY | O_DIRECTORY);
   if (!readable) return error_code(errno, boost::system::system_category());
   auto file_system =
@@ -85,6 +85,7 @@ void PosixFileSystem::tidy() {
   streams_.drop_idle(now - kIdle);
   late_close_.close_all();
   write_backs_.tidy(now);
+  locator_->tidy();
 }
 
 std::mutex& PosixFileSystem::lock_of(const NodeKey& node) noexcept {

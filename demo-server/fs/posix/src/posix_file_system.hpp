@@ -177,7 +177,7 @@ class PosixFileSystem final : public FileSystem {
                                    const Verifier& verifier, Unsettled& unsettled) const;
   StatusOr<Found> create_new(const Caller& caller, const Node& directory, std::string_view name, const CreateHow& how,
                              Unsettled& unsettled);
-  /// A new file or, as the mode of creation says, one that exists.
+  /// A new file or, if the mode of creation permits that, an existing one.
   StatusOr<Found> create_in(const Caller& caller, const Node& directory, std::string_view name, const CreateHow& how,
                             Unsettled& unsettled);
   template <class Make>

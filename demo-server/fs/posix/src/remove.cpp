@@ -156,7 +156,7 @@ LinkResult PosixFileSystem::link(const Caller& caller, const NodeKey& node, cons
   LinkResult result;
   result.status = in_directory(caller, key, result.directory, [&](const Node& directory, Unsettled& unsettled) {
     if (const Status s = link_file(caller, *file, directory, name); s != Status::ok) return s;
-    // The number of its names belongs to the file.
+    // The link count is an attribute of the file.
     if (!commits_in_order_) unsettled = {std::move(file->fd), file->stat.attributes.type};
     return Status::ok;
   });

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 
 namespace rpcrdma {
@@ -24,6 +25,6 @@ struct Address {
 
 /// Reads "[FABRIC@]HOST[:PORT]": FABRIC is auto (the default), verbs, iwarp or tcp; an IPv6 address with a port is in
 /// brackets. Throws std::invalid_argument, with one line that says what is wrong.
-Address parse_address(std::string_view text);
+RPCRDMA_EXPORT Address parse_address(std::string_view text);
 
 }  // namespace rpcrdma

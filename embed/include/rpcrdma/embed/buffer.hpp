@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/embed/loop.hpp"
 #include "rpcrdma/memory/pool.hpp"
 
@@ -22,7 +23,7 @@ struct Memory {
 /// Registered memory that Client::allocate() or Client::adopt() returned, for any number of calls, one at a time.
 /// Move-only; empty when default-constructed or moved from. It may be destroyed on any thread if its client has a
 /// thread of its own, else on that of the client's io_context, and may outlive the client.
-class Buffer {
+class RPCRDMA_EXPORT Buffer {
  public:
   Buffer() noexcept = default;
   Buffer(std::shared_ptr<embed::Memory> memory, memory::RegisteredBuffer buffer) noexcept

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/embed/scratch.hpp"
 #include "rpcrdma/rpc/dispatcher.hpp"
@@ -21,6 +22,8 @@ template <rpc::Procedure P>
 using ServerCall = rpc::ServerCall<P>;
 using rpc::AcceptStat;
 using rpc::AuthStat;
+using rpc::Credential;
+using rpc::ReverseClient;
 
 /// Thrown by a plain function to answer its call with an error instead of a result, for example
 /// `throw rpcrdma::Rejection(rpcrdma::AcceptStat::garbage_args)`. Any other exception becomes SYSTEM_ERR, with a line
@@ -49,7 +52,8 @@ concept PlainHandler = std::invocable<H&, const typename P::Args&> ||
     (std::same_as<typename P::Args, rpc::Void>&& std::invocable<H&>);
 
 /// Logs `thrown`, an exception of the handler of `procedure`.
-void report(const Log& log, const rpc::ProcedureInfo& procedure, const std::exception_ptr& thrown) noexcept;
+RPCRDMA_EXPORT void report(const Log& log, const rpc::ProcedureInfo& procedure,
+                           const std::exception_ptr& thrown) noexcept;
 
 /// One handler object of any form, called on every thread of a server.
 template <rpc::Procedure P, class H>

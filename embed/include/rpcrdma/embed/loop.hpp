@@ -4,11 +4,13 @@
 #include <boost/asio/io_context.hpp>
 #include <thread>
 
+#include "rpcrdma/base/export.hpp"
+
 namespace rpcrdma::embed {
 
 /// An io_context that a facade owns, and the thread that runs it, which waits as rpcrdma::Runner does. Signals of the
 /// program go to other threads.
-class Loop {
+class RPCRDMA_EXPORT Loop {
  public:
   Loop() = default;
   ~Loop() { join(); }

@@ -62,7 +62,7 @@ struct SetTime {
   Time value;  ///< with How::client
 
   static SetTime to(Time time) noexcept { return {How::client, time}; }
-  /// True when it changes the time.
+  /// Whether the time is changed at all.
   explicit operator bool() const noexcept { return how != How::keep; }
 };
 

@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "rpcrdma/base/export.hpp"
+
 namespace rpcrdma::rpc {
 
 enum class AuthFlavor : std::uint32_t { none = 0, sys = 1, short_hand = 2, dh = 3, gss = 6, tls = 7 };
@@ -14,7 +16,7 @@ inline constexpr std::uint32_t kMaxMachineName = 255;
 inline constexpr std::uint32_t kMaxGids = 16;
 
 /// The identity of a caller. Copyable, of fixed size. The fields after `flavor` are used for AUTH_SYS only.
-class Credential {
+class RPCRDMA_EXPORT Credential {
  public:
   /// AUTH_NONE.
   Credential() noexcept = default;

@@ -2,12 +2,13 @@
 #pragma once
 #include <vector>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/payload_builder.hpp"
 
 namespace rpcrdma::rpc {
 
 /// Unregistered memory for messages that are copied, or written to a socket. Keeps its blocks for the next message.
-class BlockMemory final : public PayloadMemory {
+class RPCRDMA_EXPORT BlockMemory final : public PayloadMemory {
  public:
   /// Starts a message in `out`. Reuses the memory of the previous message.
   void start(PayloadBuilder& out) {
@@ -29,6 +30,6 @@ class BlockMemory final : public PayloadMemory {
 };
 
 /// The unreduced message, items and pads included, as it is sent over a byte stream.
-std::vector<std::byte> flatten(const Payload& message, std::size_t room_in_front = 0);
+RPCRDMA_EXPORT std::vector<std::byte> flatten(const Payload& message, std::size_t room_in_front = 0);
 
 }  // namespace rpcrdma::rpc

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <optional>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/rpc/client_call.hpp"
 #include "rpcrdma/rpc/decoded.hpp"
 
@@ -52,7 +53,7 @@ struct CallOptions {
 
 /// Makes calls through one Requester, on its thread only, but for async_call() with ClientOptions::context_owner. The
 /// destructor cancels its calls: they complete with BaseError::cancelled later, while the requester still exists.
-class Client {
+class RPCRDMA_EXPORT Client {
  public:
   /// `executor`: the io_context of the requester. `requester` outlives this object and its calls.
   Client(transport::Requester& requester, ClientCore::Executor executor, ClientOptions options = {})

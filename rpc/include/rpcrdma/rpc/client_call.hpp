@@ -8,6 +8,7 @@
 #include <mutex>
 #include <utility>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/post_memory.hpp"
 #include "rpcrdma/base/recycler.hpp"
 #include "rpcrdma/base/unique_function.hpp"
@@ -21,7 +22,7 @@ class ClientCore;
 
 /// One RPC of a client, pooled. The message is encoded when the call is made, so that the arguments need not outlive
 /// that; bulk data is referenced. Each time the transport asks for the call, the same bytes are written.
-class ClientCall final : public transport::Call, public boost::intrusive::list_base_hook<> {
+class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::intrusive::list_base_hook<> {
  public:
   /// `in` stands at the results on success, and is null on failure.
   using Completion = UniqueFunction<void(error_code, xdr::Decoder* in), 192>;
@@ -54,7 +55,7 @@ class ClientCall final : public transport::Call, public boost::intrusive::list_b
 
 /// The calls of one client, running and idle. Exists until the last of its calls has completed. With a context owner,
 /// lease(), start() and what canceller() returns may be used on any thread; else everything belongs to the loop.
-class ClientCore : public std::enable_shared_from_this<ClientCore> {
+class RPCRDMA_EXPORT ClientCore : public std::enable_shared_from_this<ClientCore> {
  public:
   using Executor = boost::asio::io_context::executor_type;
   ClientCore(transport::Requester& requester, Executor executor, std::shared_ptr<void> context_owner = {})

@@ -5,13 +5,14 @@
 #include <type_traits>
 #include <utility>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/decoder.hpp"
 
 namespace rpcrdma::rpc {
 
 /// Copies a message when a decoded value refers to it (xdr::MessageKeeper).
-class MessageCopy final : public xdr::MessageKeeper {
+class RPCRDMA_EXPORT MessageCopy final : public xdr::MessageKeeper {
  public:
   const Payload* keep(const Payload& from) override;
   /// The memory that the values decoded so far refer to; null if none of them refers to any.

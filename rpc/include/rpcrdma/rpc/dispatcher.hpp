@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/base/recycler.hpp"
 #include "rpcrdma/rpc/server_call.hpp"
@@ -17,7 +18,7 @@
 namespace rpcrdma::rpc {
 
 /// One procedure that is served: its binding, the credential that it requires, and how to run it.
-class Registration {
+class RPCRDMA_EXPORT Registration {
  public:
   virtual ~Registration() = default;
   virtual const ProcedureInfo& info() const noexcept = 0;
@@ -35,7 +36,7 @@ struct DispatcherOptions {
 
 /// Serves on one thread, that of its transports' io_context. Handlers are registered before the first call. Outlives
 /// its transports and every ServerCall. Each thread has its own dispatcher; they may share a DuplicateCache.
-class Dispatcher final : public transport::CallHandler {
+class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
  public:
   explicit Dispatcher(DispatcherOptions options = {});
   ~Dispatcher();

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/payload.hpp"
 #include "rpcrdma/responder/responder.hpp"
 
@@ -29,7 +30,7 @@ struct DuplicateKey {
 
 /// Of the reduced message after its XID (credential, verifier and arguments) and of the position and length of each
 /// item. Data in Read chunks is not included: it has not been pulled yet.
-std::uint64_t checksum_of(const Payload& call) noexcept;
+RPCRDMA_EXPORT std::uint64_t checksum_of(const Payload& call) noexcept;
 
 /// A call that came again while the first one was in progress.
 struct AttachedCall {
@@ -44,7 +45,7 @@ struct DuplicateCacheOptions {
 };
 
 /// Shared by all threads of a server. Locks one of its shards briefly, for non-idempotent calls only.
-class DuplicateCache {
+class RPCRDMA_EXPORT DuplicateCache {
  public:
   using Reply = std::shared_ptr<const std::vector<std::byte>>;
   explicit DuplicateCache(DuplicateCacheOptions options = {});

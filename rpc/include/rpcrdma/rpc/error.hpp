@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "rpcrdma/base/error.hpp"
+#include "rpcrdma/base/export.hpp"
 
 namespace rpcrdma::rpc {
 
@@ -25,7 +26,7 @@ enum class RpcError {
   not_registered,  ///< the server's rpcbind does not know the program's version on this transport
 };
 
-error_code make_error_code(RpcError e) noexcept;
+RPCRDMA_EXPORT error_code make_error_code(RpcError e) noexcept;
 
 }  // namespace rpcrdma::rpc
 

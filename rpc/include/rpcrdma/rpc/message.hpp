@@ -3,6 +3,7 @@
 // RPC call and reply headers (RFC 5531 section 9): everything before the arguments or results.
 #include <cstdint>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/rpc/auth.hpp"
 #include "rpcrdma/rpc/error.hpp"
 #include "rpcrdma/xdr/decoder.hpp"
@@ -52,8 +53,8 @@ enum class CallCheck : std::uint8_t {
   bad_verifier,    ///< too long or truncated
 };
 
-void encode(xdr::Encoder& out, const CallHeader& header) noexcept;
-CallCheck decode(xdr::Decoder& in, CallHeader& header) noexcept;
+RPCRDMA_EXPORT void encode(xdr::Encoder& out, const CallHeader& header) noexcept;
+RPCRDMA_EXPORT CallCheck decode(xdr::Decoder& in, CallHeader& header) noexcept;
 
 /// A reply header. `kind` and `accept` determine which other fields are used.
 struct ReplyHeader {
@@ -67,11 +68,11 @@ struct ReplyHeader {
 };
 
 /// With an AUTH_NONE verifier.
-void encode(xdr::Encoder& out, const ReplyHeader& header) noexcept;
+RPCRDMA_EXPORT void encode(xdr::Encoder& out, const ReplyHeader& header) noexcept;
 /// False if it is not a reply header. Verifiers of any flavor are skipped.
-bool decode(xdr::Decoder& in, ReplyHeader& header) noexcept;
+RPCRDMA_EXPORT bool decode(xdr::Decoder& in, ReplyHeader& header) noexcept;
 /// The error that a reply header stands for; success for an accepted, successful call.
-error_code outcome(const ReplyHeader& header) noexcept;
+RPCRDMA_EXPORT error_code outcome(const ReplyHeader& header) noexcept;
 
 /// Bytes of an accepted, successful reply before its results, with an AUTH_NONE verifier.
 inline constexpr std::uint32_t kReplyHeaderSize = 24;

@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/requester/reverse.hpp"
 #include "rpcrdma/responder/responder.hpp"
 #include "rpcrdma/rpc/client_call.hpp"
@@ -35,7 +36,7 @@ struct ReverseRegistry {
 
 /// What the copies of a ReverseClient share. Any thread, unless noted. It belongs to the thread of the connection,
 /// which destroys it after the last reference is gone.
-class ReverseCalls final : public std::enable_shared_from_this<ReverseCalls> {
+class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<ReverseCalls> {
  public:
   using Executor = ClientCore::Executor;
   using Encode = ClientCall::Encode;

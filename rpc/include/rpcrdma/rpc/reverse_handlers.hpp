@@ -7,6 +7,7 @@
 //     client.async_call<...>(...);  // connects
 #include <memory>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/requester/client.hpp"
 #include "rpcrdma/rpc/dispatcher.hpp"
 
@@ -29,7 +30,7 @@ struct ReverseHandlersOptions {
 /// Handlers have the forms that Dispatcher::on() accepts. Calls and replies are short (RFC 8167 section 5.3): a call
 /// with chunks is answered by ERR_CHUNK, and so is one whose reply exceeds the inline threshold. Nothing is placed
 /// directly: eligible items are in the message. Resent calls do not occur, as a reverse call ends with its connection.
-class ReverseHandlers {
+class RPCRDMA_EXPORT ReverseHandlers {
  public:
   explicit ReverseHandlers(transport::Client& client, ReverseHandlersOptions options = {});
   ~ReverseHandlers();

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "rpcrdma/base/export.hpp"
+
 namespace rpcrdma::rpc {
 
 struct RpcbindEntry {
@@ -21,19 +23,19 @@ struct RpcbindEntry {
 
 /// The entries of programs, {number, version} each, that are served at the listeners `tcp` and `rdma`: one for each
 /// address family. An IPv6 TCP listener at :: serves IPv4 as well where there is no IPv4 listener.
-std::vector<RpcbindEntry> rpcbind_entries(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& programs,
-                                          const std::vector<boost::asio::ip::tcp::endpoint>& tcp,
-                                          const std::vector<boost::asio::ip::tcp::endpoint>& rdma);
+RPCRDMA_EXPORT std::vector<RpcbindEntry> rpcbind_entries(
+    const std::vector<std::pair<std::uint32_t, std::uint32_t>>& programs,
+    const std::vector<boost::asio::ip::tcp::endpoint>& tcp, const std::vector<boost::asio::ip::tcp::endpoint>& rdma);
 
 /// Success, or one line that says why not.
 using RpcbindResult = boost::system::result<void, std::string>;
 
 /// The universal address of an endpoint: the address as text, then both bytes of the port (RFC 5665 section 5.2.3).
-std::string universal_address(const boost::asio::ip::tcp::endpoint& endpoint);
+RPCRDMA_EXPORT std::string universal_address(const boost::asio::ip::tcp::endpoint& endpoint);
 
 /// Entries that are registered as long as this object exists. All functions block, up to `timeout` for each request to
 /// rpcbind: do not call them on a thread that serves. Not synchronized.
-class RpcbindRegistration {
+class RPCRDMA_EXPORT RpcbindRegistration {
  public:
   explicit RpcbindRegistration(std::chrono::seconds timeout = std::chrono::seconds(5)) : timeout_(timeout) {}
   ~RpcbindRegistration() { remove(); }
@@ -43,10 +45,15 @@ class RpcbindRegistration {
   /// Registers all of `entries`, or none of them. Fails with one line of text if there is no rpcbind, or if it refuses,
   /// for example because another server is registered.
   RpcbindResult add(const std::vector<RpcbindEntry>& entries);
+  /// The same, in place of what is registered for the same programs, versions and netids, such as the entries of a
+  /// server that was killed.
+  RpcbindResult replace(const std::vector<RpcbindEntry>& entries);
   /// Removes the entries, unless rpcbind is gone.
   void remove() noexcept;
 
  private:
+  RpcbindResult set(const std::vector<RpcbindEntry>& entries, bool unset_first);
+
   std::chrono::seconds timeout_;
   std::vector<RpcbindEntry> entries_;
 };

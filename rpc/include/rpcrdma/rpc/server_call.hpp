@@ -12,8 +12,9 @@
 namespace rpcrdma::rpc {
 
 /// A call of procedure P, to be answered exactly once, by reply() or reject(). Destroyed unanswered, it answers
-/// SYSTEM_ERR. Move-only. It may be moved to, answered on and destroyed on any thread; functions marked "loop" belong
-/// to the thread of context(). The Dispatcher and its io_context outlive it.
+/// SYSTEM_ERR, and the procedure counts as run: if the client has sent the call again, that is answered alike.
+/// Move-only. It may be moved to, answered on and destroyed on any thread; functions marked "loop" belong to the thread
+/// of context(). The Dispatcher and its io_context outlive it.
 template <Procedure P>
 class ServerCall {
  public:

@@ -5,6 +5,7 @@
 #include <boost/container/small_vector.hpp>
 #include <optional>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/post_memory.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/responder/responder.hpp"
@@ -19,7 +20,7 @@ namespace rpcrdma::rpc {
 using ReleaseHandler = UniqueFunction<void(error_code), 128>;
 
 /// The state of one RPC being served. Pooled by the registration of its procedure. On the loop, unless noted.
-class ServerCallState : private xdr::Staging {
+class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
  public:
   virtual ~ServerCallState() = default;
 
@@ -48,6 +49,7 @@ class ServerCallState : private xdr::Staging {
   BufferRef stage(std::uint32_t size) override;
   void on_loop(void (ServerCallState::*step)() noexcept);
   void send_result() noexcept;
+  void send_failure() noexcept;
   void send_rejection() noexcept;
   void send_error(AcceptStat why) noexcept;
   void send() noexcept;
@@ -85,13 +87,13 @@ class TypedServerCallState : public ServerCallState {
 };
 
 /// Sends the reply message `message` for `call`. On its loop.
-void send_verbatim(transport::IncomingCall& call, const std::vector<std::byte>& message) noexcept;
+RPCRDMA_EXPORT void send_verbatim(transport::IncomingCall& call, const std::vector<std::byte>& message) noexcept;
 /// Answers `call` with a reply header only. On its loop.
-void send_header(transport::IncomingCall& call, const ReplyHeader& header) noexcept;
+RPCRDMA_EXPORT void send_header(transport::IncomingCall& call, const ReplyHeader& header) noexcept;
 
 /// Pulls a reduced argument, or copies one that came in the message. `handler` may run before this returns.
-void fetch(transport::IncomingCall& call, const bulk_data& data, std::span<const BufferRef> destination,
-           transport::IncomingCall::Handler handler);
+RPCRDMA_EXPORT void fetch(transport::IncomingCall& call, const bulk_data& data, std::span<const BufferRef> destination,
+                          transport::IncomingCall::Handler handler);
 
 template <class Token>
 auto async_reserve_on(transport::IncomingCall& call, std::uint32_t bytes, Token&& token) {

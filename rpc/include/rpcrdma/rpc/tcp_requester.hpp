@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/requester/requester.hpp"
 
 namespace rpcrdma::rpc {
@@ -22,7 +23,7 @@ struct TcpRequesterOptions {
 /// the message. The loss of the connection ends its calls (TransportError::connection_lost, or the error of the
 /// socket); the next call connects again. Used on the thread of `context`, which outlives it. The destructor completes
 /// the calls with BaseError::cancelled before it returns.
-class TcpRequester : public transport::Requester {
+class RPCRDMA_EXPORT TcpRequester : public transport::Requester {
  public:
   static std::unique_ptr<TcpRequester> make(boost::asio::io_context& context,
                                             const boost::asio::ip::tcp::endpoint& server,

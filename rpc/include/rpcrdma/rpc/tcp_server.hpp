@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rpcrdma/base/error.hpp"
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/base/unique_function.hpp"
 #include "rpcrdma/memory/pool.hpp"
@@ -50,7 +51,7 @@ struct TcpWorker {
 /// Accepts connections on the first worker's thread and assigns them to the workers in turn. A connection that sends a
 /// part of a record and then nothing, or does not take its replies, delays others for TcpServerOptions::pressed_timeout
 /// at most (twice that time on a busy thread).
-class TcpServer {
+class RPCRDMA_EXPORT TcpServer {
  public:
   /// `workers` must not be empty.
   static std::unique_ptr<TcpServer> make(const std::vector<TcpWorker>& workers, TcpServerOptions options, Log log);

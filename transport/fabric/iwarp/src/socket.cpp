@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "socket.hpp"
 
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -60,6 +62,13 @@ error_code write_all(int socket, Octets octets) noexcept {
   const std::size_t n = write_some(socket, {&vector, 1}, error);
   if (!error && n != octets.size()) error = make_error_code(boost::system::errc::no_buffer_space);
   return error;
+}
+
+bool is_quiet(Socket& socket) noexcept {
+  int unacknowledged = 0;
+  error_code failed;
+  return ::ioctl(socket.native_handle(), SIOCOUTQ, &unacknowledged) == 0 && unacknowledged == 0 &&
+         socket.available(failed) == 0 && !failed;
 }
 
 void reset(Socket& socket) noexcept {

@@ -19,6 +19,9 @@ error_code prepare(Socket& socket, std::chrono::seconds keepalive) noexcept;
 std::size_t write_some(int socket, std::span<iovec> vectors, error_code& error) noexcept;
 /// Writes a few bytes to a new connection, without blocking: all of them, or an error.
 error_code write_all(int socket, Octets octets) noexcept;
+/// Whether close() ends the connection in an orderly way: the peer's host has acknowledged all that was sent, and
+/// nothing is unread, which would cause a reset.
+bool is_quiet(Socket& socket) noexcept;
 /// Closes so that the peer sees a reset.
 void reset(Socket& socket) noexcept;
 /// The TCP segment size of the path now; 0 if unknown.

@@ -31,6 +31,13 @@ std::uint64_t Core::enlist(const std::shared_ptr<End>& end) {
   return ++made_;
 }
 
+void Core::end_all(const FabricState& fabric) {
+  for (std::size_t i = 0; i < ends_.size(); ++i) {
+    const auto end = ends_[i].lock();
+    if (end != nullptr && &end->fabric() == &fabric) end->lose_device();
+  }
+}
+
 void Core::pause(LoopbackPause where) {
   pause_ = where;
   schedule();

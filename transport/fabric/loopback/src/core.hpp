@@ -36,6 +36,8 @@ class Core : public std::enable_shared_from_this<Core> {
   /// Runs `action` in the next turn.
   void later(UniqueFunction<void()> action);
   std::uint64_t enlist(const std::shared_ptr<End>& end);
+  /// The device of `fabric` is lost: all its connections end.
+  void end_all(const FabricState& fabric);
 
   LoopbackPause paused() const noexcept { return pause_; }
   void pause(LoopbackPause where);

@@ -40,6 +40,8 @@ class End : public std::enable_shared_from_this<End> {
   void disconnect();
   void abort();
   void quiesce() noexcept;
+  /// Ends both sides.
+  void lose_device();
   /// Ends this side: flushes what is outstanding; on_disconnected(why) follows.
   void die(error_code why) noexcept;
 

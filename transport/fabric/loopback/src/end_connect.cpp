@@ -99,6 +99,11 @@ void End::abort() {
   die(BaseError::cancelled);
 }
 
+void End::lose_device() {
+  if (const auto peer = peer_.lock()) peer->die(reset_by_peer());
+  die(FabricError::device_lost);
+}
+
 void End::quiesce() noexcept {
   dispatcher_.quiesce();
   abort();

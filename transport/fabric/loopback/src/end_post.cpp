@@ -28,6 +28,7 @@ error_code End::may_post(LoopbackOperation operation) noexcept {
 }
 
 error_code End::check_gather(std::span<const BufferRef> gather, std::uint32_t& length) const noexcept {
+  if (state_ == State::closed) return FabricError::not_connected;
   if (gather.size() > fabric_->capabilities.max_gather) return BaseError::invalid_argument;
   std::uint64_t sum = 0;
   for (const BufferRef& buffer : gather) {
@@ -102,7 +103,8 @@ error_code End::post_read(BufferRef sink, std::uint32_t handle, std::uint64_t of
 Result<Segment> End::bind(const std::shared_ptr<WindowState>& window, BufferRef memory, Access access) {
   if (window->owner != this || window->bound || window->invalidating || window->pins != 0 || memory.size == 0)
     return make_error_code(BaseError::invalid_argument);
-  const MutableOctets* region = fabric_->region_of(memory);
+  if (state_ == State::closed) return make_error_code(FabricError::not_connected);
+  const MutableOctets* region = fabric_->region_around(memory);
   if (region == nullptr) return make_error_code(BaseError::invalid_argument);
   if (const error_code error = may_post(LoopbackOperation::bind)) return error;
   add_work(Work::Kind::bind, nullptr);

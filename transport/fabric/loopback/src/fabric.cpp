@@ -30,7 +30,7 @@ FabricImpl::FabricImpl(std::shared_ptr<Core> core, std::string label, Capabiliti
 
 Result<std::unique_ptr<MemoryRegion>> FabricImpl::register_memory(std::span<std::byte> memory) {
   if (memory.size() > std::numeric_limits<std::uint32_t>::max()) return make_error_code(BaseError::invalid_argument);
-  if (const error_code error = state_->faults.next(LoopbackOperation::register_memory)) return error;
+  if (const error_code error = state_->begin(LoopbackOperation::register_memory)) return error;
   const BufferRef buffer{memory.data(), static_cast<std::uint32_t>(memory.size()), state_->next_key++};
   state_->regions.emplace(buffer.local_key, memory);
   return std::unique_ptr<MemoryRegion>(std::make_unique<Region>(state_, buffer));
@@ -38,7 +38,7 @@ Result<std::unique_ptr<MemoryRegion>> FabricImpl::register_memory(std::span<std:
 
 Result<std::unique_ptr<QueuePair>> FabricImpl::make_connector(const Endpoint& peer, QueuePairOptions options,
                                                               QueuePairEvents& events) {
-  if (const error_code error = state_->faults.next(LoopbackOperation::make_queue_pair)) return error;
+  if (const error_code error = state_->begin(LoopbackOperation::make_queue_pair)) return error;
   auto end = std::make_shared<End>(core_, state_, std::move(options), events);
   end->enlist();
   return std::unique_ptr<QueuePair>(std::make_unique<LoopbackQueuePair>(std::move(end), peer));
@@ -47,7 +47,7 @@ Result<std::unique_ptr<QueuePair>> FabricImpl::make_connector(const Endpoint& pe
 void FabricImpl::start(QueuePair& queue_pair) { static_cast<LoopbackQueuePair&>(queue_pair).start(); }
 
 Result<std::unique_ptr<Listener>> FabricImpl::listen(const Endpoint& local, RequestHandler handler) {
-  if (const error_code error = state_->faults.next(LoopbackOperation::listen)) return error;
+  if (const error_code error = state_->begin(LoopbackOperation::listen)) return error;
   auto state = std::make_shared<ListenerState>(std::move(handler));
   const Result<Endpoint> at = core_->add_listener(local, state);
   if (!at) return at.error();
@@ -57,7 +57,7 @@ Result<std::unique_ptr<Listener>> FabricImpl::listen(const Endpoint& local, Requ
 Result<std::unique_ptr<QueuePair>> FabricImpl::make_acceptor(std::unique_ptr<ConnectionRequest> request,
                                                              QueuePairOptions options, QueuePairEvents& events) {
   // A failure rejects the request: it is dropped.
-  if (const error_code error = state_->faults.next(LoopbackOperation::make_queue_pair)) return error;
+  if (const error_code error = state_->begin(LoopbackOperation::make_queue_pair)) return error;
   auto end = std::make_shared<End>(core_, state_, std::move(options), events);
   end->enlist();
   ConnectionInfo info = request->info();
@@ -67,6 +67,16 @@ Result<std::unique_ptr<QueuePair>> FabricImpl::make_acceptor(std::unique_ptr<Con
 
 /// The private data of a rejection is dropped: loopback does not call on_rejected.
 void FabricImpl::reject(std::unique_ptr<ConnectionRequest> request, Octets) { request.reset(); }
+
+void FabricImpl::on_end(UniqueFunction<void(error_code)> handler) { state_->on_end = std::move(handler); }
+
+void FabricImpl::lose_device() {
+  state_->lost = true;
+  core_->end_all(*state_);
+  core_->later([state = state_] {
+    if (auto handler = std::move(state->on_end)) handler(FabricError::device_lost);
+  });
+}
 
 void FabricImpl::fail_nth(LoopbackOperation operation, std::uint64_t n, error_code error) {
   state_->faults.arm(operation, n, error);

@@ -7,10 +7,12 @@ namespace rpcrdma::fabric::loopback {
 class FabricImpl final : public LoopbackFabric {
  public:
   FabricImpl(std::shared_ptr<Core> core, std::string label, Capabilities capabilities);
+  ~FabricImpl() override { state_->on_end.reset(); }
 
   boost::asio::io_context& context() noexcept override { return core_->context(); }
   const Capabilities& capabilities() const noexcept override { return state_->capabilities; }
   const Counters& counters() const noexcept override { return state_->counters; }
+  void on_end(UniqueFunction<void(error_code)> handler) override;
   Result<std::unique_ptr<MemoryRegion>> register_memory(std::span<std::byte> memory) override;
   Result<std::unique_ptr<QueuePair>> make_connector(const Endpoint& peer, QueuePairOptions options,
                                                     QueuePairEvents& events) override;
@@ -22,6 +24,7 @@ class FabricImpl final : public LoopbackFabric {
 
   void fail_nth(LoopbackOperation operation, std::uint64_t n, error_code error) override;
   std::uint64_t operations(LoopbackOperation operation) const noexcept override;
+  void lose_device() override;
   void overstate_next_message(std::uint32_t octets) noexcept override { state_->overstatement = octets; }
   std::size_t regions() const noexcept override { return state_->regions.size(); }
   std::size_t bound_windows() const noexcept override { return state_->bound_windows; }

@@ -13,6 +13,12 @@ error_code usual_error(LoopbackOperation operation) noexcept {
   }
 }
 
+bool covers(const MutableOctets& region, const BufferRef& buffer) noexcept {
+  if (buffer.data < region.data() || buffer.data > region.data() + region.size()) return false;
+  const auto offset = static_cast<std::size_t>(buffer.data - region.data());
+  return buffer.size <= region.size() - offset;
+}
+
 }  // namespace
 
 error_code Faults::next(LoopbackOperation operation) noexcept {
@@ -30,11 +36,14 @@ error_code Faults::next(LoopbackOperation operation) noexcept {
 
 const MutableOctets* FabricState::region_of(const BufferRef& buffer) const noexcept {
   const auto found = regions.find(buffer.local_key);
-  if (found == regions.end()) return nullptr;
-  const MutableOctets& region = found->second;
-  if (buffer.data < region.data() || buffer.data > region.data() + region.size()) return nullptr;
-  const auto offset = static_cast<std::size_t>(buffer.data - region.data());
-  return buffer.size <= region.size() - offset ? &region : nullptr;
+  return found != regions.end() && covers(found->second, buffer) ? &found->second : nullptr;
+}
+
+const MutableOctets* FabricState::region_around(const BufferRef& buffer) const noexcept {
+  if (const MutableOctets* region = region_of(buffer)) return region;
+  for (const auto& [key, region] : regions)
+    if (covers(region, buffer)) return &region;
+  return nullptr;
 }
 
 }  // namespace rpcrdma::fabric::loopback

@@ -37,13 +37,21 @@ struct FabricState {
   Counters counters;
   std::string label;
   Faults faults;
+  bool lost = false;  ///< the device
+  UniqueFunction<void(error_code)> on_end;
   std::unordered_map<std::uint32_t, MutableOctets> regions;  ///< by local key
   std::uint32_t next_key = 1;
   std::size_t bound_windows = 0;
   std::uint32_t overstatement = 0;  ///< of the length of the next message
 
+  /// Counts an operation of the fabric. An error if it fails.
+  error_code begin(LoopbackOperation operation) noexcept {
+    return lost ? error_code(FabricError::device_lost) : faults.next(operation);
+  }
   /// The registered region around `buffer`; null if its key does not cover it.
   const MutableOctets* region_of(const BufferRef& buffer) const noexcept;
+  /// Likewise by address, if the key is another fabric's.
+  const MutableOctets* region_around(const BufferRef& buffer) const noexcept;
 };
 
 }  // namespace rpcrdma::fabric::loopback

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpcrdma/fabric/open/open.hpp"
 
+#include <utility>
+
 #include "rpcrdma/fabric/iwarp/iwarp.hpp"
 #include "verbs_plugin.hpp"
 
@@ -8,6 +10,9 @@ namespace rpcrdma::fabric {
 namespace {
 
 using boost::asio::ip::address;
+
+constexpr std::pair<std::string_view, Provider> kProviders[] = {
+    {"auto", Provider::automatic}, {"verbs", Provider::verbs}, {"iwarp", Provider::iwarp}};
 
 Result<std::unique_ptr<Fabric>> open_iwarp_with(boost::asio::io_context& context, const OpenOptions& wanted, Log log) {
   IwarpOptions options;
@@ -26,16 +31,19 @@ Result<std::unique_ptr<Fabric>> open_verbs_with(const VerbsPlugin& plugin, boost
 
 }  // namespace
 
+std::vector<std::string> provider_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, provider] : kProviders) names.emplace_back(name);
+  return names;
+}
+
 bool parse_provider(std::string_view text, Provider& provider) noexcept {
-  if (text == "auto")
-    provider = Provider::automatic;
-  else if (text == "verbs")
-    provider = Provider::verbs;
-  else if (text == "iwarp")
-    provider = Provider::iwarp;
-  else
-    return false;
-  return true;
+  for (const auto& [name, named] : kProviders) {
+    if (text != name) continue;
+    provider = named;
+    return true;
+  }
+  return false;
 }
 
 Result<std::unique_ptr<Fabric>> open(boost::asio::io_context& context, const address& at, const OpenOptions& options,

@@ -14,18 +14,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> folders() {
-  if (const char* named = ::secure_getenv("RPCRDMA_PLUGIN_DIR"); named != nullptr && *named == '/') return {named};
+std::vector<fs::path> folders(const Log& log) {
+  if (const char* named = ::secure_getenv("RPCRDMA_PLUGIN_DIR"); named != nullptr && *named != '\0') {
+    if (*named == '/') return {named};
+    log.warn("verbs: RPCRDMA_PLUGIN_DIR={} is ignored: it is not an absolute path", named);
+  }
   std::vector<fs::path> out;
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  if (!program.empty()) out.push_back(program.parent_path().parent_path() / "lib");
+  if (!program.empty()) out.push_back((program.parent_path() / RPCRDMA_PLUGIN_FROM_PROGRAM).lexically_normal());
   Dl_info here{};
   void* extra = nullptr;
   if (::dladdr1(reinterpret_cast<void*>(&load_verbs_plugin), &here, &extra, RTLD_DL_LINKMAP) != 0 && extra != nullptr) {
     // Empty for the program itself, whose dli_fname is argv[0]: a name that the caller chooses.
     const fs::path library = static_cast<const link_map*>(extra)->l_name;
-    if (library.is_absolute()) out.push_back(library.parent_path());
+    if (library.is_absolute()) out.push_back(library.parent_path() / "rpcrdma");
   }
   out.emplace_back(RPCRDMA_PLUGIN_INSTALL_DIR);
   return out;
@@ -65,7 +68,7 @@ Result<const VerbsPlugin*> load(const fs::path& file, const Log& log) {
 }  // namespace
 
 Result<const VerbsPlugin*> load_verbs_plugin(const Log& log) {
-  for (const fs::path& folder : folders()) {
+  for (const fs::path& folder : folders(log)) {
     std::error_code ignored;
     const fs::path file = folder / kVerbsPluginFile;
     if (fs::exists(file, ignored)) return load(file, log);

@@ -11,6 +11,7 @@ class VerbsFabric final : public Fabric {
   boost::asio::io_context& context() noexcept override { return parts_.context; }
   const Capabilities& capabilities() const noexcept override { return capabilities_; }
   const Counters& counters() const noexcept override { return *parts_.counters; }
+  void on_end(UniqueFunction<void(error_code)> /*handler*/) override {}
   Result<std::unique_ptr<MemoryRegion>> register_memory(std::span<std::byte> memory) override;
   Result<std::unique_ptr<QueuePair>> make_connector(const Endpoint& peer, QueuePairOptions options,
                                                     QueuePairEvents& events) override;

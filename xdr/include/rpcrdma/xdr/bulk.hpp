@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "rpcrdma/base/buffer_ref.hpp"
+#include "rpcrdma/base/export.hpp"
 
 /// Where the bytes of a bulk_data are.
 // NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
@@ -71,4 +72,4 @@ struct bulk_data {
 static_assert(std::is_trivial_v<bulk_data>);
 
 /// Encodes to an xdr::Encoder and decodes from an xdr::Decoder; fails on any other stream.
-extern "C" bool_t xdr_bulk_data(XDR* xdrs, bulk_data* data);
+extern "C" RPCRDMA_EXPORT bool_t xdr_bulk_data(XDR* xdrs, bulk_data* data);

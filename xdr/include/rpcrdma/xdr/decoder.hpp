@@ -7,6 +7,7 @@
 #include <span>
 
 #include "rpcrdma/base/cursor.hpp"
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/payload.hpp"
 #include "rpcrdma/xdr/bulk.hpp"
 #include "rpcrdma/xdr/text.hpp"
@@ -14,7 +15,7 @@
 namespace rpcrdma::xdr {
 
 /// Copies a message, so that values decoded in place outlive it.
-class MessageKeeper {
+class RPCRDMA_EXPORT MessageKeeper {
  public:
   /// A copy of the message `from` that stays valid as long as the decoded values. Null if memory is exhausted.
   virtual const Payload* keep(const Payload& from) = 0;
@@ -32,7 +33,7 @@ enum class DecodeFailure : std::uint8_t {
 };
 
 /// Reads XDR. Never reads past the message; failure is sticky. Not movable: XDR routines hold its address. One thread.
-class Decoder {
+class RPCRDMA_EXPORT Decoder {
  public:
   /// `message` outlives this object and, unless `keeper` is given, the values decoded in place.
   explicit Decoder(const Payload& message, MessageKeeper* keeper = nullptr) noexcept;
@@ -64,10 +65,15 @@ class Decoder {
   /// Copies bytes; fails and returns false if the message is shorter.
   bool copy(MutableOctets to) noexcept;
   void skip(std::uint32_t count) noexcept;
+  /// Continues at position `to` of the unreduced stream; false if that is not in the message, or within an item that is
+  /// not.
+  bool set_position(std::uint32_t to) noexcept;
   /// opaque<>/string<> of at most `max_length`, in place.
   bool text(text_data& out, std::uint32_t max_length) noexcept;
   /// A DDP-eligible opaque<>; see bulk_data.
   bool bulk(bulk_data& out) noexcept;
+  /// The item of a bulk_data that has been decoded from this message (kind `item` or `placed`).
+  const PayloadItem& item(std::uint32_t index) const noexcept { return message_->items[index]; }
   void fail(DecodeFailure why = DecodeFailure::malformed) noexcept;
 
   /// Runs an XDR routine; false on failure.

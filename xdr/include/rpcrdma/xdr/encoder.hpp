@@ -5,13 +5,14 @@
 
 #include <cstdint>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/payload_builder.hpp"
 #include "rpcrdma/xdr/bulk.hpp"
 
 namespace rpcrdma::xdr {
 
 /// Lends registered memory for an eligible item in unregistered memory that is to go into a Write chunk.
-class Staging {
+class RPCRDMA_EXPORT Staging {
  public:
   /// Exactly `size` bytes, valid as long as the message; size 0 if there is no memory.
   virtual BufferRef stage(std::uint32_t size) = 0;
@@ -21,7 +22,7 @@ class Staging {
 };
 
 /// Writes XDR. Failure is sticky. Not movable: XDR routines hold its address. One thread.
-class Encoder {
+class RPCRDMA_EXPORT Encoder {
  public:
   /// `out` has been started; it and `staging` outlive this object. Without staging, eligible items in unregistered
   /// memory are copied to the stream.
@@ -35,10 +36,18 @@ class Encoder {
   static Encoder* of(XDR* xdrs) noexcept;
 
   bool ok() const noexcept { return out_.ok(); }
-  std::uint32_t position() const noexcept { return out_.position(); }
+  std::uint32_t position() const noexcept { return rewriting_ ? at_ : out_.position(); }
   PayloadBuilder& out() noexcept { return out_; }
 
-  void u32(std::uint32_t value) noexcept { out_.u32(value); }
+  void u32(std::uint32_t value) noexcept {
+    if (rewriting_) return rewrite_u32(value);
+    out_.u32(value);
+  }
+  /// Bytes as they are, without a count.
+  void octets(Octets value) noexcept;
+  /// The next bytes replace those at position `to`; at the end of what they replace, the message continues. False if
+  /// the message does not reach there.
+  bool set_position(std::uint32_t to) noexcept;
   /// opaque<>: count word, bytes, zero pad.
   void counted(Octets value) noexcept;
   /// A DDP-eligible opaque<>: count word, and the bytes by reference where possible.
@@ -54,9 +63,14 @@ class Encoder {
   }
 
  private:
+  std::size_t rewrite(Octets value) noexcept;
+  void rewrite_u32(std::uint32_t value) noexcept;
+
   XDR xdr_{};
   PayloadBuilder& out_;
   Staging* staging_;
+  std::uint32_t at_ = 0;    // the position, if rewriting
+  bool rewriting_ = false;  // earlier bytes of the message
 };
 
 }  // namespace rpcrdma::xdr

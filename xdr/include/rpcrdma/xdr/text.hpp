@@ -9,6 +9,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "rpcrdma/base/export.hpp"
+
 /// Trivial; all zero is the empty string. Decoded in place: valid as long as the message (server: until the reply is
 /// sent; client: as long as the Decoded<T>).
 // NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
@@ -35,6 +37,6 @@ struct text_data {
 static_assert(std::is_trivial_v<text_data>);
 
 /// Encodes to an xdr::Encoder and decodes from an xdr::Decoder; fails on any other stream.
-extern "C" bool_t xdr_text_data(XDR* xdrs, text_data* text);
+extern "C" RPCRDMA_EXPORT bool_t xdr_text_data(XDR* xdrs, text_data* text);
 /// The same with an upper bound on the length, in both directions.
-extern "C" bool_t xdr_bounded_text(XDR* xdrs, text_data* text, std::uint32_t max_length);
+extern "C" RPCRDMA_EXPORT bool_t xdr_bounded_text(XDR* xdrs, text_data* text, std::uint32_t max_length);

@@ -51,7 +51,7 @@ class Copier {
   Task<void> download(FileHandle from, std::uint64_t size, const Fd& to, std::uint64_t start = 0);
 
   /// Makes the file `to` a copy of `from`, which has the attributes `source`: from the start or, to resume, from where
-  /// an earlier copy of the same file was interrupted. Then sets `final`. Large files bear a mark meanwhile.
+  /// an earlier copy of the same file was interrupted. Then sets `final`. Large files are marked meanwhile.
   Task<void> upload_file(const Fd& from, Attributes source, Node to, SetAttributes final);
   Task<void> download_file(Node from, const Fd& to, SetAttributes final);
   /// Checks that `from` can be read, unless `to` is empty, so that no data is lost for a source that cannot be read.

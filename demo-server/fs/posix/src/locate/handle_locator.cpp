@@ -37,8 +37,8 @@ class HandleLocator final : public Locator {
     std::memcpy(handle.header.f_handle, octets.data() + kHeader, octets.size() - kHeader);
     Fd fd(::open_by_handle_at(mount_.get(), &handle.header, O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!fd) return errno == EINVAL ? Status::badhandle : status_of(errno);
-    // A handle names an inode wherever it lies now. A directory has one place, which must be inside. So has another
-    // object with one name.
+    // A handle names an inode, wherever it is now. A directory, or another object with one name, must be inside the
+    // export.
     struct stat s {};
     if (::fstat(fd.get(), &s) != 0) return status_of(errno);
     // An object without a name is deleted when its last descriptor is closed.
@@ -74,6 +74,9 @@ class HandleLocator final : public Locator {
   }
   void removed(const NodeStat& stat) override {
     if (places_ != nullptr) places_->removed(stat);
+  }
+  void tidy() override {
+    if (places_ != nullptr) places_->tidy();
   }
 
  private:
@@ -113,7 +116,7 @@ std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::pa
   if (shows_a_part(root, mount_id)) {
     places = make_place_locator(root, file, max_places, log);
     if (places == nullptr) return nullptr;
-    log.debug("the export is a part of a file system: places are remembered beside the kernel's file handles");
+    log.debug("the export is a part of a file system: names are stored in addition to kernel file handles");
   }
   auto locator = std::make_unique<HandleLocator>(root, s, std::move(*mount), std::move(places));
   const auto key = locator->key_of(root, {}, {}, {});

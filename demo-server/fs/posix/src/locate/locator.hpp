@@ -32,6 +32,8 @@ class Locator {
   virtual void changed(const NodeStat& before, const NodeStat& now) = 0;
   /// The object has lost its last name.
   virtual void removed(const NodeStat& stat) = 0;
+  /// See FileSystem::tidy().
+  virtual void tidy() {}
 };
 
 /// Null if the kernel or the file system does not offer handles to this process. `root` outlives the locator. For an

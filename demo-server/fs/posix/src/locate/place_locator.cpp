@@ -135,6 +135,11 @@ class PlaceLocator final : public Locator {
     store_.erase(id_of(stat));
   }
 
+  void tidy() override {
+    const std::lock_guard lock(mutex_);
+    store_.tidy();
+  }
+
  private:
   ObjectId id_of(const NodeStat& stat) const noexcept {
     return {stat.attributes.fileid, stat.device == root_device_ ? 0 : stat.device};

@@ -33,13 +33,13 @@ constexpr std::string_view kState = "state";  // a key of its own length: "1", a
 constexpr std::string_view kClosed = "1";
 constexpr int kNotClosed = EUCLEAN;
 
-/// A code of LMDB, or an errno value.
+/// An error code of LMDB, or an errno value; 0: none.
 struct Failure {
   int code = 0;
   const char* text() const noexcept {
     switch (code) {
-      case kNotClosed: return "the machine went down while it was in use";
-      case EWOULDBLOCK: return "in use by another server";
+      case kNotClosed: return "the machine stopped while the file was open";
+      case EWOULDBLOCK: return "in use by another server, or by calls on a replaced export";
       default: return mdb_strerror(code);
     }
   }
@@ -176,12 +176,7 @@ class PlaceStore::Database {
     auto key = nfsd::key_of(id);
     std::array<std::byte, kMaxEntry> bytes{};
     return write([&](MDB_txn* transaction) {
-      MDB_val name{key.size(), key.data()};
-      MDB_val value{};
-      const bool is_new = mdb_get(transaction, table_, &name, &value) == MDB_NOTFOUND;
-      if (const int failure = make_room(transaction, is_new); failure != 0) return failure;
-      value = {encode(entry, bytes), bytes.data()};
-      return mdb_put(transaction, table_, &name, &value, 0);
+      return put(transaction, {key.size(), key.data()}, {encode(entry, bytes), bytes.data()});
     });
   }
 
@@ -190,6 +185,25 @@ class PlaceStore::Database {
     return write([&](MDB_txn* transaction) {
       MDB_val name{key.size(), key.data()};
       const int failure = mdb_del(transaction, table_, &name, nullptr);
+      return failure == MDB_NOTFOUND ? 0 : failure;
+    });
+  }
+
+  /// Adds the entries of `source`.
+  int add(const Database& source) {
+    const Transaction from(source.environment_, MDB_RDONLY);
+    if (from.failure() != 0) return from.failure();
+    MDB_cursor* cursor = nullptr;
+    if (const int failure = mdb_cursor_open(from.get(), source.table_, &cursor); failure != 0) return failure;
+    const std::unique_ptr<MDB_cursor, decltype(&mdb_cursor_close)> owner(cursor, &mdb_cursor_close);
+    return write([&](MDB_txn* transaction) {
+      MDB_val name{};
+      MDB_val value{};
+      int failure = mdb_cursor_get(cursor, &name, &value, MDB_FIRST);
+      for (; failure == 0; failure = mdb_cursor_get(cursor, &name, &value, MDB_NEXT)) {
+        if (name.mv_size != kKeySize) continue;
+        if (const int failed = put(transaction, name, value); failed != 0) return failed;
+      }
       return failure == MDB_NOTFOUND ? 0 : failure;
     });
   }
@@ -246,6 +260,13 @@ class PlaceStore::Database {
     if (const off_t missing = missing_end(); missing > 0)
       return ::posix_fallocate(file_.get(), ::lseek(file_.get(), 0, SEEK_END), missing);
     return 0;
+  }
+
+  int put(MDB_txn* transaction, MDB_val name, MDB_val value) {
+    MDB_val known{};
+    const bool is_new = mdb_get(transaction, table_, &name, &known) == MDB_NOTFOUND;
+    if (const int failure = make_room(transaction, is_new); failure != 0) return failure;
+    return mdb_put(transaction, table_, &name, &value, 0);
   }
 
   int check_state(MDB_txn* transaction) {
@@ -318,22 +339,30 @@ class PlaceStore::Database {
 
 PlaceStore::PlaceStore(std::filesystem::path file, std::size_t max_entries, Log log)
     : file_(std::move(file)), max_entries_(max_entries), log_(std::move(log)) {
-  if (!file_.empty()) open_file();
+  if (!file_.empty()) take_file();
   if (database_ == nullptr) continue_in_memory();
 }
 
 PlaceStore::~PlaceStore() = default;
 
-void PlaceStore::open_file() {
+void PlaceStore::tidy() {
+  if (awaits_file_) take_file();
+}
+
+/// Adds what is known already.
+void PlaceStore::take_file() {
   auto opened = Database::in_file(file_, max_entries_);
   if (!opened && opened.error().is_damage()) {
     set_aside(opened.error().text());
     opened = Database::in_file(file_, max_entries_);
   }
-  if (opened)
-    database_ = std::move(*opened);
-  else
-    warn_of_memory(opened.error().text());
+  const bool awaited = std::exchange(awaits_file_, !opened && opened.error().code == EWOULDBLOCK);
+  if (awaited && awaits_file_) return;
+  if (!opened) return warn_of_memory(opened.error().text());
+  const Failure failure{database_ == nullptr ? 0 : (*opened)->add(*database_)};
+  if (failure.code != 0) return warn_of_memory(failure.text());
+  database_ = std::move(*opened);
+  if (awaited) log_.info("{}: the file is free; the places of files are kept in it from now on", file_.string());
 }
 
 void PlaceStore::set_aside(const char* why) {

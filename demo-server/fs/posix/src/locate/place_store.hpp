@@ -18,7 +18,8 @@ namespace rpcrdma::nfsd {
 ///
 /// Changes are not synchronized to the disk. The file of a machine that went down while it was open may therefore be
 /// inconsistent: the boot id in it differs then, and it is set aside, as a damaged one is. Without a usable file, or
-/// when a write fails, the store continues in memory and logs that.
+/// when a write fails, the store continues in memory and logs that; if another store has the file, until tidy() finds
+/// that it is free.
 class PlaceStore {
  public:
   static constexpr std::size_t kMaxPlaces = 8;  ///< of one object
@@ -47,11 +48,13 @@ class PlaceStore {
   /// paths through directories stay known.
   void put(const ObjectId& id, const Entry& entry);
   void erase(const ObjectId& id);
+  /// Call it every few seconds.
+  void tidy();
 
  private:
   class Database;
 
-  void open_file();
+  void take_file();
   void set_aside(const char* why);
   void warn_of_memory(const char* why) const;
   void continue_in_memory();
@@ -61,6 +64,7 @@ class PlaceStore {
   std::filesystem::path file_;
   std::size_t max_entries_;
   Log log_;
+  bool awaits_file_ = false;
   std::unique_ptr<Database> database_;  // null only if there is no memory for one
 };
 

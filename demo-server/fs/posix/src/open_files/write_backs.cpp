@@ -49,7 +49,7 @@ std::shared_ptr<WriteBack> WriteBacks::of(const ObjectId& id) {
   return found;
 }
 
-/// Under the lock no other thread gets one.
+/// No other thread gets a reference while the lock is held.
 void WriteBacks::forget_unused() {
   std::erase_if(files_, [](const auto& entry) { return entry.second.use_count() == 1; });
 }

@@ -10,6 +10,9 @@
 #include <boost/system/error_code.hpp>
 #include <boost/system/result.hpp>
 
+#include "rpcrdma/base/build.hpp"
+#include "rpcrdma/base/export.hpp"
+
 namespace rpcrdma {
 
 using error_code = boost::system::error_code;
@@ -33,8 +36,8 @@ enum class BaseError {
   invalid_argument,     ///< a caller's value is out of range
 };
 
-error_code make_error_code(BaseError e) noexcept;
-boost::system::error_condition make_error_condition(Condition c) noexcept;
+RPCRDMA_EXPORT error_code make_error_code(BaseError e) noexcept;
+RPCRDMA_EXPORT boost::system::error_condition make_error_condition(Condition c) noexcept;
 
 }  // namespace rpcrdma
 

@@ -6,12 +6,14 @@
 #include <memory>
 #include <string_view>
 
+#include "rpcrdma/base/export.hpp"
+
 namespace rpcrdma {
 
 enum class LogLevel { trace, debug, info, warn, error, off };
 
 /// Where log lines go. Called from any thread; an implementation synchronizes itself.
-class LogSink {
+class RPCRDMA_EXPORT LogSink {
  public:
   virtual ~LogSink() = default;
   virtual bool enabled(LogLevel level) const noexcept = 0;
@@ -56,8 +58,8 @@ class Log {
 };
 
 /// A sink that writes to standard error through spdlog, from `level` upwards.
-std::shared_ptr<LogSink> make_stderr_sink(LogLevel level, std::string_view program);
+RPCRDMA_EXPORT std::shared_ptr<LogSink> make_stderr_sink(LogLevel level, std::string_view program);
 /// "trace", "debug", "info", "warn", "error" or "off"; anything else gives false.
-bool parse_log_level(std::string_view text, LogLevel& level) noexcept;
+RPCRDMA_EXPORT bool parse_log_level(std::string_view text, LogLevel& level) noexcept;
 
 }  // namespace rpcrdma

@@ -5,12 +5,13 @@
 
 #include "rpcrdma/base/cursor.hpp"
 #include "rpcrdma/base/error.hpp"
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/payload.hpp"
 
 namespace rpcrdma {
 
 /// Lends further memory to a PayloadBuilder whose first buffer is full.
-class PayloadMemory {
+class RPCRDMA_EXPORT PayloadMemory {
  public:
   /// At least `at_least` bytes that stay valid as long as the message does. BaseError::out_of_memory when there are
   /// none at present; any other error when the message may not become that long.
@@ -30,7 +31,7 @@ enum class BuildFailure : std::uint8_t {
 
 /// Builds an outgoing Payload: small values are copied into the lent memory, large opaques are taken by
 /// reference. Failure is sticky, as in Writer. One thread.
-class PayloadBuilder {
+class RPCRDMA_EXPORT PayloadBuilder {
  public:
   /// Starts a new message in `first`. `memory` (may be null) lends more; it must outlive the message.
   void start(BufferRef first, PayloadMemory* memory) noexcept;

@@ -3,6 +3,8 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 
+#include "rpcrdma/base/export.hpp"
+
 namespace rpcrdma {
 
 /// Runs an io_context and polls it for a while before it blocks: work that arrives meanwhile is spared the wake-up,
@@ -10,7 +12,7 @@ namespace rpcrdma {
 /// blocking, and falls to zero when work is rare, so that an idle program uses no CPU.
 ///
 /// Used by the one thread that runs the context. `longest` bounds the polling time; zero disables polling.
-class Runner {
+class RPCRDMA_EXPORT Runner {
  public:
   using Clock = std::chrono::steady_clock;
 

@@ -17,6 +17,7 @@ struct PlanLimits {
   std::uint32_t receive = wire::kMinThreshold;  ///< inline threshold of the reply
   std::uint32_t max_segments = 64;              ///< of all chunks together; prudence, not RFC
   std::uint32_t max_long_call = 1u << 20;       ///< Position-Zero Read chunk; prudence, not RFC
+  std::uint32_t version = wire::kVersion;       ///< of the header
 };
 
 /// The input of the planner. It belongs to the caller and is unchanged until the call is over.

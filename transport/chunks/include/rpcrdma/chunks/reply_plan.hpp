@@ -20,9 +20,9 @@ struct ReplyPlan {
   void clear() noexcept;
 };
 
-/// `offered`: the call's chunk lists. `threshold`: of the reply's Send. `zeros`: 3 registered bytes.
+/// `call`: its version and chunk lists. `threshold`: of the reply's Send. `zeros`: 3 registered bytes.
 /// TransportError::reply_too_long when it fits nowhere [8166-4.5.3-b] [8267-3.1-a].
-error_code plan_reply(const Payload& payload, const wire::ChunkLists& offered, std::uint32_t threshold, BufferRef zeros,
+error_code plan_reply(const Payload& payload, const wire::Header& call, std::uint32_t threshold, BufferRef zeros,
                       ReplyPlan& out);
 
 /// Rewrites the lengths of `segments` to what `bytes` fill, in order: each is full before the next is touched.

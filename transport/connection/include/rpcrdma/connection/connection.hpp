@@ -80,6 +80,22 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   const ConnectionOptions& options() const noexcept { return setup_.options; }
   const fabric::ConnectionInfo& info() const noexcept { return info_; }
   const wire::Thresholds& thresholds() const noexcept { return thresholds_; }
+  /// The version of the calls that this side sends; replies have the version of their call. Where version two may be
+  /// used, a client offers it by its first call, and a server learns it from the first message.
+  std::uint32_t version() const noexcept { return version_; }
+  /// False while the client does not know whether the server supports the version that it offers.
+  bool version_settled() const noexcept { return version_settled_; }
+  /// The server has refused version two, and its range includes version one: calls have version one from now on.
+  void fall_back() noexcept;
+  /// The server has refused version two, or has not answered the call that offered it [v2-5.2-c] [v2-5.2-d].
+  bool lacks_version_two() const noexcept {
+    return setup_.options.version == VersionChoice::automatic &&
+           (version_settled_ ? version_ == wire::kVersion : offered_);
+  }
+  /// The largest call of this side, in bytes of a Send: the threshold, or less while the version is not settled.
+  std::uint32_t max_call() const noexcept;
+  /// What headers this side accepts.
+  const wire::DecodeLimits& decode_limits() const noexcept { return decode_limits_; }
   fabric::Fabric& fabric() noexcept { return *setup_.fabric; }
   memory::Pool& pool() noexcept { return *setup_.pool; }
   const Log& log() const noexcept { return setup_.log; }
@@ -149,6 +165,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   void schedule_submit() noexcept;
   void end_batch() noexcept;
   void received(ReceiveSlot& slot, const fabric::Completion& completion) noexcept;
+  void learn_version(const wire::Header& header) noexcept;
+  void use_version_two() noexcept;
   void dispatch(Received& message) noexcept;
   void repost(ReceiveSlot& slot) noexcept;
   void finish(error_code why) noexcept;
@@ -162,6 +180,10 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   ConnectionEvents* events_;
   std::uint32_t receive_size_;
   wire::Thresholds thresholds_;
+  wire::DecodeLimits decode_limits_;
+  std::uint32_t version_;
+  bool version_settled_;
+  bool offered_ = false;  // a message of a version that is not settled has been sent
   fabric::ConnectionInfo info_;
   std::vector<memory::RegisteredBuffer> receive_memory_;
   std::size_t receive_memory_octets_ = 0;  // of the pool, rounded up to size classes

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "rpcrdma/base/error.hpp"
+#include "rpcrdma/base/export.hpp"
 
 namespace rpcrdma::transport {
 
@@ -17,7 +18,7 @@ enum class TransportError {
   reverse_disabled,      ///< the peer has not signalled that it accepts reverse calls (RFC 8167 section 6)
 };
 
-error_code make_error_code(TransportError e) noexcept;
+RPCRDMA_EXPORT error_code make_error_code(TransportError e) noexcept;
 
 }  // namespace rpcrdma::transport
 

@@ -7,6 +7,13 @@
 
 namespace rpcrdma::transport {
 
+/// The versions of RPC-over-RDMA that one side uses. Version two is the profile xcharext-01 (rpcrdma/wire/header.hpp).
+enum class VersionChoice : std::uint8_t {
+  one,        ///< version one only
+  two,        ///< version two only
+  automatic,  ///< a client offers version two and falls back; a server answers each call in the call's version
+};
+
 /// One side's parameters for its connections. They are negotiated with the peer's at every connect.
 struct ConnectionOptions {
   /// Credits asked for (client) or granted (server), forward direction (RFC 8166 section 3.3.1); 1 to 1024.
@@ -18,6 +25,7 @@ struct ConnectionOptions {
   std::uint32_t receive_size = 4096;
   /// Offer and use RFC 8797 private data. Off: thresholds 1024, no remote invalidation.
   bool private_data = true;
+  VersionChoice version = VersionChoice::one;
   std::chrono::milliseconds handshake_timeout{5000};
   /// RDMA Reads that the peer may have outstanding to this side, and this side to the peer.
   std::uint32_t inbound_reads = 32;

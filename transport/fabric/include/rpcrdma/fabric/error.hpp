@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "rpcrdma/base/error.hpp"
+#include "rpcrdma/base/export.hpp"
 
 namespace rpcrdma::fabric {
 
@@ -30,7 +31,7 @@ enum class FabricError {
   locked_memory,       ///< a registration exceeds the limit of locked memory (RLIMIT_MEMLOCK)
 };
 
-error_code make_error_code(FabricError e) noexcept;
+RPCRDMA_EXPORT error_code make_error_code(FabricError e) noexcept;
 
 }  // namespace rpcrdma::fabric
 

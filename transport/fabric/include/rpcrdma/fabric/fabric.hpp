@@ -18,7 +18,8 @@
 //
 // Errors. A posted operation completes exactly once, in order of posting per queue (sends, writes, reads
 // and invalidations share one, receives have another). When the connection ends, whatever is outstanding
-// completes with FabricError::flushed, and then on_disconnected runs, once, last.
+// completes with FabricError::flushed, and then on_disconnected runs, once, last. A fabric whose device is lost ends,
+// with all its connections; its owner opens another (lasting.hpp).
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
@@ -31,6 +32,7 @@
 
 #include "rpcrdma/base/buffer_ref.hpp"
 #include "rpcrdma/base/cursor.hpp"
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/unique_function.hpp"
 #include "rpcrdma/fabric/error.hpp"
 
@@ -57,6 +59,8 @@ struct Capabilities {
   /// Bytes that this process may have registered at once, over all its fabrics: its limit of locked memory when the
   /// fabric was opened. A registration beyond it fails with FabricError::locked_memory.
   std::uint64_t lockable_memory = std::numeric_limits<std::uint64_t>::max();
+
+  friend bool operator==(const Capabilities&, const Capabilities&) = default;
 };
 
 /// Totals over all queue pairs of a fabric, for measuring the cost of a call.
@@ -67,6 +71,9 @@ struct Counters {
   /// Payload bytes of large segments (8 KiB and more) that the provider copied instead of transferring them directly
   /// between the caller's memory and the wire.
   std::uint64_t copied = 0;
+  /// Times that the device was lost and is in use again. Keys of BufferRefs that were taken before are not valid for
+  /// sending and receiving any more; bind() takes them.
+  std::uint64_t reopened = 0;
 };
 
 /// Whether a range of `length` bytes from `offset` on passes the end of the 64-bit space of offsets.
@@ -79,7 +86,7 @@ enum class Access : std::uint8_t { remote_read, remote_write };
 
 /// A registration of memory with the provider. The memory belongs to the caller and outlives the registration. No
 /// peer can reach it until a Window exposes a part of it.
-class MemoryRegion {
+class RPCRDMA_EXPORT MemoryRegion {
  public:
   virtual ~MemoryRegion() = default;
   /// The registered range, with the key that makes it usable in posted work.
@@ -89,7 +96,7 @@ class MemoryRegion {
 struct Completion;
 
 /// The typed context of a posted operation: lives until its completion has run, and belongs to the poster.
-class WorkContext {
+class RPCRDMA_EXPORT WorkContext {
  public:
   virtual void on_completion(const Completion& completion) noexcept = 0;
 
@@ -107,7 +114,7 @@ struct Completion {
 
 /// Exposes one exact range of registered memory to the peer of one queue pair. Made by a queue pair and
 /// destroyed before it. States: idle -> bound -> (invalidated by us or by the peer) -> idle.
-class Window {
+class RPCRDMA_EXPORT Window {
  public:
   virtual ~Window() = default;
   /// The provider or the peer may access the range: it is exposed, or the peer has invalidated it while a frame in
@@ -142,7 +149,7 @@ struct ConnectionInfo {
 };
 
 /// Events of a queue pair as a whole. Belongs to the user of the queue pair and outlives it.
-class QueuePairEvents {
+class RPCRDMA_EXPORT QueuePairEvents {
  public:
   /// Both sides are connected: the send queue accepts work from here on.
   virtual void on_established(const ConnectionInfo& info) noexcept = 0;
@@ -170,7 +177,7 @@ struct QueuePairOptions {
 
 /// One reliable connection. Work posted with a null WorkContext is unsignalled: it reports no completion, and its
 /// buffers are free when a later operation of the same queue completes.
-class QueuePair {
+class RPCRDMA_EXPORT QueuePair {
  public:
   virtual ~QueuePair() = default;
 
@@ -189,7 +196,8 @@ class QueuePair {
   /// The window belongs to the caller and is destroyed before the queue pair.
   virtual Result<std::unique_ptr<Window>> make_window() = 0;
   /// Exposes `memory` (within one region) through an idle window, under a fresh handle. The exposure takes effect
-  /// before any Send posted after this call. Takes at most one slot of the send queue.
+  /// before any Send posted after this call. Takes at most one slot of the send queue. Providers that can end find the
+  /// region by address if the key is that of an earlier fabric.
   virtual Result<Segment> bind(Window& window, BufferRef memory, Access access) = 0;
   /// Ends an exposure. Completes when no frame in transit names the range: from then on neither the peer nor the
   /// provider accesses it. Also valid for a window that the peer has already invalidated.
@@ -208,7 +216,7 @@ class QueuePair {
 };
 
 /// A peer's request for a connection. Created on the listener's thread; destroying it rejects the connection.
-class ConnectionRequest {
+class RPCRDMA_EXPORT ConnectionRequest {
  public:
   virtual ~ConnectionRequest() = default;
   /// The peer's address, private data and read depths.
@@ -217,14 +225,14 @@ class ConnectionRequest {
 
 class Fabric;
 
-class Listener {
+class RPCRDMA_EXPORT Listener {
  public:
   virtual ~Listener() = default;  ///< stops listening; established connections stay
   virtual Endpoint local() const = 0;
 };
 
 /// One provider, on one io_context.
-class Fabric {
+class RPCRDMA_EXPORT Fabric {
  public:
   using RequestHandler = UniqueFunction<void(std::unique_ptr<ConnectionRequest>)>;
 
@@ -233,6 +241,12 @@ class Fabric {
   virtual const Capabilities& capabilities() const noexcept = 0;
   /// On the fabric's thread.
   virtual const Counters& counters() const noexcept = 0;
+  /// `handler` runs once, when the fabric has ended, because its device is lost: every connection has ended with
+  /// FabricError::device_lost, which its callbacks report afterwards; no request comes any more, and whatever is asked
+  /// of the fabric fails with that error. The owner then destroys listeners, regions and the fabric, at once if the
+  /// device is to be released: the handler is the fabric's last act, and may do that. Queue pairs and windows may
+  /// outlive it. A provider without devices (iwarp) never ends.
+  virtual void on_end(UniqueFunction<void(error_code why)> handler) = 0;
 
   virtual Result<std::unique_ptr<MemoryRegion>> register_memory(std::span<std::byte> memory) = 0;
 

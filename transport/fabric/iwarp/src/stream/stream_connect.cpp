@@ -85,7 +85,7 @@ void Stream::establish(Socket socket, const Agreement& agreement, ConnectionInfo
   reader_.start(agreement.crc, agreement.receive_markers);
   state_.enter(Event::establish);
   dispatcher_.establish(info_);
-  fabric_->log.debug("iwarp {}: connected to {} port {}, crc {}, reads in {} out {}, segments of {}", number_,
+  fabric_->log.debug("iwarp {}: connected to {} port {}, crc {}, IRD {}, ORD {}, MULPDU {}", number_,
                      info_.peer.address().to_string(), info_.peer.port(), agreement.crc ? "on" : "off",
                      agreement.inbound_reads, agreement.outbound_reads, mulpdu);
   read();

@@ -26,14 +26,14 @@ void Stream::abort() {
 
 void Stream::quiesce() noexcept {
   dispatcher_.quiesce();
-  // An idle connection ends in good order, and what an orderly end has sent is not lost to a reset.
+  // An idle connection ends in an orderly way, and what such an end has sent is not lost to a reset.
   const bool orderly = state_.name() == StreamState::Name::shut_down || (state_.transmits() && drained());
-  end(BaseError::cancelled, orderly ? Parting::farewell : Parting::reset);
+  end(BaseError::cancelled, !orderly ? Parting::reset : is_quiet(socket_) ? Parting::close : Parting::farewell);
 }
 
 void Stream::end(error_code why, Parting parting, std::vector<std::byte> last_words) noexcept {
   if (!state_.enter(Event::end)) return;
-  fabric_->log.debug("iwarp {}: ended: {}", number_, why ? why.message() : "closed in good order");
+  fabric_->log.debug("iwarp {}: ended: {}", number_, why ? why.message() : "closed in an orderly way");
   timer_.cancel();
   reader_.stop();  // [5041-7.1-c]
   if (initiator_) std::exchange(initiator_, nullptr)->cancel();

@@ -22,7 +22,7 @@ class StreamState {
   enum class Event : std::uint8_t {
     start,       ///< the user starts the queue pair
     establish,   ///< the handshake succeeded
-    disconnect,  ///< the user ends the connection in good order
+    disconnect,  ///< the user ends the connection in an orderly way
     drained,     ///< all that was posted is on the wire and done
     peer_end,    ///< the peer ended its direction between two frames
     end,         ///< anything that ends the connection at once

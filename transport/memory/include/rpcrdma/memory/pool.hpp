@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rpcrdma/base/buffer_ref.hpp"
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 
 namespace rpcrdma::memory {
@@ -17,7 +18,7 @@ class Pool;
 struct Slab;
 
 /// Registered memory, returned to its pool when destroyed. Empty when default-constructed or moved from.
-class RegisteredBuffer {
+class RPCRDMA_EXPORT RegisteredBuffer {
  public:
   RegisteredBuffer() noexcept = default;
   RegisteredBuffer(RegisteredBuffer&& other) noexcept;
@@ -42,7 +43,7 @@ class RegisteredBuffer {
 
 /// Registers application memory, once, for use as bulk data. The memory belongs to the caller and must
 /// outlive the result.
-Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<std::byte> memory);
+RPCRDMA_EXPORT Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<std::byte> memory);
 
 struct PoolOptions {
   std::size_t max_octets = std::size_t{256} << 20;  ///< registered at most; beyond it allocate() fails
@@ -50,13 +51,14 @@ struct PoolOptions {
 
 /// `wanted`, reduced to what the fabric's limit of locked memory allows each of `pools` pools. Half of the limit stays
 /// for registrations outside of pools: exposures, sinks of RDMA Reads, pages of exports.
-PoolOptions within_limit(PoolOptions wanted, const fabric::Capabilities& capabilities, std::size_t pools) noexcept;
+RPCRDMA_EXPORT PoolOptions within_limit(PoolOptions wanted, const fabric::Capabilities& capabilities,
+                                        std::size_t pools) noexcept;
 
 /// Buffers in size classes (powers of two, 4 KiB to 4 MiB; larger ones one by one), page-aligned and kept for
 /// reuse: an allocation that a free buffer serves neither allocates nor registers. Where the fabric does not hold
 /// peers to exact windows, each buffer is a region of its own. Idle slabs are dropped when the bound
 /// or the limit of locked memory would otherwise fail an allocation of another size.
-class Pool {
+class RPCRDMA_EXPORT Pool {
  public:
   explicit Pool(fabric::Fabric& fabric, PoolOptions options = {});
   ~Pool();

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/connection/options.hpp"
@@ -17,7 +18,7 @@ class Connection;
 struct Received;
 
 /// Takes the calls that a server sends to its client (RFC 8167). The responder implements it.
-class CallSink {
+class RPCRDMA_EXPORT CallSink {
  public:
   /// The client has connected or reconnected. The upper layer tells the server on each connection whether it accepts
   /// reverse calls there.
@@ -46,6 +47,9 @@ struct ClientOptions {
   /// How long a call that is cancelled or past its deadline waits until the server no longer uses its memory (a
   /// transfer in progress, a Send not accepted); then the connection is aborted, which frees the memory at once.
   std::chrono::milliseconds grace{1000};
+  /// With VersionChoice::automatic: how long a client remembers that its server does not support version two, and does
+  /// not offer it.
+  std::chrono::seconds version_memory{600};
   /// Largest call message that may be sent as a Position-Zero Read chunk, in bytes.
   std::uint32_t max_long_call = 1u << 20;
   /// Calls in the waiting queue at most. (Windows and Reply chunk memory are bounded by the credits.)
@@ -55,7 +59,7 @@ struct ClientOptions {
 /// Connects on the first submit() and keeps the connection. Uses `fabric` and `pool` on the fabric's thread;
 /// both outlive it, and any Call::done() in progress. Destroying it ends the connection at once; calls still queued
 /// complete with BaseError::cancelled before the destructor returns. Call::done() may destroy it.
-class Client {
+class RPCRDMA_EXPORT Client {
  public:
   static std::unique_ptr<Client> make(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server,
                                       ClientOptions options, Log log);
@@ -66,6 +70,10 @@ class Client {
   /// The error of the last failed attempt to connect; success while connected.
   virtual error_code last_error() const noexcept = 0;
   virtual bool connected() const noexcept = 0;
+  /// Attempts to connect at once, without a call, unless it is connected or connecting. The attempt is over when
+  /// connecting() is false; last_error() is the outcome.
+  virtual void connect() = 0;
+  virtual bool connecting() const noexcept = 0;
   /// `sink` accepts reverse calls from now on, and outlives the client. While there is one, a lost connection is
   /// re-established even if no call waits (RFC 8167 section 5.4). Null: reverse calls are discarded (section 6).
   virtual void set_call_sink(CallSink* sink) noexcept = 0;

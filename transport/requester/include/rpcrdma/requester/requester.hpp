@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "rpcrdma/base/error.hpp"
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/payload.hpp"
 #include "rpcrdma/base/payload_builder.hpp"
 
@@ -20,7 +21,7 @@ class Requester;
 
 /// One outgoing call. The upper layer derives from it and owns it, and does not move or destroy it between
 /// Requester::submit() and done(), which runs exactly once for each submit().
-class Call {
+class RPCRDMA_EXPORT Call {
  public:
   Call() = default;
   Call(const Call&) = delete;
@@ -60,7 +61,7 @@ class Call {
 };
 
 /// Sends calls over the current connection. One implementation serves both directions.
-class Requester {
+class RPCRDMA_EXPORT Requester {
  public:
   virtual ~Requester() = default;
 

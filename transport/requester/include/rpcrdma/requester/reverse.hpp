@@ -3,10 +3,13 @@
 // Calls from a server to its client, on the connection that the client made (RFC 8167). For the responder.
 #include <memory>
 
-#include "rpcrdma/connection/connection.hpp"
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/requester/requester.hpp"
 
 namespace rpcrdma::transport {
+
+class Connection;
+struct Received;
 
 /// Sends short calls only (RFC 8167 section 5.3): one that does not fit the inline threshold fails with
 /// TransportError::call_too_long, one whose largest reply does not, with reply_too_long. At most 1024 wait. It ends
@@ -14,7 +17,7 @@ namespace rpcrdma::transport {
 ///
 /// On the connection's thread. The last reference may be dropped anywhere there, in Call::done() as well: calls in
 /// progress then complete with BaseError::cancelled, and the object is destroyed from the io_context.
-class ReverseRequester : public Requester {
+class RPCRDMA_EXPORT ReverseRequester : public Requester {
  public:
   static std::shared_ptr<ReverseRequester> make(Connection& connection);
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/payload.hpp"
 #include "rpcrdma/base/payload_builder.hpp"
 #include "rpcrdma/base/unique_function.hpp"
@@ -22,7 +23,7 @@ class ReverseRequester;
 /// One call being served. Pooled by the responder and lent to the handler from on_call() until the handler
 /// ends it with exactly one of send(), discard() and fail(). It survives the loss of its connection: pulls
 /// then complete with an error, and so does send(), which transmits nothing.
-class IncomingCall {
+class RPCRDMA_EXPORT IncomingCall {
  public:
   /// The RPC's XID, and the reduced call message. Items are the Read chunks of non-zero Position, ascending;
   /// an item's parts are empty until it has been pulled. A long call (Position-Zero Read chunk) has been
@@ -73,7 +74,7 @@ class IncomingCall {
 };
 
 /// Serves calls. Shared by the connections of a thread.
-class CallHandler {
+class RPCRDMA_EXPORT CallHandler {
  public:
   /// A call has arrived whose first word is its XID and second is CALL. Must not block.
   virtual void on_call(IncomingCall& call) noexcept = 0;

@@ -3,6 +3,7 @@
 // A client that takes calls from its server (RFC 8167).
 #include <memory>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/requester/client.hpp"
 #include "rpcrdma/responder/responder.hpp"
@@ -11,7 +12,7 @@ namespace rpcrdma::transport {
 
 /// Serves reverse calls. Calls with chunks are answered by ERR_CHUNK (RFC 8167 section 5.3). Make it before the
 /// server is notified that it may call, on the client's thread. The client connects again when its connection is lost.
-class ReverseService {
+class RPCRDMA_EXPORT ReverseService {
  public:
   /// Takes the calls of `client` and hands them to `handler`. The service and `handler` outlive the client. Grants up
   /// to `credits`, within ConnectionOptions::reverse_credits. `connected` runs on each new connection: it may submit

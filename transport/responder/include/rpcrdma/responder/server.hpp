@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/connection/options.hpp"
@@ -45,7 +46,7 @@ struct Worker {
 
 /// Made, used and destroyed while the workers' threads run (or before they start); its functions may be
 /// called from any thread.
-class Server {
+class RPCRDMA_EXPORT Server {
  public:
   /// `workers` must not be empty. Listeners live on the first worker; connections go to all in turn.
   static std::unique_ptr<Server> make(const std::vector<Worker>& workers, ServerOptions options, Log log);

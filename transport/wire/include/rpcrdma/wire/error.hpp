@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "rpcrdma/base/error.hpp"
+#include "rpcrdma/base/export.hpp"
 
 namespace rpcrdma::wire {
 
@@ -17,11 +18,14 @@ namespace rpcrdma::wire {
 ///     obsolete_msgp       RDMA_ERROR, ERR_CHUNK    discard
 ///     obsolete_done       discard                  discard
 ///     bad_error           discard                  discard
+///     bad_direction       RDMA_ERROR, ERR_CHUNK    discard
+///     bad_option          RDMA_ERROR, ERR_CHUNK    discard
+///     unsupported_option  RDMA_ERROR, INVAL_OPTION the same
 ///
 /// answered_with() below is that table.
 enum class WireError {
   too_short = 1,      ///< shorter than the smallest header of its kind
-  bad_version,        ///< not version 1
+  bad_version,        ///< a version that this receiver does not accept
   bad_procedure,      ///< rdma_proc is none of the five
   bad_chunks,         ///< truncated or garbled chunk lists, or RDMA_NOMSG without any
   too_many_segments,  ///< well-formed as far as seen, but beyond the receiver's own limit (prudence, not the RFC)
@@ -29,13 +33,17 @@ enum class WireError {
   obsolete_msgp,      ///< RDMA_MSGP (section 4.6.1)
   obsolete_done,      ///< RDMA_DONE (section 4.6.2)
   bad_error,          ///< an RDMA_ERROR that cannot be decoded
+  // Version two only.
+  bad_direction,       ///< the direction is neither call nor reply, or not that of the payload
+  bad_option,          ///< the content of an RDMA2_OPTIONAL cannot be decoded
+  unsupported_option,  ///< an RDMA2_OPTIONAL of a type that this implementation does not support
 };
 
-error_code make_error_code(WireError e) noexcept;
+RPCRDMA_EXPORT error_code make_error_code(WireError e) noexcept;
 
 /// How a Responder answers a message that it could not decode.
-enum class Answer { discard, err_vers, err_chunk };
-Answer answered_with(WireError e) noexcept;
+enum class Answer { discard, err_vers, err_chunk, err_option };
+RPCRDMA_EXPORT Answer answered_with(WireError e) noexcept;
 
 }  // namespace rpcrdma::wire
 

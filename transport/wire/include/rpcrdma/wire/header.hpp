@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The RPC-over-RDMA version 1 header (RFC 8166 sections 4.1 and 4.2). No I/O; any thread.
+// The RPC-over-RDMA header: version one (RFC 8166 sections 4.1 and 4.2), and version two in the form of
+// draft-cel-nfsv4-rpcrdma-version-two-01 section 4.2, called v2-01 below. Version two adds a direction and optional
+// messages. Later drafts assign other codes under the same version number: this form is the profile xcharext-01, which
+// both sides are configured for. No I/O; any thread.
 #include <cstddef>
 #include <cstdint>
 
@@ -12,17 +15,28 @@
 namespace rpcrdma::wire {
 
 inline constexpr std::uint32_t kVersion = 1;
-/// An RDMA_MSG or RDMA_NOMSG header without chunks, in bytes (section 4.5).
+inline constexpr std::uint32_t kVersionTwo = 2;
+/// The inline threshold of version two in both directions, unless a peer announces another (v2-01 section 2.3); bytes.
+inline constexpr std::uint32_t kVersionTwoThreshold = 4096;
+/// An RDMA_MSG or RDMA_NOMSG header of version one without chunks, in bytes (section 4.5). Version two has one word
+/// more.
 inline constexpr std::size_t kMinHeader = 28;
+constexpr std::size_t min_header(std::uint32_t version) noexcept {
+  return kMinHeader + (version >= kVersionTwo ? 4 : 0);
+}
 /// The part that is the same in every version: XID, version, credits, procedure.
 inline constexpr std::size_t kFixedPart = 16;
 
-enum class Procedure : std::uint32_t { msg = 0, nomsg = 1, msgp = 2, done = 3, error = 4 };
-enum class ErrorKind : std::uint32_t { vers = 1, chunk = 2 };
+/// msgp and done are obsolete (section 4.6); optional is RDMA2_OPTIONAL.
+enum class Procedure : std::uint32_t { msg = 0, nomsg = 1, msgp = 2, done = 3, error = 4, optional = 5 };
+/// chunk is RDMA2_ERR_BAD_HEADER in version two, which alone has invalid_option.
+enum class ErrorKind : std::uint32_t { vers = 1, chunk = 2, invalid_option = 3 };
+/// The direction of a version two message, with the values of an RPC message's msg_type (RFC 5531 section 9).
+enum class Direction : std::uint32_t { call = 0, reply = 1 };
 
 /// One header. Reused from message to message: clear() and decode() keep the capacity of its lists.
 struct Header {
-  std::uint32_t xid = 0;             ///< of the RPC message (section 4.2.1)
+  std::uint32_t xid = 0;             ///< of the RPC message (section 4.2.1), or of the optional message
   std::uint32_t version = kVersion;  ///< an RDMA_ERROR repeats that of the message it answers
   std::uint32_t credits = 1;         ///< requested in a call, granted in a reply (section 4.2.3)
   Procedure procedure = Procedure::msg;
@@ -30,34 +44,45 @@ struct Header {
   ErrorKind error = ErrorKind::chunk;       ///< error
   std::uint32_t lowest_version = kVersion;  ///< error, with ErrorKind::vers
   std::uint32_t highest_version = kVersion;
+  // Version two only.
+  Direction direction = Direction::call;  ///< msg, nomsg and optional; an error is always a reply
+  std::uint32_t option_type = 0;          ///< optional: a v2::OptionType
+  Octets option;                          ///< optional: its content; after decode() it refers to the message
 
   void clear() noexcept;
-  friend bool operator==(const Header&, const Header&) = default;
 };
+bool operator==(const Header& a, const Header& b) noexcept;
 
 struct DecodeLimits {
   /// Segments in all lists together. Prudence: the RFC sets no limit beyond the size of a message.
   std::size_t max_segments = 4096;
+  /// Other versions are refused.
+  std::uint32_t lowest_version = kVersion;
+  std::uint32_t highest_version = kVersion;
 };
 
 /// The length of the decoded header in bytes (the payload follows it), or a WireError. On error the fields of the
 /// fixed part are still set if the message has 16 bytes: an answer needs them.
 using DecodeResult = boost::system::result<std::size_t, WireError>;
 
-/// Decodes the header in front of `message`. Success means RDMA_MSG (whose payload begins with the XID),
-/// RDMA_NOMSG (with a chunk) or RDMA_ERROR (of any version, as an answer repeats the version that it refuses).
+/// Decodes the header in front of `message`. Success means RDMA_MSG (whose payload begins with the XID and, in version
+/// two, continues with the direction), RDMA_NOMSG (with a chunk), RDMA_ERROR (of any version, as an answer repeats the
+/// version that it refuses) or, in version two, RDMA2_OPTIONAL of any type.
 /// Never reads past `message`, and never grows a list beyond what its bytes can hold.
 DecodeResult decode(Octets message, Header& out, const DecodeLimits& limits = {});
 
 /// Bytes written, or BaseError::buffer_overflow; BaseError::invalid_argument for RDMA_MSGP and RDMA_DONE, which are
-/// never sent (section 4.6), and for an RDMA_NOMSG without chunks.
+/// never sent (section 4.6), for an RDMA_NOMSG without chunks, and for what the header's version does not have.
 Result<std::size_t> encode(const Header& header, MutableOctets out) noexcept;
 
 /// The size that encode() would write, counted by the encoder itself. 0 for a header that encode() refuses.
 std::size_t encoded_size(const Header& header) noexcept;
 
 /// Fills `out` with the RDMA_ERROR that answers `bad` (section 4.5): same XID, same version. Keeps no chunks.
-void make_err_vers(const Header& bad, std::uint32_t granted_credits, Header& out) noexcept;
+void make_err_vers(const Header& bad, std::uint32_t granted_credits, Header& out,
+                   const DecodeLimits& accepted = {}) noexcept;
 void make_err_chunk(const Header& bad, std::uint32_t granted_credits, Header& out) noexcept;
+/// RDMA2_ERR_INVAL_OPTION, for an RDMA2_OPTIONAL of a type that this side does not support (v2-01 section 3.1).
+void make_err_option(const Header& bad, std::uint32_t granted_credits, Header& out) noexcept;
 
 }  // namespace rpcrdma::wire

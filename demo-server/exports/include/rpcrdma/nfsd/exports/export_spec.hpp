@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // The argument of --export: DIR[:/name][,OPTION]... or memory:/name[,OPTION]...; in DIR a backslash escapes ',' ':' and
-// '\'. A configuration file says the same by keys.
+// '\'. A configuration file has a key for each part.
 #include <cstdint>
 #include <optional>
 #include <string>

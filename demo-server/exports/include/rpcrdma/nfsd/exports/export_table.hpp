@@ -53,8 +53,9 @@ class ExportTable {
   std::shared_ptr<const ExportList> all() const;
   /// Increases when the exports change. Any thread, without a lock.
   std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
-  /// Calls FileSystem::tidy() of each file system.
-  void tidy() const;
+  /// Calls FileSystem::tidy() of each file system, and closes those that are not exported any more and not in use.
+  /// Call it every few seconds on a thread that may block.
+  void tidy();
 
  private:
   Checked<ExportPtr> open(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log);
@@ -64,6 +65,7 @@ class ExportTable {
   std::unique_ptr<PageStore> pages_;  // outlives the file systems
   mutable std::mutex mutex_;
   std::shared_ptr<const ExportList> exports_ = std::make_shared<ExportList>();
+  ExportList replaced_;  // event loops drop these: the last reference is here, as closing a file system may block
   std::atomic<std::uint64_t> generation_{0};
 };
 

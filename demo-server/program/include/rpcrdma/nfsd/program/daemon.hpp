@@ -12,6 +12,7 @@
 
 #include "rpcrdma/nfsd/program/fabric_worker.hpp"
 #include "rpcrdma/nfsd/program/options.hpp"
+#include "rpcrdma/nfsd/program/service_manager.hpp"
 #include "rpcrdma/rpc/rpcbind.hpp"
 #include "rpcrdma/rpc/tcp_server.hpp"
 
@@ -59,7 +60,9 @@ class Daemon {
   void catch_signals();
   void await_signal();
   void await_tidying();
+  void await_watchdog();
   void reload();
+  Checked<void> reread_exports();
   void shut_down();
   void closed();
   void end_by(std::chrono::steady_clock::time_point deadline);
@@ -69,6 +72,7 @@ class Daemon {
 
   Options options_;
   Log log_;
+  ServiceManager manager_;
   // Destroyed from the last to the first: what serves calls before what calls use.
   boost::asio::io_context control_{1};  // on a thread of its own, where nothing blocks: signals, shutdown deadline
   boost::asio::io_context slow_{1};     // of run(): what may block
@@ -85,9 +89,11 @@ class Daemon {
   boost::asio::signal_set signals_{control_};
   boost::asio::steady_timer tidying_{control_};
   boost::asio::steady_timer grace_{control_};
+  boost::asio::steady_timer watchdog_{control_};
   std::thread control_thread_;
   // Of the control thread:
   std::size_t open_servers_ = 0;
+  std::size_t silent_loops_ = 0;  // that have not answered the watchdog since it asked
   bool ending_ = false;
   bool closed_ = false;  // all servers: groups_ and tcp_servers_ may not be used any more
   std::atomic<bool> tidying_now_{false};

@@ -14,7 +14,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// The mounts that DUMP reports: not persistent, and bounded: the oldest is evicted. Synchronized.
+/// The mounts that DUMP reports: not persistent, and bounded, so that they fit the reply that clients have room for
+/// (mount3::kMaxList): the oldest is evicted. Synchronized.
 class MountTable {
  public:
   struct Mount {
@@ -47,8 +48,12 @@ class MountService {
 
  private:
   using MntCall = rpc::ServerCall<rpc::mount3::Mnt>;
+  using DumpCall = rpc::ServerCall<rpc::mount3::Dump>;
+  using ExportCall = rpc::ServerCall<rpc::mount3::Export>;
   void mount(MntCall call);
   void mount_below(MntCall call, ExportPtr exported, std::string_view rest);
+  void dump(DumpCall call);
+  void list_exports(ExportCall call);
   bool refuse(MntCall& call, const ExportPtr& exported);
 
   ExportView exports_;

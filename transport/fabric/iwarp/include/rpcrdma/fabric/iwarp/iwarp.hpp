@@ -33,9 +33,9 @@ struct IwarpOptions {
   std::chrono::milliseconds request_timeout{5000};
   /// Connections whose request is incomplete, at least 1. Beyond this limit the oldest one is closed.
   std::uint32_t max_half_open = 1024;
-  /// As initiator: the time without a message from the peer after set-up until an empty Write is sent, which is
-  /// repeated at growing intervals until the peer sends. Some responders leave the first FPDUs unread until more
-  /// bytes follow, and may not send before they have received one.
+  /// As initiator: if the peer sends nothing for this time after set-up, an empty Write is sent, and again at growing
+  /// intervals until the peer sends. Some responders do not process the first FPDUs until more bytes arrive, and may
+  /// not send before that.
   std::chrono::milliseconds nudge_after{20};
   /// Time limit for an orderly end without progress, and for delivering a Terminate.
   std::chrono::milliseconds close_timeout{2000};

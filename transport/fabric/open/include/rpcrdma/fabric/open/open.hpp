@@ -3,8 +3,11 @@
 // The one place that knows which providers exist.
 #include <chrono>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 
@@ -12,8 +15,10 @@ namespace rpcrdma::fabric {
 
 enum class Provider { automatic, verbs, iwarp };
 
-/// "auto", "verbs" or "iwarp"; anything else gives false.
-bool parse_provider(std::string_view text, Provider& provider) noexcept;
+/// What an option may name: "auto", "verbs", "iwarp".
+RPCRDMA_EXPORT std::vector<std::string> provider_names();
+/// One of these names; anything else gives false.
+RPCRDMA_EXPORT bool parse_provider(std::string_view text, Provider& provider) noexcept;
 
 enum class CrcPolicy { automatic, on, off };  ///< automatic: off when both addresses are loopback, else on
 
@@ -29,16 +34,18 @@ struct OpenOptions {
 /// Opens a provider on `context` that can reach or listen at `address`. Automatic takes verbs only if binding the
 /// address yields a device; wildcard and loopback addresses take iwarp. The verbs provider is a plug-in, loaded by the
 /// first call that looks for a device: librpcrdma-verbs.so, in the folder named by the environment variable
-/// RPCRDMA_PLUGIN_DIR, else in ../lib of the program or where it was installed. A program that uses it exports its own
-/// symbols (--export-dynamic, which the CMake target sets).
+/// RPCRDMA_PLUGIN_DIR, else in ../lib/rpcrdma of the program, in rpcrdma beside librpcrdma.so, or where it was
+/// installed. A program that contains the library exports its symbols (--export-dynamic, which the CMake targets and
+/// pkg-config set).
 ///
 /// When the provider asked for is not available: FabricError::no_plugin, plugin_mismatch, no_libibverbs, no_librdmacm,
 /// no_rdma, no_device, device_closed or no_driver.
-Result<std::unique_ptr<Fabric>> open(boost::asio::io_context& context, const boost::asio::ip::address& address,
-                                     const OpenOptions& options, Log log);
+RPCRDMA_EXPORT Result<std::unique_ptr<Fabric>> open(boost::asio::io_context& context,
+                                                    const boost::asio::ip::address& address, const OpenOptions& options,
+                                                    Log log);
 
 /// Raises this process's limit of locked memory (RLIMIT_MEMLOCK), against which the kernel counts registered memory: to
 /// no limit where the process may do that, else to the hard limit. A program calls it before it opens a verbs fabric.
-void raise_locked_memory_limit() noexcept;
+RPCRDMA_EXPORT void raise_locked_memory_limit() noexcept;
 
 }  // namespace rpcrdma::fabric

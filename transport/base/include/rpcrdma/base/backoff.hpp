@@ -4,9 +4,9 @@
 #include <chrono>
 #include <random>
 
-namespace rpcrdma::transport {
+namespace rpcrdma {
 
-/// How long to wait before the next attempt to connect: the bound doubles with each attempt, and the wait
+/// How long to wait before the next attempt, such as to connect: the bound doubles with each attempt, and the wait
 /// is drawn between half the bound and the bound, so that the clients of a restarted server do not reconnect all at
 /// once.
 class Backoff {
@@ -21,7 +21,7 @@ class Backoff {
     std::uniform_int_distribution<Milliseconds::rep> draw((bound.count() + 1) / 2, bound.count());
     return Milliseconds(draw(random_));
   }
-  /// The connection has carried a reply.
+  /// An attempt has succeeded.
   void reset() noexcept { bound_ = first_; }
 
  private:
@@ -31,4 +31,4 @@ class Backoff {
   std::minstd_rand random_;
 };
 
-}  // namespace rpcrdma::transport
+}  // namespace rpcrdma

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The help of all programs: one layout on the terminal, and the same data for manual pages and shell completion.
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace rpcrdma::cli {
+
+/// A word of the command line, a signal or a whole command, and what it means.
+struct Entry {
+  std::string term;
+  std::string text;
+};
+
+/// A part of the help after the options, such as "Signals" or "Examples".
+struct Section {
+  std::string title;
+  std::vector<Entry> entries;
+};
+
+/// Completes the command line of a program once all options and subcommands have been added: gives `app` and its
+/// subcommands the layout, with `sections` after the options of `app`, and adds the hidden option --describe, which
+/// prints the command line and the sections as one JSON object (packaging/generate reads it). The footer of a
+/// subcommand is its example. What users can choose from, ranges and defaults come from the options themselves: a type
+/// name such as `on|off` or CLI::IsMember, CLI::Range, default_str().
+void finish(CLI::App& app, std::vector<Section> sections);
+
+}  // namespace rpcrdma::cli

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// What CLI11 knows of an option, taken apart: it appends the descriptions of validators to the name of the type.
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace rpcrdma::cli {
+
+struct Facts {
+  std::string type;                  ///< such as DIR; empty for a flag
+  std::vector<std::string> choices;  ///< all words that are permitted; empty: others as well
+  std::string range;                 ///< "1 to 256", or empty
+  std::string value;                 ///< the default, or empty
+  std::vector<std::string> needs;    ///< options that must be given too
+  bool repeats = false;
+};
+
+Facts facts_of(const CLI::Option& option);
+
+/// Options of one group, or the positional ones (group empty), without hidden ones, in the order of their addition.
+std::vector<const CLI::Option*> options_of(const CLI::App& app, const std::string& group);
+/// Groups that have options, the one of --help last.
+std::vector<std::string> groups_of(const CLI::App& app);
+
+/// `on|off`, `N`, or an empty text for a flag.
+std::string value_text(const Facts& facts);
+/// The description with range, needed options and default.
+std::string full_text(const CLI::Option& option, const Facts& facts);
+
+}  // namespace rpcrdma::cli

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What `cmake --install` installs: programs, plug-in, libraries, public headers, CMake package, pkg-config files. All paths
+# within them are relative to their own place, so that an installed tree can be moved.
+if(NOT TARGET rpcrdma_shared)
+  return()
+endif()
+include(CMakePackageConfigHelpers)
+
+# The programs contain the floors: they use private parts of them, and run without the library being installed.
+install(TARGETS rpcrdma-nfsd RUNTIME DESTINATION "${CMAKE_INSTALL_SBINDIR}")
+install(TARGETS rpcrdma-nfs rpcrdma-ping RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+if(TARGET rpcrdma-bench)
+  install(TARGETS rpcrdma-bench RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()
+if(TARGET rpcrdma_verbs_plugin)
+  install(TARGETS rpcrdma_verbs_plugin LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/rpcrdma")
+endif()
+install(TARGETS rpcrdma_shared rpcrdma_static
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+
+# The public headers: of the transport those named here, of the floors above it all but those of NFS.
+set(headers
+  base/buffer_ref base/cursor base/error base/export base/log base/payload base/payload_builder base/post_memory
+  base/recycler base/runner base/unique_function
+  connection/error connection/options fabric/error fabric/fabric memory/pool
+  requester/async_call requester/client requester/requester requester/reverse responder/responder responder/reverse_service
+  responder/server wire/error)
+foreach(header ${headers})
+  string(REGEX REPLACE "/.*" "" module ${header})
+  install(FILES "${PROJECT_SOURCE_DIR}/transport/${module}/include/rpcrdma/${header}.hpp"
+          DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rpcrdma/${module}")
+endforeach()
+foreach(folder transport/fabric/open xdr rpc embed rpc/tirpc)
+  if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}/include")
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+            REGEX "(nfs3|mount3|file_handle)\\.hpp$" EXCLUDE)
+  endif()
+endforeach()
+install(FILES "${RPCRDMA_GENERATED_HEADERS}/rpcrdma/base/build.hpp" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rpcrdma/base")
+
+# The generator and the CMake package; rpcrdma_generate() is the file that this tree uses.
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/rpcrdma")
+set(package_files "${CMAKE_CURRENT_BINARY_DIR}/packaging")
+if(EXISTS "${PROJECT_SOURCE_DIR}/xdr/generator/rpcrdma-gen")
+  install(PROGRAMS "${PROJECT_SOURCE_DIR}/xdr/generator/rpcrdma-gen" DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/xdr/generator/rpcrdma_gen" DESTINATION "${CMAKE_INSTALL_DATADIR}/rpcrdma"
+          FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
+  install(FILES "${PROJECT_SOURCE_DIR}/cmake/Generate.cmake" DESTINATION "${package_dir}")
+endif()
+if(TARGET rpcrdma_tirpc)
+  set(RPCRDMA_TIRPC_COMPONENT tirpc)
+endif()
+list(JOIN RPCRDMA_ASIO_DEFINITIONS " -D" pkgconfig_definitions)
+configure_package_config_file(
+  packaging/cmake/rpcrdma-config.cmake.in "${package_files}/rpcrdma-config.cmake" INSTALL_DESTINATION "${package_dir}"
+  PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_BINDIR)
+write_basic_package_version_file("${package_files}/rpcrdma-config-version.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${package_files}/rpcrdma-config.cmake" "${package_files}/rpcrdma-config-version.cmake"
+        packaging/cmake/rpcrdma-targets.cmake DESTINATION "${package_dir}")
+
+set(pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+file(RELATIVE_PATH RPCRDMA_PREFIX_FROM_PKGCONFIG "/${pkgconfig_dir}" "/")
+foreach(name rpcrdma rpcrdma-tirpc)
+  if(name STREQUAL "rpcrdma" OR TARGET rpcrdma_tirpc)
+    configure_file(packaging/pkgconfig/${name}.pc.in "${package_files}/${name}.pc" @ONLY)
+    install(FILES "${package_files}/${name}.pc" DESTINATION "${pkgconfig_dir}")
+  endif()
+endforeach()

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Included by rpcrdma-config.cmake, whose variables it uses: the library, shared or static, and the components on it.
+if(TARGET rpcrdma::library)
+  return()
+endif()
+if(rpcrdma_USE_STATIC_LIBS)
+  add_library(rpcrdma::library STATIC IMPORTED)
+  # The program exports its symbols, so that the verbs plug-in uses its Asio. It may be a project in C: the C++ library is
+  # named instead of the language.
+  set_target_properties(rpcrdma::library PROPERTIES
+    IMPORTED_LOCATION "${rpcrdma_LIBRARY_DIR}/librpcrdma.a"
+    INTERFACE_LINK_LIBRARIES "$<LINK_ONLY:spdlog::spdlog>;$<LINK_ONLY:fmt::fmt>;PkgConfig::RPCRDMA_LIBTIRPC;${RPCRDMA_ISAL_LIBRARY};$<LINK_ONLY:Threads::Threads>;${CMAKE_DL_LIBS};stdc++;m"
+    INTERFACE_LINK_OPTIONS "LINKER:--export-dynamic")
+else()
+  add_library(rpcrdma::library SHARED IMPORTED)
+  set_target_properties(rpcrdma::library PROPERTIES
+    IMPORTED_LOCATION "${rpcrdma_LIBRARY_DIR}/librpcrdma.so.${rpcrdma_VERSION_FULL}"
+    IMPORTED_SONAME "librpcrdma.so.${rpcrdma_SOVERSION}")
+endif()
+
+foreach(_rpcrdma_name ${_rpcrdma_wanted})
+  add_library(rpcrdma::${_rpcrdma_name} INTERFACE IMPORTED)
+  target_include_directories(rpcrdma::${_rpcrdma_name} INTERFACE "${rpcrdma_INCLUDE_DIR}")
+  target_link_libraries(rpcrdma::${_rpcrdma_name} INTERFACE rpcrdma::library PkgConfig::RPCRDMA_LIBTIRPC)
+  if(NOT _rpcrdma_name STREQUAL "tirpc")
+    target_link_libraries(rpcrdma::${_rpcrdma_name} INTERFACE Boost::headers fmt::fmt Threads::Threads)
+    target_compile_definitions(rpcrdma::${_rpcrdma_name} INTERFACE ${rpcrdma_ASIO_DEFINITIONS})
+    target_compile_features(rpcrdma::${_rpcrdma_name} INTERFACE cxx_std_20)
+  endif()
+endforeach()

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RPC over RDMA (RFC 8166) for programs that are written for libtirpc: a CLIENT and a SVCXPRT like those of its TCP
+ * transport, for code that rpcgen generates and for code that calls clnt_call() and svc_sendreply() itself.
+ *
+ *     CLIENT *clnt = rpcrdma_clnt_create("server", CALC_PROG, CALC_V1, NULL);    instead of clnt_create(..., "tcp")
+ *
+ *     rpcrdma_svc_add(calc_prog_1, CALC_PROG, CALC_V1, NULL);                    instead of svc_create(..., "tcp")
+ *     svc_run();
+ *
+ * Link with librpcrdma and libtirpc. The functions have C linkage.
+ *
+ * Threads. A CLIENT may be used by any thread: its calls run one after the other, in the thread that makes them, and
+ * different handles share nothing. rpc_createerr belongs to the thread. A SVCXPRT, and with it svc_run(),
+ * rpcrdma_svc_run() and the dispatch functions, belongs to one thread: libtirpc keeps its table of services and
+ * transports in variables of the process, and locks only part of them. Reply within the dispatch function.
+ *
+ * fork(). A child does not use the CLIENTs that it inherits, as their connections belong to the parent: calls fail with
+ * RPC_CANTSEND (ECHILD), and clnt_destroy() leaves the connection alone. On the iwarp fabric a program may create its
+ * SVCXPRT, fork(), and serve in the child if the parent does not use it any more (daemon()); on verbs it may not: the
+ * kernel does not share registered memory. A child that is forked by a dispatch function cannot reply.
+ *
+ * Messages. Arguments and results have any size up to the limits below. What does not fit into an RDMA Send travels by
+ * RDMA Read and Write (RFC 8166 section 3.5), without measures of the program.
+ */
+#ifndef RPCRDMA_TIRPC_H
+#define RPCRDMA_TIRPC_H
+
+#include <rpc/rpc.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RPCRDMA_TIRPC_API extern __attribute__((visibility("default")))
+
+/* Which opaque of a procedure is transferred apart from the message (direct data placement, RFC 8166 section 6): the
+ * procedures of a protocol whose specification says so, such as READ and WRITE of NFS. Both sides must agree. The
+ * opaque is the one for which the XDR routine calls xdr_rpcrdma_bytes(); all others stay in the message. */
+struct rpcrdma_ddp {
+  rpcproc_t proc;
+  int reduces_args;    /* not 0: the opaque of the arguments may travel as a Read chunk */
+  unsigned max_result; /* not 0: the opaque of the results, at most so many bytes, travels as a Write chunk */
+};
+
+/* As xdr_bytes(), with the same encoding, for an opaque that is eligible for direct data placement. On other streams
+ * than those of this library, and for procedures without an entry in a table of struct rpcrdma_ddp, it is xdr_bytes().
+ * In a .x file: `typedef opaque blob<>;`, with xdr_blob() written by hand as a call of this function. */
+RPCRDMA_TIRPC_API bool_t xdr_rpcrdma_bytes(XDR* xdrs, char** bytes, u_int* size, u_int max_size);
+
+/* Receives log lines; level: 0 trace, 1 debug, 2 info, 3 warn, 4 error. Runs in the thread that uses the handle. */
+typedef void (*rpcrdma_log_function)(void* context, int level, const char* line);
+
+/* All zero is the default of everything. The strings and the table are needed only during the call that takes them. */
+struct rpcrdma_clnt_options {
+  unsigned max_call;  /* bytes of the longest call message, default 16 MiB */
+  unsigned max_reply; /* bytes of the longest reply message, default 16 MiB; a longer one fails with RPC_CANTRECV
+                         (EMSGSIZE). The handle keeps as much address space once a call with results is made; fabrics
+                         with a device pin it. Calls whose results are xdr_void() need none of it. */
+  const struct rpcrdma_ddp* ddp; /* may be NULL */
+  size_t ddp_count;
+  struct timeval connect_timeout; /* default 10 s, for each address of the host */
+  rpcrdma_log_function log;       /* NULL: no log */
+  void* log_context;
+  void* reserved[8];
+};
+
+/* A client handle for program `prog`, version `vers`, at `host` = "[FABRIC@]HOST[:PORT]", where FABRIC is auto (the
+ * default: verbs if the route to the address uses an RDMA device, else iwarp), verbs or iwarp, and an IPv6 address with
+ * a port is written as [::1]:PORT. Without a port, asks rpcbind at HOST for the netid rdma or rdma6. Connects. On
+ * failure returns NULL and sets rpc_createerr: RPC_UNKNOWNHOST; RPC_PROGNOTREGISTERED; RPC_PMAPFAILURE; RPC_SYSTEMERROR
+ * with the errno of the connection to rpcbind or to the server.
+ *
+ * The handle behaves like one of clnt_create(..., "tcp"), with these differences:
+ * - When its connection is lost, the call in progress fails with RPC_CANTRECV (ECONNRESET), as with TCP, since the
+ *   server may have run it; the next call connects again. Nothing is sent twice.
+ * - Batched calls (no results and a zero timeout) are sent at once. Each holds one of the credits that the server
+ * grants (RFC 8166 section 3.3.1) until the server answers it. A SVCXPRT of this library does so when a dispatch
+ * function returns without a reply; the client discards that answer. A call with a longer timeout waits for its reply
+ * until it times out, as with TCP.
+ * - It remains usable after a call has timed out. (libtirpc's TCP client discards the next reply.)
+ * - CLSET_XID sets the XID of the next call, the following ones count down from it. (libtirpc's TCP client counts down
+ *   in the byte order of the machine.)
+ * - CLGET_FD gives a descriptor for poll() alone. CLSET_FD_CLOSE and CLSET_FD_NCLOSE succeed without effect.
+ * - RPCSEC_GSS with integrity or privacy is not supported. */
+RPCRDMA_TIRPC_API CLIENT* rpcrdma_clnt_create(const char* host, rpcprog_t prog, rpcvers_t vers,
+                                              const struct rpcrdma_clnt_options* options);
+
+/* All zero is the default of everything. The strings and the table are needed only during the call that takes them. */
+struct rpcrdma_svc_options {
+  const char* listen;   /* "[FABRIC@]ADDRESS[:PORT]", default "0.0.0.0:0", a port that the system chooses. A wildcard
+                           address takes the iwarp fabric; RDMA devices need an address of their own. */
+  unsigned max_message; /* bytes of the longest call or reply that is served, default 64 MiB */
+  size_t memory;        /* bytes of registered memory at most, default four times max_message + 64 MiB */
+  unsigned credits;     /* calls that a client may have in flight, default 32 */
+  rpcrdma_log_function log;
+  void* log_context;
+  void* reserved[8];
+};
+
+/* A transport that listens at one address and serves all connections to it; registered with libtirpc, so that svc_run()
+ * polls it beside any other transport. Register services with svc_reg(xprt, prog, vers, dispatch, nconf), where nconf
+ * is NULL, or rpcrdma_svc_netconfig(xprt) to be registered with rpcbind as well. NULL on failure, with one line on
+ * standard error, as svc_vc_create() does; errno says why.
+ *
+ * xp_netid is "rdma" or "rdma6", xp_ltaddr the address, xp_port its port; svc_getrpccaller() and svc_getcaller() give
+ * the peer of the call that is being dispatched. A dispatch function may leave a call unanswered: see batched calls
+ * above. When results cannot be encoded, svc_sendreply() returns FALSE and sends nothing: svcerr_systemerr() can
+ * follow, as in the code of rpcgen. svc_destroy() ends the connections. */
+RPCRDMA_TIRPC_API SVCXPRT* rpcrdma_svc_create(const struct rpcrdma_svc_options* options);
+
+/* svc_reg(), and registers the service with rpcbind, in place of what is registered for the netid of the transport.
+ * FALSE on failure, with one line on standard error. svc_unreg() and svc_destroy() remove the entry. */
+RPCRDMA_TIRPC_API bool_t rpcrdma_svc_reg(SVCXPRT* xprt, rpcprog_t prog, rpcvers_t vers,
+                                         void (*dispatch)(struct svc_req*, SVCXPRT*));
+
+/* The two functions above, as svc_create() does it for TCP. The first call creates the transport, later ones with equal
+ * options->listen use it again. NULL on failure, with one line on standard error. */
+RPCRDMA_TIRPC_API SVCXPRT* rpcrdma_svc_add(void (*dispatch)(struct svc_req*, SVCXPRT*), rpcprog_t prog, rpcvers_t vers,
+                                           const struct rpcrdma_svc_options* options);
+
+/* As svc_run(), for transports of any kind, until svc_exit(). Polls for up to 50 microseconds before it blocks while
+ * calls arrive in quick succession, which spares them the wake-up. */
+RPCRDMA_TIRPC_API void rpcrdma_svc_run(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Where a server is: "[FABRIC@]HOST[:PORT]", the addresses of the host, and its rpcbind.
+#include <rpc/rpc.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rpcrdma/fabric/open/open.hpp"
+
+namespace rpcrdma::tirpc {
+
+/// The parts of "[FABRIC@]HOST[:PORT]".
+struct Target {
+  fabric::Provider provider = fabric::Provider::automatic;
+  std::string host;
+  std::optional<std::uint16_t> port;
+};
+
+/// Nothing if `text` has another form.
+std::optional<Target> parse_target(std::string_view text);
+
+/// The addresses of a host, as getaddrinfo() orders them; none if it is unknown. Blocks.
+std::vector<boost::asio::ip::address> addresses_of(const std::string& host);
+
+/// The netid of RPC-over-RDMA for an address (RFC 8166 section 9).
+const char* netid_of(const boost::asio::ip::address& address) noexcept;
+
+/// The port at which rpcbind of `host` says that the program is served over RDMA; sets rpc_createerr and returns
+/// nothing if there is none. Blocks, up to `timeout` for the connection and for the reply.
+std::optional<std::uint16_t> ask_rpcbind(const boost::asio::ip::address& host, rpcprog_t program, rpcvers_t version,
+                                         std::chrono::milliseconds timeout);
+
+/// An endpoint as a socket address, and its length.
+sockaddr_storage socket_address(const fabric::Endpoint& endpoint, socklen_t& length) noexcept;
+
+}  // namespace rpcrdma::tirpc

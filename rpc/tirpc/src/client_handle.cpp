@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. clnt_call() as the TCP transport of libtirpc does it: one attempt, and up to two more after AUTH_REFRESH.
+// The calling thread runs the event loop of the connection until the call is over.
+// Ownership. The handle contains the CLIENT that the program has; clnt_destroy() deletes both.
+// Errors. A call is never sent twice: the loss of its connection ends it with RPC_CANTRECV.
+#include "client_handle.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <random>
+
+namespace rpcrdma::tirpc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Replies to calls whose results are void: header, verifier, and an error.
+constexpr std::uint32_t kVoidReply = 24 + MAX_AUTH_BYTES + 8;
+/// Posted calls that may be unanswered before the next one waits: fewer than the credits.
+constexpr std::size_t kMostPosted = 16;
+/// As libtirpc's time_not_ok().
+constexpr long kLongestTimeout = 100'000'000;
+constexpr std::chrono::seconds kLeastPostedLife(60);
+
+/// Forks between the first process that made a handle and this one.
+std::atomic<unsigned> fork_count{0};
+
+unsigned forks_so_far() noexcept {
+  static const int installed = ::pthread_atfork(nullptr, nullptr, [] { ++fork_count; });
+  static_cast<void>(installed);
+  return fork_count.load(std::memory_order_relaxed);
+}
+
+bool is_valid(const timeval& time) noexcept {
+  return time.tv_sec >= -1 && time.tv_sec <= kLongestTimeout && time.tv_usec >= -1 && time.tv_usec <= 1'000'000;
+}
+
+bool is_zero(const timeval& time) noexcept { return time.tv_sec == 0 && time.tv_usec == 0; }
+
+Clock::duration duration_of(const timeval& time) noexcept {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
+ClientHandle* handle_of(CLIENT* client) noexcept { return static_cast<ClientHandle*>(client->cl_private); }
+
+clnt_stat call_op(CLIENT* client, rpcproc_t procedure, xdrproc_t encode, void* args, xdrproc_t decode, void* results,
+                  timeval timeout) {
+  return handle_of(client)->call(procedure, encode, args, decode, results, timeout);
+}
+void abort_op(CLIENT*) {}
+void error_op(CLIENT* client, rpc_err* out) { *out = handle_of(client)->error(); }
+bool_t free_op(CLIENT* client, xdrproc_t routine, void* results) {
+  return handle_of(client)->free_results(routine, results);
+}
+void destroy_op(CLIENT* client) { handle_of(client)->destroy(); }
+bool_t control_op(CLIENT* client, u_int request, void* info) { return handle_of(client)->control(request, info); }
+
+// Not const, as the CLIENT's pointer to it is not.
+CLIENT::clnt_ops operations{call_op, abort_op, error_op, free_op, destroy_op, control_op};
+
+}  // namespace
+
+ClientHandle::ClientHandle(std::unique_ptr<ClientLink> link, const fabric::Endpoint& server, rpcprog_t program,
+                           rpcvers_t version, const rpcrdma_clnt_options& options)
+    : forks_(forks_so_far()),
+      link_(std::move(link)),
+      ddp_(options.ddp, options.ddp + options.ddp_count),
+      max_reply_(options.max_reply),
+      xid_(std::random_device{}()),
+      program_(program),
+      version_(version) {
+  std::strncpy(netid_, netid_of(server.address()), sizeof netid_ - 1);
+  client_.cl_auth = ::authnone_create();
+  client_.cl_ops = &operations;
+  client_.cl_private = this;
+  client_.cl_netid = netid_;
+  client_.cl_tp = device_;
+  socklen_t length = 0;
+  server_ = socket_address(server, length);
+  server_address_ = {sizeof server_, length, &server_};
+}
+
+bool ClientHandle::in_child() const noexcept { return forks_ != fork_count.load(std::memory_order_relaxed); }
+
+clnt_stat ClientHandle::fail(clnt_stat status, int number) noexcept {
+  error_ = {};
+  error_.re_status = status;
+  error_.re_errno = number;
+  return status;
+}
+
+rpc_err ClientHandle::error() noexcept {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+bool ClientHandle::free_results(xdrproc_t routine, void* results) {
+  const std::lock_guard lock(mutex_);
+  XDR xdrs{};
+  xdrs.x_op = XDR_FREE;
+  return routine(&xdrs, results) != FALSE;
+}
+
+void ClientHandle::destroy() {
+  mutex_.lock();  // waits for a call in progress
+  mutex_.unlock();
+  if (in_child()) static_cast<void>(link_.release());  // of the parent
+  delete this;
+}
+
+const rpcrdma_ddp* ClientHandle::ddp_of(rpcproc_t procedure) const noexcept {
+  for (const rpcrdma_ddp& entry : ddp_)
+    if (entry.proc == procedure) return &entry;
+  return nullptr;
+}
+
+clnt_stat ClientHandle::call(rpcproc_t procedure, xdrproc_t encode, void* args, xdrproc_t decode, void* results,
+                             timeval timeout) {
+  const std::lock_guard lock(mutex_);
+  if (in_child()) return fail(RPC_CANTSEND, ECHILD);
+  if (!wait_set_ && is_valid(timeout)) wait_ = timeout;
+  CallArgs call{client_.cl_auth, 0, program_, version_, procedure, encode, args, decode, results, false};
+  if (is_zero(timeout)) return post(call, decode == nullptr);
+  const rpcrdma_ddp* entry = ddp_of(procedure);
+  call.reduces_args = entry != nullptr && entry->reduces_args != 0;
+  for (int refreshes = 2;;) {
+    error_ = {};
+    if (!link_->ensure_connected()) return fail(RPC_CANTSEND, ECONNREFUSED);
+    call.xid = --xid_;
+    WaitingCall waiting(call, link_->pool());
+    memory::RegisteredBuffer memory;
+    if (!provide_results(waiting, entry, memory)) return fail(RPC_CANTSEND, ENOMEM);
+    const clnt_stat status = wait_for(waiting, Clock::now() + duration_of(wait_));
+    rpc_msg reply = waiting.reply();
+    if (!waiting.refused() || refreshes-- == 0 || !AUTH_REFRESH(client_.cl_auth, &reply)) return status;
+  }
+}
+
+/// The bound of the reply, and memory for a result that is placed directly.
+bool ClientHandle::provide_results(WaitingCall& call, const rpcrdma_ddp* entry, memory::RegisteredBuffer& memory) {
+  const bool no_result = is_void(call.args().decode);
+  call.max_reply = no_result ? kVoidReply : max_reply_;
+  if (no_result || entry == nullptr || entry->max_result == 0) return true;
+  auto allocated = link_->pool().allocate(entry->max_result);
+  if (!allocated) return false;
+  memory = std::move(*allocated);
+  call.results.emplace_back().push_back(memory.ref());
+  return true;
+}
+
+clnt_stat ClientHandle::wait_for(WaitingCall& call, Clock::time_point deadline) {
+  call.deadline = deadline;
+  transport::Requester& requester = link_->requester();
+  requester.submit(call);
+  link_->run_until([&] { return call.over() || !link_->connected(); });
+  if (!call.over()) {  // the connection is lost
+    const bool was_sent = call.encoded();
+    requester.cancel(call);
+    link_->run_until([&] { return call.over(); });
+    return was_sent ? fail(RPC_CANTRECV, ECONNRESET) : fail(RPC_CANTSEND, EPIPE);
+  }
+  if (call.unanswered()) {
+    // The reply of a TCP server might still come: keep the program waiting for as long.
+    const bool lost = link_->run_until([&] { return !link_->connected(); }, deadline);
+    return lost ? fail(RPC_CANTRECV, ECONNRESET) : fail(RPC_TIMEDOUT);
+  }
+  error_ = call.error();
+  return error_.re_status;
+}
+
+/// A call whose reply is not waited for. With results it is "message passing", which the TCP transport reports as
+/// RPC_TIMEDOUT, without them a batched call.
+clnt_stat ClientHandle::post(const CallArgs& args, bool batched) {
+  CallArgs call = args;
+  error_ = {};
+  const auto until = Clock::now() + std::max<Clock::duration>(duration_of(wait_), kLeastPostedLife);
+  if (!link_->ensure_connected()) return batched ? RPC_SUCCESS : fail(RPC_CANTSEND, ECONNREFUSED);
+  const auto has_room = [this] { return posted_.size() < kMostPosted || !link_->connected(); };
+  if (!link_->run_until(has_room, until)) return fail(RPC_CANTSEND, ENOBUFS);
+  call.xid = --xid_;
+  if (!posted_.post(link_->requester(), call, until)) return fail(RPC_CANTENCODEARGS);
+  link_->run_until([this] { return posted_.all_sent() || !link_->connected(); });
+  link_->poll();
+  return batched ? RPC_SUCCESS : fail(RPC_TIMEDOUT);
+}
+
+bool ClientHandle::control(unsigned request, void* info) {
+  const std::lock_guard lock(mutex_);
+  if (request == CLSET_FD_CLOSE || request == CLSET_FD_NCLOSE) return true;
+  return info != nullptr && (get(request, info) || set(request, info));
+}
+
+bool ClientHandle::get(unsigned request, void* info) noexcept {
+  const auto give = [info](const auto& value) {
+    std::memcpy(info, &value, sizeof value);
+    return true;
+  };
+  switch (request) {
+    case CLGET_TIMEOUT: return give(wait_);
+    case CLGET_SERVER_ADDR: std::memcpy(info, &server_, server_address_.len); return true;
+    case CLGET_SVC_ADDR: return give(server_address_);
+    case CLGET_FD: return give(link_->descriptor());
+    case CLGET_XID: return give(xid_);  // of the previous call
+    case CLGET_VERS: return give(std::uint32_t{version_});
+    case CLGET_PROG: return give(std::uint32_t{program_});
+    default: return false;
+  }
+}
+
+bool ClientHandle::set(unsigned request, const void* info) noexcept {
+  std::uint32_t word = 0;
+  switch (request) {
+    case CLSET_TIMEOUT: {
+      timeval wait{};
+      std::memcpy(&wait, info, sizeof wait);
+      if (!is_valid(wait)) return false;
+      wait_ = wait;
+      wait_set_ = true;
+      return true;
+    }
+    case CLSET_XID:
+      std::memcpy(&word, info, sizeof word);
+      xid_ = word + 1;  // of the next call
+      return true;
+    case CLSET_VERS: std::memcpy(&version_, info, sizeof version_); return true;
+    case CLSET_PROG: std::memcpy(&program_, info, sizeof program_); return true;
+    default: return false;
+  }
+}
+
+}  // namespace rpcrdma::tirpc

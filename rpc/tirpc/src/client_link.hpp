@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <memory>
+
+#include "address.hpp"
+#include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/memory/pool.hpp"
+#include "rpcrdma/requester/client.hpp"
+
+namespace rpcrdma::tirpc {
+
+struct LinkOptions {
+  fabric::Provider provider = fabric::Provider::automatic;
+  std::chrono::milliseconds connect_timeout{10'000};
+  std::uint32_t max_call = 0;
+  std::uint32_t max_reply = 0;
+  Log log;
+};
+
+/// One connection to a server, and the event loop that drives it: whoever waits for something runs the loop. Used by
+/// one thread at a time.
+class ClientLink {
+ public:
+  /// Connects. The error is that of the fabric or of the connection.
+  static Result<std::unique_ptr<ClientLink>> open(const fabric::Endpoint& server, const LinkOptions& options);
+
+  /// Closes the connection, waiting briefly for what has been posted.
+  ~ClientLink();
+  ClientLink(const ClientLink&) = delete;
+  ClientLink& operator=(const ClientLink&) = delete;
+
+  transport::Requester& requester() noexcept { return client_->requester(); }
+  memory::Pool& pool() noexcept { return *pool_; }
+  int descriptor() noexcept;
+  bool connected() const noexcept { return client_->connected(); }
+  /// Notices what has happened meanwhile, and connects if there is no connection. False on failure: error() says why.
+  bool ensure_connected();
+  error_code error() const noexcept { return client_->last_error(); }
+
+  /// Runs the event loop until `done()`, which it asks after each event.
+  template <class Done>
+  void run_until(Done done) {
+    while (!done()) runner_.run_one();
+  }
+  /// The same until `until` at the latest; false if the time has passed.
+  template <class Done>
+  bool run_until(Done done, std::chrono::steady_clock::time_point until) {
+    if (done()) return true;
+    passed_ = false;
+    timer_.expires_at(until);
+    timer_.async_wait(
+        [this, turn = ++turn_](error_code cancelled) { passed_ = passed_ || (!cancelled && turn == turn_); });
+    while (!done() && !passed_) runner_.run_one();
+    timer_.cancel();
+    return done();
+  }
+  /// Handles what is ready, without waiting.
+  void poll() { context_.poll(); }
+
+ private:
+  explicit ClientLink(std::chrono::milliseconds connect_timeout) : connect_timeout_(connect_timeout) {}
+
+  std::chrono::milliseconds connect_timeout_;
+  boost::asio::io_context context_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{context_.get_executor()};
+  Runner runner_{context_};
+  boost::asio::steady_timer timer_{context_};
+  std::uint64_t turn_ = 0;  // tells the waits apart
+  bool passed_ = false;
+  std::unique_ptr<fabric::Fabric> fabric_;
+  std::unique_ptr<memory::Pool> pool_;
+  std::unique_ptr<transport::Client> client_;
+};
+
+}  // namespace rpcrdma::tirpc

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""run.py FOLDER NAME [FABRIC [ADDRESS]]: runs one example, whose programs are below FOLDER, as its README says, and
+checks what it prints. Servers listen on a free port of ADDRESS, by default 127.0.0.1."""
+import os
+import random
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+DEADLINE_S = 120  # for a machine ten times slower
+
+
+def program(folder, name):
+    for found in sorted(Path(folder).rglob(name)):
+        if found.is_file() and os.access(found, os.X_OK):
+            return str(found)
+    raise SystemExit(f"no program {name} below {folder}")
+
+
+def free_port(address):
+    with socket.socket() as probe:
+        probe.bind((address, 0))
+        return probe.getsockname()[1]
+
+
+def expect(what, found, wanted):
+    if found != wanted:
+        raise SystemExit(f"{what}: {found!r} instead of {wanted!r}")
+
+
+class Process:
+    """A process in the background, ended with the block."""
+
+    def __init__(self, *command):
+        self.child = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        self.text = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.child.poll() is None:
+            self.child.kill()
+        self.child.wait()
+
+    def line(self):
+        """Its next line of output."""
+        end = time.monotonic() + DEADLINE_S
+        while b"\n" not in self.text:
+            ready, _, _ = select.select([self.child.stdout], [], [], max(0, end - time.monotonic()))
+            more = os.read(self.child.stdout.fileno(), 4096) if ready else b""
+            if not more:
+                raise SystemExit(f"{self.child.args}: no line, but {self.text!r}")
+            self.text += more
+        line, self.text = self.text.split(b"\n", 1)
+        return line.decode()
+
+    def stop(self):
+        """Ends it as a service manager does, and returns its status."""
+        self.child.send_signal(signal.SIGTERM)
+        return self.child.wait(DEADLINE_S)
+
+
+def run(*command, status=0):
+    """Runs a program to its end and returns what it prints."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    expect(f"status of {command} ({done.stderr.strip()})", done.returncode, status)
+    return done.stdout if status == 0 else done.stderr
+
+
+def hello(folder, address):
+    with Process(program(folder, "hello-server"), address) as server:
+        for name in ("world", "x" * 200):
+            expect("greeting", run(program(folder, "hello-client"), address, name), f"Hello, {name}\n")
+        expect("status of the server", server.stop(), 0)
+
+
+def blob_store(folder, address):
+    client = program(folder, "blob-client")
+    with tempfile.TemporaryDirectory() as name, Process(program(folder, "blob-server"), address) as server:
+        into = Path(name, "into")
+        with Process(client, address, "watch") as watcher:
+            expect("watcher", watcher.line(), "watching")
+            # The largest value, one that ends within a piece, and one that replaces a longer one.
+            for key, size in (("large", 64 << 20), ("odd", (3 << 20) + 4711), ("large", 5)):
+                file = Path(name, "from")
+                file.write_bytes(random.Random(size).randbytes(size))
+                run(client, address, "put", key, str(file))
+                if not address.startswith("tcp@"):
+                    expect("notification", watcher.line(), f"changed {key} {size}")
+                run(client, address, "get", key, str(into))
+                if into.read_bytes() != file.read_bytes():
+                    raise SystemExit(f"{key} differs")
+        expect("error", run(client, address, "get", "missing", str(into), status=1), "blob-client: no such blob\n")
+        expect("status of the server", server.stop(), 0)
+
+
+def rpcgen_calc(folder, address):
+    with Process(program(folder, "calc-server"), "--rdma", address) as server:
+        expect("server", server.line(), "ready")
+        client = program(folder, "calc-client")
+        expect("product", run(client, "--rdma", address, "multiply", "6", "7"), "42\n")
+        expect("sorted", run(client, "--rdma", address, "sort", "1000000"), "1000000 sorted\n")
+
+
+def main():
+    folder, name, fabric, address = (sys.argv[1:] + ["iwarp", "127.0.0.1"][len(sys.argv) - 3:])[:4]
+    {"hello": hello, "blob-store": blob_store, "rpcgen-calc": rpcgen_calc}[name](folder, f"{fabric}@{address}:{free_port(address)}")
+
+
+main()

@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The installed package, used from outside of the tree. CMake runs each step as a test of its own:
+    run.py BUILD install                                   installs the build into BUILD/package/root
+    run.py BUILD headers                                   compiles each installed header by itself
+    run.py BUILD exports                                   what the shared library exports, and its name
+    run.py BUILD subproject                                the tree as a part of another project
+    run.py BUILD EXAMPLE cmake|pkgconfig                   builds an example, shared and static, and runs it
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parent.parent
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
+SKIPPED = 77
+
+
+def run(*command, **options):
+    """Runs a command; its output is shown when it fails."""
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False, **options)
+    if done.returncode != 0:
+        print("$", *command)
+        print(done.stdout)
+        sys.exit(f"exit status {done.returncode}")
+    return done.stdout
+
+
+class Package:
+    def __init__(self, build):
+        self.build = Path(build).resolve()
+        self.work = self.build / "package"
+        self.root = self.work / "root"
+        cache = (self.build / "CMakeCache.txt").read_text()
+        self.compiler = {name: re.search(rf"^CMAKE_{name}_COMPILER:\w+=(.*)$", cache, re.M)[1] for name in ("C", "CXX")}
+
+    @property
+    def prefix(self):
+        """Where the installed tree is now, not where it was configured to be: it can be moved."""
+        return next(self.root.rglob("include/rpcrdma")).parent.parent
+
+    @property
+    def libdir(self):
+        return next(self.prefix.rglob("librpcrdma.a")).parent
+
+    def environment(self):
+        """As a user has it whose system has no other rpcrdma."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("RPCRDMA_", "PKG_CONFIG"))}
+        kept["PKG_CONFIG_PATH"] = str(self.libdir / "pkgconfig")
+        return kept
+
+    def pkgconfig(self, *arguments):
+        return run("pkg-config", *arguments, env=self.environment()).split()
+
+
+def install(package):
+    shutil.rmtree(package.root, ignore_errors=True)
+    run("cmake", "--install", package.build, env={**os.environ, "DESTDIR": str(package.root)})
+    prefix, libdir = package.prefix, package.libdir
+    expected = ["bin/rpcrdma-nfs", "bin/rpcrdma-ping", "sbin/rpcrdma-nfsd"]
+    for name in expected:
+        assert (prefix / name).is_file(), f"{name} is not installed"
+    listed = run(prefix / "bin/rpcrdma-ping", "--help")
+    assert "rpcrdma-ping" in listed, listed
+    # No path of this build or of its source is in what users read.
+    for path in [*libdir.glob("pkgconfig/*.pc"), *libdir.glob("cmake/rpcrdma/*"), *prefix.glob("include/**/*.h*")]:
+        text = path.read_text()
+        assert str(package.build) not in text and str(package.build.parent) + "/" not in text, path
+
+
+def headers(package):
+    """Each header is complete in itself, includes installed headers alone, and causes no warning."""
+    include = package.prefix / "include"
+    names = sorted(path.relative_to(include) for path in (include / "rpcrdma").rglob("*.h*"))
+    assert len(names) > 30, names
+    launcher = [shutil.which("ccache")] if shutil.which("ccache") else []
+    # The compiler ignores warnings in the headers of other libraries, as CMake's targets have it.
+    cflags = [flag if str(include) in str(Path(flag[2:]).resolve()) else flag.replace("-I", "-isystem", 1)
+              for flag in package.pkgconfig("--cflags", "rpcrdma")]
+
+    def compile_alone(name):
+        for language in ["CXX", "C"] if name.suffix == ".h" else ["CXX"]:
+            source = package.work / "headers" / (str(name).replace("/", "_") + (".cpp" if language == "CXX" else ".c"))
+            source.parent.mkdir(parents=True, exist_ok=True)
+            source.write_text(f"#include <{name}>\n")
+            standard = "-std=c++20" if language == "CXX" else "-std=c11"
+            done = subprocess.run([*launcher, package.compiler[language], standard, *WARNINGS, *cflags, "-c", source,
+                                   "-o", source.with_suffix(".o")], capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                return f"{name} as {language}:\n{done.stderr}"
+        return None
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        failed = [problem for problem in pool.map(compile_alone, names) if problem]
+    sys.exit("\n".join(failed) if failed else 0)
+
+
+def exports(package):
+    library = package.libdir / "librpcrdma.so"
+    dynamic = run("readelf", "-d", "-W", library)
+    assert "[librpcrdma.so.0]" in dynamic, dynamic
+    foreign = []
+    for line in run("nm", "-D", "--defined-only", library).splitlines():
+        name, _, version = line.split()[2].partition("@")
+        if name == "RPCRDMA_0":
+            continue
+        assert "RPCRDMA_0" in version, line
+        if not re.match(r"(rpcrdma_|xdr_|_Z[A-Z]*(Th?n\d+_|v\d+_n\d+_)?Z?NK?(7rpcrdma|5boost4asio))", name):
+            foreign.append(name)
+    assert not foreign, foreign[:20]
+    # Private parts of the floors.
+    visible = run("nm", "-DC", "--defined-only", library)
+    for name in ("rpcrdma::transport::Connection::", "rpcrdma::fabric::load_verbs_plugin", "nfs_fh3"):
+        assert name not in visible, f"{name} is exported"
+
+
+def subproject(package):
+    """add_subdirectory() and the same target: the plan of the build is complete, and a source compiles. Nothing is linked,
+    as that would build all floors again."""
+    source = package.work / "subproject"
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(HERE / "sample", source)
+    listed = source / "CMakeLists.txt"
+    listed.write_text(re.sub(r"find_package\(rpcrdma.*\)", f'add_subdirectory("{TOP}" librpcrdma EXCLUDE_FROM_ALL)',
+                             listed.read_text()))
+    run("cmake", "-S", source, "-B", source / "build", "-G", "Ninja", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", f"-DCMAKE_C_COMPILER={package.compiler['C']}",
+        f"-DCMAKE_CXX_COMPILER={package.compiler['CXX']}")
+    planned = run("ninja", "-C", source / "build", "-t", "commands", "roundtrip")
+    assert "librpcrdma_fabric_iwarp" in planned and "rpcrdma-nfsd" not in planned, planned
+    commands = json.loads((source / "build/compile_commands.json").read_text())
+    command = next(entry["command"] for entry in commands if entry["file"].endswith("roundtrip.cpp"))
+    run(*command.split(" -o ")[0].split(), "-fsyntax-only", source / "roundtrip.cpp")
+
+
+def needed(program):
+    return re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", "-W", program))
+
+
+def build_with_cmake(package, source, build, kind):
+    """A second build with the other library links anew."""
+    run("cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={package.prefix}",
+        f"-DCMAKE_C_COMPILER={package.compiler['C']}", f"-DCMAKE_CXX_COMPILER={package.compiler['CXX']}",
+        f"-Drpcrdma_USE_STATIC_LIBS={'ON' if kind == 'static' else 'OFF'}", env=package.environment())
+    run("cmake", "--build", build, env=package.environment())
+
+
+def generate(package, interface, build, in_c):
+    """C++: rpcrdma-gen. C: what rpcgen makes, untouched."""
+    if not in_c:
+        run(*package.pkgconfig("--variable=generator", "rpcrdma"), "--output", build, interface, env=package.environment())
+        return
+    shutil.copy(interface, build)
+    for option, suffix in (("-h", ".h"), ("-c", "_xdr.c"), ("-l", "_clnt.c"), ("-m", "_svc.c")):
+        run("rpcgen", "-C", option, "-o", interface.stem + suffix, interface.name, cwd=build)
+
+
+def build_with_pkgconfig(package, source, build, kind):
+    """As a Makefile does it: an object for each source and for the XDR routines, a program for each source. Not all
+    libraries beneath have archives in Debian, so -static is not an option: the archive of this one is named."""
+    in_c = any(source.glob("*.c"))
+    module, compiler = ("rpcrdma-tirpc", package.compiler["C"]) if in_c else ("rpcrdma", package.compiler["CXX"])
+    compile_one = [compiler, *([] if in_c else ["-std=c++20"]), *package.pkgconfig("--cflags", module), f"-I{build}", "-c"]
+    if kind == "shared":
+        build.mkdir(parents=True)
+        for interface in source.glob("*.x"):
+            generate(package, interface, build, in_c)
+        for file in [*build.glob("*.c*"), *source.glob("*.c*")]:
+            run(*compile_one, file, "-o", build / f"{file.stem}.o")
+    libs = package.pkgconfig(*(["--static"] if kind == "static" else []), "--libs", module)
+    if kind == "static":
+        libs = ["-l:librpcrdma.a" if lib == "-lrpcrdma" else lib for lib in libs]
+    else:
+        libs.append(f"-Wl,-rpath,{package.libdir}")
+    prefix = PREFIXES[source.name.removesuffix("-pkgconfig")]
+    for file in source.glob("*.c*"):
+        stubs = build.glob({"client": "*_clnt.o", "server": "*_svc.o"}.get(file.stem, "none"))
+        run(compiler, build / f"{file.stem}.o", *build.glob("*_xdr.o"), *stubs, "-o", build / (prefix + file.stem), *libs)
+
+
+PREFIXES = {"sample": "", "hello": "hello-", "blob-store": "blob-", "rpcgen-calc": "calc-"}
+
+
+def example(package, name, how):
+    """Builds a copy of the example with the shared library, then with the static one, and runs both."""
+    source = package.work / f"{name}-{how}"
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(HERE / name if name == "sample" else TOP / "examples" / name, source)
+    build = source / "build"
+    for kind in ("shared", "static"):
+        {"cmake": build_with_cmake, "pkgconfig": build_with_pkgconfig}[how](package, source, build, kind)
+        programs = [path for path in build.glob(PREFIXES[name] + "*") if path.is_file() and os.access(path, os.X_OK)]
+        assert programs
+        kept = source / kind  # for the virtual machine, which runs both (tests/interop/guest/examples.sh)
+        kept.mkdir()
+        for program in programs:
+            assert ("librpcrdma.so.0" in needed(program)) == (kind == "shared"), (program, needed(program))
+            shutil.copy(program, kept)
+        if name == "sample":
+            print(run(kept / "roundtrip", "iwarp", env=package.environment()))
+            plugin_is_shared(package, kept / "roundtrip", kind)
+        else:
+            print(run(sys.executable, "-B", TOP / "tests/examples/run.py", kept, name, "iwarp", env=package.environment()))
+
+
+def plugin_is_shared(package, program, kind):
+    """The plug-in is found (beside the shared library; a program that contains the static one is told where), and uses
+    the error categories and the Asio of the program or of the library instead of its own copies."""
+    folder = package.libdir / "rpcrdma"
+    if not (folder / "librpcrdma-verbs.so").exists():
+        return
+    told = {"RPCRDMA_PLUGIN_DIR": str(folder)} if kind == "static" else {}
+    traced = subprocess.run([program, "verbs", "192.0.2.1"], capture_output=True, text=True, check=False,
+                            env={**package.environment(), **told, "LD_DEBUG": "bindings"})
+    bindings = re.findall(r"binding file \S*/librpcrdma-verbs\.so \[0\] to (\S+) \[0\]: normal symbol `(\w+)'", traced.stderr)
+    bound = {symbol: file for file, symbol in bindings}
+    provider = program.name if kind == "static" else "librpcrdma.so.0"
+    for symbol in ("_ZN7rpcrdma15make_error_codeENS_9BaseErrorE", "_ZN7rpcrdma6fabric15make_error_codeENS0_11FabricErrorE",
+                   "_ZN5boost4asio6detail14thread_context24top_of_thread_call_stackEv"):
+        assert Path(bound.get(symbol, "nothing")).name == provider, f"{symbol} is bound to {bound.get(symbol)}\n{traced.stdout}"
+
+
+def main():
+    package = Package(sys.argv[1])
+    steps = {"install": install, "headers": headers, "exports": exports, "subproject": subproject}
+    if sys.argv[2] in steps:
+        steps[sys.argv[2]](package)
+    else:
+        example(package, *sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+import json
+import os
+import shutil
+import subprocess
+import unittest
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent.parent
+BUILD = Path(os.environ["RPCRDMA_BUILD"])
+DEADLINE_S = 120
+PROGRAMS = [name for name in ("rpcrdma-nfsd", "rpcrdma-nfs", "rpcrdma-ping", "rpcrdma-bench")
+            if (BUILD / "bin" / name).exists()]
+
+
+def needs(tool):
+    return unittest.skipUnless(shutil.which(tool), f"{tool} is not installed")
+
+
+def run(*command, **keywords):
+    return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=DEADLINE_S, check=False, **keywords)
+
+
+def described(program):
+    return json.loads(run(BUILD / "bin" / program, "--describe").stdout)
+
+
+def options_of(description):
+    """Options of a program and of its commands."""
+    yield from description["options"]
+    for command in description["commands"]:
+        yield from options_of(command)

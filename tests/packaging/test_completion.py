@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Completion in bash and zsh."""
+import os
+import tempfile
+import unittest
+from pathlib import Path
+
+from kit import BUILD, PROGRAMS, described, needs, run
+
+FOLDER = BUILD / "share/completion"
+COMPLETE = """
+source "$1"
+shift
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+"_${1//-/_}"
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+# A pseudo terminal with an interactive zsh: lists what a TAB shows.
+ZSH = """
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PS1=; unsetopt ZLE_RPROMPT_INDENT; fpath=($1 \\$fpath); autoload -U compinit; compinit -u -d $2"
+zpty -w shell "zstyle ':completion:*' list-colors ''; LISTMAX=0; zstyle ':completion:*' format ''; print -r READY-$((1))"
+zpty -r shell seen '*READY-1*'
+zpty -n -w shell "$3"$'\\t\\t'
+zpty -r shell seen "*$4*"
+print -r -- "$seen"
+"""
+
+
+def bash(program, *words, folder="/"):
+    """What bash offers after `program WORD...`, the last of which is not complete."""
+    done = run("bash", "--norc", "-c", COMPLETE, "bash", FOLDER / "bash" / program, program, *words, cwd=folder)
+    return done.stdout.split("\n")[:-1] if done.stdout.strip() else []
+
+
+class Bash(unittest.TestCase):
+    def test_every_option(self):
+        for program in PROGRAMS:
+            names = {name for option in described(program)["options"] for name in option["names"]}
+            self.assertEqual(set(bash(program, "-")), names, program)
+
+    def test_choices(self):
+        for words in (("--fabric", ""), ("--fabric", "="), ("--fabric", "=", "")):
+            self.assertEqual(bash("rpcrdma-nfsd", *words), ["auto", "verbs", "iwarp"], words)
+        self.assertEqual(bash("rpcrdma-nfsd", "--fabric", "=", "v"), ["verbs"])
+        self.assertEqual(bash("rpcrdma-ping", "--crc", "o"), ["on", "off"])
+        self.assertEqual(bash("rpcrdma-bench", "read_4"), ["read_4k_qd32"])
+        self.assertEqual(bash("rpcrdma-bench", "--quick", "null_rtt", "set"), ["setup"])
+        self.assertEqual(bash("rpcrdma-nfsd", "--threads", ""), [])
+
+    def test_commands(self):
+        names = [command["name"] for command in described("rpcrdma-nfs")["commands"]]
+        self.assertEqual(bash("rpcrdma-nfs", ""), names)
+        self.assertEqual(bash("rpcrdma-nfs", "--timeout", "5", "--fabric=iwarp", "re"), ["readlink"])
+        self.assertEqual(bash("rpcrdma-nfs", "--fabric", "=", "iwarp", "re"), ["readlink"])
+        self.assertEqual(bash("rpcrdma-nfs", "get", "--re"), ["--resume"])
+        self.assertEqual(bash("rpcrdma-nfs", "rm", "--re"), [])
+        self.assertEqual(bash("rpcrdma-nfs", "ls", ""), ["nfs://"])
+
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "directory").mkdir()
+            (Path(folder) / "file").touch()
+            self.assertEqual(set(bash("rpcrdma-nfs", "put", "", folder=folder)), {"directory", "file"})
+            self.assertEqual(bash("rpcrdma-nfs", "put", "file", "", folder=folder), ["nfs://"])
+            self.assertEqual(set(bash("rpcrdma-nfs", "get", "nfs://h/e", "", folder=folder)), {"directory", "file"})
+            self.assertEqual(bash("rpcrdma-nfsd", "--state-dir", "", folder=folder), ["directory"])
+            self.assertEqual(bash("rpcrdma-nfsd", "--export", "", folder=folder), ["directory", "memory:"])
+            self.assertEqual(set(bash("rpcrdma-nfsd", "--config", "", folder=folder)), {"directory", "file"})
+
+    def test_registered(self):
+        for program in PROGRAMS:
+            done = run("bash", "--norc", "-c", f"source {FOLDER}/bash/{program} && complete -p {program}")
+            self.assertIn(f"-F _{program.replace('-', '_')} {program}", done.stdout)
+
+
+@needs("zsh")
+class Zsh(unittest.TestCase):
+    def offered(self, typed, last):
+        """What zsh shows after `typed` and two TABs, up to the word `last`."""
+        with tempfile.TemporaryDirectory() as folder:
+            script = Path(folder) / "script"
+            script.write_text(ZSH)
+            done = run("zsh", "-f", script, FOLDER / "zsh", f"{folder}/dump", typed, last,
+                       env=dict(os.environ, TERM="dumb", ZDOTDIR=folder, HOME=folder))
+            self.assertEqual(done.stderr, "")
+            return done.stdout
+
+    def test_syntax(self):
+        for program in PROGRAMS:
+            done = run("zsh", "-n", FOLDER / "zsh" / f"_{program}")
+            self.assertEqual((done.returncode, done.stderr), (0, ""), program)
+
+    def test_options_and_choices(self):
+        self.assertIn("--fabric", self.offered("rpcrdma-nfsd --", "tcp-listen"))
+        self.assertIn("iwarp", self.offered("rpcrdma-nfsd --fabric ", "verbs"))
+
+    def test_commands(self):
+        self.assertIn("readlink", self.offered("rpcrdma-nfs ", "truncate"))
+        self.assertIn("--resume", self.offered("rpcrdma-nfs get --", "version"))

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The unit, and the configuration that is installed with it."""
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+from kit import BUILD, TOP, needs, run
+
+UNIT = BUILD / "packaging/systemd/rpcrdma-nfsd.service"
+CONFIG = TOP / "packaging/rpcrdma-nfsd.toml"
+
+
+class Unit(unittest.TestCase):
+    def with_program(self, folder):
+        """The unit with the program of the build, which need not be installed."""
+        unit = Path(folder) / "rpcrdma-nfsd.service"
+        text, replaced = re.subn(r"^ExecStart=\S+", f"ExecStart={BUILD}/bin/rpcrdma-nfsd", UNIT.read_text(),
+                                 flags=re.MULTILINE)
+        self.assertEqual(replaced, 1)
+        unit.write_text(text)
+        return unit
+
+    @needs("systemd-analyze")
+    def test_verify(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("systemd-analyze", "verify", "--man=no", self.with_program(folder))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    @needs("systemd-analyze")
+    def test_exposure(self):
+        done = run("systemd-analyze", "security", "--offline=true", "--threshold=30", UNIT)
+        self.assertEqual(done.returncode, 0, done.stdout[-200:])
+
+
+class Configuration(unittest.TestCase):
+    def start(self, text, *options):
+        with tempfile.TemporaryDirectory() as folder:
+            config = Path(folder) / "nfsd.toml"
+            config.write_text(text)
+            return run(BUILD / "bin/rpcrdma-nfsd", "--config", config, "--state-dir", folder, *options)
+
+    def test_refused_without_an_export(self):
+        done = self.start(CONFIG.read_text())
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, r"^rpcrdma-nfsd: \S+: nothing to serve: [^\n]*\n$")
+
+    def test_every_commented_line_is_valid(self):
+        text = re.sub(r"^#(?=[a-z\[])", "", CONFIG.read_text(), flags=re.MULTILINE)
+        self.assertIn("[[export]]", text)
+        # The server reads the file, and stops at the one thing that is wrong: an option of the command line.
+        done = self.start(text, "--listen", "nonsense")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--listen: not ADDR:PORT", done.stderr)
+
+    def test_every_key_is_shown(self):
+        keys = set(re.findall(r"^#([a-z-]+) =", CONFIG.read_text(), re.MULTILINE))
+        sources = TOP / "demo-server/program/src"
+        known = {key for name in ("config_file.cpp", "config_export.cpp")
+                 for key in re.findall(r'\bk == "([a-z-]+)"', (sources / name).read_text())} - {"export"}
+        self.assertEqual(keys, known)

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// One process that serves forms.x over TCP by libtirpc and over RDMA, from one dispatch function in one loop; and
+// clients of both.
+#include <rpc/rpc.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "forms.h"
+#include "rpcrdma/tirpc.h"
+
+extern "C" void forms_prog_1(svc_req* request, SVCXPRT* transport);
+extern "C" void forms_prog_3(svc_req* request, SVCXPRT* transport);
+
+namespace rpcrdma::tirpc {
+
+enum class Loop : std::uint8_t { of_libtirpc, of_this_library };
+
+class FormsServer {
+ public:
+  explicit FormsServer(Loop loop, const rpcrdma_svc_options& options = {});
+  ~FormsServer();
+  FormsServer(const FormsServer&) = delete;
+  FormsServer& operator=(const FormsServer&) = delete;
+
+  /// "127.0.0.1:PORT"
+  std::string rdma_address() const { return "127.0.0.1:" + std::to_string(ports_.rdma); }
+  std::uint16_t rdma_port() const { return ports_.rdma; }
+  std::uint16_t tcp_port() const { return ports_.tcp; }
+  /// Ends the process at once.
+  void kill();
+
+ private:
+  struct Ports {
+    std::uint16_t tcp = 0;
+    std::uint16_t rdma = 0;
+  };
+  Ports ports_;
+  pid_t child_ = -1;
+};
+
+struct Destroy {
+  void operator()(CLIENT* client) const {
+    auth_destroy(client->cl_auth);
+    clnt_destroy(client);
+  }
+};
+using ClientPtr = std::unique_ptr<CLIENT, Destroy>;
+
+ClientPtr tcp_client(const FormsServer& server, rpcprog_t program = FORMS_PROG, rpcvers_t version = FORMS_V1);
+ClientPtr rdma_client(const FormsServer& server, rpcprog_t program = FORMS_PROG, rpcvers_t version = FORMS_V1,
+                      const rpcrdma_clnt_options* options = nullptr);
+
+/// The bytes of a blob of `size`.
+std::string pattern(std::size_t size);
+std::uint64_t checksum(const char* bytes, std::size_t size);
+
+}  // namespace rpcrdma::tirpc

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// XDR_GETPOS and XDR_SETPOS, for XDR routines of other programs, such as those that write a length after the data.
+#include <gtest/gtest.h>
+
+#include "stream.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+using xdr::Decoder;
+using xdr::Encoder;
+
+TEST(Position, AnEncodedWordIsReplaced) {
+  OutMessage message(8);  // pieces of two words
+  Encoder encoder(message.out());
+  XDR* xdrs = encoder.xdr();
+  for (u_int word : {1u, 2u, 3u, 4u, 5u}) ASSERT_TRUE(xdr_u_int(xdrs, &word));
+  const u_int end = XDR_GETPOS(xdrs);
+  EXPECT_EQ(end, 20u);
+  ASSERT_TRUE(XDR_SETPOS(xdrs, 8));
+  EXPECT_EQ(XDR_GETPOS(xdrs), 8u);
+  u_int word = 33;
+  ASSERT_TRUE(xdr_u_int(xdrs, &word));
+  ASSERT_TRUE(XDR_SETPOS(xdrs, end));
+  word = 6;
+  ASSERT_TRUE(xdr_u_int(xdrs, &word));
+  const InMessage in(message.reduced());
+  Decoder decoder(in.payload());
+  for (u_int expected : {1u, 2u, 33u, 4u, 5u, 6u}) EXPECT_EQ(decoder.u32(), expected);
+  EXPECT_EQ(decoder.remaining(), 0u);
+}
+
+TEST(Position, ReplacedBytesSpanPiecesAndTheMessageContinues) {
+  OutMessage message(8);
+  Encoder encoder(message.out());
+  for (std::uint32_t i = 0; i < 6; ++i) encoder.u32(0);
+  ASSERT_TRUE(XDR_SETPOS(encoder.xdr(), 4));
+  char text[] = "twenty-six letters or more";
+  char* at = text;
+  ASSERT_TRUE(xdr_string(encoder.xdr(), &at, 100));
+  EXPECT_TRUE(encoder.ok());
+  EXPECT_EQ(encoder.position(), 4u + 4 + 28);
+  const InMessage in(message.reduced());
+  Decoder decoder(in.payload());
+  EXPECT_EQ(decoder.u32(), 0u);
+  char* read = nullptr;
+  ASSERT_TRUE(xdr_string(decoder.xdr(), &read, 100));
+  EXPECT_STREQ(read, text);
+  xdr_free(reinterpret_cast<xdrproc_t>(xdr_wrapstring), &read);
+}
+
+TEST(Position, BeyondTheMessageFails) {
+  OutMessage message;
+  Encoder encoder(message.out());
+  encoder.u32(1);
+  EXPECT_FALSE(XDR_SETPOS(encoder.xdr(), 5));
+  EXPECT_TRUE(XDR_SETPOS(encoder.xdr(), 4));
+  const InMessage in(message.reduced());
+  Decoder decoder(in.payload());
+  EXPECT_FALSE(XDR_SETPOS(decoder.xdr(), 5));
+  EXPECT_TRUE(XDR_SETPOS(decoder.xdr(), 4));
+  EXPECT_TRUE(decoder.ok());
+}
+
+TEST(Position, AnItemIsNotReplaced) {
+  OutMessage message;
+  Encoder encoder(message.out());
+  encoder.u32(1);
+  std::byte data[8]{};
+  const BufferRef part{data, sizeof data, 0};
+  encoder.u32(8);
+  message.out().item({&part, 1});
+  encoder.u32(2);
+  ASSERT_TRUE(XDR_SETPOS(encoder.xdr(), 8));
+  encoder.u32(3);
+  EXPECT_FALSE(encoder.ok());
+}
+
+TEST(Position, DecodingGoesBackAndForth) {
+  OutMessage message;
+  Encoder encoder(message.out());
+  for (std::uint32_t i = 0; i < 10; ++i) encoder.u32(i);
+  const Bytes bytes = message.reduced();
+  InMessage in;
+  in.piece(std::span(bytes).first(12), 0).piece(std::span(bytes).subspan(12), 12);
+  Decoder decoder(in.payload());
+  for (const std::uint32_t word : {7u, 2u, 9u, 3u, 0u}) {
+    ASSERT_TRUE(XDR_SETPOS(decoder.xdr(), 4 * word));
+    EXPECT_EQ(decoder.u32(), word);
+    EXPECT_EQ(decoder.remaining(), 36 - 4 * word);
+  }
+}
+
+}  // namespace
+}  // namespace rpcrdma::test

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// RPCRDMA_EXPORT marks what librpcrdma.so exports: the classes and functions of installed headers that are not inline.
+// Everything else is compiled with hidden visibility.
+#define RPCRDMA_EXPORT __attribute__((visibility("default")))

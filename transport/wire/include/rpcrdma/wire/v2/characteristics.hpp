@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Transport characteristics and lists of them: xcharval, xcharspec and xcharsubset of
+// draft-dnoveck-nfsv4-rpcrdma-xcharext-01 sections 2.1 and 3. No I/O; any thread.
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+
+#include "rpcrdma/base/cursor.hpp"
+
+namespace rpcrdma::wire::v2 {
+
+/// The codes that this implementation interprets (section 3, table 1).
+enum class CharacteristicId : std::uint32_t {
+  receive_buffer_size = 1,            ///< least size of the sender's posted Receives, in bytes (section 3.1)
+  requester_remote_invalidation = 2,  ///< 1: as Requester the sender accepts Send with Invalidate (section 3.2)
+  backward_request_support = 3,       ///< a BackwardSupport (section 3.3)
+};
+/// Codes from here to 2^32 - 1 are for experiments (section 6.2).
+inline constexpr std::uint32_t kFirstExperimental = 0xffffff00;  // [xchar-6.2-a]
+
+/// How an endpoint processes messages of the reverse direction (section 3.3).
+enum class BackwardSupport : std::uint32_t {
+  unknown = 0,
+  none = 1,
+  size_limited = 2,  ///< without chunks, as RFC 8167 section 5.3 has it
+  general = 3,       ///< as in the forward direction
+};
+
+/// One characteristic and its value.
+struct Characteristic {
+  std::uint32_t id = 0;
+  /// Of the ids in CharacteristicId: the value as an integer; false is 0.
+  std::uint32_t value = 0;
+  /// Of other ids: the value as it was received, without pad. Refers to memory of the message.
+  Octets data;
+
+  Characteristic() = default;
+  Characteristic(CharacteristicId known, std::uint32_t its_value) noexcept
+      : id(static_cast<std::uint32_t>(known)), value(its_value) {}
+  Characteristic(std::uint32_t other, Octets its_data) noexcept : id(other), data(its_data) {}
+  /// True if this implementation interprets the id: then `value` counts, else `data`.
+  bool known() const noexcept {
+    return id >= static_cast<std::uint32_t>(CharacteristicId::receive_buffer_size) &&
+           id <= static_cast<std::uint32_t>(CharacteristicId::backward_request_support);
+  }
+};
+bool operator==(const Characteristic& a, const Characteristic& b) noexcept;
+
+/// Characteristics in one list. Prudence, not the draft, sets this limit: the list of a longer one is refused.
+inline constexpr std::size_t kMaxCharacteristics = 512;
+
+/// An xcharspec: a list in any order.
+using CharacteristicList = boost::container::small_vector<Characteristic, 4>;
+
+/// An xcharsubset: positions in a list, each below kMaxCharacteristics. Bit N mod 32 of word N div 32, the least
+/// significant bit first, as in an NFSv4 bitmap; the draft does not say which bit is the first. [xchar-2.1-e]
+class Subset {
+ public:
+  bool contains(std::size_t position) const noexcept {
+    return position / 32 < words_.size() && (words_[position / 32] >> position % 32 & 1) != 0;
+  }
+  void insert(std::size_t position) {
+    if (position / 32 >= words_.size()) words_.resize(position / 32 + 1);
+    words_[position / 32] |= std::uint32_t{1} << position % 32;
+  }
+  bool empty() const noexcept { return words_.empty(); }
+  void clear() noexcept { words_.clear(); }
+  /// Without zero words at the end.
+  const boost::container::small_vector<std::uint32_t, 1>& words() const noexcept { return words_; }
+  void assign(boost::container::small_vector<std::uint32_t, 1> words) noexcept;
+
+  friend bool operator==(const Subset&, const Subset&) = default;
+
+ private:
+  boost::container::small_vector<std::uint32_t, 1> words_;
+};
+
+}  // namespace rpcrdma::wire::v2

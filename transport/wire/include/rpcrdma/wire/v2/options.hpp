@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The content of RDMA2_OPTIONAL messages: the four operations of draft-dnoveck-nfsv4-rpcrdma-xcharext-01 section 4.
+// None carries a payload. No I/O; any thread.
+#include "rpcrdma/base/error.hpp"
+#include "rpcrdma/wire/error.hpp"
+#include "rpcrdma/wire/v2/characteristics.hpp"
+
+namespace rpcrdma::wire::v2 {
+
+/// rdma_opttype (section 4, table 2).
+enum class OptionType : std::uint32_t { init = 1, request = 2, response = 3, update = 4 };
+
+/// INIT_XCHAR: the sender's characteristics at the start of a connection (section 4.1).
+struct InitOption {
+  static constexpr OptionType kType = OptionType::init;
+  CharacteristicList start;
+  Subset unchanging;  ///< of `start`: those that keep their value as long as the connection lasts
+  friend bool operator==(const InitOption&, const InitOption&) = default;
+};
+
+/// REQ_XCHAR: asks the peer to change its characteristics (section 4.2).
+struct RequestOption {
+  static constexpr OptionType kType = OptionType::request;
+  CharacteristicList wanted;
+  friend bool operator==(const RequestOption&, const RequestOption&) = default;
+};
+
+/// RESP_XCHAR: what became of a request, by positions in it. Has the XID of the request (section 4.3).
+struct ResponseOption {
+  static constexpr OptionType kType = OptionType::response;
+  Subset done;
+  Subset rejected;
+  Subset pending;  ///< an UpdateOption follows later
+  friend bool operator==(const ResponseOption&, const ResponseOption&) = default;
+};
+
+/// UPD_XCHAR: a characteristic of the sender has changed (section 4.4).
+struct UpdateOption {
+  static constexpr OptionType kType = OptionType::update;
+  Characteristic now;
+  bool pending_cleared = false;  ///< an earlier request for this characteristic is not pending any more
+  friend bool operator==(const UpdateOption&, const UpdateOption&) = default;
+};
+
+/// Decodes all of `option`, the content of an RDMA2_OPTIONAL. WireError::bad_option for malformed XDR, for an invalid
+/// value of a known characteristic, and for more than kMaxCharacteristics. Decoded unknown values refer to `option`.
+boost::system::result<void, WireError> decode(Octets option, InitOption& out);
+boost::system::result<void, WireError> decode(Octets option, RequestOption& out);
+boost::system::result<void, WireError> decode(Octets option, ResponseOption& out);
+boost::system::result<void, WireError> decode(Octets option, UpdateOption& out);
+
+/// Bytes written, or BaseError::buffer_overflow.
+Result<std::size_t> encode(const InitOption& option, MutableOctets out) noexcept;
+Result<std::size_t> encode(const RequestOption& option, MutableOctets out) noexcept;
+Result<std::size_t> encode(const ResponseOption& option, MutableOctets out) noexcept;
+Result<std::size_t> encode(const UpdateOption& option, MutableOctets out) noexcept;
+
+}  // namespace rpcrdma::wire::v2
