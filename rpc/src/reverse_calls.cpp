@@ -14,8 +14,42 @@
 #include "rpcrdma/rpc/client.hpp"
 
 namespace rpcrdma::rpc {
+namespace {
+
+/// Ends the reverse calls of its io_context when that is destroyed.
+class ReverseRegistryService final : public boost::asio::execution_context::service {
+ public:
+  static boost::asio::execution_context::id id;
+  explicit ReverseRegistryService(boost::asio::execution_context& context) : service(context) {}
+  const std::shared_ptr<ReverseRegistry>& registry() const noexcept { return registry_; }
+
+ private:
+  void shutdown() override {
+    std::vector<std::shared_ptr<ReverseCalls>> alive;
+    {
+      const std::lock_guard lock(registry_->mutex);
+      registry_->over = true;
+      for (ReverseCalls* calls : registry_->all)
+        if (auto shared = calls->weak_from_this().lock()) alive.push_back(std::move(shared));
+    }
+    for (const auto& calls : alive) calls->abandon();
+  }
+
+  const std::shared_ptr<ReverseRegistry> registry_ = std::make_shared<ReverseRegistry>();
+};
+boost::asio::execution_context::id ReverseRegistryService::id;
+
+}  // namespace
+
 ReverseCalls::ReverseCalls(transport::IncomingCall& call, ReverseOptions options)
-    : executor_(call.context().get_executor()), options_(std::move(options)), requester_(call.reverse()) {
+    : executor_(call.context().get_executor()),
+      registry_(boost::asio::use_service<ReverseRegistryService>(call.context()).registry()),
+      options_(std::move(options)),
+      requester_(call.reverse()) {
+  {
+    const std::lock_guard lock(registry_->mutex);
+    registry_->all.insert(this);
+  }
   if (requester_) {
     requester_->allow();  // [8167-6-a]
     core_ = std::make_shared<ClientCore>(*requester_, executor_, nullptr);
@@ -24,10 +58,28 @@ ReverseCalls::ReverseCalls(transport::IncomingCall& call, ReverseOptions options
   }
 }
 
+ReverseCalls::~ReverseCalls() {
+  const std::lock_guard lock(registry_->mutex);
+  registry_->all.erase(this);
+}
+
+void ReverseCalls::abandon() noexcept {
+  dead_ = transport::TransportError::connection_lost;
+  core_.reset();
+  requester_.reset();
+}
+
 std::shared_ptr<ReverseCalls> ReverseCalls::make(transport::IncomingCall& call, ReverseOptions options) {
-  return {new ReverseCalls(call, std::move(options)), [](ReverseCalls* state) {
-            boost::asio::post(state->executor_, [owned = std::unique_ptr<ReverseCalls>(state)] {});
-          }};
+  return {new ReverseCalls(call, std::move(options)), &ReverseCalls::release};
+}
+
+/// From the io_context, unless that is gone.
+void ReverseCalls::release(ReverseCalls* state) {
+  std::unique_ptr<ReverseCalls> owned(state);
+  const std::shared_ptr<ReverseRegistry> registry = state->registry_;
+  std::unique_lock lock(registry->mutex);
+  if (!registry->over) return boost::asio::post(state->executor_, [owned = std::move(owned)] {});
+  lock.unlock();
 }
 
 ReverseCalls::Prepared ReverseCalls::prepare(const ProcedureInfo& info, const ReplyBound& bound,

@@ -49,8 +49,9 @@ struct ServerOptions {
 /// Threads. The functions of this class are called from one thread at a time, and not from a handler. Handlers run on
 /// the threads of the server, concurrently if there are several, and must not block.
 ///
-/// Lifetime. Everything that a handler refers to outlives the server. A ServerCall that a handler keeps is answered or
-/// destroyed before the server is destroyed. The destructor ends connections and threads at once; stop() drains.
+/// Lifetime. Everything that a handler refers to exists until run() or stop() has returned, after which no handler
+/// runs. A ServerCall that a handler keeps is answered or destroyed before the server is destroyed; a ReverseClient may
+/// be kept longer. The destructor ends connections and threads at once; stop() drains.
 class RPCRDMA_EXPORT Server {
  public:
   /// Throws std::invalid_argument for an address that cannot be read.

@@ -24,6 +24,8 @@ template <rpc::Procedure P>
 using ServerCall = rpc::ServerCall<P>;
 using rpc::AcceptStat;
 using rpc::AuthStat;
+using rpc::Credential;
+using rpc::ReverseClient;
 
 /// Thrown by a plain function to answer its call with an error instead of a result, for example
 /// `throw rpcrdma::Rejection(rpcrdma::AcceptStat::garbage_args)`. Any other exception becomes SYSTEM_ERR, with a line

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <vector>
 
 #include "rpcrdma/base/export.hpp"
@@ -15,6 +17,7 @@
 namespace rpcrdma::rpc {
 
 struct CallOptions;
+class ReverseCalls;
 
 struct ReverseOptions {
   Credential credential{};                    ///< of calls without their own
@@ -22,6 +25,13 @@ struct ReverseOptions {
   /// Calls in progress at most, of one handle and its copies; beside it, 1024 calls of a connection may wait for a
   /// credit. More fail with BaseError::out_of_memory.
   std::uint32_t max_calls = 1024;
+};
+
+/// The reverse calls of one io_context. Handles may be kept longer than the io_context exists.
+struct ReverseRegistry {
+  std::mutex mutex;
+  bool over = false;  // the io_context is being destroyed
+  std::set<ReverseCalls*> all;
 };
 
 /// What the copies of a ReverseClient share. Any thread, unless noted. It belongs to the thread of the connection,
@@ -33,6 +43,9 @@ class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<Re
 
   /// On the thread of `call`.
   static std::shared_ptr<ReverseCalls> make(transport::IncomingCall& call, ReverseOptions options);
+  ~ReverseCalls();
+  /// The io_context is being destroyed.
+  void abandon() noexcept;
 
   Executor executor() const noexcept { return executor_; }
   transport::Requester::Counters counters() const noexcept {
@@ -61,9 +74,11 @@ class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<Re
 
  private:
   ReverseCalls(transport::IncomingCall& call, ReverseOptions options);
+  static void release(ReverseCalls* state);
   void begin(Prepared call, ClientCall::Completion completion);
 
   Executor executor_;
+  const std::shared_ptr<ReverseRegistry> registry_;
   ReverseOptions options_;
   std::shared_ptr<transport::ReverseRequester> requester_;
   error_code dead_;                      // set: why there is no requester

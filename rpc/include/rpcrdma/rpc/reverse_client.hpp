@@ -24,8 +24,8 @@ namespace rpcrdma::rpc {
 
 /// A handle to the client at the other end of a connection. Copies share one state. It remains valid when the
 /// connection has ended, but is dead then: calls fail with TransportError::connection_lost, those in progress included,
-/// and the client's next connection has a handle of its own. Copy, call and destroy it on any thread, at any time
-/// before the io_context of the connection is destroyed.
+/// and the client's next connection has a handle of its own. Copy and call it on any thread while the io_context of the
+/// connection exists; destroy it at any time.
 ///
 /// Reverse calls are short (RFC 8167 section 5.3): the call, and the largest reply that P's bound allows, fit the
 /// inline thresholds of the connection together with a transport header of 28 bytes. Chunks are never used, so nothing
