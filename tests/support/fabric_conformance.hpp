@@ -112,6 +112,8 @@ struct Bed {
   virtual fabric::Fabric& client() = 0;
   /// Whether connection set-up carries read depths (RFC 5044 alone does not).
   virtual bool negotiates_depths() const { return true; }
+  /// Whether a peer can tell an immediate end from an orderly one. On InfiniBand there is one kind of disconnection.
+  virtual bool aborts_are_seen() const { return true; }
   /// Where listeners of this bed bind.
   virtual fabric::Endpoint address() const { return {boost::asio::ip::address_v4::loopback(), 0}; }
 };

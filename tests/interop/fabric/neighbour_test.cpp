@@ -14,8 +14,8 @@ std::unique_ptr<fabric::Fabric> opened(boost::asio::io_context& context, fabric:
   // Code that waits for the time limit instead of the answer does not finish.
   options.resolve_timeout = std::chrono::hours(1);
   auto fabric =
-      fabric::open_verbs(context, neighbour().address(), options, Log(make_stderr_sink(LogLevel::warn, "test")));
-  if (!fabric) throw std::runtime_error("open_verbs: " + fabric.error().message());
+      verbs_provider().open(context, neighbour().address(), options, Log(make_stderr_sink(LogLevel::warn, "test")));
+  if (!fabric) throw std::runtime_error("Verbs::open: " + fabric.error().message());
   return std::move(*fabric);
 }
 

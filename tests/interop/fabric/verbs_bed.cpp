@@ -13,6 +13,7 @@ struct VerbsBed : Bed {
   fabric::Fabric& server() override { return *server_fabric; }
   fabric::Fabric& client() override { return *client_fabric; }
   fabric::Endpoint address() const override { return {boost::asio::ip::make_address(verbs_address()), 0}; }
+  bool aborts_are_seen() const override { return false; }
 
   std::unique_ptr<fabric::Fabric> server_fabric;
   std::unique_ptr<fabric::Fabric> client_fabric;
@@ -25,6 +26,11 @@ std::unique_ptr<Bed> probing() { return std::make_unique<VerbsBed>(fabric::Verbs
 
 const char* verbs_address() { return std::getenv("RPCRDMA_TEST_VERBS_ADDRESS"); }
 
+fabric::Verbs& verbs_provider() {
+  static fabric::Verbs verbs;
+  return verbs;
+}
+
 std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context) {
   return open_at_device(context, verbs_address(), {});
 }
@@ -35,8 +41,8 @@ std::shared_ptr<LogSink> test_sink() {
 
 std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context, const char* address,
                                                fabric::VerbsOptions options, std::shared_ptr<LogSink> sink) {
-  auto opened = fabric::open_verbs(context, boost::asio::ip::make_address(address), options, Log(std::move(sink)));
-  if (!opened) throw std::runtime_error("open_verbs: " + opened.error().message());
+  auto opened = verbs_provider().open(context, boost::asio::ip::make_address(address), options, Log(std::move(sink)));
+  if (!opened) throw std::runtime_error("Verbs::open: " + opened.error().message());
   return std::move(*opened);
 }
 

@@ -6,6 +6,8 @@
 
 namespace rpcrdma::test {
 
+/// The one of the process.
+fabric::Verbs& verbs_provider();
 /// The device's address; null if there is no device to test.
 const char* verbs_address();
 std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context);

@@ -175,7 +175,8 @@ TEST_P(FabricTest, AQuiescedQueuePairRefusesWork) {
   client_.qp->disconnect();
   client_.qp->abort();
   client_.qp->quiesce();
-  EXPECT_TRUE(end_of(server()).failed());
+  const error_code why = end_of(server());
+  EXPECT_EQ(why.failed(), bed_->aborts_are_seen());
   EXPECT_TRUE(client_.log.empty());
   EXPECT_FALSE(client_.disconnected);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <boost/asio/post.hpp>
 #include <chrono>
 #include <future>
 #include <vector>
@@ -47,28 +48,33 @@ T soon(std::future<T> future) {
   return future.get();
 }
 
-int whose = 0;
+/// Calls of one io_context, which is destroyed to wait for them.
+class BlockingCallTest : public testing::Test {
+ protected:
+  void wait_for_all() { context_.reset(); }
 
-TEST(BlockingCall, TellsTheResult) {
+  std::unique_ptr<boost::asio::io_context> context_ = std::make_unique<boost::asio::io_context>();
+  BlockingCalls& calls_ = boost::asio::use_service<BlockingCalls>(*context_);
+};
+
+TEST_F(BlockingCallTest, TellsTheResult) {
   Waiting waiting;
   std::promise<error_code> result;
-  const auto call = BlockingCall::start(
-      &whose, [&] { return waiting.wait() ? system_error(EIO) : system_error(ECONNREFUSED); },
-      [&](error_code error) { result.set_value(error); });
+  const auto call = calls_.start([&] { return waiting.wait() ? system_error(EIO) : system_error(ECONNREFUSED); },
+                                 [&](error_code error) { result.set_value(error); });
   ASSERT_TRUE(call);
   waiting.let_go();
   EXPECT_EQ(soon(result.get_future()), system_error(ECONNREFUSED));
-  BlockingCall::wait_for(&whose);
+  wait_for_all();
 }
 
-TEST(BlockingCall, CutsAWaitingCallShort) {
+TEST_F(BlockingCallTest, CutsAWaitingCallShort) {
   Waiting waiting;
   bool reported = false;
   bool returned = false;
   std::promise<void> last;
   const auto held = std::make_shared<int>(0);
-  const auto call = BlockingCall::start(
-      &whose,
+  const auto call = calls_.start(
       [&, held] {
         const error_code error = waiting.wait();
         returned = true;
@@ -79,55 +85,71 @@ TEST(BlockingCall, CutsAWaitingCallShort) {
   soon(waiting.begun.get_future());
   (*call)->end([&] { last.set_value(); });
   soon(last.get_future());
-  BlockingCall::wait_for(&whose);
+  wait_for_all();
   EXPECT_FALSE(returned);
   EXPECT_FALSE(reported);
   EXPECT_EQ(held.use_count(), 1);
 }
 
-TEST(BlockingCall, WhatIsLeftComesAfterACallThatIsOver) {
+TEST_F(BlockingCallTest, WhatIsLeftComesAfterACallThatIsOver) {
   std::promise<error_code> result;
-  const auto call = BlockingCall::start(
-      &whose, [] { return error_code(); }, [&](error_code error) { result.set_value(error); });
+  const auto call = calls_.start([] { return error_code(); }, [&](error_code error) { result.set_value(error); });
   ASSERT_TRUE(call);
   EXPECT_FALSE(soon(result.get_future()));
   bool done = false;
   (*call)->end([&] { done = true; });
-  BlockingCall::wait_for(&whose);
+  wait_for_all();
   EXPECT_TRUE(done);
 }
 
-TEST(BlockingCall, WaitsForItsOwnOnly) {
-  Waiting mine;
-  Waiting anothers;
-  int another = 0;
-  const auto run = [](const void* of, Waiting& waiting) { BlockingCall::run(of, [&waiting] { waiting.wait(); }); };
-  run(&another, anothers);
-  run(&whose, mine);
-  mine.let_go();
-  BlockingCall::wait_for(&whose);
-  anothers.let_go();
-  BlockingCall::wait_for(&another);
+TEST_F(BlockingCallTest, TheContextWaitsForWhatBlocks) {
+  Waiting waiting;
+  bool done = false;
+  calls_.run([&] {
+    waiting.wait();
+    done = true;
+  });
+  soon(waiting.begun.get_future());
+  waiting.let_go();
+  wait_for_all();
+  EXPECT_TRUE(done);
 }
 
-TEST(BlockingCall, TooManyAreRefused) {
+// A queue pair that is destroyed with the context's handlers has work left.
+TEST_F(BlockingCallTest, WhatIsLeftRunsAtOnceWhenTheContextEnds) {
+  struct AtEnd {
+    explicit AtEnd(BlockingCalls& of, bool& flag) : calls(of), done(flag) {}
+    ~AtEnd() {
+      calls.run([this] { done = true; });
+    }
+    BlockingCalls& calls;
+    bool& done;
+  };
+  bool done = false;
+  boost::asio::post(*context_, [held = std::make_unique<AtEnd>(calls_, done)] {});
+  wait_for_all();
+  EXPECT_TRUE(done);
+}
+
+TEST_F(BlockingCallTest, TooManyAreRefused) {
   std::vector<std::unique_ptr<Waiting>> waits;
   std::vector<std::unique_ptr<BlockingCall>> calls;
-  for (std::size_t i = 0; i < BlockingCall::kMost; ++i) {
+  for (std::size_t i = 0; i < BlockingCalls::kMost; ++i) {
     Waiting& waiting = *waits.emplace_back(std::make_unique<Waiting>());
-    auto call = BlockingCall::start(
-        &whose, [&waiting] { return waiting.wait(); }, [](error_code) {});
+    auto call = calls_.start([&waiting] { return waiting.wait(); }, [](error_code) {});
     ASSERT_TRUE(call) << i;
     calls.push_back(std::move(*call));
   }
-  const auto refused = BlockingCall::start(
-      &whose, [] { return error_code(); }, [](error_code) {});
+  const auto refused = calls_.start([] { return error_code(); }, [](error_code) {});
   EXPECT_EQ(refused.error(), system_error(EAGAIN));
-  for (const auto& call : calls) call->end([] {});
-  BlockingCall::wait_for(&whose);
-  EXPECT_TRUE(BlockingCall::start(
-      &whose, [] { return error_code(); }, [](error_code) {}));
-  BlockingCall::wait_for(&whose);
+  std::vector<std::future<void>> over;
+  for (const auto& call : calls) {
+    const auto last = std::make_shared<std::promise<void>>();
+    over.push_back(last->get_future());
+    call->end([last] { last->set_value(); });
+  }
+  for (auto& each : over) soon(std::move(each));
+  wait_for_all();
 }
 
 }  // namespace

@@ -75,8 +75,7 @@ class SendSideTest : public testing::Test {
     return out;
   }
 
-  LocalKeys keys_;
-  SendSide queue_{{.depth = 8, .max_gather = 3, .max_inline = 16, .signal_interval = 4}, keys_};
+  SendSide queue_{SendSide::Limits{.depth = 8, .max_gather = 3, .max_inline = 16, .signal_interval = 4}};
   RecordingDevice device_;
   Recorder context_;
   std::array<std::byte, 64> memory_{};
@@ -246,7 +245,7 @@ TEST_F(SendSideTest, RefusedWorkIsFlushedLater) {
 
 // A device that reports a Send before the RDMA Read posted before it: the Send waits, and keeps its status.
 TEST_F(SendSideTest, OvertakingWorkWaitsForItsTurn) {
-  queue_ = SendSide({.depth = 8, .max_gather = 3, .max_inline = 16, .signal_interval = 1, .overtaking = true}, keys_);
+  queue_ = SendSide({.depth = 8, .max_gather = 3, .max_inline = 16, .signal_interval = 1, .overtaking = true});
   for (int i = 0; i < 3; ++i) send(nullptr);
   queue_.append_software(&context_, 0);
   send(nullptr);

@@ -1,32 +1,53 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <boost/asio/io_context.hpp>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
+#include <vector>
 
 #include "rpcrdma/base/error.hpp"
 #include "rpcrdma/base/unique_function.hpp"
 
 namespace rpcrdma::fabric::verbs {
 
-/// A call that blocks in the kernel until a peer acts, run in a thread of its own to keep the event loop running; and
-/// the work after it, which may block as well. The process joins these threads when it exits.
-class BlockingCall {
+class BlockingCall;
+
+/// The threads of an io_context in which calls run that block in the kernel until a peer acts, and the work after them,
+/// which may block as well. The io_context joins them when it is destroyed. All functions: any thread.
+class BlockingCalls final : public boost::asio::execution_context::service {
  public:
-  /// The most calls in progress in the process.
+  static boost::asio::execution_context::id id;
+  /// The most calls in progress.
   static constexpr std::size_t kMost = 64;
 
-  /// Runs call() in a new thread, and then done(result) there, unless end() comes first. EAGAIN at the limit of calls
-  /// or threads. `whose` is a tag for wait_for(). Any thread.
-  static Result<std::unique_ptr<BlockingCall>> start(const void* whose, UniqueFunction<error_code()> call,
-                                                     UniqueFunction<void(error_code)> done);
-  /// Runs last() in a new thread, or in this one if no thread can be created.
-  static void run(const void* whose, UniqueFunction<void()> last);
-  /// Blocks until everything started with the tag `whose` is over. Its calls have ended, or end() was called.
-  static void wait_for(const void* whose) noexcept;
+  explicit BlockingCalls(boost::asio::execution_context& owner) : service(owner) {}
 
-  BlockingCall(const BlockingCall&) = delete;
-  BlockingCall& operator=(const BlockingCall&) = delete;
-  /// The call continues and reports to done(), unless end() was called.
-  ~BlockingCall() = default;
+  /// Runs call() in a new thread, and then done(result) there, unless BlockingCall::end() comes first. EAGAIN at the
+  /// limit of calls or threads.
+  Result<std::unique_ptr<BlockingCall>> start(UniqueFunction<error_code()> call, UniqueFunction<void(error_code)> done);
+  /// Runs last() in a new thread, or in this one if no thread can be created.
+  void run(UniqueFunction<void()> last);
+
+ private:
+  friend class BlockingCall;
+  struct Job;
+  void shutdown() override;
+  bool begin(const std::shared_ptr<Job>& job);
+  void work(Job& job);
+  void join_ended() noexcept;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::shared_ptr<Job>> jobs_;
+  bool shut_down_ = false;
+};
+
+/// A call in progress. When this is destroyed the call continues and reports to done().
+class BlockingCall {
+ public:
+  BlockingCall(BlockingCalls& calls, std::shared_ptr<BlockingCalls::Job> job) noexcept
+      : calls_(calls), job_(std::move(job)) {}
 
   /// When this returns, done() has run or never will, and last() runs in the other thread when the call is over. The
   /// call is cancelled at the cancellation point in which it blocks (pthreads(7)), so none of its frames may be
@@ -34,14 +55,8 @@ class BlockingCall {
   void end(UniqueFunction<void()> last);
 
  private:
-  struct Job;
-  class Jobs;
-  explicit BlockingCall(std::shared_ptr<Job> job) : job_(std::move(job)) {}
-  static void work(const std::shared_ptr<Job>& job);
-  static bool begin(const std::shared_ptr<Job>& job);
-  static Jobs& jobs();
-
-  std::shared_ptr<Job> job_;
+  BlockingCalls& calls_;
+  std::shared_ptr<BlockingCalls::Job> job_;
 };
 
 }  // namespace rpcrdma::fabric::verbs

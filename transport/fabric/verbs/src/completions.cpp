@@ -44,14 +44,6 @@ void VerbsQueuePair::on_completions() noexcept {
   poll();
 }
 
-void VerbsQueuePair::on_device_trouble() noexcept {
-  boost::asio::post(parts_.context, self_.guard([](VerbsQueuePair& self) {
-    // The completions, if there are any, are more specific.
-    self.poll();
-    self.finish(self.fault_.value_or(FabricError::protocol_violation));
-  }));
-}
-
 void VerbsQueuePair::probe_peer() noexcept {
   sends_.append_probe();
   submit();
@@ -96,7 +88,7 @@ void VerbsQueuePair::collect() {
 void VerbsQueuePair::schedule_poll() {
   if (poll_scheduled_) return;
   poll_scheduled_ = true;
-  boost::asio::post(parts_.context, self_.guard([](VerbsQueuePair& self) {
+  boost::asio::post(core_->context, self_.guard([](VerbsQueuePair& self) {
     self.poll_scheduled_ = false;
     self.poll();
   }));
@@ -116,11 +108,11 @@ void VerbsQueuePair::collect_batch(std::span<const ibv_wc> batch) {
 void VerbsQueuePair::note_failure(const ibv_wc& completion) {
   const bool receive = (completion.wr_id & ReceiveSide::kMark) != 0;
   if (completion.status != IBV_WC_WR_FLUSH_ERR) {
-    parts_.log.info("verbs: {}: work request {:x} failed: {} (vendor error {:x})", info_.peer.address().to_string(),
+    core_->log.info("verbs: {}: work request {:x} failed: {} (vendor error {:x})", info_.peer.address().to_string(),
                     completion.wr_id, ibv_wc_status_str(completion.status), completion.vendor_err);
     if (!fault_) fault_ = receive ? receive_error(completion.status) : completion_error(completion.status);
     // rxe reports a missing route as an error of the queue pair.
-    if (!receive && completion.status == IBV_WC_LOC_QP_OP_ERR && parts_.device->port_is_down())
+    if (!receive && completion.status == IBV_WC_LOC_QP_OP_ERR && core_->device->port_is_down())
       fault_ = system_error(ENETDOWN);
   } else if (is_connected(state_) && state_ != State::hanging_up) {
     on_flush_unasked(receive ? error_code() : error_code(FabricError::flushed));
@@ -156,7 +148,7 @@ error_code VerbsQueuePair::accept_message(const ibv_wc& completion, Completion& 
 }
 
 error_code VerbsQueuePair::violation(std::string_view what) {
-  parts_.log.info("verbs: {}: {}", info_.peer.address().to_string(), what);
+  core_->log.info("verbs: {}: {}", info_.peer.address().to_string(), what);
   if (!fault_) fault_ = FabricError::protocol_violation;
   return FabricError::protocol_violation;
 }
@@ -165,7 +157,7 @@ void VerbsQueuePair::collect_sends(const ibv_wc& completion) {
   SendSide::Slot slot;
   std::uint64_t number = 0;
   const error_code status = completion_error(completion.status);
-  const bool overtaking = parts_.device->limits().overtakes_reads;
+  const bool overtaking = core_->device->limits().overtakes_reads;
   if (overtaking) sends_.note_done(completion.wr_id, status);
   while (sends_.take_until(completion.wr_id, slot, number))
     complete(slot, overtaking ? slot.status : number == completion.wr_id ? status : error_code());

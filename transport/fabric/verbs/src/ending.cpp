@@ -45,7 +45,7 @@ void VerbsQueuePair::abort() {
 void VerbsQueuePair::end_later(error_code why) {
   if (ending_ || state_ == State::ended) return;
   ending_ = true;
-  boost::asio::post(parts_.context, self_.guard([why](VerbsQueuePair& self) { self.finish(why); }));
+  boost::asio::post(core_->context, self_.guard([why](VerbsQueuePair& self) { self.finish(why); }));
 }
 
 void VerbsQueuePair::hang_up() {
@@ -57,7 +57,7 @@ void VerbsQueuePair::hang_up() {
 // The device flushes unasked. On InfiniBand that is a violation by the peer, which is notified; on iWARP it may be
 // just the end of the TCP connection, which rdma_cm is about to report: in good order unless work of ours was `lost`.
 void VerbsQueuePair::on_flush_unasked(error_code lost) {
-  if (!parts_.device->limits().iwarp) {
+  if (!core_->device->limits().iwarp) {
     if (!fault_) fault_ = FabricError::protocol_violation;
     return;
   }
@@ -71,7 +71,7 @@ void VerbsQueuePair::on_flush_unasked(error_code lost) {
 // peer, which was refused, disconnects. The query comes before the queue pair is put in error here.
 error_code VerbsQueuePair::reason_of_disconnect() const noexcept {
   if (fault_) return *fault_;
-  if (state_ == State::hanging_up || parts_.device->limits().iwarp || id_->qp == nullptr) return {};
+  if (state_ == State::hanging_up || core_->device->limits().iwarp || id_->qp == nullptr) return {};
   ibv_qp_attr attributes{};
   ibv_qp_init_attr unused{};
   if (ibv_query_qp(id_->qp, &attributes, IBV_QP_STATE, &unused) != 0) return {};
@@ -95,7 +95,7 @@ void VerbsQueuePair::finish(error_code why) {
   if (waits)
     leave_to_kernel();
   else
-    destroy_queue_pair();
+    rdma_destroy_qp(id_.get());
   collect_rest();
   const bool unfinished = flush_rest();
   // A peer that disconnects while work of ours is outstanding has not closed in an orderly way.
@@ -131,7 +131,7 @@ bool VerbsQueuePair::flush_rest() {
 }
 
 bool VerbsQueuePair::handshake_waits() const noexcept {
-  return parts_.device->limits().iwarp && (state_ == State::connecting || state_ == State::accepting);
+  return core_->device->limits().iwarp && (state_ == State::connecting || state_ == State::accepting);
 }
 
 // The handshake may still succeed and the peer send a message, when the buffers belong to their owner again.
@@ -145,8 +145,7 @@ namespace {
 
 /// Destroyed from the last member to the first, as the members need each other.
 struct Remains {
-  std::shared_ptr<Device> device;
-  std::shared_ptr<rdma_event_channel> events;
+  std::shared_ptr<Device::Hold> hold;
   std::shared_ptr<ibv_comp_channel> notifications;
   CmId id;
   CompletionQueue completions;
@@ -157,29 +156,21 @@ struct Remains {
 void VerbsQueuePair::leave_to_kernel() noexcept {
   id_->context = nullptr;
   completions_->cq_context = nullptr;
-  parts_.device->use().remove(id_->qp);
-  parts_.device->use().remove(completions_.get());
-  Remains remains{.device = parts_.device,
-                  .events = parts_.lifecycle->events()->channel(),
-                  .notifications = parts_.lifecycle->completions()->channel(),
+  Remains remains{.hold = core_->device->hold(),
+                  .notifications = core_->completions->channel(),
                   .id = std::move(id_),
                   .completions = std::move(completions_)};
   auto destroy = [remains = std::move(remains)]() { rdma_destroy_qp(remains.id.get()); };
   if (const auto connecting = std::move(connecting_))
     connecting->end(std::move(destroy));
   else
-    BlockingCall::run(parts_.device.get(), std::move(destroy));
+    core_->calls.run(std::move(destroy));
 }
 
 void VerbsQueuePair::drop_id() noexcept {
   if (const auto connecting = std::move(connecting_))
-    connecting->end([events = parts_.lifecycle->events()->channel(), id = std::move(id_)] {});
+    connecting->end([hold = core_->device->hold(), id = std::move(id_)] {});
   id_.reset();
-}
-
-void VerbsQueuePair::destroy_queue_pair() noexcept {
-  parts_.device->use().remove(id_->qp);
-  rdma_destroy_qp(id_.get());
 }
 
 // Windows go before their queue pair, and the queue pair before its completion queue; rxe hangs otherwise.
@@ -190,14 +181,10 @@ void VerbsQueuePair::release_device() noexcept {
     leave_to_kernel();
   } else if (id_ && id_->qp != nullptr) {
     rdma_disconnect(id_.get());
-    destroy_queue_pair();
+    rdma_destroy_qp(id_.get());
   }
   sends_.release_device();
-  if (completions_) parts_.device->use().remove(completions_.get());
   completions_.reset();
-  cm_interest_.reset();
-  completion_interest_.reset();
-  async_interest_.reset();
 }
 
 }  // namespace rpcrdma::fabric::verbs

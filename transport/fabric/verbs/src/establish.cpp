@@ -58,7 +58,7 @@ rdma_conn_param VerbsQueuePair::parameters() const noexcept {
 }
 
 error_code VerbsQueuePair::connect() {
-  const DeviceLimits& limits = parts_.device->limits();
+  const DeviceLimits& limits = core_->device->limits();
   info_.inbound_reads = std::min(options_.inbound_reads, limits.max_inbound_reads);
   info_.outbound_reads = std::min(options_.outbound_reads, limits.max_outbound_reads);
   rdma_conn_param wanted = parameters();
@@ -72,10 +72,10 @@ error_code VerbsQueuePair::connect_in_thread(const rdma_conn_param& wanted) {
     to_send.private_data = data.data();
     return rdma_connect(id, &to_send) != 0 ? last_error() : error_code();
   };
-  auto done = [&context = parts_.context, returned = self_.guard([](VerbsQueuePair& self, error_code failed) {
+  auto done = [&context = core_->context, returned = self_.guard([](VerbsQueuePair& self, error_code failed) {
     self.on_connect_returned(failed);
   })](error_code failed) { boost::asio::post(context, [returned, failed]() mutable { returned(failed); }); };
-  auto started = BlockingCall::start(parts_.device.get(), std::move(call), std::move(done));
+  auto started = core_->calls.start(std::move(call), std::move(done));
   if (!started) return started.error();
   connecting_ = std::move(*started);
   return {};
@@ -88,7 +88,7 @@ void VerbsQueuePair::on_connect_returned(error_code failed) {
 }
 
 error_code VerbsQueuePair::accept() {
-  const DeviceLimits& limits = parts_.device->limits();
+  const DeviceLimits& limits = core_->device->limits();
   // No more than the peer asked for, which info_ holds so far.
   info_.inbound_reads = std::min({info_.inbound_reads, options_.inbound_reads, limits.max_inbound_reads});
   info_.outbound_reads = std::min({info_.outbound_reads, options_.outbound_reads, limits.max_outbound_reads});
@@ -97,7 +97,7 @@ error_code VerbsQueuePair::accept() {
 }
 
 void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
-  parts_.log.debug("verbs: {}: {} status {}", info_.peer.address().to_string(), rdma_event_str(event.type),
+  core_->log.debug("verbs: {}: {} status {}", info_.peer.address().to_string(), rdma_event_str(event.type),
                    event.status);
   error_code error;
   switch (event.type) {
@@ -111,10 +111,7 @@ void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
       break;
     case RDMA_CM_EVENT_ESTABLISHED: return on_peer_accepted(std::move(event));
     case RDMA_CM_EVENT_DISCONNECTED: return finish(reason_of_disconnect());
-    case RDMA_CM_EVENT_DEVICE_REMOVAL: {
-      const auto lifecycle = parts_.lifecycle;
-      return lifecycle->lose(SharedContext::Loss::removal);
-    }
+    case RDMA_CM_EVENT_DEVICE_REMOVAL: return core_->lose(AsyncEvents::Loss::removal);
     case RDMA_CM_EVENT_UNREACHABLE:
       // On a connection: the kernel (6.0 and later) has lost the peer's hardware address.
       if (is_connected(state_)) return finish(fault_.value_or(system_error(ETIMEDOUT)));
@@ -135,7 +132,7 @@ void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
 void VerbsQueuePair::on_peer_accepted(CmEvent event) {
   if (role_ == Role::acceptor) return establish(Event::peer_accepted);
   if (state_ != State::connecting) return;
-  const DeviceLimits& limits = parts_.device->limits();
+  const DeviceLimits& limits = core_->device->limits();
   if (limits.swapped_read_depths) std::swap(event.inbound_reads, event.outbound_reads);
   info_.inbound_reads = std::min(info_.inbound_reads, event.inbound_reads);
   info_.outbound_reads = std::min(info_.outbound_reads, event.outbound_reads);
@@ -150,7 +147,7 @@ void VerbsQueuePair::establish(Event how) {
   timer_.cancel();
   info_.local = to_endpoint(*rdma_get_local_addr(id_.get()), rdma_get_src_port(id_.get()));
   info_.peer = to_endpoint(*rdma_get_peer_addr(id_.get()), rdma_get_dst_port(id_.get()));
-  peer_watch_.start(role_ == Role::connector && parts_.device->limits().iwarp);
+  peer_watch_.start(role_ == Role::connector && core_->device->limits().iwarp);
   dispatcher_->establish(info_);
   // Notifications that came before this moment have left their completions in the queue.
   poll();

@@ -5,16 +5,37 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 
-#include "device/region.hpp"
 #include "error.hpp"
 #include "listener.hpp"
+#include "queue_pair.hpp"
+#include "rpcrdma/fabric/lasting.hpp"
 
 namespace rpcrdma::fabric {
 namespace verbs {
+namespace {
 
-VerbsFabric::VerbsFabric(FabricParts parts) : parts_(std::move(parts)) {
-  const DeviceLimits& limits = parts_.device->limits();
+class VerbsRegion final : public MemoryRegion {
+ public:
+  VerbsRegion(std::shared_ptr<Device> device, ibv_mr& region) : device_(std::move(device)), region_(region) {}
+  ~VerbsRegion() override { device_->remove(&region_); }
+  VerbsRegion(const VerbsRegion&) = delete;
+  VerbsRegion& operator=(const VerbsRegion&) = delete;
+
+  BufferRef buffer() const noexcept override {
+    return {static_cast<std::byte*>(region_.addr), static_cast<std::uint32_t>(region_.length), region_.lkey};
+  }
+
+ private:
+  std::shared_ptr<Device> device_;
+  ibv_mr& region_;
+};
+
+}  // namespace
+
+VerbsFabric::VerbsFabric(std::shared_ptr<Core> core) : core_(std::move(core)) {
+  const DeviceLimits& limits = core_->device->limits();
   capabilities_ = {.name = "verbs",
                    .max_gather = limits.max_gather,
                    .max_read_depth = std::min(limits.max_inbound_reads, limits.max_outbound_reads),
@@ -22,43 +43,50 @@ VerbsFabric::VerbsFabric(FabricParts parts) : parts_(std::move(parts)) {
                    .remote_invalidation = limits.windows,
                    .exact_window_bounds = limits.exact_window_bounds,
                    .late_invalidation = !limits.windows,
-                   .lockable_memory = parts_.device->lockable_memory()};
+                   .lockable_memory = core_->device->lockable_memory()};
 }
 
 Result<std::unique_ptr<MemoryRegion>> VerbsFabric::register_memory(std::span<std::byte> memory) {
-  return VerbsRegion::make(parts_.device, memory);
+  if (core_->lost()) return FabricError::device_lost;
+  if (memory.empty() || memory.size() > std::numeric_limits<std::uint32_t>::max()) return BaseError::invalid_argument;
+  const auto region = core_->device->add(memory);
+  if (!region) return region.error();
+  return std::make_unique<VerbsRegion>(core_->device, **region);
 }
 
 Result<std::unique_ptr<QueuePair>> VerbsFabric::make_connector(const Endpoint& peer, QueuePairOptions options,
                                                                QueuePairEvents& events) {
-  if (const error_code lost = parts_.lifecycle->ensure()) return lost;
+  if (core_->lost()) return FabricError::device_lost;
   rdma_cm_id* raw = nullptr;
-  if (rdma_create_id(parts_.lifecycle->events()->channel().get(), &raw, nullptr, RDMA_PS_TCP) != 0) return last_error();
+  if (rdma_create_id(core_->events->channel().get(), &raw, nullptr, RDMA_PS_TCP) != 0) return last_error();
   CmId id(raw);
-  Endpoint local = parts_.device->address();
-  if (rdma_bind_addr(raw, local.data()) != 0) return parts_.lifecycle->refused(last_error());
-  if (raw->verbs != parts_.device->context()) return parts_.lifecycle->refused(FabricError::device_lost);
+  Endpoint local = core_->device->address();
+  if (rdma_bind_addr(raw, local.data()) != 0) return Core::refused(last_error());
+  if (raw->verbs != core_->device->context()) {
+    core_->lose(AsyncEvents::Loss::fault);  // another device has its address
+    return FabricError::device_lost;
+  }
   ConnectionInfo towards;
   towards.peer = peer;
-  return VerbsQueuePair::make(parts_, std::move(id), VerbsQueuePair::Role::connector, towards, std::move(options),
+  return VerbsQueuePair::make(core_, std::move(id), VerbsQueuePair::Role::connector, towards, std::move(options),
                               events);
 }
 
 void VerbsFabric::start(QueuePair& queue_pair) { static_cast<VerbsQueuePair&>(queue_pair).start(); }
 
 Result<std::unique_ptr<Listener>> VerbsFabric::listen(const Endpoint& local, RequestHandler handler) {
-  if (const error_code lost = parts_.lifecycle->ensure()) return lost;
-  return VerbsListener::make(parts_.lifecycle, local, std::move(handler), parts_.log);
+  if (core_->lost()) return FabricError::device_lost;
+  return VerbsListener::make(core_, local, std::move(handler));
 }
 
 Result<std::unique_ptr<QueuePair>> VerbsFabric::make_acceptor(std::unique_ptr<ConnectionRequest> request,
                                                               QueuePairOptions options, QueuePairEvents& events) {
+  if (core_->lost()) return FabricError::device_lost;
   auto& pending = static_cast<VerbsRequest&>(*request);
-  if (const error_code lost = parts_.lifecycle->ensure()) return lost;
-  auto id = pending.take(parts_.lifecycle->events()->channel().get());
+  auto id = pending.take(core_->events->channel().get());
   if (!id) return id.error();
-  return VerbsQueuePair::make(parts_, std::move(*id), VerbsQueuePair::Role::acceptor, pending.info(),
-                              std::move(options), events);
+  return VerbsQueuePair::make(core_, std::move(*id), VerbsQueuePair::Role::acceptor, pending.info(), std::move(options),
+                              events);
 }
 
 void VerbsFabric::reject(std::unique_ptr<ConnectionRequest> request, Octets private_data) {
@@ -72,14 +100,25 @@ namespace {
 // Checked first, because librdmacm writes to standard error if the kernel has no RDMA.
 bool kernel_has_rdma() noexcept { return ::access("/dev/infiniband/rdma_cm", R_OK | W_OK) == 0; }
 
+Result<std::unique_ptr<verbs::VerbsFabric>> open_with(boost::asio::io_context& context, Result<verbs::CmId> id,
+                                                      const VerbsOptions& options, verbs::OpenDevices& devices,
+                                                      const Log& log) {
+  if (!id) return id.error();
+  auto core = verbs::Core::make(context, std::move(*id), options, devices, log);
+  if (!core) return core.error();
+  return std::make_unique<verbs::VerbsFabric>(std::move(*core));
+}
+
 }  // namespace
 
 bool verbs_device_at(const boost::asio::ip::address& address) noexcept {
   return kernel_has_rdma() && verbs::find_device_at(address).has_value();
 }
 
-Result<std::unique_ptr<Fabric>> open_verbs(boost::asio::io_context& context, const boost::asio::ip::address& address,
-                                           VerbsOptions options, Log log) {
+Verbs::Verbs() : devices_(std::make_shared<verbs::OpenDevices>()) {}
+
+Result<std::unique_ptr<Fabric>> Verbs::open(boost::asio::io_context& context, const boost::asio::ip::address& address,
+                                            VerbsOptions options, Log log) {
   using namespace verbs;
   if (!kernel_has_rdma()) return FabricError::no_rdma;
   options = within_bounds(options);
@@ -87,18 +126,20 @@ Result<std::unique_ptr<Fabric>> open_verbs(boost::asio::io_context& context, con
   if (!id && id.error() != FabricError::no_device) return id.error();
   if (!id) id = options.towards ? find_device_at(address) : find_device_towards(address, options.resolve_timeout);
   if (!id) return id.error();
-  auto lifecycle = DeviceLifecycle::make(context, std::move(*id), options, log);
-  if (!lifecycle) return lifecycle.error();
-  const std::shared_ptr<Device> device = (*lifecycle)->device();
-  const DeviceLimits& limits = device->limits();
-  log.debug("verbs: {} at {}: {}, {} buffers a message, read depth {}/{}", device->name(),
-            device->address().address().to_string(), limits.windows ? "memory windows" : "no memory windows",
-            limits.max_gather, limits.max_inbound_reads, limits.max_outbound_reads);
-  return std::make_unique<VerbsFabric>(FabricParts{.context = context,
-                                                   .lifecycle = std::move(*lifecycle),
-                                                   .device = device,
-                                                   .options = options,
-                                                   .log = std::move(log)});
+  const Endpoint local = to_endpoint(*rdma_get_local_addr(id->get()), 0);
+  auto first = open_with(context, std::move(id), options, *devices_, log);
+  if (!first) return first.error();
+  const Device& device = (*first)->device();
+  const DeviceLimits& limits = device.limits();
+  LastingOptions lasting;
+  lasting.name = device.name() + " at " + local.address().to_string();
+  log.debug("verbs: {}: {}, {} buffers a message, read depth {}/{}", lasting.name,
+            limits.windows ? "memory windows" : "no memory windows", limits.max_gather, limits.max_inbound_reads,
+            limits.max_outbound_reads);
+  auto again = [&context, local, options, devices = devices_, log]() -> Result<std::unique_ptr<Fabric>> {
+    return open_with(context, find_device_at(local.address()), options, *devices, log);
+  };
+  return make_lasting(std::move(*first), std::move(again), std::move(lasting), std::move(log));
 }
 
 }  // namespace rpcrdma::fabric

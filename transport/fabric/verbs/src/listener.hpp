@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-#include "device/device_lifecycle.hpp"
-#include "rpcrdma/base/log.hpp"
+#include "core.hpp"
 
 namespace rpcrdma::fabric::verbs {
 
@@ -25,31 +24,19 @@ class VerbsRequest final : public ConnectionRequest {
 
 class VerbsListener final : public Listener, private CmHandler {
  public:
-  static Result<std::unique_ptr<Listener>> make(const std::shared_ptr<DeviceLifecycle>& lifecycle,
-                                                const Endpoint& local, Fabric::RequestHandler handler, Log log);
-  VerbsListener(std::shared_ptr<DeviceLifecycle> lifecycle, const Endpoint& local, Fabric::RequestHandler handler,
-                Log log);
-  ~VerbsListener() override;
+  static Result<std::unique_ptr<Listener>> make(std::shared_ptr<Core> core, Endpoint local,
+                                                Fabric::RequestHandler handler);
+  VerbsListener(std::shared_ptr<Core> core, Fabric::RequestHandler handler);
 
-  Endpoint local() const override { return local_; }
-
-  /// The device is lost.
-  void suspend() noexcept { id_.reset(); }
-  /// The device is back: listens at the same address and port. Success if it listens already.
-  error_code resume();
+  Endpoint local() const override { return to_endpoint(*rdma_get_local_addr(id_.get()), rdma_get_src_port(id_.get())); }
 
  private:
-  error_code listen();
+  error_code listen(Endpoint local);
   void on_cm_event(CmEvent event) noexcept override;
 
-  std::shared_ptr<DeviceLifecycle> lifecycle_;
-  Endpoint local_;
+  std::shared_ptr<Core> core_;
   CmId id_;
-  error_code refused_;                               // why the last attempt to resume failed; logged once
   std::shared_ptr<Fabric::RequestHandler> handler_;  // shared: it may destroy the listener
-  Log log_;
-  Watch::Interest cm_interest_;
-  Watch::Interest async_interest_;
 };
 
 }  // namespace rpcrdma::fabric::verbs

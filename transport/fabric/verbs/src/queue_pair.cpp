@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::uint32_t kLittleInline = 64;
 
-SendSide::Limits send_limits(const FabricParts& parts, const QueuePairOptions& options) {
-  const DeviceLimits& limits = parts.device->limits();
-  const std::uint32_t interval = std::max(1u, std::min(parts.options.signal_interval, options.send_depth / 4));
+SendSide::Limits send_limits(const Core& core, const QueuePairOptions& options) {
+  const DeviceLimits& limits = core.device->limits();
+  const std::uint32_t interval = std::max(1u, std::min(core.options.signal_interval, options.send_depth / 4));
   return {.depth = options.send_depth,
           .max_gather = limits.max_gather,
           .max_inline = 0,
@@ -28,39 +28,36 @@ SendSide::Limits send_limits(const FabricParts& parts, const QueuePairOptions& o
 
 }  // namespace
 
-Result<std::unique_ptr<QueuePair>> VerbsQueuePair::make(const FabricParts& parts, CmId id, Role role,
+Result<std::unique_ptr<QueuePair>> VerbsQueuePair::make(const std::shared_ptr<Core>& core, CmId id, Role role,
                                                         const ConnectionInfo& request, QueuePairOptions options,
                                                         QueuePairEvents& events) {
-  const DeviceLimits& limits = parts.device->limits();
-  if (id->verbs != parts.device->context()) return FabricError::no_device;
+  const DeviceLimits& limits = core->device->limits();
+  if (id->verbs != core->device->context()) return FabricError::no_device;
   if (options.send_depth == 0 || options.receive_depth == 0 || options.private_data.size() > UINT8_MAX ||
       SendSide::device_depth(options.send_depth) > limits.max_work || options.receive_depth > limits.max_work)
     return BaseError::invalid_argument;
-  auto queue_pair = std::make_unique<VerbsQueuePair>(parts, std::move(id), role, request, std::move(options), events);
+  auto queue_pair = std::make_unique<VerbsQueuePair>(core, std::move(id), role, request, std::move(options), events);
   if (const error_code error = queue_pair->create()) return error;
   return queue_pair;
 }
 
-VerbsQueuePair::VerbsQueuePair(const FabricParts& parts, CmId id, Role role, const ConnectionInfo& request,
+VerbsQueuePair::VerbsQueuePair(const std::shared_ptr<Core>& core, CmId id, Role role, const ConnectionInfo& request,
                                QueuePairOptions options, QueuePairEvents& events)
-    : parts_(parts),
+    : core_(core),
       role_(role),
       options_(std::move(options)),
       info_(request),
       id_(std::move(id)),
-      sends_(send_limits(parts, options_), parts.device->keys()),
-      receives_(options_.receive_depth, parts.device->keys()),
-      windows_(std::make_shared<WindowTable>(parts.device)),
-      dispatcher_(std::make_shared<CompletionDispatcher>(parts.context, events, *parts.counters,
+      sends_(send_limits(*core, options_)),
+      receives_(options_.receive_depth),
+      windows_(std::make_shared<WindowTable>(core->device)),
+      dispatcher_(std::make_shared<CompletionDispatcher>(core->context, events, core->counters,
                                                          static_cast<CompletionDispatcher::Owner*>(this))),
-      cm_interest_(parts.lifecycle->events()),
-      completion_interest_(parts.lifecycle->completions()),
-      async_interest_(parts.lifecycle->async_events()),
-      timer_(parts.context),
-      peer_watch_(parts.context, parts.options.keepalive, *this) {
+      timer_(core->context),
+      peer_watch_(core->context, core->options.keepalive, *this) {
   dispatcher_->reserve(options_.send_depth + options_.receive_depth);
   id_->context = static_cast<CmHandler*>(this);
-  parts_.lifecycle->add(*this);
+  core_->add(*this);
 }
 
 VerbsQueuePair::~VerbsQueuePair() { quiesce(); }
@@ -69,7 +66,7 @@ void VerbsQueuePair::quiesce() noexcept {
   dispatcher_->quiesce();
   timer_.cancel();
   peer_watch_.stop();
-  parts_.lifecycle->remove(*this);
+  core_->remove(*this);
   release_device();
   drop_id();
   state_ = State::ended;
@@ -83,10 +80,9 @@ bool VerbsQueuePair::advance(Event event) noexcept {
 
 error_code VerbsQueuePair::create() {
   const std::uint32_t send_depth = SendSide::device_depth(options_.send_depth);
-  auto queue = parts_.lifecycle->completions()->make_queue(send_depth + options_.receive_depth, *this);
+  auto queue = core_->completions->make_queue(send_depth + options_.receive_depth, *this);
   if (!queue) return queue.error();
   completions_ = std::move(*queue);
-  parts_.device->use().add(completions_.get(), *this);
 
   ibv_qp_init_attr attributes{};
   attributes.qp_context = static_cast<CompletionHandler*>(this);
@@ -95,14 +91,13 @@ error_code VerbsQueuePair::create() {
   attributes.qp_type = IBV_QPT_RC;
   attributes.cap = {.max_send_wr = send_depth,
                     .max_recv_wr = options_.receive_depth,
-                    .max_send_sge = parts_.device->limits().max_gather,
+                    .max_send_sge = core_->device->limits().max_gather,
                     .max_recv_sge = 1,
                     .max_inline_data = 0};
   // How much a device takes inline depends on all the rest; there is nothing to query.
-  for (const std::uint32_t most : {parts_.options.max_inline, std::min(parts_.options.max_inline, kLittleInline), 0u}) {
+  for (const std::uint32_t most : {core_->options.max_inline, std::min(core_->options.max_inline, kLittleInline), 0u}) {
     attributes.cap.max_inline_data = most;
-    if (rdma_create_qp(id_.get(), parts_.device->domain(), &attributes) != 0) continue;
-    parts_.device->use().add(id_->qp, *this);
+    if (rdma_create_qp(id_.get(), core_->device->domain(), &attributes) != 0) continue;
     sends_.set_max_inline(most);
     return {};
   }
@@ -117,7 +112,7 @@ error_code VerbsQueuePair::may_post() const noexcept {
 error_code VerbsQueuePair::post_receive(BufferRef buffer, WorkContext* context) {
   if (state_ == State::ended || ending_) return FabricError::not_connected;
   if (const error_code error = receives_.append(buffer, context)) return error;
-  ++parts_.counters->work_requests;
+  ++core_->counters.work_requests;
   // What callbacks post goes to the device together, after them.
   if (!dispatcher_->running()) submit_receives();
   return {};
@@ -129,7 +124,7 @@ void VerbsQueuePair::submit_receives() {
   if (!takes_work(state_) || ending_) return;
   const error_code error = receives_.submit(id_->qp);
   if (!error) return;
-  parts_.log.error("verbs: the device refuses receives: {}", error.message());
+  core_->log.error("verbs: the device refuses receives: {}", error.message());
   end_later(error);
 }
 
@@ -138,12 +133,12 @@ error_code VerbsQueuePair::post_send(std::span<const BufferRef> gather, const Se
   if (const error_code error = may_post()) return error;
   auto request = sends_.append(gather, /*may_inline=*/true, context);
   if (!request) return request.error();
-  ++parts_.counters->work_requests;
+  ++core_->counters.work_requests;
   ibv_send_wr& send = **request;
   send.opcode = IBV_WR_SEND;
   if (options.solicited) send.send_flags |= IBV_SEND_SOLICITED;
   // A peer whose handle stays valid invalidates it itself (RFC 8166 section 4.4.2).
-  if (options.invalidate && parts_.device->limits().send_with_invalidate) {
+  if (options.invalidate && core_->device->limits().send_with_invalidate) {
     send.opcode = IBV_WR_SEND_WITH_INV;
     send.invalidate_rkey = *options.invalidate;
   }
@@ -155,7 +150,7 @@ error_code VerbsQueuePair::post_write(std::span<const BufferRef> gather, std::ui
   if (const error_code error = may_post()) return error;
   auto request = sends_.append(gather, /*may_inline=*/true, context);
   if (!request) return request.error();
-  ++parts_.counters->work_requests;
+  ++core_->counters.work_requests;
   ibv_send_wr& write = **request;
   write.opcode = IBV_WR_RDMA_WRITE;
   write.wr.rdma = {.remote_addr = offset, .rkey = handle};
@@ -168,15 +163,15 @@ error_code VerbsQueuePair::post_read(BufferRef sink, std::uint32_t handle, std::
   if (info_.outbound_reads == 0) return FabricError::unsupported;
   auto request = sends_.append({&sink, 1}, /*may_inline=*/false, context);
   if (!request) return request.error();
-  if (parts_.device->limits().iwarp && sink.size != 0) {
-    auto registration = parts_.device->register_sink(sink);
+  if (core_->device->limits().iwarp && sink.size != 0) {
+    auto registration = core_->device->register_sink(sink);
     if (!registration) {
       sends_.retract();
       return registration.error();
     }
     sends_.set_sink(std::move(*registration));
   }
-  ++parts_.counters->work_requests;
+  ++core_->counters.work_requests;
   ibv_send_wr& read = **request;
   read.opcode = IBV_WR_RDMA_READ;
   read.wr.rdma = {.remote_addr = offset, .rkey = handle};
@@ -205,7 +200,7 @@ Result<Segment> VerbsQueuePair::bind(Window& window, BufferRef memory, Access ac
     return error;
   }
   sends_.note_bind();
-  ++parts_.counters->work_requests;
+  ++core_->counters.work_requests;
   return exposure.segment();
 }
 
@@ -222,7 +217,7 @@ error_code VerbsQueuePair::invalidate(Window& window, WorkContext* context) {
     case VerbsWindow::State::idle: break;  // the peer has invalidated it; a second time would crash rxe
   }
   sends_.append_software(context, exposure.serial());
-  ++parts_.counters->work_requests;
+  ++core_->counters.work_requests;
   schedule_poll();
   return {};
 }
@@ -230,7 +225,7 @@ error_code VerbsQueuePair::invalidate(Window& window, WorkContext* context) {
 error_code VerbsQueuePair::invalidate_key(VerbsWindow& window, WorkContext* context) {
   auto request = sends_.append({}, /*may_inline=*/false, context, window.serial());
   if (!request) return request.error();
-  ++parts_.counters->work_requests;
+  ++core_->counters.work_requests;
   (*request)->opcode = IBV_WR_LOCAL_INV;
   (*request)->invalidate_rkey = window.segment().handle;
   window.set_invalidating();
@@ -242,7 +237,7 @@ void VerbsQueuePair::submit() {
   if (!takes_work(state_) || ending_) return;
   const error_code error = sends_.submit(id_->qp);
   if (!error) return;
-  parts_.log.error("verbs: the device refuses work: {}", error.message());
+  core_->log.error("verbs: the device refuses work: {}", error.message());
   end_later(error);
 }
 

@@ -3,8 +3,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <optional>
 
-#include "blocking_call.hpp"
-#include "device/device_lifecycle.hpp"
+#include "core.hpp"
 #include "peer_watch.hpp"
 #include "queue_pair_state.hpp"
 #include "receive_side.hpp"
@@ -13,16 +12,6 @@
 #include "window.hpp"
 
 namespace rpcrdma::fabric::verbs {
-
-/// What a queue pair takes from its fabric.
-struct FabricParts {
-  boost::asio::io_context& context;
-  std::shared_ptr<DeviceLifecycle> lifecycle;
-  std::shared_ptr<Device> device;
-  VerbsOptions options;
-  Log log;
-  std::shared_ptr<Counters> counters = std::make_shared<Counters>();
-};
 
 /// A reliable connection on rdma_cm: its device objects and its state (queue_pair_state.hpp). What is outstanding
 /// belongs to SendSide, ReceiveSide and WindowTable, callbacks to the dispatcher, probes to PeerWatch. The methods are
@@ -37,11 +26,11 @@ class VerbsQueuePair final : public QueuePair,
   enum class Role : std::uint8_t { connector, acceptor };
 
   /// `request`: what the peer asked for, if this is the acceptor.
-  static Result<std::unique_ptr<QueuePair>> make(const FabricParts& parts, CmId id, Role role,
+  static Result<std::unique_ptr<QueuePair>> make(const std::shared_ptr<Core>& core, CmId id, Role role,
                                                  const ConnectionInfo& request, QueuePairOptions options,
                                                  QueuePairEvents& events);
-  VerbsQueuePair(const FabricParts& parts, CmId id, Role role, const ConnectionInfo& request, QueuePairOptions options,
-                 QueuePairEvents& events);
+  VerbsQueuePair(const std::shared_ptr<Core>& core, CmId id, Role role, const ConnectionInfo& request,
+                 QueuePairOptions options, QueuePairEvents& events);
   ~VerbsQueuePair() override;
 
   void start();
@@ -88,7 +77,6 @@ class VerbsQueuePair final : public QueuePair,
 
   // completions.cpp
   void on_completions() noexcept override;
-  void on_device_trouble() noexcept override;
   void on_dispatched() noexcept override { after_dispatch(); }
   void probe_peer() noexcept override;
   bool probing_peer() const noexcept override { return sends_.probing(); }
@@ -118,10 +106,9 @@ class VerbsQueuePair final : public QueuePair,
   void stop_receives() noexcept;
   void leave_to_kernel() noexcept;
   void drop_id() noexcept;
-  void destroy_queue_pair() noexcept;
   void release_device() noexcept;
 
-  FabricParts parts_;
+  const std::shared_ptr<Core> core_;
   const Role role_;
   State state_ = State::idle;
   QueuePairOptions options_;
@@ -134,9 +121,6 @@ class VerbsQueuePair final : public QueuePair,
   ReceiveSide receives_;
   std::shared_ptr<WindowTable> windows_;
   std::shared_ptr<CompletionDispatcher> dispatcher_;  // shared with what it has posted
-  Watch::Interest cm_interest_;
-  Watch::Interest completion_interest_;
-  Watch::Interest async_interest_;
   boost::asio::steady_timer timer_;
   PeerWatch peer_watch_;
 

@@ -5,7 +5,7 @@
 
 namespace rpcrdma::fabric::verbs {
 
-ReceiveSide::ReceiveSide(std::uint32_t depth, const LocalKeys& keys) : keys_(&keys), ring_(depth) {
+ReceiveSide::ReceiveSide(std::uint32_t depth) : ring_(depth) {
   chain_.reserve(depth);
   pieces_.reserve(depth);
 }
@@ -14,9 +14,7 @@ error_code ReceiveSide::append(BufferRef buffer, WorkContext* context) {
   if (used_ == ring_.size()) return FabricError::queue_full;
   if (buffer.size != 0 && buffer.local_key == 0) return BaseError::invalid_argument;
   ibv_sge& piece = pieces_.emplace_back();
-  piece = {.addr = reinterpret_cast<std::uintptr_t>(buffer.data),
-           .length = buffer.size,
-           .lkey = keys_->device_key(buffer.local_key)};
+  piece = {.addr = reinterpret_cast<std::uintptr_t>(buffer.data), .length = buffer.size, .lkey = buffer.local_key};
   ibv_recv_wr& request = chain_.emplace_back();
   request = {.wr_id = tail_ | kMark, .next = nullptr, .sg_list = &piece, .num_sge = buffer.size != 0 ? 1 : 0};
   ring_[tail_++ % ring_.size()] = context;

@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "device/local_keys.hpp"
 #include "rpcrdma/base/error.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 
@@ -18,8 +17,7 @@ class ReceiveSide {
   /// Set in the work request's id, to tell receives from sends on their common completion queue.
   static constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
 
-  /// `keys` outlives this.
-  ReceiveSide(std::uint32_t depth, const LocalKeys& keys);
+  explicit ReceiveSide(std::uint32_t depth);
 
   error_code append(BufferRef buffer, WorkContext* context);
   error_code submit(ibv_qp* queue_pair);
@@ -30,7 +28,6 @@ class ReceiveSide {
   bool any_taken() const noexcept { return head_ != 0; }
 
  private:
-  const LocalKeys* keys_;
   std::vector<WorkContext*> ring_;
   std::uint64_t head_ = 0;
   std::uint64_t tail_ = 0;

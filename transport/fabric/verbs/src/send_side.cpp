@@ -7,9 +7,9 @@
 
 namespace rpcrdma::fabric::verbs {
 
-SendSide::SendSide(const Limits& limits, const LocalKeys& keys)
+SendSide::SendSide(const Limits& limits)
     // Each operation of the user may need a flush; and there may be a probe.
-    : limits_(limits), keys_(&keys), ring_(2 * std::size_t{limits.depth} + 3) {
+    : limits_(limits), ring_(2 * std::size_t{limits.depth} + 3) {
   chain_.reserve(device_depth(limits.depth));
   pieces_.reserve(std::size_t{device_depth(limits.depth)} * limits.max_gather);
 }
@@ -39,9 +39,8 @@ Result<ibv_send_wr*> SendSide::append(std::span<const BufferRef> gather, bool ma
   request.sg_list = pieces_.data() + pieces_.size();
   for (const BufferRef& buffer : gather) {
     if (buffer.size == 0) continue;
-    pieces_.push_back({.addr = reinterpret_cast<std::uintptr_t>(buffer.data),
-                       .length = buffer.size,
-                       .lkey = keys_->device_key(buffer.local_key)});
+    pieces_.push_back(
+        {.addr = reinterpret_cast<std::uintptr_t>(buffer.data), .length = buffer.size, .lkey = buffer.local_key});
     ++request.num_sge;
   }
   return &request;

@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "device/local_keys.hpp"
 #include "handles.hpp"
 #include "rpcrdma/base/error.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
@@ -45,8 +44,7 @@ class SendSide {
     Registration sink{};  ///< of an RDMA Read, until it has completed
   };
 
-  /// `keys` outlives this.
-  SendSide(const Limits& limits, const LocalKeys& keys);
+  explicit SendSide(const Limits& limits);
 
   /// Work requests on the device at once: a flush and a probe may be added to the user's.
   static std::uint32_t device_depth(std::uint32_t depth) noexcept { return depth + 2; }
@@ -100,7 +98,6 @@ class SendSide {
   ibv_send_wr& chain_request(std::uint64_t number);
 
   Limits limits_;
-  const LocalKeys* keys_;
   std::vector<Slot> ring_;
   std::uint64_t head_ = 0;  // number of the oldest outstanding
   std::uint64_t tail_ = 0;  // number of the next

@@ -10,9 +10,6 @@ namespace rpcrdma::fabric::verbs {
 class CompletionHandler {
  public:
   virtual void on_completions() noexcept = 0;
-  /// The device reports an error of the completion queue, or of a queue pair that uses it. On any thread; both exist
-  /// until this returns.
-  virtual void on_device_trouble() noexcept = 0;
 
  protected:
   ~CompletionHandler() = default;

@@ -18,6 +18,12 @@ namespace {
 
 constexpr std::chrono::minutes kLimitLogPause{1};
 
+bool covers(const ibv_mr& region, BufferRef memory) noexcept {
+  const auto* begin = static_cast<const std::byte*>(region.addr);
+  if (memory.data < begin || memory.size > region.length) return false;
+  return static_cast<std::size_t>(memory.data - begin) <= region.length - memory.size;
+}
+
 Result<CmId> make_blocking_id() {
   rdma_cm_id* raw = nullptr;
   // Without a channel each call on the id blocks until its event.
@@ -58,94 +64,62 @@ Endpoint to_endpoint(const sockaddr& address, std::uint16_t port) noexcept {
   return endpoint;
 }
 
-Device::Device(const Endpoint& address, const VerbsOptions& options, Log log)
-    : options_(options), log_(std::move(log)), address_(address) {}
+// The domain first; then `use`, which may close the device; then the anchor, which keeps the context alive.
+Device::Hold::~Hold() {
+  domain.reset();
+  use.reset();
+  anchor.reset();
+}
 
-error_code Device::attach(CmId anchor, std::shared_ptr<rdma_event_channel> channel) {
+Result<std::shared_ptr<Device>> Device::make(CmId anchor, std::shared_ptr<rdma_event_channel> channel,
+                                             const VerbsOptions& options, OpenDevices& devices, Log log) {
   if (rdma_migrate_id(anchor.get(), channel.get()) != 0) return last_error();
-  channel_ = std::move(channel);
-  anchor_ = std::move(anchor);
-  use_ = SharedContext::of(anchor_->verbs);
-  domain_.reset(ibv_alloc_pd(anchor_->verbs));
-  error_code failed;
-  if (!domain_) failed = last_error();
-  if (!failed) {
-    const auto limits = query_limits(domain_.get(), anchor_->port_num, options_);
-    if (!limits)
-      failed = limits.error();
-    else if (known_ && *limits != limits_)
-      failed = FabricError::unsupported;
-    else
-      limits_ = *limits;
-  }
-  for (auto entry = registered_.begin(); !failed && entry != registered_.end(); ++entry)
-    failed = register_now(entry->first, entry->second);
-  if (failed) {
-    detach();
-    return failed;
-  }
-  known_ = true;
-  name_ = ibv_get_device_name(anchor_->verbs->device);
-  return {};
+  auto hold = std::make_shared<Hold>();
+  hold->channel = std::move(channel);
+  hold->use = devices.of(*anchor->verbs);
+  hold->domain.reset(ibv_alloc_pd(anchor->verbs));
+  hold->anchor = std::move(anchor);
+  if (!hold->domain) return last_error();
+  const auto limits = query_limits(hold->domain.get(), hold->anchor->port_num, options);
+  if (!limits) return limits.error();
+  return std::make_shared<Device>(std::move(hold), *limits, std::move(log));
 }
 
-void Device::detach() noexcept {
-  for (auto& [local_key, entry] : registered_) {
-    entry.registration.reset();
-    keys_.set(local_key, 0);
-  }
-  domain_.reset();
-  // Before the anchor, which keeps the context alive: it may close that.
-  use_.reset();
-  anchor_.reset();
-}
+Device::Device(std::shared_ptr<Hold> hold, const DeviceLimits& limits, Log log)
+    : hold_(std::move(hold)),
+      limits_(limits),
+      log_(std::move(log)),
+      name_(ibv_get_device_name(context()->device)),
+      address_(to_endpoint(*rdma_get_local_addr(hold_->anchor.get()), 0)) {}
 
 bool Device::port_is_down() const noexcept {
   ibv_port_attr port{};
-  return ibv_query_port(anchor_->verbs, anchor_->port_num, &port) == 0 && port.state != IBV_PORT_ACTIVE;
+  return ibv_query_port(context(), hold_->anchor->port_num, &port) == 0 && port.state != IBV_PORT_ACTIVE;
 }
 
-Result<std::uint32_t> Device::add(std::span<std::byte> memory) {
-  Registered entry{memory, nullptr};
-  const std::uint32_t local_key = keys_.add();
-  if (attached()) {
-    if (const error_code failed = register_now(local_key, entry)) {
-      keys_.remove(local_key);
-      return failed;
-    }
-  }
-  registered_.emplace(local_key, std::move(entry));
-  return local_key;
-}
-
-error_code Device::register_now(std::uint32_t local_key, Registered& entry) {
+Result<ibv_mr*> Device::add(std::span<std::byte> memory) {
   int access = IBV_ACCESS_LOCAL_WRITE;
   if (limits_.windows) access |= IBV_ACCESS_MW_BIND;
-  auto registration = register_with(entry.memory, access);
+  auto registration = register_with(memory, access);
   if (!registration) return registration.error();
-  entry.registration = std::move(*registration);
-  keys_.set(local_key, entry.registration->lkey);
-  return {};
+  ibv_mr* region = registration->release();
+  regions_.emplace(region->lkey, region);
+  return region;
 }
 
-void Device::remove(std::uint32_t local_key) noexcept {
-  const auto found = registered_.find(local_key);
-  if (ibv_mr* registration = found->second.registration.release(); registration != nullptr) {
-    if (const int error = ibv_dereg_mr(registration); error != 0)
-      log_.error("verbs: memory stays registered, as a window is bound to it: {}", system_error(error).message());
-  }
-  registered_.erase(found);
-  keys_.remove(local_key);
+void Device::remove(ibv_mr* region) noexcept {
+  regions_.erase(region->lkey);
+  if (const int error = ibv_dereg_mr(region); error != 0)
+    log_.error("verbs: memory stays registered, as a window is bound to it: {}", system_error(error).message());
 }
 
 ibv_mr* Device::covering(BufferRef memory) const noexcept {
-  const auto found = registered_.find(memory.local_key);
-  if (found == registered_.end()) return nullptr;
-  ibv_mr* region = found->second.registration.get();
-  if (region == nullptr || memory.size == 0 || memory.size > region->length) return nullptr;
-  const auto* begin = static_cast<const std::byte*>(region->addr);
-  if (memory.data < begin) return nullptr;
-  return static_cast<std::size_t>(memory.data - begin) <= region->length - memory.size ? region : nullptr;
+  if (memory.size == 0) return nullptr;
+  if (const auto found = regions_.find(memory.local_key); found != regions_.end() && covers(*found->second, memory))
+    return found->second;
+  for (const auto& [key, region] : regions_)
+    if (covers(*region, memory)) return region;
+  return nullptr;
 }
 
 Result<Registration> Device::register_sink(BufferRef sink) {
@@ -163,7 +137,7 @@ Result<Registration> Device::register_exposure(BufferRef memory, Access access) 
 }
 
 Result<Registration> Device::register_with(std::span<std::byte> memory, int access) {
-  Registration registration(ibv_reg_mr(domain_.get(), memory.data(), memory.size(), access));
+  Registration registration(ibv_reg_mr(domain(), memory.data(), memory.size(), access));
   if (registration) return registration;
   const error_code failed = last_error();
   if (failed != system_error(ENOMEM)) return failed;

@@ -8,49 +8,57 @@
 
 #include "device/event_channel.hpp"
 #include "device/limits.hpp"
-#include "device/local_keys.hpp"
-#include "device/shared_context.hpp"
+#include "device/open_devices.hpp"
 #include "handles.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 #include "rpcrdma/fabric/verbs/verbs.hpp"
 
 namespace rpcrdma::fabric::verbs {
 
-/// One thread's share of a device: its protection domain, its registrations, its limits. librdmacm opens the
-/// ibv_context once for the process. The device may be removed and come back: memory is then registered again under the
-/// same local keys. Outlives everything made from it.
+/// One fabric's share of a device: its protection domain, its registrations, its limits. librdmacm opens the
+/// ibv_context once for the process. Outlives everything made from it.
 class Device {
  public:
-  Device(const Endpoint& address, const VerbsOptions& options, Log log);
-  ~Device() { detach(); }
+  /// What keeps the device in use: destroyed after all that is made from it.
+  struct Hold {
+    Hold() = default;
+    ~Hold();
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+    ProtectionDomain domain;
+    std::shared_ptr<OpenDevice> use;
+    CmId anchor;
+    std::shared_ptr<rdma_event_channel> channel;
+  };
+
+  /// `anchor` is an id bound to the device, which keeps it open; it moves to `channel`.
+  static Result<std::shared_ptr<Device>> make(CmId anchor, std::shared_ptr<rdma_event_channel> channel,
+                                              const VerbsOptions& options, OpenDevices& devices, Log log);
+  Device(std::shared_ptr<Hold> hold, const DeviceLimits& limits, Log log);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  /// `anchor` is an id bound to the device, which keeps it open; it moves to `channel`. FabricError::unsupported if the
-  /// device differs from the one that was attached before.
-  error_code attach(CmId anchor, std::shared_ptr<rdma_event_channel> channel);
-  /// Releases everything. All queue pairs have been destroyed.
-  void detach() noexcept;
-  bool attached() const noexcept { return anchor_ != nullptr; }
-  /// Gets the anchor's events; may be null. While attached.
-  void set_handler(CmHandler* handler) noexcept { anchor_->context = handler; }
-  /// While attached.
-  SharedContext& use() const noexcept { return *use_; }
-
-  ibv_context* context() const noexcept { return anchor_ ? anchor_->verbs : nullptr; }
-  ibv_pd* domain() const noexcept { return domain_.get(); }
-  const DeviceLimits& limits() const noexcept { return limits_; }
-  /// While attached.
+  /// The device is lost, and nothing of it is used any more but by holders of hold().
+  void release() noexcept { hold_.reset(); }
+  const std::shared_ptr<Hold>& hold() const noexcept { return hold_; }
+  /// Gets the anchor's events; may be null. Before release(), like the functions below that use the device.
+  void set_handler(CmHandler* handler) noexcept { hold_->anchor->context = handler; }
+  void note_removed() noexcept { hold_->use->note_removed(); }
+  ibv_context* context() const noexcept { return hold_->anchor->verbs; }
+  ibv_pd* domain() const noexcept { return hold_->domain.get(); }
   bool port_is_down() const noexcept;
+
+  const DeviceLimits& limits() const noexcept { return limits_; }
   const std::string& name() const noexcept { return name_; }
   /// The local address that the anchor is bound to, port 0.
   const Endpoint& address() const noexcept { return address_; }
 
-  /// Registers memory that the caller keeps until remove(), and returns its local key. While the device is lost, the
-  /// registration waits until it is back.
-  Result<std::uint32_t> add(std::span<std::byte> memory);
-  void remove(std::uint32_t local_key) noexcept;
-  /// The registration that holds all of `memory`, which is not empty; null if there is none.
+  /// Registers memory without rights for peers, from which windows may be bound, until remove().
+  Result<ibv_mr*> add(std::span<std::byte> memory);
+  void remove(ibv_mr* region) noexcept;
+  /// The registration that holds all of `memory`, which is not empty; null if there is none. By key; by address if the
+  /// key is that of an earlier fabric.
   ibv_mr* covering(BufferRef memory) const noexcept;
   /// A registration of just `sink`, for one RDMA Read. On iWARP a Read Request names its sink to the peer, which may
   /// use that key as long as it is valid; the key of the memory around it stays secret.
@@ -59,31 +67,19 @@ class Device {
   Result<Registration> register_exposure(BufferRef memory, Access access);
   /// Bytes that may be registered at once, for Capabilities::lockable_memory.
   std::uint64_t lockable_memory() const noexcept;
-  const LocalKeys& keys() const noexcept { return keys_; }
 
  private:
-  struct Registered {
-    std::span<std::byte> memory;
-    Registration registration;
-  };
   Result<Registration> register_with(std::span<std::byte> memory, int access);
   void log_limit(std::size_t bytes);
-  error_code register_now(std::uint32_t local_key, Registered& entry);
 
-  VerbsOptions options_;
-  Log log_;
-  std::shared_ptr<rdma_event_channel> channel_;  // outlives the anchor
-  CmId anchor_;
-  std::shared_ptr<SharedContext> use_;
-  ProtectionDomain domain_;
-  DeviceLimits limits_;
-  bool known_ = false;  // limits_ are those of a device that was attached
-  std::string name_;
-  Endpoint address_;
-  LocalKeys keys_;
+  std::shared_ptr<Hold> hold_;
+  const DeviceLimits limits_;
+  const Log log_;
+  const std::string name_;
+  const Endpoint address_;
   std::optional<std::chrono::steady_clock::time_point> limit_logged_;  // when log_limit() last wrote
   std::uint64_t limit_unlogged_ = 0;                                   // refusals since
-  std::unordered_map<std::uint32_t, Registered> registered_;
+  std::unordered_map<std::uint32_t, ibv_mr*> regions_;                 // by key
 };
 
 /// An id bound to the device at `address`; why_no_device() if there is none.

@@ -39,12 +39,9 @@ CmEvent copy(const rdma_cm_event& from) {
 Result<std::shared_ptr<EventChannel>> EventChannel::make(boost::asio::io_context& context) {
   CmChannel channel(rdma_create_event_channel());
   if (!channel) return last_error();
-  return std::make_shared<EventChannel>(context, std::shared_ptr<rdma_event_channel>(std::move(channel)));
-}
-
-EventChannel::EventChannel(boost::asio::io_context& context, std::shared_ptr<rdma_event_channel> channel)
-    : Watch(context), channel_(std::move(channel)) {
-  assign(channel_->fd);
+  auto self = std::make_shared<EventChannel>(context, std::shared_ptr<rdma_event_channel>(std::move(channel)));
+  self->assign(self->channel_->fd);  // the wait needs the shared_ptr
+  return self;
 }
 
 void EventChannel::drain() noexcept {

@@ -32,8 +32,11 @@ class CmHandler {
 class EventChannel final : public Watch {
  public:
   static Result<std::shared_ptr<EventChannel>> make(boost::asio::io_context& context);
-  EventChannel(boost::asio::io_context& context, std::shared_ptr<rdma_event_channel> channel);
-  ~EventChannel() override { release(); }
+  EventChannel(boost::asio::io_context& context, std::shared_ptr<rdma_event_channel> channel)
+      : Watch(context), channel_(std::move(channel)) {}
+  ~EventChannel() override { detach(); }
+  /// No handler is called any more; the channel stays for the ids on it.
+  void detach() noexcept { release(); }
 
   /// Shared with every id on the channel, some of which may outlive the fabric (requests in other threads).
   const std::shared_ptr<rdma_event_channel>& channel() const noexcept { return channel_; }

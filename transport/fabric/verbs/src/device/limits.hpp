@@ -30,8 +30,6 @@ struct DeviceLimits {
 
   /// siw holds a process with CAP_IPC_LOCK to the limit of locked memory as well.
   bool limit_binds_always = false;
-
-  friend bool operator==(const DeviceLimits&, const DeviceLimits&) = default;
 };
 
 /// `options` within the bounds that VerbsOptions gives.

@@ -18,7 +18,8 @@ struct VerbsPlugin {
   std::uint32_t abi;  ///< kVerbsPluginAbi; this and `build` keep their places in every version
   const char* build;  ///< names the headers and the compiler (CMake: RPCRDMA_BUILD_ID)
   decltype(&verbs_device_at) device_at;
-  decltype(&open_verbs) open;
+  /// Verbs::open() of the plug-in's Verbs, which is the only one of the process.
+  Result<std::unique_ptr<Fabric>> (*open)(boost::asio::io_context&, const boost::asio::ip::address&, VerbsOptions, Log);
 };
 
 /// What kVerbsPluginEntry names.

@@ -11,6 +11,10 @@
 
 namespace rpcrdma::fabric {
 
+namespace verbs {
+class OpenDevices;
+}
+
 /// Requested limits; those of the device are in the fabric's Capabilities.
 struct VerbsOptions {
   /// The address is a peer's: opens the device that leads to it, also if the peer is another device of this host.
@@ -18,7 +22,7 @@ struct VerbsOptions {
   std::uint32_t max_gather = 16;       ///< buffers in one send or write; the device may allow fewer
   std::uint32_t max_inline = 256;      ///< bytes copied into the work request instead of fetched by the device
   std::uint32_t signal_interval = 16;  ///< at most this many consecutive sends without a completion of their own
-  /// How long open_verbs() may block to find the device that leads to an address.
+  /// How long Verbs::open() may block to find the device that leads to an address.
   std::chrono::milliseconds resolve_timeout{2000};
   /// Silence of a peer after which it is sent an empty RDMA Write, which the device repeats for 8 s until it is
   /// acknowledged; if it is not, the connection ends with ETIMEDOUT. Less than a second counts as one second; the
@@ -29,22 +33,31 @@ struct VerbsOptions {
 /// Whether binding `address` yields an RDMA device. False for wildcard and loopback addresses.
 bool verbs_device_at(const boost::asio::ip::address& address) noexcept;
 
-/// Opens the device at `address`, or the one that leads to it if it is a peer's; blocks briefly, so at start-up only.
-/// FabricError::no_device if there is none, no_rdma if the kernel offers no RDMA, device_closed or no_driver if the
-/// device cannot be used; their messages say what is missing.
-///
-/// Thread: the fabric belongs to `context` and its one thread; requests of one fabric's listener may be
-/// accepted by another fabric on the same device. `context` outlives the fabric.
-///
-/// librdmacm opens a device once for the process. The fabric reads its stream of asynchronous events
-/// (ibv_get_async_event): a program with its own verbs objects on the same device does not read that stream, and events
-/// of those objects are dropped.
-///
-/// Handlers that wait on the device hold work on `context` only while there is a listener or a queue pair, and for up
-/// to ten seconds after listen() or make_connector() has failed with FabricError::device_lost: they wait for the
-/// kernel's removal event, upon which the fabric releases the device. A thread that posts work must not change its
-/// credentials (setfsuid, capset) after this call: uverbs compares them and refuses every post thereafter.
-Result<std::unique_ptr<Fabric>> open_verbs(boost::asio::io_context& context, const boost::asio::ip::address& address,
-                                           VerbsOptions options, Log log);
+/// The provider. One for the process: librdmacm opens a device once for the process, and it is closed with the last
+/// fabric on it. Any thread. Its fabrics may outlive it.
+class Verbs {
+ public:
+  Verbs();
+
+  /// Opens the device at `address`, or the one that leads to it if it is a peer's; blocks briefly, so at start-up only.
+  /// FabricError::no_device if there is none, no_rdma if the kernel offers no RDMA, device_closed or no_driver if the
+  /// device cannot be used; their messages say what is missing. The fabric survives the loss of its device
+  /// (lasting.hpp).
+  ///
+  /// Thread: the fabric belongs to `context` and its one thread; requests of one fabric's listener may be
+  /// accepted by another fabric on the same device. `context` outlives the fabric.
+  ///
+  /// The fabric reads the device's stream of asynchronous events (ibv_get_async_event): a program with its own verbs
+  /// objects on the same device does not read that stream, and events of those objects are dropped.
+  ///
+  /// The fabric waits for the device's events, and so holds work on `context`, as long as it exists. A thread that
+  /// posts work must not change its credentials (setfsuid, capset) after this call: uverbs compares them and refuses
+  /// every post thereafter.
+  Result<std::unique_ptr<Fabric>> open(boost::asio::io_context& context, const boost::asio::ip::address& address,
+                                       VerbsOptions options, Log log);
+
+ private:
+  std::shared_ptr<verbs::OpenDevices> devices_;
+};
 
 }  // namespace rpcrdma::fabric

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <vector>
+
+#include "blocking_call.hpp"
+#include "device/async_events.hpp"
+#include "device/completion_channel.hpp"
+#include "device/device.hpp"
+#include "device/event_channel.hpp"
+
+namespace rpcrdma::fabric::verbs {
+
+class VerbsQueuePair;
+
+/// What a fabric, its listeners and its queue pairs share. It notices the loss of the device, and ends them all.
+/// Fabric's thread only.
+class Core final : public std::enable_shared_from_this<Core>, private CmHandler {
+ public:
+  /// `anchor` is an id bound to the device.
+  static Result<std::shared_ptr<Core>> make(boost::asio::io_context& context, CmId anchor, const VerbsOptions& options,
+                                            OpenDevices& devices, Log log);
+  Core(boost::asio::io_context& context, const VerbsOptions& options, Log log);
+  ~Core() { close(); }
+
+  /// The device is lost: ends every queue pair with FabricError::device_lost. Runs no callback of the user.
+  void lose(AsyncEvents::Loss loss);
+  /// The error of an operation of rdma_cm: maps those by which the kernel refuses work on a device that is being
+  /// removed.
+  static error_code refused(error_code why) noexcept;
+  bool lost() const noexcept { return lost_; }
+  /// The fabric is destroyed. If the device is lost, nothing is left on it but handshakes that the kernel waits for.
+  void close() noexcept;
+
+  void add(VerbsQueuePair& queue_pair) { queue_pairs_.push_back(&queue_pair); }
+  void remove(VerbsQueuePair& queue_pair) noexcept { std::erase(queue_pairs_, &queue_pair); }
+
+  boost::asio::io_context& context;
+  const VerbsOptions options;
+  const Log log;
+  BlockingCalls& calls;
+  Counters counters;
+  std::shared_ptr<EventChannel> events;
+  std::shared_ptr<CompletionChannel> completions;
+  std::shared_ptr<AsyncEvents> async_events;
+  std::shared_ptr<Device> device;
+  UniqueFunction<void(error_code)> on_end;
+
+ private:
+  void on_cm_event(CmEvent event) noexcept override;
+
+  std::vector<VerbsQueuePair*> queue_pairs_;
+  bool lost_ = false;
+};
+
+}  // namespace rpcrdma::fabric::verbs

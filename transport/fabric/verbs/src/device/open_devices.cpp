@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Error handling. Closing cannot fail in a way that matters: the descriptors belong to the process.
+#include "device/open_devices.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace rpcrdma::fabric::verbs {
+
+// librdmacm (rdma-core 44) closes a lost device only when it reads the list of devices, and not if that is empty. The
+// kernel waits for these two descriptors; the context stays valid memory, whose descriptor numbers remain taken.
+OpenDevice::~OpenDevice() {
+  if (!removed_) return;
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (nothing < 0) return;
+  for (const int descriptor : {context_.async_fd, context_.cmd_fd}) ::dup3(nothing, descriptor, O_CLOEXEC);
+  ::close(nothing);
+}
+
+std::shared_ptr<OpenDevice> OpenDevices::of(ibv_context& context) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(devices_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<OpenDevice>& entry = devices_[&context];
+  auto device = entry.lock();
+  if (!device) entry = device = std::make_shared<OpenDevice>(context);
+  return device;
+}
+
+}  // namespace rpcrdma::fabric::verbs

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+namespace rpcrdma::fabric::verbs {
+
+/// The use of one opened device by all fabrics of the process. librdmacm opens a device once for the process and keeps
+/// it open; the kernel completes the removal of a device only when it is closed. Any thread.
+class OpenDevice {
+ public:
+  explicit OpenDevice(ibv_context& context) noexcept : context_(context) {}
+  /// The last fabric has destroyed its objects on the device, but for an rdma_cm id, which keeps the context alive.
+  /// Closes a removed device.
+  ~OpenDevice();
+  OpenDevice(const OpenDevice&) = delete;
+  OpenDevice& operator=(const OpenDevice&) = delete;
+
+  /// The kernel removes the device, or has removed it.
+  void note_removed() noexcept { removed_ = true; }
+
+ private:
+  ibv_context& context_;
+  std::atomic<bool> removed_{false};
+};
+
+/// The devices that librdmacm has open, as far as fabrics use them. Any thread.
+class OpenDevices {
+ public:
+  /// The one of `context`, which an rdma_cm id keeps alive longer than the caller keeps the result.
+  std::shared_ptr<OpenDevice> of(ibv_context& context);
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<const ibv_context*, std::weak_ptr<OpenDevice>> devices_;
+};
+
+}  // namespace rpcrdma::fabric::verbs
