@@ -16,6 +16,7 @@ class TcpCallOwner {
  public:
   virtual ~TcpCallOwner() = default;
   virtual const fabric::ConnectionInfo& info() const noexcept = 0;
+  virtual transport::ConnectionStatistics statistics() const noexcept = 0;
   virtual boost::asio::io_context& context() noexcept = 0;
   virtual memory::Pool& pool() noexcept = 0;
   /// Reserves memory for the data of the call's reply, until the call has ended.
@@ -50,6 +51,7 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   std::uint32_t xid() const noexcept override { return xid_; }
   const Payload& payload() const noexcept override { return message_; }
   const fabric::ConnectionInfo& connection() const noexcept override { return owner_->info(); }
+  transport::ConnectionStatistics statistics() const noexcept override { return owner_->statistics(); }
   boost::asio::io_context& context() noexcept override { return owner_->context(); }
   memory::Pool& pool() noexcept override { return owner_->pool(); }
   bool over_tcp() const noexcept override { return true; }

@@ -163,6 +163,7 @@ void TcpConnection::on_record() {
     return close();
   }
   call.record_reserved = std::exchange(record_reserved_, 0);
+  ++calls_taken_;
   ++serving_;
   serving_bytes_ += call.record_size();
   worker_->shared->calls.fetch_add(1, std::memory_order_relaxed);

@@ -49,6 +49,10 @@ class TcpConnection final : public TcpCallOwner,
   void close() noexcept override;
 
   const fabric::ConnectionInfo& info() const noexcept override { return info_; }
+  transport::ConnectionStatistics statistics() const noexcept override {
+    if (!open_) return {};
+    return {calls_taken_, serving_, 0, reply_share_.used()};
+  }
   boost::asio::io_context& context() noexcept override { return worker_->context(); }
   memory::Pool& pool() noexcept override { return worker_->pool(); }
   void write(TcpCall& call) noexcept override;
@@ -80,6 +84,7 @@ class TcpConnection final : public TcpCallOwner,
   bool reading_ = false;
   bool writing_ = false;
   bool sleeps_ = false;  // the timer
+  std::uint64_t calls_taken_ = 0;
   std::uint32_t serving_ = 0;
   std::size_t serving_bytes_ = 0;
   std::size_t record_reserved_ = 0;             // for the record being read

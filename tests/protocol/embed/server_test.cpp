@@ -84,6 +84,24 @@ TEST(Server, DestroysHandlersThatAreSuspended) {
   EXPECT_EQ(alive.use_count(), 1);
 }
 
+TEST(Server, ShowsTheStatisticsOfAConnection) {
+  for (const std::string carrier : {"iwarp", "tcp"}) {
+    std::promise<transport::ConnectionStatistics> second;
+    Server server({.listen = {carrier + "@127.0.0.1"}});
+    server.on<hello::Add>([&second](ServerCall<hello::Add> call) {
+      if (call.args() == 2) second.set_value(call.statistics());
+      call.reply(call.args());
+    });
+    server.start();
+    Client client(server.listeners().front().text());
+    for (u_int i = 1; i < 3; ++i) client.call<hello::Add>(i, boost::asio::use_future).get();
+    const transport::ConnectionStatistics seen = second.get_future().get();
+    EXPECT_EQ(seen.calls, 2u);
+    EXPECT_EQ(seen.calls_in_progress, 1u);
+    EXPECT_EQ(seen.credits != 0, carrier == "iwarp");
+  }
+}
+
 TEST(Server, CallsBackToItsClients) {
   Bed bed;
   std::promise<u_int> told, again;

@@ -56,6 +56,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   void discard() override;
   void fail() override;
   std::shared_ptr<ReverseRequester> reverse() override;
+  ConnectionStatistics statistics() const noexcept override;
 
  private:
   enum class State : std::uint8_t { idle, queued, pulling, delivered, replying };

@@ -35,6 +35,11 @@ void CallImpl::send(Handler handler) { end(Ending::reply, std::move(handler)); }
 void CallImpl::discard() { end(Ending::silence, {}); }
 void CallImpl::fail() { end(Ending::error, {}); }
 
+ConnectionStatistics CallImpl::statistics() const noexcept {
+  if (link_ == nullptr) return {};
+  return link_->statistics();
+}
+
 std::shared_ptr<ReverseRequester> CallImpl::reverse() { return link_ != nullptr ? link_->reverse() : nullptr; }
 
 void CallImpl::end(Ending how, Handler handler) {

@@ -20,6 +20,14 @@ namespace rpcrdma::transport {
 
 class ReverseRequester;
 
+/// What the connection of a call has done since it was accepted. Units as named.
+struct ConnectionStatistics {
+  std::uint64_t calls = 0;              ///< received
+  std::uint32_t calls_in_progress = 0;  ///< received and not answered
+  std::uint32_t credits = 0;            ///< granted by the next reply; 0 over TCP, which has none
+  std::size_t bulk_bytes = 0;           ///< of the server's bulk budget that its calls hold
+};
+
 /// One call being served. Pooled by the responder and lent to the handler from on_call() until the handler
 /// ends it with exactly one of send(), discard() and fail(). It survives the loss of its connection: pulls
 /// then complete with an error, and so does send(), which transmits nothing.
@@ -33,6 +41,8 @@ class RPCRDMA_EXPORT IncomingCall {
   virtual const Payload& payload() const noexcept = 0;
   /// The connection of the call. Valid until the call is ended, also when the connection is lost. Any thread.
   virtual const fabric::ConnectionInfo& connection() const noexcept = 0;
+  /// Counters of the connection; all zero once it is lost. On the thread of context().
+  virtual ConnectionStatistics statistics() const noexcept { return {}; }
   /// The event loop of the connection. Any thread.
   virtual boost::asio::io_context& context() noexcept = 0;
   /// Registered memory for the data of this call.
