@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "counters.hpp"
+#include "embed_subject.hpp"
 #include "idle_connections.hpp"
 #include "nfs_subject.hpp"
 #include "placement.hpp"
@@ -104,6 +105,7 @@ std::unique_ptr<Subject> make(Who who, const fabric::OpenOptions& open) {
     case Who::raw_asio: return make_raw_asio();
     case Who::tirpc_tcp: return make_tirpc_tcp();
     case Who::tirpc_door: return make_tirpc_door();
+    case Who::hello: return make_hello();
     case Who::rpcrdma: return make_rpcrdma(open);
     case Who::rpcrdma_crc: return make_rpcrdma(checked);
     case Who::rpcrdma_crowd: return make_rpcrdma(open, kIdleConnections);

@@ -57,6 +57,7 @@ std::vector<Comparison> standard_plan() {
                            Case{"tirpc_door_write_1m", "MB/s", write, kMebi, 1}}) {
     plan.push_back({door, Who::tirpc_door, {tirpc_tcp(door)}});
   }
+  plan.push_back({{"hello", "us", null}, Who::hello, {ours(null_rtt)}});
   const Case setups{"setup", "1/s", setup};
   plan.push_back({setups, Who::rpcrdma, {raw_tcp(setups), tirpc_tcp(setups)}});
   return plan;

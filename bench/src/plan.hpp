@@ -12,13 +12,14 @@ enum class Who : std::uint8_t {
   raw_asio,
   tirpc_tcp,
   tirpc_door,
+  hello,
   rpcrdma,
   rpcrdma_crc,
   rpcrdma_crowd,
   nfs_memory,
   nfs_posix
 };
-constexpr std::size_t kSubjects = 9;
+constexpr std::size_t kSubjects = 10;
 
 struct Peer {
   std::string name;

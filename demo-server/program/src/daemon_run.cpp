@@ -104,12 +104,19 @@ void Daemon::await_watchdog() {
     manager_.alive();
     silent_loops_ = loops_.size();
     for (const auto& loop : loops_)
-      boost::asio::post(loop->context, [this] { boost::asio::post(control_, [this] { --silent_loops_; }); });
+      boost::asio::post(loop->context, [this] { boost::asio::post(control_, [this] { loop_answered(); }); });
+  } else {
+    late_ = true;
   }
   watchdog_.expires_after(*interval);
   watchdog_.async_wait([this](error_code failed) {
     if (!failed) await_watchdog();
   });
+}
+
+/// After a pause of a loop that is shorter than the limit, the last answer counts at once.
+void Daemon::loop_answered() {
+  if (--silent_loops_ == 0 && std::exchange(late_, false)) manager_.alive();
 }
 
 void Daemon::shut_down() {

@@ -65,6 +65,35 @@ void serve_store(rpc::ServerCall<Store> call) {
   });
 }
 
+// As serve_store() below, but the exception of the failed transfer destroys the call.
+asio::awaitable<void> store_in_coroutine(rpc::ServerCall<Store> call) {
+  const memory::RegisteredBuffer memory = std::move(*call.pool().allocate(call.args().first.length));
+  const BufferRef part = memory.ref();
+  co_await call.async_fetch(call.args().first, {&part, 1}, asio::use_awaitable);
+  call.reply({call.args().first.length, 0});
+}
+
+// The connection is lost behind each frame in turn, also while the argument is pulled.
+TEST(ResentCalls, AreRunIfTheTransferOfTheFirstFailed) {
+  for (std::uint64_t frames = 0; frames < 8; ++frames) {
+    SCOPED_TRACE(frames);
+    Bed bed;
+    const memory::RegisteredBuffer argument = bed.buffer(9000);
+    const BufferRef part = argument.ref();
+    bed.dispatcher.on<Store>([](rpc::ServerCall<Store> call) { return store_in_coroutine(std::move(call)); });
+    bed.run([](Bed& b, const BufferRef& from, std::uint64_t n) -> asio::awaitable<void> {
+      auto [warm, none] = co_await b.client->async_call<Nothing>({}, kTuple);
+      EXPECT_FALSE(warm);
+      b.network.drop_connection_after(n);
+      JoinArgs args{};
+      args.first.set_parts({&from, 1});
+      auto [status, result] = co_await b.client->async_call<Store>(args, kTuple);
+      EXPECT_FALSE(status) << status.message();
+      EXPECT_TRUE(status || result->length == 9000u);
+    }(bed, part, frames));
+  }
+}
+
 // The lost connection made the argument of the first call unreachable.
 TEST(ResentCalls, AreRunIfTheFirstCannotBe) {
   Bed bed;

@@ -117,6 +117,26 @@ class LostDevice : public testing::TestWithParam<int> {
 TEST_P(LostDevice, CallsSurviveTheClientsDevice) { lose_within_calls(client_side_); }
 TEST_P(LostDevice, CallsSurviveTheServersDevice) { lose_within_calls(server_side_); }
 
+// Memory that a program keeps can be used on the device that came back: its references have the new keys.
+TEST(LostDeviceMemory, BuffersHaveTheKeysOfTheDeviceThatCameBack) {
+  boost::asio::io_context context;
+  fabric::LoopbackNetwork network{context};
+  Side side(network, "one");
+  const memory::RegisteredBuffer pooled = std::move(*side.pool.allocate(10000));
+  std::array<std::byte, 4096> own{};
+  const memory::RegisteredBuffer adopted = std::move(*memory::adopt(*side.fabric, own));
+  const BufferRef before[] = {pooled.ref(), adopted.first(100)};
+  side.lose();
+  run_ready(context);
+  side.there = true;
+  ASSERT_TRUE(run_until(context, [&] { return side.present != nullptr; }));
+  run_ready(context);
+  EXPECT_NE(pooled.ref().local_key, before[0].local_key);
+  EXPECT_NE(adopted.first(100).local_key, before[1].local_key);
+  EXPECT_EQ(pooled.ref().data, before[0].data);
+  EXPECT_EQ(adopted.first(100).size, 100u);
+}
+
 INSTANTIATE_TEST_SUITE_P(After, LostDevice, testing::Range(1, 6));
 
 }  // namespace

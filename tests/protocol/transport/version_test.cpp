@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "both_sides.hpp"
+#include "raw_peer.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/requester/reverse.hpp"
 #include "rpcrdma/responder/reverse_service.hpp"
@@ -208,6 +209,26 @@ TEST(Version, CallsThatEndDuringTheFallback) {
   ASSERT_TRUE(sides.run(*call));
   EXPECT_EQ(call->times_done, 1);
   expect_good(sides, shape);
+}
+
+// [v2-3.1-a] [xchar-4-a] a responder answers an option that it does not support, with its XID; the connection stays
+TEST(Version, OptionsAreRefused) {
+  BothSides sides(versions(VersionChoice::one, VersionChoice::automatic));
+  const auto fabric = sides.network.make_fabric("raw");
+  RawPeer peer(*fabric);
+  peer.connect(sides.endpoint);
+  ASSERT_TRUE(sides.wait([&] { return peer.connected(); }));
+  for (const std::uint32_t type : {1u, 4u, 77u}) {
+    peer.send(words({0x1a, 2, 1, 5, 0, type, 0}));
+    ASSERT_TRUE(sides.wait([&] { return !peer.messages.empty(); }));
+    const Bytes answer = peer.take().octets;
+    ASSERT_EQ(answer.size(), 20u);
+    EXPECT_EQ(to_hex(Octets(answer).first(8)), "0000001a00000002");
+    EXPECT_EQ(to_hex(Octets(answer).last(8)), "0000000400000003");
+  }
+  peer.send(words({0x1b, 2, 1, 5, 0, 77, 9}));  // longer than the message
+  ASSERT_TRUE(sides.wait([&] { return !peer.messages.empty(); }));
+  EXPECT_EQ(to_hex(Octets(peer.take().octets).last(8)), "0000000400000002");
 }
 
 // [v2-4.2.2-c] calls of the reverse direction have the version of the connection

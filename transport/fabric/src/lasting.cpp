@@ -215,7 +215,7 @@ bool LastingFabric::reopen() {
 void LastingFabric::refuse(error_code why) {
   if (why == FabricError::no_device || why == FabricError::device_lost || why == refused_) return;
   refused_ = why;
-  log_.warn("{}: {} is back but cannot be used yet: {}", capabilities_.name, name_,
+  log_.warn("{}: {} cannot be opened again yet: {}", capabilities_.name, name_,
             why == FabricError::unsupported ? "the device that came back differs from the one that was removed"
                                             : why.message());
 }

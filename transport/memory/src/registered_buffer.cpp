@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "rpcrdma/memory/pool.hpp"
+#include "slab.hpp"
 
 namespace rpcrdma::memory {
 
@@ -24,6 +25,15 @@ RegisteredBuffer& RegisteredBuffer::operator=(RegisteredBuffer&& other) noexcept
 }
 
 RegisteredBuffer::~RegisteredBuffer() { reset(); }
+
+BufferRef RegisteredBuffer::ref() const noexcept {
+  BufferRef now = ref_;  // a device that came back has given the memory another key
+  if (own_)
+    now.local_key = own_->buffer().local_key;
+  else if (slab_ != nullptr)
+    now.local_key = slab_->region->buffer().local_key;
+  return now;
+}
 
 void RegisteredBuffer::reset() noexcept {
   if (pool_ != nullptr) pool_->give_back(*this);

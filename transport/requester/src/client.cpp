@@ -119,7 +119,7 @@ void ClientImpl::wait_and_connect() {
   log_.debug("next attempt to connect in {} ms", wait.count());
   timer_.expires_after(wait);
   timer_.async_wait(guard_.wrap([](ClientImpl& self, error_code cancelled) {
-    if (cancelled) return;
+    if (cancelled || self.state_ != State::waiting) return;
     self.state_ = State::idle;
     if (self.wants_connection()) self.connect();
   }));

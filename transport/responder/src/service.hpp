@@ -33,8 +33,6 @@ class Service {
   const ServiceSetup& setup() const noexcept { return setup_; }
   /// For reserve_bulk().
   Budget& budget() noexcept { return budget_; }
-  /// Long calls have a budget of their own, a quarter as large: a call that waits for bulk memory never waits for a
-  /// call that waits as well.
   /// A budget is exhausted: grants shrink.
   bool short_of_memory() const noexcept { return budget_.is_short() || long_call_budget_.is_short(); }
   bool has_waiters() const noexcept { return budget_.has_waiters() || long_call_budget_.has_waiters(); }
@@ -82,6 +80,8 @@ class Service {
  private:
   ServiceSetup setup_;
   Budget budget_;
+  // Long calls have a budget of their own, a quarter as large: a call that waits for bulk memory never waits for a call
+  // that waits as well.
   Budget long_call_budget_;
   PeerTable<Peer> peers_;
   Peer lost_{*this};

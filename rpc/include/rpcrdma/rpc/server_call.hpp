@@ -12,9 +12,10 @@
 namespace rpcrdma::rpc {
 
 /// A call of procedure P, to be answered exactly once, by reply() or reject(). Destroyed unanswered, it answers
-/// SYSTEM_ERR, and the procedure counts as run: if the client has sent the call again, that is answered alike.
-/// Move-only. It may be moved to, answered on and destroyed on any thread; functions marked "loop" belong to the thread
-/// of context(). The Dispatcher and its io_context outlive it.
+/// SYSTEM_ERR, and the procedure counts as run: if the client has sent the call again, that is answered alike. The
+/// exception is a call whose async_reserve() or async_fetch() has failed, as when its connection is lost: that one
+/// counts as not run, and a resent call is run. Move-only. It may be moved to, answered on and destroyed on any thread;
+/// functions marked "loop" belong to the thread of context(). The Dispatcher and its io_context outlive it.
 template <Procedure P>
 class ServerCall {
  public:
@@ -70,14 +71,14 @@ class ServerCall {
   /// coroutines; with callbacks use the free function async_reserve().
   template <class Token>
   auto async_reserve(std::uint32_t bytes, Token&& token) {
-    return async_reserve_on(state_->call(), bytes, std::forward<Token>(token));
+    return async_reserve_on(*state_, bytes, std::forward<Token>(token));
   }
   /// Loop. Transfers an argument's data to `destination`, registered memory of at least data.length bytes that stays
   /// valid until completion with void(error_code): by RDMA Read if the client reduced the argument, else by copying.
   /// Once per argument. Reserve first, as the data may be large. The call must not move, as above.
   template <class Token>
   auto async_fetch(const bulk_data& data, std::span<const BufferRef> destination, Token&& token) {
-    return async_fetch_on(state_->call(), data, destination, std::forward<Token>(token));
+    return async_fetch_on(*state_, data, destination, std::forward<Token>(token));
   }
 
   /// Answers the call. Memory that `result` points to stays valid and unchanged until `release` has run (on the loop,
@@ -94,6 +95,9 @@ class ServerCall {
   /// Answers AUTH_ERROR; else as above. Any thread.
   void reject(AuthStat why) { std::exchange(state_, nullptr)->reject(why); }
 
+  /// For async_reserve() and async_fetch().
+  void note_failed_transfer() noexcept { state_->note_failed_transfer(); }
+
  private:
   void drop() noexcept {
     if (state_ != nullptr) std::exchange(state_, nullptr)->drop();
@@ -107,6 +111,7 @@ template <Procedure P, class Handler>
 void async_reserve(ServerCall<P> call, std::uint32_t bytes, Handler handler) {
   transport::IncomingCall& transport = call.transport();
   transport.reserve_bulk(bytes, [call = std::move(call), handler = std::move(handler)](error_code status) mutable {
+    if (status) call.note_failed_transfer();
     handler(status, std::move(call));
   });
 }
@@ -118,6 +123,7 @@ void async_fetch(ServerCall<P> call, const bulk_data& data, std::span<const Buff
   transport::IncomingCall& transport = call.transport();
   fetch(transport, data, destination,
         [call = std::move(call), handler = std::move(handler)](error_code status) mutable {
+          if (status) call.note_failed_transfer();
           handler(status, std::move(call));
         });
 }

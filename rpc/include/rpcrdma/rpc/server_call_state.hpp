@@ -39,6 +39,10 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   void reject(AuthStat why);
   void drop() noexcept;
 
+  /// A transfer or reservation for the call has failed, so that its handler cannot do its work: dropped after that, the
+  /// call counts as not run.
+  void note_failed_transfer() noexcept { failed_transfer_ = true; }
+
  protected:
   virtual bool decode_args(xdr::Decoder& in) noexcept = 0;
   virtual void free_args() noexcept = 0;
@@ -67,6 +71,7 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   DuplicateCache* cache_ = nullptr;
   DuplicateKey key_;
   PostMemory post_memory_;
+  bool failed_transfer_ = false;
 };
 
 template <Procedure P>
@@ -96,22 +101,26 @@ RPCRDMA_EXPORT void fetch(transport::IncomingCall& call, const bulk_data& data, 
                           transport::IncomingCall::Handler handler);
 
 template <class Token>
-auto async_reserve_on(transport::IncomingCall& call, std::uint32_t bytes, Token&& token) {
+auto async_reserve_on(ServerCallState& state, std::uint32_t bytes, Token&& token) {
   return boost::asio::async_initiate<Token, void(error_code)>(
-      [&call, bytes](auto handler) {
-        call.reserve_bulk(bytes,
-                          [handler = std::move(handler)](error_code status) mutable { std::move(handler)(status); });
+      [&state, bytes](auto handler) {
+        state.call().reserve_bulk(bytes, [&state, handler = std::move(handler)](error_code status) mutable {
+          if (status) state.note_failed_transfer();
+          std::move(handler)(status);
+        });
       },
       token);
 }
 
 template <class Token>
-auto async_fetch_on(transport::IncomingCall& call, const bulk_data& data, std::span<const BufferRef> destination,
+auto async_fetch_on(ServerCallState& state, const bulk_data& data, std::span<const BufferRef> destination,
                     Token&& token) {
   return boost::asio::async_initiate<Token, void(error_code)>(
-      [&call, &data, destination](auto handler) {
-        fetch(call, data, destination,
-              [handler = std::move(handler)](error_code status) mutable { std::move(handler)(status); });
+      [&state, &data, destination](auto handler) {
+        fetch(state.call(), data, destination, [&state, handler = std::move(handler)](error_code status) mutable {
+          if (status) state.note_failed_transfer();
+          std::move(handler)(status);
+        });
       },
       token);
 }

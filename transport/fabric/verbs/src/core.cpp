@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. The loss of the device shows in several ways: a removal event of the anchor, of a queue pair or of a
-// listener, DEVICE_FATAL, or another device at its address. The first one ends everything.
+// listener, DEVICE_FATAL, or another device at its address. The first one ends everything; DEVICE_FATAL, which one
+// fabric on the device reads, is passed on to the others.
 // Ownership. Queue pairs belong to the user and are listed here as long as they exist.
 // Error handling. None: what cannot be released now is released with the last object that needs it.
 #include "core.hpp"
@@ -25,6 +26,12 @@ Result<std::shared_ptr<Core>> Core::make(boost::asio::io_context& context, CmId 
   if (const error_code failed = self->completions->attach(self->device->context())) return failed;
   if (const error_code failed = self->async_events->attach(self->device->context())) return failed;
   self->device->set_handler(self.get());
+  self->use_ = self->device->use();
+  self->user_ = self->use_->enter([&context, weak = self->weak_from_this()] {
+    boost::asio::post(context, [weak] {
+      if (const auto core = weak.lock()) core->lose(AsyncEvents::Loss::fault);
+    });
+  });
   return self;
 }
 
@@ -49,6 +56,9 @@ void Core::on_cm_event(CmEvent event) noexcept {
 void Core::lose(AsyncEvents::Loss loss) {
   if (lost_) return;
   lost_ = true;
+  const auto use = use_;
+  leave_device();
+  if (use && loss == AsyncEvents::Loss::fault) use->note_failed();
   if (loss == AsyncEvents::Loss::removal) device->note_removed();
   for (VerbsQueuePair* queue_pair : queue_pairs_) queue_pair->on_device_lost();
   async_events->detach();
@@ -58,7 +68,12 @@ void Core::lose(AsyncEvents::Loss loss) {
   });
 }
 
+void Core::leave_device() noexcept {
+  if (use_) std::exchange(use_, nullptr)->leave(user_);
+}
+
 void Core::close() noexcept {
+  leave_device();
   on_end.reset();
   async_events->detach();
   completions->detach();  // a wait would keep the channel longer than the device exists

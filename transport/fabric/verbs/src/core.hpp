@@ -48,6 +48,10 @@ class Core final : public std::enable_shared_from_this<Core>, private CmHandler 
  private:
   void on_cm_event(CmEvent event) noexcept override;
 
+  void leave_device() noexcept;
+
+  std::shared_ptr<OpenDevice> use_;  // entered
+  OpenDevice::Users::iterator user_;
   std::vector<VerbsQueuePair*> queue_pairs_;
   bool lost_ = false;
 };

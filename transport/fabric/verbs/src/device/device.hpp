@@ -45,6 +45,7 @@ class Device {
   /// Gets the anchor's events; may be null. Before release(), like the functions below that use the device.
   void set_handler(CmHandler* handler) noexcept { hold_->anchor->context = handler; }
   void note_removed() noexcept { hold_->use->note_removed(); }
+  const std::shared_ptr<OpenDevice>& use() const noexcept { return hold_->use; }
   ibv_context* context() const noexcept { return hold_->anchor->verbs; }
   ibv_pd* domain() const noexcept { return hold_->domain.get(); }
   bool port_is_down() const noexcept;

@@ -17,6 +17,21 @@ OpenDevice::~OpenDevice() {
   ::close(nothing);
 }
 
+OpenDevice::Users::iterator OpenDevice::enter(UniqueFunction<void()> post_failure) {
+  const std::lock_guard lock(mutex_);
+  return users_.insert(users_.end(), std::move(post_failure));
+}
+
+void OpenDevice::leave(Users::iterator user) noexcept {
+  const std::lock_guard lock(mutex_);
+  users_.erase(user);
+}
+
+void OpenDevice::note_failed() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (auto& post_failure : users_) post_failure();
+}
+
 std::shared_ptr<OpenDevice> OpenDevices::of(ibv_context& context) {
   const std::lock_guard lock(mutex_);
   std::erase_if(devices_, [](const auto& entry) { return entry.second.expired(); });

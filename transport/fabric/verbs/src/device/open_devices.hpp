@@ -3,9 +3,12 @@
 #include <infiniband/verbs.h>
 
 #include <atomic>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+
+#include "rpcrdma/base/unique_function.hpp"
 
 namespace rpcrdma::fabric::verbs {
 
@@ -23,7 +26,16 @@ class OpenDevice {
   /// The kernel removes the device, or has removed it.
   void note_removed() noexcept { removed_ = true; }
 
+  /// Functions that post the news of a failure to the fabrics on the device: each event of it arrives at one of them.
+  using Users = std::list<UniqueFunction<void()>>;
+  Users::iterator enter(UniqueFunction<void()> post_failure);
+  /// The function does not run any more when this has returned.
+  void leave(Users::iterator user) noexcept;
+  void note_failed() noexcept;
+
  private:
+  std::mutex mutex_;
+  Users users_;
   ibv_context& context_;
   std::atomic<bool> removed_{false};
 };

@@ -27,10 +27,11 @@ class RPCRDMA_EXPORT RegisteredBuffer {
 
   /// False if empty.
   explicit operator bool() const noexcept { return ref_.data != nullptr; }
-  /// The whole buffer. Valid while this object holds it.
-  BufferRef ref() const noexcept { return ref_; }
+  /// The whole buffer. Valid while this object holds it, until the fabric loses its device (fabric/lasting.hpp): ask
+  /// again for work that is posted later.
+  BufferRef ref() const noexcept;
   /// Its first `count` bytes, at most ref().size.
-  BufferRef first(std::uint32_t count) const noexcept { return ref_.slice(0, count); }
+  BufferRef first(std::uint32_t count) const noexcept { return ref().slice(0, count); }
   /// The bytes of ref().
   std::span<std::byte> octets() const noexcept { return ref_.octets(); }
   /// Returns the memory to the pool, or deregisters that of adopt().

@@ -20,7 +20,7 @@ namespace rpcrdma::wire {
 ///     bad_error           discard                  discard
 ///     bad_direction       RDMA_ERROR, ERR_CHUNK    discard
 ///     bad_option          RDMA_ERROR, ERR_CHUNK    discard
-///     unsupported_option  RDMA_ERROR, INVAL_OPTION the same
+///     unsupported_option  RDMA_ERROR, INVAL_OPTION discard, unless it has a reverse service
 ///
 /// answered_with() below is that table.
 enum class WireError {

@@ -61,6 +61,7 @@ class Daemon {
   void await_signal();
   void await_tidying();
   void await_watchdog();
+  void loop_answered();
   void reload();
   Checked<void> reread_exports();
   void shut_down();
@@ -93,6 +94,7 @@ class Daemon {
   std::thread control_thread_;
   // Of the control thread:
   std::size_t open_servers_ = 0;
+  bool late_ = false;             // an answer did not come within the interval
   std::size_t silent_loops_ = 0;  // that have not answered the watchdog since it asked
   bool ending_ = false;
   bool closed_ = false;  // all servers: groups_ and tcp_servers_ may not be used any more
