@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a client leaves behind: on its own thread, with calls in progress, and during close().
+#include <malloc.h>
+
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/post.hpp>
@@ -14,6 +16,7 @@ namespace asio = boost::asio;
 
 class Lifetimes : public testing::TestWithParam<const char*> {
  protected:
+  Lifetimes() { ::mallopt(M_PERTURB, 0xa5); }  // overwrites what is freed
   std::string server() const { return bed.at(GetParam()); }
   Bed bed;
 };
