@@ -13,6 +13,7 @@
 #include <boost/asio/post.hpp>
 #include <future>
 #include <limits>
+#include <utility>
 
 #include "link.hpp"
 #include "opening.hpp"
@@ -22,6 +23,8 @@ namespace rpcrdma {
 namespace asio = boost::asio;
 
 struct Client::State : std::enable_shared_from_this<State> {
+  using Closed = UniqueFunction<void(), 192>;
+
   State(std::shared_ptr<embed::Loop> own_loop, asio::io_context& on, std::string_view server, ClientOptions wanted)
       : loop(std::move(own_loop)),
         context(on),
@@ -33,6 +36,8 @@ struct Client::State : std::enable_shared_from_this<State> {
   void open();
   void opened(std::exception_ptr thrown, Result<embed::Backend> made);
   void serve_reverse_calls();
+  void drain(Closed handler);
+  void end_drain();
   void shut();
 
   /// Runs on the client's thread: at once if this is it.
@@ -52,6 +57,7 @@ struct Client::State : std::enable_shared_from_this<State> {
   std::optional<embed::Backend> backend;
   std::optional<rpc::Client> calls;
   asio::cancellation_signal opening;
+  std::vector<Closed> draining;
   bool closed = false;
 };
 
@@ -90,6 +96,24 @@ void Client::State::serve_reverse_calls() {
     });
 }
 
+void Client::State::drain(Closed handler) {
+  draining.push_back(std::move(handler));
+  if (closed) return end_drain();
+  if (draining.size() > 1) return;
+  calls->when_idle([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    if (!self->backend || !self->backend->rdma) return self->end_drain();
+    self->backend->rdma->close([weak] {
+      if (const auto open = weak.lock()) open->end_drain();
+    });
+  });
+}
+
+void Client::State::end_drain() {
+  for (Closed& handler : std::exchange(draining, {})) handler();
+}
+
 /// Calls in progress are cancelled; the destruction of the backend completes them, not within this function.
 void Client::State::shut() {
   closed = true;
@@ -98,6 +122,7 @@ void Client::State::shut() {
   link.close();
   if (backend) asio::post(context, [gone = std::make_shared<embed::Backend>(std::move(*backend))] {});
   backend.reset();
+  end_drain();
 }
 
 Client::Client(std::string_view server, ClientOptions options) {
@@ -105,7 +130,7 @@ Client::Client(std::string_view server, ClientOptions options) {
   asio::io_context& context = loop->context();
   state_ = std::make_shared<State>(loop, context, server, std::move(options));
   rpc_ = &*state_->calls;
-  loop->start();
+  loop->start(loop);
 }
 
 Client::Client(asio::io_context& context, std::string_view server, ClientOptions options)
@@ -132,13 +157,7 @@ void Client::note(const rpc::ProcedureInfo& procedure) noexcept {
 }
 
 void Client::drain(UniqueFunction<void(), 192> handler) {
-  state_->on_thread([state = state_, handler = std::move(handler)]() mutable {
-    rpc::Client& calls = *state->calls;
-    calls.when_idle([state = std::move(state), handler = std::move(handler)]() mutable {
-      if (!state->backend || !state->backend->rdma) return handler();
-      state->backend->rdma->close([handler = std::move(handler)]() mutable { handler(); });
-    });
-  });
+  state_->on_thread([state = state_, handler = std::move(handler)]() mutable { state->drain(std::move(handler)); });
 }
 
 void Client::provide(std::byte* memory, std::size_t size, BufferHandler handler) {

@@ -12,7 +12,10 @@
 namespace rpcrdma::embed {
 
 Link::Link(boost::asio::io_context& context, UniqueFunction<void()> open)
-    : context_(context), open_(std::move(open)), deadline_(context), next_xid_(std::random_device{}()) {}
+    : context_(context),
+      open_(std::move(open)),
+      deadline_(context, Timer::time_point::max()),
+      next_xid_(std::random_device{}()) {}
 
 void Link::submit(transport::Call& call) {
   if (state_ == State::open) return target_->submit(call);
@@ -53,7 +56,7 @@ void Link::opened(transport::Requester& target) {
   if (state_ != State::opening) return;
   state_ = State::open;
   target_ = &target;
-  deadline_.cancel();
+  deadline_.expires_at(Timer::time_point::max());
   for (transport::Call* call : std::exchange(waiting_, {})) target.submit(*call);
   for (auto& handler : std::exchange(openers_, {})) handler({});
 }
@@ -61,13 +64,13 @@ void Link::opened(transport::Requester& target) {
 void Link::failed(error_code why) {
   if (state_ != State::opening) return;
   state_ = State::idle;
-  deadline_.cancel();
+  deadline_.expires_at(Timer::time_point::max());
   for (transport::Call* call : std::exchange(waiting_, {})) finish(*call, why);
   for (auto& handler : std::exchange(openers_, {})) handler(why);
 }
 
 void Link::close() {
-  deadline_.cancel();
+  deadline_.expires_at(Timer::time_point::max());
   state_ = State::closed;
   target_ = nullptr;
   for (transport::Call* call : std::exchange(waiting_, {})) finish(*call, BaseError::cancelled);
@@ -82,16 +85,20 @@ void Link::await_deadline() {
   const auto first = std::ranges::min_element(waiting_, {}, &transport::Call::deadline);
   if (first == waiting_.end() || deadline_.expiry() == (*first)->deadline) return;
   deadline_.expires_at((*first)->deadline);
-  deadline_.async_wait([this](error_code ended) {
-    if (ended) return;
-    const auto now = std::chrono::steady_clock::now();
-    for (transport::Call* call : std::vector(waiting_)) {
-      if (call->deadline > now) continue;
-      std::erase(waiting_, call);
-      finish(*call, BaseError::deadline_exceeded);
-    }
-    await_deadline();
-  });
+  deadline_.async_wait(guard_.wrap([](Link& self, error_code ended) {
+    if (!ended) self.deadline_passed();
+  }));
+}
+
+void Link::deadline_passed() {
+  deadline_.expires_at(Timer::time_point::max());
+  const auto now = std::chrono::steady_clock::now();
+  for (transport::Call* call : std::vector(waiting_)) {
+    if (call->deadline > now) continue;
+    std::erase(waiting_, call);
+    finish(*call, BaseError::deadline_exceeded);
+  }
+  await_deadline();
 }
 
 }  // namespace rpcrdma::embed

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rpcrdma/base/unique_function.hpp"
+#include "rpcrdma/base/weak_guard.hpp"
 #include "rpcrdma/requester/requester.hpp"
 
 namespace rpcrdma::embed {
@@ -29,10 +30,12 @@ class Link final : public transport::Requester {
   void close();
 
  private:
+  using Timer = boost::asio::steady_timer;
   enum class State : std::uint8_t { idle, opening, open, closed };
   void need();
   void finish(transport::Call& call, error_code status);
   void await_deadline();
+  void deadline_passed();
 
   boost::asio::io_context& context_;
   UniqueFunction<void()> open_;
@@ -40,8 +43,9 @@ class Link final : public transport::Requester {
   transport::Requester* target_ = nullptr;
   std::vector<transport::Call*> waiting_;
   std::vector<UniqueFunction<void(error_code), 256>> openers_;
-  boost::asio::steady_timer deadline_;  // the earliest of the calls that wait
+  Timer deadline_;  // the earliest of the calls that wait; max() when there is none
   std::uint32_t next_xid_;
+  WeakGuard<Link> guard_{*this};
 };
 
 }  // namespace rpcrdma::embed

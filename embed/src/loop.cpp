@@ -9,18 +9,21 @@
 
 namespace rpcrdma::embed {
 
-void Loop::start() {
+Loop::~Loop() {
+  join();
+  if (thread_.joinable()) thread_.detach();
+}
+
+void Loop::start(std::shared_ptr<void> keep) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { Runner(context_).run(); });
+  thread_ = std::thread([this, keep = std::move(keep)] { Runner(context_).run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Loop::join() noexcept {
-  if (!thread_.joinable()) return;
-  if (thread_.get_id() == std::this_thread::get_id()) return thread_.detach();
-  thread_.join();
+  if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
 }
 
 }  // namespace rpcrdma::embed

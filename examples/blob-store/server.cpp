@@ -3,6 +3,7 @@
 #include <rpcrdma/server.hpp>
 
 #include <boost/asio/use_awaitable.hpp>
+#include <iostream>
 #include <map>
 
 #include "blobs.rpcrdma.hpp"
@@ -33,7 +34,6 @@ class Store {
   void upload(ServerCall<blobs::Upload> call) {
     const std::uint32_t size = call.args().size;
     if (size == 0 || size > kMaxSize) return call.reply({BLOB_BAD_RANGE, 0});
-    if (blobs_.size() == kMaxBlobs) return call.reply({BLOB_FULL, 0});
     auto blob = std::make_shared<Blob>();
     blob->bytes.resize(size);
     auto memory = rpcrdma::memory::adopt(call.pool().fabric(), blob->bytes);
@@ -59,6 +59,7 @@ class Store {
     const std::uint32_t id = call.args().upload;
     const BlobPtr blob = find(uploads_, id);
     if (!blob) return call.reply({BLOB_MISSING});
+    if (blobs_.size() == kMaxBlobs && !names_.contains(name)) return call.reply({BLOB_FULL});
     uploads_.erase(id);
     if (const auto old = names_.find(name); old != names_.end()) blobs_.erase(old->second);
     names_[name] = id;
@@ -85,6 +86,7 @@ class Store {
   }
 
   void watch(ServerCall<blobs::Watch> call) {
+    std::erase_if(watchers_, [](const auto& watcher) { return !watcher.second.alive(); });
     watchers_[call.peer()] = call.reverse_client();
     call.reply({});
   }
@@ -95,7 +97,6 @@ class Store {
     return at == in.end() ? nullptr : at->second;
   }
   void notify(std::string name, std::uint32_t size) {
-    std::erase_if(watchers_, [](const auto& watcher) { return !watcher.second.alive(); });
     for (const auto& [peer, watcher] : watchers_)
       watcher.call<blob_events::Changed>({name.data(), size}, [](auto, auto) {});
   }
@@ -109,7 +110,11 @@ class Store {
 
 }  // namespace
 
-int main(int, char** arguments) {
+int main(int count, char** arguments) {
+  if (count != 2) {
+    std::cerr << "usage: blob-server ADDRESS\n";
+    return 2;
+  }
   rpcrdma::Server server({.listen = {arguments[1]}});
   Store store;  // destroyed before the server, with whose fabric its memory is registered; handlers run only in run()
   server.on<blobs::Upload>([&](auto call) { store.upload(std::move(call)); });

@@ -106,12 +106,13 @@ void ClientCore::Canceller::operator()(boost::asio::cancellation_type) const {
 }
 
 void ClientCore::cancel(ClientCall& call) noexcept {
-  if (call.submitted_) requester_.cancel(call);
+  if (call.submitted_ && !closed_) requester_.cancel(call);
 }
 
 void ClientCore::close() noexcept {
-  closed_ = true;
+  if (closed_) return;
   for (ClientCall& call : active_) cancel(call);
+  closed_ = true;
 }
 
 void ClientCore::when_idle(UniqueFunction<void()> handler) {

@@ -102,6 +102,11 @@ def blob_store(folder, address):
                 run(client, address, "get", key, str(into))
                 if into.read_bytes() != file.read_bytes():
                     raise SystemExit(f"{key} differs")
+        if not slow(address):
+            for number in range(14):
+                run(client, address, "put", f"small{number}", str(into))
+            expect("error", run(client, address, "put", "beyond", str(into), status=1), "blob-client: the store is full\n")
+            run(client, address, "put", "odd", str(into))
         expect("error", run(client, address, "get", "missing", str(into), status=1), "blob-client: no such blob\n")
         expect("status of the server", server.stop(), 0)
 

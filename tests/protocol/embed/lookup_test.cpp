@@ -2,6 +2,8 @@
 // From a server's address as text to its port, by names and by rpcbind.
 #include <rpc/rpcb_prot.h>
 
+#include <future>
+
 #include "bed.hpp"
 #include "rpcrdma/rpc/rpcbind.hpp"
 #include "rpcrdma/rpc/rpcbind_lookup.hpp"
@@ -88,6 +90,28 @@ TEST(Lookup, UsesTheAddressThatAnswers) {
   Client client("iwarp@localhost:" + port);
   EXPECT_EQ(*client.call<hello::Add>(0, asio::use_future).get(), 0u);
   EXPECT_EQ(client.statistics().server.address().to_string(), "127.0.0.1");
+}
+
+/// Its connection is made before it serves calls.
+TEST(Lookup, IsFollowedByReverseCalls) {
+  Bed bed;
+  std::promise<u_int> told;
+  Client client("iwarp@localhost:" + std::to_string(*parse_address(bed.at("iwarp")).port));
+  client.on<hello::Changed>([&](u_int value) { told.set_value(value); });
+  client.call<hello::Watch>({}, asio::use_future).get();
+  const std::lock_guard lock(bed.mutex);
+  bed.watchers.front().call<hello::Changed>(17, asio::use_future).get();
+  EXPECT_EQ(told.get_future().get(), 17u);
+}
+
+TEST(Lookup, KeepsToADeadlineThatHasPassed) {
+  asio::io_context context;
+  asio::ip::tcp::acceptor silent(context, {asio::ip::make_address("127.0.0.1"), 0});
+  Client client("iwarp@127.0.0.1",
+                {.lookup_timeout = std::chrono::hours(1), .rpcbind_port = silent.local_endpoint().port()});
+  const CallOptions options = CallOptions().within(std::chrono::milliseconds(20));
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(error_of(client.call<hello::Null>({}, options, asio::use_future)), BaseError::deadline_exceeded);
 }
 
 TEST(Lookup, ReadsUniversalAddresses) {

@@ -15,8 +15,14 @@ class Reverse : public testing::Test {
  protected:
   void start(SidesOptions options = SidesOptions()) {
     sides = std::make_unique<BothSides>(options);
+    serve(options);
+    connect();
+  }
+  void serve(const SidesOptions& options) {
     service =
         transport::ReverseService::make(*sides->client, client_handler, options.client.connection.reverse_credits, {});
+  }
+  void connect() {
     sides->handler.intercept = [this](transport::IncomingCall& call) {
       reverse = call.reverse();
       return false;
@@ -56,6 +62,20 @@ TEST_F(Reverse, RefusedUntilAllowed) {
   EXPECT_FALSE(good->status) << good->status.message();
   EXPECT_EQ(good->complaint, "");
   EXPECT_EQ(client_handler.calls, 1);
+}
+
+TEST_F(Reverse, ServedOnAConnectionThatWasMadeBefore) {
+  sides = std::make_unique<BothSides>();
+  connect();
+  serve({});
+  reverse->allow();
+  const auto call = make();
+  ASSERT_TRUE(run(*call));
+  EXPECT_FALSE(call->status) << call->status.message();
+  EXPECT_EQ(client_handler.calls, 1);
+  reverse.reset();
+  sides->client.reset();
+  EXPECT_EQ(service->calls(), 0u);
 }
 
 // [8166-4-b] [8167-2.4.1-a] [8167-4.1-a] [8167-4.1-b] [8167-4.1-d] [8167-5.1-a] [8167-5.1-b] [8167-5.2-a] [8167-5.2-b]

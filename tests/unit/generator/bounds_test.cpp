@@ -20,6 +20,11 @@ static_assert(shapes::Null::kInfo.idempotent && !shapes::Scalars::kInfo.idempote
 static_assert(shapes::ReadTwo::kInfo.idempotent);
 static_assert(shapes::ReadTwo::kInfo.auth == rpcrdma::rpc::AuthRequirement::sys);
 static_assert(shapes::ReadTwo::kInfo.eligible_results == 2 && shapes::Chain::kInfo.eligible_arguments == 2);
+static_assert(shapes::Keep::kInfo.eligible_arguments == 1 && shapes::Album::kInfo.eligible_results == 1);
+static_assert(std::is_same_v<shapes::Plus::Args, int> && std::is_same_v<shapes::Plus::Result, int>);
+static_assert(std::is_same_v<shapes::Half::Args, float> && std::is_same_v<shapes::Half::Result, double>);
+static_assert(std::is_same_v<shapes::Shorten::Args, long> && std::is_same_v<shapes::Shorten::Result, short>);
+static_assert(std::is_same_v<shapes::Tree::Args, char>);
 static_assert(shapes::Single::kInfo.eligible_results == 1);
 
 std::uint32_t fixed(const ReplyBound& bound) {
@@ -40,6 +45,20 @@ TEST(Bounds, FollowFromTheTypes) {
 TEST(Bounds, OfListsFollowFromTheirAnnotations) {
   EXPECT_EQ(fixed(shapes::List::max_reply({})), kHeader + 4 + 20 * 8);
   EXPECT_EQ(fixed(shapes::Chain::max_reply({})), kHeader + 4 + (4 + 10 * 8)) << "one, and ten behind it";
+}
+
+TEST(Bounds, OfListsWithinListsCoverTheElementsOfBoth) {
+  constexpr std::uint32_t kLeaf = 4 + 4 + 4;
+  constexpr std::uint32_t kBranch = (4 + kLeaf + 5 * kLeaf) + 4;
+  EXPECT_EQ(fixed(shapes::Tree::max_reply({})), kHeader + 4 + 3 * kBranch);
+  constexpr std::uint32_t kBough = (4 + 5 * 8) + 4;
+  EXPECT_EQ(fixed(shapes::Bough::max_reply({})), kHeader + kBough + 3 * kBough);
+}
+
+TEST(Bounds, OfATypeWithoutOneFollowTheMember) {
+  const ReplyBound bound = shapes::Album::max_reply({10, 7});
+  EXPECT_EQ(bound.fixed, kHeader + (4 + 12) + 4);
+  EXPECT_EQ(bound.bulk[0], 8u);
 }
 
 TEST(Bounds, FollowTheArguments) {

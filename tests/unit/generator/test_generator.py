@@ -43,6 +43,10 @@ class Refused(unittest.TestCase):
         self.check("struct e {\n int v;\n e *next;\n};\n" + PROGRAM.format("e GET(void) = 1;"), 3, "a list of any length")
         self.check("struct e {\n e inner;\n};\n" + PROGRAM.format("e GET(void) = 1;"), 2, "contains itself")
 
+    def test_lists_of_items(self):
+        self.check("struct e {\n bulk_data d; /* rpcrdma: max 5 */\n e *next; /* rpcrdma: max 3 */\n};\n"
+                   + PROGRAM.format("e GET(void) = 1;"), 3, "cannot contain")
+
     def test_annotations(self):
         self.check(result("int a; /* rpcrdma: max 5 */"), 2, "known size")
         self.check(result("bulk_data b; /* rpcrdma: max args.count */"), 2, "no such member")
@@ -50,6 +54,8 @@ class Refused(unittest.TestCase):
         self.check(result("bulk_data b; /* rpcrdma: maximum 5 */"), 2, "expected idempotent")
         self.check(result("bulk_data b; /* rpcrdma: max 5000000000 */"), 2, "exceeds")
         self.check(result("opaque b<4>; /* rpcrdma: max 5 */"), 2, "exceeds")
+        self.check("typedef opaque t<4>;\n" + result("t b; /* rpcrdma: max 5 */"), 3, "exceeds")
+        self.check("typedef opaque t[4];\n" + result("t b; /* rpcrdma: max 5 */"), 3, "known size")
         self.check(result("int a; /* rpcrdma: idempotent */"), 2, "does not belong here")
         self.check("/* rpcrdma: idempotent */\n" + result("int a;"), 1, "follows no member")
         self.check(PROGRAM.format("void A(void) = 1; /* rpcrdma: max 4 */"), 2, "does not belong here")

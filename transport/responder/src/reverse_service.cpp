@@ -41,7 +41,9 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
     if (context_ == nullptr) return over();
     boost::asio::post(*context_, [over = std::move(over)]() mutable { over(); });
   }
+  /// The client may have connected before it had this sink.
   ServingLink& link_on(Connection& connection) {
+    context_ = &connection.context();
     if (!link_) {
       // [8167-4.3.1-a] at most the receives that the requester provides beside its own
       const std::uint32_t credits = std::clamp(credits_, 1u, std::max(connection.options().reverse_credits, 1u));

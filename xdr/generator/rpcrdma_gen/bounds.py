@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The largest XDR encoding of a type (RFC 8166 section 6.2: what a client must provide for a reply), as an expression
 over the arguments of the call, and the number of DDP-eligible items in it."""
+from dataclasses import replace
+
 from .language import Declaration, Enum, SourceError, Struct, Union
 
 WORD = 4
@@ -77,7 +79,7 @@ class Bounds:
         self.results = results
 
     def of(self, name, line, inside=()):
-        """`inside`: the structs around it."""
+        """`inside`: the structs around it, and "*NAME" for each list whose elements, of type NAME, are around it."""
         if name in BASIC:
             return Size(Expression(BASIC[name]))
         if name == "void":
@@ -101,6 +103,16 @@ class Bounds:
             return total
         return self.union(definition, inside)
 
+    def bounded_type(self, declared):
+        """The definition of a type without a bound of its own, with the annotation of the member that has the type."""
+        name = self.resolved_name(declared.type)
+        if name in (BULK, TEXT):
+            return replace(declared, type=name)
+        definition = self.types.get(name)
+        if not isinstance(definition, Declaration) or definition.kind not in ("counted", "pointer"):
+            self.without_limit(declared)
+        return replace(definition, name=declared.name, line=declared.line, notes=declared.notes)
+
     def union(self, definition, inside):
         sizes = [self.declared(arm, inside) for arm in definition.arms] or [Size(Expression())]
         count = max(len(size.items) for size in sizes)
@@ -115,7 +127,8 @@ class Bounds:
         if declared.kind == "pointer":
             return self.pointer(declared, inside)
         if declared.kind == "single":
-            self.without_limit(declared)
+            if "max" in declared.notes:
+                return self.declared(self.bounded_type(declared), inside)
             return self.of(declared.type, declared.line, inside)
         one = self.of(declared.type, declared.line, inside)
         if declared.kind == "fixed":
@@ -157,25 +170,18 @@ class Bounds:
     def pointer(self, declared, inside):
         """Optional data, or a linked list: a struct that points to its own type."""
         listed = declared.type
-        if listed in inside:
-            if "max" not in declared.notes and self.results and not self.listing(inside):
+        if "*" + listed in inside or listed in inside and not self.results:
+            return Size(Expression(WORD))  # counted where the list begins
+        if "max" not in declared.notes:
+            if listed in inside:
                 raise SourceError(declared.line, f"'{declared.name}' makes '{listed}' a list of any length: annotate "
                                                  f"where it begins, or here: /* rpcrdma: max 100 */ (elements)")
-            if self.listing(inside) or not self.results:
-                return Size(Expression(WORD))
-            one = self.of(listed, declared.line, ("*" + listed,))
-            return Size(self.product(declared, one.fixed, self.limit(declared)) + Expression(WORD))
-        if "max" not in declared.notes:
             return Size(Expression(WORD)) + self.of(listed, declared.line, inside)
-        one = self.of(listed, declared.line, inside + ("*" + listed,))
+        lists = tuple(name for name in inside if name.startswith("*"))
+        one = self.of(listed, declared.line, lists + ("*" + listed,))
         if one.items:
             raise SourceError(declared.line, f"'{declared.name}': a list cannot contain DDP-eligible items")
         return Size(self.product(declared, one.fixed, self.limit(declared)) + Expression(WORD))
-
-    @staticmethod
-    def listing(inside):
-        """Within an element of a list whose bound is known."""
-        return any(name.startswith("*") for name in inside)
 
     def without_limit(self, declared):
         if "max" in declared.notes:
@@ -184,7 +190,7 @@ class Bounds:
     def limit(self, declared):
         """The bound of a counted member: its own, or the annotation's."""
         if not self.results:
-            return Expression(declared.size or 0)
+            return Expression(1 if declared.size is None else declared.size)
         noted = declared.notes.get("max")
         if noted is None and declared.size is None:
             raise SourceError(declared.line,

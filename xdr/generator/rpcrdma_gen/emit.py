@@ -7,7 +7,8 @@ from .language import Declaration, SourceError
 
 REPLY_HEADER = 24
 ROUTINES = {"hyper": "longlong_t", "u_hyper": "u_longlong_t", "bool": "strict_bool"}
-CPP_TYPES = {"bool": "bool_t", "hyper": "quad_t", "u_hyper": "u_quad_t", "string": "char*"}
+CPP_TYPES = {"bool": "bool_t", "hyper": "quad_t", "u_hyper": "u_quad_t", "string": "char*",
+             **{keyword: keyword for keyword in ("char", "short", "int", "long", "float", "double")}}
 RESERVED = set("""alignas alignof and asm auto bool break case catch char class concept const continue co_await co_return
 co_yield decltype default delete do double else enum explicit export extern false float for friend goto if inline int long
 mutable namespace new noexcept not nullptr operator or private protected public register requires return short signed

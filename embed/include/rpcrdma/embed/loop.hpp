@@ -2,6 +2,7 @@
 #pragma once
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <memory>
 #include <thread>
 
 #include "rpcrdma/base/export.hpp"
@@ -13,19 +14,21 @@ namespace rpcrdma::embed {
 class RPCRDMA_EXPORT Loop {
  public:
   Loop() = default;
-  ~Loop() { join(); }
+  /// Joins. May run at the end of the thread, within `keep`.
+  ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
   boost::asio::io_context& context() noexcept { return context_; }
-  void start();
+  /// The thread keeps `keep` until it ends: a Loop that may be destroyed by what runs on it is kept so.
+  void start(std::shared_ptr<void> keep = {});
   /// Lets the thread end when it has no work left.
   void release() noexcept { guard_.reset(); }
   /// Ends the thread as soon as possible.
   void stop() noexcept { context_.stop(); }
-  /// Waits for the end of the thread, after release() or stop(). On the thread itself: lets it end by itself.
+  /// Waits for the end of the thread, after release() or stop(). On the thread itself: returns at once.
   void join() noexcept;
-  /// Whether the thread runs; changes with start() and join() only.
+  /// From start() until join() has waited.
   bool running() const noexcept { return thread_.joinable(); }
   bool on_thread() const noexcept { return context_.get_executor().running_in_this_thread(); }
   /// Destroys the handlers that still wait, and with them what they own. After join().

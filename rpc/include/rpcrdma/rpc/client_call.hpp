@@ -84,7 +84,7 @@ class RPCRDMA_EXPORT ClientCore : public std::enable_shared_from_this<ClientCore
     void operator()(boost::asio::cancellation_type) const;
   };
   Canceller canceller(ClientCall& call) noexcept { return {weak_from_this(), &call, call.uses_}; }
-  /// Cancels every call.
+  /// Cancels every call; the requester is not used afterwards.
   void close() noexcept;
   void when_idle(UniqueFunction<void()> handler);
 

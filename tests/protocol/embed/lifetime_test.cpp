@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a client leaves behind: on its own thread, with calls in progress, and during close().
+#include <malloc.h>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/post.hpp>
+#include <future>
+
+#include "bed.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+namespace asio = boost::asio;
+
+class Lifetimes : public testing::TestWithParam<const char*> {
+ protected:
+  Lifetimes() { ::mallopt(M_PERTURB, 0xa5); }  // overwrites what is freed
+  std::string server() const { return bed.at(GetParam()); }
+  Bed bed;
+};
+INSTANTIATE_TEST_SUITE_P(Carriers, Lifetimes, testing::Values("iwarp", "tcp"),
+                         [](const auto& carrier) { return std::string(carrier.param); });
+
+/// Tells when the thread that made it ends.
+struct AtThreadEnd {
+  std::promise<void>* ended = nullptr;
+  ~AtThreadEnd() {
+    if (ended != nullptr) ended->set_value();
+  }
+};
+
+TEST_P(Lifetimes, EndWithinACompletionHandler) {
+  std::promise<void> ended;
+  auto client = std::make_shared<Client>(server());
+  Client& calls = *client;
+  calls.call<hello::Null>({}, [&ended, client = std::move(client)](error_code, const auto&) mutable {
+    thread_local AtThreadEnd guard;
+    guard.ended = &ended;
+    client.reset();
+  });
+  ended.get_future().get();
+}
+
+TEST_P(Lifetimes, EndWithinACompletionHandlerAmongOtherCalls) {
+  std::promise<void> ended;
+  auto client = std::make_shared<Client>(server());
+  Client& calls = *client;
+  calls.call<hello::Null>({}, asio::use_future).get();  // grants more than one credit
+  auto hanging = calls.call<hello::Hang>({}, asio::use_future);
+  bed.await_held(1);
+  calls.call<hello::Null>({}, [&ended, client = std::move(client)](error_code, const auto&) mutable {
+    thread_local AtThreadEnd guard;
+    guard.ended = &ended;
+    client.reset();
+  });
+  EXPECT_EQ(error_of(std::move(hanging)), BaseError::cancelled);
+  ended.get_future().get();
+}
+
+TEST_P(Lifetimes, EndACloseThatWaitsForCalls) {
+  asio::io_context context;
+  std::optional<Client> client(std::in_place, context, server());
+  int closed = 0;
+  client->call<hello::Hang>({}, [](error_code, const auto&) {});
+  client->close([&] { ++closed; });
+  client->close([&] { ++closed; });
+  context.poll();
+  EXPECT_EQ(closed, 0);
+  client.reset();
+  context.restart();
+  context.run();
+  EXPECT_EQ(closed, 2);
+}
+
+TEST_P(Lifetimes, EndACloseOfTheConnection) {
+  asio::io_context context;
+  std::optional<Client> client(std::in_place, context, server());
+  int closed = 0;
+  client->call<hello::Null>({}, [&](error_code, const auto&) {
+    asio::post(context, [&] {
+      client->close([&] { ++closed; });
+      client.reset();
+    });
+  });
+  context.run();
+  EXPECT_EQ(closed, 1);
+}
+
+TEST_P(Lifetimes, OfSeveralCloses) {
+  Client client(server());
+  client.call<hello::Null>({}, asio::use_future).get();
+  auto first = client.close(asio::use_future);
+  auto second = client.close(asio::use_future);
+  first.get();
+  second.get();
+  client.close(asio::use_future).get();
+}
+
+TEST_P(Lifetimes, NothingCompletesWithinItsInitiatingFunction) {
+  asio::io_context context;
+  std::optional<Client> client(std::in_place, context, server());
+  std::vector<std::byte> mine(100);
+  int completed = 0, within = 0;
+  client->call<hello::Null>({}, [&](error_code, const auto&) {
+    asio::post(context, [&] {
+      client->allocate(10, [&](error_code, Buffer) { ++completed; });
+      client->adopt(mine, [&](error_code, Buffer) { ++completed; });
+      within = completed;
+      asio::post(context, [&] {
+        client->close([&] {
+          ++completed;
+          client.reset();
+        });
+        within += completed - 2;
+      });
+    });
+  });
+  context.run();
+  EXPECT_EQ(completed, 3);
+  EXPECT_EQ(within, 0);
+}
+
+/// Keeps one call, and counts what is asked of it.
+class OneCall final : public transport::Requester {
+ public:
+  void submit(transport::Call& call) override { kept = &call; }
+  void cancel(transport::Call&) override { ++cancels; }
+  std::uint32_t next_xid() noexcept override { return 1; }
+  Counters counters() const noexcept override { return {}; }
+  transport::Call* kept = nullptr;
+  int cancels = 0;
+};
+
+TEST(Lifetime, OfARequesterEndsBeforeCallsThatTheirClientHasCancelled) {
+  asio::io_context context;
+  OneCall requester;
+  asio::cancellation_signal signal;
+  error_code ended;
+  {
+    rpc::Client client(requester, context.get_executor());
+    client.async_call<hello::Null>(
+        {}, asio::bind_cancellation_slot(signal.slot(), [&](error_code failed, const auto&) { ended = failed; }));
+  }
+  EXPECT_EQ(requester.cancels, 1);
+  signal.emit(asio::cancellation_type::terminal);
+  EXPECT_EQ(requester.cancels, 1) << "the requester may be gone";
+  requester.kept->done(BaseError::cancelled, nullptr);
+  context.run();
+  EXPECT_EQ(ended, BaseError::cancelled);
+}
+
+}  // namespace
+}  // namespace rpcrdma::test
