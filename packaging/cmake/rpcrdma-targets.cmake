@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Included by rpcrdma-config.cmake, whose variables it uses: the library, shared or static, and the components on it.
+# A project may ask for further components later, and for the same ones again.
 if(TARGET rpcrdma::library)
-  return()
-endif()
-if(rpcrdma_USE_STATIC_LIBS)
+elseif(rpcrdma_USE_STATIC_LIBS)
   add_library(rpcrdma::library STATIC IMPORTED)
   # The program exports its symbols, so that the verbs plug-in uses its Asio. It may be a project in C: the C++ library is
   # named instead of the language.
@@ -19,6 +18,9 @@ else()
 endif()
 
 foreach(_rpcrdma_name ${_rpcrdma_wanted})
+  if(TARGET rpcrdma::${_rpcrdma_name})
+    continue()
+  endif()
   add_library(rpcrdma::${_rpcrdma_name} INTERFACE IMPORTED)
   target_include_directories(rpcrdma::${_rpcrdma_name} INTERFACE "${rpcrdma_INCLUDE_DIR}")
   target_link_libraries(rpcrdma::${_rpcrdma_name} INTERFACE rpcrdma::library PkgConfig::RPCRDMA_LIBTIRPC)

@@ -6,7 +6,7 @@
   @SECTIONS@   sections of the help but its examples, each a subsection
   @EXAMPLES@   the examples       @SETTINGS@   options as keys of a configuration file
 
-@VERSION@ within a line is the version."""
+Within a line, @VERSION@ is the version and @SYSCONFDIR@ the folder of the configuration."""
 import re
 import textwrap
 
@@ -140,6 +140,8 @@ def _wrapped(source):
             yield from (re.sub(r"^(?=[.'])", r"\\&", part) for part in rest)
 
 
-def page(command, template, version):
+def page(command, template, values):
     filled = re.sub(r"^@([A-Z]+)@\n", lambda match: FILLERS[match.group(1)](command), template, flags=re.MULTILINE)
-    return "\n".join(_wrapped(filled.replace("@VERSION@", version))) + "\n"
+    for name, value in values.items():
+        filled = filled.replace(name, value)
+    return "\n".join(_wrapped(filled)) + "\n"

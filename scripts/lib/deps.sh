@@ -6,13 +6,13 @@ build_packages=(g++ cmake ninja-build pkg-config rpcsvc-proto python3
   liblmdb-dev libibverbs-dev librdmacm-dev libgtest-dev libgmock-dev)
 demo_packages=("${build_packages[@]}" diffutils)
 bench_packages=("${build_packages[@]}" git)
-test_packages=("${build_packages[@]}" git tshark tcpdump iproute2 procps clang-format libnfs-utils nfs-common rpcbind
+test_packages=("${build_packages[@]}" git make tshark tcpdump iproute2 procps clang-format libnfs-utils nfs-common rpcbind
   mandoc man-db zsh systemd abigail-tools doxygen graphviz)
 # What the suites in virtual machines run there.
 vm_test_packages=(fio)
 vm_bench_packages=(fio perftest)
 vm_more_packages=(fio dbench bonnie++ stress-ng postmark fsmark make git dmsetup)
-package_packages=("${build_packages[@]}" git debhelper dpkg-dev lintian mmdebstrap)
+package_packages=("${build_packages[@]}" git build-essential debhelper dpkg-dev lintian mmdebstrap)
 tidy_packages=("${build_packages[@]}" git clang-tidy)
 
 # missing_packages NAME... prints those that are not installed.

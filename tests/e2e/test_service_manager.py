@@ -26,9 +26,10 @@ class ServiceManager(Case):
         listener.bind(name)
         return listener
 
-    def managed(self, name, **environment):
+    def managed(self, name, before=lambda listener: None, **environment):
         """A server whose service manager has the socket `name`, which may be abstract: @..."""
         listener = self.manager("\0" + name[1:] if name.startswith("@") else name)
+        before(listener)
         settings = [f"{key}={value}" for key, value in {"NOTIFY_SOCKET": name, **environment}.items()]
         server = self.server([], (f"{ADDRESS}:0",), ["--config", str(self.config)], prefix=("env", *settings))
         return server, listener
@@ -53,6 +54,27 @@ class ServiceManager(Case):
         self.assertEqual(self.ls(server.url("/second")), [])
         self.assertEqual(server.stop(), 0)
         self.assertEqual(self.message(manager)["STOPPING"], "1")
+
+    def test_ready_waits_for_room(self):
+        """A manager that reads nothing for a while still gets READY=1."""
+        name = str(self.folder / "notify")
+        others = 0
+
+        def fill(listener):
+            nonlocal others
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+                other.setblocking(False)
+                other.connect(listener.getsockname())
+                with self.assertRaises(BlockingIOError):
+                    while True:
+                        other.send(b"OTHER=1")
+                        others += 1
+
+        server, manager = self.managed(name, before=fill)
+        self.assertEqual(self.ls(server.url("/first")), [])
+        for _ in range(others):
+            self.assertEqual(self.message(manager), {"OTHER": "1"})
+        self.assertEqual(self.message(manager)["READY"], "1")
 
     def test_failed_reload(self):
         server, manager = self.managed(f"@rpcrdma-test-{os.getpid()}")

@@ -23,10 +23,13 @@ def program(folder, name):
     raise SystemExit(f"no program {name} below {folder}")
 
 
-def free_port(address):
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        return probe.getsockname()[1]
+def reserve_port(address):
+    """A port that nobody else is given while the socket, which is returned too, is open. A server may listen on it, as
+    the socket does not."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind((address, 0))
+    return holder, holder.getsockname()[1]
 
 
 def expect(what, found, wanted):
@@ -122,7 +125,10 @@ def rpcgen_calc(folder, address):
 
 def main():
     folder, name, fabric, address = (sys.argv[1:] + ["iwarp", "127.0.0.1"][len(sys.argv) - 3:])[:4]
-    {"hello": hello, "blob-store": blob_store, "rpcgen-calc": rpcgen_calc}[name](folder, f"{fabric}@{address}:{free_port(address)}")
+    run_example = {"hello": hello, "blob-store": blob_store, "rpcgen-calc": rpcgen_calc}[name]
+    holder, port = reserve_port(address)
+    with holder:
+        run_example(folder, f"{fabric}@{address}:{port}")
 
 
 main()

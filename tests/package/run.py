@@ -116,26 +116,27 @@ def exports(package):
     assert not foreign, foreign[:20]
     # Private parts of the floors.
     visible = run("nm", "-DC", "--defined-only", library)
-    for name in ("rpcrdma::transport::Connection::", "rpcrdma::fabric::load_verbs_plugin", "nfs_fh3"):
+    for name in ("rpcrdma::transport::Connection::", "rpcrdma::fabric::load_verbs_plugin", "nfs_fh3", "::State::"):
         assert name not in visible, f"{name} is exported"
 
 
 def subproject(package):
-    """add_subdirectory() and the same target: the plan of the build is complete, and a source compiles. Nothing is linked,
-    as that would build all floors again."""
+    """add_subdirectory() and the same target and function: the plan of the build is complete, the procedures are generated,
+    and a source compiles. Nothing is linked, as that would build all floors again."""
     source = package.work / "subproject"
     shutil.rmtree(source, ignore_errors=True)
-    shutil.copytree(HERE / "sample", source)
+    shutil.copytree(TOP / "examples/hello", source)
     listed = source / "CMakeLists.txt"
     listed.write_text(re.sub(r"find_package\(rpcrdma.*\)", f'add_subdirectory("{TOP}" librpcrdma EXCLUDE_FROM_ALL)',
                              listed.read_text()))
     run("cmake", "-S", source, "-B", source / "build", "-G", "Ninja", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", f"-DCMAKE_C_COMPILER={package.compiler['C']}",
         f"-DCMAKE_CXX_COMPILER={package.compiler['CXX']}")
-    planned = run("ninja", "-C", source / "build", "-t", "commands", "roundtrip")
+    planned = run("ninja", "-C", source / "build", "-t", "commands", "hello-server")
     assert "librpcrdma_fabric_iwarp" in planned and "rpcrdma-nfsd" not in planned, planned
     commands = json.loads((source / "build/compile_commands.json").read_text())
-    command = next(entry["command"] for entry in commands if entry["file"].endswith("roundtrip.cpp"))
-    run(*command.split(" -o ")[0].split(), "-fsyntax-only", source / "roundtrip.cpp")
+    command = next(entry["command"] for entry in commands if entry["file"] == str(source / "server.cpp"))
+    run("ninja", "-C", source / "build", "hello-server.rpcrdma/hello.stamp")
+    run(*command.split(" -o ")[0].split(), "-fsyntax-only", source / "server.cpp")
 
 
 def needed(program):
@@ -143,8 +144,9 @@ def needed(program):
 
 
 def build_with_cmake(package, source, build, kind):
-    """A second build with the other library links anew."""
-    run("cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={package.prefix}",
+    """A second build with the other library links anew. The guide's first service is built by make, as the guide says."""
+    generator = "Unix Makefiles" if source.name.startswith("hello-") and shutil.which("make") else "Ninja"
+    run("cmake", "-S", source, "-B", build, "-G", generator, f"-DCMAKE_PREFIX_PATH={package.prefix}",
         f"-DCMAKE_C_COMPILER={package.compiler['C']}", f"-DCMAKE_CXX_COMPILER={package.compiler['CXX']}",
         f"-Drpcrdma_USE_STATIC_LIBS={'ON' if kind == 'static' else 'OFF'}", env=package.environment())
     run("cmake", "--build", build, env=package.environment())

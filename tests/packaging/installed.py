@@ -129,6 +129,29 @@ def unit_of(chroot):
     return shlex.split(re.search(r"^ExecStart=(.*)$", text, re.MULTILINE).group(1))
 
 
+def maintained(chroot):
+    """An upgrade restarts a running service, and a removal stops it; nothing stops it before its files are replaced."""
+    for script, words in (("prerm", "deb-systemd-invoke stop"), ("postinst", "deb-systemd-invoke $_dh_action")):
+        text = chroot.path(f"/var/lib/dpkg/info/rpcrdma-server.{script}").read_text()
+        expect(words in text and "rpcrdma-nfsd.service" in text, f"{script}: {words}\n{text}")
+    before = chroot.path("/var/lib/dpkg/info/rpcrdma-server.preinst")
+    expect(not before.exists() or "deb-systemd-invoke" not in before.read_text(), "preinst leaves the service alone")
+
+
+def read_documents(chroot):
+    """The documents are complete: each relative link leads to a file."""
+    folder = chroot.path("/usr/share/doc/librpcrdma-doc")
+    for name in ("README.md", "docs/README.md", "docs/requirements.tsv", "docs/guide/first-service.md", "examples/hello/hello.x"):
+        expect((folder / name).is_file(), f"{name} is installed")
+    documents = sorted(folder.rglob("*.md"))
+    for document in documents:
+        text = re.sub(r"^```.*?^```|`[^`\n]*`", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+            # The licence is the file copyright, as Debian has it.
+            expect(link == "LICENSE" or (document.parent / link).exists(), f"{document}: {link}")
+    step(f"read {len(documents)} documents and followed their links")
+
+
 class Server:
     """The server by its ExecStart, with what systemd would prepare: directories, and a socket for messages."""
 
@@ -315,9 +338,11 @@ def main():
     before = chroot.state()
     installed = install(chroot, sys.argv[2])
     command = unit_of(chroot)
+    maintained(chroot)
     serve(chroot, command)
     serve_under_systemd(chroot)
     render_pages(chroot)
+    read_documents(chroot)
     purge(chroot, installed, before)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The unit, and the configuration that is installed with it."""
+import os
 import re
 import tempfile
 import unittest
@@ -31,6 +32,39 @@ class Unit(unittest.TestCase):
     def test_exposure(self):
         done = run("systemd-analyze", "security", "--offline=true", "--threshold=30", UNIT)
         self.assertEqual(done.returncode, 0, done.stdout[-200:])
+
+
+@needs("cmake")
+class Installation(unittest.TestCase):
+    def install(self, root, prefix):
+        done = run("cmake", f"-DCMAKE_INSTALL_PREFIX={prefix}", "-P", BUILD / "packaging/cmake_install.cmake",
+                   env=dict(os.environ, DESTDIR=root))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_another_prefix(self):
+        """All files are below the prefix that is given at the installation, and name it."""
+        with tempfile.TemporaryDirectory() as root:
+            self.install(root, "/opt/other")
+            self.assertEqual([path.name for path in Path(root).iterdir()], ["opt"])
+            prefix = Path(root, "opt/other")
+            self.assertEqual([path.name for path in prefix.parent.iterdir()], ["other"])
+            (unit,) = prefix.rglob("rpcrdma-nfsd.service")
+            self.assertIn("\nExecStart=/opt/other/sbin/rpcrdma-nfsd --config /opt/other/etc/rpcrdma-nfsd.toml\n", unit.read_text())
+            for page in ("man5/rpcrdma-nfsd.toml.5", "man8/rpcrdma-nfsd.8"):
+                self.assertIn("/opt/other/etc/rpcrdma", (prefix / "share/man" / page).read_text(), page)
+            # Settings of the operator are kept.
+            settings = prefix / "etc/rpcrdma-nfsd.toml"
+            self.assertEqual(settings.read_text(), CONFIG.read_text())
+            settings.write_text("threads = 1\n")
+            self.install(root, "/opt/other")
+            self.assertEqual(settings.read_text(), "threads = 1\n")
+
+    def test_usr(self):
+        with tempfile.TemporaryDirectory() as root:
+            self.install(root, "/usr")
+            self.assertTrue(Path(root, "etc/rpcrdma-nfsd.toml").is_file())
+            (unit,) = Path(root).rglob("rpcrdma-nfsd.service")
+            self.assertIn("\nExecStart=/usr/sbin/rpcrdma-nfsd --config /etc/rpcrdma-nfsd.toml\n", unit.read_text())
 
 
 class Configuration(unittest.TestCase):

@@ -54,23 +54,24 @@ ServiceManager::ServiceManager() {
 void ServiceManager::ready(std::string_view status) const {
   std::string line(status);
   std::ranges::replace(line, '\n', ' ');
-  send("READY=1\nSTATUS=" + line);
+  send("READY=1\nSTATUS=" + line, 0);
 }
 
 void ServiceManager::reloading() const {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   send(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=rereading the exports",
-                   now.tv_sec * 1'000'000 + now.tv_nsec / 1000));
+                   now.tv_sec * 1'000'000 + now.tv_nsec / 1000),
+       MSG_DONTWAIT);
 }
 
-void ServiceManager::stopping() const { send("STOPPING=1\nSTATUS=draining calls in progress"); }
+void ServiceManager::stopping() const { send("STOPPING=1\nSTATUS=draining calls in progress", MSG_DONTWAIT); }
 
-void ServiceManager::alive() const { send("WATCHDOG=1"); }
+void ServiceManager::alive() const { send("WATCHDOG=1", MSG_DONTWAIT); }
 
-/// The control thread never blocks.
-void ServiceManager::send(std::string_view message) const {
-  if (socket_) static_cast<void>(::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+/// Does not block unless `flags` are 0: without READY=1 the manager would end the service, so it waits for room.
+void ServiceManager::send(std::string_view message, int flags) const {
+  if (socket_) static_cast<void>(::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL | flags));
 }
 
 }  // namespace rpcrdma::nfsd

@@ -147,7 +147,7 @@ class RPCRDMA_EXPORT Client {
   Statistics statistics() const;
 
  private:
-  struct State;
+  struct RPCRDMA_HIDDEN State;
   using BufferHandler = UniqueFunction<void(error_code, Buffer), 192>;
 
   void serve(std::function<void(rpc::ReverseHandlers&, const Log&)> add_to);

@@ -115,7 +115,7 @@ class RPCRDMA_EXPORT Server {
     const rpc::ProcedureInfo* procedure;
     std::function<void(rpc::Dispatcher&, const Log&)> add_to;
   };
-  struct State;
+  struct RPCRDMA_HIDDEN State;
   void add(Service service);
 
   std::unique_ptr<State> state_;

@@ -10,7 +10,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// Does nothing where no service manager asks. Any thread may call it; a message that cannot be sent is lost.
+/// Does nothing where no service manager asks. Any thread may call it. ready() waits while the queue of the
+/// service manager is full; any other message is lost then.
 class ServiceManager {
  public:
   /// Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
@@ -27,7 +28,7 @@ class ServiceManager {
   std::optional<std::chrono::microseconds> watchdog_interval() const noexcept { return interval_; }
 
  private:
-  void send(std::string_view message) const;
+  void send(std::string_view message, int flags) const;
 
   Fd socket_;  ///< connected to the service manager; none if there is none
   std::optional<std::chrono::microseconds> interval_;
