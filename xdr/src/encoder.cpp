@@ -42,7 +42,10 @@ Encoder* Encoder::of(XDR* xdrs) noexcept { return xdrs->x_ops == &kOperations ? 
 
 void Encoder::octets(Octets value) noexcept {
   if (rewriting_) value = value.subspan(rewrite(value));
-  out_.octets(value);
+  const BufferRef borrowed = borrowing_ != nullptr && !value.empty() ? borrowing_->borrow(value) : BufferRef{};
+  if (borrowed.size == 0) return out_.octets(value);
+  borrowed_.push_back(out_.position());
+  out_.borrow(borrowed);
 }
 
 void Encoder::rewrite_u32(std::uint32_t value) noexcept {
@@ -66,6 +69,7 @@ std::size_t Encoder::rewrite(Octets value) noexcept {
     if (at_ < piece.position) break;  // within an item
     const std::uint32_t offset = at_ - piece.position;
     if (offset >= piece.octets.size) continue;
+    if (std::ranges::find(borrowed_, piece.position) != borrowed_.end()) break;
     const std::size_t step = std::min<std::size_t>(value.size() - done, piece.octets.size - offset);
     std::memcpy(piece.octets.data + offset, value.data() + done, step);
     at_ += static_cast<std::uint32_t>(step);

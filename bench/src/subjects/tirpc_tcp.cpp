@@ -60,6 +60,7 @@ void dispatch(svc_req* request, SVCXPRT* transport) {
 void serve_by_door(Board&, const Child::Ready& ready) {
   rpcrdma_svc_options options{};
   options.listen = "127.0.0.1:0";
+  options.stable_opaques = 1;
   SVCXPRT* transport = rpcrdma_svc_create(&options);
   if (transport == nullptr || !svc_reg(transport, BENCH_PROGRAM, BENCH_V1, dispatch, nullptr)) {
     throw std::runtime_error("cannot serve");
@@ -118,7 +119,9 @@ class TirpcProgram final : public Subject {
   }
   void connect_by_door() {
     const std::string server = "127.0.0.1:" + std::to_string(child_.port());
-    client_ = rpcrdma_clnt_create(server.c_str(), BENCH_PROGRAM, BENCH_V1, nullptr);
+    rpcrdma_clnt_options options{};
+    options.stable_opaques = 1;
+    client_ = rpcrdma_clnt_create(server.c_str(), BENCH_PROGRAM, BENCH_V1, &options);
   }
   void connect_by_tcp() {
     sockaddr_in address{};

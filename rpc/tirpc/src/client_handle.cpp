@@ -69,6 +69,7 @@ ClientHandle::ClientHandle(std::unique_ptr<ClientLink> link, const fabric::Endpo
       link_(std::move(link)),
       ddp_(options.ddp, options.ddp + options.ddp_count),
       max_reply_(options.max_reply),
+      stable_opaques_(options.stable_opaques != 0),
       xid_(std::random_device{}()),
       program_(program),
       version_(version) {
@@ -122,7 +123,8 @@ clnt_stat ClientHandle::call(rpcproc_t procedure, xdrproc_t encode, void* args, 
   const std::lock_guard lock(mutex_);
   if (in_child()) return fail(RPC_CANTSEND, ECHILD);
   if (!wait_set_ && is_valid(timeout)) wait_ = timeout;
-  CallArgs call{client_.cl_auth, 0, program_, version_, procedure, encode, args, decode, results, false};
+  CallArgs call{client_.cl_auth, 0,       program_, version_,       procedure, encode, args,
+                decode,          results, false,    stable_opaques_};
   if (is_zero(timeout)) return post(call, decode == nullptr);
   const rpcrdma_ddp* entry = ddp_of(procedure);
   call.reduces_args = entry != nullptr && entry->reduces_args != 0;

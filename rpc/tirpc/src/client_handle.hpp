@@ -49,6 +49,7 @@ class ClientHandle {
   netbuf server_address_{};
   std::vector<rpcrdma_ddp> ddp_;
   std::uint32_t max_reply_;
+  bool stable_opaques_;
   std::uint32_t xid_;
   rpcprog_t program_;
   rpcvers_t version_;

@@ -68,6 +68,19 @@ bool is_void(xdrproc_t routine) noexcept {
   return routine == nullptr || reinterpret_cast<void*>(routine) == reinterpret_cast<void*>(&xdr_void);
 }
 
+BufferRef BorrowedMemory::borrow(Octets octets) {
+  constexpr std::size_t kLeast = 1u << 16;
+  constexpr std::size_t kMost = 8;  // each takes a segment, and starts another: a message has a limited number of them
+  if (octets.size() < kLeast || octets.size() > UINT32_MAX || registered_.size() == kMost) return {};
+  if (!fabric_.capabilities().cheap_registration) return {};
+  // It is only read.
+  auto* const data = const_cast<std::byte*>(octets.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  auto registered = memory::adopt(fabric_, {data, octets.size()});
+  if (!registered) return {};
+  registered_.push_back(std::move(*registered));
+  return registered_.back().ref();
+}
+
 bool encode_call(xdr::Encoder& out, const CallArgs& from) {
   for (const std::uint32_t word :
        {from.xid, std::uint32_t{CALL}, RPC_MSG_VERSION, from.program, from.version, from.procedure}) {
@@ -79,7 +92,9 @@ bool encode_call(xdr::Encoder& out, const CallArgs& from) {
 
 void WaitingCall::encode(PayloadBuilder& out) noexcept {
   staged_.clear();
+  borrowed_.clear();
   xdr::Encoder encoder(out, args_.reduces_args ? this : nullptr);
+  if (args_.stable_opaques) encoder.set_borrowing(&borrowed_);
   encoded_ = encode_call(encoder, args_);
   if (encoded_) return;
   unencodable_ = out.ok() || out.failure() == BuildFailure::invalid;
@@ -96,6 +111,7 @@ BufferRef WaitingCall::stage(std::uint32_t size) {
 void WaitingCall::done(error_code status, const Payload* reply) noexcept {
   over_ = true;
   staged_.clear();
+  borrowed_.clear();
   if (status) return fail(status);
   decode(*reply);
 }

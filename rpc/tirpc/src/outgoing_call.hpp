@@ -26,12 +26,26 @@ struct CallArgs {
   xdrproc_t decode = nullptr;
   void* results = nullptr;
   bool reduces_args = false;
+  bool stable_opaques = false;
 };
 
 /// xdr_void(), which libtirpc declares without parameters, as an xdrproc_t.
 bool_t no_results(XDR*, ...);
 /// Results that take no bytes.
 bool is_void(xdrproc_t routine) noexcept;
+
+/// Opaques of the program's memory that are long enough to be transferred from there, registered for one message.
+class BorrowedMemory final : public xdr::Borrowing {
+ public:
+  explicit BorrowedMemory(fabric::Fabric& fabric) noexcept : fabric_(fabric) {}
+  BufferRef borrow(Octets octets) override;
+  bool empty() const noexcept { return registered_.empty(); }
+  void clear() noexcept { registered_.clear(); }
+
+ private:
+  fabric::Fabric& fabric_;
+  std::vector<memory::RegisteredBuffer> registered_;
+};
 
 /// Writes a call message with libtirpc's routines.
 bool encode_call(xdr::Encoder& out, const CallArgs& from);
@@ -43,7 +57,9 @@ inline constexpr char kUnanswered[] = "unanswered";
 /// A call that waits for its reply, and decodes it in done(), where the message is.
 class WaitingCall final : public transport::Call, private xdr::Staging {
  public:
-  WaitingCall(const CallArgs& args, memory::Pool& pool) noexcept : args_(args), pool_(pool) { xid = args.xid; }
+  WaitingCall(const CallArgs& args, memory::Pool& pool) noexcept : args_(args), pool_(pool), borrowed_(pool.fabric()) {
+    xid = args.xid;
+  }
 
   bool over() const noexcept { return over_; }
   const CallArgs& args() const noexcept { return args_; }
@@ -67,6 +83,7 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   CallArgs args_;
   memory::Pool& pool_;
   std::vector<memory::RegisteredBuffer> staged_;
+  BorrowedMemory borrowed_;
   rpc_msg reply_{};
   rpc_err error_{};
   char verifier_[MAX_AUTH_BYTES];

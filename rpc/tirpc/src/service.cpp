@@ -83,7 +83,9 @@ void flatten(const Payload& message, Payload& out) {
 }  // namespace
 
 Service::Service(const Target& local, const rpcrdma_svc_options& options)
-    : pollable_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : pollable_(::epoll_create1(EPOLL_CLOEXEC)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      stable_opaques_(options.stable_opaques != 0) {
   if (!pollable_ || !wake_) fail_errno();
   watch(pollable_, descriptor_of(context_));
   watch(pollable_, wake_.get());
@@ -184,8 +186,7 @@ void Service::clear_signal() noexcept {
 bool Service::receive(rpc_msg* message) {
   clear_signal();
   end_unanswered();
-  while (ready_.empty() && context_.poll_one() != 0) {
-  }
+  run_until_ready();
   if (ready_.empty()) return false;
   begin(std::move(ready_.front()));
   ready_.pop_front();
@@ -196,6 +197,21 @@ bool Service::receive(rpc_msg* message) {
   }
   refuse(current_.call->payload());
   return false;
+}
+
+/// Stays for a moment while a call is arriving: what follows is spared a poll() of the program.
+void Service::run_until_ready() {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::microseconds kMoment(20);
+  std::optional<Clock::time_point> last;
+  for (unsigned events = 0; ready_.empty() && events < kMostEvents;) {
+    if (context_.poll_one() != 0) {
+      last = Clock::now();
+      ++events;
+    } else if (!last || Clock::now() - *last > kMoment) {
+      return;
+    }
+  }
 }
 
 void Service::begin(Arrival arrival) {
@@ -254,6 +270,8 @@ bool Service::reply(rpc_msg* message) {
   transport::IncomingCall& call = *current_.call;
   staged_.clear();
   xdr::Encoder out(call.reply(), call.write_chunks().empty() ? nullptr : this);
+  BorrowedMemory borrowed(*fabric_);
+  if (stable_opaques_) out.set_borrowing(&borrowed);
   message->rm_xid = xid_;
   bool done = false;
   if (message->rm_reply.rp_stat == MSG_ACCEPTED && message->acpted_rply.ar_stat == SUCCESS) {
@@ -264,8 +282,14 @@ bool Service::reply(rpc_msg* message) {
   }
   if (!done || !out.ok()) return false;
   in_.reset();
+  bool sent = borrowed.empty();
   // The buffers are returned when their data has been sent.
-  std::exchange(current_, {}).call->send([staged = std::move(staged_)](error_code) {});
+  if (sent) {
+    std::exchange(current_, {}).call->send([staged = std::move(staged_)](error_code) {});
+  } else {
+    std::exchange(current_, {}).call->send([&sent](error_code) { sent = true; });
+    while (!sent) runner_.run_one();  // the results belong to the program again when this function returns
+  }
   staged_.clear();
   return true;
 }

@@ -12,6 +12,7 @@
 
 #include "address.hpp"
 #include "rpcrdma/base/fd.hpp"
+#include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/responder/server.hpp"
 #include "rpcrdma/rpc/rpcbind.hpp"
 #include "rpcrdma/tirpc.h"
@@ -62,6 +63,7 @@ class Service final : private transport::CallHandler, private xdr::Staging {
   BufferRef stage(std::uint32_t size) override;
   void listen(const fabric::Endpoint& local);
   void describe(const fabric::Endpoint& local);
+  void run_until_ready();
   void begin(Arrival arrival);
   bool refuse(const Payload& message);
   void end_unanswered();
@@ -83,6 +85,8 @@ class Service final : private transport::CallHandler, private xdr::Staging {
   Fd pollable_;  // an epoll of the event loop's own one and of wake_
   Fd wake_;
   bool signalled_ = false;
+  Runner runner_{context_};
+  const bool stable_opaques_;
   std::unique_ptr<fabric::Fabric> fabric_;
   std::unique_ptr<memory::Pool> pool_;
   std::unique_ptr<transport::Server> server_;

@@ -33,6 +33,16 @@ int listening_socket(std::uint16_t& port) {
   return fd;
 }
 
+void serve_eligible(svc_req* request, SVCXPRT* transport) {
+  u_int size = 0;
+  if (request->rq_proc != FORMS_PRODUCE) return svcerr_noproc(transport);
+  if (!svc_getargs(transport, reinterpret_cast<xdrproc_t>(xdr_u_int), reinterpret_cast<caddr_t>(&size)))
+    return svcerr_decode(transport);
+  std::string data = pattern(size);
+  blob out{{size, data.data()}};
+  svc_sendreply(transport, reinterpret_cast<xdrproc_t>(xdr_eligible_blob), reinterpret_cast<caddr_t>(&out));
+}
+
 [[noreturn]] void serve(Loop loop, const rpcrdma_svc_options& given, int report) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::uint16_t ports[2]{};
@@ -46,6 +56,7 @@ int listening_socket(std::uint16_t& port) {
       std::abort();
     }
   }
+  if (!svc_reg(rdma, kEligible, 1, serve_eligible, nullptr)) std::abort();
   ports[1] = rdma->xp_port;
   if (::write(report, ports, sizeof ports) != sizeof ports) std::abort();
   if (loop == Loop::of_libtirpc)
@@ -96,6 +107,10 @@ ClientPtr tcp_client(const FormsServer& server, rpcprog_t program, rpcvers_t ver
 ClientPtr rdma_client(const FormsServer& server, rpcprog_t program, rpcvers_t version,
                       const rpcrdma_clnt_options* options) {
   return ClientPtr(::rpcrdma_clnt_create(server.rdma_address().c_str(), program, version, options));
+}
+
+extern "C" bool_t xdr_eligible_blob(XDR* xdrs, blob* value) {
+  return xdr_rpcrdma_bytes(xdrs, &value->data.data_val, &value->data.data_len, ~0u);
 }
 
 std::string pattern(std::size_t size) {

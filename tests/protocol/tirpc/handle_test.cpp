@@ -225,10 +225,6 @@ TEST_F(Handle, ValidationOfTheVerifier) {
   client_->cl_auth = usual;
 }
 
-extern "C" bool_t xdr_eligible_blob(XDR* xdrs, blob* value) {
-  return xdr_rpcrdma_bytes(xdrs, &value->data.data_val, &value->data.data_len, ~0u);
-}
-
 TEST_F(Handle, EligibleArgumentsTravelApart) {
   const rpcrdma_ddp table[] = {{FORMS_CONSUME, 1, 0}};
   rpcrdma_clnt_options options{};
@@ -245,6 +241,75 @@ TEST_F(Handle, EligibleArgumentsTravelApart) {
               RPC_SUCCESS);
     EXPECT_EQ(sum, checksum(data.data(), size));
   }
+}
+
+TEST_F(Handle, EligibleResultsTravelApart) {
+  const rpcrdma_ddp table[] = {{FORMS_PRODUCE, 0, 9'000'002}};
+  rpcrdma_clnt_options options{};
+  options.ddp = table;
+  options.ddp_count = 1;
+  options.max_reply = 4096;  // the message alone
+  const ClientPtr client = rdma_client(server_, kEligible, 1, &options);
+  for (const u_int size : {0u, 3u, 5000u, 1'000'001u, 9'000'002u}) {
+    std::string out;
+    ASSERT_EQ(produce(client.get(), size, out, reinterpret_cast<xdrproc_t>(xdr_eligible_blob)), RPC_SUCCESS) << size;
+    EXPECT_EQ(out, pattern(size));
+  }
+}
+
+/// As xdr_blob(), in parts of 64 KiB and of 4 bytes in turn.
+bool_t put_in_parts(XDR* xdrs, blob* value, bool temporary) {
+  u_int left = value->data.data_len;
+  if (!xdr_u_int(xdrs, &left)) return FALSE;
+  std::vector<char> buffer(65536);
+  for (const char* at = value->data.data_val; left != 0;) {
+    const u_int part = left % 65540 == 0 ? 65536 : 4;
+    std::memcpy(buffer.data(), at, part);
+    if (!XDR_PUTBYTES(xdrs, temporary ? buffer.data() : at, part)) return FALSE;
+    at += part;
+    left -= part;
+  }
+  buffer.assign(buffer.size(), '\0');
+  return TRUE;
+}
+extern "C" bool_t xdr_parts(XDR* xdrs, blob* value) { return put_in_parts(xdrs, value, false); }
+extern "C" bool_t xdr_temporary_parts(XDR* xdrs, blob* value) { return put_in_parts(xdrs, value, true); }
+
+clnt_stat consume(CLIENT* client, const std::string& data, bool_t (*encode)(XDR*, blob*), u_quad_t& sum) {
+  blob in{{static_cast<u_int>(data.size()), const_cast<char*>(data.data())}};
+  return clnt_call(client, FORMS_CONSUME, reinterpret_cast<xdrproc_t>(encode), reinterpret_cast<caddr_t>(&in),
+                   reinterpret_cast<xdrproc_t>(xdr_u_quad_t), reinterpret_cast<caddr_t>(&sum), kLong);
+}
+
+TEST_F(Handle, OpaquesAreCopiedUnlessTheProgramSaysThatTheyStay) {
+  const std::string data = pattern(20 * 65540);
+  u_quad_t sum = 0;
+  ASSERT_EQ(consume(client_.get(), data, xdr_temporary_parts, sum), RPC_SUCCESS);
+  EXPECT_EQ(sum, checksum(data.data(), data.size()));
+}
+
+TEST(StableOpaques, TravelInBothDirections) {
+  rpcrdma_svc_options served{};
+  served.stable_opaques = 1;
+  const FormsServer server(Loop::of_libtirpc, served);
+  rpcrdma_clnt_options options{};
+  options.stable_opaques = 1;
+  const ClientPtr client = rdma_client(server, FORMS_PROG, FORMS_V1, &options);
+  ASSERT_NE(client, nullptr);
+  for (const u_int size : {65'535u, 65'536u, 1'000'003u, 9'000'001u}) {
+    const std::string data = pattern(size);
+    std::string out;
+    ASSERT_EQ(produce(client.get(), size, out), RPC_SUCCESS) << size;
+    EXPECT_EQ(out, data);
+    u_quad_t sum = 0;
+    ASSERT_EQ(consume(client.get(), data, xdr_blob, sum), RPC_SUCCESS) << size;
+    EXPECT_EQ(sum, checksum(data.data(), size));
+  }
+  // More of them than a message has segments.
+  const std::string data = pattern(100 * 65540);
+  u_quad_t sum = 0;
+  ASSERT_EQ(consume(client.get(), data, xdr_parts, sum), RPC_SUCCESS);
+  EXPECT_EQ(sum, checksum(data.data(), data.size()));
 }
 
 TEST(Marker, IsXdrBytesOnOtherStreams) {

@@ -62,6 +62,33 @@ TEST(Position, BeyondTheMessageFails) {
   EXPECT_TRUE(decoder.ok());
 }
 
+/// Lends what is 8 bytes long or more.
+class Lending final : public xdr::Borrowing {
+ public:
+  BufferRef borrow(Octets octets) override {
+    if (octets.size() < 8) return {};
+    return {const_cast<std::byte*>(octets.data()), static_cast<std::uint32_t>(octets.size()), 0};
+  }
+};
+
+TEST(Position, WhatWasTakenByReferenceIsNotReplaced) {
+  OutMessage message;
+  Lending lending;
+  Encoder encoder(message.out());
+  encoder.set_borrowing(&lending);
+  std::byte data[9]{std::byte{1}};
+  encoder.counted(data);
+  ASSERT_TRUE(encoder.ok());
+  EXPECT_EQ(encoder.position(), 4u + 12);
+  EXPECT_EQ(message.out().payload().pieces.at(1).octets.data, data);
+  ASSERT_TRUE(encoder.set_position(0));
+  encoder.u32(9);
+  EXPECT_TRUE(encoder.ok());
+  encoder.u32(7);
+  EXPECT_FALSE(encoder.ok());
+  EXPECT_EQ(data[0], std::byte{1});
+}
+
 TEST(Position, AnItemIsNotReplaced) {
   OutMessage message;
   Encoder encoder(message.out());

@@ -67,6 +67,14 @@ void PayloadBuilder::u32(std::uint32_t value) noexcept {
   Writer(MutableOctets(at, 4)).u32(value);
 }
 
+void PayloadBuilder::borrow(BufferRef octets) noexcept {
+  if (!ok() || octets.size == 0) return;
+  if (octets.size > std::numeric_limits<std::uint32_t>::max() - payload_.length) return fail(BuildFailure::too_long);
+  payload_.pieces.push_back({payload_.length, octets});
+  payload_.length += octets.size;
+  cut_ = true;
+}
+
 void PayloadBuilder::item(std::span<const BufferRef> parts) noexcept {
   std::uint64_t length = 0;
   for (const BufferRef& part : parts) length += part.size;

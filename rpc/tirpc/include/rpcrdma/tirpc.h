@@ -50,6 +50,12 @@ struct rpcrdma_ddp {
  * In a .x file: `typedef opaque blob<>;`, with xdr_blob() written by hand as a call of this function. */
 RPCRDMA_TIRPC_API bool_t xdr_rpcrdma_bytes(XDR* xdrs, char** bytes, u_int* size, u_int max_size);
 
+/* Long opaques. A message is encoded into memory of the library, which copies its opaques. With `stable_opaques`, those
+ * of 64 KiB or more are sent from the memory that the XDR routine names, on fabrics where that costs less than a copy.
+ * The memory must then stay as it is until clnt_call() or svc_sendreply() returns. Routines that rpcgen makes pass the
+ * memory of the program's own data; a routine or an authenticator that encodes from a temporary buffer needs the copy.
+ * It changes nothing for the other side. Meanwhile svc_sendreply() waits until the results are sent, as with TCP. */
+
 /* Receives log lines; level: 0 trace, 1 debug, 2 info, 3 warn, 4 error. Runs in the thread that uses the handle. */
 typedef void (*rpcrdma_log_function)(void* context, int level, const char* line);
 
@@ -62,6 +68,7 @@ struct rpcrdma_clnt_options {
   const struct rpcrdma_ddp* ddp;  /* may be NULL */
   size_t ddp_count;               /* entries */
   struct timeval connect_timeout; /* default 10 s, for each address of the host */
+  int stable_opaques;             /* not 0: long opaques of arguments may be sent from where they are, see below */
   rpcrdma_log_function log;       /* NULL: no log */
   void* log_context;              /* passed to `log` */
   void* reserved[8];              /* zero */
@@ -95,6 +102,7 @@ struct rpcrdma_svc_options {
   unsigned max_message; /* bytes of the longest call or reply that is served, default 64 MiB */
   size_t memory;        /* bytes of registered memory at most, default four times max_message + 64 MiB */
   unsigned credits;     /* calls that a client may have in flight, default 32 */
+  int stable_opaques;   /* not 0: long opaques of results may be sent from where they are, see below */
   rpcrdma_log_function log; /* NULL: no log */
   void* log_context;        /* passed to `log` */
   void* reserved[8];        /* zero */

@@ -28,6 +28,7 @@ FabricState::FabricState(boost::asio::io_context& c, const IwarpOptions& o, Log 
   capabilities.max_message = std::numeric_limits<std::uint32_t>::max();
   capabilities.remote_invalidation = true;
   capabilities.exact_window_bounds = true;
+  capabilities.cheap_registration = true;
 }
 
 const MutableOctets* FabricState::region_of(const BufferRef& buffer) const noexcept {

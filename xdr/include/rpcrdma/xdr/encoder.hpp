@@ -3,6 +3,7 @@
 // A libtirpc XDR stream that writes to a PayloadBuilder.
 #include <rpc/rpc.h>
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 
 #include "rpcrdma/base/export.hpp"
@@ -21,6 +22,16 @@ class RPCRDMA_EXPORT Staging {
   ~Staging() = default;
 };
 
+/// Registers memory of the caller, for opaques that are taken by reference instead of copied.
+class Borrowing {
+ public:
+  /// `octets`, registered until the message is no longer used; size 0: copy them.
+  virtual BufferRef borrow(Octets octets) = 0;
+
+ protected:
+  ~Borrowing() = default;
+};
+
 /// Writes XDR. Failure is sticky. Not movable: XDR routines hold its address. One thread.
 class RPCRDMA_EXPORT Encoder {
  public:
@@ -29,6 +40,9 @@ class RPCRDMA_EXPORT Encoder {
   explicit Encoder(PayloadBuilder& out, Staging* staging = nullptr) noexcept;
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
+
+  /// Opaques that XDR routines write are offered to `borrowing` from now on, which outlives this object.
+  void set_borrowing(Borrowing* borrowing) noexcept { borrowing_ = borrowing; }
 
   /// For XDR routines. Its position counts from the start of the message.
   XDR* xdr() noexcept { return &xdr_; }
@@ -46,7 +60,7 @@ class RPCRDMA_EXPORT Encoder {
   /// Bytes as they are, without a count.
   void octets(Octets value) noexcept;
   /// The next bytes replace those at position `to`; at the end of what they replace, the message continues. False if
-  /// the message does not reach there.
+  /// the message does not reach there. What was taken by reference cannot be replaced.
   bool set_position(std::uint32_t to) noexcept;
   /// opaque<>: count word, bytes, zero pad.
   void counted(Octets value) noexcept;
@@ -69,8 +83,10 @@ class RPCRDMA_EXPORT Encoder {
   XDR xdr_{};
   PayloadBuilder& out_;
   Staging* staging_;
-  std::uint32_t at_ = 0;    // the position, if rewriting
-  bool rewriting_ = false;  // earlier bytes of the message
+  Borrowing* borrowing_ = nullptr;
+  boost::container::small_vector<std::uint32_t, 2> borrowed_;  // positions of the pieces taken by reference
+  std::uint32_t at_ = 0;                                       // the position, if rewriting
+  bool rewriting_ = false;                                     // earlier bytes of the message
 };
 
 }  // namespace rpcrdma::xdr

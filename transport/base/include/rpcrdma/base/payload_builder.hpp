@@ -47,6 +47,9 @@ class RPCRDMA_EXPORT PayloadBuilder {
   /// Takes a counted item by reference: its count word must have been written already. The memory behind
   /// `parts` belongs to the caller and stays valid and unchanged until the message is done with. The pad is implied.
   void item(std::span<const BufferRef> parts) noexcept;
+  /// Takes bytes of the stream by reference: registered memory that belongs to the caller and stays valid and unchanged
+  /// until the message is no longer used.
+  void borrow(BufferRef octets) noexcept;
   void fail(BuildFailure why = BuildFailure::invalid) noexcept {
     if (ok()) failure_ = why;
   }

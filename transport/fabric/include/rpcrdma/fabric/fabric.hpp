@@ -56,6 +56,8 @@ struct Capabilities {
   /// A window may be invalidated from both sides: at worst that ends the connection. Otherwise (rxe, whose kernel
   /// crashes) a window that the peer may still invalidate must not be invalidated locally.
   bool late_invalidation = true;
+  /// Registering memory for one transfer costs less than copying it.
+  bool cheap_registration = false;
   /// Bytes that this process may have registered at once, over all its fabrics: its limit of locked memory when the
   /// fabric was opened. A registration beyond it fails with FabricError::locked_memory.
   std::uint64_t lockable_memory = std::numeric_limits<std::uint64_t>::max();
