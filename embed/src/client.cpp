@@ -120,6 +120,8 @@ void Client::State::shut() {
   opening.emit(asio::cancellation_type::terminal);
   calls.reset();
   link.close();
+  // No handler of reverse calls runs any more; those that have begun may still answer.
+  if (backend && backend->rdma) backend->rdma->set_call_sink(nullptr);
   if (backend) asio::post(context, [gone = std::make_shared<embed::Backend>(std::move(*backend))] {});
   backend.reset();
   end_drain();

@@ -143,6 +143,10 @@ void Link::end(transport::Call& call, error_code why) {
 /// Ends the connection and every call.
 void Link::lost(error_code why) {
   ++generation_;
+  // Whatever ended an established connection, another one helps.
+  const bool established = state_ == State::connected;
+  const bool by_socket = why == boost::asio::error::eof || why.category() == boost::system::system_category();
+  if (established && by_socket) why = transport::TransportError::connection_lost;
   state_ = State::idle;
   writing_ = false;
   outgoing_.clear();
@@ -150,9 +154,7 @@ void Link::lost(error_code why) {
   socket_.close(ignored);
   timer_.cancel();
   armed_ = Clock::time_point::max();
-  const error_code reason =
-      why == boost::asio::error::eof ? make_error_code(transport::TransportError::connection_lost) : why;
-  for (auto calls = std::move(calls_); auto& [xid, call] : calls) call->done(reason, nullptr);
+  for (auto calls = std::move(calls_); auto& [xid, call] : calls) call->done(why, nullptr);
 }
 
 void Link::close() { lost(BaseError::cancelled); }

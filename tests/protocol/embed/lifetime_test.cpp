@@ -133,6 +133,44 @@ class OneCall final : public transport::Requester {
   int cancels = 0;
 };
 
+// Two reverse calls arrive together; the handler of the first destroys the client.
+TEST(Lifetime, OfAClientEndsItsReverseHandlers) {
+  Bed bed;
+  asio::io_context context;
+  auto client = std::make_unique<Client>(context, bed.at("iwarp"));
+  int runs = 0;
+  client->on<hello::Changed>([&](u_int) {
+    ++runs;
+    client.reset();
+  });
+  client->call<hello::Watch>({}, [](error_code, const auto&) {});
+  const auto watched = [&bed] {
+    const std::lock_guard lock(bed.mutex);
+    return !bed.watchers.empty();
+  };
+  while (!watched()) context.run_one_for(std::chrono::milliseconds(10));
+  context.poll();
+  rpc::ReverseClient back = bed.watchers.front();
+  for (u_int i = 0; i < 2; ++i) back.call<hello::Changed>(i, [](error_code, const auto&) {});
+  while (back.counters().in_flight != 2) std::this_thread::yield();
+  context.restart();
+  context.run();
+  EXPECT_EQ(runs, 1);
+}
+
+// A server that dies ends the calls over TCP by a condition that says what helps.
+TEST(Lifetime, OfAServerEndsCallsOverTcp) {
+  auto bed = std::make_unique<Bed>();
+  Client client(bed->at("tcp"));
+  client.call<hello::Add>(1, asio::use_future).get();
+  std::promise<error_code> ended;
+  client.call<hello::Hang>({}, [&](error_code failed, const auto&) { ended.set_value(failed); });
+  client.call<hello::Add>(1, asio::use_future).get();  // behind it
+  bed.reset();
+  const error_code failed = ended.get_future().get();
+  EXPECT_EQ(failed, Condition::reconnect) << failed.message();
+}
+
 TEST(Lifetime, OfARequesterEndsBeforeCallsThatTheirClientHasCancelled) {
   asio::io_context context;
   OneCall requester;
