@@ -12,14 +12,13 @@ function(rpcrdma_full_path result dir)
   set(${result} "${dir}" PARENT_SCOPE)
 endfunction()
 
-# rpcrdma_replace_paths(RESULT FILE CONFIGURED_SBIN CONFIGURED_SYSCONF SBIN SYSCONF): the path of a copy of FILE, in the
-# folder `installed` beside it, that names the server in the folder SBIN and its configuration in the folder SYSCONF.
-function(rpcrdma_replace_paths result file configured_sbin configured_sysconf sbin sysconf)
+# rpcrdma_replace_paths(RESULT FILE COPIES CONFIGURED_SBIN CONFIGURED_SYSCONF SBIN SYSCONF): the path of a copy of FILE, in
+# the folder COPIES, that names the server in the folder SBIN and its configuration in the folder SYSCONF.
+function(rpcrdma_replace_paths result file copies configured_sbin configured_sysconf sbin sysconf)
   file(READ "${file}" text)
   string(REPLACE "${configured_sbin}/rpcrdma" "${sbin}/rpcrdma" text "${text}")
   string(REPLACE "${configured_sysconf}/rpcrdma" "${sysconf}/rpcrdma" text "${text}")
-  get_filename_component(folder "${file}" DIRECTORY)
   get_filename_component(name "${file}" NAME)
-  file(WRITE "${folder}/installed/${name}" "${text}")
-  set(${result} "${folder}/installed/${name}" PARENT_SCOPE)
+  file(WRITE "${copies}/${name}" "${text}")
+  set(${result} "${copies}/${name}" PARENT_SCOPE)
 endfunction()
