@@ -20,8 +20,8 @@ struct LinkOptions {
   Log log;
 };
 
-/// One connection to a server, and the event loop that drives it: whoever waits for something runs the loop. Used by
-/// one thread at a time.
+/// One connection to a server, and the event loop that drives it: the thread that waits for an event runs the loop.
+/// Used by one thread at a time.
 class ClientLink {
  public:
   /// Connects. The error is that of the fabric or of the connection.
