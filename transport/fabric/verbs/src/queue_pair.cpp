@@ -237,7 +237,8 @@ void VerbsQueuePair::submit() {
   if (!takes_work(state_) || ending_) return;
   const error_code error = sends_.submit(id_->qp);
   if (!error) return;
-  core_->log.error("verbs: the device refuses work: {}", error.message());
+  core_->log.error("verbs: ending the connection with {}: the device refuses work: {}",
+                   info_.peer.address().to_string(), error.message());
   end_later(error);
 }
 

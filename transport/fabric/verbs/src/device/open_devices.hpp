@@ -26,7 +26,7 @@ class OpenDevice {
   /// The kernel removes the device, or has removed it.
   void note_removed() noexcept { removed_ = true; }
 
-  /// Functions that post the news of a failure to the fabrics on the device: each event of it arrives at one of them.
+  /// Functions that tell the fabrics on the device of its failure: the event itself arrives at only one of them.
   using Users = std::list<UniqueFunction<void()>>;
   Users::iterator enter(UniqueFunction<void()> post_failure);
   /// The function does not run any more when this has returned.
