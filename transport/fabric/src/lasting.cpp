@@ -71,7 +71,7 @@ class LastingListener final : public Listener, public Hook {
   std::unique_ptr<Listener> listener_;
 };
 
-/// Of the same kind of device. The limit of locked memory may have changed.
+/// Whether both fabrics are of the same kind of device. The limit of locked memory may differ.
 bool is_alike(Capabilities one, const Capabilities& other) {
   one.lockable_memory = other.lockable_memory;
   return one == other;

@@ -75,7 +75,7 @@ bool PosixFileSystem::still_granted(const OpenFile& file, const Attributes& now)
   return file.granted_under(now);
 }
 
-/// Keeps the descriptor that created a file: it allows reading and writing, even if the mode denies the owner either.
+/// Keeps the descriptor that created a file: with it the owner may read and write, whatever the mode.
 void PosixFileSystem::keep_open(const Caller& caller, const NodeKey& key, Fd fd) {
   const auto stat = stat_fd(fd.get());
   if (!stat) return;

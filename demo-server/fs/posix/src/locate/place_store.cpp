@@ -235,7 +235,7 @@ class PlaceStore::Database {
     if (missing_end() > 0) return MDB_CORRUPTED;
     if (const int failure = write([&](MDB_txn* transaction) { return check_state(transaction); }); failure != 0)
       return failure;
-    // On the disk before any change that is not synchronized.
+    // Reaches the disk before the changes that follow, which are not synchronized.
     if (const int failure = set_state(std::string(kClosed) + boot_id()); failure != 0) return failure;
     in_use_ = is_file_;
     return mdb_env_set_flags(environment_, MDB_NOSYNC, 1);

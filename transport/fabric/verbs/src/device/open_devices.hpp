@@ -43,7 +43,8 @@ class OpenDevice {
 /// The devices that librdmacm has open, as far as fabrics use them. Any thread.
 class OpenDevices {
  public:
-  /// The one of `context`, which an rdma_cm id keeps alive longer than the caller keeps the result.
+  /// The device of `context`. The caller holds an rdma_cm id that keeps `context` alive, and releases it after the
+  /// result.
   std::shared_ptr<OpenDevice> of(ibv_context& context);
 
  private:
