@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpcrdma/base/runner.hpp"
 
-#include <algorithm>
 #include <thread>
 
 namespace rpcrdma {
 namespace {
 
-/// The initial polling time, and the shortest one before polling stops.
-constexpr Runner::Clock::duration kLeast = std::chrono::microseconds(5);
 /// While it yields before it polls, it polls first every so many turns.
 constexpr unsigned kProbe = 16;
+/// Polls between two yields.
+constexpr unsigned kPollsPerYield = 4;
 
 }  // namespace
 
@@ -22,46 +21,53 @@ void Runner::run() {
 std::size_t Runner::run_one() {
   std::size_t done = 0;
   if (!yields_first() || ++turns_ % kProbe == 0) done = context_.poll_one();
-  if (done != 0) yields_paid_ = 0;
-  if (done == 0 && window_ != Clock::duration::zero()) done = look();
-  if (done != 0 || context_.stopped()) return done;
-  const Clock::time_point start = Clock::now();
-  done = context_.run_one();
-  if (longest_ != Clock::duration::zero()) slept(Clock::now() - start);
-  return done;
-}
-
-std::size_t Runner::look() {
-  std::size_t done = give_way();
-  if (done != 0) return done;
-  const Clock::time_point end = Clock::now() + window_;
-  while (done == 0 && !context_.stopped() && Clock::now() < end) {
-    std::this_thread::yield();
-    done = context_.poll_one();
+  if (done != 0) {
+    yields_paid_ = 0;
+    return done;
   }
-  return done;
+  if (!context_.stopped()) done = poll();
+  return done != 0 || context_.stopped() ? done : block();
 }
 
-/// The peer may be waiting for this CPU. If another process holds it, block instead of yielding: the scheduler favours
-/// a thread that wakes up.
-std::size_t Runner::give_way() {
+/// The peer may be waiting for this CPU: it yields before it polls again, and then between polls.
+std::size_t Runner::poll() {
   const Clock::time_point start = Clock::now();
-  std::this_thread::yield();
-  const Clock::duration away = Clock::now() - start;
-  if (away > longest_) slept(away);
-  const std::size_t done = context_.poll_one();
-  yields_paid_ = done != 0 && away <= longest_ ? yields_paid_ + 1 : 0;
-  return done;
+  const Clock::duration window = policy_.window(start);
+  if (window <= Clock::duration::zero()) {
+    yields_paid_ = 0;
+    return 0;
+  }
+  std::size_t done = 0;
+  Clock::time_point now = start;
+  for (unsigned turn = 0; now - start < window; ++turn) {
+    if (turn % kPollsPerYield == 0) {
+      std::this_thread::yield();
+      const Clock::time_point back = Clock::now();
+      if (back - now >= WaitPolicy::kDisplaced) {
+        policy_.displaced(back);
+        yields_paid_ = 0;
+        return context_.poll_one();
+      }
+    }
+    done = context_.poll_one();
+    if (turn == 0) yields_paid_ = done != 0 ? yields_paid_ + 1 : 0;
+    if (done != 0) {
+      policy_.found();
+      return done;
+    }
+    if (context_.stopped()) return 0;
+    now = Clock::now();
+  }
+  policy_.missed(now - start);
+  return 0;
 }
 
-/// Extends the polling time if a slightly longer poll would have avoided blocking, shortens it after a long block.
-void Runner::slept(Clock::duration time) noexcept {
-  if (time <= longest_)
-    window_ = std::min(std::max(2 * window_, kLeast), longest_);
-  else if (window_ > kLeast)
-    window_ /= 2;
-  else
-    window_ = Clock::duration::zero();
+std::size_t Runner::block() {
+  if (measures_ && ++waits_ == kOften) {
+    measures_ = false;
+    policy_.set_wake_up(measured_wake_up());
+  }
+  return context_.run_one();
 }
 
 }  // namespace rpcrdma

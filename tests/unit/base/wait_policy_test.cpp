@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The decisions of WaitPolicy, in a model on virtual time: a client that calls, a server that answers, and machines on
+// which a wake-up costs from 1 to 300 microseconds.
+#include "rpcrdma/base/wait_policy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace rpcrdma {
+namespace {
+
+using namespace std::chrono_literals;
+using Duration = WaitPolicy::Duration;
+using TimePoint = WaitPolicy::TimePoint;
+
+struct Machine {
+  Duration wake_up;            ///< what it costs
+  Duration believed;           ///< what the measurement has found
+  Duration work = 5us;         ///< of either side, for each message
+  Duration slice{};            ///< of a third thread that computes on the same processor; zero: none
+  bool one_processor = false;  ///< of client and server
+};
+
+struct Party {
+  explicit Party(const Machine& machine, Polling polling = {}) : policy(polling, machine.believed, TimePoint{}) {}
+  /// Has slept for long, and polls have brought nothing.
+  void exhaust() {
+    while (policy.window(waits_since) != Duration::zero()) policy.missed(1us);
+  }
+  WaitPolicy policy;
+  TimePoint waits_since{};
+  Duration in_vain{};
+  int paid = 0;  ///< polls
+  int displaced = 0;
+};
+
+class Model {
+ public:
+  explicit Model(const Machine& machine, Polling polling = {})
+      : machine_(machine), client(machine, polling), server(machine, polling) {}
+
+  /// One call after `think`; returns how long it takes.
+  Duration call(Duration think = {}) {
+    now_ += think;
+    if (think != Duration::zero()) client_idles(think);
+    const TimePoint start = now_;
+    now_ += machine_.work;
+    server_since(server_ready_);
+    arrives(server);
+    now_ += machine_.work;
+    server_ready_ = now_;
+    client.waits_since = start + machine_.work;
+    arrives(client);
+    return now_ - start;
+  }
+  /// How long it takes until calls cost no wake-ups; `most` if they always do.
+  Duration settles_in(Duration most) {
+    const TimePoint start = now_;
+    for (int settled = 0; settled < 50 && now_ - start < most;) settled = call() <= 2 * machine_.work ? settled + 1 : 0;
+    return now_ - start;
+  }
+  /// The mean of the calls in `time`.
+  Duration mean_in(Duration time, Duration think = {}) {
+    const TimePoint end = now_ + time;
+    Duration sum{};
+    int calls = 0;
+    for (; now_ < end; ++calls) sum += call(think);
+    return sum / calls;
+  }
+  TimePoint now() const { return now_; }
+
+ private:
+  const Machine machine_;
+
+ public:
+  Party client, server;
+
+ private:
+  void server_since(TimePoint since) { server.waits_since = since; }
+
+  /// Waits of the client between calls: a timer wakes it.
+  void client_idles(Duration think) {
+    const TimePoint since = now_ - think;
+    const Duration window = client.policy.window(since);
+    if (window == Duration::zero()) return;
+    end_poll(client, think, window);
+  }
+
+  /// A message for `party` is there at now_; the time goes on until it runs.
+  void arrives(Party& party) {
+    const Duration waited = now_ - party.waits_since;
+    const Duration window = party.policy.window(party.waits_since);
+    if (window != Duration::zero() && machine_.slice != Duration::zero()) {  // its yield lets the third thread run
+      now_ = std::max(now_, party.waits_since + machine_.slice);
+      ++party.displaced;
+      return party.policy.displaced(now_);
+    }
+    const bool taken_in_turn = window != Duration::zero() && machine_.one_processor;
+    if (window == Duration::zero() || !end_poll(party, taken_in_turn ? Duration::zero() : waited, window))
+      now_ += machine_.wake_up;
+  }
+
+  /// Whether a poll of `window` finds what comes after `waited`.
+  static bool end_poll(Party& party, Duration waited, Duration window) {
+    if (waited <= window) {
+      ++party.paid;
+      party.policy.found();
+      return true;
+    }
+    party.in_vain += window;
+    party.policy.missed(window);
+    return false;
+  }
+
+  TimePoint now_{};
+  TimePoint server_ready_{};
+};
+
+std::vector<Machine> machines() {
+  std::vector<Machine> all;
+  for (const Duration wake_up : {1us, 5us, 20us, 50us, 140us, 300us})
+    for (const int error : {-2, 1, 2})  // the measurement is wrong by a factor of two
+      for (const Duration work : {1us, 5us, 35us})
+        all.push_back({wake_up, error < 0 ? Duration(wake_up) / 2 : error * Duration(wake_up), work});
+  return all;
+}
+
+std::string name_of(const Machine& machine) {
+  return std::to_string(machine.wake_up.count()) + " ns, believed " + std::to_string(machine.believed.count()) +
+         ", work " + std::to_string(machine.work.count());
+}
+
+TEST(WaitPolicy, TwoThatSleepFindTheWayOut) {
+  for (const Machine& machine : machines()) {
+    Model model(machine);
+    model.client.exhaust();
+    model.server.exhaust();
+    EXPECT_EQ(model.call(), 2 * machine.work + 2 * machine.wake_up) << name_of(machine);
+    EXPECT_LT(model.settles_in(1s), 200ms) << name_of(machine);
+  }
+}
+
+TEST(WaitPolicy, TwoThatPollContinue) {
+  for (const Machine& machine : machines()) {
+    Model model(machine);
+    EXPECT_EQ(model.mean_in(20ms), 2 * machine.work) << name_of(machine);
+  }
+}
+
+TEST(WaitPolicy, TheyFindTheWayBackAfterAPause) {
+  for (const Machine& machine : machines()) {
+    Model model(machine);
+    model.mean_in(10ms);
+    model.mean_in(1s, 10ms);
+    EXPECT_LT(model.settles_in(1s), 200ms) << name_of(machine);
+  }
+}
+
+// What polls in vain cost: 2 % of the time, and for each poll that pays the wake-up that it saves.
+TEST(WaitPolicy, PollsLittleWhereCallsAreRare) {
+  for (const Machine& machine : machines()) {
+    for (const int rate : {100, 1000}) {
+      const Duration think = Duration(1s) / rate;
+      Model model(machine);
+      model.mean_in(1s, think);
+      for (const Party* party : {&model.client, &model.server}) {
+        const Duration saved = party->paid * std::max<Duration>(machine.believed, 2us);
+        const Duration at_first = 9 * (2 * machine.believed + 50us);
+        EXPECT_LE(party->in_vain, (model.now() - TimePoint{}) / 50 + saved + at_first)
+            << name_of(machine) << ", " << rate;
+      }
+    }
+  }
+}
+
+TEST(WaitPolicy, UsesNothingWhenIdle) {
+  WaitPolicy policy({}, 50us, TimePoint{});
+  Duration polled{};
+  TimePoint now{};
+  for (int i = 0; i < 1000; ++i, now += 1s) {
+    const Duration window = policy.window(now);
+    polled += window;
+    policy.missed(window);
+  }
+  EXPECT_LE(polled, 1000 * 140us) << "one poll in each wait";
+}
+
+TEST(WaitPolicy, OnOneProcessorTheyTakeTurns) {
+  for (Machine machine : machines()) {
+    machine.one_processor = true;
+    Model model(machine);
+    model.client.exhaust();
+    model.server.exhaust();
+    EXPECT_LT(model.settles_in(1s), 200ms) << name_of(machine);
+  }
+}
+
+// A thread that polls beside one that computes loses a slice of 3 ms whenever it yields.
+TEST(WaitPolicy, LeavesTheProcessorToAThreadThatComputes) {
+  for (Machine machine : machines()) {
+    if (machine.work != 35us) continue;  // the others take longer to compute
+    machine.slice = 3ms;
+    Model model(machine);
+    model.mean_in(1500ms);  // the pauses grow
+    model.client.displaced = model.server.displaced = 0;
+    const Duration mean = model.mean_in(2s);
+    EXPECT_LE(model.client.displaced + model.server.displaced, 6);
+    EXPECT_LE(mean, 2 * (machine.work + machine.wake_up) * 101 / 100 + 1us) << name_of(machine);
+  }
+}
+
+TEST(WaitPolicy, TakesTheProcessorBackWhenItIsFree) {
+  WaitPolicy policy({}, 50us, TimePoint{});
+  TimePoint now{};
+  for (int i = 0; i < 10; ++i) {
+    policy.displaced(now);
+    EXPECT_EQ(policy.window(now), 0us);
+    now += 1s;
+    EXPECT_GT(policy.window(now), 0us);
+    policy.found();
+  }
+}
+
+TEST(WaitPolicy, IsSwitchedOff) {
+  WaitPolicy policy(Polling::off(), 50us, TimePoint{});
+  EXPECT_EQ(policy.window(TimePoint{} + 1h), 0us);
+}
+
+TEST(WaitPolicy, PollsAsLongAsToldTo) {
+  WaitPolicy policy(Polling::fixed(7us), 50us, TimePoint{});
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(policy.window(TimePoint{}), 7us);
+    policy.missed(7us);
+  }
+  policy.displaced(TimePoint{});
+  EXPECT_EQ(policy.window(TimePoint{}), 0us) << "it never takes a processor that others want";
+  EXPECT_EQ(policy.window(TimePoint{} + 1s), 7us);
+}
+
+TEST(WaitPolicy, MeasuresTheWakeUp) {
+  EXPECT_GE(measured_wake_up(), 0us);
+  EXPECT_EQ(measured_wake_up(), measured_wake_up());
+}
+
+}  // namespace
+}  // namespace rpcrdma

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/base/wait_policy.hpp"
+
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+
+namespace rpcrdma {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A short call, from its arrival until the reply arrives.
+constexpr WaitPolicy::Duration kShortCall = 40us;
+/// One part of the time that passes is allowed for polls that find nothing.
+constexpr int kShare = 50;
+/// Polls in vain that can be saved up.
+constexpr int kBurst = 8;
+constexpr WaitPolicy::Duration kLeastWakeUp = 2us;
+constexpr WaitPolicy::Duration kMostWakeUp = 300us;
+/// How long it blocks after it has been displaced; doubled each time.
+constexpr WaitPolicy::Duration kFirstPause = 10ms;
+constexpr WaitPolicy::Duration kLongestPause = 1s;
+
+}  // namespace
+
+WaitPolicy::WaitPolicy(Polling polling, Duration wake_up, TimePoint now) noexcept
+    : polling_(polling), last_(now), blocks_until_(now), pause_(kFirstPause) {
+  set_wake_up(wake_up);
+  allowance_ = kBurst * window_;
+}
+
+void WaitPolicy::set_wake_up(Duration wake_up) noexcept {
+  wake_up_ = std::clamp(wake_up, kLeastWakeUp, kMostWakeUp);
+  window_ = 2 * wake_up_ + kShortCall;
+}
+
+WaitPolicy::Duration WaitPolicy::window(TimePoint now) noexcept {
+  if (polling_.mode == Polling::Mode::off || now < blocks_until_) return {};
+  if (polling_.mode == Polling::Mode::fixed) return polling_.time;
+  allowance_ = std::min(allowance_ + (now - last_) / kShare, kBurst * window_);
+  last_ = now;
+  return allowance_ >= window_ ? window_ : Duration{};
+}
+
+void WaitPolicy::found() noexcept {
+  allowance_ += wake_up_;
+  pause_ = std::max(kFirstPause, pause_ - pause_ / 64);
+}
+
+void WaitPolicy::missed(Duration polled) noexcept { allowance_ -= polled; }
+
+void WaitPolicy::displaced(TimePoint now) noexcept {
+  blocks_until_ = now + pause_;
+  pause_ = std::min(2 * pause_, kLongestPause);
+}
+
+WaitPolicy::Duration measured_wake_up() noexcept {
+  static const WaitPolicy::Duration measured = [] {
+    constexpr long kSleepNs = 200'000;
+    const int slack = ::prctl(PR_GET_TIMERSLACK);
+    ::prctl(PR_SET_TIMERSLACK, 1UL);
+    std::array<WaitPolicy::Duration, 9> late{};
+    for (auto& one : late) {
+      const timespec pause{0, kSleepNs};
+      const auto start = WaitPolicy::Clock::now();
+      ::clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+      one = std::max(WaitPolicy::Clock::now() - start - std::chrono::nanoseconds(kSleepNs), WaitPolicy::Duration{});
+    }
+    if (slack > 0) ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack));
+    std::nth_element(late.begin(), late.begin() + late.size() / 2, late.end());
+    return late[late.size() / 2];
+  }();
+  return measured;
+}
+
+}  // namespace rpcrdma
