@@ -5,6 +5,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <iostream>
 #include <map>
+#include <stdexcept>
 
 #include "blobs.rpcrdma.hpp"
 
@@ -110,11 +111,8 @@ class Store {
 
 }  // namespace
 
-int main(int count, char** arguments) {
-  if (count != 2) {
-    std::cerr << "usage: blob-server ADDRESS\n";
-    return 2;
-  }
+int main(int count, char** arguments) try {
+  if (count != 2) throw std::invalid_argument("usage: blob-server ADDRESS");
   rpcrdma::Server server({.listen = {arguments[1]}});
   Store store;  // destroyed before the server, with whose fabric its memory is registered; handlers run only in run()
   server.on<blobs::Upload>([&](auto call) { store.upload(std::move(call)); });
@@ -124,4 +122,7 @@ int main(int count, char** arguments) {
   server.on<blobs::Read>([&](auto call) { store.read(std::move(call)); });
   server.on<blobs::Watch>([&](auto call) { store.watch(std::move(call)); });
   return server.run();
+} catch (const std::exception& failed) {
+  std::cerr << "blob-server: " << failed.what() << '\n';
+  return 1;
 }

@@ -45,7 +45,7 @@ bool ServerCallState::begin(transport::IncomingCall& call, const CallHeader& hea
   call_ = &call;
   header_ = header;
   answer_ = {.xid = header.xid};
-  failed_transfer_ = false;
+  data_ = Data::not_fetched;
   // [8166-6.1-b] a chunk that met no eligible argument: not processed
   if (decode_args(in) && in.finish()) return true;
   release();
@@ -89,7 +89,7 @@ void ServerCallState::reject(AuthStat why) {
 
 void ServerCallState::drop() noexcept {
   answer_.accept = AcceptStat::system_err;
-  if (failed_transfer_) return on_loop(&ServerCallState::send_rejection);
+  if (data_ == Data::failed) return on_loop(&ServerCallState::send_rejection);
   on_loop(&ServerCallState::send_failure);
 }
 

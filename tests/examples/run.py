@@ -82,7 +82,13 @@ def slow(address):
     return address.startswith("verbs@")
 
 
+def expect_unreadable(server):
+    said = run(server, "one@two@three", status=1)
+    expect("lines about an address", (said.count("\n"), "address 'one@two@three'" in said), (1, True))
+
+
 def hello(folder, address):
+    expect_unreadable(program(folder, "hello-server"))
     with Process(program(folder, "hello-server"), address) as server:
         for name in ("world", "x" * 200):
             expect("greeting", run(program(folder, "hello-client"), address, name), f"Hello, {name}\n")
@@ -91,6 +97,7 @@ def hello(folder, address):
 
 def blob_store(folder, address):
     client = program(folder, "blob-client")
+    expect_unreadable(program(folder, "blob-server"))
     with tempfile.TemporaryDirectory() as name, Process(program(folder, "blob-server"), address) as server:
         into = Path(name, "into")
         with Process(client, address, "watch") as watcher:

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Devices that are removed and come back, and peers that become unreachable: a server and a client at the two ends of a
 // wire (guest/device.sh). A script removes, adds and disconnects the devices, as an administrator would.
+#include <fcntl.h>
+#include <rdma/rdma_cma.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <future>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -34,6 +41,42 @@ class Heard final : public LogSink {
  private:
   std::shared_ptr<LogSink> on_ = test_sink();
   std::vector<std::pair<LogLevel, std::string>> lines_;
+};
+
+/// While it exists, fabrics that are opened on a device read their events here; no software device can be made to fail.
+class OwnEvents {
+ public:
+  explicit OwnEvents(const char* address) {
+    fabric::Endpoint at(boost::asio::ip::make_address(address), 0);
+    if (rdma_create_id(nullptr, &id_, nullptr, RDMA_PS_TCP) != 0 || rdma_bind_addr(id_, at.data()) != 0 ||
+        ::pipe2(pipe_.data(), O_CLOEXEC) != 0)
+      throw std::system_error(errno, std::generic_category(), "OwnEvents");
+    // All fabrics of the process have the context that librdmacm opened.
+    kept_ = ::fcntl(id_->verbs->async_fd, F_DUPFD_CLOEXEC, 0);
+    ::dup3(pipe_[0], id_->verbs->async_fd, O_CLOEXEC);
+  }
+  ~OwnEvents() {
+    ::dup3(kept_, id_->verbs->async_fd, O_CLOEXEC);
+    for (const int descriptor : {kept_, pipe_[0], pipe_[1]}) ::close(descriptor);
+    rdma_destroy_id(id_);
+  }
+  OwnEvents(const OwnEvents&) = delete;
+  OwnEvents& operator=(const OwnEvents&) = delete;
+
+  bool report(ibv_event_type type) {
+    // struct ib_uverbs_async_event_desc of the kernel
+    const struct {
+      std::uint64_t element;
+      std::uint32_t type;
+      std::uint32_t reserved;
+    } event{1, static_cast<std::uint32_t>(type), 0};
+    return ::write(pipe_[1], &event, sizeof event) == sizeof event;
+  }
+
+ private:
+  rdma_cm_id* id_ = nullptr;
+  std::array<int, 2> pipe_{};
+  int kept_ = -1;
 };
 
 struct WireBed : Bed {
@@ -199,6 +242,26 @@ TEST_P(DeviceTest, TheServersDeviceGoesBeforeItListens) {
   EXPECT_TRUE(control("add server"));
   listen();
   ASSERT_NO_FATAL_FAILURE(connect_again());
+}
+
+// The device reports its failure once, to one fabric of the process; the server's is another.
+TEST_P(DeviceTest, AFailureOfADeviceEndsAllFabricsOnIt) {
+  listen();
+  ASSERT_NO_FATAL_FAILURE(connect_again());
+  Memory from(bed_->client(), 5000);
+  Memory to(bed_->server(), 5000);
+  {
+    OwnEvents events(verbs_address());
+    const auto reader = open_at_device(bed_->context, verbs_address(), {});
+    ASSERT_TRUE(events.report(IBV_EVENT_DEVICE_FATAL));
+    EXPECT_EQ(end_of(server()), FabricError::device_lost);
+  }
+  end_of(client_);
+  forget_client();
+  accepted_.clear();
+  ASSERT_NO_FATAL_FAILURE(connect_again());
+  EXPECT_EQ(bed_->server().counters().reopened, 1u);
+  expect_transfers(from, to, 1);
 }
 
 // No work is outstanding that could fail. The last test: the wire stays disconnected.

@@ -65,7 +65,7 @@ void serve_store(rpc::ServerCall<Store> call) {
   });
 }
 
-// As serve_store() below, but the exception of the failed transfer destroys the call.
+// As serve_store() above, but the exception of the failed transfer destroys the call.
 asio::awaitable<void> store_in_coroutine(rpc::ServerCall<Store> call) {
   const memory::RegisteredBuffer memory = std::move(*call.pool().allocate(call.args().first.length));
   const BufferRef part = memory.ref();
@@ -92,6 +92,34 @@ TEST(ResentCalls, AreRunIfTheTransferOfTheFirstFailed) {
       EXPECT_TRUE(status || result->length == 9000u);
     }(bed, part, frames));
   }
+}
+
+/// Has an effect after the first of two arguments, and loses the connection before the second.
+asio::awaitable<void> store_in_steps(rpc::ServerCall<Store> call, fabric::LoopbackNetwork& network, int& effects) {
+  const memory::RegisteredBuffer memory = std::move(*call.pool().allocate(call.args().first.length));
+  const BufferRef part = memory.ref();
+  co_await call.async_fetch(call.args().first, {&part, 1}, asio::use_awaitable);
+  ++effects;
+  network.drop_connection_after(0);
+  co_await call.async_fetch(call.args().second, {&part, 1}, asio::use_awaitable);
+  call.reply({call.args().second.length, 0});
+}
+
+TEST(ResentCalls, AreNotRunIfTheFirstHasFetchedAnArgument) {
+  Bed bed;
+  const memory::RegisteredBuffer argument = bed.buffer(9000);
+  int effects = 0;
+  bed.dispatcher.on<Store>(
+      [&](rpc::ServerCall<Store> call) { return store_in_steps(std::move(call), bed.network, effects); });
+  bed.run([](Bed& b, BufferRef from) -> asio::awaitable<void> {
+    JoinArgs args{};
+    args.first.set_parts({&from, 1});
+    args.second.set_parts({&from, 1});
+    auto [status, none] = co_await b.client->async_call<Store>(args, kTuple);
+    EXPECT_EQ(status, rpc::RpcError::system_err) << status.message();
+  }(bed, argument.ref()));
+  EXPECT_EQ(effects, 1);
+  EXPECT_EQ(bed.connection->requester().counters().resent, 1u);
 }
 
 // The lost connection made the argument of the first call unreachable.

@@ -300,6 +300,9 @@ void Run::run() {
     EXPECT_LE(reverse_.most_served, kReverseCredits);
     EXPECT_EQ(there.reconnects, 0u);
   }
+  if (load_.most_losses) {
+    EXPECT_LE(there.reconnects, load_.most_losses());
+  }
   // [8167-4.1-b] both directions use what they are granted
   EXPECT_GT(forward_.most_served, 1u);
   EXPECT_GT(reverse_.most_served, 1u);

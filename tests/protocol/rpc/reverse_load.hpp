@@ -13,11 +13,12 @@ namespace rpcrdma::test {
 struct ReverseLoad {
   fabric::Fabric* client = nullptr;  ///< both fabrics belong to one io_context
   fabric::Fabric* server = nullptr;
-  fabric::Endpoint local;         ///< where the server listens
-  std::uint32_t calls = 0;        ///< that succeed, in each direction
-  bool may_be_lost = false;       ///< the connection
-  std::function<void()> disturb;  ///< runs after each completion, of either direction; may be empty
-  Log log;                        ///< of the connections
+  fabric::Endpoint local;                           ///< where the server listens
+  std::uint32_t calls = 0;                          ///< that succeed, in each direction
+  bool may_be_lost = false;                         ///< the connection
+  std::function<void()> disturb;                    ///< runs after each completion, of either direction; may be empty
+  Log log;                                          ///< of the connections
+  std::function<std::uint64_t()> most_losses = {};  ///< at the end, if the connection may be lost; empty: any number
 };
 
 /// Runs the load and expects: each call of either direction completes exactly once and with the right data; no call of

@@ -53,6 +53,21 @@ TEST_F(OpenDevicesTest, ADeviceThatWasNotRemovedStaysOpen) {
   EXPECT_NE(devices_.of(context_), nullptr);
 }
 
+TEST_F(OpenDevicesTest, AFailureIsPostedToAllUsers) {
+  const auto device = devices_.of(context_);
+  int one = 0, other = 0;
+  const auto first = device->enter([&one] { ++one; });
+  const auto second = device->enter([&other] { ++other; });
+  device->note_failed();
+  EXPECT_EQ(one, 1);
+  EXPECT_EQ(other, 1);
+  device->leave(first);
+  device->note_failed();
+  EXPECT_EQ(one, 1);
+  EXPECT_EQ(other, 2);
+  device->leave(second);
+}
+
 TEST_F(OpenDevicesTest, DevicesAreKeptApart) {
   ibv_context another{};
   another.cmd_fd = another.async_fd = -1;

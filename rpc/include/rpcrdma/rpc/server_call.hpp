@@ -13,8 +13,11 @@ namespace rpcrdma::rpc {
 
 /// A call of procedure P, to be answered exactly once, by reply() or reject(). Destroyed unanswered, it answers
 /// SYSTEM_ERR, and the procedure counts as run: if the client has sent the call again, that is answered alike. The
-/// exception is a call whose async_reserve() or async_fetch() has failed, as when its connection is lost: that one
-/// counts as not run, and a resent call is run. Move-only. It may be moved to, answered on and destroyed on any thread;
+/// exception is a call whose first async_fetch(), or async_reserve() before it, has failed, as when its connection is
+/// lost: that one counts as not run, and a resent call is run. After a successful async_fetch() the handler may have
+/// acted on the data, so a later failure is no exception; a handler that has not acted says so by reject(), and one
+/// that acts before its first async_fetch() answers a failure by reply(). None of this concerns idempotent procedures,
+/// which are run whenever they arrive. Move-only. It may be moved to, answered on and destroyed on any thread;
 /// functions marked "loop" belong to the thread of context(). The Dispatcher and its io_context outlive it.
 template <Procedure P>
 class ServerCall {
@@ -95,8 +98,10 @@ class ServerCall {
   /// Answers AUTH_ERROR; else as above. Any thread.
   void reject(AuthStat why) { std::exchange(state_, nullptr)->reject(why); }
 
-  /// For async_reserve() and async_fetch().
-  void note_failed_transfer() noexcept { state_->note_failed_transfer(); }
+  /// For async_reserve().
+  void note_reserved(error_code status) noexcept { state_->note_reserved(status); }
+  /// For async_fetch().
+  void note_fetched(error_code status) noexcept { state_->note_fetched(status); }
 
  private:
   void drop() noexcept {
@@ -111,7 +116,7 @@ template <Procedure P, class Handler>
 void async_reserve(ServerCall<P> call, std::uint32_t bytes, Handler handler) {
   transport::IncomingCall& transport = call.transport();
   transport.reserve_bulk(bytes, [call = std::move(call), handler = std::move(handler)](error_code status) mutable {
-    if (status) call.note_failed_transfer();
+    call.note_reserved(status);
     handler(status, std::move(call));
   });
 }
@@ -123,7 +128,7 @@ void async_fetch(ServerCall<P> call, const bulk_data& data, std::span<const Buff
   transport::IncomingCall& transport = call.transport();
   fetch(transport, data, destination,
         [call = std::move(call), handler = std::move(handler)](error_code status) mutable {
-          if (status) call.note_failed_transfer();
+          call.note_fetched(status);
           handler(status, std::move(call));
         });
 }

@@ -39,9 +39,15 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   void reject(AuthStat why);
   void drop() noexcept;
 
-  /// A transfer or reservation for the call has failed, so that its handler cannot do its work: dropped after that, the
-  /// call counts as not run.
-  void note_failed_transfer() noexcept { failed_transfer_ = true; }
+  /// A reservation for the call has ended.
+  void note_reserved(error_code status) noexcept {
+    if (status && data_ == Data::not_fetched) data_ = Data::failed;
+  }
+  /// A transfer for the call has ended.
+  void note_fetched(error_code status) noexcept {
+    if (!status) data_ = Data::fetched;
+    note_reserved(status);
+  }
 
  protected:
   virtual bool decode_args(xdr::Decoder& in) noexcept = 0;
@@ -50,6 +56,13 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   virtual void give_back() noexcept = 0;
 
  private:
+  /// What a dropped call has of its bulk arguments.
+  enum class Data : std::uint8_t {
+    not_fetched,
+    failed,   ///< nothing: the handler could not do its work, and the call counts as not run
+    fetched,  ///< at least one: the handler may have acted on it
+  };
+
   BufferRef stage(std::uint32_t size) override;
   void on_loop(void (ServerCallState::*step)() noexcept);
   void send_result() noexcept;
@@ -71,7 +84,7 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   DuplicateCache* cache_ = nullptr;
   DuplicateKey key_;
   PostMemory post_memory_;
-  bool failed_transfer_ = false;
+  Data data_ = Data::not_fetched;
 };
 
 template <Procedure P>
@@ -105,7 +118,7 @@ auto async_reserve_on(ServerCallState& state, std::uint32_t bytes, Token&& token
   return boost::asio::async_initiate<Token, void(error_code)>(
       [&state, bytes](auto handler) {
         state.call().reserve_bulk(bytes, [&state, handler = std::move(handler)](error_code status) mutable {
-          if (status) state.note_failed_transfer();
+          state.note_reserved(status);
           std::move(handler)(status);
         });
       },
@@ -118,7 +131,7 @@ auto async_fetch_on(ServerCallState& state, const bulk_data& data, std::span<con
   return boost::asio::async_initiate<Token, void(error_code)>(
       [&state, &data, destination](auto handler) {
         fetch(state.call(), data, destination, [&state, handler = std::move(handler)](error_code status) mutable {
-          if (status) state.note_failed_transfer();
+          state.note_fetched(status);
           std::move(handler)(status);
         });
       },
