@@ -7,7 +7,7 @@ endif()
 include(CMakePackageConfigHelpers)
 
 # The programs contain the floors: they use private parts of them, and run without the library being installed.
-install(TARGETS rpcrdma-nfsd RUNTIME DESTINATION "${CMAKE_INSTALL_SBINDIR}")
+install(TARGETS rpcrdma-nfsd rpcrdma-ip RUNTIME DESTINATION "${CMAKE_INSTALL_SBINDIR}")
 install(TARGETS rpcrdma-nfs rpcrdma-ping RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 if(TARGET rpcrdma-bench)
   install(TARGETS rpcrdma-bench RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <algorithm>
+#include <array>
+#include <boost/asio/ip/address.hpp>
+#include <cstddef>
+#include <cstdint>
+
+namespace rpcrdma::ipoib {
+
+/// An IPv6 address, or an IPv4 address as an IPv4-mapped one.
+using IpBytes = std::array<std::byte, 16>;
+
+IpBytes ip_bytes(const boost::asio::ip::address& address) noexcept;
+
+/// A range of addresses, or an address and the range that it is in.
+struct IpPrefix {
+  boost::asio::ip::address address;
+  std::uint8_t length = 0;  ///< bits, at most 32 or 128
+
+  bool contains(const IpBytes& other) const noexcept;
+};
+
+}  // namespace rpcrdma::ipoib

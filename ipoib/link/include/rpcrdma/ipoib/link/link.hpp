@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// A link of IP over reliable connections (RFC 4755) between a packet device and the neighbours that a fabric reaches.
+//
+// Operation. Packets are read from the device into registered memory, encapsulated in place, and sent over one
+// connection to the neighbour that has their destination address; the connection is made when the first packet needs
+// it. Received packets are written to the device from the memory into which the fabric has placed them.
+//
+// Addresses. The fabrics have no UD queue pairs. The port at which an interface listens takes the place of its UD queue
+// pair number, and its IP address on the fabric that of its GID; a neighbour table takes the place of ARP and neighbour
+// discovery (docs/ipoib.md).
+//
+// Threads. Everything on the fabric's thread.
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "rpcrdma/base/log.hpp"
+#include "rpcrdma/fabric/fabric.hpp"
+#include "rpcrdma/ipoib/link/ip_address.hpp"
+#include "rpcrdma/ipoib/link/packet_device.hpp"
+#include "rpcrdma/ipoib/link/statistics.hpp"
+
+namespace rpcrdma::ipoib {
+
+class LinkState;
+
+/// The default of Linux's ib_ipoib in connected mode.
+inline constexpr std::uint32_t kDefaultMtu = 65520;
+/// An IP packet is not larger.
+inline constexpr std::uint32_t kMaxMtu = 65535;
+/// What IPv4 requires of a link.
+inline constexpr std::uint32_t kMinMtu = 68;
+
+struct LinkOptions {
+  /// The largest packet of the device; the Receive MTU that peers are told is larger by the encapsulation header.
+  std::uint32_t mtu = kDefaultMtu;
+  /// Connections without packets for this time are closed; zero: never.
+  std::chrono::milliseconds idle{300'000};
+  /// Time limit for setting up a connection.
+  std::chrono::milliseconds handshake_timeout{3000};
+  /// A peer that takes no packet for this time loses packets until it takes one; before, the device is not read.
+  std::chrono::milliseconds stall{200};
+  /// Bounds of the time between two attempts to connect a peer.
+  std::chrono::milliseconds first_retry{50};
+  std::chrono::milliseconds last_retry{2000};
+  /// Accept unknown peers and learn which addresses within these ranges they have from the packets that they send.
+  std::vector<IpPrefix> learn_within{};
+};
+
+class Link {
+ public:
+  /// `fabric` and `device` outlive the link. Fails if there is no memory for a packet.
+  static Result<std::unique_ptr<Link>> make(fabric::Fabric& fabric, PacketDevice& device, LinkOptions options, Log log);
+  /// Ends all connections at once. Not from within a callback of fabric or device.
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  /// Accepts connections at `local`, which is no wildcard address: peers know this interface by it. Returns it with its
+  /// port.
+  Result<fabric::Endpoint> listen(const fabric::Endpoint& local);
+  /// The neighbour whose link listens at `peer` has these addresses; the longest prefix that matches an address counts.
+  void add_neighbour(const IpPrefix& addresses, const fabric::Endpoint& peer);
+  /// Begins to read the device. `failed` runs if the device fails for good.
+  void start(UniqueFunction<void(error_code why)> failed);
+  /// Stops listening and reading, and closes all connections in order; then `done` runs, from the io_context.
+  void close(UniqueFunction<void()> done);
+
+  const Statistics& statistics() const noexcept;
+  /// Connections that exist now, in any state.
+  std::size_t connections() const noexcept;
+  /// Registered memory.
+  std::size_t registered_bytes() const noexcept;
+
+ private:
+  explicit Link(std::unique_ptr<LinkState> state) noexcept;
+  std::unique_ptr<LinkState> state_;
+};
+
+}  // namespace rpcrdma::ipoib

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// A TUN device of Linux: the kernel's IP stack on one side, a file descriptor on the other.
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rpcrdma/ipoib/link/ip_address.hpp"
+#include "rpcrdma/ipoib/link/packet_device.hpp"
+
+namespace rpcrdma::ipoib {
+
+struct TunOptions {
+  std::string name{};                 ///< empty: the kernel chooses; "%d" in it becomes a number
+  std::uint32_t mtu = 0;              ///< of the device
+  std::vector<IpPrefix> addresses{};  ///< of this host; the prefix becomes a route to the device
+};
+
+/// Exists as long as this object does, or the process.
+class Tun final : public PacketDevice {
+ public:
+  /// Makes the device, gives it its addresses, and sets it up. Needs CAP_NET_ADMIN, which the object does not need any
+  /// more.
+  static Result<std::unique_ptr<Tun>> make(boost::asio::io_context& context, const TunOptions& options);
+
+  const std::string& name() const noexcept { return name_; }
+
+  void wait(UniqueFunction<void()> ready) override;
+  Result<std::size_t> read(MutableOctets out) noexcept override;
+  bool write(Octets packet) noexcept override;
+
+ private:
+  Tun(boost::asio::io_context& context, int descriptor, std::string name);
+  boost::asio::posix::stream_descriptor descriptor_;
+  const std::string name_;
+};
+
+}  // namespace rpcrdma::ipoib

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// One reliable connection to a peer: its queue pair, receives, packets being sent, and credits.
+//
+// States:
+//   state        awaits                        holds
+//   setting_up   on_established                the receives, posted
+//   established  packets, credits              also the Sends that are outstanding
+//   closing      on_disconnected               the same; nothing more is sent
+//   over         destruction by its owner      nothing at the provider
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "rpcrdma/fabric/fabric.hpp"
+#include "rpcrdma/ipoib/wire/encapsulation.hpp"
+#include "rpcrdma/ipoib/wire/private_data.hpp"
+#include "rpcrdma/memory/pool.hpp"
+
+namespace rpcrdma::ipoib {
+
+class Connection;
+
+/// A packet to send: a buffer with room for the encapsulation header in front of the packet.
+struct Packet {
+  memory::RegisteredBuffer buffer;
+  std::uint32_t length = 0;  ///< of the packet, without the header
+  FrameType type = FrameType::ipv4;
+};
+
+/// What a connection tells its owner, always from the io_context. The owner does not destroy it in there.
+class ConnectionEvents {
+ public:
+  virtual void on_established(Connection& connection) noexcept = 0;
+  /// A frame has arrived; `frame` is valid during the call.
+  virtual void on_frame(Connection& connection, Octets frame) noexcept = 0;
+  /// has_room() may hold again.
+  virtual void on_room(Connection& connection) noexcept = 0;
+  /// The connection is over. `lost` packets were not sent.
+  virtual void on_over(Connection& connection, error_code why, std::uint32_t lost) noexcept = 0;
+
+ protected:
+  ~ConnectionEvents() = default;
+};
+
+/// What this side says of itself, and the size of its queues.
+struct ConnectionLimits {
+  std::uint32_t qpn = 0;
+  std::uint32_t receive_mtu = 0;
+  std::uint16_t depth = 0;  ///< packets outstanding in each direction
+  std::chrono::milliseconds handshake_timeout{};
+};
+
+class Connection final : fabric::QueuePairEvents {
+ public:
+  enum class State : std::uint8_t { setting_up, established, closing, over };
+
+  Connection(fabric::Fabric& fabric, const ConnectionLimits& limits, ConnectionEvents& events);
+  ~Connection();
+
+  /// Sends a request. On failure the connection is over, and reports nothing.
+  error_code connect(const fabric::Endpoint& peer, memory::Pool& pool);
+  /// Accepts a request with this private data, of an accepted length.
+  error_code accept(std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& peer, memory::Pool& pool);
+
+  State state() const noexcept { return state_; }
+  /// The largest packet. Once it is established.
+  std::uint32_t mtu() const noexcept { return mtu_; }
+  /// What the peer has said of itself, in its reply or rejection.
+  const std::optional<PrivateData>& peer() const noexcept { return peer_; }
+  /// Whether it has been established, whatever its state is now.
+  bool made() const noexcept { return made_; }
+
+  /// Whether send() may be called: established, a free slot, and credits.
+  bool has_room() const noexcept;
+  /// Posts a packet of at most mtu() bytes; requires has_room(). Takes its buffer and leaves another one of the same
+  /// size.
+  void send(Packet& packet) noexcept;
+  /// Passes what has been posted to the wire.
+  void submit() noexcept;
+  /// Orderly end: on_over follows.
+  void disconnect() noexcept;
+  /// Immediate end without on_over; the state is over. May be called within an event of this connection.
+  void quiesce() noexcept;
+
+  /// Whether packets have been sent or received since the last call.
+  bool take_activity() noexcept { return std::exchange(active_, false); }
+  /// For the owner: periods of inactivity in a row.
+  unsigned quiet_periods = 0;
+
+ private:
+  struct Receive;
+  struct Send;
+  struct CreditSend;
+
+  error_code allocate(memory::Pool& pool);
+  error_code post_receives() noexcept;
+  std::vector<std::byte> private_data() const;
+  fabric::QueuePairOptions options() const;
+  bool learn_peer(const PrivateData& peer) noexcept;
+  void received(Receive& receive, const fabric::Completion& completion) noexcept;
+  void received_credit(Octets frame) noexcept;
+  void sent(Send& send, const fabric::Completion& completion) noexcept;
+  void return_credits() noexcept;
+
+  void on_established(const fabric::ConnectionInfo& info) noexcept override;
+  void on_rejected(const fabric::ConnectionInfo& peer) noexcept override;
+  void on_disconnected(error_code why) noexcept override;
+  void on_batch_end() noexcept override;
+
+  fabric::Fabric& fabric_;
+  const ConnectionLimits limits_;
+  ConnectionEvents& events_;
+  State state_ = State::setting_up;
+  bool made_ = false;
+  bool active_ = true;
+  bool room_ = false;    // has_room() may have become true in this batch
+  bool failed_ = false;  // posting failed: the connection ends
+  bool posted_ = false;  // work waits for submit()
+  std::uint32_t mtu_ = 0;
+  std::uint32_t lost_ = 0;
+  std::optional<PrivateData> peer_;
+
+  std::unique_ptr<fabric::QueuePair> queue_pair_;
+  std::vector<std::unique_ptr<Receive>> receives_;
+  std::vector<std::unique_ptr<Send>> sends_;
+  std::vector<Send*> free_sends_;  // has room for all
+  std::unique_ptr<CreditSend> credit_send_;
+
+  // Modulo 2^32; of the connection's life. Only with the extension on both sides.
+  bool credits_in_use_ = false;
+  std::uint32_t packets_sent_ = 0;
+  std::uint32_t packets_allowed_ = 0;  // by the peer
+  std::uint32_t packets_granted_ = 0;  // to the peer, in total
+  std::uint32_t grant_announced_ = 0;  // of these
+};
+
+}  // namespace rpcrdma::ipoib

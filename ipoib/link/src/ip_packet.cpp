@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ip_packet.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rpcrdma::ipoib {
+namespace {
+
+constexpr std::size_t kHeader4 = 20, kHeader6 = 40, kIcmpHeader = 8;
+constexpr std::size_t kMaxIcmpError4 = 576;
+constexpr std::uint8_t kIcmp4 = 1, kIcmp6 = 58, kHopLimit = 64;
+constexpr std::uint16_t kFragmentOffset = 0x1fff;
+
+std::uint8_t at(Octets packet, std::size_t index) noexcept { return static_cast<std::uint8_t>(packet[index]); }
+
+std::uint16_t word(Octets packet, std::size_t index) noexcept {
+  return static_cast<std::uint16_t>(at(packet, index) << 8 | at(packet, index + 1));
+}
+
+IpBytes mapped(Octets address) noexcept {
+  IpBytes out{};
+  out[10] = out[11] = std::byte{0xff};
+  std::memcpy(out.data() + 12, address.data(), 4);
+  return out;
+}
+
+/// The sum of the Internet checksum (RFC 1071), not yet folded.
+std::uint64_t sum(Octets octets, std::uint64_t start = 0) noexcept {
+  std::size_t i = 0;
+  for (; i + 1 < octets.size(); i += 2) start += word(octets, i);
+  if (i < octets.size()) start += std::uint64_t{at(octets, i)} << 8;
+  return start;
+}
+
+std::uint16_t folded(std::uint64_t value) noexcept {
+  while (value >> 16 != 0) value = (value & 0xffff) + (value >> 16);
+  return static_cast<std::uint16_t>(~value);
+}
+
+void put(MutableOctets out, std::size_t index, std::uint16_t value) noexcept {
+  out[index] = static_cast<std::byte>(value >> 8);
+  out[index + 1] = static_cast<std::byte>(value & 0xff);
+}
+
+/// Errors about ICMP errors, and about fragments other than the first, are forbidden.
+bool icmp4_allowed(Octets packet) noexcept {
+  if ((word(packet, 6) & kFragmentOffset) != 0) return false;
+  const std::size_t header = std::size_t{at(packet, 0) & 0xfu} * 4;
+  if (at(packet, 9) != kIcmp4) return true;
+  if (packet.size() <= header) return false;
+  const std::uint8_t type = at(packet, header);
+  return type == 0 || type == 8 || (type >= 13 && type <= 18);  // queries
+}
+
+bool icmp6_allowed(Octets packet) noexcept {
+  return at(packet, 6) != kIcmp6 || (packet.size() > kHeader6 && (at(packet, kHeader6) & 0x80) != 0);
+}
+
+std::size_t make_icmp4(IcmpError error, std::uint32_t mtu, Octets packet, MutableOctets out) noexcept {
+  const std::size_t quoted = std::min(packet.size(), kMaxIcmpError4 - kHeader4 - kIcmpHeader);
+  const std::size_t total = kHeader4 + kIcmpHeader + quoted;
+  Writer writer(out.first(total));
+  writer.u16(0x4500);
+  writer.u16(static_cast<std::uint16_t>(total));
+  writer.u32(0);  // identification, flags
+  writer.u8(kHopLimit);
+  writer.u8(kIcmp4);
+  writer.u16(0);
+  writer.octets(packet.subspan(16, 4));
+  writer.octets(packet.subspan(12, 4));
+  writer.u8(3);  // destination unreachable: fragmentation needed (RFC 1191), host unreachable
+  writer.u8(error == IcmpError::too_big ? 4 : 1);
+  writer.u32(0);
+  writer.u16(error == IcmpError::too_big ? static_cast<std::uint16_t>(std::min(mtu, 0xffffu)) : 0);
+  writer.octets(packet.first(quoted));
+  put(out, 10, folded(sum(out.first(kHeader4))));
+  put(out, kHeader4 + 2, folded(sum(out.subspan(kHeader4, total - kHeader4))));
+  return total;
+}
+
+std::size_t make_icmp6(IcmpError error, std::uint32_t mtu, Octets packet, MutableOctets out) noexcept {
+  const std::size_t quoted = std::min(packet.size(), kMaxIcmpError - kHeader6 - kIcmpHeader);
+  const std::size_t length = kIcmpHeader + quoted;
+  Writer writer(out.first(kHeader6 + length));
+  writer.u32(0x60000000);
+  writer.u16(static_cast<std::uint16_t>(length));
+  writer.u8(kIcmp6);
+  writer.u8(kHopLimit);
+  writer.octets(packet.subspan(24, 16));
+  writer.octets(packet.subspan(8, 16));
+  writer.u8(error == IcmpError::too_big ? 2 : 1);  // packet too big; address unreachable
+  writer.u8(error == IcmpError::too_big ? 0 : 3);
+  writer.u16(0);
+  writer.u32(error == IcmpError::too_big ? mtu : 0);
+  writer.octets(packet.first(quoted));
+  const Octets addresses = out.subspan(8, 32);
+  put(out, kHeader6 + 2, folded(sum(out.subspan(kHeader6, length), sum(addresses) + length + kIcmp6)));
+  return kHeader6 + length;
+}
+
+}  // namespace
+
+std::optional<IpPacket> parse_ip(Octets packet) noexcept {
+  if (packet.empty()) return std::nullopt;
+  IpPacket out;
+  if (at(packet, 0) >> 4 == 4 && packet.size() >= kHeader4) {
+    out.source = mapped(packet.subspan(12, 4));
+    out.destination = mapped(packet.subspan(16, 4));
+    out.multicast = at(packet, 16) >> 4 == 0xe || word(packet, 16) == 0xffff;
+    return out;
+  }
+  if (at(packet, 0) >> 4 == 6 && packet.size() >= kHeader6) {
+    out.type = FrameType::ipv6;
+    std::ranges::copy(packet.subspan(8, 16), out.source.begin());
+    std::ranges::copy(packet.subspan(24, 16), out.destination.begin());
+    out.multicast = at(packet, 24) == 0xff;
+    return out;
+  }
+  return std::nullopt;
+}
+
+std::size_t make_icmp_error(IcmpError error, std::uint32_t mtu, Octets packet, MutableOctets out) noexcept {
+  const auto parsed = parse_ip(packet);
+  if (!parsed || parsed->multicast || out.size() < kMaxIcmpError) return 0;
+  if (parsed->type == FrameType::ipv4) return icmp4_allowed(packet) ? make_icmp4(error, mtu, packet, out) : 0;
+  return icmp6_allowed(packet) ? make_icmp6(error, mtu, packet, out) : 0;
+}
+
+}  // namespace rpcrdma::ipoib

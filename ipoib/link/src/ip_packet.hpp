@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <optional>
+
+#include "rpcrdma/ipoib/link/ip_address.hpp"
+#include "rpcrdma/ipoib/wire/encapsulation.hpp"
+
+namespace rpcrdma::ipoib {
+
+/// What the link has to know of a packet.
+struct IpPacket {
+  FrameType type = FrameType::ipv4;  ///< ipv4 or ipv6
+  IpBytes source{};
+  IpBytes destination{};
+  bool multicast = false;  ///< the destination is a multicast or the broadcast address
+};
+
+/// Nothing if `packet` is no IPv4 or IPv6 packet with a complete fixed header.
+std::optional<IpPacket> parse_ip(Octets packet) noexcept;
+
+/// What an ICMP error says.
+enum class IcmpError : std::uint8_t { too_big, unreachable };
+
+/// An ICMP error about a packet that this host sends has at most this size (RFC 1812 section 4.3.2.3, RFC 4443 section
+/// 3).
+inline constexpr std::size_t kMaxIcmpError = 1280;
+
+/// Writes to `out`, of kMaxIcmpError bytes, the ICMP error to the source of `packet`, as if its destination had sent
+/// it: the stack drops packets that arrive with one of its own addresses as their source. `mtu` is for too_big. Returns
+/// its size; 0 if no error may be sent about such a packet (RFC 1122 section 3.2.2, RFC 4443 section 2.4).
+std::size_t make_icmp_error(IcmpError error, std::uint32_t mtu, Octets packet, MutableOctets out) noexcept;
+
+}  // namespace rpcrdma::ipoib

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: a request of a peer is accepted unless the link does not know its link-layer address, it has no room for a
+// packet, or it crosses an own request and this side's address is the larger one. An own connection is requested by the
+// first packet that needs it. Connections that no packet has used for a while are closed.
+// Ownership: a connection that is over is destroyed from the io_context, outside of its callbacks.
+// Error handling: after a failure no attempt is made for a time that grows. A request that is rejected may have crossed
+// one that is still on its way: packets wait for that, and are dropped after a second rejection.
+#include "link_state.hpp"
+
+namespace rpcrdma::ipoib {
+namespace {
+
+/// Memory for the packets of one connection, in each direction.
+constexpr std::uint32_t kQueueBytes = 2u << 20;
+constexpr std::uint32_t kMinDepth = 16, kMaxDepth = 256;
+/// Interfaces that are learnt from their requests.
+constexpr std::size_t kMaxPeers = 1024;
+/// A connection is idle after so many sweeps without packets.
+constexpr unsigned kQuietPeriods = 4;
+constexpr unsigned kMaxRejections = 2;
+
+memory::PoolOptions pool_options(const fabric::Fabric& fabric) noexcept {
+  return memory::within_limit({.max_octets = std::size_t{1} << 30}, fabric.capabilities(), 1);
+}
+
+const char* text(Refusal refusal) noexcept {
+  switch (refusal) {
+    case Refusal::crossing: return "requests crossed";
+    case Refusal::unknown: return "it does not know this interface: check its --peer options";
+    case Refusal::receive_mtu: return "the Receive MTU of this side is too small";
+    case Refusal::busy: return "it is busy";
+    case Refusal::malformed: return "it did not understand the request";
+    default: return "no reason";
+  }
+}
+
+}  // namespace
+
+LinkState::LinkState(fabric::Fabric& fabric, PacketDevice& device, LinkOptions options, Log log)
+    : fabric_(fabric),
+      device_(device),
+      options_(std::move(options)),
+      log_(std::move(log)),
+      pool_(fabric, pool_options(fabric)),
+      stall_timer_(fabric.context()),
+      sweep_timer_(fabric.context()) {
+  touched_.reserve(64);
+}
+
+LinkState::~LinkState() {
+  listener_.reset();
+  peers_.clear();
+  ended_.clear();
+}
+
+ConnectionLimits LinkState::limits() const noexcept {
+  const std::uint32_t message = options_.mtu + static_cast<std::uint32_t>(kHeaderSize);
+  return {.qpn = port_,
+          .receive_mtu = message,
+          .depth = static_cast<std::uint16_t>(std::clamp(kQueueBytes / message, kMinDepth, kMaxDepth)),
+          .handshake_timeout = options_.handshake_timeout};
+}
+
+Result<fabric::Endpoint> LinkState::listen(const fabric::Endpoint& local) {
+  auto listener = fabric_.listen(
+      local, [this](std::unique_ptr<fabric::ConnectionRequest> request) { requested(std::move(request)); });
+  if (!listener) return listener.error();
+  listener_ = std::move(*listener);
+  port_ = listener_->local().port();
+  return listener_->local();
+}
+
+Peer* LinkState::find_peer(const LinkAddress& address) noexcept {
+  for (const auto& peer : peers_)
+    if (compare_without_flags(peer->address, address) == 0) return peer.get();
+  return nullptr;
+}
+
+Peer& LinkState::peer_at(const LinkAddress& address, const fabric::Endpoint& endpoint) {
+  if (Peer* const known = find_peer(address)) return *known;
+  return *peers_.emplace_back(std::make_unique<Peer>(*this, address, endpoint));
+}
+
+void LinkState::add_neighbour(const IpPrefix& addresses, const fabric::Endpoint& endpoint) {
+  const LinkAddress address{.reliable_connected = true, .qpn = endpoint.port(), .gid = ip_bytes(endpoint.address())};
+  neighbours_.add(addresses, peer_at(address, endpoint));
+}
+
+/// Rejects with what this side can do [4755-3.2-a].
+void LinkState::refuse(std::unique_ptr<fabric::ConnectionRequest> request, Refusal why, std::uint64_t& counter) {
+  ++counter;
+  const ConnectionLimits own = limits();
+  const PrivateData data{own.qpn, own.receive_mtu, Extension{.refusal = why, .credits = own.depth}};
+  log_.debug("ipoib: request from {} refused ({})", request->info().peer.address().to_string(), static_cast<int>(why));
+  const auto bytes = encode(data);
+  fabric_.reject(std::move(request), Octets(bytes).first(encoded_size(data)));
+}
+
+void LinkState::requested(std::unique_ptr<fabric::ConnectionRequest> request) noexcept {
+  if (closing_) return;
+  const fabric::ConnectionInfo& info = request->info();
+  const auto data = decode_private_data(info.private_data);
+  if (!data || data->qpn > 0xffff) return refuse(std::move(request), Refusal::malformed, statistics_.refused_malformed);
+  if (!connection_mtu(limits().receive_mtu, data->receive_mtu))
+    return refuse(std::move(request), Refusal::receive_mtu, statistics_.refused_mtu);
+  // [4755-3.3-b] the requester's address: its UD queue pair from the private data, its GID from the request
+  const LinkAddress remote{.reliable_connected = true, .qpn = data->qpn, .gid = ip_bytes(info.peer.address())};
+  Peer* peer = find_peer(remote);
+  if (peer == nullptr && !options_.learn_within.empty() && peers_.size() < kMaxPeers)
+    peer = &peer_at(remote, {info.peer.address(), static_cast<std::uint16_t>(data->qpn)});
+  if (peer == nullptr) return refuse(std::move(request), Refusal::unknown, statistics_.refused_unknown);
+  const LinkAddress local{.reliable_connected = true, .qpn = port_, .gid = ip_bytes(info.local.address())};
+  const bool outstanding = peer->outgoing && peer->outgoing->state() == Connection::State::setting_up;
+  if (outstanding && !accepts_crossing_request(local, remote))  // [4755-3.3-a]
+    return refuse(std::move(request), Refusal::crossing, statistics_.refused_crossing);
+  if (peer->incoming && peer->incoming->state() == Connection::State::setting_up)
+    return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);
+  accept(*peer, std::move(request), *data);
+}
+
+void LinkState::accept(Peer& peer, std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& data) {
+  if (peer.incoming) bury(peer.incoming);  // the peer has lost it: it would not ask for another one
+  peer.incoming = std::make_unique<Connection>(fabric_, limits(), peer);
+  if (const error_code failed = peer.incoming->accept(std::move(request), data, pool_)) {
+    ++statistics_.refused_busy;
+    log_.warn("ipoib: cannot accept a connection of {}: {}", peer.text(), failed.message());
+    bury(peer.incoming);
+  }
+  if (held_for_ == &peer) resume();
+}
+
+/// Sends a request. False: not now.
+bool LinkState::connect(Peer& peer) {
+  if (closing_ || Peer::Clock::now() < peer.retry_at || peer.outgoing) return false;
+  peer.outgoing = std::make_unique<Connection>(fabric_, limits(), peer);
+  const error_code failed = peer.outgoing->connect(peer.endpoint, pool_);
+  if (!failed) return true;
+  peer.outgoing->quiesce();
+  connect_failed(peer, *peer.outgoing, failed);
+  bury(peer.outgoing);
+  return false;
+}
+
+/// Destroys a connection later, as this may be one of its callbacks.
+void LinkState::bury(std::unique_ptr<Connection>& connection) noexcept {
+  std::erase(touched_, connection.get());
+  connection->quiesce();
+  ended_.push_back(std::move(connection));
+  guard_.post(context(), [](LinkState& link) { link.ended_.clear(); });
+}
+
+void LinkState::established(Peer& peer, Connection& connection) noexcept {
+  ++(&connection == peer.outgoing.get() ? statistics_.connected : statistics_.accepted);
+  log_.info("ipoib: {} connected, mtu {}", peer.text(), connection.mtu());
+  peer.backoff.reset();
+  peer.retry_at = {};
+  peer.rejections = 0;
+  peer.retry_timer.cancel();
+  send_waiting(peer, connection);
+}
+
+void LinkState::over(Peer& peer, Connection& connection, error_code why, std::uint32_t lost) noexcept {
+  statistics_.lost += lost;
+  const bool ours = &connection == peer.outgoing.get();
+  if (connection.made()) {
+    ++statistics_.ended;
+    log_.info("ipoib: {} disconnected: {}", peer.text(), why ? why.message() : "closed");
+    if (why) peer.retry_at = Peer::Clock::now() + peer.backoff.next();
+  } else if (ours) {
+    connect_failed(peer, connection, why);
+  }
+  bury(ours ? peer.outgoing : peer.incoming);
+  if (closing_) return finish_close();
+  if (peer.waiting_count != 0 && peer.usable() == nullptr && !peer.connecting() && peer.rejections == 0 &&
+      !connect(peer))
+    drop_waiting(peer);
+  if (held_for_ == &peer) resume();
+}
+
+void LinkState::connect_failed(Peer& peer, const Connection& connection, error_code why) {
+  const bool rejected = why == fabric::FabricError::rejected;
+  ++(rejected ? statistics_.rejected : statistics_.failed);
+  peer.retry_at = Peer::Clock::now() + peer.backoff.next();
+  const auto& data = connection.peer();
+  const Refusal refusal = data && data->extension ? data->extension->refusal : Refusal::none;
+  if (rejected && refusal != Refusal::none)
+    log_.info("ipoib: {} rejects the connection: {}", peer.text(), text(refusal));
+  else
+    log_.info("ipoib: {} cannot be connected: {}", peer.text(), why.message());
+  if (rejected && peer.waiting_count != 0 && ++peer.rejections < kMaxRejections) return await_retry(peer);
+  peer.rejections = 0;
+  if (peer.usable() == nullptr && !peer.connecting()) drop_waiting(peer);
+}
+
+void LinkState::await_retry(Peer& peer) {
+  peer.retry_timer.expires_at(peer.retry_at);
+  peer.retry_timer.async_wait(guard_.wrap([&peer](LinkState& link, error_code failed) {
+    if (failed || peer.usable() != nullptr || peer.in_progress() || peer.waiting_count == 0) return;
+    if (!link.connect(peer)) link.drop_waiting(peer);
+  }));
+}
+
+void LinkState::await_sweep() {
+  sweep_timer_.expires_after(std::max(options_.idle / kQuietPeriods, std::chrono::milliseconds(10)));
+  sweep_timer_.async_wait(guard_.wrap([](LinkState& link, error_code failed) {
+    if (failed || link.closing_) return;
+    link.sweep();
+    link.await_sweep();
+  }));
+}
+
+// [4755-3.4-b]
+void LinkState::sweep() noexcept {
+  for (const auto& peer : peers_) {
+    close_if_idle(peer->outgoing.get());
+    close_if_idle(peer->incoming.get());
+    if (!peer->outgoing && !peer->incoming && peer->waiting_count == 0) peer->waiting.clear();
+  }
+  pool_.trim();
+}
+
+void LinkState::close_if_idle(Connection* connection) noexcept {
+  if (connection == nullptr || connection->state() != Connection::State::established) return;
+  connection->quiet_periods = connection->take_activity() ? 0 : connection->quiet_periods + 1;
+  if (connection->quiet_periods < kQuietPeriods) return;
+  ++statistics_.idle;
+  connection->disconnect();
+}
+
+std::size_t LinkState::connections() const noexcept {
+  std::size_t count = 0;
+  for (const auto& peer : peers_) count += (peer->outgoing ? 1u : 0u) + (peer->incoming ? 1u : 0u);
+  return count;
+}
+
+// [4755-3.4-a]
+void LinkState::close(UniqueFunction<void()> done) {
+  closing_ = true;
+  running_ = false;
+  held_for_ = nullptr;
+  closed_ = std::move(done);
+  listener_.reset();
+  stall_timer_.cancel();
+  sweep_timer_.cancel();
+  for (const auto& peer : peers_) {
+    peer->retry_timer.cancel();
+    if (peer->outgoing) peer->outgoing->disconnect();
+    if (peer->incoming) peer->incoming->disconnect();
+  }
+  finish_close();
+}
+
+void LinkState::finish_close() {
+  if (!closed_ || connections() != 0) return;
+  guard_.post(context(), [](LinkState& link) {
+    if (auto done = std::move(link.closed_)) done();
+  });
+}
+
+}  // namespace rpcrdma::ipoib

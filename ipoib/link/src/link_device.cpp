@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: packets are read while there are any, kBatch at most in a turn of the event loop, and what they caused to
+// be posted is submitted at the end of the turn. Each is read into the one buffer of this link and given to a
+// connection, which leaves another buffer in exchange. Back-pressure: if the peer of a packet has no room, the packet
+// is held and the device is not read until there is room, the connection ends, or LinkOptions::stall has passed. Then
+// the peer is stalled: packets for it are dropped, so that it delays no other, until it takes one. Error handling: a
+// packet that cannot be sent is counted and dropped; the stack is told by ICMP where that helps it.
+#include "link_state.hpp"
+
+namespace rpcrdma::ipoib {
+namespace {
+
+constexpr unsigned kBatch = 64;
+/// Packets that wait for one connection.
+constexpr std::size_t kWaiting = 16;
+
+Octets contents(const Packet& packet) noexcept { return packet.buffer.octets().subspan(kHeaderSize, packet.length); }
+
+}  // namespace
+
+error_code LinkState::allocate() {
+  auto buffer = pool_.allocate(limits().receive_mtu);
+  if (!buffer) return buffer.error();
+  packet_.buffer = std::move(*buffer);
+  return {};
+}
+
+void LinkState::start(UniqueFunction<void(error_code)> failed) {
+  failed_ = std::move(failed);
+  running_ = true;
+  await_device();
+  if (options_.idle.count() != 0) await_sweep();
+}
+
+void LinkState::await_device() {
+  device_.wait(guard_.wrap([](LinkState& link) { link.read_batch(); }));
+}
+
+void LinkState::read_batch() {
+  if (!running_) return submit_touched();
+  for (unsigned i = 0; i < kBatch; ++i) {
+    const auto size = device_.read(packet_.buffer.octets().subspan(kHeaderSize));
+    if (!size && size.error() == boost::system::errc::bad_address) {  // larger than the MTU: it has been raised
+      ++statistics_.invalid;
+      continue;
+    }
+    if (!size) {
+      running_ = false;
+      submit_touched();
+      return failed_(size.error());
+    }
+    if (*size == 0) {
+      submit_touched();
+      return await_device();
+    }
+    packet_.length = static_cast<std::uint32_t>(*size);
+    if (!route()) return submit_touched();
+  }
+  submit_touched();
+  guard_.post(context(), [](LinkState& link) { link.read_batch(); });
+}
+
+void LinkState::submit_touched() noexcept {
+  for (Connection* connection : touched_) connection->submit();
+  touched_.clear();
+}
+
+/// False: the packet is held.
+bool LinkState::route() {
+  const auto ip = parse_ip(contents(packet_));
+  if (!ip) {
+    ++statistics_.invalid;
+    return true;
+  }
+  if (ip->multicast) {  // [4755-7-b] [4755-2.1-a] over UD only, which the fabrics lack
+    ++statistics_.multicast;
+    return true;
+  }
+  packet_.type = ip->type;
+  Peer* const peer = neighbours_.find(ip->destination);
+  if (peer == nullptr) {
+    ++statistics_.no_neighbour;
+    report(IcmpError::unreachable, 0, contents(packet_));
+    return true;
+  }
+  if (send_to(*peer)) return true;
+  hold(*peer);
+  return false;
+}
+
+/// False: the peer has no room now.
+bool LinkState::send_to(Peer& peer) {
+  Connection* const connection = peer.usable();
+  if (connection == nullptr) {
+    wait_for_connection(peer);
+    return true;
+  }
+  if (!connection->has_room()) {
+    if (!peer.stalled) return false;
+    ++statistics_.stalled;
+    return true;
+  }
+  if (transmit(*connection, packet_)) touched_.push_back(connection);
+  return true;
+}
+
+/// Posts a packet if the connection can carry it. Requires room.
+bool LinkState::transmit(Connection& connection, Packet& packet) {
+  if (packet.length > connection.mtu()) {  // [4755-7.2-a]
+    ++statistics_.too_big;
+    report(IcmpError::too_big, connection.mtu(), contents(packet));
+    return false;
+  }
+  ++statistics_.sent;
+  statistics_.sent_bytes += packet.length;
+  connection.send(packet);
+  return true;
+}
+
+void LinkState::wait_for_connection(Peer& peer) {
+  if (!peer.in_progress() && peer.rejections == 0 && !connect(peer)) {
+    ++statistics_.unreachable;
+    return report(IcmpError::unreachable, 0, contents(packet_));
+  }
+  if (peer.waiting_count == kWaiting) {
+    ++statistics_.unreachable;
+    return;
+  }
+  if (peer.waiting_count == peer.waiting.size()) {
+    auto buffer = pool_.allocate(limits().receive_mtu);
+    if (!buffer) {
+      ++statistics_.unreachable;
+      return;
+    }
+    peer.waiting.push_back({std::move(*buffer), 0, packet_.type});
+  }
+  std::swap(peer.waiting[peer.waiting_count++], packet_);
+}
+
+void LinkState::send_waiting(Peer& peer, Connection& connection) {
+  const std::size_t count = std::exchange(peer.waiting_count, 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (connection.has_room())
+      transmit(connection, peer.waiting[i]);
+    else
+      ++statistics_.stalled;
+  }
+  connection.submit();
+}
+
+void LinkState::drop_waiting(Peer& peer) noexcept {
+  for (std::size_t i = 0; i < peer.waiting_count; ++i) report(IcmpError::unreachable, 0, contents(peer.waiting[i]));
+  statistics_.unreachable += std::exchange(peer.waiting_count, 0);
+}
+
+void LinkState::report(IcmpError error, std::uint32_t mtu, Octets packet) noexcept {
+  if (const std::size_t size = make_icmp_error(error, mtu, packet, icmp_); size != 0)
+    device_.write(Octets(icmp_).first(size));
+}
+
+void LinkState::hold(Peer& peer) {
+  held_for_ = &peer;
+  ++holds_;
+  ++statistics_.pauses;
+  if (!stall_timer_runs_) await_stall();
+}
+
+/// Tries the held packet again, and goes on reading if it has been taken.
+void LinkState::resume() {
+  Peer& peer = *held_for_;
+  if (!send_to(peer)) return;
+  held_for_ = nullptr;
+  read_batch();
+}
+
+/// One timer for all holds, which come and go faster than it is set.
+void LinkState::await_stall() {
+  stall_timer_runs_ = true;
+  stall_timer_.expires_after(options_.stall);
+  stall_timer_.async_wait(guard_.wrap([hold = holds_](LinkState& link, error_code failed) {
+    link.stall_timer_runs_ = false;
+    if (failed || link.held_for_ == nullptr) return;
+    if (hold != link.holds_) return link.await_stall();
+    link.held_for_->stalled = true;
+    link.resume();
+  }));
+}
+
+void LinkState::room(Peer& peer) noexcept {
+  peer.stalled = false;
+  if (held_for_ == &peer) resume();
+}
+
+}  // namespace rpcrdma::ipoib

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <array>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <vector>
+
+#include "ip_packet.hpp"
+#include "neighbours.hpp"
+#include "peer.hpp"
+#include "rpcrdma/base/weak_guard.hpp"
+#include "rpcrdma/ipoib/link/link.hpp"
+
+namespace rpcrdma::ipoib {
+
+/// The link behind its public face. Divided over link_device.cpp (from the device to the fabric), link_receive.cpp (the
+/// other way) and link_connections.cpp (connections and their end).
+class LinkState {
+ public:
+  LinkState(fabric::Fabric& fabric, PacketDevice& device, LinkOptions options, Log log);
+  ~LinkState();
+
+  error_code allocate();
+  Result<fabric::Endpoint> listen(const fabric::Endpoint& local);
+  void add_neighbour(const IpPrefix& addresses, const fabric::Endpoint& endpoint);
+  void start(UniqueFunction<void(error_code)> failed);
+  void close(UniqueFunction<void()> done);
+  const Statistics& statistics() const noexcept { return statistics_; }
+  std::size_t connections() const noexcept;
+  std::size_t registered_bytes() const noexcept { return pool_.counters().registered_octets; }
+
+  // Events of a peer's connections.
+  void established(Peer& peer, Connection& connection) noexcept;
+  void frame(Peer& peer, Octets frame) noexcept;
+  void room(Peer& peer) noexcept;
+  void over(Peer& peer, Connection& connection, error_code why, std::uint32_t lost) noexcept;
+
+  boost::asio::io_context& context() noexcept { return fabric_.context(); }
+  const LinkOptions& options() const noexcept { return options_; }
+
+ private:
+  // link_device.cpp
+  void await_device();
+  void read_batch();
+  void submit_touched() noexcept;
+  bool route();
+  bool send_to(Peer& peer);
+  void wait_for_connection(Peer& peer);
+  bool transmit(Connection& connection, Packet& packet);
+  void send_waiting(Peer& peer, Connection& connection);
+  void drop_waiting(Peer& peer) noexcept;
+  void report(IcmpError error, std::uint32_t mtu, Octets packet) noexcept;
+  void hold(Peer& peer);
+  void resume();
+  void await_stall();
+
+  // link_receive.cpp
+  Peer* owner_of(const IpBytes& source, Peer& sender);
+
+  // link_connections.cpp
+  ConnectionLimits limits() const noexcept;
+  void requested(std::unique_ptr<fabric::ConnectionRequest> request) noexcept;
+  void accept(Peer& peer, std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& data);
+  void refuse(std::unique_ptr<fabric::ConnectionRequest> request, Refusal why, std::uint64_t& counter);
+  Peer* find_peer(const LinkAddress& address) noexcept;
+  Peer& peer_at(const LinkAddress& address, const fabric::Endpoint& endpoint);
+  bool connect(Peer& peer);
+  void bury(std::unique_ptr<Connection>& connection) noexcept;
+  void connect_failed(Peer& peer, const Connection& connection, error_code why);
+  void await_retry(Peer& peer);
+  void await_sweep();
+  void sweep() noexcept;
+  void close_if_idle(Connection* connection) noexcept;
+  void finish_close();
+
+  fabric::Fabric& fabric_;
+  PacketDevice& device_;
+  const LinkOptions options_;
+  const Log log_;
+  memory::Pool pool_;
+  Statistics statistics_;
+
+  std::vector<std::unique_ptr<Peer>> peers_;
+  Neighbours neighbours_;
+  std::size_t learnt_ = 0;
+  std::unique_ptr<fabric::Listener> listener_;
+  std::uint16_t port_ = 0;
+  std::vector<std::unique_ptr<Connection>> ended_;  // destroyed outside of their callbacks
+
+  Packet packet_;             // being read, or held
+  Peer* held_for_ = nullptr;  // the device is not read until this peer has room for packet_
+  std::uint64_t holds_ = 0;   // to tell one hold from the next
+  bool stall_timer_runs_ = false;
+  std::vector<Connection*> touched_;  // to submit at the end of a batch; only within one
+  std::array<std::byte, kMaxIcmpError> icmp_{};
+
+  boost::asio::steady_timer stall_timer_;
+  boost::asio::steady_timer sweep_timer_;
+  UniqueFunction<void(error_code)> failed_;
+  UniqueFunction<void()> closed_;
+  bool running_ = false;
+  bool closing_ = false;
+  WeakGuard<LinkState> guard_{*this};
+};
+
+}  // namespace rpcrdma::ipoib

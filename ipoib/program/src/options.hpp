@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rpcrdma/fabric/open/open.hpp"
+#include "rpcrdma/ipoib/link/link.hpp"
+#include "rpcrdma/ipoib/link/tun.hpp"
+
+namespace rpcrdma::ipoib {
+
+/// A value of --peer: these addresses are at this endpoint.
+struct PeerOption {
+  IpPrefix addresses;
+  fabric::Endpoint endpoint;
+};
+
+/// The command line of rpcrdma-ip.
+struct Options {
+  TunOptions device;
+  LinkOptions link;
+  fabric::Endpoint listen;
+  fabric::OpenOptions fabric;
+  std::vector<PeerOption> peers;
+  LogLevel log_level = LogLevel::info;
+};
+
+/// Nothing if the program ends here, with `status`; a wrong command line has been reported.
+std::optional<Options> parse_options(int argc, const char* const* argv, int& status);
+
+}  // namespace rpcrdma::ipoib

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <string>
+
+#include "options.hpp"
+
+namespace rpcrdma::ipoib {
+
+/// rpcrdma-ip from its start to its end: device, fabric, link, signals. One thread.
+class Program {
+ public:
+  Program(Options options, Log log);
+
+  /// Makes the device, listens, and gives up all privileges. What failed, or nothing.
+  std::optional<std::string> start();
+  std::string ready_line() const;
+  /// Runs until a signal or the loss of the device; the exit status.
+  int run();
+
+ private:
+  std::optional<std::string> open_fabric();
+  std::optional<std::string> make_device();
+  void await_signal();
+  void shut_down(int status);
+  void report() const;
+
+  const Options options_;
+  const Log log_;
+  boost::asio::io_context context_{1};
+  boost::asio::signal_set signals_{context_};
+  boost::asio::steady_timer grace_{context_};
+  std::unique_ptr<fabric::Fabric> fabric_;
+  std::unique_ptr<Tun> device_;
+  std::unique_ptr<Link> link_;
+  bool ending_ = false;
+  int status_ = 0;
+};
+
+}  // namespace rpcrdma::ipoib

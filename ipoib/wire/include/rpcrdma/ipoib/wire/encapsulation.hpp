@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The encapsulation header in front of each packet (RFC 4391 section 6, RFC 4755 section 4). No I/O; any thread.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "rpcrdma/base/cursor.hpp"
+
+namespace rpcrdma::ipoib {
+
+inline constexpr std::size_t kHeaderSize = 4;
+
+/// What a frame contains: values of the EtherType registry.
+enum class FrameType : std::uint16_t {
+  ipv4 = 0x0800,
+  arp = 0x0806,   ///< over UD only
+  rarp = 0x8035,  ///< likewise
+  ipv6 = 0x86dd,
+  /// Local Experimental Ethertype 1 of IEEE 802: flow control between peers that both announce it (private_data.hpp).
+  /// Its payload is one Credit.
+  credit = 0x88b5,
+};
+
+/// Writes the header of a frame to its first four bytes.
+void encode_header(FrameType type, std::span<std::byte, kHeaderSize> out) noexcept;
+
+/// The type of a frame, which may be none of FrameType, or nothing if the frame is shorter than the header.
+std::optional<FrameType> decode_header(Octets frame) noexcept;
+
+/// Flow control: how many packets the receiver of this message may have sent since the connection was made, modulo
+/// 2^32. Not part of RFC 4755.
+inline constexpr std::size_t kCreditFrameSize = kHeaderSize + 4;
+void encode_credit(std::uint32_t limit, std::span<std::byte, kCreditFrameSize> out) noexcept;
+/// Nothing unless `frame` is exactly one such message.
+std::optional<std::uint32_t> decode_credit(Octets frame) noexcept;
+
+}  // namespace rpcrdma::ipoib

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The link-layer address of an interface (RFC 4391 section 9.1.1, RFC 4755 section 3.1). No I/O; any thread.
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "rpcrdma/base/cursor.hpp"
+
+namespace rpcrdma::ipoib {
+
+inline constexpr std::size_t kLinkAddressSize = 20;
+/// Queue pair numbers have 24 bits.
+inline constexpr std::uint32_t kMaxQpn = 0xffffff;
+
+using Gid = std::array<std::byte, 16>;
+
+/// The address that names an interface on the link.
+struct LinkAddress {
+  bool reliable_connected = false;    ///< RC: the interface supports the reliable connected mode
+  bool unreliable_connected = false;  ///< UC: it supports the unreliable connected mode
+  std::uint32_t qpn = 0;              ///< of the interface's UD queue pair, 24 bits
+  Gid gid{};                          ///< of its port
+
+  friend bool operator==(const LinkAddress&, const LinkAddress&) = default;
+};
+
+std::array<std::byte, kLinkAddressSize> encode(const LinkAddress& address) noexcept;
+/// Nothing unless `octets` are exactly 20.
+std::optional<LinkAddress> decode_link_address(Octets octets) noexcept;
+
+/// Compares QPN and GID from the most significant byte to the least, without the flags (RFC 4755 section 3.3).
+std::strong_ordering compare_without_flags(const LinkAddress& one, const LinkAddress& other) noexcept;
+
+/// Whether to accept a request that arrives from an interface to which a request is outstanding: exactly one of
+/// the two sides does, so that crossing requests make one connection (RFC 4755 section 3.3).
+bool accepts_crossing_request(const LinkAddress& local, const LinkAddress& remote) noexcept;
+
+}  // namespace rpcrdma::ipoib

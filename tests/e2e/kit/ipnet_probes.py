@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What tests run on a host of kit/ipnet.py: python3 ipnet_probes.py COMMAND ARGUMENTS."""
+import hashlib
+import itertools
+import os
+import socket
+import struct
+import sys
+import time
+
+PATIENCE_S = 600
+CHUNK = 1 << 20
+
+
+def checksum(data):
+    data += bytes(len(data) % 2)
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def echo(address, sizes):
+    """Echo requests with so many bytes of data, one after the other; each is answered with the same data."""
+    six = ":" in address
+    request, answer = (128, 129) if six else (8, 0)
+    raw = (socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) if six
+           else socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP))
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+    noise = os.urandom(1 << 16)
+    for number, size in enumerate(sizes):
+        data = noise[:size]
+        header = struct.pack(">BBHHH", request, 0, 0, os.getpid() & 0xFFFF, number & 0xFFFF)
+        if not six:
+            header = struct.pack(">BBHHH", request, 0, checksum(header + data), os.getpid() & 0xFFFF, number & 0xFFFF)
+        expected = struct.pack(">HH", os.getpid() & 0xFFFF, number & 0xFFFF) + data
+        raw.settimeout(PATIENCE_S)
+        raw.sendto(header + data, (address, 0))
+        while True:
+            packet = raw.recv(1 << 17)
+            packet = packet if six else packet[20:]
+            if packet[0] == answer and packet[4:] == expected:
+                break
+    print(len(sizes))
+
+
+def sizes_of(text):
+    """FIRST-LAST/STEP or SIZE, separated by commas."""
+    out = []
+    for part in text.split(","):
+        if "-" in part:
+            span, _, step = part.partition("/")
+            first, last = map(int, span.split("-"))
+            out += range(first, last + 1, int(step or 1))
+        else:
+            out.append(int(part))
+    return out
+
+
+def receive(address, port):
+    """Takes one connection; prints the number and the hash of its bytes."""
+    with socket.create_server((address, int(port)), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as server:
+        print("ready", flush=True)
+        connection = server.accept()[0]
+    digest, count = hashlib.sha256(), 0
+    while data := connection.recv(CHUNK):
+        digest.update(data)
+        count += len(data)
+    connection.sendall(digest.digest())
+    print(count, digest.hexdigest(), flush=True)
+
+
+def send(address, port, count, seconds="0"):
+    """Sends `count` bytes, over at least `seconds`, and compares the hash that the other side has computed."""
+    connection = socket.create_connection((address, int(port)), timeout=PATIENCE_S)
+    digest, left = hashlib.sha256(), int(count)
+    pause = float(seconds) / max(left / CHUNK, 1)
+    noise = os.urandom(CHUNK)
+    for number in itertools.count():
+        if left == 0:
+            break
+        data = struct.pack(">Q", number) + noise[: min(CHUNK, left) - 8]
+        data = data[:left]
+        digest.update(data)
+        connection.sendall(data)
+        left -= len(data)
+        time.sleep(pause)
+    connection.shutdown(socket.SHUT_WR)
+    answer = b""
+    while len(answer) < 32:
+        part = connection.recv(32)
+        if not part:
+            sys.exit("the connection ended")
+        answer += part
+    if answer != digest.digest():
+        sys.exit("the bytes differ")
+    print(count)
+
+
+def connects(address, port):
+    """Whether a TCP connection can be made within two seconds: a closed port drops packets."""
+    try:
+        socket.create_connection((address, int(port)), timeout=2).close()
+        print("open")
+    except OSError:
+        print("closed")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "echo":
+        echo(sys.argv[2], sizes_of(sys.argv[3]))
+    else:
+        {"receive": receive, "send": send, "connects": connects}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""rpcrdma-ip on hosts between which only the fabric's port is open. tests/interop runs it over verbs."""
+import json
+import os
+import re
+
+from kit.case import Case
+from kit.fabric import iwarp_only
+from kit.ipnet import PORT, Network
+from kit.namespace import missing_tools
+from kit.waiting import scaled, wait_until
+
+MTU = 65520
+
+
+def size_of_copy():
+    return scaled(1 << 30, 64 << 20, 4 << 20)
+
+
+@iwarp_only("tests/interop has this part of verbs")
+class Linked(Case):
+    """Hosts that are ready to run rpcrdma-ip."""
+
+    timeout_s = 180
+    hosts_wanted = 2
+
+    def setUp(self):
+        super().setUp()
+        missing = missing_tools("ip", "nft", "nsenter", "iperf3")
+        if os.geteuid() != 0 or missing:
+            self.skipTest("needs root" if not missing else f"needs {', '.join(missing)}")
+        self.network = Network(self.hosts_wanted, self.folder)
+        self.addCleanup(self.network.close)
+        if not self.network.usable:
+            self.skipTest("needs network namespaces and TUN devices")
+        self.hosts = self.network.hosts
+
+    def copy(self, source, target, address, count, port=7000, seconds=0):
+        receiver = target.start_probe("receive", address, port)
+        self.assertEqual(source.probe("send", address, port, count, seconds), str(count))
+        self.assertEqual(receiver.wait(), 0)
+
+    def ends_cleanly(self):
+        for host in self.hosts:
+            counters = host.counters()
+            for name in ("bad_frames", "bad_types", "bad_sources", "invalid", "refused_unknown", "refused_malformed"):
+                self.assertEqual(counters[name], 0, f"host {host.number}: {name}")
+            self.assertEqual(host.stop(), 0)
+            self.assertEqual(host.devices(), ["lo", "eth0"], "the device is gone")
+
+
+class Pair(Linked):
+    def test_ready_and_privileges(self):
+        one, two = self.hosts
+        self.network.start()
+        self.assertEqual(one.ready, f"ready dev=link mtu={MTU}")
+        status = open(f"/proc/{one.link.pid}/status", encoding="utf-8").read()
+        self.assertRegex(status, r"Uid:\t65534\t65534\t65534\t65534\n")
+        self.assertRegex(status, r"CapPrm:\t0+\nCapEff:\t0+\n")
+        self.assertRegex(status, r"NoNewPrivs:\t1\n")
+        shown = one.run("ip", "-o", "address", "show", "dev", "link").stdout
+        self.assertIn(f"{one.four}/24", shown)
+        self.assertIn(f"{one.six}/64", shown)
+        self.assertIn(f"mtu {MTU}", one.run("ip", "link", "show", "dev", "link").stdout)
+        two.start_probe("receive", two.outside, 7000)
+        self.assertEqual(one.probe("connects", two.outside, 7000), "closed", "only the fabric's port is open")
+        self.ends_cleanly()
+
+    def test_every_size(self):
+        """Echo requests of all sizes up to the MTU, and larger ones in fragments."""
+        one, two = self.hosts
+        self.network.start()
+        step = scaled(1, 397, 4001)
+        for address, header in ((two.four, 28), (two.six, 48)):
+            top = MTU - header
+            most = 65507 if address == two.four else 65527
+            self.assertNotEqual(one.probe("echo", address, f"0-40,0-{top}/{step},{top - 2}-{top},{top + 1},{most}" if top < most
+                                          else f"0-40,0-{most}/{step},{most}"), "")
+        self.ends_cleanly()
+
+    def test_fragments(self):
+        """With a small MTU most echo requests are fragments."""
+        one, two = self.hosts
+        self.network.start("--mtu", 2044)
+        for address in (two.four, two.six):
+            one.probe("echo", address, f"1990-2060,4000-4100/{scaled(1, 5)},40000,65507")
+        self.ends_cleanly()
+
+    def test_streams(self):
+        one, two = self.hosts
+        self.network.start()
+        count = scaled(1 << 30, 64 << 20, 4 << 20)
+        for address in (two.four, two.six):
+            for options in ([], ["--reverse"], ["--parallel", "8"], ["--parallel", "8", "--reverse"]):
+                two.start_iperf()
+                done = one.run("iperf3", "--client", address, "--bytes", count, "--json", *options, check=False)
+                self.assertEqual(done.returncode, 0, f"{options}: {done.stdout}")
+                self.assertGreaterEqual(json.loads(done.stdout)["end"]["sum_received"]["bytes"], count // 2, options)
+        self.ends_cleanly()
+
+    def test_copy(self):
+        one, two = self.hosts
+        self.network.start()
+        self.copy(one, two, two.four, size_of_copy())
+        self.copy(two, one, one.six, size_of_copy(), 7001)
+        self.ends_cleanly()
+
+    def test_path_mtu(self):
+        """The stack of the side with the larger MTU learns the smaller one, for both protocols."""
+        one, two = self.hosts
+        one.start([two])
+        two.start([one], "--mtu", 2044)
+        for address in (two.four, two.six):
+            wait_until(lambda: one.run("ping", "-c", "1", "-s", "9000", address, check=False).returncode == 0, "an answer")
+            self.assertIn("mtu 2044", one.run("ip", "route", "get", address).stdout)
+            refused = one.run("ping", "-c", "1", "-M", "do", "-s", "2044", address, check=False)
+            self.assertIn("mtu", refused.stdout + refused.stderr)
+        self.assertEqual(one.counters()["too_big"], 2, "the stack has learnt it from the first packet")
+        count = scaled(256 << 20, 16 << 20, 1 << 20)
+        self.copy(one, two, two.four, count)
+        self.copy(two, one, one.six, count, 7001)
+        self.ends_cleanly()
+
+    def test_killed_under_load(self):
+        """A TCP connection outlives the end and the return of the link under it."""
+        one, two = self.hosts
+        self.network.start()
+        receiver = two.start_probe("receive", two.four, 7000)
+        count = scaled(256 << 20, 32 << 20, 8 << 20)
+        sender = one.start_probe_in_background("send", two.four, 7000, count, 4)
+        for round_ in range(2):
+            before = two.counters()["received_bytes"]
+            wait_until(lambda: two.counters()["received_bytes"] > before + (1 << 20), "traffic", interval_s=0.05)
+            two.kill()
+            wait_until(lambda: "link" not in two.devices(), "the device to go")
+            two.start([one])
+            self.assertEqual(round_ + 1, one.log().count("disconnected"), one.log())
+        self.assertEqual(sender.wait(), 0)
+        self.assertEqual(receiver.wait(), 0)
+        self.ends_cleanly()
+
+    def test_idle(self):
+        """Idle connections are closed; packets bring them back, and none is lost."""
+        one, two = self.hosts
+        self.network.start("--idle", "0.4")
+        descriptors = None
+        for _ in range(3):
+            one.probe("echo", two.four, "0-20")
+            wait_until(lambda: one.counters()["connections"] == 0 and two.counters()["connections"] == 0, "idle", interval_s=0.05)
+            now = (one.descriptors(), two.descriptors())
+            self.assertEqual(now, descriptors or now, "descriptors are left")
+            descriptors = now
+        self.assertGreaterEqual(one.counters()["idle"] + two.counters()["idle"], 3)
+        self.assertEqual(one.counters()["lost"] + two.counters()["lost"], 0)
+        self.ends_cleanly()
+
+    def test_nothing_leaks(self):
+        """Descriptors, memory and queue pairs are the same after many connections as after a few."""
+        one, two = self.hosts
+        self.network.start()
+
+        def measure(rounds):
+            for _ in range(rounds):
+                one.probe("echo", two.four, "100,60000")
+                self.assertEqual(two.stop(), 0)
+                two.start([one])
+            wait_until(lambda: one.counters()["connections"] == 0, "the end of the connection", interval_s=0.05)
+            counters = one.counters()
+            resident = int(re.search(r"VmRSS:\s+(\d+)", open(f"/proc/{one.link.pid}/status", encoding="utf-8").read())[1])
+            return one.descriptors(), counters["registered"], resident
+
+        descriptors, registered, resident = measure(3)
+        now = measure(scaled(50, 10, 2))
+        self.assertEqual(now[:2], (descriptors, registered))
+        self.assertLess(now[2], resident + 4096, "KiB")
+        self.ends_cleanly()
+
+    def test_unknown_neighbour(self):
+        """A host that the other one does not know is refused, and told so; --learn accepts it."""
+        one, two = self.hosts
+        one.start([two])
+        two.start([], "--peer", f"10.9.0.77=192.0.2.77:{PORT}")
+        self.assertNotEqual(one.run("ping", "-c", "1", two.four, check=False).returncode, 0)
+        wait_until(lambda: "it does not know this interface" in one.log(), "the reason")
+        self.assertGreater(two.counters()["refused_unknown"], 0)
+        two.stop()
+        two.start([], "--learn")
+        wait_until(lambda: one.run("ping", "-c", "1", two.four, check=False).returncode == 0, "learnt")
+
+    def test_command_line(self):
+        good = ["--address", "10.9.0.1/24", "--listen", "127.0.0.1:0", "--peer", "10.9.0.2=127.0.0.1:1"]
+        for arguments in ([], good[:2], [*good, "--mtu", "67"], [*good, "--mtu", "65536"], [*good, "--name", "x" * 16],
+                          [*good, "--peer", "10.9.0.2"], [*good, "--peer", "10.9.0.300=127.0.0.1:1"],
+                          [*good, "--address", "10.9.0.1/33"], [*good, "--address", "fd09::1/64", "--mtu", "1279"],
+                          [*good[:2], "--listen", "0.0.0.0:1", *good[4:]], good[:4], [*good, "--listen", "x@127.0.0.1:1"]):
+            with self.subTest(arguments=arguments):
+                done = self.run_program("rpcrdma-ip", *arguments)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+        done = self.hosts[0].run("setpriv", "--reuid", "65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all",
+                                 os.path.join(os.environ["RPCRDMA_BIN"], "rpcrdma-ip"), *good, check=False)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("CAP_NET_ADMIN", done.stderr)
+
+
+class Five(Linked):
+    hosts_wanted = 5
+
+    def test_all_pairs(self):
+        """All pairs at once: echo requests, then copies in a ring."""
+        self.network.start()
+        probes = [(host.start_probe_in_background("echo", other.four, "0-20,1000,65507"))
+                  for host in self.hosts for other in self.hosts if other is not host]
+        for probe in probes:
+            self.assertEqual(probe.wait(), 0)
+        ring = list(zip(self.hosts, self.hosts[1:] + self.hosts[:1]))
+        receivers = [target.start_probe("receive", target.six, 7000) for _, target in ring]
+        count = scaled(128 << 20, 8 << 20, 1 << 20)
+        senders = [source.start_probe_in_background("send", target.six, 7000, count) for source, target in ring]
+        for process in (*senders, *receivers):
+            self.assertEqual(process.wait(), 0)
+        for host in self.hosts:
+            counters = host.counters()
+            self.assertEqual(counters["connections"], counters["connected"] + counters["accepted"] - counters["ended"])
+            self.assertLessEqual(counters["connections"], 8, "two with each neighbour at most")
+        self.ends_cleanly()

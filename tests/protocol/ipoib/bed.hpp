@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Links on one fabric, each with a packet device that the test holds.
+#include <gtest/gtest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rpcrdma/ipoib/link/link.hpp"
+#include "support/hex.hpp"
+#include "support/run.hpp"
+
+namespace rpcrdma::test {
+
+/// A UDP packet without contents that matter; `mark` tells packets apart.
+Bytes ip_packet(const std::string& from, const std::string& to, std::size_t size, std::uint8_t mark = 0);
+/// What the device was given: "SOURCE > DESTINATION SIZE MARK", for ICMP errors "... ICMP TYPE MTU".
+std::string describe(Octets packet);
+
+/// Gives the link the packets of the test, and keeps those of the link.
+class HandDevice final : public ipoib::PacketDevice {
+ public:
+  explicit HandDevice(boost::asio::io_context& context) : context_(context) {}
+  void give(Bytes packet);
+  /// The next read fails.
+  void fail(error_code why);
+
+  void wait(UniqueFunction<void()> ready) override;
+  Result<std::size_t> read(MutableOctets out) noexcept override;
+  bool write(Octets packet) noexcept override;
+
+  std::deque<Bytes> unread;
+  std::vector<std::string> written;
+  bool takes = true;      ///< what write() returns
+  std::size_t waits = 0;  ///< calls of wait()
+
+ private:
+  void wake();
+  boost::asio::io_context& context_;
+  UniqueFunction<void()> ready_;
+  error_code failure_;
+};
+
+/// One link with its device.
+struct Host {
+  Host(fabric::Fabric& on, const std::string& address, ipoib::LinkOptions options = {}, std::uint16_t port = 0);
+
+  /// The other one's address is at the other one's endpoint, and the reverse.
+  void knows(const Host& other);
+  void send(const Host& to, std::size_t size, std::uint8_t mark = 0) { device.give(ip_packet(ip, to.ip, size, mark)); }
+  const ipoib::Statistics& counts() const { return link->statistics(); }
+
+  fabric::Fabric& fabric;
+  const std::string ip;
+  HandDevice device;
+  std::unique_ptr<ipoib::Link> link;
+  fabric::Endpoint endpoint;
+  error_code failed;
+};
+
+inline void acquaint(Host& one, Host& other) {
+  one.knows(other);
+  other.knows(one);
+}
+
+}  // namespace rpcrdma::test

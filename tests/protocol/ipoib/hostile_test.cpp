@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Neighbours that break the rules, driven by hand: what they send is dropped or refused, and counted, and the other
+// neighbours are not disturbed.
+#include <gmock/gmock.h>
+
+#include "bed.hpp"
+#include "rpcrdma/fabric/iwarp/iwarp.hpp"
+#include "rpcrdma/ipoib/wire/encapsulation.hpp"
+#include "rpcrdma/ipoib/wire/private_data.hpp"
+#include "support/fabric_conformance.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+using ipoib::Extension;
+using ipoib::PrivateData;
+using ipoib::Refusal;
+using std::chrono::milliseconds;
+
+constexpr std::uint32_t kReceiveMtu = 65524;
+
+/// A queue pair without a link behind it.
+class RawNeighbour {
+ public:
+  RawNeighbour(fabric::Fabric& fabric, const fabric::Endpoint& to, Bytes private_data)
+      : node(fabric), receives(fabric, 64 * 256), frames(fabric, 70000) {
+    fabric::QueuePairOptions options;
+    options.send_depth = 1024;
+    options.private_data = std::move(private_data);
+    auto made = fabric.make_connector(to, options, node);
+    EXPECT_TRUE(made) << made.error().message();
+    node.qp = std::move(*made);
+    for (std::uint32_t i = 0; i < 64; ++i) EXPECT_FALSE(node.qp->post_receive(receives.part(i * 256, 256), node.op(1)));
+    fabric.start(*node.qp);
+  }
+  void send(const Bytes& frame) {
+    std::ranges::copy(frame, frames.octets.begin());
+    EXPECT_FALSE(node.send(frames.part(0, static_cast<std::uint32_t>(frame.size())), 2));
+    node.qp->submit();
+  }
+  Node node;
+  Memory receives;
+  Memory frames;
+};
+
+/// A frame of this type around a packet.
+Bytes frame_of(std::uint16_t type, const Bytes& packet) {
+  Bytes out(4);
+  ipoib::encode_header(static_cast<ipoib::FrameType>(type), std::span<std::byte, 4>(out));
+  out.insert(out.end(), packet.begin(), packet.end());
+  return out;
+}
+
+class IpoibHostile : public testing::Test {
+ protected:
+  IpoibHostile() {
+    victim_->link->add_neighbour({boost::asio::ip::make_address("10.9.0.9"), 32}, hostile_address());
+    acquaint(*victim_, *honest_);
+    honest_->send(*victim_, 100);
+    EXPECT_TRUE(until([&] { return victim_->counts().received == 1; }));
+  }
+  ~IpoibHostile() override { expect_honest_is_served(); }
+
+  static std::unique_ptr<fabric::Fabric> make_fabric(boost::asio::io_context& context) {
+    return std::move(*fabric::open_iwarp(context, {}, {}));
+  }
+  static fabric::Endpoint hostile_address() { return {boost::asio::ip::address_v4::loopback(), kHostilePort}; }
+  template <class Predicate>
+  bool until(Predicate done) {
+    return run_until(context_, done);
+  }
+  static Bytes own(std::uint32_t qpn = kHostilePort, std::uint32_t mtu = kReceiveMtu,
+                   std::optional<Extension> more = {}) {
+    const PrivateData data{qpn, mtu, more};
+    const auto bytes = ipoib::encode(data);
+    return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(ipoib::encoded_size(data))};
+  }
+  std::unique_ptr<RawNeighbour> neighbour(Bytes private_data) {
+    return std::make_unique<RawNeighbour>(*hostile_fabric_, victim_->endpoint, std::move(private_data));
+  }
+  std::unique_ptr<RawNeighbour> connected() {
+    auto made = neighbour(own(kHostilePort, kReceiveMtu, Extension{.credits = 60}));
+    EXPECT_TRUE(until([&] { return made->node.established(); }));
+    return made;
+  }
+  /// What the victim answers to a request with this private data.
+  std::optional<Refusal> refusal(const Bytes& private_data) {
+    const auto made = neighbour(private_data);
+    EXPECT_TRUE(until([&] { return made->node.disconnected.has_value() || made->node.established(); }));
+    if (!made->node.rejected) return std::nullopt;
+    const auto data = ipoib::decode_private_data(made->node.rejected->private_data);
+    EXPECT_TRUE(data && data->extension);
+    EXPECT_EQ(data->qpn, victim_->endpoint.port());  // [4755-3.2-a]
+    EXPECT_EQ(data->receive_mtu, kReceiveMtu);
+    return data->extension->refusal;
+  }
+  void expect_honest_is_served() {
+    const std::uint64_t before = victim_->counts().received;
+    honest_->send(*victim_, 1000);
+    EXPECT_TRUE(until([&] { return victim_->counts().received > before; }));
+    EXPECT_EQ(honest_->counts().connected, 1u);
+    EXPECT_EQ(honest_->counts().ended, 0u);
+  }
+
+  static constexpr std::uint16_t kHostilePort = 9;
+  boost::asio::io_context context_;
+  std::unique_ptr<fabric::Fabric> victim_fabric_ = make_fabric(context_);
+  std::unique_ptr<fabric::Fabric> honest_fabric_ = make_fabric(context_);
+  std::unique_ptr<fabric::Fabric> hostile_fabric_ = make_fabric(context_);
+  std::unique_ptr<Host> victim_ = std::make_unique<Host>(*victim_fabric_, "10.9.0.1");
+  std::unique_ptr<Host> honest_ = std::make_unique<Host>(*honest_fabric_, "10.9.0.2");
+};
+
+// [4755-6-a] private data of every length: too short is refused, what follows is ignored
+TEST_F(IpoibHostile, PrivateDataOfEveryLength) {
+  Bytes data = own();
+  data.resize(200, std::byte{0xee});
+  for (std::size_t size = 0; size <= data.size(); size += size < 20 ? 1 : 45) {
+    const Bytes part(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_EQ(refusal(part), size < 8 ? std::optional(Refusal::malformed) : std::nullopt) << size;
+  }
+  EXPECT_EQ(victim_->counts().refused_malformed, 8u);
+}
+
+// [4755-5.1-a]
+TEST_F(IpoibHostile, ReceiveMtuWithoutRoom) {
+  for (std::uint32_t mtu = 0; mtu <= 4; ++mtu) EXPECT_EQ(refusal(own(kHostilePort, mtu)), Refusal::receive_mtu) << mtu;
+  EXPECT_EQ(refusal(own(kHostilePort, 5)), std::nullopt);
+  EXPECT_EQ(refusal(own(kHostilePort, 0xffffffff)), std::nullopt);
+  EXPECT_EQ(victim_->counts().refused_mtu, 5u);
+}
+
+// [4755-3.3-b] an address that no neighbour has, and one that is no port
+TEST_F(IpoibHostile, ForgedLinkLayerAddress) {
+  EXPECT_EQ(refusal(own(kHostilePort + 1)), Refusal::unknown);
+  EXPECT_EQ(refusal(own(0)), Refusal::unknown);
+  EXPECT_EQ(refusal(own(0x10000 + kHostilePort)), Refusal::malformed);
+  EXPECT_EQ(victim_->counts().refused_unknown, 2u);
+}
+
+// [4755-4-a] [4391-6-a] [4755-7-b] [4755-2.1-a]
+TEST_F(IpoibHostile, Frames) {
+  const auto peer = connected();
+  const Bytes good = ip_packet("10.9.0.9", "10.9.0.1", 100, 1);
+  const Bytes six = ip_packet("fd00::9", "fd00::1", 100);
+  const std::vector<std::pair<Bytes, std::uint64_t ipoib::Statistics::*>> cases = {
+      {{}, &ipoib::Statistics::bad_frames},
+      {Bytes(3), &ipoib::Statistics::bad_frames},
+      {frame_of(0x0800, {}), &ipoib::Statistics::bad_frames},
+      {frame_of(0x0800, Bytes(19, std::byte{0x45})), &ipoib::Statistics::bad_frames},
+      {frame_of(0x86dd, Bytes(39, std::byte{0x60})), &ipoib::Statistics::bad_frames},
+      {frame_of(0x86dd, good), &ipoib::Statistics::bad_frames},
+      {frame_of(0x0800, six), &ipoib::Statistics::bad_frames},
+      {frame_of(0x0806, good), &ipoib::Statistics::bad_types},
+      {frame_of(0x8035, good), &ipoib::Statistics::bad_types},
+      {frame_of(0x0000, good), &ipoib::Statistics::bad_types},
+      {frame_of(0x0800, ip_packet("10.9.0.9", "224.0.0.1", 40)), &ipoib::Statistics::bad_types},
+      {frame_of(0x0800, ip_packet("10.9.0.2", "10.9.0.1", 40)), &ipoib::Statistics::bad_sources},
+      {frame_of(0x86dd, six), &ipoib::Statistics::bad_sources}};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const std::uint64_t before = victim_->counts().*cases[i].second;
+    peer->send(cases[i].first);
+    ASSERT_TRUE(until([&] { return peer->node.count(2) == i + 1 && victim_->counts().*cases[i].second == before + 1; }))
+        << i;
+  }
+  EXPECT_EQ(victim_->counts().received, 1u);
+  Bytes reserved = frame_of(0x0800, good);
+  reserved[2] = reserved[3] = std::byte{0xff};
+  peer->send(reserved);
+  ASSERT_TRUE(until([&] { return victim_->counts().received == 2; }));
+  EXPECT_EQ(victim_->device.written.back(), "10.9.0.9 > 10.9.0.1 100 1");
+  EXPECT_FALSE(peer->node.disconnected);
+}
+
+// Longer than the Receive MTU: the fabric ends that connection, and that one only.
+TEST_F(IpoibHostile, FrameLongerThanTheMtu) {
+  const auto peer = connected();
+  peer->send(frame_of(0x0800, ip_packet("10.9.0.9", "10.9.0.1", 65521)));
+  ASSERT_TRUE(until([&] { return peer->node.disconnected.has_value(); }));
+  ASSERT_TRUE(until([&] { return victim_->counts().ended == 1; }));
+  EXPECT_EQ(victim_->counts().received, 1u);
+  EXPECT_EQ(victim_->link->connections(), 1u);
+}
+
+// Credit messages that take credits back, are too long, or come in any number change nothing but what their sender
+// gets.
+TEST_F(IpoibHostile, Credits) {
+  const auto peer = connected();
+  for (const char* text : {"88b50000 00000000", "88b50000", "88b50000 0000003d ff", "88b50000 ffffffff"})
+    peer->send(from_hex(text));
+  ASSERT_TRUE(until([&] { return peer->node.count(2) == 4; }));
+  for (int i = 0; i < 100; ++i) {
+    victim_->device.give(ip_packet("10.9.0.1", "10.9.0.9", 100));
+    honest_->send(*victim_, 100);
+  }
+  ASSERT_TRUE(until([&] { return victim_->counts().received == 101; }));
+  EXPECT_EQ(peer->node.count(1), 60u) << "as many as it has announced";
+}
+
+// A peer that ignores the credits ends its own connection.
+TEST_F(IpoibHostile, MorePacketsThanCredits) {
+  const auto peer = connected();
+  const Bytes frame = frame_of(0x0800, ip_packet("10.9.0.9", "10.9.0.1", 21));
+  std::ranges::copy(frame, peer->frames.octets.begin());
+  ASSERT_TRUE(until([&] {
+    while (!peer->node.disconnected &&
+           !peer->node.send(peer->frames.part(0, static_cast<std::uint32_t>(frame.size())), 2)) {
+    }
+    peer->node.qp->submit();
+    return peer->node.disconnected.has_value() || victim_->counts().received > 3000;
+  }));
+}
+
+// A new request of a peer replaces the connection that it has requested before: the peer has lost that one.
+TEST_F(IpoibHostile, FloodOfConnects) {
+  std::vector<std::unique_ptr<RawNeighbour>> flood;
+  for (int i = 0; i < 300; ++i) flood.push_back(neighbour(own(i % 2 == 0 ? kHostilePort : 10)));
+  const auto settled = [&] {
+    return std::ranges::all_of(flood,
+                               [](const auto& one) { return one->node.disconnected || one->node.established(); });
+  };
+  ASSERT_TRUE(until(settled));
+  EXPECT_EQ(victim_->counts().refused_unknown, 150u);
+  EXPECT_EQ(victim_->counts().accepted + victim_->counts().refused_busy, 151u);
+  EXPECT_LE(victim_->link->connections(), 2u);
+  const auto open = [&] {
+    return std::ranges::count_if(flood, [](const auto& one) { return !one->node.disconnected; });
+  };
+  ASSERT_TRUE(until([&] { return open() == 1; })) << open();
+  flood.clear();
+  ASSERT_TRUE(until([&] { return victim_->link->connections() == 1; }));
+}
+
+// A peer whose reply has no usable private data is given up.
+TEST_F(IpoibHostile, ReplyWithoutPrivateData) {
+  for (const Bytes& reply : {Bytes{}, Bytes(7), own(kHostilePort, 4)}) {
+    Node acceptor(*hostile_fabric_);
+    auto listener = hostile_fabric_->listen(hostile_address(), [&](std::unique_ptr<fabric::ConnectionRequest> request) {
+      fabric::QueuePairOptions options;
+      options.private_data = reply;
+      acceptor.qp = std::move(*hostile_fabric_->make_acceptor(std::move(request), options, acceptor));
+      hostile_fabric_->start(*acceptor.qp);
+    });
+    if (!listener) GTEST_SKIP() << "port 9 is not available";
+    const std::uint64_t before = victim_->counts().unreachable;
+    ASSERT_TRUE(until([&] {
+      victim_->device.give(ip_packet("10.9.0.1", "10.9.0.9", 100));
+      return acceptor.disconnected.has_value();
+    }));
+    ASSERT_TRUE(until([&] { return victim_->counts().unreachable > before; }));
+  }
+  EXPECT_EQ(victim_->counts().connected, 0u);
+}
+
+}  // namespace
+}  // namespace rpcrdma::test

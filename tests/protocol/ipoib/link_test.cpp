@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Links among themselves, over the loopback fabric.
+#include <gmock/gmock.h>
+
+#include "bed.hpp"
+#include "rpcrdma/fabric/loopback/loopback.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+using ipoib::LinkOptions;
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class IpoibLink : public testing::Test {
+ protected:
+  std::unique_ptr<Host> host(const std::string& ip, LinkOptions options = {}, std::uint16_t port = 0) {
+    fabrics_.push_back(network_.make_fabric(ip));
+    return std::make_unique<Host>(*fabrics_.back(), ip, std::move(options), port);
+  }
+  template <class Predicate>
+  bool until(Predicate done) {
+    return run_until(context_, done);
+  }
+  void run() { run_ready(context_); }
+  /// After the links: nothing that they registered is left.
+  void end(std::uint64_t round) {
+    run();
+    for (const auto& fabric : fabrics_) EXPECT_EQ(fabric->regions(), 0u) << round;
+    fabrics_.clear();
+    run();
+  }
+
+  boost::asio::io_context context_;
+  fabric::LoopbackNetwork network_{context_};
+  std::vector<std::unique_ptr<fabric::LoopbackFabric>> fabrics_;
+};
+
+// [4755-7-a] the first packet makes the connection, which serves both directions and both protocols
+TEST_F(IpoibLink, PacketsBothWays) {
+  auto a = host("10.9.0.1"), b = host("10.9.0.2");
+  acquaint(*a, *b);
+  a->link->add_neighbour({boost::asio::ip::make_address("fd00::2"), 128}, b->endpoint);
+  b->link->add_neighbour({boost::asio::ip::make_address("fd00::1"), 128}, a->endpoint);
+  a->send(*b, 21, 1);
+  a->send(*b, 65520, 2);
+  run();
+  EXPECT_THAT(b->device.written, ElementsAre("10.9.0.1 > 10.9.0.2 21 1", "10.9.0.1 > 10.9.0.2 65520 2"));
+  b->send(*a, 1500, 3);
+  b->device.give(ip_packet("fd00::2", "fd00::1", 65520, 4));
+  run();
+  EXPECT_THAT(a->device.written, ElementsAre("10.9.0.2 > 10.9.0.1 1500 3", "fd00::2 > fd00::1 65520 4"));
+  EXPECT_EQ(a->counts().connected, 1u);
+  EXPECT_EQ(b->counts().accepted, 1u);
+  EXPECT_EQ(b->counts().connected, 0u) << "the connection serves both directions";
+  EXPECT_EQ(a->counts().sent, 2u);
+  EXPECT_EQ(a->counts().received_bytes, 1500u + 65520u);
+}
+
+// Credits: more packets than receives are posted arrive, in order, and none meets a missing receive.
+TEST_F(IpoibLink, ManyPackets) {
+  for (const std::uint32_t mtu : {2044u, 65520u}) {
+    auto a = host("10.9.0.1", {.mtu = mtu}), b = host("10.9.0.2", {.mtu = mtu});
+    acquaint(*a, *b);
+    a->send(*b, 100);
+    run();
+    for (int i = 0; i < 3000; ++i) {
+      a->send(*b, 100 + static_cast<std::size_t>(i) % 1000, static_cast<std::uint8_t>(i));
+      b->send(*a, 200, static_cast<std::uint8_t>(i));
+    }
+    ASSERT_TRUE(until([&] { return b->counts().received == 3001 && a->counts().received == 3000; }));
+    for (std::size_t i = 0; i < 3000; ++i)
+      ASSERT_THAT(b->device.written[i + 1], testing::EndsWith(" " + std::to_string(i % 256)));
+    EXPECT_EQ(a->counts().ended + b->counts().ended, 0u);
+    EXPECT_EQ(a->counts().lost + a->counts().stalled, 0u);
+  }
+}
+
+// [4755-5.1-a] [4755-5.1-b] [4755-7.2-a] the smaller MTU counts, the stack is told, and smaller packets pass
+TEST_F(IpoibLink, PathMtu) {
+  auto large = host("10.9.0.1"), small = host("10.9.0.2", {.mtu = 2044});
+  acquaint(*large, *small);
+  large->link->add_neighbour({boost::asio::ip::make_address("fd00::2"), 128}, small->endpoint);
+  large->send(*small, 2045);
+  large->send(*small, 2044, 7);
+  large->device.give(ip_packet("fd00::1", "fd00::2", 2045));
+  run();
+  EXPECT_THAT(small->device.written, ElementsAre("10.9.0.1 > 10.9.0.2 2044 7"));
+  EXPECT_THAT(large->device.written,
+              ElementsAre("10.9.0.2 > 10.9.0.1 ICMP 3/4 2044", "fd00::2 > fd00::1 ICMP 2/0 2044"));
+  EXPECT_EQ(large->counts().too_big, 2u);
+}
+
+// [4755-2.1-a] [4755-7-b]
+TEST_F(IpoibLink, WhatCannotBeSent) {
+  auto a = host("10.9.0.1"), b = host("10.9.0.2");
+  acquaint(*a, *b);
+  a->device.give(ip_packet("10.9.0.1", "224.0.0.1", 40));
+  a->device.give(ip_packet("fe80::1", "ff02::2", 48));
+  a->device.give(ip_packet("10.9.0.1", "10.9.0.3", 40));
+  a->device.give(Bytes(19));
+  a->device.give(Bytes(65521, std::byte{0x45}));
+  run();
+  EXPECT_THAT(a->device.written, ElementsAre("10.9.0.3 > 10.9.0.1 ICMP 3/1 0"));
+  EXPECT_EQ(a->counts().multicast, 2u);
+  EXPECT_EQ(a->counts().no_neighbour, 1u);
+  EXPECT_EQ(a->counts().invalid, 2u);
+  EXPECT_EQ(a->counts().sent, 0u);
+  EXPECT_EQ(a->link->connections(), 0u);
+}
+
+// [4755-3.3-a] [4755-3.3-b] a thousand times, in all interleavings that delays give: one connection, no packet lost
+TEST_F(IpoibLink, CrossingRequests) {
+  std::uint64_t refused = 0;
+  for (std::uint32_t round = 0; round < 1000; ++round) {
+    network_.set_max_delay(round % 4);
+    auto a = host("10.9.0.1"), b = host("10.9.0.2");
+    acquaint(*a, *b);
+    a->send(*b, 100, 1);
+    if (round % 3 == 1) context_.poll_one();
+    b->send(*a, 100, 2);
+    ASSERT_TRUE(until([&] { return a->counts().received == 1 && b->counts().received == 1; })) << round;
+    run();
+    EXPECT_LE(a->counts().connected + b->counts().connected, 2u);
+    EXPECT_EQ(a->counts().connected + b->counts().connected, a->counts().accepted + b->counts().accepted);
+    EXPECT_EQ(a->counts().failed + b->counts().failed + a->counts().unreachable + b->counts().unreachable, 0u);
+    refused += a->counts().refused_crossing + b->counts().refused_crossing;
+    EXPECT_EQ(a->counts().refused_crossing + b->counts().refused_crossing, a->counts().rejected + b->counts().rejected);
+    a.reset();
+    b.reset();
+    end(round);
+  }
+  EXPECT_GT(refused, 300u) << "requests crossed";
+}
+
+// [4755-3.4-b] closed when idle, made again by the next packet; nothing is left of the idle one
+TEST_F(IpoibLink, IdleConnectionsAreClosed) {
+  auto a = host("10.9.0.1", {.idle = milliseconds(40)}), b = host("10.9.0.2");
+  acquaint(*a, *b);
+  for (int round = 1; round <= 3; ++round) {
+    a->send(*b, 100);
+    ASSERT_TRUE(until([&] { return b->counts().received == static_cast<std::uint64_t>(round); }));
+    ASSERT_TRUE(until([&] { return a->link->connections() == 0 && b->link->connections() == 0; }));
+    EXPECT_EQ(a->counts().idle, static_cast<std::uint64_t>(round));
+  }
+  EXPECT_EQ(a->counts().connected, 3u);
+  EXPECT_EQ(a->counts().lost + a->counts().unreachable, 0u);
+}
+
+// [4755-3.4-a]
+TEST_F(IpoibLink, CloseEndsConnections) {
+  auto a = host("10.9.0.1"), b = host("10.9.0.2");
+  acquaint(*a, *b);
+  a->send(*b, 100);
+  run();
+  bool closed = false;
+  a->link->close([&] { closed = true; });
+  EXPECT_FALSE(closed);
+  ASSERT_TRUE(until([&] { return closed; }));
+  run();
+  EXPECT_EQ(b->link->connections(), 0u);
+  b->send(*a, 100);
+  run();
+  EXPECT_THAT(b->device.written.back(), HasSubstr("ICMP 3/1"));
+}
+
+// A peer that goes away and comes back: packets are reported as unreachable meanwhile, then they pass again.
+TEST_F(IpoibLink, PeerComesBack) {
+  auto a = host("10.9.0.1", {.first_retry = milliseconds(1), .last_retry = milliseconds(4)}), b = host("10.9.0.2");
+  acquaint(*a, *b);
+  a->send(*b, 100);
+  run();
+  const fabric::Endpoint at = b->endpoint;
+  b.reset();
+  ASSERT_TRUE(until([&] { return a->link->connections() == 0; }));
+  const std::uint64_t before = a->counts().unreachable;
+  ASSERT_TRUE(until([&] {
+    a->device.give(ip_packet("10.9.0.1", "10.9.0.2", 100));
+    return a->counts().unreachable > before + 2;
+  }));
+  b = host("10.9.0.2", {}, at.port());
+  b->knows(*a);
+  ASSERT_TRUE(until([&] {
+    a->device.give(ip_packet("10.9.0.1", "10.9.0.2", 100, 9));
+    return b->counts().received != 0;
+  }));
+}
+
+// More packets than a paused peer takes: the device is left alone, and then drops are counted
+TEST_F(IpoibLink, BackPressure) {
+  auto a = host("10.9.0.1", {.stall = milliseconds(50)}), b = host("10.9.0.2"), c = host("10.9.0.3");
+  acquaint(*a, *b);
+  acquaint(*a, *c);
+  a->send(*b, 100);
+  a->send(*c, 100);
+  run();
+  network_.pause(fabric::LoopbackPause::before_arrival);
+  constexpr int kMany = 500;
+  for (int i = 0; i < kMany; ++i) a->send(*b, 100);
+  context_.restart();
+  ASSERT_TRUE(until([&] { return a->counts().pauses == 1; }));
+  EXPECT_GT(a->device.unread.size(), 400u) << "packets stay in the device";
+  ASSERT_TRUE(until([&] { return a->device.unread.empty(); }));
+  EXPECT_GT(a->counts().stalled, 400u) << "a peer that takes none loses them";
+  network_.resume();
+  ASSERT_TRUE(until([&] { return b->counts().received + a->counts().stalled == kMany + 1; }));
+  a->send(*c, 100);
+  ASSERT_TRUE(until([&] { return c->counts().received == 2; }));
+  const std::uint64_t stalled = a->counts().stalled;
+  for (int i = 0; i < kMany; ++i) a->send(*b, 100);
+  ASSERT_TRUE(until([&] { return b->counts().received + stalled == 2 * kMany + 1; }));
+  EXPECT_EQ(a->counts().stalled, stalled) << "it has room again";
+}
+
+// Addresses are learnt from packets, within the range that the options give, and lead back to the sender.
+TEST_F(IpoibLink, Learning) {
+  auto a = host("10.9.0.1"), b = host("10.9.0.2", {.learn_within = {{boost::asio::ip::make_address("10.9.0.0"), 24}}});
+  a->knows(*b);
+  a->send(*b, 100);
+  a->device.give(ip_packet("10.8.0.1", "10.9.0.2", 100));
+  run();
+  EXPECT_EQ(b->counts().received, 1u);
+  EXPECT_EQ(b->counts().bad_sources, 1u);
+  b->send(*a, 100);
+  run();
+  EXPECT_EQ(a->counts().received, 1u);
+}
+
+TEST_F(IpoibLink, DeviceFails) {
+  auto a = host("10.9.0.1");
+  const auto gone = boost::system::errc::make_error_code(boost::system::errc::io_error);
+  a->device.fail(gone);
+  run();
+  EXPECT_EQ(a->failed, gone);
+}
+
+// Each operation of the fabric fails once: nothing but packets is lost.
+TEST_F(IpoibLink, EveryOperationFails) {
+  for (std::uint64_t n = 1; n < 400; n += 7) {
+    auto a = host("10.9.0.1", {.first_retry = milliseconds(1), .last_retry = milliseconds(2)});
+    auto b = host("10.9.0.2", {.first_retry = milliseconds(1), .last_retry = milliseconds(2)});
+    acquaint(*a, *b);
+    fabrics_.back()->fail_nth(fabric::LoopbackOperation::any, n);
+    fabrics_.front()->fail_nth(fabric::LoopbackOperation::any, n + 3);
+    ASSERT_TRUE(until([&] {
+      a->send(*b, 100);
+      b->send(*a, 100);
+      return a->counts().received > 20 && b->counts().received > 20;
+    })) << n;
+    a.reset();
+    b.reset();
+    end(n);
+  }
+}
+
+}  // namespace
+}  // namespace rpcrdma::test
