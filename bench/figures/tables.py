@@ -12,6 +12,7 @@ GATES = {
     ("nfs_read_1m_qd8", "read_1m_qd8"): ">= 0.85", ("nfs_write_1m_qd8", "write_1m_qd8"): ">= 0.85",
     ("hello", "null_rtt"): "<= 1.10", ("tirpc_door_null", "tirpc_tcp"): "<= 1.5",
     ("tirpc_door_read_1m", "tirpc_tcp"): ">= 1.0", ("tirpc_door_write_1m", "tirpc_tcp"): ">= 1.0",
+    ("tirpc_door_write_1m_stable", "tirpc_tcp"): ">= 1.0",
     ("null_rtt_1000_connections", "null_rtt"): "<= 1.10", ("read_1m_qd8_crc", "read_1m_qd8"): ">= 0.75",
 }
 LAYERS = [  # of a symbol: the first that fits

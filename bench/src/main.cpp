@@ -104,7 +104,8 @@ std::unique_ptr<Subject> make(Who who, const fabric::OpenOptions& open) {
     case Who::raw_tcp: return make_raw_tcp();
     case Who::raw_asio: return make_raw_asio();
     case Who::tirpc_tcp: return make_tirpc_tcp();
-    case Who::tirpc_door: return make_tirpc_door();
+    case Who::tirpc_door: return make_tirpc_door(false);
+    case Who::tirpc_door_stable: return make_tirpc_door(true);
     case Who::hello: return make_hello();
     case Who::rpcrdma: return make_rpcrdma(open);
     case Who::rpcrdma_crc: return make_rpcrdma(checked);

@@ -12,6 +12,7 @@ enum class Who : std::uint8_t {
   raw_asio,
   tirpc_tcp,
   tirpc_door,
+  tirpc_door_stable,
   hello,
   rpcrdma,
   rpcrdma_crc,
@@ -19,7 +20,7 @@ enum class Who : std::uint8_t {
   nfs_memory,
   nfs_posix
 };
-constexpr std::size_t kSubjects = 10;
+constexpr std::size_t kSubjects = 11;
 
 struct Peer {
   std::string name;

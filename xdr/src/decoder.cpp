@@ -29,12 +29,12 @@ u_int position(XDR* xdrs) { return self(xdrs)->position(); }
 bool_t no_put_long(XDR*, const long*) { return FALSE; }
 bool_t no_put_bytes(XDR*, const char*, u_int) { return FALSE; }
 bool_t set_position(XDR* xdrs, u_int to) { return self(xdrs)->set_position(to); }
-std::int32_t* no_inline(XDR*, u_int) { return nullptr; }
+std::int32_t* in_place(XDR* xdrs, u_int count) { return self(xdrs)->in_place(count); }
 void nothing_to_destroy(XDR*) {}
 bool_t no_control(XDR*, int, void*) { return FALSE; }
 
 const XDR::xdr_ops kOperations{get_long,     no_put_long, get_bytes,          no_put_bytes, position,
-                               set_position, no_inline,   nothing_to_destroy, no_control};
+                               set_position, in_place,    nothing_to_destroy, no_control};
 
 }  // namespace
 
@@ -45,6 +45,11 @@ Decoder::Decoder(const Payload& message, MessageKeeper* keeper) noexcept
   xdr_.x_private = this;
   if (!message.pieces.empty()) position_ = message.pieces.front().position;
   if (position_ != 0) fail();
+}
+
+void Decoder::set_source(Source& source) noexcept {
+  source_ = &source;
+  remaining_ = message_->length;
 }
 
 Decoder* Decoder::of(XDR* xdrs) noexcept { return xdrs->x_ops == &kOperations ? self(xdrs) : nullptr; }
@@ -70,7 +75,29 @@ bool Decoder::copy(MutableOctets to) noexcept {
     fail();
     return false;
   }
+  constexpr std::size_t kLong = 1u << 16;
+  if (source_ != nullptr && to.size() >= kLong) return take_long(to);
   return take(to.data(), static_cast<std::uint32_t>(to.size()));
+}
+
+/// The source transfers the end of a long opaque to its place while the start is copied.
+bool Decoder::take_long(MutableOctets to) noexcept {
+  const std::uint32_t first = source_->place(position_, to);
+  const auto rest = static_cast<std::uint32_t>(to.size()) - first;
+  take(to.data(), first);
+  if (rest != 0 && !source_->arrived()) fail();
+  if (!ok()) return false;
+  position_ += rest;
+  remaining_ -= rest;
+  return true;
+}
+
+std::int32_t* Decoder::in_place(std::uint32_t count) noexcept {
+  if (!ok() || count == 0 || count % 4 != 0 || count > remaining_ || !next_piece()) return nullptr;
+  const BufferRef& octets = piece()->octets;
+  std::byte* const at = octets.data + offset_;
+  if (count > octets.size - offset_ || reinterpret_cast<std::uintptr_t>(at) % 4 != 0) return nullptr;
+  return take(nullptr, count) ? reinterpret_cast<std::int32_t*>(at) : nullptr;
 }
 
 void Decoder::skip(std::uint32_t count) noexcept { take(nullptr, count); }
@@ -95,6 +122,7 @@ bool Decoder::take(std::byte* to, std::uint32_t count) noexcept {
   if (count > remaining_) fail();
   while (ok() && count != 0) {
     if (!next_piece()) {
+      if (piece() == nullptr && source_ != nullptr && source_->more()) continue;
       fail(piece() != nullptr ? DecodeFailure::bad_item : DecodeFailure::malformed);
       break;
     }

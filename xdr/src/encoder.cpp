@@ -23,12 +23,12 @@ u_int position(XDR* xdrs) { return self(xdrs)->position(); }
 bool_t no_get_long(XDR*, long*) { return FALSE; }
 bool_t no_get_bytes(XDR*, char*, u_int) { return FALSE; }
 bool_t set_position(XDR* xdrs, u_int to) { return self(xdrs)->set_position(to); }
-std::int32_t* no_inline(XDR*, u_int) { return nullptr; }
+std::int32_t* room_for(XDR* xdrs, u_int count) { return self(xdrs)->room_for(count); }
 void nothing_to_destroy(XDR*) {}
 bool_t no_control(XDR*, int, void*) { return FALSE; }
 
-const XDR::xdr_ops kOperations{no_get_long,  put_long,  no_get_bytes,       put_bytes, position,
-                               set_position, no_inline, nothing_to_destroy, no_control};
+const XDR::xdr_ops kOperations{no_get_long,  put_long, no_get_bytes,       put_bytes, position,
+                               set_position, room_for, nothing_to_destroy, no_control};
 
 }  // namespace
 
@@ -42,10 +42,13 @@ Encoder* Encoder::of(XDR* xdrs) noexcept { return xdrs->x_ops == &kOperations ? 
 
 void Encoder::octets(Octets value) noexcept {
   if (rewriting_) value = value.subspan(rewrite(value));
-  const BufferRef borrowed = borrowing_ != nullptr && !value.empty() ? borrowing_->borrow(value) : BufferRef{};
-  if (borrowed.size == 0) return out_.octets(value);
-  borrowed_.push_back(out_.position());
-  out_.borrow(borrowed);
+  const std::uint32_t at = out_.position();
+  if (borrowing_ != nullptr && !value.empty() && borrowing_->borrow(out_, value)) return borrowed_.push_back(at);
+  out_.octets(value);
+}
+
+std::int32_t* Encoder::room_for(std::uint32_t count) noexcept {
+  return rewriting_ || count % 4 != 0 ? nullptr : reinterpret_cast<std::int32_t*>(out_.reserve_aligned(count));
 }
 
 void Encoder::rewrite_u32(std::uint32_t value) noexcept {

@@ -60,7 +60,6 @@ void dispatch(svc_req* request, SVCXPRT* transport) {
 void serve_by_door(Board&, const Child::Ready& ready) {
   rpcrdma_svc_options options{};
   options.listen = "127.0.0.1:0";
-  options.stable_opaques = 1;
   SVCXPRT* transport = rpcrdma_svc_create(&options);
   if (transport == nullptr || !svc_reg(transport, BENCH_PROGRAM, BENCH_V1, dispatch, nullptr)) {
     throw std::runtime_error("cannot serve");
@@ -91,7 +90,11 @@ void serve_program(Board&, const Child::Ready& ready) {
 
 class TirpcProgram final : public Subject {
  public:
-  explicit TirpcProgram(bool door) : door_(door), child_(door ? serve_by_door : serve_program), data_(1 << 20, 'w') {}
+  explicit TirpcProgram(bool door, bool stable_opaques = false)
+      : door_(door),
+        stable_opaques_(stable_opaques),
+        child_(door ? serve_by_door : serve_program),
+        data_(1 << 20, 'w') {}
   ~TirpcProgram() override { disconnect(); }
   TirpcProgram(const TirpcProgram&) = delete;
   TirpcProgram& operator=(const TirpcProgram&) = delete;
@@ -120,7 +123,7 @@ class TirpcProgram final : public Subject {
   void connect_by_door() {
     const std::string server = "127.0.0.1:" + std::to_string(child_.port());
     rpcrdma_clnt_options options{};
-    options.stable_opaques = 1;
+    options.stable_opaques = stable_opaques_ ? 1 : 0;
     client_ = rpcrdma_clnt_create(server.c_str(), BENCH_PROGRAM, BENCH_V1, &options);
   }
   void connect_by_tcp() {
@@ -171,6 +174,7 @@ class TirpcProgram final : public Subject {
   }
 
   bool door_;
+  bool stable_opaques_;
   Child child_;
   std::vector<char> data_;
   CLIENT* client_ = nullptr;
@@ -179,6 +183,8 @@ class TirpcProgram final : public Subject {
 }  // namespace
 
 std::unique_ptr<Subject> make_tirpc_tcp() { return std::make_unique<TirpcProgram>(false); }
-std::unique_ptr<Subject> make_tirpc_door() { return std::make_unique<TirpcProgram>(true); }
+std::unique_ptr<Subject> make_tirpc_door(bool stable_opaques) {
+  return std::make_unique<TirpcProgram>(true, stable_opaques);
+}
 
 }  // namespace rpcrdma::bench

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <random>
 
+#include "early_reply.hpp"
+
 namespace rpcrdma::tirpc {
 namespace {
 
@@ -145,7 +147,11 @@ clnt_stat ClientHandle::call(rpcproc_t procedure, xdrproc_t encode, void* args, 
 bool ClientHandle::provide_results(WaitingCall& call, const rpcrdma_ddp* entry, memory::RegisteredBuffer& memory) {
   const bool no_result = is_void(call.args().decode);
   call.max_reply = no_result ? kVoidReply : max_reply_;
-  if (no_result || entry == nullptr || entry->max_result == 0) return true;
+  if (no_result) return true;
+  if (entry == nullptr || entry->max_result == 0) {
+    call.keep_reply();
+    return true;
+  }
   auto allocated = link_->pool().allocate(entry->max_result);
   if (!allocated) return false;
   memory = std::move(*allocated);
@@ -157,6 +163,8 @@ clnt_stat ClientHandle::wait_for(WaitingCall& call, Clock::time_point deadline) 
   call.deadline = deadline;
   transport::Requester& requester = link_->requester();
   requester.submit(call);
+  link_->run_until([&] { return call.over() || !link_->connected() || call.arrived() >= kLongOpaque; });
+  if (!call.over() && link_->connected()) decode_early(call);
   link_->run_until([&] { return call.over() || !link_->connected(); });
   if (!call.over()) {  // the connection is lost
     const bool was_sent = call.encoded();
@@ -169,8 +177,19 @@ clnt_stat ClientHandle::wait_for(WaitingCall& call, Clock::time_point deadline) 
     const bool lost = link_->run_until([&] { return !link_->connected(); }, deadline);
     return lost ? fail(RPC_CANTRECV, ECONNRESET) : fail(RPC_TIMEDOUT);
   }
+  call.conclude();
   error_ = call.error();
   return error_.re_status;
+}
+
+void ClientHandle::decode_early(WaitingCall& call) {
+  EarlyReply reply(call, [&] {
+    link_->run_one();
+    return link_->connected();
+  });
+  xdr::Decoder in(reply.message());
+  in.set_source(reply);
+  call.decode_early(in);
 }
 
 /// A call whose reply is not waited for. With results it is "message passing", which the TCP transport reports as

@@ -32,6 +32,7 @@ class ClientHandle {
   clnt_stat fail(clnt_stat status, int number = 0) noexcept;
   clnt_stat post(const CallArgs& args, bool batched);
   clnt_stat wait_for(WaitingCall& call, std::chrono::steady_clock::time_point deadline);
+  void decode_early(WaitingCall& call);
   bool provide_results(WaitingCall& call, const rpcrdma_ddp* entry, memory::RegisteredBuffer& memory);
   const rpcrdma_ddp* ddp_of(rpcproc_t procedure) const noexcept;
   bool in_child() const noexcept;

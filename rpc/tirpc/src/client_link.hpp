@@ -57,6 +57,8 @@ class ClientLink {
     timer_.cancel();
     return done();
   }
+  /// Handles one event.
+  void run_one() { runner_.run_one(); }
   /// Handles what is ready, without waiting.
   void poll() { context_.poll(); }
 

@@ -12,7 +12,6 @@
 #include <optional>
 
 #include "rpcrdma/connection/error.hpp"
-#include "rpcrdma/xdr/decoder.hpp"
 
 namespace rpcrdma::tirpc {
 namespace {
@@ -68,18 +67,17 @@ bool is_void(xdrproc_t routine) noexcept {
   return routine == nullptr || reinterpret_cast<void*>(routine) == reinterpret_cast<void*>(&xdr_void);
 }
 
-BufferRef BorrowedMemory::borrow(Octets octets) {
-  constexpr std::size_t kLeast = 1u << 16;
-  // Each one adds two segments to the message (itself and what follows), and their number is limited.
-  constexpr std::size_t kMost = 8;
-  if (octets.size() < kLeast || octets.size() > UINT32_MAX || registered_.size() == kMost) return {};
-  if (!fabric_.capabilities().cheap_registration) return {};
+bool BorrowedMemory::borrow(PayloadBuilder& out, Octets octets) {
+  constexpr std::size_t kMost = 8;  // each takes a segment, and starts another: a message has a limited number of them
+  if (octets.size() < kLongOpaque || octets.size() > UINT32_MAX || registered_.size() == kMost) return false;
+  if (!fabric_.capabilities().cheap_registration) return false;
   // It is only read.
   auto* const data = const_cast<std::byte*>(octets.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   auto registered = memory::adopt(fabric_, {data, octets.size()});
-  if (!registered) return {};
+  if (!registered) return false;
   registered_.push_back(std::move(*registered));
-  return registered_.back().ref();
+  out.borrow(registered_.back().ref());
+  return true;
 }
 
 bool encode_call(xdr::Encoder& out, const CallArgs& from) {
@@ -114,7 +112,48 @@ void WaitingCall::done(error_code status, const Payload* reply) noexcept {
   staged_.clear();
   borrowed_.clear();
   if (status) return fail(status);
-  decode(*reply);
+  if (early_ != Early::no) return take_reply(*reply);
+  xdr::Decoder in(*reply);
+  decode(in, args_.decode, error_);
+}
+
+void WaitingCall::keep_reply() {
+  auto memory = pool_.allocate((max_reply + 3) & ~3u);
+  if (!memory) return;
+  reply_buffer_ = std::move(*memory);
+  reply_memory = reply_buffer_.ref();
+}
+
+std::uint32_t WaitingCall::arrived() const noexcept {
+  if (over_) return long_reply_;
+  return reply_arrival != nullptr && !reply_arrival->out_of_order() ? reply_arrival->arrived() : 0;
+}
+
+void WaitingCall::decode_early(xdr::Decoder& in) {
+  early_ = Early::running;
+  decode(in, args_.decode, early_error_);
+  early_end_ = in.position();
+  early_ = Early::ended;
+}
+
+/// The reply of a call that is being decoded, or has been. An error comes inline.
+void WaitingCall::take_reply(const Payload& message) noexcept {
+  const BufferRef bytes = message.pieces.front().octets;
+  if (bytes.data == reply_memory.data) {
+    const bool in_order = reply_arrival != nullptr && !reply_arrival->out_of_order();
+    if (in_order) long_reply_ = bytes.size;
+    return;
+  }
+  early_ = Early::no;
+  xdr::Decoder in(message);
+  decode(in, nullptr, error_);
+  if (error_.re_status == RPC_SUCCESS) error_.re_status = RPC_CANTDECODERES;
+}
+
+void WaitingCall::conclude() noexcept {
+  if (early_ != Early::ended || error_.re_status != RPC_SUCCESS) return;
+  error_ = early_error_;
+  if (error_.re_status == RPC_SUCCESS && early_end_ > long_reply_) error_.re_status = RPC_CANTDECODERES;
 }
 
 void WaitingCall::fail(error_code status) noexcept {
@@ -123,25 +162,23 @@ void WaitingCall::fail(error_code status) noexcept {
   if (error_.re_status == RPC_CANTSEND || error_.re_status == RPC_CANTRECV) error_.re_errno = errno_of(status);
 }
 
-void WaitingCall::decode(const Payload& message) {
-  xdr::Decoder in(message);
+void WaitingCall::decode(xdr::Decoder& in, xdrproc_t routine, rpc_err& outcome) {
   reply_.acpted_rply.ar_verf = {AUTH_NONE, verifier_, 0};
   reply_.acpted_rply.ar_results.where = nullptr;
   reply_.acpted_rply.ar_results.proc = no_results;
   if (!xdr_replymsg(in.xdr(), &reply_)) {
-    error_.re_status = RPC_CANTDECODERES;
+    outcome.re_status = RPC_CANTDECODERES;
     return;
   }
   unanswered_ = says_unanswered(reply_);
-  ::_seterr_reply(&reply_, &error_);
-  refused_ = error_.re_status != RPC_SUCCESS && !unanswered_;
-  if (error_.re_status != RPC_SUCCESS) return;
+  ::_seterr_reply(&reply_, &outcome);
+  refused_ = outcome.re_status != RPC_SUCCESS && !unanswered_;
+  if (outcome.re_status != RPC_SUCCESS) return;
   if (!AUTH_VALIDATE(args_.auth, &reply_.acpted_rply.ar_verf)) {
-    error_.re_status = RPC_AUTHERROR;
-    error_.re_why = AUTH_INVALIDRESP;
-  } else if (args_.decode != nullptr &&
-             !AUTH_UNWRAP(args_.auth, in.xdr(), args_.decode, static_cast<caddr_t>(args_.results))) {
-    error_.re_status = RPC_CANTDECODERES;
+    outcome.re_status = RPC_AUTHERROR;
+    outcome.re_why = AUTH_INVALIDRESP;
+  } else if (routine != nullptr && !AUTH_UNWRAP(args_.auth, in.xdr(), routine, static_cast<caddr_t>(args_.results))) {
+    outcome.re_status = RPC_CANTDECODERES;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/requester/requester.hpp"
 #include "rpcrdma/tirpc.h"
+#include "rpcrdma/xdr/decoder.hpp"
 #include "rpcrdma/xdr/encoder.hpp"
 
 namespace rpcrdma::tirpc {
@@ -34,12 +35,14 @@ bool_t no_results(XDR*, ...);
 /// Results that take no bytes.
 bool is_void(xdrproc_t routine) noexcept;
 
-/// Opaques of the program's memory that are long enough to be transferred from there, registered for one message.
+/// Opaques from this length on are transferred from and to the program's memory.
+constexpr std::size_t kLongOpaque = 1u << 16;
+
+/// Long opaques of the program's memory, registered for one message.
 class BorrowedMemory final : public xdr::Borrowing {
  public:
   explicit BorrowedMemory(fabric::Fabric& fabric) noexcept : fabric_(fabric) {}
-  BufferRef borrow(Octets octets) override;
-  bool empty() const noexcept { return registered_.empty(); }
+  bool borrow(PayloadBuilder& out, Octets octets) override;
   void clear() noexcept { registered_.clear(); }
 
  private:
@@ -73,20 +76,37 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   const rpc_err& error() const noexcept { return error_; }
   const rpc_msg& reply() const noexcept { return reply_; }
 
+  /// Takes memory for a long reply, so that it can be decoded early. Without memory the requester waits for some.
+  void keep_reply();
+  /// Bytes of a long reply that have arrived.
+  std::uint32_t arrived() const noexcept;
+  /// Decodes a reply that is still arriving; at most once.
+  void decode_early(xdr::Decoder& in);
+  /// The call is over: if its reply has been decoded early, checks that it was this reply.
+  void conclude() noexcept;
+
  private:
+  enum class Early : std::uint8_t { no, running, ended };
+
   void encode(PayloadBuilder& out) noexcept override;
   void done(error_code status, const Payload* reply) noexcept override;
   BufferRef stage(std::uint32_t size) override;
-  void decode(const Payload& message);
+  void decode(xdr::Decoder& in, xdrproc_t routine, rpc_err& outcome);
+  void take_reply(const Payload& message) noexcept;
   void fail(error_code status) noexcept;
 
   CallArgs args_;
   memory::Pool& pool_;
   std::vector<memory::RegisteredBuffer> staged_;
   BorrowedMemory borrowed_;
+  memory::RegisteredBuffer reply_buffer_;
   rpc_msg reply_{};
   rpc_err error_{};
   char verifier_[MAX_AUTH_BYTES];
+  rpc_err early_error_{};
+  std::uint32_t early_end_ = 0;   // how far the reply was read
+  std::uint32_t long_reply_ = 0;  // its length, once it is known
+  Early early_ = Early::no;
   bool encoded_ = false;
   bool unencodable_ = false;
   bool unanswered_ = false;

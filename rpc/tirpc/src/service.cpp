@@ -80,12 +80,37 @@ void flatten(const Payload& message, Payload& out) {
   for (; piece != message.pieces.end(); ++piece) add(piece->position, piece->octets);
 }
 
+/// Long opaques of results, written to the client from the program's memory while results are encoded.
+class WrittenAhead final : public xdr::Borrowing {
+ public:
+  WrittenAhead(transport::IncomingCall& call, Runner& runner) noexcept : call_(call), runner_(runner) {}
+
+  bool borrow(PayloadBuilder& out, Octets octets) override {
+    fabric::Fabric& fabric = call_.pool().fabric();
+    const std::uint64_t end = std::uint64_t{out.position()} + octets.size();
+    if (octets.size() < kLongOpaque || end > UINT32_MAX || !fabric.capabilities().cheap_registration) return false;
+    if (!out.ok() || !call_.may_write_ahead(static_cast<std::uint32_t>(end))) return false;
+    // It is only read.
+    auto* const data = const_cast<std::byte*>(octets.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+    const auto registered = memory::adopt(fabric, {data, octets.size()});
+    if (!registered) return false;
+    out.borrow(registered->ref());
+    std::optional<error_code> outcome;
+    call_.write_ahead([&outcome](error_code status) { outcome = status; });
+    while (!outcome) runner_.run_one();  // the memory belongs to the program again when this function returns
+    if (*outcome) out.fail();
+    return true;
+  }
+
+ private:
+  transport::IncomingCall& call_;
+  Runner& runner_;
+};
+
 }  // namespace
 
 Service::Service(const Target& local, const rpcrdma_svc_options& options)
-    : pollable_(::epoll_create1(EPOLL_CLOEXEC)),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      stable_opaques_(options.stable_opaques != 0) {
+    : pollable_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!pollable_ || !wake_) fail_errno();
   watch(pollable_, descriptor_of(context_));
   watch(pollable_, wake_.get());
@@ -101,6 +126,7 @@ Service::Service(const Target& local, const rpcrdma_svc_options& options)
   const std::size_t longest = options.max_message != 0 ? options.max_message : kLongestMessage;
   transport::ServerOptions server;
   server.max_chunk = static_cast<std::uint32_t>(longest);
+  server.first_of_long_call = LongArguments::kFirst;
   server.bulk_budget = std::max(server.bulk_budget, longest);
   if (options.credits != 0) server.connection.credits = options.credits;
   memory::PoolOptions memory;
@@ -223,7 +249,8 @@ void Service::begin(Arrival arrival) {
   xprt_.xp_verf.oa_length = 0;
   const bool reduced = !call.payload().items.empty();
   if (reduced) flatten(call.payload(), flat_);
-  in_.emplace(reduced ? flat_ : call.payload());
+  in_.emplace(reduced ? flat_ : current_.rest ? current_.rest->message() : call.payload());
+  if (current_.rest) in_->set_source(*current_.rest);
 }
 
 /// A message that xdr_callmsg() does not take: of another version of RPC, or not a call.
@@ -246,7 +273,8 @@ bool Service::refuse(const Payload& message) {
 xprt_stat Service::status() {
   end_unanswered();
   unsigned events = 0;
-  while (events < kMostEvents && context_.poll_one() != 0) ++events;
+  // A call is dispatched at once: its Reads may be waiting for that.
+  while (ready_.empty() && events < kMostEvents && context_.poll_one() != 0) ++events;
   const bool pause = events == kMostEvents || burst_ >= kMostCalls;
   if (!ready_.empty() && !pause) return XPRT_MOREREQS;
   burst_ = 0;
@@ -270,8 +298,8 @@ bool Service::reply(rpc_msg* message) {
   transport::IncomingCall& call = *current_.call;
   staged_.clear();
   xdr::Encoder out(call.reply(), call.write_chunks().empty() ? nullptr : this);
-  BorrowedMemory borrowed(*fabric_);
-  if (stable_opaques_) out.set_borrowing(&borrowed);
+  WrittenAhead long_opaques(call, runner_);
+  out.set_borrowing(&long_opaques);
   message->rm_xid = xid_;
   bool done = false;
   if (message->rm_reply.rp_stat == MSG_ACCEPTED && message->acpted_rply.ar_stat == SUCCESS) {
@@ -282,14 +310,8 @@ bool Service::reply(rpc_msg* message) {
   }
   if (!done || !out.ok()) return false;
   in_.reset();
-  bool sent = borrowed.empty();
   // The buffers are returned when their data has been sent.
-  if (sent) {
-    std::exchange(current_, {}).call->send([staged = std::move(staged_)](error_code) {});
-  } else {
-    std::exchange(current_, {}).call->send([&sent](error_code) { sent = true; });
-    while (!sent) runner_.run_one();  // the results belong to the program again when this function returns
-  }
+  std::exchange(current_, {}).call->send([staged = std::move(staged_)](error_code) {});
   staged_.clear();
   return true;
 }
@@ -356,10 +378,11 @@ class Service::Pull {
 };
 
 void Service::on_call(transport::IncomingCall& call) noexcept {
-  if (call.payload().items.empty())
-    ready_.push_back({&call, {}});
-  else
-    (new Pull(*this, call))->start();
+  const Payload& message = call.payload();
+  if (!message.items.empty()) return (new Pull(*this, call))->start();
+  Arrival arrival{&call, {}, {}};
+  if (message.reduced_length() != message.length) arrival.rest = std::make_shared<LongArguments>(call, runner_);
+  ready_.push_back(std::move(arrival));
 }
 
 }  // namespace rpcrdma::tirpc

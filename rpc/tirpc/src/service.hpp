@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "address.hpp"
+#include "long_arguments.hpp"
 #include "rpcrdma/base/fd.hpp"
 #include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/responder/server.hpp"
@@ -47,10 +48,11 @@ class Service final : private transport::CallHandler, private xdr::Staging {
   bool control(unsigned request, void* info) noexcept;
 
  private:
-  /// A call that has arrived completely.
+  /// A call that can be dispatched.
   struct Arrival {
     transport::IncomingCall* call = nullptr;
     std::vector<memory::RegisteredBuffer> arguments;  // what came in Read chunks
+    std::shared_ptr<LongArguments> rest;              // of a long call
   };
   class Pull;
   /// libtirpc keeps the state of its authenticators at xp_p3, as svc_getreq_common() expects.
@@ -86,7 +88,6 @@ class Service final : private transport::CallHandler, private xdr::Staging {
   Fd wake_;
   bool signalled_ = false;
   Runner runner_{context_};
-  const bool stable_opaques_;
   std::unique_ptr<fabric::Fabric> fabric_;
   std::unique_ptr<memory::Pool> pool_;
   std::unique_ptr<transport::Server> server_;

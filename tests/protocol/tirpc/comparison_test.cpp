@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -303,21 +304,31 @@ TEST_P(Comparison, MessagePassing) {
   EXPECT_EQ(compare([](CLIENT* client) { return call(client, FORMS_NULL); }).status, RPC_SUCCESS);
 }
 
-TEST_P(Comparison, EightThreads) {
+/// The outcomes of eight threads, of which every other one uses a handle of its own and the others share one.
+std::vector<std::vector<Outcome>> from_eight_threads(CLIENT* shared, const std::function<ClientPtr()>& make) {
+  std::vector<std::vector<Outcome>> outcomes(8);
   std::vector<std::thread> threads;
-  for (int i = 0; i < 8; ++i) {
-    threads.emplace_back([this, i] {
-      const ClientPtr own = i % 2 == 0 ? rdma_client(server_) : nullptr;
-      CLIENT* const client = own ? own.get() : rdma_.get();
-      for (int round = 0; round < 20; ++round) {
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    threads.emplace_back([&, i] {
+      const ClientPtr own = i % 2 == 0 ? make() : nullptr;
+      for (std::size_t round = 0; round < 20; ++round) {
         const auto size = static_cast<u_int>((i * 977 + round * 30011) % 300'000);
-        const Outcome outcome = call<u_int, blob>(client, FORMS_PRODUCE, routine(xdr_u_int), size, routine(xdr_blob));
-        EXPECT_EQ(outcome.status, RPC_SUCCESS);
-        EXPECT_EQ(outcome.results.substr(4, size), pattern(size));
+        outcomes[i].push_back(
+            call<u_int, blob>(own ? own.get() : shared, FORMS_PRODUCE, routine(xdr_u_int), size, routine(xdr_blob)));
+        EXPECT_EQ(outcomes[i].back().results.substr(4, size), pattern(size));
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
+  return outcomes;
+}
+
+TEST_P(Comparison, EightThreads) {
+  const auto rdma = from_eight_threads(rdma_.get(), [this] { return rdma_client(server_); });
+  const auto tcp = from_eight_threads(tcp_.get(), [this] { return tcp_client(server_); });
+  for (const auto& thread : tcp)
+    for (const Outcome& outcome : thread) EXPECT_EQ(outcome.status, RPC_SUCCESS);
+  EXPECT_EQ(rdma, tcp);
 }
 
 TEST_P(Comparison, DeadServer) {

@@ -33,8 +33,19 @@ int listening_socket(std::uint16_t& port) {
   return fd;
 }
 
+/// Encodes a blob, and then fails.
+bool_t xdr_half(XDR* xdrs, blob* value) { return xdrs->x_op == XDR_FREE || (xdr_blob(xdrs, value) && false); }
+
+void fail_half_way(SVCXPRT* transport) {
+  std::string data = pattern(1'000'000);
+  blob out{{static_cast<u_int>(data.size()), data.data()}};
+  if (!svc_sendreply(transport, reinterpret_cast<xdrproc_t>(xdr_half), reinterpret_cast<caddr_t>(&out)))
+    svcerr_systemerr(transport);
+}
+
 void serve_eligible(svc_req* request, SVCXPRT* transport) {
   u_int size = 0;
+  if (request->rq_proc == kFailHalfWay) return fail_half_way(transport);
   if (request->rq_proc != FORMS_PRODUCE) return svcerr_noproc(transport);
   if (!svc_getargs(transport, reinterpret_cast<xdrproc_t>(xdr_u_int), reinterpret_cast<caddr_t>(&size)))
     return svcerr_decode(transport);

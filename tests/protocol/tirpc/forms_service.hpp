@@ -54,8 +54,10 @@ ClientPtr tcp_client(const FormsServer& server, rpcprog_t program = FORMS_PROG, 
 ClientPtr rdma_client(const FormsServer& server, rpcprog_t program = FORMS_PROG, rpcvers_t version = FORMS_V1,
                       const rpcrdma_clnt_options* options = nullptr);
 
-/// The program whose FORMS_PRODUCE, its only procedure, has results that are eligible for direct data placement.
+/// The program whose FORMS_PRODUCE has results that are eligible for direct data placement.
 constexpr rpcprog_t kEligible = FORMS_PROG + 100;
+/// Its other procedure, which cannot encode the end of its results.
+constexpr rpcproc_t kFailHalfWay = 98;
 extern "C" bool_t xdr_eligible_blob(XDR* xdrs, blob* value);
 
 /// The bytes of a blob of `size`.

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 #include <vector>
 
@@ -289,9 +290,7 @@ TEST_F(Handle, OpaquesAreCopiedUnlessTheProgramSaysThatTheyStay) {
 }
 
 TEST(StableOpaques, TravelInBothDirections) {
-  rpcrdma_svc_options served{};
-  served.stable_opaques = 1;
-  const FormsServer server(Loop::of_libtirpc, served);
+  const FormsServer server(Loop::of_libtirpc);
   rpcrdma_clnt_options options{};
   options.stable_opaques = 1;
   const ClientPtr client = rdma_client(server, FORMS_PROG, FORMS_V1, &options);
@@ -310,6 +309,51 @@ TEST(StableOpaques, TravelInBothDirections) {
   u_quad_t sum = 0;
   ASSERT_EQ(consume(client.get(), data, xdr_parts, sum), RPC_SUCCESS);
   EXPECT_EQ(sum, checksum(data.data(), data.size()));
+}
+
+TEST_F(Handle, ResultsThatCannotBeEncodedToTheEnd) {
+  const ClientPtr client = rdma_client(server_, kEligible, 1);
+  for (int i = 0; i < 10; ++i) {
+    blob result{};
+    EXPECT_EQ(clnt_call(client.get(), kFailHalfWay, no_value, nullptr, reinterpret_cast<xdrproc_t>(xdr_blob),
+                        reinterpret_cast<caddr_t>(&result), kLong),
+              RPC_SYSTEMERROR);
+    clnt_freeres(client.get(), reinterpret_cast<xdrproc_t>(xdr_blob), reinterpret_cast<caddr_t>(&result));
+    std::string out;
+    EXPECT_EQ(produce(client.get(), 1'000'000, out, reinterpret_cast<xdrproc_t>(xdr_eligible_blob)), RPC_SUCCESS);
+    EXPECT_EQ(out, pattern(1'000'000));
+  }
+}
+
+TEST_F(Handle, LongArgumentsAreReadInAnyMixture) {
+  const std::string data = pattern(3 * 65540);
+  for (const std::size_t size : {65'000u, 65'536u, 65'600u, 70'000u, 130'000u, 196'608u}) {
+    u_quad_t sum = 0;
+    ASSERT_EQ(consume(client_.get(), data.substr(0, size), xdr_blob, sum), RPC_SUCCESS);
+    EXPECT_EQ(sum, checksum(data.data(), size));
+  }
+}
+
+TEST_F(Handle, AClientThatDiesWhileItsArgumentsAreReadDoesNoHarm) {
+  for (int i = 0; i < 10; ++i) {
+    int started[2];
+    ASSERT_EQ(::pipe(started), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const ClientPtr own = rdma_client(server_);
+      const std::string data = pattern(9'000'000);
+      for (u_quad_t sum = 0;;) {
+        if (::write(started[1], "", 1) != 1 || consume(own.get(), data, xdr_blob, sum) != RPC_SUCCESS) ::_exit(1);
+      }
+    }
+    char byte = 0;
+    for (int calls = 0; calls <= i % 3; ++calls) EXPECT_EQ(::read(started[0], &byte, 1), 1);
+    ::kill(child, SIGKILL);
+    EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+    ::close(started[0]);
+    ::close(started[1]);
+    EXPECT_EQ(null_call(client_.get()), RPC_SUCCESS);
+  }
 }
 
 TEST(Marker, IsXdrBytesOnOtherStreams) {

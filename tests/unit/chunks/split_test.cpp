@@ -93,5 +93,23 @@ TEST(Splitter, Reads) {
   }
 }
 
+TEST(Splitter, SkipsTheStart) {
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    const Transfer transfer(seed);
+    const auto from = transfer.addresses();
+    const auto to = transfer.places();
+    for (std::size_t skipped = 0; skipped <= transfer.octets(); ++skipped) {
+      Splitter splitter(transfer.parts, transfer.segments, 7);
+      splitter.skip(skipped, skipped);
+      std::size_t at = skipped;
+      for (ReadOperation read; splitter.next(read); at += read.sink.size) {
+        ASSERT_EQ(read.sink.data, from.at(at));
+        ASSERT_EQ(std::pair(read.handle, read.offset), to.at(at));
+      }
+      ASSERT_EQ(at, transfer.octets());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rpcrdma::transport

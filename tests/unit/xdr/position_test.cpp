@@ -65,9 +65,10 @@ TEST(Position, BeyondTheMessageFails) {
 /// Lends what is 8 bytes long or more.
 class Lending final : public xdr::Borrowing {
  public:
-  BufferRef borrow(Octets octets) override {
-    if (octets.size() < 8) return {};
-    return {const_cast<std::byte*>(octets.data()), static_cast<std::uint32_t>(octets.size()), 0};
+  bool borrow(PayloadBuilder& out, Octets octets) override {
+    if (octets.size() < 8) return false;
+    out.borrow({const_cast<std::byte*>(octets.data()), static_cast<std::uint32_t>(octets.size()), 0});
+    return true;
   }
 };
 

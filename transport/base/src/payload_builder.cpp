@@ -38,6 +38,11 @@ std::byte* PayloadBuilder::reserve(std::uint32_t count) noexcept {
   return at;
 }
 
+std::byte* PayloadBuilder::reserve_aligned(std::uint32_t count) noexcept {
+  const bool fits = ok() && count != 0 && count <= room_.size && reinterpret_cast<std::uintptr_t>(room_.data) % 4 == 0;
+  return fits ? reserve(count) : nullptr;
+}
+
 bool PayloadBuilder::grow(std::uint32_t count) noexcept {
   const Result<BufferRef> more =
       memory_ != nullptr ? memory_->more_payload_memory(count) : Result<BufferRef>(BaseError::buffer_overflow);

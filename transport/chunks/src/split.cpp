@@ -16,6 +16,19 @@ bool Splitter::settle() noexcept {
   return !memory_.empty() && !segments_.empty();
 }
 
+void Splitter::skip(std::uint64_t of_segments, std::uint64_t of_memory) noexcept {
+  while (!segments_.empty() && of_segments >= segments_.front().length) {
+    of_segments -= segments_.front().length;
+    segments_ = segments_.subspan(1);
+  }
+  segment_used_ = static_cast<std::uint32_t>(of_segments);
+  while (!memory_.empty() && of_memory >= memory_.front().size) {
+    of_memory -= memory_.front().size;
+    memory_ = memory_.subspan(1);
+  }
+  memory_used_ = static_cast<std::uint32_t>(of_memory);
+}
+
 /// Up to `most` bytes of the current piece of memory and the current segment.
 BufferRef Splitter::take(std::uint32_t most) noexcept {
   const std::uint32_t in_segment = segments_.front().length - segment_used_;

@@ -70,6 +70,7 @@ class CallSlot {
   Start expose();
   Start post();
   error_code bind_all();
+  BufferRef reply_memory() const noexcept;
   error_code bind(BufferRef memory, fabric::Access access, Segment& out);
   Start bind_failed(error_code why);
   void end(error_code status, bool deferred);

@@ -87,7 +87,7 @@ CallSlot::Start CallSlot::expose() {
     invalidate_units_ = connection.send_queue().try_reserve(windows);
     if (invalidate_units_.count() == 0) return Start::wait;
   }
-  if (plan_.reply_chunk != 0) {
+  if (plan_.reply_chunk > call_->reply_memory.size) {
     auto memory = connection.pool().allocate(plan_.reply_chunk);
     if (!memory) return Start::wait;
     reply_memory_ = std::move(*memory);
@@ -126,7 +126,14 @@ error_code CallSlot::bind_all() {
     for (Segment& segment : chunks.write_chunk(i))
       if (const error_code failed = bind(plan_.writes[next++], fabric::Access::remote_write, segment)) return failed;
   if (plan_.reply_chunk == 0) return {};
-  return bind(reply_memory_.ref(), fabric::Access::remote_write, chunks.reply_chunk().front());
+  const error_code failed = bind(reply_memory(), fabric::Access::remote_write, chunks.reply_chunk().front());
+  if (!failed && !reply_memory_) call_->reply_arrival = dynamic_cast<const fabric::Arrival*>(windows_.back());
+  return failed;
+}
+
+/// Of the caller or, if it has given none, of the pool.
+BufferRef CallSlot::reply_memory() const noexcept {
+  return reply_memory_ ? reply_memory_.ref() : call_->reply_memory.slice(0, plan_.reply_chunk);
 }
 
 error_code CallSlot::bind(BufferRef memory, fabric::Access access, Segment& out) {

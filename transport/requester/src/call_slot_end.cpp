@@ -123,7 +123,8 @@ void CallSlot::finish_call() {
   }
   error_code status = status_;
   if (!status) {
-    const ReplyContext context{&plan_.header, call.results, reply_memory_.ref(), reply_inline_, call.max_reply};
+    const BufferRef memory = reply_memory_ ? reply_memory_.ref() : call.reply_memory;
+    const ReplyContext context{&plan_.header, call.results, memory, reply_inline_, call.max_reply};
     status = accept_reply(context, reply_header_, reply_);
     ++core_.mutable_counters().replies;
   }
@@ -154,6 +155,7 @@ void CallSlot::recycle() {
 }
 
 void CallSlot::forget_connection() noexcept {
+  if (call_ != nullptr) call_->reply_arrival = nullptr;
   windows_.clear();
   plan_bound_ = 0;
   send_units_.forget();

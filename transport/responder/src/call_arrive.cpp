@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::uint32_t kCallType = 0;
 constexpr std::size_t kLongCall = static_cast<std::size_t>(-1);
+constexpr std::size_t kRestOfCall = static_cast<std::size_t>(-2);
 
 }  // namespace
 
@@ -85,7 +86,10 @@ void CallImpl::pull_long_call() noexcept {
   long_call_octets_ = std::exchange(bulk_asked_, 0);
   service_.note_bulk();
   if (link_->is_lost()) return;  // lost() follows
-  auto memory = pool().allocate(reads_.long_call().length);
+  // Other chunks have their places within the message.
+  const std::uint32_t length = reads_.long_call().length;
+  const std::uint32_t first = reads_.chunks().empty() ? std::min(length, service_.setup().first_of_long_call) : length;
+  auto memory = pool().allocate(first);
   if (!memory) return connection_->abort(memory.error());  // [8166-4.5.4-b]
   long_call_ = std::move(*memory);
   PullJob& job = service_.take_job();
@@ -118,6 +122,8 @@ bool CallImpl::is_message(BufferRef stream) const noexcept {
 void CallImpl::deliver(BufferRef stream) {
   // [8166-4.2.1-a] [8166-4.5.2-a]
   if (!is_message(stream) || !reads_.assemble(stream, payload_)) return send_error(wire::ErrorKind::chunk);
+  if (header_.procedure == wire::Procedure::nomsg && reads_.chunks().empty())
+    payload_.length = reads_.long_call().length;
   write_sizes_.clear();
   for (std::size_t i = 0; i < header_.chunks.write_chunk_count(); ++i) {
     const std::uint64_t size = total_length(header_.chunks.write_chunk(i));
@@ -139,6 +145,17 @@ void CallImpl::pull(std::size_t index, std::span<const BufferRef> destination, H
   job.start(*this, index, destination, reads_.chunks()[index].segments, std::move(handler));
 }
 
+void CallImpl::pull_rest(std::uint32_t offset, std::span<const BufferRef> destination, Handler handler) {
+  if (link_ == nullptr) return tell_later(std::move(handler), TransportError::connection_lost);
+  const std::uint64_t size = total_size(destination);
+  const bool sound = long_call_ && offset >= long_call_.ref().size && offset <= payload_.length && size != 0 &&
+                     size <= payload_.length - offset;
+  if (!sound) return tell_later(std::move(handler), BaseError::invalid_argument);
+  PullJob& job = service_.take_job();
+  jobs_.push_back(&job);
+  job.start(*this, kRestOfCall, destination, reads_.long_call().segments, std::move(handler), offset);
+}
+
 void CallImpl::pulled(PullJob& job, error_code status) {
   jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
   const bool no_memory = status == fabric::FabricError::locked_memory;
@@ -150,7 +167,7 @@ void CallImpl::pulled(PullJob& job, error_code status) {
     if (no_memory) connection_->abort(status);  // [8166-4.5.4-b]
     return;                                     // otherwise the connection is ending
   }
-  if (!status) {
+  if (!status && job.item() != kRestOfCall) {
     PayloadItem& item = payload_.items[job.item()];
     std::uint32_t left = item.length;
     for (const BufferRef& part : job.destination()) {

@@ -51,7 +51,10 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   std::span<const std::uint32_t> write_chunks() const noexcept override { return write_sizes_; }
   void reserve_bulk(std::uint32_t octets, Handler handler) override;
   void pull(std::size_t index, std::span<const BufferRef> destination, Handler handler) override;
+  void pull_rest(std::uint32_t offset, std::span<const BufferRef> destination, Handler handler) override;
   PayloadBuilder& reply() noexcept override;
+  bool may_write_ahead(std::uint32_t length) const noexcept override;
+  void write_ahead(Handler handler) override;
   void send(Handler handler) override;
   void discard() override;
   void fail() override;
@@ -92,6 +95,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   void push_or_wait();
   void push(SendUnits first);
   void on_written(const fabric::Completion& completion) noexcept;
+  void written_ahead();
   void post_reply();
   std::optional<std::uint32_t> handle_to_invalidate() const noexcept;
   void on_sent(const fabric::Completion& completion) noexcept;
@@ -128,6 +132,9 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   Splitter splitter_;
   std::size_t next_push_ = 0;
   WriteOperation write_;
+  GatherList ahead_stream_;  // what write_ahead() writes
+  std::uint32_t ahead_ = 0;  // bytes of the reply that are written
+  Handler ahead_handler_;
   bool wrote_ = false;
   CallFingerprint written_;  // of the call, if it wrote
   wire::ErrorKind error_kind_ = wire::ErrorKind::chunk;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. A reply is planned completely, so that one that does not fit is detected before anything is written; then
-// its RDMA Writes are posted, followed by its Send on the same queue [8166-3.4.6-d].
+// its RDMA Writes are posted, followed by its Send on the same queue [8166-3.4.6-d]. write_ahead() posts Writes to the
+// Reply chunk before that; they have no meaning to the client until the Send, and may be written over.
 // Ownership. The reply's items belong to the handler until its function runs. The receive is reposted
 // before the Send: the reply entitles the client to its next call.
 // Errors. A reply that fits nowhere becomes RDMA_ERROR; one that cannot be built or sent ends the connection
@@ -21,6 +22,7 @@ constexpr std::uint32_t kSlack = 65536;
 }  // namespace
 
 PayloadBuilder& CallImpl::reply() noexcept {
+  ahead_ = 0;
   if (message_.begun()) {
     message_.restart(builder_);
     return builder_;
@@ -29,6 +31,35 @@ PayloadBuilder& CallImpl::reply() noexcept {
   const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(chunk, service_.setup().max_chunk)) + kSlack;
   if (message_.begin(pool(), connection_->thresholds().send, most, builder_)) builder_.start({}, nullptr);
   return builder_;
+}
+
+bool CallImpl::may_write_ahead(std::uint32_t length) const noexcept {
+  if (link_ == nullptr || !header_.chunks.has_reply_chunk() || header_.chunks.write_chunk_count() != 0) return false;
+  return length > connection_->thresholds().send && length <= total_length(header_.chunks.reply_chunk());
+}
+
+void CallImpl::write_ahead(Handler handler) {
+  const Payload& message = builder_.payload();
+  if (link_ == nullptr) return tell_later(std::move(handler), TransportError::connection_lost);
+  if (!builder_.ok() || ahead_handler_ || !message.items.empty() || message.length == ahead_ ||
+      !may_write_ahead(message.length)) {
+    return tell_later(std::move(handler), BaseError::invalid_argument);
+  }
+  ahead_stream_.clear();
+  for (const PayloadPiece& piece : message.pieces) ahead_stream_.push_back(piece.octets);
+  const std::uint32_t max_message = connection_->fabric().capabilities().max_message;
+  splitter_ = Splitter(ahead_stream_, header_.chunks.reply_chunk(), max_message);
+  splitter_.skip(ahead_, ahead_);
+  ahead_ = message.length;
+  ahead_handler_ = std::move(handler);
+  push_or_wait();
+}
+
+void CallImpl::written_ahead() {
+  link_->wrote(fingerprint());
+  Handler handler = std::move(ahead_handler_);
+  ahead_handler_.reset();
+  handler({});
 }
 
 void CallImpl::send(Handler handler) { end(Ending::reply, std::move(handler)); }
@@ -105,6 +136,7 @@ void CallImpl::send_error(wire::ErrorKind kind) {
 
 /// True if the splitter has another Write, in this chunk or a later one. The Reply chunk follows the Write chunks.
 bool CallImpl::settle_push() {
+  if (ahead_handler_) return !splitter_.done();
   const std::uint32_t max_message = connection_->fabric().capabilities().max_message;
   const wire::ChunkLists& chunks = plan_.header.chunks;
   const std::size_t items = plan_.reduced.size();
@@ -115,6 +147,7 @@ bool CallImpl::settle_push() {
         splitter_ = Splitter(builder_.payload().items[index].parts, chunks.write_chunk(index), max_message);
     } else if (index == items && plan_.long_reply) {
       splitter_ = Splitter(plan_.stream, chunks.reply_chunk(), max_message);
+      splitter_.skip(ahead_, ahead_);
     } else {
       return false;
     }
@@ -138,7 +171,7 @@ void CallImpl::push(SendUnits first) {
     splitter_.next(write_, max_gather);
     const bool more = settle_push();
     SendUnits another = more ? connection_->send_queue().try_reserve(1) : SendUnits();
-    const bool report = more && another.count() == 0;
+    const bool report = more ? another.count() == 0 : static_cast<bool>(ahead_handler_);
     wrote_ = true;
     // If refused, the connection has been aborted: lost() ends the call.
     if (connection_->post_write(write_.gather, write_.handle, write_.offset, report ? &write_work_ : nullptr)) return;
@@ -152,6 +185,7 @@ void CallImpl::on_written(const fabric::Completion& completion) noexcept {
   connection_->enter_batch();
   if (completion.status) return connection_->abort(completion.status);
   push_units_.release();
+  if (ahead_handler_ && !settle_push()) return written_ahead();
   push_or_wait();
 }
 
@@ -209,6 +243,8 @@ void CallImpl::lost() {
     bulk_handler_.reset();
   }
   long_call_request_.withdraw();
+  if (ahead_handler_) tell_later(std::move(ahead_handler_), TransportError::connection_lost);
+  ahead_handler_.reset();
   drop_jobs();
   if (state_ != State::delivered) over(TransportError::connection_lost);
 }
@@ -234,6 +270,7 @@ void CallImpl::over(error_code status) {
   push_units_.release();
   bulk_request_.withdraw();
   bulk_handler_.reset();
+  ahead_ = 0;
   const std::size_t bulk = std::exchange(bulk_, 0);
   const std::size_t long_call = std::exchange(long_call_octets_, 0);
   bulk_asked_ = 0;

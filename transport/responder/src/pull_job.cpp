@@ -11,11 +11,12 @@
 namespace rpcrdma::transport {
 
 void PullJob::start(CallImpl& call, std::size_t item, std::span<const BufferRef> destination,
-                    std::span<const Segment> segments, IncomingCall::Handler handler) {
+                    std::span<const Segment> segments, IncomingCall::Handler handler, std::uint32_t offset) {
   call_ = &call;
   item_ = item;
   destination_.assign(destination.begin(), destination.end());
   splitter_ = Splitter(destination_, segments, call.transport().fabric().capabilities().max_message);
+  splitter_.skip(offset, 0);
   handler_ = std::move(handler);
   on_wire_ = false;
   SendCredits& queue = call.transport().send_queue();

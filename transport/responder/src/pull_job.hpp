@@ -13,9 +13,9 @@ class CallImpl;
 /// Reads one chunk, in as many RDMA Reads and rounds as segments, destination and send credits require.
 class PullJob final : public fabric::WorkContext, public UnitWaiter {
  public:
-  /// `segments` stay unchanged until the job ends by CallImpl::pulled().
+  /// Reads `segments` from `offset` on. They stay unchanged until the job ends by CallImpl::pulled().
   void start(CallImpl& call, std::size_t item, std::span<const BufferRef> destination,
-             std::span<const Segment> segments, IncomingCall::Handler handler);
+             std::span<const Segment> segments, IncomingCall::Handler handler, std::uint32_t offset = 0);
   std::size_t item() const noexcept { return item_; }
   std::span<const BufferRef> destination() const noexcept { return destination_; }
   IncomingCall::Handler take_handler() noexcept { return std::move(handler_); }

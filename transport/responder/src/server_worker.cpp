@@ -27,7 +27,8 @@ ServerWorker::ServerWorker(const Worker& worker, const ServerOptions& options, F
       log_(std::move(log)),
       left_(std::move(left)),
       receive_budget_(worker.pool->max_octets() / kReceivePart),
-      service_({worker.handler, options.bulk_budget, options.max_chunk, true, &faulty_calls, log_}),
+      service_({worker.handler, options.bulk_budget, options.max_chunk, true, &faulty_calls, log_,
+                options.first_of_long_call}),
       deadline_(worker.fabric->context()),
       watch_(worker.fabric->context()) {
   service_.on_wait = [this] { watch_closely(); };

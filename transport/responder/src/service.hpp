@@ -22,6 +22,7 @@ struct ServiceSetup {
   bool may_use_chunks = true;
   FaultyCalls* faulty_calls = nullptr;  ///< may be null
   Log log;
+  std::uint32_t first_of_long_call = std::numeric_limits<std::uint32_t>::max();
 };
 
 /// What the connections of one thread share when they serve calls: pooled calls, the bulk budget, counters.

@@ -50,11 +50,15 @@ struct rpcrdma_ddp {
  * In a .x file: `typedef opaque blob<>;`, with xdr_blob() written by hand as a call of this function. */
 RPCRDMA_TIRPC_API bool_t xdr_rpcrdma_bytes(XDR* xdrs, char** bytes, u_int* size, u_int max_size);
 
-/* Long opaques. A message is encoded into memory of the library, which copies its opaques. With `stable_opaques`, those
- * of 64 KiB or more are sent from the memory that the XDR routine names, on fabrics where that costs less than a copy.
- * The memory must then stay as it is until clnt_call() or svc_sendreply() returns. Routines that rpcgen makes pass the
- * memory of the program's own data; a routine or an authenticator that encodes from a temporary buffer needs the copy.
- * It changes nothing for the other side. Meanwhile svc_sendreply() waits until the results are sent, as with TCP. */
+/* Long opaques, of 64 KiB or more. A server moves them between the client and the memory that the XDR routine names, on
+ * fabrics where that costs less than a copy: arguments while svc_getargs() decodes them, results while svc_sendreply()
+ * encodes them. Both functions wait for that, as with TCP; a client that is silent for 15 s loses its connection. Then
+ * svc_getargs() and svc_sendreply() return FALSE. clnt_call() decodes results while they arrive.
+ *
+ * clnt_call() sends a copy of the arguments. With `stable_opaques` it sends long opaques from the memory that the XDR
+ * routine names, which must then stay as it is until clnt_call() returns. Routines that rpcgen makes pass the memory of
+ * the program's own data; a routine or an authenticator that encodes from a temporary buffer needs the copy. It changes
+ * nothing for the server. */
 
 /* Receives log lines; level: 0 trace, 1 debug, 2 info, 3 warn, 4 error. Runs in the thread that uses the handle. */
 typedef void (*rpcrdma_log_function)(void* context, int level, const char* line);
@@ -102,7 +106,6 @@ struct rpcrdma_svc_options {
   unsigned max_message; /* bytes of the longest call or reply that is served, default 64 MiB */
   size_t memory;        /* bytes of registered memory at most, default four times max_message + 64 MiB */
   unsigned credits;     /* calls that a client may have in flight, default 32 */
-  int stable_opaques;   /* not 0: long opaques of results may be sent from where they are, see below */
   rpcrdma_log_function log; /* NULL: no log */
   void* log_context;        /* passed to `log` */
   void* reserved[8];        /* zero */

@@ -24,6 +24,21 @@ class RPCRDMA_EXPORT MessageKeeper {
   ~MessageKeeper() = default;
 };
 
+/// Supplies a message that is still arriving. Its functions wait.
+class Source {
+ public:
+  /// Appends the next bytes of the message to its pieces, which then end at a higher position; false: there are none.
+  virtual bool more() = 0;
+  /// The bytes of the message from `position` on are wanted at `to`. Returns how many of them come in pieces, now or
+  /// later; the others, the last ones, are transferred there until arrived().
+  virtual std::uint32_t place(std::uint32_t position, MutableOctets to) = 0;
+  /// Waits for what place() has not left to the pieces; false if it does not come. The memory is no longer used.
+  virtual bool arrived() = 0;
+
+ protected:
+  ~Source() = default;
+};
+
 /// Why decoding failed.
 enum class DecodeFailure : std::uint8_t {
   none,
@@ -49,6 +64,10 @@ class RPCRDMA_EXPORT Decoder {
   /// Values decoded from now on refer to the copy that `keeper` makes, or, if null, to the message itself.
   void set_keeper(MessageKeeper* keeper) noexcept { keeper_ = keeper; }
 
+  /// `source` supplies what is not in the pieces of the message, whose length is an upper bound then. It has no items.
+  /// Before the first value.
+  void set_source(Source& source) noexcept;
+
   XDR* xdr() noexcept { return &xdr_; }
   /// The decoder of a stream, or null if the stream is of another kind.
   static Decoder* of(XDR* xdrs) noexcept;
@@ -70,6 +89,9 @@ class RPCRDMA_EXPORT Decoder {
   bool set_position(std::uint32_t to) noexcept;
   /// opaque<>/string<> of at most `max_length`, in place.
   bool text(text_data& out, std::uint32_t max_length) noexcept;
+  /// Skips the next `count` bytes and returns where they are; null, and nothing skipped, where they are not in one
+  /// piece of memory, aligned to 4 bytes.
+  std::int32_t* in_place(std::uint32_t count) noexcept;
   /// A DDP-eligible opaque<>; see bulk_data.
   bool bulk(bulk_data& out) noexcept;
   /// The item of a bulk_data that has been decoded from this message (kind `item` or `placed`).
@@ -90,6 +112,7 @@ class RPCRDMA_EXPORT Decoder {
   const PayloadPiece* piece() const noexcept;
   bool next_piece() noexcept;
   bool take(std::byte* to, std::uint32_t count) noexcept;
+  bool take_long(MutableOctets to) noexcept;
   bool view(std::uint32_t count, const std::byte*& at, bool& owned) noexcept;
   bool keep() noexcept;
   bool reduced_argument(bulk_data& out) noexcept;
@@ -103,6 +126,7 @@ class RPCRDMA_EXPORT Decoder {
   XDR xdr_{};
   const Payload* message_;
   MessageKeeper* keeper_;
+  Source* source_ = nullptr;
   std::span<const std::span<const BufferRef>> destinations_;
   std::size_t piece_ = 0;        // current piece
   std::uint32_t offset_ = 0;     // in the current piece

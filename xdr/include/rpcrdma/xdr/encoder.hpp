@@ -22,11 +22,11 @@ class RPCRDMA_EXPORT Staging {
   ~Staging() = default;
 };
 
-/// Registers memory of the caller, for opaques that are taken by reference instead of copied.
+/// Takes opaques by reference instead of having them copied.
 class Borrowing {
  public:
-  /// `octets`, registered until the message is no longer used; size 0: copy them.
-  virtual BufferRef borrow(Octets octets) = 0;
+  /// Adds `octets` to `out` by reference, or returns false: they are copied.
+  virtual bool borrow(PayloadBuilder& out, Octets octets) = 0;
 
  protected:
   ~Borrowing() = default;
@@ -62,6 +62,9 @@ class RPCRDMA_EXPORT Encoder {
   /// The next bytes replace those at position `to`; at the end of what they replace, the message continues. False if
   /// the message does not reach there. What was taken by reference cannot be replaced.
   bool set_position(std::uint32_t to) noexcept;
+  /// The next `count` bytes of the message, for the caller to write; null where they are not in one piece of memory,
+  /// aligned to 4 bytes.
+  std::int32_t* room_for(std::uint32_t count) noexcept;
   /// opaque<>: count word, bytes, zero pad.
   void counted(Octets value) noexcept;
   /// A DDP-eligible opaque<>: count word, and the bytes by reference where possible.

@@ -42,6 +42,9 @@ class RPCRDMA_EXPORT PayloadBuilder {
   std::uint32_t position() const noexcept { return payload_.length; }
   /// Room for `count` consecutive bytes, counted as written; null on failure. `count` <= 64 KiB.
   std::byte* reserve(std::uint32_t count) noexcept;
+  /// The same, if they are in the current memory, at an address that is a multiple of 4; null otherwise, which is no
+  /// failure.
+  std::byte* reserve_aligned(std::uint32_t count) noexcept;
   void octets(Octets value) noexcept;
   void u32(std::uint32_t value) noexcept;
   /// Takes a counted item by reference: its count word must have been written already. The memory behind

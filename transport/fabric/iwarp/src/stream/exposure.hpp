@@ -16,6 +16,8 @@ struct Exposure {
   bool invalidating = false;  ///< invalidate() is posted and has not completed
   /// Frames that name it: a segment being placed, Read Responses not yet written to the socket.
   std::uint32_t pins = 0;
+  std::uint32_t arrived = 0;  ///< bytes from the start that were written in order
+  bool out_of_order = false;
 };
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -22,6 +22,8 @@ Result<Segment> Exposures::bind(Exposure& exposure, BufferRef memory, Access acc
   exposure.access = access;
   exposure.segment = {fabric_.stags.insert(exposure), memory.size, fabric_.stags.draw_offset()};
   exposure.bound = true;
+  exposure.arrived = 0;
+  exposure.out_of_order = false;
   return exposure.segment;
 }
 
@@ -32,6 +34,7 @@ void Exposures::unbind(Exposure& exposure) noexcept {
 }
 
 void Exposures::release() noexcept {
+  placed_ = 0;
   write_placed();
   for (Exposure* exposure : all_) unbind(*exposure);
 }
@@ -48,6 +51,8 @@ Placement Exposures::place_write(const DdpHeader& header, std::uint32_t payload)
   // [5041-8.3.1-c] [5041-4.2-d]
   if (skipped > exposure->memory.size || payload > exposure->memory.size - skipped) return refused(terminate::kBounds);
   placement_ = exposure;
+  placed_ = payload;
+  exposure->out_of_order = exposure->out_of_order || skipped != exposure->arrived;
   ++exposure->pins;
   return {exposure->memory.data + skipped};
 }
@@ -56,6 +61,7 @@ Placement Exposures::place_write(const DdpHeader& header, std::uint32_t payload)
 void Exposures::write_placed() noexcept {
   if (placement_ == nullptr) return;
   --placement_->pins;
+  if (!placement_->out_of_order) placement_->arrived += placed_;
   placement_ = nullptr;
 }
 

@@ -43,6 +43,7 @@ class Exposures {
   FabricState& fabric_;
   std::vector<Exposure*> all_;
   Exposure* placement_ = nullptr;  // pinned by the segment that is being placed
+  std::uint32_t placed_ = 0;       // its bytes
 };
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include "rpcrdma/fabric/arrival.hpp"
 #include "stream/stream.hpp"
 
 namespace rpcrdma::fabric::iwarp {
 
-class IwarpWindow final : public Window {
+class IwarpWindow final : public Window, public Arrival {
  public:
   explicit IwarpWindow(std::shared_ptr<Stream> stream) : stream_(std::move(stream)) { stream_->adopt(exposure_); }
   ~IwarpWindow() override { stream_->forget(exposure_); }
@@ -12,6 +13,8 @@ class IwarpWindow final : public Window {
   IwarpWindow& operator=(const IwarpWindow&) = delete;
   bool bound() const noexcept override { return exposure_.bound || exposure_.pins != 0; }
   Segment segment() const noexcept override { return exposure_.segment; }
+  std::uint32_t arrived() const noexcept override { return exposure_.arrived; }
+  bool out_of_order() const noexcept override { return exposure_.out_of_order; }
   Exposure& exposure() noexcept { return exposure_; }
 
  private:

@@ -14,6 +14,7 @@
 #include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/payload.hpp"
 #include "rpcrdma/base/payload_builder.hpp"
+#include "rpcrdma/fabric/arrival.hpp"
 
 namespace rpcrdma::transport {
 
@@ -43,6 +44,13 @@ class RPCRDMA_EXPORT Call {
   /// Memory for DDP-eligible results: for each possible result a list of registered buffers.
   /// The memory belongs to the caller of the RPC, which does not access it before done().
   boost::container::small_vector<boost::container::small_vector<BufferRef, 1>, 1> results;
+  /// Registered memory for a Reply chunk, of `max_reply` bytes rounded up to a multiple of 4, which belongs to the
+  /// caller like that of `results`; empty: the requester takes some.
+  BufferRef reply_memory;
+  /// How far `reply_memory` has been written: set when the call is sent, until done() returns or the connection is
+  /// lost; null where the fabric cannot tell. What has arrived is the start of the reply if the reply turns out to be a
+  /// long one and came in order.
+  const fabric::Arrival* reply_arrival = nullptr;
   /// False: nothing is reduced, as RPCSEC_GSS integrity and privacy require (RFC 8166 section 8.2.2.3).
   bool may_reduce = true;
   /// When the call fails with BaseError::deadline_exceeded.

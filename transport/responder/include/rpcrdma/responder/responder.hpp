@@ -35,7 +35,8 @@ class RPCRDMA_EXPORT IncomingCall {
  public:
   /// The RPC's XID, and the reduced call message. Items are the Read chunks of non-zero Position, ascending;
   /// an item's parts are empty until it has been pulled. A long call (Position-Zero Read chunk) has been
-  /// pulled before delivery. Valid until the call is ended.
+  /// pulled before delivery, as far as ServerOptions::first_of_long_call says; its length is that of the whole message.
+  /// Valid until the call is ended.
   virtual std::uint32_t xid() const noexcept = 0;
   /// The reduced call message; see above.
   virtual const Payload& payload() const noexcept = 0;
@@ -64,8 +65,21 @@ class RPCRDMA_EXPORT IncomingCall {
   /// until `handler` has run. Once per item. On success payload().items[index].parts names the data.
   virtual void pull(std::size_t index, std::span<const BufferRef> destination, Handler handler) = 0;
 
+  /// Reads the bytes of a long call from `offset` of the message on into `destination`, registered memory that stays
+  /// valid until `handler` has run. Only what ServerOptions::first_of_long_call has left out; any number of times.
+  virtual void pull_rest(std::uint32_t /*offset*/, std::span<const BufferRef> /*destination*/, Handler handler) {
+    handler(BaseError::invalid_argument);
+  }
+
   /// The reply message, to be written from its XID on; eligible results by item(). Starting over is allowed.
   virtual PayloadBuilder& reply() noexcept = 0;
+  /// Whether write_ahead() is possible when reply() is `length` bytes long: there is a Reply chunk, in which they fit,
+  /// no Write chunk, and the reply does not fit inline.
+  virtual bool may_write_ahead(std::uint32_t /*length*/) const noexcept { return false; }
+  /// Writes what has been added to reply() since the last time to the Reply chunk. `handler` runs when that memory is
+  /// no longer read, with the outcome; reply() is not touched until then. What has been written stays a part of the
+  /// reply that send() ends, but its bytes may change from then on, unless the reply is started over.
+  virtual void write_ahead(Handler handler) { handler(BaseError::invalid_argument); }
   /// Sends what reply() holds: items into the Write chunks, in order, the rest inline or into the Reply chunk.
   /// Too long for any of them: RDMA_ERROR with ERR_CHUNK (RFC 8166 section 4.5.3). If memory ran out while the reply
   /// was built, so that reply() is not ok(), the connection is ended, and the client sends the call again (section

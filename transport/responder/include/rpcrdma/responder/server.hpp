@@ -3,6 +3,7 @@
 // The server side: listeners, the connections that they accept, distributed over threads, and their limits.
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct ServerOptions {
   std::size_t bulk_budget = std::size_t{64} << 20;
   /// Largest Read chunk, long call, Write or Reply chunk that is served, in bytes; prudence, not RFC.
   std::uint32_t max_chunk = (1u << 20) + 65536;
+  /// Bytes of a long call that are pulled before it is delivered, at least 8; the handler pulls the rest with
+  /// pull_rest(). A long call with other Read chunks is pulled completely.
+  std::uint32_t first_of_long_call = std::numeric_limits<std::uint32_t>::max();
   /// In one header; prudence, but RFC 8267 section 6.4.2 wants 16 in each of four chunks. [8267-6.4.2-a]
   std::uint32_t max_segments = 256;
   /// A connection is ended when the peer answers no RDMA Read, or takes no Write and Send, for this long: until then

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. Decoding waits for the next bytes of the Reply chunk while it copies those that have come: copies find
+// their source in the cache, and the server sends meanwhile. Whether they are the reply is known when the call is over:
+// see WaitingCall::conclude(). Ownership. The memory belongs to the caller of clnt_call(), longer than this object. The
+// peer may write it until the call is over; each byte is read once, or checked after it has been copied.
+#include "early_reply.hpp"
+
+namespace rpcrdma::tirpc {
+
+EarlyReply::EarlyReply(const WaitingCall& call, Wait wait) : call_(call), wait_(std::move(wait)) {
+  message_.length = call.reply_memory.size;
+  take(call.arrived());
+}
+
+void EarlyReply::take(std::uint32_t arrived) {
+  message_.pieces.push_back({taken_, call_.reply_memory.slice(taken_, arrived - taken_)});
+  taken_ = arrived;
+}
+
+bool EarlyReply::more() {
+  while (call_.arrived() <= taken_)
+    if (call_.over() || !wait_()) return false;
+  take(call_.arrived());
+  return true;
+}
+
+}  // namespace rpcrdma::tirpc

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <memory>
+
+#include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/memory/pool.hpp"
+#include "rpcrdma/responder/responder.hpp"
+#include "rpcrdma/xdr/decoder.hpp"
+
+namespace rpcrdma::tirpc {
+
+/// A long call whose arguments are read from the client while they are decoded: long opaques straight into the
+/// program's memory where registering that is cheap, everything else piece by piece into pool memory, one piece ahead.
+///
+/// A Read that is under way keeps this object, and with it the memory of the piece. The call cannot be answered until
+/// the Read is over. One thread, which runs the event loop while it waits.
+class LongArguments final : public xdr::Source, public std::enable_shared_from_this<LongArguments> {
+ public:
+  /// Bytes of a long call that are read before it is dispatched. Shorter ones need one Read.
+  static constexpr std::uint32_t kFirst = 1u << 16;
+
+  /// `call` has been delivered and is not ended before end().
+  LongArguments(transport::IncomingCall& call, Runner& runner)
+      : call_(call), runner_(runner), message_(call.payload()) {}
+
+  /// The message, as far as it has come.
+  const Payload& message() const noexcept { return message_; }
+
+  bool more() override;
+  std::uint32_t place(std::uint32_t position, MutableOctets to) override;
+  bool arrived() override;
+
+ private:
+  /// One transfer: into memory of the pool, or of the program.
+  struct Transfer {
+    memory::RegisteredBuffer memory;
+    std::uint32_t position = 0;
+    bool under_way = false;
+    bool good = false;
+  };
+  void read_ahead();
+  void read(Transfer& transfer, memory::RegisteredBuffer memory);
+  bool finish(const Transfer& transfer);
+
+  transport::IncomingCall& call_;
+  Runner& runner_;
+  Payload message_;
+  std::vector<memory::RegisteredBuffer> pieces_;               // of the message, except the first
+  std::uint32_t asked_ = message_.pieces.front().octets.size;  // bytes of the message
+  Transfer ahead_;                                             // the next piece
+  Transfer direct_;
+};
+
+}  // namespace rpcrdma::tirpc
