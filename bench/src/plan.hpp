@@ -16,10 +16,13 @@ enum class Who : std::uint8_t {
   rpcrdma,
   rpcrdma_crc,
   rpcrdma_crowd,
+  rpcrdma_two,
+  rpcrdma_two_large,
+  rpcrdma_fallback,
   nfs_memory,
   nfs_posix
 };
-constexpr std::size_t kSubjects = 10;
+constexpr std::size_t kSubjects = 13;
 
 struct Peer {
   std::string name;

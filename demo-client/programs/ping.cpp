@@ -46,7 +46,7 @@ std::vector<cli::Section> help_sections() {
 
 /// The exit status when the program ends here, or -1.
 int parse(int argc, char** argv, Options& options) {
-  std::string host, fabric = "auto", crc;
+  std::string host, fabric = "auto", version = "1", crc;
   double timeout = 10;
   CLI::App app{"Measures the round-trip time of NULL calls to an NFS server over RPC-over-RDMA.", "rpcrdma-ping"};
   app.add_option("--fabric", fabric, "verbs is an RDMA device, iwarp the userspace stack on TCP")
@@ -57,6 +57,11 @@ int parse(int argc, char** argv, Options& options) {
       ->type_name("on|off")
       ->default_str("off between loopback addresses, else on")
       ->check(CLI::IsMember({"on", "off"}));
+  app.add_option("--rdma-version", version,
+                 "Version of RPC-over-RDMA; auto offers 2, then uses what the server supports")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->check(CLI::IsMember(transport::version_names()));
   app.add_option("--count", options.count, "Number of calls")
       ->type_name("N")
       ->capture_default_str()
@@ -79,6 +84,7 @@ int parse(int argc, char** argv, Options& options) {
   if (!server) return usage_error(fmt::format("{}: {}", host, server.error().why));
   options.server = *server;
   fabric::parse_provider(fabric, options.client.fabric.provider);
+  options.client.version = transport::parse_version(version).value_or(options.client.version);
   if (!crc.empty()) options.client.fabric.crc = crc == "on" ? fabric::CrcPolicy::on : fabric::CrcPolicy::off;
   options.client.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000));
   return -1;

@@ -35,9 +35,11 @@ struct ServerOptions {
   std::uint32_t credits = 32;  ///< calls that one client may have in progress, 1 to 1024
   std::uint32_t inline_threshold = 4096;  ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
   std::uint32_t max_connections = 1024;   ///< of each listening fabric
-  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;  ///< iwarp
-  Log log{};                                             ///< copied
-  // All options of the layers below. Credits, thresholds and the number of connections above replace those in them.
+  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< iwarp
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA; by default RFC 8166
+  Log log{};                                                         ///< copied
+  // All options of the layers below. Credits, thresholds, version and number of connections above replace those in
+  // them.
   transport::ServerOptions rdma{};          ///< over RDMA
   rpc::TcpServerOptions tcp{};              ///< over TCP
   memory::PoolOptions memory{};             ///< of each thread and fabric

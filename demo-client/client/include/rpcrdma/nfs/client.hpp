@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "rpcrdma/base/log.hpp"
+#include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/nfs/error.hpp"
@@ -26,7 +27,8 @@ namespace rpcrdma::nfs {
 
 struct ClientOptions {
   fabric::OpenOptions fabric;
-  std::chrono::milliseconds timeout{60000};  ///< of each operation, reconnecting included
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA
+  std::chrono::milliseconds timeout{60000};                          ///< of each operation, reconnecting included
   /// How long a server that has never answered may refuse connections; the timeout if that is shorter.
   std::chrono::milliseconds first_connect{10000};
   std::optional<std::uint32_t> uid;  ///< of AUTH_SYS; absent: the process's

@@ -2,7 +2,12 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 
 namespace rpcrdma::transport {
@@ -13,6 +18,13 @@ enum class VersionChoice : std::uint8_t {
   two,        ///< version two only
   automatic,  ///< a client offers version two and falls back; a server answers each call in the call's version
 };
+
+/// What the option --rdma-version may name: "1", "2", "auto".
+RPCRDMA_EXPORT std::vector<std::string> version_names();
+/// The choice that one of these names stands for; nothing for other text.
+RPCRDMA_EXPORT std::optional<VersionChoice> parse_version(std::string_view text) noexcept;
+/// The name of a choice; a literal.
+RPCRDMA_EXPORT std::string_view name_of(VersionChoice choice) noexcept;
 
 /// One side's parameters for its connections. They are negotiated with the peer's at every connect.
 struct ConnectionOptions {
