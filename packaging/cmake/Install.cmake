@@ -38,6 +38,8 @@ foreach(folder transport/fabric/open xdr rpc embed rpc/tirpc)
 endforeach()
 install(FILES "${RPCRDMA_GENERATED_HEADERS}/rpcrdma/base/build.hpp" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rpcrdma/base")
 
+install(FILES "${PROJECT_SOURCE_DIR}/tools/wireshark/rpcrdma2.lua" DESTINATION "${CMAKE_INSTALL_DATADIR}/rpcrdma/wireshark")
+
 # The generator and the CMake package; rpcrdma_generate() is the file that this tree uses.
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/rpcrdma")
 set(package_files "${CMAKE_CURRENT_BINARY_DIR}/packaging")
