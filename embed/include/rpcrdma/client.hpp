@@ -143,6 +143,8 @@ class RPCRDMA_EXPORT Client {
     std::string_view fabric;               ///< "verbs", "iwarp", "tcp"; empty until the first call
     fabric::Endpoint server;               ///< the address in use
     transport::Requester::Counters calls;  ///< over all connections
+    /// Of both sides of the current connection, if that has RPC-over-RDMA version two.
+    transport::Characteristics characteristics;
   };
   /// From another thread than the client's it blocks until that has answered.
   Statistics statistics() const;

@@ -30,6 +30,7 @@ class ClientHandle final : public Client {
   bool connected() const noexcept override { return impl_->connected(); }
   void connect() override { impl_->connect_now(); }
   bool connecting() const noexcept override { return impl_->connecting(); }
+  CharacteristicsExchange& exchange() noexcept override { return *impl_; }
   void set_call_sink(CallSink* sink) noexcept override { impl_->set_call_sink(sink); }
 
  private:
@@ -204,6 +205,20 @@ void ClientImpl::close_if_idle() noexcept {
   auto handler = std::move(close_handler_);
   close_handler_.reset();
   handler();
+}
+
+Characteristics ClientImpl::characteristics() const noexcept {
+  Characteristics out;
+  if (connection_) out.version = connection_->version();
+  return out;
+}
+
+void ClientImpl::request(const CharacteristicChange&, Handler handler) {
+  handler(TransportError::no_characteristics, {});
+}
+
+void ClientImpl::change(const CharacteristicChange&, Handler handler) {
+  handler(TransportError::no_characteristics, {});
 }
 
 }  // namespace rpcrdma::transport

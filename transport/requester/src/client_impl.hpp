@@ -9,7 +9,7 @@
 namespace rpcrdma::transport {
 
 /// The implementation behind a Client handle; deleted from the io_context after end().
-class ClientImpl final : private ConnectionEvents {
+class ClientImpl final : private ConnectionEvents, public CharacteristicsExchange {
  public:
   ClientImpl(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server, const ClientOptions& options,
              Log log);
@@ -26,6 +26,7 @@ class ClientImpl final : private ConnectionEvents {
   bool connecting() const noexcept { return state_ == State::connecting; }
   void connect_now();
   void set_call_sink(CallSink* sink) noexcept { call_sink_ = sink; }
+  Characteristics characteristics() const noexcept override;
 
  private:
   /// idle: no calls wait; connecting, connected: there is a connection; waiting: for the backoff to end.
@@ -38,6 +39,10 @@ class ClientImpl final : private ConnectionEvents {
   void connect();
   void wait_and_connect();
   void close_if_idle() noexcept;
+
+  void request(const CharacteristicChange& wanted, Handler handler) override;
+  void change(const CharacteristicChange& wanted, Handler handler) override;
+  boost::asio::io_context& executor_context() noexcept override { return context(); }
 
   void on_connected() noexcept override;
   void on_disconnected(error_code why) noexcept override;
