@@ -28,6 +28,7 @@ struct Options {
   nfs::Url server;
   nfs::ClientOptions client;
   std::uint32_t count = 1000;
+  bool characteristics = false;
 };
 
 void end_by_signal(int number) { _exit(128 + number); }
@@ -38,10 +39,13 @@ int usage_error(const std::string& what) {
 }
 
 std::vector<cli::Section> help_sections() {
-  return {{"Output", {{"min=X median=Y p99=Z us", "the last line: microseconds"}}},
+  return {{"Output",
+           {{"min=X median=Y p99=Z us", "the last line: microseconds"},
+            {"version N, ...", "with --characteristics: the version of RPC-over-RDMA, and the state of the exchange"}}},
           {"Examples",
            {{"rpcrdma-ping --count 10000 server.example:20049", "10,000 calls, one after the other"},
-            {"rpcrdma-ping --fabric iwarp localhost", "over TCP, even if an RDMA device has that address"}}}};
+            {"rpcrdma-ping --fabric iwarp localhost", "over TCP, even if an RDMA device has that address"},
+            {"rpcrdma-ping --rdma-version auto --characteristics localhost", "what both sides say of themselves"}}}};
 }
 
 /// The exit status when the program ends here, or -1.
@@ -70,6 +74,7 @@ int parse(int argc, char** argv, Options& options) {
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 1e6));
+  app.add_flag("--characteristics", options.characteristics, "Print the transport characteristics of both sides too");
   app.set_version_flag("--version", "rpcrdma-ping " RPCRDMA_VERSION, "Print the version and exit");
   app.add_option("HOST", host, "HOST[:PORT]; default port: 20049")->required()->type_name("");
   cli::finish(app, help_sections());
@@ -112,16 +117,56 @@ std::string why(const error_code& failed) {
   return failed == BaseError::deadline_exceeded ? "Connection timed out" : failed.message();
 }
 
+const char* text_of(transport::ExchangeState state) {
+  using enum transport::ExchangeState;
+  switch (state) {
+    case none: return "no characteristics are exchanged";
+    case negotiating: return "no characteristics have been exchanged";
+    case announced: return "the server has announced no characteristics";
+    case active: return "both sides have announced their characteristics";
+    case refused: return "the server does not support characteristics";
+  }
+  return "";
+}
+
+const char* text_of(transport::BackwardSupport support) {
+  using enum transport::BackwardSupport;
+  switch (support) {
+    case unknown: return "unknown";
+    case none: return "none";
+    case size_limited: return "short messages";
+    case general: return "with chunks";
+  }
+  return "";
+}
+
+/// What this side has announced, and what holds for the server: announced, inferred or the default.
+void print(const transport::Characteristics& all) {
+  fmt::print("version {}, {}\n", all.version, text_of(all.state));
+  if (all.state == transport::ExchangeState::none) return;
+  const auto row = [](const char* name, const auto& own, const auto& peer) {
+    fmt::print("{:<30} {:>14}  {:>14}\n", name, own, peer);
+  };
+  const auto word = [](bool value) { return value ? "yes" : "no"; };
+  row("", "client", "server");
+  row("receive buffer size", all.own.receive_buffer_size, all.peer.receive_buffer_size);
+  row("requester remote invalidation", word(all.own.requester_remote_invalidation),
+      word(all.peer.requester_remote_invalidation));
+  row("backward request support", text_of(all.own.backward_request_support),
+      text_of(all.peer.backward_request_support));
+}
+
 /// Measures and prints; the exit status.
-asio::awaitable<int> ping(nfs::Client& client, std::uint32_t count) {
+asio::awaitable<int> ping(nfs::Client& client, const Options& options) {
   std::ostringstream server;
   server << client.server();
-  fmt::print("{} over {}, {} NULL calls\n", server.str(), client.fabric_name(), count);
-  Result<std::vector<double>> times = co_await measure(client, count);
+  fmt::print("{} over {}, {} NULL calls\n", server.str(), client.fabric_name(), options.count);
+  Result<std::vector<double>> times = co_await measure(client, options.count);
   if (!times) {
     fmt::print(stderr, "rpcrdma-ping: {}: {}\n", server.str(), why(times.error()));
     co_return 1;
   }
+  if (options.characteristics) print(client.characteristics());
   std::ranges::sort(*times);
   fmt::print("min={:.1f} median={:.1f} p99={:.1f} us\n", times->front(), quantile(*times, 0.5), quantile(*times, 0.99));
   co_return 0;
@@ -134,7 +179,7 @@ asio::awaitable<void> run(asio::io_context& context, const Options& options, int
     fmt::print(stderr, "rpcrdma-ping: {}:{}: {}\n", host, options.server.port, why(client.error()));
     co_return;
   }
-  status = co_await ping(**client, options.count);
+  status = co_await ping(**client, options);
   co_await (*client)->close();
 }
 

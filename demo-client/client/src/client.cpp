@@ -51,6 +51,9 @@ boost::asio::any_io_executor Client::executor() const { return impl_->context.ge
 memory::Pool& Client::pool() noexcept { return impl_->pool; }
 const fabric::Endpoint& Client::server() const noexcept { return impl_->server; }
 std::string_view Client::fabric_name() const noexcept { return impl_->fabric->capabilities().name; }
+transport::Characteristics Client::characteristics() const noexcept {
+  return impl_->transport->exchange().characteristics();
+}
 error_code Client::connection_error() const noexcept { return impl_->transport->last_error(); }
 
 }  // namespace rpcrdma::nfs

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "rpcrdma/base/log.hpp"
+#include "rpcrdma/connection/characteristics.hpp"
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/memory/pool.hpp"
@@ -61,6 +62,8 @@ class Client {
   memory::Pool& pool() noexcept;
   const fabric::Endpoint& server() const noexcept;
   std::string_view fabric_name() const noexcept;
+  /// The version of RPC-over-RDMA, and the transport characteristics of both sides.
+  transport::Characteristics characteristics() const noexcept;
 
   /// Asks MOUNT (version 3) for the handle of the export `path`; caches the answer.
   Task<FileHandle> mount(std::string path);
