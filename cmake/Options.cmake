@@ -52,8 +52,8 @@ target_compile_options(rpcrdma_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wdelete-non-virtual-dtor -Wold-style-cast
   -Woverloaded-virtual -Wnull-dereference -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # False positives of GCC 12: null dereferences and uninitialized values in inlined library code, and mismatched operators
-  # where it inlines only one of the two by which Asio allocates coroutine frames.
+  # False positives of GCC 12: null dereferences and uninitialized values in inlined library code; mismatched new and
+  # delete where GCC inlines only one of the two operators with which Asio allocates and frees coroutine frames.
   target_compile_options(rpcrdma_options INTERFACE -Wno-null-dereference -Wno-maybe-uninitialized
     -Wno-mismatched-new-delete)
   # With optimization also: overlapping or unbounded copies in std::string's operator+ (GCC bugs 105651, 105329), and

@@ -21,7 +21,7 @@ using commands::Options;
 
 void end_by_signal(int number) { _exit(128 + number); }
 
-/// Exits at once: the kernel closes the connection, and an unfinished file is what cp leaves as well.
+/// Exits at once: the kernel closes the connection, and a file may be left unfinished, as cp leaves it.
 void handle_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, end_by_signal);
 }

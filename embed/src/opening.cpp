@@ -43,8 +43,10 @@ asio::awaitable<Result<std::vector<fabric::Endpoint>>> resolve(asio::io_context&
 asio::awaitable<Result<std::vector<fabric::Endpoint>>> with_ports(asio::io_context& context, const Target& target,
                                                                   std::vector<fabric::Endpoint> endpoints) {
   if (target.procedure == nullptr) {
-    target.options.log.error("{}: its program is not known yet: name the port, or make a call first",
-                             target.address.host);
+    target.options.log.error(
+        "{}: no port is given, and rpcbind cannot be asked before a call names the program: name the port, or call "
+        "first",
+        target.address.host);
     co_return make_error_code(BaseError::invalid_argument);
   }
   std::vector<fabric::Endpoint> known;
@@ -91,7 +93,7 @@ Result<Backend> backend_for(asio::io_context& context, std::shared_ptr<Loop> loo
   return backend;
 }
 
-/// A NULL call to one endpoint.
+/// A NULL call that tests whether one endpoint answers.
 class Knock final : public transport::Call {
  public:
   /// `ended` is cancelled when the call is over.

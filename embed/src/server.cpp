@@ -19,7 +19,11 @@ namespace rpcrdma {
 
 Server::Server(ServerOptions options) : state_(std::make_unique<State>(std::move(options))) {}
 
-Server::~Server() { stop(std::chrono::milliseconds(0)); }
+/// Calls that have been answered since stop() end before their connections.
+Server::~Server() {
+  stop(std::chrono::milliseconds(0));
+  for (const auto& loop : state_->loops) loop->thread.discard_handlers();
+}
 
 void Server::add(Service service) {
   if (state_->phase != State::Phase::fresh) throw std::logic_error("Server::on() after start()");
@@ -74,6 +78,8 @@ Server::Statistics Server::statistics() const {
     sum.invalidated += one.invalidated;
     sum.bulk_in_use += one.bulk_in_use;
     sum.receive_bytes += one.receive_octets;
+    sum.receives_raised += one.receives_raised;
+    sum.receives_lowered += one.receives_lowered;
   }
   for (const auto& server : state_->tcp_servers) {
     const rpc::TcpServer::Counters one = server->counters();

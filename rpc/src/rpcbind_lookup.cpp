@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: one call over TCP, on the event loop. Ownership: the coroutine owns the connection.
-// Error handling: whatever goes wrong below the list of entries is no_rpcbind.
+// Error handling: no_rpcbind if the list of entries cannot be fetched, not_registered if no entry matches.
 #include "rpcrdma/rpc/rpcbind_lookup.hpp"
 
 #include <rpc/rpcb_prot.h>

@@ -14,6 +14,32 @@
 #include "rpcrdma/rpc/block_memory.hpp"
 
 namespace rpcrdma::rpc {
+namespace {
+
+/// Work for the loop of a call. A call over TCP keeps its connection: `unrun` ends it if the io_context is destroyed
+/// before the work runs. A call over RDMA ends with its server, which may be gone by then.
+template <class Run, class Unrun>
+class OnLoop {
+ public:
+  OnLoop(const transport::IncomingCall& call, Run run, Unrun unrun) noexcept
+      : run_(run), unrun_(unrun), to_end_(call.over_tcp()) {}
+  OnLoop(OnLoop&& from) noexcept : run_(from.run_), unrun_(from.unrun_), to_end_(std::exchange(from.to_end_, false)) {}
+  OnLoop& operator=(OnLoop&&) = delete;
+  ~OnLoop() {
+    if (to_end_) unrun_();
+  }
+  void operator()() {
+    to_end_ = false;
+    run_();
+  }
+
+ private:
+  Run run_;
+  Unrun unrun_;
+  bool to_end_;
+};
+
+}  // namespace
 
 bool ServerCallState::begin(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in) noexcept {
   call_ = &call;
@@ -70,8 +96,14 @@ void ServerCallState::drop() noexcept {
 void ServerCallState::on_loop(void (ServerCallState::*step)() noexcept) {
   boost::asio::io_context& context = call_->context();
   if (context.get_executor().running_in_this_thread()) return (this->*step)();
-  boost::asio::post(context,
-                    boost::asio::bind_allocator(PostAllocator<void>(post_memory_), [this, step] { (this->*step)(); }));
+  const auto end = [this] {
+    transport::IncomingCall& call = *call_;
+    sent(BaseError::cancelled);
+    call.discard();
+  };
+  boost::asio::post(context, boost::asio::bind_allocator(PostAllocator<void>(post_memory_),
+                                                         OnLoop(
+                                                             *call_, [this, step] { (this->*step)(); }, end)));
 }
 
 BufferRef ServerCallState::stage(std::uint32_t size) {
@@ -141,7 +173,9 @@ void ServerCallState::settle(const PayloadBuilder& message) noexcept {
       std::make_shared<const std::vector<std::byte>>(message.ok() ? flatten(message.payload()) : encode_apart());
   for (const AttachedCall& attached : std::exchange(cache_, nullptr)->complete(key_, reply)) {
     transport::IncomingCall* call = attached.call;
-    boost::asio::post(call->context(), [call, reply] { send_verbatim(*call, *reply); });
+    boost::asio::post(call->context(),
+                      OnLoop(
+                          *call, [call, reply] { send_verbatim(*call, *reply); }, [call] { call->discard(); }));
   }
 }
 
@@ -149,7 +183,10 @@ void ServerCallState::settle(const PayloadBuilder& message) noexcept {
 void ServerCallState::abandon() noexcept {
   if (cache_ == nullptr) return;
   for (const AttachedCall& attached : std::exchange(cache_, nullptr)->forget(key_))
-    boost::asio::post(attached.call->context(), [attached] { attached.server->on_call(*attached.call); });
+    boost::asio::post(attached.call->context(),
+                      OnLoop(
+                          *attached.call, [attached] { attached.server->on_call(*attached.call); },
+                          [attached] { attached.call->discard(); }));
 }
 
 void ServerCallState::sent(error_code status) noexcept {

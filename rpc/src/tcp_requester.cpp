@@ -143,7 +143,7 @@ void Link::end(transport::Call& call, error_code why) {
 /// Ends the connection and every call.
 void Link::lost(error_code why) {
   ++generation_;
-  // Whatever ended an established connection, another one helps.
+  // However an established connection was lost, the remedy is to connect again.
   const bool established = state_ == State::connected;
   const bool by_socket = why == boost::asio::error::eof || why.category() == boost::system::system_category();
   if (established && by_socket) why = transport::TransportError::connection_lost;

@@ -7,7 +7,7 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// A server with one entry a page sends two without a name: those of "." and "..".
+/// Read_directory() drops "." and "..", so a server that sends one entry per page sends two that are empty.
 constexpr unsigned kMaxEmptyPages = 2;
 
 }  // namespace

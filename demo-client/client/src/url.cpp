@@ -67,7 +67,8 @@ Parsed<Url> parse_host(std::string_view text) {
     const std::size_t colon = text.find(':');
     url.host = text.substr(0, colon);
     if (colon != std::string_view::npos) rest = text.substr(colon);
-    if (rest.find(':', 1) != std::string_view::npos) return UrlError{"an IPv6 address stands in brackets: [::1]"};
+    if (rest.find(':', 1) != std::string_view::npos)
+      return UrlError{"an IPv6 address must be in brackets, such as [::1]"};
   }
   if (url.host.empty()) return UrlError{"the host is missing"};
   if (!rest.empty()) {

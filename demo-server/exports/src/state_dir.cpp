@@ -37,7 +37,7 @@ int sync_directory(const std::filesystem::path& directory) {
   return ::fsync(fd.get()) == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? 0 : errno;
 }
 
-/// Complete before it is named, so that a crash leaves the whole secret or none.
+/// Writes the secret to a temporary file and links that to `file`, so that a crash leaves the whole secret or none.
 error_code write_secret(const std::filesystem::path& file) {
   HandleSecret secret;
   if (::getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size())) return last_error();

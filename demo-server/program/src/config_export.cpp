@@ -7,7 +7,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// No -1, which other servers accept for "no such user".
+/// -1 is refused. Other servers accept it for "no such user".
 constexpr NumberRange kIds{0, std::numeric_limits<std::uint32_t>::max()};
 
 bool take_squash(ConfigReader& reader, const toml::node& node, SquashPolicy& out) {

@@ -11,7 +11,7 @@
 #include "rpcrdma/nfsd/program/limits.hpp"
 
 #ifndef RPCRDMA_VERSION
-#error "the build names the version"
+#error "RPCRDMA_VERSION is not defined: CMakeLists.txt sets it"
 #endif
 
 namespace rpcrdma::nfsd {
@@ -31,7 +31,7 @@ std::vector<cli::Section> help_sections() {
           {"Options of an export",
            {{"ro, rw", "read-only, or read and write [rw]"},
             {"allow=CIDR", "clients with these addresses only; repeatable [all]"},
-            {"root_squash", "uid 0 and gid 0 become the anonymous ones [this]"},
+            {"root_squash", "uid 0 and gid 0 become the anonymous ones [default]"},
             {"all_squash", "every uid and gid becomes the anonymous one"},
             {"no_root_squash", "no uid or gid changes: root of a client is root here"},
             {"anonuid=N, anongid=N", "the anonymous uid and gid [65534]"},
@@ -182,7 +182,8 @@ Checked<void> interpret_exports(const Words& words, Options& options) {
 
 Checked<void> interpret_listens(const Words& words, Options& options) {
   fabric::Provider provider{};
-  if (!fabric::parse_provider(words.fabric, provider)) return Refusal{"--fabric: not a fabric: '" + words.fabric + "'"};
+  if (!fabric::parse_provider(words.fabric, provider))
+    return Refusal{"--fabric: unknown fabric: '" + words.fabric + "'"};
   std::vector<std::string> texts = words.listens;
   if (texts.empty()) texts.emplace_back(kDefaultListen);
   for (const std::string& text : texts) {
@@ -226,7 +227,7 @@ Checked<ListenSpec> parse_listen(std::string_view text, fabric::Provider provide
   std::string_view rest = text;
   if (const std::size_t at = rest.find('@'); at != rest.npos) {
     if (!fabric::parse_provider(rest.substr(0, at), provider))
-      return Refusal{"not a fabric: '" + std::string(rest.substr(0, at)) + "'"};
+      return Refusal{"unknown fabric: '" + std::string(rest.substr(0, at)) + "'"};
     rest.remove_prefix(at + 1);
   }
   const auto endpoint = parse_endpoint(rest);

@@ -12,7 +12,8 @@
 namespace rpcrdma::nfsd {
 
 /// Calls that wait for the bulk budget. A call that has waited for kPatience is answered with NFS3ERR_JUKEBOX, so that
-/// its client knows that the server lives, and asks again. For one thread; destroyed when its context does not run.
+/// its client knows that the server is alive and tries again later. Used by one thread; destroyed while its context
+/// does not run.
 class BulkWaits {
  public:
   static constexpr std::chrono::seconds kPatience{3};

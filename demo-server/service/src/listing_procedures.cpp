@@ -29,7 +29,7 @@ std::uint32_t limit_of(const READDIRPLUS3args& args) noexcept { return std::min(
 constexpr std::uint32_t room_for(std::uint32_t limit) noexcept { return 2 * limit; }
 static_assert(sizeof(entryplus3) <= room_for(kAround + kFollows + kEntry + 4 + 4), "the first entry always has room");
 
-/// Entries and their names in one buffer: entries grow from its begin, names from its end.
+/// Entries and their names in one buffer: entries grow from its start, names from its end.
 template <class Entry>
 class Listing {
  public:

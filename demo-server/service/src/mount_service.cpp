@@ -71,8 +71,8 @@ bool has_dots(std::string_view path) noexcept {
   return false;
 }
 
-/// The path to go on with behind a symbolic link: its target and then `rest`. An absolute target is not
-/// followed: it names a path of this machine, and clients see exports only.
+/// The path that replaces a symbolic link and the `rest` after it. An absolute target is not followed: it names
+/// a path of this machine, and clients see exports only.
 boost::system::result<std::string, Status> follow(FileSystem& fs, const NodeKey& link, const std::string& rest) {
   const ReadlinkResult read = fs.read_link(link);
   if (read.status != Status::ok) return read.status;

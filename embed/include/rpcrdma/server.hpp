@@ -100,14 +100,16 @@ class RPCRDMA_EXPORT Server {
 
   /// Sums over all listeners and threads.
   struct Statistics {
-    std::uint32_t connections = 0;  ///< now
-    std::uint64_t accepted = 0;     ///< connections
-    std::uint64_t refused = 0;      ///< connections
-    std::uint64_t calls = 0;        ///< received
-    std::uint64_t errors_sent = 0;  ///< RDMA_ERROR
-    std::uint64_t invalidated = 0;  ///< replies by Send with Invalidate
-    std::size_t bulk_in_use = 0;    ///< bytes of bulk data in transfer
-    std::size_t receive_bytes = 0;  ///< registered for Sends and Receives
+    std::uint32_t connections = 0;       ///< now
+    std::uint64_t accepted = 0;          ///< connections
+    std::uint64_t refused = 0;           ///< connections
+    std::uint64_t calls = 0;             ///< received
+    std::uint64_t errors_sent = 0;       ///< RDMA_ERROR
+    std::uint64_t invalidated = 0;       ///< replies by Send with Invalidate
+    std::size_t bulk_in_use = 0;         ///< bytes of bulk data in transfer
+    std::size_t receive_bytes = 0;       ///< registered for Sends and Receives
+    std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receives
+    std::uint64_t receives_lowered = 0;  ///< likewise, lowered
   };
   /// Sums over all listeners since start(). Any thread.
   Statistics statistics() const;

@@ -70,7 +70,8 @@ bool is_void(xdrproc_t routine) noexcept {
 
 BufferRef BorrowedMemory::borrow(Octets octets) {
   constexpr std::size_t kLeast = 1u << 16;
-  constexpr std::size_t kMost = 8;  // each takes a segment, and starts another: a message has a limited number of them
+  // Each one adds two segments to the message (itself and what follows), and their number is limited.
+  constexpr std::size_t kMost = 8;
   if (octets.size() < kLeast || octets.size() > UINT32_MAX || registered_.size() == kMost) return {};
   if (!fabric_.capabilities().cheap_registration) return {};
   // It is only read.

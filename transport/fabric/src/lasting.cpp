@@ -71,7 +71,7 @@ class LastingListener final : public Listener, public Hook {
   std::unique_ptr<Listener> listener_;
 };
 
-/// Of the same kind of device. The limit of locked memory may have changed.
+/// Whether both fabrics are of the same kind of device. The limit of locked memory may differ.
 bool is_alike(Capabilities one, const Capabilities& other) {
   one.lockable_memory = other.lockable_memory;
   return one == other;
@@ -172,7 +172,7 @@ class LastingFabric final : public Fabric {
   WeakGuard<LastingFabric> guard_{*this};
 };
 
-// One error line for a server: the fabrics of its other threads have no listeners.
+// Only the fabric of a server's first thread has listeners, so one thread logs an error.
 void LastingFabric::on_lost(error_code why) {
   if (listeners_.empty())
     log_.debug("{}: {} is gone: {}", capabilities_.name, name_, why.message());

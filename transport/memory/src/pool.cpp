@@ -16,7 +16,7 @@ constexpr std::uint32_t kLargest = 4u << 20;
 constexpr std::size_t kClasses = std::bit_width(kLargest) - std::bit_width(kSmallest) + 1;
 /// Small buffers share regions of this size: registering costs a system call or worse on some fabrics.
 constexpr std::size_t kSlab = std::size_t{1} << 20;
-/// A pool that is full of small buffers has at least so many slabs.
+/// A pool that is full of small buffers has at least this many slabs.
 constexpr std::size_t kSlabsAtLeast = 16;
 constexpr std::size_t kPage = 4096;
 /// The most slabs that one trim() drops: deregistering takes long on some fabrics.

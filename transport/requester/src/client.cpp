@@ -208,17 +208,26 @@ void ClientImpl::close_if_idle() noexcept {
 }
 
 Characteristics ClientImpl::characteristics() const noexcept {
-  Characteristics out;
-  if (connection_) out.version = connection_->version();
-  return out;
+  return connection_ ? connection_->characteristics() : Characteristics{};
 }
 
-void ClientImpl::request(const CharacteristicChange&, Handler handler) {
-  handler(TransportError::no_characteristics, {});
+void ClientImpl::request(const CharacteristicChange& wanted, Handler handler) {
+  if (!connection_) return handler(TransportError::no_characteristics, {});
+  connection_->request_characteristics(wanted, std::move(handler));
 }
 
-void ClientImpl::change(const CharacteristicChange&, Handler handler) {
-  handler(TransportError::no_characteristics, {});
+void ClientImpl::change(const CharacteristicChange& wanted, Handler handler) {
+  if (!connection_) return handler(TransportError::no_characteristics, {});
+  connection_->change_characteristics(wanted, std::move(handler));
+}
+
+BackwardSupport ClientImpl::backward_support() const noexcept {
+  return call_sink_ != nullptr ? BackwardSupport::size_limited : BackwardSupport::none;
+}
+
+void ClientImpl::set_call_sink(CallSink* sink) noexcept {
+  call_sink_ = sink;
+  if (connection_) connection_->backward_support_changed();
 }
 
 }  // namespace rpcrdma::transport

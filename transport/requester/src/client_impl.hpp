@@ -25,7 +25,7 @@ class ClientImpl final : private ConnectionEvents, public CharacteristicsExchang
   bool connected() const noexcept { return state_ == State::connected; }
   bool connecting() const noexcept { return state_ == State::connecting; }
   void connect_now();
-  void set_call_sink(CallSink* sink) noexcept { call_sink_ = sink; }
+  void set_call_sink(CallSink* sink) noexcept;
   Characteristics characteristics() const noexcept override;
 
  private:
@@ -44,6 +44,8 @@ class ClientImpl final : private ConnectionEvents, public CharacteristicsExchang
   void change(const CharacteristicChange& wanted, Handler handler) override;
   boost::asio::io_context& executor_context() noexcept override { return context(); }
 
+  std::uint32_t granted_credits() const noexcept override { return std::max(setup_.options.reverse_credits, 1u); }
+  BackwardSupport backward_support() const noexcept override;
   void on_connected() noexcept override;
   void on_disconnected(error_code why) noexcept override;
   void on_call(Received& message) noexcept override;

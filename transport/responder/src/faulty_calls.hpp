@@ -27,7 +27,7 @@ class FaultyCalls {
     entries_.push_back({peer, call, std::chrono::steady_clock::now()});
     count_.store(entries_.size(), std::memory_order_release);
   }
-  /// True, once, for a call that was added not long ago.
+  /// Removes the call; true if it was added within kLifetime.
   bool take(const boost::asio::ip::address& peer, const CallFingerprint& call) {
     if (empty()) return false;
     const std::scoped_lock lock(mutex_);

@@ -41,7 +41,7 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
     if (context_ == nullptr) return over();
     boost::asio::post(*context_, [over = std::move(over)]() mutable { over(); });
   }
-  /// The client may have connected before it had this sink.
+  /// Makes the link at the first message, as the client may have connected before this became its sink.
   ServingLink& link_on(Connection& connection) {
     context_ = &connection.context();
     if (!link_) {

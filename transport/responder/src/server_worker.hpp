@@ -50,7 +50,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   ServerOptions options_;
   Log log_;
   UniqueFunction<void(const boost::asio::ip::address&)> left_;
-  ReceiveBudget receive_budget_;  // outlives the calls, which keep their connections
+  ReceiveBudget receive_budget_;  // outlives the calls: they keep connections alive, which return receives to it
   Service service_;
   std::vector<std::unique_ptr<ServerConnection>> connections_;
   std::vector<std::unique_ptr<ServerConnection>> ended_;  // to be destroyed outside their callbacks

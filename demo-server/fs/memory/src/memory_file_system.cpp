@@ -155,7 +155,7 @@ void MemoryFileSystem::apply(const Caller& caller, MemoryNode& node, const SetAt
   if (changes.mtime.how == SetTime::How::client) a.mtime = changes.mtime.value;
 }
 
-/// The size first and on its own, as on a disk: it stays changed if the caller may not change the rest.
+/// Changes the size first, as a file system on a disk does: it stays changed if the caller may not change the rest.
 Status MemoryFileSystem::change(const Caller& caller, MemoryNode& node, const SetAttributes& changes) {
   if (const Status s = check_changes(changes, node.fixed.type); s != Status::ok) return s;
   if (changes.size) {

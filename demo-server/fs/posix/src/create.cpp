@@ -40,7 +40,8 @@ bool holds(int fd, const Verifier& verifier) noexcept {
   return is_next(s.st_atim) && is_next(s.st_mtim);
 }
 
-/// A file system clamps times to its range: 32 bits, signed or from 1970 on (NFS, CephFS), or more.
+/// Stores the verifier in the times. File systems clamp times to their range, which may be 32 bits, signed or unsigned
+/// (NFS, CephFS), so both are tried.
 int keep(int fd, const Verifier& verifier) noexcept {
   for (const bool is_signed : {true, false}) {
     Reader reader(verifier);

@@ -69,13 +69,13 @@ StatusOr<Fd> PosixFileSystem::open_own(int fd, int flags) {
   return opened;
 }
 
-/// Modes bind the owner neither when it opens its file (open_as) nor afterwards.
+/// A change of the mode takes no access from the owner, as in open_as().
 bool PosixFileSystem::still_granted(const OpenFile& file, const Attributes& now) const noexcept {
   if (!acts_ && file.uid == itself_.uid) return now.uid == file.uid;
   return file.granted_under(now);
 }
 
-/// The descriptor that a new file was made with may do more than the mode permits its owner.
+/// Keeps the descriptor that created a file: with it the owner may read and write, whatever the mode.
 void PosixFileSystem::keep_open(const Caller& caller, const NodeKey& key, Fd fd) {
   const auto stat = stat_fd(fd.get());
   if (!stat) return;

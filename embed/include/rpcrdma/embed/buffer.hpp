@@ -43,7 +43,7 @@ class RPCRDMA_EXPORT Buffer {
   ~Buffer() { reset(); }
 
   explicit operator bool() const noexcept { return ref_.data != nullptr; }
-  /// The bytes. While a call uses them, they belong to it.
+  /// The bytes. Not to be changed while a call sends them, not to be used while a call writes into them.
   std::span<std::byte> octets() const noexcept { return ref_.octets(); }
   /// All of it, for bulk_data::set_parts() and CallOptions::into(). The list is part of this object.
   std::span<const BufferRef> parts() const noexcept { return {&ref_, 1}; }

@@ -20,7 +20,8 @@ class RPCRDMA_EXPORT Loop {
   Loop& operator=(const Loop&) = delete;
 
   boost::asio::io_context& context() noexcept { return context_; }
-  /// The thread keeps `keep` until it ends: a Loop that may be destroyed by what runs on it is kept so.
+  /// The thread keeps `keep` until it ends, so that a handler that runs on it may drop the last other owner of the
+  /// Loop.
   void start(std::shared_ptr<void> keep = {});
   /// Lets the thread end when it has no work left.
   void release() noexcept { guard_.reset(); }

@@ -23,7 +23,7 @@ struct DuplicateKey {
   std::uint32_t version = 0;      ///< program version
   std::uint32_t procedure = 0;    ///< procedure number
   std::uint64_t checksum = 0;     ///< see checksum_of()
-  /// Over TCP, where clients keep it when they reconnect. 0 over RDMA, where they do not.
+  /// Of the caller, over TCP: clients keep it when they reconnect. 0 over RDMA, where it changes.
   std::uint16_t port = 0;
   friend bool operator==(const DuplicateKey&, const DuplicateKey&) = default;
 };

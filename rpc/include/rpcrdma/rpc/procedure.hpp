@@ -44,8 +44,8 @@ constexpr std::uint32_t saturated(std::uint64_t size) noexcept {
 }
 /// With the pad of an opaque.
 constexpr std::uint64_t padded(std::uint64_t size) noexcept { return (size + 3) & ~std::uint64_t{3}; }
-/// A member of the arguments that bounds a part of the reply: a negative one allows nothing, and no part is longer than
-/// a message.
+/// The bound that a member of the arguments (a count) sets for a part of the reply: 0 if it is negative, and at most
+/// the largest message.
 template <std::integral T>
 constexpr std::uint64_t bound_of(T value) noexcept {
   return value < T{} ? 0 : saturated(static_cast<std::uint64_t>(value));

@@ -19,7 +19,7 @@ struct Frame {
   std::uint64_t offset = 0;
   std::optional<std::uint32_t> invalidate;
   bool counted = false;                  ///< among the frames that arrived
-  std::shared_ptr<WindowState> revoked;  ///< by this Send, which waits for its pins
+  std::shared_ptr<WindowState> revoked;  ///< invalidated by this Send, which waits until the window has no pins
   Pin pin;                               ///< held while half placed, or while a read waits for its answer
 };
 

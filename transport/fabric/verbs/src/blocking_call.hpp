@@ -13,8 +13,9 @@ namespace rpcrdma::fabric::verbs {
 
 class BlockingCall;
 
-/// The threads of an io_context in which calls run that block in the kernel until a peer acts, and the work after them,
-/// which may block as well. The io_context joins them when it is destroyed. All functions: any thread.
+/// The threads of an io_context for calls that block in the kernel until a peer acts, and for the work that follows
+/// such a call, which may block as well. The io_context joins the threads when it is destroyed. All functions: any
+/// thread.
 class BlockingCalls final : public boost::asio::execution_context::service {
  public:
   static boost::asio::execution_context::id id;

@@ -50,7 +50,7 @@ void VerbsQueuePair::probe_peer() noexcept {
 }
 
 void VerbsQueuePair::poll() {
-  // Before on_established nothing is delivered; finish() has collected the rest.
+  // Nothing is delivered before on_established, and nothing is left to collect after finish().
   if (!is_connected(state_) || ending_) return;
   collect();
   dispatcher_->run();
@@ -148,7 +148,7 @@ error_code VerbsQueuePair::accept_message(const ibv_wc& completion, Completion& 
 }
 
 error_code VerbsQueuePair::violation(std::string_view what) {
-  core_->log.info("verbs: {}: {}", info_.peer.address().to_string(), what);
+  core_->log.info("verbs: ending the connection with {}: {}", info_.peer.address().to_string(), what);
   if (!fault_) fault_ = FabricError::protocol_violation;
   return FabricError::protocol_violation;
 }

@@ -24,8 +24,8 @@ class Core final : public std::enable_shared_from_this<Core>, private CmHandler 
 
   /// The device is lost: ends every queue pair with FabricError::device_lost. Runs no callback of the user.
   void lose(AsyncEvents::Loss loss);
-  /// The error of an operation of rdma_cm: maps those by which the kernel refuses work on a device that is being
-  /// removed.
+  /// Maps an error of an rdma_cm operation: those with which the kernel refuses work on a device that is being removed
+  /// become device_lost.
   static error_code refused(error_code why) noexcept;
   bool lost() const noexcept { return lost_; }
   /// The fabric is destroyed. If the device is lost, nothing is left on it but handshakes that the kernel waits for.

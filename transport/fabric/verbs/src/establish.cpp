@@ -81,7 +81,7 @@ error_code VerbsQueuePair::connect_in_thread(const rdma_conn_param& wanted) {
   return {};
 }
 
-// The CM event may have arrived before.
+// The CM event of the connection may have arrived earlier.
 void VerbsQueuePair::on_connect_returned(error_code failed) {
   connecting_.reset();
   if (failed && advance(Event::connect_failed)) finish(failed);
@@ -89,7 +89,7 @@ void VerbsQueuePair::on_connect_returned(error_code failed) {
 
 error_code VerbsQueuePair::accept() {
   const DeviceLimits& limits = core_->device->limits();
-  // No more than the peer asked for, which info_ holds so far.
+  // At most what the peer asked for: until here, info_ contains that.
   info_.inbound_reads = std::min({info_.inbound_reads, options_.inbound_reads, limits.max_inbound_reads});
   info_.outbound_reads = std::min({info_.outbound_reads, options_.outbound_reads, limits.max_outbound_reads});
   rdma_conn_param granted = parameters();

@@ -119,12 +119,12 @@ error_code VerbsQueuePair::post_receive(BufferRef buffer, WorkContext* context) 
 }
 
 void VerbsQueuePair::submit_receives() {
-  // After the request to disconnect the device gets no more of them; they are flushed with the rest, as is what it
+  // No receive is posted after the request to disconnect: those are flushed with the rest, as are those that the device
   // refuses.
   if (!takes_work(state_) || ending_) return;
   const error_code error = receives_.submit(id_->qp);
   if (!error) return;
-  core_->log.error("verbs: the device refuses receives: {}", error.message());
+  core_->log.error("verbs: the device refuses receives, ending the connection: {}", error.message());
   end_later(error);
 }
 
@@ -237,7 +237,7 @@ void VerbsQueuePair::submit() {
   if (!takes_work(state_) || ending_) return;
   const error_code error = sends_.submit(id_->qp);
   if (!error) return;
-  core_->log.error("verbs: the device refuses work: {}", error.message());
+  core_->log.error("verbs: the device refuses work, ending the connection: {}", error.message());
   end_later(error);
 }
 

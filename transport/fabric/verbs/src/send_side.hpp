@@ -64,7 +64,7 @@ class SendSide {
   void retract() noexcept;
   /// The latest append is an RDMA Read into `sink`, which is released with its slot.
   void set_sink(Registration sink) noexcept;
-  /// A bind was appended: the chain's last request is to be signalled, and so tells whether the bind has succeeded.
+  /// A bind was appended: makes the chain's last request signal its completion, which tells whether the bind succeeded.
   void note_bind() noexcept { chain_has_bind_ = true; }
   /// Appends an operation that completes when its turn comes. Not when full().
   void append_software(WorkContext* context, std::uint32_t window);

@@ -7,8 +7,8 @@
 
 namespace rpcrdma::nfs {
 
-/// Detects a cycle in a sequence in constant memory (Brent's algorithm): compares each value with one that was kept
-/// before, and keeps another after 1, 2, 4, ... values.
+/// Detects a cycle in a sequence in constant memory (Brent's algorithm): compares each value with an earlier one
+/// that it keeps, and replaces that one after 1, 2, 4, ... values.
 template <class T>
 class CycleDetector {
  public:

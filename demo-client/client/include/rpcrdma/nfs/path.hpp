@@ -23,7 +23,7 @@ class PathResolver {
   explicit PathResolver(Client& client, std::optional<FileHandle> root = std::nullopt)
       : client_(client), root_(std::move(root)) {}
 
-  /// The file itself. Symbolic links within the path are followed inside the export; a final one with `follow_last`.
+  /// The file itself. Follows symbolic links, within the export; one at the end of the path only if `follow_last`.
   Task<Node> resolve(Path path, bool follow_last);
   /// The directory that holds the last component, and that component. errc::device_or_resource_busy when
   /// the path is an export itself.

@@ -15,8 +15,8 @@ enum class Where {
 Where where_is(int fd, int root);
 /// Whether the open directory is `root` or lies below it.
 bool is_inside(int directory, int root);
-/// Whether that mount, of `root`, shows only a part of its file system (a bind mount): the kernel then has no path for
-/// an object that is moved out of that part.
+/// Whether the mount `mount_id`, which holds `root`, shows only a part of its file system (a bind mount): the kernel
+/// then has no path for an object that is moved out of that part.
 bool shows_a_part(int root, int mount_id);
 
 }  // namespace rpcrdma::nfsd

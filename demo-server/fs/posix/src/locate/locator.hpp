@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // From a NodeKey to a descriptor and back. There are two ways: the kernel's file handles where they are available
-// (open_by_handle_at needs CAP_DAC_READ_SEARCH and a file system that exports), else inode numbers with remembered
-// places.
+// (open_by_handle_at needs CAP_DAC_READ_SEARCH and a file system that supports NFS export), else inode numbers with
+// remembered places.
 #include <filesystem>
 #include <memory>
 

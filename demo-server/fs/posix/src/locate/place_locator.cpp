@@ -221,7 +221,10 @@ std::unique_ptr<Locator> make_place_locator(int root, const std::filesystem::pat
                                             const Log& log) {
   const auto stat = stat_fd(root);
   if (!stat) return nullptr;
-  if (stat->birth == 0) log.warn("no birth times on this file system: the handle of a removed file may name another");
+  if (stat->birth == 0)
+    log.warn(
+        "an exported file system has no birth times: the handle of a removed file may name a new file that has its "
+        "inode number");
   return std::make_unique<PlaceLocator>(root, *stat, file, max_places, log);
 }
 

@@ -28,8 +28,10 @@ constexpr std::size_t kPlaceHead = 17;  // number, device, length of the name
 constexpr std::size_t kMaxEntry = kEntryHead + PlaceStore::kMaxPlaces * (kPlaceHead + 255);
 constexpr std::size_t kSmallestMap = std::size_t{16} << 20;
 constexpr std::size_t kMapPerEntry = 1024;
-constexpr int kEvictionTries = 64;            // entries to look at for one that is not a directory
-constexpr std::string_view kState = "state";  // a key of its own length: "1", and the boot id while the file is open
+constexpr int kEvictionTries = 64;  // entries to look at for one that is not a directory
+// The key of the record that says whether the file was closed: "1", followed by the boot id while it is open. Differs
+// from the keys of entries in its length.
+constexpr std::string_view kState = "state";
 constexpr std::string_view kClosed = "1";
 constexpr int kNotClosed = EUCLEAN;
 
@@ -233,7 +235,7 @@ class PlaceStore::Database {
     if (missing_end() > 0) return MDB_CORRUPTED;
     if (const int failure = write([&](MDB_txn* transaction) { return check_state(transaction); }); failure != 0)
       return failure;
-    // On the disk before any change that is not synchronized.
+    // Reaches the disk before the changes that follow, which are not synchronized.
     if (const int failure = set_state(std::string(kClosed) + boot_id()); failure != 0) return failure;
     in_use_ = is_file_;
     return mdb_env_set_flags(environment_, MDB_NOSYNC, 1);

@@ -6,7 +6,7 @@ namespace rpcrdma::nfsd {
 
 /// Whether the file system of an open directory has one journal that it writes in order: all changes of names and
 /// attributes made before an object are on the disk when that object is. True for ext4 with a journal and for XFS;
-/// false for others, of which it is not known.
+/// false for others, for which this is not known.
 bool commits_in_order(int directory) noexcept;
 
 /// On such a file system: writes all changes of names and attributes made so far to the disk, with no more data than

@@ -14,9 +14,9 @@ namespace rpcrdma::nfsd {
 
 struct OpenFile;
 
-/// Synchronizes one file for all that have it open. The kernel reports data that it could not write and has dropped to
-/// one fsync(2) of each open descriptor, and a lost inode to one fsync(2) only: here, every other caller whose changes
-/// were lost gets the error, too. Synchronized; allocates nothing.
+/// Synchronizes one file for all callers that have it open. The kernel reports lost data to one fsync(2) of each open
+/// descriptor, and a lost inode to one fsync(2) only; this reports them to every caller whose changes were lost.
+/// Synchronized; allocates nothing.
 class WriteBack {
  public:
   using Clock = std::chrono::steady_clock;

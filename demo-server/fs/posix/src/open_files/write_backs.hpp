@@ -26,10 +26,10 @@ class WriteBacks {
 
   /// The object must be open, or its number may be given to another one. May block, to close another file.
   std::shared_ptr<WriteBack> of(const ObjectId& id);
-  /// A name of the object has been removed; with the last name, its data.
+  /// A name of the object has been removed. If it was the last one, closes the file that is kept open.
   void unnamed(const ObjectId& id);
   /// Drops unused entries; synchronizes files that have not been written or committed for some seconds; closes files
-  /// that other programs have removed. May block, one thread at a time.
+  /// that other programs have removed. May block. Does nothing while another thread runs it.
   void tidy(Clock::time_point now);
   std::size_t size() const;
 

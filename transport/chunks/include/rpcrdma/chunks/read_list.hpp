@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The Read list of a received call: which chunks it names, and how the reduced stream and they make up the
-// message (RFC 8166 section 3.4.5). Pure.
+// The Read list of a received call: the chunks that it names, and the message that they and the reduced stream make up
+// (RFC 8166 section 3.4.5). No I/O.
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <span>

@@ -54,9 +54,9 @@ struct Characteristics {
 
 /// Values that are wanted. Those without a value stay.
 struct CharacteristicChange {
-  std::optional<std::uint32_t> receive_buffer_size;         ///< bytes
-  std::optional<bool> requester_remote_invalidation;        ///< as in CharacteristicValues
-  std::optional<BackwardSupport> backward_request_support;  ///< likewise
+  std::optional<std::uint32_t> receive_buffer_size{};         ///< bytes
+  std::optional<bool> requester_remote_invalidation{};        ///< as in CharacteristicValues
+  std::optional<BackwardSupport> backward_request_support{};  ///< likewise
 };
 
 /// What became of a wanted value.
@@ -75,6 +75,9 @@ struct ChangeOutcome {
 
   friend bool operator==(const ChangeOutcome&, const ChangeOutcome&) = default;
 };
+
+/// Receives the outcome of a request or a change.
+using CharacteristicsHandler = UniqueFunction<void(error_code, ChangeOutcome), 192>;
 
 /// The exchange of one side: that of a client (Client::exchange()) lasts as long as the client and refers to its
 /// current connection, that of a server (IncomingCall::exchange()) to the connection of a call.
@@ -103,7 +106,7 @@ class RPCRDMA_EXPORT CharacteristicsExchange {
 
  protected:
   ~CharacteristicsExchange() = default;
-  using Handler = UniqueFunction<void(error_code, ChangeOutcome), 192>;
+  using Handler = CharacteristicsHandler;
   /// Each runs `handler` once, possibly at once.
   virtual void request(const CharacteristicChange& wanted, Handler handler) = 0;
   virtual void change(const CharacteristicChange& wanted, Handler handler) = 0;

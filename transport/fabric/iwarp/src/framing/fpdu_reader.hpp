@@ -99,7 +99,7 @@ class FpduReader {
   std::size_t marker_collected_ = 0;
 
   bool large_ = false;      // the payload of the current segment
-  std::size_t smalls_ = 0;  // frames since the last large one, as far as they are counted
+  std::size_t smalls_ = 0;  // small frames since the last large one, at most kGuarded
 
   std::unique_ptr<std::byte[]> scratch_;
   std::size_t scratch_size_ = 0;  // how much of it a plan offers while small frames arrive

@@ -55,7 +55,7 @@ void HalfOpen::finish(bool good, const char* why) {
   if (const auto listener = listener_.lock()) {
     if (!good) {
       error_code ignored;
-      listener->fabric().log.debug("iwarp: closed the connection from {} before its set-up: {}",
+      listener->fabric().log.debug("iwarp: closed the connection from {} before its MPA setup was complete: {}",
                                    socket_.remote_endpoint(ignored).address().to_string(), why);
     }
     return listener->half_open_ended(place_, std::move(socket_), good ? &request_ : nullptr);

@@ -27,7 +27,7 @@ class FrameSource {
 
   SendSide& sends_;
   ReadResponder& responder_;
-  Sending sending_ = Sending::nothing;  // the message that frames are being made of
+  Sending sending_ = Sending::nothing;  // the message that is being cut into frames
   bool work_was_last_ = false;
   bool empty_write_due_ = false;
 };

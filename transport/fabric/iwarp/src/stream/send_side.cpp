@@ -33,7 +33,7 @@ SendSide::SendSide(FabricState& fabric, CompletionDispatcher& dispatcher, std::u
 
 void SendSide::start(std::uint32_t mulpdu, std::uint32_t reads) {
   mulpdu_ = mulpdu;
-  max_reads_ = std::max(reads, 1u);  // the indication may be a Read
+  max_reads_ = std::max(reads, 1u);  // the ready-to-receive indication may be a Read
   reads_.reserve(max_reads_);
 }
 

@@ -94,11 +94,11 @@ class SendSide {
   std::uint32_t mulpdu_ = kMinMulpdu;
   std::uint32_t max_reads_ = 1;
 
-  // Numbers: head <= sent_ <= cursor_ <= submitted_ <= tail, but that done works may be retired before sent_ has passed
-  // them.
+  // Numbers: head <= sent_ <= cursor_ <= submitted_ <= tail, except that works that are done may be retired before
+  // sent_ has passed them.
   Ring<Work> works_;
   std::uint64_t sent_ = 0;       // all before it have been written to the socket
-  std::uint64_t cursor_ = 0;     // frames are being made of this one
+  std::uint64_t cursor_ = 0;     // the one that is being cut into frames
   std::uint64_t submitted_ = 0;  // all before it may go out
   std::uint32_t slots_ = 0;
   Ring<std::uint64_t> reads_;  // works that await their Response

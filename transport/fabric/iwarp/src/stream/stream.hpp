@@ -134,7 +134,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   struct {
     DdpHeader header;
     std::uint32_t payload = 0;
-    Placement refusal;                   // with CRCs on it counts once the CRC is good
+    Placement refusal;                   // if CRCs are on, it takes effect when the CRC has been found correct
   } segment_;                            // the one at hand
   std::array<std::byte, 64> control_{};  // payload of Read Requests and Terminates
 };

@@ -59,7 +59,7 @@ std::vector<std::byte> encode(const StartupFrame& frame) {
   out.u8(static_cast<std::uint8_t>((frame.markers ? kMarkersFlag : 0) | (frame.crc ? kCrcFlag : 0) |
                                    (frame.rejected ? kRejectFlag : 0) | (frame.enhanced ? kEnhancedFlag : 0)));
   out.u8(frame.revision);
-  // [6581-6-e] the enhanced data counts
+  // [6581-6-e] the length includes the enhanced data
   out.u16(static_cast<std::uint16_t>(data));
   if (frame.enhanced) encode(*frame.enhanced, out);
   out.octets(frame.private_data);  // [5044-7.1.2-b]
@@ -71,7 +71,7 @@ StartupError decode_startup_header(Octets octets, StartupFrame::Kind expected, S
   Reader in(octets);
   const Octets key = in.octets(kKeySize);
   const Octets wanted = key_of(expected);
-  // [5044-7.1.1-b] [5044-7.1.2-i] the wrong key, be it the one of our own kind
+  // [5044-7.1.1-b] [5044-7.1.2-i] the wrong key, such as that of the kind that this side sends
   if (!std::equal(key.begin(), key.end(), wanted.begin(), wanted.end())) return StartupError::key;
   const std::uint8_t flags = in.u8();  // [5044-7.1.1-f] the reserved bits are not looked at
   frame.kind = expected;

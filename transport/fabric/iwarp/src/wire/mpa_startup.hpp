@@ -49,7 +49,7 @@ std::vector<std::byte> encode(const StartupFrame& frame);
 /// Reads the first 20 bytes, which say how many follow. `expected`: the kind whose key must be there.
 StartupError decode_startup_header(Octets octets, StartupFrame::Kind expected, StartupFrame& frame,
                                    std::size_t& private_length, bool& enhanced) noexcept;
-/// Reads what follows. `enhanced` as the header said.
+/// Reads what follows the header. `enhanced`: from decode_startup_header().
 StartupError decode_startup_data(Octets octets, bool enhanced, StartupFrame& frame);
 /// A whole frame at once.
 StartupError decode(Octets octets, StartupFrame::Kind expected, StartupFrame& frame);

@@ -34,7 +34,7 @@ struct DeviceLimits {
 
 /// `options` within the bounds that VerbsOptions gives.
 VerbsOptions within_bounds(VerbsOptions options) noexcept;
-/// Whether this process is exempt from the limit of locked memory, but for devices that bind it always.
+/// Whether this process is exempt from the limit of locked memory, on devices without limit_binds_always.
 bool may_lock_memory() noexcept;
 Result<DeviceLimits> query_limits(ibv_pd* domain, std::uint8_t port, const VerbsOptions& options);
 

@@ -26,7 +26,7 @@ class OpenDevice {
   /// The kernel removes the device, or has removed it.
   void note_removed() noexcept { removed_ = true; }
 
-  /// Functions that post the news of a failure to the fabrics on the device: each event of it arrives at one of them.
+  /// Functions that tell the fabrics on the device of its failure: the event itself arrives at only one of them.
   using Users = std::list<UniqueFunction<void()>>;
   Users::iterator enter(UniqueFunction<void()> post_failure);
   /// The function does not run any more when this has returned.
@@ -43,7 +43,8 @@ class OpenDevice {
 /// The devices that librdmacm has open, as far as fabrics use them. Any thread.
 class OpenDevices {
  public:
-  /// The one of `context`, which an rdma_cm id keeps alive longer than the caller keeps the result.
+  /// The device of `context`. The caller holds an rdma_cm id that keeps `context` alive, and releases it after the
+  /// result.
   std::shared_ptr<OpenDevice> of(ibv_context& context);
 
  private:

@@ -45,8 +45,8 @@ class RPCRDMA_EXPORT IncomingCall {
   virtual const fabric::ConnectionInfo& connection() const noexcept = 0;
   /// Counters of the connection; all zero once it is lost. On the thread of context().
   virtual ConnectionStatistics statistics() const noexcept { return {}; }
-  /// The transport characteristics of its connection, valid until the call is ended; null once the connection is lost,
-  /// and over TCP. On the thread of context().
+  /// The transport characteristics of its connection, valid as long as the connection; null once that is lost, where
+  /// the server has version one only, and over TCP. On the thread of context().
   virtual CharacteristicsExchange* exchange() noexcept { return nullptr; }
   /// The event loop of the connection. Any thread.
   virtual boost::asio::io_context& context() noexcept = 0;

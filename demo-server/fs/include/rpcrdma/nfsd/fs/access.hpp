@@ -27,7 +27,7 @@ std::uint32_t rights_of(const Attributes& object, const Identity& caller) noexce
 
 /// The subset of `wanted` that the mode bits give `caller`.
 std::uint32_t granted_access(const Attributes& object, const Identity& caller, std::uint32_t wanted) noexcept;
-/// The same from rights (permission bits rwx, 7 at most) that were determined otherwise.
+/// The subset of `wanted` that `rights` (permission bits rwx, 7 at most) give.
 std::uint32_t granted_access(FileType type, std::uint32_t rights, std::uint32_t wanted) noexcept;
 
 }  // namespace rpcrdma::nfsd

@@ -26,9 +26,9 @@ inline constexpr std::uint32_t kSticky = 01000;
 inline constexpr std::uint32_t kGroupExecute = 010;
 }  // namespace mode
 
-/// `wanted` without the set-id bits that a request does not get when it sets owner or group as well: the new owner has
-/// not consented to them. (Linux's server does the same; set-group-id without the group's right to execute does not
-/// mark a program, and stays.)
+/// `wanted` without the set-id bits if the request sets owner or group as well, as the new owner has not consented to
+/// them. (Linux's server does the same. The set-group-id bit stays if the group may not execute the file, as it does
+/// not mark a program then.)
 std::uint32_t mode_beside_owner(std::uint32_t wanted, const SetAttributes& changes, FileType type) noexcept;
 
 }  // namespace rpcrdma::nfsd
