@@ -25,8 +25,10 @@ namespace {
 
 using namespace rpcrdma::bench;
 namespace fabric = rpcrdma::fabric;
+namespace transport = rpcrdma::transport;
 
 constexpr std::uint32_t kIdleConnections = 1000;
+constexpr std::uint32_t kLargeThreshold = 68 << 10;  // a READ of 64 KiB with its headers
 
 struct Options {
   bool json = false;
@@ -35,6 +37,7 @@ struct Options {
   bool counters = false;
   double alone = 0;
   std::string fabric = "auto";
+  std::string version = "1";
   std::string placement = "apart";
   std::vector<std::string> cases;
 };
@@ -65,6 +68,10 @@ int parse(int argc, char** argv, Options& options) {
       ->type_name("NAME")
       ->capture_default_str()
       ->check(CLI::IsMember(fabric::provider_names()));
+  app.add_option("--rdma-version", options.version, "Version of RPC-over-RDMA in cases that name none")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->check(CLI::IsMember(transport::version_names()));
   app.add_option("--placement", options.placement,
                  "Processors of clients and servers: one each, as on two hosts; one for both; or any")
       ->type_name("NAME")
@@ -97,32 +104,38 @@ std::vector<Comparison> plan_for(const Options& options) {
 
 using Subjects = std::array<std::unique_ptr<Subject>, kSubjects>;
 
-std::unique_ptr<Subject> make(Who who, const fabric::OpenOptions& open) {
-  fabric::OpenOptions checked = open;
-  checked.crc = fabric::CrcPolicy::on;
+std::unique_ptr<Subject> make(Who who, const Setting& setting) {
+  using enum transport::VersionChoice;
+  Setting checked = setting;
+  checked.open.crc = fabric::CrcPolicy::on;
+  Setting large = setting.with(two, two);
+  large.threshold = kLargeThreshold;
   switch (who) {
     case Who::raw_tcp: return make_raw_tcp();
     case Who::raw_asio: return make_raw_asio();
     case Who::tirpc_tcp: return make_tirpc_tcp();
-    case Who::tirpc_door: return make_tirpc_door(false);
-    case Who::tirpc_door_stable: return make_tirpc_door(true);
-    case Who::hello: return make_hello();
-    case Who::rpcrdma: return make_rpcrdma(open);
+    case Who::tirpc_door: return make_tirpc_door(setting, false);
+    case Who::tirpc_door_stable: return make_tirpc_door(setting, true);
+    case Who::hello: return make_hello(setting);
+    case Who::rpcrdma: return make_rpcrdma(setting);
     case Who::rpcrdma_crc: return make_rpcrdma(checked);
-    case Who::rpcrdma_crowd: return make_rpcrdma(open, kIdleConnections);
-    case Who::nfs_memory: return make_nfs(open, ExportKind::memory);
-    case Who::nfs_posix: return make_nfs(open, ExportKind::directory);
+    case Who::rpcrdma_crowd: return make_rpcrdma(setting, kIdleConnections);
+    case Who::rpcrdma_two: return make_rpcrdma(setting.with(two, two));
+    case Who::rpcrdma_two_large: return make_rpcrdma(large);
+    case Who::rpcrdma_fallback: return make_rpcrdma(setting.with(automatic, one));
+    case Who::nfs_memory: return make_nfs(setting, ExportKind::memory);
+    case Who::nfs_posix: return make_nfs(setting, ExportKind::directory);
   }
   return nullptr;
 }
 
 /// All that the plan needs, made before anything is measured: a server forked later would inherit a client's
 /// connections.
-Subjects subjects_for(const std::vector<Comparison>& plan, const fabric::OpenOptions& open) {
+Subjects subjects_for(const std::vector<Comparison>& plan, const Setting& setting) {
   Subjects subjects;
   const auto need = [&](Who who) {
     std::unique_ptr<Subject>& subject = subjects[static_cast<std::size_t>(who)];
-    if (subject == nullptr) subject = make(who, open);
+    if (subject == nullptr) subject = make(who, setting);
   };
   for (const Comparison& one : plan) {
     need(one.ours);
@@ -143,11 +156,11 @@ void add_costs(const Contender& ours, const std::vector<Contender>& peers, std::
   }
 }
 
-void run_alone(const Options& options, const fabric::OpenOptions& open) {
+void run_alone(const Options& options, const Setting& setting) {
   const Placement placement = parse_placement(options.placement);
   for (const Comparison& one : plan_for(options)) {
     place_servers(placement);
-    const std::unique_ptr<Subject> subject = make(one.ours, open);
+    const std::unique_ptr<Subject> subject = make(one.ours, setting);
     place_clients(placement);
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.alone);
     while (std::chrono::steady_clock::now() < end) subject->run(one.which, std::chrono::milliseconds(500));
@@ -157,13 +170,14 @@ void run_alone(const Options& options, const fabric::OpenOptions& open) {
 void measure(const Options& options) {
   const int rounds = options.quick ? 7 : 9;
   const std::chrono::milliseconds budget(options.quick ? 100 : 500);
-  fabric::OpenOptions open;
-  fabric::parse_provider(options.fabric, open.provider);
-  if (options.alone > 0) return run_alone(options, open);
+  Setting setting;
+  fabric::parse_provider(options.fabric, setting.open.provider);
+  setting.client = setting.server = transport::parse_version(options.version).value_or(setting.client);
+  if (options.alone > 0) return run_alone(options, setting);
   const std::vector<Comparison> plan = plan_for(options);
   const Placement placement = parse_placement(options.placement);
   place_servers(placement);
-  const Subjects subjects = subjects_for(plan, open);
+  const Subjects subjects = subjects_for(plan, setting);
   place_clients(placement);
   const auto subject = [&](Who who) { return subjects[static_cast<std::size_t>(who)].get(); };
   std::vector<Row> rows;

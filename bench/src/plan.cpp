@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 namespace rpcrdma::bench {
 namespace {
 
@@ -23,6 +25,22 @@ void add_nfs(std::vector<Comparison>& plan, const Case& alone) {
   plan.push_back({which, Who::nfs_memory, {ours(alone)}});
   which.name += "_posix";
   plan.push_back({which, Who::nfs_posix, {ours(alone)}});
+}
+
+/// Version two beside version one: READs whose data fits into a Send, beside chunks under both versions.
+void add_version_two(std::vector<Comparison>& plan, const Case& null_rtt, const Case& setups) {
+  using enum Operation;
+  plan.push_back({{"null_rtt_v2", "us", null}, Who::rpcrdma_two, {ours(null_rtt)}});
+  for (const auto& [name, bytes] : {std::pair{"read_4k", 4096u}, std::pair{"read_64k", 65536u}}) {
+    const Case chunks{fmt::format("{}_chunk", name), "us", read, bytes};
+    Case two = chunks;
+    two.name += "_v2";
+    plan.push_back({{fmt::format("{}_inline_v2", name), "us", read, bytes},
+                    Who::rpcrdma_two_large,
+                    {ours(chunks), ours(two, Who::rpcrdma_two)}});
+  }
+  plan.push_back({{"setup_v2", "1/s", setup}, Who::rpcrdma_two, {ours(setups)}});
+  plan.push_back({{"setup_fallback", "1/s", setup}, Who::rpcrdma_fallback, {ours(setups)}});
 }
 
 std::string size_text(std::uint32_t bytes) {
@@ -62,6 +80,7 @@ std::vector<Comparison> standard_plan() {
   plan.push_back({{"hello", "us", null}, Who::hello, {ours(null_rtt)}});
   const Case setups{"setup", "1/s", setup};
   plan.push_back({setups, Who::rpcrdma, {raw_tcp(setups), tirpc_tcp(setups)}});
+  add_version_two(plan, null_rtt, setups);
   return plan;
 }
 

@@ -17,10 +17,13 @@ enum class Who : std::uint8_t {
   rpcrdma,
   rpcrdma_crc,
   rpcrdma_crowd,
+  rpcrdma_two,
+  rpcrdma_two_large,
+  rpcrdma_fallback,
   nfs_memory,
   nfs_posix
 };
-constexpr std::size_t kSubjects = 11;
+constexpr std::size_t kSubjects = 14;
 
 struct Peer {
   std::string name;

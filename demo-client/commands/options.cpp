@@ -29,7 +29,7 @@ std::vector<cli::Section> help_sections() {
 
 /// The command line before its values are checked.
 struct Text {
-  std::string url, target, local, fabric = "auto", crc, root, mode, size;
+  std::string url, target, local, fabric = "auto", version = "1", crc, root, mode, size;
   double timeout = 60;
 };
 
@@ -62,6 +62,11 @@ void add_global_options(CLI::App& app, Options& options, Text& text) {
       ->type_name("on|off")
       ->default_str("off between loopback addresses, else on")
       ->check(CLI::IsMember({"on", "off"}));
+  app.add_option("--rdma-version", text.version,
+                 "Version of RPC-over-RDMA; auto offers 2, then uses what the server supports")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->check(CLI::IsMember(transport::version_names()));
   app.add_option("--timeout", text.timeout, "Until a call times out; includes reconnecting")
       ->type_name("SECONDS")
       ->capture_default_str()
@@ -143,6 +148,7 @@ boost::system::result<nfs::Url, UsageError> parse_url(const std::string& text, c
 
 Checked take_global_options(const Text& text, Options& options) {
   fabric::parse_provider(text.fabric, options.fabric.provider);
+  options.version = transport::parse_version(text.version).value_or(options.version);
   if (!text.crc.empty()) options.fabric.crc = text.crc == "on" ? fabric::CrcPolicy::on : fabric::CrcPolicy::off;
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(text.timeout * 1000));
   if (!text.root.empty()) {

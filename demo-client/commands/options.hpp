@@ -7,6 +7,7 @@
 #include <string>
 #include <variant>
 
+#include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfs/node.hpp"
 #include "rpcrdma/nfs/url.hpp"
@@ -15,9 +16,10 @@ namespace rpcrdma::commands {
 
 struct Options {
   fabric::OpenOptions fabric;
-  std::chrono::milliseconds timeout{60000};  ///< of each call
-  std::optional<std::uint16_t> mount_port;   ///< MOUNT over TCP on this port
-  std::optional<nfs::FileHandle> root;       ///< the export's handle
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA
+  std::chrono::milliseconds timeout{60000};                          ///< of each call
+  std::optional<std::uint16_t> mount_port;                           ///< MOUNT over TCP on this port
+  std::optional<nfs::FileHandle> root;                               ///< the export's handle
   std::optional<std::uint32_t> uid;
   std::optional<std::uint32_t> gid;
 

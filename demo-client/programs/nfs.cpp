@@ -45,6 +45,7 @@ Log log_of_environment() {
 nfs::ClientOptions client_options(const Options& options) {
   nfs::ClientOptions out;
   out.fabric = options.fabric;
+  out.version = options.version;
   out.timeout = options.timeout;
   out.uid = options.uid;
   out.gid = options.gid;

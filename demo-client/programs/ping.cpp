@@ -28,6 +28,7 @@ struct Options {
   nfs::Url server;
   nfs::ClientOptions client;
   std::uint32_t count = 1000;
+  bool characteristics = false;
 };
 
 void end_by_signal(int number) { _exit(128 + number); }
@@ -38,15 +39,18 @@ int usage_error(const std::string& what) {
 }
 
 std::vector<cli::Section> help_sections() {
-  return {{"Output", {{"min=X median=Y p99=Z us", "the last line: microseconds"}}},
+  return {{"Output",
+           {{"min=X median=Y p99=Z us", "the last line: microseconds"},
+            {"version N, ...", "with --characteristics: the version of RPC-over-RDMA, and the state of the exchange"}}},
           {"Examples",
            {{"rpcrdma-ping --count 10000 server.example:20049", "10,000 calls, one after the other"},
-            {"rpcrdma-ping --fabric iwarp localhost", "over TCP, even if an RDMA device has that address"}}}};
+            {"rpcrdma-ping --fabric iwarp localhost", "over TCP, even if an RDMA device has that address"},
+            {"rpcrdma-ping --rdma-version auto --characteristics localhost", "what both sides say of themselves"}}}};
 }
 
 /// The exit status when the program ends here, or -1.
 int parse(int argc, char** argv, Options& options) {
-  std::string host, fabric = "auto", crc;
+  std::string host, fabric = "auto", version = "1", crc;
   double timeout = 10;
   CLI::App app{"Measures the round-trip time of NULL calls to an NFS server over RPC-over-RDMA.", "rpcrdma-ping"};
   app.add_option("--fabric", fabric, "verbs is an RDMA device, iwarp the userspace stack on TCP")
@@ -57,6 +61,11 @@ int parse(int argc, char** argv, Options& options) {
       ->type_name("on|off")
       ->default_str("off between loopback addresses, else on")
       ->check(CLI::IsMember({"on", "off"}));
+  app.add_option("--rdma-version", version,
+                 "Version of RPC-over-RDMA; auto offers 2, then uses what the server supports")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->check(CLI::IsMember(transport::version_names()));
   app.add_option("--count", options.count, "Number of calls")
       ->type_name("N")
       ->capture_default_str()
@@ -65,6 +74,7 @@ int parse(int argc, char** argv, Options& options) {
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 1e6));
+  app.add_flag("--characteristics", options.characteristics, "Print the transport characteristics of both sides too");
   app.set_version_flag("--version", "rpcrdma-ping " RPCRDMA_VERSION, "Print the version and exit");
   app.add_option("HOST", host, "HOST[:PORT]; default port: 20049")->required()->type_name("");
   cli::finish(app, help_sections());
@@ -79,6 +89,7 @@ int parse(int argc, char** argv, Options& options) {
   if (!server) return usage_error(fmt::format("{}: {}", host, server.error().why));
   options.server = *server;
   fabric::parse_provider(fabric, options.client.fabric.provider);
+  options.client.version = transport::parse_version(version).value_or(options.client.version);
   if (!crc.empty()) options.client.fabric.crc = crc == "on" ? fabric::CrcPolicy::on : fabric::CrcPolicy::off;
   options.client.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000));
   return -1;
@@ -106,16 +117,56 @@ std::string why(const error_code& failed) {
   return failed == BaseError::deadline_exceeded ? "Connection timed out" : failed.message();
 }
 
+const char* text_of(transport::ExchangeState state) {
+  using enum transport::ExchangeState;
+  switch (state) {
+    case none: return "no characteristics are exchanged";
+    case negotiating: return "no characteristics have been exchanged";
+    case announced: return "the server has announced no characteristics";
+    case active: return "both sides have announced their characteristics";
+    case refused: return "the server does not support characteristics";
+  }
+  return "";
+}
+
+const char* text_of(transport::BackwardSupport support) {
+  using enum transport::BackwardSupport;
+  switch (support) {
+    case unknown: return "unknown";
+    case none: return "none";
+    case size_limited: return "short messages";
+    case general: return "with chunks";
+  }
+  return "";
+}
+
+/// What this side has announced, and what holds for the server: announced, inferred or the default.
+void print(const transport::Characteristics& all) {
+  fmt::print("version {}, {}\n", all.version, text_of(all.state));
+  if (all.state == transport::ExchangeState::none) return;
+  const auto row = [](const char* name, const auto& own, const auto& peer) {
+    fmt::print("{:<30} {:>14}  {:>14}\n", name, own, peer);
+  };
+  const auto word = [](bool value) { return value ? "yes" : "no"; };
+  row("", "client", "server");
+  row("receive buffer size", all.own.receive_buffer_size, all.peer.receive_buffer_size);
+  row("requester remote invalidation", word(all.own.requester_remote_invalidation),
+      word(all.peer.requester_remote_invalidation));
+  row("backward request support", text_of(all.own.backward_request_support),
+      text_of(all.peer.backward_request_support));
+}
+
 /// Measures and prints; the exit status.
-asio::awaitable<int> ping(nfs::Client& client, std::uint32_t count) {
+asio::awaitable<int> ping(nfs::Client& client, const Options& options) {
   std::ostringstream server;
   server << client.server();
-  fmt::print("{} over {}, {} NULL calls\n", server.str(), client.fabric_name(), count);
-  Result<std::vector<double>> times = co_await measure(client, count);
+  fmt::print("{} over {}, {} NULL calls\n", server.str(), client.fabric_name(), options.count);
+  Result<std::vector<double>> times = co_await measure(client, options.count);
   if (!times) {
     fmt::print(stderr, "rpcrdma-ping: {}: {}\n", server.str(), why(times.error()));
     co_return 1;
   }
+  if (options.characteristics) print(client.characteristics());
   std::ranges::sort(*times);
   fmt::print("min={:.1f} median={:.1f} p99={:.1f} us\n", times->front(), quantile(*times, 0.5), quantile(*times, 0.99));
   co_return 0;
@@ -128,7 +179,7 @@ asio::awaitable<void> run(asio::io_context& context, const Options& options, int
     fmt::print(stderr, "rpcrdma-ping: {}:{}: {}\n", host, options.server.port, why(client.error()));
     co_return;
   }
-  status = co_await ping(**client, options.count);
+  status = co_await ping(**client, options);
   co_await (*client)->close();
 }
 

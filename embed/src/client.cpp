@@ -184,6 +184,7 @@ Client::Statistics Client::statistics() const {
     now.calls = state.link.counters();
     if (state.backend) {
       now.connected = state.backend->rdma && state.backend->rdma->connected();
+      if (state.backend->rdma) now.characteristics = state.backend->rdma->exchange().characteristics();
       now.fabric = state.backend->tcp ? "tcp" : state.backend->memory->fabric->capabilities().name;
       now.server = state.backend->server;
     }

@@ -87,6 +87,7 @@ Result<Backend> backend_for(asio::io_context& context, std::shared_ptr<Loop> loo
   transport::ClientOptions rdma = target.options.rdma;
   rdma.connection.credits = target.options.credits;
   rdma.connection.send_size = rdma.connection.receive_size = target.options.inline_threshold;
+  rdma.connection.version = target.options.version;
   backend.rdma =
       transport::Client::make(*backend.memory->fabric, *backend.memory->pool, server, rdma, target.options.log);
   return backend;

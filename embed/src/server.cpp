@@ -78,6 +78,8 @@ Server::Statistics Server::statistics() const {
     sum.invalidated += one.invalidated;
     sum.bulk_in_use += one.bulk_in_use;
     sum.receive_bytes += one.receive_octets;
+    sum.receives_raised += one.receives_raised;
+    sum.receives_lowered += one.receives_lowered;
   }
   for (const auto& server : state_->tcp_servers) {
     const rpc::TcpServer::Counters one = server->counters();

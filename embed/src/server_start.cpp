@@ -39,6 +39,7 @@ Server::State::State(ServerOptions wanted) : options(std::move(wanted)), duplica
   if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
   options.rdma.connection.credits = options.credits;
   options.rdma.connection.send_size = options.rdma.connection.receive_size = options.inline_threshold;
+  options.rdma.connection.version = options.version;
   options.rdma.max_connections = options.tcp.max_connections = options.max_connections;
   options.rdma.max_connections_per_peer = std::min(options.rdma.max_connections_per_peer, options.max_connections);
   options.tcp.max_connections_per_peer = std::min(options.tcp.max_connections_per_peer, options.max_connections);

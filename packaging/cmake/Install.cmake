@@ -22,13 +22,14 @@ install(TARGETS rpcrdma_shared rpcrdma_static
 set(headers
   base/buffer_ref base/cursor base/error base/export base/log base/payload base/payload_builder base/post_memory
   base/recycler base/runner base/unique_function
-  connection/error connection/options fabric/error fabric/fabric memory/pool
+  connection/characteristics connection/error connection/options fabric/error fabric/fabric memory/pool
   requester/async_call requester/client requester/requester requester/reverse responder/responder responder/reverse_service
-  responder/server wire/error)
+  responder/server wire/error wire/v2/characteristics)
 foreach(header ${headers})
   string(REGEX REPLACE "/.*" "" module ${header})
+  get_filename_component(folder ${header} DIRECTORY)
   install(FILES "${PROJECT_SOURCE_DIR}/transport/${module}/include/rpcrdma/${header}.hpp"
-          DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rpcrdma/${module}")
+          DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rpcrdma/${folder}")
 endforeach()
 foreach(folder transport/fabric/open xdr rpc embed rpc/tirpc)
   if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}/include")
@@ -37,6 +38,8 @@ foreach(folder transport/fabric/open xdr rpc embed rpc/tirpc)
   endif()
 endforeach()
 install(FILES "${RPCRDMA_GENERATED_HEADERS}/rpcrdma/base/build.hpp" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rpcrdma/base")
+
+install(FILES "${PROJECT_SOURCE_DIR}/tools/wireshark/rpcrdma2.lua" DESTINATION "${CMAKE_INSTALL_DATADIR}/rpcrdma/wireshark")
 
 # The generator and the CMake package; rpcrdma_generate() is the file that this tree uses.
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/rpcrdma")

@@ -7,7 +7,7 @@ import time
 from struct import pack, unpack_from
 
 from kit.case import Case
-from kit.fabric import FABRIC
+from kit.fabric import OPTIONS
 from kit.rpc import NFS, READ, WRITE, RpcPeer, opaque
 from kit.trees import differences, make_tree, noise
 from kit.waiting import scaled
@@ -261,7 +261,7 @@ class Commands:
 
     def test_dots_stay_inside(self):
         self.put("file", b"inside")
-        done = self.run_program("rpcrdma-nfs", "--fabric", FABRIC, "cat", self.url("../../../../etc/passwd"))
+        done = self.run_program("rpcrdma-nfs", *OPTIONS, "cat", self.url("../../../../etc/passwd"))
         self.assertNotIn(b"root:", done.stdout)
         self.assertNotEqual(done.returncode, 0)
 

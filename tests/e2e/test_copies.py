@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 from kit.case import Case
-from kit.fabric import FABRIC
+from kit.fabric import OPTIONS
 from kit.server import binary
 from kit.trees import differences, make_tree, write_noise
 from kit.waiting import DEADLINE_S, scaled, wait_until
@@ -48,7 +48,7 @@ class Copies(Case):
 
     def breaks_off(self, when, *arguments):
         """Kills the client of a copy once `when` is true."""
-        client = subprocess.Popen([binary("rpcrdma-nfs"), "--fabric", FABRIC, *map(str, arguments)],
+        client = subprocess.Popen([binary("rpcrdma-nfs"), *OPTIONS, *map(str, arguments)],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(client.wait)
         self.addCleanup(client.kill)

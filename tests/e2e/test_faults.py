@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 from kit.case import Case
-from kit.fabric import FABRIC
+from kit.fabric import OPTIONS
 from kit.server import binary
 from kit.trees import write_noise
 from kit.waiting import DEADLINE_S, scaled, wait_until
@@ -23,7 +23,7 @@ class Client(Case):
     timeout_s = 400
 
     def client(self, *arguments):
-        process = subprocess.Popen([binary("rpcrdma-nfs"), "--fabric", FABRIC, "--timeout", "60", *map(str, arguments)],
+        process = subprocess.Popen([binary("rpcrdma-nfs"), *OPTIONS, "--timeout", "60", *map(str, arguments)],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)

@@ -7,7 +7,7 @@ import socket
 import subprocess
 
 from kit.case import Case
-from kit.fabric import ADDRESS, ADDRESS6, FABRIC, iwarp_only
+from kit.fabric import ADDRESS, ADDRESS6, FABRIC, OPTIONS, iwarp_only
 from kit.relay import Relay
 from kit.rpc import RpcPeer
 from kit.server import binary
@@ -64,7 +64,7 @@ class Lifecycle(Case):
 
     def test_ping(self):
         server = self.server()
-        done = self.run_program("rpcrdma-ping", "--fabric", FABRIC, "--count", "50", server.address)
+        done = self.run_program("rpcrdma-ping", *OPTIONS, "--count", "50", server.address)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout.decode().splitlines()[-1], r"^min=[\d.]+ median=[\d.]+ p99=[\d.]+ us$")
 
@@ -161,7 +161,7 @@ class Drain(Case):
         """SIGTERM while a client writes: the server exits with 0 within its deadline; the client gives up."""
         server = self.server()
         source = write_noise(self.folder / "big", scaled(512, 64) << 20)
-        client = subprocess.Popen([binary("rpcrdma-nfs"), "--fabric", FABRIC, "--timeout", "3", "put", str(source), server.url("/files/big")],
+        client = subprocess.Popen([binary("rpcrdma-nfs"), *OPTIONS, "--timeout", "3", "put", str(source), server.url("/files/big")],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.addCleanup(client.wait)
         self.addCleanup(client.kill)

@@ -68,6 +68,28 @@ class PeersOnRxe(Machine):
         self.run_guest("e2e.sh", "peers")
 
 
+class VersionsOnRxe(Machine):
+    name = "versions-rxe"
+    timeout_s = 900
+    port_of_kernel = port_of_ours = None
+    device = "rxe"
+
+    def test(self):
+        """Version two is offered to the kernel's server, which has version one alone, and a server that has both serves its client."""
+        self.run_guest("versions.sh", self.device)
+        capture.check_fallback(self, capture.decoded(self.out / f"fallback-{self.device}.pcap", self.port_of_kernel))
+        served = capture.decoded(self.out / f"server-{self.device}.pcap", self.port_of_ours)
+        self.assertFalse([packet for packet in served if packet.has("rpcrdma2")])
+        self.assertTrue(any(packet.has("rpcordma") for packet in served))
+
+
+class VersionsOnSiw(VersionsOnRxe):
+    name = "versions-siw"
+    siw = True
+    port_of_kernel, port_of_ours = 20049, 20050
+    device = "siw"
+
+
 class ExamplesOnRxe(Machine):
     name = "examples-rxe"
     timeout_s = 900

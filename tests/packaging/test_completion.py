@@ -46,12 +46,14 @@ class Bash(unittest.TestCase):
             self.assertEqual(bash("rpcrdma-nfsd", *words), ["auto", "verbs", "iwarp"], words)
         self.assertEqual(bash("rpcrdma-nfsd", "--fabric", "=", "v"), ["verbs"])
         self.assertEqual(bash("rpcrdma-ping", "--crc", "o"), ["on", "off"])
+        for program in PROGRAMS:
+            self.assertEqual(bash(program, "--rdma-version", ""), ["1", "2", "auto"], program)
         self.assertEqual(bash("rpcrdma-nfsd", "--threads", ""), [])
 
     @unittest.skipUnless("rpcrdma-bench" in PROGRAMS, "rpcrdma-bench is not built")
     def test_choices_of_arguments(self):
-        self.assertEqual(bash("rpcrdma-bench", "read_4"), ["read_4k_qd32"])
-        self.assertEqual(bash("rpcrdma-bench", "--quick", "null_rtt", "set"), ["setup"])
+        self.assertEqual(bash("rpcrdma-bench", "read_4k_q"), ["read_4k_qd32"])
+        self.assertEqual(bash("rpcrdma-bench", "--quick", "null_rtt", "setup_f"), ["setup_fallback"])
 
     def test_commands(self):
         names = [command["name"] for command in described("rpcrdma-nfs")["commands"]]

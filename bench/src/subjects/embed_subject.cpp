@@ -24,8 +24,8 @@ rpc::ReplyBound greeting_bound(const text_data&) { return {24 + 4 + 256, {}}; }
 RPCRDMA_PROCEDURE(Greet, (0x20004d33, 1, 1, "GREET", 0, 0, true, rpc::AuthRequirement::none), text_data, xdr_text_data,
                   text_data, xdr_text_data, greeting_bound);
 
-void serve_hello(Board&, const Child::Ready& ready) {
-  Server server({.listen = {"iwarp@127.0.0.1"}});
+void serve_hello(const Setting& setting, const Child::Ready& ready) {
+  Server server({.listen = {"iwarp@127.0.0.1"}, .version = setting.server});
   server.on<Greet>([](const text_data& name, Scratch& scratch) {
     text_data greeting{};
     greeting.set(scratch.format("Hello, {}!", name.view()));
@@ -38,7 +38,9 @@ void serve_hello(Board&, const Child::Ready& ready) {
 
 class Hello final : public Subject {
  public:
-  Hello() : child_(serve_hello), client_(context_, "iwarp@127.0.0.1:" + std::to_string(child_.port())) {}
+  explicit Hello(const Setting& setting)
+      : child_([&](Board&, const auto& ready) { serve_hello(setting, ready); }),
+        client_(context_, "iwarp@127.0.0.1:" + std::to_string(child_.port()), {.version = setting.client}) {}
 
   std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
     if (which.operation != Operation::null) return std::nullopt;
@@ -82,6 +84,6 @@ class Hello final : public Subject {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_hello() { return std::make_unique<Hello>(); }
+std::unique_ptr<Subject> make_hello(const Setting& setting) { return std::make_unique<Hello>(setting); }
 
 }  // namespace rpcrdma::bench

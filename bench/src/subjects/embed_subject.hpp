@@ -2,11 +2,12 @@
 #pragma once
 #include <memory>
 
+#include "setting.hpp"
 #include "subject.hpp"
 
 namespace rpcrdma::bench {
 
 /// The service of examples/hello, through rpcrdma::Server and rpcrdma::Client, on one thread each.
-std::unique_ptr<Subject> make_hello();
+std::unique_ptr<Subject> make_hello(const Setting& setting);
 
 }  // namespace rpcrdma::bench

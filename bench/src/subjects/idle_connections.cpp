@@ -17,9 +17,9 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-std::unique_ptr<Child> hold_connections(const fabric::OpenOptions& options, std::uint16_t port, std::uint32_t count) {
+std::unique_ptr<Child> hold_connections(const Setting& setting, std::uint16_t port, std::uint32_t count) {
   return std::make_unique<Child>([&](Board&, const Child::Ready& ready) {
-    Loop loop(options);
+    Loop loop(setting);
     std::vector<std::unique_ptr<Link>> links;
     for (std::uint32_t i = 0; i < count; ++i) {
       links.push_back(std::make_unique<Link>(loop, port));

@@ -3,13 +3,13 @@
 #include <memory>
 
 #include "child.hpp"
-#include "rpcrdma/fabric/open/open.hpp"
+#include "setting.hpp"
 
 namespace rpcrdma::bench {
 
 /// A process that holds `count` connections to the server at `port`, each of which has made one call. They exist
 /// when this returns.
-std::unique_ptr<Child> hold_connections(const fabric::OpenOptions& options, std::uint16_t port, std::uint32_t count);
+std::unique_ptr<Child> hold_connections(const Setting& setting, std::uint16_t port, std::uint32_t count);
 
 /// Raises the descriptor limit of this process as far as it may.
 void raise_descriptor_limit();

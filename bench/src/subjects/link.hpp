@@ -6,17 +6,17 @@
 #include <stdexcept>
 
 #include "rpcrdma/base/runner.hpp"
-#include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/requester/client.hpp"
 #include "rpcrdma/rpc/client.hpp"
 #include "rpcrdma_server.hpp"
+#include "setting.hpp"
 
 namespace rpcrdma::bench {
 
 /// An event loop with a fabric on it, for any number of Links.
 struct Loop {
-  explicit Loop(const fabric::OpenOptions& options) : fabric(opened(context, options)), pool(*fabric) {}
+  explicit Loop(const Setting& used) : setting(used), fabric(opened(context, used.open)), pool(*fabric) {}
 
   static std::unique_ptr<fabric::Fabric> opened(boost::asio::io_context& context, const fabric::OpenOptions& options) {
     auto fabric = fabric::open(context, boost::asio::ip::make_address("127.0.0.1"), options, Log());
@@ -24,6 +24,7 @@ struct Loop {
     return std::move(*fabric);
   }
 
+  Setting setting;
   boost::asio::io_context context{1};
   Runner runner{context};
   std::unique_ptr<fabric::Fabric> fabric;
@@ -34,12 +35,14 @@ struct Loop {
 struct Link {
   Link(Loop& loop, std::uint16_t port)
       : transport(transport::Client::make(*loop.fabric, loop.pool, {boost::asio::ip::make_address("127.0.0.1"), port},
-                                          options(), Log())),
+                                          options(loop.setting), Log())),
         rpc(transport->requester(), loop.context.get_executor()) {}
 
-  static transport::ClientOptions options() {
+  static transport::ClientOptions options(const Setting& setting) {
     transport::ClientOptions options;
     options.connection.credits = kCredits;
+    options.connection.version = setting.client;
+    setting.apply_thresholds(options.connection);
     return options;
   }
 

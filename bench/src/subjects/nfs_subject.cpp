@@ -42,13 +42,15 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-void serve_nfs(const fabric::OpenOptions& open, const nfsd::ExportSpec& exported, const std::filesystem::path& folder,
+void serve_nfs(const Setting& setting, const nfsd::ExportSpec& exported, const std::filesystem::path& folder,
                const Child::Ready& ready) {
   nfsd::Options options;
   options.exports.push_back(exported);
   options.command_line_exports = 1;
-  options.listens.push_back({{boost::asio::ip::make_address("127.0.0.1"), 0}, open.provider});
-  options.crc = open.crc;
+  options.listens.push_back({{boost::asio::ip::make_address("127.0.0.1"), 0}, setting.open.provider});
+  options.crc = setting.open.crc;
+  options.version = setting.server;
+  options.inline_threshold = setting.threshold;
   options.state_dir = folder / "state";
   options.log_level = LogLevel::warn;
   nfsd::Daemon daemon(std::move(options), Log(make_stderr_sink(LogLevel::warn, "rpcrdma-bench")));
@@ -74,9 +76,9 @@ T must(Result<T> result) {
 
 class Nfs final : public Subject {
  public:
-  Nfs(const fabric::OpenOptions& options, ExportKind kind)
-      : options_(options), child_([&](Board&, const auto& ready) {
-          serve_nfs(options, export_of(kind, folder_.path()), folder_.path(), ready);
+  Nfs(const Setting& setting, ExportKind kind)
+      : setting_(setting), child_([&](Board&, const auto& ready) {
+          serve_nfs(setting, export_of(kind, folder_.path()), folder_.path(), ready);
         }) {}
   // Closing the connection takes the event loop.
   ~Nfs() override {
@@ -136,7 +138,8 @@ class Nfs final : public Subject {
 
   boost::asio::awaitable<void> prepare() {
     nfs::ClientOptions options;
-    options.fabric = options_;
+    options.fabric = setting_.open;
+    options.version = setting_.client;
     std::string host = "127.0.0.1";
     client_ = must(co_await nfs::Client::connect(context_, std::move(host), child_.port(), std::move(options)));
     std::string path = "/bench";
@@ -181,7 +184,7 @@ class Nfs final : public Subject {
     return result ? error_code() : result.error();
   }
 
-  fabric::OpenOptions options_;
+  Setting setting_;
   TemporaryDirectory folder_;
   Child child_;
   boost::asio::io_context context_{1};
@@ -192,8 +195,8 @@ class Nfs final : public Subject {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_nfs(const fabric::OpenOptions& options, ExportKind kind) {
-  return std::make_unique<Nfs>(options, kind);
+std::unique_ptr<Subject> make_nfs(const Setting& setting, ExportKind kind) {
+  return std::make_unique<Nfs>(setting, kind);
 }
 
 }  // namespace rpcrdma::bench

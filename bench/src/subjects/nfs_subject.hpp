@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "rpcrdma/fabric/open/open.hpp"
+#include "setting.hpp"
 #include "subject.hpp"
 
 namespace rpcrdma::bench {
@@ -11,6 +11,6 @@ enum class ExportKind : std::uint8_t { memory, directory };
 
 /// The NFSv3 server with one thread, and the NFSv3 client, as the programs use them. Files are rewritten and read
 /// in the page cache, nothing is committed.
-std::unique_ptr<Subject> make_nfs(const fabric::OpenOptions& options, ExportKind kind);
+std::unique_ptr<Subject> make_nfs(const Setting& setting, ExportKind kind);
 
 }  // namespace rpcrdma::bench

@@ -89,10 +89,10 @@ void register_write(rpc::Dispatcher& dispatcher, Landings& landings) {
 
 }  // namespace
 
-void serve_rpcrdma(const fabric::OpenOptions& options, Board& board, const Child::Ready& ready) {
+void serve_rpcrdma(const Setting& setting, Board& board, const Child::Ready& ready) {
   boost::asio::io_context context(1);
   const auto address = boost::asio::ip::make_address("127.0.0.1");
-  auto fabric = fabric::open(context, address, options, Log());
+  auto fabric = fabric::open(context, address, setting.open, Log());
   if (!fabric) throw std::runtime_error(fabric.error().message());
   memory::Pool pool(**fabric);
   auto source = pool.allocate(kMaxData);
@@ -105,6 +105,8 @@ void serve_rpcrdma(const fabric::OpenOptions& options, Board& board, const Child
   register_write(dispatcher, landings);
   transport::ServerOptions server_options;
   server_options.connection.credits = kCredits;
+  server_options.connection.version = setting.server;
+  setting.apply_thresholds(server_options.connection);
   server_options.max_connections = server_options.max_connections_per_peer = kMaxConnections;
   const auto server = transport::Server::make({{fabric->get(), &pool, &dispatcher}}, server_options, Log());
   dispatcher.on<service::Publish>([&](rpc::ServerCall<service::Publish> call) {

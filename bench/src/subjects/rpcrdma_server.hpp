@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "child.hpp"
-#include "rpcrdma/fabric/open/open.hpp"
+#include "setting.hpp"
 
 namespace rpcrdma::bench {
 
@@ -9,6 +9,6 @@ namespace rpcrdma::bench {
 constexpr std::uint32_t kCredits = 64;
 
 /// Serves the service of service.hpp on one thread, until the process is killed.
-void serve_rpcrdma(const fabric::OpenOptions& options, Board& board, const Child::Ready& ready);
+void serve_rpcrdma(const Setting& setting, Board& board, const Child::Ready& ready);
 
 }  // namespace rpcrdma::bench

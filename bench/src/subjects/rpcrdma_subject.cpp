@@ -18,9 +18,9 @@ namespace {
 
 class Rpcrdma final : public Subject {
  public:
-  Rpcrdma(const fabric::OpenOptions& options, std::uint32_t idle)
-      : child_([&options](Board& board, const auto& ready) { serve_rpcrdma(options, board, ready); }), loop_(options) {
-    if (idle != 0) add_idle(options, idle);
+  Rpcrdma(const Setting& setting, std::uint32_t idle)
+      : child_([&setting](Board& board, const auto& ready) { serve_rpcrdma(setting, board, ready); }), loop_(setting) {
+    if (idle != 0) add_idle(setting, idle);
   }
 
   std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
@@ -42,11 +42,11 @@ class Rpcrdma final : public Subject {
   }
 
  private:
-  void add_idle(const fabric::OpenOptions& options, std::uint32_t count) {
+  void add_idle(const Setting& setting, std::uint32_t count) {
     // Excludes what the server allocates once, at its first connections.
-    first_idle_ = hold_connections(options, child_.port(), 16);
+    first_idle_ = hold_connections(setting, child_.port(), 16);
     const auto [resident_before, posted_before] = footprint();
-    idle_ = hold_connections(options, child_.port(), count);
+    idle_ = hold_connections(setting, child_.port(), count);
     const auto [resident, posted] = footprint();
     idle_kib_ = (static_cast<double>(resident) - static_cast<double>(resident_before)) / count / 1024;
     posted_kib_ = static_cast<double>(posted - posted_before) / count / 1024;
@@ -114,8 +114,8 @@ class Rpcrdma final : public Subject {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_rpcrdma(const fabric::OpenOptions& options, std::uint32_t idle) {
-  return std::make_unique<Rpcrdma>(options, idle);
+std::unique_ptr<Subject> make_rpcrdma(const Setting& setting, std::uint32_t idle) {
+  return std::make_unique<Rpcrdma>(setting, idle);
 }
 
 }  // namespace rpcrdma::bench

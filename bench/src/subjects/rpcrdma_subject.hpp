@@ -2,12 +2,12 @@
 #pragma once
 #include <memory>
 
-#include "rpcrdma/fabric/open/open.hpp"
+#include "setting.hpp"
 #include "subject.hpp"
 
 namespace rpcrdma::bench {
 
 /// This library, client and server, on one thread each; the server holds `idle` more connections.
-std::unique_ptr<Subject> make_rpcrdma(const fabric::OpenOptions& options, std::uint32_t idle = 0);
+std::unique_ptr<Subject> make_rpcrdma(const Setting& setting, std::uint32_t idle = 0);
 
 }  // namespace rpcrdma::bench

@@ -57,8 +57,9 @@ void dispatch(svc_req* request, SVCXPRT* transport) {
   }
 }
 
-void serve_by_door(Board&, const Child::Ready& ready) {
+void serve_by_door(const char* version, const Child::Ready& ready) {
   rpcrdma_svc_options options{};
+  options.rdma_version = version;
   options.listen = "127.0.0.1:0";
   SVCXPRT* transport = rpcrdma_svc_create(&options);
   if (transport == nullptr || !svc_reg(transport, BENCH_PROGRAM, BENCH_V1, dispatch, nullptr)) {
@@ -68,7 +69,7 @@ void serve_by_door(Board&, const Child::Ready& ready) {
   rpcrdma_svc_run();
 }
 
-void serve_program(Board&, const Child::Ready& ready) {
+void serve_program(const Child::Ready& ready) {
   const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
   const int one = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);  // inherited by accepted sockets
@@ -90,11 +91,14 @@ void serve_program(Board&, const Child::Ready& ready) {
 
 class TirpcProgram final : public Subject {
  public:
-  explicit TirpcProgram(bool door, bool stable_opaques = false)
-      : door_(door),
+  /// `door`: over this library, with or without stable_opaques.
+  explicit TirpcProgram(const Setting* door, bool stable_opaques = false)
+      : door_(door != nullptr),
         stable_opaques_(stable_opaques),
-        child_(door ? serve_by_door : serve_program),
-        data_(1 << 20, 'w') {}
+        version_(transport::name_of(door_ ? door->client : transport::VersionChoice::one).data()),
+        child_([&](Board&, const auto& ready) {
+          return door_ ? serve_by_door(transport::name_of(door->server).data(), ready) : serve_program(ready);
+        }) {}
   ~TirpcProgram() override { disconnect(); }
   TirpcProgram(const TirpcProgram&) = delete;
   TirpcProgram& operator=(const TirpcProgram&) = delete;
@@ -124,6 +128,7 @@ class TirpcProgram final : public Subject {
     const std::string server = "127.0.0.1:" + std::to_string(child_.port());
     rpcrdma_clnt_options options{};
     options.stable_opaques = stable_opaques_ ? 1 : 0;
+    options.rdma_version = version_;
     client_ = rpcrdma_clnt_create(server.c_str(), BENCH_PROGRAM, BENCH_V1, &options);
   }
   void connect_by_tcp() {
@@ -175,16 +180,17 @@ class TirpcProgram final : public Subject {
 
   bool door_;
   bool stable_opaques_;
+  const char* version_;
   Child child_;
-  std::vector<char> data_;
+  std::vector<char> data_ = std::vector<char>(1 << 20, 'w');
   CLIENT* client_ = nullptr;
 };
 
 }  // namespace
 
-std::unique_ptr<Subject> make_tirpc_tcp() { return std::make_unique<TirpcProgram>(false); }
-std::unique_ptr<Subject> make_tirpc_door(bool stable_opaques) {
-  return std::make_unique<TirpcProgram>(true, stable_opaques);
+std::unique_ptr<Subject> make_tirpc_tcp() { return std::make_unique<TirpcProgram>(nullptr); }
+std::unique_ptr<Subject> make_tirpc_door(const Setting& setting, bool stable_opaques) {
+  return std::make_unique<TirpcProgram>(&setting, stable_opaques);
 }
 
 }  // namespace rpcrdma::bench

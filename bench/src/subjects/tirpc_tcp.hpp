@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 
+#include "setting.hpp"
 #include "subject.hpp"
 
 namespace rpcrdma::bench {
@@ -9,6 +10,6 @@ namespace rpcrdma::bench {
 /// The usual RPC program: an rpcgen service on libtirpc over TCP, one call at a time.
 std::unique_ptr<Subject> make_tirpc_tcp();
 /// The same program with rpcrdma_clnt_create(), with or without stable_opaques, and rpcrdma_svc_create().
-std::unique_ptr<Subject> make_tirpc_door(bool stable_opaques);
+std::unique_ptr<Subject> make_tirpc_door(const Setting& setting, bool stable_opaques);
 
 }  // namespace rpcrdma::bench

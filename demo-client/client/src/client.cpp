@@ -6,10 +6,11 @@
 namespace rpcrdma::nfs {
 namespace {
 
-transport::ClientOptions transport_options() {
-  transport::ClientOptions options;
-  options.connection.credits = 64;
-  return options;
+transport::ClientOptions transport_options(const ClientOptions& options) {
+  transport::ClientOptions out;
+  out.connection.credits = 64;
+  out.connection.version = options.version;
+  return out;
 }
 
 rpc::ClientOptions rpc_options(const ClientOptions& options) {
@@ -27,7 +28,7 @@ Client::Impl::Impl(std::unique_ptr<fabric::Fabric> opened, fabric::Endpoint endp
       options(std::move(client_options)),
       fabric(std::move(opened)),
       pool(*fabric, memory::within_limit({options.max_registered}, fabric->capabilities(), 1)),
-      transport(transport::Client::make(*fabric, pool, server, transport_options(), options.log)),
+      transport(transport::Client::make(*fabric, pool, server, transport_options(options), options.log)),
       rpc(transport->requester(), context.get_executor(), rpc_options(options)) {}
 
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -50,6 +51,9 @@ boost::asio::any_io_executor Client::executor() const { return impl_->context.ge
 memory::Pool& Client::pool() noexcept { return impl_->pool; }
 const fabric::Endpoint& Client::server() const noexcept { return impl_->server; }
 std::string_view Client::fabric_name() const noexcept { return impl_->fabric->capabilities().name; }
+transport::Characteristics Client::characteristics() const noexcept {
+  return impl_->transport->exchange().characteristics();
+}
 error_code Client::connection_error() const noexcept { return impl_->transport->last_error(); }
 
 }  // namespace rpcrdma::nfs

@@ -37,6 +37,7 @@ bool is_fabric(const std::string& word) {
   return fabric::parse_provider(word, provider);
 }
 bool is_crc(const std::string& word) { return word == "on" || word == "off"; }
+bool is_version(const std::string& word) { return transport::parse_version(word).has_value(); }
 bool is_level(const std::string& word) {
   LogLevel level{};
   return parse_log_level(word, level);
@@ -60,6 +61,7 @@ bool take_key(ConfigReader& reader, const toml::key& key, const toml::node& node
   if (k == "tcp-listen") return reader.take(k, node, s.tcp_listens, check_tcp_listen);
   if (k == "fabric") return take_word(reader, k, node, s.fabric, is_fabric);
   if (k == "crc") return take_word(reader, k, node, s.crc, is_crc);
+  if (k == "rdma-version") return take_word(reader, k, node, s.rdma_version, is_version);
   if (k == "log-level") return take_word(reader, k, node, s.log_level, is_level);
   if (k == "state-dir") return take_word(reader, k, node, s.state_dir, is_path);
   if (k == "threads") return reader.take(k, node, kThreadsRange, s.threads.emplace());

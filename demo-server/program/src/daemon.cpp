@@ -140,6 +140,7 @@ Checked<Daemon::Group*> Daemon::make_group(std::unique_ptr<fabric::Fabric> first
   options.connection.credits = options_.credits;
   options.connection.send_size = options_.inline_threshold;
   options.connection.receive_size = options_.inline_threshold;
+  options.connection.version = options_.version;
   options.max_connections = options_.max_connections;
   options.max_connections_per_peer = std::min(options.max_connections_per_peer, options_.max_connections);
   options.bulk_budget = std::min(options.bulk_budget, memory.max_octets / 2);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kDefaultListen = "127.0.0.1:20049";
 constexpr const char* kAbout =
-    "Serves NFS version 3 over RPC-over-RDMA version 1 from userspace: on RDMA\n"
+    "Serves NFS version 3 over RPC-over-RDMA from userspace: on RDMA\n"
     "hardware, on a soft device, or without any device on the built-in iWARP stack\n"
     "over TCP.";
 
@@ -59,6 +59,7 @@ struct Words {
   std::vector<std::string> tcp_listens;
   std::string fabric = "auto";
   std::string crc;
+  std::string rdma_version = "1";
   std::string log_level = "info";
   std::string state_dir;
   std::string config;
@@ -92,6 +93,11 @@ void add_network_options(CLI::App& app, Words& words) {
   app.add_option("--crc", words.crc, "iWARP CRCs")
       ->type_name("on|off")
       ->default_str("off between loopback addresses, else on")
+      ->group(kNetwork);
+  app.add_option("--rdma-version", words.rdma_version,
+                 "Version of RPC-over-RDMA to serve; auto answers each call in its version")
+      ->type_name("1|2|auto")
+      ->capture_default_str()
       ->group(kNetwork);
   app.add_flag("--rpcbind", words.rpcbind, "Register the ports with this machine's rpcbind while the server runs")
       ->group(kNetwork);
@@ -150,6 +156,7 @@ Checked<void> read_file(const CLI::App& app, Words& words, Options& options) {
   };
   fill("--fabric", words.fabric, s.fabric);
   fill("--crc", words.crc, s.crc);
+  fill("--rdma-version", words.rdma_version, s.rdma_version);
   fill("--log-level", words.log_level, s.log_level);
   fill("--state-dir", words.state_dir, s.state_dir);
   fill("--rpcbind", words.rpcbind, s.rpcbind);
@@ -199,6 +206,9 @@ Checked<void> interpret(const CLI::App& app, Words& words, Options& options) {
   if (!words.crc.empty() && words.crc != "on" && words.crc != "off")
     return Refusal{"--crc: not on or off: '" + words.crc + "'"};
   if (!words.crc.empty()) options.crc = words.crc == "on" ? fabric::CrcPolicy::on : fabric::CrcPolicy::off;
+  const auto version = transport::parse_version(words.rdma_version);
+  if (!version) return Refusal{"--rdma-version: not 1, 2 or auto: '" + words.rdma_version + "'"};
+  options.version = *version;
   if (!parse_log_level(words.log_level, options.log_level))
     return Refusal{"--log-level: not a level: '" + words.log_level + "'"};
   if (options.inline_threshold % kInlineThresholdRange.unit != 0)

@@ -36,12 +36,13 @@ struct ClientOptions {
   std::chrono::milliseconds timeout{60'000};  ///< of calls without a deadline
   std::uint32_t credits = 32;                 ///< calls in progress at most, if the server agrees, 1 to 1024
   std::uint32_t inline_threshold = 4096;      ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
-  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;  ///< iwarp
-  Log log{};                                             ///< copied
+  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< iwarp
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA; by default RFC 8166
+  Log log{};                                                         ///< copied
   std::chrono::milliseconds lookup_timeout{
       10'000};                       ///< of the server's rpcbind, and of finding an address that answers
   std::uint16_t rpcbind_port = 111;  ///< of the server's rpcbind
-  // All options of the layers below. Credits and thresholds above replace those in them.
+  // All options of the layers below. Credits, thresholds and the version above replace those in them.
   transport::ClientOptions rdma{};  ///< over RDMA
   rpc::TcpRequesterOptions tcp{};   ///< over TCP
   memory::PoolOptions memory{};     ///< of the client's pool
@@ -142,6 +143,8 @@ class RPCRDMA_EXPORT Client {
     std::string_view fabric;               ///< "verbs", "iwarp", "tcp"; empty until the first call
     fabric::Endpoint server;               ///< the address in use
     transport::Requester::Counters calls;  ///< over all connections
+    /// Of both sides of the current connection, if that has RPC-over-RDMA version two.
+    transport::Characteristics characteristics;
   };
   /// From another thread than the client's it blocks until that has answered.
   Statistics statistics() const;

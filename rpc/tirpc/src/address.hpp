@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 
 namespace rpcrdma::tirpc {
@@ -23,6 +24,11 @@ struct Target {
 
 /// Nothing if `text` has another form.
 std::optional<Target> parse_target(std::string_view text);
+
+/// The choice that the option rdma_version names; null stands for version one. Nothing for other text.
+inline std::optional<transport::VersionChoice> version_of(const char* name) noexcept {
+  return name == nullptr ? transport::VersionChoice::one : transport::parse_version(name);
+}
 
 /// The addresses of a host, as getaddrinfo() orders them; none if it is unknown. Blocks.
 std::vector<boost::asio::ip::address> addresses_of(const std::string& host);

@@ -26,6 +26,7 @@ Result<std::unique_ptr<ClientLink>> ClientLink::open(const fabric::Endpoint& ser
   transport::ClientOptions client;
   client.max_long_call = options.max_call;
   client.connection.handshake_timeout = options.connect_timeout;
+  client.connection.version = options.version;
   link->client_ = transport::Client::make(*link->fabric_, *link->pool_, server, client, options.log);
   if (!link->ensure_connected()) return link->error();
   return link;

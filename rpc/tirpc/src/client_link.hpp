@@ -15,6 +15,7 @@ namespace rpcrdma::tirpc {
 struct LinkOptions {
   fabric::Provider provider = fabric::Provider::automatic;
   std::chrono::milliseconds connect_timeout{10'000};
+  transport::VersionChoice version = transport::VersionChoice::one;
   std::uint32_t max_call = 0;
   std::uint32_t max_reply = 0;
   Log log;

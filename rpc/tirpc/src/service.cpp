@@ -129,6 +129,7 @@ Service::Service(const Target& local, const rpcrdma_svc_options& options)
   server.first_of_long_call = LongArguments::kFirst;
   server.bulk_budget = std::max(server.bulk_budget, longest);
   if (options.credits != 0) server.connection.credits = options.credits;
+  server.connection.version = version_of(options.rdma_version).value_or(server.connection.version);
   memory::PoolOptions memory;
   memory.max_octets = options.memory != 0 ? options.memory : 4 * longest + kSmallMemory;
   pool_ = std::make_unique<memory::Pool>(*fabric_, memory::within_limit(memory, fabric_->capabilities(), 1));

@@ -22,6 +22,7 @@ SVCXPRT* create_service(const rpcrdma_svc_options& options) {
   const char* const address = options.listen != nullptr ? options.listen : kDefaultListen;
   const std::optional<Target> local = parse_target(address);
   if (!local) return creation_failed(address, "expected [FABRIC@]ADDRESS[:PORT]", EINVAL);
+  if (!version_of(options.rdma_version)) return creation_failed(address, "rdma_version is not 1, 2 or auto", EINVAL);
   try {
     return (new Service(*local, options))->xprt();
   } catch (const boost::system::system_error& error) {

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from kit.fabric import ADDRESS, FABRIC
+from kit.fabric import ADDRESS, OPTIONS
 from kit.server import Server, binary, escaped, trusting
 from kit.waiting import DEADLINE_S
 
@@ -54,13 +54,13 @@ class Case(unittest.TestCase):
 
     def nfs(self, *arguments, **keywords):
         """Runs rpcrdma-nfs, which must succeed and print nothing to stderr; its stdout as bytes."""
-        done = self.run_program("rpcrdma-nfs", "--fabric", FABRIC, *arguments, **keywords)
+        done = self.run_program("rpcrdma-nfs", *OPTIONS, *arguments, **keywords)
         self.assertEqual((done.returncode, done.stderr), (0, b""), f"rpcrdma-nfs {arguments}")
         return done.stdout
 
     def nfs_fails(self, *arguments, status=1, **keywords):
         """Runs rpcrdma-nfs, which must fail with `status` and one line on stderr, which is returned."""
-        done = self.run_program("rpcrdma-nfs", "--fabric", FABRIC, *arguments, **keywords)
+        done = self.run_program("rpcrdma-nfs", *OPTIONS, *arguments, **keywords)
         message = done.stderr.decode()
         self.assertEqual(done.returncode, status, f"rpcrdma-nfs {arguments}: {message}")
         self.assertEqual(message.count("\n"), 1, f"one line on stderr: {message!r}")

@@ -6,7 +6,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from kit.fabric import ADDRESS, FABRIC
+from kit.fabric import ADDRESS, OPTIONS
 from kit.waiting import DEADLINE_S, wait_until
 
 BIN = Path(os.environ["RPCRDMA_BIN"])
@@ -41,7 +41,7 @@ class Server:
         self.start()
 
     def arguments(self):
-        arguments = [*self.prefix, binary("rpcrdma-nfsd"), "--fabric", FABRIC, "--state-dir", str(self.folder / "state")]
+        arguments = [*self.prefix, binary("rpcrdma-nfsd"), *OPTIONS, "--state-dir", str(self.folder / "state")]
         for spec in self.exports:
             arguments += ["--export", spec]
         for address in self.listen:

@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Decodes captures by tshark, an independent decoder."""
+"""Decodes captures by tshark, an independent decoder, with this project's dissector of version two."""
 import functools
 import subprocess
+import xml.etree.ElementTree as xml
+from pathlib import Path
 
 from kit.waiting import DEADLINE_S
 
+VERSION_TWO = Path(__file__).resolve().parents[3] / "tools/wireshark/rpcrdma2.lua"
 FIELDS = {
     "frame.number": "number", "frame.protocols": "protocols", "iwarp_rdma.opcode": "opcodes",
     "rpcordma.msg_type": "message", "rpcordma.reads_count": "reads", "rpcordma.writes_count": "writes",
     "rpcordma.reply_count": "reply_chunk", "rpcordma.position": "positions", "rpc.msgtyp": "rpc",
-    "nfs.procedure_v3": "procedure", "_ws.col.Info": "info",
+    "nfs.procedure_v3": "procedure", "_ws.col.Info": "info", "tcp.stream": "stream", "rpcordma.errcode": "error",
+    "rpcrdma2.procedure": "message2", "rpcrdma2.error": "error2", "rpcrdma2.option": "option2",
+    "rpcrdma2.read.position": "positions2", "rpcrdma2.write.segments": "writes2", "rpcrdma2.reply.segments": "reply_chunk2",
+    "_ws.expert.message": "remarks",
 }
 
 
@@ -21,15 +27,15 @@ def options():
     if "iwarp_mpa" not in guesses:
         raise AssertionError("tshark knows no iWARP")
     others = [text for name in guesses if name not in ("iwarp_mpa", "rpc") for text in ("--disable-protocol", name)]
-    return ["-n", "-o", "tcp.try_heuristic_first:TRUE", "--disable-heuristic", "rpc_tcp", *others]
+    return ["-n", "-X", f"lua_script:{VERSION_TWO}", "-o", "tcp.try_heuristic_first:TRUE", "--disable-heuristic", "rpc_tcp", *others]
 
 
 def _run(path, *arguments):
     done = subprocess.run(["tshark", *options(), "-r", str(path), *arguments],
                           capture_output=True, text=True, errors="replace", timeout=4 * DEADLINE_S, check=False)
-    if done.returncode != 0:
+    if done.returncode != 0 or "Lua" in done.stderr:
         raise AssertionError(f"tshark: {done.stderr}")
-    return done.stdout.splitlines()
+    return done.stdout
 
 
 class Packet:
@@ -55,11 +61,34 @@ class Packet:
 
 def packets(path):
     fields = [text for field in FIELDS for text in ("-e", field)]
-    return [Packet(line) for line in _run(path, "-T", "fields", *fields)]
+    return [Packet(line) for line in _run(path, "-T", "fields", *fields).splitlines()]
 
 
 def crc_verdicts(path):
     """The numbers of CRCs that tshark finds good and bad."""
-    lines = [line for line in _run(path, "-V") if "CRC check:" in line]
+    lines = [line for line in _run(path, "-V").splitlines() if "CRC check:" in line]
     good = sum("(Good CRC32)" in line for line in lines)
     return good, len(lines) - good
+
+
+REMARKS = ("rpcrdma2.malformed", "rpcrdma2.violation")
+
+
+class Message:
+    """A Send of version two as the dissector shows it."""
+
+    def __init__(self, packet):
+        items = list(packet.find("proto[@name='rpcrdma2']").iter("field"))
+        names = {item.get("name") for item in packet.iter()}
+        self.fields = [(item.get("name").removeprefix("rpcrdma2."), item.get("show")) for item in items
+                       if item.get("name").startswith("rpcrdma2.") and item.get("name") not in REMARKS]
+        self.remarks = [item.get("show") for item in items if item.get("name") == "_ws.expert.message"]
+        self.malformed = not names.isdisjoint({"rpcrdma2.malformed", "_ws.malformed"})
+        self.lua_error = "_ws.lua.error" in names
+        self.is_nfs = "nfs" in names
+
+
+def messages(path):
+    """The Sends of version two; None for a packet that is none."""
+    packets_of = xml.fromstring(_run(path, "-T", "pdml")).iter("packet")
+    return [Message(packet) if packet.find("proto[@name='rpcrdma2']") is not None else None for packet in packets_of]

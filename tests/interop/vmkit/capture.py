@@ -10,9 +10,10 @@ FIELDS = {
     "frame.protocols": "protocols", "infiniband.bth.opcode": "ib", "iwarp_rdma.opcode": "iwarp",
     "rpcordma.msg_type": "message", "rpcordma.reads_count": "reads", "rpcordma.writes_count": "writes",
     "rpcordma.reply_count": "reply_chunk", "rpcordma.position": "positions", "rpc.msgtyp": "rpc",
-    "nfs.procedure_v3": "procedure", "_ws.col.Info": "info",
+    "nfs.procedure_v3": "procedure", "_ws.col.Info": "info", "rpcrdma2.procedure": "message2", "rpcrdma2.error": "error2",
+    "tcp.stream": "stream", "infiniband.bth.destqp": "pair",
 }
-CALL, REPLY, MSG, NOMSG = 0, 1, 0, 1
+CALL, REPLY, MSG, NOMSG, ERROR, ERR_VERS = 0, 1, 0, 1, 4, 1
 READLINK, READ, WRITE, SYMLINK, READDIR, READDIRPLUS = 5, 6, 7, 10, 16, 17
 
 # Chunks in the Read list, in the Write list, and whether there is a Reply chunk, in a call whose RPC message is inline; all
@@ -53,6 +54,13 @@ class Packet:
 
     def read_positions(self):
         return {int(text) for text in self.positions.split(",") if text}
+
+    def has(self, protocol):
+        return protocol in self.protocols.split(":")
+
+    def connection(self):
+        """What tells connections apart: of TCP the number of the stream, of InfiniBand the receiving queue pair."""
+        return self.stream, self.pair
 
     def malformed(self):
         return "_ws.malformed" in self.protocols
@@ -108,3 +116,15 @@ def check_long_call(case, packets):
          lambda p: p.number("message") == NOMSG and p.number("reads") and p.read_positions() == {0} and
          p.lists()[1:] == (0, 0))
     some(case, packets, "SYMLINK put together of it", lambda p: p.is_put_together(SYMLINK))
+
+
+def check_fallback(case, packets):
+    """A client that offers version two to a server without it: one refused call, after which the same connection and the
+    next ones use version one."""
+    two = [packet for packet in packets if packet.has("rpcrdma2")]
+    case.assertEqual([(packet.number("message2"), packet.number("error2")) for packet in two],
+                     [(MSG, None), (ERROR, ERR_VERS)], two)
+    first = {packet.connection() for packet in two}
+    some(case, packets, "version one on the same connection", lambda p: p.has("rpcordma") and p.connection() in first)
+    some(case, packets, "version one on another connection", lambda p: p.has("rpcordma") and p.connection() not in first)
+    case.assertFalse([packet for packet in packets if packet.malformed()])

@@ -23,6 +23,20 @@ TEST(Server, ListensAtSeveralAddresses) {
   }
 }
 
+TEST(Server, ServesTheVersionsOfItsOptions) {
+  using enum transport::VersionChoice;
+  Server server({.listen = {"iwarp@127.0.0.1"}, .version = two});
+  server.on<hello::Add>([](u_int value) { return value + 1; });
+  server.start();
+  const auto called = [&](transport::VersionChoice version) {
+    Client client(server.listeners().front().text(), {.version = version});
+    return error_of(client.call<hello::Add>(1, asio::use_future));
+  };
+  EXPECT_EQ(called(two), error_code());
+  EXPECT_EQ(called(automatic), error_code());
+  EXPECT_EQ(called(one), transport::TransportError::peer_err_vers);
+}
+
 TEST(Server, SaysWhyItCannotStart) {
   EXPECT_THROW(Server({.listen = {"rdma@127.0.0.1"}}), std::invalid_argument);
   EXPECT_THROW(Server({.listen = {"localhost:1"}}), std::invalid_argument);

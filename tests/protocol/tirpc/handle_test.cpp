@@ -356,6 +356,22 @@ TEST_F(Handle, AClientThatDiesWhileItsArgumentsAreReadDoesNoHarm) {
   }
 }
 
+TEST(Versions, AreThoseOfTheOptions) {
+  rpcrdma_svc_options served{};
+  served.rdma_version = "2";
+  const FormsServer server(Loop::of_libtirpc, served);
+  const auto called = [&](const char* version) {
+    rpcrdma_clnt_options options{};
+    options.rdma_version = version;
+    const ClientPtr client = rdma_client(server, FORMS_PROG, FORMS_V1, &options);
+    return client == nullptr ? RPC_UNKNOWNHOST : null_call(client.get());
+  };
+  EXPECT_EQ(called("2"), RPC_SUCCESS);
+  EXPECT_EQ(called("auto"), RPC_SUCCESS);
+  EXPECT_EQ(called("1"), called(nullptr));
+  EXPECT_NE(called(nullptr), RPC_SUCCESS);
+}
+
 TEST(Marker, IsXdrBytesOnOtherStreams) {
   std::string data = pattern(1001);
   blob in{{1001, data.data()}};
@@ -385,7 +401,15 @@ TEST(Creation, Errors) {
   EXPECT_EQ(fails("127.0.0.1:1"), RPC_SYSTEMERROR);
   EXPECT_EQ(rpc_createerr.cf_error.re_errno, ECONNREFUSED);
   EXPECT_STREQ(clnt_spcreateerror("name"), "name: RPC: Remote system error - Connection refused");
+  rpcrdma_clnt_options third{};
+  third.rdma_version = "3";
+  EXPECT_EQ(::rpcrdma_clnt_create("127.0.0.1:1", FORMS_PROG, FORMS_V1, &third), nullptr);
+  EXPECT_EQ(rpc_createerr.cf_error.re_errno, EINVAL);
   rpcrdma_svc_options options{};
+  options.rdma_version = "3";
+  EXPECT_EQ(::rpcrdma_svc_create(&options), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  options = {};
   options.listen = "nonsense@";
   EXPECT_EQ(::rpcrdma_svc_create(&options), nullptr);
   EXPECT_EQ(errno, EINVAL);

@@ -21,6 +21,8 @@ SidesOptions versions(VersionChoice client, VersionChoice server) {
   SidesOptions options;
   options.client.connection.version = client;
   options.server.connection.version = server;
+  // The traces are those of the negotiation alone.
+  options.client.connection.characteristics.exchange = options.server.connection.characteristics.exchange = false;
   return options;
 }
 

@@ -28,6 +28,7 @@ TEST(OptionsTest, Defaults) {
   EXPECT_EQ(options.timeout, std::chrono::seconds(60));
   EXPECT_EQ(options.fabric.provider, fabric::Provider::automatic);
   EXPECT_EQ(options.fabric.crc, fabric::CrcPolicy::automatic);
+  EXPECT_EQ(options.version, transport::VersionChoice::one);
   EXPECT_FALSE(options.long_format);
   EXPECT_FALSE(options.mount_port);
   EXPECT_FALSE(options.root);
@@ -35,10 +36,12 @@ TEST(OptionsTest, Defaults) {
 }
 
 TEST(OptionsTest, GlobalOptions) {
-  const Options options = accepted({"--fabric", "iwarp", "--crc", "off", "--timeout", "2.5", "--mount-port", "20048",
-                                    "--root-handle", "0aFF", "--uid", "7", "--gid", "8", "stat", "nfs://h/e"});
+  const Options options =
+      accepted({"--fabric", "iwarp", "--crc", "off", "--timeout", "2.5", "--mount-port", "20048", "--root-handle",
+                "0aFF", "--uid", "7", "--gid", "8", "--rdma-version", "2", "stat", "nfs://h/e"});
   EXPECT_EQ(options.fabric.provider, fabric::Provider::iwarp);
   EXPECT_EQ(options.fabric.crc, fabric::CrcPolicy::off);
+  EXPECT_EQ(options.version, transport::VersionChoice::two);
   EXPECT_EQ(options.timeout, std::chrono::milliseconds(2500));
   EXPECT_EQ(options.mount_port, 20048);
   ASSERT_TRUE(options.root);
@@ -96,6 +99,7 @@ TEST(OptionsTest, UsageErrorsExitWithTwoAndOneLine) {
       {"truncate", "1X", "nfs://h/e"},
       {"--fabric", "token-ring", "ls", "nfs://h/e"},
       {"--crc", "maybe", "ls", "nfs://h/e"},
+      {"--rdma-version", "3", "ls", "nfs://h/e"},
       {"--timeout", "0", "ls", "nfs://h/e"},
       {"--root-handle", "abc", "ls", "nfs://h/e"},
       {"--mount-port", "70000", "ls", "nfs://h/e"},

@@ -46,6 +46,7 @@ listen = ["127.0.0.1:0", "iwarp@[::1]:0"]
 tcp-listen = ["0.0.0.0:2049"]
 fabric = "iwarp"
 crc = "on"
+rdma-version = "auto"
 state-dir = "/var/lib/x"
 threads = 3
 credits = 8
@@ -79,6 +80,7 @@ TEST_F(ConfigTest, Everything) {
   EXPECT_EQ(s.listens.size(), 2u);
   EXPECT_EQ(s.tcp_listens.at(0), "0.0.0.0:2049");
   EXPECT_EQ(s.fabric, "iwarp");
+  EXPECT_EQ(s.rdma_version, "auto");
   EXPECT_EQ(s.inline_threshold, 8192u);
   EXPECT_EQ(s.keepalive, 30u);
   EXPECT_EQ(s.rpcbind, true);
@@ -120,6 +122,8 @@ TEST_F(ConfigTest, ErrorsNameTheirLine) {
   begins("listen = [\n'127.0.0.1:0',\n'localhost:1']\n", "3: listen: not ADDR:PORT: 'localhost:1'");
   begins("tcp-listen = ['1']\n", "1: tcp-listen: not ADDR:PORT");
   begins("crc = 'maybe'\n", "1: crc: not a valid value: 'maybe'");
+  begins("rdma-version = '3'\n", "1: rdma-version: not a valid value: '3'");
+  begins("rdma-version = 2\n", "1: rdma-version: not a string in quotes");
   begins("rpcbind = 1\n", "1: rpcbind: not true or false");
   begins("export = 'x'\n", "1: export: not an array of tables");
   begins("[export]\ndirectory = '/x'\n", "1: export: not an array of tables");
@@ -176,6 +180,7 @@ TEST_F(ConfigTest, TheCommandLineGoesFirst) {
   EXPECT_EQ(both->listens[0].provider, fabric::Provider::verbs);
   EXPECT_EQ(both->tcp_listens.size(), 1u);
   EXPECT_EQ(both->crc, fabric::CrcPolicy::on);
+  EXPECT_EQ(both->version, transport::VersionChoice::automatic);
   EXPECT_EQ(both->log_level, LogLevel::debug);
   EXPECT_EQ(both->state_dir, "/var/lib/x");
   EXPECT_TRUE(both->rpcbind);

@@ -20,6 +20,7 @@ TEST(CommandLine, Defaults) {
   EXPECT_EQ(options->listens[0].provider, fabric::Provider::automatic);
   EXPECT_TRUE(options->tcp_listens.empty());
   EXPECT_EQ(options->crc, fabric::CrcPolicy::automatic);
+  EXPECT_EQ(options->version, transport::VersionChoice::one);
   EXPECT_GE(options->threads, 1u);
   EXPECT_EQ(options->credits, 32u);
   EXPECT_EQ(options->inline_threshold, 4096u);
@@ -41,6 +42,8 @@ TEST(CommandLine, Everything) {
                                "[::1]:2049",
                                "--crc",
                                "on",
+                               "--rdma-version",
+                               "auto",
                                "--state-dir",
                                "/tmp/x",
                                "--threads",
@@ -65,6 +68,7 @@ TEST(CommandLine, Everything) {
   EXPECT_EQ(options->listens[1].provider, fabric::Provider::verbs);
   EXPECT_EQ(text_of(options->tcp_listens.at(0)), "[::1]:2049");
   EXPECT_EQ(options->crc, fabric::CrcPolicy::on);
+  EXPECT_EQ(options->version, transport::VersionChoice::automatic);
   EXPECT_EQ(options->state_dir, "/tmp/x");
   EXPECT_EQ(options->threads, 3u);
   EXPECT_EQ(options->credits, 8u);
@@ -88,6 +92,7 @@ TEST(CommandLine, UsageErrorsEndWithTwo) {
       {"--export", "/d", "--listen", "tcp@127.0.0.1:1"},
       {"--export", "/d", "--fabric", "tcp"},
       {"--export", "/d", "--crc", "maybe"},
+      {"--export", "/d", "--rdma-version", "3"},
       {"--export", "/d", "--threads", "0"},
       {"--export", "/d", "--credits", "2000"},
       {"--export", "/d", "--keepalive", "0"},

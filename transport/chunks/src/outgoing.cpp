@@ -15,12 +15,11 @@ constexpr std::uint32_t kLastGrowth = 1u << 18;
 
 }  // namespace
 
-error_code Outgoing::begin(memory::Pool& pool, std::uint32_t threshold, std::uint32_t max_payload,
-                           PayloadBuilder& builder) {
-  auto buffer = pool.allocate(threshold);
+error_code Outgoing::begin(memory::Pool& pool, std::uint32_t size, std::uint32_t max_payload, PayloadBuilder& builder) {
+  auto buffer = pool.allocate(size);
   if (!buffer) return buffer.error();
   pool_ = &pool;
-  threshold_ = threshold;
+  size_ = size;
   buffer_ = std::move(*buffer);
   std::memset(buffer_.ref().data, 0, kZeros);
   left_ = max_payload;
@@ -31,7 +30,7 @@ error_code Outgoing::begin(memory::Pool& pool, std::uint32_t threshold, std::uin
 void Outgoing::restart(PayloadBuilder& builder) {
   for (const memory::RegisteredBuffer& lent : more_) left_ += lent.ref().size;
   more_.clear();
-  builder.start(buffer_.ref().slice(kHeaderRoom, threshold_ - kHeaderRoom), this);
+  builder.start(buffer_.ref().slice(kHeaderRoom, size_ - kHeaderRoom), this);
 }
 
 Result<BufferRef> Outgoing::more_payload_memory(std::uint32_t at_least) {
@@ -54,30 +53,29 @@ error_code Outgoing::finish(const wire::Header& header, std::uint32_t header_siz
     append(gather_, front);
     for (const BufferRef& part : stream) append(gather_, part);
   } else {
-    auto buffer = pool_->allocate(threshold_);
+    const bool copies = stream.size() >= max_gather;
+    auto buffer = pool_->allocate(static_cast<std::uint32_t>(header_size + (copies ? total_size(stream) : 0)));
     if (!buffer) return buffer.error();
     front_ = std::move(*buffer);
     front = front_.first(header_size);
-    if (stream.size() < max_gather) {
+    if (copies) {
+      copy_together(header_size, stream);
+    } else {
       append(gather_, front);
       for (const BufferRef& part : stream) append(gather_, part);
-    } else if (const error_code failed = copy_together(header_size, stream)) {
-      return failed;
     }
   }
   const auto written = wire::encode(header, front.octets());
   return written ? error_code{} : written.error();
 }
 
-error_code Outgoing::copy_together(std::uint32_t header_size, std::span<const BufferRef> stream) {
-  if (header_size + total_size(stream) > threshold_) return BaseError::buffer_overflow;
+void Outgoing::copy_together(std::uint32_t header_size, std::span<const BufferRef> stream) {
   std::byte* at = front_.ref().data + header_size;
   for (const BufferRef& part : stream) {
     std::memcpy(at, part.data, part.size);
     at += part.size;
   }
   append(gather_, front_.first(static_cast<std::uint32_t>(at - front_.ref().data)));
-  return {};
 }
 
 void Outgoing::reset() noexcept {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "control.hpp"
 #include "rpcrdma/fabric/deferred_delete.hpp"
 
 namespace rpcrdma::transport {
@@ -19,7 +20,7 @@ constexpr std::uint32_t kFirstReceives = 4;
 constexpr std::uint32_t kErrorSends = 16;
 
 /// Credits of the direction whose calls this side sends (as `sender` in the forward direction does), or answers.
-std::uint32_t call_credits(const ConnectionSetup& setup, Role sender) noexcept {
+std::uint32_t credits_of(const ConnectionSetup& setup, Role sender) noexcept {
   return setup.role == sender ? setup.options.credits : setup.options.reverse_credits;
 }
 
@@ -41,17 +42,17 @@ wire::DecodeLimits limits(const ConnectionSetup& setup) noexcept {
 Connection::Connection(const ConnectionSetup& setup, ConnectionEvents& events)
     : setup_(setup),
       events_(&events),
-      receive_size_(receive_size(setup.options)),
       decode_limits_(limits(setup)),
       version_(setup.role == Role::client ? decode_limits_.highest_version : decode_limits_.lowest_version),
       version_settled_(decode_limits_.lowest_version == decode_limits_.highest_version),
-      send_queue_(call_credits(setup, Role::client) + setup.chunk_work),
-      reply_queue_(call_credits(setup, Role::server) + kErrorSends) {}
-
-Connection::~Connection() {
-  destroy();
-  if (setup_.receive_budget != nullptr) setup_.receive_budget->give_back(receive_memory_octets_);
+      receives_(*setup.pool, setup.receive_budget, receive_size(setup.options)),
+      send_queue_(credits_of(setup, Role::client) + setup.chunk_work),
+      reply_queue_(credits_of(setup, Role::server) + kErrorSends) {
+  if (setup.options.version != VersionChoice::one)
+    control_ = std::make_unique<Control>(*this, setup.options.characteristics);
 }
+
+Connection::~Connection() { destroy(); }
 
 Result<ConnectionPtr> Connection::connect(const ConnectionSetup& setup, const fabric::Endpoint& peer,
                                           ConnectionEvents& events) {
@@ -78,13 +79,13 @@ wire::PrivateData Connection::own_private_data() const noexcept {
   // [8797-4.1-e] only where every handle that we advertise is a window
   out.remote_invalidation = setup_.fabric->capabilities().remote_invalidation;
   out.send_size = setup_.options.send_size;
-  out.receive_size = receive_size_;
+  out.receive_size = receives_.size();
   return out;
 }
 
 fabric::QueuePairOptions Connection::queue_pair_options() const {
   fabric::QueuePairOptions out;
-  out.send_depth = send_queue_.capacity() + reply_queue_.capacity();
+  out.send_depth = send_queue_.capacity() + reply_queue_.capacity() + (control_ ? Control::kSends : 0);
   out.receive_depth = max_receives();
   out.inbound_reads = setup_.options.inbound_reads;
   out.outbound_reads = setup_.options.outbound_reads;
@@ -97,8 +98,12 @@ fabric::QueuePairOptions Connection::queue_pair_options() const {
 }
 
 std::uint32_t Connection::max_receives() const noexcept {
-  return setup_.options.credits + setup_.options.reverse_credits;
+  return setup_.options.credits + setup_.options.reverse_credits + control_receives();
 }
+
+std::uint32_t Connection::control_receives() const noexcept { return control_ ? Control::kReceives : 0; }
+
+std::uint32_t Connection::call_credits() const noexcept { return std::max(credits_of(setup_, setup_.role), 1u); }
 
 std::uint32_t Connection::first_receives() const noexcept {
   const std::uint32_t calls = setup_.role == Role::server ? std::min(kFirstReceives, setup_.options.credits) : 1;
@@ -108,8 +113,8 @@ std::uint32_t Connection::first_receives() const noexcept {
 error_code Connection::start(Result<std::unique_ptr<fabric::QueuePair>> queue_pair) {
   if (!queue_pair) return queue_pair.error();
   queue_pair_ = std::move(*queue_pair);
-  const std::uint32_t first = first_receives();
-  if (provide_receives(first) < first) {
+  const bool ready = add_receives(first_receives() + control_receives(), false) && (!control_ || !control_->prepare());
+  if (!ready) {
     ended_ = true;
     queue_pair_.reset();
     return BaseError::out_of_memory;
@@ -119,30 +124,26 @@ error_code Connection::start(Result<std::unique_ptr<fabric::QueuePair>> queue_pa
 }
 
 std::uint32_t Connection::provide_receives(std::uint32_t count) noexcept {
-  count = std::min(count, max_receives());
+  count = std::min(count, max_receives() - control_receives());
   if (ended_ || count <= receives()) return receives();
-  std::uint32_t more = count - receives();
-  ReceiveBudget* const budget = setup_.receive_budget;
-  if (budget != nullptr && receives() >= first_receives())
-    more =
-        static_cast<std::uint32_t>(std::min<std::size_t>(more, budget->offer(receive_memory_octets_) / receive_size_));
-  if (more == 0) return receives();
-  auto memory = setup_.pool->allocate(more * receive_size_);
-  if (!memory) return receives();
-  receive_memory_.push_back(std::move(*memory));
-  const std::size_t octets = memory::Pool::footprint(more * receive_size_);
-  receive_memory_octets_ += octets;
-  if (budget != nullptr) budget->take(octets);
-  const BufferRef all = receive_memory_.back().ref();
-  for (std::uint32_t i = 0; i < more; ++i) {
-    ReceiveSlot& slot = receives_.emplace_back(*this, all.slice(i * receive_size_, receive_size_));
-    if (posted(queue_pair_->post_receive(slot.memory(), &slot))) break;
-  }
+  add_receives(count - receives(), receives() >= first_receives());
   return receives();
 }
 
+bool Connection::add_receives(std::uint32_t more, bool within_budget) {
+  const std::uint32_t first = receives_.count();
+  if (!receives_.add(*this, more, within_budget)) return false;
+  for (std::uint32_t i = first; i < receives_.count(); ++i)
+    if (posted(queue_pair_->post_receive(receives_[i].memory(), &receives_[i]))) return false;
+  return true;
+}
+
 void Connection::repost(ReceiveSlot& slot) noexcept {
-  if (!ended_) posted(queue_pair_->post_receive(slot.memory(), &slot));
+  if (ended_) return;
+  // [xchar-3.1-a] never smaller than announced
+  const bool replaced = slot.memory().size == receives_.size() || receives_.replace(slot);
+  posted(queue_pair_->post_receive(slot.memory(), &slot));
+  if (control_) control_->on_replaced(replaced);
 }
 
 void Connection::on_established(const fabric::ConnectionInfo& info) noexcept {
@@ -151,6 +152,8 @@ void Connection::on_established(const fabric::ConnectionInfo& info) noexcept {
   // [8797-4-b] anew for each connection; [8797-5.1-a] silent peers have 1024 and no remote invalidation
   const wire::PrivateData peers = wire::find_private_data(info.private_data).value_or(wire::PrivateData{});
   thresholds_ = wire::negotiate(own_private_data(), peers);
+  expects_invalidation_ = thresholds_.remote_invalidation;
+  buffer_size_ = highest_send_ = thresholds_.send;
   if (decode_limits_.lowest_version == wire::kVersionTwo) use_version_two();
   connected_ = true;
   events_->on_connected();
@@ -163,11 +166,13 @@ void Connection::use_version_two() noexcept {
   version_settled_ = true;
   thresholds_.send = std::max(thresholds_.send, wire::kVersionTwoThreshold);
   thresholds_.receive = std::max(thresholds_.receive, wire::kVersionTwoThreshold);
+  buffer_size_ = highest_send_ = thresholds_.send;
 }
 
 void Connection::fall_back() noexcept {
   version_ = wire::kVersion;
   version_settled_ = true;
+  if (control_) control_->switch_off();
 }
 
 std::uint32_t Connection::max_call() const noexcept {
@@ -192,6 +197,7 @@ void Connection::destroy() noexcept {
   events_ = nullptr;
   ended_ = true;
   connected_ = false;
+  if (control_) control_->lost();
   send_queue_.drop_waiters();
   reply_queue_.drop_waiters();
   windows_.clear();

@@ -3,7 +3,7 @@
 // Ownership. The message stays in its receive buffer until its lease is released; then the buffer is posted again.
 // Errors. A failed receive was flushed: on_disconnected() reports the end. A length beyond the buffer aborts the
 // connection.
-#include "rpcrdma/connection/connection.hpp"
+#include "control.hpp"
 
 namespace rpcrdma::transport {
 namespace {
@@ -26,14 +26,20 @@ void Connection::received(ReceiveSlot& slot, const fabric::Completion& completio
   Received message{header_, {}, completion.invalidated, ReceiveLease(*this, slot)};
   const BufferRef octets = slot.memory().slice(0, completion.length);
   const wire::DecodeResult header_size = wire::decode(octets.octets(), header_, decode_limits_);
-  if (!header_size) {
-    events_->on_bad_message(header_size.error(), message);
-    return;
-  }
+  if (!header_size) return undecodable(header_size.error(), message);
   const auto size = static_cast<std::uint32_t>(*header_size);
   message.payload = octets.slice(size, octets.size - size);
   learn_version(header_);
+  if (control_ != nullptr && header_.version == wire::kVersionTwo) control_->on_message(header_);
   dispatch(message);
+}
+
+void Connection::undecodable(wire::WireError error, Received& message) noexcept {
+  const bool option = message.header.procedure == wire::Procedure::optional &&
+                      (error == wire::WireError::bad_option || error == wire::WireError::bad_direction);
+  // [xchar-2.1-a]
+  if (option && control_ != nullptr) return control_->on_malformed(message.header);
+  events_->on_bad_message(error, message);
 }
 
 /// [v2-5.1-a] A reply of version two settles the version of a client. A server follows its client.
@@ -49,24 +55,30 @@ void Connection::learn_version(const wire::Header& header) noexcept {
 
 void Connection::dispatch(Received& message) noexcept {
   switch (message.header.procedure) {
-    case wire::Procedure::error: return events_->on_peer_error(message);
-    case wire::Procedure::optional: return events_->on_bad_message(wire::WireError::unsupported_option, message);
+    case wire::Procedure::error:
+      if (control_ == nullptr || !control_->on_error(message.header)) events_->on_peer_error(message);
+      return;
+    case wire::Procedure::optional: return control_->on_option(message.header);
     case wire::Procedure::nomsg:
       // [v2-4.2.2-a]
       if (message.header.version >= wire::kVersionTwo)
-        return message.header.direction == wire::Direction::call ? events_->on_call(message)
-                                                                 : events_->on_reply(message);
+        return message.header.direction == wire::Direction::call ? on_call(message) : events_->on_reply(message);
       // The payload, and with it the direction, is not there yet. A Position-Zero Read chunk belongs to a call:
       // the Read list of a reply is empty [8166-4.3.1-a].
-      return has_position_zero(message.header.chunks) ? events_->on_call(message) : events_->on_reply(message);
+      return has_position_zero(message.header.chunks) ? on_call(message) : events_->on_reply(message);
     default: break;
   }
   Reader reader(message.payload.octets());
   reader.u32();  // the XID, compared by the decoder
   const std::uint32_t type = reader.u32();
-  if (reader.ok() && type == kCall) return events_->on_call(message);
+  if (reader.ok() && type == kCall) return on_call(message);
   if (reader.ok() && type == kReply) return events_->on_reply(message);
   events_->on_bad_message(wire::WireError::bad_chunks, message);
+}
+
+void Connection::on_call(Received& message) noexcept {
+  if (control_ != nullptr && setup_.role == Role::client) control_->on_reverse_call(!message.header.chunks.empty());
+  events_->on_call(message);
 }
 
 }  // namespace rpcrdma::transport

@@ -48,8 +48,7 @@ CallSlot::Start CallSlot::begin(Call& call, std::uint64_t sequence) {
 CallSlot::Start CallSlot::build(Call& call) {
   Connection& connection = *core_.connection();
   const RequesterSetup& setup = core_.setup();
-  if (message_.begin(connection.pool(), connection.thresholds().send, setup.max_long_call, builder_))
-    return Start::wait;
+  if (message_.begin(connection.pool(), connection.buffer_size(), setup.max_long_call, builder_)) return Start::wait;
   call.encode(builder_);
   if (!builder_.ok()) {
     status_ = TransportError::call_too_long;
@@ -111,6 +110,8 @@ CallSlot::Start CallSlot::post() {
   if (posted && !blames_connection(posted)) {
     answered_ = true;
     end(posted, true);
+  } else if (plan_.header.version == wire::kVersionTwo) {
+    core_.connection()->note_own_call(wire::min_header(wire::kVersionTwo) + builder_.payload().length);
   }
   return Start::sent;
 }

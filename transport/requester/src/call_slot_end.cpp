@@ -55,7 +55,7 @@ bool CallSlot::invalidate_windows() {
   Connection* connection = core_.connection();
   std::size_t bound = 0;
   for (fabric::Window* window : windows_) bound += window->bound() ? 1 : 0;
-  if (bound != 0 && !answered_ && connection->thresholds().remote_invalidation &&
+  if (bound != 0 && !answered_ && connection->expects_invalidation() &&
       !connection->fabric().capabilities().late_invalidation) {
     // The reply may still arrive: end the handles with the connection [8166-4.4.1-c].
     invalidate_pending_ = true;

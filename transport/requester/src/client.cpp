@@ -30,6 +30,7 @@ class ClientHandle final : public Client {
   bool connected() const noexcept override { return impl_->connected(); }
   void connect() override { impl_->connect_now(); }
   bool connecting() const noexcept override { return impl_->connecting(); }
+  CharacteristicsExchange& exchange() noexcept override { return *impl_; }
   void set_call_sink(CallSink* sink) noexcept override { impl_->set_call_sink(sink); }
 
  private:
@@ -204,6 +205,29 @@ void ClientImpl::close_if_idle() noexcept {
   auto handler = std::move(close_handler_);
   close_handler_.reset();
   handler();
+}
+
+Characteristics ClientImpl::characteristics() const noexcept {
+  return connection_ ? connection_->characteristics() : Characteristics{};
+}
+
+void ClientImpl::request(const CharacteristicChange& wanted, Handler handler) {
+  if (!connection_) return handler(TransportError::no_characteristics, {});
+  connection_->request_characteristics(wanted, std::move(handler));
+}
+
+void ClientImpl::change(const CharacteristicChange& wanted, Handler handler) {
+  if (!connection_) return handler(TransportError::no_characteristics, {});
+  connection_->change_characteristics(wanted, std::move(handler));
+}
+
+BackwardSupport ClientImpl::backward_support() const noexcept {
+  return call_sink_ != nullptr ? BackwardSupport::size_limited : BackwardSupport::none;
+}
+
+void ClientImpl::set_call_sink(CallSink* sink) noexcept {
+  call_sink_ = sink;
+  if (connection_) connection_->backward_support_changed();
 }
 
 }  // namespace rpcrdma::transport

@@ -9,7 +9,7 @@
 namespace rpcrdma::transport {
 
 /// The implementation behind a Client handle; deleted from the io_context after end().
-class ClientImpl final : private ConnectionEvents {
+class ClientImpl final : private ConnectionEvents, public CharacteristicsExchange {
  public:
   ClientImpl(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server, const ClientOptions& options,
              Log log);
@@ -25,7 +25,8 @@ class ClientImpl final : private ConnectionEvents {
   bool connected() const noexcept { return state_ == State::connected; }
   bool connecting() const noexcept { return state_ == State::connecting; }
   void connect_now();
-  void set_call_sink(CallSink* sink) noexcept { call_sink_ = sink; }
+  void set_call_sink(CallSink* sink) noexcept;
+  Characteristics characteristics() const noexcept override;
 
  private:
   /// idle: no calls wait; connecting, connected: there is a connection; waiting: for the backoff to end.
@@ -39,6 +40,12 @@ class ClientImpl final : private ConnectionEvents {
   void wait_and_connect();
   void close_if_idle() noexcept;
 
+  void request(const CharacteristicChange& wanted, Handler handler) override;
+  void change(const CharacteristicChange& wanted, Handler handler) override;
+  boost::asio::io_context& executor_context() noexcept override { return context(); }
+
+  std::uint32_t granted_credits() const noexcept override { return std::max(setup_.options.reverse_credits, 1u); }
+  BackwardSupport backward_support() const noexcept override;
   void on_connected() noexcept override;
   void on_disconnected(error_code why) noexcept override;
   void on_call(Received& message) noexcept override;

@@ -57,7 +57,7 @@ void RequesterCore::pump() {
   if (pumping_ || !connection_ || !connection_->connected()) return;
   pumping_ = true;
   // [8166-3.3.1-a] [8166-3.3.3-a] [8166-8.1.4-b]
-  while (credits_.available() != 0 && !waiting_.empty() && connection_->connected()) {
+  while (credits_.available() > connection_->held_credits() && !waiting_.empty() && connection_->connected()) {
     Call& call = waiting_.front();
     const CallSlot::Start started = start(call);
     if (started == CallSlot::Start::sent) continue;

@@ -45,7 +45,8 @@ class ReverseImpl final : public ReverseRequester {
   }
 
   void submit(Call& call) override {
-    if (allowed_)
+    // [xchar-3.3-a] unless the client has announced that it takes none
+    if (allowed_ && (core_.connection() == nullptr || core_.connection()->peer_takes_reverse_calls()))
       core_.submit(call);
     else
       core_.refuse(call, TransportError::reverse_disabled);  // [8167-6-a]

@@ -60,6 +60,9 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   void fail() override;
   std::shared_ptr<ReverseRequester> reverse() override;
   ConnectionStatistics statistics() const noexcept override;
+  CharacteristicsExchange* exchange() noexcept override {
+    return link_ != nullptr && !link_is_lost() ? connection_->exchange() : nullptr;
+  }
 
  private:
   enum class State : std::uint8_t { idle, queued, pulling, delivered, replying };
@@ -84,12 +87,14 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   void pull_long_call() noexcept;
   void deliver(BufferRef stream);
   void bulk_granted() noexcept;
+  bool link_is_lost() const noexcept;
   bool is_message(BufferRef stream) const noexcept;
   CallFingerprint fingerprint() const noexcept;
 
   void end(Ending how, Handler handler);
   void end_if_ready();
   void send_reply();
+  void reply_too_long();
   void send_error(wire::ErrorKind kind);
   bool settle_push();
   void push_or_wait();
@@ -131,6 +136,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   ReplyPlan plan_;
   Splitter splitter_;
   std::size_t next_push_ = 0;
+  std::optional<std::uint8_t> open_plan_;  // inline in version two, and not posted yet
   WriteOperation write_;
   GatherList ahead_stream_;  // what write_ahead() writes
   std::uint32_t ahead_ = 0;  // bytes of the reply that are written

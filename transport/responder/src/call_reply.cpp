@@ -29,7 +29,7 @@ PayloadBuilder& CallImpl::reply() noexcept {
   }
   const std::uint64_t chunk = total_length(header_.chunks.reply_chunk());
   const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(chunk, service_.setup().max_chunk)) + kSlack;
-  if (message_.begin(pool(), connection_->thresholds().send, most, builder_)) builder_.start({}, nullptr);
+  if (message_.begin(pool(), connection_->buffer_size(), most, builder_)) builder_.start({}, nullptr);
   return builder_;
 }
 
@@ -71,6 +71,8 @@ ConnectionStatistics CallImpl::statistics() const noexcept {
   return link_->statistics();
 }
 
+bool CallImpl::link_is_lost() const noexcept { return link_->is_lost(); }
+
 std::shared_ptr<ReverseRequester> CallImpl::reverse() { return link_ != nullptr ? link_->reverse() : nullptr; }
 
 void CallImpl::end(Ending how, Handler handler) {
@@ -103,23 +105,39 @@ void CallImpl::send_reply() {
   }
   // [8166-4.5.3-b] [8267-3.1-a]
   if (plan_reply(builder_.payload(), header_, connection_->thresholds().send, message_.zeros(), plan_))
-    return send_error(wire::ErrorKind::chunk);
+    return reply_too_long();
   // [8167-5.2-b]
   plan_.header.xid = header_.xid;         // [8167-2.4-b]
   plan_.header.credits = link_->grant();  // [8166-4.2.3-a]
   next_push_ = 0;
   splitter_ = {};
+  open_plan_.reset();
+  if (header_.version == wire::kVersionTwo && !plan_.long_reply) open_plan_ = connection_->plan_made();
   if (settle_push())
     push_or_wait();
   else
     post_reply();
 }
 
+/// The client may have counted on a larger Receive, which this side has asked it to lower meanwhile: then it sends the
+/// call again on a connection with other thresholds [8166-4.5.4-b].
+void CallImpl::reply_too_long() {
+  const std::uint32_t highest = connection_->highest_send();
+  if (highest > connection_->thresholds().send &&
+      !plan_reply(builder_.payload(), header_, highest, message_.zeros(), plan_)) {
+    connection_->log().info(
+        "connection aborted: a reply counts on larger receives than the client has since this side asked for smaller "
+        "ones; the client sends the call again");
+    return connection_->abort(BaseError::buffer_overflow);
+  }
+  send_error(wire::ErrorKind::chunk);
+}
+
 void CallImpl::send_error(wire::ErrorKind kind) {
   state_ = State::replying;
   ending_ = Ending::error;
   if (!message_.begun()) {
-    if (const error_code failed = message_.begin(pool(), connection_->thresholds().send, 0, builder_))
+    if (const error_code failed = message_.begin(pool(), connection_->buffer_size(), 0, builder_))
       return connection_->abort(failed);
   }
   plan_.clear();
@@ -214,6 +232,8 @@ void CallImpl::post_reply() {
   fabric::SendOptions options;
   options.invalidate = handle_to_invalidate();
   if (connection_->post_send(message_.gather(), options, &send_work_)) return;  // aborted
+  if (open_plan_) connection_->plan_posted(*open_plan_);
+  open_plan_.reset();
   if (ending_ == Ending::error) service_.count(service_.counters.errors_sent);
   if (options.invalidate) service_.count(service_.counters.invalidated);
 }

@@ -171,6 +171,8 @@ Server::Counters ServerImpl::counters() const noexcept {
     out.errors_sent += from.errors_sent.load(std::memory_order_relaxed);
     out.discarded += from.discarded.load(std::memory_order_relaxed);
     out.invalidated += from.invalidated.load(std::memory_order_relaxed);
+    out.receives_raised += from.receives_raised.load(std::memory_order_relaxed);
+    out.receives_lowered += from.receives_lowered.load(std::memory_order_relaxed);
     out.bulk_in_use += from.bulk_in_use.load(std::memory_order_relaxed);
     out.receive_octets += worker->receive_octets();
   }

@@ -13,7 +13,10 @@ namespace rpcrdma::transport {
 
 ServerConnection::ServerConnection(ServerWorker& worker, Service& service, const ConnectionOptions& options,
                                    const boost::asio::ip::address& peer)
-    : worker_(worker), link_(service, options.credits, options.reverse_credits, peer), peer_(peer) {}
+    : worker_(worker),
+      link_(service, options.credits, options.reverse_credits, peer),
+      peer_(peer),
+      reverse_(options.reverse_credits != 0) {}
 
 ServerConnection::~ServerConnection() {
   if (connection_) connection_->destroy();
@@ -96,6 +99,11 @@ void ServerConnection::on_bad_message(wire::WireError error, Received& message) 
   const ReverseRequester* reverse = link_.existing_reverse();
   if (reverse != nullptr && reverse->expects(message.header.xid)) return link_.discard();
   link_.on_bad_message(error, message);
+}
+
+void ServerConnection::on_receive_size(std::uint32_t from, std::uint32_t to) noexcept {
+  Service& service = link_.service();
+  service.count(to > from ? service.counters.receives_raised : service.counters.receives_lowered);
 }
 
 void ServerConnection::on_batch_end() noexcept {

@@ -37,11 +37,17 @@ class ServerConnection final : private ConnectionEvents {
   void on_peer_error(Received& message) noexcept override;
   void on_bad_message(wire::WireError error, Received& message) noexcept override;
   void on_batch_end() noexcept override;
+  std::uint32_t granted_credits() const noexcept override { return link_.grant(); }
+  BackwardSupport backward_support() const noexcept override {
+    return reverse_ ? BackwardSupport::size_limited : BackwardSupport::none;
+  }
+  void on_receive_size(std::uint32_t from, std::uint32_t to) noexcept override;
 
   ServerWorker& worker_;
   ServingLink link_;
   ConnectionPtr connection_;
   boost::asio::ip::address peer_;
+  const bool reverse_;  // calls of the reverse direction are possible
   std::size_t noted_octets_ = 0;
   bool draining_ = false;
   bool ending_ = false;

@@ -65,6 +65,8 @@ class Service {
     std::atomic<std::uint64_t> errors_sent{0};
     std::atomic<std::uint64_t> discarded{0};
     std::atomic<std::uint64_t> invalidated{0};
+    std::atomic<std::uint64_t> receives_raised{0};
+    std::atomic<std::uint64_t> receives_lowered{0};
     std::atomic<std::size_t> bulk_in_use{0};
   };
   Counters counters;

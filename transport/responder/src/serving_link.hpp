@@ -30,7 +30,8 @@ class ServingLink {
   std::size_t calls() const noexcept { return active_.size(); }
   std::uint64_t calls_taken() const noexcept { return calls_taken_; }
   ConnectionStatistics statistics() const noexcept {
-    return {calls_taken_, static_cast<std::uint32_t>(active_.size()), grant(), bulk_.used()};
+    return {calls_taken_, static_cast<std::uint32_t>(active_.size()), grant(), bulk_.used(),
+            connection_ != nullptr ? connection_->characteristics() : Characteristics{}};
   }
   /// True if this connection holds bytes of a budget while one that holds none waits for it.
   bool is_awaited() const noexcept { return bulk_.is_awaited() || long_calls_.is_awaited(); }

@@ -75,14 +75,15 @@ struct rpcrdma_clnt_options {
   int stable_opaques;             /* not 0: long opaques of arguments may be sent from where they are, see below */
   rpcrdma_log_function log;       /* NULL: no log */
   void* log_context;              /* passed to `log` */
-  void* reserved[8];              /* zero */
+  const char* rdma_version;       /* RPC-over-RDMA: "1" (or NULL), "2", or "auto", which offers 2 and falls back */
+  void* reserved[7];              /* zero */
 };
 
 /* A client handle for program `prog`, version `vers`, at `host` = "[FABRIC@]HOST[:PORT]", where FABRIC is auto (the
  * default: verbs if the route to the address uses an RDMA device, else iwarp), verbs or iwarp, and an IPv6 address with
  * a port is written as [::1]:PORT. Without a port, asks rpcbind at HOST for the netid rdma or rdma6. Connects. On
  * failure returns NULL and sets rpc_createerr: RPC_UNKNOWNHOST; RPC_PROGNOTREGISTERED; RPC_PMAPFAILURE; RPC_SYSTEMERROR
- * with the errno of the connection to rpcbind or to the server.
+ * with the errno of the connection to rpcbind or to the server, or EINVAL for an unknown rdma_version.
  *
  * The handle behaves like one of clnt_create(..., "tcp"), with these differences:
  * - When its connection is lost, the call in progress fails with RPC_CANTRECV (ECONNRESET), as with TCP, since the
@@ -108,7 +109,8 @@ struct rpcrdma_svc_options {
   unsigned credits;     /* calls that a client may have in flight, default 32 */
   rpcrdma_log_function log; /* NULL: no log */
   void* log_context;        /* passed to `log` */
-  void* reserved[8];        /* zero */
+  const char* rdma_version; /* RPC-over-RDMA: "1" (or NULL), "2", or "auto": each call is answered in its version */
+  void* reserved[7];        /* zero */
 };
 
 /* A transport that listens at one address and serves all connections to it; registered with libtirpc, so that svc_run()

@@ -53,6 +53,9 @@ class Core : public std::enable_shared_from_this<Core> {
   std::uint64_t frames() const noexcept { return frames_; }
   void drop_after(std::uint64_t frames) noexcept { last_frame_ = frames_ + frames; }
 
+  void count_overrun() noexcept { ++overruns_; }
+  std::uint64_t overruns() const noexcept { return overruns_; }
+
   // STags: unique on the network, hard to guess, never the same twice in a row.
   std::uint32_t new_handle() noexcept;
   std::uint64_t new_offset() noexcept;
@@ -88,6 +91,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::uint64_t made_ = 0;
   std::deque<UniqueFunction<void()>> actions_;
   std::uint64_t frames_ = 0;
+  std::uint64_t overruns_ = 0;
   std::uint64_t last_frame_ = ~std::uint64_t{0};
   std::unordered_map<std::uint32_t, std::shared_ptr<WindowState>> windows_;
   std::map<Endpoint, std::weak_ptr<ListenerState>> listeners_;

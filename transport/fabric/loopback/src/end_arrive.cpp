@@ -77,9 +77,11 @@ End::Arrival End::take_send(Frame& frame) {
     unbind(*frame.revoked);
   }
   if (frame.revoked && frame.revoked->pins != 0) return Arrival::wait;
+  if (receives_.empty()) core_->count_overrun();
   if (receives_.empty()) return violation(FabricError::no_receive, FabricError::remote_terminated);
   const Receive receive = receives_.front();
   // [5040-5.3-c]
+  if (frame.length > receive.buffer.size) core_->count_overrun();
   if (frame.length > receive.buffer.size)
     return violation(FabricError::message_too_long, FabricError::remote_terminated);
   receives_.pop_front();

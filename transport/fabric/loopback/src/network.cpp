@@ -30,6 +30,7 @@ std::unique_ptr<LoopbackFabric> LoopbackNetwork::make_fabric(std::string label, 
 void LoopbackNetwork::set_max_delay(std::uint32_t turns) noexcept { core_->options().max_delay = turns; }
 void LoopbackNetwork::pause(LoopbackPause where) { core_->pause(where); }
 void LoopbackNetwork::drop_connection_after(std::uint64_t frames) noexcept { core_->drop_after(frames); }
+std::uint64_t LoopbackNetwork::overruns() const noexcept { return core_->overruns(); }
 std::uint64_t LoopbackNetwork::frames() const noexcept { return core_->frames(); }
 void LoopbackNetwork::start_trace() { core_->start_trace(); }
 const std::vector<LoopbackTraceEntry>& LoopbackNetwork::trace() const noexcept { return core_->trace(); }

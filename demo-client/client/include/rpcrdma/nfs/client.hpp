@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "rpcrdma/base/log.hpp"
+#include "rpcrdma/connection/characteristics.hpp"
+#include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/nfs/error.hpp"
@@ -26,7 +28,8 @@ namespace rpcrdma::nfs {
 
 struct ClientOptions {
   fabric::OpenOptions fabric;
-  std::chrono::milliseconds timeout{60000};  ///< of each operation, reconnecting included
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA
+  std::chrono::milliseconds timeout{60000};                          ///< of each operation, reconnecting included
   /// How long a server that has never answered may refuse connections; the timeout if that is shorter.
   std::chrono::milliseconds first_connect{10000};
   std::optional<std::uint32_t> uid;  ///< of AUTH_SYS; absent: the process's
@@ -59,6 +62,8 @@ class Client {
   memory::Pool& pool() noexcept;
   const fabric::Endpoint& server() const noexcept;
   std::string_view fabric_name() const noexcept;
+  /// The version of RPC-over-RDMA, and the transport characteristics of both sides.
+  transport::Characteristics characteristics() const noexcept;
 
   /// Asks MOUNT (version 3) for the handle of the export `path`; caches the answer.
   Task<FileHandle> mount(std::string path);

@@ -14,9 +14,9 @@ namespace rpcrdma::transport {
 /// memory. Holds its memory from begin() to reset(). One thread.
 class Outgoing final : private PayloadMemory {
  public:
-  /// Takes a send buffer and starts `builder` in it. The builder gets more memory, up to about
+  /// Takes a send buffer of `size` bytes and starts `builder` in it. The builder gets more memory, up to about
   /// `max_payload` bytes in total. BaseError::out_of_memory when the pool is empty.
-  error_code begin(memory::Pool& pool, std::uint32_t threshold, std::uint32_t max_payload, PayloadBuilder& builder);
+  error_code begin(memory::Pool& pool, std::uint32_t size, std::uint32_t max_payload, PayloadBuilder& builder);
   /// Starts the message over, with the memory it has.
   void restart(PayloadBuilder& builder);
   bool begun() const noexcept { return static_cast<bool>(buffer_); }
@@ -34,10 +34,10 @@ class Outgoing final : private PayloadMemory {
 
  private:
   Result<BufferRef> more_payload_memory(std::uint32_t at_least) override;
-  error_code copy_together(std::uint32_t header_size, std::span<const BufferRef> stream);
+  void copy_together(std::uint32_t header_size, std::span<const BufferRef> stream);
 
   memory::Pool* pool_ = nullptr;
-  std::uint32_t threshold_ = 0;
+  std::uint32_t size_ = 0;
   std::uint32_t left_ = 0;  // bytes that more_payload_memory() may still lend
   memory::RegisteredBuffer buffer_;
   boost::container::small_vector<memory::RegisteredBuffer, 4> more_;

@@ -4,20 +4,21 @@
 // queue and its reservation, windows, and the demultiplexing of received messages into calls and replies.
 //
 // Threads: everything here belongs to the thread of the fabric's io_context.
+#include <array>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
-#include <deque>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/base/recycler.hpp"
 #include "rpcrdma/base/weak_guard.hpp"
+#include "rpcrdma/connection/characteristics.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/connection/receive.hpp"
 #include "rpcrdma/connection/receive_budget.hpp"
+#include "rpcrdma/connection/receive_buffers.hpp"
 #include "rpcrdma/connection/send_credits.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 #include "rpcrdma/memory/pool.hpp"
@@ -25,6 +26,8 @@
 #include "rpcrdma/wire/private_data.hpp"
 
 namespace rpcrdma::transport {
+
+class Control;
 
 /// The client opened the connection, and sends the calls of the forward direction (RFC 8167 section 2).
 enum class Role : std::uint8_t { client, server };
@@ -47,6 +50,13 @@ class ConnectionEvents {
   virtual void on_bad_message(wire::WireError error, Received& message) noexcept = 0;
   /// The end of a batch of completions: send credits, receives and memory may have become free.
   virtual void on_batch_end() noexcept = 0;
+  // For the optional messages of version two:
+  /// Credits that replies of this side grant now.
+  virtual std::uint32_t granted_credits() const noexcept { return 1; }
+  /// What this side supports of the reverse direction (xcharext-01 section 3.3).
+  virtual BackwardSupport backward_support() const noexcept { return BackwardSupport::none; }
+  /// The receives of this side have another size.
+  virtual void on_receive_size(std::uint32_t /*from*/, std::uint32_t /*to*/) noexcept {}
 
  protected:
   ~ConnectionEvents() = default;
@@ -94,6 +104,13 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   }
   /// The largest call of this side, in bytes of a Send: the threshold, or less while the version is not settled.
   std::uint32_t max_call() const noexcept;
+  /// The send threshold that was negotiated, which characteristics do not change: the size of the buffer in which a
+  /// message is begun.
+  std::uint32_t buffer_size() const noexcept { return buffer_size_; }
+  /// The largest send threshold of this connection so far.
+  std::uint32_t highest_send() const noexcept { return highest_send_; }
+  /// The peer may invalidate handles of this side, by replies that are on their way at least.
+  bool expects_invalidation() const noexcept { return expects_invalidation_; }
   /// What headers this side accepts.
   const wire::DecodeLimits& decode_limits() const noexcept { return decode_limits_; }
   fabric::Fabric& fabric() noexcept { return *setup_.fabric; }
@@ -105,6 +122,29 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   void close() noexcept;
   /// Immediate end; on_disconnected() follows. `why` is logged and reported in place of the fabric's reason.
   void abort(error_code why) noexcept;
+
+  // Transport characteristics, in version two.
+  Characteristics characteristics() const noexcept;
+  /// Null with VersionChoice::one. Valid as long as the connection.
+  CharacteristicsExchange* exchange() noexcept;
+  /// As CharacteristicsExchange::async_request() and async_change().
+  void request_characteristics(const CharacteristicChange& wanted, CharacteristicsHandler handler);
+  void change_characteristics(const CharacteristicChange& wanted, CharacteristicsHandler handler);
+  /// Credits of this side's direction that calls may not use now.
+  std::uint32_t held_credits() const noexcept;
+  /// False if the peer has announced that it does not take reverse calls.
+  bool peer_takes_reverse_calls() const noexcept;
+  /// ConnectionEvents::backward_support() has changed.
+  void backward_support_changed() noexcept;
+  /// A call of version two, by its size without chunks; may change what the peer is asked for.
+  void note_own_call(std::uint64_t size) noexcept;
+  /// An inline reply has been planned by the current send threshold, and is posted later: plan_posted() takes the
+  /// result. While there are such replies of a higher threshold, the peer is not asked to lower it.
+  std::uint8_t plan_made() noexcept {
+    ++open_plans_[plan_epoch_];
+    return plan_epoch_;
+  }
+  void plan_posted(std::uint8_t epoch) noexcept;
   /// Immediate end without any further event. Nothing posted or exposed is touched afterwards.
   void destroy() noexcept;
 
@@ -133,8 +173,9 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   }
   /// Posts receives until `count` exist, posted or in use, as far as options and memory allow. Returns their number.
   std::uint32_t provide_receives(std::uint32_t count) noexcept;
-  std::uint32_t receives() const noexcept { return static_cast<std::uint32_t>(receives_.size()); }
-  std::size_t receive_octets() const noexcept { return receives_.size() * receive_size_; }
+  /// Without those for optional messages.
+  std::uint32_t receives() const noexcept { return receives_.count() - control_receives(); }
+  std::size_t receive_octets() const noexcept { return receives_.octets(); }
 
   /// Each completion handler of work posted here calls this first: the handler is part of a batch, and the end of the
   /// batch submits what the handler posts.
@@ -155,11 +196,17 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
  private:
   friend class ReceiveSlot;
   friend class ReceiveLease;
+  friend class Control;
   explicit Connection(const ConnectionSetup& setup, ConnectionEvents& events);
   fabric::QueuePairOptions queue_pair_options() const;
   wire::PrivateData own_private_data() const noexcept;
   std::uint32_t max_receives() const noexcept;
   std::uint32_t first_receives() const noexcept;
+  std::uint32_t control_receives() const noexcept;
+  std::uint32_t call_credits() const noexcept;
+  bool add_receives(std::uint32_t more, bool within_budget);
+  void begin_plans() noexcept { plan_epoch_ ^= 1; }
+  bool old_plans_posted() const noexcept { return open_plans_[plan_epoch_ ^ 1] == 0; }
   error_code start(Result<std::unique_ptr<fabric::QueuePair>> queue_pair);
   error_code posted(error_code status, const fabric::WorkContext* context = nullptr) noexcept;
   void schedule_submit() noexcept;
@@ -168,6 +215,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   void learn_version(const wire::Header& header) noexcept;
   void use_version_two() noexcept;
   void dispatch(Received& message) noexcept;
+  void undecodable(wire::WireError error, Received& message) noexcept;
+  void on_call(Received& message) noexcept;
   void repost(ReceiveSlot& slot) noexcept;
   void finish(error_code why) noexcept;
 
@@ -178,16 +227,19 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
 
   ConnectionSetup setup_;
   ConnectionEvents* events_;
-  std::uint32_t receive_size_;
   wire::Thresholds thresholds_;
   wire::DecodeLimits decode_limits_;
   std::uint32_t version_;
   bool version_settled_;
   bool offered_ = false;  // a message of a version that is not settled has been sent
   fabric::ConnectionInfo info_;
-  std::vector<memory::RegisteredBuffer> receive_memory_;
-  std::size_t receive_memory_octets_ = 0;  // of the pool, rounded up to size classes
-  std::deque<ReceiveSlot> receives_;       // a deque: addresses are stable
+  std::uint32_t buffer_size_ = wire::kMinThreshold;
+  std::uint32_t highest_send_ = wire::kMinThreshold;
+  bool expects_invalidation_ = false;
+  std::uint8_t plan_epoch_ = 0;
+  std::array<std::uint32_t, 2> open_plans_{};  // by epoch
+  ReceiveBuffers receives_;
+  std::unique_ptr<Control> control_;  // null with version one only
   std::unique_ptr<fabric::QueuePair> queue_pair_;
   Recycler<fabric::Window> windows_;  // destroyed before the queue pair
   SendCredits send_queue_;

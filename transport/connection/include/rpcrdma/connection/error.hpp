@@ -18,6 +18,7 @@ enum class TransportError {
   chunk_unreadable,      ///< a Read chunk could not be pulled
   too_many_connections,  ///< a limit on connections was reached
   reverse_disabled,      ///< the peer has not signalled that it accepts reverse calls (RFC 8167 section 6)
+  no_characteristics,    ///< the connection does not exchange characteristics (rpcrdma/connection/characteristics.hpp)
 };
 
 /// For the conversion to error_code.

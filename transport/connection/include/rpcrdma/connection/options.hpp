@@ -2,7 +2,12 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "rpcrdma/base/export.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 
 namespace rpcrdma::transport {
@@ -12,6 +17,26 @@ enum class VersionChoice : std::uint8_t {
   one,        ///< version one only
   two,        ///< version two only
   automatic,  ///< a client offers version two and falls back; a server answers each call in the call's version
+};
+
+/// What the option --rdma-version may name: "1", "2", "auto".
+RPCRDMA_EXPORT std::vector<std::string> version_names();
+/// The choice that one of these names stands for; nothing for other text.
+RPCRDMA_EXPORT std::optional<VersionChoice> parse_version(std::string_view text) noexcept;
+/// The name of a choice; a literal.
+RPCRDMA_EXPORT std::string_view name_of(VersionChoice choice) noexcept;
+
+/// The exchange of transport characteristics in version two (draft-dnoveck-nfsv4-rpcrdma-xcharext-01).
+struct CharacteristicOptions {
+  bool exchange = true;  ///< false: every optional message is answered by RDMA2_ERR_INVAL_OPTION
+  /// Receives of this side are raised to this many bytes at most, at the request of its peer or of the program; no
+  /// effect below `receive_size`. 4096 to 262144.
+  std::uint32_t max_receive_size = 65536;
+  /// Largest Send of this side where the peer announces larger Receives; no effect below `send_size`.
+  std::uint32_t max_send_size = 65536;
+  /// Ask the peer for larger Receives when many calls are too long for those it has, and for the default again when
+  /// none is (connection/inline_growth.hpp).
+  bool adaptive = true;
 };
 
 /// One side's parameters for its connections. They are negotiated with the peer's at every connect.
@@ -26,6 +51,7 @@ struct ConnectionOptions {
   /// Offer and use RFC 8797 private data. Off: thresholds 1024, no remote invalidation.
   bool private_data = true;
   VersionChoice version = VersionChoice::one;  ///< of RPC-over-RDMA
+  CharacteristicOptions characteristics{};     ///< in version two
   /// Time limit for setting up a connection.
   std::chrono::milliseconds handshake_timeout{5000};
   /// RDMA Reads that the peer may have outstanding to this side, and this side to the peer.

@@ -9,18 +9,22 @@
 namespace rpcrdma::transport {
 
 class Connection;
+struct ReceiveBlock;
 
 /// One receive buffer: posted, or lent to the reader of the message in it.
 class ReceiveSlot final : public fabric::WorkContext {
  public:
-  ReceiveSlot(Connection& owner, BufferRef memory) noexcept : owner_(owner), memory_(memory) {}
+  ReceiveSlot(Connection& owner, BufferRef memory, ReceiveBlock& block) noexcept
+      : owner_(owner), memory_(memory), block_(&block) {}
   BufferRef memory() const noexcept { return memory_; }
   void on_completion(const fabric::Completion& completion) noexcept override;
 
  private:
   friend class ReceiveLease;
+  friend class ReceiveBuffers;
   Connection& owner_;
   BufferRef memory_;
+  ReceiveBlock* block_;
 };
 
 /// Keeps a received message in its buffer; posts the buffer again when released. Move-only. Keeps the

@@ -6,6 +6,7 @@
 
 #include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/log.hpp"
+#include "rpcrdma/connection/characteristics.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/memory/pool.hpp"
@@ -80,6 +81,8 @@ class RPCRDMA_EXPORT Client {
   virtual void connect() = 0;
   /// Whether an attempt to connect is in progress.
   virtual bool connecting() const noexcept = 0;
+  /// The transport characteristics of both sides, where the connection has version two. Valid as long as the client.
+  virtual CharacteristicsExchange& exchange() noexcept = 0;
   /// `sink` accepts reverse calls from now on, and outlives the client. While there is one, a lost connection is
   /// re-established even if no call waits (RFC 8167 section 5.4). Null: reverse calls are discarded (section 6).
   virtual void set_call_sink(CallSink* sink) noexcept = 0;

@@ -13,6 +13,7 @@
 #include "rpcrdma/base/payload.hpp"
 #include "rpcrdma/base/payload_builder.hpp"
 #include "rpcrdma/base/unique_function.hpp"
+#include "rpcrdma/connection/characteristics.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 #include "rpcrdma/memory/pool.hpp"
 
@@ -26,6 +27,7 @@ struct ConnectionStatistics {
   std::uint32_t calls_in_progress = 0;  ///< received and not answered
   std::uint32_t credits = 0;            ///< granted by the next reply; 0 over TCP, which has none
   std::size_t bulk_bytes = 0;           ///< of the server's bulk budget that its calls hold
+  Characteristics characteristics{};    ///< of both sides, in version two
 };
 
 /// One call being served. Pooled by the responder and lent to the handler from on_call() until the handler
@@ -44,6 +46,9 @@ class RPCRDMA_EXPORT IncomingCall {
   virtual const fabric::ConnectionInfo& connection() const noexcept = 0;
   /// Counters of the connection; all zero once it is lost. On the thread of context().
   virtual ConnectionStatistics statistics() const noexcept { return {}; }
+  /// The transport characteristics of its connection, valid as long as the connection; null once that is lost, where
+  /// the server has version one only, and over TCP. On the thread of context().
+  virtual CharacteristicsExchange* exchange() noexcept { return nullptr; }
   /// The event loop of the connection. Any thread.
   virtual boost::asio::io_context& context() noexcept = 0;
   /// Registered memory for the data of this call.

@@ -66,15 +66,17 @@ class RPCRDMA_EXPORT Server {
 
   /// Totals since the start, over all workers.
   struct Counters {
-    std::uint32_t connections = 0;   ///< open now
-    std::uint64_t accepted = 0;      ///< connections
-    std::uint64_t refused = 0;       ///< connections beyond a limit
-    std::uint64_t calls = 0;         ///< received
-    std::uint64_t errors_sent = 0;   ///< RDMA_ERROR
-    std::uint64_t discarded = 0;     ///< messages too short, RDMA_DONE, RDMA_ERROR
-    std::uint64_t invalidated = 0;   ///< replies by Send with Invalidate
-    std::size_t bulk_in_use = 0;     ///< bytes
-    std::size_t receive_octets = 0;  ///< registered for receives and sends of connections
+    std::uint32_t connections = 0;       ///< open now
+    std::uint64_t accepted = 0;          ///< connections
+    std::uint64_t refused = 0;           ///< connections beyond a limit
+    std::uint64_t calls = 0;             ///< received
+    std::uint64_t errors_sent = 0;       ///< RDMA_ERROR
+    std::uint64_t discarded = 0;         ///< messages too short, RDMA_DONE, RDMA_ERROR
+    std::uint64_t invalidated = 0;       ///< replies by Send with Invalidate
+    std::size_t bulk_in_use = 0;         ///< bytes
+    std::size_t receive_octets = 0;      ///< registered for receives and sends of connections
+    std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receives
+    std::uint64_t receives_lowered = 0;  ///< likewise, lowered
   };
   /// Any thread.
   virtual Counters counters() const noexcept = 0;

@@ -16,6 +16,7 @@ struct Settings {
   std::vector<std::string> tcp_listens;
   std::optional<std::string> fabric;
   std::optional<std::string> crc;
+  std::optional<std::string> rdma_version;
   std::optional<std::string> log_level;
   std::optional<std::string> state_dir;
   std::optional<std::uint32_t> threads;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rpcrdma/base/log.hpp"
+#include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfsd/exports/export_spec.hpp"
 #include "rpcrdma/nfsd/program/config_file.hpp"
@@ -26,6 +27,7 @@ struct Options {
   std::vector<ListenSpec> listens;
   std::vector<boost::asio::ip::tcp::endpoint> tcp_listens;
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA
   std::filesystem::path state_dir;
   unsigned threads = 1;
   std::uint32_t credits = 32;

@@ -111,6 +111,8 @@ class LoopbackNetwork {
   /// Lets `frames` more frames arrive, on all connections together; the next one breaks its connection:
   /// both ends see connection_reset.
   void drop_connection_after(std::uint64_t frames) noexcept;
+  /// Sends that met no posted Receive, or one that was too short: each has ended its connection.
+  std::uint64_t overruns() const noexcept;
   /// Frames that have arrived so far.
   std::uint64_t frames() const noexcept;
 

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Optional messages of version two that break the rules, against a live server and a live client: the error that each
+// gets, the fate of the connection, and that nothing is held afterwards.
+#include <gtest/gtest.h>
+
+#include "both_sides.hpp"
+#include "raw_peer.hpp"
+#include "rpcrdma/connection/error.hpp"
+#include "rpcrdma/wire/v2/options.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+using transport::ChangeOutcome;
+using transport::Disposition;
+using transport::ExchangeState;
+using transport::TransportError;
+using transport::VersionChoice;
+using wire::v2::OptionType;
+
+constexpr std::uint32_t kInit = 1, kRequest = 2, kResponse = 3, kUpdate = 4;
+
+wire::Header decoded(const RawPeer::Message& message) {
+  wire::Header out;
+  EXPECT_TRUE(wire::decode(message.octets, out, {.highest_version = wire::kVersionTwo}));
+  return out;
+}
+
+/// "error 3", "option 1" or "message", with the XID.
+std::string text_of(const RawPeer::Message& message) {
+  const wire::Header header = decoded(message);
+  const std::string xid = " of " + std::to_string(header.xid);
+  switch (header.procedure) {
+    case wire::Procedure::error: return "error " + std::to_string(static_cast<std::uint32_t>(header.error)) + xid;
+    case wire::Procedure::optional: return "option " + std::to_string(header.option_type) + xid;
+    default: return "message" + xid;
+  }
+}
+
+Bytes option(std::uint32_t xid, std::uint32_t type, std::initializer_list<std::uint32_t> content,
+             std::uint32_t direction = 0) {
+  Bytes out = words({xid, 2, 8, 5, direction, type, static_cast<std::uint32_t>(content.size() * 4)});
+  const Bytes body = words(content);
+  out.insert(out.end(), body.begin(), body.end());
+  return out;
+}
+
+SidesOptions two() {
+  SidesOptions options;
+  options.client.connection.version = options.server.connection.version = VersionChoice::automatic;
+  return options;
+}
+
+/// A hand-made client at a server.
+class HostileClient : public testing::Test {
+ protected:
+  HostileClient() : sides(two()), fabric(sides.network.make_fabric("raw")), peer(*fabric) { connect(); }
+  void connect() {
+    peer.messages.clear();
+    peer.connect(sides.endpoint);
+    ASSERT_TRUE(sides.wait([&] { return peer.connected(); }));
+  }
+  /// A call of NULL, its reply, and the server's INIT_XCHAR.
+  void begin() {
+    const std::vector<std::string> got = answers(words({7, 2, 8, 0, 0, 0, 0, 0, 7, 0, 1, 0, 0, 0}));
+    EXPECT_EQ(got, (std::vector<std::string>{"option 1 of " + std::to_string(last_init), "message of 7"}));
+  }
+  std::uint32_t init_xid() {
+    for (const RawPeer::Message& message : peer.messages)
+      if (decoded(message).option_type == kInit) return decoded(message).xid;
+    return last_init;
+  }
+  /// Everything that comes in answer to `message`.
+  std::vector<std::string> answers(const Bytes& message) {
+    peer.send(message);
+    return answers();
+  }
+  std::vector<std::string> answers() {
+    run_ready(sides.context);
+    last_init = init_xid();
+    std::vector<std::string> out;
+    for (const RawPeer::Message& one : peer.messages) out.push_back(text_of(one));
+    last = peer.messages.empty() ? Bytes() : peer.messages.back().octets;
+    peer.messages.clear();
+    return out;
+  }
+  std::vector<std::string> one(std::string text) { return {std::move(text)}; }
+  void expect_alive() {
+    EXPECT_FALSE(peer.ended());
+    const auto got = answers(words({9, 2, 8, 0, 0, 0, 0, 0, 9, 0, 1, 0, 0, 0}));
+    ASSERT_FALSE(got.empty());
+    EXPECT_EQ(got.back(), "message of 9");
+  }
+  void TearDown() override {
+    sides.client.reset();
+    sides.server.reset();
+    run_ready(sides.context);
+    EXPECT_EQ(sides.server_pool.counters().lent, 0u);
+  }
+
+  BothSides sides;
+  std::unique_ptr<fabric::LoopbackFabric> fabric;
+  RawPeer peer;
+  std::uint32_t last_init = 0;
+  Bytes last;
+};
+
+// [v2-3.1-a] [xchar-4-a] types that nobody knows
+TEST_F(HostileClient, UnknownTypes) {
+  begin();
+  for (const std::uint32_t type : {0u, 5u, 77u, 0xffffffffu})
+    EXPECT_EQ(answers(option(8, type, {})), one("error 3 of 8"));
+  expect_alive();
+}
+
+// [xchar-2.1-a] [xchar-2.1-b] [xchar-2.1-c] malformed content of each option
+TEST_F(HostileClient, MalformedOptions) {
+  begin();
+  for (const std::uint32_t type : {kInit, kRequest, kUpdate}) {
+    EXPECT_EQ(answers(option(8, type, {})), one("error 2 of 8"));
+    EXPECT_EQ(answers(option(8, type, {1, 1, 0xffffffff, 4096, 0})), one("error 2 of 8")) << "a length that lies";
+    EXPECT_EQ(answers(option(8, type, {1000000, 1, 4, 4096, 0})), one("error 2 of 8")) << "a million";
+  }
+  EXPECT_EQ(answers(option(8, kRequest, {1, 1, 3, 4096})), one("error 2 of 8")) << "too short";
+  EXPECT_EQ(answers(option(8, kRequest, {1, 2, 4, 2})), one("error 2 of 8")) << "a boolean of 2";
+  EXPECT_EQ(answers(option(8, kUpdate, {3, 4, 4, 0})), one("error 2 of 8")) << "a level of 4";
+  EXPECT_EQ(answers(option(8, kUpdate, {1, 4, 8192, 2})), one("error 2 of 8")) << "a boolean of 2";
+  EXPECT_EQ(answers(words({8, 2, 8, 5, 0, kInit, 4000})), one("error 2 of 8")) << "content beyond the message";
+  EXPECT_EQ(answers(words({8, 2, 8, 5, 2, kInit, 0})), one("error 2 of 8")) << "no direction";
+  expect_alive();
+}
+
+// As many characteristics as a message holds: of unknown ids, then beyond the limit of this implementation.
+TEST_F(HostileClient, ManyCharacteristics) {
+  begin();
+  for (const std::uint32_t count : {400u, 600u}) {
+    Bytes message = words({8, 2, 8, 5, 0, kRequest, 4 + count * 8, count});
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const Bytes value = words({0xffffff00u + i % 256, 0});
+      message.insert(message.end(), value.begin(), value.end());
+    }
+    if (message.size() > 4096) {
+      EXPECT_GT(count, 500u);
+      break;
+    }
+    EXPECT_EQ(answers(message), one("option 3 of 8"));
+    // [xchar-2.1-d] [xchar-4.3-c] all rejected
+    wire::v2::ResponseOption response;
+    wire::Header header;
+    ASSERT_TRUE(wire::decode(last, header, {.highest_version = wire::kVersionTwo}));
+    ASSERT_TRUE(wire::v2::decode(header.option, response));
+    for (std::uint32_t i = 0; i < count; ++i) EXPECT_TRUE(response.rejected.contains(i));
+    EXPECT_FALSE(response.rejected.contains(count));
+    EXPECT_TRUE(response.done.empty() && response.pending.empty());
+  }
+  expect_alive();
+}
+
+// INIT_XCHAR late, and twice: the second is an error, and changes nothing. [xchar-4.1-d] unknown ids are none.
+TEST_F(HostileClient, InitTwiceAndLate) {
+  begin();
+  for (int i = 0; i < 3; ++i) expect_alive();
+  EXPECT_EQ(answers(option(20, kInit, {3, 0xffffff00, 4, 1, 77, 0, 1, 4, 8192, 0})), std::vector<std::string>{});
+  EXPECT_EQ(answers(option(21, kInit, {1, 1, 4, 16384, 0})), one("error 2 of 21"));
+  expect_alive();
+}
+
+// A response and an update that nothing has asked for: dropped, and taken.
+TEST_F(HostileClient, AnswersWithoutAQuestion) {
+  begin();
+  EXPECT_EQ(answers(option(20, kInit, {0, 0})), std::vector<std::string>{});
+  EXPECT_EQ(answers(option(21, kResponse, {1, 1, 0, 0}, 1)), std::vector<std::string>{});
+  EXPECT_EQ(answers(option(22, kResponse, {}, 1)), std::vector<std::string>{});
+  EXPECT_EQ(answers(option(23, kUpdate, {1, 4, 8192, 1})), std::vector<std::string>{});
+  EXPECT_EQ(answers(option(24, kUpdate, {1, 4, 0, 1})), std::vector<std::string>{}) << "less than version two has";
+  EXPECT_EQ(answers(option(25, kUpdate, {0xffffff00, 0, 0})), std::vector<std::string>{});
+  EXPECT_EQ(answers(words({last_init, 2, 8, 4, 2})), std::vector<std::string>{}) << "a late refusal of INIT_XCHAR";
+  expect_alive();
+}
+
+// Requests of a peer that keeps to the receives of this side are all answered; one that does not loses its connection.
+TEST_F(HostileClient, Floods) {
+  begin();
+  for (std::uint32_t round = 0; round < 200; ++round) {
+    for (std::uint32_t i = 0; i < 4; ++i) peer.send(option(100 + i, kRequest, {1, 1, 4, i % 2 == 0 ? 65536u : 4096u}));
+    EXPECT_EQ(answers().size(), 4u) << round;
+    if (HasFailure()) break;
+  }
+  for (std::uint32_t i = 0; i < 2000; ++i) {
+    peer.send(option(100, kUpdate, {1, 4, 4096 + i, 0}));
+    if (i % 4 != 3) continue;
+    EXPECT_TRUE(answers().empty());
+  }
+  expect_alive();
+  for (std::uint32_t i = 0; i < 200; ++i) peer.send(option(100, kRequest, {0}));
+  answers();
+  EXPECT_TRUE(sides.wait([&] { return peer.ended() || sides.server->counters().connections == 1; }));
+}
+
+// Every truncated prefix of every vector, one after the other on one connection as long as that lasts.
+TEST_F(HostileClient, TruncatedVectors) {
+  for (const auto& [name, vector] : load_vectors("v2.hex")) {
+    SCOPED_TRACE(name);
+    for (std::size_t cut = 0; cut < vector.size(); ++cut) {
+      if (peer.ended()) connect();
+      answers(Bytes(vector.begin(), vector.begin() + static_cast<std::ptrdiff_t>(cut)));
+    }
+  }
+  if (peer.ended()) connect();
+  expect_alive();
+}
+
+// Version one and version two on one connection: each call is answered in its version, and the exchange goes on.
+TEST_F(HostileClient, BothVersions) {
+  EXPECT_EQ(answers(words({5, 1, 8, 0, 0, 0, 0, 5, 0, 1, 0, 0, 0})), one("message of 5"));
+  begin();
+  EXPECT_EQ(answers(option(20, kInit, {1, 1, 4, 8192, 0})), std::vector<std::string>{});
+  EXPECT_EQ(answers(words({6, 1, 8, 0, 0, 0, 0, 6, 0, 1, 0, 0, 0})), one("message of 6"));
+  EXPECT_EQ(to_hex(Octets(last).first(8)), "0000000600000001");
+  EXPECT_EQ(answers(words({8, 1, 8, 5, 0, kRequest, 4, 0})), one("error 2 of 8")) << "version one has no options";
+  EXPECT_EQ(answers(option(21, kRequest, {1, 1, 4, 8192})), one("option 3 of 21"));
+  EXPECT_EQ(to_hex(Octets(last).subspan(16, 4)), "00000001") << "[v2-4.2.2-d] a reply";
+  expect_alive();
+}
+
+/// A hand-made server of version two for a client.
+class HostileServer : public testing::Test {
+ protected:
+  HostileServer() : sides(two()), fabric(sides.network.make_fabric("raw")), peer(*fabric) {
+    transport::ClientOptions options = two().client;
+    options.connection.characteristics.adaptive = false;
+    client = transport::Client::make(*sides.client_fabric, sides.client_pool, peer.listen(), options, {});
+  }
+  /// Serves one call.
+  void call(std::uint32_t credits = 8) {
+    ShapedCall one(sides.client_pool, client->requester(), {});
+    client->requester().submit(one);
+    ASSERT_TRUE(sides.wait([&] { return !peer.messages.empty(); }));
+    const std::uint32_t xid = decoded(peer.take()).xid;
+    peer.send(words({xid, 2, credits, 0, 1, 0, 0, 0, xid, 1, 1}));
+    ASSERT_TRUE(sides.wait([&] { return one.times_done != 0; }));
+    EXPECT_FALSE(one.status) << one.status.message();
+    run_ready(sides.context);
+  }
+  /// Both sides have announced their characteristics.
+  void begin() {
+    call();
+    ASSERT_EQ(peer.messages.size(), 1u);
+    EXPECT_EQ(decoded(peer.take()).option_type, kInit);
+    peer.send(option(1, kInit, {1, 1, 4, 16384, 0}));
+    run_ready(sides.context);
+    EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::active);
+  }
+  /// Asks for `size`; returns the XID of the request.
+  std::uint32_t ask(std::uint32_t size) {
+    over = false;
+    client->exchange().async_request({.receive_buffer_size = size}, [this](error_code why, ChangeOutcome of) {
+      over = true;
+      failed = why;
+      outcome = of;
+    });
+    EXPECT_TRUE(sides.wait([&] { return !peer.messages.empty(); }));
+    return decoded(peer.take()).xid;
+  }
+  void answer(const Bytes& message) {
+    peer.send(message);
+    EXPECT_TRUE(sides.wait([&] { return over; }));
+  }
+  void TearDown() override {
+    client.reset();
+    run_ready(sides.context);
+    EXPECT_EQ(sides.client_pool.counters().lent, 0u);
+  }
+
+  BothSides sides;
+  std::unique_ptr<fabric::LoopbackFabric> fabric;
+  RawPeer peer;
+  std::unique_ptr<transport::Client> client;
+  bool over = false;
+  error_code failed;
+  ChangeOutcome outcome;
+};
+
+// [xchar-4.1-e] a server that ignores INIT_XCHAR, or refuses it; one whose own comes late
+TEST_F(HostileServer, WithoutTheExtension) {
+  call();
+  EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::announced);
+  const std::uint32_t xid = decoded(peer.take()).xid;
+  for (int i = 0; i < 4; ++i) call();
+  peer.send(words({xid, 2, 8, 4, 3}));
+  run_ready(sides.context);
+  EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::refused);
+  call();
+  peer.send(option(1, kInit, {0, 0}));
+  run_ready(sides.context);
+  EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::active);
+  call();
+}
+
+// [xchar-4.3-c] sets that overlap, have gaps, or name what was not asked for; a raise is not believed, and the limit of
+// a smaller size stays
+TEST_F(HostileServer, ContradictoryResponses) {
+  begin();
+  using Sets = std::initializer_list<std::uint32_t>;
+  for (const Sets& sets :
+       {Sets{1, 1, 1, 1, 0}, Sets{1, 1, 0, 1, 1}, Sets{0, 0, 0}, Sets{1, 3, 0, 0}, Sets{0}, Sets{}}) {
+    answer(option(ask(32768), kResponse, sets, 1));
+    EXPECT_EQ(failed, TransportError::bad_reply);
+    EXPECT_EQ(client->exchange().characteristics().peer.receive_buffer_size, 16384u);
+  }
+  answer(option(ask(8192), kResponse, {1, 1, 0, 1, 1}, 1));
+  EXPECT_EQ(failed, TransportError::bad_reply);
+  call();
+}
+
+// A response with the XID of another request is dropped; the right one is taken.
+TEST_F(HostileServer, ResponsesToOtherRequests) {
+  begin();
+  const std::uint32_t xid = ask(32768);
+  peer.send(option(xid + 1, kResponse, {1, 1, 0, 0}, 1));
+  run_ready(sides.context);
+  EXPECT_FALSE(over);
+  answer(option(xid, kResponse, {1, 1, 0, 0}, 1));
+  EXPECT_EQ(outcome.receive_buffer_size, Disposition::done);
+  EXPECT_EQ(client->exchange().characteristics().peer.receive_buffer_size, 32768u);
+}
+
+// [xchar-3-b] [xchar-4-b] a peer that knows INIT_XCHAR and not REQ_XCHAR has rejected everything
+TEST_F(HostileServer, WithoutRequests) {
+  begin();
+  answer(words({ask(32768), 2, 8, 4, 3}));
+  EXPECT_FALSE(failed);
+  EXPECT_EQ(outcome.receive_buffer_size, Disposition::rejected);
+  call();
+}
+
+// [xchar-3.1-d] the limit of a request that is pending ends with a larger value that clears it
+TEST_F(HostileServer, PendingUntilCleared) {
+  begin();
+  answer(option(ask(8192), kResponse, {0, 0, 1, 1}, 1));
+  EXPECT_EQ(outcome.receive_buffer_size, Disposition::pending);
+  const auto sends_inline = [&](std::uint32_t size) {
+    Shape shape;
+    shape.call_body = size;
+    ShapedCall one(sides.client_pool, client->requester(), shape);
+    client->requester().submit(one);
+    EXPECT_TRUE(sides.wait([&] { return !peer.messages.empty(); }));
+    const wire::Header header = decoded(peer.take());
+    peer.send(words({header.xid, 2, 8, 0, 1, 0, 0, 0, header.xid, 1, 1}));
+    EXPECT_TRUE(sides.wait([&] { return one.times_done != 0; }));
+    return header.chunks.empty();
+  };
+  // RawPeer has receives of 4096 bytes: only what needs no more is sent inline here.
+  EXPECT_FALSE(sends_inline(12000));
+  peer.send(option(2, kUpdate, {1, 4, 12288, 0}));
+  run_ready(sides.context);
+  EXPECT_FALSE(sends_inline(12000)) << "not cleared";
+  EXPECT_EQ(client->exchange().characteristics().peer.receive_buffer_size, 12288u);
+}
+
+// Messages that a client must answer, though it serves no reverse calls.
+TEST_F(HostileServer, OptionsAtAPlainClient) {
+  begin();
+  for (const auto& [message, expected] : std::vector<std::pair<Bytes, std::string>>{
+           {option(30, 77, {}), "error 3 of 30"},
+           {option(31, kRequest, {9}), "error 2 of 31"},
+           {option(32, kInit, {0, 0}), "error 2 of 32"},
+           {option(33, kRequest, {0}), "option 3 of 33"},
+       }) {
+    peer.send(message);
+    ASSERT_TRUE(sides.wait([&] { return !peer.messages.empty(); }));
+    EXPECT_EQ(text_of(peer.take()), expected);
+  }
+  call();
+}
+
+}  // namespace
+}  // namespace rpcrdma::test

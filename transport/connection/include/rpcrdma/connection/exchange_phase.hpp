@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The states of the exchange of characteristics, as one table. No I/O.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace rpcrdma::transport {
+
+/// What this side has sent and received.
+enum class ExchangePhase : std::uint8_t {
+  off,          ///< version one, or switched off
+  negotiating,  ///< version two is not agreed yet; nothing has been announced
+  heard,        ///< the peer has announced its characteristics, this side has not
+  announced,    ///< this side has announced its own, the peer has not
+  active,       ///< both have
+  refused,      ///< the peer has refused INIT_XCHAR
+};
+inline constexpr std::size_t kExchangePhases = 6;
+
+/// What may happen to an exchange. `refusal` answers this side's INIT_XCHAR.
+enum class ExchangeEvent : std::uint8_t { announce, init, request, response, update, refusal };
+inline constexpr std::size_t kExchangeEvents = 6;
+
+/// What is done with the message of an event.
+enum class Reaction : std::uint8_t {
+  take,
+  refuse,  ///< answer RDMA2_ERR_INVAL_OPTION
+  bad,     ///< answer RDMA2_ERR_BAD_HEADER
+  drop,
+};
+
+struct ExchangeTransition {
+  Reaction reaction;
+  ExchangePhase next;
+};
+
+constexpr ExchangeTransition transition(ExchangePhase phase, ExchangeEvent event) noexcept {
+  using enum ExchangePhase;
+  using enum Reaction;
+  using Row = std::array<ExchangeTransition, kExchangeEvents>;
+  // [xchar-4-a] all four operations are supported, or none; [xchar-4-b] [xchar-4-c]
+  // A second INIT_XCHAR is refused, as a change is an UPD_XCHAR; a late one is taken.
+  constexpr std::array<Row, kExchangePhases> kTable{{
+      // announce           init            request              response             update               refusal
+      {{{drop, off}, {refuse, off}, {refuse, off}, {refuse, off}, {refuse, off}, {drop, off}}},
+      {{{take, announced},
+        {take, heard},
+        {take, negotiating},
+        {drop, negotiating},
+        {take, negotiating},
+        {drop, negotiating}}},
+      {{{take, active}, {bad, heard}, {take, heard}, {drop, heard}, {take, heard}, {drop, heard}}},
+      {{{drop, announced}, {take, active}, {take, announced}, {drop, announced}, {take, announced}, {take, refused}}},
+      {{{drop, active}, {bad, active}, {take, active}, {take, active}, {take, active}, {drop, active}}},
+      {{{drop, refused}, {take, active}, {take, refused}, {drop, refused}, {take, refused}, {drop, refused}}},
+  }};
+  return kTable[static_cast<std::size_t>(phase)][static_cast<std::size_t>(event)];
+}
+
+}  // namespace rpcrdma::transport

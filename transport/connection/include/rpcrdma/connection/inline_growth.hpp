@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <optional>
+
+namespace rpcrdma::transport {
+
+/// When to ask the peer for larger or smaller Receives. No I/O.
+///
+/// A call that fits inline costs neither windows nor an RDMA Read, but each Receive of the peer must be as large as the
+/// largest call. So a larger size is asked for when a quarter of the last 64 calls would fit with it and do not
+/// without, and the default again when none of 1024 calls needed more. The distance between both keeps the size from
+/// changing back and forth; a peer that rejects a size is asked again after 16384 calls.
+class InlineGrowth {
+ public:
+  static constexpr std::uint32_t kWindow = 64;
+  static constexpr std::uint32_t kEnough = kWindow / 4;
+  static constexpr std::uint32_t kQuiet = 1024;
+  static constexpr std::uint32_t kPause = 16384;
+
+  InlineGrowth(std::uint32_t least, std::uint32_t most) noexcept : least_(least), most_(std::max(least, most)) {}
+
+  /// A call of `size` bytes is sent while the limit of a Send is `limit`. Returns the Receive Buffer Size to ask for.
+  std::optional<std::uint32_t> on_call(std::uint64_t size, std::uint32_t limit) noexcept {
+    if (pause_ != 0) --pause_;
+    const bool needs_more = size > least_ && size <= most_;
+    quiet_ = needs_more ? 0 : quiet_ + 1;
+    if (needs_more && size > limit) {
+      ++large_;
+      largest_ = std::max(largest_, static_cast<std::uint32_t>(size));
+    }
+    if (++calls_ < kWindow) return std::nullopt;
+    const bool grow = large_ >= kEnough && pause_ == 0;
+    const std::uint32_t wanted = std::min(std::bit_ceil(largest_), most_);
+    calls_ = large_ = largest_ = 0;
+    if (grow) return wanted;
+    if (quiet_ < kQuiet || limit <= least_) return std::nullopt;
+    quiet_ = 0;
+    return least_;
+  }
+  /// The peer has rejected the size, or is at work on it.
+  void pause() noexcept { pause_ = kPause; }
+
+ private:
+  std::uint32_t least_;
+  std::uint32_t most_;
+  std::uint32_t calls_ = 0;
+  std::uint32_t large_ = 0;
+  std::uint32_t largest_ = 0;
+  std::uint32_t quiet_ = 0;
+  std::uint32_t pause_ = 0;
+};
+
+}  // namespace rpcrdma::transport

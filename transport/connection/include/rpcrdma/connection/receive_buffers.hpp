@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "rpcrdma/connection/receive.hpp"
+#include "rpcrdma/connection/receive_budget.hpp"
+#include "rpcrdma/memory/pool.hpp"
+
+namespace rpcrdma::transport {
+
+/// Memory that one or more receive buffers share.
+struct ReceiveBlock {
+  memory::RegisteredBuffer memory;
+  std::size_t footprint = 0;  ///< bytes of the pool
+  std::uint32_t users = 0;
+};
+
+/// The receive buffers of a connection, and their size. A posted buffer cannot be withdrawn: after a change of the size
+/// each buffer is replaced when it is about to be posted again.
+class ReceiveBuffers {
+ public:
+  ReceiveBuffers(memory::Pool& pool, ReceiveBudget* budget, std::uint32_t size) noexcept
+      : pool_(pool), budget_(budget), size_(size) {}
+  ~ReceiveBuffers();
+  ReceiveBuffers(const ReceiveBuffers&) = delete;
+  ReceiveBuffers& operator=(const ReceiveBuffers&) = delete;
+
+  std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(slots_.size()); }
+  ReceiveSlot& operator[](std::uint32_t index) noexcept { return slots_[index]; }
+  /// Of buffers that are made from now on.
+  std::uint32_t size() const noexcept { return size_; }
+  /// Bytes that all buffers hold.
+  std::size_t octets() const noexcept { return octets_; }
+  /// Buffers that are smaller than size(), posted or lent.
+  std::uint32_t smaller() const noexcept { return smaller_; }
+
+  /// Adds `more` buffers, or fewer if the budget has less; false, and nothing added, when the pool is empty.
+  bool add(Connection& owner, std::uint32_t more, bool within_budget);
+  /// Whether budget and pool have room for all buffers with `size` bytes each.
+  bool has_room(std::uint32_t size) const noexcept;
+  void set_size(std::uint32_t size) noexcept;
+  /// Gives `slot`, which is not posted, a buffer of size(). False if a larger one is needed and memory is short: the
+  /// buffer stays as it is.
+  bool replace(ReceiveSlot& slot);
+
+ private:
+  ReceiveBlock* make_block(std::uint32_t size);
+  void release(ReceiveBlock& block) noexcept;
+
+  memory::Pool& pool_;
+  ReceiveBudget* budget_;
+  std::uint32_t size_;
+  std::size_t octets_ = 0;
+  std::size_t footprint_ = 0;  // of the pool: rounded up to size classes
+  std::uint32_t smaller_ = 0;
+  std::vector<std::unique_ptr<ReceiveBlock>> blocks_;
+  std::deque<ReceiveSlot> slots_;  // a deque: addresses are stable
+};
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. Answers go first; of this side's own messages one is sent at a time. Each fits the smallest receive
+// [xchar-4.1-c].
+// Ownership. A few send buffers, each in use until its Send completes; answers wait for them in a queue.
+// Errors. A peer that has more requests outstanding than this side has receives ends the connection.
+#include "control.hpp"
+
+#include <algorithm>
+#include <random>
+
+namespace rpcrdma::transport {
+namespace {
+
+/// Of one optional message: no peer has a smaller receive [xchar-4.1-c].
+constexpr std::uint32_t kSendSize = wire::kMinThreshold;
+/// Of the content of one.
+constexpr std::size_t kMaxContent = 512;
+
+}  // namespace
+
+Control::Control(Connection& connection, const CharacteristicOptions& options)
+    : connection_(connection),
+      options_(options),
+      phase_(options.exchange ? ExchangePhase::negotiating : ExchangePhase::off),
+      slots_{SendSlot(*this), SendSlot(*this), SendSlot(*this), SendSlot(*this)},
+      next_xid_(std::random_device{}()),
+      growth_(wire::kVersionTwoThreshold, options.max_send_size) {}
+
+error_code Control::prepare() {
+  auto memory = connection_.pool().allocate(kSends * kSendSize);
+  if (!memory) return memory.error();
+  memory_ = std::move(*memory);
+  std::uint32_t at = 0;
+  for (SendSlot& slot : slots_) slot.memory = memory_.ref().slice(kSendSize * at++, kSendSize);
+  return {};
+}
+
+void Control::on_message(const wire::Header& header) {
+  const bool error = header.procedure == wire::Procedure::error;
+  if (connection_.role() == Role::server) {
+    // A client has one message outstanding until the first reply, which follows INIT_XCHAR [v2-5-a]: its next message
+    // shows that INIT_XCHAR has arrived.
+    held_ = false;
+    if (!error) announce(false);
+    return;
+  }
+  const bool reply = header.procedure != wire::Procedure::optional && header.direction == wire::Direction::reply;
+  if (!reply) return;
+  held_ = false;  // the call was sent behind INIT_XCHAR
+  // With one credit, a peer that may not know the extension has no receive to spare.
+  if (!error && (header.credits > 1 || phase_ == ExchangePhase::heard)) announce(phase_ == ExchangePhase::heard);
+}
+
+/// [xchar-4.1-b] the first message of this side, once version two is agreed. `known`: the peer has the extension.
+void Control::announce(bool known) {
+  const ExchangeTransition next = transition(phase_, ExchangeEvent::announce);
+  if (next.reaction != Reaction::take) return;
+  own_.receive_buffer_size = connection_.receives_.size();
+  // [xchar-3.2-c] a server exposes nothing: its calls have no chunks
+  own_.requester_remote_invalidation =
+      connection_.role() == Role::client && connection_.fabric().capabilities().remote_invalidation;
+  if (own_.requester_remote_invalidation) connection_.expects_invalidation_ = true;
+  own_.backward_request_support = connection_.events_->backward_support();
+  told_ = own_;
+  if (phase_ != ExchangePhase::heard) peer_.receive_buffer_size = connection_.thresholds_.send;
+  wire::v2::InitOption option;
+  for (const Id id : {kReceiveSize, kInvalidation, kBackward}) option.start.push_back(own_value(id, told_));
+  init_xid_ = next_xid_++;
+  if (!post_option(option, *init_xid_, wire::Direction::call)) return;
+  phase_ = next.next;
+  unproven_ = true;
+  held_ = !known;
+}
+
+Control::SendSlot* Control::idle_slot() noexcept {
+  const auto at = std::ranges::find(slots_, false, &SendSlot::busy);
+  return at == slots_.end() ? nullptr : &*at;
+}
+
+bool Control::post(wire::Header& header) {
+  SendSlot* const slot = idle_slot();
+  if (slot == nullptr || lost_) return false;
+  const auto size = wire::encode(header, slot->memory.octets());
+  if (!size) return false;
+  slot->busy = true;
+  const BufferRef message = slot->memory.slice(0, static_cast<std::uint32_t>(*size));
+  return !connection_.post_send({&message, 1}, {}, &slot->work);
+}
+
+template <class Option>
+bool Control::post_option(const Option& option, std::uint32_t xid, wire::Direction direction) {
+  std::array<std::byte, kMaxContent> content;
+  const auto size = wire::v2::encode(option, content);
+  if (!size) return false;
+  wire::Header header;
+  header.xid = xid;
+  header.version = wire::kVersionTwo;
+  // [v2-4.2.2-d] [v2-4.2.2-e] A response is a reply; every other message begins an exchange, with an XID of its own.
+  header.credits =
+      direction == wire::Direction::call ? connection_.call_credits() : connection_.events_->granted_credits();
+  header.procedure = wire::Procedure::optional;
+  header.direction = direction;
+  header.option_type = static_cast<std::uint32_t>(Option::kType);
+  header.option = Octets(content).first(*size);
+  return post(header);
+}
+
+bool Control::post_answer(const Answer& answer) {
+  // [xchar-4.3-b] the XID of the request
+  if (answer.kind == AnswerKind::response) return post_option(answer.response, answer.xid, wire::Direction::reply);
+  wire::Header header;
+  header.xid = answer.xid;
+  header.version = wire::kVersionTwo;
+  const std::uint32_t granted = connection_.events_->granted_credits();
+  if (answer.kind == AnswerKind::refused)
+    wire::make_err_option(header, granted, header);  // [v2-3.1-a] [xchar-4-a]
+  else
+    wire::make_err_chunk(header, granted, header);
+  return post(header);
+}
+
+void Control::answer(const Answer& answer) {
+  if (answer.kind != AnswerKind::response) ++counted_.refused;
+  // Prudence: a peer that keeps to its credits has no more messages outstanding than this side has receives.
+  if (answers_.size() >= connection_.max_receives()) {
+    connection_.log().info("connection aborted: the peer sends optional messages faster than it takes their answers");
+    return connection_.abort(fabric::FabricError::protocol_violation);
+  }
+  answers_.push_back(answer);
+  pump();
+}
+
+void Control::pump() {
+  if (pumping_ || lost_) return;
+  pumping_ = true;
+  while (!lost_ && !answers_.empty() && idle_slot() != nullptr) {
+    const Answer first = std::move(answers_.front());
+    answers_.pop_front();
+    if (!post_answer(first)) break;
+  }
+  // Keeps a slot for answers.
+  while (!lost_ && std::ranges::count(slots_, false, &SendSlot::busy) > 1 && post_next()) {
+  }
+  pumping_ = false;
+}
+
+/// One message of this side's own; false if none may be sent now.
+bool Control::post_next() {
+  if (phase_ != ExchangePhase::active || request_xid_) return false;
+  if (!requests_.empty()) {
+    prepare_request();
+    // [xchar-3.1-d] replies that were planned with the larger limit go first
+    if (!connection_.old_plans_posted()) return false;
+    return post_request(requests_.front().wanted);
+  }
+  if (told_ == own_ && std::ranges::none_of(cleared_, [](bool due) { return due; })) return false;
+  if (!unproven_) return post_update();
+  fence_ = true;
+  request_xid_ = next_xid_++;
+  return post_option(wire::v2::RequestOption(), *request_xid_, wire::Direction::call);
+}
+
+bool Control::post_update() {
+  for (const Id id : {kReceiveSize, kInvalidation, kBackward}) {
+    const wire::v2::UpdateOption update{own_value(id, own_), cleared_[id]};
+    if (update.now == own_value(id, told_) && !update.pending_cleared) continue;
+    cleared_[id] = false;
+    if (id == kReceiveSize) {
+      told_.receive_buffer_size = own_.receive_buffer_size;
+      // A peer that has asked for the size sends as much: its replies need no Reply chunk.
+      connection_.thresholds_.receive = std::max(connection_.thresholds_.receive, std::exchange(reply_size_, 0));
+    } else if (id == kInvalidation) {
+      told_.requester_remote_invalidation = own_.requester_remote_invalidation;
+    } else {
+      told_.backward_request_support = own_.backward_request_support;
+    }
+    unproven_ = true;
+    ++counted_.updates_sent;
+    return post_option(update, next_xid_++, wire::Direction::call);  // [xchar-4.4-b] an XID of its own
+  }
+  return false;
+}
+
+bool Control::post_request(const CharacteristicChange& wanted) {
+  using enum wire::v2::CharacteristicId;
+  wanted_.clear();
+  if (wanted.receive_buffer_size) wanted_.emplace_back(receive_buffer_size, *wanted.receive_buffer_size);
+  if (wanted.requester_remote_invalidation)
+    wanted_.emplace_back(requester_remote_invalidation, *wanted.requester_remote_invalidation ? 1u : 0u);
+  if (wanted.backward_request_support)
+    wanted_.emplace_back(backward_request_support, static_cast<std::uint32_t>(*wanted.backward_request_support));
+  fence_ = false;
+  request_xid_ = next_xid_++;
+  ++counted_.requests_sent;
+  return post_option(wire::v2::RequestOption{wanted_}, *request_xid_, wire::Direction::call);
+}
+
+void Control::on_sent(SendSlot& slot, const fabric::Completion& completion) noexcept {
+  connection_.enter_batch();
+  slot.busy = false;
+  if (completion.status) return connection_.abort(completion.status);
+  pump();
+}
+
+void Control::lost() {
+  if (std::exchange(lost_, true)) return;
+  answers_.clear();
+  while (!requests_.empty()) end_request(TransportError::connection_lost, {});
+}
+
+Characteristics Control::characteristics() const noexcept {
+  Characteristics out = counted_;
+  out.version = connection_.version();
+  out.own = told_;
+  out.peer = peer_;
+  switch (phase_) {
+    case ExchangePhase::off: out.state = ExchangeState::none; break;
+    case ExchangePhase::negotiating:
+    case ExchangePhase::heard: out.state = ExchangeState::negotiating; break;
+    case ExchangePhase::announced: out.state = ExchangeState::announced; break;
+    case ExchangePhase::active: out.state = ExchangeState::active; break;
+    case ExchangePhase::refused: out.state = ExchangeState::refused; break;
+  }
+  return out;
+}
+
+wire::v2::Characteristic Control::own_value(Id id, const CharacteristicValues& from) const noexcept {
+  using enum wire::v2::CharacteristicId;
+  switch (id) {
+    case kReceiveSize: return {receive_buffer_size, from.receive_buffer_size};
+    case kInvalidation: return {requester_remote_invalidation, from.requester_remote_invalidation ? 1u : 0u};
+    default: return {backward_request_support, static_cast<std::uint32_t>(from.backward_request_support)};
+  }
+}
+
+}  // namespace rpcrdma::transport

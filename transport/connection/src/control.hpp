@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <array>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "rpcrdma/connection/characteristics.hpp"
+#include "rpcrdma/connection/connection.hpp"
+#include "rpcrdma/connection/exchange_phase.hpp"
+#include "rpcrdma/connection/inline_growth.hpp"
+#include "rpcrdma/connection/work.hpp"
+#include "rpcrdma/wire/v2/options.hpp"
+
+namespace rpcrdma::transport {
+
+/// The optional messages of a connection of version two: answers those of the peer, and exchanges characteristics.
+/// Part of its connection.
+///
+/// A message of this side that has no answer (INIT_XCHAR, UPD_XCHAR) is `unproven` until a later message of the peer
+/// shows that it has arrived. At most one is, and at most one request awaits its answer: where another would follow an
+/// unproven message, an empty REQ_XCHAR goes first. So the peer needs two Receives for them, and two for the answers to
+/// its own, which kControlReceives provides beside those that credits count.
+class Control final : public CharacteristicsExchange {
+ public:
+  /// Receives that each side keeps posted for optional messages.
+  static constexpr std::uint32_t kReceives = 4;
+  /// Sends of optional messages outstanding.
+  static constexpr std::uint32_t kSends = 4;
+
+  Control(Connection& connection, const CharacteristicOptions& options);
+
+  /// Memory for Sends. Before anything else.
+  error_code prepare();
+  /// A message of version two has arrived; on_option() or another event follows.
+  void on_message(const wire::Header& header);
+  void on_option(const wire::Header& header);
+  /// An optional message that cannot be decoded.
+  void on_malformed(const wire::Header& header) { answer({header.xid, AnswerKind::bad, {}}); }
+  /// True if this RDMA_ERROR answers an optional message.
+  bool on_error(const wire::Header& header);
+  /// A call of the reverse direction, from which the support of the peer is inferred.
+  void on_reverse_call(bool has_chunks) noexcept;
+  /// A call of this side, by the bytes that it has without chunks.
+  void on_own_call(std::uint64_t size);
+  /// A receive has been replaced, or could not be.
+  void on_replaced(bool replaced);
+  /// This side's support of the reverse direction may have changed.
+  void on_backward_support();
+  /// The connection uses version one.
+  void switch_off() noexcept { phase_ = ExchangePhase::off; }
+  /// The connection has ended.
+  void lost();
+  /// Sends what waits, as far as it may.
+  void pump();
+
+  /// Credits of this side's direction that an optional message takes until it is known to have arrived.
+  std::uint32_t held_credits() const noexcept { return held_ ? 1 : 0; }
+  /// Whether calls of the reverse direction may be sent to the peer.
+  BackwardSupport peer_backward_support() const noexcept { return peer_.backward_request_support; }
+
+  Characteristics characteristics() const noexcept override;
+  void request(const CharacteristicChange& wanted, Handler handler) override;
+  void change(const CharacteristicChange& wanted, Handler handler) override;
+  boost::asio::io_context& executor_context() noexcept override { return connection_.context(); }
+
+ private:
+  enum class AnswerKind : std::uint8_t { response, refused, bad };
+  struct Answer {
+    std::uint32_t xid;
+    AnswerKind kind;
+    wire::v2::ResponseOption response;
+  };
+  struct Request {
+    CharacteristicChange wanted;
+    Handler handler;
+  };
+  struct SendSlot {
+    explicit SendSlot(Control& of) noexcept : owner(of), work(*this) {}
+    void on_sent(const fabric::Completion& completion) noexcept { owner.on_sent(*this, completion); }
+    Control& owner;
+    BufferRef memory;
+    bool busy = false;
+    MemberWork<SendSlot, &SendSlot::on_sent> work;
+  };
+  enum Id : std::uint8_t { kReceiveSize, kInvalidation, kBackward, kIds };
+
+  // control.cpp
+  void announce(bool known);
+  bool post(wire::Header& header);
+  template <class Option>
+  bool post_option(const Option& option, std::uint32_t xid, wire::Direction direction);
+  bool post_answer(const Answer& answer);
+  bool post_next();
+  bool post_update();
+  bool post_request(const CharacteristicChange& wanted);
+  void answer(const Answer& answer);
+  void on_sent(SendSlot& slot, const fabric::Completion& completion) noexcept;
+  SendSlot* idle_slot() noexcept;
+  bool take(ExchangeEvent event, std::uint32_t xid);
+
+  // control_peer.cpp
+  void on_init(const wire::Header& header);
+  void on_request(const wire::Header& header);
+  void on_response(const wire::Header& header);
+  void on_update(const wire::Header& header);
+  void apply(const wire::v2::Characteristic& value);
+  Disposition consider(const wire::v2::Characteristic& wanted);
+  Disposition consider_size(std::uint32_t size);
+  bool start_raise(std::uint32_t size, bool asked);
+
+  // control_requests.cpp
+  void prepare_request();
+  void settle(const wire::v2::ResponseOption& response);
+  void settle(std::uint32_t id, std::uint32_t value, Disposition disposition);
+  void end_request(error_code status, const ChangeOutcome& outcome);
+  std::uint32_t largest_send() const noexcept;
+  void limit_sends() noexcept;
+  wire::v2::Characteristic own_value(Id id, const CharacteristicValues& from) const noexcept;
+
+  Connection& connection_;
+  const CharacteristicOptions options_;
+  ExchangePhase phase_;
+  bool lost_ = false;
+  bool pumping_ = false;
+
+  // Messages on their way.
+  memory::RegisteredBuffer memory_;
+  std::array<SendSlot, kSends> slots_;
+  std::deque<Answer> answers_;
+  std::uint32_t next_xid_;
+  std::optional<std::uint32_t> init_xid_;  // until it is known to have arrived
+  bool unproven_ = false;                  // a message without an answer
+  bool held_ = false;
+  std::optional<std::uint32_t> request_xid_;  // until its answer has come
+  bool fence_ = false;                        // that request is empty
+  bool requests_refused_ = false;
+
+  // Values.
+  CharacteristicValues own_;          // in effect
+  CharacteristicValues told_;         // as announced
+  std::array<bool, kIds> cleared_{};  // a request of the peer for this value is not pending any more
+  CharacteristicValues peer_;
+  std::optional<std::uint32_t> lowered_;  // the Receive Buffer Size that the peer was asked to lower to
+  bool raising_ = false;                  // receives are being replaced by larger ones
+  bool raise_asked_ = false;              // at the peer's request
+  std::uint32_t reply_size_ = 0;          // replies may have this size once the peer has been told
+
+  // Requests of the program.
+  std::deque<Request> requests_;  // the first one is on its way if request_xid_ is set and not a fence
+  bool prepared_ = false;         // the first one limits this side's Sends
+  wire::v2::CharacteristicList wanted_;
+  InlineGrowth growth_;
+  bool growth_asked_ = false;
+
+  Characteristics counted_;
+};
+
+}  // namespace rpcrdma::transport

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. Requests of the program, and of the policy for large calls, are sent one after the other; a smaller size
+// of the peer's receives limits this side's Sends before it is asked for. Ownership. A request keeps its handler until
+// the peer has answered or the connection has ended. Errors. A peer without REQ_XCHAR has rejected everything
+// [xchar-3-b].
+#include <algorithm>
+
+#include "control.hpp"
+
+namespace rpcrdma::transport {
+namespace {
+
+using wire::v2::CharacteristicId;
+
+/// Prudence.
+constexpr std::size_t kMaxRequests = 16;
+
+bool valid(const CharacteristicChange& change) noexcept {
+  return !change.backward_request_support || *change.backward_request_support <= BackwardSupport::general;
+}
+
+ChangeOutcome all(const CharacteristicChange& wanted, Disposition disposition) noexcept {
+  ChangeOutcome out;
+  if (wanted.receive_buffer_size) out.receive_buffer_size = disposition;
+  if (wanted.requester_remote_invalidation) out.requester_remote_invalidation = disposition;
+  if (wanted.backward_request_support) out.backward_request_support = disposition;
+  return out;
+}
+
+Disposition disposition_of(const wire::v2::ResponseOption& response, std::size_t position) noexcept {
+  if (response.done.contains(position)) return Disposition::done;
+  return response.pending.contains(position) ? Disposition::pending : Disposition::rejected;
+}
+
+/// [xchar-4.3-c] the sets do not overlap, and cover the request and nothing else
+bool is_partition(const wire::v2::ResponseOption& response, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < wire::v2::kMaxCharacteristics; ++i) {
+    const int sets = (response.done.contains(i) ? 1 : 0) + (response.rejected.contains(i) ? 1 : 0) +
+                     (response.pending.contains(i) ? 1 : 0);
+    if (sets != (i < count ? 1 : 0)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void Control::request(const CharacteristicChange& wanted, Handler handler) {
+  if (!valid(wanted)) return handler(BaseError::invalid_argument, {});
+  if (lost_) return handler(TransportError::connection_lost, {});
+  if (phase_ != ExchangePhase::active) return handler(TransportError::no_characteristics, {});
+  if (wanted.receive_buffer_size.value_or(0) > largest_send()) return handler(BaseError::invalid_argument, {});
+  if (requests_refused_) return handler({}, all(wanted, Disposition::rejected));
+  if (requests_.size() >= kMaxRequests) return handler(BaseError::out_of_memory, {});
+  requests_.push_back({wanted, std::move(handler)});
+  pump();
+}
+
+/// [xchar-3.1-d] from now on this side sends no more than it is about to ask for
+void Control::prepare_request() {
+  if (std::exchange(prepared_, true)) return;
+  const auto& size = requests_.front().wanted.receive_buffer_size;
+  if (!size || *size >= connection_.thresholds_.send) return;
+  lowered_ = std::max(*size, wire::kVersionTwoThreshold);
+  limit_sends();
+  connection_.begin_plans();
+}
+
+std::uint32_t Control::largest_send() const noexcept {
+  const std::uint32_t wanted = std::max(connection_.options().send_size, options_.max_send_size);
+  return std::max(connection_.buffer_size(), std::min(wanted, wire::kMaxThreshold));
+}
+
+void Control::limit_sends() noexcept {
+  connection_.thresholds_.send = std::min(peer_.receive_buffer_size, largest_send());
+  if (lowered_) connection_.thresholds_.send = std::min(connection_.thresholds_.send, *lowered_);
+  connection_.highest_send_ = std::max(connection_.highest_send_, connection_.thresholds_.send);
+}
+
+void Control::on_response(const wire::Header& header) {
+  if (!take(ExchangeEvent::response, header.xid)) return;
+  wire::v2::ResponseOption response;
+  // [xchar-4.3-b] a response without a request: nothing is changed, and replies are not answered
+  if (!request_xid_ || header.xid != *request_xid_) {
+    ++counted_.refused;
+    return;
+  }
+  const bool sound =
+      wire::v2::decode(header.option, response).has_value() && is_partition(response, fence_ ? 0 : wanted_.size());
+  request_xid_.reset();
+  unproven_ = false;
+  init_xid_.reset();
+  if (!sound) ++counted_.refused;
+  if (!std::exchange(fence_, false)) {
+    if (sound)
+      settle(response);
+    else
+      end_request(TransportError::bad_reply, {});  // a limit that the request has set stays
+  }
+  pump();
+}
+
+void Control::settle(const wire::v2::ResponseOption& response) {
+  ChangeOutcome outcome;
+  for (std::size_t i = 0; i < wanted_.size(); ++i) {
+    const Disposition disposition = disposition_of(response, i);
+    settle(wanted_[i].id, wanted_[i].value, disposition);
+    switch (CharacteristicId{wanted_[i].id}) {
+      case CharacteristicId::receive_buffer_size: outcome.receive_buffer_size = disposition; break;
+      case CharacteristicId::requester_remote_invalidation: outcome.requester_remote_invalidation = disposition; break;
+      case CharacteristicId::backward_request_support: outcome.backward_request_support = disposition; break;
+    }
+  }
+  end_request({}, outcome);
+}
+
+/// [xchar-4.3-d] a value that is done holds from now on
+void Control::settle(std::uint32_t id, std::uint32_t value, Disposition disposition) {
+  if (disposition == Disposition::done) apply({CharacteristicId{id}, value});
+  if (id != static_cast<std::uint32_t>(CharacteristicId::receive_buffer_size)) return;
+  if (disposition != Disposition::pending) lowered_.reset();
+  limit_sends();
+}
+
+void Control::end_request(error_code status, const ChangeOutcome& outcome) {
+  Handler handler = std::move(requests_.front().handler);
+  requests_.pop_front();
+  prepared_ = false;
+  if (handler) return handler(status, outcome);
+  // Asked for by the policy.
+  growth_asked_ = false;
+  if (outcome.receive_buffer_size != Disposition::done) growth_.pause();
+}
+
+bool Control::on_error(const wire::Header& header) {
+  if (request_xid_ && header.xid == *request_xid_) {
+    // [xchar-3-b]
+    requests_refused_ = requests_refused_ || header.error == wire::ErrorKind::invalid_option;
+    request_xid_.reset();
+    unproven_ = false;
+    init_xid_.reset();
+    if (!std::exchange(fence_, false)) {
+      lowered_.reset();
+      limit_sends();
+      end_request({}, all(requests_.front().wanted, Disposition::rejected));
+    }
+    while (requests_refused_ && !requests_.empty())
+      end_request({}, all(requests_.front().wanted, Disposition::rejected));
+    pump();
+    return true;
+  }
+  if (!init_xid_ || header.xid != *init_xid_) return false;
+  // [xchar-4.1-e]
+  init_xid_.reset();
+  unproven_ = held_ = false;
+  take(ExchangeEvent::refusal, header.xid);
+  connection_.log().debug("peer does not support transport characteristics");
+  pump();
+  return true;
+}
+
+void Control::change(const CharacteristicChange& wanted, Handler handler) {
+  if (!valid(wanted)) return handler(BaseError::invalid_argument, {});
+  if (lost_) return handler(TransportError::connection_lost, {});
+  if (phase_ != ExchangePhase::active) return handler(TransportError::no_characteristics, {});
+  ChangeOutcome outcome;
+  if (const auto& size = wanted.receive_buffer_size) {
+    const bool same = *size == own_.receive_buffer_size && !raising_;
+    const bool raises = *size > own_.receive_buffer_size && start_raise(*size, false);
+    outcome.receive_buffer_size = same ? Disposition::done : raises ? Disposition::pending : Disposition::rejected;
+  }
+  if (const auto& accepts = wanted.requester_remote_invalidation) {
+    const bool possible = !*accepts || connection_.fabric().capabilities().remote_invalidation;
+    if (possible) own_.requester_remote_invalidation = *accepts;
+    if (possible && *accepts) connection_.expects_invalidation_ = true;
+    outcome.requester_remote_invalidation = possible ? Disposition::done : Disposition::rejected;
+  }
+  if (const auto& support = wanted.backward_request_support) {
+    // No more than there is.
+    const bool possible = *support <= connection_.events_->backward_support();
+    if (possible) own_.backward_request_support = *support;
+    outcome.backward_request_support = possible ? Disposition::done : Disposition::rejected;
+  }
+  on_replaced(true);
+  pump();
+  handler({}, outcome);
+}
+
+void Control::on_backward_support() {
+  if (phase_ != ExchangePhase::announced && phase_ != ExchangePhase::active && phase_ != ExchangePhase::refused) return;
+  own_.backward_request_support = connection_.events_->backward_support();
+  pump();
+}
+
+void Control::on_own_call(std::uint64_t size) {
+  if (phase_ != ExchangePhase::active || !options_.adaptive || growth_asked_ || requests_refused_) return;
+  const auto wanted = growth_.on_call(size, connection_.thresholds_.send);
+  if (!wanted || !requests_.empty()) return;
+  connection_.log().debug(
+      "asking the peer for receives of {} bytes, as {}", *wanted,
+      *wanted > connection_.thresholds_.send ? "many calls are longer than those it has" : "no call needs larger ones");
+  growth_asked_ = true;
+  CharacteristicChange change;
+  change.receive_buffer_size = *wanted;
+  request(change, {});
+}
+
+}  // namespace rpcrdma::transport
