@@ -29,6 +29,7 @@ class TcpCase(Case):
         return struct.unpack_from(">I", peer.results(MOUNT, 3, 1, opaque(os.fsencode(path))))[0]
 
 
+@iwarp_only("plain TCP alone")
 class Peers(TcpCase):
     def test_three_octets_delay_nobody(self):
         server = self.tcp_server(options=["--threads", "1"])
@@ -150,7 +151,6 @@ class Peers(TcpCase):
             self.assertEqual(neighbour.results(NFS, 3, READ, arguments)[:4], bytes(4))
         self.assertIn("holds memory that other connections wait for", server.log())
 
-    @iwarp_only("plain TCP alone, and much of it")
     @unittest.skipIf("TSAN_OPTIONS" in os.environ, "the thread sanitizer multiplies memory")
     def test_memory_of_many_deaf_peers(self):
         # Disables the quarantine in which a sanitizer keeps freed memory.
@@ -248,6 +248,7 @@ class Mounts(TcpCase):
 class Callers(TcpCase):
     """Addresses and ports are checked at MNT and at every call."""
 
+    @iwarp_only("plain TCP alone")
     def test_addresses(self):
         folder = self.folder / "a"
         folder.mkdir()
@@ -268,6 +269,7 @@ class Callers(TcpCase):
             six.mount("/m")
             self.assertEqual(self.mnt_status(six, "/a"), ACCES)
 
+    @iwarp_only("plain TCP alone")
     def test_both_families_at_one_port(self):
         port = next(port for port in range(20400, 20900) if self.free("127.0.0.1", port))
         for tcp in ((f"127.0.0.1:{port}", f"[::]:{port}"), (f"[::]:{port}", f"127.0.0.1:{port}")):
