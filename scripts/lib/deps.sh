@@ -5,7 +5,7 @@ build_packages=(g++ cmake ninja-build pkg-config rpcsvc-proto python3
   libboost1.81-dev libtirpc-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libisal-dev libssl-dev
   liblmdb-dev libibverbs-dev librdmacm-dev libgtest-dev libgmock-dev)
 demo_packages=("${build_packages[@]}" diffutils)
-bench_packages=("${build_packages[@]}" git)
+bench_packages=("${build_packages[@]}" git iperf3 nftables socat iproute2)
 test_packages=("${build_packages[@]}" git make tshark tcpdump iproute2 procps clang-format libnfs-utils nfs-common rpcbind
   mandoc man-db zsh iperf3 nftables iputils-ping systemd abigail-tools doxygen graphviz)
 # What the suites in virtual machines run there.

@@ -44,10 +44,11 @@ std::optional<std::string> Program::make_device() {
 }
 
 std::optional<std::string> Program::start() {
-  if (auto failed = open_fabric()) return failed;
   if (const error_code failed = keep_network_privilege()) return "cannot drop privileges: " + failed.message();
   if (auto failed = make_device()) return failed;
   if (const error_code failed = drop_privileges()) return "cannot drop privileges: " + failed.message();
+  // The kernel refuses descriptors of RDMA devices to a process whose credentials have changed since they were opened.
+  if (auto failed = open_fabric()) return failed;
   auto link = Link::make(*fabric_, *device_, options_.link, log_);
   if (!link) return "no memory for packets: " + link.error().message();
   link_ = std::move(*link);

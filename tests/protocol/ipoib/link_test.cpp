@@ -207,10 +207,10 @@ TEST_F(IpoibLink, BackPressure) {
   ASSERT_TRUE(until([&] { return b->counts().received + a->counts().stalled == kMany + 1; }));
   a->send(*c, 100);
   ASSERT_TRUE(until([&] { return c->counts().received == 2; }));
-  const std::uint64_t stalled = a->counts().stalled;
+  const std::uint64_t received = b->counts().received;
   for (int i = 0; i < kMany; ++i) a->send(*b, 100);
-  ASSERT_TRUE(until([&] { return b->counts().received + stalled == 2 * kMany + 1; }));
-  EXPECT_EQ(a->counts().stalled, stalled) << "it has room again";
+  ASSERT_TRUE(until([&] { return b->counts().received + a->counts().stalled == 2 * kMany + 1; }));
+  EXPECT_GT(b->counts().received, received + 64) << "it has room again, and again";
 }
 
 // Addresses are learnt from packets, within the range that the options give, and lead back to the sender.
