@@ -27,7 +27,8 @@ void add_nfs(std::vector<Comparison>& plan, const Case& alone) {
   plan.push_back({which, Who::nfs_posix, {ours(alone)}});
 }
 
-/// Version two beside version one: READs whose data fits into a Send, beside chunks under both versions.
+/// Version two beside version one: READs whose data fits into a Send, beside chunks under both versions; WRITEs for
+/// which the client asks for larger Receives.
 void add_version_two(std::vector<Comparison>& plan, const Case& null_rtt, const Case& setups) {
   using enum Operation;
   plan.push_back({{"null_rtt_v2", "us", null}, Who::rpcrdma_two, {ours(null_rtt)}});
@@ -39,6 +40,8 @@ void add_version_two(std::vector<Comparison>& plan, const Case& null_rtt, const 
                     Who::rpcrdma_two_large,
                     {ours(chunks), ours(two, Who::rpcrdma_two)}});
   }
+  const Case chunks{"write_32k_chunk", "us", write, 32768};
+  plan.push_back({{"write_32k_grown_v2", "us", write, 32768}, Who::rpcrdma_two, {ours(chunks)}});
   plan.push_back({{"setup_v2", "1/s", setup}, Who::rpcrdma_two, {ours(setups)}});
   plan.push_back({{"setup_fallback", "1/s", setup}, Who::rpcrdma_fallback, {ours(setups)}});
 }

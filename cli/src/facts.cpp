@@ -20,9 +20,9 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
-/// `on|off`, but not `SECONDS|off`.
+/// `on|off` or `1|2|auto`, but not `SECONDS|off`.
 bool lists_choices(std::string_view type) {
-  return type.find('|') != type.npos && std::ranges::all_of(type, [](char c) { return c == '|' || std::islower(c); });
+  return type.find('|') != type.npos && std::ranges::none_of(type, [](char c) { return std::isupper(c); });
 }
 
 /// Takes ":{a,b}" or ":UINT in [1 - 256]" from the end of the type.

@@ -50,20 +50,22 @@ class Bench(Case):
                              [(name, "MB/s", f"{operation}_1m_qd8"), (f"{name}_posix", "MB/s", f"{operation}_1m_qd8")])
 
     def test_version_two(self):
-        cases = ["null_rtt_v2", "read_64k_inline_v2", "setup_v2", "setup_fallback"]
+        cases = ["null_rtt_v2", "read_64k_inline_v2", "write_32k_grown_v2", "setup_v2", "setup_fallback"]
         self.assertEqual(self.pairs(*cases),
                          [("null_rtt_v2", "us", "null_rtt"), ("read_64k_inline_v2", "us", "read_64k_chunk"),
-                          ("read_64k_inline_v2", "us", "read_64k_chunk_v2"), ("setup_v2", "1/s", "setup"),
+                          ("read_64k_inline_v2", "us", "read_64k_chunk_v2"),
+                          ("write_32k_grown_v2", "us", "write_32k_chunk"), ("setup_v2", "1/s", "setup"),
                           ("setup_fallback", "1/s", "setup")])
 
-    def test_inline_reads_take_no_windows(self):
-        done = self.run_program("rpcrdma-bench", "--quick", "--json", "--counters", "read_4k_inline_v2",
+    def test_inline_data_takes_no_windows(self):
+        done = self.run_program("rpcrdma-bench", "--quick", "--json", "--counters", "read_4k_inline_v2", "write_32k_grown_v2",
                                 deadline_s=2 * DEADLINE_S)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
-        costs = [one for one in map(json.loads, done.stdout.decode().splitlines()) if one.get("side") == "client"]
-        requests = {cost["who"]: cost["work_requests"] for cost in costs}
-        for by_chunk in ("read_4k_chunk", "read_4k_chunk_v2"):
-            self.assertLess(requests["ours"], requests[by_chunk] - 0.5)
+        costs = [one for one in map(json.loads, done.stdout.decode().splitlines()) if one.get("side") == "server"]
+        requests = {(cost["case"], cost["who"]): cost["work_requests"] for cost in costs}
+        for case, by_chunk in (("read_4k_inline_v2", "read_4k_chunk"), ("read_4k_inline_v2", "read_4k_chunk_v2"),
+                               ("write_32k_grown_v2", "write_32k_chunk")):
+            self.assertLess(requests[case, "ours"], requests[case, by_chunk] - 0.5)
 
     def test_a_thousand_idle_connections(self):
         self.assertEqual(self.pairs("null_rtt_1000_connections", "idle_connection"),

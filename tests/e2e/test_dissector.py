@@ -9,7 +9,7 @@ from kit.trees import noise
 from kit.tshark import messages, packets
 from kit.vectors import capture_on_iwarp, capture_on_roce, vectors
 
-MSG, NOMSG, ERROR, OPTIONAL = 0, 1, 4, 5
+MSG, NOMSG, ERROR = 0, 1, 4
 ERR_VERS = 1
 FIXED = 4  # words that tell a message of version two
 ENTRIES = 200
@@ -190,6 +190,10 @@ class Sessions(Case):
         def some(what, condition):
             self.assertTrue(any(condition(packet) for packet in seen), what)
 
+        # The server supports reverse calls without chunks; a client without a reverse service supports none.
+        for side, support in (("client", "NONE"), ("server", "SZLIM")):
+            some(f"INIT_XCHAR of the {side}", lambda p, support=support: "INIT_XCHAR: Receive Buffer Size" in p.info and
+                 f"BKRQSUP_{support}" in p.info)
         some("NULL", lambda p: p.number_of("message2") == MSG and "NULL Call" in p.info)
         some("WRITE with a Read chunk", lambda p: "WRITE Call" in p.info and p.number_of("positions2"))
         some("READ with a Write chunk", lambda p: "READ Call" in p.info and p.number_of("writes2") == 1)

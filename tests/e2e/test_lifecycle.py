@@ -68,6 +68,27 @@ class Lifecycle(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout.decode().splitlines()[-1], r"^min=[\d.]+ median=[\d.]+ p99=[\d.]+ us$")
 
+    def characteristics(self, client, of_server):
+        """What rpcrdma-ping prints of them: the line of the version, and a table."""
+        server = self.server(options=["--rdma-version", of_server], name=f"{client}-{of_server}")
+        done = self.run_program("rpcrdma-ping", "--fabric", FABRIC, "--rdma-version", client, "--characteristics",
+                                "--count", "5", server.address)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        _, version, *table, last = done.stdout.decode().splitlines()
+        self.assertRegex(last, "^min=")
+        return version, [line.split("  ") for line in table]
+
+    def test_characteristics(self):
+        version, table = self.characteristics("auto", "auto")
+        self.assertEqual(version, "version 2, both sides have announced their characteristics")
+        rows = {cells[0].strip(): [cell.strip() for cell in cells[1:] if cell.strip()] for cells in table}
+        self.assertEqual(rows[""], ["client", "server"])
+        self.assertGreaterEqual(min(map(int, rows["receive buffer size"])), 4096)
+        self.assertIn("requester remote invalidation", rows)
+        self.assertIn("backward request support", rows)
+        for versions in (("1", "auto"), ("auto", "1")):
+            self.assertEqual(self.characteristics(*versions), ("version 1, no characteristics are exchanged", []))
+
     def test_server_absent(self):
         with socket.create_server((ADDRESS, 0)) as taken:
             port = taken.getsockname()[1]

@@ -104,4 +104,4 @@ class Zsh(unittest.TestCase):
 
     def test_commands(self):
         self.assertIn("readlink", self.offered("rpcrdma-nfs ", "truncate"))
-        self.assertIn("--resume", self.offered("rpcrdma-nfs get --", "version"))
+        self.assertIn("--resume", self.offered("rpcrdma-nfs get --", "--version"))

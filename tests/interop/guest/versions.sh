@@ -23,12 +23,12 @@ part_fallback() {
   start_capture "fallback-$device.pcap" "${of_kernel[@]}"
   "$bin/rpcrdma-ping" --fabric verbs --rdma-version auto --timeout 120 --count 100000000 $address:20049 2>>/run/client.err &
   local ping=$!
-  expect 'the server answers' vm_until 60 captured_grows 0
+  expect 'the server answers' vm_until 200 captured_grows 0
   rpc.nfsd 0
   local before
   before=$(stat -c %s "/run/fallback-$device.pcap")
   rpc.nfsd 4 && echo 'rdma 20049' >/proc/fs/nfsd/portlist
-  expect 'it answers again on a new connection' vm_until 120 captured_grows "$before"
+  expect 'it answers again on a new connection' vm_until 200 captured_grows "$before"
   expect 'the client is still at work' kill $ping
   wait $ping
   stop_capture
