@@ -22,7 +22,7 @@ install(TARGETS rpcrdma_shared rpcrdma_static
 set(headers
   base/buffer_ref base/cursor base/error base/export base/log base/payload base/payload_builder base/post_memory
   base/recycler base/runner base/unique_function
-  connection/error connection/options fabric/error fabric/fabric memory/pool
+  connection/error connection/options fabric/arrival fabric/error fabric/fabric memory/pool
   requester/async_call requester/client requester/requester requester/reverse responder/responder responder/reverse_service
   responder/server wire/error)
 foreach(header ${headers})
