@@ -16,7 +16,7 @@ before=$(vm_rdma_resources)
 
 # Two lists for each machine, as it has two processors: tests of the programs, and tests with a hand-driven peer. Those of
 # `host` need no device, and run outside of the machines only.
-declare -A first=([host]='service_manager tirpc dissector' [programs]='commands' [peers]='hostile_handles crash tcp chunks troubles duplicates')
+declare -A first=([host]='service_manager tirpc dissector ipoib' [programs]='commands' [peers]='hostile_handles crash tcp chunks troubles duplicates')
 declare -A second=([programs]='trees exports lifecycle faults many_clients'
   [peers]='copies config identity hostile_rpc hostile_peers hostile_fabric hostile_setup read_sinks hung capture bench hostile_server pressure')
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Exposures and the frames that name them.
 #include "iwarp_test.hpp"
+#include "rpcrdma/fabric/arrival.hpp"
 
 namespace rpcrdma::test {
 namespace {
@@ -202,6 +203,36 @@ TEST_F(Pins, TheWholeRangeAndNothingElse) {
   EXPECT_TRUE(all_are(memory().part(1002, 997).octets(), std::byte{3}));
   EXPECT_EQ(memory().octets[1999], std::byte{2});
   EXPECT_EQ(memory().octets[2000], std::byte{0xee});
+}
+
+class Arrivals : public IwarpTest {};
+
+TEST_F(Arrivals, CountWritesThatAreCompleteAndInOrder) {
+  serve();
+  const Exposed exposed = expose(0, 100, fabric::Access::remote_write);
+  const auto& arrival = dynamic_cast<const fabric::Arrival&>(*exposed.window);
+  const auto [handle, length, offset] = exposed.segment;
+  EXPECT_EQ(arrival.arrived(), 0u);
+  peer_.send(write(handle, offset, filled(10, 0x11), true));
+  ASSERT_TRUE(until([&] { return arrival.arrived() == 10; }));
+  const Bytes next = write(handle, offset + 10, filled(20, 0x22), true);
+  peer_.send(Bytes(next.begin(), next.begin() + 25));
+  ASSERT_TRUE(until([&] { return memory().octets[10] == std::byte{0x22}; }));
+  EXPECT_EQ(arrival.arrived(), 10u);
+  peer_.send(Bytes(next.begin() + 25, next.end()));
+  ASSERT_TRUE(until([&] { return arrival.arrived() == 30; }));
+  EXPECT_FALSE(arrival.out_of_order());
+  peer_.send(write(handle, offset + 50, filled(5, 0x33), true));
+  ASSERT_TRUE(until([&] { return arrival.out_of_order(); }));
+  peer_.send(write(handle, offset + 30, filled(20, 0x44), true));
+  ASSERT_TRUE(until([&] { return memory().octets[49] == std::byte{0x44}; }));
+  EXPECT_EQ(arrival.arrived(), 30u);
+  ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(1)));
+  node().qp->submit();
+  ASSERT_TRUE(until([&] { return node().count(1) == 1; }));
+  ASSERT_TRUE(node().qp->bind(*exposed.window, memory().part(0, 8), fabric::Access::remote_write));
+  EXPECT_EQ(arrival.arrived(), 0u);
+  EXPECT_FALSE(arrival.out_of_order());
 }
 
 }  // namespace
