@@ -60,8 +60,9 @@ struct Tally {
 /// One client and one server, with a life drawn from a seed.
 class Life {
  public:
-  Life(std::uint32_t seed, std::uint32_t calls) : random_(seed), calls_(calls), sides_(options(random_, seed)) {
-    service_ = transport::ReverseService::make(*sides_.client, client_handler_, 2, {});
+  Life(std::uint32_t seed, std::uint32_t calls)
+      : random_(seed), calls_(calls), chunks_(seed % 2 == 0), sides_(options(random_, seed)) {
+    service_ = transport::ReverseService::make(*sides_.client, client_handler_, 2, {}, {}, chunks_ ? 1u << 20 : 0u);
     sides_.handler.intercept = [this](transport::IncomingCall& call) {
       if (auto to_client = call.reverse(); to_client && to_client != reverse_) {
         reverse_ = std::move(to_client);
@@ -129,6 +130,8 @@ class Life {
     if (!reverse_ || callbacks_.size() >= 20) return;
     Shape shape;
     shape.call_body = static_cast<std::uint32_t>(random_() % 2000) & ~3u;
+    if (chunks_ && random_() % 3 == 0) shape.items.push_back(static_cast<std::uint32_t>(random_() % 9000));
+    if (chunks_ && random_() % 3 == 0) shape.results.push_back(1 + static_cast<std::uint32_t>(random_() % 9000));
     callbacks_.push_back(std::make_unique<ShapedCall>(sides_.server_pool, *reverse_, shape));
     reverse_->submit(*callbacks_.back());
   }
@@ -163,6 +166,7 @@ class Life {
 
   std::mt19937 random_;
   std::uint32_t calls_;
+  bool chunks_;  // in reverse calls
   ShapedHandler client_handler_;
   std::unique_ptr<transport::ReverseService> service_;
   BothSides sides_;

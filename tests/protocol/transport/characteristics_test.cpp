@@ -145,7 +145,7 @@ TEST_F(Exchanges, AreBegunByBothSides) {
   EXPECT_TRUE(first.own.requester_remote_invalidation);
   EXPECT_EQ(first.own.backward_request_support, BackwardSupport::none);
   EXPECT_FALSE(first.peer.requester_remote_invalidation) << "[xchar-3.2-c]";
-  EXPECT_EQ(first.peer.backward_request_support, BackwardSupport::size_limited);
+  EXPECT_EQ(first.peer.backward_request_support, BackwardSupport::general);
   EXPECT_EQ(trace_of_call(), (std::vector<std::string>{"client send 72", "client send 56", "server send 44"}));
   EXPECT_EQ(trace_of_call(), (std::vector<std::string>{"client send 56", "server send 44"}));
   EXPECT_EQ(server.state, ExchangeState::active);
@@ -221,6 +221,7 @@ TEST_F(Exchanges, LowerReceives) {
   for (int i = 0; i < 200 && client().peer.receive_buffer_size == 4096; ++i) calls(4);
   ASSERT_EQ(client().peer.receive_buffer_size, 16384u);
   const std::size_t raised = sides->server->counters().receive_octets;
+  sides->network.start_trace();
   Completed done;
   sides->client->exchange().async_request(size_of(4096), done.token());
   std::vector<std::unique_ptr<ShapedCall>> crossing;
@@ -230,6 +231,9 @@ TEST_F(Exchanges, LowerReceives) {
   }
   EXPECT_EQ(completed(done).receive_buffer_size, Disposition::done);
   for (const auto& one : crossing) ASSERT_TRUE(sides->wait([&] { return one->times_done != 0; }));
+  const std::vector<std::string> trace = sides->network.take_trace_text();
+  EXPECT_EQ(std::ranges::count(trace, "client send 9060"), 0) << "the answer was not there yet";
+  EXPECT_EQ(std::ranges::count(trace, "client send 84"), 8);
   EXPECT_EQ(trace_of_call(large_call()).front(), "client send 84");
   calls(100);
   EXPECT_LT(sides->server->counters().receive_octets, raised);
@@ -245,7 +249,7 @@ TEST_F(Exchanges, Rejections) {
   EXPECT_EQ(ask(size_of(16384)).receive_buffer_size, Disposition::rejected);
   EXPECT_EQ(ask(size_of(1024)).receive_buffer_size, Disposition::rejected);
   EXPECT_EQ(trace_of_call(large_call(3000)).front(), "client send 3060") << "the limit of the request is gone";
-  const ChangeOutcome both = ask({.receive_buffer_size = 8192, .backward_request_support = BackwardSupport::general});
+  const ChangeOutcome both = ask({.receive_buffer_size = 8192, .backward_request_support = BackwardSupport::none});
   EXPECT_EQ(both.receive_buffer_size, Disposition::pending);
   EXPECT_EQ(both.requester_remote_invalidation, Disposition::unchanged);
   EXPECT_EQ(both.backward_request_support, Disposition::rejected);
@@ -323,6 +327,32 @@ TEST_F(Exchanges, BackwardSupport) {
   reverse->submit(good);
   ASSERT_TRUE(sides->wait([&] { return good.times_done != 0; }));
   EXPECT_FALSE(good.status) << good.status.message();
+}
+
+// [xchar-3.3-c] a client whose reverse service takes chunks: every form of call, in the reverse direction
+TEST_F(Exchanges, ReverseCallsWithChunks) {
+  for (const std::uint32_t budget : {0u, 1u << 20}) {
+    start();
+    service = transport::ReverseService::make(*sides->client, client_handler, 2, {}, {}, budget);
+    calls(2);
+    reverse->allow();
+    std::vector<Shape> shapes(4);
+    shapes[0].items = {9001};
+    shapes[1].results = {9001};
+    shapes[2].reply_body = 9000;
+    shapes[3].call_body = 30000;
+    for (const Shape& shape : shapes) {
+      ShapedCall one(sides->server_pool, *reverse, shape);
+      reverse->submit(one);
+      ASSERT_TRUE(sides->wait([&] { return one.times_done != 0; }));
+      EXPECT_EQ(!one.status, budget != 0) << one.status.message();
+      EXPECT_EQ(one.complaint, "");
+    }
+    EXPECT_EQ(client_handler.complaint, "");
+    ASSERT_TRUE(sides->wait([&] { return sides->server_fabric->bound_windows() == 0; }));
+    TearDown();
+    service.reset();
+  }
 }
 
 // [xchar-3.3-b] a server that announces nothing, and makes a reverse call

@@ -29,6 +29,10 @@ bool Connection::peer_takes_reverse_calls() const noexcept {
   return !control_ || control_->peer_backward_support() != BackwardSupport::none;
 }
 
+bool Connection::peer_takes_reverse_chunks() const noexcept {
+  return control_ && control_->peer_backward_support() == BackwardSupport::general;
+}
+
 void Connection::backward_support_changed() noexcept {
   if (control_) control_->on_backward_support();
 }

@@ -63,8 +63,9 @@ CallSlot::Start CallSlot::build(Call& call) {
   const PlanLimits limits{connection.max_call(), connection.thresholds().receive, kMaxSegments, setup.max_long_call,
                           connection.version()};
   status_ = plan_call(shape, limits, plan_);
-  // [8167-5.3-a] [8167-5.3-c]
-  if (!status_ && !setup.may_use_chunks && !plan_.header.chunks.empty())
+  // [8167-5.3-a] [8167-5.3-c] [xchar-3.3-c]
+  const bool may_use_chunks = setup.may_use_chunks || connection.peer_takes_reverse_chunks();
+  if (!status_ && !may_use_chunks && !plan_.header.chunks.empty())
     status_ = plan_.header.chunks.reads.empty() ? TransportError::reply_too_long : TransportError::call_too_long;
   if (status_) return Start::failed;
   // [8167-5.1-a] [v2-4.2.2-c] the version is the same in both directions

@@ -222,7 +222,7 @@ void ClientImpl::change(const CharacteristicChange& wanted, Handler handler) {
 }
 
 BackwardSupport ClientImpl::backward_support() const noexcept {
-  return call_sink_ != nullptr ? BackwardSupport::size_limited : BackwardSupport::none;
+  return call_sink_ != nullptr ? call_sink_->support() : BackwardSupport::none;
 }
 
 void ClientImpl::set_call_sink(CallSink* sink) noexcept {

@@ -19,8 +19,8 @@ namespace {
 class ReverseServiceImpl final : public ReverseService, private CallSink {
  public:
   ReverseServiceImpl(Client& client, CallHandler& handler, std::uint32_t credits, Log log,
-                     UniqueFunction<void()> connected)
-      : service_({&handler, 0, 0, false, nullptr, std::move(log)}),
+                     UniqueFunction<void()> connected, std::uint32_t bulk_budget)
+      : service_({&handler, bulk_budget, bulk_budget, bulk_budget != 0, nullptr, std::move(log)}),
         credits_(credits),
         connected_(std::move(connected)) {
     client.set_call_sink(this);
@@ -56,6 +56,9 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
     context_ = &connection.context();
     if (connected_) connected_();
   }
+  BackwardSupport support() const noexcept override {
+    return service_.setup().may_use_chunks ? BackwardSupport::general : BackwardSupport::size_limited;
+  }
   void on_call(Connection& connection, Received& message) noexcept override { link_on(connection).on_call(message); }
   void on_bad_message(Connection& connection, wire::WireError error, Received& message) noexcept override {
     link_on(connection).on_bad_message(error, message);
@@ -81,8 +84,10 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
 }  // namespace
 
 std::unique_ptr<ReverseService> ReverseService::make(Client& client, CallHandler& handler, std::uint32_t credits,
-                                                     Log log, UniqueFunction<void()> connected) {
-  return std::make_unique<ReverseServiceImpl>(client, handler, credits, std::move(log), std::move(connected));
+                                                     Log log, UniqueFunction<void()> connected,
+                                                     std::uint32_t bulk_budget) {
+  return std::make_unique<ReverseServiceImpl>(client, handler, credits, std::move(log), std::move(connected),
+                                              bulk_budget);
 }
 
 }  // namespace rpcrdma::transport

@@ -39,7 +39,7 @@ class ServerConnection final : private ConnectionEvents {
   void on_batch_end() noexcept override;
   std::uint32_t granted_credits() const noexcept override { return link_.grant(); }
   BackwardSupport backward_support() const noexcept override {
-    return reverse_ ? BackwardSupport::size_limited : BackwardSupport::none;
+    return reverse_ ? BackwardSupport::general : BackwardSupport::none;
   }
   void on_receive_size(std::uint32_t from, std::uint32_t to) noexcept override;
 

@@ -134,6 +134,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::uint32_t held_credits() const noexcept;
   /// False if the peer has announced that it does not take reverse calls.
   bool peer_takes_reverse_calls() const noexcept;
+  /// True if it has announced that it takes them with chunks.
+  bool peer_takes_reverse_chunks() const noexcept;
   /// ConnectionEvents::backward_support() has changed.
   void backward_support_changed() noexcept;
   /// A call of version two, by its size without chunks; may change what the peer is asked for.

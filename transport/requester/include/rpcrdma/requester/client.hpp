@@ -24,6 +24,8 @@ class RPCRDMA_EXPORT CallSink {
   /// The client has connected or reconnected. The upper layer tells the server on each connection whether it accepts
   /// reverse calls there.
   virtual void on_connected(Connection& /*connection*/) noexcept {}
+  /// What it accepts, for version two (xcharext-01 section 3.3).
+  virtual BackwardSupport support() const noexcept { return BackwardSupport::size_limited; }
   /// A reverse call; may be moved from. On the client's thread.
   virtual void on_call(Connection& connection, Received& message) noexcept = 0;
   /// A message that cannot be processed and is not a reply to a call of this client.

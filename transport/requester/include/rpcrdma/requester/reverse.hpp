@@ -11,9 +11,10 @@ namespace rpcrdma::transport {
 class Connection;
 struct Received;
 
-/// Sends short calls only (RFC 8167 section 5.3): one that does not fit the inline threshold fails with
-/// TransportError::call_too_long, one whose largest reply does not, with reply_too_long. At most 1024 wait. It ends
-/// with its connection: calls then fail with connection_lost, as a server cannot connect to its client.
+/// Sends short calls only (RFC 8167 section 5.3), unless a client of version two has announced that it takes chunks:
+/// one that does not fit the inline threshold fails with TransportError::call_too_long, one whose largest reply does
+/// not, with reply_too_long. At most 1024 wait. It ends with its connection: calls then fail with connection_lost, as a
+/// server cannot connect to its client.
 ///
 /// On the connection's thread. The last reference may be dropped anywhere there, in Call::done() as well: calls in
 /// progress then complete with BaseError::cancelled, and the object is destroyed from the io_context.

@@ -10,15 +10,18 @@
 
 namespace rpcrdma::transport {
 
-/// Serves reverse calls. Calls with chunks are answered by ERR_CHUNK (RFC 8167 section 5.3). Make it before the
+/// Serves reverse calls. Calls with chunks are answered by ERR_CHUNK (RFC 8167 section 5.3), unless
+/// there is a bulk budget. Make it before the
 /// server is notified that it may call, on the client's thread. The client connects again when its connection is lost.
 class RPCRDMA_EXPORT ReverseService {
  public:
   /// Takes the calls of `client` and hands them to `handler`. The service and `handler` outlive the client. Grants up
   /// to `credits`, within ConnectionOptions::reverse_credits. `connected` runs on each new connection: it may submit
-  /// the call that tells the server that it may call there.
+  /// the call that tells the server that it may call there. With `bulk_budget`, the bytes of chunks that all calls may
+  /// hold at once, a connection of version two announces BKRQSUP_GENL, and calls may have chunks of up to so many
+  /// bytes.
   static std::unique_ptr<ReverseService> make(Client& client, CallHandler& handler, std::uint32_t credits, Log log,
-                                              UniqueFunction<void()> connected = {});
+                                              UniqueFunction<void()> connected = {}, std::uint32_t bulk_budget = 0);
   virtual ~ReverseService() = default;
   /// Calls that the handler has not ended, or whose replies are being sent.
   virtual std::size_t calls() const noexcept = 0;
