@@ -17,7 +17,7 @@ def size_of_copy():
     return scaled(1 << 30, 64 << 20, 4 << 20)
 
 
-@iwarp_only("tests/interop has this part of verbs")
+@iwarp_only("tests/interop/guest/ipoib.sh tests it over verbs")
 class Linked(Case):
     """Hosts that are ready to run rpcrdma-ip."""
 

@@ -100,6 +100,17 @@ class ExamplesOnRxe(Machine):
         self.run_guest("examples.sh")
 
 
+class IpOnRxe(Machine):
+    name = "ip-rxe"
+    timeout_s = 900
+
+    def test(self):
+        """rpcrdma-ip over verbs, and NFS through its link."""
+        for program in ("iperf3", "ping"):
+            self.assertTrue(installed(program), f"{program} is not installed")
+        self.run_guest("ipoib.sh")
+
+
 class WithInput(Machine):
     """Prepares the input of the kernel's client: `big` and `tree.tar`."""
 
