@@ -98,7 +98,13 @@ void ServerCallState::on_loop(void (ServerCallState::*step)() noexcept) {
   if (context.get_executor().running_in_this_thread()) return (this->*step)();
   const auto end = [this] {
     transport::IncomingCall& call = *call_;
-    sent(BaseError::cancelled);
+    if (cache_ != nullptr) {
+      for (const AttachedCall& attached : std::exchange(cache_, nullptr)->forget(key_))
+        if (&attached.call->context() == &call.context()) attached.call->discard();
+    }
+    release_ = {};  // not run: what it refers to may be gone
+    staged_.clear();
+    release();
     call.discard();
   };
   boost::asio::post(context, boost::asio::bind_allocator(PostAllocator<void>(post_memory_),

@@ -190,8 +190,8 @@ class Sessions(Case):
         def some(what, condition):
             self.assertTrue(any(condition(packet) for packet in seen), what)
 
-        # The server supports reverse calls without chunks; a client without a reverse service supports none.
-        for side, support in (("client", "NONE"), ("server", "SZLIM")):
+        # The server supports all reverse calls; a client without a reverse service supports none.
+        for side, support in (("client", "NONE"), ("server", "GENL")):
             some(f"INIT_XCHAR of the {side}", lambda p, support=support: "INIT_XCHAR: Receive Buffer Size" in p.info and
                  f"BKRQSUP_{support}" in p.info)
         some("NULL", lambda p: p.number_of("message2") == MSG and "NULL Call" in p.info)

@@ -46,7 +46,7 @@ class Bash(unittest.TestCase):
             self.assertEqual(bash("rpcrdma-nfsd", *words), ["auto", "verbs", "iwarp"], words)
         self.assertEqual(bash("rpcrdma-nfsd", "--fabric", "=", "v"), ["verbs"])
         self.assertEqual(bash("rpcrdma-ping", "--crc", "o"), ["on", "off"])
-        for program in PROGRAMS:
+        for program in set(PROGRAMS) - {"rpcrdma-ip"}:  # which makes no calls
             self.assertEqual(bash(program, "--rdma-version", ""), ["1", "2", "auto"], program)
         self.assertEqual(bash("rpcrdma-nfsd", "--threads", ""), [])
 

@@ -184,7 +184,7 @@ bool Decoder::set_position(std::uint32_t to) noexcept {
       piece_ = i;
       offset_ = to - one.position;
       position_ = to;
-      remaining_ = after + one.octets.size - offset_;
+      remaining_ = source_ != nullptr ? message_->length - to : after + one.octets.size - offset_;
       item_ = 0;
       while (item_ < message_->items.size() && message_->items[item_].position < to) ++item_;
       return true;

@@ -59,6 +59,7 @@ void Encoder::rewrite_u32(std::uint32_t value) noexcept {
 
 bool Encoder::set_position(std::uint32_t to) noexcept {
   if (!out_.ok() || to > out_.position()) return false;
+  if (borrowing_ != nullptr && to < borrowing_->sent()) return false;
   rewriting_ = to != out_.position();
   at_ = to;
   return true;

@@ -19,7 +19,7 @@ void EarlyReply::take(std::uint32_t arrived) {
 
 bool EarlyReply::more() {
   while (call_.arrived() <= taken_)
-    if (call_.over() || !wait_()) return false;
+    if (call_.over() || (!wait_() && !call_.over())) return false;  // the last wait may end the call
   take(call_.arrived());
   return true;
 }

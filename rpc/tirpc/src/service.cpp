@@ -99,12 +99,15 @@ class WrittenAhead final : public xdr::Borrowing {
     call_.write_ahead([&outcome](error_code status) { outcome = status; });
     while (!outcome) runner_.run_one();  // the memory belongs to the program again when this function returns
     if (*outcome) out.fail();
+    sent_ = static_cast<std::uint32_t>(end);
     return true;
   }
+  std::uint32_t sent() const noexcept override { return sent_; }
 
  private:
   transport::IncomingCall& call_;
   Runner& runner_;
+  std::uint32_t sent_ = 0;
 };
 
 }  // namespace

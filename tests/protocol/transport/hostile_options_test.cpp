@@ -297,6 +297,32 @@ TEST_F(HostileServer, WithoutTheExtension) {
   call();
 }
 
+// [xchar-3.1-a] a server that asks for larger Receives before it has seen any announcement: what is announced is posted
+TEST_F(HostileServer, ARequestBeforeTheFirstReply) {
+  ShapedCall one(sides.client_pool, client->requester(), {});
+  client->requester().submit(one);
+  ASSERT_TRUE(sides.wait([&] { return !peer.messages.empty(); }));
+  const std::uint32_t xid = decoded(peer.take()).xid;
+  peer.send(option(1, kInit, {1, 1, 4, 16384, 0}));
+  peer.send(option(2, kRequest, {2, 1, 4, 65536, 2, 4, 0}));
+  peer.send(words({xid, 2, 8, 0, 1, 0, 0, 0, xid, 1, 1}));
+  ASSERT_TRUE(sides.wait([&] { return one.times_done != 0; }));
+  run_ready(sides.context);
+  const transport::Characteristics now = client->exchange().characteristics();
+  EXPECT_EQ(now.state, ExchangeState::active);
+  EXPECT_EQ(now.own.receive_buffer_size, 4096u);
+  EXPECT_FALSE(now.own.requester_remote_invalidation) << "as answered";
+}
+
+// [xchar-4.1-e] a client that uses one credit, at a server that grants more and ignores INIT_XCHAR
+TEST_F(HostileServer, OneCreditWithoutTheExtension) {
+  transport::ClientOptions options = two().client;
+  options.connection.credits = 1;
+  client = transport::Client::make(*sides.client_fabric, sides.client_pool, peer.listen(), options, {});
+  for (int i = 0; i < 3; ++i) call(8);
+  EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::negotiating);
+}
+
 // [xchar-4.3-c] sets that overlap, have gaps, or name what was not asked for; a raise is not believed, and the limit of
 // a smaller size stays
 TEST_F(HostileServer, ContradictoryResponses) {

@@ -62,6 +62,37 @@ TEST(Position, BeyondTheMessageFails) {
   EXPECT_TRUE(decoder.ok());
 }
 
+/// Sends what is 8 bytes long or more at once.
+class Sending final : public xdr::Borrowing {
+ public:
+  bool borrow(PayloadBuilder& out, Octets octets) override {
+    if (octets.size() < 8) return false;
+    out.borrow({const_cast<std::byte*>(octets.data()), static_cast<std::uint32_t>(octets.size()), 0});
+    sent_ = out.position();
+    return true;
+  }
+  std::uint32_t sent() const noexcept override { return sent_; }
+
+ private:
+  std::uint32_t sent_ = 0;
+};
+
+// A word that has left cannot be replaced: better no reply than an old value.
+TEST(Position, BeforeWhatHasBeenSentFails) {
+  OutMessage message;
+  Encoder encoder(message.out());
+  Sending sending;
+  encoder.set_borrowing(&sending);
+  encoder.u32(1);
+  char data[8] = {};
+  ASSERT_TRUE(xdr_opaque(encoder.xdr(), data, sizeof data));
+  encoder.u32(2);
+  EXPECT_FALSE(XDR_SETPOS(encoder.xdr(), 0));
+  EXPECT_FALSE(XDR_SETPOS(encoder.xdr(), 11));
+  EXPECT_TRUE(XDR_SETPOS(encoder.xdr(), 12));
+  EXPECT_TRUE(encoder.ok());
+}
+
 /// Lends what is 8 bytes long or more.
 class Lending final : public xdr::Borrowing {
  public:

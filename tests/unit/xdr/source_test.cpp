@@ -77,6 +77,25 @@ TEST(Source, AMessageIsReadWhileItArrives) {
   }
 }
 
+// A routine looks at the first word, and then reads all of it.
+TEST(Source, TheStartIsReadAgain) {
+  for (const bool direct : {false, true}) {
+    std::vector<std::byte> all = three_values(200'000);
+    Arriving source(all, 100, direct);
+    Decoder decoder(source.message());
+    decoder.set_source(source);
+    EXPECT_EQ(decoder.u32(), 17u);
+    ASSERT_TRUE(XDR_SETPOS(decoder.xdr(), 0));
+    EXPECT_EQ(decoder.remaining(), all.size());
+    EXPECT_EQ(decoder.u32(), 17u);
+    EXPECT_EQ(decoder.u32(), 200'000u);
+    std::vector<std::byte> out(200'000);
+    EXPECT_TRUE(decoder.copy(out));
+    EXPECT_EQ(std::memcmp(out.data(), all.data() + 8, out.size()), 0);
+    EXPECT_EQ(decoder.u32(), 18u);
+  }
+}
+
 TEST(Source, DecodingFailsWhereTheMessageEnds) {
   for (const bool direct : {false, true}) {
     std::vector<std::byte> all = three_values(100'000);

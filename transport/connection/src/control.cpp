@@ -24,12 +24,17 @@ Control::Control(Connection& connection, const CharacteristicOptions& options)
       phase_(options.exchange ? ExchangePhase::negotiating : ExchangePhase::off),
       slots_{SendSlot(*this), SendSlot(*this), SendSlot(*this), SendSlot(*this)},
       next_xid_(std::random_device{}()),
-      growth_(wire::kVersionTwoThreshold, options.max_send_size) {}
+      growth_(wire::kVersionTwoThreshold, std::min(options.max_send_size, wire::kMaxThreshold)) {}
 
 error_code Control::prepare() {
   auto memory = connection_.pool().allocate(kSends * kSendSize);
   if (!memory) return memory.error();
   memory_ = std::move(*memory);
+  // A peer may ask for other values before they are announced.
+  own_.receive_buffer_size = connection_.receives_.size();
+  // [xchar-3.2-c] only a requester exposes memory that could be invalidated
+  own_.requester_remote_invalidation =
+      connection_.role() == Role::client && connection_.fabric().capabilities().remote_invalidation;
   std::uint32_t at = 0;
   for (SendSlot& slot : slots_) slot.memory = memory_.ref().slice(kSendSize * at++, kSendSize);
   return {};
@@ -48,17 +53,14 @@ void Control::on_message(const wire::Header& header) {
   if (!reply) return;
   held_ = false;  // the call was sent behind INIT_XCHAR
   // With one credit, a peer that may not know the extension has no receive to spare.
-  if (!error && (header.credits > 1 || phase_ == ExchangePhase::heard)) announce(phase_ == ExchangePhase::heard);
+  if (!error && (std::min(header.credits, connection_.call_credits()) > 1 || phase_ == ExchangePhase::heard))
+    announce(phase_ == ExchangePhase::heard);
 }
 
 /// [xchar-4.1-b] the first message of this side, once version two is agreed. `known`: the peer has the extension.
 void Control::announce(bool known) {
   const ExchangeTransition next = transition(phase_, ExchangeEvent::announce);
   if (next.reaction != Reaction::take) return;
-  own_.receive_buffer_size = connection_.receives_.size();
-  // [xchar-3.2-c] a server exposes nothing: its calls have no chunks
-  own_.requester_remote_invalidation =
-      connection_.role() == Role::client && connection_.fabric().capabilities().remote_invalidation;
   if (own_.requester_remote_invalidation) connection_.expects_invalidation_ = true;
   own_.backward_request_support = connection_.events_->backward_support();
   told_ = own_;

@@ -142,7 +142,8 @@ Disposition Control::consider_size(std::uint32_t size) {
 }
 
 bool Control::start_raise(std::uint32_t size, bool asked) {
-  const std::uint32_t most = std::clamp(options_.max_receive_size, wire::kVersionTwoThreshold, wire::kMaxThreshold);
+  const std::uint32_t most = std::clamp(std::max(options_.max_receive_size, connection_.options().receive_size),
+                                        wire::kVersionTwoThreshold, wire::kMaxThreshold);
   const std::uint32_t target = connection_.receives_.size();
   if (size > most || (raising_ && size != target) || !connection_.receives_.has_room(size)) return false;
   raise_asked_ = raise_asked_ || asked;

@@ -128,7 +128,7 @@ void Control::end_request(error_code status, const ChangeOutcome& outcome) {
   if (handler) return handler(status, outcome);
   // Asked for by the policy.
   growth_asked_ = false;
-  if (outcome.receive_buffer_size != Disposition::done) growth_.pause();
+  if (status || outcome.receive_buffer_size == Disposition::rejected) growth_.pause();
 }
 
 bool Control::on_error(const wire::Header& header) {
@@ -192,7 +192,7 @@ void Control::on_backward_support() {
 }
 
 void Control::on_own_call(std::uint64_t size) {
-  if (phase_ != ExchangePhase::active || !options_.adaptive || growth_asked_ || requests_refused_) return;
+  if (lost_ || phase_ != ExchangePhase::active || !options_.adaptive || growth_asked_ || requests_refused_) return;
   const auto wanted = growth_.on_call(size, connection_.thresholds_.send);
   if (!wanted || !requests_.empty()) return;
   connection_.log().debug(

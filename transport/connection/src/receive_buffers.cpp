@@ -63,8 +63,10 @@ void ReceiveBuffers::set_size(std::uint32_t size) noexcept {
 }
 
 bool ReceiveBuffers::replace(ReceiveSlot& slot) {
-  ReceiveBlock* const block = make_block(size_);
   const bool larger = slot.memory_.size < size_;
+  // Others may have taken the room since has_room().
+  const bool fits = !larger || budget_ == nullptr || memory::Pool::footprint(size_) <= budget_->offer(footprint_);
+  ReceiveBlock* const block = fits ? make_block(size_) : nullptr;
   if (block == nullptr) return !larger;
   octets_ = octets_ - slot.memory_.size + size_;
   if (larger) --smaller_;

@@ -32,6 +32,7 @@ void CallImpl::take(ServingLink& link, Connection& connection, Received& message
   lease_ = std::move(message.lease);
   inline_payload_ = message.payload;
   wrote_ = false;
+  open_plan_.reset();
 }
 
 void CallImpl::arrive(ServingLink& link, Connection& connection, Received& message) {

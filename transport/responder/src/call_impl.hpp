@@ -136,7 +136,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   ReplyPlan plan_;
   Splitter splitter_;
   std::size_t next_push_ = 0;
-  std::optional<std::uint8_t> open_plan_;  // inline in version two, and not posted yet
+  std::optional<std::uint8_t> open_plan_;  // of a reply of version two that is not posted yet
   WriteOperation write_;
   GatherList ahead_stream_;  // what write_ahead() writes
   std::uint32_t ahead_ = 0;  // bytes of the reply that are written

@@ -103,16 +103,17 @@ void CallImpl::send_reply() {
       return connection_->abort(BaseError::out_of_memory);
     return send_error(wire::ErrorKind::chunk);  // too long
   }
+  // What has been written ahead is in the Reply chunk, whatever the threshold is now.
+  const std::uint32_t limit = std::min(connection_->thresholds().send, ahead_ != 0 ? ahead_ : UINT32_MAX);
   // [8166-4.5.3-b] [8267-3.1-a]
-  if (plan_reply(builder_.payload(), header_, connection_->thresholds().send, message_.zeros(), plan_))
-    return reply_too_long();
+  if (plan_reply(builder_.payload(), header_, limit, message_.zeros(), plan_)) return reply_too_long();
   // [8167-5.2-b]
   plan_.header.xid = header_.xid;         // [8167-2.4-b]
   plan_.header.credits = link_->grant();  // [8166-4.2.3-a]
   next_push_ = 0;
   splitter_ = {};
   open_plan_.reset();
-  if (header_.version == wire::kVersionTwo && !plan_.long_reply) open_plan_ = connection_->plan_made();
+  if (header_.version == wire::kVersionTwo) open_plan_ = connection_->plan_made();
   if (settle_push())
     push_or_wait();
   else
@@ -201,7 +202,10 @@ void CallImpl::push(SendUnits first) {
 
 void CallImpl::on_written(const fabric::Completion& completion) noexcept {
   connection_->enter_batch();
-  if (completion.status) return connection_->abort(completion.status);
+  if (completion.status) {
+    if (ahead_handler_ && link_ != nullptr) link_->wrote(fingerprint());
+    return connection_->abort(completion.status);
+  }
   push_units_.release();
   if (ahead_handler_ && !settle_push()) return written_ahead();
   push_or_wait();

@@ -74,7 +74,7 @@ void ServingLink::remove(CallImpl& call) noexcept {
 }
 
 void ServingLink::wrote(const CallFingerprint& call) noexcept {
-  ++unproven_writes_;
+  if (unproven_writes_ == 0 || !(unproven_ == call)) ++unproven_writes_;
   unproven_ = call;
 }
 

@@ -72,7 +72,7 @@ struct rpcrdma_clnt_options {
   const struct rpcrdma_ddp* ddp;  /* may be NULL */
   size_t ddp_count;               /* entries */
   struct timeval connect_timeout; /* default 10 s, for each address of the host */
-  int stable_opaques;             /* not 0: long opaques of arguments may be sent from where they are, see below */
+  int stable_opaques;             /* not 0: long opaques of arguments may be sent from where they are, see above */
   rpcrdma_log_function log;       /* NULL: no log */
   void* log_context;              /* passed to `log` */
   const char* rdma_version;       /* RPC-over-RDMA: "1" (or NULL), "2", or "auto", which offers 2 and falls back */
@@ -120,8 +120,9 @@ struct rpcrdma_svc_options {
  *
  * xp_netid is "rdma" or "rdma6", xp_ltaddr the address, xp_port its port; svc_getrpccaller() and svc_getcaller() give
  * the peer of the call that is being dispatched. A dispatch function may leave a call unanswered: see batched calls
- * above. When results cannot be encoded, svc_sendreply() returns FALSE and sends nothing: svcerr_systemerr() can
- * follow, as in the code of rpcgen. svc_destroy() ends the connections. */
+ * above. When results cannot be encoded, svc_sendreply() returns FALSE: svcerr_systemerr() can follow, as in the code
+ * of rpcgen, but no other results. XDR_SETPOS to what precedes an opaque of 64 KiB or more fails where the opaque has
+ * been written to the client already. svc_destroy() ends the connections. */
 RPCRDMA_TIRPC_API SVCXPRT* rpcrdma_svc_create(const struct rpcrdma_svc_options* options);
 
 /* svc_reg(), and registers the service with rpcbind, in place of what is registered for the netid of the transport.

@@ -27,6 +27,8 @@ class Borrowing {
  public:
   /// Adds `octets` to `out` by reference, or returns false: they are copied.
   virtual bool borrow(PayloadBuilder& out, Octets octets) = 0;
+  /// The position up to which the message has left already: nothing before it can be replaced.
+  virtual std::uint32_t sent() const noexcept { return 0; }
 
  protected:
   ~Borrowing() = default;

@@ -8,13 +8,20 @@ namespace rpcrdma {
 
 /// How a thread waits for work.
 struct Polling {
-  using Duration = std::chrono::nanoseconds;
-  enum class Mode { automatic, off, fixed };
+  using Duration = std::chrono::nanoseconds;  ///< of a poll
+  /// Who decides how long a thread polls before it blocks.
+  enum class Mode {
+    automatic,  ///< WaitPolicy, by what polls have brought
+    off,        ///< nobody: it never polls
+    fixed,      ///< `time`
+  };
 
-  Mode mode = Mode::automatic;
-  Duration time{};  ///< of Mode::fixed: polls as long in each wait
+  Mode mode = Mode::automatic;  ///< of this thread
+  Duration time{};              ///< of Mode::fixed: polls as long in each wait
 
+  /// Never polls.
   static Polling off() noexcept { return {Mode::off, {}}; }
+  /// Polls for `time` in each wait.
   static Polling fixed(Duration time) noexcept { return {Mode::fixed, time}; }
 };
 
@@ -32,10 +39,11 @@ struct Polling {
 /// blocks at once for a while, as the scheduler favours a thread that wakes up.
 class RPCRDMA_EXPORT WaitPolicy {
  public:
-  using Clock = std::chrono::steady_clock;
-  using Duration = Clock::duration;
-  using TimePoint = Clock::time_point;
+  using Clock = std::chrono::steady_clock;  ///< of the caller
+  using Duration = Clock::duration;         ///< likewise
+  using TimePoint = Clock::time_point;      ///< likewise
 
+  /// A thread that has been without the processor for so long competes for it.
   static constexpr Duration kDisplaced = std::chrono::microseconds(500);
 
   /// `wake_up` is what it costs to wake a thread, from the event until the thread runs.

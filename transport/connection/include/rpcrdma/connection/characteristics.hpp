@@ -41,15 +41,15 @@ enum class ExchangeState : std::uint8_t {
 
 /// The characteristics of a connection now, and what has been exchanged since it was made.
 struct Characteristics {
-  ExchangeState state = ExchangeState::none;
-  std::uint32_t version = 1;            ///< of RPC-over-RDMA, of this side's calls
-  CharacteristicValues own;             ///< as announced
-  CharacteristicValues peer;            ///< as announced, inferred, or the default
-  std::uint64_t requests_sent = 0;      ///< REQ_XCHAR
-  std::uint64_t requests_received = 0;  ///< likewise
-  std::uint64_t updates_sent = 0;       ///< UPD_XCHAR
-  std::uint64_t updates_received = 0;   ///< likewise
-  std::uint64_t refused = 0;            ///< optional messages answered by an error, or dropped
+  ExchangeState state = ExchangeState::none;  ///< of the exchange
+  std::uint32_t version = 1;                  ///< of RPC-over-RDMA, of this side's calls
+  CharacteristicValues own;                   ///< as announced
+  CharacteristicValues peer;                  ///< as announced, inferred, or the default
+  std::uint64_t requests_sent = 0;            ///< REQ_XCHAR
+  std::uint64_t requests_received = 0;        ///< likewise
+  std::uint64_t updates_sent = 0;             ///< UPD_XCHAR
+  std::uint64_t updates_received = 0;         ///< likewise
+  std::uint64_t refused = 0;                  ///< optional messages answered by an error, or dropped
 };
 
 /// Values that are wanted. Those without a value stay.
@@ -69,9 +69,9 @@ enum class Disposition : std::uint8_t {
 
 /// What became of each value of a CharacteristicChange.
 struct ChangeOutcome {
-  Disposition receive_buffer_size = Disposition::unchanged;
-  Disposition requester_remote_invalidation = Disposition::unchanged;
-  Disposition backward_request_support = Disposition::unchanged;
+  Disposition receive_buffer_size = Disposition::unchanged;            ///< of that value
+  Disposition requester_remote_invalidation = Disposition::unchanged;  ///< likewise
+  Disposition backward_request_support = Disposition::unchanged;       ///< likewise
 
   friend bool operator==(const ChangeOutcome&, const ChangeOutcome&) = default;
 };
@@ -106,9 +106,10 @@ class RPCRDMA_EXPORT CharacteristicsExchange {
 
  protected:
   ~CharacteristicsExchange() = default;
-  using Handler = CharacteristicsHandler;
-  /// Each runs `handler` once, possibly at once.
+  using Handler = CharacteristicsHandler;  ///< of both operations
+  /// Starts async_request(): runs `handler` once, possibly at once.
   virtual void request(const CharacteristicChange& wanted, Handler handler) = 0;
+  /// Starts async_change(), likewise.
   virtual void change(const CharacteristicChange& wanted, Handler handler) = 0;
   /// Where handlers without an executor run.
   virtual boost::asio::io_context& executor_context() noexcept = 0;

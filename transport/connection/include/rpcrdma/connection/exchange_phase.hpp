@@ -16,11 +16,11 @@ enum class ExchangePhase : std::uint8_t {
   active,       ///< both have
   refused,      ///< the peer has refused INIT_XCHAR
 };
-inline constexpr std::size_t kExchangePhases = 6;
+inline constexpr std::size_t kExchangePhases = 6;  ///< how many there are
 
 /// What may happen to an exchange. `refusal` answers this side's INIT_XCHAR.
 enum class ExchangeEvent : std::uint8_t { announce, init, request, response, update, refusal };
-inline constexpr std::size_t kExchangeEvents = 6;
+inline constexpr std::size_t kExchangeEvents = 6;  ///< how many there are
 
 /// What is done with the message of an event.
 enum class Reaction : std::uint8_t {
@@ -30,11 +30,13 @@ enum class Reaction : std::uint8_t {
   drop,
 };
 
+/// One entry of the table.
 struct ExchangeTransition {
-  Reaction reaction;
-  ExchangePhase next;
+  Reaction reaction;   ///< to the message
+  ExchangePhase next;  ///< the phase from then on
 };
 
+/// What `event` does in `phase`.
 constexpr ExchangeTransition transition(ExchangePhase phase, ExchangeEvent event) noexcept {
   using enum ExchangePhase;
   using enum Reaction;

@@ -15,11 +15,12 @@ namespace rpcrdma::transport {
 /// changing back and forth; a peer that rejects a size is asked again after 16384 calls.
 class InlineGrowth {
  public:
-  static constexpr std::uint32_t kWindow = 64;
-  static constexpr std::uint32_t kEnough = kWindow / 4;
-  static constexpr std::uint32_t kQuiet = 1024;
-  static constexpr std::uint32_t kPause = 16384;
+  static constexpr std::uint32_t kWindow = 64;           ///< calls that are looked at together
+  static constexpr std::uint32_t kEnough = kWindow / 4;  ///< of them that would fit: it asks
+  static constexpr std::uint32_t kQuiet = 1024;          ///< calls in a row that fit the default: it asks for that
+  static constexpr std::uint32_t kPause = 16384;         ///< calls after a rejection
 
+  /// Asks for `least` to `most` bytes.
   InlineGrowth(std::uint32_t least, std::uint32_t most) noexcept : least_(least), most_(std::max(least, most)) {}
 
   /// A call of `size` bytes is sent while the limit of a Send is `limit`. Returns the Receive Buffer Size to ask for.
@@ -40,7 +41,7 @@ class InlineGrowth {
     quiet_ = 0;
     return least_;
   }
-  /// The peer has rejected the size, or is at work on it.
+  /// The peer has rejected the size.
   void pause() noexcept { pause_ = kPause; }
 
  private:

@@ -12,22 +12,25 @@ namespace rpcrdma::transport {
 
 /// Memory that one or more receive buffers share.
 struct ReceiveBlock {
-  memory::RegisteredBuffer memory;
-  std::size_t footprint = 0;  ///< bytes of the pool
-  std::uint32_t users = 0;
+  memory::RegisteredBuffer memory;  ///< of all of them
+  std::size_t footprint = 0;        ///< bytes of the pool
+  std::uint32_t users = 0;          ///< buffers in it
 };
 
 /// The receive buffers of a connection, and their size. A posted buffer cannot be withdrawn: after a change of the size
 /// each buffer is replaced when it is about to be posted again.
 class ReceiveBuffers {
  public:
+  /// Buffers of `size` bytes from `pool`, counted in `budget`, which may be null.
   ReceiveBuffers(memory::Pool& pool, ReceiveBudget* budget, std::uint32_t size) noexcept
       : pool_(pool), budget_(budget), size_(size) {}
   ~ReceiveBuffers();
   ReceiveBuffers(const ReceiveBuffers&) = delete;
   ReceiveBuffers& operator=(const ReceiveBuffers&) = delete;
 
+  /// Buffers.
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(slots_.size()); }
+  /// Buffer `index`; its address is stable.
   ReceiveSlot& operator[](std::uint32_t index) noexcept { return slots_[index]; }
   /// Of buffers that are made from now on.
   std::uint32_t size() const noexcept { return size_; }
@@ -40,6 +43,7 @@ class ReceiveBuffers {
   bool add(Connection& owner, std::uint32_t more, bool within_budget);
   /// Whether budget and pool have room for all buffers with `size` bytes each.
   bool has_room(std::uint32_t size) const noexcept;
+  /// Changes size().
   void set_size(std::uint32_t size) noexcept;
   /// Gives `slot`, which is not posted, a buffer of size(). False if a larger one is needed and memory is short: the
   /// buffer stays as it is.

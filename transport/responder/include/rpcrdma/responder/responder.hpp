@@ -83,7 +83,7 @@ class RPCRDMA_EXPORT IncomingCall {
   virtual bool may_write_ahead(std::uint32_t /*length*/) const noexcept { return false; }
   /// Writes what has been added to reply() since the last time to the Reply chunk. `handler` runs when that memory is
   /// no longer read, with the outcome; reply() is not touched until then. What has been written stays a part of the
-  /// reply that send() ends, but its bytes may change from then on, unless the reply is started over.
+  /// reply that send() ends, but later changes to those bytes are not sent, unless the reply is started over.
   virtual void write_ahead(Handler handler) { handler(BaseError::invalid_argument); }
   /// Sends what reply() holds: items into the Write chunks, in order, the rest inline or into the Reply chunk.
   /// Too long for any of them: RDMA_ERROR with ERR_CHUNK (RFC 8166 section 4.5.3). If memory ran out while the reply

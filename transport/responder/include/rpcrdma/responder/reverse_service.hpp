@@ -10,9 +10,9 @@
 
 namespace rpcrdma::transport {
 
-/// Serves reverse calls. Calls with chunks are answered by ERR_CHUNK (RFC 8167 section 5.3), unless
-/// there is a bulk budget. Make it before the
-/// server is notified that it may call, on the client's thread. The client connects again when its connection is lost.
+/// Serves reverse calls. Calls with chunks are answered by ERR_CHUNK (RFC 8167 section 5.3), unless there is a bulk
+/// budget. Make it before the server is notified that it may call, on the client's thread. The client connects again
+/// when its connection is lost.
 class RPCRDMA_EXPORT ReverseService {
  public:
   /// Takes the calls of `client` and hands them to `handler`. The service and `handler` outlive the client. Grants up
