@@ -85,6 +85,7 @@ class VersionsOnRxe(Machine):
 
 class VersionsOnSiw(VersionsOnRxe):
     name = "versions-siw"
+    label = "vm-more"
     siw = True
     port_of_kernel, port_of_ours = 20049, 20050
     device = "siw"
