@@ -58,6 +58,8 @@ class Pair(Linked):
         self.assertRegex(status, r"Uid:\t65534\t65534\t65534\t65534\n")
         self.assertRegex(status, r"CapPrm:\t0+\nCapEff:\t0+\n")
         self.assertRegex(status, r"NoNewPrivs:\t1\n")
+        limits = open(f"/proc/{one.link.pid}/limits", encoding="utf-8").read()
+        self.assertRegex(limits, r"Max open files +(\d+) +\1 ", "as many connections as are allowed")
         shown = one.run("ip", "-o", "address", "show", "dev", "link").stdout
         self.assertIn(f"{one.four}/24", shown)
         self.assertIn(f"{one.six}/64", shown)

@@ -119,9 +119,14 @@ void LinkState::requested(std::unique_ptr<fabric::ConnectionRequest> request) no
 }
 
 void LinkState::accept(Peer& peer, std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& data) {
+  auto made = std::make_unique<Connection>(fabric_, limits(), peer);
+  if (const error_code failed = made->allocate(pool_)) {
+    log_.warn("ipoib: no memory for a connection of {}: {}", peer.text(), failed.message());
+    return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);  // [4755-3.2-a]
+  }
   if (peer.incoming) bury(peer.incoming);  // the peer has lost it: it would not ask for another one
-  peer.incoming = std::make_unique<Connection>(fabric_, limits(), peer);
-  if (const error_code failed = peer.incoming->accept(std::move(request), data, pool_)) {
+  peer.incoming = std::move(made);
+  if (const error_code failed = peer.incoming->accept(std::move(request), data)) {
     ++statistics_.refused_busy;
     log_.warn("ipoib: cannot accept a connection of {}: {}", peer.text(), failed.message());
     bury(peer.incoming);
@@ -195,8 +200,13 @@ void LinkState::connect_failed(Peer& peer, const Connection& connection, error_c
 void LinkState::await_retry(Peer& peer) {
   peer.retry_timer.expires_at(peer.retry_at);
   peer.retry_timer.async_wait(guard_.wrap([&peer](LinkState& link, error_code failed) {
-    if (failed || peer.usable() != nullptr || peer.in_progress() || peer.waiting_count == 0) return;
-    if (!link.connect(peer)) link.drop_waiting(peer);
+    if (failed) return;
+    if (peer.usable() != nullptr || peer.in_progress() || peer.waiting_count == 0) {
+      peer.rejections = 0;  // over() connects for the packets that wait
+    } else if (!link.connect(peer)) {
+      peer.rejections = 0;
+      link.drop_waiting(peer);
+    }
   }));
 }
 
