@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 
 from kit.case import Case
 from kit.fabric import iwarp_only
@@ -52,12 +53,17 @@ class Linked(Case):
 class Pair(Linked):
     def test_ready_and_privileges(self):
         one, two = self.hosts
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
         self.network.start()
         self.assertEqual(one.ready, f"ready dev=link mtu={MTU}")
         status = open(f"/proc/{one.link.pid}/status", encoding="utf-8").read()
         self.assertRegex(status, r"Uid:\t65534\t65534\t65534\t65534\n")
         self.assertRegex(status, r"CapPrm:\t0+\nCapEff:\t0+\n")
         self.assertRegex(status, r"NoNewPrivs:\t1\n")
+        limits = open(f"/proc/{one.link.pid}/limits", encoding="utf-8").read()
+        self.assertRegex(limits, r"Max open files +(\d+) +\1 ", "all that it may have")
         shown = one.run("ip", "-o", "address", "show", "dev", "link").stdout
         self.assertIn(f"{one.four}/24", shown)
         self.assertIn(f"{one.six}/64", shown)

@@ -105,10 +105,8 @@ error_code Connection::connect(const fabric::Endpoint& peer, memory::Pool& pool)
   return {};
 }
 
-error_code Connection::accept(std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& peer,
-                              memory::Pool& pool) {
+error_code Connection::accept(std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& peer) {
   if (!learn_peer(peer)) return BaseError::invalid_argument;
-  if (const error_code failed = allocate(pool)) return failed;
   auto made = fabric_.make_acceptor(std::move(request), options(), *this);
   if (!made) return made.error();
   queue_pair_ = std::move(*made);
@@ -147,7 +145,9 @@ void Connection::on_rejected(const fabric::ConnectionInfo& peer) noexcept {
 
 void Connection::on_disconnected(error_code why) noexcept {
   state_ = State::over;
-  if (failed_ && !why) why = fabric::FabricError::protocol_violation;
+  // Before it was established: the reply was unusable. Later a Receive could not be posted again, as it happens on a
+  // queue pair that has ended in order.
+  if (failed_ && !made_ && !why) why = fabric::FabricError::protocol_violation;
   events_.on_over(*this, why, lost_);
 }
 

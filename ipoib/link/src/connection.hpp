@@ -60,8 +60,11 @@ class Connection final : fabric::QueuePairEvents {
 
   /// Sends a request. On failure the connection is over, and reports nothing.
   error_code connect(const fabric::Endpoint& peer, memory::Pool& pool);
-  /// Accepts a request with this private data, of an accepted length.
-  error_code accept(std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& peer, memory::Pool& pool);
+  /// Memory for all packets: before accept().
+  error_code allocate(memory::Pool& pool);
+  /// Accepts a request with this private data, of an accepted length. On failure the connection is over, and reports
+  /// nothing.
+  error_code accept(std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& peer);
 
   State state() const noexcept { return state_; }
   /// The largest packet. Once it is established.
@@ -93,7 +96,6 @@ class Connection final : fabric::QueuePairEvents {
   struct Send;
   struct CreditSend;
 
-  error_code allocate(memory::Pool& pool);
   error_code post_receives() noexcept;
   std::vector<std::byte> private_data() const;
   fabric::QueuePairOptions options() const;
@@ -115,7 +117,7 @@ class Connection final : fabric::QueuePairEvents {
   bool made_ = false;
   bool active_ = true;
   bool room_ = false;    // has_room() may have become true in this batch
-  bool failed_ = false;  // posting failed: the connection ends
+  bool failed_ = false;  // posting failed, or the reply is unusable: the connection ends
   bool posted_ = false;  // work waits for submit()
   std::uint32_t mtu_ = 0;
   std::uint32_t lost_ = 0;

@@ -23,7 +23,17 @@ IpBytes ip_bytes(const boost::asio::ip::address& address) noexcept {
   return out;
 }
 
+boost::asio::ip::address address_of(const IpBytes& bytes) noexcept {
+  boost::asio::ip::address_v6::bytes_type out;
+  std::memcpy(out.data(), bytes.data(), bytes.size());
+  const boost::asio::ip::address_v6 address(out);
+  if (!address.is_v4_mapped()) return address;
+  return boost::asio::ip::address_v4({out[12], out[13], out[14], out[15]});
+}
+
+// An IPv6 range around the IPv4-mapped addresses contains none of these: they stand for IPv4.
 bool IpPrefix::contains(const IpBytes& other) const noexcept {
+  if (address_of(other).is_v4() != address.is_v4()) return false;
   const IpBytes own = ip_bytes(address);
   const unsigned bits = length + (address.is_v4() ? kMappedBits : 0);
   const std::size_t whole = bits / 8;

@@ -13,8 +13,11 @@ namespace {
 /// Memory for the packets of one connection, in each direction.
 constexpr std::uint32_t kQueueBytes = 2u << 20;
 constexpr std::uint32_t kMinDepth = 16, kMaxDepth = 256;
-/// Interfaces that are learnt from their requests.
+/// Peers; and of these, those that are learnt and share an address on the fabric.
 constexpr std::size_t kMaxPeers = 1024;
+constexpr std::ptrdiff_t kMaxPeersOfOne = 8;
+/// Between sweeps, if connections stay when they are idle.
+constexpr std::chrono::minutes kSweep{1};
 /// A connection is idle after so many sweeps without packets.
 constexpr unsigned kQuietPeriods = 4;
 constexpr unsigned kMaxRejections = 2;
@@ -83,7 +86,33 @@ Peer& LinkState::peer_at(const LinkAddress& address, const fabric::Endpoint& end
 
 void LinkState::add_neighbour(const IpPrefix& addresses, const fabric::Endpoint& endpoint) {
   const LinkAddress address{.reliable_connected = true, .qpn = endpoint.port(), .gid = ip_bytes(endpoint.address())};
-  neighbours_.add(addresses, peer_at(address, endpoint));
+  Peer& peer = peer_at(address, endpoint);
+  peer.learnt = false;
+  neighbours_.add(addresses, peer);
+}
+
+bool LinkState::has_room_to_learn(const LinkAddress& address) const noexcept {
+  const auto beside = [&](const auto& peer) { return peer->learnt && peer->address.gid == address.gid; };
+  return peers_.size() < kMaxPeers && std::ranges::count_if(peers_, beside) < kMaxPeersOfOne;
+}
+
+/// A peer for a request from an unknown address, or null.
+Peer* LinkState::learn_peer(const LinkAddress& address, const fabric::Endpoint& endpoint) {
+  if (options_.learn_within.empty()) return nullptr;
+  if (!has_room_to_learn(address)) forget_peers();
+  if (!has_room_to_learn(address)) return nullptr;
+  Peer& peer = peer_at(address, endpoint);
+  peer.learnt = true;
+  return &peer;
+}
+
+/// Forgets the learnt peers that have no connection, and their addresses.
+void LinkState::forget_peers() noexcept {
+  std::erase_if(peers_, [this](const auto& peer) {
+    if (!peer->learnt || peer->connected() || peer->waiting_count != 0 || held_for_ == peer.get()) return false;
+    neighbours_.forget(*peer);
+    return true;
+  });
 }
 
 /// Rejects with what this side can do [4755-3.2-a].
@@ -106,8 +135,7 @@ void LinkState::requested(std::unique_ptr<fabric::ConnectionRequest> request) no
   // [4755-3.3-b] the requester's address: its UD queue pair from the private data, its GID from the request
   const LinkAddress remote{.reliable_connected = true, .qpn = data->qpn, .gid = ip_bytes(info.peer.address())};
   Peer* peer = find_peer(remote);
-  if (peer == nullptr && !options_.learn_within.empty() && peers_.size() < kMaxPeers)
-    peer = &peer_at(remote, {info.peer.address(), static_cast<std::uint16_t>(data->qpn)});
+  if (peer == nullptr) peer = learn_peer(remote, {info.peer.address(), static_cast<std::uint16_t>(data->qpn)});
   if (peer == nullptr) return refuse(std::move(request), Refusal::unknown, statistics_.refused_unknown);
   const LinkAddress local{.reliable_connected = true, .qpn = port_, .gid = ip_bytes(info.local.address())};
   const bool outstanding = peer->outgoing && peer->outgoing->state() == Connection::State::setting_up;
@@ -119,9 +147,14 @@ void LinkState::requested(std::unique_ptr<fabric::ConnectionRequest> request) no
 }
 
 void LinkState::accept(Peer& peer, std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& data) {
+  auto made = std::make_unique<Connection>(fabric_, limits(), peer);
+  if (const error_code failed = made->allocate(pool_)) {
+    log_.warn("ipoib: no memory for a connection of {}: {}", peer.text(), failed.message());
+    return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);  // [4755-3.2-a]
+  }
   if (peer.incoming) bury(peer.incoming);  // the peer has lost it: it would not ask for another one
-  peer.incoming = std::make_unique<Connection>(fabric_, limits(), peer);
-  if (const error_code failed = peer.incoming->accept(std::move(request), data, pool_)) {
+  peer.incoming = std::move(made);
+  if (const error_code failed = peer.incoming->accept(std::move(request), data)) {
     ++statistics_.refused_busy;
     log_.warn("ipoib: cannot accept a connection of {}: {}", peer.text(), failed.message());
     bury(peer.incoming);
@@ -194,14 +227,21 @@ void LinkState::connect_failed(Peer& peer, const Connection& connection, error_c
 
 void LinkState::await_retry(Peer& peer) {
   peer.retry_timer.expires_at(peer.retry_at);
-  peer.retry_timer.async_wait(guard_.wrap([&peer](LinkState& link, error_code failed) {
-    if (failed || peer.usable() != nullptr || peer.in_progress() || peer.waiting_count == 0) return;
-    if (!link.connect(peer)) link.drop_waiting(peer);
+  peer.retry_timer.async_wait(peer.guard.wrap([](Peer& one, error_code failed) {
+    if (!failed) one.link.retry(one);
   }));
 }
 
+void LinkState::retry(Peer& peer) {
+  const bool other = peer.usable() != nullptr || peer.in_progress();  // when it is over, over() connects
+  if (!other && peer.waiting_count != 0 && connect(peer)) return;
+  peer.rejections = 0;
+  if (!other) drop_waiting(peer);
+}
+
 void LinkState::await_sweep() {
-  sweep_timer_.expires_after(std::max(options_.idle / kQuietPeriods, std::chrono::milliseconds(10)));
+  const auto period = std::max(options_.idle / kQuietPeriods, std::chrono::milliseconds(10));
+  sweep_timer_.expires_after(options_.idle.count() != 0 ? period : kSweep);
   sweep_timer_.async_wait(guard_.wrap([](LinkState& link, error_code failed) {
     if (failed || link.closing_) return;
     link.sweep();
@@ -212,10 +252,13 @@ void LinkState::await_sweep() {
 // [4755-3.4-b]
 void LinkState::sweep() noexcept {
   for (const auto& peer : peers_) {
-    close_if_idle(peer->outgoing.get());
-    close_if_idle(peer->incoming.get());
-    if (!peer->outgoing && !peer->incoming && peer->waiting_count == 0) peer->waiting.clear();
+    if (options_.idle.count() != 0) {
+      close_if_idle(peer->outgoing.get());
+      close_if_idle(peer->incoming.get());
+    }
+    if (!peer->connected() && peer->waiting_count == 0) peer->waiting.clear();
   }
+  forget_peers();
   pool_.trim();
 }
 

@@ -29,7 +29,7 @@ void LinkState::start(UniqueFunction<void(error_code)> failed) {
   failed_ = std::move(failed);
   running_ = true;
   await_device();
-  if (options_.idle.count() != 0) await_sweep();
+  if (options_.idle.count() != 0 || !options_.learn_within.empty()) await_sweep();
 }
 
 void LinkState::await_device() {
@@ -77,14 +77,14 @@ bool LinkState::route() {
     return true;
   }
   packet_.type = ip->type;
-  Peer* const peer = neighbours_.find(ip->destination);
-  if (peer == nullptr) {
+  const Neighbours::Entry* const neighbour = neighbours_.find(ip->destination);
+  if (neighbour == nullptr) {
     ++statistics_.no_neighbour;
     report(IcmpError::unreachable, 0, contents(packet_));
     return true;
   }
-  if (send_to(*peer)) return true;
-  hold(*peer);
+  if (send_to(*neighbour->peer)) return true;
+  hold(*neighbour->peer);
   return false;
 }
 

@@ -8,20 +8,13 @@
 namespace rpcrdma::ipoib {
 namespace {
 
-/// Addresses that are learnt, over all peers.
-constexpr std::size_t kMaxLearnt = 1024;
+/// Addresses that are learnt: over all peers, and of all that share an address on the fabric.
+constexpr std::ptrdiff_t kMaxLearnt = 1024, kMaxLearntOfOne = 16;
 
-bool is_mapped(const IpBytes& address) noexcept {
-  const IpBytes any = ip_bytes(boost::asio::ip::address_v4());
-  return std::equal(any.begin(), any.begin() + 12, address.begin());
-}
-
-boost::asio::ip::address address_of(const IpBytes& bytes) noexcept {
-  const auto at = [&](std::size_t i) { return static_cast<std::uint8_t>(bytes[i]); };
-  if (is_mapped(bytes)) return boost::asio::ip::address_v4({at(12), at(13), at(14), at(15)});
-  boost::asio::ip::address_v6::bytes_type out;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = at(i);
-  return boost::asio::ip::address_v6(out);
+bool is_broadcast(const IpPrefix& network, const boost::asio::ip::address& address) noexcept {
+  if (!network.address.is_v4() || !address.is_v4() || network.length > 30) return false;
+  const std::uint32_t hosts = 0xffffffffu >> network.length;
+  return (address.to_v4().to_uint() & hosts) == hosts;
 }
 
 }  // namespace
@@ -59,16 +52,33 @@ void LinkState::frame(Peer& peer, Octets frame) noexcept {
   statistics_.received_bytes += packet.size();
 }
 
-/// The peer that may send from `source`, which is learnt if nobody has it.
+/// The peer that may send from `source`, which is learnt if nobody has it. A learnt address whose owner has no
+/// connection goes to the sender: the owner has gone, or has come back under another link-layer address.
 Peer* LinkState::owner_of(const IpBytes& source, Peer& sender) {
-  if (Peer* const known = neighbours_.find(source)) return known;
-  const auto within = [&](const IpPrefix& prefix) { return prefix.contains(source); };
-  if (learnt_ == kMaxLearnt || !std::ranges::any_of(options_.learn_within, within)) return nullptr;
+  Neighbours::Entry* const known = neighbours_.find(source);
+  if (known != nullptr && (!known->learnt || known->peer == &sender || known->peer->connected())) return known->peer;
   const boost::asio::ip::address address = address_of(source);
-  neighbours_.add({address, static_cast<std::uint8_t>(address.is_v4() ? 32 : 128)}, sender);
-  ++learnt_;
+  if (!may_learn(address, sender)) return nullptr;
+  if (known != nullptr)
+    known->peer = &sender;
+  else
+    neighbours_.add({address, static_cast<std::uint8_t>(address.is_v4() ? 32 : 128)}, sender, true);
   log_.info("ipoib: learnt that {} is at {}", address.to_string(), sender.text());
   return &sender;
+}
+
+bool LinkState::may_learn(const boost::asio::ip::address& address, const Peer& sender) const noexcept {
+  const IpBytes bytes = ip_bytes(address);
+  const auto allows = [&](const IpPrefix& network) {
+    return network.contains(bytes) && !is_broadcast(network, address);
+  };
+  if (!std::ranges::any_of(options_.learn_within, allows)) return false;
+  std::ptrdiff_t all = 0, of_one = 0;
+  for (const Neighbours::Entry& entry : neighbours_.entries()) {
+    all += entry.learnt ? 1 : 0;
+    of_one += entry.learnt && entry.peer->address.gid == sender.address.gid ? 1 : 0;
+  }
+  return all < kMaxLearnt && of_one < kMaxLearntOfOne;
 }
 
 }  // namespace rpcrdma::ipoib

@@ -34,6 +34,8 @@ class LinkState {
   void frame(Peer& peer, Octets frame) noexcept;
   void room(Peer& peer) noexcept;
   void over(Peer& peer, Connection& connection, error_code why, std::uint32_t lost) noexcept;
+  /// The time to wait after a rejection has passed.
+  void retry(Peer& peer);
 
   boost::asio::io_context& context() noexcept { return fabric_.context(); }
   const LinkOptions& options() const noexcept { return options_; }
@@ -56,6 +58,7 @@ class LinkState {
 
   // link_receive.cpp
   Peer* owner_of(const IpBytes& source, Peer& sender);
+  bool may_learn(const boost::asio::ip::address& address, const Peer& sender) const noexcept;
 
   // link_connections.cpp
   ConnectionLimits limits() const noexcept;
@@ -64,6 +67,9 @@ class LinkState {
   void refuse(std::unique_ptr<fabric::ConnectionRequest> request, Refusal why, std::uint64_t& counter);
   Peer* find_peer(const LinkAddress& address) noexcept;
   Peer& peer_at(const LinkAddress& address, const fabric::Endpoint& endpoint);
+  bool has_room_to_learn(const LinkAddress& address) const noexcept;
+  Peer* learn_peer(const LinkAddress& address, const fabric::Endpoint& endpoint);
+  void forget_peers() noexcept;
   bool connect(Peer& peer);
   void bury(std::unique_ptr<Connection>& connection) noexcept;
   void connect_failed(Peer& peer, const Connection& connection, error_code why);
@@ -82,7 +88,6 @@ class LinkState {
 
   std::vector<std::unique_ptr<Peer>> peers_;
   Neighbours neighbours_;
-  std::size_t learnt_ = 0;
   std::unique_ptr<fabric::Listener> listener_;
   std::uint16_t port_ = 0;
   std::vector<std::unique_ptr<Connection>> ended_;  // destroyed outside of their callbacks

@@ -24,11 +24,13 @@ IpBytes mask_of(unsigned bits) noexcept {
 
 }  // namespace
 
-void Neighbours::add(const IpPrefix& addresses, Peer& peer) {
+void Neighbours::add(const IpPrefix& addresses, Peer& peer, bool learnt) {
   const unsigned bits = addresses.length + (addresses.address.is_v4() ? 96u : 0u);
   const IpBytes mask = mask_of(bits);
-  const Entry entry{masked(ip_bytes(addresses.address), mask), mask, bits, &peer};
-  const auto same = [&](const Entry& other) { return other.bits == bits && other.address == entry.address; };
+  const Entry entry{masked(ip_bytes(addresses.address), mask), mask, bits, addresses.address.is_v4(), &peer, learnt};
+  const auto same = [&](const Entry& other) {
+    return other.bits == bits && other.is_v4 == entry.is_v4 && other.address == entry.address;
+  };
   if (const auto found = std::ranges::find_if(entries_, same); found != entries_.end()) {
     *found = entry;
     return;
@@ -37,9 +39,14 @@ void Neighbours::add(const IpPrefix& addresses, Peer& peer) {
   entries_.insert(at, entry);
 }
 
-Peer* Neighbours::find(const IpBytes& address) const noexcept {
-  for (const Entry& entry : entries_)
-    if (masked(address, entry.mask) == entry.address) return entry.peer;
+void Neighbours::forget(const Peer& peer) noexcept {
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.learnt && entry.peer == &peer; });
+}
+
+Neighbours::Entry* Neighbours::find(const IpBytes& address) noexcept {
+  const bool is_v4 = address_of(address).is_v4();
+  for (Entry& entry : entries_)
+    if (entry.is_v4 == is_v4 && masked(address, entry.mask) == entry.address) return &entry;
   return nullptr;
 }
 

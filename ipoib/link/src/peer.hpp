@@ -7,6 +7,7 @@
 
 #include "connection.hpp"
 #include "rpcrdma/base/backoff.hpp"
+#include "rpcrdma/base/weak_guard.hpp"
 #include "rpcrdma/ipoib/wire/link_address.hpp"
 
 namespace rpcrdma::ipoib {
@@ -26,6 +27,8 @@ class Peer final : public ConnectionEvents {
   /// Whether a connection is being set up, or closed, after which a new one is made for packets that wait.
   bool in_progress() const noexcept;
   bool connecting() const noexcept;
+  /// Whether there is a connection, in any state.
+  bool connected() const noexcept { return outgoing || incoming; }
   std::string text() const;
 
   LinkState& link;
@@ -43,6 +46,8 @@ class Peer final : public ConnectionEvents {
   boost::asio::steady_timer retry_timer;  ///< runs after a rejection, if packets wait
   unsigned rejections = 0;                ///< in a row
   bool stalled = false;                   ///< it takes no packets: they are lost
+  bool learnt = false;                    ///< from its request: it is forgotten when it has no connection
+  WeakGuard<Peer> guard{*this};
 
  private:
   void on_established(Connection& connection) noexcept override;

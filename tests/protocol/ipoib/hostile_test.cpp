@@ -4,10 +4,9 @@
 #include <gmock/gmock.h>
 
 #include "bed.hpp"
+#include "controlled_fabric.hpp"
+#include "raw_neighbour.hpp"
 #include "rpcrdma/fabric/iwarp/iwarp.hpp"
-#include "rpcrdma/ipoib/wire/encapsulation.hpp"
-#include "rpcrdma/ipoib/wire/private_data.hpp"
-#include "support/fabric_conformance.hpp"
 
 namespace rpcrdma::test {
 namespace {
@@ -18,38 +17,6 @@ using ipoib::Refusal;
 using std::chrono::milliseconds;
 
 constexpr std::uint32_t kReceiveMtu = 65524;
-
-/// A queue pair without a link behind it.
-class RawNeighbour {
- public:
-  RawNeighbour(fabric::Fabric& fabric, const fabric::Endpoint& to, Bytes private_data)
-      : node(fabric), receives(fabric, 64 * 256), frames(fabric, 70000) {
-    fabric::QueuePairOptions options;
-    options.send_depth = 1024;
-    options.private_data = std::move(private_data);
-    auto made = fabric.make_connector(to, options, node);
-    EXPECT_TRUE(made) << made.error().message();
-    node.qp = std::move(*made);
-    for (std::uint32_t i = 0; i < 64; ++i) EXPECT_FALSE(node.qp->post_receive(receives.part(i * 256, 256), node.op(1)));
-    fabric.start(*node.qp);
-  }
-  void send(const Bytes& frame) {
-    std::ranges::copy(frame, frames.octets.begin());
-    EXPECT_FALSE(node.send(frames.part(0, static_cast<std::uint32_t>(frame.size())), 2));
-    node.qp->submit();
-  }
-  Node node;
-  Memory receives;
-  Memory frames;
-};
-
-/// A frame of this type around a packet.
-Bytes frame_of(std::uint16_t type, const Bytes& packet) {
-  Bytes out(4);
-  ipoib::encode_header(static_cast<ipoib::FrameType>(type), std::span<std::byte, 4>(out));
-  out.insert(out.end(), packet.begin(), packet.end());
-  return out;
-}
 
 class IpoibHostile : public testing::Test {
  protected:
@@ -71,9 +38,7 @@ class IpoibHostile : public testing::Test {
   }
   static Bytes own(std::uint32_t qpn = kHostilePort, std::uint32_t mtu = kReceiveMtu,
                    std::optional<Extension> more = {}) {
-    const PrivateData data{qpn, mtu, more};
-    const auto bytes = ipoib::encode(data);
-    return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(ipoib::encoded_size(data))};
+    return private_data_of({qpn, mtu, more});
   }
   std::unique_ptr<RawNeighbour> neighbour(Bytes private_data) {
     return std::make_unique<RawNeighbour>(*hostile_fabric_, victim_->endpoint, std::move(private_data));
@@ -104,7 +69,7 @@ class IpoibHostile : public testing::Test {
 
   static constexpr std::uint16_t kHostilePort = 9;
   boost::asio::io_context context_;
-  std::unique_ptr<fabric::Fabric> victim_fabric_ = make_fabric(context_);
+  std::unique_ptr<ControlledFabric> victim_fabric_ = std::make_unique<ControlledFabric>(make_fabric(context_));
   std::unique_ptr<fabric::Fabric> honest_fabric_ = make_fabric(context_);
   std::unique_ptr<fabric::Fabric> hostile_fabric_ = make_fabric(context_);
   std::unique_ptr<Host> victim_ = std::make_unique<Host>(*victim_fabric_, "10.9.0.1");
@@ -229,6 +194,18 @@ TEST_F(IpoibHostile, FloodOfConnects) {
   ASSERT_TRUE(until([&] { return open() == 1; })) << open();
   flood.clear();
   ASSERT_TRUE(until([&] { return victim_->link->connections() == 1; }));
+}
+
+// [4755-3.2-a] without memory for a new connection the request is rejected with a reason, and the old connection stays
+TEST_F(IpoibHostile, NoMemoryForAnotherConnection) {
+  const auto peer = connected();
+  victim_fabric_->out_of_memory = true;
+  EXPECT_EQ(refusal(own()), Refusal::busy);
+  victim_fabric_->out_of_memory = false;
+  EXPECT_EQ(victim_->counts().refused_busy, 1u);
+  peer->send(frame_of(0x0800, ip_packet("10.9.0.9", "10.9.0.1", 100)));
+  ASSERT_TRUE(until([&] { return peer->node.disconnected || victim_->counts().received == 2; }));
+  EXPECT_FALSE(peer->node.disconnected);
 }
 
 // A peer whose reply has no usable private data is given up.

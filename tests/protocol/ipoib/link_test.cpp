@@ -19,6 +19,10 @@ class IpoibLink : public testing::Test {
     fabrics_.push_back(network_.make_fabric(ip));
     return std::make_unique<Host>(*fabrics_.back(), ip, std::move(options), port);
   }
+  /// 10.9.0.2, which learns its neighbours.
+  std::unique_ptr<Host> learner(milliseconds idle = milliseconds(300'000)) {
+    return host("10.9.0.2", {.idle = idle, .learn_within = {{boost::asio::ip::make_address("10.9.0.0"), 24}}});
+  }
   template <class Predicate>
   bool until(Predicate done) {
     return run_until(context_, done);
@@ -215,16 +219,82 @@ TEST_F(IpoibLink, BackPressure) {
 
 // Addresses are learnt from packets, within the range that the options give, and lead back to the sender.
 TEST_F(IpoibLink, Learning) {
-  auto a = host("10.9.0.1"), b = host("10.9.0.2", {.learn_within = {{boost::asio::ip::make_address("10.9.0.0"), 24}}});
+  auto a = host("10.9.0.1"), b = learner();
   a->knows(*b);
   a->send(*b, 100);
   a->device.give(ip_packet("10.8.0.1", "10.9.0.2", 100));
+  a->device.give(ip_packet("10.9.0.255", "10.9.0.2", 100));  // the broadcast address of the network
   run();
   EXPECT_EQ(b->counts().received, 1u);
-  EXPECT_EQ(b->counts().bad_sources, 1u);
+  EXPECT_EQ(b->counts().bad_sources, 2u);
   b->send(*a, 100);
   run();
   EXPECT_EQ(a->counts().received, 1u);
+}
+
+// An address that is learnt goes to another sender once its owner has gone, and not before.
+TEST_F(IpoibLink, LearntAddressMoves) {
+  auto b = learner(), before = host("10.9.0.1"), after = host("10.9.0.1");
+  before->knows(*b);
+  after->knows(*b);
+  before->send(*b, 100);
+  run();
+  after->send(*b, 100);
+  run();
+  EXPECT_EQ(b->counts().received, 1u);
+  EXPECT_EQ(b->counts().bad_sources, 1u) << "its owner is still there";
+  before.reset();
+  run();
+  after->send(*b, 100);
+  run();
+  EXPECT_EQ(b->counts().received, 2u);
+  b->send(*after, 100);
+  run();
+  EXPECT_EQ(after->counts().received, 1u);
+}
+
+// Hosts that share an address on the fabric may have 8 link-layer addresses and 16 addresses. Who has gone does not
+// count.
+TEST_F(IpoibLink, LearningIsBounded) {
+  auto b = learner();
+  std::vector<std::unique_ptr<Host>> strangers;
+  for (int i = 0; i < 9; ++i) {
+    strangers.push_back(host("10.9.0." + std::to_string(10 + i)));
+    strangers.back()->knows(*b);
+    strangers.back()->send(*b, 100);
+    run();
+  }
+  EXPECT_EQ(b->counts().received, 8u);
+  EXPECT_EQ(b->counts().refused_unknown, 1u);
+  for (int i = 0; i < 20; ++i)
+    strangers[0]->device.give(ip_packet("10.9.0." + std::to_string(100 + i), "10.9.0.2", 100));
+  run();
+  EXPECT_EQ(b->counts().received, 16u);
+  EXPECT_EQ(b->counts().bad_sources, 12u);
+  strangers.clear();
+  run();
+  auto other = host("10.9.0.30");
+  other->knows(*b);
+  other->send(*b, 100);
+  run();
+  EXPECT_EQ(b->counts().received, 17u);
+}
+
+TEST_F(IpoibLink, LearntAddressIsForgotten) {
+  auto b = learner(milliseconds(40)), a = host("10.9.0.1");
+  a->knows(*b);
+  for (std::uint64_t round = 1; round <= 2; ++round) {
+    a->send(*b, 100);
+    ASSERT_TRUE(until([&] { return b->counts().received == round; }));
+    ASSERT_TRUE(until([&] { return b->link->connections() == 0; }));
+    boost::asio::steady_timer timer(context_, milliseconds(50));  // expires after that of the next sweep
+    bool swept = false;
+    timer.async_wait([&](error_code) { swept = true; });
+    ASSERT_TRUE(until([&] { return swept; }));
+    b->send(*a, 100);
+    ASSERT_TRUE(until([&] { return b->counts().no_neighbour + b->counts().sent == round; }));
+    EXPECT_EQ(b->counts().no_neighbour, round);
+  }
 }
 
 TEST_F(IpoibLink, DeviceFails) {

@@ -152,17 +152,19 @@ TEST(IpoibNeighbours, LongestPrefix) {
   table.add({make_address("10.1.2.3"), 32}, host);
   table.add({make_address("10.1.0.0"), 12}, net);
   table.add({make_address("fd00::"), 9}, net);
-  const auto find = [&](const char* text) { return table.find(ip_bytes(make_address(text))); };
+  table.add({make_address("::"), 0}, host);
+  const auto find = [&](const char* text) { return table.find(ip_bytes(make_address(text)))->peer; };
   EXPECT_EQ(find("10.1.2.3"), &host);
   EXPECT_EQ(find("10.1.2.4"), &net);
   EXPECT_EQ(find("10.15.255.255"), &net);
   EXPECT_EQ(find("10.16.0.0"), &all);
   EXPECT_EQ(find("fd7f::1"), &net);
-  EXPECT_EQ(find("fd80::1"), nullptr);
-  EXPECT_EQ(find("::1"), nullptr);
+  EXPECT_EQ(find("fd80::1"), &host);
+  EXPECT_EQ(find("::1"), &host);
+  EXPECT_EQ(Neighbours().find(ip_bytes(make_address("::1"))), nullptr);
   table.add({make_address("10.1.2.3"), 32}, all);
   EXPECT_EQ(find("10.1.2.3"), &all);
-  EXPECT_EQ(table.size(), 4u);
+  EXPECT_EQ(table.entries().size(), 5u);
 }
 
 TEST(IpoibNeighbours, Prefix) {
@@ -170,6 +172,8 @@ TEST(IpoibNeighbours, Prefix) {
   EXPECT_TRUE(prefix.contains(ip_bytes(make_address("10.9.15.255"))));
   EXPECT_FALSE(prefix.contains(ip_bytes(make_address("10.9.16.0"))));
   EXPECT_FALSE(prefix.contains(ip_bytes(make_address("fd00::1"))));
+  EXPECT_FALSE((IpPrefix{make_address("::"), 0}.contains(ip_bytes(make_address("10.9.0.1")))));
+  EXPECT_TRUE((IpPrefix{make_address("::"), 0}.contains(ip_bytes(make_address("fd00::1")))));
   EXPECT_TRUE((IpPrefix{make_address("fd00::1"), 128}.contains(ip_bytes(make_address("fd00::1")))));
 }
 

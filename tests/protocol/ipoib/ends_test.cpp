@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Connections that end at awkward moments: packets flow again afterwards. The other side is driven by hand.
+#include "bed.hpp"
+#include "controlled_fabric.hpp"
+#include "raw_neighbour.hpp"
+#include "rpcrdma/fabric/loopback/loopback.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+class IpoibEnds : public testing::Test {
+ protected:
+  IpoibEnds() {
+    listener_ = std::move(*fabric_->listen({boost::asio::ip::address_v4::loopback(), 0},
+                                           [this](std::unique_ptr<fabric::ConnectionRequest>) { ++requests_; }));
+  }
+  /// The link under test, which knows the listener as 10.9.0.9.
+  std::unique_ptr<Host> host(milliseconds retry) {
+    auto made =
+        std::make_unique<Host>(*held_, "10.9.0.1", ipoib::LinkOptions{.first_retry = retry, .last_retry = retry});
+    made->link->add_neighbour({boost::asio::ip::make_address("10.9.0.9"), 32}, listener_->local());
+    return made;
+  }
+  std::unique_ptr<RawNeighbour> neighbour(const Host& of) {
+    const ipoib::PrivateData data{listener_->local().port(), 65524, ipoib::Extension{.credits = 60}};
+    return std::make_unique<RawNeighbour>(*fabric_, of.endpoint, private_data_of(data));
+  }
+  template <class Predicate>
+  bool until(Predicate done) {
+    return run_until(context_, done);
+  }
+  /// Until all timers that are to run before have run.
+  void pass(milliseconds time) {
+    boost::asio::steady_timer timer(context_, time);
+    bool passed = false;
+    timer.async_wait([&](error_code) { passed = true; });
+    EXPECT_TRUE(until([&] { return passed; }));
+  }
+
+  boost::asio::io_context context_;
+  fabric::LoopbackNetwork network_{context_};
+  std::unique_ptr<fabric::LoopbackFabric> fabric_ = network_.make_fabric("raw");
+  std::unique_ptr<ControlledFabric> held_ = std::make_unique<ControlledFabric>(network_.make_fabric("link"));
+  std::unique_ptr<fabric::Listener> listener_;
+  int requests_ = 0;  // each is rejected
+};
+
+// The own request is rejected, the peer's is being set up when it is time to try again, and then dies.
+TEST_F(IpoibEnds, IncomingDiesAfterRejection) {
+  const auto link = host(milliseconds(20));
+  const auto give = [&] { link->device.give(ip_packet("10.9.0.1", "10.9.0.9", 100)); };
+  give();
+  ASSERT_TRUE(until([&] { return link->counts().rejected == 1; }));
+  held_->holds = true;
+  auto peer = neighbour(*link);
+  ASSERT_TRUE(until([&] { return held_->holds_one(); }));
+  pass(milliseconds(40));
+  EXPECT_EQ(requests_, 1) << "it waits for the peer's request";
+  peer.reset();
+  held_->release();
+  ASSERT_TRUE(until([&] { return link->link->connections() == 0; }));
+  for (int i = 0; i < 20 && requests_ < 2; ++i) {
+    give();
+    pass(milliseconds(40));
+  }
+  EXPECT_GE(requests_, 2) << "it tries again";
+  run_ready(context_);
+}
+
+// A packet and the orderly end arrive together, so that the packet's Receive cannot be posted again.
+TEST_F(IpoibEnds, PacketBeforeOrderlyEnd) {
+  const auto link = host(std::chrono::minutes(10));
+  const auto peer = neighbour(*link);
+  ASSERT_TRUE(until([&] { return peer->node.established(); }));
+  network_.pause(fabric::LoopbackPause::before_arrival);
+  peer->send(frame_of(0x0800, ip_packet("10.9.0.9", "10.9.0.1", 100)));
+  run_ready(context_);
+  peer->node.qp->disconnect();
+  run_ready(context_);
+  network_.resume();
+  ASSERT_TRUE(until([&] { return link->counts().ended == 1; }));
+  EXPECT_EQ(link->counts().received, 1u);
+  link->device.give(ip_packet("10.9.0.1", "10.9.0.9", 100));
+  run_ready(context_);
+  EXPECT_EQ(requests_, 1) << "no failure to wait for";
+}
+
+}  // namespace
+}  // namespace rpcrdma::test
