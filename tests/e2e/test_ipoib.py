@@ -208,6 +208,15 @@ class Pair(Linked):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("CAP_NET_ADMIN", done.stderr)
 
+    def test_without_ipv6(self):
+        host = self.hosts[0]
+        host.run("sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6")
+        done = host.run(os.path.join(os.environ["RPCRDMA_BIN"], "rpcrdma-ip"), "--address", "fd09::1/64", "--listen",
+                        "127.0.0.1:0", "--learn", check=False)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("Cannot assign requested address", done.stderr)
+        self.assertNotIn("CAP_NET_ADMIN", done.stderr)
+
 
 class Five(Linked):
     hosts_wanted = 5

@@ -35,7 +35,11 @@ error_code configure(ifreq interface, const TunOptions& options) {
   interface.ifr_flags = static_cast<short>(interface.ifr_flags | IFF_UP);
   if (const error_code failed = control(socket.get(), SIOCSIFFLAGS, interface)) return failed;
   for (const IpPrefix& address : options.addresses)
-    if (const error_code failed = add_address(index, address)) return failed;
+    if (const error_code failed = add_address(index, address)) {
+      // No lack of privileges, as the interface is up: IPv6 is disabled, for example.
+      const bool refused = failed == boost::system::errc::permission_denied;
+      return refused ? boost::system::errc::make_error_code(boost::system::errc::address_not_available) : failed;
+    }
   return {};
 }
 

@@ -161,7 +161,9 @@ TEST(IpoibNeighbours, LongestPrefix) {
   EXPECT_EQ(find("fd7f::1"), &net);
   EXPECT_EQ(find("fd80::1"), &host);
   EXPECT_EQ(find("::1"), &host);
-  EXPECT_EQ(Neighbours().find(ip_bytes(make_address("::1"))), nullptr);
+  Neighbours six;
+  six.add({make_address("::"), 0}, net);
+  EXPECT_EQ(six.find(ip_bytes(make_address("10.1.2.3"))), nullptr) << "another family";
   table.add({make_address("10.1.2.3"), 32}, all);
   EXPECT_EQ(find("10.1.2.3"), &all);
   EXPECT_EQ(table.entries().size(), 5u);
