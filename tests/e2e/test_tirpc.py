@@ -66,7 +66,8 @@ class Calc(Case):
         self.ready("--rdma")
         self.assertEqual(self.netids(), ["rdma"])
         self.check("--rdma", "127.0.0.1")
-        done = self.client("127.0.0.1", "multiply", "1", "2")
+        # libtirpc's own clnt_create() leaks here.
+        done = self.space.run("env", "ASAN_OPTIONS=detect_leaks=0", program("calc-client"), "127.0.0.1", "multiply", "1", "2")
         self.assertEqual((done.returncode, done.stderr), (1, "127.0.0.1: RPC: Program not registered\n"))
 
     def test_tcp_and_rdma_beside_each_other(self):
