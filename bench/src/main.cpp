@@ -17,6 +17,7 @@
 #include "raw_tcp.hpp"
 #include "report.hpp"
 #include "rpcrdma/cli/help.hpp"
+#include "rpcrdma/cli/limits.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma_subject.hpp"
 #include "tirpc_tcp.hpp"
@@ -203,7 +204,7 @@ int main(int argc, char** argv) {
   Options options;
   if (const int status = parse(argc, argv, options); status >= 0) return status;
   std::signal(SIGPIPE, SIG_IGN);
-  raise_descriptor_limit();
+  rpcrdma::cli::raise_descriptor_limit();
   fabric::raise_locked_memory_limit();
   try {
     measure(options);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <csignal>
@@ -7,18 +6,11 @@
 #include <cstdlib>
 #include <exception>
 
+#include "rpcrdma/cli/limits.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfsd/program/daemon.hpp"
 
 namespace {
-
-/// Each connection and each open file takes a descriptor.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 int serve(rpcrdma::nfsd::Options options) {
   const rpcrdma::Log log(rpcrdma::make_stderr_sink(options.log_level, "rpcrdma-nfsd"));
@@ -41,7 +33,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   // and so does a write beyond the size limit of files (RLIMIT_FSIZE).
   std::signal(SIGXFSZ, SIG_IGN);
-  raise_descriptor_limit();
+  rpcrdma::cli::raise_descriptor_limit();
   rpcrdma::fabric::raise_locked_memory_limit();
   int exit_code = EXIT_SUCCESS;
   try {

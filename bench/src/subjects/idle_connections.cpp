@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "idle_connections.hpp"
 
-#include <sys/resource.h>
-
 #include <vector>
 
 #include "link.hpp"
 #include "service.hpp"
 
 namespace rpcrdma::bench {
-
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 std::unique_ptr<Child> hold_connections(const Setting& setting, std::uint16_t port, std::uint32_t count) {
   return std::make_unique<Child>([&](Board&, const Child::Ready& ready) {

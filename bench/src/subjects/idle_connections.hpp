@@ -11,7 +11,4 @@ namespace rpcrdma::bench {
 /// when this returns.
 std::unique_ptr<Child> hold_connections(const Setting& setting, std::uint16_t port, std::uint32_t count);
 
-/// Raises the descriptor limit of this process as far as it may.
-void raise_descriptor_limit();
-
 }  // namespace rpcrdma::bench

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // rpcrdma-ip: IP over RDMA connections (RFC 4755).
 #include <fmt/core.h>
-#include <sys/resource.h>
 
 #include <csignal>
 #include <cstdio>
@@ -9,16 +8,9 @@
 #include <exception>
 
 #include "program.hpp"
+#include "rpcrdma/cli/limits.hpp"
 
 namespace {
-
-/// Each connection takes a descriptor.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 int serve(rpcrdma::ipoib::Options options) {
   const rpcrdma::Log log(rpcrdma::make_stderr_sink(options.log_level, "rpcrdma-ip"));
@@ -36,7 +28,7 @@ int serve(rpcrdma::ipoib::Options options) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
-  raise_descriptor_limit();
+  rpcrdma::cli::raise_descriptor_limit();
   rpcrdma::fabric::raise_locked_memory_limit();
   int status = EXIT_SUCCESS;
   try {

@@ -6,34 +6,39 @@
 #include <thread>
 #include <vector>
 
+#include "rpcrdma/base/wait_policy.hpp"
 #include "rpcrdma/tirpc.h"
 
 namespace rpcrdma::tirpc {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr std::chrono::microseconds kLongest(50);
-
-/// As poll() without a time limit, but polls for a while before it blocks if that has spared a wake-up lately.
+/// As poll() without a time limit, but polls for a while before it blocks, as its WaitPolicy says.
 class Poller {
  public:
   int wait(std::vector<pollfd>& descriptors) {
-    const Clock::time_point start = Clock::now();
-    int ready = 0;
-    if (spin_) {
-      do {
-        ready = ::poll(descriptors.data(), descriptors.size(), 0);
-        if (ready == 0) std::this_thread::yield();
-      } while (ready == 0 && Clock::now() - start < kLongest);
+    const WaitPolicy::TimePoint start = WaitPolicy::Clock::now();
+    const WaitPolicy::Duration window = policy_.window(start);
+    WaitPolicy::TimePoint now = start;
+    while (now - start < window) {
+      const int ready = ::poll(descriptors.data(), descriptors.size(), 0);
+      if (ready != 0) {
+        policy_.found();
+        return ready;
+      }
+      std::this_thread::yield();
+      const WaitPolicy::TimePoint back = WaitPolicy::Clock::now();
+      if (back - now >= WaitPolicy::kDisplaced) {
+        policy_.displaced(back);
+        return ::poll(descriptors.data(), descriptors.size(), -1);
+      }
+      now = back;
     }
-    if (ready != 0) return ready;
-    ready = ::poll(descriptors.data(), descriptors.size(), -1);
-    spin_ = Clock::now() - start < 2 * kLongest;
-    return ready;
+    if (now != start) policy_.missed(now - start);
+    return ::poll(descriptors.data(), descriptors.size(), -1);
   }
 
  private:
-  bool spin_ = false;
+  WaitPolicy policy_{Polling{}, std::chrono::microseconds(50), WaitPolicy::Clock::now()};
 };
 
 }  // namespace

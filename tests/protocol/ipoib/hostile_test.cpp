@@ -3,6 +3,8 @@
 // neighbours are not disturbed.
 #include <gmock/gmock.h>
 
+#include <boost/asio/ip/tcp.hpp>
+
 #include "bed.hpp"
 #include "controlled_fabric.hpp"
 #include "raw_neighbour.hpp"
@@ -21,6 +23,11 @@ constexpr std::uint32_t kReceiveMtu = 65524;
 class IpoibHostile : public testing::Test {
  protected:
   IpoibHostile() {
+    using boost::asio::ip::tcp;
+    port_holder_.open(tcp::v4());
+    port_holder_.set_option(tcp::acceptor::reuse_address(true));
+    port_holder_.bind({boost::asio::ip::address_v4::loopback(), 0});
+    hostile_port = port_holder_.local_endpoint().port();
     victim_->link->add_neighbour({boost::asio::ip::make_address("10.9.0.9"), 32}, hostile_address());
     acquaint(*victim_, *honest_);
     honest_->send(*victim_, 100);
@@ -31,12 +38,12 @@ class IpoibHostile : public testing::Test {
   static std::unique_ptr<fabric::Fabric> make_fabric(boost::asio::io_context& context) {
     return std::move(*fabric::open_iwarp(context, {}, {}));
   }
-  static fabric::Endpoint hostile_address() { return {boost::asio::ip::address_v4::loopback(), kHostilePort}; }
+  static fabric::Endpoint hostile_address() { return {boost::asio::ip::address_v4::loopback(), hostile_port}; }
   template <class Predicate>
   bool until(Predicate done) {
     return run_until(context_, done);
   }
-  static Bytes own(std::uint32_t qpn = kHostilePort, std::uint32_t mtu = kReceiveMtu,
+  static Bytes own(std::uint32_t qpn = hostile_port, std::uint32_t mtu = kReceiveMtu,
                    std::optional<Extension> more = {}) {
     return private_data_of({qpn, mtu, more});
   }
@@ -44,7 +51,7 @@ class IpoibHostile : public testing::Test {
     return std::make_unique<RawNeighbour>(*hostile_fabric_, victim_->endpoint, std::move(private_data));
   }
   std::unique_ptr<RawNeighbour> connected() {
-    auto made = neighbour(own(kHostilePort, kReceiveMtu, Extension{.credits = 60}));
+    auto made = neighbour(own(hostile_port, kReceiveMtu, Extension{.credits = 60}));
     EXPECT_TRUE(until([&] { return made->node.established(); }));
     return made;
   }
@@ -67,8 +74,9 @@ class IpoibHostile : public testing::Test {
     EXPECT_EQ(honest_->counts().ended, 0u);
   }
 
-  static constexpr std::uint16_t kHostilePort = 9;
+  static inline std::uint16_t hostile_port = 0;
   boost::asio::io_context context_;
+  boost::asio::ip::tcp::acceptor port_holder_{context_};  // does not listen: a fabric may
   std::unique_ptr<ControlledFabric> victim_fabric_ = std::make_unique<ControlledFabric>(make_fabric(context_));
   std::unique_ptr<fabric::Fabric> honest_fabric_ = make_fabric(context_);
   std::unique_ptr<fabric::Fabric> hostile_fabric_ = make_fabric(context_);
@@ -89,17 +97,17 @@ TEST_F(IpoibHostile, PrivateDataOfEveryLength) {
 
 // [4755-5.1-a]
 TEST_F(IpoibHostile, ReceiveMtuWithoutRoom) {
-  for (std::uint32_t mtu = 0; mtu <= 4; ++mtu) EXPECT_EQ(refusal(own(kHostilePort, mtu)), Refusal::receive_mtu) << mtu;
-  EXPECT_EQ(refusal(own(kHostilePort, 5)), std::nullopt);
-  EXPECT_EQ(refusal(own(kHostilePort, 0xffffffff)), std::nullopt);
+  for (std::uint32_t mtu = 0; mtu <= 4; ++mtu) EXPECT_EQ(refusal(own(hostile_port, mtu)), Refusal::receive_mtu) << mtu;
+  EXPECT_EQ(refusal(own(hostile_port, 5)), std::nullopt);
+  EXPECT_EQ(refusal(own(hostile_port, 0xffffffff)), std::nullopt);
   EXPECT_EQ(victim_->counts().refused_mtu, 5u);
 }
 
 // [4755-3.3-b] an address that no neighbour has, and one that is no port
 TEST_F(IpoibHostile, ForgedLinkLayerAddress) {
-  EXPECT_EQ(refusal(own(kHostilePort + 1)), Refusal::unknown);
+  EXPECT_EQ(refusal(own(hostile_port ^ 1u)), Refusal::unknown);
   EXPECT_EQ(refusal(own(0)), Refusal::unknown);
-  EXPECT_EQ(refusal(own(0x10000 + kHostilePort)), Refusal::malformed);
+  EXPECT_EQ(refusal(own(0x10000 + hostile_port)), Refusal::malformed);
   EXPECT_EQ(victim_->counts().refused_unknown, 2u);
 }
 
@@ -179,7 +187,7 @@ TEST_F(IpoibHostile, MorePacketsThanCredits) {
 // A new request of a peer replaces the connection that it has requested before: the peer has lost that one.
 TEST_F(IpoibHostile, FloodOfConnects) {
   std::vector<std::unique_ptr<RawNeighbour>> flood;
-  for (int i = 0; i < 300; ++i) flood.push_back(neighbour(own(i % 2 == 0 ? kHostilePort : 10)));
+  for (int i = 0; i < 300; ++i) flood.push_back(neighbour(own(i % 2 == 0 ? hostile_port : hostile_port ^ 1u)));
   const auto settled = [&] {
     return std::ranges::all_of(flood,
                                [](const auto& one) { return one->node.disconnected || one->node.established(); });
@@ -210,7 +218,7 @@ TEST_F(IpoibHostile, NoMemoryForAnotherConnection) {
 
 // A peer whose reply has no usable private data is given up.
 TEST_F(IpoibHostile, ReplyWithoutPrivateData) {
-  for (const Bytes& reply : {Bytes{}, Bytes(7), own(kHostilePort, 4)}) {
+  for (const Bytes& reply : {Bytes{}, Bytes(7), own(hostile_port, 4)}) {
     Node acceptor(*hostile_fabric_);
     auto listener = hostile_fabric_->listen(hostile_address(), [&](std::unique_ptr<fabric::ConnectionRequest> request) {
       fabric::QueuePairOptions options;
@@ -218,7 +226,7 @@ TEST_F(IpoibHostile, ReplyWithoutPrivateData) {
       acceptor.qp = std::move(*hostile_fabric_->make_acceptor(std::move(request), options, acceptor));
       hostile_fabric_->start(*acceptor.qp);
     });
-    if (!listener) GTEST_SKIP() << "port 9 is not available";
+    ASSERT_TRUE(listener) << listener.error().message();
     const std::uint64_t before = victim_->counts().unreachable;
     ASSERT_TRUE(until([&] {
       victim_->device.give(ip_packet("10.9.0.1", "10.9.0.9", 100));

@@ -135,8 +135,8 @@ RPCRDMA_TIRPC_API bool_t rpcrdma_svc_reg(SVCXPRT* xprt, rpcprog_t prog, rpcvers_
 RPCRDMA_TIRPC_API SVCXPRT* rpcrdma_svc_add(void (*dispatch)(struct svc_req*, SVCXPRT*), rpcprog_t prog, rpcvers_t vers,
                                            const struct rpcrdma_svc_options* options);
 
-/* As svc_run(), for transports of any kind, until svc_exit(). Polls for up to 50 microseconds before it blocks while
- * calls arrive in quick succession, which spares them the wake-up. */
+/* As svc_run(), for transports of any kind, until svc_exit(). Polls for a moment before it blocks while that brings
+ * calls, which spares them the wake-up. */
 RPCRDMA_TIRPC_API void rpcrdma_svc_run(void);
 
 #ifdef __cplusplus
