@@ -10,7 +10,7 @@ namespace rpcrdma::fabric::iwarp {
 
 void HalfOpen::start(std::chrono::milliseconds timeout, ListenerState::HalfOpens::iterator place) {
   place_ = place;
-  // [5044-7.1.2-j]
+  // [5044-7.1.2-j] one time limit for the whole Request
   timer_.expires_after(timeout);
   timer_.async_wait([self = shared_from_this()](error_code error) {
     if (!error) self->finish(false, "no complete MPA Request in time");
@@ -41,7 +41,7 @@ void HalfOpen::read_data(std::size_t size, bool enhanced) {
                             if (decode_startup_data(data, enhanced, self->request_) != StartupError::none)
                               return self->finish(false, "malformed request");
                             error_code ignored;
-                            // No stream data may follow before our Reply.
+                            // The peer may not send stream data before the Reply.
                             if (self->socket_.available(ignored) != 0)
                               return self->finish(false, "data follows its request before the reply");
                             self->finish(true, "");
