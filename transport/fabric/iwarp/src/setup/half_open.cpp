@@ -43,7 +43,7 @@ void HalfOpen::read_data(std::size_t size, bool enhanced) {
                             error_code ignored;
                             // The peer may not send stream data before the Reply.
                             if (self->socket_.available(ignored) != 0)
-                              return self->finish(false, "data follows its request before the reply");
+                              return self->finish(false, "the peer sent data before the reply");
                             self->finish(true, "");
                           });
 }
