@@ -6,7 +6,7 @@
 namespace rpcrdma {
 namespace {
 
-/// While yields_first() holds, every so many turns begin with a poll all the same.
+/// While yields_first() holds, every kProbe-th turn still begins with a poll.
 constexpr unsigned kProbe = 16;
 /// Polls between two yields.
 constexpr unsigned kPollsPerYield = 4;

@@ -16,7 +16,7 @@ namespace {
 
 /// A server posts this many receives before it knows what the client asks for [8166-3.3.3-e].
 constexpr std::uint32_t kFirstReceives = 4;
-/// RDMA_ERROR messages outstanding beside the replies.
+/// The most RDMA_ERROR messages outstanding, in addition to replies.
 constexpr std::uint32_t kErrorSends = 16;
 
 /// Credits of the forward direction if this side has the role `sender` in it, else of the reverse direction.

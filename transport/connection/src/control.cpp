@@ -51,7 +51,7 @@ void Control::on_message(const wire::Header& header) {
   }
   const bool reply = header.procedure != wire::Procedure::optional && header.direction == wire::Direction::reply;
   if (!reply) return;
-  held_ = false;  // the call was sent behind INIT_XCHAR
+  held_ = false;  // the call was sent after INIT_XCHAR
   // With one credit, a peer that may not know the extension has no receive to spare.
   if (!error && (std::min(header.credits, connection_.call_credits()) > 1 || phase_ == ExchangePhase::heard))
     announce(phase_ == ExchangePhase::heard);

@@ -100,7 +100,7 @@ void Control::on_request(const wire::Header& header) {
     }
   }
   answer(out);
-  if (raising_) on_replaced(true);  // no smaller receive may be left
+  if (raising_) on_replaced(true);  // perhaps no smaller receive is left
 }
 
 /// [xchar-3-a] a value that this side knows, and may change

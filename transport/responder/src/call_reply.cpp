@@ -249,7 +249,7 @@ void CallImpl::on_sent(const fabric::Completion& completion) noexcept {
   over(completion.status ? error_code(TransportError::connection_lost) : completion.status);
 }
 
-/// The bytes of the budgets that this call holds no longer count against its connection.
+/// Moves the budget bytes of this call from its connection to the shares for lost connections.
 void CallImpl::leave_link() {
   if (link_ == nullptr) return;
   link_->bulk().move_to(service_.lost_bulk(), bulk_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Accepts the calls of a connection and accounts for its credits.
-// Ownership. Calls are pooled by the Service; this lists those in progress.
+// Ownership. Calls are pooled by the Service; this object lists those in progress.
 // Errors. A header that cannot be processed is answered by RDMA_ERROR, unless the RFC requires a silent discard. A call
 // whose chunks broke the connection is remembered.
 #include "serving_link.hpp"

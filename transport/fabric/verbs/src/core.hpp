@@ -50,7 +50,7 @@ class Core final : public std::enable_shared_from_this<Core>, private CmHandler 
 
   void leave_device() noexcept;
 
-  std::shared_ptr<OpenDevice> use_;  // the device in whose list of users this fabric is
+  std::shared_ptr<OpenDevice> use_;  // the device in whose list of users this fabric is entered
   OpenDevice::Users::iterator user_;
   std::vector<VerbsQueuePair*> queue_pairs_;
   bool lost_ = false;

@@ -137,7 +137,8 @@ bool VerbsQueuePair::handshake_waits() const noexcept {
   return core_->device->limits().iwarp && (state_ == State::connecting || state_ == State::accepting);
 }
 
-// The handshake may still succeed and the peer send a message, after the buffers were given back to their owner.
+// Puts the queue pair in the error state: the handshake may still succeed, and the peer may send a message after the
+// buffers were given back to their owner.
 void VerbsQueuePair::stop_receives() noexcept {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_ERR;

@@ -80,7 +80,7 @@ class SendSide {
   /// effect.
   void disarm_invalidation(std::uint32_t key) noexcept;
 
-  /// The device has completed a request; requests that it overtook stay outstanding. Only if overtaking.
+  /// The device has completed a request; requests that it overtook stay outstanding. Only with Limits::overtaking.
   void note_done(std::uint64_t number, error_code status) noexcept;
   /// Takes the oldest slot if its number is at most `last` or, with Limits::overtaking, if it is done.
   bool take_until(std::uint64_t last, Slot& slot, std::uint64_t& number) noexcept;

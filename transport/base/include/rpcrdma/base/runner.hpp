@@ -33,7 +33,7 @@ class RPCRDMA_EXPORT Runner {
 
  private:
   static constexpr unsigned kSure = 8;
-  /// The assumed wake-up time, until a program has waited kOften times and it is measured.
+  /// The assumed wake-up time. It is measured once the thread has waited kOften times.
   static constexpr std::chrono::microseconds kUsualWakeUp{50};
   static constexpr unsigned kOften = 256;
 

@@ -42,7 +42,7 @@ constexpr ExchangeTransition transition(ExchangePhase phase, ExchangeEvent event
   using enum Reaction;
   using Row = std::array<ExchangeTransition, kExchangeEvents>;
   // [xchar-4-a] an unsupported operation is refused; [xchar-4-b] [xchar-4-c] all four are supported, or none. A second
-  // INIT_XCHAR is refused, as changes are announced by UPD_XCHAR; an INIT_XCHAR after a refusal is taken.
+  // INIT_XCHAR is an error, as changes are announced by UPD_XCHAR; an INIT_XCHAR after a refusal is taken.
   constexpr std::array<Row, kExchangePhases> kTable{{
       // announce           init            request              response             update               refusal
       {{{drop, off}, {refuse, off}, {refuse, off}, {refuse, off}, {refuse, off}, {drop, off}}},

@@ -26,7 +26,7 @@ class CompletionDispatcher {
   /// The provider's part of a posted dispatch.
   class Owner {
    public:
-    /// The callbacks of a dispatch that wake() posted have run: transmits what they posted.
+    /// Called after the callbacks of a dispatch that wake() posted: transmits the work that they posted.
     virtual void on_dispatched() noexcept = 0;
 
    protected:

@@ -116,8 +116,8 @@ struct Completion {
   std::optional<std::uint32_t> invalidated;
 };
 
-/// Exposes one exact range of registered memory to the peer of one queue pair. Made by a queue pair and
-/// destroyed before it. States: idle -> bound -> (invalidated by us or by the peer) -> idle.
+/// Exposes one exact range of registered memory to the peer of one queue pair. Made by a queue pair and destroyed
+/// before it. States: idle -> bound -> (invalidated by either side) -> idle.
 class RPCRDMA_EXPORT Window {
  public:
   virtual ~Window() = default;
@@ -178,7 +178,7 @@ struct QueuePairOptions {
   std::uint32_t receive_depth = 64;     ///< Receives posted at a time
   std::uint32_t inbound_reads = 16;     ///< IRD offered
   std::uint32_t outbound_reads = 16;    ///< ORD wanted
-  std::vector<std::byte> private_data;  ///< ours: in the request of a connector, in the reply of an acceptor
+  std::vector<std::byte> private_data;  ///< of this side: in the request of a connector, in the reply of an acceptor
   /// Time limit for setting up the connection.
   std::chrono::milliseconds handshake_timeout{5000};
 };

@@ -28,7 +28,7 @@ void add_payload(Work& work, std::uint32_t count, FpduWriter& writer) noexcept {
 
 SendSide::SendSide(FabricState& fabric, CompletionDispatcher& dispatcher, std::uint32_t depth)
     : fabric_(fabric), dispatcher_(dispatcher), depth_(depth) {
-  works_.reserve(std::size_t{depth} + 1);  // one for the ready-to-receive indication
+  works_.reserve(std::size_t{depth} + 1);  // one more for the ready-to-receive indication
 }
 
 void SendSide::start(std::uint32_t mulpdu, std::uint32_t reads) {

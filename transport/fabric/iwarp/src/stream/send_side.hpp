@@ -51,7 +51,7 @@ class SendSide {
   error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
                         WorkContext* context);
   error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset, WorkContext* context);
-  /// The caller unbinds the window.
+  /// Posts an invalidation; the caller unbinds the window.
   error_code post_invalidate(Exposure& exposure, WorkContext* context);
   /// Posts and submits the ready-to-receive indication: an empty Send or Read.
   void post_indication(Work::Kind kind) noexcept;

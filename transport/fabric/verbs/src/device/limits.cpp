@@ -14,7 +14,7 @@
 namespace rpcrdma::fabric::verbs {
 namespace {
 
-// Adapters that enforce the exact range of a window, by PCI vendor, as no capability bit tells.
+// Adapters that enforce the exact range of a window, by PCI vendor; there is no capability bit for it.
 constexpr std::uint32_t kMellanox = 0x02c9;
 // Linux's software iWARP.
 constexpr std::uint32_t kSiw = 0x626d74;

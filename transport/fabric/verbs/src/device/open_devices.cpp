@@ -8,8 +8,8 @@
 namespace rpcrdma::fabric::verbs {
 
 // librdmacm (rdma-core 44) closes a lost device only when it reads the list of devices, and not if the list is empty.
-// The kernel waits until these two descriptors are closed. They are replaced, as the context, which stays valid memory,
-// still names their numbers.
+// The kernel waits until these two descriptors are closed. They are replaced, so that their numbers stay in use: the
+// context remains valid memory, and still names them.
 OpenDevice::~OpenDevice() {
   if (!removed_) return;
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -95,7 +95,7 @@ class RPCRDMA_EXPORT Requester {
     std::uint64_t local_invalidations = 0;   ///< by this side
     std::uint32_t in_flight = 0;             ///< calls without a reply
     std::uint32_t waiting = 0;               ///< calls without a credit or a connection
-    std::uint32_t granted = 0;               ///< credits, by the last reply
+    std::uint32_t granted = 0;               ///< credits that the last reply granted
   };
   /// On the requester's thread.
   virtual Counters counters() const noexcept = 0;

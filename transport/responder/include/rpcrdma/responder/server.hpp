@@ -36,8 +36,8 @@ struct ServerOptions {
   /// The most segments in one header; RFC 8267 section 6.4.2 asks for support of 16 in each of four chunks.
   /// [8267-6.4.2-a]
   std::uint32_t max_segments = 256;
-  /// A connection is ended when the peer answers no RDMA Read, or takes no Write and Send, for this long: until then
-  /// it holds a part of the bulk budget.
+  /// A connection is ended when the peer answers no RDMA Read, or takes no Write and Send, for this long: until then it
+  /// may hold a part of the bulk budget.
   std::chrono::milliseconds progress_timeout{15000};
   /// The same, while a connection without bulk memory waits for the memory that this one holds.
   std::chrono::milliseconds pressed_timeout{2000};

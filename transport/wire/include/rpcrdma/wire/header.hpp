@@ -29,7 +29,7 @@ inline constexpr std::size_t kFixedPart = 16;
 
 /// msgp and done are obsolete (section 4.6); optional is RDMA2_OPTIONAL.
 enum class Procedure : std::uint32_t { msg = 0, nomsg = 1, msgp = 2, done = 3, error = 4, optional = 5 };
-/// chunk is RDMA2_ERR_BAD_HEADER in version two, which alone has invalid_option.
+/// In version two chunk is RDMA2_ERR_BAD_HEADER; only version two has invalid_option.
 enum class ErrorKind : std::uint32_t { vers = 1, chunk = 2, invalid_option = 3 };
 /// The direction of a version two message, with the values of an RPC message's msg_type (RFC 5531 section 9).
 enum class Direction : std::uint32_t { call = 0, reply = 1 };
