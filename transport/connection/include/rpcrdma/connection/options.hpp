@@ -45,18 +45,18 @@ struct ConnectionOptions {
   std::uint32_t credits = 32;
   /// Credits for calls of the reverse direction (RFC 8167 section 4.1): granted by the client, asked for by the server.
   std::uint32_t reverse_credits = 2;
-  /// Largest Send and Receive in bytes: multiples of 1024, 1024 to 262144 (RFC 8797 section 4.2).
+  /// Largest Send in bytes: a multiple of 1024, 1024 to 262144 (RFC 8797 section 4.2).
   std::uint32_t send_size = 4096;
-  std::uint32_t receive_size = 4096;  ///< of Receives, likewise
+  std::uint32_t receive_size = 4096;  ///< size of a Receive, likewise
   /// Offer and use RFC 8797 private data. Off: thresholds 1024, no remote invalidation.
   bool private_data = true;
   VersionChoice version = VersionChoice::one;  ///< of RPC-over-RDMA
   CharacteristicOptions characteristics{};     ///< in version two
   /// Time limit for setting up a connection.
   std::chrono::milliseconds handshake_timeout{5000};
-  /// RDMA Reads that the peer may have outstanding to this side, and this side to the peer.
+  /// RDMA Reads that the peer may have outstanding at this side.
   std::uint32_t inbound_reads = 32;
-  std::uint32_t outbound_reads = 32;  ///< of this side, likewise
+  std::uint32_t outbound_reads = 32;  ///< RDMA Reads that this side may have outstanding at the peer
 };
 
 }  // namespace rpcrdma::transport

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one read is always pending, into the buffers that FpduReader plans; while reads fill these buffers,
-// further reads follow at once. The reader reports segments, which are checked before they are placed [5041-7.1-a]
-// [5041-7.1-b] and delivered when they are complete.
+// Operation: one read is always pending, into the buffers that FpduReader plans; as long as reads fill these buffers
+// completely, further reads follow at once. The reader reports segments, which are checked before they are placed
+// [5041-7.1-a] [5041-7.1-b] and delivered when they are complete.
 // Ownership: during placement a posted receive, a Read or a pinned window keeps the memory valid.
 // Error handling: a fault is answered by a Terminate; with CRCs, only once the CRC of the segment is correct.
 #include <boost/asio/bind_allocator.hpp>

@@ -35,12 +35,11 @@ struct ConnectionStatistics {
 /// then complete with an error, and so does send(), which transmits nothing.
 class RPCRDMA_EXPORT IncomingCall {
  public:
-  /// The RPC's XID, and the reduced call message. Items are the Read chunks of non-zero Position, ascending;
-  /// an item's parts are empty until it has been pulled. A long call (Position-Zero Read chunk) has been
-  /// pulled before delivery, as far as ServerOptions::first_of_long_call says; its length is that of the whole message.
-  /// Valid until the call is ended.
+  /// The XID of the RPC.
   virtual std::uint32_t xid() const noexcept = 0;
-  /// The reduced call message; see above.
+  /// The reduced call message. Items are the Read chunks of non-zero Position, ascending; an item's parts are empty
+  /// until it has been pulled. A long call (Position-Zero Read chunk) has been pulled before delivery, as far as
+  /// ServerOptions::first_of_long_call says; its length is that of the whole message. Valid until the call is ended.
   virtual const Payload& payload() const noexcept = 0;
   /// The connection of the call. Valid until the call is ended, also when the connection is lost. Any thread.
   virtual const fabric::ConnectionInfo& connection() const noexcept = 0;

@@ -26,7 +26,7 @@ namespace rpcrdma::wire {
 enum class WireError {
   too_short = 1,      ///< shorter than the smallest header of its kind
   bad_version,        ///< a version that this receiver does not accept
-  bad_procedure,      ///< rdma_proc is none of the five
+  bad_procedure,      ///< rdma_proc is no procedure of the version
   bad_chunks,         ///< truncated or garbled chunk lists, or an RDMA_NOMSG without chunks
   too_many_segments,  ///< well-formed as far as seen, but beyond the receiver's own limit (the RFC sets none)
   xid_mismatch,       ///< the payload of an RDMA_MSG does not begin with the header's XID
