@@ -66,7 +66,8 @@ class BudgetShare : public detail::BudgetHook {
   inline void release(std::size_t bytes) noexcept;
   /// Transfers `bytes` that this share holds to `other`, a share of the same budget.
   inline void move_to(BudgetShare& other, std::size_t bytes) noexcept;
-  /// True if this share holds bytes, and a connection of the same peer that holds none waits, or Budget::is_short().
+  /// True if this share holds bytes, and either Budget::is_short() or a connection of the same peer that holds none
+  /// waits.
   inline bool is_awaited() const noexcept;
 
  private:

@@ -39,7 +39,7 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  /// For a lost device: afterwards only holders of hold() use anything of it.
+  /// Call it when the device is lost: afterwards only holders of hold() use the device.
   void release() noexcept { hold_.reset(); }
   const std::shared_ptr<Hold>& hold() const noexcept { return hold_; }
   /// Sets the handler of the anchor's events; may be null. Call it before release(), like the functions below that use
