@@ -13,7 +13,7 @@ namespace rpcrdma::bench {
 struct Board {
   tally::Counts counts;
   fabric::Counters fabric;          ///< when last published
-  std::uint64_t receive_bytes = 0;  ///< likewise; registered for receives and sends of connections
+  std::uint64_t receive_bytes = 0;  ///< registered for sends and receives, when last published
 };
 
 /// A server in a process of its own, forked before this process has threads. Killed by the destructor, and by the

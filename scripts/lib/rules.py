@@ -47,7 +47,7 @@ def cite_test(rule, name, lines, index):
 
 
 def cite_exception(rule, _name, lines, index):
-    """Only the first cell of a table row names the rules that the row is about."""
+    """Only the ids in the first cell of a table row count: those are the rules that the row is about."""
     if lines[index].startswith("|") and rule.id in lines[index].split("|")[1]:
         rule.exception = True
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: as many CallSequences as the case is deep, spread over its connections, until the time is up.
+// Operation: as many CallSequences as the depth of the case, spread over its connections, run until the time is up.
 // Ownership: sequences and their registered buffers belong to a run and outlive their calls; connections stay open for
 // the next run.
 // Error handling: the first failed call ends the run with an exception.

@@ -44,7 +44,7 @@ void dispatch(svc_req* request, SVCXPRT* transport) {
     case BENCH_WRITE: {
       static std::vector<char> sink(1 << 20);
       bench_write_args args{};
-      args.data.data_val = sink.data();  // xdr_bytes fills memory that is given
+      args.data.data_val = sink.data();  // xdr_bytes decodes into it
       args.data.data_len = static_cast<u_int>(sink.size());
       if (!svc_getargs(transport, reinterpret_cast<xdrproc_t>(xdr_bench_write_args), reinterpret_cast<char*>(&args))) {
         svcerr_decode(transport);
