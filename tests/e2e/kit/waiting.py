@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Waiting on conditions, with deadlines that only a failure reaches; and the size of the tests' inputs."""
+"""Waits on conditions, with deadlines that only a failure reaches; and scales the inputs of the tests."""
 import os
 import time
 
 SCALE = os.environ.get("RPCRDMA_E2E_SCALE", "small")  # or full; or tiny, on an emulated machine
-SLOWEST = 10  # the tests pass on a machine that is so many times slower than a common one
+SLOWEST = 10  # the tests pass on a machine this many times slower than an ordinary one
 DEADLINE_S = 60 * SLOWEST
 
 
@@ -13,7 +13,7 @@ def scaled(full, small, tiny=None):
 
 
 def some_of(values):
-    """All of them; on an emulated machine every seventh."""
+    """All values; on an emulated machine every seventh."""
     return values[::7] if SCALE == "tiny" else values
 
 
