@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two descriptors of /dev/zero stand for the descriptors by which librdmacm keeps a device open.
+// Two descriptors of /dev/zero stand for the descriptors with which librdmacm keeps a device open.
 #include "device/open_devices.hpp"
 
 #include <fcntl.h>

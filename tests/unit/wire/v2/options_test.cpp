@@ -47,7 +47,7 @@ void check(const std::string& name, const Option& expected) {
   }
   Bytes longer = content;
   longer.resize(content.size() + 4);
-  EXPECT_FALSE(decode(longer, option)) << "bytes behind the content";
+  EXPECT_FALSE(decode(longer, option)) << "bytes follow the content";
 }
 
 Subset subset(std::initializer_list<std::size_t> positions) {
