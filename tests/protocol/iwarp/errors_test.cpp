@@ -14,8 +14,8 @@ struct Fault {
   const char* name;
   Bytes (*ulpdu)(const Segment& readable, const Segment& writable, std::uint32_t foreign);
   TerminateCode code;
-  std::size_t ddp = 0;        ///< size of the DDP header that comes back
-  bool read_request = false;  ///< and the Read Request with it
+  std::size_t ddp = 0;        ///< size of the DDP header in the Terminate
+  bool read_request = false;  ///< whether the Terminate contains the Read Request, too
   FabricError ours = FabricError::protocol_violation;
 };
 
@@ -484,7 +484,7 @@ TEST_F(Faults, TerminateBehindAFullSocket) {
   peer_.send(write(0x1111, 0, filled(1, 1)));
   EXPECT_EQ(end(), FabricError::protocol_violation);
   EXPECT_EQ(node().log.size(), 8u);
-  std::fill(memory().octets.begin(), memory().octets.end(), std::byte{0x99});  // reusable at once
+  std::fill(memory().octets.begin(), memory().octets.end(), std::byte{0x99});  // the memory may be reused at once
   terminated(code::kInvalidStag);
 }
 

@@ -92,7 +92,7 @@ void LargeDirectory::readdirplus() {
     for (u_int i = 0; i < ok.reply.entries.count; ++i) {
       const entryplus3& entry = ok.reply.entries.items[i];
       ++seen_[std::string(entry.name.view())];
-      // An entry that was removed after its name was read may lack them.
+      // An entry that was removed after its name was read may lack handle and attributes.
       if (!entry.name.view().starts_with("goes-")) {
         ASSERT_TRUE(entry.name_handle.handle_follows && entry.name_attributes.attributes_follow) << entry.name.view();
       }

@@ -5,7 +5,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// The status of a reply, and whether it has all attributes that it may have.
+/// The status of a reply, and whether it contains all optional attributes.
 struct Answer {
   nfsstat3 status = NFS3_OK;
   bool complete = true;

@@ -44,7 +44,8 @@ TEST(ResentCalls, AttachToTheCallInProgress) {
   });
   ASSERT_TRUE(bed.wait([&bed] { return bed.held.size() == 1; }));
   bed.network.drop_connection_after(0);
-  bed.client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});  // detects the loss
+  bed.client->async_call<Nothing>({},
+                                  [](error_code, const rpc::Decoded<rpc::Void>&) {});  // detects the lost connection
   ASSERT_TRUE(bed.wait([&bed] { return bed.cache.counters().attached == 1; }));
   EXPECT_EQ(bed.held.size(), 1u);
   EXPECT_FALSE(total);
@@ -73,7 +74,7 @@ asio::awaitable<void> store_in_coroutine(rpc::ServerCall<Store> call) {
   call.reply({call.args().first.length, 0});
 }
 
-// The connection is lost behind each frame in turn, also while the argument is pulled.
+// The connection is lost after each frame in turn, also while the argument is pulled.
 TEST(ResentCalls, AreRunIfTheTransferOfTheFirstFailed) {
   for (std::uint64_t frames = 0; frames < 8; ++frames) {
     SCOPED_TRACE(frames);
@@ -94,7 +95,7 @@ TEST(ResentCalls, AreRunIfTheTransferOfTheFirstFailed) {
   }
 }
 
-/// Has an effect after the first of two arguments, and loses the connection before the second.
+/// Fetches the first of two arguments and has an effect; then the connection is lost before the second is fetched.
 asio::awaitable<void> store_in_steps(rpc::ServerCall<Store> call, fabric::LoopbackNetwork& network, int& effects) {
   const memory::RegisteredBuffer memory = std::move(*call.pool().allocate(call.args().first.length));
   const BufferRef part = memory.ref();
@@ -139,7 +140,8 @@ TEST(ResentCalls, AreRunIfTheFirstCannotBe) {
   });
   ASSERT_TRUE(bed.wait([&arrived] { return arrived.size() == 1; }));
   bed.network.drop_connection_after(0);
-  bed.client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});  // detects the loss
+  bed.client->async_call<Nothing>({},
+                                  [](error_code, const rpc::Decoded<rpc::Void>&) {});  // detects the lost connection
   ASSERT_TRUE(bed.wait([&bed] { return bed.cache.counters().attached == 1; }));
   serve_store(std::move(arrived[0]));
   ASSERT_TRUE(bed.wait([&arrived] { return arrived.size() == 2; }));

@@ -74,7 +74,7 @@ class HostilePeers : public testing::Test {
     const bool over = run_until(context, [&] { return call.times_done == 1; });
     EXPECT_FALSE(call.status) << call.status.message();
     EXPECT_EQ(call.complaint, "");
-    if (!over) client.reset();  // before the call
+    if (!over) client.reset();  // before `call` is destroyed
     return over && !call.status;
   }
 
@@ -99,12 +99,12 @@ TEST_F(HostilePeers, LeavingReadsUnanswered) {
   connect_crowd(2, 4);
   Shape shape;
   shape.call_body = 100000;
-  ASSERT_TRUE(serves(shape));  // although they hold most memory for long calls
+  ASSERT_TRUE(serves(shape));  // although the peers hold most of the memory for long calls
   EXPECT_TRUE(run_until(context, [&] { return server->counters().connections == 1; }));
   EXPECT_EQ(server->counters().bulk_in_use, 0u);
 }
 
-// Until then such a peer leaves memory for others, also for connections of its own address.
+// Until it is aborted, such a peer leaves memory for others, also for connections from its own address.
 TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
