@@ -34,7 +34,7 @@ class Child {
   Usage usage(const fabric::Counters& fabric = {}) const {
     return {Totals::of(tally::here(), fabric), Totals::of(board_->counts, board_->fabric)};
   }
-  /// Bytes of its memory that are resident, without those of files.
+  /// Bytes of the child's resident memory, without mapped files.
   std::uint64_t resident() const;
 
  private:

@@ -53,7 +53,7 @@ def cite_exception(rule, _name, lines, index):
 
 
 def kind_of(name):
-    """What a citation in this file counts as; None: as nothing, but the id must exist."""
+    """The function that records an id cited in this file; None: the citation does not count, but the id must exist."""
     if name == "docs/conformance.md":
         return cite_exception
     if name.startswith("tests/"):

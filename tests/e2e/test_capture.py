@@ -99,7 +99,8 @@ class Capture(Case):
         if tcpdump.poll() is not None:
             self.skipTest("tcpdump may not capture here: " + log.read_text())
         self.exchange(self.one.address)
-        # Wait for a marker packet in the capture; at SIGINT tcpdump writes the rest.
+        # Another packet in the capture shows that all earlier ones have arrived; at SIGINT tcpdump writes the
+        # rest.
         marks = captured.stat().st_size
         self.nfs("ping", self.one.url("/files"))
         wait_until(lambda: captured.stat().st_size > marks, "the last packets")

@@ -64,7 +64,7 @@ class OverTcp(Case):
         (self.files / "d").rmdir()
         with self.peer_from(port) as peer:
             self.assertEqual(self.ask(peer, mkdir(XID, self.top, b"d"))[0], first)
-            self.assertFalse((self.files / "d").exists(), "made once more")
+            self.assertFalse((self.files / "d").exists(), "made again")
             self.assertEqual(self.ask(peer, mkdir(XID + 1, self.top, b"d"))[1], OK)
             self.assertTrue((self.files / "d").is_dir())
 
@@ -103,7 +103,7 @@ class OverRdma(Case):
         (self.files / "d").rmdir()
         with self.peer() as peer:
             self.assertEqual(self.ask(peer, mkdir(XID, self.top, b"d"))[0], first)
-            self.assertFalse((self.files / "d").exists(), "made once more")
+            self.assertFalse((self.files / "d").exists(), "made again")
 
     def test_two_clients_of_one_machine_that_count_alike(self):
         with self.peer() as one, self.peer() as other:

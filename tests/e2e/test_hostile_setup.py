@@ -145,7 +145,7 @@ class IdleConnections(Case):
         self.assertEqual(self.ls(self.one.url("/files")), [])
         for peer in crowd:
             peer.close()
-        wait_until(lambda: self.one.descriptors() <= idle, "the crowd's descriptors")
+        wait_until(lambda: self.one.descriptors() <= idle, "the descriptors of all these connections")
 
     def test_hundreds_past_their_set_up(self):
         self.one = self.server(options=["--max-connections", "64"])

@@ -224,7 +224,7 @@ class Mounts(TcpCase):
             self.assertEqual(self.mnt_status(peer, b"/files/" + b"n" * 256), 63)
             self.assertEqual(self.mnt_status(peer, b"/files/a\0b"), ACCES)
 
-    @unittest.skipUnless(os.geteuid() == 0, "root may go everywhere, and gives files away")
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to change owners")
     def test_below_a_folder_that_is_closed_to_who_mounts(self):
         home = self.files / "closed" / "home"
         home.mkdir(parents=True)
@@ -442,7 +442,7 @@ class Rpcbind(TcpCase):
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(server.communicate)
         self.addCleanup(server.kill)
-        wait_until(lambda: self.conversations() > conversations, "a question to rpcbind")
+        wait_until(lambda: self.conversations() > conversations, "a connection to rpcbind")
         server.send_signal(signal.SIGTERM)
         rpcbind.send_signal(signal.SIGCONT)
         self.assertEqual(server.wait(DEADLINE_S), 0)

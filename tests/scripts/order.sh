@@ -49,4 +49,5 @@ check() {
 check demo rpcrdma-nfsd
 check bench rpcrdma-bench --quick
 check test all --quick
-grep -q '^RPCRDMA_TESTS:BOOL=ON' "$clone/build/CMakeCache.txt" || { echo 'FAILED: test configures without tests'; exit 1; }
+grep -q '^RPCRDMA_TESTS:BOOL=ON' "$clone/build/CMakeCache.txt" ||
+  { echo 'FAILED: scripts/test configures a build without tests'; exit 1; }

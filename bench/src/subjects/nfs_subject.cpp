@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: as many coroutines as the depth of the case make one call after another until the time is up. READ takes
 // the first bytes of the file, as the library's own benchmark service reads from one buffer; each WRITE coroutine
-// writes a part of the file of its own. Ownership: a run owns its buffers and outlives its coroutines; the directories
+// writes its own part of the file. Ownership: a run owns its buffers and outlives its coroutines; the directories
 // below the temporary one belong to the server. Error handling: the first failed call ends the run with an exception.
 #include "nfs_subject.hpp"
 

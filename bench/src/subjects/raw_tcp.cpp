@@ -38,7 +38,7 @@ struct Request {
   std::uint32_t depth = 1;   // buffers to receive into
 };
 
-/// A small message and bulk data, to be sent or received as one.
+/// A small message and bulk data, sent or received by one system call.
 struct Memory {
   Memory()
       : bulk(static_cast<char*>(::mmap(nullptr, std::size_t{kBuffers} * kBulk, PROT_READ | PROT_WRITE,
@@ -81,8 +81,8 @@ void send_all(int fd, const std::array<iovec, 2>& vectors) {
   move_all(vectors, [fd](const msghdr& message) { return ::sendmsg(fd, &message, MSG_NOSIGNAL); });
 }
 
-/// A small message blocks. With bulk data it waits in poll() and then receives all that has arrived: a blocking
-/// recvmsg() wakes up for each segment.
+/// Blocks for a small message. For bulk data, waits in poll() and then receives all that has arrived, because a
+/// blocking recvmsg() wakes up for each segment.
 void receive_all(int fd, const std::array<iovec, 2>& vectors) {
   if (vectors[1].iov_len == 0) return move_all(vectors, [fd](msghdr& message) { return ::recvmsg(fd, &message, 0); });
   move_all(vectors, [fd](msghdr& message) {
@@ -158,7 +158,7 @@ class RawTcp final : public Subject {
   Usage usage() override { return child_.usage(); }
 
  private:
-  /// The bulk bytes that one request makes a stream of.
+  /// The bulk bytes that one request transfers as a stream.
   static constexpr std::uint32_t kStream = 64u << 20;
 
   std::optional<Outcome> exchanges(const Case& which, std::chrono::milliseconds budget, Request request) {

@@ -52,7 +52,7 @@ class Rpcrdma final : public Subject {
     posted_kib_ = static_cast<double>(posted - posted_before) / count / 1024;
   }
 
-  /// The server's resident bytes, and those posted for its connections.
+  /// The server's resident bytes, and the bytes registered for the sends and receives of its connections.
   std::pair<std::uint64_t, std::uint64_t> footprint() {
     call<service::Publish>(loop_, link(0));
     return {child_.resident(), child_.board().receive_bytes};

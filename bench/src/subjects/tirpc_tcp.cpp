@@ -91,7 +91,7 @@ void serve_program(const Child::Ready& ready) {
 
 class TirpcProgram final : public Subject {
  public:
-  /// `door`: over this library, with or without stable_opaques.
+  /// With `door`, the program uses this library with these settings, with or without stable_opaques.
   explicit TirpcProgram(const Setting* door, bool stable_opaques = false)
       : door_(door != nullptr),
         stable_opaques_(stable_opaques),

@@ -99,7 +99,7 @@ class RpcPeer(Peer):
         self.send(message)
         words, body = self.reply_to(xid)
         if words[3] != ERROR:
-            raise AssertionError(f"no RDMA_ERROR: {words} {body.hex()}")
+            raise AssertionError(f"expected RDMA_ERROR, got {words} {body.hex()}")
         kind, *rest = struct.unpack(f">{len(body) // 4}I", body)
         if words[2] < 1:
             raise AssertionError("a grant of 0")

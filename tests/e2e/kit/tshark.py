@@ -26,7 +26,7 @@ def options():
     listed = subprocess.run(["tshark", "-G", "heuristic-decodes"], capture_output=True, text=True, timeout=DEADLINE_S, check=True)
     guesses = [line.split("\t")[1] for line in listed.stdout.splitlines() if line.startswith("tcp\t")]
     if "iwarp_mpa" not in guesses:
-        raise AssertionError("tshark knows no iWARP")
+        raise AssertionError("tshark has no dissector for iWARP")
     others = [text for name in guesses if name not in ("iwarp_mpa", "rpc") for text in ("--disable-protocol", name)]
     return ["-n", "-X", f"lua_script:{VERSION_TWO}", "-o", "tcp.try_heuristic_first:TRUE", "--disable-heuristic", "rpc_tcp", *others]
 

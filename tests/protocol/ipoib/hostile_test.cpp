@@ -215,7 +215,7 @@ TEST_F(IpoibHostile, NoMemoryForAnotherConnection) {
   EXPECT_FALSE(peer->node.disconnected);
 }
 
-// A peer whose reply has no usable private data is given up.
+// A connection to a peer whose reply has no usable private data is abandoned.
 TEST_F(IpoibHostile, ReplyWithoutPrivateData) {
   for (const Bytes& reply : {Bytes{}, Bytes(7), own(hostile_port, 4)}) {
     Node acceptor(*hostile_fabric_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Links among themselves, over the loopback fabric.
+// Links that are each other's neighbours, over the loopback fabric.
 #include <gmock/gmock.h>
 
 #include "bed.hpp"

@@ -16,7 +16,7 @@ constexpr int kEntries = 100'000;
 class LargeDirectory : public Served {
  protected:
   void SetUp() override {
-    // Durability is not tested here, and takes long.
+    // Durability is not tested here, and would take long.
     add_export("/large", ",no_root_squash,async");
     start();
     directory_ = mkdir(root("/large"), "d");
@@ -27,7 +27,7 @@ class LargeDirectory : public Served {
   static bool goes(int i) { return i % 20 == 7; }
   static std::string name_of(int i) { return (goes(i) ? "goes-" : "stays-") + std::to_string(i); }
 
-  /// Directly in the file system where possible, for speed.
+  /// Creates the entries, for speed in the file system itself where possible.
   void fill(const std::string& name) {
     if (in_memory()) return static_cast<void>(create(directory_, name));
     const int fd = ::open((disk() / "large/d" / name).c_str(), O_CREAT | O_EXCL | O_WRONLY, 0644);

@@ -215,7 +215,7 @@ TEST_P(Procedures, OldNames) {
   });
 }
 
-// Independent of the back end: the statuses that RFC 1813 section 3.3 gives for each procedure.
+// Requests that cannot be performed: every back end gives the status that RFC 1813 section 3.3 names.
 TEST_P(Procedures, Refusals) {
   create(top_, "taken");
   create(mkdir(top_, "full"), "inside");

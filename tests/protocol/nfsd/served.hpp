@@ -38,7 +38,7 @@ class Served : public ::testing::TestWithParam<const char*> {
   bool in_memory() const { return std::string_view(GetParam()) == "memory"; }
   /// Parses the argument of --export for an export of this back end.
   ExportSpec spec_of(const std::string& name, const std::string& options);
-  /// Adds an export beside "/data", which is writable, with `options`.
+  /// Adds an export with `options`, besides the writable "/data".
   void add_export(const std::string& name, const std::string& options);
   void start();
   void reconnect();

@@ -44,8 +44,7 @@ TEST(ResentCalls, AttachToTheCallInProgress) {
   });
   ASSERT_TRUE(bed.wait([&bed] { return bed.held.size() == 1; }));
   bed.network.drop_connection_after(0);
-  bed.client->async_call<Nothing>({},
-                                  [](error_code, const rpc::Decoded<rpc::Void>&) {});  // detects the lost connection
+  bed.client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});  // detects the loss
   ASSERT_TRUE(bed.wait([&bed] { return bed.cache.counters().attached == 1; }));
   EXPECT_EQ(bed.held.size(), 1u);
   EXPECT_FALSE(total);
@@ -140,8 +139,7 @@ TEST(ResentCalls, AreRunIfTheFirstCannotBe) {
   });
   ASSERT_TRUE(bed.wait([&arrived] { return arrived.size() == 1; }));
   bed.network.drop_connection_after(0);
-  bed.client->async_call<Nothing>({},
-                                  [](error_code, const rpc::Decoded<rpc::Void>&) {});  // detects the lost connection
+  bed.client->async_call<Nothing>({}, [](error_code, const rpc::Decoded<rpc::Void>&) {});  // detects the loss
   ASSERT_TRUE(bed.wait([&bed] { return bed.cache.counters().attached == 1; }));
   serve_store(std::move(arrived[0]));
   ASSERT_TRUE(bed.wait([&arrived] { return arrived.size() == 2; }));

@@ -253,7 +253,7 @@ class HostileServer : public testing::Test {
     run_ready(sides.context);
     EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::active);
   }
-  /// Asks for `size`; returns the XID of the request.
+  /// Makes the client request receives of `size` bytes; returns the XID of the request.
   std::uint32_t ask(std::uint32_t size) {
     over = false;
     client->exchange().async_request({.receive_buffer_size = size}, [this](error_code why, ChangeOutcome of) {
@@ -317,7 +317,7 @@ TEST_F(HostileServer, ARequestBeforeTheFirstReply) {
   EXPECT_FALSE(now.own.requester_remote_invalidation) << "the second change was done and announced";
 }
 
-// [xchar-4.1-e] a client that uses one credit, at a server that grants more and ignores INIT_XCHAR
+// [xchar-4.1-e] a client that uses one credit, with a server that grants more and ignores INIT_XCHAR
 TEST_F(HostileServer, OneCreditWithoutTheExtension) {
   transport::ClientOptions options = two().client;
   options.connection.credits = 1;

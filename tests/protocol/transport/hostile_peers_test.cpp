@@ -39,7 +39,7 @@ class HostilePeers : public testing::Test {
     }
     return done();
   }
-  /// A peer that has completed one call and has credits.
+  /// Connects a peer, which completes one call and has credits then.
   RawPeer& connect() {
     RawPeer& peer = *peers.emplace_back(std::make_unique<RawPeer>(*peer_fabric));
     peer.connect(endpoint);
@@ -51,7 +51,7 @@ class HostilePeers : public testing::Test {
     EXPECT_EQ(peer.take().header.credits, kCredits);
     return peer;
   }
-  /// `count` long calls, whose Reads will not be answered.
+  /// Sends `count` long calls, whose Reads will not be answered.
   void send_long_calls(RawPeer& peer, std::uint32_t count, std::uint32_t size) {
     for (std::uint32_t i = 0; i < count; ++i) {
       exposed.push_back(peer.expose(size, fabric::Access::remote_read));
@@ -63,7 +63,7 @@ class HostilePeers : public testing::Test {
       peer.send(header, {});
     }
   }
-  /// `count` peers that send long calls and then stop running.
+  /// Connects `count` peers that send long calls and then stop running.
   void connect_crowd(int count, std::uint32_t calls) {
     for (int i = 0; i < count; ++i) connect();
     for (const auto& peer : peers) send_long_calls(*peer, calls, kLong);

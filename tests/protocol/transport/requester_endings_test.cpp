@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that end without a reply or beside one: lost connections, deadlines, cancellation, destruction of the client.
+// Calls that end by other events than a reply: lost connections, deadlines, cancellation, destruction of the client.
 #include <algorithm>
 
 #include "requester_fixture.hpp"

@@ -232,7 +232,7 @@ TEST_F(ResponderTest, UnwritableChunkIsRefusedTheSecondTime) {
   expect_alive();
 }
 
-// A resent call has other handles, and is recognized. A different call with the same XID and address is not the same.
+// A resent call has other handles, and is recognized. A different call with the same XID and address is a new call.
 TEST_F(ResponderTest, SuspectsAreKnownByWhatIsSentAgain) {
   start();
   for (const bool read : {true, false}) {

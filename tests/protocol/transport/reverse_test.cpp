@@ -345,7 +345,7 @@ TEST_F(Reverse, LateRepliesReturnTheirCredits) {
   const auto next = make();
   reverse->submit(*next);
   run_ready(sides->context);
-  EXPECT_EQ(held.calls.size(), 1u);  // the first reply would have granted more
+  EXPECT_EQ(held.calls.size(), 1u);  // no reply has granted more credits yet
   held.release();
   ASSERT_TRUE(sides->wait([&] { return held.calls.size() == 1; }));
   held.release();

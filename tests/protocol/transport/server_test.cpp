@@ -294,7 +294,7 @@ TEST(Server, ClosesAtTheDeadlineAndWaitsForItsHandlers) {
   EXPECT_FALSE(told);
   ASSERT_TRUE(sides.wait([&] { return closed && told; }));
   EXPECT_EQ(sent, transport::TransportError::connection_lost);
-  sides.client.reset();  // before the call
+  sides.client.reset();  // before `call` is destroyed
 }
 
 TEST(Server, DestroyedWithCallsInProgress) {
@@ -312,7 +312,7 @@ TEST(Server, DestroyedWithCallsInProgress) {
   sides.server.reset();
   EXPECT_EQ(sides.server_pool.counters().lent, 0u);
   run_ready(sides.context);
-  sides.client.reset();  // before the calls
+  sides.client.reset();  // before the calls are destroyed
 }
 
 // A restarted server serves the calls that its predecessor left unanswered.

@@ -18,8 +18,8 @@ using TimePoint = WaitPolicy::TimePoint;
 struct Machine {
   Duration wake_up;            ///< cost of a wake-up
   Duration believed;           ///< cost of a wake-up as the policy has measured it
-  Duration work = 5us;         ///< of either side for each message
-  Duration slice{};            ///< of a third thread that computes on the same processor; zero: none
+  Duration work = 5us;         ///< time that either side works on each message
+  Duration slice{};            ///< time slice of a third thread that computes on the same processor; zero: none
   bool one_processor = false;  ///< client and server share a processor
 };
 
@@ -80,7 +80,7 @@ class Model {
  private:
   void server_since(TimePoint since) { server.waits_since = since; }
 
-  /// Waits of the client between calls: a timer wakes it.
+  /// The client waits between calls: a timer wakes it.
   void client_idles(Duration think) {
     const TimePoint since = now_ - think;
     const Duration window = client.policy.window(since);
@@ -92,7 +92,7 @@ class Model {
   void arrives(Party& party) {
     const Duration waited = now_ - party.waits_since;
     const Duration window = party.policy.window(party.waits_since);
-    if (window != Duration::zero() && machine_.slice != Duration::zero()) {  // its yield lets the third thread run
+    if (window != Duration::zero() && machine_.slice != Duration::zero()) {  // a yield lets the third thread run
       now_ = std::max(now_, party.waits_since + machine_.slice);
       ++party.displaced;
       return party.policy.displaced(now_);

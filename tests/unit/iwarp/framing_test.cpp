@@ -132,7 +132,7 @@ TEST(Framing, MarkerBetweenFrames) {
   EXPECT_EQ(kept.whole(), 2u);
 }
 
-// [5044-4.4-g] a marker between pad and CRC is covered
+// [5044-4.4-g] the CRC covers a marker between pad and CRC
 TEST(Framing, MarkerBetweenPadAndCrc) {
   FpduWriter writer;
   writer.start(true, true);

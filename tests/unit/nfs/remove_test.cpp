@@ -8,7 +8,7 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// A server of two directories: 1 has the file "a" and the directory "d", which is 2; 2 has the file "b".
+/// A server of two directories: number 1 has the file "a" and number 2 under the name "d"; number 2 has the file "b".
 class RemoveBelowTest : public testing::Test {
  protected:
   RemoveBelowTest() : server_(context_) {

@@ -405,7 +405,7 @@ TEST_F(Resume, AnUploadRestartsWhenItsSourceChangesDuringTheResume) {
   };
   ASSERT_TRUE(upload(true));
   EXPECT_TRUE(stored_ == content_) << "no mix of two versions";
-  EXPECT_EQ(there_.mode, 0600u) << "that of the copied version";
+  EXPECT_EQ(there_.mode, 0600u) << "the mode of the copied version";
   EXPECT_EQ(there_.mtime, (Time{1'700'000'002, 7}));
 }
 
@@ -457,7 +457,7 @@ TEST_F(Resume, ADownloadRestartsWhenItsSourceChangesDuringTheResume) {
   };
   ASSERT_TRUE(download(true));
   EXPECT_TRUE(local() == content_) << "no mix of two versions";
-  EXPECT_EQ(local_attributes(target(), false)->mode, 0604u) << "that of the copied version";
+  EXPECT_EQ(local_attributes(target(), false)->mode, 0604u) << "the mode of the copied version";
   EXPECT_EQ(local_attributes(target(), false)->mtime, (Time{1'700'000'002, 7}));
 }
 

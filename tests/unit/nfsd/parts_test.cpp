@@ -255,7 +255,8 @@ TEST(Access, OwnerGroupOthersInThisOrder) {
             access::kRead | access::kModify | access::kExtend | access::kLookup | access::kDelete);
   caller.uid = 1;
   file.mode = 0600;
-  EXPECT_EQ(granted_access(file, caller, 63), access::kRead) << "names change only in a directory one may search";
+  EXPECT_EQ(granted_access(file, caller, 63), access::kRead)
+      << "to change names, a user must be able to search the directory";
 }
 
 }  // namespace

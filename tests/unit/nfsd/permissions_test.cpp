@@ -95,7 +95,7 @@ TEST_P(Permissions, TheOwnerContinuesWithAnOpenFileWhateverItsMode) {
   EXPECT_EQ(read(caller_, file), Status::ok);
   EXPECT_EQ(set_size(caller_, file, 1), Status::ok);
   EXPECT_EQ(fs_->commit(caller_, file, 0, 0).status, Status::ok);
-  EXPECT_EQ(granted(caller_, file), 0u) << "but ACCESS tells what open(2) would say";
+  EXPECT_EQ(granted(caller_, file), 0u) << "ACCESS gives the answer of open(2)";
   EXPECT_EQ(read(member_, file), Status::acces);
 }
 
@@ -181,7 +181,7 @@ TEST_P(Permissions, AStickyDirectoryProtectsItsFiles) {
   ASSERT_EQ(make(third, directory, "h"), Status::ok);
   EXPECT_EQ(fs_->rename(third, directory, "h", directory, "f").status, Status::perm);
   EXPECT_EQ(fs_->remove(other_, directory, "f").status, Status::ok);
-  EXPECT_EQ(fs_->remove(caller_, directory, "g").status, Status::ok) << "the directory's owner may";
+  EXPECT_EQ(fs_->remove(caller_, directory, "g").status, Status::ok) << "the directory's owner may remove it";
   EXPECT_EQ(fs_->remove(root_user_, directory, "h").status, Status::ok);
 }
 
@@ -299,7 +299,7 @@ TEST_P(Permissions, ANewOwnerClearsSetIdBits) {
   changes.uid = 5;
   changes.mode = 06755;
   EXPECT_EQ(fs_->set_attributes(root_user_, kept.node, changes, {}).status, Status::ok);
-  EXPECT_EQ(stat(kept.node).mode, 0755u) << "not even if the same request asks for them";
+  EXPECT_EQ(stat(kept.node).mode, 0755u) << "cleared even if the same request sets them";
   changes.mode = 06745;
   EXPECT_EQ(fs_->set_attributes(root_user_, kept.node, changes, {}).status, Status::ok);
   EXPECT_EQ(stat(kept.node).mode, 02745u);

@@ -112,7 +112,7 @@ TEST_P(Posix, AFileWithManyNames) {
   EXPECT_EQ(read_all(file), "text");
 }
 
-/// Whether the file system of the tests supports reads of cached data only.
+/// Whether the file system of `path` supports reads that return only cached data.
 bool reads_cached_data(const filesystem::path& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   char byte = 0;
