@@ -30,7 +30,7 @@ class Child {
 
   std::uint16_t port() const noexcept { return port_; }
   const Board& board() const noexcept { return *board_; }
-  /// Totals of the child, and of this process, whose fabric counts `fabric`.
+  /// Totals of the child and of this process; `fabric` are the counters of this process's fabric.
   Usage usage(const fabric::Counters& fabric = {}) const {
     return {Totals::of(tally::here(), fabric), Totals::of(board_->counts, board_->fabric)};
   }

@@ -104,7 +104,7 @@ TEST_P(Calls, CarryBulkDataInTheCallersOwnMemory) {
       EXPECT_TRUE(std::ranges::equal(buffer->octets(), expected));
     }
   }
-  // Without memory of the caller the data is in the message.
+  // If the caller supplies no memory, the data comes in the message.
   const auto small = client.call<hello::Fetch>({1000, 3}, asio::use_future).get();
   std::vector<std::byte> expected(1000);
   fill_pattern(expected, 3);

@@ -145,7 +145,7 @@ TEST_P(WindowTest, InvalidatedByThePeer) {
   EXPECT_FALSE(bound_then);
   EXPECT_TRUE(has_pattern(target.octets, 1));
   client_.on_done.reset();
-  invalidate(exposed);  // completes as well
+  invalidate(exposed);  // a local invalidation completes, too
   expect_write_refused(exposed.segment, 0, 100);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Large segments that have all arrived are read one after the other, without returning to the event loop. Here,
-// something happens between two of them.
+// Large segments that have all arrived are read one after the other, without returning to the event loop. Each test
+// makes something happen between two segments.
 #include <algorithm>
 
 #include "iwarp_test.hpp"

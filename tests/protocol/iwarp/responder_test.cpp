@@ -249,7 +249,7 @@ TEST_F(Responder, InvalidationBeforeTheFirstFpdu) {
 
 struct RtrCase {
   const char* name;
-  const char* word;  // of the request
+  const char* word;  // IRD and ORD of the request
   const char* answer;
 };
 class ResponderPeerToPeer : public Responder, public testing::WithParamInterface<RtrCase> {};

@@ -416,7 +416,7 @@ TEST_F(Stream, EndThatThePeerDoesNotAnswer) {
   EXPECT_EQ(end(), boost::system::errc::timed_out);
 }
 
-// Nor does it wait forever for a peer that does not read the work posted before the end.
+// An orderly end does not wait forever for a peer that does not read the work posted before it.
 TEST_F(Stream, EndBehindWorkThatThePeerDoesNotTake) {
   fabric::IwarpOptions options;
   options.close_timeout = std::chrono::milliseconds(50);
@@ -431,7 +431,7 @@ TEST_F(Stream, EndBehindWorkThatThePeerDoesNotTake) {
   EXPECT_EQ(node().result(15).status, FabricError::flushed);
 }
 
-// Nor does it wait forever for a peer that does not read the Responses that it requested.
+// An orderly end does not wait forever for a peer that does not read the Responses that it requested.
 TEST_F(Stream, EndBehindAResponseThatThePeerDoesNotTake) {
   fabric::IwarpOptions options;
   options.close_timeout = std::chrono::milliseconds(50);

@@ -104,7 +104,7 @@ TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
   EXPECT_FALSE(node().result(2).invalidated);
   EXPECT_FALSE(bound_then);
   node().on_done.reset();
-  ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(3)));  // completes as well
+  ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(3)));  // a local invalidation completes, too
   node().qp->submit();
   EXPECT_TRUE(until([&] { return node().count(3) == 1; }));
 }

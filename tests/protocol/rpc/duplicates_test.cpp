@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A non-idempotent call runs once, whenever its connection is lost.
+// A non-idempotent call runs once, at whatever moment its connection is lost.
 #include "bed.hpp"
 
 namespace rpcrdma::test {
@@ -26,7 +26,7 @@ void count_with_loss(std::uint64_t frames, std::string_view ballast) {
 
 TEST(ResentCalls, RunOnce) {
   for (std::uint64_t frames = 0; frames < 6; ++frames) count_with_loss(frames, "small");
-  const std::string large(20'000, 'b');  // a long call: Reads in between
+  const std::string large(20'000, 'b');  // makes a long call, which needs RDMA Reads
   for (std::uint64_t frames = 0; frames < 14; ++frames) count_with_loss(frames, large);
 }
 

@@ -67,7 +67,7 @@ class RemoveBelowTest : public testing::Test {
   int listed_ = 0;
   int removals_ = 0;
   int removed_before_listing_ = 0;  // number of the listing before which another client removes all
-  int removed_before_removal_ = 0;  // number of the removal before which it does
+  int removed_before_removal_ = 0;  // number of the removal before which another client does
   bool lies_ = false;               // lists removed names
   bool root_is_gone_ = false;
   nfsstat3 gone_ = NFS3ERR_STALE;

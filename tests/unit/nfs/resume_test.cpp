@@ -520,7 +520,7 @@ TEST_F(Resume, ALateWriteErrorIsReportedAndNothingIsResumed) {
 }
 
 TEST_F(Resume, OnlyRegularFilesAreMarked) {
-  // A /dev/null of its own.
+  // The target is a device like /dev/null, made for this test.
   if (::mknod(target().c_str(), S_IFCHR | 0666, makedev(1, 3)) != 0 || !open_to_write(target(), 0))
     GTEST_SKIP() << "mknod is not permitted";
   const std::uint32_t before = local_attributes(target(), false)->mode;

@@ -272,7 +272,7 @@ TEST(TcpTest, AnIdleConnectionCausesNoWork) {
   ASSERT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().connections == 1; }));
   int handlers = 0;
   while (bed.server->counters().connections != 0 && bed.context.run_one() != 0) ++handlers;
-  EXPECT_LE(handlers, 4) << "the timer, once when it finds the connection idle and once at its end, and the read";
+  EXPECT_LE(handlers, 4) << "the read, and the timer when it finds the connection idle and when the connection ends";
 }
 
 TEST(TcpTest, FragmentsAreJoined) {
