@@ -6,7 +6,7 @@
 namespace rpcrdma::test {
 namespace {
 
-// [8166-4.2.4-a] an RDMA_NOMSG without a Position-Zero Read chunk
+// [8166-4.2.4-a] an RDMA_NOMSG without a Position-Zero Read chunk that holds the payload
 TEST_F(ResponderTest, NomsgWithoutPositionZero) {
   start();
   auto call = header(kXid, wire::Procedure::nomsg);

@@ -262,7 +262,7 @@ TEST(TcpTest, HalfARecordMarkDelaysNoOtherAndTimesOut) {
   }(bed));
 }
 
-// The timer of a connection without calls does not fire before the connection ends.
+// The timer of a connection without calls does not fire periodically.
 TEST(TcpTest, AnIdleConnectionCausesNoWork) {
   TcpBed bed({.idle_timeout = std::chrono::seconds(3), .pressed_timeout = std::chrono::seconds(1)});
   asio::ip::tcp::socket idle(bed.context);
