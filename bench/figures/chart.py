@@ -9,7 +9,7 @@ COLOURS = ["#0b6e99", "#d9730d", "#6f9f3b", "#9a4fa3", "#8a8a8a", "#c03a3a"]
 
 
 def step_of(largest):
-    """A round distance of grid lines: about five of them."""
+    """A round distance between grid lines, for about five lines."""
     raw = largest / 5 or 1
     power = 10 ** (len(str(int(raw))) - 1) if raw >= 1 else 0.1
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw)
@@ -22,7 +22,7 @@ def text(x, y, words, anchor="middle", size=12, colour="#333", turn=None):
 
 
 def line_chart(title, x_label, y_label, series, footnote, x_text=str):
-    """`series`: {name: {x: y}}, x a power of two or so; both axes begin where they should: x at the least, y at 0."""
+    """`series`: {name: {x: y}}. The x axis is logarithmic and begins at the least x; the y axis begins at 0."""
     places = sorted({x for points in series.values() for x in points})
     first, last = log2(places[0]), log2(places[-1])
     largest = max(y for points in series.values() for y in points.values())

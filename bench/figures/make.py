@@ -32,7 +32,7 @@ def size_text(octets):
 
 
 def picked(rows, pattern, key=int, value="ours", peer=None):
-    """{x: y} of the rows whose case fits; x is what the pattern's group holds."""
+    """{x: y} of the rows whose case matches `pattern`; x is the text of its group."""
     points = {}
     for row in rows:
         found = re.fullmatch(pattern, row["case"])
@@ -48,7 +48,7 @@ def plots(rows):
     for kind in ("read", "write"):
         pattern = rf"{kind}_(\d+[km])_qd8"
         yield f"{kind}-size.svg", line_chart(
-            f"{kind.upper()}: throughput against size", "octets of one call, 8 calls in flight", "MB/s",
+            f"{kind.upper()}: throughput against size", "bytes of one call, 8 calls in flight", "MB/s",
             {"ours": picked(rows, pattern, octets_of),
              "raw_tcp, a stream": picked(rows, pattern, octets_of, "peer_value", "raw_tcp"),
              "tirpc_tcp, one at a time": picked(rows, pattern, octets_of, "peer_value", "tirpc_tcp")}, SWEEP, size_text)

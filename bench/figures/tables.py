@@ -2,7 +2,7 @@
 """What rpcrdma-bench and perf print, as tables in Markdown."""
 import re
 
-# What may be expected of a ratio: the least that has to be there, and the aim where it is higher.
+# What is expected of a ratio: the required minimum, and the aim where that is higher.
 GATES = {
     ("null_rtt", "raw_tcp"): "<= 1.35", ("null_rtt", "raw_asio"): "<= 1.15", ("null_rtt", "tirpc_tcp"): "<= 1.05 [1.0]",
     ("null_rate_qd32", "tirpc_tcp"): ">= 6 [8]",
@@ -15,7 +15,7 @@ GATES = {
     ("tirpc_door_write_1m_stable", "tirpc_tcp"): ">= 1.0",
     ("null_rtt_1000_connections", "null_rtt"): "<= 1.10", ("read_1m_qd8_crc", "read_1m_qd8"): ">= 0.75",
 }
-LAYERS = [  # of a symbol: the first that fits
+LAYERS = [  # a symbol belongs to the first layer whose pattern it matches
     ("copies between user and kernel", r"copy_(to|from)_iter|copy_user|rep_movs|_copy_(to|from)_user|clear_page"),
     ("kernel: TCP, IP, loopback, sockets", r"\[k\] .*(tcp|ip_|inet|skb|sock|net_|dev_|loopback|softirq|backlog|qdisc)"),
     ("kernel: waiting and scheduling", r"\[k\] .*(epoll|sched|wake|schedule|idle|timer|futex|switch|poll)"),

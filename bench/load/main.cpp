@@ -49,7 +49,7 @@ std::string understand(const std::string& url, const std::string& fabric, const 
 /// The exit status, or -1 to go on.
 int parse(int argc, char** argv, Options& options) {
   std::string url, fabric = "auto", root;
-  CLI::App app{"Loads an NFSv3 server with READs or WRITEs of one file, and says how many it served.", "rpcrdma-load"};
+  CLI::App app{"Loads an NFSv3 server with READs or WRITEs of one file, and prints the rate.", "rpcrdma-load"};
   app.add_option("--fabric", fabric, "auto, verbs or iwarp")->check(CLI::IsMember(fabric::provider_names()));
   app.add_option("--root-handle", root, "file handle of the URL's first component; MOUNT is not asked");
   app.add_option("--mount-port", options.client.mount_port, "ask the MOUNT service on this TCP port");
@@ -57,7 +57,7 @@ int parse(int argc, char** argv, Options& options) {
   app.add_option("--depth", options.depth, "calls in flight")->check(CLI::Range(1u, 64u))->capture_default_str();
   app.add_option("--seconds", options.seconds, "how long")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
   CLI::Option* const write = app.add_flag("--write", options.write, "UNSTABLE WRITEs, and one COMMIT; default: READs");
-  app.add_flag("--sync", options.sync, "FILE_SYNC WRITEs, as the kernel's client has them with O_DIRECT")->needs(write);
+  app.add_flag("--sync", options.sync, "FILE_SYNC WRITEs, as the kernel's client sends with O_DIRECT")->needs(write);
   app.add_flag("--random", options.random, "blocks at random; default: one after the other");
   app.add_option("URL", url, "a file that exists: nfs://HOST[:PORT]/EXPORT/PATH")->required();
   try {

@@ -13,7 +13,7 @@ namespace rpcrdma::bench {
 struct Board {
   tally::Counts counts;
   fabric::Counters fabric;          ///< when last published
-  std::uint64_t receive_bytes = 0;  ///< likewise; registered for receives and sends of connections
+  std::uint64_t receive_bytes = 0;  ///< registered for sends and receives, when last published
 };
 
 /// A server in a process of its own, forked before this process has threads. Killed by the destructor, and by the
@@ -30,11 +30,11 @@ class Child {
 
   std::uint16_t port() const noexcept { return port_; }
   const Board& board() const noexcept { return *board_; }
-  /// Totals of the child, and of this process, whose fabric counts `fabric`.
+  /// Totals of the child and of this process; `fabric` are the counters of this process's fabric.
   Usage usage(const fabric::Counters& fabric = {}) const {
     return {Totals::of(tally::here(), fabric), Totals::of(board_->counts, board_->fabric)};
   }
-  /// Bytes of its memory that are resident, without those of files.
+  /// Bytes of the child's resident memory, without mapped files.
   std::uint64_t resident() const;
 
  private:

@@ -41,7 +41,7 @@ std::vector<Cost> costs_of(const Contender& one, const std::string& name, const 
   return costs;
 }
 
-/// With so many operations the costs of a run itself, and of reading the usage, hardly count.
+/// With this many operations, the cost of the run itself and of reading the usage is negligible.
 constexpr std::uint64_t kEnough = 500;
 constexpr std::chrono::seconds kLongest{10};
 

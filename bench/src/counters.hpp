@@ -26,8 +26,8 @@ struct Cost {
   double batches;
 };
 
-/// Counts another run of a contender, which has run before. Takes longer than `budget` on a machine that makes only few
-/// operations in it.
+/// Counts the costs of another run of a contender that has run before. Takes longer than `budget` if a run of that
+/// length makes too few operations.
 std::vector<Cost> count(const Contender& one, const std::string& name, std::chrono::milliseconds budget);
 void print_table(const std::vector<Cost>& costs);
 void print_json(const Cost& cost);

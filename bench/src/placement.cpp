@@ -9,7 +9,7 @@
 namespace rpcrdma::bench {
 namespace {
 
-/// The processors that this process may use, as at the first call.
+/// The processors that this process may use, as read at the first call.
 const std::vector<int>& processors() {
   static const std::vector<int> all = [] {
     cpu_set_t set;

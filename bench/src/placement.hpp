@@ -17,7 +17,7 @@ Placement parse_placement(std::string_view name) noexcept;
 
 /// Binds this process to the processor of the servers, which are forked after this. Throws std::runtime_error.
 void place_servers(Placement placement);
-/// Binds it to the processor of the clients.
+/// Binds this process to the processor of the clients. Throws std::runtime_error.
 void place_clients(Placement placement);
 
 }  // namespace rpcrdma::bench

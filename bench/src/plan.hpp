@@ -31,7 +31,7 @@ struct Peer {
   Case which;
 };
 
-/// A case of this library and its peers: other programs, or another case of this library.
+/// A case of this library and what it is compared with: other programs, or another case of this library.
 struct Comparison {
   Case which;
   Who ours;

@@ -14,7 +14,7 @@ struct Contender {
   Case which;
 };
 
-/// One line of the result: our value beside one peer's, both medians over the rounds of one run.
+/// One line of the result: our value and one peer's, both medians over the rounds of one run.
 struct Row {
   std::string name;
   std::string unit;

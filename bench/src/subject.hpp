@@ -26,15 +26,15 @@ struct Case {
   Operation operation = Operation::null;
   std::uint32_t bytes = 0;        ///< bulk bytes in one operation
   std::uint32_t depth = 1;        ///< operations in flight, over all connections
-  std::uint32_t connections = 1;  ///< that make the calls
+  std::uint32_t connections = 1;  ///< over which the calls are spread
 };
 
-/// Bytes of a small request or reply, about those of a NULL call with its headers on every layer.
+/// Bytes of a small request or reply: about the size of a NULL call with the headers of all layers.
 constexpr std::size_t kSmallMessage = 128;
 
 struct Outcome {
   double value = 0;              ///< in the case's unit
-  std::uint64_t operations = 0;  ///< how many were made
+  std::uint64_t operations = 0;  ///< completed in the run
 };
 
 /// A server, started by the constructor and ended by the destructor, and its clients, which connect at their first
@@ -42,8 +42,8 @@ struct Outcome {
 class Subject {
  public:
   virtual ~Subject() = default;
-  /// Runs `which` for about `budget`; nothing if this subject has no such operation. Throws std::runtime_error on
-  /// failure.
+  /// Runs `which` for about `budget`. Returns nullopt if this subject has no such operation. Throws
+  /// std::runtime_error on failure.
   virtual std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) = 0;
   /// Totals since the start. The call itself adds a little to them.
   virtual Usage usage() = 0;

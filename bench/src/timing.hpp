@@ -25,7 +25,7 @@ inline double median(std::vector<double>& values) {
   return *middle;
 }
 
-/// In the unit of `which`, from operations done and seconds taken.
+/// The rate in the unit of `which`, from the operations done and the seconds that they took.
 inline Outcome rate(const Case& which, std::uint64_t operations, double seconds) {
   const double per_second = static_cast<double>(operations) / seconds;
   return {which.unit == "MB/s" ? per_second * which.bytes / 1e6 : per_second, operations};
@@ -64,7 +64,7 @@ Outcome sequential_rate(const Case& which, std::chrono::milliseconds budget, Ope
 /// Each connection leaves a port in TIME_WAIT for a minute, so a round makes few of them.
 constexpr std::uint32_t kSetupsInARound = 250;
 
-/// Calls `operation`, which makes and ends a connection, for `budget`, or so often as leaves enough ports.
+/// Calls `operation`, which makes and ends a connection, for `budget`, but at most kSetupsInARound times.
 template <class Operation>
 Outcome setup_rate(const Case& which, std::chrono::milliseconds budget, Operation&& operation) {
   const auto start = Clock::now();

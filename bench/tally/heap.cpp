@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The heap's functions, before glibc's; with a sanitizer, which has its own, its hooks. operator new calls malloc().
+// Replaces glibc's heap functions; with a sanitizer, which replaces them itself, uses its hooks. operator new calls
+// malloc().
 #include <cerrno>
 #include <cstddef>
 
@@ -13,7 +14,7 @@ void count() noexcept { rpcrdma::tally::here().allocations.fetch_add(1, std::mem
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
-// Of sanitizer/allocator_interface.h, which not every compiler's package brings.
+// Declared in sanitizer/allocator_interface.h, which some compilers' packages lack.
 extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void*, std::size_t),
                                                          void (*)(const volatile void*));
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C library's wrappers of the system calls that carry data or wait for it. Not with a sanitizer, which has its own.
+// Replaces the C library's wrappers of the system calls that transfer data or wait for it. Left out with a sanitizer,
+// which replaces them itself.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 #include <poll.h>

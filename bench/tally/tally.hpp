@@ -10,18 +10,18 @@ namespace rpcrdma::tally {
 using Count = std::atomic<std::uint64_t>;
 
 struct Counts {
-  Count allocations{0};     ///< malloc() and its kin, operator new among them
+  Count allocations{0};     ///< malloc(), calloc() and so on, operator new included
   Count sends{0};           ///< send(), sendmsg(), write() and so on
   Count receives{0};        ///< recv(), recvmsg(), read() and so on that returned data
-  Count empty_receives{0};  ///< those that returned none
-  Count waits{0};           ///< epoll_wait(), poll(), also without waiting
+  Count empty_receives{0};  ///< the same, without data
+  Count waits{0};           ///< epoll_wait(), poll(), also with a timeout of 0
   Count yields{0};          ///< sched_yield()
-  Count others{0};          ///< epoll_ctl(), timers, file data; not waiting for a lock
+  Count others{0};          ///< epoll_ctl(), timers, file data; waiting for locks is not counted
 };
 
-/// The counts of this process: at first in memory of its own.
+/// The counts of this process, at first in memory of the process alone.
 Counts& here() noexcept;
-/// Counts there from now on, for example in memory that processes share; valid until the process exits.
+/// Counts in `place` from now on, which must stay valid until the process exits; for example in shared memory.
 void count_in(Counts& place) noexcept;
 
 }  // namespace rpcrdma::tally

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""names.py FOLDER COUNT: what operations on names and attributes take there, COUNT of each, one after the other.
-Prints a line a kind: its name and milliseconds each. Cold: nothing of it is in the client's memory. As root."""
+"""names.py FOLDER COUNT: times operations on names and attributes in FOLDER, COUNT of each kind, one after the other.
+Prints one line for each kind: its name and the milliseconds per operation. Caches are dropped before a cold kind.
+Needs root."""
 import os
 import sys
 import time
@@ -23,18 +24,18 @@ def forget():
 
 
 def kinds(folder):
-    """Of each kind its name, whether it is cold, and what is done with the number of a file."""
+    """For each kind: its name, whether it is cold, and the operation, which takes the number of a file."""
     def at(letter):
         return lambda number: f"{folder}/{letter}{number}"
 
     file, link, moved, symlink, directory = at("f"), at("l"), at("s/m"), at("y"), at("d")
     return (
         ("create", False, lambda n: os.close(os.open(file(n), os.O_CREAT | os.O_EXCL | os.O_WRONLY))),
-        ("write 3,000 octets", False, lambda n: write(file(n), bytes(3000))),
+        ("write 3,000 bytes", False, lambda n: write(file(n), bytes(3000))),
         ("stat, cold", True, lambda n: os.stat(file(n))),
         ("read, cold", True, lambda n: read(file(n))),
         ("open and read again", False, lambda n: read(file(n))),
-        ("look for what is not there", False, lambda n: os.path.exists(f"{folder}/none{n}")),
+        ("look up a missing name", False, lambda n: os.path.exists(f"{folder}/none{n}")),
         ("chmod", False, lambda n: os.chmod(file(n), 0o600)),
         ("utime", False, lambda n: os.utime(file(n), (1, 1))),
         ("link", False, lambda n: os.link(file(n), link(n))),

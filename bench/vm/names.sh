@@ -11,8 +11,8 @@ rxe_with_a_wire || vm_die 'no RoCE devices'
 vm_ext4 /srv/ours 300 "$kind"
 vm_knfsd /srv/ours 20049 || vm_die 'the kernel does not serve NFS over RDMA'
 start_nfsd verbs $right --credits 32
-mount_ours $right || vm_die 'no mount of ours'
-mount_knfsd $right /srv/ours || vm_die "no mount of the kernel's"
+mount_ours $right || vm_die 'mounting the export of this server failed'
+mount_knfsd $right /srv/ours || vm_die "mounting the export of the kernel's server failed"
 
 # one_round SIDE FOLDER: SIDE;KIND;MILLISECONDS
 one_round() {

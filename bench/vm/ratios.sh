@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # On rxe, in turn: the kernel's client on our server and on the kernel's, and our client on the kernel's; the same ext4
 # in a loop file below both servers. Then both ends ours, with files in memory, beside perftest, which moves the same
-# octets without any protocol above verbs. Medians and ratios. In the virtual machine:
+# bytes without any protocol above verbs. Prints medians and ratios. In the virtual machine:
 #   scripts/vm run -t 900 -m 4096 bench/vm/ratios.sh BUILD_FOLDER [ROUNDS [SECONDS]]
 . "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../../tests/interop/guest/lib.sh"
 rounds=${2:-7} seconds=${3:-3}
@@ -48,7 +48,7 @@ both_ours() {
 }
 
 perftest_listens() { rdma resource show cm_id | grep "comm $1" | grep -q 'state LISTEN'; }
-# by_perftest CASE: round trips of Sends; RDMA Writes as READ has them, RDMA Reads as WRITE.
+# by_perftest CASE: round trips of Sends for null_rtt, RDMA Writes for read_1m, RDMA Reads for write_1m.
 by_perftest() {
   local program options
   case $1 in
@@ -59,7 +59,7 @@ by_perftest() {
   timeout 60 $program -R -d rxe1 $options >/run/perftest.server 2>&1 &
   local server=$!
   vm_until 20 perftest_listens $program || return
-  # Latency: half a round trip; a bandwidth's MB has 2^20 octets.
+  # perftest prints half a round trip as latency, and bandwidth in units of 2^20 bytes.
   timeout 60 $program -R -d rxe0 $options "$right" 2>>/run/perftest.server |
     awk -v name="$1" '$1 ~ /^[0-9]+$/ && NF >= 4 { value = name == "null_rtt" ? 2 * $5 : $4 * 1.048576 }
       END { print value }'
@@ -71,14 +71,14 @@ median() { tr ' ' '\n' <<<"$*" | grep . | sort -n | awk '{ v[NR] = $1 } END { pr
 rxe_with_a_wire || vm_die 'no RoCE devices'
 vm_ext4 /srv/ours 300
 head -c 64M /dev/urandom >/srv/ours/data
-# With little memory the kernel's server would take less than 1 MiB at once.
+# With less memory the kernel's server offers a maximum transfer size below 1 MiB.
 modprobe nfsd && mount -t nfsd nfsd /proc/fs/nfsd && echo 1048576 >/proc/fs/nfsd/max_block_size
 vm_knfsd /srv/ours 20049 || vm_die 'the kernel does not serve NFS over RDMA'
 start_nfsd verbs $right $few
-mount_ours $right || vm_die 'no mount of ours'
+mount_ours $right || vm_die 'mounting the export of this server failed'
 mkdir -p /kernels
 mount -t nfs -o vers=3,proto=rdma,port=20049,nolock,mountproto=tcp "$right:/srv/ours" /kernels ||
-  vm_die "no mount of the kernel's"
+  vm_die "mounting the export of the kernel's server failed"
 printf '%-10s %12s %12s %7s %12s %7s\n' case 'on ours' 'on knfsd' ratio 'our client' ratio
 for case in read_1m write_1m random_4k; do
   ours='' kernels='' clients=''
@@ -106,7 +106,7 @@ if command -v ib_send_lat >/dev/null; then
     echo "  ours: $ours| perftest: $theirs"
   done
 else
-  echo 'perftest is not there'
+  echo 'perftest is not installed'
 fi
 umount /mnt /kernels
 stop_nfsd

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Doxygen's input filter: what the files leave unsaid for readers of the source. Lines keep their numbers.
+"""Doxygen's input filter: adds what readers of the source need not be told. Lines keep their numbers.
 
 A header: the comment below `#pragma once` becomes the file's description, its floor becomes its group, and moves and
 tests for emptiness get a description if they have none. Implementation headers are left out.
-A page: the attributes of code blocks and the blocks that are not shown, which the tests read, are dropped.
+A page: the attributes of code blocks and the hidden blocks, which are for the tests, are dropped.
 """
 import re
 import sys
@@ -47,7 +47,7 @@ def header(path, lines):
                 lines[number] = f"/** Moves; the source is empty afterwards. */ {line}"
             elif EMPTY.match(line):
                 lines[number] = f"/** False if empty. */ {line}"
-        if NAMESPACE.match(line):  # a group does not reach into a namespace by itself
+        if NAMESPACE.match(line):  # a group does not extend into a namespace by itself
             lines[number] = f"{line} {group}"
         if line.startswith("}  // namespace rpcrdma"):
             lines[number] = f"/** @}} */ {line}"
@@ -56,7 +56,7 @@ def header(path, lines):
 
 
 def c_header(path, lines):
-    """Its comments become descriptions: of the file, of what follows, or of what stands before them."""
+    """Makes comments descriptions of the file, of the entity that follows, or of the one before."""
     lines = [re.sub(r"^(\s*)/\* ", r"\1/** ", re.sub(r"(?<=;)( +)/\* ", r"\1/**< ", line)) for line in lines]
     lines[1] = lines[1].replace("/*", "/** @file", 1)
     lines[0] = f"/** @addtogroup {group_of(path)} */ /** @{{ */"

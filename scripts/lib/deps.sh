@@ -8,7 +8,7 @@ demo_packages=("${build_packages[@]}" diffutils)
 bench_packages=("${build_packages[@]}" git iperf3 nftables socat iproute2)
 test_packages=("${build_packages[@]}" git make tshark tcpdump iproute2 procps clang-format libnfs-utils nfs-common rpcbind
   mandoc man-db zsh iperf3 nftables iputils-ping systemd abigail-tools doxygen graphviz)
-# What the suites in virtual machines run there.
+# Programs that the suites run in the virtual machines.
 vm_test_packages=(fio)
 vm_bench_packages=(fio perftest)
 vm_more_packages=(fio dbench bonnie++ stress-ng postmark fsmark make git dmsetup)

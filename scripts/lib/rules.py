@@ -47,13 +47,13 @@ def cite_test(rule, name, lines, index):
 
 
 def cite_exception(rule, _name, lines, index):
-    """Only the first cell of a table row names the rules that the row is about."""
+    """Only the ids in the first cell of a table row count: those are the rules that the row is about."""
     if lines[index].startswith("|") and rule.id in lines[index].split("|")[1]:
         rule.exception = True
 
 
 def kind_of(name):
-    """What a citation in this file counts as; None: as nothing, but the id must exist."""
+    """The function that records an id cited in this file; None: the citation does not count, but the id must exist."""
     if name == "docs/conformance.md":
         return cite_exception
     if name.startswith("tests/"):

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs one end-to-end test, or lists them all.
 
-    run.py --list                  NAME TIMEOUT_S SERIAL, one test in each line
-    run.py FILE/CLASS.METHOD       runs one; exit 0 passed, 1 failed, 77 skipped
-    run.py FILE[/CLASS]            runs a file's or a class's tests (by hand)
+    run.py --list                  prints NAME TIMEOUT_S SERIAL, one line for each test
+    run.py FILE/CLASS.METHOD       runs one test; exits with 0 if it passed, 1 if it failed, 77 if it was skipped
+    run.py FILE[/CLASS]            runs the tests of a file or a class (by hand)
 
 The programs are taken from RPCRDMA_BIN (default: build/bin of the project)."""
 import importlib
@@ -33,7 +33,7 @@ def name_of(file, case):
 
 
 class Timed(unittest.TextTestResult):
-    """Also prints, for many tests, which took longest."""
+    """If there are many tests, also prints which took longest."""
 
     def __init__(self, *arguments, **keywords):
         super().__init__(*arguments, **keywords)

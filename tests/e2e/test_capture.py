@@ -18,7 +18,7 @@ ENTRIES = 2000
 BULK = 3000000
 
 
-@iwarp_only("cuts the TCP stream into MPA frames; tests/interop captures what passes over verbs")
+@iwarp_only("cuts the TCP stream into MPA frames; tests/interop captures traffic over verbs")
 class Capture(Case):
     """ping, ls -l of a directory of 2,000 entries, put and get of 3 MB, with CRCs."""
 
@@ -55,8 +55,8 @@ class Capture(Case):
             with self.subTest(packet=packet):
                 # [5040-6.1-a] Every packet is at least MPA, except those of TCP alone.
                 self.assertTrue(packet.has("iwarp_mpa") or "Len=0" in packet.info)
-                # The dissector's two limits: it misses the body of READ replies whose data went by a Write
-                # chunk, and takes some replies for RPC version 0.
+                # Two limits of the dissector: it misses the body of READ replies whose data is in a Write
+                # chunk, and decodes some replies as RPC version 0.
                 if packet.has("_ws.malformed"):
                     self.assertIn("READ Reply", packet.info)
         self.check_operations(seen)
@@ -73,7 +73,7 @@ class Capture(Case):
              p.number_of("positions") not in (None, 0))
         some("RDMA Read Request", lambda p: p.opcode(iwarp.READ_REQUEST))
         some("RDMA Read Response", lambda p: p.opcode(iwarp.READ_RESPONSE))
-        some("a WRITE put together again", lambda p: p.number_of("procedure") == rpc.WRITE)
+        some("a reassembled WRITE", lambda p: p.number_of("procedure") == rpc.WRITE)
         some("a call with a Reply chunk", lambda p: p.number_of("procedure") == rpc.READDIRPLUS and
              p.number_of("rpc") == CALL and p.number_of("reply_chunk") == 1)
         some("a reply in the Reply chunk", lambda p: p.number_of("message") == rpc.NOMSG and
@@ -99,7 +99,8 @@ class Capture(Case):
         if tcpdump.poll() is not None:
             self.skipTest("tcpdump may not capture here: " + log.read_text())
         self.exchange(self.one.address)
-        # At SIGINT tcpdump writes what it has, after a packet that marks the end.
+        # Another packet in the capture shows that all earlier ones have arrived; at SIGINT tcpdump writes the
+        # rest.
         marks = captured.stat().st_size
         self.nfs("ping", self.one.url("/files"))
         wait_until(lambda: captured.stat().st_size > marks, "the last packets")

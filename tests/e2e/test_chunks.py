@@ -20,7 +20,7 @@ class Chunks(Case):
         self.file = self.peer.lookup(self.peer.mount("/files"), "file")
 
     def read_by_write_chunk(self, sizes, offset=0, count=1 << 20):
-        """READ into segments of these sizes; the returned lengths, the bytes, and the results after the lists."""
+        """A READ into segments of these sizes. Returns their lengths in the reply, the bytes, and the results."""
         peer, xid = self.peer, self.peer.next_xid()
         room = [peer.expose(0x100 + index, 0x123456789A00 + (index << 32), b"\xEE" * size, readable=False)
                 for index, size in enumerate(sizes)]
@@ -29,7 +29,7 @@ class Chunks(Case):
         message = call(xid, NFS, 3, READ, opaque(self.file) + struct.pack(">QI", offset, count))
         words, body = peer.exchange(header(xid, MSG, lists) + message)
         self.assertEqual((words[0], words[3]), (xid, MSG))
-        # The Write list comes back with the same segments, lengths as written. [8166-3.4.6-b] [8166-3.4.6-c]
+        # The Write list returns the same segments with the lengths written. [8166-3.4.6-b] [8166-3.4.6-c]
         self.assertEqual(struct.unpack_from(">III", body), (0, 1, len(sizes)))
         lengths = []
         for index, exposed in enumerate(room):
@@ -40,15 +40,15 @@ class Chunks(Case):
         self.assertEqual(rest[:8], bytes(8))
         self.assertEqual(struct.unpack_from(">6I", rest, 8), (xid, 1, 0, 0, 0, 0))
         data = b"".join(bytes(exposed.octets[:length]) for exposed, length in zip(room, lengths))
-        for exposed, length in zip(room, lengths):  # nothing after the returned length
+        for exposed, length in zip(room, lengths):  # nothing is written beyond the returned length
             self.assertEqual(exposed.octets[length:], b"\xEE" * (len(exposed.octets) - length))
         return lengths, data, rest[32:]
 
     def test_read_into_odd_segments(self):
         lengths, data, results = self.read_by_write_chunk([1, 3, 4096, 7, 2000])
-        self.assertEqual(lengths, [1, 3, 4096, 7, 894])  # filled in order, the first ones whole
+        self.assertEqual(lengths, [1, 3, 4096, 7, 894])  # filled in order, all but the last completely
         self.assertEqual(data, noise(5001))
-        # Status, attributes, count, eof, and the count word of the data, which is elsewhere.
+        # Status, attributes, count, eof, and the length word of the data, which is in the Write chunk.
         self.assertEqual(results[:8], struct.pack(">II", 0, 1))
         self.assertEqual(results[92:], struct.pack(">III", 5001, 1, 5001))
 
@@ -58,7 +58,7 @@ class Chunks(Case):
         self.assertEqual(self.peer.invalidated, [self.first])
 
     def test_read_with_room_for_the_pad(self):
-        """As Linux offers it: one more segment, for the pad, which is not written. [8166-3.4.6.2-b]"""
+        """Linux offers one more segment, for the pad, which is not written. [8166-3.4.6.2-b]"""
         lengths, data, _ = self.read_by_write_chunk([5001, 4])
         self.assertEqual((lengths, data), ([5001, 0], noise(5001)))
 
@@ -77,7 +77,7 @@ class Chunks(Case):
         self.assertEqual(peer.written, 0)
 
     def write_by_read_chunk(self, content, sizes, extra=b""):
-        """WRITE of `content` from segments of these sizes, which hold `extra` behind it."""
+        """A WRITE of `content` from segments of these sizes, which hold `extra` behind `content`."""
         peer, xid = self.peer, self.peer.next_xid()
         arguments = opaque(self.file) + struct.pack(">QIII", 0, len(content), 2, len(content))
         message = call(xid, NFS, 3, WRITE, arguments)
@@ -111,7 +111,7 @@ class Chunks(Case):
         self.assertEqual((self.files / "file").read_bytes(), noise(5001))
 
     def test_long_call(self):
-        """Position-Zero Read chunk in three segments. [8166-3.5.3-b] [8166-3.5.3-c]"""
+        """A Position-Zero Read chunk in three segments. [8166-3.5.3-b] [8166-3.5.3-c]"""
         peer, xid = self.peer, self.peer.next_xid()
         content = noise(9999, 3)
         message = call(xid, NFS, 3, WRITE, opaque(self.file) + struct.pack(">QII", 0, len(content), 2) + opaque(content))
@@ -148,9 +148,9 @@ class Chunks(Case):
         room = peer.expose(0x600, 0, bytes(4096), readable=False)
         lists = bytes(8) + reply_chunk(room.segment())
         words, body = peer.exchange(header(xid, MSG, lists) + call(xid, NFS, 3, 1, opaque(self.file)))
-        if words[3] == MSG:  # inline: the Reply chunk comes back unused
+        if words[3] == MSG:  # inline: the Reply chunk is returned unused
             self.assertEqual(struct.unpack_from(">IIIIIIQ", body), (0, 0, 1, 1, room.handle, 0, 0))
-        else:  # allowed as well
+        else:  # the responder may also use the Reply chunk
             self.assertEqual(words[3], NOMSG)
             self.assertGreater(peer.written, 0)
 
@@ -163,7 +163,7 @@ class Chunks(Case):
         room = peer.expose(0x700, 0, bytes(3000), readable=False)
         message = call(xid, NFS, 3, READDIRPLUS, opaque(root) + struct.pack(">Q8sII", 0, bytes(8), 50000, 50000))
         words, body = peer.exchange(header(xid, MSG, bytes(8) + reply_chunk(room.segment())) + message)
-        # [8166-4.5.3-b] detected before anything is written
+        # [8166-4.5.3-b] the server detects it before it writes anything
         self.assertEqual((words[0], words[3], body), (xid, 4, struct.pack(">I", 2)))
         self.assertEqual(peer.written, 0)
 
@@ -184,7 +184,7 @@ class Chunks(Case):
         self.assertEqual((data, peer.invalidated), (noise(5001), []))
         xid = peer.next_xid()
         message = header(xid) + call(xid, NFS, 3, READ, opaque(self.file) + struct.pack(">QI", 0, 2000))
-        self.assertEqual(peer.transport_error(message, xid), (1, 2, []))  # would not fit 1,024
+        self.assertEqual(peer.transport_error(message, xid), (1, 2, []))  # does not fit into 1,024 bytes
         xid = peer.next_xid()
         peer.send(header(xid) + call(xid, NFS, 3, READ, opaque(self.file) + struct.pack(">QI", 0, 800)))
         words, body = peer.reply_to(xid)
@@ -215,4 +215,4 @@ class Resending(Case):
         with Requester(server.address) as peer:
             root = peer.mount("/files")
             again = peer.results(NFS, 3, 9, opaque(root) + opaque(b"again") + struct.pack(">6I", *[0] * 6))
-            self.assertEqual(struct.unpack_from(">I", again)[0], 17)  # EXIST: this one is a new call
+            self.assertEqual(struct.unpack_from(">I", again)[0], 17)  # EXIST: with a new XID this is a new call

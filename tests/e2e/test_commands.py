@@ -17,7 +17,7 @@ FILE_SYNC = 2
 
 
 class Commands:
-    """The tests of both classes below, which name the export."""
+    """The tests that both classes below run; each class names an export."""
 
     def setUp(self):
         super().setUp()
@@ -98,11 +98,11 @@ class Commands:
         ours = self.nfs("ls", "-l", self.url("seen")).decode().splitlines()
         done = subprocess.run(["ls", "-l", str(local)], env=dict(os.environ, LC_ALL="C"), capture_output=True, text=True,
                               check=True)
-        theirs = done.stdout.splitlines()[1:]  # without the total
+        theirs = done.stdout.splitlines()[1:]  # without the line of the total
 
         def words(line):
             all_of_it = line.split()
-            if line.startswith("l"):  # a link has its own mode and times
+            if line.startswith("l"):  # ls shows a link's own mode and times
                 return [all_of_it[0], *all_of_it[-3:]]
             # The link count and size of a directory depend on the file system.
             return all_of_it if line.startswith("-") else [all_of_it[0], *all_of_it[2:4], *all_of_it[5:]]

@@ -30,7 +30,7 @@ class Config(Case):
         return self.server(exports, listen, ["--config", str(self.config), *options])
 
     def reload(self, server, *parts, says):
-        """SIGHUP with a new text; returns the lines that the server logs."""
+        """Writes a new configuration and sends SIGHUP; returns the lines that the server logs."""
         self.config.write_text("\n".join(parts))
         before = len(server.log().splitlines())
         server.process.send_signal(signal.SIGHUP)

@@ -15,7 +15,7 @@ from kit.trees import differences, make_tree, write_noise
 from kit.waiting import DEADLINE_S, scaled, wait_until
 
 SUMMARY = re.compile(r"(\d+) files, (\d+) bytes, \d+\.\d MB/s(?:; (\d+) bytes were there already)?\n")
-STRIDE = 64 << 20  # an interrupted file is resumed at a multiple of it
+STRIDE = 64 << 20  # an interrupted file is resumed at a multiple of this
 
 
 def metadata(root):
@@ -40,7 +40,7 @@ class Copies(Case):
     serial = True
 
     def copied(self, *arguments):
-        """Files, bytes moved, bytes already there: the summary of a copy."""
+        """Makes a copy; returns its summary: files, bytes transferred, bytes that were there already."""
         said = self.nfs(*arguments, deadline_s=4 * DEADLINE_S).decode()
         match = SUMMARY.fullmatch(said)
         self.assertTrue(match, said)
@@ -90,7 +90,7 @@ class Copies(Case):
         self.assertEqual((files, total, kept), (40 + links, bytes_of(tree), 0))
         self.assertEqual(self.copied("get", "-r", server.url("/files/tree"), self.folder / "back"), (files, total, 0))
         one = tree / "d0" / "e0" / "file 0 \u00fc"
-        self.assertEqual(self.nfs("put", one, server.url("/files/one")), b"", "a single file needs no account")
+        self.assertEqual(self.nfs("put", one, server.url("/files/one")), b"", "a single file has no summary")
 
     def test_an_interrupted_tree_resumes(self):
         server = self.server()
@@ -137,7 +137,7 @@ class Copies(Case):
                     file.write(b"changed")
                 self.nfs(*command, "--resume", deadline_s=4 * DEADLINE_S)
                 self.assertEqual(path.stat().st_size, size)
-                self.assertFalse(path.stat().st_mode & 0o1000, "the mark is gone")
+                self.assertFalse(path.stat().st_mode & 0o1000, "the mark of an incomplete file is removed")
                 with open(path, "r+b") as file, open(source, "rb") as original:
                     file.seek(1000)
                     self.assertEqual(file.read(7), b"changed")
@@ -163,7 +163,7 @@ class Copies(Case):
         fresh.mkdir()
         self.nfs_fails("--uid", 1000, "--gid", 1000, "get", server.url("/files/tree/file"), fresh / "file")
         self.nfs_fails("--uid", 1000, "--gid", 1000, "get", "-r", server.url("/files/tree"), fresh)
-        self.assertEqual(list(fresh.rglob("*")), [fresh / "tree"], "no file that looks like a copy")
+        self.assertEqual(list(fresh.rglob("*")), [fresh / "tree"], "no incomplete copy is left")
         self.nfs("get", server.url("/files/tree/file"), here / "tree" / "file")
         self.assertEqual((here / "tree" / "file").read_bytes(), (files / "tree" / "file").read_bytes())
 

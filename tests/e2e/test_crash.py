@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""kill -9 at random moments under load, many times: nothing that was acknowledged as stable is lost, handles stay
-valid, and what was not stable can be sent again."""
+"""Sends SIGKILL at random moments under load, many times: no data that was acknowledged as stable is lost, handles stay
+valid, and unstable writes can be sent again."""
 import os
 import random
 import threading
@@ -66,7 +66,7 @@ class Crash(Case):
             for journal in journals:
                 journal.peer.close()
                 journal.recover(server.address)
-        self.assertGreater(interrupted, 0, "no call was ever interrupted: the moments were not random")
+        self.assertGreater(interrupted, 0, "no call was ever interrupted: the server was idle at each kill")
         self.assertEqual([wrong for wrong in map(Journal.check, journals) if wrong], [])
         for journal in journals:
             journal.peer.close()

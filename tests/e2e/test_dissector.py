@@ -11,7 +11,7 @@ from kit.vectors import capture_on_iwarp, capture_on_roce, vectors
 
 MSG, NOMSG, ERROR = 0, 1, 4
 ERR_VERS = 1
-FIXED = 4  # words that tell a message of version two
+FIXED = 4  # words of the fixed part of the header
 ENTRIES = 200
 BULK = 300000
 
@@ -24,7 +24,7 @@ def value(which, length, *shown):
     return " ".join(["xchar=", f"xchar.which={which}", f"xchar.length={length}", *shown])
 
 
-# What tests/data/generate-v2.py puts into each message, as the dissector is to show it: all fields in their order.
+# The fields of each message of tests/data/generate-v2.py, in the order in which the dissector must show them.
 EXPECTED = {
     "msg_call": "xid=0x00000010 version=2 credit=32 procedure=0 direction=0",
     "msg_reply": "xid=0x00000010 version=2 credit=16 procedure=0 direction=1",
@@ -69,7 +69,7 @@ def with_word(message, index, word):
 
 
 class Vectors(Case):
-    """Captures that are made of the messages of tests/data."""
+    """Captures made from the messages of tests/data."""
 
     timeout_s = 300
 
@@ -105,7 +105,7 @@ class Vectors(Case):
         self.check_fields(capture_on_roce, largest=20, invalidate=True)
 
     def test_truncated(self):
-        """Each prefix that ends within the header or the option is malformed."""
+        """A message cut within its header or option is shown as malformed."""
         whole = {"msg_call": 32, "msg_reply": 32, "msg_chunks": 124}  # bytes of the header: the RPC message follows
         cut = [(name, length) for name, message in self.vectors.items()
                for length in range(4 * FIXED, whole.get(name, len(message)))]
@@ -152,7 +152,7 @@ class Vectors(Case):
 
 @iwarp_only("cuts the TCP stream into MPA frames")
 class Sessions(Case):
-    """Programs over version two, and the negotiation."""
+    """Traffic of the programs over version two, and the negotiation."""
 
     timeout_s = 300
 
@@ -201,7 +201,8 @@ class Sessions(Case):
         some("a reply in the Reply chunk", lambda p: p.number_of("message2") == NOMSG and p.number_of("reply_chunk2") == 1)
 
     def test_fallback(self):
-        """A client that offers version two to a server without it: one refused call, and the same connection goes on."""
+        """A client offers version two to a server without it: one call is refused, and the connection goes on with
+        version one."""
         seen = self.captured("auto", "1")
         for stream in {packet.stream for packet in seen}:
             of_stream = [packet for packet in seen if packet.stream == stream]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls sent again: which of them are the same call, and that none is executed twice or answered with the reply of another."""
+"""Calls sent again: which are duplicates, and that none is executed twice or answered with the reply to another
+call."""
 import socket
 import struct
 
@@ -31,14 +32,14 @@ class OverTcp(Case):
 
     @staticmethod
     def ask(peer, message):
-        """The whole reply, and its NFS status."""
+        """Makes a call; returns the whole reply, and its NFS status."""
         peer.socket.sendall(record(message))
         reply = peer.reply()
         return reply, struct.unpack_from(">I", reply, 24)[0]
 
     @staticmethod
     def vanish(peer):
-        """Ends the connection so that its port is free at once; the port."""
+        """Resets the connection, so that its port is free at once; returns the port."""
         port = peer.socket.getsockname()[1]
         peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         peer.socket.close()
@@ -54,7 +55,7 @@ class OverTcp(Case):
             (self.files / "f").touch()
             self.assertEqual(self.ask(one, remove(XID, self.top, b"f"))[1], OK)
             self.assertEqual(self.ask(other, remove(XID, self.top, b"f"))[1], NOENT)
-            self.assertEqual(self.ask(one, remove(XID, self.top, b"f"))[1], OK, "its own reply once more")
+            self.assertEqual(self.ask(one, remove(XID, self.top, b"f"))[1], OK, "its own reply again")
 
     def test_a_call_that_comes_again_on_a_new_connection_is_not_run_again(self):
         first, status = self.ask(peer := self.peer_from(), mkdir(XID, self.top, b"d"))
@@ -63,7 +64,7 @@ class OverTcp(Case):
         (self.files / "d").rmdir()
         with self.peer_from(port) as peer:
             self.assertEqual(self.ask(peer, mkdir(XID, self.top, b"d"))[0], first)
-            self.assertFalse((self.files / "d").exists(), "made once more")
+            self.assertFalse((self.files / "d").exists(), "made again")
             self.assertEqual(self.ask(peer, mkdir(XID + 1, self.top, b"d"))[1], OK)
             self.assertTrue((self.files / "d").is_dir())
 
@@ -78,7 +79,7 @@ class OverTcp(Case):
 
 
 class OverRdma(Case):
-    """A client that connects again comes from another port; only its address stays the same."""
+    """A client that reconnects has the same address, but another port."""
 
     def setUp(self):
         super().setUp()
@@ -102,7 +103,7 @@ class OverRdma(Case):
         (self.files / "d").rmdir()
         with self.peer() as peer:
             self.assertEqual(self.ask(peer, mkdir(XID, self.top, b"d"))[0], first)
-            self.assertFalse((self.files / "d").exists(), "made once more")
+            self.assertFalse((self.files / "d").exists(), "made again")
 
     def test_two_clients_of_one_machine_that_count_alike(self):
         with self.peer() as one, self.peer() as other:

@@ -94,9 +94,9 @@ class Exports(Case):
             self.assertEqual(peer.results(NFS, 3, GETATTR, opaque(handle)), before)
 
 
-@unittest.skipUnless(os.geteuid() == 0, "only root serves files as others")
+@unittest.skipUnless(os.geteuid() == 0, "only root can act as another user")
 class Squashing(Case):
-    """The owner of files on the disk, and what anonymous callers may do."""
+    """The owners of files on the disk, and what anonymous callers may do."""
 
     def setUp(self):
         super().setUp()
@@ -114,7 +114,7 @@ class Squashing(Case):
         return s.st_uid, s.st_gid
 
     def test_root_is_anonymous_by_default(self):
-        """As with root_squash, and as in a configuration file (Config.test_root_is_squashed_...)."""
+        """The default equals root_squash, as in a configuration file (Config.test_root_is_squashed_...)."""
         for option in ("", ",root_squash"):
             with self.subTest(option=option):
                 self.root_is_anonymous(self.server([f"{self.open}:/open{option}", f"{self.closed}:/closed{option}"],

@@ -44,7 +44,7 @@ class Faults(Client):
         client = self.client("put", source, server.url("/files/target"))
         wait_until(lambda: allocated(self.files) > SIZE // 8, "an eighth of the file")
         server.kill()
-        self.assertIsNone(client.poll(), "the client was still at it")
+        self.assertIsNone(client.poll(), "the client is still running")
         server.start()
         self.finishes(client)
         self.assertTrue(filecmp.cmp(source, self.files / "target", shallow=False))
@@ -57,7 +57,7 @@ class Faults(Client):
         client = self.client("get", server.url("/files/source"), into)
         wait_until(lambda: allocated(into) > SIZE // 8, "an eighth of the file")
         server.kill()
-        self.assertIsNone(client.poll(), "the client was still at it")
+        self.assertIsNone(client.poll(), "the client is still running")
         server.start()
         self.finishes(client)
         self.assertTrue(filecmp.cmp(source, into / "source", shallow=False))
@@ -80,7 +80,7 @@ class Faults(Client):
 
 
 class DeadClients(Client):
-    """Mostly waits for the server to close idle files, so it runs beside other tests."""
+    """Mostly waits until the server closes idle files, so it may run beside other tests."""
 
     def test_client_killed_in_mid_transfer(self):
         """The server releases the memory and descriptors of clients that are killed repeatedly."""
@@ -111,7 +111,7 @@ class DeadClients(Client):
             resident.append(server.resident_kib())
             lent.append(server.counters()["lent"])
         self.assertGreater(cut, 0)
-        # The pools reach their size with the second client; later ones must not add to it.
+        # The pools reach their final size with the second client: later clients must not make them grow.
         self.assertEqual(len(set(lent)), 1, lent)
         self.assertLess(max(resident[2:]) - resident[1], 64 << 10, resident)
 

@@ -13,7 +13,7 @@ RDMAP, DDP, MPA = 0, 1, 2
 M_AND_D, M_D_R = 0b110, 0b111
 
 
-@iwarp_only("breaks DDP and RDMAP, which a device does not let its user do; hostile_peers does what it lets")
+@iwarp_only("breaks DDP and RDMAP, which a device prevents; hostile_peers breaks what a device does not prevent")
 class HostileFabric(Case):
     def setUp(self):
         super().setUp()
@@ -28,14 +28,15 @@ class HostileFabric(Case):
         return peer
 
     def terminated(self, peer, *errors):
-        """A Terminate with one of `errors` answers; its header bits and what they announce. Other peers are still served."""
+        """Expects a Terminate with one of `errors`; returns its header bits and headers. Other peers are still
+        served."""
         error, bits, headers = peer.terminate()
         self.assertIn(error, errors)
         self.good.null()
         return bits, headers
 
     def ends(self, ulpdu, *errors, headers=None):
-        """A segment sent on a new connection ends it; `headers`: how much of the segment comes back."""
+        """A segment sent on a new connection ends it; `headers`: how many of its bytes the Terminate returns."""
         peer = self.peer()
         peer.fpdu(ulpdu)
         bits, rest = self.terminated(peer, *errors)
@@ -55,7 +56,7 @@ class HostileFabric(Case):
         self.ends(untagged(SEND, SEND_QUEUE, 2, bytes(60000)), (DDP, 2, 5), headers=18)
 
     def test_more_sends_than_credits(self):
-        """Calls far beyond the grant: the connection ends or the calls are answered; the server lives."""
+        """Calls far beyond the credit grant: the connection ends or the calls are answered; the server goes on."""
         peer = self.peer()
         try:
             for _ in range(3000):
@@ -160,7 +161,7 @@ class HostileFabric(Case):
         self.good.null()
 
     def write_call(self, peer, length=8192):
-        """A WRITE whose data the server reads: the fields of its Read Request."""
+        """Sends a WRITE call with a Read chunk; returns the fields of the server's Read Request."""
         handle = peer.mount("/memory")
         created = peer.results(NFS, 3, 8, opaque(handle) + opaque(b"file") + struct.pack(">I6I", 0, 0, 0, 0, 0, 0, 0))
         self.assertEqual(struct.unpack_from(">II", created), (0, 1))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Handles that the server did not make, names and links that lead out of an export: nothing outside of it is read or
-written."""
+"""Handles that the server did not issue, and names and links that lead out of an export: nothing outside the export is
+read or written."""
 import os
 import random
 import threading
@@ -13,11 +13,11 @@ from kit.tcp import TcpPeer
 from kit.waiting import scaled, some_of
 
 REFUSED = {BADHANDLE, STALE}
-SECRET = b"nobody may see this"
+SECRET = b"no client may read this"
 
 
 def tree(top):
-    """Everything below `top` that a change would affect; links are not followed."""
+    """The contents and metadata of all objects below `top`, to detect changes. Links are not followed."""
     seen = {}
     for folder, names, files in os.walk(os.fsencode(top)):
         for name in [b"."] + names + files:
@@ -32,7 +32,7 @@ def tree(top):
 
 
 class Hostile(Case):
-    """`outside` is beside the export and must not change."""
+    """The directory `outside` is beside the export and must not change."""
 
     timeout_s = 300
 
@@ -55,7 +55,7 @@ class Hostile(Case):
         self.assertTrue(self.one.alive())
 
     def refused(self, peer, handle, among=None):
-        """No procedure does anything with `handle`."""
+        """Every procedure refuses `handle`."""
         for procedure, arguments in among or nfs.all_procedures(handle, peer.mount("/files")):
             status, rest = ask(peer, procedure, arguments)
             self.assertIn(status, REFUSED, f"procedure {procedure}, handle {handle.hex()}")
@@ -117,7 +117,7 @@ class Handles(Hostile):
         self.assertEqual(status, OK)
         gone = handle_of_new(rest)
         self.assertEqual(ask(self.tcp, REMOVE, nfs.place(root, b"gone"))[0], OK)
-        # An object that reuses the inode number is another one.
+        # An object that reuses the inode number is a different object.
         for index in range(20):
             self.assertEqual(ask(self.tcp, *nfs.create(root, b"new%d" % index))[0], OK)
         for procedure in (nfs.read(gone), nfs.write(gone, b"x"), (GETATTR, opaque(gone))):
@@ -166,7 +166,7 @@ class Names(Hostile):
                         self.assertIn(status, {ACCES, EXIST, INVAL, NAMETOOLONG, NOENT},
                                       f"{export}: procedure {procedure}, name {name!r}")
                     status, rest = ask(peer, LOOKUP, nfs.place(root, name))
-                    if name in (b".", b".."):  # the root is its own parent
+                    if name in (b".", b".."):  # both name the root itself
                         self.assertEqual(rest[:4 + len(root)], opaque(root)[:4 + len(root)])
                     else:
                         self.assertNotEqual(status, OK, name)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Misbehaviour of a peer on every fabric: connections that end too early or are too many, access to memory without a right
-to it, chunks that cannot be read or written. Its own connection ends; other peers are not affected."""
+"""Peers that misbehave, on every fabric: connections that end early or exceed the limit, access to memory without
+permission, chunks that cannot be read or written. The peer's connection ends; other peers are not affected."""
 import contextlib
 import struct
 
@@ -59,7 +59,7 @@ class HostilePeers(Case):
 
     @verbs_only("RFC 5040 has no immediate data")
     def test_immediate_data(self):
-        """Valid calls with immediate data; and immediate data without a message, which consumes a receive."""
+        """Valid calls with immediate data, and immediate data without a message, which consumes a receive."""
         def send(peer):
             xid = peer.next_xid()
             peer.send_with_immediate(header(xid) + call(xid))
@@ -68,7 +68,7 @@ class HostilePeers(Case):
         self.ends(lambda peer: peer.write_with_immediate(b"", 0, 0))
 
     def test_more_calls_than_credits(self):
-        """The connection ends or the calls are answered; the server lives."""
+        """The connection ends or the calls are answered; the server goes on."""
         peer = self.peer()
         try:
             for _ in range(scaled(3000, 3000)):
@@ -147,7 +147,7 @@ class Connections(Case):
                 peer.null()
 
     def test_more_than_there_may_be(self):
-        """Those over the limit are refused; when connections have ended, new ones are accepted."""
+        """Connections over the limit are refused; after others have ended, new ones are accepted."""
         kept, refused = [], 0
         for _ in range(12):
             try:

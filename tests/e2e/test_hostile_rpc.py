@@ -26,7 +26,7 @@ class HostileRpc(Case):
         self.peer.null()
 
     def silence(self, message):
-        """No reply: the first one to arrive is that to the next call."""
+        """`message` gets no reply: the first reply to arrive answers the next call."""
         self.peer.send(message)
         self.peer.null()
 
@@ -88,7 +88,7 @@ class HostileRpc(Case):
             self.err_chunk(MSG, read_list((position, segment(1, 4, 0))) + bytes(8))
 
     def test_enormous_chunks(self):
-        """A length that a peer merely claims allocates nothing."""
+        """The server allocates nothing for a length that a peer only claims."""
         before = self.one.resident_kib()
         message = call(1, NFS, 3, NFS_WRITE, opaque(bytes(32)) + struct.pack(">QIII", 0, 0x7FFFFFFF, 0, 0x7FFFFFFF))
         for _ in range(5):
@@ -107,7 +107,7 @@ class HostileRpc(Case):
         self.assertLess(self.one.resident_kib() - before, 512 << 10)
 
     def test_reply_that_does_not_fit(self):
-        """A listing of many names with no Reply chunk for it."""
+        """A long listing, requested without a Reply chunk."""
         # [8166-4.5.3-b]
         for index in range(100):
             (self.files / f"{'n' * 200}{index}").touch()
@@ -175,7 +175,7 @@ class HostileRpc(Case):
         for name in (b"..", b"../outside", b"/etc/passwd", b"a/b", b"", b"nul\0nul"):
             results = self.peer.results(NFS, 3, LOOKUP, opaque(handle) + opaque(name))
             status = struct.unpack_from(">I", results)[0]
-            if name == b".." and status == 0:  # allowed at the root, and names the root itself
+            if name == b".." and status == 0:  # allowed at the root: it names the root itself
                 self.assertEqual(results[4:8 + len(handle)], opaque(handle)[:4 + len(handle)])
             else:
                 self.assertNotEqual(status, 0, name)

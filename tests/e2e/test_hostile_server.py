@@ -13,14 +13,14 @@ BY_PROCEDURE = {rpc.GETATTR: answering.ATTRIBUTES, rpc.FSINFO: answering.FSINFO,
 
 
 def first_opaque(data):
-    """An opaque item, and what follows it."""
+    """Splits off an opaque item: returns it, and the bytes behind it."""
     length = struct.unpack_from(">I", data)[0]
     return data[4:4 + length], data[4 + (length + 3) // 4 * 4:]
 
 
 def serving(listing):
-    """Answers of a server with the export /export, whose directory "tree" is listed by `listing(cookie)`; the
-    directories in that are empty."""
+    """The answers of a server that exports /export. `listing(cookie)` lists its directory "tree", whose subdirectories
+    are empty."""
     def answer(program, procedure, arguments):
         handle, rest = first_opaque(arguments)
         if program == rpc.MOUNT:
@@ -41,7 +41,7 @@ def cycle(cookie):
 
 
 def nothing(cookie):
-    """Ever new cookies, and no name."""
+    """Pages without names, with a new cookie each time."""
     return [(b".", cookie + 1, b"child")], False
 
 

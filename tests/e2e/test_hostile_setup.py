@@ -13,14 +13,14 @@ from kit.rpc import RpcPeer
 from kit.waiting import DEADLINE_S, scaled, wait_until
 
 
-@iwarp_only("breaks MPA's set-up byte by byte; hostile_peers has connections of every fabric")
+@iwarp_only("breaks MPA's set-up byte by byte; hostile_peers tests connections on every fabric")
 class HostileSetup(Case):
     def setUp(self):
         super().setUp()
         self.one = self.server()
 
     def served(self):
-        """A well-behaved client is served."""
+        """A client that keeps the rules is served."""
         self.assertEqual(self.ls(self.one.url("/files")), [])
 
     def refused(self, octets, reply_is_allowed=False):
@@ -75,7 +75,7 @@ class HostileSetup(Case):
             self.assertEqual((flags & ENHANCED_BIT, flags & REJECT_BIT, revision), (ENHANCED_BIT, 0, 2))
             self.assertTrue(flags & CRC_BIT)
             inbound, outbound = struct.unpack_from(">HH", private)
-            self.assertEqual(inbound & 0xC000, 0)  # the client-server model is mirrored
+            self.assertEqual(inbound & 0xC000, 0)  # the Reply selects the client-server model too
             self.assertLessEqual(outbound & 0x3FFF, 7)
 
     def test_half_a_request_then_silence(self):
@@ -117,7 +117,7 @@ class HostileSetup(Case):
         wait_until(lambda: self.one.counters()["connections"] == 0, "the connections' end")
 
 
-@iwarp_only("TCP connections that never come to a set-up")
+@iwarp_only("makes TCP connections without MPA's set-up")
 class IdleConnections(Case):
     serial = True
     timeout_s = 300
@@ -137,7 +137,7 @@ class IdleConnections(Case):
             yield peer
 
     def test_thousands_that_say_nothing(self):
-        """The connections of one address are bounded, and do not keep out a client at another."""
+        """The number of connections from one address is bounded: a client at another address is still accepted."""
         self.one = self.server()
         idle = self.one.descriptors()
         crowd = list(self.crowd(scaled(4000, 1000), "127.0.0.9"))
@@ -145,7 +145,7 @@ class IdleConnections(Case):
         self.assertEqual(self.ls(self.one.url("/files")), [])
         for peer in crowd:
             peer.close()
-        wait_until(lambda: self.one.descriptors() <= idle, "the crowd's descriptors")
+        wait_until(lambda: self.one.descriptors() <= idle, "the descriptors of all these connections")
 
     def test_hundreds_past_their_set_up(self):
         self.one = self.server(options=["--max-connections", "64"])

@@ -17,8 +17,8 @@ from kit.waiting import DEADLINE_S, wait_until
 
 
 @unittest.skipUnless(os.geteuid() == 0 and os.path.exists("/dev/fuse"), "needs root and FUSE")
-@unittest.skipIf(missing_tools("unshare", "nsenter"), "util-linux is not there")
-@iwarp_only("of calls that hang, whatever they came by")
+@unittest.skipIf(missing_tools("unshare", "nsenter"), "util-linux is not installed")
+@iwarp_only("calls hang in the file system whatever the fabric is")
 class Hung(Case):
     def setUp(self):
         super().setUp()
@@ -52,7 +52,7 @@ class Hung(Case):
         return self.peers[-1]
 
     def hang(self, calls):
-        """`count` calls that are not answered."""
+        """Sends this many calls, which hang in the file system."""
         root = self.peer().mount("/hung")
         self.hung.hang()
         before = self.one.counters()["calls"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The identities that files are served under: several users on one server that is root, and a server that is not."""
+"""The user ids under which files are accessed: several users on a server that runs as root, and a server that does
+not."""
 import filecmp
 import os
 import unittest
@@ -14,7 +15,7 @@ from kit.waiting import DEADLINE_S
 USERS = {"one": (1001, 1001), "two": (1002, 1002)}
 
 
-@unittest.skipUnless(os.geteuid() == 0, "only root can be several users")
+@unittest.skipUnless(os.geteuid() == 0, "only root can act as several users")
 class Users(Case):
     def as_user(self, user, *arguments):
         uid, gid = USERS[user]
@@ -58,7 +59,7 @@ class Users(Case):
         self.assertEqual(os.listdir(self.files / "private"), ["file"])
 
     def test_many_callers_at_once_are_not_mixed_up(self):
-        """Calls of two users on one connection, many in flight: the threads change identities all the time."""
+        """Many calls of two users are in flight on one connection, so the threads change identities all the time."""
         server = self.server()
         self.files.chmod(0o1777)
         with RpcPeer(server.address) as peer:
@@ -77,7 +78,7 @@ class Users(Case):
             self.assertEqual((status.st_uid, status.st_gid), (1001 + number % 2, 1001 + number % 2))
 
 
-@unittest.skipUnless(os.geteuid() == 0, "started as root to become another user")
+@unittest.skipUnless(os.geteuid() == 0, "only root can start the server as another user")
 class AsItself(Case):
     timeout_s = 200
 
@@ -104,7 +105,7 @@ class AsItself(Case):
         with RpcPeer(server.address) as peer:
             handle = peer.lookup(peer.mount("/files"), "closed")
             results = peer.results(NFS, 3, ACCESS, opaque(handle) + (63).to_bytes(4, "big"))
-            self.assertEqual(results[-4:], bytes(4), "ACCESS tells what the server can do")
+            self.assertEqual(results[-4:], bytes(4), "ACCESS reports what the server itself may do")
         self.nfs_fails("--uid", 0, "--gid", 0, "cat", server.url("/files/closed"))
 
     def test_no_mode_keeps_the_server_from_its_own_files(self):
@@ -117,7 +118,7 @@ class AsItself(Case):
                 self.nfs("put", local, server.url("/files/file"))
                 self.assertEqual((files / "file").read_bytes(), b"read-only")
                 self.assertEqual((files / "file").stat().st_mode & 0o7777, 0o444)
-        # The server has none of them open, and made none of them.
+        # The server has not opened or created any of these files.
         for mode in (0o444, 0o200, 0):
             with self.subTest(f"{mode:o}"), RpcPeer(server.address) as peer:
                 other = files / f"other{mode:o}"

@@ -69,7 +69,7 @@ class Lifecycle(Case):
         self.assertRegex(done.stdout.decode().splitlines()[-1], r"^min=[\d.]+ median=[\d.]+ p99=[\d.]+ us$")
 
     def characteristics(self, client, of_server):
-        """What rpcrdma-ping prints of them: the line of the version, and a table."""
+        """The characteristics as rpcrdma-ping prints them: the line of the version, and the rows of the table."""
         server = self.server(options=["--rdma-version", of_server], name=f"{client}-{of_server}")
         done = self.run_program("rpcrdma-ping", "--fabric", FABRIC, "--rdma-version", client, "--characteristics",
                                 "--count", "5", server.address)
@@ -98,7 +98,7 @@ class Lifecycle(Case):
         self.assertEqual(done.returncode, 1)
 
     def test_no_device(self):
-        """An address that no RDMA device has: one line says what is missing."""
+        """Without an RDMA device at an address, one line says what is missing."""
         for program in (("rpcrdma-ping", "127.0.0.1:1"), ("rpcrdma-nfs", "ls", "nfs://127.0.0.1:1/x"),
                         ("rpcrdma-nfsd", "--export", "memory:/x", "--listen", "127.0.0.1:0")):
             done = self.run_program(program[0], "--fabric", "verbs", *program[1:])
@@ -106,7 +106,7 @@ class Lifecycle(Case):
             self.assertRegex(done.stderr.decode(), r"^rpcrdma-\w+: .*(no RDMA|rdma-core).*\n$")
             self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
 
-    @iwarp_only("the server is a TCP listener that says nothing")
+    @iwarp_only("the server is a TCP listener that never answers")
     def test_server_that_never_answers(self):
         with socket.create_server(("127.0.0.1", 0)) as mute:
             self.nfs_fails("--timeout", "2", "ls", f"nfs://127.0.0.1:{mute.getsockname()[1]}/files", deadline_s=DEADLINE_S)
@@ -132,7 +132,7 @@ class Lifecycle(Case):
 
 
 class WithoutRdmaCore(Case):
-    """The libraries of rdma-core are loaded when first needed, and not required before."""
+    """The libraries of rdma-core are loaded when they are first needed, and are not required otherwise."""
 
     def test_no_program_is_linked_with_them(self):
         for program in ("rpcrdma-nfsd", "rpcrdma-nfs", "rpcrdma-ping"):
@@ -179,7 +179,7 @@ class Drain(Case):
     timeout_s = 200
 
     def test_drain_in_mid_transfer(self):
-        """SIGTERM while a client writes: the server exits with 0 within its deadline; the client gives up."""
+        """SIGTERM while a client writes: the server exits with status 0 within its deadline, and the client fails."""
         server = self.server()
         source = write_noise(self.folder / "big", scaled(512, 64) << 20)
         client = subprocess.Popen([binary("rpcrdma-nfs"), *OPTIONS, "--timeout", "3", "put", str(source), server.url("/files/big")],
@@ -196,7 +196,7 @@ class Drain(Case):
         client.stderr.close()
 
 
-@iwarp_only("looks at how TCP connections end")
+@iwarp_only("inspects how TCP connections end")
 class OrderlyEnds(Case):
     def test_clients_do_not_reset_their_connections(self):
         """[5044-7.2-a] A program that is done closes its connection in an orderly way."""

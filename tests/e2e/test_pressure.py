@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Peers that request much and read nothing: the server's memory stays bounded, and other peers are served."""
+"""Peers that request large replies and do not read them: the server's memory stays bounded, and others are served."""
 import os
 import socket
 import struct
@@ -16,14 +16,14 @@ MIB = 1 << 10  # in KiB
 ELSEWHERE = "127.0.0.2"
 
 
-@iwarp_peers_only("a peer that does not read")
+@iwarp_peers_only("needs a peer that stops reading")
 @unittest.skipIf("TSAN_OPTIONS" in os.environ, "the thread sanitizer multiplies memory")
 class UnreadListings(Case):
     """Each peer requests as many listings of 256 KiB as it has credits, and reads no reply."""
 
     def setUp(self):
         super().setUp()
-        # Without the quarantine in which a sanitizer keeps freed memory.
+        # Turn off the quarantine in which the address sanitizer keeps freed memory.
         with mock.patch.dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0"):
             self.one = self.server(options=("--threads", "1"))
         (self.files / "large").mkdir()
@@ -33,7 +33,7 @@ class UnreadListings(Case):
         (self.files / "small" / "file").touch()
 
     def greedy(self):
-        """A connected peer with all its credits, and the directory's handle."""
+        """Connects a peer and waits until it has all credits; returns the peer and the handle of the directory."""
         peer = RpcPeer(self.one.address, source=ELSEWHERE)
         self.addCleanup(peer.close)
         peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A peer learns the STag of the sink of an RDMA Read, and may use it only to answer that Read. Peers speak iWARP by hand,
-to the userspace stack or to siw below the verbs provider."""
+"""A peer learns the STag of the sink of an RDMA Read, and may use it only to answer that Read. Hand-driven iWARP peers
+connect to the userspace stack, or to siw below the verbs provider."""
 import contextlib
 import re
 import select
@@ -20,12 +20,12 @@ SOURCE = segment(0x5151, SIZE, 0x1000)
 
 
 def registrations():
-    """The memory that is registered with the devices of this machine."""
+    """The number of memory regions that are registered with the devices of this machine."""
     listed = subprocess.run(["rdma", "resource", "show"], capture_output=True, text=True, check=True).stdout
     return sum(map(int, re.findall(r"\bmr (\d+)", listed)))
 
 
-@iwarp_peers_only("on InfiniBand a Read does not name its sink to the peer")
+@iwarp_peers_only("on InfiniBand an RDMA Read does not reveal its sink to the peer")
 class ReadSinks(Case):
     def setUp(self):
         super().setUp()
@@ -39,7 +39,7 @@ class ReadSinks(Case):
         peer.send(header(xid) + call(xid))
 
         def answered():
-            """siw may leave a first message unread until more comes."""
+            """Repeats the call: siw may leave the first message unread until more bytes arrive."""
             if select.select([peer.socket], [], [], 0.05)[0]:
                 return True
             peer.write(b"", 0, 0)
@@ -50,7 +50,7 @@ class ReadSinks(Case):
         return peer
 
     def ask(self, peer):
-        """A WRITE whose data the server reads: the sink's STag and offset."""
+        """Sends a WRITE call with a Read chunk; returns the STag and the offset of the server's sink."""
         file = nfs.handle_of_new(nfs.ask(peer, *nfs.create(peer.mount("/memory"), b"file"))[1])
         xid = peer.next_xid()
         message = call(xid, NFS, 3, WRITE, opaque(file) + struct.pack(">QIII", 0, SIZE, 0, SIZE))
@@ -90,7 +90,7 @@ class ReadSinks(Case):
             self.ends(peer)
 
     def test_invalidated_during_the_read(self):
-        """Its own Read fails; those of other peers do not."""
+        """Only the Read of this connection fails, not those of other peers."""
         peer = self.peer()
         sink, offset = self.ask(peer)
         xid = peer.next_xid()
@@ -110,7 +110,7 @@ class ReadSinks(Case):
         self.ends(other)
 
     def test_around_it(self):
-        """Memory beside the sink is out of the peer's reach, also while the sink is exposed."""
+        """The peer cannot access memory beside the sink, even while the sink is exposed."""
         for opcode in (READ_RESPONSE, WRITE_DATA):
             for skip in (-SIZE, SIZE):
                 peer = self.peer()
@@ -120,7 +120,7 @@ class ReadSinks(Case):
                     peer.end()
                 self.ends(peer)
 
-    @verbs_only("counts what is registered with a device")
+    @verbs_only("counts the regions registered with a device")
     def test_they_are_given_back(self):
         def use():
             for _ in range(20):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the server reports to a service manager: the protocol of sd_notify(3), with the test as the manager."""
+"""What the server reports to a service manager by the protocol of sd_notify(3). The test acts as the manager."""
 import os
 import signal
 import socket
@@ -27,7 +27,7 @@ class ServiceManager(Case):
         return listener
 
     def managed(self, name, before=lambda listener: None, **environment):
-        """A server whose service manager has the socket `name`, which may be abstract: @..."""
+        """Starts a server whose service manager listens on the socket `name`, which may be abstract: @..."""
         listener = self.manager("\0" + name[1:] if name.startswith("@") else name)
         before(listener)
         settings = [f"{key}={value}" for key, value in {"NOTIFY_SOCKET": name, **environment}.items()]
@@ -35,7 +35,7 @@ class ServiceManager(Case):
         return server, listener
 
     def message(self, listener):
-        """The next message but those of the watchdog."""
+        """Returns the next message other than WATCHDOG=1."""
         while True:
             fields = dict(line.split("=", 1) for line in listener.recv(4096).decode().splitlines())
             if "WATCHDOG" not in fields:
@@ -93,7 +93,7 @@ class ServiceManager(Case):
         self.message(manager)
         for _ in range(5):
             self.assertEqual(manager.recv(4096), b"WATCHDOG=1")
-        # A process that does not run is silent.
+        # A stopped process sends no message.
         server.process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, server.pid, os.WSTOPPED | os.WNOWAIT)
         manager.setblocking(False)

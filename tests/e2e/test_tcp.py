@@ -51,7 +51,7 @@ class Peers(TcpCase):
                 peer = TcpPeer(server.tcp[0])
                 crowd.append(peer)
                 peer.socket.sendall(b"\x80\x00\x00")
-            wait_until(lambda: server.counters()["tcp_refused"] == 4, "the refusal of those over 256")
+            wait_until(lambda: server.counters()["tcp_refused"] == 4, "the refusal of connections over 256")
             with TcpPeer(server.tcp[0], source=("127.0.0.2", 0)) as other:
                 other.null()
         finally:
@@ -130,7 +130,7 @@ class Peers(TcpCase):
             try:
                 while left:
                     left = left[peer.send(left):]
-            except (BlockingIOError, ConnectionError):  # those that are in the way are closed
+            except (BlockingIOError, ConnectionError):  # the server closes peers that hold up others
                 pass
 
         send_more()
@@ -145,7 +145,7 @@ class Peers(TcpCase):
             before = server.counters()["calls"]
             for index in range(60):
                 self.deaf_peer(server, "127.0.0.2", b"".join(record(call(100 + i, NFS, 3, READ, arguments)) for i in range(6)))
-            wait_until(lambda: server.counters()["calls"] >= before + 240, "as many calls as are read")
+            wait_until(lambda: server.counters()["calls"] >= before + 240, "all calls that the server can read")
             for _ in range(10):
                 self.assertEqual(peer.results(NFS, 3, READ, arguments)[:4], bytes(4))
             self.assertEqual(neighbour.results(NFS, 3, READ, arguments)[:4], bytes(4))
@@ -224,7 +224,7 @@ class Mounts(TcpCase):
             self.assertEqual(self.mnt_status(peer, b"/files/" + b"n" * 256), 63)
             self.assertEqual(self.mnt_status(peer, b"/files/a\0b"), ACCES)
 
-    @unittest.skipUnless(os.geteuid() == 0, "root may go everywhere, and gives files away")
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to change owners")
     def test_below_a_folder_that_is_closed_to_who_mounts(self):
         home = self.files / "closed" / "home"
         home.mkdir(parents=True)
@@ -357,7 +357,7 @@ class Libnfs(TcpCase):
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs a network namespace")
-@unittest.skipIf(missing_tools("rpcbind", "rpcinfo", "showmount", "nsenter", "ip"), "rpcbind or nfs-common is not there")
+@unittest.skipIf(missing_tools("rpcbind", "rpcinfo", "showmount", "nsenter", "ip"), "rpcbind or nfs-common is missing")
 class Rpcbind(TcpCase):
     def setUp(self):
         super().setUp()
@@ -442,7 +442,7 @@ class Rpcbind(TcpCase):
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(server.communicate)
         self.addCleanup(server.kill)
-        wait_until(lambda: self.conversations() > conversations, "a question to rpcbind")
+        wait_until(lambda: self.conversations() > conversations, "a connection to rpcbind")
         server.send_signal(signal.SIGTERM)
         rpcbind.send_signal(signal.SIGCONT)
         self.assertEqual(server.wait(DEADLINE_S), 0)

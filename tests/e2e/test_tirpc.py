@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The door for libtirpc's programs: rpcbind, and the example rpcgen-calc over TCP and RDMA."""
+"""Programs that use rpcrdma/tirpc.h: registration with rpcbind, and the example rpcgen-calc over TCP and RDMA."""
 import os
 import signal
 import subprocess
@@ -20,7 +20,7 @@ def program(name):
 
 @unittest.skipUnless(os.geteuid() == 0, "needs a network namespace")
 @unittest.skipIf(FABRIC != "iwarp", "programs on the loopback interface use iwarp")
-@unittest.skipIf(missing_tools("rpcbind", "rpcinfo", "nsenter", "ip"), "rpcbind is not there")
+@unittest.skipIf(missing_tools("rpcbind", "rpcinfo", "nsenter", "ip"), "rpcbind is not installed")
 @unittest.skipIf(program("calc-server") is None, "the examples are not built")
 class Calc(Case):
     def setUp(self):

@@ -21,7 +21,7 @@ FILE_SYNC, UNSTABLE = 2, 0
 
 
 def usable(script):
-    """Whether the script succeeds in a mount namespace here."""
+    """Whether the script succeeds in a new mount namespace on this machine."""
     return subprocess.run(["unshare", "--mount", "sh", "-ec", script], capture_output=True, check=False,
                           timeout=DEADLINE_S).returncode == 0
 
@@ -58,8 +58,8 @@ class Troubles(Case):
         self.assertTrue(message.endswith(": " + os.strerror(code)), message)
 
     def crashed(self, image, how, look):
-        """The output of LOOK, a shell command in the file system, after a crash of the machine at this moment, which keeps
-        only what has reached the disk. HOW are the options of the mount."""
+        """Runs the shell command LOOK in the file system as a crash of the machine at this moment would leave it, with
+        only what has reached the disk; returns its output. HOW are the options of the mount."""
         copy = self.folder / "copy"
         subprocess.run(["cp", "--sparse=always", image, copy], check=True, timeout=DEADLINE_S)
         after = self.folder / "after"
@@ -78,7 +78,7 @@ class Troubles(Case):
     def test_new_names_name_something_when_they_are_reported(self):
         for make in ("mkfs.ext4 -q -F", "mkfs.ext4 -q -F -O ^has_journal,^metadata_csum"):
             with self.subTest(make), self.served_image(make) as image:
-                # One block holds several inodes: new ones must not share the block of the root.
+                # A block holds several inodes: make so many that new inodes are not in the block of the root.
                 for number in range(40):
                     open(f"{self.inside}/early{number}", "x", encoding="ascii").close()
                 os.sync()
@@ -105,7 +105,7 @@ class Troubles(Case):
         self.files.rmdir()
 
     def test_a_part_of_a_file_system(self):
-        """A bind mount, as in a container; mounted again later, so that the kernel has nothing of it in its caches."""
+        """Exports a bind mount, as in a container. It is mounted again later, to empty the kernel's caches of it."""
         if missing_tools("mkfs.ext4"):
             self.skipTest("no mkfs.ext4")
         image, whole = self.folder / "image", self.folder / "whole"
@@ -150,7 +150,7 @@ class Troubles(Case):
             links.append(handle_of_new(rest))
         file = self.made(b"file")
         for number, link in enumerate(links):
-            # Unstable data in transit at the same time.
+            # Leaves unstable data, which the kernel may write back at the same time.
             self.assertEqual(ask(self.peer, *nfs.write(file, noise(65536), number << 16, UNSTABLE))[0], nfs.OK)
             when = 1_000_000_000 + number
             changed = bytes(20) + struct.pack(">III", 2, when, 0)
@@ -161,7 +161,7 @@ class Troubles(Case):
         """Files of 512 blocks on a disk that cannot store them: their blocks are holes in an image on a full file system.
         Other blocks can be written."""
         if missing_tools("filefrag", "fallocate"):
-            self.skipTest("no filefrag, or no fallocate")
+            self.skipTest("needs filefrag and fallocate")
         return self.server_on(
             'back="$1/../back"; mkdir -p "$back"; mount -t tmpfs -o size=64m none "$back"; '
             'truncate -s 32M "$back/disk"; mkfs.ext4 -q -F -b 4096 -O ^has_journal,^metadata_csum "$back/disk"; '
@@ -191,7 +191,7 @@ class Troubles(Case):
         return found
 
     def test_every_call_learns_that_its_data_is_lost(self):
-        """However many run at once: the kernel reports the error to one fsync of an open file only."""
+        """Even if many calls run at once, although the kernel reports the error to only one fsync of an open file."""
         self.server_on_a_refusing_disk(["file"])
         file = self.peer.lookup(self.root, "file")
 
@@ -216,8 +216,8 @@ class Troubles(Case):
                 self.assertNotEqual(committed[1], verifiers[committed[0]])
 
     def test_data_lost_after_its_file_was_closed(self):
-        """The server has used so many other files since that it has closed this one; and another process has called fsync
-        before and received the error."""
+        """The server has closed the file meanwhile, because it has used many others, and another process has already
+        called fsync and received the error."""
         self.server_on_a_refusing_disk(["file"], 'for n in $(seq 600); do : >"$1/$n"; done; ')
         file = self.peer.lookup(self.root, "file")
         status, rest = ask(self.peer, *nfs.write(file, b"x" * 4096, 0, UNSTABLE))
@@ -225,7 +225,7 @@ class Troubles(Case):
         verifier = rest[-8:]
         for number in range(1, 601):
             self.assertEqual(ask(self.peer, *nfs.read(self.peer.lookup(self.root, str(number))))[0], nfs.OK)
-        # Unless the server wrote the data back by itself and received the error before.
+        # fsync succeeds if the server has written the data back by itself and received the error.
         with open(f"{self.inside}/file", "rb") as local, contextlib.suppress(OSError):
             os.fsync(local.fileno())
         status, rest = ask(self.peer, COMMIT, opaque(file) + bytes(12))
@@ -240,7 +240,7 @@ class Troubles(Case):
         large = self.peer.lookup(self.root, "large")
         for stable in (UNSTABLE, FILE_SYNC):
             self.assertEqual(ask(self.peer, *nfs.write(large, bytes(1 << 16), 4 << 20, stable))[0], NOSPC)
-        # What needs no space still works: reading, truncating, removing.
+        # Operations that need no space still work: reading, truncating, removing.
         self.assertEqual(ask(self.peer, *nfs.read(first))[0], nfs.OK)
         self.assertEqual(self.nfs("cat", server.url("/files/first")), b"content")
         self.nfs("truncate", "10", server.url("/files/large"))
@@ -312,7 +312,7 @@ class Troubles(Case):
                      nfs.setattr_(folder, struct.pack(">II", 1, 0o700) + bytes(20))):
             self.assertEqual(ask(self.peer, *call)[0], ROFS, call)
         status, rest = ask(self.peer, ACCESS, opaque(file) + struct.pack(">I", 63))
-        self.assertEqual((status, struct.unpack(">I", rest[-4:])[0] & 0x1C), (nfs.OK, 0), "no right to change anything")
+        self.assertEqual((status, struct.unpack(">I", rest[-4:])[0] & 0x1C), (nfs.OK, 0), "ACCESS grants no change")
         self.assertEqual(self.nfs("cat", server.url("/files/file")), b"content\n")
         self.fails_with(errno.EROFS, "mkdir", server.url("/files/new"))
 

@@ -24,8 +24,8 @@ def program(folder, name):
 
 
 def reserve_port(address):
-    """A port that nobody else is given while the socket, which is returned too, is open. A server may listen on it, as
-    the socket does not."""
+    """Returns a port, and a socket bound to it. While the socket is open, no other process gets the port. A server may
+    listen on the port, as the socket does not."""
     holder = socket.socket()
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind((address, 0))
@@ -38,7 +38,7 @@ def expect(what, found, wanted):
 
 
 class Process:
-    """A process in the background, ended with the block."""
+    """A background process, which is killed at the end of the `with` block."""
 
     def __init__(self, *command):
         self.child = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
@@ -53,7 +53,7 @@ class Process:
         self.child.wait()
 
     def line(self):
-        """Its next line of output."""
+        """Returns the next line of its output."""
         end = time.monotonic() + DEADLINE_S
         while b"\n" not in self.text:
             ready, _, _ = select.select([self.child.stdout], [], [], max(0, end - time.monotonic()))
@@ -65,7 +65,7 @@ class Process:
         return line.decode()
 
     def stop(self):
-        """Ends it as a service manager does, and returns its status."""
+        """Ends it with SIGTERM, as a service manager does, and returns its exit status."""
         self.child.send_signal(signal.SIGTERM)
         return self.child.wait(DEADLINE_S)
 
@@ -78,7 +78,7 @@ def run(*command, status=0):
 
 
 def wait_for_tcp(address):
-    """Clients of the other fabrics try again until the server listens."""
+    """Waits until a server on TCP listens. Clients of the other fabrics retry by themselves."""
     fabric, where = address.split("@")
     host, port = where.rsplit(":", 1)
     end = time.monotonic() + DEADLINE_S
@@ -93,7 +93,8 @@ def wait_for_tcp(address):
 
 
 def slow(address):
-    """The machine that has the device is emulated (tests/interop), and the stubs of rpcgen wait 25 s."""
+    """Whether calls may be slow: RDMA devices exist on an emulated machine (tests/interop), and the stubs of rpcgen
+    time out after 25 s."""
     return address.startswith("verbs@")
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A header that decodes encodes to the same bytes, and respects the limit of segments.
+// If a header can be decoded, it respects the limit on segments, and encoding it gives the same bytes.
 #include <cstdlib>
 #include <cstring>
 #include <vector>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A version two header that decodes encodes to a header that decodes to the same, and so does the content of an option.
+// If a header of version two can be decoded, encoding it gives bytes that decode to the same header. The same holds for
+// the content of an option.
 #include <cstdlib>
 #include <vector>
 

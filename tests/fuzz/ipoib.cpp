@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames, private data and addresses of IP over the fabric: what is decoded encodes to bytes that decode to the same,
-// and an ICMP error about any packet stays within its memory.
+// Frames, private data and addresses of IP over the fabric: encoding a decoded value gives bytes that decode to the
+// same value. Building an ICMP error about any packet stays within the memory for it.
 #include <array>
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Private data that is found at any offset encodes to bytes in which the same data is found.
+// If private data is found, at any offset, encoding it gives bytes in which the same data is found.
 #include <cstdlib>
 
 #include "rpcrdma/wire/private_data.hpp"

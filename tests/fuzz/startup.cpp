@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPA Request and Reply frames: a frame that decodes encodes to one that decodes to the same.
+// MPA Request and Reply frames: encoding a decoded frame gives bytes that decode to the same frame.
 #include <cstdlib>
 
 #include "wire/mpa_startup.hpp"

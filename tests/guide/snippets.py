@@ -3,7 +3,7 @@
 """snippets.py OUT PAGE...: writes the code of the pages into files, and prints their names.
 
     ```cpp compile=FILE        a part of OUT/FILE, shown to the reader
-    <!-- compile=FILE          a part of OUT/FILE that is not shown: what surrounds the others
+    <!-- compile=FILE          a part of OUT/FILE that is not shown, such as the code around the shown parts
     ... -->
 
 The parts of a file are joined in the order of the page. Code that no file contains is an error, so that all of it is

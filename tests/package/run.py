@@ -42,7 +42,7 @@ class Package:
 
     @property
     def prefix(self):
-        """Where the installed tree is now, not where it was configured to be: it can be moved."""
+        """The folder of the installed tree. It differs from the configured prefix: the tree can be moved."""
         return next(self.root.rglob("include/rpcrdma")).parent.parent
 
     @property
@@ -50,7 +50,7 @@ class Package:
         return next(self.prefix.rglob("librpcrdma.a")).parent
 
     def environment(self):
-        """As a user has it whose system has no other rpcrdma."""
+        """The environment of a user whose system has no other installation of rpcrdma."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("RPCRDMA_", "PKG_CONFIG"))}
         kept["PKG_CONFIG_PATH"] = str(self.libdir / "pkgconfig")
         return kept
@@ -68,18 +68,18 @@ def install(package):
         assert (prefix / name).is_file(), f"{name} is not installed"
     listed = run(prefix / "bin/rpcrdma-ping", "--help")
     assert "rpcrdma-ping" in listed, listed
-    # No path of this build or of its source is in what users read.
+    # Files that users read contain no path of this build or of its source.
     for path in [*libdir.glob("pkgconfig/*.pc"), *libdir.glob("cmake/rpcrdma/*"), *prefix.glob("include/**/*.h*")]:
         text = path.read_text()
         assert str(package.build) not in text and str(package.build.parent) + "/" not in text, path
 
 
 def headers(package):
-    """Each header is complete in itself, includes installed headers alone, and causes no warning."""
+    """Each header compiles by itself, includes only installed headers, and causes no warning."""
     include = package.prefix / "include"
     names = sorted(path.relative_to(include) for path in (include / "rpcrdma").rglob("*.h*"))
     assert len(names) > 30, names
-    # The compiler ignores warnings in the headers of other libraries, as CMake's targets have it.
+    # Headers of other libraries are system headers, as with CMake's targets: their warnings are ignored.
     cflags = [flag if str(include) in str(Path(flag[2:]).resolve()) else flag.replace("-I", "-isystem", 1)
               for flag in package.pkgconfig("--cflags", "rpcrdma")]
 
@@ -120,8 +120,8 @@ def exports(package):
 
 
 def subproject(package):
-    """add_subdirectory() and the same target and function: the plan of the build is complete, the procedures are generated,
-    and a source compiles. Nothing is linked, as that would build all floors again."""
+    """add_subdirectory() gives a project the same target and function: the build is planned completely, the procedures
+    are generated, and a source compiles. Nothing is linked, as that would build all floors again."""
     source = package.work / "subproject"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(TOP / "examples/hello", source)
@@ -134,7 +134,7 @@ def subproject(package):
     assert "librpcrdma_fabric_iwarp" in planned and "rpcrdma-nfsd" not in planned, planned
     commands = json.loads((source / "build/compile_commands.json").read_text())
     command = next(entry["command"] for entry in commands if entry["file"] == str(source / "server.cpp"))
-    # Only this command: ninja would build the floors before it.
+    # Run only this command: ninja would build the floors first.
     generate_it = run("ninja", "-C", source / "build", "-t", "commands", "-s", "hello-server.rpcrdma/hello.stamp")
     run("sh", "-c", generate_it.splitlines()[-1], cwd=source / "build")
     run(*command.split(" -o ")[0].split(), "-fsyntax-only", source / "server.cpp")
@@ -145,7 +145,8 @@ def needed(program):
 
 
 def build_with_cmake(package, source, build, kind):
-    """A second build with the other library links anew. The guide's first service is built by make, as the guide says."""
+    """A call with the other kind of library links again. The guide's first service is built with make, as the guide
+    says."""
     generator = "Unix Makefiles" if source.name.startswith("hello-") and shutil.which("make") else "Ninja"
     run("cmake", "-S", source, "-B", build, "-G", generator, f"-DCMAKE_PREFIX_PATH={package.prefix}",
         f"-DCMAKE_C_COMPILER={package.compiler['C']}", f"-DCMAKE_CXX_COMPILER={package.compiler['CXX']}",
@@ -154,7 +155,7 @@ def build_with_cmake(package, source, build, kind):
 
 
 def generate(package, interface, build, in_c):
-    """C++: rpcrdma-gen. C: what rpcgen makes, untouched."""
+    """Generates the code of an interface: with rpcrdma-gen for C++, with rpcgen for C."""
     if not in_c:
         run(*package.pkgconfig("--variable=generator", "rpcrdma"), "--output", build, interface, env=package.environment())
         return
@@ -164,8 +165,8 @@ def generate(package, interface, build, in_c):
 
 
 def build_with_pkgconfig(package, source, build, kind):
-    """As a Makefile does it: an object for each source and for the XDR routines, a program for each source. Not all
-    libraries beneath have archives in Debian, so -static is not an option: the archive of this one is named."""
+    """Builds as a Makefile does: an object for each source and for the XDR routines, a program for each source. As some
+    libraries below have no archives in Debian, -static cannot be used: only librpcrdma.a is named."""
     in_c = any(source.glob("*.c"))
     module, compiler = ("rpcrdma-tirpc", package.compiler["C"]) if in_c else ("rpcrdma", package.compiler["CXX"])
     compile_one = [compiler, *([] if in_c else ["-std=c++20"]), *package.pkgconfig("--cflags", module), f"-I{build}", "-c"]
@@ -212,8 +213,8 @@ def example(package, name, how):
 
 
 def plugin_is_shared(package, program, kind):
-    """The plug-in is found (beside the shared library; a program that contains the static one is told where), and uses
-    the error categories and the Asio of the program or of the library instead of its own copies."""
+    """The plug-in is found (beside the shared library; a program with the static library is given its folder), and uses
+    the error categories and the Asio of the program or of the library, not copies of its own."""
     folder = package.libdir / "rpcrdma"
     if not (folder / "librpcrdma-verbs.so").exists():
         return

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""installed.py ROOT PACKAGES: tests the packages of a folder in the chroot ROOT; scripts/packages calls it as root, in a
-mount and process namespace of its own. The steps depend on each other, and the first one that fails ends the test."""
+"""installed.py ROOT PACKAGES: tests the packages in the folder PACKAGES in the chroot ROOT. scripts/packages calls it
+as root, in a mount and process namespace of its own. The steps depend on each other: the first failure ends the
+test."""
 import filecmp
 import os
 import re
@@ -24,8 +25,8 @@ squash = "none"
 memory = true
 name = "/scratch"
 """
-# Databases and logs of the package manager and the linker's cache, which every installation changes; /run, which is empty
-# after each start; and groups, whose names are compared instead.
+# Not compared: databases and logs of the package manager and the linker's cache, which every installation changes;
+# /run, which is empty after each boot; and the files of groups, as the names of groups are compared instead.
 CHANGING = ("var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "proc", "dev", "tmp", "run", "etc/ld.so.cache",
             "etc/group", "etc/group-", "etc/gshadow", "etc/gshadow-")
 LEFT_BY_LIBIBVERBS1 = {"rdma"}  # a group that this package of Debian adds and does not remove
@@ -37,7 +38,7 @@ class Chroot:
         subprocess.run(["mount", "-t", "proc", "proc", self.root / "proc"], check=True)
         subprocess.run(["mount", "--rbind", "/dev", self.root / "dev"], check=True)
         shutil.copy("/etc/resolv.conf", self.root / "etc/resolv.conf")
-        # No service is started by a package.
+        # Packages may not start services.
         self.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")
         os.chmod(self.root / "usr/sbin/policy-rc.d", 0o755)
 
@@ -60,7 +61,7 @@ class Chroot:
         return done.stdout
 
     def state(self):
-        """Every file with its kind, mode, owner, and size or target, and the groups; users are a file."""
+        """Every file with its kind, mode, owner, and size or target, and the groups. Users show as a changed file."""
         found = {}
         for folder, folders, files in os.walk(self.root):
             place = os.path.relpath(folder, self.root)
@@ -147,13 +148,13 @@ def read_documents(chroot):
     for document in documents:
         text = re.sub(r"^```.*?^```|`[^`\n]*`", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
-            # The licence is the file copyright, as Debian has it.
+            # In Debian the licence is the file `copyright`.
             expect(link == "LICENSE" or (document.parent / link).exists(), f"{document}: {link}")
     step(f"read {len(documents)} documents and followed their links")
 
 
 class Server:
-    """The server by its ExecStart, with what systemd would prepare: directories, and a socket for messages."""
+    """The server, started by its ExecStart, with the directories and the message socket that systemd would prepare."""
 
     def __init__(self, chroot, command):
         for name in ("/var/lib/rpcrdma-nfsd", "/run/rpcrdma-nfsd"):
@@ -203,7 +204,7 @@ def serve(chroot, command):
     chroot.write("/etc/rpcrdma-nfsd.toml", shipped)
 
 
-# systemd as process 1 of a copy of the chroot, in namespaces where it can change nothing else. $1: the chroot, $2: a folder.
+# Runs systemd as process 1 in a copy of the chroot; namespaces confine its changes. $1: the chroot, $2: a folder.
 BOOT = """
 set -e
 mount --make-rprivate /
@@ -225,7 +226,7 @@ exec chroot . env -i container=test PATH=/usr/sbin:/usr/bin:/sbin:/bin \\
 
 
 class System:
-    """A running systemd, and commands beside it."""
+    """A running systemd; run() executes commands in its namespaces."""
 
     def __init__(self, chroot, control_group):
         self.folder = Path(f"{chroot.root}.system")
@@ -238,7 +239,7 @@ class System:
         while self.run("systemctl", "is-active", "basic.target", check=False).strip() != "active":
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.log.seek(0)
-                sys.exit(f"systemd does not start:\n{self.log.read()}")
+                sys.exit(f"systemd did not start:\n{self.log.read()}")
             time.sleep(0.2)
 
     def first_process(self):
@@ -276,7 +277,7 @@ def control_group():
 
 
 def confined(system):
-    """The unit, with everything that confines it, serves as its callers."""
+    """The unit, with all its confinement, accesses files as its callers."""
     system.run("sh", "-c", f"cat > /etc/rpcrdma-nfsd.toml <<'END'\n{CONFIG}END")
     system.run("systemctl", "start", "rpcrdma-nfsd")
     status = system.property("StatusText")

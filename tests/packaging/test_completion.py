@@ -16,7 +16,7 @@ COMP_CWORD=$(($# - 1))
 "_${1//-/_}"
 printf '%s\\n' "${COMPREPLY[@]}"
 """
-# A pseudo terminal with an interactive zsh: lists what a TAB shows.
+# Runs an interactive zsh on a pseudo terminal, and prints what it shows after two TABs.
 ZSH = """
 zmodload zsh/zpty
 zpty shell zsh -f -i
@@ -30,7 +30,7 @@ print -r -- "$seen"
 
 
 def bash(program, *words, folder="/"):
-    """What bash offers after `program WORD...`, the last of which is not complete."""
+    """What bash offers after `program WORD...`; the last WORD is incomplete."""
     done = run("bash", "--norc", "-c", COMPLETE, "bash", FOLDER / "bash" / program, program, *words, cwd=folder)
     return done.stdout.split("\n")[:-1] if done.stdout.strip() else []
 

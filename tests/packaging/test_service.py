@@ -14,7 +14,7 @@ CONFIG = TOP / "packaging/rpcrdma-nfsd.toml"
 
 class Unit(unittest.TestCase):
     def with_program(self, folder):
-        """The unit with the program of the build, which need not be installed."""
+        """The unit, changed to run the program of the build, as the installed one may be missing."""
         unit = Path(folder) / "rpcrdma-nfsd.service"
         text, replaced = re.subn(r"^ExecStart=\S+", f"ExecStart={BUILD}/bin/rpcrdma-nfsd", UNIT.read_text(),
                                  flags=re.MULTILINE)
@@ -82,7 +82,7 @@ class Configuration(unittest.TestCase):
     def test_every_commented_line_is_valid(self):
         text = re.sub(r"^#(?=[a-z\[])", "", CONFIG.read_text(), flags=re.MULTILINE)
         self.assertIn("[[export]]", text)
-        # The server reads the file, and stops at the one thing that is wrong: an option of the command line.
+        # The server reads the file, and then stops at the only error, an option on the command line.
         done = self.start(text, "--listen", "nonsense")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--listen: not ADDR:PORT", done.stderr)

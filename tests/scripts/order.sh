@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# order.sh TOP: in one clone the scripts work in any order. Each script starts on a build folder whose cache has tests and
-# benchmarks switched off; the targets that it builds must exist all the same. Nothing is compiled: a stand-in for cmake
-# configures, then looks the targets up and fails.
+# order.sh TOP: checks that the scripts work in any order in one clone. Each script starts with a build folder whose
+# cache has tests and benchmarks switched off; the targets that it builds must exist nevertheless. Nothing is compiled:
+# a stand-in for cmake configures, looks the targets up, and fails.
 set -euo pipefail
 top=$1
 work=$(mktemp -d)
@@ -22,7 +22,7 @@ for target; do
 done
 exit 1
 END
-# Installs nothing, and leaves the formatting to scripts/check-style.
+# Stand-ins: all packages count as installed, and clang-format accepts everything.
 printf '#!/bin/sh\nfor name; do echo "$name installed"; done\n' >"$work/bin/dpkg-query"
 printf '#!/bin/sh\n' >"$work/bin/clang-format"
 chmod +x "$work"/bin/*
@@ -49,4 +49,5 @@ check() {
 check demo rpcrdma-nfsd
 check bench rpcrdma-bench --quick
 check test all --quick
-grep -q '^RPCRDMA_TESTS:BOOL=ON' "$clone/build/CMakeCache.txt" || { echo 'FAILED: test configures without tests'; exit 1; }
+grep -q '^RPCRDMA_TESTS:BOOL=ON' "$clone/build/CMakeCache.txt" ||
+  { echo 'FAILED: scripts/test configures a build without tests'; exit 1; }

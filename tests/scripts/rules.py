@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scripts/lib/rules.py on a small tree: which citations count, and which defects it reports."""
+"""Tests scripts/lib/rules.py on a small tree: which citations count, and which defects it reports."""
 import sys
 import unittest
 from pathlib import Path
@@ -11,7 +11,7 @@ import rules  # noqa: E402  pylint: disable=wrong-import-position
 
 RULE = "9999-{0}-a\tRFC 9999 s{0}\tMUST\tboth\ttext\ttest\n"
 
-# Not written out: the ids of this tree do not exist in the project's list.
+# The ids are put together here, as scripts/check-style would look for them in the project's list.
 ONE, TWO, UNKNOWN = "9999-1" "-a", "9999-2" "-a", "9999-1" "-b"
 
 

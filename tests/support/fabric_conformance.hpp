@@ -68,8 +68,8 @@ class Node final : public fabric::QueuePairEvents {
   std::vector<Done> log;
   std::size_t batches = 0;
   std::size_t after_end = 0;        ///< callbacks after on_disconnected: must be 0
-  bool inside_call = false;         ///< set by tests around a call, which must not cause callbacks
-  std::size_t nested = 0;           ///< callbacks inside a call
+  bool inside_call = false;         ///< set by tests around calls that must not cause callbacks
+  std::size_t nested = 0;           ///< callbacks while inside_call is set
   UniqueFunction<void()> on_start;  ///< runs in on_established, if set
   UniqueFunction<void()> on_done;   ///< runs after each completion, if set
   UniqueFunction<void()> on_end;    ///< runs in on_disconnected, if set
@@ -112,7 +112,7 @@ struct Bed {
   virtual fabric::Fabric& client() = 0;
   /// Whether connection set-up carries read depths (RFC 5044 alone does not).
   virtual bool negotiates_depths() const { return true; }
-  /// Whether a peer can tell an immediate end from an orderly one. On InfiniBand there is one kind of disconnection.
+  /// Whether a peer can tell an abort from an orderly end. InfiniBand has only one kind of disconnection.
   virtual bool aborts_are_seen() const { return true; }
   /// Where listeners of this bed bind.
   virtual fabric::Endpoint address() const { return {boost::asio::ip::address_v4::loopback(), 0}; }
@@ -149,7 +149,7 @@ class FabricTest : public testing::TestWithParam<BedFactory> {
   Node client_;
 };
 
-/// Windows, with what their tests share.
+/// What the tests of windows share.
 class WindowTest : public FabricTest {
  protected:
   /// The server's Write of `size` bytes, `skip` bytes into `to`, must end the connection.

@@ -22,7 +22,7 @@ struct Run {
 template <class P>
 class CallSequence {
  public:
-  /// `buffer`: where a READ puts its data, and where the data of a WRITE is.
+  /// `buffer` receives the data of a READ, and holds the data of a WRITE.
   CallSequence(Run& run, rpc::Client& rpc, BufferRef buffer)
       : run_(run), rpc_(rpc), buffer_(buffer.slice(0, run.bytes)) {
     if constexpr (std::is_same_v<P, service::Read>) {

@@ -7,8 +7,8 @@
 
 namespace rpcrdma::bench {
 
-/// A process that holds `count` connections to the server at `port`, each of which has made one call. They exist
-/// when this returns.
+/// Starts a process that holds `count` connections to the server at `port`. When this returns, each of them has made
+/// one call.
 std::unique_ptr<Child> hold_connections(const Setting& setting, std::uint16_t port, std::uint32_t count);
 
 }  // namespace rpcrdma::bench

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: coroutines, as many as the case is deep, make one call after another until the time is up. READ takes
-// the first bytes of the file, as the library's own benchmark service reads from one buffer; each WRITE coroutine has
-// its part of the file. Ownership: a run owns its buffers and outlives its coroutines; the directories below the
-// temporary one belong to the server. Error handling: the first failed call ends the run with an exception.
+// Operation: as many coroutines as the depth of the case make one call after another until the time is up. READ takes
+// the first bytes of the file, as the library's own benchmark service reads from one buffer; each WRITE coroutine
+// writes its own part of the file. Ownership: a run owns its buffers and outlives its coroutines; the directories
+// below the temporary one belong to the server. Error handling: the first failed call ends the run with an exception.
 #include "nfs_subject.hpp"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ class Nfs final : public Subject {
       : setting_(setting), child_([&](Board&, const auto& ready) {
           serve_nfs(setting, export_of(kind, folder_.path()), folder_.path(), ready);
         }) {}
-  // Closing the connection takes the event loop.
+  // Closing the connection needs a running event loop.
   ~Nfs() override {
     client_.reset();
     context_.restart();

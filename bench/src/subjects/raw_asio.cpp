@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a message of kSmallMessage bytes goes back and forth; each side reads, then writes.
 // Ownership: socket and bytes belong to an End, which outlives its event loop's run.
-// Error handling: any error ends the loop; the client notices that its round trip did not end.
+// Error handling: any error ends the loop; the client then finds its round trip incomplete, and throws.
 #include "raw_asio.hpp"
 
 #include <array>

@@ -2,8 +2,8 @@
 // Operation: each request is kSmallMessage bytes that begin with {bytes that follow, bytes wanted back,
 // repetitions}; the server answers each with a reply of kSmallMessage + the bytes wanted. A depth above
 // one is a stream: one request asks for many repetitions, or many bodies follow each other unanswered.
-// Bulk bytes lie as in the other subjects: page-aligned, read from one buffer, received into as many in turn as the
-// case is deep.
+// Bulk bytes are placed as in the other subjects: page-aligned, sent from one buffer, and received in turn into as many
+// buffers as the depth of the case.
 #include "raw_tcp.hpp"
 
 #include <arpa/inet.h>
@@ -38,7 +38,7 @@ struct Request {
   std::uint32_t depth = 1;   // buffers to receive into
 };
 
-/// A small message and bulk data, to be sent or received as one.
+/// A small message and bulk data, sent or received by one system call.
 struct Memory {
   Memory()
       : bulk(static_cast<char*>(::mmap(nullptr, std::size_t{kBuffers} * kBulk, PROT_READ | PROT_WRITE,
@@ -59,7 +59,7 @@ struct Memory {
   std::array<char, kSmallMessage> small{};
 };
 
-/// Moves all of `vectors` by `step`, which is sendmsg or recvmsg.
+/// Transfers all of `vectors` with `step`, which is sendmsg or recvmsg.
 template <class Step>
 void move_all(std::array<iovec, 2> vectors, Step&& step) {
   std::size_t first = 0;
@@ -81,8 +81,8 @@ void send_all(int fd, const std::array<iovec, 2>& vectors) {
   move_all(vectors, [fd](const msghdr& message) { return ::sendmsg(fd, &message, MSG_NOSIGNAL); });
 }
 
-/// A small message blocks. With bulk data it waits in poll() and then receives all that has arrived: a blocking
-/// recvmsg() wakes up for each segment.
+/// Blocks for a small message. For bulk data, waits in poll() and then receives all that has arrived, because a
+/// blocking recvmsg() wakes up for each segment.
 void receive_all(int fd, const std::array<iovec, 2>& vectors) {
   if (vectors[1].iov_len == 0) return move_all(vectors, [fd](msghdr& message) { return ::recvmsg(fd, &message, 0); });
   move_all(vectors, [fd](msghdr& message) {
@@ -136,7 +136,7 @@ void serve_stream(Board&, const Child::Ready& ready) {
     no_delay(connection.get());
     try {
       serve_one(connection.get(), memory);
-    } catch (const std::runtime_error&) {  // then the next connection
+    } catch (const std::runtime_error&) {  // the client has disconnected: accept the next one
     }
   }
 }
@@ -158,7 +158,7 @@ class RawTcp final : public Subject {
   Usage usage() override { return child_.usage(); }
 
  private:
-  /// Bytes in one stretch of a stream.
+  /// The bulk bytes that one request transfers as a stream.
   static constexpr std::uint32_t kStream = 64u << 20;
 
   std::optional<Outcome> exchanges(const Case& which, std::chrono::milliseconds budget, Request request) {

@@ -6,8 +6,8 @@
 
 namespace rpcrdma::bench {
 
-/// The floor of this fabric: sendmsg() and recvmsg() of the same bytes between the same buffers, without any event
-/// loop, and for the deep bulk cases a one-way stream of them.
+/// The least cost of the iwarp fabric: sendmsg() and recvmsg() of the same bytes between the same buffers, without an
+/// event loop, and for the deep bulk cases a one-way stream of them.
 std::unique_ptr<Subject> make_raw_tcp();
 
 }  // namespace rpcrdma::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: as many CallSequences as the case is deep, spread over its connections, until the time is up.
+// Operation: as many CallSequences as the depth of the case, spread over its connections, run until the time is up.
 // Ownership: sequences and their registered buffers belong to a run and outlive their calls; connections stay open for
 // the next run.
 // Error handling: the first failed call ends the run with an exception.
@@ -52,7 +52,7 @@ class Rpcrdma final : public Subject {
     posted_kib_ = static_cast<double>(posted - posted_before) / count / 1024;
   }
 
-  /// The server's resident bytes, and those posted for its connections.
+  /// The server's resident bytes, and the bytes registered for the sends and receives of its connections.
   std::pair<std::uint64_t, std::uint64_t> footprint() {
     call<service::Publish>(loop_, link(0));
     return {child_.resident(), child_.board().receive_bytes};

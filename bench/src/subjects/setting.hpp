@@ -5,7 +5,7 @@
 
 namespace rpcrdma::bench {
 
-/// What both sides of a subject of this library use.
+/// Settings of both sides of a subject that uses this library.
 struct Setting {
   fabric::OpenOptions open;
   transport::VersionChoice client = transport::VersionChoice::one;  ///< versions of RPC-over-RDMA

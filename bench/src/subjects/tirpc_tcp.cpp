@@ -44,7 +44,7 @@ void dispatch(svc_req* request, SVCXPRT* transport) {
     case BENCH_WRITE: {
       static std::vector<char> sink(1 << 20);
       bench_write_args args{};
-      args.data.data_val = sink.data();  // xdr_bytes fills memory that is given
+      args.data.data_val = sink.data();  // xdr_bytes decodes into it
       args.data.data_len = static_cast<u_int>(sink.size());
       if (!svc_getargs(transport, reinterpret_cast<xdrproc_t>(xdr_bench_write_args), reinterpret_cast<char*>(&args))) {
         svcerr_decode(transport);
@@ -91,7 +91,7 @@ void serve_program(const Child::Ready& ready) {
 
 class TirpcProgram final : public Subject {
  public:
-  /// `door`: over this library, with or without stable_opaques.
+  /// With `door`, the program uses this library with these settings, with or without stable_opaques.
   explicit TirpcProgram(const Setting* door, bool stable_opaques = false)
       : door_(door != nullptr),
         stable_opaques_(stable_opaques),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A server on the iWARP fabric that answers NULL, and other procedures by inline replies from the test."""
+"""A server on the iWARP fabric that answers NULL by itself, and other procedures with inline replies from the test."""
 import struct
 
 from kit import iwarp, rpc
@@ -16,7 +16,7 @@ def attributes(kind=FOLDER):
 
 
 def page(entries, end, plus=True):
-    """READDIRPLUS3res, or READDIR3res: entries are (name, cookie, handle)."""
+    """READDIRPLUS3res, or READDIR3res without `plus`; entries are (name, cookie, handle)."""
     listed = b""
     for name, cookie, handle in entries:
         listed += struct.pack(">IQ", 1, cookie) + rpc.opaque(name) + struct.pack(">Q", cookie)
@@ -52,7 +52,7 @@ class Chunks:
         self.at += 16 * count
 
     def body(self):
-        """What follows the lists."""
+        """The RPC message, which follows the chunk lists."""
         while self.word():  # Read list
             self.at += 20
         while self.word():  # Write list
@@ -86,7 +86,7 @@ class Accepted(iwarp.Peer):
         return bytes(data)
 
     def accept(self):
-        """False when the peer disconnects before its request."""
+        """Answers the MPA Request; False if the peer disconnects before it."""
         head = self.receive_exactly(20)
         if len(head) < 20:
             return False

@@ -17,8 +17,8 @@ class Case(unittest.TestCase):
     """A temporary directory, and servers that are stopped at the end. A server that does not exit with status 0 fails the
     test."""
 
-    timeout_s = 120  # on a common machine; ctest's is SLOWEST times that
-    serial = False  # True: not beside other tests
+    timeout_s = 120  # on an ordinary machine; ctest's limit is SLOWEST times as long
+    serial = False  # True: runs while no other test does
 
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="rpcrdma-e2e-"))
@@ -36,8 +36,8 @@ class Case(unittest.TestCase):
             self.assertEqual(status, 0, "the server's exit status")
 
     def server(self, exports=None, listen=(f"{ADDRESS}:0",), options=(), name="server", prefix=(), squashes=False):
-        """A running server; by default with the export /files on self.files and the memory export /memory. Exports trust
-        root, see trusting(); with `squashes` they keep the program's default."""
+        """Starts a server. By default it exports self.files as /files, and the memory export /memory. Root is not
+        squashed (see trusting()); with `squashes` the program's default applies."""
         if exports is None:
             self.files = self.folder / "files"
             self.files.mkdir(exist_ok=True)
@@ -53,13 +53,13 @@ class Case(unittest.TestCase):
                               capture_output=True, timeout=deadline_s, check=False, **keywords)
 
     def nfs(self, *arguments, **keywords):
-        """Runs rpcrdma-nfs, which must succeed and print nothing to stderr; its stdout as bytes."""
+        """Runs rpcrdma-nfs, which must succeed and print nothing to stderr. Returns its stdout as bytes."""
         done = self.run_program("rpcrdma-nfs", *OPTIONS, *arguments, **keywords)
         self.assertEqual((done.returncode, done.stderr), (0, b""), f"rpcrdma-nfs {arguments}")
         return done.stdout
 
     def nfs_fails(self, *arguments, status=1, **keywords):
-        """Runs rpcrdma-nfs, which must fail with `status` and one line on stderr, which is returned."""
+        """Runs rpcrdma-nfs, which must fail with `status` and one line on stderr. Returns that line."""
         done = self.run_program("rpcrdma-nfs", *OPTIONS, *arguments, **keywords)
         message = done.stderr.decode()
         self.assertEqual(done.returncode, status, f"rpcrdma-nfs {arguments}: {message}")

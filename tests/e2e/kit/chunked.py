@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A well-behaved requester by hand: exposes memory, answers Reads from it and places Writes into it."""
+"""A hand-written requester that keeps the rules: exposes memory, answers Reads from it and places Writes into it."""
 import struct
 
 from kit.fabric import PEER
@@ -9,7 +9,7 @@ from kit.rpc import RpcPeer, segment
 
 
 class Exposed:
-    """Memory under a handle, its first byte at `offset`."""
+    """Memory exposed under `handle`; the remote address of its first byte is `offset`."""
 
     def __init__(self, handle, offset, octets):
         self.handle, self.offset, self.octets = handle, offset, bytearray(octets)
@@ -20,8 +20,8 @@ class Exposed:
 
 
 class OverIwarp(RpcPeer):
-    """Counts what the server does: .written, .invalidated. The caller chooses the handles. Access that the server was not
-    granted ends the connection, as on a device."""
+    """Counts what the server does in .written and .invalidated. The caller chooses the handles. An access to memory
+    that is not exposed ends the connection, as on a device."""
 
     def __init__(self, address, **handshake):
         super().__init__(address, **handshake)
@@ -34,7 +34,8 @@ class OverIwarp(RpcPeer):
         return exposed
 
     def exchange(self, message):
-        """Sends a call and serves the server's accesses until its reply: the header's words and what follows them."""
+        """Sends a call and serves the server's accesses until the reply. Returns the words of the reply's header, and
+        the bytes behind them."""
         self.send(message)
         while True:
             got = self.receive_opcode(WRITE, READ_REQUEST, SEND, SEND_INVALIDATE)
@@ -49,7 +50,7 @@ class OverIwarp(RpcPeer):
                 return struct.unpack_from(">IIII", got.payload), got.payload[16:]
 
     def _place(self, handle, offset, count, readable):
-        """The exposed memory, and the slice of it."""
+        """The exposed memory that holds this range, and the range as a slice of it."""
         exposed, may_be_read = self.memory.get(handle, (None, readable))
         start = offset - exposed.offset if exposed else -1
         if start < 0 or start + count > len(exposed.octets) or may_be_read != readable:
@@ -86,8 +87,8 @@ class Window:
 
 
 class OverVerbs(RpcPeer):
-    """The same where the device chooses the handles and serves the server's accesses. .written counts the bytes that have
-    changed."""
+    """The same over verbs: the device chooses the handles and serves the server's accesses. .written counts the bytes
+    that have changed."""
 
     def __init__(self, address, **handshake):
         super().__init__(address, **handshake)

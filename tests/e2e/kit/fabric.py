@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The fabric and the version that the programs use, and the addresses. A fabric other than iwarp needs a device: see tests/interop."""
+"""The fabric, the protocol version and the addresses that the programs use. A fabric other than iwarp needs a device:
+see tests/interop."""
 import os
 import unittest
 
 FABRIC = os.environ.get("RPCRDMA_E2E_FABRIC", "iwarp")
 # Version of RPC-over-RDMA on both sides; empty: the default of the programs.
 VERSION = os.environ.get("RPCRDMA_E2E_VERSION", "")
-OPTIONS = ("--fabric", FABRIC, *(("--rdma-version", VERSION) if VERSION else ()))  # of each program
-# The fabric of peers driven by hand: they speak iWARP to a server whose verbs device is siw.
+OPTIONS = ("--fabric", FABRIC, *(("--rdma-version", VERSION) if VERSION else ()))  # for every program
+# The fabric of hand-driven peers: it is iwarp also if the server uses verbs on siw.
 PEER = os.environ.get("RPCRDMA_E2E_PEER", FABRIC)
 ADDRESS = os.environ.get("RPCRDMA_E2E_ADDRESS", "127.0.0.1")
 # The client's address as the server sees it.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """A file system that hangs on command. Run as a program it is a FUSE file system (the kernel's uapi/linux/fuse.h, protocol
-7.31) of one empty directory, which reads no request any more after a line on standard input. The kernel withdraws an
-unread request when its process is killed, so that the process can end."""
+7.31) of one empty directory; after a line on standard input it reads no more requests. When a process that waits for an
+unread request is killed, the kernel withdraws the request, so that the process can end."""
 import ctypes
 import errno
 import os
@@ -19,7 +19,7 @@ HOUR_S = 3600
 
 
 class HungFileSystem:
-    """Mounted in a mount namespace of its own, for commands behind prefix(). Needs root and /dev/fuse: see `usable`."""
+    """Mounted in a mount namespace of its own, for commands that start with prefix(). Needs root and /dev/fuse."""
 
     def __init__(self, folder):
         folder.mkdir()
@@ -40,11 +40,11 @@ class HungFileSystem:
         assert self.process.stdout.readline() == "hangs\n"
 
     def waiting(self):
-        """How many requests have no answer."""
+        """The number of requests without an answer."""
         return int(self.waiting_file.read_text())
 
     def close(self):
-        """Processes that hang in it get an error."""
+        """Ends the file system: processes that hang in it get an error."""
         self.process.kill()
         self.process.communicate()
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hosts that are network namespaces on one bridge, and rpcrdma-ip on each. Between the hosts only the fabric's TCP port is
-open. Needs root."""
+"""Hosts, which are network namespaces on one bridge, with rpcrdma-ip on each. Between them only the fabric's TCP port
+is open. Needs root."""
 import os
 import re
 import signal
@@ -51,7 +51,7 @@ class Namespace:
 
 
 class Host(Namespace):
-    """The outside address is 192.0.2.NUMBER, those on the link are 10.9.0.NUMBER and fd09::NUMBER."""
+    """Its address on the bridge is 192.0.2.NUMBER; those on the link are 10.9.0.NUMBER and fd09::NUMBER."""
 
     def __init__(self, number, bridge, folder):
         super().__init__()
@@ -80,7 +80,7 @@ class Host(Namespace):
             raise AssertionError(f"ready line {self.ready!r}, exit {self.link.wait()}; its log:\n{self.log()}")
 
     def stop(self):
-        """The exit status after SIGTERM."""
+        """Sends SIGTERM to rpcrdma-ip; returns its exit status."""
         self.link.send_signal(signal.SIGTERM)
         status = self.link.wait(DEADLINE_S)
         self.link.stdout.close()
@@ -97,7 +97,7 @@ class Host(Namespace):
         return self.log_path.read_text()
 
     def counters(self):
-        """The next answer to SIGUSR1."""
+        """Sends SIGUSR1; returns the counters that rpcrdma-ip logs in answer."""
         seen = self.log().count("counters ")
         self.link.send_signal(signal.SIGUSR1)
         wait_until(lambda: self.log().count("counters ") > seen and self.log().endswith("\n"), "counters")
@@ -111,7 +111,7 @@ class Host(Namespace):
         return re.findall(r"^\d+: (\w+)", self.run("ip", "-o", "link").stdout, re.MULTILINE)
 
     def probe(self, *arguments, **keywords):
-        """Runs a command of ipnet_probes.py on this host; its output."""
+        """Runs a command of ipnet_probes.py on this host; returns its output."""
         return self.run(sys.executable, "-B", PROBES, *arguments, **keywords).stdout.strip()
 
     def start_probe_in_background(self, *arguments):
@@ -121,14 +121,14 @@ class Host(Namespace):
         return process
 
     def start_probe(self, *arguments):
-        """Starts one, and waits until it is ready; the process."""
+        """Starts a command of ipnet_probes.py and waits until it is ready; returns the process."""
         process = self.start_probe_in_background(*arguments)
         if process.stdout.readline() != "ready\n":
             raise AssertionError(f"{arguments}: exit {process.wait()}")
         return process
 
     def start_iperf(self):
-        """A server for one client, after the previous one has ended."""
+        """Starts an iperf3 server for one client, after the previous server has ended."""
         if self.iperf is not None:
             self.iperf.wait(DEADLINE_S)
         process = subprocess.Popen([*self.prefix, "iperf3", "--server", "--one-off", "--forceflush"], stdin=subprocess.DEVNULL,
@@ -137,7 +137,7 @@ class Host(Namespace):
         self.iperf = process
         while "listening" not in process.stdout.readline():
             if process.poll() is not None:
-                raise AssertionError("iperf3 does not start")
+                raise AssertionError("iperf3 did not start")
 
     def close(self):
         if self.link is not None:

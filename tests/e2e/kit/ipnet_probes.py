@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tests run on a host of kit/ipnet.py: python3 ipnet_probes.py COMMAND ARGUMENTS."""
+"""The commands that tests run on a host of kit/ipnet.py: python3 ipnet_probes.py COMMAND ARGUMENTS."""
 import hashlib
 import itertools
 import os
@@ -21,7 +21,7 @@ def checksum(data):
 
 
 def echo(address, sizes):
-    """Echo requests with so many bytes of data, one after the other; each is answered with the same data."""
+    """Sends an echo request with each size of data in turn; each must be answered with the same data."""
     six = ":" in address
     request, answer = (128, 129) if six else (8, 0)
     raw = (socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) if six
@@ -58,7 +58,7 @@ def sizes_of(text):
 
 
 def receive(address, port):
-    """Takes one connection; prints the number and the hash of its bytes."""
+    """Accepts one connection; prints the number and the hash of the bytes received."""
     with socket.create_server((address, int(port)), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as server:
         print("ready", flush=True)
         connection = server.accept()[0]
@@ -71,7 +71,7 @@ def receive(address, port):
 
 
 def send(address, port, count, seconds="0"):
-    """Sends `count` bytes, over at least `seconds`, and compares the hash that the other side has computed."""
+    """Sends `count` bytes over at least `seconds`, and compares their hash with that of the receiver."""
     connection = socket.create_connection((address, int(port)), timeout=PATIENCE_S)
     digest, left = hashlib.sha256(), int(count)
     pause = float(seconds) / max(left / CHUNK, 1)
@@ -98,7 +98,7 @@ def send(address, port, count, seconds="0"):
 
 
 def connects(address, port):
-    """Whether a TCP connection can be made within two seconds: a closed port drops packets."""
+    """Whether a TCP connection can be made within two seconds. The firewall drops packets to closed ports."""
     try:
         socket.create_connection((address, int(port)), timeout=2).close()
         print("open")

@@ -83,7 +83,7 @@ class Message:
             self.payload = ulpdu[18:]
 
     def error(self):
-        """Of a Terminate: (layer, type, code), the three header bits, and what follows them."""
+        """Decodes a Terminate: (layer, type, code), the three header bits, and the bytes behind them."""
         layer_type, code, bits = struct.unpack_from(">BBH", self.payload)
         return (layer_type >> 4, layer_type & 15, code), bits >> 13, self.payload[4:]
 
@@ -113,7 +113,7 @@ class Peer:
         self.socket.sendall(octets)
 
     def receive_exactly(self, count):
-        """`count` bytes; fewer at the end of the stream."""
+        """Returns `count` bytes, or fewer at the end of the stream."""
         data = bytearray()
         while len(data) < count:
             try:
@@ -126,11 +126,11 @@ class Peer:
         return bytes(data)
 
     def rest(self):
-        """Everything up to the end of the stream, which must come."""
+        """Returns all bytes up to the end of the stream, and fails if that does not come."""
         return self.receive_exactly(1 << 30)
 
     def handshake(self, private=None, crc=False, **fields):
-        """Request and Reply; the Reply's (flags, revision, private data)."""
+        """Sends the Request; returns the Reply's (flags, revision, private data)."""
         flags = fields.pop("flags", ENHANCED_BIT) | (CRC_BIT if crc else 0)
         self.raw(mpa_request(rfc8797() if private is None else private, flags=flags, **fields))
         return self.reply()
@@ -138,7 +138,7 @@ class Peer:
     def reply(self):
         head = self.receive_exactly(20)
         if len(head) < 20 or head[:16] != REPLY_KEY:
-            raise AssertionError(f"no MPA Reply but {head.hex()}")
+            raise AssertionError(f"expected an MPA Reply, got {head.hex()}")
         flags, revision, length = struct.unpack_from(">BBH", head, 16)
         self.crc = bool(flags & CRC_BIT)
         return flags, revision, self.receive_exactly(length)
@@ -147,7 +147,7 @@ class Peer:
         self.raw(fpdu(ulpdu, self.crc, spoil))
 
     def send(self, payload, largest=60000, invalidate=None):
-        """One RDMAP Send in as many segments as it takes."""
+        """Sends one RDMAP Send in as many segments as it needs."""
         opcode = SEND if invalidate is None else SEND_INVALIDATE
         msn = self.next_msn(SEND_QUEUE)
         for offset in range(0, max(len(payload), 1), largest):
@@ -167,7 +167,7 @@ class Peer:
         return self.msn[queue] - 1
 
     def receive(self):
-        """The next segment, or None at the end of the stream. With CRCs on, its CRC must be good."""
+        """Returns the next segment, or None at the end of the stream. With CRCs on, its CRC must be correct."""
         head = self.receive_exactly(2)
         if len(head) < 2:
             return None
@@ -181,22 +181,22 @@ class Peer:
         return Message(body[:length])
 
     def receive_opcode(self, *opcodes):
-        """The next segment, which must be one of these."""
+        """Returns the next segment, whose opcode must be one of these."""
         message = self.receive()
         if message is None:
             raise ConnectionEnded("the connection ended")
         if message.opcode not in opcodes:
-            raise AssertionError(f"opcode {message.opcode}, {message.ulpdu.hex()}")
+            raise AssertionError(f"unexpected opcode {message.opcode}: {message.ulpdu.hex()}")
         return message
 
     def end(self):
-        """The stream ends, perhaps after a Terminate."""
+        """Expects the end of the stream, perhaps after a Terminate."""
         message = self.receive()
         if message is not None and (message.opcode != TERMINATE or self.rest()):
-            raise AssertionError(f"no end but {message.ulpdu.hex()}")
+            raise AssertionError(f"expected the end of the stream, got {message.ulpdu.hex()}")
 
     def terminate(self):
-        """The Terminate that must come, directly before the end of the stream: (error, bits, headers)."""
+        """Expects a Terminate directly before the end of the stream; returns its (error, bits, headers)."""
         message = self.receive_opcode(TERMINATE)
         if (message.queue, message.msn, message.offset) != (TERMINATE_QUEUE, 1, 0):
             raise AssertionError(f"Terminate on queue {message.queue} msn {message.msn}")

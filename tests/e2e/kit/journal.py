@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A client that keeps a journal of acknowledged requests and of the last one without a reply. From these follows what may
-and what must be in its directory after the server is killed."""
+"""A client that keeps a journal of acknowledged requests and of the last request without a reply. The journal tells
+what its directory must contain, and what it may contain, after the server is killed."""
 import copy
 import os
 import struct
@@ -13,7 +13,8 @@ LARGEST = 6000
 
 
 class File:
-    """Bytes on stable storage, and writes that may or may not be there, in order."""
+    """The bytes on stable storage, and the unstable writes in their order, each of which may or may not have been
+    stored."""
 
     def __init__(self, handle):
         self.handle, self.stable, self.loose = handle, b"", []
@@ -28,7 +29,7 @@ class File:
         self.loose = []
 
     def matches(self, octets):
-        """Whether each byte is the stable one or that of an unstable write."""
+        """Whether each byte is that of stable storage or of an unstable write."""
         latest = copy.copy(self)
         latest.loose = list(self.loose)
         latest.settle()
@@ -51,12 +52,12 @@ class Folder:
 
 
 def untouched(path, flags):
-    """Keeps the access time, which holds the verifier of an EXCLUSIVE create."""
+    """Opens without changing the access time, which holds the verifier of an EXCLUSIVE create."""
     return os.open(path, flags | os.O_NOATIME)
 
 
 def on_disk(path):
-    """Name to bytes, Link or Folder."""
+    """The contents of a directory: name to bytes, Link or Folder."""
     found = {}
     for entry in os.scandir(path):
         if entry.is_symlink():
@@ -103,7 +104,7 @@ class Journal:
         return self.random.choice(names) if names else None
 
     def perform(self, request, change):
-        """Applies `change` to the journal's names when the server has acknowledged the request."""
+        """Sends a request; applies `change` to the journal's names when the server has acknowledged it."""
         self.pending = change
         status, rest = nfs.ask(self.peer, *request)
         if status != nfs.OK:
@@ -113,7 +114,7 @@ class Journal:
         self.acknowledged += 1
         return rest
 
-    # Each of these makes one request.
+    # Each of the following methods makes one request; link() makes two.
 
     def create(self):
         name = self.fresh()
@@ -157,7 +158,7 @@ class Journal:
 
     def see(self, verifier):
         if self.verifier not in (None, verifier):
-            raise AssertionError("the write verifier changed though the server did not go away")
+            raise AssertionError("the write verifier changed though the server was not restarted")
         self.verifier = verifier
 
     def commit(self):
@@ -204,7 +205,7 @@ class Journal:
             self.perform((procedure, nfs.place(self.handle, name.encode())), lambda names, _: names.pop(name))
 
     def link(self):
-        """Links another name and removes the first: two steps of a safe replacement."""
+        """Links another name to a file, then removes the first name: two requests."""
         old, new = self.pick(File), self.fresh()
         if old is None:
             return
@@ -222,7 +223,7 @@ class Journal:
                      lambda names, _: names.update({name: Link(target)}))
 
     def work(self):
-        """Until the connection is lost."""
+        """Makes random requests until the connection is lost."""
         asks = (self.create, self.create, self.write, self.write, self.write, self.commit, self.cut, self.rename,
                 self.remove, self.remove, self.link, self.folder, self.symlink)
         try:
@@ -232,7 +233,8 @@ class Journal:
             return
 
     def check(self):
-        """After the server is killed: compares, and continues from what is there. Returns what is wrong, or None."""
+        """After the server was killed: compares the disk with the journal, and continues from what is on the disk.
+        Returns the difference, or None."""
         actual = on_disk(self.path)
         expected = [self.names]
         if self.pending is not None:
@@ -246,7 +248,8 @@ class Journal:
         return f"{self.path}: acknowledged {sorted(self.names)}, found {sorted(actual)}"
 
     def recover(self, address):
-        """Acts as a client after a restart of the server: sends uncommitted writes again, with the handles from before."""
+        """Does what a client does after a restart of the server: sends uncommitted writes again, with the old
+        handles."""
         before, self.verifier = self.verifier, None
         self.connect(address)
         if self.unanswered is not None:
@@ -261,7 +264,7 @@ class Journal:
                     self.committed(rest)
                 file.settle()
         if before is not None and self.verifier == before:
-            raise AssertionError("a new server shows the old write verifier")
+            raise AssertionError("the server has the old write verifier after a restart")
 
 
 def outside(offset, size, loose):
@@ -272,6 +275,6 @@ def outside(offset, size, loose):
 
 
 def after_wcc(rest):
-    """What follows a wcc_data."""
+    """The bytes that follow a wcc_data."""
     at = 4 + (24 if struct.unpack_from(">I", rest)[0] else 0)
     return rest[at + 4 + (84 if struct.unpack_from(">I", rest, at)[0] else 0):]

@@ -24,12 +24,12 @@ class Listening:
             thread.join()
 
     def run(self, function, *arguments):
-        """Calls the function on a thread of its own."""
+        """Calls the function on a new thread."""
         self.threads.append(threading.Thread(target=function, args=arguments))
         self.threads[-1].start()
 
     def accepted(self, connection, address):
-        """A connection from `address`. On the thread of the listener."""
+        """Takes over a connection from `address`. Called on the listener's thread."""
         raise NotImplementedError
 
     def _accept(self):

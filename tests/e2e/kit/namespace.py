@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A network namespace and a private /run, with a rpcbind that no other process reaches. Needs root. RDMA devices are in
-the first network namespace only: fabrics other than iwarp share that one."""
+"""A network namespace and a private /run, with an rpcbind that no other process reaches. Needs root. RDMA devices are
+in the initial network namespace only, so other fabrics than iwarp stay in that one."""
 import os
 import shutil
 import subprocess
@@ -10,13 +10,13 @@ from kit.waiting import DEADLINE_S, wait_until
 
 
 def missing_tools(*names):
-    """Those of these programs that are not installed; /sbin is not in every PATH."""
+    """The programs among `names` that are not installed. Also searches /sbin, which is not in every PATH."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     return [name for name in names if shutil.which(name, path=path) is None]
 
 
 class Namespace:
-    """close() ends it, with everything in it that popen() started."""
+    """close() ends it and every process that popen() started in it."""
 
     OWN = ["--net", "--mount"] if FABRIC == "iwarp" else ["--mount"]
     SETUP = "ip link set lo up && mount -t tmpfs none /run && mkdir /run/rpcbind && echo up && exec sleep infinity"

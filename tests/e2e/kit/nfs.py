@@ -63,7 +63,7 @@ def write(handle, data, offset=0, stable=2):
 
 
 def all_procedures(handle, other):
-    """One call of each procedure with `handle`, and with it as the second one beside the good directory `other`."""
+    """One call of each procedure with `handle`; RENAME and LINK also with `handle` second, after the good `other`."""
     name = b"name"
     yield GETATTR, opaque(handle)
     yield setattr_(handle, size_of(0))
@@ -91,13 +91,13 @@ def all_procedures(handle, other):
 
 
 def ask(peer, procedure, arguments):
-    """(nfsstat3, the rest of the results)."""
+    """Makes a call; returns (nfsstat3, the rest of the results)."""
     results = peer.results(NFS, 3, procedure, arguments)
     return struct.unpack_from(">I", results)[0], results[4:]
 
 
 def handle_of_new(rest):
-    """The handle in the results of CREATE and its like."""
+    """The handle in the results of a procedure that creates an object."""
     follows, length = struct.unpack_from(">II", rest)
     if not follows:
         raise AssertionError("no handle follows")

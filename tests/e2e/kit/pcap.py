@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Captures of TCP streams, as the relay saw them, in the pcap format."""
+"""Writes TCP streams as packets in the pcap format."""
 import struct
 import time
 
 CLIENT, SERVER = 0, 1  # the sender
-SERVER_PORT = 20049  # that of NFS over RDMA, whatever the real one was
+SERVER_PORT = 20049  # the port of NFS over RDMA, whatever the real one was
 SYN, ACK, PUSH, FIN = 0x02, 0x10, 0x08, 0x01
 LARGEST = 65000  # bytes of one segment
 
@@ -19,7 +19,7 @@ def checksum(data):
 
 
 class Stream:
-    """One connection of the capture. Its `write` takes the bytes of either side, in order."""
+    """One connection of the capture. write() takes the bytes of one side, in order."""
 
     def __init__(self, capture, client_port):
         self.capture = capture

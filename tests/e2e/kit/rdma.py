@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The parts of libibverbs and librdmacm that a hand-driven peer needs, by their C interfaces. Functions that the headers
-define inline are called as there: by the function pointers in the device's context."""
+define inline are called as they are there: by the function pointers in the device's context."""
 import ctypes
 import os
 from ctypes import c_int, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
@@ -106,14 +106,15 @@ verbs = _library(
 
 
 def good(result):
-    """The result of a function that reports failure by -1 or a null pointer, and errno."""
+    """Returns `result`, or raises OSError from errno if it is -1 or a null pointer."""
     if result == -1 or (isinstance(result, ctypes._Pointer) and not result):  # pylint: disable=protected-access
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
 
 
 class Operations:
-    """What the headers define inline; the numbers are the indices in struct ibv_context_ops. These return an errno."""
+    """The functions that the headers define inline. The numbers are the indices in struct ibv_context_ops. These
+    functions return an errno."""
 
     def __init__(self, context):
         place = (c_void_p * 33).from_address(context)

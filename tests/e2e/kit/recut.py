@@ -8,7 +8,7 @@ from kit.relay import Frames
 
 
 def tcp_segments(path):
-    """(source port, destination port, sequence number, flags, bytes) of each packet of a capture of Ethernet."""
+    """(source port, destination port, sequence number, flags, bytes) of each packet of an Ethernet capture."""
     with open(path, "rb") as file:
         magic, *_, link = struct.unpack("<IHHiIII", file.read(24))
         if (magic, link) != (0xA1B2C3D4, 1):
@@ -23,7 +23,8 @@ def tcp_segments(path):
 
 
 class Direction:
-    """Two processors may send for one connection, so that the capture has packets in another order than the stream."""
+    """Puts the packets of one direction in order: two processors may send for one connection, so that a capture may
+    have them in another order than the stream."""
 
     def __init__(self, stream, sender, first):
         self.stream, self.sender, self.next, self.frames = stream, sender, first, Frames()
@@ -36,7 +37,8 @@ class Direction:
             self.take(*ready)
 
     def offset(self, sequence):
-        """How far the stream has come beyond it, modulo 2^32: large if it has not come so far."""
+        """The distance from `sequence` to the end of the stream so far, modulo 2^32; large if `sequence` is beyond
+        it."""
         return (self.next - sequence) % (1 << 32)
 
     def take(self, sequence, octets):
@@ -48,7 +50,7 @@ class Direction:
 
 
 def recut(captured, target, server_port):
-    """Writes to `target`; the number of bytes of stream it read."""
+    """Writes to `target`; returns the number of stream bytes read."""
     capture, directions, streams, total = Capture(target), {}, {}, 0
     for source, destination, sequence, flags, octets in tcp_segments(captured):
         sender = SERVER if source == server_port else CLIENT

@@ -58,7 +58,7 @@ class Relay(Listening):
         frames = Frames()
         try:
             while octets := source.recv(1 << 18):
-                # Written before it is forwarded, so that a reply never precedes its call.
+                # Write before forwarding, so that no reply precedes its call in the capture.
                 with self.lock:
                     for frame in frames.feed(octets):
                         stream.write(sender, frame)

@@ -22,12 +22,12 @@ def segment(handle, length, offset):
 
 
 def read_list(*segments):
-    """Of (position, segment) pairs."""
+    """A Read list of (position, segment) pairs."""
     return b"".join(struct.pack(">II", 1, position) + octets for position, octets in segments) + bytes(4)
 
 
 def write_list(*chunks):
-    """Of lists of segments."""
+    """A Write list; each chunk is a list of segments."""
     return b"".join(struct.pack(">II", 1, len(chunk)) + b"".join(chunk) for chunk in chunks) + bytes(4)
 
 
@@ -46,7 +46,7 @@ def call(xid, program=NFS, version=3, procedure=0, arguments=b"", rpc_version=2,
 
 
 class RpcPeer(Peer):
-    """A peer past its handshake."""
+    """A peer that has done its handshake."""
 
     def __init__(self, address, source=None, **handshake):
         super().__init__(address, **({"source": source} if source else {}))
@@ -58,15 +58,15 @@ class RpcPeer(Peer):
         return self.xid
 
     def reply_to(self, xid):
-        """The transport header's words and the payload of the answer to `xid`."""
+        """Receives the answer to `xid`: returns the words of its transport header, and the payload."""
         message = self.receive_opcode(SEND, SEND_INVALIDATE)
         words = struct.unpack_from(">IIII", message.payload)
         if words[0] != xid:
-            raise AssertionError(f"answer to {words[0]:#x}, wanted {xid:#x}")
+            raise AssertionError(f"received an answer to {words[0]:#x}, expected one to {xid:#x}")
         return words, message.payload[16:]
 
     def results(self, program, version, procedure, arguments=b""):
-        """An inline call that succeeds; its results."""
+        """Makes an inline call that must succeed; returns its results."""
         xid = self.next_xid()
         self.send(header(xid) + call(xid, program, version, procedure, arguments))
         words, body = self.reply_to(xid)
@@ -95,11 +95,11 @@ class RpcPeer(Peer):
         return results[8:8 + length]
 
     def transport_error(self, message, xid):
-        """Sends `message`, to which an RDMA_ERROR must answer: (version, kind, the words behind it)."""
+        """Sends `message`, which must be answered with RDMA_ERROR; returns (version, kind, the words behind it)."""
         self.send(message)
         words, body = self.reply_to(xid)
         if words[3] != ERROR:
-            raise AssertionError(f"no RDMA_ERROR: {words} {body.hex()}")
+            raise AssertionError(f"expected RDMA_ERROR, got {words} {body.hex()}")
         kind, *rest = struct.unpack(f">{len(body) // 4}I", body)
         if words[2] < 1:
             raise AssertionError("a grant of 0")

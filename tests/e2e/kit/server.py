@@ -22,12 +22,13 @@ def escaped(path):
 
 
 def trusting(spec):
-    """The SPEC with root trusted, unless it has a squash option: these tests run as root and look at root's files."""
+    """The SPEC with no_root_squash, unless it has a squash option: the tests run as root and compare root's files."""
     return spec if "squash" in spec else spec + ",no_root_squash"
 
 
 class Server:
-    """Exports is a list of SPECs; options are passed on. The server is up when the constructor returns."""
+    """`exports` is a list of SPECs; `options` are passed to the program. The constructor returns when the server is
+    ready."""
 
     def __init__(self, folder, exports, listen=(f"{ADDRESS}:0",), options=(), prefix=()):
         self.folder = Path(folder)
@@ -35,7 +36,7 @@ class Server:
         self.exports = list(exports)
         self.listen = list(listen)
         self.options = list(options)
-        self.prefix = list(prefix)  # a command that runs another one in its own place
+        self.prefix = list(prefix)  # a command that executes the program in its place
         self.log_path = self.folder / "server.log"
         self.process = None
         self.start()
@@ -82,7 +83,7 @@ class Server:
         return self.process.poll() is None
 
     def kill(self):
-        """kill -9, and the next start() takes the same ports."""
+        """Sends SIGKILL. The next start() uses the same ports."""
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
@@ -90,7 +91,7 @@ class Server:
         self.listen = [f"{fabric}@{address}" if fabric else address for fabric, address in zip(fabrics, self.rdma)]
 
     def stop(self, deadline_s=DEADLINE_S):
-        """SIGTERM; the exit status. A sanitizer's report shows here."""
+        """Sends SIGTERM and returns the exit status. A sanitizer's report changes that."""
         if self.alive():
             self.process.send_signal(signal.SIGTERM)
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A peer that speaks RPC over TCP with record marking (RFC 5531 section 11), byte by byte if need be."""
+"""A peer that speaks RPC over TCP with record marking (RFC 5531 section 11) and can send any bytes."""
 import socket
 import struct
 
@@ -35,12 +35,12 @@ class TcpPeer:
         while len(octets) < count:
             more = self.socket.recv(count - len(octets))
             if not more:
-                raise EOFError(f"the connection ended behind {octets.hex()}")
+                raise EOFError(f"the connection ended after {octets.hex()}")
             octets += more
         return octets
 
     def ended(self):
-        """Whether the server has ended the connection; waits for something to happen."""
+        """Waits for data or the end of the connection; returns whether it ended."""
         try:
             return not self.socket.recv(1)
         except ConnectionResetError:
@@ -55,7 +55,7 @@ class TcpPeer:
         return octets
 
     def results(self, program, version, procedure, arguments=b"", **keywords):
-        """A call that succeeds; its results."""
+        """Makes a call that must succeed; returns its results."""
         self.xid += 1
         self.socket.sendall(record(call(self.xid, program, version, procedure, arguments, **keywords)))
         body = self.reply()

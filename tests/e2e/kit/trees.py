@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Directory trees: made, sampled from the machine, compared."""
+"""Makes directory trees, samples them from the machine, and compares them."""
 import filecmp
 import os
 import random
@@ -12,11 +12,11 @@ def noise(octets, seed=0):
 
 
 def write_noise(path, octets, seed=0):
-    """A large file; no MiB is like another (of 32 GiB)."""
+    """Writes a large file in which no MiB equals another one (up to 32 GiB)."""
     block, number = noise(min(octets, 1 << 20), seed), 0
     with open(path, "wb") as file:
         while octets > 0:
-            # A permutation of the byte values makes another block, much faster than new noise.
+            # Permuting the byte values makes another block, much faster than generating new noise.
             step, start = 2 * (number >> 8) + 1, number & 255
             file.write(block.translate(bytes((value * step + start) & 255 for value in range(256)))[:octets])
             octets -= len(block)
@@ -59,7 +59,7 @@ def sample_tree(root, files):
 
 
 def differences(left, right):
-    """The differences between two directories, in words; empty if they are the same."""
+    """Describes the differences between two directories; empty if they are the same."""
     left, right = Path(left), Path(right)
     found = []
     names = lambda folder: set(os.listdir(folder))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Decodes captures by tshark, an independent decoder, with this project's dissector of version two."""
+"""Decodes captures with tshark, an independent decoder, and this project's dissector of version two."""
 import functools
 import subprocess
 import xml.etree.ElementTree as xml
@@ -21,11 +21,12 @@ FIELDS = {
 
 @functools.cache
 def options():
-    """Disables all heuristics over TCP but MPA, so that the bytes of files are not taken for other protocols."""
+    """Disables all heuristic dissectors over TCP but MPA's, so that the bytes of files are not taken for other
+    protocols."""
     listed = subprocess.run(["tshark", "-G", "heuristic-decodes"], capture_output=True, text=True, timeout=DEADLINE_S, check=True)
     guesses = [line.split("\t")[1] for line in listed.stdout.splitlines() if line.startswith("tcp\t")]
     if "iwarp_mpa" not in guesses:
-        raise AssertionError("tshark knows no iWARP")
+        raise AssertionError("tshark has no dissector for iWARP")
     others = [text for name in guesses if name not in ("iwarp_mpa", "rpc") for text in ("--disable-protocol", name)]
     return ["-n", "-X", f"lua_script:{VERSION_TWO}", "-o", "tcp.try_heuristic_first:TRUE", "--disable-heuristic", "rpc_tcp", *others]
 
@@ -51,7 +52,7 @@ class Packet:
         return f"0x{value:02x}" in self.opcodes.split(",")
 
     def number_of(self, name):
-        """A field of one number, or None."""
+        """The number in a field, or None."""
         text = getattr(self, name).split(",")[0]
         return int(text, 0) if text else None
 
@@ -65,7 +66,7 @@ def packets(path):
 
 
 def crc_verdicts(path):
-    """The numbers of CRCs that tshark finds good and bad."""
+    """How many CRCs tshark finds good, and how many bad."""
     lines = [line for line in _run(path, "-V").splitlines() if "CRC check:" in line]
     good = sum("(Good CRC32)" in line for line in lines)
     return good, len(lines) - good
@@ -89,6 +90,6 @@ class Message:
 
 
 def messages(path):
-    """The Sends of version two; None for a packet that is none."""
+    """The Sends of version two; None for each packet that is not one."""
     packets_of = xml.fromstring(_run(path, "-T", "pdml")).iter("packet")
     return [Message(packet) if packet.find("proto[@name='rpcrdma2']") is not None else None for packet in packets_of]

@@ -43,7 +43,7 @@ def capture_on_iwarp(path, sends, largest=60000):
 
 
 def _roce(opcode, number, payload):
-    """A packet of RoCE version 2; its checks are zero."""
+    """A packet of RoCE version 2, with zeros for its checksums."""
     packet = struct.pack(">BBHII", opcode, 0x40, 0xFFFF, 0x11, number) + payload + bytes(4)
     packet = struct.pack(">HHHH", 49152, ROCE_PORT, 8 + len(packet), 0) + packet
     addresses = b"\x0a\0\0\1\x0a\0\0\2"
@@ -52,7 +52,7 @@ def _roce(opcode, number, payload):
 
 
 def capture_on_roce(path, sends, largest=60000, invalidate=False):
-    """The same on RoCE; with `invalidate` each is a Send with Invalidate."""
+    """The same on RoCE; with `invalidate` each Send is a Send with Invalidate."""
     capture = Capture(path)
     number, last_packets = 0xFFFFFE, []
     handle = struct.pack(">I", 0x77) if invalidate else b""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A hand-driven peer over verbs: what kit/iwarp.py is to iWARP, as far as a device lets its user break rules."""
+"""A hand-driven peer over verbs, with the interface of kit/iwarp.py; it breaks those rules that a device lets it
+break."""
 import ctypes
 import mmap
 import select
@@ -29,7 +30,7 @@ class Message:
 
 
 class Memory:
-    """Registered bytes, the first of which has the remote address `offset`, by default its own address."""
+    """Registered bytes. The remote address of the first one is `offset`, by default its local address."""
 
     def __init__(self, pd, size, access, offset=None):
         self.map = mmap.mmap(-1, size + 2 * PAGE)
@@ -49,7 +50,7 @@ class Memory:
 
 
 class Peer:
-    """A connection to HOST:PORT once its handshake() is done. Use as a context manager, or close()."""
+    """A connection to HOST:PORT, made by handshake(). Use as a context manager, or call close()."""
 
     def __init__(self, address):
         host, port = address.rsplit(":", 1)
@@ -59,7 +60,7 @@ class Peer:
         self.id = ctypes.POINTER(rdma.Identifier)()
         good(cm.rdma_create_id(self.channel, ctypes.byref(self.id), None, rdma.PS_TCP))
         there = struct.pack("=H", socket.AF_INET) + struct.pack(">H", int(port)) + socket.inet_aton(host) + bytes(8)
-        # Short tries: a neighbour that was unknown at first may be resolved only by another try.
+        # Try repeatedly with a short timeout: the first attempt may fail while the neighbour is unknown.
         resolved = None
         while resolved != rdma.ADDR_RESOLVED:
             good(cm.rdma_resolve_addr(self.id, None, there, 200))
@@ -83,7 +84,7 @@ class Peer:
         self.close()
 
     def close(self):
-        """Frees windows before their queue pair: rxe hangs otherwise."""
+        """Frees windows before the queue pair; otherwise rxe hangs."""
         if not self.id:
             return
         for window in self.windows:
@@ -98,7 +99,7 @@ class Peer:
     # Connection management.
 
     def _event(self, *kinds):
-        """The next event, which must be one of these: its kind, status and private data."""
+        """Waits for the next event, whose kind must be one of these; returns its kind, status and private data."""
         if not select.select([self.channel.contents.fd], [], [], DEADLINE_S)[0]:
             raise TimeoutError("no event")
         event = ctypes.POINTER(rdma.Event)()
@@ -121,7 +122,7 @@ class Peer:
             initiator_depth=outbound, retry_count=7, rnr_retry_count=7)))
 
     def handshake(self, private=None, **depths):
-        """The server's private data."""
+        """Connects; returns the server's private data."""
         self.connect(private, **depths)
         return self._event(rdma.ESTABLISHED)[2]
 
@@ -132,7 +133,7 @@ class Peer:
         return self.memory[-1]
 
     def expose(self, size, readable, offset):
-        """Memory that the server may read, or else write, with its handle."""
+        """Memory with a handle that lets the server read it, or else write it."""
         right = rdma.REMOTE_READ if readable else rdma.REMOTE_WRITE
         memory = self._register(size, rdma.LOCAL_WRITE | rdma.MW_BIND | right, offset)
         window = good(self.do.alloc_mw(self.pd, rdma.TYPE_2))
@@ -159,7 +160,7 @@ class Peer:
         self._check(self.do.post_recv(self.qp, request, ctypes.byref(_BAD)))
 
     def _post(self, request):
-        """Posts and waits: one at a time."""
+        """Posts one request and waits for its completion."""
         request.send_flags = rdma.SIGNALED
         self._check(self.do.post_send(self.qp, request, ctypes.byref(_BAD)))
         here = self.id.contents
@@ -171,7 +172,7 @@ class Peer:
         return ctypes.pointer(rdma.Sge(memory.address, len(octets), memory.keys.lkey))
 
     def send(self, payload, invalidate=None):
-        """One Send; returns when it is complete."""
+        """Makes one Send; returns when it is complete."""
         self._post(rdma.SendRequest(sg_list=self._local(payload), num_sge=1 if payload else 0,
                                     opcode=rdma.WR_SEND if invalidate is None else rdma.WR_SEND_WITH_INV,
                                     invalidate_rkey=invalidate or 0))
@@ -218,7 +219,7 @@ class Peer:
             cm.rdma_disconnect(self.id)  # posted work completes when the connection has ended
 
     def receive(self):
-        """The next message, or None when the connection has ended."""
+        """Returns the next message, or None when the connection has ended."""
         here = self.id.contents
         try:
             found = self._completion(here.recv_cq, here.recv_channel)
@@ -227,22 +228,22 @@ class Peer:
         start = found.wr_id * ROOM
         payload = bytes(self.inbox.view[start:start + found.byte_len])
         self._post_receive(found.wr_id)
-        # rxe does not set the flag of an invalidation, but reports the handle.
+        # On an invalidation rxe reports the handle without setting the flag.
         stag = found.invalidated_rkey if found.invalidated_rkey in self.live else 0
         self.live.pop(stag, None)
         return Message(payload, stag)
 
     def receive_opcode(self, *opcodes):
-        """The next message, which must be one of these."""
+        """Returns the next message, whose opcode must be one of these."""
         message = self.receive()
         if message is None:
             raise ConnectionEnded("the connection ended")
         if message.opcode not in opcodes:
-            raise AssertionError(f"opcode {message.opcode}, {message.payload.hex()}")
+            raise AssertionError(f"unexpected opcode {message.opcode}: {message.payload.hex()}")
         return message
 
     def end(self):
         """No message follows."""
         message = self.receive()
         if message is not None:
-            raise AssertionError(f"no end but {message.payload.hex()}")
+            raise AssertionError(f"expected the end of the connection, got {message.payload.hex()}")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Waiting on conditions, with deadlines that only a failure reaches; and the size of the tests' inputs."""
+"""Waits on conditions, with deadlines that only a failure reaches; and scales the inputs of the tests."""
 import os
 import time
 
 SCALE = os.environ.get("RPCRDMA_E2E_SCALE", "small")  # or full; or tiny, for what is many times slower
-SLOWEST = 10  # the tests pass on a machine that is so many times slower than a common one
+SLOWEST = 10  # the tests pass on a machine this many times slower than an ordinary one
 DEADLINE_S = 60 * SLOWEST
 
 

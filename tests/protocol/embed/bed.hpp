@@ -18,7 +18,7 @@ class Bed {
   explicit Bed(unsigned threads = 2);
   ~Bed();
 
-  /// "iwarp" or "tcp"
+  /// The server's address as text, for `fabric` "iwarp" or "tcp".
   std::string at(std::string_view fabric) const;
   /// Waits until `count` HANG calls wait for answer_held().
   void await_held(std::size_t count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The same calls over RDMA and TCP, by each form of completion token, with a thread of the client and without.
+// The same calls over RDMA and TCP, with each form of completion token, on a thread of the client or of the program.
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -104,7 +104,7 @@ TEST_P(Calls, CarryBulkDataInTheCallersOwnMemory) {
       EXPECT_TRUE(std::ranges::equal(buffer->octets(), expected));
     }
   }
-  // Without memory of the caller the data is in the message.
+  // If the caller supplies no memory, the data comes in the message.
   const auto small = client.call<hello::Fetch>({1000, 3}, asio::use_future).get();
   std::vector<std::byte> expected(1000);
   fill_pattern(expected, 3);
@@ -126,7 +126,7 @@ TEST_P(Calls, AreCancelledFromTheThreadThatMadeThem) {
   bed.await_held(1);
   signal.emit(asio::cancellation_type::terminal);
   EXPECT_EQ(error_of(std::move(hanging)), BaseError::cancelled);
-  // What is left in the slot belongs to the call that is over.
+  // A signal emitted after a call has ended does not affect the next call.
   auto next = client.call<hello::Hang>({}, asio::use_future);
   bed.await_held(2);
   signal.emit(asio::cancellation_type::terminal);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a client leaves behind: on its own thread, with calls in progress, and during close().
+// The end of a client: on its own thread, with calls in progress, and during close().
 #include <malloc.h>
 
 #include <atomic>
@@ -25,7 +25,7 @@ class Lifetimes : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Carriers, Lifetimes, testing::Values("iwarp", "tcp"),
                          [](const auto& carrier) { return std::string(carrier.param); });
 
-/// Tells when the thread that made it ends.
+/// Reports the end of the thread that made it.
 struct AtThreadEnd {
   std::promise<void>* ended = nullptr;
   ~AtThreadEnd() {
@@ -124,7 +124,7 @@ TEST_P(Lifetimes, NothingCompletesWithinItsInitiatingFunction) {
   EXPECT_EQ(within, 0);
 }
 
-/// Keeps one call, and counts what is asked of it.
+/// Keeps one call without answering it, and counts cancellations.
 class OneCall final : public transport::Requester {
  public:
   void submit(transport::Call& call) override { kept = &call; }
@@ -135,7 +135,8 @@ class OneCall final : public transport::Requester {
   int cancels = 0;
 };
 
-// Two reverse calls arrive together; the handler of the first destroys the client. One before them gets the credits.
+// Two reverse calls arrive together, and the handler of the first destroys the client. An earlier call obtains the
+// credits for both.
 TEST(Lifetime, OfAClientEndsItsReverseHandlers) {
   Bed bed;
   asio::io_context context;
@@ -156,7 +157,7 @@ TEST(Lifetime, OfAClientEndsItsReverseHandlers) {
   back.call<hello::Changed>(0, [&answered](error_code, const auto&) { answered = true; });
   while (!answered) context.run_one_for(std::chrono::milliseconds(10));
   for (u_int i = 1; i < 3; ++i) back.call<hello::Changed>(i, [](error_code, const auto&) {});
-  // Both are in the socket: iwarp writes what it is given at once.
+  // Both calls are in the socket then, as iwarp writes a posted Send at once.
   while (asio::post(back.get_executor(), asio::use_future([&back] { return back.counters().in_flight; })).get() != 2)
     std::this_thread::yield();
   context.restart();
@@ -164,14 +165,14 @@ TEST(Lifetime, OfAClientEndsItsReverseHandlers) {
   EXPECT_EQ(runs, 2);
 }
 
-// A server that dies ends the calls over TCP by a condition that says what helps.
+// If the server dies, calls over TCP fail with an error of the condition `reconnect`.
 TEST(Lifetime, OfAServerEndsCallsOverTcp) {
   auto bed = std::make_unique<Bed>();
   Client client(bed->at("tcp"));
   client.call<hello::Add>(1, asio::use_future).get();
   std::promise<error_code> ended;
   client.call<hello::Hang>({}, [&](error_code failed, const auto&) { ended.set_value(failed); });
-  client.call<hello::Add>(1, asio::use_future).get();  // behind it
+  client.call<hello::Add>(1, asio::use_future).get();  // the server has received HANG by now
   bed.reset();
   const error_code failed = ended.get_future().get();
   EXPECT_EQ(failed, Condition::reconnect) << failed.message();

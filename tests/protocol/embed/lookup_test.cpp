@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a server's address as text to its port, by names and by rpcbind.
+// Resolves a server's address, given as text, to its port, by names and by rpcbind.
 #include <rpc/rpcb_prot.h>
 
 #include <future>
@@ -17,7 +17,7 @@ rpc::ReplyBound dump_bound(const rpc::Void&) { return {4096, {}}; }
 RPCRDMA_PROCEDURE(RpcbDump, (RPCBPROG, RPCBVERS, 4, "DUMP", 0, 0, true, rpc::AuthRequirement::none), rpc::Void,
                   rpc::xdr_nothing, rpcblist_ptr, xdr_rpcblist_ptr, dump_bound);
 
-/// An rpcbind that knows one entry, and another program.
+/// An rpcbind that lists one entry, and before it one of another program.
 class Rpcbind {
  public:
   Rpcbind(std::string netid, std::string address) : netid_(std::move(netid)), address_(std::move(address)) {
@@ -75,7 +75,7 @@ TEST(Lookup, SaysThatThereIsNoRpcbind) {
 }
 
 TEST(Lookup, KeepsToTheDeadlineOfTheCall) {
-  // Accepts connections and says nothing.
+  // Accepts connections and answers nothing.
   asio::io_context context;
   asio::ip::tcp::acceptor silent(context, {asio::ip::make_address("127.0.0.1"), 0});
   Client client("iwarp@127.0.0.1",
@@ -92,7 +92,7 @@ TEST(Lookup, UsesTheAddressThatAnswers) {
   EXPECT_EQ(client.statistics().server.address().to_string(), "127.0.0.1");
 }
 
-/// Its connection is made before it serves calls.
+/// A client that had to look the address up serves reverse calls on its connection.
 TEST(Lookup, IsFollowedByReverseCalls) {
   Bed bed;
   std::promise<u_int> told;

@@ -106,9 +106,9 @@ TEST_P(FabricTest, TheAcceptorMaySendFirst) {
   EXPECT_TRUE(has_pattern(to.octets, 3));
 }
 
-// [5040-6.1-b] [5040-6.1-c] read depths: the smaller of what one side wants and the other one offers
+// [5040-6.1-b] [5040-6.1-c] read depths: the smaller of what one side requests and the other side offers
 TEST_P(FabricTest, ReadDepthsAreNegotiated) {
-  if (!bed_->negotiates_depths()) GTEST_SKIP() << "not in this way of connecting";
+  if (!bed_->negotiates_depths()) GTEST_SKIP() << "this way of connecting does not negotiate read depths";
   QueuePairOptions ours;
   ours.inbound_reads = 4;
   ours.outbound_reads = 7;

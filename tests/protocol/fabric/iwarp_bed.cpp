@@ -22,7 +22,7 @@ struct IwarpBed : Bed {
 
 std::unique_ptr<Bed> plain() { return std::make_unique<IwarpBed>(fabric::IwarpOptions{.crc = false}); }
 std::unique_ptr<Bed> with_crc() { return std::make_unique<IwarpBed>(fabric::IwarpOptions{.crc = true}); }
-/// As over Ethernet to an adapter that wants markers: many small frames.
+/// Many small frames with markers, as over Ethernet to an adapter that requires markers.
 std::unique_ptr<Bed> with_markers() {
   fabric::IwarpOptions options;
   options.crc = true;

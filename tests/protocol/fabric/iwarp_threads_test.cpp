@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A connection accepted on another thread than its listener's: the request moves, the socket with it.
+// A connection is accepted on another thread than its listener's: the request moves to that thread with its socket.
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <future>

@@ -33,8 +33,8 @@ class Device {
   bool in_use() const { return present_ != nullptr; }
 
   fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();
-  int attempts = 0;                                                         ///< to open it
-  fabric::LoopbackOperation next_failure = fabric::LoopbackOperation::any;  ///< of the next fabric; any: none
+  int attempts = 0;                                                         ///< calls of open()
+  fabric::LoopbackOperation next_failure = fabric::LoopbackOperation::any;  ///< fails in the next fabric; any: none
 
  private:
   Result<std::unique_ptr<fabric::Fabric>> open() {
@@ -119,7 +119,7 @@ TEST_P(LastingTest, AFabricReportsItsEndOnceAndRefusesAfterwards) {
   std::vector<error_code> ends;
   fabric->on_end([&](error_code why) {
     ends.push_back(why);
-    fabric.reset();  // its last act
+    fabric.reset();  // the handler may destroy the fabric
   });
   LoopbackFabric& raw = *fabric;
   Memory memory(raw, 64);
@@ -174,7 +174,7 @@ TEST_P(LastingTest, EitherSidesDeviceGoesAtWorkAndComesBack) {
   }
 }
 
-// The keys that a user holds are those of the first device: bind() finds the memory all the same.
+// The keys that a user holds are those of the first device: bind() still finds the memory.
 TEST_P(LastingTest, OldKeysAreGoodForWindows) {
   listen();
   ASSERT_NO_FATAL_FAILURE(connect_again());
@@ -228,7 +228,7 @@ TEST_P(LastingTest, ThePortIsTakenMeanwhile) {
   ASSERT_NO_FATAL_FAILURE(connect_again());
 }
 
-// Nothing waits for the fabric then.
+// After its destruction no pending work refers to it.
 TEST_P(LastingTest, ItIsDestroyedWhileThereIsNoDevice) {
   fabric::LoopbackNetwork network(bed().context);
   Device device(network, "goes");

@@ -145,11 +145,11 @@ TEST_P(WindowTest, InvalidatedByThePeer) {
   EXPECT_FALSE(bound_then);
   EXPECT_TRUE(has_pattern(target.octets, 1));
   client_.on_done.reset();
-  invalidate(exposed);  // completes as well
+  invalidate(exposed);  // a local invalidation completes, too
   expect_write_refused(exposed.segment, 0, 100);
 }
 
-// [5040-7.2-b] an invalidation of what is not exposed ends the connection
+// [5040-7.2-b] a peer that invalidates a handle that is not exposed loses its connection
 TEST_P(WindowTest, ThePeerInvalidatesWhatIsNotThere) {
   connect();
   if (!bed_->client().capabilities().remote_invalidation) GTEST_SKIP() << "no remote invalidation";
@@ -163,7 +163,7 @@ TEST_P(WindowTest, ThePeerInvalidatesWhatIsNotThere) {
   EXPECT_TRUE(client_.result(1).status.failed());
 }
 
-// [5040-8.1.1-b] not even with a handle of another connection of the same program
+// [5040-8.1.1-b] the same if the handle belongs to another connection of the same program
 TEST_P(WindowTest, ThePeerInvalidatesAHandleOfAnotherConnection) {
   connect();
   if (!bed_->client().capabilities().remote_invalidation) GTEST_SKIP() << "no remote invalidation";
@@ -217,7 +217,7 @@ TEST_P(WindowTest, OnlyRegisteredMemoryIsExposed) {
   std::array<std::byte, 8> strange{};
   EXPECT_FALSE(client_.qp->bind(**window, {strange.data(), 8, 0}, Access::remote_read));
   ASSERT_TRUE(client_.qp->bind(**window, target.all(), Access::remote_read));
-  EXPECT_FALSE(client_.qp->bind(**window, target.all(), Access::remote_read));  // not idle
+  EXPECT_FALSE(client_.qp->bind(**window, target.all(), Access::remote_read));  // the window is bound already
 }
 
 // [5041-8.3.1-e] [8166-4.4.1-a] once an invalidation has completed, nothing in transit accesses

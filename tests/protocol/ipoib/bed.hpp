@@ -16,12 +16,12 @@
 
 namespace rpcrdma::test {
 
-/// A UDP packet without contents that matter; `mark` tells packets apart.
+/// A UDP packet; `mark` tells packets apart, the other contents do not matter.
 Bytes ip_packet(const std::string& from, const std::string& to, std::size_t size, std::uint8_t mark = 0);
-/// What the device was given: "SOURCE > DESTINATION SIZE MARK", for ICMP errors "... ICMP TYPE MTU".
+/// A packet that a device was given, as text: "SOURCE > DESTINATION SIZE MARK", for ICMP errors "... ICMP TYPE MTU".
 std::string describe(Octets packet);
 
-/// Gives the link the packets of the test, and keeps those of the link.
+/// Gives the test's packets to the link, and keeps the packets that the link writes.
 class HandDevice final : public ipoib::PacketDevice {
  public:
   explicit HandDevice(boost::asio::io_context& context) : context_(context) {}
@@ -49,7 +49,7 @@ class HandDevice final : public ipoib::PacketDevice {
 struct Host {
   Host(fabric::Fabric& on, const std::string& address, ipoib::LinkOptions options = {}, std::uint16_t port = 0);
 
-  /// The other one's address is at the other one's endpoint, and the reverse.
+  /// Tells the link that the address of `other` is reached at the endpoint of `other`.
   void knows(const Host& other);
   void send(const Host& to, std::size_t size, std::uint8_t mark = 0) { device.give(ip_packet(ip, to.ip, size, mark)); }
   const ipoib::Statistics& counts() const { return link->statistics(); }

@@ -7,13 +7,13 @@
 
 namespace rpcrdma::test {
 
-/// A fabric that the test can hold up, over another one.
+/// A fabric over another one, in which the test can delay a connection or make registrations fail.
 class ControlledFabric final : public fabric::Fabric {
  public:
   explicit ControlledFabric(std::unique_ptr<fabric::Fabric> under) : under_(std::move(under)) {}
 
   bool out_of_memory = false;  ///< no memory can be registered
-  bool holds = false;          ///< the next queue pair to start is kept, which ends the holding
+  bool holds = false;          ///< start() keeps the next queue pair until release(), and resets this
 
   bool holds_one() const noexcept { return held_ != nullptr; }
   void release() { under_->start(*std::exchange(held_, nullptr)); }

@@ -31,7 +31,7 @@ class IpoibEnds : public testing::Test {
   bool until(Predicate done) {
     return run_until(context_, done);
   }
-  /// Until all timers that are to run before have run.
+  /// Runs until all timers that expire within `time` have run.
   void pass(milliseconds time) {
     boost::asio::steady_timer timer(context_, time);
     bool passed = false;
@@ -44,10 +44,10 @@ class IpoibEnds : public testing::Test {
   std::unique_ptr<fabric::LoopbackFabric> fabric_ = network_.make_fabric("raw");
   std::unique_ptr<ControlledFabric> held_ = std::make_unique<ControlledFabric>(network_.make_fabric("link"));
   std::unique_ptr<fabric::Listener> listener_;
-  int requests_ = 0;  // each is rejected
+  int requests_ = 0;  // of the link, all of which are rejected
 };
 
-// The own request is rejected, the peer's is being set up when it is time to try again, and then dies.
+// The link's own request is rejected. The peer's connection is being set up when a retry is due, and ends after that.
 TEST_F(IpoibEnds, IncomingDiesAfterRejection) {
   const auto link = host(milliseconds(20));
   const auto give = [&] { link->device.give(ip_packet("10.9.0.1", "10.9.0.9", 100)); };
@@ -57,7 +57,7 @@ TEST_F(IpoibEnds, IncomingDiesAfterRejection) {
   auto peer = neighbour(*link);
   ASSERT_TRUE(until([&] { return held_->holds_one(); }));
   pass(milliseconds(40));
-  EXPECT_EQ(requests_, 1) << "it waits for the peer's request";
+  EXPECT_EQ(requests_, 1) << "the link waits for the connection that the peer requested";
   peer.reset();
   held_->release();
   ASSERT_TRUE(until([&] { return link->link->connections() == 0; }));
@@ -65,7 +65,7 @@ TEST_F(IpoibEnds, IncomingDiesAfterRejection) {
     give();
     pass(milliseconds(40));
   }
-  EXPECT_GE(requests_, 2) << "it tries again";
+  EXPECT_GE(requests_, 2) << "the link requests a connection again";
   run_ready(context_);
 }
 
@@ -84,7 +84,7 @@ TEST_F(IpoibEnds, PacketBeforeOrderlyEnd) {
   EXPECT_EQ(link->counts().received, 1u);
   link->device.give(ip_packet("10.9.0.1", "10.9.0.9", 100));
   run_ready(context_);
-  EXPECT_EQ(requests_, 1) << "no failure to wait for";
+  EXPECT_EQ(requests_, 1) << "after an orderly end, the link requests a connection at once";
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ class IpoibHostile : public testing::Test {
     EXPECT_TRUE(until([&] { return made->node.established(); }));
     return made;
   }
-  /// What the victim answers to a request with this private data.
+  /// How the victim rejects a request with this private data.
   std::optional<Refusal> refusal(const Bytes& private_data) {
     const auto made = neighbour(private_data);
     EXPECT_TRUE(until([&] { return made->node.disconnected.has_value() || made->node.established(); }));
@@ -76,7 +76,7 @@ class IpoibHostile : public testing::Test {
 
   static inline std::uint16_t hostile_port = 0;
   boost::asio::io_context context_;
-  boost::asio::ip::tcp::acceptor port_holder_{context_};  // does not listen: a fabric may
+  boost::asio::ip::tcp::acceptor port_holder_{context_};  // bound without listening: a fabric may listen there
   std::unique_ptr<ControlledFabric> victim_fabric_ = std::make_unique<ControlledFabric>(make_fabric(context_));
   std::unique_ptr<fabric::Fabric> honest_fabric_ = make_fabric(context_);
   std::unique_ptr<fabric::Fabric> hostile_fabric_ = make_fabric(context_);
@@ -84,7 +84,7 @@ class IpoibHostile : public testing::Test {
   std::unique_ptr<Host> honest_ = std::make_unique<Host>(*honest_fabric_, "10.9.0.2");
 };
 
-// [4755-6-a] private data of every length: too short is refused, what follows is ignored
+// [4755-6-a] private data of every length: data that is too short is refused, surplus bytes are ignored
 TEST_F(IpoibHostile, PrivateDataOfEveryLength) {
   Bytes data = own();
   data.resize(200, std::byte{0xee});
@@ -155,8 +155,7 @@ TEST_F(IpoibHostile, FrameLongerThanTheMtu) {
   EXPECT_EQ(victim_->link->connections(), 1u);
 }
 
-// Credit messages that take credits back, are too long, or come in any number change nothing but what their sender
-// gets.
+// Credit messages that withdraw credits, are too long or are very many affect only the packets that their sender gets.
 TEST_F(IpoibHostile, Credits) {
   const auto peer = connected();
   for (const char* text : {"88b50000 00000000", "88b50000", "88b50000 0000003d ff", "88b50000 ffffffff"})
@@ -167,7 +166,7 @@ TEST_F(IpoibHostile, Credits) {
     honest_->send(*victim_, 100);
   }
   ASSERT_TRUE(until([&] { return victim_->counts().received == 101; }));
-  EXPECT_EQ(peer->node.count(1), 60u) << "as many as it has announced";
+  EXPECT_EQ(peer->node.count(1), 60u) << "the peer has announced 60 credits";
 }
 
 // A peer that ignores the credits ends its own connection.
@@ -216,7 +215,7 @@ TEST_F(IpoibHostile, NoMemoryForAnotherConnection) {
   EXPECT_FALSE(peer->node.disconnected);
 }
 
-// A peer whose reply has no usable private data is given up.
+// A connection to a peer whose reply has no usable private data is abandoned.
 TEST_F(IpoibHostile, ReplyWithoutPrivateData) {
   for (const Bytes& reply : {Bytes{}, Bytes(7), own(hostile_port, 4)}) {
     Node acceptor(*hostile_fabric_);

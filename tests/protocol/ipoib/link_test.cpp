@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Links among themselves, over the loopback fabric.
+// Links that are each other's neighbours, over the loopback fabric.
 #include <gmock/gmock.h>
 
 #include "bed.hpp"
@@ -19,7 +19,7 @@ class IpoibLink : public testing::Test {
     fabrics_.push_back(network_.make_fabric(ip));
     return std::make_unique<Host>(*fabrics_.back(), ip, std::move(options), port);
   }
-  /// 10.9.0.2, which learns its neighbours.
+  /// The host 10.9.0.2, which learns its neighbours.
   std::unique_ptr<Host> learner(milliseconds idle = milliseconds(300'000)) {
     return host("10.9.0.2", {.idle = idle, .learn_within = {{boost::asio::ip::make_address("10.9.0.0"), 24}}});
   }
@@ -28,7 +28,7 @@ class IpoibLink : public testing::Test {
     return run_until(context_, done);
   }
   void run() { run_ready(context_); }
-  /// After the links: nothing that they registered is left.
+  /// Called when the links are destroyed: they have left no registered memory.
   void end(std::uint64_t round) {
     run();
     for (const auto& fabric : fabrics_) EXPECT_EQ(fabric->regions(), 0u) << round;
@@ -81,7 +81,7 @@ TEST_F(IpoibLink, ManyPackets) {
   }
 }
 
-// [4755-5.1-a] [4755-5.1-b] [4755-7.2-a] the smaller MTU counts, the stack is told, and smaller packets pass
+// [4755-5.1-a] [4755-5.1-b] [4755-7.2-a] the smaller MTU applies, ICMP reports it to the IP stack, smaller packets pass
 TEST_F(IpoibLink, PathMtu) {
   auto large = host("10.9.0.1"), small = host("10.9.0.2", {.mtu = 2044});
   acquaint(*large, *small);
@@ -114,7 +114,7 @@ TEST_F(IpoibLink, WhatCannotBeSent) {
   EXPECT_EQ(a->link->connections(), 0u);
 }
 
-// [4755-3.3-a] [4755-3.3-b] a thousand times, in all interleavings that delays give: one connection, no packet lost
+// [4755-3.3-a] [4755-3.3-b] a thousand times with different delays: one connection is left, and no packet is lost
 TEST_F(IpoibLink, CrossingRequests) {
   std::uint64_t refused = 0;
   for (std::uint32_t round = 0; round < 1000; ++round) {
@@ -138,7 +138,7 @@ TEST_F(IpoibLink, CrossingRequests) {
   EXPECT_GT(refused, 300u) << "requests crossed";
 }
 
-// [4755-3.4-b] closed when idle, made again by the next packet; nothing is left of the idle one
+// [4755-3.4-b] an idle connection is closed and leaves nothing behind; the next packet makes another one
 TEST_F(IpoibLink, IdleConnectionsAreClosed) {
   auto a = host("10.9.0.1", {.idle = milliseconds(40)}), b = host("10.9.0.2");
   acquaint(*a, *b);
@@ -169,7 +169,7 @@ TEST_F(IpoibLink, CloseEndsConnections) {
   EXPECT_THAT(b->device.written.back(), HasSubstr("ICMP 3/1"));
 }
 
-// A peer that goes away and comes back: packets are reported as unreachable meanwhile, then they pass again.
+// A peer goes away and comes back: meanwhile ICMP reports it as unreachable, then packets pass again.
 TEST_F(IpoibLink, PeerComesBack) {
   auto a = host("10.9.0.1", {.first_retry = milliseconds(1), .last_retry = milliseconds(4)}), b = host("10.9.0.2");
   acquaint(*a, *b);
@@ -191,7 +191,7 @@ TEST_F(IpoibLink, PeerComesBack) {
   }));
 }
 
-// More packets than a paused peer takes: the device is left alone, and then drops are counted
+// More packets than a paused peer accepts: at first they stay in the device, then they are dropped and counted.
 TEST_F(IpoibLink, BackPressure) {
   auto a = host("10.9.0.1", {.stall = milliseconds(50)}), b = host("10.9.0.2"), c = host("10.9.0.3");
   acquaint(*a, *b);
@@ -206,7 +206,7 @@ TEST_F(IpoibLink, BackPressure) {
   ASSERT_TRUE(until([&] { return a->counts().pauses == 1; }));
   EXPECT_GT(a->device.unread.size(), 400u) << "packets stay in the device";
   ASSERT_TRUE(until([&] { return a->device.unread.empty(); }));
-  EXPECT_GT(a->counts().stalled, 400u) << "a peer that takes none loses them";
+  EXPECT_GT(a->counts().stalled, 400u) << "packets for a peer that accepts none are dropped";
   network_.resume();
   ASSERT_TRUE(until([&] { return b->counts().received + a->counts().stalled == kMany + 1; }));
   a->send(*c, 100);
@@ -214,7 +214,7 @@ TEST_F(IpoibLink, BackPressure) {
   const std::uint64_t received = b->counts().received;
   for (int i = 0; i < kMany; ++i) a->send(*b, 100);
   ASSERT_TRUE(until([&] { return b->counts().received + a->counts().stalled == 2 * kMany + 1; }));
-  EXPECT_GT(b->counts().received, received + 64) << "it has room again, and again";
+  EXPECT_GT(b->counts().received, received + 64) << "the peer grants credits repeatedly";
 }
 
 // Addresses are learnt from packets, within the range that the options give, and lead back to the sender.
@@ -242,7 +242,7 @@ TEST_F(IpoibLink, LearntAddressMoves) {
   after->send(*b, 100);
   run();
   EXPECT_EQ(b->counts().received, 1u);
-  EXPECT_EQ(b->counts().bad_sources, 1u) << "its owner is still there";
+  EXPECT_EQ(b->counts().bad_sources, 1u) << "the owner of the address is still connected";
   before.reset();
   run();
   after->send(*b, 100);
@@ -253,8 +253,8 @@ TEST_F(IpoibLink, LearntAddressMoves) {
   EXPECT_EQ(after->counts().received, 1u);
 }
 
-// Hosts that share an address on the fabric may have 8 link-layer addresses and 16 addresses. Who has gone does not
-// count.
+// Hosts that share an address on the fabric may have 8 link-layer addresses and 16 IP addresses. Hosts that have gone
+// do not count.
 TEST_F(IpoibLink, LearningIsBounded) {
   auto b = learner();
   std::vector<std::unique_ptr<Host>> strangers;
@@ -287,7 +287,7 @@ TEST_F(IpoibLink, LearntAddressIsForgotten) {
     a->send(*b, 100);
     ASSERT_TRUE(until([&] { return b->counts().received == round; }));
     ASSERT_TRUE(until([&] { return b->link->connections() == 0; }));
-    boost::asio::steady_timer timer(context_, milliseconds(50));  // expires after that of the next sweep
+    boost::asio::steady_timer timer(context_, milliseconds(50));  // expires after the timer of the next sweep
     bool swept = false;
     timer.async_wait([&](error_code) { swept = true; });
     ASSERT_TRUE(until([&] { return swept; }));

@@ -13,7 +13,7 @@ struct BulkWay {
   bool markers;
   std::uint32_t ulpdu;
   std::uint32_t window;  // bytes
-  std::uint32_t rounds;  // over the window, in each direction and by each means
+  std::uint32_t rounds;  // in each, both sides transfer the whole window by Writes and by Reads
 };
 
 class Bulk : public testing::TestWithParam<BulkWay> {

@@ -14,8 +14,8 @@ struct Fault {
   const char* name;
   Bytes (*ulpdu)(const Segment& readable, const Segment& writable, std::uint32_t foreign);
   TerminateCode code;
-  std::size_t ddp = 0;        ///< size of the DDP header that comes back
-  bool read_request = false;  ///< and the Read Request with it
+  std::size_t ddp = 0;        ///< size of the DDP header in the Terminate
+  bool read_request = false;  ///< whether the Terminate contains the Read Request, too
   FabricError ours = FabricError::protocol_violation;
 };
 
@@ -99,7 +99,7 @@ const Fault kFaults[] = {
     {"MessageOffset",
      [](const Window&, const Window&, std::uint32_t) { return ddp(untagged(Opcode::send, 0, 1, 4), filled(20, 0)); },
      code::kMessageOffset, 18},
-    // [5041-7.1-a] on queue 2, where a Terminate is the one message, in one segment
+    // [5041-7.1-a] on queue 2, which carries a single Terminate in one segment
     {"TerminateMsn",
      [](const Window&, const Window&, std::uint32_t) { return ddp(untagged(Opcode::terminate, 2, 2), filled(4, 0)); },
      code::kMsn, 18},
@@ -440,7 +440,7 @@ TEST_F(Faults, NothingIsDeliveredBehindABadCrc) {
 TEST_F(Faults, RemoteRangesThatWrapAreNotPosted) {
   serve();
   peer_.send(write(0, 0, {}));
-  const std::uint64_t top = ~std::uint64_t{0} - 9;  // ten bytes are left
+  const std::uint64_t top = ~std::uint64_t{0} - 9;  // ten bytes below 2^64
   const Segment fits{7, 10, top};
   const Segment wraps{7, 11, top};
   EXPECT_EQ(node().write(memory().part(0, 11), wraps, 1), BaseError::invalid_argument);
@@ -484,7 +484,7 @@ TEST_F(Faults, TerminateBehindAFullSocket) {
   peer_.send(write(0x1111, 0, filled(1, 1)));
   EXPECT_EQ(end(), FabricError::protocol_violation);
   EXPECT_EQ(node().log.size(), 8u);
-  std::fill(memory().octets.begin(), memory().octets.end(), std::byte{0x99});  // reusable at once
+  std::fill(memory().octets.begin(), memory().octets.end(), std::byte{0x99});  // the memory may be reused at once
   terminated(code::kInvalidStag);
 }
 

@@ -178,7 +178,7 @@ TEST_F(Initiator, InsufficientInboundReads) {
   EXPECT_EQ(node().disconnected->message(), "peer requires more outstanding RDMA Reads than this side supports");
 }
 
-// [5044-7.1.1-c] [5044-4.3-a] the peer wants markers
+// [5044-7.1.1-c] [5044-4.3-a] the peer requests markers
 TEST_F(Initiator, MarkersThatThePeerAsksFor) {
   start();
   asked();
@@ -203,7 +203,7 @@ class PeerToPeer : public Initiator {
   }
 };
 
-// [6581-9.2-f] [6581-5-a] without anything posted
+// [6581-9.2-f] [6581-5-a] the Write is sent although no work is posted
 TEST_F(PeerToPeer, Write) {
   agree("c010c010");
   const Heard first = peer_.segment();
@@ -211,7 +211,7 @@ TEST_F(PeerToPeer, Write) {
   EXPECT_TRUE(first.payload.empty());
 }
 
-// ... and before work that is posted as soon as possible.
+// The Write is sent before work that is posted as early as possible.
 TEST_F(PeerToPeer, WriteBeforeAnythingElse) {
   agree("c010c010");
   ASSERT_TRUE(until([&] { return node().established(); }));
@@ -257,7 +257,7 @@ TEST_F(PeerToPeer, NothingInCommon) {
   EXPECT_EQ(end(), FabricError::handshake_failed);
 }
 
-// A responder that left the first FPDU unread gets empty Writes until it sends something.
+// A responder that left the first FPDU unread gets empty Writes, called nudges, until it sends something.
 TEST_F(Initiator, NudgesUntilThePeerAnswers) {
   connect();
   post_receive(10, 3);

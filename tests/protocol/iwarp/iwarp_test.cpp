@@ -84,7 +84,7 @@ iwarp::Terminate IwarpTest::terminated(const iwarp::TerminateCode& code) {
   EXPECT_EQ(iwarp::describe(message.code), iwarp::describe(code));
   EXPECT_EQ(last.header.queue, 2u);
   EXPECT_EQ(last.header.msn, 1u);
-  EXPECT_TRUE(peer_.ends()) << "bytes behind the Terminate";
+  EXPECT_TRUE(peer_.ends()) << "bytes follow the Terminate";
   EXPECT_FALSE(peer_.was_reset());
   return message;
 }

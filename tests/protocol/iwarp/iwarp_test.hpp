@@ -21,12 +21,12 @@ class IwarpTest : public testing::Test {
   void listen(fabric::QueuePairOptions options = {});
   /// The peer connects and sends `request`.
   void ask(const Bytes& request);
-  /// All of it: RFC 6581 with read depths of 16, no private data, CRC as given. The Reply has been read.
+  /// Completes the set-up: RFC 6581 with read depths of 16, no private data, CRC as given. Reads the Reply, too.
   void serve(bool crc = false, fabric::QueuePairOptions options = {});
 
   // Our node connects to the peer.
   void start(fabric::QueuePairOptions options = {});
-  /// Waits for its Request.
+  /// Waits for the node's Request.
   Bytes asked();
   void connect(fabric::QueuePairOptions options = {});
 
@@ -35,13 +35,13 @@ class IwarpTest : public testing::Test {
     return run_until(context_, done);
   }
   error_code end();
-  /// `size` bytes to receive into.
+  /// Posts a receive of `size` bytes.
   void post_receive(std::uint32_t size, int tag);
   Memory& memory() { return *memory_; }
   Exposed expose(std::uint32_t offset, std::uint32_t size, fabric::Access access) {
     return Exposed(node(), memory().part(offset, size), access);
   }
-  /// Reads FPDUs up to a Terminate, which must be `code`, and the end behind it without a reset.
+  /// Reads FPDUs up to a Terminate, which must have `code`; then the connection must end without a reset.
   iwarp::Terminate terminated(const iwarp::TerminateCode& code);
 
   Node& node() { return *node_; }
@@ -51,7 +51,7 @@ class IwarpTest : public testing::Test {
   std::unique_ptr<fabric::Listener> listener_;
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Node> node_;
-  std::uint32_t used_ = 0;  // of the memory, by receives
+  std::uint32_t used_ = 0;  // bytes of the memory that receives use
   RawPeer peer_{context_};
   Bytes terminate_;
 };

@@ -54,12 +54,12 @@ class RawPeer {
   void connect(const boost::asio::ip::tcp::endpoint& to);
   /// The connections made from here on take TCP segments of at most `bytes`.
   void limit_segments(int bytes) { segment_limit_ = bytes; }
-  /// Listens instead; `accept` waits for the connection.
+  /// Listens instead of connecting; accept() waits for the connection.
   boost::asio::ip::tcp::endpoint listen();
   void accept();
 
   void send(const Bytes& octets);
-  /// Waits for so many bytes; fewer if the connection ends.
+  /// Waits for `count` bytes; returns fewer if the connection ends.
   Bytes receive(std::size_t count);
   /// Waits for one FPDU.
   Heard segment();
@@ -67,7 +67,7 @@ class RawPeer {
   Heard next_segment();
   /// Waits for the end of the connection; true if nothing came before it.
   bool ends();
-  /// Bytes that are there now.
+  /// The number of bytes that can be read now.
   std::size_t available();
   bool was_reset() const { return error_ == boost::system::errc::connection_reset; }
   void close();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Large segments that have all arrived are read in a row, without a turn of the event loop: events in the middle of
-// that.
+// Large segments that have all arrived are read one after the other, without returning to the event loop. Each test
+// makes something happen between two segments.
 #include <algorithm>
 
 #include "iwarp_test.hpp"
@@ -10,13 +10,13 @@ namespace rpcrdma::test {
 namespace {
 
 constexpr std::uint32_t kPiece = 60000;
-constexpr std::uint32_t kPlace = 1u << 20;  // of the memory
+constexpr std::uint32_t kPlace = 1u << 20;  // offset of the window in the memory
 constexpr int kMessages = 8;
 
 class ReadRow : public IwarpTest {
  protected:
-  /// Sends a Write of kPiece bytes and a Send, kMessages times, for which there are receives. `each` runs after each
-  /// completion.
+  /// Posts kMessages receives, and makes the peer send as many Writes of kPiece bytes, each followed by a Send. `each`
+  /// runs after each completion.
   void stage(UniqueFunction<void()> each = {}) {
     serve();
     node().on_done = std::move(each);

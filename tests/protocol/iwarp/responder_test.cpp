@@ -20,7 +20,7 @@ namespace {
 
 class Responder : public IwarpTest {
  protected:
-  /// A request that is not answered: the connection closes, and the user is not told.
+  /// A request that is not answered: the connection is closed, and the request handler is not called.
   void refused(const Bytes& octets) {
     listen();
     ask(octets);
@@ -29,7 +29,7 @@ class Responder : public IwarpTest {
   }
 };
 
-// [6581-10-a] [6581-9.1-b] [6581-9.2-c] [5044-7.1.1-a] [8166-5-a] the port is that of TCP
+// [6581-10-a] [6581-9.1-b] [6581-9.2-c] [5044-7.1.1-a] [8166-5-a] the port is a TCP port
 TEST_F(Responder, EnhancedRequest) {
   fabric::QueuePairOptions options;
   options.private_data = from_hex("f6ab0e1801000303");
@@ -213,7 +213,7 @@ TEST_F(Responder, MarkersThatThePeerAsksFor) {
   EXPECT_EQ(to_hex(Octets(stream).subspan(512, 4)), "000001fc");
 }
 
-// [5044-7.1.2-h] nothing is sent before the first FPDU of the initiator; what is posted waits
+// [5044-7.1.2-h] nothing is sent before the first FPDU of the initiator; posted work waits
 TEST_F(Responder, SilentUntilTheFirstFpdu) {
   serve();
   ASSERT_FALSE(node().send(memory().part(0, 4), 1));
@@ -228,7 +228,7 @@ TEST_F(Responder, SilentUntilTheFirstFpdu) {
   EXPECT_EQ(node().tags(), (std::vector<int>{1, 2}));
 }
 
-// A CRC error in the very first FPDU: there is no valid one that would allow us to send.
+// A CRC error in the very first FPDU: this side may not send, as no valid FPDU has arrived.
 TEST_F(Responder, FirstFpduSpoilt) {
   serve(true);
   Bytes spoilt = send(1, {});
@@ -249,7 +249,7 @@ TEST_F(Responder, InvalidationBeforeTheFirstFpdu) {
 
 struct RtrCase {
   const char* name;
-  const char* word;  // of the request
+  const char* word;  // IRD and ORD of the request
   const char* answer;
 };
 class ResponderPeerToPeer : public Responder, public testing::WithParamInterface<RtrCase> {};
@@ -289,7 +289,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ResponderPeerToPeer,
                                          RtrCase{"None", "80100010", "c010c010"}),
                          [](const auto& param) { return std::string(param.param.name); });
 
-/// Lets this process open no further descriptor while it lives.
+/// While it exists, this process cannot open further descriptors.
 class NoMoreDescriptors {
  public:
   NoMoreDescriptors() {
@@ -310,7 +310,7 @@ class NoMoreDescriptors {
 // A shortage of descriptors neither ends the listener nor makes it spin.
 TEST_F(Responder, NoDescriptorsLeft) {
   if (&__ubsan_handle_dynamic_type_cache_miss_abort != nullptr || &__ubsan_handle_dynamic_type_cache_miss != nullptr)
-    GTEST_SKIP() << "the sanitizer's look at an object takes two descriptors, and without them finds fault with it";
+    GTEST_SKIP() << "the sanitizer needs two descriptors to check an object's type, and fails without them";
   listen();
   peer_.connect(listener_->local());
   {

@@ -57,9 +57,9 @@ void Stream::expect_everything(const Segment& window) {
 
 class Slices : public Stream, public testing::WithParamInterface<std::tuple<std::size_t, bool>> {};
 
-// [5044-5.1-b] [5044-5.2-a] [5040-5.1-a] [5040-5.3-b] frames that arrive byte by byte, in random slices, or at once;
-// [5044-3-f] [5041-3-e] [5041-5.4-b] with its lengths, [5041-4.1-d] [5041-5.4-a] each message whole and in its order,
-// [5044-4.4-j] with CRCs as without
+// [5044-5.1-b] [5044-5.2-a] [5040-5.1-a] [5040-5.3-b] frames arrive byte by byte, in random slices, or at once; each
+// message is delivered [5044-3-f] [5041-3-e] [5041-5.4-b] with its lengths, [5041-4.1-d] [5041-5.4-a] whole and in
+// order, [5044-4.4-j] with CRCs and without
 TEST_P(Slices, Stream) {
   const auto [largest, crc] = GetParam();
   serve(crc);
@@ -126,7 +126,7 @@ TEST_F(Stream, QuiesceOfAnIdleConnectionIsOrderly) {
   EXPECT_FALSE(peer_.was_reset());
 }
 
-// Nothing remains of it if the peer has all that was sent, even if the peer does not close.
+// Its socket is closed once the peer has acknowledged all bytes, even if the peer does not close.
 TEST_F(Stream, QuiesceOfAnIdleConnectionClosesItsSocket) {
   const auto descriptors = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
   fabric::IwarpOptions options;
@@ -298,8 +298,8 @@ TEST_F(Stream, ReadAfterWrite) {
   EXPECT_EQ(peer_.segment().payload, filled(10, 0xee) + filled(20, 0x44) + filled(10, 0xee));
 }
 
-// [5040-6.1-b] [5040-5.5-f] [5040-5.5-g] [5040-5.2-a] [5040-5.5-b] ORD of one: the next Read waits for the Response,
-// and so does what is behind
+// [5040-6.1-b] [5040-5.5-f] [5040-5.5-g] [5040-5.2-a] [5040-5.5-b] with an ORD of one, the next Read waits for the
+// Response, and so does the work posted after it
 TEST_F(Stream, OneReadAtATime) {
   start();
   asked();
@@ -323,7 +323,7 @@ TEST_F(Stream, OneReadAtATime) {
     EXPECT_TRUE(all_are(memory().part(static_cast<std::uint32_t>(i) * 10, 10).octets(), std::byte(i)));
 }
 
-// [5040-5.5-g] [5040-5.2.2-d] a Send goes out while a Read is outstanding, and completes behind it
+// [5040-5.5-g] [5040-5.2.2-d] a Send is sent while a Read is outstanding, and completes after it
 TEST_F(Stream, SendBehindARead) {
   connect();
   ASSERT_FALSE(node().read(memory().part(0, 10), {7, 10, 0}, 1));
@@ -350,7 +350,7 @@ TEST_F(Stream, SinksHaveTagsOfTheirOwn) {
   EXPECT_NE(second - first, third - second);
 }
 
-// Responses and works take turns: neither waits for all of the other.
+// Responses and work requests take turns: neither waits for all of the others.
 TEST_F(Stream, ResponsesAndWorksTakeTurns) {
   serve();
   constexpr std::uint32_t kSize = 4u << 20;
@@ -416,7 +416,7 @@ TEST_F(Stream, EndThatThePeerDoesNotAnswer) {
   EXPECT_EQ(end(), boost::system::errc::timed_out);
 }
 
-// Nor for a peer that stops reading what was posted before it.
+// An orderly end does not wait forever for a peer that does not read the work posted before it.
 TEST_F(Stream, EndBehindWorkThatThePeerDoesNotTake) {
   fabric::IwarpOptions options;
   options.close_timeout = std::chrono::milliseconds(50);
@@ -431,7 +431,7 @@ TEST_F(Stream, EndBehindWorkThatThePeerDoesNotTake) {
   EXPECT_EQ(node().result(15).status, FabricError::flushed);
 }
 
-// Nor for Responses that the peer requested and does not read.
+// An orderly end does not wait forever for a peer that does not read the Responses that it requested.
 TEST_F(Stream, EndBehindAResponseThatThePeerDoesNotTake) {
   fabric::IwarpOptions options;
   options.close_timeout = std::chrono::milliseconds(50);

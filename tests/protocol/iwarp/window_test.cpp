@@ -18,7 +18,7 @@ class Pins : public IwarpTest {
     ASSERT_TRUE(until([&] { return peer_.available() != 0; }));
     run_ready(context_);
   }
-  /// The Response, which must hold what the memory held at first.
+  /// Receives the Response, which must hold the original content of the memory.
   void expect_response() {
     std::size_t got = 0;
     for (bool last = false; !last && !HasFailure();) {
@@ -45,7 +45,7 @@ TEST_F(Pins, InvalidationWaitsForAResponse) {
   ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(1)));
   node().qp->submit();
   run_ready(context_);
-  EXPECT_TRUE(exposed.window->bound());  // the Response names it
+  EXPECT_TRUE(exposed.window->bound());  // the unfinished Response still uses it
   EXPECT_EQ(node().count(1), 0u);
   EXPECT_FALSE(node().qp->bind(*exposed.window, memory().part(0, 1), fabric::Access::remote_read));
   UniqueFunction<void()>& on_done = node().on_done;
@@ -82,8 +82,8 @@ TEST_F(Pins, NothingNewOnceInvalidationHasBegun) {
   terminated(iwarp::terminate::kReadInvalidStag);
 }
 
-// [5040-5.3-e] [5041-4.2-c] likewise when the peer invalidates: its Send completes when the Response is written, and
-// later Sends after it
+// [5040-5.3-e] [5041-4.2-c] the same when the peer invalidates: its Send completes when the Response is written, and
+// later Sends complete after that
 TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
@@ -104,12 +104,12 @@ TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
   EXPECT_FALSE(node().result(2).invalidated);
   EXPECT_FALSE(bound_then);
   node().on_done.reset();
-  ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(3)));  // completes as well
+  ASSERT_FALSE(node().qp->invalidate(*exposed.window, node().op(3)));  // a local invalidation completes, too
   node().qp->submit();
   EXPECT_TRUE(until([&] { return node().count(3) == 1; }));
 }
 
-// ... and a local invalidation after the peer's waits for it as well
+// A local invalidation after that of the peer waits for the Response, too.
 TEST_F(Pins, InvalidationByBothWaitsForAResponse) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);

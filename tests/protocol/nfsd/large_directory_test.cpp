@@ -20,7 +20,7 @@ constexpr int kEntries = 100'000;
 class LargeDirectory : public Served {
  protected:
   void SetUp() override {
-    // Durability is not tested here, and takes long.
+    // Durability is not tested here, and would take long.
     add_export("/large", ",no_root_squash,async");
     start();
     directory_ = mkdir(root("/large"), "d");
@@ -31,7 +31,7 @@ class LargeDirectory : public Served {
   static bool goes(int i) { return i % 20 == 7; }
   static std::string name_of(int i) { return (goes(i) ? "goes-" : "stays-") + std::to_string(i); }
 
-  /// Directly in the file system where possible, for speed.
+  /// Creates the entries, for speed in the file system itself where possible.
   void fill(const std::string& name) {
     if (in_memory()) return static_cast<void>(create(directory_, name));
     const int fd = ::open((disk() / "large/d" / name).c_str(), O_CREAT | O_EXCL | O_WRONLY, 0644);
@@ -96,7 +96,7 @@ void LargeDirectory::readdirplus() {
     for (u_int i = 0; i < ok.reply.entries.count; ++i) {
       const entryplus3& entry = ok.reply.entries.items[i];
       ++seen_[std::string(entry.name.view())];
-      // An entry that was removed after its name was read may lack them.
+      // An entry that was removed after its name was read may lack handle and attributes.
       if (!entry.name.view().starts_with("goes-")) {
         ASSERT_TRUE(entry.name_handle.handle_follows && entry.name_attributes.attributes_follow) << entry.name.view();
       }

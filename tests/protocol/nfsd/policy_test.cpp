@@ -76,7 +76,7 @@ TEST_P(Policy, IdMinusOneIsIgnored) {
   }
   const fattr3 after = stat(file);
   EXPECT_EQ(std::pair(after.uid, after.gid), std::pair(5u, 6u));
-  EXPECT_EQ(after.mode, 06755u) << "which a change of owner would have cleared";
+  EXPECT_EQ(after.mode, 06755u) << "a change of owner would have cleared the set-id bits";
   EXPECT_EQ(std::pair(after.ctime.seconds, after.ctime.nseconds),
             std::pair(before.ctime.seconds, before.ctime.nseconds));
   MKDIR3args directory{in(top, "d"), {}};
@@ -136,7 +136,7 @@ TEST_P(Policy, HandlesFollowTheExports) {
   EXPECT_EQ(write(file, 0, pattern(20000), true).status, NFS3ERR_STALE);
   EXPECT_EQ(mount("/data")->fhs_status, MNT3ERR_NOENT);
   ASSERT_TRUE(replace({spec_of("/data", ""), spec_of("/new", "")}));
-  // A directory has its content again, a memory export is empty.
+  // When exported again, a directory has its content, but a memory export is empty.
   EXPECT_EQ(call<nfs3::Getattr>({file})->status, in_memory() ? NFS3ERR_STALE : NFS3_OK);
 }
 

@@ -5,7 +5,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// The status of a reply, and whether it has all attributes that it may have.
+/// The status of a reply, and whether it contains all optional attributes.
 struct Answer {
   nfsstat3 status = NFS3_OK;
   bool complete = true;
@@ -215,7 +215,7 @@ TEST_P(Procedures, OldNames) {
   });
 }
 
-// Independent of the back end: the statuses that RFC 1813 section 3.3 gives for each procedure.
+// Requests that cannot be performed: every back end gives the status that RFC 1813 section 3.3 names.
 TEST_P(Procedures, Refusals) {
   create(top_, "taken");
   create(mkdir(top_, "full"), "inside");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The server's services behind the transport on a loopback network, and a typed client for them.
+// The services of the server over the transport on a loopback network, and a typed client for them.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -29,16 +29,16 @@ struct Reply {
   const T* operator->() const { return &*value; }
 };
 
-/// One server with the exports that a test wants, and one connected client. Parameter: "memory" or "disk".
+/// One server with the exports of a test, and one connected client. Parameter: "memory" or "disk".
 class Served : public ::testing::TestWithParam<const char*> {
  protected:
   Served();
   ~Served() override;
 
   bool in_memory() const { return std::string_view(GetParam()) == "memory"; }
-  /// Parses what --export would take.
+  /// Parses the argument of --export for an export of this back end.
   ExportSpec spec_of(const std::string& name, const std::string& options);
-  /// Adds an export beside "/data", which is writable, with `options`.
+  /// Adds an export with `options`, besides the writable "/data".
   void add_export(const std::string& name, const std::string& options);
   void start();
   void reconnect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A non-idempotent call runs once, whenever its connection is lost.
+// A non-idempotent call runs once, at whatever moment its connection is lost.
 #include "bed.hpp"
 
 namespace rpcrdma::test {
@@ -26,7 +26,7 @@ void count_with_loss(std::uint64_t frames, std::string_view ballast) {
 
 TEST(ResentCalls, RunOnce) {
   for (std::uint64_t frames = 0; frames < 6; ++frames) count_with_loss(frames, "small");
-  const std::string large(20'000, 'b');  // a long call: Reads in between
+  const std::string large(20'000, 'b');  // makes a long call, which needs RDMA Reads
   for (std::uint64_t frames = 0; frames < 14; ++frames) count_with_loss(frames, large);
 }
 
@@ -73,7 +73,7 @@ asio::awaitable<void> store_in_coroutine(rpc::ServerCall<Store> call) {
   call.reply({call.args().first.length, 0});
 }
 
-// The connection is lost behind each frame in turn, also while the argument is pulled.
+// The connection is lost after each frame in turn, also while the argument is pulled.
 TEST(ResentCalls, AreRunIfTheTransferOfTheFirstFailed) {
   for (std::uint64_t frames = 0; frames < 8; ++frames) {
     SCOPED_TRACE(frames);
@@ -94,7 +94,7 @@ TEST(ResentCalls, AreRunIfTheTransferOfTheFirstFailed) {
   }
 }
 
-/// Has an effect after the first of two arguments, and loses the connection before the second.
+/// Fetches the first of two arguments and has an effect; then the connection is lost before the second is fetched.
 asio::awaitable<void> store_in_steps(rpc::ServerCall<Store> call, fabric::LoopbackNetwork& network, int& effects) {
   const memory::RegisteredBuffer memory = std::move(*call.pool().allocate(call.args().first.length));
   const BufferRef part = memory.ref();

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::uint32_t kCredits = 16;
 constexpr std::uint32_t kReverseCredits = 12;
-constexpr std::uint32_t kWindow = 40;  // of calls submitted: some always wait for a credit
+constexpr std::uint32_t kWindow = 40;  // submitted calls, so many that some always wait for a credit
 constexpr std::uint32_t kSmallest = 4500, kLargest = 9000;
 constexpr std::uint64_t kSeed = 5;
 
@@ -51,15 +51,15 @@ struct Progress {
   }
   bool over() const { return succeeded == completions.size() && running == 0; }
 
-  std::vector<std::uint8_t> completions;  // successful ones, of each call
+  std::vector<std::uint8_t> completions;  // how often each call has succeeded
   std::deque<std::uint32_t> again;        // calls to be repeated
   std::uint32_t next = 0;
   std::uint32_t running = 0;
   std::uint32_t succeeded = 0;
   std::uint32_t lost = 0;
-  std::uint32_t served = 0;       // by the responder, not answered yet
-  std::uint32_t most_served = 0;  // at once
-  std::uint32_t replies = 0;      // being sent
+  std::uint32_t served = 0;       // calls that the responder has received and not answered
+  std::uint32_t most_served = 0;  // largest value of `served`
+  std::uint32_t replies = 0;      // replies being sent
 };
 
 class Run {
@@ -104,7 +104,7 @@ class Run {
   memory::Pool server_pool_{*load_.server};
   memory::RegisteredBuffer client_data_ = std::move(*client_pool_.allocate(kLargest + 64));
   memory::RegisteredBuffer server_data_ = std::move(*server_pool_.allocate(kLargest + 64));
-  std::vector<memory::RegisteredBuffer> buffers_;  // of calls that do not run
+  std::vector<memory::RegisteredBuffer> buffers_;  // not in use by a call
   rpc::Dispatcher dispatcher_;
   std::unique_ptr<transport::Server> server_;
   std::unique_ptr<transport::Client> connection_;
@@ -266,11 +266,11 @@ void Run::reverse_over(std::uint32_t number, error_code status, const rpc::Decod
   call_reverse();
 }
 
-/// [8166-3.3.1-a] [8167-4.1-a] of each direction by its requester's count
+/// [8166-3.3.1-a] [8167-4.1-a] the calls in flight are within the grant, as the requester of each direction counts them
 void Run::check_credits() {
   const transport::Requester::Counters there = connection_->requester().counters();
   const transport::Requester::Counters back = back_.counters();
-  // A lost connection has granted nothing.
+  // After the loss of a connection, `granted` is 0.
   if (there.granted != 0 && there.in_flight > there.granted)
     complain("forward: ", there.in_flight, " in flight, granted ", there.granted);
   if (back.granted != 0 && back.in_flight > back.granted)
@@ -294,7 +294,7 @@ void Run::run() {
   std::cout << load_.calls << " calls in each direction: served at once " << forward_.most_served << " and "
             << reverse_.most_served << ", " << there.reconnects << " reconnects, " << there.resent
             << " forward calls sent again, " << reverse_.lost << " reverse calls lost and repeated" << std::endl;
-  // By the responders' count. Calls of a lost connection may still be served.
+  // As the responders count them; but calls of a lost connection may still be served.
   if (!load_.may_be_lost) {
     EXPECT_LE(forward_.most_served, kCredits);
     EXPECT_LE(reverse_.most_served, kReverseCredits);
@@ -303,7 +303,7 @@ void Run::run() {
   if (load_.most_losses) {
     EXPECT_LE(there.reconnects, load_.most_losses());
   }
-  // [8167-4.1-b] both directions use what they are granted
+  // [8167-4.1-b] both directions use more than one credit
   EXPECT_GT(forward_.most_served, 1u);
   EXPECT_GT(reverse_.most_served, 1u);
   close();
@@ -325,7 +325,7 @@ void Run::close() {
   back_ = {};
   client_.reset();
   connection_.reset();
-  // What is lent are the buffers of this test.
+  // Only the buffer of this test is still lent.
   EXPECT_TRUE(wait([this] { return server_pool_.counters().lent == 1; }));
   EXPECT_TRUE(wait([this] { return client_pool_.counters().lent == 1 + buffers_.size(); }));
 }

@@ -14,16 +14,16 @@ struct ReverseLoad {
   fabric::Fabric* client = nullptr;  ///< both fabrics belong to one io_context
   fabric::Fabric* server = nullptr;
   fabric::Endpoint local;                           ///< where the server listens
-  std::uint32_t calls = 0;                          ///< that succeed, in each direction
-  bool may_be_lost = false;                         ///< the connection
+  std::uint32_t calls = 0;                          ///< that must succeed in each direction
+  bool may_be_lost = false;                         ///< whether the connection may be lost
   std::function<void()> disturb;                    ///< runs after each completion, of either direction; may be empty
   Log log;                                          ///< of the connections
-  std::function<std::uint64_t()> most_losses = {};  ///< at the end, if the connection may be lost; empty: any number
+  std::function<std::uint64_t()> most_losses = {};  ///< limit if the connection may be lost; empty: none
 };
 
-/// Runs the load and expects: each call of either direction completes exactly once and with the right data; no call of
-/// the forward direction fails, and none of the reverse direction but by connection_lost, after which it is repeated on
-/// the next connection; neither side exceeds its grant; memory, receives and windows are given back in the end.
+/// Runs the load and expects: each call completes exactly once and with the right data. No forward call fails; a
+/// reverse call may fail only with connection_lost, and is then repeated on the next connection. Neither side exceeds
+/// its grant. In the end all memory, receives and windows have been released.
 void run_in_both_directions(boost::asio::io_context& context, const ReverseLoad& load);
 
 /// 100,000 if RPCRDMA_E2E_SCALE is "full", else `small`.

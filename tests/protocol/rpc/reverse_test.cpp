@@ -122,7 +122,7 @@ TEST_F(TypedReverse, LongMessagesAreRefused) {
   EXPECT_EQ(handlers->dispatcher().counters().calls, 0u);
 }
 
-// [8167-5.4-a] [8167-5.4-b] the handle is dead, and the next connection has another one
+// [8167-5.4-a] [8167-5.4-b] calls by the handle of a lost connection fail; the next connection has another handle
 TEST_F(TypedReverse, TheHandleOutlivesItsConnection) {
   hold = true;
   rpc::ReverseClient first = back;
@@ -134,7 +134,7 @@ TEST_F(TypedReverse, TheHandleOutlivesItsConnection) {
   ASSERT_TRUE(bed->wait([&] { return connections == 2 && back.alive() && !first.alive(); }));
   ASSERT_TRUE(over(lost));
   EXPECT_EQ(last, TransportError::connection_lost);
-  held[0].reply({1});  // is dropped
+  held[0].reply({1});  // this reply is dropped
   hold = false;
   const auto next = count(2);
   ASSERT_TRUE(over(next));
@@ -189,7 +189,7 @@ TEST_F(TypedReverse, Cancellation) {
   EXPECT_EQ(*outcome, BaseError::cancelled);
 }
 
-// On threads of their own: calls, copies, cancellation and destruction.
+// Other threads make calls, copy and destroy handles, and cancel.
 TEST_F(TypedReverse, FromOtherThreads) {
   std::atomic<int> good{0};
   std::atomic<int> running{3};
@@ -210,7 +210,7 @@ TEST_F(TypedReverse, FromOtherThreads) {
                                              good += !status || status == BaseError::cancelled ? 1 : 0;
                                            })));
       signal.emit(asio::cancellation_type::terminal);
-      own.run();  // until the completion
+      own.run();  // returns after the completion
       client = {};
       --running;
     });
@@ -220,7 +220,7 @@ TEST_F(TypedReverse, FromOtherThreads) {
   EXPECT_EQ(good, 3 * 201);
 }
 
-// A handler may hold its call longer than the client and its handlers exist.
+// A handler's call may outlive the client and its handlers.
 TEST_F(TypedReverse, CallsOutliveTheHandlers) {
   hold = true;
   const auto lost = count(1);

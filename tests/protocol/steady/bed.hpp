@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Client and server of the service on the iwarp fabric, on one event loop, so that the costs of both are counted.
+// A client and a server of the service on the iwarp fabric and one event loop, so that the costs of both are counted.
 #include <gtest/gtest.h>
 
 #include <vector>

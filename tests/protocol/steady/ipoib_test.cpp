@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kPacket = 60'000;
 
-/// Gives the same packet a number of times, and counts what it gets.
+/// Gives the link the same packet a number of times, and counts the packets that the link writes.
 class CountingDevice final : public ipoib::PacketDevice {
  public:
   explicit CountingDevice(boost::asio::io_context& context) : context_(context), packet_(kPacket) {}
@@ -84,7 +84,7 @@ TEST(SteadyLink, NoAllocationAndNoCopy) {
     EXPECT_LE(bytes, 2000 * (kPacket + 4096)) << "the devices of this test copy each packet once";
   }
   EXPECT_LT(one.fabric->counters().copied + two.fabric->counters().copied, kPacket)
-      << "bytes that TCP gave with headers";
+      << "bytes that TCP delivered together with headers";
 }
 
 }  // namespace

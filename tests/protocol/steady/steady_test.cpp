@@ -26,7 +26,7 @@ class Steady : public testing::TestWithParam<Load> {
   template <class P>
   void expect_no_cost() {
     const Load& load = GetParam();
-    // At a greater depth first, as the server may begin a call before it has ended the previous one.
+    // Warm up at twice the depth first: the server may begin a call before it has released the previous one.
     bed_.run<P>(load.octets, 2 * load.depth, kWarming);
     bed_.run<P>(load.octets, load.depth, kWarming);
     const Cost cost = bed_.run<P>(load.octets, load.depth, kCalls);

@@ -20,7 +20,7 @@ constexpr timeval kZero{0, 0};
 
 struct Outcome {
   clnt_stat status = RPC_FAILED;
-  clnt_stat kept = RPC_FAILED;  // in the rpc_err of the handle
+  clnt_stat kept = RPC_FAILED;  // the status in the handle's rpc_err
   std::tuple<long, long> detail;
   std::string results;  // in XDR
   friend bool operator==(const Outcome&, const Outcome&) = default;
@@ -31,7 +31,7 @@ void PrintTo(const Outcome& outcome, std::ostream* out) {
        << ", " << std::get<1>(outcome.detail) << "), " << outcome.results.size() << " bytes";
 }
 
-/// The fields of the union that belong to the status.
+/// The fields of the union that are defined for the status.
 std::tuple<long, long> detail_of(const rpc_err& error) {
   switch (error.re_status) {
     case RPC_AUTHERROR: return {error.re_why, 0};
@@ -267,7 +267,7 @@ TEST_P(Comparison, UnknownFlavor) {
 
 TEST_P(Comparison, UnansweredCallTimesOut) {
   EXPECT_EQ(compare([](CLIENT* client) { return call(client, FORMS_SILENT, kBrief); }).status, RPC_TIMEDOUT);
-  // More than the credits. (A TCP handle of libtirpc is of no use after a time-out: it skips the next reply.)
+  // More calls than credits. (libtirpc's TCP handle is not tested: after a time-out it skips the next reply.)
   for (int i = 0; i < 40; ++i) EXPECT_EQ(call(rdma_.get(), FORMS_SILENT, {0, 20'000}).status, RPC_TIMEDOUT);
   EXPECT_EQ(call(rdma_.get(), FORMS_NULL).status, RPC_SUCCESS);
 }
@@ -304,7 +304,7 @@ TEST_P(Comparison, MessagePassing) {
   EXPECT_EQ(compare([](CLIENT* client) { return call(client, FORMS_NULL); }).status, RPC_SUCCESS);
 }
 
-/// The outcomes of eight threads, of which every other one uses a handle of its own and the others share one.
+/// The outcomes of eight threads: four use handles of their own, and four share one handle.
 std::vector<std::vector<Outcome>> from_eight_threads(CLIENT* shared, const std::function<ClientPtr()>& make) {
   std::vector<std::vector<Outcome>> outcomes(8);
   std::vector<std::thread> threads;

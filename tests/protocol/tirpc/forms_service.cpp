@@ -145,7 +145,7 @@ std::uint64_t checksum(const char* bytes, std::size_t size) {
 
 }  // namespace rpcrdma::tirpc
 
-// The procedures, as rpcgen wants them: results are static, and null leaves the call without a reply.
+// The procedures as rpcgen declares them: results are static, and after a null result no reply is sent.
 namespace {
 
 std::string produced;

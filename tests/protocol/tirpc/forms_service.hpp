@@ -56,7 +56,7 @@ ClientPtr rdma_client(const FormsServer& server, rpcprog_t program = FORMS_PROG,
 
 /// The program whose FORMS_PRODUCE has results that are eligible for direct data placement.
 constexpr rpcprog_t kEligible = FORMS_PROG + 100;
-/// Its other procedure, which cannot encode the end of its results.
+/// Another procedure of that program: the encoding of its results fails near the end.
 constexpr rpcproc_t kFailHalfWay = 98;
 extern "C" bool_t xdr_eligible_blob(XDR* xdrs, blob* value);
 

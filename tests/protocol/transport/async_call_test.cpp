@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The completion-token front, with callbacks, futures and coroutines.
+// async_call() with the completion tokens of callbacks, futures and coroutines.
 #include "rpcrdma/requester/async_call.hpp"
 
 #include <gtest/gtest.h>

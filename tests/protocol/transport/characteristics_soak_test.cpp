@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls in both directions while both sides raise and lower receives, switch remote invalidation, and lose their
-// connection, all drawn from a seed: no Send meets a receive that is missing or too short, every call ends once and
-// well, and nothing is left. RPCRDMA_TEST_SEEDS sets the number of seeds, RPCRDMA_TEST_CALLS that of the calls over
-// iwarp.
+// connection, all drawn from a seed: no Send meets a receive that is missing or too short, every call succeeds exactly
+// once, and no resource is left in use. RPCRDMA_TEST_SEEDS sets the number of seeds, RPCRDMA_TEST_CALLS that of the
+// calls over iwarp.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -34,7 +34,7 @@ CharacteristicChange random_change(std::mt19937& random) {
   return out;
 }
 
-/// Around the sizes of receives, mostly.
+/// Most sizes are near those of receives.
 Shape random_shape_of_calls(std::mt19937& random, std::uint32_t seed) {
   Shape out;
   out.seed = seed;
@@ -57,7 +57,7 @@ struct Tally {
   std::uint64_t updates = 0;
 };
 
-/// One client and one server, with a life drawn from a seed.
+/// One client and one server, whose options and events are drawn from a seed.
 class Life {
  public:
   Life(std::uint32_t seed, std::uint32_t calls)
@@ -113,7 +113,7 @@ class Life {
       side->receive_size = random() % 8 == 0 ? 8192 : 4096;
       side->private_data = random() % 4 != 0;
     }
-    // What the drop leaves of an offer must not settle version one for the rest of the life.
+    // A connection lost during an offer must not select version one for the rest of the run.
     out.client.version_memory = std::chrono::seconds(0);
     return out;
   }
@@ -166,7 +166,7 @@ class Life {
 
   std::mt19937 random_;
   std::uint32_t calls_;
-  bool chunks_;  // in reverse calls
+  bool chunks_;  // reverse calls use chunks
   ShapedHandler client_handler_;
   std::unique_ptr<transport::ReverseService> service_;
   BothSides sides_;
@@ -246,7 +246,7 @@ TEST(CharacteristicsSoak, OverIwarp) {
               static_cast<unsigned long long>(server->counters().receives_lowered),
               static_cast<unsigned long long>(client->requester().counters().reconnects));
   EXPECT_GT(server->counters().receives_raised, 0u);
-  // Only where the server has asked for smaller receives while calls counted on large ones.
+  // The client reconnects only if the server asked for smaller receives while calls relied on large ones.
   EXPECT_LE(client->requester().counters().reconnects, lines->with("asked for smaller").size());
   client.reset();
   server.reset();

@@ -28,7 +28,7 @@ class Exchanges : public testing::Test {
   static SidesOptions two() {
     SidesOptions options;
     options.client.connection.version = options.server.connection.version = VersionChoice::automatic;
-    // The policy has tests of its own.
+    // The policy that adapts receives to the calls has tests of its own.
     options.client.connection.characteristics.adaptive = options.server.connection.characteristics.adaptive = false;
     return options;
   }
@@ -61,7 +61,7 @@ class Exchanges : public testing::Test {
     }
   }
   Characteristics client() { return sides->client->exchange().characteristics(); }
-  /// The server's view, by a call.
+  /// The characteristics as the server sees them, which its handler reads during a call.
   Characteristics server_now() {
     call();
     return server;
@@ -183,7 +183,7 @@ TEST_F(Exchanges, WithAPeerThatHasNone) {
   }
 }
 
-// With a grant of one credit the client's message would take the place of a call.
+// With a grant of one credit, the client's INIT_XCHAR would use the credit of a call.
 TEST_F(Exchanges, WithOneCredit) {
   SidesOptions options = two();
   options.server.connection.credits = 1;
@@ -213,7 +213,8 @@ TEST_F(Exchanges, RaiseReceives) {
   EXPECT_EQ(ask(size_of(16384)).receive_buffer_size, Disposition::done);
 }
 
-// [xchar-3.1-c] [xchar-3.1-d] [xchar-4.3-d] the asking side sends less before it asks
+// [xchar-3.1-c] [xchar-3.1-d] [xchar-4.3-d] the side that asks for smaller receives sends shorter messages before it
+// asks
 TEST_F(Exchanges, LowerReceives) {
   start();
   call();
@@ -232,7 +233,7 @@ TEST_F(Exchanges, LowerReceives) {
   EXPECT_EQ(completed(done).receive_buffer_size, Disposition::done);
   for (const auto& one : crossing) ASSERT_TRUE(sides->wait([&] { return one->times_done != 0; }));
   const std::vector<std::string> trace = sides->network.take_trace_text();
-  EXPECT_EQ(std::ranges::count(trace, "client send 9060"), 0) << "the answer was not there yet";
+  EXPECT_EQ(std::ranges::count(trace, "client send 9060"), 0) << "the peer had not answered yet";
   EXPECT_EQ(std::ranges::count(trace, "client send 84"), 8);
   EXPECT_EQ(trace_of_call(large_call()).front(), "client send 84");
   calls(100);
@@ -240,7 +241,7 @@ TEST_F(Exchanges, LowerReceives) {
   EXPECT_EQ(sides->server->counters().receives_lowered, 1u);
 }
 
-// [xchar-3-a] [xchar-4.3-c] values that are not possible
+// [xchar-3-a] [xchar-4.3-c] impossible values are rejected
 TEST_F(Exchanges, Rejections) {
   SidesOptions options = two();
   options.server.connection.characteristics.max_receive_size = 8192;
@@ -248,7 +249,8 @@ TEST_F(Exchanges, Rejections) {
   call();
   EXPECT_EQ(ask(size_of(16384)).receive_buffer_size, Disposition::rejected);
   EXPECT_EQ(ask(size_of(1024)).receive_buffer_size, Disposition::rejected);
-  EXPECT_EQ(trace_of_call(large_call(3000)).front(), "client send 3060") << "the limit of the request is gone";
+  EXPECT_EQ(trace_of_call(large_call(3000)).front(), "client send 3060")
+      << "a rejected request leaves no limit on Sends";
   const ChangeOutcome both = ask({.receive_buffer_size = 8192, .backward_request_support = BackwardSupport::none});
   EXPECT_EQ(both.receive_buffer_size, Disposition::pending);
   EXPECT_EQ(both.requester_remote_invalidation, Disposition::unchanged);
@@ -257,10 +259,11 @@ TEST_F(Exchanges, Rejections) {
   sides->client->exchange().async_request(size_of(1u << 20), done.token());
   ASSERT_TRUE(sides->wait([&] { return done.over; }));
   EXPECT_EQ(done.failed, BaseError::invalid_argument);
-  EXPECT_EQ(change(size_of(2048)).receive_buffer_size, Disposition::rejected) << "only a peer may ask for less";
+  EXPECT_EQ(change(size_of(2048)).receive_buffer_size, Disposition::rejected)
+      << "only the peer may ask for a smaller size";
 }
 
-// A server whose receives may not take more memory rejects a larger size.
+// A server that has no more memory for receives rejects a larger size.
 TEST_F(Exchanges, WithoutMemory) {
   SidesOptions options = two();
   options.server.connection.credits = 1024;
@@ -270,7 +273,7 @@ TEST_F(Exchanges, WithoutMemory) {
   EXPECT_EQ(ask(size_of(65536)).receive_buffer_size, Disposition::rejected);
 }
 
-// A server asks its client: replies of that size come inline, without a Reply chunk being offered.
+// At the request of a server its client raises receives: then it offers no Reply chunk for replies of that size.
 TEST_F(Exchanges, RaiseReceivesOfTheClient) {
   start();
   calls(2);
@@ -284,7 +287,7 @@ TEST_F(Exchanges, RaiseReceivesOfTheClient) {
   EXPECT_NE(trace_of_call(shape).front(), "client send 56");
 }
 
-// This side raises its own receives, which the peer has not asked for. [xchar-4.4-b]
+// This side raises its own receives without a request of the peer. [xchar-4.4-b]
 TEST_F(Exchanges, ChangesWithoutARequest) {
   start();
   calls(2);
@@ -310,7 +313,7 @@ TEST_F(Exchanges, RemoteInvalidation) {
   EXPECT_FALSE(client().own.requester_remote_invalidation);
 }
 
-// [xchar-3.3-a] a client without a reverse service takes no reverse calls, until it has one
+// [xchar-3.3-a] a client supports no reverse calls until it has a reverse service
 TEST_F(Exchanges, BackwardSupport) {
   start();
   calls(2);
@@ -329,7 +332,7 @@ TEST_F(Exchanges, BackwardSupport) {
   EXPECT_FALSE(good.status) << good.status.message();
 }
 
-// [xchar-3.3-c] a client whose reverse service takes chunks: every form of call, in the reverse direction
+// [xchar-3.3-c] a client whose reverse service accepts chunks: reverse calls of every form
 TEST_F(Exchanges, ReverseCallsWithChunks) {
   for (const std::uint32_t budget : {0u, 1u << 20}) {
     start();
@@ -355,7 +358,7 @@ TEST_F(Exchanges, ReverseCallsWithChunks) {
   }
 }
 
-// [xchar-3.3-b] a server that announces nothing, and makes a reverse call
+// [xchar-3.3-b] a server that announces nothing makes a reverse call: it must support them
 TEST_F(Exchanges, InferBackwardSupport) {
   SidesOptions options = two();
   options.server.connection.characteristics.exchange = false;
@@ -371,7 +374,7 @@ TEST_F(Exchanges, InferBackwardSupport) {
   EXPECT_EQ(client().peer.backward_request_support, transport::BackwardSupport::size_limited);
 }
 
-// The end of a connection ends what waits for the peer; the next connection begins anew.
+// The end of a connection ends the requests that wait for the peer; the next connection starts its own exchange.
 TEST_F(Exchanges, EndWithTheirConnection) {
   start();
   call();
@@ -395,7 +398,7 @@ TEST_F(Exchanges, CompleteByAnyToken) {
   EXPECT_EQ(outcome.get().receive_buffer_size, Disposition::done);
 }
 
-// Many calls that are too long for the server's receives enlarge them; when they end, so does the size.
+// Many calls that are too long for the server's receives make them grow; without such calls they shrink again.
 TEST_F(Exchanges, FollowTheCalls) {
   SidesOptions options = two();
   options.client.connection.characteristics.adaptive = true;

@@ -13,7 +13,7 @@ constexpr std::uint32_t kReplySeed = 0x10000;
 
 constexpr std::uint32_t kGap = 64;
 
-/// The first `length` bytes of `memory` in pieces, with gaps between them if asked for.
+/// `length` bytes of `memory` in pieces; with `apart`, gaps separate the pieces.
 boost::container::small_vector<BufferRef, 4> cut(BufferRef memory, std::uint32_t length, std::uint32_t pieces,
                                                  bool apart = false) {
   boost::container::small_vector<BufferRef, 4> out;
@@ -35,7 +35,7 @@ void fill(std::span<const BufferRef> parts, std::uint64_t seed) {
   }
 }
 
-/// The test's own memory, which an injected fault may refuse once.
+/// Memory for the test itself: retries once, as an injected fault may refuse it.
 Result<memory::RegisteredBuffer> allocate(memory::Pool& pool, std::uint32_t size) {
   auto memory = pool.allocate(size);
   return memory ? std::move(memory) : pool.allocate(size);
@@ -151,7 +151,7 @@ void ShapedCall::done(error_code result, const Payload* reply) noexcept {
 void ShapedCall::check(const Payload& reply) {
   StreamReader in(reply);
   if (in.u32() != xid || in.u32() != 1 || in.u32() != shape_.seed) {
-    complaint = "head of the reply";
+    complaint = "wrong head of the reply";
     return;
   }
   for (std::size_t i = 0; i < shape_.results.size(); ++i) {
@@ -162,14 +162,14 @@ void ShapedCall::check(const Payload& reply) {
       complaint = "result " + std::to_string(i);
   }
   const auto body = in.octets(shape_.reply_body);
-  if (!in.ok() || !in.at_end() || !has_pattern(body, kReplySeed + shape_.seed)) complaint = "body of the reply";
+  if (!in.ok() || !in.at_end() || !has_pattern(body, kReplySeed + shape_.seed)) complaint = "wrong body of the reply";
 }
 
 struct ShapedHandler::Job {
   explicit Job(transport::IncomingCall& of) : call(of) {}
   transport::IncomingCall& call;
   Shape shape;
-  std::vector<std::size_t> item_of_chunk;  // which argument came in which chunk
+  std::vector<std::size_t> item_of_chunk;  // the argument that each chunk carries
   std::vector<memory::RegisteredBuffer> memory;
   std::size_t pulled = 0;
   std::vector<memory::RegisteredBuffer> results;
@@ -181,7 +181,7 @@ void ShapedHandler::on_call(transport::IncomingCall& call) noexcept {
   auto job = std::make_shared<Job>(call);
   const Payload& payload = call.payload();
   StreamReader in(payload);
-  if (in.u32() != call.xid() || in.u32() != 0) complaint = "head of the call";
+  if (in.u32() != call.xid() || in.u32() != 0) complaint = "wrong head of the call";
   job->shape.seed = in.u32();
   job->shape.reply_body = in.u32();
   const std::uint32_t count = in.u32();
@@ -194,15 +194,15 @@ void ShapedHandler::on_call(transport::IncomingCall& call) noexcept {
       if (payload.items[chunk].length != length) complaint = "length of a chunk";
       job->item_of_chunk.push_back(i);
     } else if (!has_pattern(in.octets(length), job->shape.seed + i + 1)) {
-      complaint = "argument in the stream";
+      complaint = "wrong argument in the stream";
     }
     position += pad4(length);
   }
-  if (job->item_of_chunk.size() != payload.items.size()) complaint = "positions of the chunks";
+  if (job->item_of_chunk.size() != payload.items.size()) complaint = "wrong positions of the chunks";
   for (std::uint32_t i = in.u32(); i > 0; --i) job->shape.results.push_back(in.u32());
   position += 4 + 4 * static_cast<std::uint32_t>(job->shape.results.size());
   if (!in.ok() || !has_pattern(in.octets(payload.length - position), job->shape.seed) || !in.at_end())
-    complaint = "body of the call";
+    complaint = "wrong body of the call";
   std::uint32_t bulk = 0;
   for (const PayloadItem& item : payload.items) bulk += item.length;
   for (const std::uint32_t length : job->shape.results) bulk += length;

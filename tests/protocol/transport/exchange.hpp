@@ -25,13 +25,13 @@ struct Shape {
   std::uint32_t reply_body = 0;        ///< likewise
   std::vector<std::uint32_t> items;    ///< bytes of each eligible argument
   std::vector<std::uint32_t> results;  ///< bytes of each eligible result
-  std::uint32_t pieces = 1;            ///< of memory for each argument and result
-  bool apart = false;                  ///< the pieces do not lie side by side
+  std::uint32_t pieces = 1;            ///< pieces of memory of each argument and result
+  bool apart = false;                  ///< gaps separate the pieces
   bool may_reduce = true;
-  std::uint32_t max_reply = 0;  ///< 0: exactly what will come
+  std::uint32_t max_reply = 0;  ///< 0: the exact length of the reply
 };
 
-/// One call of such a shape; keeps its own memory.
+/// One call of a shape; owns the memory of its arguments and results.
 class ShapedCall final : public transport::Call {
  public:
   ShapedCall(memory::Pool& pool, transport::Requester& requester, const Shape& shape);
@@ -42,9 +42,9 @@ class ShapedCall final : public transport::Call {
   int times_done = 0;
   int times_encoded = 0;
   error_code status;
-  std::string complaint;  ///< what was wrong with the reply; empty: nothing
+  std::string complaint;  ///< the defect of the reply; empty: none
   std::size_t reply_items = 0;
-  std::size_t reply_item_bytes = 0;  ///< in the parts of the items
+  std::size_t reply_item_bytes = 0;  ///< sum over the parts of the items
   std::function<void()> on_done;
 
  private:
@@ -54,7 +54,7 @@ class ShapedCall final : public transport::Call {
   std::vector<boost::container::small_vector<BufferRef, 4>> items_;
 };
 
-/// Serves such calls.
+/// Serves calls of any shape.
 class ShapedHandler : public transport::CallHandler {
  public:
   void on_call(transport::IncomingCall& call) noexcept override;
@@ -64,7 +64,7 @@ class ShapedHandler : public transport::CallHandler {
   std::size_t items = 0;  ///< arguments that came in chunks
   std::string complaint;
   error_code last_send;
-  std::function<bool(transport::IncomingCall&)> intercept;  ///< true: it serves the call
+  std::function<bool(transport::IncomingCall&)> intercept;  ///< true: the test serves the call
 
  private:
   struct Job;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For each kind of operation, the n-th one fails; and the connection is lost after the n-th frame. Each call completes
+// For each kind of operation the n-th one fails, or the connection is lost after the n-th frame: each call completes
 // exactly once, nothing leaks, and later calls are served.
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ class Faults : public testing::Test {
     EXPECT_EQ(sides.handler.complaint, "");
     return good;
   }
-  /// No window is bound, and the pool has all its memory.
+  /// No window is bound, and all memory of the pools is free.
   void expect_nothing_left(BothSides& sides) {
     ASSERT_TRUE(sides.wait([&] { return sides.server->counters().bulk_in_use == 0; }));
     EXPECT_EQ(sides.client_fabric->bound_windows(), 0u);

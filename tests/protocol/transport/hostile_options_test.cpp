@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Optional messages of version two that break the rules, against a live server and a live client: the error that each
-// gets, the fate of the connection, and that nothing is held afterwards.
+// Optional messages of version two that break the rules, sent to a server and to a client: the error that answers each,
+// whether the connection stays, and that no resource is held afterwards.
 #include <gtest/gtest.h>
 
 #include "both_sides.hpp"
@@ -51,7 +51,7 @@ SidesOptions two() {
   return options;
 }
 
-/// A hand-made client at a server.
+/// A hand-made client of a server.
 class HostileClient : public testing::Test {
  protected:
   HostileClient() : sides(two()), fabric(sides.network.make_fabric("raw")), peer(*fabric) { connect(); }
@@ -60,7 +60,7 @@ class HostileClient : public testing::Test {
     peer.connect(sides.endpoint);
     ASSERT_TRUE(sides.wait([&] { return peer.connected(); }));
   }
-  /// A call of NULL, its reply, and the server's INIT_XCHAR.
+  /// Makes a call of NULL; takes its reply and the server's INIT_XCHAR.
   void begin() {
     const std::vector<std::string> got = answers(words({7, 2, 8, 0, 0, 0, 0, 0, 7, 0, 1, 0, 0, 0}));
     EXPECT_EQ(got, (std::vector<std::string>{"option 1 of " + std::to_string(last_init), "message of 7"}));
@@ -70,7 +70,7 @@ class HostileClient : public testing::Test {
       if (decoded(message).option_type == kInit) return decoded(message).xid;
     return last_init;
   }
-  /// Everything that comes in answer to `message`.
+  /// All messages that answer `message`.
   std::vector<std::string> answers(const Bytes& message) {
     peer.send(message);
     return answers();
@@ -105,7 +105,7 @@ class HostileClient : public testing::Test {
   Bytes last;
 };
 
-// [v2-3.1-a] [xchar-4-a] types that nobody knows
+// [v2-3.1-a] [xchar-4-a] unknown types
 TEST_F(HostileClient, UnknownTypes) {
   begin();
   for (const std::uint32_t type : {0u, 5u, 77u, 0xffffffffu})
@@ -130,7 +130,7 @@ TEST_F(HostileClient, MalformedOptions) {
   expect_alive();
 }
 
-// As many characteristics as a message holds: of unknown ids, then beyond the limit of this implementation.
+// As many characteristics as fit a message: first with unknown ids, then more than the limit of this implementation.
 TEST_F(HostileClient, ManyCharacteristics) {
   begin();
   for (const std::uint32_t count : {400u, 600u}) {
@@ -156,7 +156,7 @@ TEST_F(HostileClient, ManyCharacteristics) {
   expect_alive();
 }
 
-// INIT_XCHAR late, and twice: the second is an error, and changes nothing. [xchar-4.1-d] unknown ids are none.
+// A late INIT_XCHAR is accepted; a second one is an error, and changes nothing. [xchar-4.1-d] unknown ids are no error.
 TEST_F(HostileClient, InitTwiceAndLate) {
   begin();
   for (int i = 0; i < 3; ++i) expect_alive();
@@ -165,21 +165,22 @@ TEST_F(HostileClient, InitTwiceAndLate) {
   expect_alive();
 }
 
-// A response and an update that nothing has asked for: dropped, and taken.
+// A response without a request is dropped; an update without a request is accepted.
 TEST_F(HostileClient, AnswersWithoutAQuestion) {
   begin();
   EXPECT_EQ(answers(option(20, kInit, {0, 0})), std::vector<std::string>{});
   EXPECT_EQ(answers(option(21, kResponse, {1, 1, 0, 0}, 1)), std::vector<std::string>{});
   EXPECT_EQ(answers(option(22, kResponse, {}, 1)), std::vector<std::string>{});
   EXPECT_EQ(answers(option(23, kUpdate, {1, 4, 8192, 1})), std::vector<std::string>{});
-  EXPECT_EQ(answers(option(24, kUpdate, {1, 4, 0, 1})), std::vector<std::string>{}) << "less than version two has";
+  EXPECT_EQ(answers(option(24, kUpdate, {1, 4, 0, 1})), std::vector<std::string>{})
+      << "below the minimum of version two";
   EXPECT_EQ(answers(option(25, kUpdate, {0xffffff00, 0, 0})), std::vector<std::string>{});
   EXPECT_EQ(answers(words({last_init, 2, 8, 4, 2})), std::vector<std::string>{}) << "a late refusal of INIT_XCHAR";
   expect_alive();
 }
 
-// Requests of a peer that keeps to the receives of this side are all answered; of one that does not, all are answered
-// or the connection ends.
+// If a peer sends no more requests than this side has receives, all are answered; if it sends more, all are answered or
+// the connection ends.
 TEST_F(HostileClient, Floods) {
   begin();
   for (std::uint32_t round = 0; round < 200; ++round) {
@@ -198,7 +199,7 @@ TEST_F(HostileClient, Floods) {
   EXPECT_TRUE(peer.ended() || answered == 200u) << answered;
 }
 
-// Every truncated prefix of every vector, one after the other on one connection as long as that lasts.
+// Every truncated prefix of every vector, all on one connection until it ends.
 TEST_F(HostileClient, TruncatedVectors) {
   for (const auto& [name, vector] : load_vectors("v2.hex")) {
     SCOPED_TRACE(name);
@@ -211,7 +212,7 @@ TEST_F(HostileClient, TruncatedVectors) {
   expect_alive();
 }
 
-// Version one and version two on one connection: each call is answered in its version, and the exchange goes on.
+// Calls of both versions on one connection: each is answered in its version, and the exchange continues.
 TEST_F(HostileClient, BothVersions) {
   EXPECT_EQ(answers(words({5, 1, 8, 0, 0, 0, 0, 5, 0, 1, 0, 0, 0})), one("message of 5"));
   begin();
@@ -243,7 +244,7 @@ class HostileServer : public testing::Test {
     EXPECT_FALSE(one.status) << one.status.message();
     run_ready(sides.context);
   }
-  /// Both sides have announced their characteristics.
+  /// Makes both sides announce their characteristics.
   void begin() {
     call();
     ASSERT_EQ(peer.messages.size(), 1u);
@@ -252,7 +253,7 @@ class HostileServer : public testing::Test {
     run_ready(sides.context);
     EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::active);
   }
-  /// Asks for `size`; returns the XID of the request.
+  /// Makes the client request receives of `size` bytes; returns the XID of the request.
   std::uint32_t ask(std::uint32_t size) {
     over = false;
     client->exchange().async_request({.receive_buffer_size = size}, [this](error_code why, ChangeOutcome of) {
@@ -282,7 +283,7 @@ class HostileServer : public testing::Test {
   ChangeOutcome outcome;
 };
 
-// [xchar-4.1-e] a server that ignores INIT_XCHAR, or refuses it; one whose own comes late
+// [xchar-4.1-e] a server ignores INIT_XCHAR, then refuses it, then sends its own INIT_XCHAR
 TEST_F(HostileServer, WithoutTheExtension) {
   call();
   EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::announced);
@@ -298,7 +299,8 @@ TEST_F(HostileServer, WithoutTheExtension) {
   call();
 }
 
-// [xchar-3.1-a] a server that asks for larger Receives before it has seen any announcement: what is announced is posted
+// [xchar-3.1-a] a server asks for larger Receives before the client has announced any: the client announces the size
+// that it has posted
 TEST_F(HostileServer, ARequestBeforeTheFirstReply) {
   ShapedCall one(sides.client_pool, client->requester(), {});
   client->requester().submit(one);
@@ -312,10 +314,10 @@ TEST_F(HostileServer, ARequestBeforeTheFirstReply) {
   const transport::Characteristics now = client->exchange().characteristics();
   EXPECT_EQ(now.state, ExchangeState::active);
   EXPECT_EQ(now.own.receive_buffer_size, 4096u);
-  EXPECT_FALSE(now.own.requester_remote_invalidation) << "as answered";
+  EXPECT_FALSE(now.own.requester_remote_invalidation) << "the second change was done and announced";
 }
 
-// [xchar-4.1-e] a client that uses one credit, at a server that grants more and ignores INIT_XCHAR
+// [xchar-4.1-e] a client that uses one credit, with a server that grants more and ignores INIT_XCHAR
 TEST_F(HostileServer, OneCreditWithoutTheExtension) {
   transport::ClientOptions options = two().client;
   options.connection.credits = 1;
@@ -324,8 +326,8 @@ TEST_F(HostileServer, OneCreditWithoutTheExtension) {
   EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::negotiating);
 }
 
-// [xchar-4.3-c] sets that overlap, have gaps, or name what was not asked for; a raise is not believed, and the limit of
-// a smaller size stays
+// [xchar-4.3-c] responses whose sets overlap, have gaps, or name changes that were not requested: the larger size is
+// not used, and the limit of a smaller size stays
 TEST_F(HostileServer, ContradictoryResponses) {
   begin();
   using Sets = std::initializer_list<std::uint32_t>;
@@ -340,7 +342,7 @@ TEST_F(HostileServer, ContradictoryResponses) {
   call();
 }
 
-// A response with the XID of another request is dropped; the right one is taken.
+// A response with the XID of another request is dropped; one with the right XID is accepted.
 TEST_F(HostileServer, ResponsesToOtherRequests) {
   begin();
   const std::uint32_t xid = ask(32768);
@@ -352,7 +354,7 @@ TEST_F(HostileServer, ResponsesToOtherRequests) {
   EXPECT_EQ(client->exchange().characteristics().peer.receive_buffer_size, 32768u);
 }
 
-// [xchar-3-b] [xchar-4-b] a peer that knows INIT_XCHAR and not REQ_XCHAR has rejected everything
+// [xchar-3-b] [xchar-4-b] if a peer knows INIT_XCHAR but not REQ_XCHAR, all changes count as rejected
 TEST_F(HostileServer, WithoutRequests) {
   begin();
   answer(words({ask(32768), 2, 8, 4, 3}));
@@ -361,7 +363,7 @@ TEST_F(HostileServer, WithoutRequests) {
   call();
 }
 
-// [xchar-3.1-d] the limit of a request that is pending ends with a larger value that clears it
+// [xchar-3.1-d] the limit of a pending request ends when an update with a larger value clears the request
 TEST_F(HostileServer, PendingUntilCleared) {
   begin();
   answer(option(ask(8192), kResponse, {0, 0, 1, 1}, 1));
@@ -377,11 +379,11 @@ TEST_F(HostileServer, PendingUntilCleared) {
     EXPECT_TRUE(sides.wait([&] { return one.times_done != 0; }));
     return header.chunks.empty();
   };
-  // RawPeer has receives of 4096 bytes: only what needs no more is sent inline here.
+  // The receives of RawPeer have 4096 bytes: only shorter calls may be sent inline here.
   EXPECT_FALSE(sends_inline(12000));
   peer.send(option(2, kUpdate, {1, 4, 12288, 0}));
   run_ready(sides.context);
-  EXPECT_FALSE(sends_inline(12000)) << "not cleared";
+  EXPECT_FALSE(sends_inline(12000)) << "the update has not cleared the request";
   EXPECT_EQ(client->exchange().characteristics().peer.receive_buffer_size, 12288u);
 }
 

@@ -39,7 +39,7 @@ class HostilePeers : public testing::Test {
     }
     return done();
   }
-  /// A peer that has completed one call and has credits.
+  /// Connects a peer, which completes one call and has credits then.
   RawPeer& connect() {
     RawPeer& peer = *peers.emplace_back(std::make_unique<RawPeer>(*peer_fabric));
     peer.connect(endpoint);
@@ -51,7 +51,7 @@ class HostilePeers : public testing::Test {
     EXPECT_EQ(peer.take().header.credits, kCredits);
     return peer;
   }
-  /// `count` long calls, whose Reads will not be answered.
+  /// Sends `count` long calls, whose Reads will not be answered.
   void send_long_calls(RawPeer& peer, std::uint32_t count, std::uint32_t size) {
     for (std::uint32_t i = 0; i < count; ++i) {
       exposed.push_back(peer.expose(size, fabric::Access::remote_read));
@@ -63,7 +63,7 @@ class HostilePeers : public testing::Test {
       peer.send(header, {});
     }
   }
-  /// `count` peers that send long calls and then stop running.
+  /// Connects `count` peers that send long calls and then stop running.
   void connect_crowd(int count, std::uint32_t calls) {
     for (int i = 0; i < count; ++i) connect();
     for (const auto& peer : peers) send_long_calls(*peer, calls, kLong);
@@ -74,7 +74,7 @@ class HostilePeers : public testing::Test {
     const bool over = run_until(context, [&] { return call.times_done == 1; });
     EXPECT_FALSE(call.status) << call.status.message();
     EXPECT_EQ(call.complaint, "");
-    if (!over) client.reset();  // before the call
+    if (!over) client.reset();  // before `call` is destroyed
     return over && !call.status;
   }
 
@@ -99,12 +99,12 @@ TEST_F(HostilePeers, LeavingReadsUnanswered) {
   connect_crowd(2, 4);
   Shape shape;
   shape.call_body = 100000;
-  ASSERT_TRUE(serves(shape));  // although they hold most memory for long calls
+  ASSERT_TRUE(serves(shape));  // although the peers hold most of the memory for long calls
   EXPECT_TRUE(run_until(context, [&] { return server->counters().connections == 1; }));
   EXPECT_EQ(server->counters().bulk_in_use, 0u);
 }
 
-// Until then such a peer leaves memory for others, also for connections of its own address.
+// Until it is aborted, such a peer leaves memory for others, also for connections from its own address.
 TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls

@@ -77,8 +77,8 @@ TEST_P(OverIwarp, ThousandRandomCallsAreByteIdentical) {
 
 INSTANTIATE_TEST_SUITE_P(Crc, OverIwarp, testing::Bool());
 
-// [8166-4.4.1-a] A server reads, invalidates the handle, and then takes nothing more from its socket. The cancelled
-// call is not over while a Response gathers from its memory.
+// [8166-4.4.1-a] A server issues a Read, invalidates the handle, and then stops reading from its socket. The cancelled
+// call does not complete while a Response is sent from its memory.
 TEST(OverIwarpHostile, InvalidatesWhatItStillReads) {
   boost::asio::io_context context, peers_context;
   auto client_fabric = make_iwarp(context), peer_fabric = make_iwarp(peers_context);
@@ -181,7 +181,7 @@ TEST_F(OverIwarpThreads, ManyClients) {
   for (const auto& worker : workers) EXPECT_EQ(worker->handler.calls, 120);
 }
 
-// Idle connections are evicted, whichever thread has them.
+// Idle connections are evicted on every thread.
 TEST_F(OverIwarpThreads, IdleConnectionsGiveWay) {
   transport::ServerOptions options;
   options.max_connections = 3;

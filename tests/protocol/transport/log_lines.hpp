@@ -16,7 +16,7 @@ class LogLines final : public LogSink {
     const std::scoped_lock lock(mutex_);
     lines_.emplace_back(line);
   }
-  /// Those that contain `text`, in order.
+  /// The lines that contain `text`, in order.
   std::vector<std::string> with(std::string_view text) const {
     const std::scoped_lock lock(mutex_);
     std::vector<std::string> out;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device of either side is lost and comes back: the programs' calls continue under the same XIDs, with the memory
-// that they had.
+// The device of either side is lost and comes back: calls continue under the same XIDs and with the same memory.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -38,7 +37,7 @@ struct Side {
   fabric::LoopbackNetwork& network;
   std::string name;
   bool there = true;
-  int times = 0;  ///< it was opened
+  int times = 0;  ///< how often the device was opened
   std::array<std::byte, 8> spare{};
   fabric::LoopbackFabric* present = nullptr;
   std::unique_ptr<fabric::Fabric> fabric = fabric::make_lasting(
@@ -47,7 +46,7 @@ struct Side {
   memory::Pool pool{*fabric};
 };
 
-/// The parameter is the number of calls that the server takes before the device is lost.
+/// The parameter is the number of calls that the server receives before the device is lost.
 class LostDevice : public testing::TestWithParam<int> {
  protected:
   LostDevice() {
@@ -79,7 +78,7 @@ class LostDevice : public testing::TestWithParam<int> {
     }
     EXPECT_EQ(handler_.complaint, "");
   }
-  /// Bulk data both ways, arguments that are gathered, long calls and long replies.
+  /// Submits calls with bulk data both ways, arguments in several pieces, long calls and long replies.
   void submit_all_kinds() {
     submit({.seed = 1, .items = {100000}, .results = {70000}});
     submit({.seed = 2, .items = {40}, .results = {}});
@@ -117,7 +116,7 @@ class LostDevice : public testing::TestWithParam<int> {
 TEST_P(LostDevice, CallsSurviveTheClientsDevice) { lose_within_calls(client_side_); }
 TEST_P(LostDevice, CallsSurviveTheServersDevice) { lose_within_calls(server_side_); }
 
-// Memory that a program keeps can be used on the device that came back: its references have the new keys.
+// Memory that a program keeps can be used on the device that came back: references to it have the new keys.
 TEST(LostDeviceMemory, BuffersHaveTheKeysOfTheDeviceThatCameBack) {
   boost::asio::io_context context;
   fabric::LoopbackNetwork network{context};

@@ -22,9 +22,9 @@ class RawPeer final : private fabric::QueuePairEvents {
   std::uint32_t inbound_reads = 16;  ///< IRD offered
   std::vector<std::byte> private_data;
 
-  /// As a client. The connection is established when connected() is true.
+  /// Connects as a client. The connection is established when connected() is true.
   void connect(const fabric::Endpoint& server);
-  /// As a server: accepts each connection, one at a time.
+  /// Listens as a server: accepts each connection, one at a time.
   fabric::Endpoint listen();
   bool connected() const noexcept { return connected_; }
   bool ended() const noexcept { return ended_; }
@@ -33,17 +33,17 @@ class RawPeer final : private fabric::QueuePairEvents {
   void abort();
 
   void send(Octets message, std::optional<std::uint32_t> invalidate = {});
-  /// `header` with `payload` behind it.
+  /// Sends `header` followed by `payload`.
   void send(const wire::Header& header, Octets payload, std::optional<std::uint32_t> invalidate = {});
 
   struct Message {
     Bytes octets;
-    wire::Header header;  ///< decoded, if it could be
+    wire::Header header;  ///< the default if it could not be decoded
     Bytes payload;        ///< after the header
     std::optional<std::uint32_t> invalidated;
   };
   std::deque<Message> messages;
-  /// The oldest message that has come, or an empty one.
+  /// Removes and returns the oldest received message; an empty one if there is none.
   Message take();
 
   /// Exposes memory of this peer until the connection ends.
@@ -53,9 +53,9 @@ class RawPeer final : private fabric::QueuePairEvents {
     fabric::Window* window = nullptr;
   };
   Exposed expose(std::uint32_t size, fabric::Access access);
-  /// Writes to the other side's memory, or reads it; posted at once, visible before a later send().
+  /// Writes to the other side's memory. Posted at once: the data is placed before a later send() is delivered.
   void write(const Segment& to, Octets data);
-  /// True when the read has ended well.
+  /// Reads the other side's memory. `into` is filled when read_ended() is true.
   void read(const Segment& from, Bytes& into);
   bool read_ended() const noexcept { return read_ended_; }
 

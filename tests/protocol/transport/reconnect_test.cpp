@@ -16,7 +16,7 @@ std::vector<long> waits(const LogLines& log) {
   return out;
 }
 
-// While a proven server is away, the pauses between attempts grow; once it is back they are short again.
+// While a server that has served calls is away, the pauses between attempts grow; once it is back, they start short.
 TEST(Reconnect, PausesGrowWhenAProvenServerIsGone) {
   const auto log = std::make_shared<LogLines>();
   BothSides sides;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that end without a reply or beside one: lost connections, deadlines, cancellation, destruction of the client.
+// Calls that end by other events than a reply: lost connections, deadlines, cancellation, destruction of the client.
 #include <algorithm>
 
 #include "requester_fixture.hpp"
@@ -18,7 +18,7 @@ TEST_F(RequesterTest, FailedInvalidationEndsTheConnection) {
     call.on_done = [&] { connected = client->connected(); };
     const auto message = next_call();
     run_ready(context);
-    // What completes next at the client: the receive of the reply, then the invalidation.
+    // The client's next completions are the receive of the reply and the invalidation.
     client_fabric->fail_nth(operation, operation == fabric::LoopbackOperation::completion ? 2 : 1);
     send(reply_to(message.header), small_reply(call.xid));
     ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
@@ -83,8 +83,8 @@ TEST_F(RequesterTest, LostConnection) {
   EXPECT_EQ(client->requester().counters().reconnects, 1u);
 }
 
-// [8166-4.4.1-c] [8166-8.1.3-c] a cancelled call completes when no peer can access its memory; its credit is
-// in use until the reply
+// [8166-4.4.1-c] [8166-8.1.3-c] a cancelled call completes when no peer can access its memory; it keeps its credit
+// until the reply
 TEST_F(RequesterTest, Cancel) {
   start();
   Shape shape;
@@ -103,9 +103,9 @@ TEST_F(RequesterTest, Cancel) {
   EXPECT_EQ(call.status, BaseError::cancelled);
   EXPECT_EQ(waiting.status, BaseError::cancelled);
   EXPECT_EQ(bound, 0u);
-  client->requester().cancel(call);  // over already
+  client->requester().cancel(call);  // has completed already
   ShapedCall& next = submit();
-  EXPECT_TRUE(peer.messages.empty());  // the one credit is still out
+  EXPECT_TRUE(peer.messages.empty());  // the cancelled call still holds the only credit
   wire::Header late = reply_to(message.header);
   send(late, words({call.xid, 1, 1, 9000}));
   EXPECT_EQ(call.times_done, 1);
@@ -149,7 +149,7 @@ TEST_F(RequesterTest, CancelWhereALateInvalidationDoesHarm) {
   client.reset();
 }
 
-// done() submits and cancels calls while other calls are about to complete.
+// done() submits and cancels calls while other calls are completing.
 TEST_F(RequesterTest, SubmittingAndCancellingInsideDone) {
   start();
   answer((submit(), next_call()).header, 4);
@@ -183,7 +183,7 @@ TEST_F(RequesterTest, Deadlines) {
   Shape shape;
   shape.results = {9000};
   std::vector<std::unique_ptr<ShapedCall>> mine;
-  // From one moment: if calls that wait outlive those that hold the credits, they are sent on further connections.
+  // One deadline for all: calls that outlive those that hold the credits are sent on further connections.
   const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
   for (int i = 0; i < 4; ++i) {
     mine.push_back(std::make_unique<ShapedCall>(pool, client->requester(), shape));
@@ -195,7 +195,7 @@ TEST_F(RequesterTest, Deadlines) {
   }));
   for (const auto& call : mine) EXPECT_EQ(call->status, BaseError::deadline_exceeded);
   EXPECT_EQ(client_fabric->bound_windows(), 0u);
-  // No call was answered and all credits are in use: the next call makes a new connection.
+  // As no call was answered and all credits are in use, the next call makes a new connection.
   peer.messages.clear();
   ShapedCall& next = submit();
   const auto message = next_call();
@@ -240,7 +240,7 @@ TEST_F(RequesterTest, ATransferThatNeverEnds) {
   }
 }
 
-// The same if the server has answered the call and still reads its arguments
+// The same if the server has answered the call and still reads its arguments.
 TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
   transport::ClientOptions options;
   options.silence = std::chrono::hours(1);
@@ -306,7 +306,7 @@ TEST_F(RequesterTest, ALongCallIsWholeWhileItIsRead) {
   run_ready(context);
   client->requester().cancel(call);
   shape.seed = 6;
-  for (int i = 0; i < 4; ++i) submit(shape);  // of the same size
+  for (int i = 0; i < 4; ++i) submit(shape);  // they need memory of the same size
   EXPECT_EQ(call.times_done, 0);
   network.resume();
   run_ready(context);
@@ -316,7 +316,7 @@ TEST_F(RequesterTest, ALongCallIsWholeWhileItIsRead) {
   EXPECT_EQ(call.status, BaseError::cancelled);
 }
 
-// A call times out while the server is silent: the others are retransmitted on a new connection
+// A call times out while the server is silent: the others are retransmitted on a new connection.
 TEST_F(RequesterTest, SilentServer) {
   for (const bool silent : {true, false}) {
     transport::ClientOptions options;
@@ -456,7 +456,7 @@ TEST_F(RequesterTest, SubmittingInsideDoneWhileTheClientIsDestroyed) {
   }
 }
 
-// done() may destroy the client, however the call has ended; the other calls complete before the destructor returns.
+// done() may destroy the client after any outcome of the call; the other calls complete before the destructor returns.
 TEST_F(RequesterTest, DestroyingTheClientInsideDone) {
   enum class End { reply, reply_after_invalidation, cancel, cancel_while_waiting, deadline, loss };
   for (const End how :
@@ -481,7 +481,7 @@ TEST_F(RequesterTest, DestroyingTheClientInsideDone) {
       client->requester().submit(*others.back());
     };
     if (how == End::cancel_while_waiting)
-      for (int i = 0; i < 2; ++i) another();  // they have the credits
+      for (int i = 0; i < 2; ++i) another();  // these hold the credits
     client->requester().submit(call);
     while (others.size() < 4) another();
     wire::Header header;

@@ -31,7 +31,7 @@ class RequesterTest : public testing::Test {
     run_ready(context);
     return *calls.back();
   }
-  /// The next call that has reached the peer.
+  /// Waits for the next call that reaches the peer.
   RawPeer::Message next_call() {
     EXPECT_TRUE(run_until(context, [&] { return !peer.messages.empty(); }));
     return peer.take();

@@ -46,7 +46,7 @@ TEST_F(RequesterTest, BrokenRepliesAreDroppedSilently) {
           "00000001 00000020 00000000 00000001 00000000 00000001 00000010 00000000 00000000 00000000 00000000 "
           "00000000" +
           xid + "00000001 00000001",                                                    // a Read list
-      xid + "00000001 00000020 00000001 00000000 00000000 00000000",                    // holds nothing
+      xid + "00000001 00000020 00000001 00000000 00000000 00000000",                    // no message
       xid + "00000001 00000020 00000001 00000000 00000001 00000000 00000000 00000000",  // likewise
       xid + "00000001 00000020 00000000 00000000 00000000 00000000" + hex(call.xid + 1) + "00000001 00000001",
       xid + "00000001 00000020 00000000 00000000 00000000 00000000" + xid,  // cut short
@@ -81,7 +81,7 @@ TEST_F(RequesterTest, PeerErrors) {
   EXPECT_EQ(client->requester().counters().granted, 1u);
   ShapedCall& second = submit();
   next_call();
-  // The version of an RDMA_ERROR is the one that it refuses.
+  // An RDMA_ERROR has the version that it refuses.
   send(hex(second.xid) + "00000001 00000009 00000004 00000001 00000002 00000005");
   EXPECT_EQ(second.status, TransportError::peer_err_vers);
   EXPECT_EQ(second.times_done, 1);
@@ -89,7 +89,7 @@ TEST_F(RequesterTest, PeerErrors) {
   shape.reply_body = 8000;
   ShapedCall& third = submit(shape);
   ASSERT_TRUE(next_call().header.chunks.has_reply_chunk());
-  send(hex(third.xid) + "00000001 00000009 00000004 00000002");  // too short for it, says the peer
+  send(hex(third.xid) + "00000001 00000009 00000004 00000002");  // ERR_CHUNK: the reply does not fit, says the peer
   EXPECT_EQ(third.status, TransportError::peer_err_chunk);
   run_ready(context);
   EXPECT_TRUE(peer.messages.empty());
@@ -162,7 +162,7 @@ TEST_F(RequesterTest, CreditsAreNeverExceeded) {
   expect_open(1);
   answer_one(4);
   expect_open(4);
-  answer_one(2);  // lowered below what is in flight
+  answer_one(2);  // lowered below the number of calls in flight
   expect_open(3);
   answer_one(2);
   expect_open(2);
@@ -172,7 +172,7 @@ TEST_F(RequesterTest, CreditsAreNeverExceeded) {
   expect_open(6);
   peer.abort();
   open.clear();
-  // [8166-3.3.3-a] one credit again on a new connection
+  // [8166-3.3.3-a] a new connection starts with one credit
   ASSERT_TRUE(run_until(context, [&] { return !peer.messages.empty(); }));
   expect_open(1);
 }
@@ -199,7 +199,7 @@ TEST_F(RequesterTest, RepliesThatDoNotMatchTheOffer) {
       },
       [](wire::Header& h, Bytes&) { h.chunks.clear(); },
       [](wire::Header& h, Bytes&) { h.chunks.begin_reply_chunk(); },
-      [](wire::Header& h, Bytes& payload) {  // the result inline, the chunk unused
+      [](wire::Header& h, Bytes& payload) {  // the result comes inline, the chunk is unused
         for (Segment& segment : h.chunks.write_chunk(0)) segment.length = 0;
         payload.resize(2000);
       },
@@ -225,8 +225,8 @@ TEST_F(RequesterTest, RepliesThatDoNotMatchTheOffer) {
   }
 }
 
-// [8166-4.3.2.2-c] [8166-4.3.2.2-d] an unused chunk may come back with its segments or empty; whatever was written into
-// it is no result
+// [8166-4.3.2.2-c] [8166-4.3.2.2-d] an unused chunk may be returned with its segments or empty; data written into it is
+// no result
 TEST_F(RequesterTest, UnusedWriteChunksInBothForms) {
   start();
   Shape shape;
@@ -249,7 +249,7 @@ TEST_F(RequesterTest, UnusedWriteChunksInBothForms) {
   }
 }
 
-// RDMA_NOMSG with data in Write chunks, and RDMA_MSG with data in the Reply chunk, are taken
+// RDMA_NOMSG with data in Write chunks, and RDMA_MSG with data in the Reply chunk, are accepted.
 TEST_F(RequesterTest, WriteChunkAndReplyChunkTogether) {
   start();
   Shape shape;

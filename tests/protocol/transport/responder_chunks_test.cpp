@@ -6,7 +6,7 @@
 namespace rpcrdma::test {
 namespace {
 
-// An RDMA_NOMSG whose lists do not hold the payload [8166-4.2.4-a]
+// [8166-4.2.4-a] an RDMA_NOMSG without a Position-Zero Read chunk that holds the payload
 TEST_F(ResponderTest, NomsgWithoutPositionZero) {
   start();
   auto call = header(kXid, wire::Procedure::nomsg);
@@ -20,7 +20,7 @@ TEST_F(ResponderTest, NomsgWithoutPositionZero) {
   expect_alive();
 }
 
-// Read chunks that claim the same bytes, or lie outside the message; [8267-6.4.2-b] too many segments
+// Read chunks that overlap or lie outside the message; [8267-6.4.2-b] too many segments
 TEST_F(ResponderTest, ReadChunksThatDoNotFit) {
   transport::ServerOptions options;
   options.max_chunk = 100000;
@@ -30,7 +30,7 @@ TEST_F(ResponderTest, ReadChunksThatDoNotFit) {
   const std::vector<std::vector<wire::ReadSegment>> lists = {
       {{0, {1, 100, 0}}},                                    // position 0 in an RDMA_MSG
       {{4, {1, 100, 0}}},                                    // before the message type ends
-      {{28, {1, 100, 0}}},                                   // behind the end
+      {{28, {1, 100, 0}}},                                   // beyond the end
       {{16, {1, 5, 0}}, {20, {2, 4, 0}}},                    // the second inside the first
       {{16, {1, 8, 0}}, {12, {2, 8, 0}}},                    // not ascending, and overlapping
       {{16, {1, 60000, 0}}, {16, {1, 60000, 0}}},            // too long together [8166-8.1.4-a]
@@ -114,7 +114,7 @@ TEST_F(ResponderTest, WriteChunksInOrder) {
   EXPECT_EQ(reply.header.chunks.write_chunk(3)[1], part(3000, 0));
   const auto octets = memory.memory.octets();
   EXPECT_TRUE(has_pattern(octets.first(150), 0x10000 + 7));
-  EXPECT_TRUE(has_pattern(octets.subspan(150, 50), 99, 150));  // untouched
+  EXPECT_TRUE(has_pattern(octets.subspan(150, 50), 99, 150));  // not written
   EXPECT_TRUE(has_pattern(octets.subspan(200, 1), 0x10000 + 7, 150));
   EXPECT_TRUE(has_pattern(octets.subspan(201, 799), 99, 201));
   EXPECT_TRUE(has_pattern(octets.subspan(1000, 299), 0x10000 + 9));
@@ -200,7 +200,7 @@ TEST_F(ResponderTest, UnreadableChunkIsRefusedTheSecondTime) {
   connect();
   expect_err_chunk(exchange(call, payload));
   expect_alive();
-  // After the answer the call is not remembered.
+  // After the answer the server has forgotten the call.
   EXPECT_EQ(exchange(call, payload).octets, Bytes());
   EXPECT_TRUE(peer.ended());
 }
@@ -232,7 +232,7 @@ TEST_F(ResponderTest, UnwritableChunkIsRefusedTheSecondTime) {
   expect_alive();
 }
 
-// Sent again the call has other handles; another call of the same XID, from behind the same address, is another call
+// A resent call has other handles, and is recognized. A different call with the same XID and address is a new call.
 TEST_F(ResponderTest, SuspectsAreKnownByWhatIsSentAgain) {
   start();
   for (const bool read : {true, false}) {
@@ -296,7 +296,7 @@ TEST_F(ResponderTest, SixteenSegmentsInEachChunk) {
       out.push_back({all.handle, i + 1 < kPieces ? kPiece : length - i * kPiece, all.offset + i * kPiece});
     return out;
   };
-  // One argument and one result of kAll bytes each, and a body behind them in either direction.
+  // One argument and one result of kAll bytes each, followed by a body in either direction.
   Bytes stream = words({kXid, 0, 7, kAll - 16, 1, kAll, 1, kAll});
   stream.resize(kAll);
   fill_pattern(MutableOctets(stream).subspan(32), 7);

@@ -49,7 +49,7 @@ TEST_F(ResponderTest, BrokenHeaders) {
       "a0000001 00000001 00000020 00000000 00000000 00000001 ffffffff",                    // truncated Write list
       "a0000001 00000001 00000020 00000000 00000002 00000000 00000000 a0000001 00000000",  // neither 0 nor 1
       "a0000001 00000001 00000020 00000000 00000000 00000000 00000000 a0000002 00000000",  // another XID
-      "a0000001 00000001 00000020 00000000 00000000 00000000 00000000 a0000001",           // cut behind the XID
+      "a0000001 00000001 00000020 00000000 00000000 00000000 00000000 a0000001",           // cut after the XID
       "a0000001 00000001 00000020 00000000 00000000 00000000 00000000 a0000001 00000002",  // neither call nor reply
   };
   for (const char* message : broken) {
@@ -62,7 +62,7 @@ TEST_F(ResponderTest, BrokenHeaders) {
   expect_alive();
 }
 
-// [8166-4.6.2-b] [8166-4.2.4-d] [8166-4.5-c] obsolete, errors and replies are not answered
+// [8166-4.6.2-b] [8166-4.2.4-d] [8166-4.5-c] obsolete messages, errors and replies are not answered
 TEST_F(ResponderTest, NotAnswered) {
   start();
   EXPECT_EQ(answer("a0000001 00000001 00000020 00000003 00000000 00000000 00000000"), "");
@@ -144,7 +144,7 @@ TEST_F(ResponderTest, RepliesThatCannotBeBuilt) {
   expect_alive();
 }
 
-// [8166-3.3.1-g] a client with no receives other than those for its replies
+// [8166-3.3.1-g] a client that posts receives only for its replies
 TEST_F(ResponderTest, SendsNothingUnsolicited) {
   peer.receives = 1;
   start();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A client that takes reverse calls, and a hand-made server.
+// A client that serves reverse calls, and a hand-made server.
 #include <gtest/gtest.h>
 
 #include <boost/asio/steady_timer.hpp>
@@ -13,7 +13,7 @@
 namespace rpcrdma::test {
 namespace {
 
-/// A forward call is outstanding.
+/// A client that serves reverse calls; its forward call is outstanding.
 class ReverseCalls : public testing::Test {
  protected:
   void start(std::uint32_t credits = 2) {
@@ -26,7 +26,7 @@ class ReverseCalls : public testing::Test {
     client->requester().submit(*call);
     ASSERT_TRUE(run_until(context, [&] { return !peer.messages.empty(); }));
     forward = peer.take();
-    header.xid = call->xid;  // alive in the other direction too
+    header.xid = call->xid;  // also the XID of the outstanding forward call
     header.credits = 99;
   }
   RawPeer::Message exchange(const wire::Header& message, Octets payload) {
@@ -84,8 +84,8 @@ TEST_F(ReverseCalls, WithChunksAreAnsweredByErrChunk) {
   EXPECT_FALSE(call->status);
 }
 
-// [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] like calls of the forward direction; what may be a reply to the call that
-// is outstanding is not answered [8166-4.5-c]
+// [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] as in the forward direction; [8166-4.5-c] a message that may be a reply to
+// the outstanding call is not answered
 TEST_F(ReverseCalls, ThatCannotBeDecodedAreAnsweredByRdmaError) {
   start();
   const struct {
@@ -123,7 +123,7 @@ TEST_F(ReverseCalls, ThatCannotBeDecodedAreAnsweredByRdmaError) {
   EXPECT_FALSE(call->status);
 }
 
-// [8167-4.3.1-a] at most the receives beside those of the forward direction
+// [8167-4.3.1-a] no more credits than receives that the forward direction does not need
 TEST_F(ReverseCalls, AreGrantedNoMoreCreditsThanTheConnectionHasReceivesFor) {
   start(50);
   for (int i = 0; i < 2; ++i)
@@ -149,7 +149,7 @@ TEST_F(ReverseCalls, KeepTheClientConnected) {
   EXPECT_EQ(peer.connections(), 4);
 }
 
-// What a server sends beyond its grant is bounded by the receives, and costs it the connection.
+// A server that sends more calls than granted loses its connection when the receives are used up.
 TEST_F(ReverseCalls, BeyondTheGrantEndTheConnection) {
   start();
   std::vector<transport::IncomingCall*> held;
@@ -167,14 +167,13 @@ TEST_F(ReverseCalls, BeyondTheGrantEndTheConnection) {
   for (auto* each : held) each->discard();
   handler.intercept = {};
   ASSERT_TRUE(run_until(context, [&] { return !peer.messages.empty(); }));
-  EXPECT_EQ(peer.take().header.xid, call->xid);  // is sent again
+  EXPECT_EQ(peer.take().header.xid, call->xid);  // the forward call is resent
   EXPECT_EQ(exchange(header, words({header.xid, 0, 1, 0, 0, 0})).header.xid, header.xid);
   EXPECT_EQ(call->times_done, 0);
   client.reset();
 }
 
-// A server that sends calls has not vanished: a call of the forward direction that times out does not end the
-// connection.
+// A server that sends calls is alive: a forward call that times out does not end the connection.
 TEST_F(ReverseCalls, AreASignOfLife) {
   silence = std::chrono::seconds(2);
   start();

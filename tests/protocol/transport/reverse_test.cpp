@@ -49,7 +49,7 @@ class Reverse : public testing::Test {
   std::shared_ptr<transport::ReverseRequester> reverse;
 };
 
-// [8167-6-a] [8167-5.4-a] the connection is there though the client has no call of its own
+// [8167-6-a] [8167-5.4-a] the connection is made although the client makes no call of its own
 TEST_F(Reverse, RefusedUntilAllowed) {
   start();
   const auto refused = make();
@@ -131,7 +131,7 @@ TEST_F(Reverse, ThresholdsAreSwapped) {
   EXPECT_EQ(client_handler.calls, 2);
 }
 
-// [8167-5.3-a] [8167-5.3-c] short messages only
+// [8167-5.3-a] [8167-5.3-c] only short messages are sent
 TEST_F(Reverse, CallsThatNeedChunksFailAtOnce) {
   start();
   reverse->allow();
@@ -149,7 +149,7 @@ TEST_F(Reverse, CallsThatNeedChunksFailAtOnce) {
   EXPECT_EQ(client_handler.calls, 0);
 }
 
-// [8166-3.3.1-a] [8167-4.3.1-a] [8167-4.3.2-a] reverse credits are kept within
+// [8166-3.3.1-a] [8167-4.3.1-a] [8167-4.3.2-a] the reverse credits are not exceeded
 TEST_F(Reverse, CreditsOfTheirOwn) {
   SidesOptions options;
   options.client.connection.reverse_credits = 3;
@@ -182,8 +182,8 @@ TEST_F(Reverse, CreditsOfTheirOwn) {
   for (const auto& call : calls) EXPECT_EQ(call->complaint, "");
 }
 
-// [8167-4.3.1-a] [8167-4.3.1-b] the next connection has receives for both directions before anything comes: a reverse
-// call and the reply to the call sent again, one right behind the other
+// [8167-4.3.1-a] [8167-4.3.1-b] the next connection has receives for both directions before any message arrives: a
+// reverse call, directly followed by the reply to the resent call
 TEST_F(Reverse, OnTheNextConnection) {
   SidesOptions options;
   options.client.connection.credits = 1;
@@ -258,7 +258,7 @@ TEST_F(Reverse, TheLastReferenceIsDroppedInDone) {
   reverse->submit(*first);
   reverse->submit(*second);
   ASSERT_TRUE(sides->wait([&] { return held.calls.size() == 2; }));
-  // The server's end of the connection drops its reference first, so that the calls fail from a posted function.
+  // Makes the server destroy its end of the connection first, so that the calls fail from a posted function.
   sides->handler.intercept = {};
   sides->server.reset();
   for (const auto* call : {first.get(), second.get()}) EXPECT_EQ(call->status, TransportError::connection_lost);
@@ -291,7 +291,7 @@ TEST_F(Reverse, CallsThatAreRepeatedWhenTheConnectionIsLostFail) {
   EXPECT_TRUE(reverse->connected());
   sides->server.reset();
   EXPECT_FALSE(reverse->connected());
-  EXPECT_EQ(call->times_done, 1);  // the others later
+  EXPECT_EQ(call->times_done, 1);  // it is submitted again later
   ASSERT_TRUE(sides->wait([&] { return call->times_done == 4; }));
   EXPECT_EQ(call->status, TransportError::connection_lost);
   held.release();
@@ -304,7 +304,7 @@ std::vector<memory::RegisteredBuffer> all_of(memory::Pool& pool) {
   return all;
 }
 
-// What a reverse call needs may be in use by calls of the other direction: it waits for their end.
+// A reverse call waits until forward calls release the memory that it needs.
 TEST_F(Reverse, CallsWaitForMemoryThatForwardCallsHold) {
   start();
   reverse->allow();
@@ -323,8 +323,8 @@ TEST_F(Reverse, CallsWaitForMemoryThatForwardCallsHold) {
   EXPECT_FALSE(back->status) << back->status.message();
 }
 
-// [8167-4.1-a] calls that time out keep their credits until the late replies come; the connection remains, with the
-// calls of the other direction
+// [8167-4.1-a] calls that time out keep their credits until the late replies arrive; the connection stays, and so do
+// the calls of the other direction
 TEST_F(Reverse, LateRepliesReturnTheirCredits) {
   start();
   reverse->allow();
@@ -345,7 +345,7 @@ TEST_F(Reverse, LateRepliesReturnTheirCredits) {
   const auto next = make();
   reverse->submit(*next);
   run_ready(sides->context);
-  EXPECT_EQ(held.calls.size(), 1u);  // the first reply would have granted more
+  EXPECT_EQ(held.calls.size(), 1u);  // no reply has granted more credits yet
   held.release();
   ASSERT_TRUE(sides->wait([&] { return held.calls.size() == 1; }));
   held.release();
@@ -354,7 +354,7 @@ TEST_F(Reverse, LateRepliesReturnTheirCredits) {
   EXPECT_EQ(reverse->counters().in_flight, 0u);
 }
 
-// A client that never answers: after 10 s without credits a new connection helps, and the calls that wait fail.
+// A client never answers: after 10 s without credits the connection is replaced, and the calls that wait fail.
 TEST_F(Reverse, CreditsThatAreNeverReturnedEndTheConnection) {
   start();
   reverse->allow();
@@ -374,7 +374,7 @@ TEST_F(Reverse, CreditsThatAreNeverReturnedEndTheConnection) {
   run_ready(sides->context);
 }
 
-// A client that does not answer bounds what waits for it.
+// The number of calls that wait for a client that does not answer is bounded.
 TEST_F(Reverse, ABoundedNumberWaits) {
   start();
   reverse->allow();

@@ -63,7 +63,7 @@ TEST(Server, IdleConnectionsGiveWay) {
       ASSERT_TRUE(sides.wait([&] { return call.times_done == 1; }));
       EXPECT_FALSE(call.status);
     }
-    EXPECT_TRUE(silent[0].ended());  // the first to have been idle
+    EXPECT_TRUE(silent[0].ended());  // idle for the longest time
     EXPECT_LE(sides.server->counters().connections, 3u);
     PayloadBuilder& reply = held->reply();
     for (const std::uint32_t word : {held->xid(), 1u, 1u}) reply.u32(word);
@@ -163,7 +163,7 @@ TEST(Server, ReceivesTakeTheirPartOfThePool) {
   for (int i = 0; i < 40 && !testing::Test::HasFailure(); ++i) {
     connect();
     run({});
-    run({});  // a second request does not raise the grant
+    run({});  // another call does not raise the grant
     const std::uint32_t now = clients.back()->requester().counters().granted;
     EXPECT_LE(now, granted);
     EXPECT_GE(now, 4u);
@@ -229,7 +229,7 @@ TEST(Server, MoreThanTheWholeBudgetIsRefused) {
   EXPECT_EQ(call->status, transport::TransportError::peer_err_chunk);
 }
 
-// Calls in progress end, then the connections; calls that arrive meanwhile are resent on other connections
+// Calls in progress end, then the connections; calls that arrive meanwhile are resent on other connections.
 TEST(Server, ClosesWhenTheLastCallIsOver) {
   BothSides sides;
   std::vector<transport::IncomingCall*> held;
@@ -253,7 +253,7 @@ TEST(Server, ClosesWhenTheLastCallIsOver) {
   EXPECT_EQ(sides.server->counters().connections, 0u);
 }
 
-// A closed server leaves no work in the io_context
+// A closed server leaves no work in the io_context.
 TEST(Server, LeavesNothingToRunWhenItHasClosed) {
   BothSides sides;
   const auto call = sides.make({});
@@ -280,7 +280,7 @@ TEST(Server, ClosesAtTheDeadlineAndWaitsForItsHandlers) {
   sides.server->close(std::chrono::steady_clock::now() + std::chrono::milliseconds(10), [&] { closed = true; });
   ASSERT_TRUE(sides.wait([&] { return sides.server->counters().connections == 0; }));
   run_ready(sides.context);
-  EXPECT_FALSE(closed);  // a handler still has a call
+  EXPECT_FALSE(closed);  // a handler still holds a call
   error_code pulled, reserved, sent;
   bool told = false;
   held->reserve_bulk(10, [&](error_code status) { reserved = status; });
@@ -294,7 +294,7 @@ TEST(Server, ClosesAtTheDeadlineAndWaitsForItsHandlers) {
   EXPECT_FALSE(told);
   ASSERT_TRUE(sides.wait([&] { return closed && told; }));
   EXPECT_EQ(sent, transport::TransportError::connection_lost);
-  sides.client.reset();  // before the call
+  sides.client.reset();  // before `call` is destroyed
 }
 
 TEST(Server, DestroyedWithCallsInProgress) {
@@ -312,10 +312,10 @@ TEST(Server, DestroyedWithCallsInProgress) {
   sides.server.reset();
   EXPECT_EQ(sides.server_pool.counters().lent, 0u);
   run_ready(sides.context);
-  sides.client.reset();  // before the calls
+  sides.client.reset();  // before the calls are destroyed
 }
 
-// A restarted server serves the calls that its predecessor left unanswered
+// A restarted server serves the calls that its predecessor left unanswered.
 TEST(Server, Restarts) {
   BothSides sides;
   const auto first = sides.make({});

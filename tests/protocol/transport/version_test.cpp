@@ -21,7 +21,7 @@ SidesOptions versions(VersionChoice client, VersionChoice server) {
   SidesOptions options;
   options.client.connection.version = client;
   options.server.connection.version = server;
-  // The traces are those of the negotiation alone.
+  // Without the exchange of characteristics, the traces show only the negotiation.
   options.client.connection.characteristics.exchange = options.server.connection.characteristics.exchange = false;
   return options;
 }
@@ -92,8 +92,8 @@ TEST(Version, FallsBackOnTheSameConnection) {
   EXPECT_EQ(sides.handler.calls, 2);
 }
 
-// [v2-5-a] [v2-5-b] the offer is one call of at most 1024 bytes; what is exposed for it is invalidated before it is
-// sent again
+// [v2-5-a] [v2-5-b] the offer is one call of at most 1024 bytes; the memory exposed for it is invalidated before the
+// call is sent again
 TEST(Version, TheOfferIsShortAndAlone) {
   BothSides sides(versions(VersionChoice::automatic, VersionChoice::one));
   Shape shape;
@@ -117,7 +117,7 @@ TEST(Version, TheOfferIsShortAndAlone) {
   EXPECT_EQ(sides.client->requester().counters().local_invalidations, 1u);
 }
 
-// [v2-2.3-a] without private data as well, 4096 bytes each way
+// [v2-2.3-a] 4096 bytes in each direction, also without private data
 TEST(Version, Thresholds) {
   SidesOptions options = versions(VersionChoice::automatic, VersionChoice::automatic);
   options.client.connection.private_data = options.server.connection.private_data = false;
@@ -133,7 +133,7 @@ TEST(Version, Thresholds) {
   EXPECT_GT(trace_of_call(sides, shape).size(), 2u);
 }
 
-// [8166-4.5-f] a range without a version of this side is permanent
+// [8166-4.5-f] a range that contains no version of this side is a permanent error
 TEST(Version, NoCommonVersion) {
   BothSides two(versions(VersionChoice::two, VersionChoice::one));
   EXPECT_EQ(status_of_call(two), TransportError::peer_err_vers);
@@ -147,7 +147,7 @@ TEST(Version, ClientsOfVersionOne) {
   EXPECT_EQ(trace_of_call(sides), (Trace{"client send 52", "server send 40"}));
 }
 
-// [v2-5.2-c] a server that has refused version two is not asked again, until that is forgotten
+// [v2-5.2-c] a server that has refused version two gets no further offer until the refusal is forgotten
 TEST(Version, IsRememberedForALimitedTime) {
   for (const bool forgets : {false, true}) {
     SidesOptions options = versions(VersionChoice::automatic, VersionChoice::one);
@@ -170,7 +170,7 @@ TEST(Version, LostOffer) {
   EXPECT_EQ(trace.back(), "server send 40");
 }
 
-// The connection breaks behind each frame in turn, of the negotiation too: each call ends once, and nothing is left.
+// The connection is lost after each frame in turn, also during the negotiation: each call ends once, and nothing leaks.
 TEST(Version, ConnectionsThatBreakAtEveryFrame) {
   std::vector<Shape> shapes(3);
   shapes[1].items = {9001};
@@ -201,7 +201,7 @@ TEST(Version, ConnectionsThatBreakAtEveryFrame) {
   }
 }
 
-// A call that is cancelled ends once, at whichever step of the negotiation that happens, and the next one succeeds.
+// A call cancelled at any step of the negotiation ends once, and the next one succeeds.
 TEST(Version, CallsThatEndDuringTheFallback) {
   Shape shape;
   shape.items = {9001};
@@ -247,7 +247,7 @@ TEST(Version, OptionsAreRefused) {
   EXPECT_EQ(to_hex(Octets(peer.take().octets).last(8)), "0000000400000002");
 }
 
-// [v2-4.2.2-c] calls of the reverse direction have the version of the connection
+// [v2-4.2.2-c] reverse calls have the version of the connection
 TEST(Version, ReverseCalls) {
   for (const VersionChoice server : {VersionChoice::automatic, VersionChoice::one}) {
     BothSides sides(versions(VersionChoice::automatic, server));

@@ -103,7 +103,7 @@ TEST_P(FrameVector, TruncatedPrefixesDeliverNothing) {
   }
 }
 
-// [5044-4.4-i] [5044-8-a] neither does one with any corrupted byte
+// [5044-4.4-i] [5044-8-a] a frame with a corrupted byte delivers nothing
 TEST_P(FrameVector, DamagedFramesDeliverNothing) {
   const Bytes octets = vector_of(GetParam());
   for (std::size_t at = 0; at < octets.size(); ++at) {

@@ -29,7 +29,7 @@ class Message {
     stream_.assign(send.begin() + static_cast<std::ptrdiff_t>(*length), send.end());
   }
 
-  /// The first `size` bytes of the stream, in memory of exactly that size, with the item behind them.
+  /// The first `size` bytes of the stream, in memory of exactly that size, and the item.
   const Payload& payload(std::size_t size) {
     copy_.emplace(Octets(stream_).first(size));
     payload_.clear();
@@ -75,8 +75,8 @@ struct AnyHeader {
   rpc::ReplyHeader reply;
 };
 
-/// Decodes a whole message, hands the value to `look`, which may prepare it for encoding, and compares what
-/// is encoded. Then every truncated prefix of the stream must be refused.
+/// Decodes a whole message, passes the value to `look`, which may prepare it for encoding, encodes it and
+/// compares the bytes. Then every truncated prefix of the stream must be refused.
 template <class T, class Look>
 void check(Message& message, bool is_call, bool_t (*routine)(XDR*, T*), Look look) {
   AnyHeader header;
@@ -154,7 +154,7 @@ TEST(RpcVectors, GetattrReply) {
   });
 }
 
-// [8166-4.3.1.1-a] the item stands at the chunk's position
+// [8166-4.3.1.1-a] the item is at the position of the chunk
 TEST(RpcVectors, WriteCallWithReadChunk) {
   Message message("write_call_readchunk");
   Bytes data = bytes_of("hello");

@@ -20,9 +20,9 @@ struct Waiter final : BudgetWaiter {
 };
 
 struct BudgetTest : testing::Test {
-  /// A connection of `peer`.
+  /// Adds a connection of `peer`.
   BudgetShare& connect(BudgetPeer& peer) { return shares.emplace_back(peer); }
-  /// The bytes that `share` gets out of `count` requests of `bytes`.
+  /// Makes `count` requests of `bytes` for `share`; returns the bytes granted.
   std::size_t grab(BudgetShare& share, int count, std::size_t bytes) {
     const std::size_t before = share.used();
     for (int i = 0; i < count; ++i) share.acquire(waiters.emplace_back(), bytes);
@@ -41,7 +41,7 @@ TEST_F(BudgetTest, AShareIsServedInOrderOfAsking) {
   EXPECT_EQ(first.granted, 60u);
   share.acquire(second, 60);
   share.acquire(third, 10);
-  EXPECT_TRUE(second.waits() && third.waits());  // the small one does not overtake
+  EXPECT_TRUE(second.waits() && third.waits());  // the small request does not overtake
   EXPECT_TRUE(share.has_waiters());
   share.release(60);
   EXPECT_EQ(second.granted, 60u);
@@ -122,7 +122,7 @@ TEST_F(BudgetTest, PeersAndTheirConnectionsTakeTurns) {
   holder.release(100);
   EXPECT_EQ(crowd[0].granted, 100u);
   shares[1].release(100);
-  EXPECT_EQ(one.granted, 100u);  // although two of the other address asked earlier
+  EXPECT_EQ(one.granted, 100u);  // although two connections of the other address asked earlier
   shares.back().release(100);
   EXPECT_EQ(crowd[1].granted, 100u);
   crowd.clear();
@@ -142,7 +142,7 @@ TEST_F(BudgetTest, MovedBytes) {
   EXPECT_EQ(budget.used(), 60u);
 }
 
-// A grant may acquire and release.
+// The callback of a grant may acquire and release.
 TEST_F(BudgetTest, MayBeCalledFromAGrant) {
   BudgetShare &share = connect(a), &other = connect(b);
   Waiter first, second, third;

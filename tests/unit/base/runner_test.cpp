@@ -50,7 +50,7 @@ TEST(Runner, IsStopped) {
   EXPECT_EQ(runner.run_one(), 0u);
 }
 
-// A timer that expires while it polls is found, with a poll as long as needed; without one it is waited for.
+// A poll that is long enough finds a timer that expires meanwhile; otherwise the runner waits for the timer.
 TEST(Runner, WaitsInEachMode) {
   boost::asio::io_context context(1);
   for (const Polling polling : {Polling{}, Polling::off(), Polling::fixed(1h), Polling::fixed(1ns)}) {
@@ -71,8 +71,8 @@ void stay_on_one_processor() {
   ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
 }
 
-/// Work that goes to and fro between two threads on one processor: nothing comes before a thread has yielded, and after
-/// some turns it does so before it polls.
+/// Work alternates between two threads on one processor: it arrives only after a thread has yielded, so that after some
+/// turns the runner yields before it polls.
 TEST(Runner, YieldsFirstWhereThatBringsWork) {
   boost::asio::io_context here(1);
   boost::asio::io_context there(1);
@@ -97,7 +97,7 @@ TEST(Runner, YieldsFirstWhereThatBringsWork) {
   both.join();
   EXPECT_TRUE(runner.yields_first());
   EXPECT_GE(turns, 8);
-  // Work that is there is done all the same, and proves that no yield is needed.
+  // Work that is ready is done nevertheless, and shows that no yield is needed.
   int done = 0;
   for (int i = 0; i < 100; ++i) boost::asio::post(here, [&] { ++done; });
   while (done < 100) ASSERT_NE(runner.run_one(), 0u);

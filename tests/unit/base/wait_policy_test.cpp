@@ -16,23 +16,23 @@ using Duration = WaitPolicy::Duration;
 using TimePoint = WaitPolicy::TimePoint;
 
 struct Machine {
-  Duration wake_up;            ///< what it costs
-  Duration believed;           ///< what the measurement has found
-  Duration work = 5us;         ///< of either side, for each message
-  Duration slice{};            ///< of a third thread that computes on the same processor; zero: none
-  bool one_processor = false;  ///< of client and server
+  Duration wake_up;            ///< cost of a wake-up
+  Duration believed;           ///< cost of a wake-up as the policy has measured it
+  Duration work = 5us;         ///< time that either side works on each message
+  Duration slice{};            ///< time slice of a third thread that computes on the same processor; zero: none
+  bool one_processor = false;  ///< client and server share a processor
 };
 
 struct Party {
   explicit Party(const Machine& machine, Polling polling = {}) : policy(polling, machine.believed, TimePoint{}) {}
-  /// Has slept for long, and polls have brought nothing.
+  /// Puts the policy into the state after a long sleep with polls that found nothing.
   void exhaust() {
     while (policy.window(waits_since) != Duration::zero()) policy.missed(1us);
   }
   WaitPolicy policy;
   TimePoint waits_since{};
   Duration in_vain{};
-  int paid = 0;  ///< polls
+  int paid = 0;  ///< polls that found something
   int displaced = 0;
 };
 
@@ -61,7 +61,7 @@ class Model {
     for (int settled = 0; settled < 50 && now_ - start < most;) settled = call() <= 2 * machine_.work ? settled + 1 : 0;
     return now_ - start;
   }
-  /// The mean of the calls in `time`.
+  /// The mean duration of the calls made during `time`.
   Duration mean_in(Duration time, Duration think = {}) {
     const TimePoint end = now_ + time;
     Duration sum{};
@@ -80,7 +80,7 @@ class Model {
  private:
   void server_since(TimePoint since) { server.waits_since = since; }
 
-  /// Waits of the client between calls: a timer wakes it.
+  /// The client waits between calls: a timer wakes it.
   void client_idles(Duration think) {
     const TimePoint since = now_ - think;
     const Duration window = client.policy.window(since);
@@ -88,11 +88,11 @@ class Model {
     end_poll(client, think, window);
   }
 
-  /// A message for `party` is there at now_; the time goes on until it runs.
+  /// A message for `party` arrives at now_, which advances until `party` runs.
   void arrives(Party& party) {
     const Duration waited = now_ - party.waits_since;
     const Duration window = party.policy.window(party.waits_since);
-    if (window != Duration::zero() && machine_.slice != Duration::zero()) {  // its yield lets the third thread run
+    if (window != Duration::zero() && machine_.slice != Duration::zero()) {  // a yield lets the third thread run
       now_ = std::max(now_, party.waits_since + machine_.slice);
       ++party.displaced;
       return party.policy.displaced(now_);
@@ -102,7 +102,7 @@ class Model {
       now_ += machine_.wake_up;
   }
 
-  /// Whether a poll of `window` finds what comes after `waited`.
+  /// Whether a poll of `window` finds a message that arrives after `waited`.
   static bool end_poll(Party& party, Duration waited, Duration window) {
     if (waited <= window) {
       ++party.paid;
@@ -158,7 +158,7 @@ TEST(WaitPolicy, TheyFindTheWayBackAfterAPause) {
   }
 }
 
-// What polls in vain cost: 2 % of the time, and for each poll that pays the wake-up that it saves.
+// The cost of polls that find nothing: at most 2 % of the time, plus the saved wake-up for each successful poll.
 TEST(WaitPolicy, PollsLittleWhereCallsAreRare) {
   for (const Machine& machine : machines()) {
     for (const int rate : {100, 1000}) {
@@ -197,13 +197,13 @@ TEST(WaitPolicy, OnOneProcessorTheyTakeTurns) {
   }
 }
 
-// A thread that polls beside one that computes loses a slice of 3 ms whenever it yields.
+// A thread that polls while another one computes on its processor loses a slice of 3 ms whenever it yields.
 TEST(WaitPolicy, LeavesTheProcessorToAThreadThatComputes) {
   for (Machine machine : machines()) {
-    if (machine.work != 35us) continue;  // the others take longer to compute
+    if (machine.work != 35us) continue;  // the model needs longer for the others
     machine.slice = 3ms;
     Model model(machine);
-    model.mean_in(1500ms);  // the pauses grow
+    model.mean_in(1500ms);  // until the pauses between polls have grown
     model.client.displaced = model.server.displaced = 0;
     const Duration mean = model.mean_in(2s);
     EXPECT_LE(model.client.displaced + model.server.displaced, 6);

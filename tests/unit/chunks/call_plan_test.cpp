@@ -18,7 +18,7 @@ class CallPlanTest : public testing::Test {
     const CallShape shape{&payload, results, max_reply, may_reduce, memory.zeros()};
     const error_code status = plan_call(shape, limits, out);
     if (!status) {
-      // [8166-3.3.2-a] [8166-4.2.4-e] whatever the plan, it fits
+      // [8166-3.3.2-a] [8166-4.2.4-e] every plan fits the threshold
       EXPECT_EQ(out.header_size, wire::encoded_size(out.header));
       EXPECT_LE(out.header_size + total_size(out.inline_stream), limits.send);
       for (const auto& read : out.header.chunks.reads) {
@@ -53,7 +53,7 @@ TEST_F(CallPlanTest, InlineUpToTheThreshold) {
   EXPECT_TRUE(out.inline_stream.empty());
 }
 
-// [8166-3.4.2-b] [8166-3.5.3-e] an item that fits stays, with its pad
+// [8166-3.4.2-b] [8166-3.5.3-e] an item that fits stays inline, with its pad
 TEST_F(CallPlanTest, ItemInline) {
   ASSERT_FALSE(plan(memory.message(60, {101}, 8)));
   EXPECT_TRUE(out.header.chunks.empty());
@@ -84,7 +84,7 @@ TEST_F(CallPlanTest, OnlyTheLargestItemMovesIfThatIsEnough) {
   EXPECT_EQ(out.reduced, (ItemFlags{false, true}));
 }
 
-// A chunk makes the header longer: what just fitted does not any more
+// A chunk makes the header longer: a message that just fitted no longer fits.
 TEST_F(CallPlanTest, ChunksEnlargeTheHeader) {
   ASSERT_FALSE(plan(memory.message(972, {5000})));
   EXPECT_EQ(out.header.procedure, wire::Procedure::msg);
@@ -94,7 +94,7 @@ TEST_F(CallPlanTest, ChunksEnlargeTheHeader) {
   ASSERT_EQ(out.header.chunks.reads.size(), 2u);
   EXPECT_EQ(out.header.chunks.reads[0].position, 0u);
   EXPECT_EQ(out.header.chunks.reads[1].position, 976u);
-  // A Write list does as well.
+  // A Write list makes the header longer, too.
   ASSERT_FALSE(plan(memory.message(976, {}), result({5000})));
   EXPECT_EQ(out.header.procedure, wire::Procedure::nomsg);
 }
@@ -125,7 +125,7 @@ TEST_F(CallPlanTest, WriteChunkOnlyWhereTheResultDoesNotFit) {
   EXPECT_EQ(out.reply_chunk, 0u);
 }
 
-// [8166-4.3.3-a] [8166-6.2-a] the reply's header counts, its Write list included
+// [8166-4.3.3-a] [8166-6.2-a] the size of a reply includes its header and Write list
 TEST_F(CallPlanTest, ReplyChunkWhereTheLongestReplyDoesNotFit) {
   ASSERT_FALSE(plan(memory.message(60, {}), {}, 996));
   EXPECT_FALSE(out.header.chunks.has_reply_chunk());
@@ -156,7 +156,7 @@ TEST_F(CallPlanTest, Limits) {
   EXPECT_FALSE(plan(memory.message(60, {6000}, 0, 3)));
   EXPECT_EQ(plan(memory.message(60, {6000}, 0, 4)), TransportError::call_too_long);
   limits.max_segments = 1000;
-  EXPECT_EQ(plan(memory.message(60, {60000}, 0, 60)), TransportError::call_too_long);  // the header itself
+  EXPECT_EQ(plan(memory.message(60, {60000}, 0, 60)), TransportError::call_too_long);  // the header alone is too long
   EXPECT_EQ(plan(memory.message(60, {}), {}, 0xffffffff), TransportError::reply_too_long);
 }
 

@@ -6,7 +6,7 @@
 
 namespace rpcrdma::transport {
 
-/// Memory for plans, which only look at where it lies.
+/// Memory for plans, which use only its addresses.
 struct TestMemory {
   std::vector<std::byte> octets = std::vector<std::byte>(1u << 22);
   std::uint32_t used = 64;
@@ -18,7 +18,7 @@ struct TestMemory {
     used += size + 16;
     return out;
   }
-  /// A message of `head` bytes, then an item of each of these lengths behind its count word, then `tail` bytes.
+  /// A message of `head` bytes, then a count word and an item for each of these lengths, then `tail` bytes.
   Payload message(std::uint32_t head, const std::vector<std::uint32_t>& items, std::uint32_t tail = 0,
                   std::uint32_t parts = 1) {
     Payload out;

@@ -49,7 +49,7 @@ TEST_F(ReadListTest, TwoChunksInTheStream) {
   EXPECT_EQ(payload.length, 52u);
 }
 
-// The list may come in any order; segments of one position keep theirs
+// The list may be in any order; the segments of one position keep their order.
 TEST_F(ReadListTest, AnyOrder) {
   ASSERT_TRUE(parse({{32, {3, 8, 0}}, {20, {1, 3, 0}}, {20, {2, 2, 7}}}));
   ASSERT_EQ(list.chunks().size(), 2u);
@@ -58,7 +58,7 @@ TEST_F(ReadListTest, AnyOrder) {
   EXPECT_EQ(list.chunks()[0].segments[1].handle, 2u);
 }
 
-// [8166-3.4.5.2-d] the pad, if it came, takes no other place
+// [8166-3.4.5.2-d] a pad that is in the chunk does not move later items
 TEST_F(ReadListTest, PaddedChunk) {
   ASSERT_TRUE(parse({{20, {1, 5, 0}}, {20, {1, 3, 5}}, {32, {3, 8, 0}}}));
   ASSERT_TRUE(assemble(36));
@@ -74,13 +74,13 @@ TEST_F(ReadListTest, ItemsSideBySideAndAtTheEnd) {
   EXPECT_EQ(payload.length, 36u);
 }
 
-// Chunks without bytes are nothing to anybody
+// Chunks without bytes are ignored.
 TEST_F(ReadListTest, EmptyChunks) {
   ASSERT_TRUE(parse({{20, {1, 0, 0}}, {24, {1, 4, 0}}, {24, {1, 0, 0}}, {24, {1, 0, 0}}}));
   EXPECT_EQ(list.chunks().size(), 1u);
 }
 
-// The same bytes claimed twice
+// Two chunks claim the same bytes.
 TEST_F(ReadListTest, Overlaps) {
   EXPECT_FALSE(parse({{20, {1, 5, 0}}, {24, {1, 4, 0}}}));
   EXPECT_FALSE(parse({{24, {1, 4, 0}}, {20, {1, 5, 0}}}));

@@ -15,8 +15,8 @@ using enum ExchangeEvent;
 constexpr std::array kAllPhases{off, negotiating, heard, announced, active, refused};
 constexpr std::array kAllEvents{announce, init, request, response, update, refusal};
 
-// Walks the table: what is taken, and where it leads; everything else leaves the phase as it is.
-// [xchar-4-b] requests, responses and updates are all taken where one is; [xchar-4-c] with INIT_XCHAR
+// Walks the table: which events are accepted, and the phase that follows; all others leave the phase as it is.
+// [xchar-4-b] a side that accepts requests, responses or updates accepts all three; [xchar-4-c] and INIT_XCHAR
 TEST(Exchange, EveryTransition) {
   const std::map<std::pair<ExchangePhase, ExchangeEvent>, ExchangePhase> taken{
       {{negotiating, announce}, announced},
@@ -52,7 +52,7 @@ TEST(Exchange, EveryTransition) {
     }
 }
 
-// Every phase can be reached, and the end of each path is the exchange or a refusal.
+// Every phase can be reached.
 TEST(Exchange, EveryPhaseIsReached) {
   std::map<ExchangePhase, bool> reached{{negotiating, true}, {off, true}};
   for (int round = 0; round < 6; ++round)
@@ -73,7 +73,7 @@ TEST(InlineGrowth, GrowsWithManyLargeCalls) {
   InlineGrowth growth(4096, 65536);
   EXPECT_FALSE(after(growth, InlineGrowth::kWindow - InlineGrowth::kEnough + 1, 100, 4096));
   EXPECT_FALSE(after(growth, InlineGrowth::kEnough - 1, 9000, 4096)) << "too few";
-  EXPECT_FALSE(after(growth, InlineGrowth::kWindow, 65537, 4096)) << "too long for any Receive";
+  EXPECT_FALSE(after(growth, InlineGrowth::kWindow, 65537, 4096)) << "the call is too long for any Receive";
   EXPECT_EQ(after(growth, InlineGrowth::kWindow, 9000, 4096), 16384u);
   EXPECT_EQ(after(growth, InlineGrowth::kWindow, 40000, 16384), 65536u);
   EXPECT_FALSE(after(growth, InlineGrowth::kWindow, 40000, 65536));

@@ -28,7 +28,7 @@ TEST(Backoff, DiffersBetweenClients) {
   EXPECT_TRUE(differs);
 }
 
-// Some bytes remain however many connections ask for however much; asking again does not raise the offer.
+// However many bytes connections ask for, some remain for the next one; asking again does not raise the offer.
 TEST(ReceiveBudget, LeavesSomethingForTheNext) {
   ReceiveBudget budget(8000);
   std::size_t first = budget.offer(0);

@@ -53,10 +53,10 @@ TEST(SendUnits, WaitersAreServedInOrder) {
   Waiter first(log, 1), second(log, 2), third(log, 3);
   queue.wait(first, 3);
   queue.wait(second, 1);
-  queue.wait(third, 100);  // more than there are: gets them all
+  queue.wait(third, 100);  // asks for more than exist: gets them all
   all.release(1);
   queue.serve();
-  EXPECT_TRUE(log.empty());                     // the second does not overtake
+  EXPECT_TRUE(log.empty());                     // the second waiter does not overtake
   EXPECT_EQ(queue.try_reserve(1).count(), 0u);  // waiters go first
   all.release();
   queue.serve();

@@ -11,7 +11,7 @@
 namespace rpcrdma::fabric {
 namespace {
 
-/// Writes each callback into one string: E established, digits completions, | end of a batch, R rejected,
+/// Records the callbacks in one string: E established, a digit for each completion, | end of a batch, R rejected,
 /// D disconnected, o the owner's step after a posted dispatch.
 class Dispatcher : public testing::Test, public QueuePairEvents, public CompletionDispatcher::Owner {
  protected:
@@ -150,7 +150,7 @@ TEST_F(Dispatcher, WakePostsOnceAndTellsTheOwner) {
   EXPECT_EQ(keep.use_count(), 1);
 }
 
-/// Whichever callback quiesces, it is the last.
+/// A callback that quiesces is the last one, whichever it is.
 TEST_F(Dispatcher, NothingRunsAfterQuiesce) {
   const std::string all = "E01|RD";
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What rpcrdma-gen writes for shapes.x.
+// The code that rpcrdma-gen generates for shapes.x.
 #include <gtest/gtest.h>
 
 #include "shapes.rpcrdma.hpp"
@@ -44,7 +44,7 @@ TEST(Bounds, FollowFromTheTypes) {
 
 TEST(Bounds, OfListsFollowFromTheirAnnotations) {
   EXPECT_EQ(fixed(shapes::List::max_reply({})), kHeader + 4 + 20 * 8);
-  EXPECT_EQ(fixed(shapes::Chain::max_reply({})), kHeader + 4 + (4 + 10 * 8)) << "one, and ten behind it";
+  EXPECT_EQ(fixed(shapes::Chain::max_reply({})), kHeader + 4 + (4 + 10 * 8)) << "one element, and ten behind it";
 }
 
 TEST(Bounds, OfListsWithinListsCoverTheElementsOfBoth) {
@@ -72,7 +72,7 @@ TEST(Bounds, FollowTheArguments) {
 
 TEST(Bounds, OfUnionsCoverEachArm) {
   const ReplyBound bound = shapes::Single::max_reply({77, 0});
-  EXPECT_EQ(bound.fixed, kHeader + 4 + (4 + 12)) << "the text; the data is apart";
+  EXPECT_EQ(bound.fixed, kHeader + 4 + (4 + 12)) << "the text; the data is a bulk item";
   EXPECT_EQ(bound.bulk[0], 80u);
 }
 

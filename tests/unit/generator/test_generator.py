@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""rpcrdma-gen: what it refuses, and where it says so."""
+"""What rpcrdma-gen refuses, and the line that it reports."""
 import subprocess
 import sys
 import tempfile
@@ -12,7 +12,7 @@ PROGRAM = "program P_PROG {{ version V {{\n{}\n}} = 1; }} = 0x20000001;\n"
 
 
 def generate(text, name="test"):
-    """(exit status, standard error, generated files by name)"""
+    """Runs rpcrdma-gen; returns (exit status, standard error, generated files by name)."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / f"{name}.x"
         source.write_text(text)
@@ -98,7 +98,7 @@ class Refused(unittest.TestCase):
         self.check("struct p { int a; };\n" + PROGRAM.format("void A(void) = 1;"), 2, "also defined")
 
     def test_random_garbage(self):
-        """Truncated files, and files with a character missing, end in one line or in success, never in a traceback."""
+        """For truncated files, and files that lack a character, it succeeds or prints one line, never a traceback."""
         text = (Path(__file__).parent / "shapes.x").read_text()
         sys.path.insert(0, str(GENERATOR.parent))
         from rpcrdma_gen.emit import Emitter  # pylint: disable=import-outside-toplevel
@@ -117,7 +117,7 @@ class Refused(unittest.TestCase):
 
 class Accepted(unittest.TestCase):
     def test_what_only_rpcgen_reads(self):
-        """Directives and passed lines; a type of theirs needs no definition here if no result has it."""
+        """Directives and lines that begin with % are passed on; a type defined there may be used outside of results."""
         status, error, files = generate('#ifdef RPC_HDR\n%#include <stdint.h>\n%typedef int mine; /* don\'t */\n#endif\n'
                                         + PROGRAM.format("void A(int) = 1;"))
         self.assertEqual((status, error), (0, ""))

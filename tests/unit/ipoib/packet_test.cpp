@@ -13,7 +13,7 @@ using boost::asio::ip::make_address;
 using test::Bytes;
 using test::ExactCopy;
 
-/// UDP from 10.0.0.1 to 10.0.0.2.
+/// A UDP packet of `size` bytes from 10.0.0.1 to 10.0.0.2.
 Bytes packet4(std::size_t size) {
   Bytes out = test::from_hex("45000000 00004000 40110000 0a000001 0a000002");
   out.resize(size);
@@ -22,7 +22,7 @@ Bytes packet4(std::size_t size) {
   return out;
 }
 
-/// UDP from fd00::1 to fd00::2.
+/// A UDP packet of `size` bytes from fd00::1 to fd00::2.
 Bytes packet6(std::size_t size) {
   Bytes out =
       test::from_hex("60000000 00001140 fd000000 00000000 00000000 00000001 fd000000 00000000 00000000 00000002");
@@ -30,7 +30,7 @@ Bytes packet6(std::size_t size) {
   return out;
 }
 
-/// The Internet checksum over bytes that contain theirs: 0 if it is right.
+/// The Internet checksum over bytes that include a checksum: 0 if that is correct.
 std::uint16_t checksum(Octets octets, std::uint32_t start = 0) {
   std::uint32_t sum = start;
   for (std::size_t i = 0; i < octets.size(); ++i) sum += static_cast<std::uint32_t>(octets[i]) << (i % 2 == 0 ? 8 : 0);
@@ -114,7 +114,8 @@ TEST(IpoibIcmp, Unreachable) {
   EXPECT_EQ(Bytes(out.begin() + 40, out.begin() + 42), test::from_hex("0103"));
 }
 
-// About ICMP errors, later fragments and multicast none; about ICMP queries one. Odd and short packets are no danger.
+// No error is made about ICMP errors, later fragments, multicast, and short or malformed packets; one is made about
+// ICMP queries.
 TEST(IpoibIcmp, WhereNoneMayBeSent) {
   Bytes fragment = packet4(100);
   fragment[7] = std::byte{1};
@@ -127,7 +128,7 @@ TEST(IpoibIcmp, WhereNoneMayBeSent) {
   EXPECT_FALSE(icmp_error(IcmpError::too_big, 50, icmp).empty());
   icmp.resize(20);
   EXPECT_TRUE(icmp_error(IcmpError::too_big, 50, icmp).empty());
-  icmp[0] = std::byte{0x4f};  // says 60 bytes of header
+  icmp[0] = std::byte{0x4f};  // claims a header of 60 bytes
   EXPECT_TRUE(icmp_error(IcmpError::too_big, 50, icmp).empty());
   Bytes six = packet6(41);
   six[6] = std::byte{58};

@@ -117,7 +117,7 @@ TEST(IpoibPrivateData, Vectors) {
   EXPECT_EQ(decode_private_data(vector_of("private_data_refusal")), refusal);
 }
 
-// Below eight bytes nothing; what follows them is padding unless it is the whole extension.
+// Fewer than eight bytes do not decode. Bytes after the first eight are padding unless they are the whole extension.
 TEST(IpoibPrivateData, EveryLength) {
   Bytes data = vector_of("private_data_extended");
   for (std::size_t size = 0; size < data.size(); ++size) {
@@ -143,7 +143,7 @@ TEST(IpoibPrivateData, UnusableExtensionIsNone) {
   }
 }
 
-// [4755-5.1-a] the smaller one counts, less the header; no room for a packet: no connection
+// [4755-5.1-a] the MTU is the smaller Receive MTU minus the header; without room for a packet there is no connection
 TEST(IpoibPrivateData, ConnectionMtu) {
   EXPECT_EQ(connection_mtu(65524, 2048), 2044u);
   EXPECT_EQ(connection_mtu(2048, 65524), 2044u);

@@ -32,7 +32,7 @@ TEST(Wishes, CrcByDefault) {
   EXPECT_TRUE(crc_wanted(true, "127.0.0.1", "127.0.0.1"));
 }
 
-// [5040-8.1.1-e] the cap holds for any request of a queue pair
+// [5040-8.1.1-e] the cap limits whatever depths a queue pair requests
 TEST(Wishes, ReadDepthsAreCapped) {
   boost::asio::io_context context;
   QueuePairOptions greedy;

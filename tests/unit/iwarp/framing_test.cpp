@@ -132,7 +132,7 @@ TEST(Framing, MarkerBetweenFrames) {
   EXPECT_EQ(kept.whole(), 2u);
 }
 
-// [5044-4.4-g] a marker between pad and CRC is covered
+// [5044-4.4-g] the CRC covers a marker between pad and CRC
 TEST(Framing, MarkerBetweenPadAndCrc) {
   FpduWriter writer;
   writer.start(true, true);
@@ -256,7 +256,7 @@ TEST_P(FramingWays, Cut) {
     Bytes stream(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(written));
     stream.insert(stream.end(), rest.begin(), rest.end());
     ASSERT_TRUE(std::equal(stream.begin(), stream.end(), all.begin())) << written;
-    writer.begin(send_header(99), {}, 0);  // and the stream goes on
+    writer.begin(send_header(99), {}, 0);  // the stream continues
     writer.end();
     const Bytes last = writer.drain();
     stream.insert(stream.end(), last.begin(), last.end());
@@ -319,7 +319,7 @@ TEST(Framing, TooShortForAHeader) {
   }
 }
 
-// Bytes behind the payload of a large segment do not go to its target.
+// Bytes that follow the payload of a large segment are not written to its target.
 TEST(Framing, LargePayloadsArePlacedDirectly) {
   FpduWriter writer;
   writer.start(false, false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What two peers agree on (RFC 6581 section 9, RFC 5044 section 7.1).
+// The results of negotiation between two peers (RFC 6581 section 9, RFC 5044 section 7.1).
 #include "setup/negotiation.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ StartupFrame request(std::uint16_t inbound, std::uint16_t outbound) {
 struct Depths {
   std::uint16_t their_inbound, their_outbound, our_inbound, our_outbound;  // wanted
   std::uint16_t reply_inbound, reply_outbound;
-  std::uint32_t inbound, outbound;  // agreed, on our side
+  std::uint32_t inbound, outbound;  // the results on our side
 };
 class ResponderDepths : public testing::TestWithParam<Depths> {};
 

@@ -16,7 +16,7 @@ int tcp_option(Socket& socket, int option) {
   return value;
 }
 
-// The peer has as long to answer as the idle time before the first probe.
+// The time that a peer has to answer the probes equals the idle time before the first one.
 TEST(PreparedSocket, AsksASilentPeer) {
   boost::asio::io_context context;
   for (const auto& [keepalive, interval] : {std::pair{60, 10}, std::pair{6, 1}, std::pair{1, 1}}) {

@@ -13,7 +13,7 @@ namespace {
 using Name = StreamState::Name;
 using Event = StreamState::Event;
 
-/// Every transition there is; any other event leaves the state as it is.
+/// All transitions; any other event leaves the state as it is.
 const std::map<std::pair<Name, Event>, Name> kExpected{
     {{Name::idle, Event::start}, Name::connecting},
     {{Name::idle, Event::disconnect}, Name::closed},

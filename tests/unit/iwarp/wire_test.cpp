@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The codecs of the wire objects, against whole frames that an independent dissector has read.
+// The codecs of iWARP, tested with whole frames that an independent dissector has decoded.
 #include <gtest/gtest.h>
 
 #include "support/hex.hpp"
@@ -101,7 +101,7 @@ Bytes ulpdu_of(const Bytes& frame) {
   return {frame.begin() + 2, frame.begin() + 2 + static_cast<std::ptrdiff_t>(size)};
 }
 
-// [5044-4.1-a] [5041-4.2-a] [5041-4.3-a] [5040-4.1-a] decoded and encoded again identically, refused when cut short
+// [5044-4.1-a] [5041-4.2-a] [5041-4.3-a] [5040-4.1-a] each encodes to the same bytes, and is refused when cut short
 TEST_P(FpduVector, DdpHeader) {
   const Bytes ulpdu = ulpdu_of(test::load_vectors("stack.hex").at(GetParam()));
   Reader in(ulpdu);

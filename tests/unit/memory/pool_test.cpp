@@ -68,7 +68,7 @@ TEST_F(PoolTest, SmallBuffersShareRegions) {
   EXPECT_EQ(pool.counters().regions, 1u);
 }
 
-// Where windows are not exact, nothing else may lie in a buffer's region.
+// Where windows are not exact, a buffer must not share its region.
 TEST_F(PoolTest, InexactWindowsGetRegionsOfTheirOwn) {
   const auto fabric = network_.make_fabric("rxe", inexact());
   Pool pool(*fabric);
@@ -102,7 +102,7 @@ TEST_F(PoolTest, IdleSlabsMakeRoomWithinTheLimitOfLockedMemory) {
   const auto other = pool.allocate(2u << 20);
   ASSERT_TRUE(other) << other.error().message();
   EXPECT_EQ(pool.counters().regions, 1u);
-  // Nothing is idle now.
+  // No slab is idle now.
   fabric_->fail_nth(fabric::LoopbackOperation::register_memory, 1, fabric::FabricError::locked_memory);
   EXPECT_EQ(pool.allocate(4u << 20).error(), fabric::FabricError::locked_memory);
 }
@@ -166,7 +166,7 @@ TEST_F(PoolTest, BeyondTheClassesTheLastSizeIsKept) {
   EXPECT_EQ(pool.counters().registered_octets, 0u);
 }
 
-// What is in use, or was since the last look, stays.
+// Slabs that are in use, or were used since the last trim, stay.
 TEST_F(PoolTest, TrimmingGivesIdleSlabsBack) {
   Pool pool(*fabric_);
   const auto held = std::move(*pool.allocate(1u << 20));

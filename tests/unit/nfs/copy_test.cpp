@@ -20,7 +20,7 @@ namespace {
 namespace asio = boost::asio;
 namespace fs = std::filesystem;
 
-/// Stands in for pread(), if there is one: how many of the bytes that are wanted there are.
+/// If set, determines how many of the `wanted` bytes pread() returns.
 std::atomic<std::size_t (*)(off_t at, std::size_t wanted)> bytes_at = nullptr;
 
 }  // namespace
@@ -61,7 +61,8 @@ class CopyTest : public testing::Test {
   }
   ~CopyTest() override { fs::remove_all(folder_); }
 
-  /// Uploads `content` in pieces of `piece`, as a file that seemed to have `size` bytes; the outcome.
+  /// Uploads `content` in pieces of `piece` bytes, as a file that first seemed to have `size` bytes; returns the
+  /// outcome.
   Result<void> upload(const std::string& content, std::uint32_t piece, std::optional<std::uint64_t> size = {}) {
     const std::string path = (folder_ / "source").string();
     const Fd out = std::move(*open_to_write(path, 0600));
@@ -75,7 +76,7 @@ class CopyTest : public testing::Test {
     return outcome;
   }
 
-  /// Writes a file to a stream, as one that seemed to have `size` bytes.
+  /// Downloads a file that first seemed to have `size` bytes, to a stream; returns what was written.
   std::string stream(std::uint64_t size) {
     const std::string path = (folder_ / "stream").string();
     const Fd out = std::move(*open_to_write(path, 0600));
@@ -103,7 +104,7 @@ class CopyTest : public testing::Test {
     return Result<std::string>(back);
   }
 
-  /// WRITE and COMMIT into `stored_`: at most `most` bytes at once; `unstable_` is what a crash would lose.
+  /// Serves WRITE, at most `most` bytes at once, and COMMIT, into `stored_`; `unstable_` is what a crash would lose.
   void serve_writes(std::size_t most) {
     server_.on_write([this, most](const WRITE3args& args, std::string data) {
       if (before_write_) before_write_();
@@ -127,7 +128,7 @@ class CopyTest : public testing::Test {
     });
   }
 
-  /// A crash and restart of the server.
+  /// Simulates a crash and restart of the server.
   void restart() {
     for (const auto& [offset, length] : unstable_) stored_.replace(offset, length, length, '\0');
     unstable_.clear();
@@ -310,7 +311,7 @@ TEST_F(CopyTest, StreamEndsAtTheFirstEndOfAFileThatGrows) {
   server_.on<nfs3::Read>([&content](const READ3args& args) {
     READ3res result{};
     READ3resok& ok = result.READ3res_u.resok;
-    // The file has 10,000 bytes when its first piece is read, and all of them for the others.
+    // The file has 10,000 bytes when its first piece is read, and its full size when the others are read.
     const std::string_view now = std::string_view(content).substr(0, args.offset == 0 ? 10000 : content.size());
     const std::string_view part = now.substr(std::min<std::size_t>(args.offset, now.size()), args.count);
     ok.count = static_cast<count3>(part.size());

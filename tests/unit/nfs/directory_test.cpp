@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Directories that end, and those that a server lists without end.
+// Reading directories, also those that a server lists without end.
 #include "rpcrdma/nfs/directory.hpp"
 
 #include <set>
@@ -35,7 +35,7 @@ class DirectoryReaderTest : public testing::Test {
     });
   }
 
-  /// Reads all pages: the error, or success and the names in `names_`.
+  /// Reads all pages into `names_`; returns the error, if any.
   error_code read_all(std::uint64_t max_entries = DirectoryReader::kMaxEntries) {
     error_code failed;
     server_.run([&](Client& client) -> boost::asio::awaitable<void> {

@@ -77,7 +77,7 @@ TEST_F(Format, NonAsciiControlCharactersAreEscaped) {
             "\\x9b2J")
       << "alone";
   EXPECT_EQ(printable("\xe0\x82\x9b \xf0\x80\x82\x9b", true), "\\xe0\\x82\\x9b \\xf0\\x80\\x82\\x9b")
-      << "in too many bytes";
+      << "encoded in too many bytes";
   EXPECT_EQ(printable("\xe2\x82", true), "\\xe2\\x82") << "cut off";
   EXPECT_EQ(printable("\xc3(\x9b", true), "\\xc3(\\x9b");
   EXPECT_EQ(printable("\xc2\x9b", false), "\xc2\x9b");

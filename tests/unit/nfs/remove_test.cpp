@@ -8,7 +8,7 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// A tree of directories 1 ("a" is file, "d" directory 2) and 2 ("b" is a file), and what each call sees of it.
+/// A server of two directories: number 1 has the file "a" and number 2 under the name "d"; number 2 has the file "b".
 class RemoveBelowTest : public testing::Test {
  protected:
   RemoveBelowTest() : server_(context_) {
@@ -66,9 +66,9 @@ class RemoveBelowTest : public testing::Test {
   std::set<std::string> names_{"a", "d", "b"};
   int listed_ = 0;
   int removals_ = 0;
-  int removed_before_listing_ = 0;  // the listing before which another client removes all
-  int removed_before_removal_ = 0;  // or the removal
-  bool lies_ = false;               // lists what is removed
+  int removed_before_listing_ = 0;  // number of the listing before which another client removes all
+  int removed_before_removal_ = 0;  // number of the removal before which another client does
+  bool lies_ = false;               // lists removed names
   bool root_is_gone_ = false;
   nfsstat3 gone_ = NFS3ERR_STALE;
 };
@@ -105,9 +105,9 @@ TEST_F(RemoveBelowTest, AServerThatListsRemovedFilesIsAnError) {
 
 TEST_F(RemoveBelowTest, ARemovedDirectoryIsEmpty) {
   root_is_gone_ = true;
-  EXPECT_EQ(remove_all(), error_code()) << "removing its name shows it";
+  EXPECT_EQ(remove_all(), error_code()) << "removing the name shows that the directory is gone";
   gone_ = NFS3ERR_NOENT;
-  EXPECT_EQ(remove_all(), error_code()) << "while it was listed";
+  EXPECT_EQ(remove_all(), error_code()) << "removed while it was listed";
   gone_ = NFS3ERR_ACCES;
   EXPECT_EQ(remove_all(), Status::acces);
 }

@@ -20,8 +20,8 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// A file whose local file system detects write errors late: when the file is closed, as network file systems do, or
-/// before, which sync_file_range(2) reports. The system calls are intercepted, and passed on to the kernel.
+/// A file whose local file system reports write errors late: at close(2), as network file systems do, or before, at
+/// sync_file_range(2). Both system calls are intercepted, and passed on to the kernel.
 struct LateError {
   std::string file;
   int of_close = 0;
@@ -230,15 +230,15 @@ class Resume : public testing::Test {
   Attributes there_;
   std::vector<std::uint64_t> uncommitted_;  // the strides written since the last COMMIT
   std::uint64_t breaks_at_ = UINT64_MAX;
-  std::function<void()> in_between_;  // at the next READ or WRITE
-  std::function<void()> on_restart_;  // at the next mark of an upload, or GETATTR of a download
+  std::function<void()> in_between_;  // runs at the next READ or WRITE
+  std::function<void()> on_restart_;  // runs at the next mark of an upload, or GETATTR of a download
   std::optional<std::uint32_t> mode_ = 0640;
-  Time modified_;           // in replies to GETATTR
-  bool uploading_ = false;  // GETATTR asks for the target, not for the source
+  Time modified_;           // the mtime in replies to GETATTR
+  bool uploading_ = false;  // GETATTR is for the target, not for the source
   int setattrs_ = 0;
 };
 
-/// Runs as a user other than root, which ignores the modes of files; restores root at the end.
+/// Acts as a user other than root, as modes of files do not bind root; restores root at the end.
 class AsUser {
  public:
   AsUser() : done_(::seteuid(1234) == 0) {}
@@ -333,7 +333,7 @@ TEST_F(Resume, WritePermissionsAreRestoredAtTheEnd) {
   there_.mode = 01444;
   there_.atime = {1, 7};
   ASSERT_TRUE(upload(true));
-  EXPECT_EQ(there_.mode, 0644u) << "of another source: the earlier write permissions are unknown";
+  EXPECT_EQ(there_.mode, 0644u) << "the mark is of another source: the earlier write permissions are unknown";
 }
 
 TEST_F(Resume, AnErrorBeforeTheFirstStrideRestoresTheMode) {
@@ -357,7 +357,7 @@ TEST_F(Resume, AnErrorBeforeTheFirstStrideRestoresTheMode) {
 }
 
 TEST_F(Resume, AnUnfinishedFileIsWriteProtectedAndCanBeResumed) {
-  // Root ignores the mode: act as another user. A user other than root needs no change.
+  // As modes do not bind root, act as another user if this process is root.
   std::optional<AsUser> user;
   if (::geteuid() == 0) {
     ASSERT_EQ(::chown(folder_.c_str(), 1234, 1234), 0);
@@ -366,7 +366,7 @@ TEST_F(Resume, AnUnfinishedFileIsWriteProtectedAndCanBeResumed) {
   breaks_at_ = 2 * kStride + kPiece;
   EXPECT_FALSE(download(true));
   EXPECT_EQ(local_attributes(target(), false)->mode, 01400u);
-  EXPECT_EQ(::open(target().c_str(), O_WRONLY | O_CLOEXEC), -1) << "also to its owner";
+  EXPECT_EQ(::open(target().c_str(), O_WRONLY | O_CLOEXEC), -1) << "write-protected for its owner, too";
   EXPECT_EQ(errno, EACCES);
   breaks_at_ = UINT64_MAX;
   ASSERT_TRUE(download(true));
@@ -376,7 +376,7 @@ TEST_F(Resume, AnUnfinishedFileIsWriteProtectedAndCanBeResumed) {
   fs::remove(target());
   EXPECT_FALSE(download(true));
   breaks_at_ = UINT64_MAX;
-  ASSERT_TRUE(download(false)) << "from the start without the option";
+  ASSERT_TRUE(download(false)) << "without the option it starts again";
   EXPECT_TRUE(local() == content_);
   EXPECT_EQ(local_attributes(target(), false)->mode, 0640u);
   fs::permissions(target(), fs::perms::owner_read);
@@ -390,7 +390,7 @@ TEST_F(Resume, AnUploadIsTruncatedToItsSource) {
   };
   ASSERT_TRUE(upload(false));
   EXPECT_TRUE(stored_ == content_);
-  EXPECT_EQ(there_.mtime, kWhen) << "no WRITE follows the times";
+  EXPECT_EQ(there_.mtime, kWhen) << "no WRITE follows the SETATTR of the times";
 }
 
 TEST_F(Resume, AnUploadRestartsWhenItsSourceChangesDuringTheResume) {
@@ -405,7 +405,7 @@ TEST_F(Resume, AnUploadRestartsWhenItsSourceChangesDuringTheResume) {
   };
   ASSERT_TRUE(upload(true));
   EXPECT_TRUE(stored_ == content_) << "no mix of two versions";
-  EXPECT_EQ(there_.mode, 0600u) << "that of the copied version";
+  EXPECT_EQ(there_.mode, 0600u) << "the mode of the copied version";
   EXPECT_EQ(there_.mtime, (Time{1'700'000'002, 7}));
 }
 
@@ -457,7 +457,7 @@ TEST_F(Resume, ADownloadRestartsWhenItsSourceChangesDuringTheResume) {
   };
   ASSERT_TRUE(download(true));
   EXPECT_TRUE(local() == content_) << "no mix of two versions";
-  EXPECT_EQ(local_attributes(target(), false)->mode, 0604u) << "that of the copied version";
+  EXPECT_EQ(local_attributes(target(), false)->mode, 0604u) << "the mode of the copied version";
   EXPECT_EQ(local_attributes(target(), false)->mtime, (Time{1'700'000'002, 7}));
 }
 
@@ -499,14 +499,14 @@ TEST_F(Resume, ALateWriteErrorIsReportedAndNothingIsResumed) {
       late_error = nullptr;
       ASSERT_FALSE(done);
       EXPECT_EQ(done.error(), is(error.of_close + error.of_write_back));
-      EXPECT_NE(local_attributes(target(), false)->mtime, kWhen) << "or it would count as complete";
+      EXPECT_NE(local_attributes(target(), false)->mtime, kWhen) << "with its final mtime it would count as complete";
       EXPECT_EQ(tally_.unfinished, 0);
       ASSERT_TRUE(download(true));
       EXPECT_EQ(tally_.kept, 0u);
       EXPECT_TRUE(local() == content_);
     }
   }
-  // Interrupted for another reason.
+  // Interrupt the download for another reason.
   fs::remove(target());
   breaks_at_ = 2 * kStride + kPiece;
   LateError error{target(), ENOSPC, 0};
@@ -520,7 +520,7 @@ TEST_F(Resume, ALateWriteErrorIsReportedAndNothingIsResumed) {
 }
 
 TEST_F(Resume, OnlyRegularFilesAreMarked) {
-  // A /dev/null of its own.
+  // The target is a device like /dev/null, made for this test.
   if (::mknod(target().c_str(), S_IFCHR | 0666, makedev(1, 3)) != 0 || !open_to_write(target(), 0))
     GTEST_SKIP() << "mknod is not permitted";
   const std::uint32_t before = local_attributes(target(), false)->mode;

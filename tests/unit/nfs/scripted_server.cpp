@@ -97,7 +97,7 @@ void ScriptedServer::run(const std::function<asio::awaitable<void>(Client&)>& bo
   context_.restart();
   while (!ended && std::chrono::steady_clock::now() < deadline) context_.run_one_until(deadline);
   if (thrown) std::rethrow_exception(thrown);
-  ASSERT_TRUE(ended) << "the client's operation does not end";
+  ASSERT_TRUE(ended) << "the client's operation did not end";
 }
 
 Listing& Listing::add_bare(std::string name, std::uint64_t cookie) {

@@ -27,13 +27,14 @@ std::uint8_t number_of(const nfs_fh3& handle);
 FileHandle file_of(std::uint8_t number);
 post_op_attr attributes_of_type(ftype3 type, std::uint64_t size = 0, std::uint32_t mode = 0644);
 
-/// Serves on the thread of `context`. Set its replies, then run a test's coroutine by run().
+/// Serves on the thread of `context`. Set the replies first, then run a test's coroutine with run().
 class ScriptedServer {
  public:
   explicit ScriptedServer(boost::asio::io_context& context);
   ~ScriptedServer();
 
-  /// Procedures without bulk arguments: `answer` gives the result, which may point at memory that outlives the call.
+  /// Serves a procedure without bulk arguments: `answer` returns the result, which may point to memory that outlives
+  /// the call.
   template <rpc::Procedure P>
   void on(std::function<typename P::Result(const typename P::Args&)> answer) {
     dispatcher_.on<P>([answer = std::move(answer)](rpc::ServerCall<P> call) {
@@ -41,7 +42,7 @@ class ScriptedServer {
       call.reply(result);
     });
   }
-  /// WRITE, with its data.
+  /// Serves WRITE; `answer` receives the data, too.
   void on_write(std::function<WRITE3res(const WRITE3args&, std::string data)> answer);
 
   fabric::LoopbackNetwork& network() noexcept { return network_; }

@@ -80,7 +80,6 @@ class TreeTest : public testing::Test {
     return out;
   }
 
-  /// A file of four bytes, under any name.
   static constexpr ftype3 kRegular = NF3REG;
   asio::io_context context_;
   ScriptedServer server_;
@@ -242,7 +241,7 @@ class PathTest : public TreeTest {
       const ftype3 type = name == "link" ? NF3LNK : name == "file" ? NF3REG : NF3DIR;
       const std::uint8_t handle = type == NF3LNK ? kLink : type == NF3REG ? kFile : kFolder;
       result.LOOKUP3res_u.resok.object = handle_of(handle);
-      // The listing has no attributes of files: the client has to ask.
+      // The reply omits the attributes of files, so that the client must send GETATTR.
       if (type != NF3REG) result.LOOKUP3res_u.resok.obj_attributes = attributes_of_type(type);
       return result;
     });

@@ -38,11 +38,11 @@ class BindMount : public FileSystemTest {
       fs_.reset();
       ::umount2(point.path().c_str(), MNT_DETACH);
     }).join();
-    if (!mounted) GTEST_SKIP() << "nothing can be mounted here";
+    if (!mounted) GTEST_SKIP() << "mounting is not permitted here";
   }
 
   void serve() {
-    fs_.reset();  // its places are in use
+    fs_.reset();  // it uses the file of places
     PosixOptions options;
     options.root = point_;
     options.hint_file = places();
@@ -55,7 +55,7 @@ class BindMount : public FileSystemTest {
 
   std::filesystem::path places() const { return state_.path() / "places"; }
 
-  /// Makes the mount the root of this thread, with /proc in it.
+  /// Makes the mount the root directory of this thread, and mounts /proc in it.
   bool enter() {
     const std::filesystem::path proc = point_ / "proc";
     std::filesystem::create_directory(proc);
@@ -84,7 +84,7 @@ TEST_P(BindMount, WhatIsMovedOutIsStale) {
     std::filesystem::rename(part() / "l", outside() / "l");
     EXPECT_EQ(read(file), Status::ok);
     EXPECT_EQ(fs_->attributes(second).status, Status::stale);
-    serve();  // open files stay open for some seconds
+    serve();  // starts again: the server keeps files open for some seconds
     EXPECT_EQ(read(second), Status::stale);
     std::string text = "changed";
     const BufferRef buffer = ref(text);
@@ -116,7 +116,7 @@ TEST_P(BindMount, WhatIsMovedInsideStays) {
   });
 }
 
-// The kernel shows the path "/" for objects outside as well.
+// The kernel shows a path from "/" for objects outside of the root, too.
 TEST_P(BindMount, WhatIsMovedOutOfAServersRootIsStale) {
   with_mount([&] {
     const Fd inside_part(::open(part().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -136,7 +136,7 @@ TEST_P(BindMount, WhatIsMovedOutOfAServersRootIsStale) {
   });
 }
 
-/// Without the kernel's handles, places are always remembered.
+/// Without file handles of the kernel, places are always remembered.
 class KernelHandles : public BindMount {};
 
 TEST_P(KernelHandles, PlacesAreRememberedForAPartOnly) {

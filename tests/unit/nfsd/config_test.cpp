@@ -20,7 +20,7 @@ class ConfigTest : public ::testing::Test {
     EXPECT_TRUE(config) << config.error().text;
     return config ? std::move(*config) : ConfigFile();
   }
-  /// The refusal of a file with an error, after "FILE:".
+  /// The message for a file with an error, without its beginning "FILE:".
   std::string bad(std::string_view text) {
     put(text);
     const auto config = read_config(file_);

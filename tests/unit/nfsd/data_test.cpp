@@ -80,7 +80,7 @@ TEST_P(Data, HolesAndCutTailsReadAsZeros) {
   const std::uint64_t far = std::uint64_t{1} << 33;
   write(file, far, "end");
   EXPECT_EQ(stat(file).size, far + 3);
-  EXPECT_LT(stat(file).used, std::uint64_t{1} << 20) << "a hole takes no room";
+  EXPECT_LT(stat(file).used, std::uint64_t{1} << 20) << "a hole uses no space";
   std::string room(8, ' ');
   const BufferRef buffer = ref(room);
   EXPECT_EQ(fs_->read(caller_, file, far - 5, {&buffer, 1}).count, 8u);
@@ -197,7 +197,7 @@ TEST_P(Data, GuardRefusesAChangeToSomethingNewer) {
   EXPECT_EQ(stat(file).size, 2u);
 }
 
-// Several threads on one file and one directory: sums are kept and nothing is torn within one write.
+// Several threads use one file and one directory: all changes are counted, and each write is atomic.
 TEST_P(Data, ManyThreads) {
   const NodeKey file = create(root_, "shared", std::string(20'000, 'a'));
   std::atomic<bool> torn = false;

@@ -65,7 +65,7 @@ TEST_P(Listing, TheSameCookieAgain) {
   EXPECT_EQ(part(ignored), first);
 }
 
-// Entries that an abandoned listing had read ahead are not shown to the next one.
+// Entries that an abandoned listing has read ahead do not appear in the next one.
 TEST_P(Listing, AnAbandonedOneDoesNotAffectTheNext) {
   constexpr std::size_t kPart = 30;
   std::set<std::string> expected{".", ".."};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is on the disk when a change is reported. The system calls that bring it there are observed on their way into
-// the kernel, by definitions that stand in front of the C library's; they are made, unless the test has one fail.
+// What is on the disk when a change is reported. Definitions of fsync() and so on in front of the C library's observe
+// these system calls, and pass them on unless the test makes one fail.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -21,14 +21,14 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// Of the thread under test.
+/// The flushes that the thread under test makes.
 struct Flushes {
   std::multiset<std::uint64_t> whole;  // inode numbers
   std::multiset<std::uint64_t> data;
   std::size_t everything = 0;
   int fail_with = 0;
-  std::function<void()> meanwhile;  // while the disk is at work
-  std::function<int()> disk;        // is asked for an error in the kernel's place
+  std::function<void()> meanwhile;  // runs during each flush
+  std::function<int()> disk;        // if set, replaces the kernel: returns an error or 0
 
   long observe(std::multiset<std::uint64_t>& seen, int fd, long call) {
     struct stat s {};
@@ -77,7 +77,7 @@ class Durability : public FileSystemTest {
   }
   void TearDown() override { observer = nullptr; }
 
-  /// Runs one change; what it has flushed.
+  /// Runs one change; returns what it has flushed.
   template <class Change>
   const Flushes& flushed_by(Change change) {
     flushes_ = {};
@@ -93,7 +93,7 @@ TEST_P(Durability, NewNamesSynchronizeTheirDirectory) {
   const Fd here(::open(directory_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const bool in_order = commits_in_order(here.get());
   const std::multiset<std::uint64_t> root{number(root_)};
-  // What is new, unless the file system's journal brings it along.
+  // The root, and the new object unless the file system's journal stores it with the root.
   const auto with = [&](std::string_view name) {
     std::multiset<std::uint64_t> both = root;
     if (!in_order) both.insert(number(fs_->lookup(caller_, root_, name).node));
@@ -109,7 +109,7 @@ TEST_P(Durability, NewNamesSynchronizeTheirDirectory) {
   EXPECT_EQ(flushes_.everything, 0u);
   flushed_by([&] { return fs_->make_symlink(caller_, root_, "l", "f", {}).status; });
   EXPECT_EQ(flushes_.whole, root);
-  EXPECT_EQ(flushes_.everything, in_order ? 0u : 1u) << "which has no fsync of its own";
+  EXPECT_EQ(flushes_.everything, in_order ? 0u : 1u) << "a symbolic link has no fsync of its own";
   flushed_by([&] { return fs_->make_node(caller_, root_, "p", FileType::fifo, {}, {}).status; });
   EXPECT_EQ(flushes_.whole, root);
   EXPECT_EQ(flushes_.everything, in_order ? 0u : 1u);
@@ -142,7 +142,7 @@ TEST_P(Durability, AnExclusiveCreateSynchronizesItsVerifier) {
   };
   const auto first = flushed_by(create);
   EXPECT_EQ(first.whole, (std::multiset<std::uint64_t>{number(root_), number(file)}));
-  // The same request once more, perhaps after a crash: the name may still have to reach the disk.
+  // The same request again, perhaps after a crash: the name may not be on the disk yet.
   EXPECT_EQ(flushed_by(create).whole.count(number(root_)), 1u);
 }
 
@@ -168,7 +168,7 @@ TEST_P(Durability, AttributesSynchronizeTheirFile) {
   const Fd top(::open(directory_.path().c_str(), O_RDONLY | O_CLOEXEC));
   const bool in_order = commits_in_order(top.get());
   EXPECT_EQ(all.everything, in_order ? 0u : 1u);
-  EXPECT_EQ(all.whole.size(), in_order ? 1u : 0u) << "an unnamed file with an unknown number";
+  EXPECT_EQ(all.whole.size(), in_order ? 1u : 0u) << "an unnamed file, whose inode number is unknown";
 }
 
 TEST_P(Durability, DataIsAsStableAsRequested) {
@@ -213,7 +213,7 @@ TEST_P(Durability, AFailedSynchronizationIsReported) {
   mode.mode = 0600;
   const Verifier before = fs_->write_verifier();
   EXPECT_EQ(fs_->set_attributes(caller_, file, mode, {}).status, Status::io);
-  EXPECT_NE(fs_->write_verifier(), before) << "unstable data may be lost with it";
+  EXPECT_NE(fs_->write_verifier(), before) << "unstable data may be lost, too";
   std::string text = "x";
   const BufferRef buffer = ref(text);
   flushes_.fail_with = ENOSPC;
@@ -226,8 +226,8 @@ TEST_P(Durability, AFailedSynchronizationIsReported) {
   EXPECT_EQ(fs_->commit(caller_, file, 0, 0).status, Status::ok);
 }
 
-/// Two changes of one file at once, the second of which is made while the disk refuses what the first waits for. The
-/// kernel tells that to one of them.
+/// Two changes of one file at once: the second is made while the flush of the first fails. The kernel reports the
+/// failure to one of them only.
 TEST_P(Durability, AFailureIsReportedToAllCallsThatItConcerns) {
   const NodeKey file = create(root_, "f");
   const std::filesystem::path path = directory_.path() / "f";
@@ -298,7 +298,7 @@ TEST_P(Durability, NoFileWaitsForAnother) {
   first.join();
 }
 
-/// How many descriptors of this process lead to it.
+/// The number of descriptors of this process that refer to `file`.
 std::size_t times_open(const std::filesystem::path& file) {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -331,7 +331,7 @@ class FewDescriptors : public Durability {
   std::size_t times_open(const std::string& name) { return nfsd::times_open(directory_.path() / name); }
 };
 
-/// Otherwise no client would learn of data that the kernel could not write.
+/// The descriptor of a file with uncommitted data is kept: without it, an error of writing the data back would be lost.
 TEST_P(FewDescriptors, AreKeptForWhatHasNotBeenCommitted) {
   const NodeKey file = written("file");
   written("stable", Stable::file_sync);
@@ -358,19 +358,20 @@ TEST_P(FewDescriptors, AreNotClosedBeforeTheDataIsOnTheDisk) {
   const std::uint64_t first = number(written("first"));
   flushes_ = {};
   for (int i = 0; flushes_.whole.empty() && i < 20; ++i) written(std::to_string(i));
-  EXPECT_EQ(flushes_.whole, std::multiset<std::uint64_t>{first}) << "which was written longest ago";
+  EXPECT_EQ(flushes_.whole, std::multiset<std::uint64_t>{first})
+      << "the file that was written longest ago is synchronized";
   EXPECT_EQ(fs_->write_verifier(), before);
   flushes_ = {};
   flushes_.fail_with = EIO;
   for (int i = 20; flushes_.whole.empty() && i < 40; ++i) written(std::to_string(i));
   EXPECT_EQ(flushes_.whole.size(), 1u);
-  EXPECT_NE(fs_->write_verifier(), before) << "the client does not know yet";
+  EXPECT_NE(fs_->write_verifier(), before) << "the client must learn that its data is lost";
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, FewDescriptors, ::testing::Values(Kind::posix_handles, Kind::posix_hints),
                          [](const auto& test) { return name_of(test.param); });
 
-/// A disk that loses now and then all that it is to keep, and tells one fsync so.
+/// A disk that sometimes loses all unflushed data, and reports that to one fsync only.
 class ForgetfulDisk {
  public:
   void write(int data) {

@@ -144,8 +144,8 @@ TEST(HandleCodec, RejectsForgedHandles) {
     EXPECT_FALSE(codec.decode(handle.octets().first(length))) << length;
   std::vector<std::byte> longer = good;
   longer.resize(FileHandle::kMaxSize);
-  EXPECT_FALSE(codec.decode(longer)) << "bytes behind the end";
-  // A claimed key length that leaves the tag out.
+  EXPECT_FALSE(codec.decode(longer)) << "bytes follow the end";
+  // A claimed key length that leaves no room for the tag.
   std::array<std::byte, 64> claim{std::byte{1}, std::byte{255}};
   EXPECT_FALSE(codec.decode(claim));
 }
@@ -244,13 +244,13 @@ TEST_F(Replace, WhatIsNamedAgainStaysOpen) {
   EXPECT_EQ(view_.all().at(0)->name, "/new");
 }
 
-// Closing a file system may block: event loops only drop it.
+// Closing a file system may block: event loops only drop their references to it.
 TEST_F(Replace, WhatIsNotNamedAgainIsClosedByTidy) {
   ASSERT_TRUE(replace({"memory:/gone"}));
   std::weak_ptr<FileSystem> gone = view_.find(std::string_view("/gone"))->file_system;
   ASSERT_TRUE(replace({}));
   table_.tidy();
-  EXPECT_FALSE(gone.expired()) << "the view has it";
+  EXPECT_FALSE(gone.expired()) << "the held view still refers to it";
   EXPECT_TRUE(view_.all().empty());
   EXPECT_FALSE(gone.expired());
   table_.tidy();

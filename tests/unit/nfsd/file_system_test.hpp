@@ -17,7 +17,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// Open to all users.
+/// A temporary directory that all users may use.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -39,7 +39,7 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-/// How one back end is made, and made again as after a restart of the server.
+/// The back ends.
 enum class Kind { posix_handles, posix_hints, memory };
 std::string name_of(Kind kind);
 
@@ -49,14 +49,14 @@ class FileSystemTest : public ::testing::TestWithParam<Kind> {
   std::unique_ptr<FileSystem> make();
   bool is_posix() const { return GetParam() != Kind::memory; }
 
-  // Shorthands for what most tests do; each expects success.
+  // Common operations, each of which must succeed.
   NodeKey create(const NodeKey& directory, std::string_view name, std::string_view content = {});
   NodeKey mkdir(const NodeKey& directory, std::string_view name);
   Status lookup(const NodeKey& directory, std::string_view name);
   std::string read_all(const NodeKey& node, std::uint32_t at_once = 1u << 20);
   WriteResult write(const NodeKey& node, std::uint64_t offset, std::string_view data, Stable stable = Stable::unstable);
   Attributes stat(const NodeKey& node);
-  /// All names with their cookies, in replies of at most `per_reply` entries.
+  /// Lists all names, in replies of at most `per_reply` entries.
   std::multiset<std::string> list(const NodeKey& directory, std::size_t per_reply,
                                   const std::function<void(std::size_t)>& between = {});
 

@@ -132,7 +132,7 @@ TEST_P(Namespace, NewObjectsBelongToTheCaller) {
   set_gid = {};
   set_gid.mode = 02777;
   ASSERT_EQ(fs_->set_attributes(caller_, directory, set_gid, {}).status, Status::ok);
-  EXPECT_EQ(stat(create(directory, "g")).gid, 77u) << "a set-group-id directory hands its group down";
+  EXPECT_EQ(stat(create(directory, "g")).gid, 77u) << "new files in a set-group-id directory inherit its group";
   const NodeResult link = fs_->make_symlink(caller_, root_, "l", "f", {});
   EXPECT_EQ(link.attributes->uid, caller_.uid);
 }
@@ -241,7 +241,7 @@ TEST_P(Namespace, SpecialFiles) {
   EXPECT_EQ(fifo.attributes->type, FileType::fifo);
   std::string room(16, ' ');
   const BufferRef buffer = ref(room);
-  EXPECT_EQ(fs_->read(caller_, fifo.node, 0, {&buffer, 1}).status, Status::inval) << "and does not block";
+  EXPECT_EQ(fs_->read(caller_, fifo.node, 0, {&buffer, 1}).status, Status::inval) << "it does not block";
   const NodeResult socket = fs_->make_node(caller_, root_, "socket", FileType::socket, {}, {});
   ASSERT_EQ(socket.status, Status::ok);
   EXPECT_EQ(socket.attributes->type, FileType::socket);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An overlay whose layers lie on different file systems gives no file handles, numbers its directories by itself, and
-// shows other objects with the numbers of their layers.
+// An overlay whose layers are on different file systems provides no file handles. It assigns inode numbers to
+// directories itself, and shows other objects with the inode numbers of their layers.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -17,8 +17,8 @@ namespace {
 
 namespace filesystem = std::filesystem;
 
-/// An overlay of two file systems in memory, in a mount namespace of the thread that made it, which ends with the
-/// thread.
+/// An overlay of two file systems in memory, in a mount namespace of the thread that made it. The namespace ends with
+/// the thread.
 class Overlay {
  public:
   static constexpr int kLowerDirectories = 200;
@@ -81,7 +81,7 @@ void on_overlay(Test test, Overlay::Layers layers = Overlay::Layers::on_two_file
 }
 
 void restart(const Overlay& overlay, std::unique_ptr<FileSystem>& fs) {
-  fs.reset();  // its places are in use
+  fs.reset();  // it uses the file of places
   fs = overlay.serve();
 }
 
@@ -91,13 +91,13 @@ Attributes seen(FileSystem& fs, const NodeKey& node) {
   return result.attributes.value_or(Attributes{});
 }
 
-/// A directory, and a file of the same number beside it.
+/// A directory, and a file beside it with the same inode number.
 struct Twins {
   NodeKey directory;
   NodeKey file;
 };
 Twins make_twins(const Overlay& overlay, FileSystem& fs) {
-  // Each directory that is looked at takes the next number.
+  // The overlay assigns the next number to each directory that is looked up.
   struct stat s {};
   for (int i = 0; i < Overlay::kLowerDirectories; ++i)
     EXPECT_EQ(::stat((overlay.root() / ("below-" + std::to_string(i))).c_str(), &s), 0);
@@ -142,7 +142,7 @@ TEST(OnAnOverlay, ARemovedFileLeavesADirectoryOfItsNumberValid) {
   });
 }
 
-/// Removes all unused objects from the kernel's memory.
+/// Removes all unused objects from the kernel's caches.
 void forget_directories(const Overlay& overlay) {
   ASSERT_EQ(::mount(nullptr, overlay.root().c_str(), nullptr, MS_REMOUNT, nullptr), 0);
 }
@@ -153,7 +153,7 @@ std::pair<std::int64_t, std::uint32_t> birth(const Overlay& overlay, const char*
   return {s.stx_btime.tv_sec, s.stx_btime.tv_nsec};
 }
 
-/// The name of the file in the directory; the status if it cannot be had.
+/// The name of the file in the directory, or the status as text if the directory cannot be read.
 std::string content(FileSystem& fs, const NodeKey& directory) {
   std::string name;
   const Status status = fs.read_directory({}, directory, {}, [&](const DirectoryEntry& entry) {
@@ -163,7 +163,7 @@ std::string content(FileSystem& fs, const NodeKey& directory) {
   return status == Status::ok ? name : "status " + std::to_string(static_cast<int>(status));
 }
 
-// Two directories that were made in one tick of the kernel's clock have the same birth time, and swap names.
+// Two directories made within one tick of the kernel's clock have the same birth time; they swap names.
 TEST(OnAnOverlay, ADirectoryWithAnotherNumberIsStaleOrItself) {
   on_overlay([](const Overlay& overlay) {
     const auto fs = overlay.serve();

@@ -20,7 +20,7 @@ namespace {
 TEST(PageStore, IsBoundedAndReusesPages) {
   PageStore store(kSlabSize * 2);
   PageRun pages;
-  const std::size_t all = 2 * kPagesPerSlab - 1;  // one holds the zeros
+  const std::size_t all = 2 * kPagesPerSlab - 1;  // one page holds the zeros
   ASSERT_TRUE(store.allocate(all, pages));
   EXPECT_EQ(store.in_use(), store.capacity());
   PageRun more;
@@ -124,7 +124,7 @@ TEST(MemoryFileSystem, ASizeBoundsObjectsNamesAndLinkTargets) {
   };
   const auto remove_all = [&](std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i) EXPECT_EQ(fs->remove({}, fs->root(), name(i)).status, Status::ok);
-    EXPECT_EQ(fs->statistics(fs->root()).statistics.free_octets, kSize) << "all is given back";
+    EXPECT_EQ(fs->statistics(fs->root()).statistics.free_octets, kSize) << "all space is free again";
   };
   const auto symlink = [&](const std::string& at) { return fs->make_symlink({}, fs->root(), at, target, {}).status; };
   const std::uint64_t symlinks = fill(symlink);
@@ -132,7 +132,7 @@ TEST(MemoryFileSystem, ASizeBoundsObjectsNamesAndLinkTargets) {
   EXPECT_LT(symlinks, kSize / (target.size() + 200));
   remove_all(symlinks);
   const std::uint64_t files = fill([&](const std::string& at) { return fs->create({}, fs->root(), at, {}).status; });
-  EXPECT_LT(files, kSize / (200 + 400)) << "an object takes room, too";
+  EXPECT_LT(files, kSize / (200 + 400)) << "an object uses space, too";
   const auto longer = [&](std::uint64_t i) { return name(i) + std::string(40, 'm'); };
   std::uint64_t renamed = 0;
   Status status = Status::ok;
@@ -140,7 +140,7 @@ TEST(MemoryFileSystem, ASizeBoundsObjectsNamesAndLinkTargets) {
     status = fs->rename({}, fs->root(), name(renamed), fs->root(), longer(renamed)).status;
     renamed += status == Status::ok ? 1 : 0;
   }
-  EXPECT_EQ(status, Status::nospc) << "a longer name takes room as well";
+  EXPECT_EQ(status, Status::nospc) << "a longer name uses space, too";
   for (std::uint64_t i = 0; i < renamed; ++i)
     EXPECT_EQ(fs->rename({}, fs->root(), longer(i), fs->root(), name(i)).status, Status::ok);
   remove_all(files);
@@ -201,7 +201,7 @@ TEST(IoPool, UsesAllThreads) {
   together.wait();
 }
 
-// As when a file system hangs under one export of several.
+// Threads block when the file system of one export hangs.
 TEST(IoPool, ReplacesBlockedThreadsWithinABound) {
   IoPool pool(2, 5, HandleSecret{});
   std::latch go(1);
@@ -237,7 +237,7 @@ TEST(Access, OwnerGroupOthersInThisOrder) {
   Caller caller;
   caller.uid = 1;
   caller.gid = 2;
-  EXPECT_EQ(granted_access(file, caller, 63), access::kRead) << "the owner's bits, though the group's give more";
+  EXPECT_EQ(granted_access(file, caller, 63), access::kRead) << "the owner's bits count, though the group's grant more";
   caller.uid = 3;
   EXPECT_EQ(granted_access(file, caller, 63), access::kRead | access::kModify | access::kExtend | access::kExecute);
   EXPECT_EQ(granted_access(file, caller, 63 & ~access::kChanges), access::kRead | access::kExecute);
@@ -255,7 +255,8 @@ TEST(Access, OwnerGroupOthersInThisOrder) {
             access::kRead | access::kModify | access::kExtend | access::kLookup | access::kDelete);
   caller.uid = 1;
   file.mode = 0600;
-  EXPECT_EQ(granted_access(file, caller, 63), access::kRead) << "names change only in a directory one may search";
+  EXPECT_EQ(granted_access(file, caller, 63), access::kRead)
+      << "to change names, a user must be able to search the directory";
 }
 
 }  // namespace

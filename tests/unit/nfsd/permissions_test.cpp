@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What users may do to each other's files: the same on every back end.
+// What users may do with each other's files, which is the same on every back end.
 #include <unistd.h>
 
 #include "file_system_test.hpp"
@@ -53,7 +53,7 @@ class Permissions : public FileSystemTest {
 
   Caller root_user_;
   Caller other_;
-  Caller member_;  // of the first user's group
+  Caller member_;  // in the group of the first user
 };
 
 TEST_P(Permissions, DataFollowsTheMode) {
@@ -70,7 +70,7 @@ TEST_P(Permissions, DataFollowsTheMode) {
   EXPECT_EQ(write(root_user_, file), Status::ok);
   ASSERT_EQ(set_mode(caller_, file, 0662), Status::ok);
   EXPECT_EQ(write(member_, file), Status::ok);
-  EXPECT_EQ(write(other_, file), Status::ok) << "writing takes no right to read";
+  EXPECT_EQ(write(other_, file), Status::ok) << "writing needs no right to read";
   EXPECT_EQ(read(other_, file), Status::acces);
   EXPECT_EQ(set_size(other_, file, 2), Status::ok);
   EXPECT_EQ(stat(file).size, 2u);
@@ -95,7 +95,7 @@ TEST_P(Permissions, TheOwnerContinuesWithAnOpenFileWhateverItsMode) {
   EXPECT_EQ(read(caller_, file), Status::ok);
   EXPECT_EQ(set_size(caller_, file, 1), Status::ok);
   EXPECT_EQ(fs_->commit(caller_, file, 0, 0).status, Status::ok);
-  EXPECT_EQ(granted(caller_, file), 0u) << "but ACCESS tells what open(2) would say";
+  EXPECT_EQ(granted(caller_, file), 0u) << "ACCESS gives the answer of open(2)";
   EXPECT_EQ(read(member_, file), Status::acces);
 }
 
@@ -181,7 +181,7 @@ TEST_P(Permissions, AStickyDirectoryProtectsItsFiles) {
   ASSERT_EQ(make(third, directory, "h"), Status::ok);
   EXPECT_EQ(fs_->rename(third, directory, "h", directory, "f").status, Status::perm);
   EXPECT_EQ(fs_->remove(other_, directory, "f").status, Status::ok);
-  EXPECT_EQ(fs_->remove(caller_, directory, "g").status, Status::ok) << "the directory's owner may";
+  EXPECT_EQ(fs_->remove(caller_, directory, "g").status, Status::ok) << "the directory's owner may remove it";
   EXPECT_EQ(fs_->remove(root_user_, directory, "h").status, Status::ok);
 }
 
@@ -203,7 +203,7 @@ TEST_P(Permissions, SearchingAndListingAreTwoRights) {
     return true;
   };
   EXPECT_EQ(fs_->read_directory(other_, directory, request, sink).status, Status::ok);
-  EXPECT_EQ(bare, 1u) << "a name, and no more than that";
+  EXPECT_EQ(bare, 1u) << "one entry, with a name only";
 }
 
 TEST_P(Permissions, WithoutTheRightToSearchAnExistingNameIsNotReported) {
@@ -232,7 +232,8 @@ TEST_P(Permissions, AttributesAreTheOwnersToChange) {
   EXPECT_EQ(fs_->set_attributes(caller_, file, changes, {}).status, Status::perm) << "only root gives files away";
   changes = {};
   changes.gid = 77;
-  EXPECT_EQ(fs_->set_attributes(caller_, file, changes, {}).status, Status::ok) << "to a group of one's own";
+  EXPECT_EQ(fs_->set_attributes(caller_, file, changes, {}).status, Status::ok)
+      << "the owner may select one of its groups";
   changes.gid = 78;
   EXPECT_EQ(fs_->set_attributes(caller_, file, changes, {}).status, Status::perm);
   changes = {};
@@ -279,7 +280,7 @@ TEST_P(Permissions, SetIdBitsWithoutTheGroupsRightToExecute) {
   EXPECT_EQ(stat(file).mode & (is_posix() ? ~02000u : ~0u), 0766u);
   ASSERT_EQ(set_mode(caller_, file, 06766), Status::ok);
   EXPECT_EQ(write(caller_, file), Status::ok);
-  EXPECT_EQ(stat(file).mode, 02766u) << "the owner's own writing counts as well";
+  EXPECT_EQ(stat(file).mode, 02766u) << "writing by the owner clears set-user-id, too";
 }
 
 TEST_P(Permissions, ANewOwnerClearsSetIdBits) {
@@ -298,7 +299,7 @@ TEST_P(Permissions, ANewOwnerClearsSetIdBits) {
   changes.uid = 5;
   changes.mode = 06755;
   EXPECT_EQ(fs_->set_attributes(root_user_, kept.node, changes, {}).status, Status::ok);
-  EXPECT_EQ(stat(kept.node).mode, 0755u) << "not even if the same request asks for them";
+  EXPECT_EQ(stat(kept.node).mode, 0755u) << "cleared even if the same request sets them";
   changes.mode = 06745;
   EXPECT_EQ(fs_->set_attributes(root_user_, kept.node, changes, {}).status, Status::ok);
   EXPECT_EQ(stat(kept.node).mode, 02745u);
@@ -310,7 +311,7 @@ TEST_P(Permissions, ANewOwnerClearsSetIdBits) {
   const NodeKey directory = mkdir(root_, "d");
   changes.mode = 02755;
   EXPECT_EQ(fs_->set_attributes(root_user_, directory, changes, {}).status, Status::ok);
-  EXPECT_EQ(stat(directory).mode, 02755u) << "of a directory they mean something else";
+  EXPECT_EQ(stat(directory).mode, 02755u) << "the bits of a directory are kept: they have another meaning";
 }
 
 TEST_P(Permissions, ANewFileWithoutSizeKeepsTheSetIdBitsItIsMadeWith) {
@@ -327,12 +328,12 @@ TEST_P(Permissions, TheModeOfASymbolicLinkIsIgnored) {
   const NodeKey link = fs_->make_symlink(caller_, root_, "l", "target", {}).node;
   const std::uint32_t mode = stat(link).mode;
   EXPECT_EQ(set_mode(caller_, link, 0600), Status::ok);
-  EXPECT_EQ(set_mode(other_, link, 0600), Status::ok) << "it cannot be changed";
+  EXPECT_EQ(set_mode(other_, link, 0600), Status::ok) << "the mode of a link cannot be changed, and is ignored";
   SetAttributes changes;
   changes.mode = 04711;
   changes.uid = 5;
   changes.mtime = {SetTime::How::client, {5, 5}};
-  EXPECT_EQ(fs_->set_attributes(other_, link, changes, {}).status, Status::perm) << "the rest is weighed";
+  EXPECT_EQ(fs_->set_attributes(other_, link, changes, {}).status, Status::perm) << "other attributes are checked";
   EXPECT_EQ(fs_->set_attributes(root_user_, link, changes, {}).status, Status::ok);
   EXPECT_EQ(stat(link).mode, mode);
   EXPECT_EQ(stat(link).uid, 5u);
@@ -377,9 +378,9 @@ TEST_P(Permissions, ARequestIsCheckedAsAWhole) {
   EXPECT_EQ(set(caller_, {.uid = caller_.uid, .gid = 77}), Status::ok);
   EXPECT_EQ(set(other_, {.mtime = {SetTime::How::client, {5, 1'000'000'000}}}), Status::inval);
   const Attributes before = stat(file);
-  EXPECT_EQ(before.size, 2u) << "cut before the rest was refused, as Linux does it";
+  EXPECT_EQ(before.size, 2u) << "truncated before the rest was refused, as Linux does";
   EXPECT_EQ(set(caller_, {}), Status::ok);
-  EXPECT_EQ(stat(file).ctime, before.ctime) << "nothing was asked for";
+  EXPECT_EQ(stat(file).ctime, before.ctime) << "the request was empty";
   ASSERT_EQ(set_mode(caller_, file, 0644), Status::ok);
   EXPECT_EQ(set(other_, {.size = 0, .mtime = then}), Status::acces);
   EXPECT_EQ(set(other_, {.atime = now}), Status::acces);
@@ -389,7 +390,7 @@ TEST_P(Permissions, ARequestIsCheckedAsAWhole) {
 TEST_P(Permissions, WhatIsCreatedBelongsToItsMaker) {
   CreateHow how;
   how.attributes.mode = 0604;
-  how.attributes.uid = 0;  // not heard from ordinary users
+  how.attributes.uid = 0;  // ignored unless root sends it
   const NodeResult made = fs_->create(other_, root_, "f", how);
   ASSERT_EQ(made.status, Status::ok);
   EXPECT_EQ(made.attributes->uid, other_.uid);

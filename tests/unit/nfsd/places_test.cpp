@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Remembered places, which stand in for the kernel's file handles: what survives, and what happens to a bad file.
+// Remembered places, which replace file handles of the kernel: what survives, and what happens to a damaged file.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -81,7 +81,7 @@ TEST_F(Places, SurviveAKilledServer) {
   EXPECT_TRUE(lines_->with("").empty());
 }
 
-// The kernel may have written any part of what was not synchronized.
+// After a crash of the machine, any part of the unsynchronized data may be on the disk.
 TEST_F(Places, DoNotSurviveAMachineThatWentDown) {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
@@ -110,7 +110,7 @@ TEST_F(Places, ADamagedFileIsSetAside) {
     places.put({5}, entry_at(1, "a"));
   }
   EXPECT_TRUE(open().find({5}));
-  EXPECT_EQ(lines_->with("places").size(), 1u) << "the new file is good";
+  EXPECT_EQ(lines_->with("places").size(), 1u) << "the new file is valid";
 }
 
 TEST_F(Places, AFileThatWasCutIsSetAside) {
@@ -172,11 +172,11 @@ TEST_F(Places, AreKeptInMemoryWhenTheDiskIsFull) {
     }
     EXPECT_EQ(lines_->with("kept in memory").size(), 1u) << "logged once";
     const std::uint64_t kept = known(open(), kCount);
-    EXPECT_GE(kept, 100u) << "what was written before is still there";
+    EXPECT_GE(kept, 100u) << "places written before are kept";
     EXPECT_LT(kept, kCount);
     ::umount2(state_.path().c_str(), MNT_DETACH);
   }).join();
-  if (!mounted) GTEST_SKIP() << "nothing can be mounted here";
+  if (!mounted) GTEST_SKIP() << "mounting is not permitted here";
 }
 
 TEST_F(Places, AFullStoreKeepsDirectories) {
@@ -191,7 +191,7 @@ TEST_F(Places, AFullStoreKeepsDirectories) {
   EXPECT_EQ(known(places, kDirectories), kDirectories);
   EXPECT_EQ(known(places, 100), 10u);
   for (std::uint64_t i = 101; i <= 120; ++i) places.put({i}, entry_at(1, "d", true));
-  EXPECT_EQ(known(places, 120), 10u) << "of directories as well, if there is nothing else";
+  EXPECT_EQ(known(places, 120), 10u) << "directories are forgotten, too, if only they are left";
 }
 
 PosixOptions options_for(const TemporaryDirectory& tree) {
@@ -254,7 +254,7 @@ TEST(RememberedPlaces, PlacesThatFormForkedCyclesHaveAnEnd) {
   EXPECT_EQ((*fs)->attributes(NodeKey(key)).status, Status::stale);
 }
 
-// A damaged entry is a hint like any other.
+// A damaged entry is checked like any other.
 TEST(RememberedPlaces, AnEntryThatNamesAnotherObjectLeadsNowhere) {
   TemporaryDirectory tree;
   TemporaryDirectory state;

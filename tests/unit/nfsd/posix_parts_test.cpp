@@ -60,7 +60,7 @@ TEST(Descriptors, ADescriptorReplacesThoseWhoseUsesItCovers) {
   EXPECT_EQ(cache.find(key_of(1), user(5), Use::read), both);
   cache.put(key_of(2), user(5), opened(true, false));
   cache.put(key_of(2), user(5), opened(false, true));
-  EXPECT_EQ(cache.size(), 4u) << "one to read and one to write";
+  EXPECT_EQ(cache.size(), 4u) << "one for reading and one for writing";
   cache.drop(key_of(1));
   EXPECT_EQ(cache.size(), 2u) << "of all users";
 }
@@ -111,12 +111,12 @@ TEST(Descriptors, AreClosedWhenIdleAndWhenOld) {
   cache.drop_idle(then, kNever);
   EXPECT_EQ(cache.size(), 2u);
   cache.drop_idle(kNever, then);
-  EXPECT_EQ(cache.size(), 1u) << "used lately, but opened long ago";
+  EXPECT_EQ(cache.size(), 1u) << "used recently, but opened long ago";
   cache.drop_idle(DescriptorCache::Clock::now(), kNever);
   EXPECT_EQ(cache.size(), 0u);
 }
 
-/// Whether the calling thread overrides quotas, and whether it may.
+/// Whether the calling thread overrides quotas, and whether it has the right to.
 struct QuotaRight {
   bool effective = false;
   bool permitted = false;

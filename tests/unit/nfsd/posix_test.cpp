@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Properties of directories on a disk only: they survive a restart, and local programs change them.
+// Properties that only exports of directories have: they survive a restart, and local programs change them.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -26,7 +26,7 @@ std::atomic<bool> times_begin_in_1970 = false;
 }  // namespace rpcrdma::nfsd
 
 extern "C" {
-/// Clamps, if the test asks for it, as the kernel does on file systems that cannot represent earlier times.
+/// If the test requests it, clamps times, as the kernel does on file systems that cannot represent times before 1970.
 // NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name)
 int futimens(int fd, const timespec times[2]) noexcept {
   timespec clamped[2] = {times[0], times[1]};
@@ -82,14 +82,14 @@ TEST_P(Posix, AFileWithSeveralNamesIsFoundByThoseThatRemain) {
   ASSERT_EQ(fs_->link(caller_, file, two, "e").status, Status::ok);
   create(root_, "other");
   ASSERT_EQ(fs_->rename(caller_, root_, "other", one, "d").status, Status::ok);
-  EXPECT_TRUE(is_found()) << "when something else has taken one of its names";
+  EXPECT_TRUE(is_found()) << "after another object has taken one of its names";
   filesystem::create_hard_link(directory_.path() / "two/e", directory_.path() / "three/f");
   ASSERT_EQ(lookup(three, "f"), Status::ok);
   ASSERT_EQ(fs_->remove(caller_, two, "e").status, Status::ok);
   EXPECT_TRUE(is_found()) << "by a name that a LOOKUP has shown";
   ASSERT_EQ(fs_->link(caller_, file, one, "g").status, Status::ok);
   filesystem::remove(directory_.path() / "three/f");
-  EXPECT_TRUE(is_found()) << "when a local program has removed a name";
+  EXPECT_TRUE(is_found()) << "after a local program has removed a name";
   EXPECT_EQ(read_all(file), "text");
   ASSERT_EQ(fs_->remove(caller_, one, "g").status, Status::ok);
   EXPECT_EQ(fs_->attributes(file).status, Status::stale);
@@ -112,7 +112,7 @@ TEST_P(Posix, AFileWithManyNames) {
   EXPECT_EQ(read_all(file), "text");
 }
 
-/// Whether the file system of the tests supports reads of cached data only.
+/// Whether the file system of `path` supports reads that return only cached data.
 bool reads_cached_data(const filesystem::path& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   char byte = 0;
@@ -173,9 +173,9 @@ TEST_P(Posix, AnExclusiveCreateIsRecognizedAfterARestart) {
     ASSERT_EQ(made.status, Status::ok);
     fs_ = make();
     const NodeResult again = fs_->create(caller_, root_, "f", how);
-    EXPECT_EQ(again.status, Status::ok) << "the same request once more";
+    EXPECT_EQ(again.status, Status::ok) << "the same request again";
     EXPECT_EQ(again.node, made.node);
-    // Each bit counts, the sign bits of the two times that hold it as well.
+    // All bits of the verifier are compared, also the sign bits of the two times that store it.
     for (const std::size_t byte : {0u, 3u, 4u, 7u}) {
       for (const std::byte bit : {std::byte{0x80}, std::byte{1}}) {
         CreateHow other = how;

@@ -8,7 +8,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// NETID ADDRESS of the entries of NFS; MOUNT has the same.
+/// "NETID ADDRESS" of each entry of NFS; the entries of MOUNT must be the same.
 std::vector<std::string> told(std::vector<const char*> tcp, std::vector<const char*> rdma) {
   std::vector<boost::asio::ip::tcp::endpoint> ends[2];
   for (const char* text : tcp) ends[0].push_back(*parse_endpoint(text));
@@ -37,7 +37,7 @@ TEST(Rpcbind, TheFirstOfEachKind) {
 }
 
 TEST(Rpcbind, BothFamiliesOnOneWildcard) {
-  EXPECT_EQ(told({}, {"[::]:20049"}), Lines{"rdma6 ::.78.81"}) << "an RDMA listener is of one family";
+  EXPECT_EQ(told({}, {"[::]:20049"}), Lines{"rdma6 ::.78.81"}) << "an RDMA listener has one address family";
   EXPECT_EQ(told({"[::]:2049"}, {}), (Lines{"tcp 0.0.0.0.8.1", "tcp6 ::.8.1"}));
   EXPECT_EQ(told({"[::]:2049", "127.0.0.1:7"}, {}), (Lines{"tcp 127.0.0.1.0.7", "tcp6 ::.8.1"}));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the verbs provider is found and refused; none of these folders holds a usable one.
+// How the verbs provider is found and refused; no folder here contains a usable one.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -26,7 +26,7 @@ class Plugin : public testing::Test {
   error_code open_verbs() {
     return open(context_, boost::asio::ip::make_address("192.0.2.1"), {.provider = Provider::verbs}, Log{}).error();
   }
-  /// Any address but the loopback's: automatic looks for a device there.
+  /// An address that is not loopback: for it, the automatic choice looks for a device.
   std::string_view automatic() {
     auto opened = open(context_, boost::asio::ip::make_address("192.0.2.1"), {}, Log{});
     return opened ? (*opened)->capabilities().name : "none";
@@ -61,7 +61,7 @@ TEST_F(Plugin, BelongsToAnotherBuild) {
   EXPECT_EQ(automatic(), "iwarp");
 }
 
-/// A plug-in's own copy of a category, as one without access to the program's symbols has it.
+/// A copy of an error category, as a plug-in has it that cannot see the program's symbols.
 class Copy final : public boost::system::error_category {
  public:
   Copy(std::uint64_t id, const error_category& original) noexcept : error_category(id), original_(original) {}

@@ -75,7 +75,7 @@ TEST_F(ReplyCheck, LongReply) {
   EXPECT_EQ(check(0), TransportError::bad_reply);
 }
 
-// A Reply chunk that was not used may be missing, empty, or even say that it was
+// An unused Reply chunk may be missing, be empty, or even be reported as used.
 TEST_F(ReplyCheck, ReplyChunkOfAShortReply) {
   set(1, 0, 0, 0);
   EXPECT_FALSE(check());

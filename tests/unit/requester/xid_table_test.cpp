@@ -9,7 +9,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-// [8167-2.4-b] against a map, with XIDs that collide
+// [8167-2.4-b] compared with a map, with XIDs that collide
 TEST(XidTable, FindsWhatIsThereAndNothingElse) {
   std::mt19937 random(5);
   for (const std::uint32_t most : {1u, 3u, 64u}) {

@@ -61,13 +61,13 @@ TEST(Nfs3Bounds, FixedReplies) {
 TEST(Nfs3Bounds, BulkReplies) {
   const auto read = nfs3::Read::max_reply(sample<READ3args>());
   EXPECT_EQ(read.fixed, 128u);
-  EXPECT_EQ(read.bulk[0], 8192u);  // 8190 octets and their pad
+  EXPECT_EQ(read.bulk[0], 8192u);  // 8190 bytes and their pad
   EXPECT_EQ(reply_size<nfs3::Read>(sample<READ3res>()), read.fixed + read.bulk[0]);
   const auto readlink = nfs3::Readlink::max_reply(sample<READLINK3args>());
   EXPECT_EQ(readlink.fixed, 120u);
   EXPECT_EQ(reply_size<nfs3::Readlink>(sample<READLINK3res>()), readlink.fixed + readlink.bulk[0]);
   READ3args all = sample<READ3args>();
-  all.count = 0xffffffff;  // no wrapping
+  all.count = 0xffffffff;  // the sum must not wrap
   EXPECT_GE(nfs3::Read::max_reply(all).bulk[0], 0xfffffffcu);
 }
 

@@ -111,7 +111,7 @@ TEST_F(DispatcherTest, MalformedCredentialsAndHeaders) {
     transport.deliver(call);
     if (size < 8) {
       EXPECT_EQ(call.end, LocalCall::End::failed) << size;
-    } else if (size < 24) {  // XID and message type are complete: answered
+    } else if (size < 24) {  // XID and message type are complete, so an answer is sent
       EXPECT_EQ(outcome(header_of(call)), RpcError::garbage_args) << size;
     } else {
       const bool credential = size < wire.size() - 8;

@@ -90,7 +90,7 @@ TEST_F(DuplicatesTest, ResentCallsAttachToACallInProgress) {
   EXPECT_EQ(served, 1);
   EXPECT_EQ(cache.counters().attached, 2u);
   EXPECT_EQ(second.end, LocalCall::End::none);
-  first.outcome = BaseError::cancelled;  // its connection is gone
+  first.outcome = BaseError::cancelled;  // its connection has ended
   held[0].first.reply(held[0].second);
   test::run_ready(transport.context);
   EXPECT_EQ(test::to_hex(second.reply_octets), test::to_hex(first.reply_octets));

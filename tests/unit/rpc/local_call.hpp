@@ -33,11 +33,11 @@ class LocalCall final : public transport::IncomingCall, private PayloadMemory {
   std::uint32_t xid_word = 0;
   Bytes reply_octets;                              ///< the reply's reduced stream
   Payload reply_items;                             ///< its items
-  error_code outcome;                              ///< reported by send()
-  bool hold = false;                               ///< report only at finish()
+  error_code outcome;                              ///< the status that send() reports
+  bool hold = false;                               ///< send() reports only at finish()
   std::optional<std::uint32_t> reply_room;         ///< bytes of memory for the reply; default: unbounded
-  BaseError no_more = BaseError::buffer_overflow;  ///< the error beyond that
-  BuildFailure failure = BuildFailure::none;       ///< of the reply that was sent
+  BaseError no_more = BaseError::buffer_overflow;  ///< the error when the reply exceeds reply_room
+  BuildFailure failure = BuildFailure::none;       ///< the failure of building the reply, as send() found it
 
   void finish() {
     Handler handler = std::move(handler_);

@@ -31,7 +31,7 @@ class MemoryBed : public TcpBed {
  public:
   explicit MemoryBed(TcpServerOptions options) : TcpBed(options) {}
   ~MemoryBed() {
-    server.reset();  // its calls still have their handlers
+    server.reset();  // while handlers still hold its calls
     granted.clear();
     refused.clear();
     test::run_ready(context);

@@ -92,7 +92,7 @@ TEST(TcpTest, TooManyOrTooSmallResultBuffers) {
     args.count = into.size + 1;  // [8166-4.3.2.2-b]
     auto [small, none_either] = co_await b.client->async_call<nfs3::Read>(args, CallOptions().into(one), kTuple);
     EXPECT_EQ(small, BaseError::invalid_argument);
-    args.count = into.size;  // and more comes than was asked for
+    args.count = into.size;  // and the reply has more than was requested
     auto [more, nothing] = co_await b.client->async_call<nfs3::Read>(args, CallOptions().into(one), kTuple);
     EXPECT_EQ(more, RpcError::bad_reply);
   }(bed, part));
@@ -262,7 +262,7 @@ TEST(TcpTest, HalfARecordMarkDelaysNoOtherAndTimesOut) {
   }(bed));
 }
 
-// The timer of a connection without calls sleeps until its end.
+// The timer of a connection without calls does not fire periodically.
 TEST(TcpTest, AnIdleConnectionCausesNoWork) {
   TcpBed bed({.idle_timeout = std::chrono::seconds(3), .pressed_timeout = std::chrono::seconds(1)});
   asio::ip::tcp::socket idle(bed.context);
@@ -272,7 +272,7 @@ TEST(TcpTest, AnIdleConnectionCausesNoWork) {
   ASSERT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().connections == 1; }));
   int handlers = 0;
   while (bed.server->counters().connections != 0 && bed.context.run_one() != 0) ++handlers;
-  EXPECT_LE(handlers, 4) << "the timer, once when it finds the connection idle and once at its end, and the read";
+  EXPECT_LE(handlers, 4) << "the read, and the timer when it finds the connection idle and when the connection ends";
 }
 
 TEST(TcpTest, FragmentsAreJoined) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls in threads of their own: reading from an empty pipe stands for the kernel that waits for a peer.
+// Blocking calls in threads of their own. Reading from an empty pipe stands for a system call that waits for a peer.
 #include "blocking_call.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{30};
 
-/// Reading from it blocks until release.
+/// wait() blocks until let_go().
 class Waiting {
  public:
   Waiting() { EXPECT_EQ(::pipe(ends_.data()), 0); }
@@ -48,7 +48,7 @@ T soon(std::future<T> future) {
   return future.get();
 }
 
-/// Calls of one io_context, which is destroyed to wait for them.
+/// Calls that belong to one io_context; destroying it waits for them.
 class BlockingCallTest : public testing::Test {
  protected:
   void wait_for_all() { context_.reset(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two descriptors of /dev/zero stand for the descriptors by which librdmacm keeps a device open.
+// Two descriptors of /dev/zero stand for the descriptors with which librdmacm keeps a device open.
 #include "device/open_devices.hpp"
 
 #include <fcntl.h>
@@ -49,7 +49,7 @@ TEST_F(OpenDevicesTest, TheLastUserClosesARemovedDevice) {
 TEST_F(OpenDevicesTest, ADeviceThatWasNotRemovedStaysOpen) {
   devices_.of(context_).reset();
   EXPECT_TRUE(is_open());
-  // A device that comes back may have the context of an earlier one.
+  // A device that comes back may have a context at the same address.
   EXPECT_NE(devices_.of(context_), nullptr);
 }
 

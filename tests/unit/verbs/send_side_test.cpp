@@ -59,7 +59,7 @@ class SendSideTest : public testing::Test {
     return **request;
   }
   bool signalled(std::size_t index) const { return (device_.posted.at(index).flags & IBV_SEND_SIGNALED) != 0; }
-  /// What a dispatcher does before it runs the callback of `slot`.
+  /// Releases `slot`, as the dispatcher does before it runs the callback.
   void give_back(const SendSide::Slot& slot) {
     if (slot.context != nullptr) --*queue_.used();
   }
@@ -117,7 +117,7 @@ TEST_F(SendSideTest, AChainWithABindReportsItsEnd) {
   EXPECT_TRUE(signalled(1));
 }
 
-// An operation without a work request waits for the work posted before it, which must therefore be signalled.
+// An operation without a work request waits for the work posted before it, so that work must be signalled.
 TEST_F(SendSideTest, SoftwareOperationsCompleteInOrder) {
   send(nullptr);
   queue_.append_software(&context_, 5);

@@ -58,7 +58,7 @@ class Generator {
   std::mt19937 random_;
 };
 
-/// The encoded header; that of an RDMA_MSG is followed by a payload of only the XID.
+/// The encoded header; after that of an RDMA_MSG, a payload of only the XID.
 Bytes message(const Header& header) {
   Bytes out(encoded_size(header) + 4);
   const auto size = encode(header, out);
@@ -87,7 +87,7 @@ TEST(HeaderRoundTrip, RandomHeaders) {
   }
 }
 
-// [8166-4.5.2-a] each truncated prefix is refused, and no byte behind its end is read
+// [8166-4.5.2-a] each truncated prefix is refused, and no byte beyond its end is read
 TEST(HeaderRoundTrip, TruncatedPrefixesAreRefused) {
   Generator generator(20049);
   Header out;

@@ -93,7 +93,7 @@ TEST(BulkOut, IncomingItemsCannotBeSent) {
   EXPECT_FALSE(out.encode(xdr_bulk_data, item));
 }
 
-/// u32 1; bulk of `count` bytes; u32 2, with the bulk in a Read chunk of `chunk` bytes at `position`.
+/// The message u32 1; bulk of `count` bytes; u32 2. The bulk is in a Read chunk of `chunk` bytes at `position`.
 struct Reduced {
   std::uint32_t count;
   std::uint32_t chunk;
@@ -217,7 +217,7 @@ TEST(BulkIn, WriteChunkLengths) {
     }
     EXPECT_EQ(data.kind, bulk_kind::placed);
     EXPECT_EQ(data.length, 7u);
-    EXPECT_EQ(in.u32(), 9u);  // the reply goes on at once: no pad either
+    EXPECT_EQ(in.u32(), 9u);  // the next word follows without a pad
     EXPECT_TRUE(in.finish());
   }
 }

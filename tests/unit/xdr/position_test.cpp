@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// XDR_GETPOS and XDR_SETPOS, for XDR routines of other programs, such as those that write a length after the data.
+// XDR_GETPOS and XDR_SETPOS, which XDR routines of other programs use, for example to write a length after the data.
 #include <gtest/gtest.h>
 
 #include "stream.hpp"
@@ -62,7 +62,7 @@ TEST(Position, BeyondTheMessageFails) {
   EXPECT_TRUE(decoder.ok());
 }
 
-/// Sends what is 8 bytes long or more at once.
+/// Sends opaques of 8 bytes or more at once.
 class Sending final : public xdr::Borrowing {
  public:
   bool borrow(PayloadBuilder& out, Octets octets) override {
@@ -77,7 +77,7 @@ class Sending final : public xdr::Borrowing {
   std::uint32_t sent_ = 0;
 };
 
-// A word that has left cannot be replaced: better no reply than an old value.
+// A word that has been sent cannot be replaced: encoding fails instead of sending the old value.
 TEST(Position, BeforeWhatHasBeenSentFails) {
   OutMessage message;
   Encoder encoder(message.out());
@@ -93,7 +93,7 @@ TEST(Position, BeforeWhatHasBeenSentFails) {
   EXPECT_TRUE(encoder.ok());
 }
 
-/// Lends what is 8 bytes long or more.
+/// Takes opaques of 8 bytes or more by reference.
 class Lending final : public xdr::Borrowing {
  public:
   bool borrow(PayloadBuilder& out, Octets octets) override {

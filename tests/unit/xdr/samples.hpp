@@ -206,7 +206,7 @@ inline void fill(LINK3res& r) {
   fill(r.LINK3res_u.resok.file_attributes);
   fill(r.LINK3res_u.resok.linkdir_wcc);
 }
-/// Each entry takes 24 bytes for word, id, name length and cookie, and its name.
+/// Each entry has its name, and 24 bytes for boolean, id, name length and cookie.
 inline void fill(READDIR3res& r) {
   static std::array<entry3, 14> entries = [] {
     std::array<entry3, 14> made{};

@@ -12,14 +12,14 @@ namespace {
 using xdr::Decoder;
 using xdr::Encoder;
 
-/// Supplies `all` in pieces of `step` bytes, and the end of a long opaque at once.
+/// Supplies `all` in pieces of `step` bytes, but the rest of a long opaque at once.
 class Arriving final : public xdr::Source {
  public:
   Arriving(std::vector<std::byte>& all, std::uint32_t step, bool direct) : all_(all), step_(step), direct_(direct) {
     message_.length = static_cast<std::uint32_t>(all.size());
   }
   const Payload& message() const { return message_; }
-  std::uint32_t left_out = 0;  // bytes that did not come in pieces
+  std::uint32_t left_out = 0;  // bytes supplied otherwise than in pieces
   bool lost = false;
 
   bool more() override {
@@ -77,7 +77,7 @@ TEST(Source, AMessageIsReadWhileItArrives) {
   }
 }
 
-// A routine looks at the first word, and then reads all of it.
+// A routine reads the first word, goes back, and reads the whole message.
 TEST(Source, TheStartIsReadAgain) {
   for (const bool direct : {false, true}) {
     std::vector<std::byte> all = three_values(200'000);
@@ -130,7 +130,7 @@ TEST(Inline, WordsInOnePieceAreInPlace) {
   IXDR_PUT_U_INT32(words, 2u);
   IXDR_PUT_U_INT32(words, 3u);
   EXPECT_EQ(XDR_GETPOS(xdrs), 12u);
-  EXPECT_EQ(XDR_INLINE(xdrs, 8), nullptr);  // across the end of a piece
+  EXPECT_EQ(XDR_INLINE(xdrs, 8), nullptr);  // extends across two pieces
   EXPECT_EQ(XDR_INLINE(xdrs, 3), nullptr);
   encoder.u32(4);
   encoder.u32(5);

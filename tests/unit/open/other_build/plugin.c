@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plug-in that another build of the library made: the same ABI number, another build's name.
+// A plug-in of another build of the library: it has the same ABI number, but another build name.
 struct VerbsPlugin {
   unsigned abi;
-  const char *build;
+  const char* build;
 };
 
-const struct VerbsPlugin *rpcrdma_verbs_plugin(void) {
+const struct VerbsPlugin* rpcrdma_verbs_plugin(void) {
   static const struct VerbsPlugin plugin = {1, "of another build"};
   return &plugin;
 }

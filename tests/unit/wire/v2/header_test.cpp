@@ -31,7 +31,7 @@ const Bytes& vector_of(const std::string& name) {
 
 class HeaderVectorV2 : public testing::TestWithParam<const char*> {};
 
-// [v2-4.2-a] decoded, encoded again, and refused when cut inside the header
+// [v2-4.2-a] each encodes to the same bytes, and is refused when cut inside the header
 TEST_P(HeaderVectorV2, DecodesAndEncodesIdentically) {
   const Bytes& octets = vector_of(GetParam());
   Header header;

@@ -47,7 +47,7 @@ void check(const std::string& name, const Option& expected) {
   }
   Bytes longer = content;
   longer.resize(content.size() + 4);
-  EXPECT_FALSE(decode(longer, option)) << "bytes behind the content";
+  EXPECT_FALSE(decode(longer, option)) << "bytes follow the content";
 }
 
 Subset subset(std::initializer_list<std::size_t> positions) {
@@ -156,7 +156,7 @@ TEST(Options, Subsets) {
   Writer(wide).u32(2000);
   Writer(MutableOctets(wide).last(8)).u64(0);
   ASSERT_TRUE(decode(wide, response));
-  EXPECT_EQ(response.done.words().size(), kMaxCharacteristics / 32) << "later positions refer to nothing";
+  EXPECT_EQ(response.done.words().size(), kMaxCharacteristics / 32) << "positions beyond the limit are dropped";
 }
 
 TEST(Options, MutatedVectors) {
