@@ -50,7 +50,7 @@ struct WccAttributes {
 };
 inline WccAttributes wcc_of(const Attributes& a) noexcept { return {a.size, a.mtime, a.ctime}; }
 
-/// wcc_data: `before` only when it was read atomically with the change, as far as this server sees.
+/// wcc_data. `before` is set only if it was read atomically with the change, as far as this server can tell.
 struct Wcc {
   std::optional<WccAttributes> before;
   std::optional<Attributes> after;
@@ -62,7 +62,7 @@ struct SetTime {
   Time value;  ///< with How::client
 
   static SetTime to(Time time) noexcept { return {How::client, time}; }
-  /// Whether the time is changed at all.
+  /// True if the time is to be changed.
   explicit operator bool() const noexcept { return how != How::keep; }
 };
 

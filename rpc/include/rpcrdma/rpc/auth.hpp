@@ -34,9 +34,9 @@ class RPCRDMA_EXPORT Credential {
   std::uint32_t uid = 0;                 ///< effective user id
   std::uint32_t gid = 0;                 ///< effective group id
 
-  /// Further groups. Valid as long as this object, and until set_gids().
+  /// Supplementary groups. Valid while this object exists, until the next set_gids().
   std::span<const std::uint32_t> gids() const noexcept { return {gids_.data(), gid_count_}; }
-  /// The name of the caller's machine. Valid as long as this object, and until set_machine().
+  /// The name of the caller's machine. Valid while this object exists, until the next set_machine().
   std::string_view machine() const noexcept { return {machine_.data(), machine_length_}; }
   /// Copies at most kMaxGids groups and drops the rest.
   void set_gids(std::span<const std::uint32_t> gids) noexcept;
