@@ -28,7 +28,7 @@ struct Options {
   nfs::Url target;      ///< mv: the new name; ln without -s: the existing file
   std::string local;    ///< get, put: the local path; ln -s: the text of the link
   bool recursive = false;
-  bool resume = false;  ///< get, put: resume an interrupted transfer
+  bool resume = false;  ///< get, put: whether to resume an interrupted transfer
   bool long_format = false;
   bool parents = false;
   bool symbolic = false;
@@ -37,7 +37,7 @@ struct Options {
   std::uint32_t umask = 022;  ///< of the process
 };
 
-/// The program ends with this status; all output has been printed.
+/// Returned if the program must exit with this status; all output has been printed.
 struct Exit {
   int status = 0;
 };

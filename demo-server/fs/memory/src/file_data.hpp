@@ -8,11 +8,11 @@
 
 namespace rpcrdma::nfsd {
 
-/// The content of one file: a sparse sequence of pages. The bytes of a page behind the end of the file are zeros. Not
-/// synchronized.
+/// The content of one file: a sparse sequence of pages. The bytes of the last page behind the end of the file are
+/// zeros. Not synchronized.
 class FileData {
  public:
-  /// Counts its pages in `total` as well; store and total outlive it.
+  /// Adds the number of its pages to `total` as well; `store` and `total` must outlive it.
   FileData(PageStore& store, std::uint64_t& total) noexcept : store_(&store), total_(&total) {}
   ~FileData() { *total_ -= pages_; }
   FileData(const FileData&) = delete;
