@@ -45,7 +45,8 @@ std::vector<cli::Section> help_sections() {
           {"Examples",
            {{"rpcrdma-ping --count 10000 server.example:20049", "10,000 calls, one after the other"},
             {"rpcrdma-ping --fabric iwarp localhost", "over TCP, even if an RDMA device has that address"},
-            {"rpcrdma-ping --rdma-version auto --characteristics localhost", "what both sides say of themselves"}}}};
+            {"rpcrdma-ping --rdma-version auto --characteristics localhost",
+             "also prints the characteristics of both sides"}}}};
 }
 
 /// Returns the exit status if the program must exit now, else -1.

@@ -70,7 +70,7 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   void on_budget(std::size_t bytes) noexcept override;
 
   TcpCallOwner* owner_ = nullptr;
-  std::shared_ptr<TcpCallOwner> alive_;  // until the call is answered; then the write operation holds it
+  std::shared_ptr<TcpCallOwner> alive_;  // held until the call is answered, then by the write operation
   std::uint32_t xid_ = 0;
   std::vector<std::byte> record_;
   Payload message_;

@@ -36,16 +36,16 @@ struct ClientOptions {
   std::chrono::milliseconds timeout{60'000};  ///< for calls without a deadline
   std::uint32_t credits = 32;                 ///< most calls in progress, if the server agrees, 1 to 1024
   std::uint32_t inline_threshold = 4096;      ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
-  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< iwarp
-  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA; by default RFC 8166
+  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
   Log log{};                                                         ///< copied
   std::chrono::milliseconds lookup_timeout{
       10'000};                       ///< for an answer of rpcbind, and for finding an address that answers
-  std::uint16_t rpcbind_port = 111;  ///< of the server's rpcbind
+  std::uint16_t rpcbind_port = 111;  ///< port of the server's rpcbind
   // All options of the layers below. Credits, thresholds and the version above replace those in them.
   transport::ClientOptions rdma{};  ///< over RDMA
   rpc::TcpRequesterOptions tcp{};   ///< over TCP
-  memory::PoolOptions memory{};     ///< of the client's pool
+  memory::PoolOptions memory{};     ///< for the client's pool
 };
 
 /// A client of one server. It connects with the first call, and again when the connection is lost. Over RDMA, calls in
@@ -140,7 +140,7 @@ class RPCRDMA_EXPORT Client {
 
   /// What the client has done since it was made.
   struct Statistics {
-    bool connected = false;                ///< now
+    bool connected = false;                ///< connected now
     std::string_view fabric;               ///< "verbs", "iwarp", "tcp"; empty until the first call
     fabric::Endpoint server;               ///< the address in use
     transport::Requester::Counters calls;  ///< over all connections

@@ -34,15 +34,15 @@ struct ServerOptions {
   bool rpcbind = false;        ///< register the programs with this machine's rpcbind (rdma, rdma6, tcp, tcp6)
   std::uint32_t credits = 32;  ///< calls that one client may have in progress, 1 to 1024
   std::uint32_t inline_threshold = 4096;  ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
-  std::uint32_t max_connections = 1024;   ///< of each listening fabric
-  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< iwarp
-  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA; by default RFC 8166
+  std::uint32_t max_connections = 1024;   ///< for each listening fabric
+  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
   Log log{};                                                         ///< copied
   // All options of the layers below. Credits, thresholds, version and number of connections above replace those in
   // them.
   transport::ServerOptions rdma{};          ///< over RDMA
   rpc::TcpServerOptions tcp{};              ///< over TCP
-  memory::PoolOptions memory{};             ///< of each thread and fabric
+  memory::PoolOptions memory{};             ///< for the pool of each thread and fabric
   rpc::DuplicateCacheOptions duplicates{};  ///< shared by all threads
 };
 
@@ -101,16 +101,16 @@ class RPCRDMA_EXPORT Server {
 
   /// Sums over all listeners and threads.
   struct Statistics {
-    std::uint32_t connections = 0;       ///< now
-    std::uint64_t accepted = 0;          ///< connections
-    std::uint64_t refused = 0;           ///< connections
-    std::uint64_t calls = 0;             ///< received
+    std::uint32_t connections = 0;       ///< connections open now
+    std::uint64_t accepted = 0;          ///< connections accepted
+    std::uint64_t refused = 0;           ///< connections refused
+    std::uint64_t calls = 0;             ///< calls received
     std::uint64_t errors_sent = 0;       ///< RDMA_ERROR
     std::uint64_t invalidated = 0;       ///< replies by Send with Invalidate
     std::size_t bulk_in_use = 0;         ///< bytes of bulk data in transfer
     std::size_t receive_bytes = 0;       ///< registered for Sends and Receives
     std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receive buffers
-    std::uint64_t receives_lowered = 0;  ///< likewise, lowered
+    std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered it
   };
   /// Sums over all listeners since start(). Any thread.
   Statistics statistics() const;

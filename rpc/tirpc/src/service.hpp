@@ -53,7 +53,7 @@ class Service final : private transport::CallHandler, private xdr::Staging {
   struct Arrival {
     transport::IncomingCall* call = nullptr;
     std::vector<memory::RegisteredBuffer> arguments;  // data from Read chunks
-    std::shared_ptr<LongArguments> rest;              // of a long call
+    std::shared_ptr<LongArguments> rest;              // the rest of a long call
   };
   class Pull;
   /// libtirpc keeps the state of its authenticators at xp_p3, as svc_getreq_common() expects.

@@ -26,7 +26,7 @@ class FileData {
   void share(std::uint64_t offset, std::uint32_t count, PageRun& out) const;
   /// Makes `run` the content at `offset`; takes its pages.
   void replace(std::uint64_t offset, PageRun& run);
-  /// False if a page that is being sent would have to be copied and there is no page left.
+  /// False if it must copy a page that is being sent, and no page is free.
   bool resize(std::uint64_t size);
 
  private:

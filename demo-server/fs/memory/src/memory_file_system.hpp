@@ -86,7 +86,7 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   /// A time later than any returned before, so that every change is visible.
   Time now();
   void touch(MemoryNode& node);           // data or names changed
-  void touch_metadata(MemoryNode& node);  // only attributes
+  void touch_metadata(MemoryNode& node);  // only attributes changed
   /// Used bytes of the export's size: pages of data, objects, names and link targets.
   std::uint64_t used() const noexcept { return used_pages_ * kPageSize + metadata_; }
   /// True if the data of a WRITE fits the export's size.

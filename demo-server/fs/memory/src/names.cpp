@@ -8,7 +8,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr std::uint32_t kExclusiveMode = 0600;  // until the client's SETATTR
+constexpr std::uint32_t kExclusiveMode = 0600;  // used until the client's SETATTR sets a mode
 
 bool is_device(FileType type) noexcept { return type == FileType::block || type == FileType::character; }
 

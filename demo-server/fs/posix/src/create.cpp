@@ -14,7 +14,7 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::uint32_t kDefaultFileMode = 0644;
-constexpr std::uint32_t kExclusiveMode = 0600;  // until the client's SETATTR
+constexpr std::uint32_t kExclusiveMode = 0600;  // used until the client's SETATTR sets a mode
 constexpr std::uint32_t kDefaultDirectoryMode = 0755;
 
 /// Returns -1 and sets errno: EEXIST if the name exists, EPERM if not, or the error of looking it up.

@@ -59,7 +59,7 @@ struct Wcc {
 /// One of the two times in sattr3.
 struct SetTime {
   enum class How : std::uint32_t { keep = 0, server = 1, client = 2 } how = How::keep;
-  Time value;  ///< with How::client
+  Time value;  ///< the time, if `how` is client
 
   static SetTime to(Time time) noexcept { return {How::client, time}; }
   /// True if the time is to be changed.

@@ -57,7 +57,7 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
 
   /// Totals since the start.
   struct Counters {
-    std::uint64_t calls = 0;      ///< received
+    std::uint64_t calls = 0;      ///< calls received
     std::uint64_t rejected = 0;   ///< answered without running a handler; duplicates are not counted
     std::uint64_t discarded = 0;  ///< answered by the transport: no XID, or not a call
   };
@@ -68,7 +68,7 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
   struct Version {
     std::uint32_t program;
     std::uint32_t version;
-    std::vector<std::unique_ptr<Registration>> procedures;  // by number; null where there is none
+    std::vector<std::unique_ptr<Registration>> procedures;  // index: procedure number; null if there is none
   };
   void add(std::unique_ptr<Registration> registration);
   /// Finds the registration for a call; if there is none, returns null and sets the error in `reply`.

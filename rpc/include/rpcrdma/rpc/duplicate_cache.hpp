@@ -18,7 +18,7 @@ namespace rpcrdma::rpc {
 /// Two calls with equal keys are the same call.
 struct DuplicateKey {
   boost::asio::ip::address peer;  ///< address of the caller
-  std::uint32_t xid = 0;          ///< of the call
+  std::uint32_t xid = 0;          ///< XID of the call
   std::uint32_t program = 0;      ///< program number
   std::uint32_t version = 0;      ///< program version
   std::uint32_t procedure = 0;    ///< procedure number
@@ -74,7 +74,7 @@ class RPCRDMA_EXPORT DuplicateCache {
 
   /// Totals since the start; the first two are current values.
   struct Counters {
-    std::size_t entries = 0;     ///< calls known
+    std::size_t entries = 0;     ///< calls in the cache
     std::size_t bytes = 0;       ///< bytes of the kept replies, with overhead
     std::uint64_t replayed = 0;  ///< calls answered from the cache
     std::uint64_t attached = 0;  ///< calls that waited for another one

@@ -21,7 +21,7 @@ struct ProcedureInfo {
   std::string_view name;      ///< for messages to people
   /// The number of DDP-eligible items (bulk_data) in the arguments and in the results.
   std::uint8_t eligible_arguments = 0;
-  std::uint8_t eligible_results = 0;  ///< likewise; at most kMaxEligibleResults
+  std::uint8_t eligible_results = 0;  ///< the same for the results; at most kMaxEligibleResults
   /// If false, the duplicate request cache prevents a resent call from being run again.
   bool idempotent = true;
   AuthRequirement auth = AuthRequirement::none;  ///< checked before the handler runs

@@ -83,7 +83,7 @@ class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<Re
   std::shared_ptr<transport::ReverseRequester> requester_;
   error_code dead_;                      // if set, why there is no requester
   std::shared_ptr<ClientCore> core_;     // null without a requester
-  std::atomic<std::uint32_t> calls_{0};  // in progress
+  std::atomic<std::uint32_t> calls_{0};  // number of calls in progress
 };
 
 }  // namespace rpcrdma::rpc

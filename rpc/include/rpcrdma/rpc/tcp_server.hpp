@@ -21,7 +21,7 @@ namespace rpcrdma::rpc {
 struct TcpServerOptions {
   std::uint32_t max_record = (1u << 20) + 65536;  ///< bytes of a call; a longer one ends its connection
   std::uint32_t max_connections = 1024;           ///< further connections are closed at once
-  std::uint32_t max_connections_per_peer = 256;   ///< by address without port
+  std::uint32_t max_connections_per_peer = 256;   ///< for each address, whatever the port
   std::uint32_t max_calls = 16;                   ///< served at a time per connection; others wait in the socket
   /// Bytes of those calls and of their reply data. A connection that holds this many is not read further.
   std::size_t max_call_bytes = std::size_t{4} << 20;
@@ -39,7 +39,7 @@ struct TcpServerOptions {
   std::chrono::seconds stall_timeout{60};
   /// As stall_timeout, if other connections wait for memory that the connection holds.
   std::chrono::seconds pressed_timeout{5};
-  bool v6_only = false;  ///< at [::], accept IPv6 clients only: another server may have the port for IPv4
+  bool v6_only = false;  ///< at [::], accept only IPv6 clients: another server may use the port for IPv4
 };
 
 /// One thread of a server. Everything referenced outlives the server; one thread runs the io_context. Handlers get
@@ -75,9 +75,9 @@ class RPCRDMA_EXPORT TcpServer {
   /// Totals since the start, over all workers.
   struct Counters {
     std::uint32_t connections = 0;  ///< open now
-    std::uint64_t accepted = 0;     ///< connections
+    std::uint64_t accepted = 0;     ///< connections accepted
     std::uint64_t refused = 0;      ///< connections beyond a limit
-    std::uint64_t calls = 0;        ///< received
+    std::uint64_t calls = 0;        ///< calls received
   };
   /// Any thread.
   virtual Counters counters() const noexcept = 0;

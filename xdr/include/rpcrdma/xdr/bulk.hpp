@@ -38,10 +38,10 @@ enum class bulk_kind : std::uint32_t {
 struct bulk_data {
   std::uint32_t length;             ///< bytes, without pad
   bulk_kind kind;                   ///< which of the fields below is set
-  const std::byte* octets;          ///< kind octets
-  const rpcrdma::BufferRef* parts;  ///< kind parts
-  std::uint32_t part_count;         ///< kind parts
-  std::uint32_t item;               ///< kind item
+  const std::byte* octets;          ///< if kind is octets
+  const rpcrdma::BufferRef* parts;  ///< if kind is parts
+  std::uint32_t part_count;         ///< if kind is parts
+  std::uint32_t item;               ///< if kind is item
   bool owned;                       ///< `octets` is a copy, freed by xdr_free()
 
   /// Sends unregistered memory, which must stay valid until the message has been encoded.

@@ -129,8 +129,8 @@ class RPCRDMA_EXPORT Decoder {
   Source* source_ = nullptr;
   std::span<const std::span<const BufferRef>> destinations_;
   std::size_t piece_ = 0;        // current piece
-  std::uint32_t offset_ = 0;     // in the current piece
-  std::uint32_t position_ = 0;   // in the unreduced stream
+  std::uint32_t offset_ = 0;     // offset in the current piece
+  std::uint32_t position_ = 0;   // position in the unreduced stream
   std::uint32_t remaining_ = 0;  // bytes left in all pieces
   std::size_t item_ = 0;         // next item
   std::size_t destination_ = 0;  // next destination

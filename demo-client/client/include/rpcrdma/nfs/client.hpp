@@ -28,8 +28,8 @@ namespace rpcrdma::nfs {
 
 struct ClientOptions {
   fabric::OpenOptions fabric;
-  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA
-  std::chrono::milliseconds timeout{60000};                          ///< of each operation, reconnecting included
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< version of RPC-over-RDMA
+  std::chrono::milliseconds timeout{60000};                          ///< for each operation, including reconnecting
   /// How long a server that has never answered may refuse connections; at most `timeout`.
   std::chrono::milliseconds first_connect{10000};
   std::optional<std::uint32_t> uid;  ///< uid in AUTH_SYS; absent: that of the process

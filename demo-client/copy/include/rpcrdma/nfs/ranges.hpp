@@ -72,7 +72,7 @@ class UncommittedRanges {
     Verifier verifier{};
   };
   void erase(Range range);
-  std::map<std::uint64_t, Entry> entries_;  // by offset, disjoint
+  std::map<std::uint64_t, Entry> entries_;  // disjoint; the key is the offset
 };
 
 }  // namespace rpcrdma::nfs

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint8_t kPlaceKind = 2;
 constexpr std::size_t kKeySize = 17;                // kind, inode number, birth time
-constexpr std::size_t kLongKeySize = kKeySize + 8;  // and the device, if it is not the root's
+constexpr std::size_t kLongKeySize = kKeySize + 8;  // with the device, if it is not the root's
 constexpr int kMaxDepth = 512;
 constexpr std::size_t kMaxWalkSteps = std::size_t{16} * kMaxDepth;  // in one walk, over all places of each object
 
@@ -183,7 +183,7 @@ class PlaceLocator final : public Locator {
       if (!entry || entry->name.empty()) return {};
       if (entry->number != id.number || entry->name == "." || entry->name == "..") continue;
       Fd fd = open_at(directory, entry->name, id);
-      if (!fd) continue;  // the same number on another device
+      if (!fd) continue;  // another object with this number, on another device
       if (const auto stat = stat_fd(fd.get())) remember(*stat, {parent, std::string(entry->name)});
       return fd;
     }

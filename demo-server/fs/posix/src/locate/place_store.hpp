@@ -22,7 +22,7 @@ namespace rpcrdma::nfsd {
 /// free.
 class PlaceStore {
  public:
-  static constexpr std::size_t kMaxPlaces = 8;  ///< of one object
+  static constexpr std::size_t kMaxPlaces = 8;  ///< for one object
 
   struct Place {
     ObjectId parent;

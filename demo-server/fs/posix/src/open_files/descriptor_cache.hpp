@@ -25,7 +25,7 @@ struct OpenFile {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   std::shared_ptr<WriteBack> back;  ///< only if the file is writable
-  std::unique_ptr<OpenFile> next;   ///< in LateClose's list
+  std::unique_ptr<OpenFile> next;   ///< next file in LateClose's list
 
   bool serves(Use use) const noexcept { return use == Use::read ? readable : writable; }
   bool granted_under(const Attributes& now) const noexcept {

@@ -34,7 +34,7 @@ class LateClose {
   void release(std::unique_ptr<OpenFile> file) noexcept;
 
   std::mutex mutex_;
-  std::unique_ptr<OpenFile> waiting_;  // a list
+  std::unique_ptr<OpenFile> waiting_;  // head of a linked list
 };
 
 }  // namespace rpcrdma::nfsd

@@ -62,8 +62,8 @@ struct WriteResult {
 
 struct CreateHow {
   CreateMode mode = CreateMode::unchecked;
-  SetAttributes attributes;  ///< unchecked, guarded
-  Verifier verifier{};       ///< exclusive
+  SetAttributes attributes;  ///< if mode is unchecked or guarded
+  Verifier verifier{};       ///< if mode is exclusive
 };
 
 struct DirectoryEntry {
@@ -81,7 +81,7 @@ struct DirectoryRequest {
 };
 struct DirectoryResult {
   Status status = Status::ok;
-  std::optional<Attributes> attributes;  ///< of the directory
+  std::optional<Attributes> attributes;  ///< attributes of the directory
   Verifier verifier{};
   bool eof = false;
 };

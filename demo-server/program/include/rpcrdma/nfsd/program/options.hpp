@@ -23,11 +23,11 @@ struct Options {
   std::vector<ExportSpec> exports;       ///< those of the command line, then those of the configuration file
   std::size_t command_line_exports = 0;  ///< how many of `exports` are from the command line
   std::filesystem::path config;          ///< empty: none
-  Settings settings;                     ///< of the configuration file
+  Settings settings;                     ///< settings in the configuration file
   std::vector<ListenSpec> listens;
   std::vector<boost::asio::ip::tcp::endpoint> tcp_listens;
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;
-  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< version of RPC-over-RDMA
   std::filesystem::path state_dir;
   unsigned threads = 1;
   std::uint32_t credits = 32;

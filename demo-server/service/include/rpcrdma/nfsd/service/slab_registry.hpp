@@ -24,7 +24,7 @@ class SlabRegistry {
   Result<std::uint32_t> key_of(const Slab& slab);
 
   fabric::Fabric& fabric_;
-  std::vector<std::unique_ptr<fabric::MemoryRegion>> regions_;  // by slab number
+  std::vector<std::unique_ptr<fabric::MemoryRegion>> regions_;  // index: slab number
   std::size_t count_ = 0;
 };
 
