@@ -42,7 +42,7 @@ struct ClientOptions {
   std::chrono::milliseconds lookup_timeout{
       10'000};                       ///< for an answer of rpcbind, and for finding an address that answers
   std::uint16_t rpcbind_port = 111;  ///< port of the server's rpcbind
-  // All options of the layers below. Credits, thresholds and the version above replace those in them.
+  // Options of the layers below. The credits, threshold and version above replace the ones in these.
   transport::ClientOptions rdma{};  ///< over RDMA
   rpc::TcpRequesterOptions tcp{};   ///< over TCP
   memory::PoolOptions memory{};     ///< for the client's pool

@@ -38,8 +38,8 @@ struct ServerOptions {
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
   transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
   Log log{};                                                         ///< copied
-  // All options of the layers below. Credits, thresholds, version and number of connections above replace those in
-  // them.
+  // Options of the layers below. The credits, threshold, version and number of connections above replace the ones in
+  // these.
   transport::ServerOptions rdma{};          ///< over RDMA
   rpc::TcpServerOptions tcp{};              ///< over TCP
   memory::PoolOptions memory{};             ///< for the pool of each thread and fabric

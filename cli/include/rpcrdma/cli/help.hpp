@@ -27,7 +27,6 @@ struct Section {
 /// the sections as one JSON object (packaging/generate reads it). The footer of a subcommand is its example. Choices,
 /// ranges and defaults are taken from the options themselves: a type name such as `on|off` or CLI::IsMember,
 /// CLI::Range, default_str().
-/// name such as `on|off` or CLI::IsMember, CLI::Range, default_str().
 void finish(CLI::App& app, std::vector<Section> sections);
 
 }  // namespace rpcrdma::cli

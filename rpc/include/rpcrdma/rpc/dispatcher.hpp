@@ -32,7 +32,7 @@ class RPCRDMA_EXPORT Registration {
 
 /// Options of a Dispatcher.
 struct DispatcherOptions {
-  DuplicateCache* cache = nullptr;  ///< outlives the dispatcher; without one, resent calls are run again
+  DuplicateCache* cache = nullptr;  ///< must outlive the dispatcher; without one, resent calls are run again
   Log log;                          ///< copied
 };
 

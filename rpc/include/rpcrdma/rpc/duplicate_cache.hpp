@@ -38,7 +38,7 @@ struct AttachedCall {
   transport::CallHandler* server;  ///< serves `call`, on the thread of its context(), if the first call is not run
 };
 
-/// Bounds of the cache; prudence, not RFC.
+/// Bounds of the cache; no RFC sets them.
 struct DuplicateCacheOptions {
   std::size_t max_bytes = std::size_t{4} << 20;  ///< bytes of the replies kept and their overhead
   /// After this time an equal call counts as new: its client has restarted its XIDs.

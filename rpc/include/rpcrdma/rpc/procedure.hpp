@@ -27,7 +27,7 @@ struct ProcedureInfo {
   AuthRequirement auth = AuthRequirement::none;  ///< checked before the handler runs
 };
 
-/// DDP-eligible results that a procedure may have; prudence, not RFC.
+/// Most DDP-eligible results that a procedure may have; no RFC sets this limit.
 inline constexpr std::size_t kMaxEligibleResults = 4;
 
 /// The largest reply that a call can have: bytes of the RPC message with its header.

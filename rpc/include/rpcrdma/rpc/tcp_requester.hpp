@@ -17,7 +17,7 @@ namespace rpcrdma::rpc {
 
 /// Limits of one connection.
 struct TcpRequesterOptions {
-  std::uint32_t max_record = (1u << 20) + 65536;  ///< bytes of a reply; prudence
+  std::uint32_t max_record = (1u << 20) + 65536;  ///< most bytes of a reply; no RFC sets this limit
 };
 
 /// One connection, opened by the first call, with any number of calls in flight. Nothing is reduced: results come in

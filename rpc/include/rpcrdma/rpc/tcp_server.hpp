@@ -17,7 +17,7 @@
 
 namespace rpcrdma::rpc {
 
-/// Limits; all are prudence, not RFC.
+/// Limits of a server; no RFC sets them.
 struct TcpServerOptions {
   std::uint32_t max_record = (1u << 20) + 65536;  ///< bytes of a call; a longer one ends its connection
   std::uint32_t max_connections = 1024;           ///< further connections are closed at once
@@ -37,7 +37,7 @@ struct TcpServerOptions {
   /// A connection that stops within a record, or does not read its replies, is closed after this time (at most twice
   /// this time), because it holds memory.
   std::chrono::seconds stall_timeout{60};
-  /// As stall_timeout, if other connections wait for memory that the connection holds.
+  /// Replaces stall_timeout while other connections wait for memory that the connection holds.
   std::chrono::seconds pressed_timeout{5};
   bool v6_only = false;  ///< at [::], accept only IPv6 clients: another server may use the port for IPv4
 };

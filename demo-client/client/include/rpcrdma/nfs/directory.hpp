@@ -32,7 +32,7 @@ class CycleDetector {
 /// Reads the pages of one directory in order. The client must outlive it.
 class DirectoryReader {
  public:
-  /// A listing with more entries counts as endless; prudence, not RFC.
+  /// A listing with more entries counts as endless; no RFC sets this limit.
   static constexpr std::uint64_t kMaxEntries = std::uint64_t{4} << 20;
 
   DirectoryReader(Client& client, FileHandle directory, bool attributes, std::uint64_t max_entries = kMaxEntries)

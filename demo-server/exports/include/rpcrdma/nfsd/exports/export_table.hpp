@@ -23,7 +23,7 @@ struct Export : ExportPolicy {
 
   std::uint32_t id;
   std::string name;
-  std::string source;  ///< identifies what the file system was opened on
+  std::string source;  ///< identifies the directory or memory that is served
   std::shared_ptr<FileSystem> file_system;
 
   /// True if a call from `peer` may use this export.
