@@ -18,7 +18,7 @@ struct Facts {
 
 Facts facts_of(const CLI::Option& option);
 
-/// Options of one group, or the positional ones (group empty), without hidden ones, in the order of their addition.
+/// The options of `group`, or the positional ones if it is empty; without hidden options, in the order of addition.
 std::vector<const CLI::Option*> options_of(const CLI::App& app, const std::string& group);
 /// Groups that have options, the one of --help last.
 std::vector<std::string> groups_of(const CLI::App& app);

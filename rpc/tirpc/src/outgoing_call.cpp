@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The program's XDR routines run where the transport asks for the message, and where it delivers the reply:
-// arguments are encoded into registered memory, results are decoded from where they arrived, in the calling thread.
+// Operation. The program's XDR routines run when the transport asks for the message and when it delivers the reply:
+// arguments are encoded into registered memory, results are decoded where they have arrived, in the calling thread.
 // Ownership. A waiting call lives on the stack of clnt_call(); a posted one owns its message, and is deleted when it is
 // over.
 // Errors. Every error becomes the clnt_stat that the TCP transport of libtirpc reports for it.

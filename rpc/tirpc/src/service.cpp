@@ -80,7 +80,7 @@ void flatten(const Payload& message, Payload& out) {
   for (; piece != message.pieces.end(); ++piece) add(piece->position, piece->octets);
 }
 
-/// Long opaques of results, written to the client from the program's memory while results are encoded.
+/// Writes long opaques of results to the client from the program's memory while results are encoded.
 class WrittenAhead final : public xdr::Borrowing {
  public:
   WrittenAhead(transport::IncomingCall& call, Runner& runner) noexcept : call_(call), runner_(runner) {}

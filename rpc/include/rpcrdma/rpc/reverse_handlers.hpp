@@ -17,8 +17,9 @@ namespace rpcrdma::rpc {
 struct ReverseHandlersOptions {
   /// Most calls of the server in progress at once, up to the client's ConnectionOptions::reverse_credits; 0: that many.
   std::uint32_t credits = 0;
-  /// Runs on the client's thread on each new connection, the first included: usually makes the call by which the server
-  /// learns that it may call back there (RFC 8167 section 6). Handlers of an earlier connection may still be running.
+  /// Runs on the client's thread on each new connection, including the first. It usually makes the call that tells the
+  /// server that it may call back on this connection (RFC 8167 section 6). Handlers of an earlier connection may still
+  /// be running.
   UniqueFunction<void()> announce{};
   Log log{};  ///< copied
 };

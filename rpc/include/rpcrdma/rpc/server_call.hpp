@@ -51,7 +51,7 @@ class ServerCall {
   const fabric::Endpoint& peer() const noexcept { return state_->call().connection().peer; }
   /// True if the call came over TCP, false over RDMA. Any thread.
   bool over_tcp() const noexcept { return state_->call().over_tcp(); }
-  /// Loop. What the call's connection has done since it was accepted; all zero once it is lost.
+  /// Loop. Statistics of the call's connection since it was accepted; all zero once it is lost.
   transport::ConnectionStatistics statistics() const noexcept { return state_->call().statistics(); }
   /// The event loop of the call's connection. Any thread.
   boost::asio::io_context& context() const noexcept { return state_->call().context(); }

@@ -42,7 +42,7 @@ struct TcpServerOptions {
   bool v6_only = false;  ///< at [::], accept only IPv6 clients: another server may use the port for IPv4
 };
 
-/// One thread of a server. Everything referenced outlives the server; one thread runs the io_context. Handlers get
+/// One thread of a server. The objects referenced must outlive the server; one thread runs the io_context. Handlers get
 /// `pool` from IncomingCall::pool().
 struct TcpWorker {
   boost::asio::io_context* context = nullptr;  ///< run by the thread

@@ -50,7 +50,7 @@ enum class DecodeFailure : std::uint8_t {
 /// Reads XDR. Never reads past the message; failure is sticky. Not movable: XDR routines hold its address. One thread.
 class RPCRDMA_EXPORT Decoder {
  public:
-  /// `message` outlives this object and, unless `keeper` is given, the values decoded in place.
+  /// `message` must outlive this object and, unless `keeper` is given, the values decoded in place.
   explicit Decoder(const Payload& message, MessageKeeper* keeper = nullptr) noexcept;
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;

@@ -30,7 +30,7 @@ struct UrlError {
   std::string why;
 };
 
-/// Parses a URL: IPv6 addresses in brackets, percent-escapes in the path, empty and "." components dropped.
+/// Parses a URL. IPv6 addresses are in brackets, the path may have percent-escapes; drops empty and "." components.
 boost::system::result<Url, UrlError> parse_url(std::string_view text);
 
 /// Parses HOST[:PORT] into the first two members of a Url.

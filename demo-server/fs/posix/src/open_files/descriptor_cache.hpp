@@ -42,7 +42,7 @@ class DescriptorCache {
 
   /// Null if that user has no descriptor open for that use.
   std::shared_ptr<const OpenFile> find(const NodeKey& key, const Identity& user, Use use);
-  /// Adds `file`; it replaces the user's descriptors of the file for the same uses.
+  /// Adds `file`, and drops the user's descriptors of the file whose uses it covers.
   void put(const NodeKey& key, const Identity& user, std::shared_ptr<const OpenFile> file);
   /// Closes the descriptors that all users have of a file.
   void drop(const NodeKey& key);

@@ -106,7 +106,7 @@ struct Limits {
 class PagedData;
 
 /// A tree of files. All methods may be called from any thread, concurrently. They may block if blocking() returns true.
-/// Names are checked here: one component, and the special names as RFC 1813 requires for each procedure.
+/// Implementations check names: one component, and the special names as RFC 1813 requires for each procedure.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
