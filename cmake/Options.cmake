@@ -17,18 +17,18 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 # With CMAKE_UNITY_BUILD, compiles several sources of a target at once, which halves the time of a whole build. Large
-# batches are best for whole builds, small ones for the rebuild after an edit.
+# batches are best for whole builds, small ones for a rebuild after an edit.
 if(NOT CMAKE_UNITY_BUILD_BATCH_SIZE)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 10)
 endif()
 include(GNUInstallDirs)
-# The build folder has the layout of an installation, so that programs find the plug-in in the same way.
+# The build folder has the layout of an installation, so that programs find the plug-in as they do once installed.
 file(RELATIVE_PATH RPCRDMA_LIBDIR_FROM_BIN "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 cmake_path(ABSOLUTE_PATH RPCRDMA_LIBDIR_FROM_BIN BASE_DIRECTORY "${CMAKE_BINARY_DIR}/bin" NORMALIZE
            OUTPUT_VARIABLE RPCRDMA_LIBRARY_OUTPUT_DIR)
 
-# Floors show nothing but what RPCRDMA_EXPORT marks (rpcrdma/base/export.hpp); Asio makes itself visible.
+# Only entities marked RPCRDMA_EXPORT are visible (rpcrdma/base/export.hpp), and those of Asio, which marks its own.
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
@@ -53,17 +53,17 @@ target_compile_options(rpcrdma_options INTERFACE
   -Woverloaded-virtual -Wnull-dereference -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # False positives of GCC 12: null dereferences and uninitialized values in inlined library code; mismatched new and
-  # delete where GCC inlines only one of the two operators with which Asio allocates and frees coroutine frames.
+  # delete if GCC inlines only one of the two operators with which Asio allocates and frees coroutine frames.
   target_compile_options(rpcrdma_options INTERFACE -Wno-null-dereference -Wno-maybe-uninitialized
     -Wno-mismatched-new-delete)
-  # With optimization also: overlapping or unbounded copies in std::string's operator+ (GCC bugs 105651, 105329), and
-  # accesses beyond the end of Boost's small_vector.
+  # With optimization, in addition: overlapping or unbounded copies in std::string's operator+ (GCC bugs 105651,
+  # 105329), and accesses beyond the end of Boost's small_vector.
   target_compile_options(rpcrdma_options INTERFACE
     $<$<CONFIG:Release>:-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds>)
 endif()
 
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC takes an included source for a header, whose types in anonymous namespaces would differ from unit to unit.
+  # GCC warns that types in anonymous namespaces of an included source differ from unit to unit, as in a header.
   target_compile_options(rpcrdma_options INTERFACE -Wno-subobject-linkage)
 endif()
 
@@ -73,14 +73,14 @@ if(RPCRDMA_SANITIZE)
     -fsanitize=${RPCRDMA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(rpcrdma_build INTERFACE -fsanitize=${RPCRDMA_SANITIZE})
   if(RPCRDMA_SANITIZE MATCHES "undefined")
-    # Alignment checks double the compile time: only targets that read and write wire formats have them (property
-    # RPCRDMA_WIRE). A null pointer crashes without a check.
+    # Alignment checks double the compile time: they are only on in targets that read and write wire formats (property
+    # RPCRDMA_WIRE). Null checks are off: a null pointer crashes without them.
     set(wire "$<BOOL:$<TARGET_PROPERTY:RPCRDMA_WIRE>>")
     target_compile_options(rpcrdma_build INTERFACE
       $<$<COMPILE_LANGUAGE:C,CXX>:-fno-sanitize=null$<$<NOT:${wire}>:$<COMMA>alignment>>)
   endif()
   if(RPCRDMA_SANITIZE MATCHES "thread")
-    # Thread sanitizer does not model stand-alone fences.
+    # Thread sanitizer does not support stand-alone fences.
     target_compile_definitions(rpcrdma_build INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)
   endif()
 endif()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Parses library headers once for all targets, which halves the time of a whole build. Off by default, so that a plain
-# build checks that each source includes what it uses.
+# build checks that each source includes the headers that it uses.
 option(RPCRDMA_PRECOMPILE "Precompile the headers of other libraries" OFF)
 
 # rpcrdma_precompiled(NAME LIBRARIES...) compiles precompiled/NAME.hpp.
@@ -17,7 +17,7 @@ function(rpcrdma_precompiled name)
   target_precompile_headers(precompiled_${name} PRIVATE "${PROJECT_SOURCE_DIR}/cmake/precompiled/${name}.hpp")
 endfunction()
 
-# rpcrdma_precompile(TARGET NAME) makes TARGET use it.
+# rpcrdma_precompile(TARGET NAME) makes TARGET use the headers NAME.
 function(rpcrdma_precompile target name)
   if(RPCRDMA_PRECOMPILE)
     target_precompile_headers(${target} REUSE_FROM precompiled_${name})

@@ -21,7 +21,7 @@ std::string json_text(std::string_view text) {
   return out + '"';
 }
 
-/// A JSON array of what `text_of` makes of each item.
+/// A JSON array of the results of `text_of` for each item.
 template <class List, class TextOf>
 std::string array_of(const List& list, TextOf text_of) {
   std::string out = "[";

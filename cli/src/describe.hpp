@@ -8,7 +8,7 @@
 
 namespace rpcrdma::cli {
 
-/// `PROGRAM [OPTION]... ARGUMENT...`, after "Usage: ".
+/// Returns `PROGRAM [OPTION]... ARGUMENT...`, the text that follows "Usage: ".
 std::string usage_of(const CLI::App& app, const std::string& name);
 
 /// The command line as one JSON object:

@@ -20,7 +20,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
-/// `on|off` or `1|2|auto`, but not `SECONDS|off`.
+/// True for `on|off` or `1|2|auto`, but not for `SECONDS|off`.
 bool lists_choices(std::string_view type) {
   return type.find('|') != type.npos && std::ranges::none_of(type, [](char c) { return std::isupper(c); });
 }

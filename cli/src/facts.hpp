@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What CLI11 knows of an option, taken apart: it appends the descriptions of validators to the name of the type.
+// Properties of an option, extracted from CLI11, which appends the descriptions of validators to the name of the type.
 #include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@ namespace rpcrdma::cli {
 
 struct Facts {
   std::string type;                  ///< such as DIR; empty for a flag
-  std::vector<std::string> choices;  ///< all words that are permitted; empty: others as well
+  std::vector<std::string> choices;  ///< all permitted words; empty if others are permitted
   std::string range;                 ///< "1 to 256", or empty
   std::string value;                 ///< the default, or empty
   std::vector<std::string> needs;    ///< options that must be given too
@@ -18,7 +18,7 @@ struct Facts {
 
 Facts facts_of(const CLI::Option& option);
 
-/// Options of one group, or the positional ones (group empty), without hidden ones, in the order of their addition.
+/// The options of `group`, or the positional ones if it is empty; without hidden options, in the order of addition.
 std::vector<const CLI::Option*> options_of(const CLI::App& app, const std::string& group);
 /// Groups that have options, the one of --help last.
 std::vector<std::string> groups_of(const CLI::App& app);

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kWidth = 80;
 constexpr std::size_t kColumn = 30;
 
-/// Appends `text`, whose first line begins at column `at`, with breaks between words and later lines at `indent`.
+/// Appends `text`, broken between words: the first line begins at column `at`, later lines at `indent`.
 void append_wrapped(std::string& out, std::string_view text, std::size_t at, std::size_t indent) {
   while (!text.empty()) {
     const std::size_t word = std::min(text.find(' '), text.size());

@@ -17,7 +17,7 @@ namespace rpcrdma::commands {
 void Reporter::fail(std::string_view subject, std::string_view why) {
   failed_ = true;
   if (progress_ != nullptr) progress_->clear();
-  // A name with a line feed must not span two lines.
+  // A name with a line feed must not split the line.
   fmt::print(stderr, "rpcrdma-nfs: {}: {}: {}{}\n", command_, printable(subject, true), printable(why, true),
              std::exchange(remark_, {}));
 }

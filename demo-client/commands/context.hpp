@@ -11,19 +11,19 @@
 
 namespace rpcrdma::commands {
 
-/// Prints errors on standard error, one line each, and remembers that there was one.
+/// Prints errors on standard error, one line each, and remembers whether there was any.
 class Reporter {
  public:
   explicit Reporter(std::string command) : command_(std::move(command)) {}
   /// "rpcrdma-nfs: COMMAND: SUBJECT: MESSAGE"
   void fail(std::string_view subject, const error_code& why);
   void fail(std::string_view subject, std::string_view why);
-  /// Text to append to the next error. Outlives it.
+  /// Sets text to append to the next error. `text` must stay valid until then.
   void remark(std::string_view text) noexcept { remark_ = text; }
   bool failed() const noexcept { return failed_; }
-  /// The client whose connection error explains calls that time out. Outlives its use here.
+  /// Sets the client whose connection error explains calls that time out. It must stay valid while it is set.
   void set_client(const nfs::Client* client) noexcept { client_ = client; }
-  /// The progress bar to erase before a line is printed.
+  /// Sets the progress bar to erase before a line is printed.
   void set_progress(Progress* progress) noexcept { progress_ = progress; }
 
  private:
@@ -58,7 +58,7 @@ boost::asio::awaitable<void> run_ln(Context& context);
 boost::asio::awaitable<void> run_chmod(Context& context);
 boost::asio::awaitable<void> run_truncate(Context& context);
 
-/// Null for an unknown name.
+/// Returns null for an unknown name.
 Command find_command(std::string_view name) noexcept;
 
 /// Prints `text` to standard output; reports a failure and returns false.

@@ -86,8 +86,8 @@ std::string full_time(nfs::Time time) {
 
 namespace {
 
-/// The size of the UTF-8 character at the beginning of the text; 0 if that is invalid or a control character, which
-/// U+0080 to U+009F are to terminals.
+/// The size of the UTF-8 character at the beginning of the text; 0 if it is invalid or a control character. U+0080 to
+/// U+009F are control characters to terminals.
 std::size_t printable_character(std::string_view text) noexcept {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
   const unsigned first = byte(0);
@@ -96,7 +96,7 @@ std::size_t printable_character(std::string_view text) noexcept {
   if (size == 0 || size > text.size()) return 0;
   for (std::size_t i = 1; i < size; ++i)
     if ((byte(i) & 0xc0u) != 0x80) return 0;
-  // Smaller second bytes: control characters and overlong encodings.
+  // Excludes smaller second bytes, which belong to control characters and overlong encodings.
   const unsigned least = first == 0xc2 || first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
   return byte(1) < least ? 0 : size;
 }

@@ -18,8 +18,8 @@ std::string_view type_text(nfs::FileType type) noexcept;
 std::string list_time(nfs::Time time, std::time_t now);
 /// "2026-03-05 14:02:11.123456789 +0100"
 std::string full_time(nfs::Time time);
-/// With `terminal`, escapes control characters (U+0080 to U+009F included) and invalid UTF-8 as \n, \t, \x1b and so on,
-/// and '\' as '\\', so that no name can move the cursor or span two lines; else returns `name` unchanged.
+/// If `terminal`, escapes control characters (U+0080 to U+009F included) and invalid UTF-8 as \n, \t, \x1b and so on,
+/// and '\' as '\\', so that no name can move the cursor or span two lines. Otherwise returns `name` unchanged.
 std::string printable(std::string_view name, bool terminal);
 
 /// Widths of the columns of ls -l over all lines.

@@ -12,7 +12,7 @@ error_code local_error(int number) { return {number, boost::system::generic_cate
 
 struct Source {
   nfs::Node node;
-  std::string name;  ///< of the copy inside an existing directory
+  std::string name;  ///< name of the copy, if it is made inside an existing directory
 };
 
 awaitable<Result<void>> copy_into(nfs::Copier& copier, TransferObserver& observer, nfs::Node from, const Fd& file) {
@@ -63,7 +63,7 @@ awaitable<void> run_get(Context& context) {
   const Result<nfs::Limits> limits = co_await context.client.limits(node->handle);
   if (!limits) co_return context.report.fail(subject, limits.error());
 
-  // As cp: into an existing directory, else under the given name.
+  // As in cp: copies into an existing directory, else to the given name.
   std::string directory = parent_path(options.local);
   std::string name = entry_name(options.local);
   const Result<nfs::Attributes> there = nfs::local_attributes(options.local, true);

@@ -17,7 +17,7 @@ using nfs::DirectoryEntry;
 
 struct Line {
   DirectoryEntry entry;
-  std::string target;  ///< of a symbolic link
+  std::string target;  ///< target of a symbolic link
 };
 
 nfs::Task<std::vector<Line>> read_all(Context& context, nfs::FileHandle directory) {
@@ -33,7 +33,7 @@ nfs::Task<std::vector<Line>> read_all(Context& context, nfs::FileHandle director
   co_return lines;
 }
 
-/// Fetches what a long listing needs: missing attributes, and the targets of symbolic links.
+/// Fetches the missing data of a long listing: attributes, and the targets of symbolic links.
 boost::asio::awaitable<void> complete(Context& context, nfs::FileHandle directory, Line& line, nfs::Permits::Permit) {
   DirectoryEntry& entry = line.entry;
   const bool link = entry.attributes && entry.attributes->type == nfs::FileType::symlink;
@@ -72,7 +72,7 @@ void print_lines(Context& context, const std::vector<Line>& lines) {
   std::string out;
   for (const Line& line : lines) {
     if (context.options.long_format) {
-      if (!line.entry.attributes) continue;  // reported
+      if (!line.entry.attributes) continue;  // its error has been reported
       out += list_line(*line.entry.attributes, widths, owners, now) + ' ';
     }
     out += printable(line.entry.name, terminal);
@@ -90,7 +90,7 @@ void print_lines(Context& context, const std::vector<Line>& lines) {
 
 boost::asio::awaitable<void> run_ls(Context& context) {
   const std::string subject = context.options.url.text();
-  // As ls does: a link to a directory is followed, but not by a long listing.
+  // As in ls: follows a link to a directory, except in a long listing.
   const Result<nfs::Node> node = co_await context.paths.resolve(context.options.url.path, !context.options.long_format);
   if (!node) co_return context.report.fail(subject, node.error());
   if (node->attributes.type != nfs::FileType::directory) {

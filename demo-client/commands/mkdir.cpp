@@ -16,7 +16,7 @@ nfs::Task<void> make_one(Context& context, const nfs::PathResolver::Path& path, 
 }
 
 nfs::Task<void> make_with_parents(Context& context, nfs::PathResolver::Path path, std::uint32_t mode) {
-  // Finds the first missing directory, then creates downwards.
+  // Finds the first missing directory, then creates it and those below it.
   nfs::PathResolver::Path missing;
   while (true) {
     const Result<nfs::Node> node = co_await context.paths.resolve(path, true);

@@ -16,8 +16,8 @@ namespace rpcrdma::commands {
 
 struct Options {
   fabric::OpenOptions fabric;
-  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA
-  std::chrono::milliseconds timeout{60000};                          ///< of each call
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< version of RPC-over-RDMA
+  std::chrono::milliseconds timeout{60000};                          ///< for each call
   std::optional<std::uint16_t> mount_port;                           ///< MOUNT over TCP on this port
   std::optional<nfs::FileHandle> root;                               ///< the export's handle
   std::optional<std::uint32_t> uid;
@@ -28,16 +28,16 @@ struct Options {
   nfs::Url target;      ///< mv: the new name; ln without -s: the existing file
   std::string local;    ///< get, put: the local path; ln -s: the text of the link
   bool recursive = false;
-  bool resume = false;  ///< get, put: resume an interrupted transfer
+  bool resume = false;  ///< get, put: whether to resume an interrupted transfer
   bool long_format = false;
   bool parents = false;
   bool symbolic = false;
-  std::uint32_t mode = 0;     ///< chmod
-  std::uint64_t size = 0;     ///< truncate
-  std::uint32_t umask = 022;  ///< of the process
+  std::uint32_t mode = 0;     ///< chmod: the new mode
+  std::uint64_t size = 0;     ///< truncate: the new size, in bytes
+  std::uint32_t umask = 022;  ///< that of the process
 };
 
-/// The program ends with this status; all output has been printed.
+/// Returned if the program must exit with this status; all output has been printed.
 struct Exit {
   int status = 0;
 };

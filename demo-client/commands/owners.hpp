@@ -6,7 +6,7 @@
 
 namespace rpcrdma::commands {
 
-/// Names of users and groups from the local databases, or their numbers. Caches each.
+/// Names of users and groups from the local databases, or numbers if they have no name. Caches the results.
 class Owners {
  public:
   const std::string& user(std::uint32_t uid);

@@ -14,10 +14,10 @@ std::string bytes_text(double bytes);
 std::string progress_line(std::uint64_t done, std::uint64_t total, std::uint64_t files, double seconds,
                           std::size_t width);
 
-/// The summary of a transfer, one line; MB are millions of bytes. `kept` bytes were present before.
+/// The summary of a transfer in one line; MB are millions of bytes. `kept` bytes had been transferred before.
 std::string summary_line(std::uint64_t files, std::uint64_t moved, std::uint64_t kept, double seconds);
 
-/// Draws on standard error, a few times a second, if that is a terminal; does nothing otherwise.
+/// Draws on standard error a few times a second if that is a terminal; otherwise does nothing.
 class Progress {
  public:
   Progress();
@@ -28,7 +28,7 @@ class Progress {
   /// Adds to the total; a total of 0 means that it is unknown.
   void expect(std::uint64_t bytes) noexcept { total_ += bytes; }
   void moved(std::uint64_t bytes) noexcept;
-  /// Bytes of the total that were present before.
+  /// Counts bytes of the total that had been transferred before.
   void keep(std::uint64_t bytes) noexcept {
     kept_ += bytes;
     total_ -= bytes;

@@ -9,7 +9,7 @@ using nfs::FileType;
 
 error_code local_error(int number) { return {number, boost::system::generic_category()}; }
 
-/// The file at `path`, created if it does not exist.
+/// Looks up the file at `path`, or creates it.
 nfs::Task<nfs::Node> file_at(Context& context, nfs::PathResolver::Path path, std::uint32_t mode) {
   Result<nfs::Node> node = co_await context.paths.resolve(path, true);
   if (node) {
@@ -56,7 +56,7 @@ awaitable<void> put_tree(Context& context, nfs::Copier& copier, nfs::FileHandle 
   if (!copied) context.report.fail(context.options.url.text(), copied.error());
 }
 
-/// A file on the export to ask for its limits: the target if it exists, else its directory.
+/// A file on the export that can be asked for the export's limits: the target if it exists, else its directory.
 nfs::Task<nfs::FileHandle> nearest(Context& context, const Result<nfs::Node>& target) {
   if (target) co_return target->handle;
   if (target.error() != nfs::Status::noent) co_return target.error();

@@ -27,7 +27,7 @@ class TransferObserver final : public nfs::CopyObserver {
   void on_problem(std::string_view path, const error_code& why) override {
     report_.fail(path.empty() ? base_ : base_ + '/' + std::string(path), why);
   }
-  /// The line "3 files, 4096 bytes, 12.3 MB/s"; bytes that were present before are given separately. Erases the bar.
+  /// The summary line "3 files, 4096 bytes, 12.3 MB/s"; bytes transferred before are given separately. Erases the bar.
   std::string summary() {
     progress_.finish();
     return progress_.summary();
@@ -39,7 +39,7 @@ class TransferObserver final : public nfs::CopyObserver {
   std::string base_;
 };
 
-/// The last component of a local path; empty when it names no entry of a directory ("/", ".", "a/..").
+/// The last component of a local path; empty if it names no entry of a directory ("/", ".", "a/..").
 std::string entry_name(std::string_view path);
 /// The part before the last component: "a" for "a/b", "." for "b", "/" for "/b".
 std::string parent_path(std::string_view path);

@@ -21,12 +21,12 @@ using commands::Options;
 
 void end_by_signal(int number) { _exit(128 + number); }
 
-/// Exits at once: the kernel closes the connection, and a file may be left unfinished, as cp leaves it.
+/// Exits at once: the kernel closes the connection, and a file may be left incomplete, as by cp.
 void handle_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, end_by_signal);
 }
 
-/// Each level of a tree that is being copied holds a descriptor.
+/// Needed for copies of trees, which hold a descriptor for each level.
 void allow_many_descriptors() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
@@ -34,7 +34,7 @@ void allow_many_descriptors() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// Silent, so that errors are one line, unless RPCRDMA_LOG names a level.
+/// No log, so that errors are one line, unless RPCRDMA_LOG names a level.
 Log log_of_environment() {
   const char* text = std::getenv("RPCRDMA_LOG");
   LogLevel level = LogLevel::off;

@@ -45,10 +45,11 @@ std::vector<cli::Section> help_sections() {
           {"Examples",
            {{"rpcrdma-ping --count 10000 server.example:20049", "10,000 calls, one after the other"},
             {"rpcrdma-ping --fabric iwarp localhost", "over TCP, even if an RDMA device has that address"},
-            {"rpcrdma-ping --rdma-version auto --characteristics localhost", "what both sides say of themselves"}}}};
+            {"rpcrdma-ping --rdma-version auto --characteristics localhost",
+             "also prints the characteristics of both sides"}}}};
 }
 
-/// The exit status when the program ends here, or -1.
+/// Returns the exit status if the program must exit now, else -1.
 int parse(int argc, char** argv, Options& options) {
   std::string host, fabric = "auto", version = "1", crc;
   double timeout = 10;
@@ -95,7 +96,7 @@ int parse(int argc, char** argv, Options& options) {
   return -1;
 }
 
-/// The value that `part` of the sorted values do not exceed.
+/// The value that the share `part` of the sorted values does not exceed.
 double quantile(const std::vector<double>& sorted, double part) {
   const auto index = static_cast<std::size_t>(std::lround(part * static_cast<double>(sorted.size() - 1)));
   return sorted[index];
@@ -140,7 +141,7 @@ const char* text_of(transport::BackwardSupport support) {
   return "";
 }
 
-/// What this side has announced, and what holds for the server: announced, inferred or the default.
+/// Prints what this side has announced, and the values that apply to the server: announced, inferred or default ones.
 void print(const transport::Characteristics& all) {
   fmt::print("version {}, {}\n", all.version, text_of(all.state));
   if (all.state == transport::ExchangeState::none) return;
@@ -156,7 +157,7 @@ void print(const transport::Characteristics& all) {
       text_of(all.peer.backward_request_support));
 }
 
-/// Measures and prints; the exit status.
+/// Measures and prints; returns the exit status.
 asio::awaitable<int> ping(nfs::Client& client, const Options& options) {
   std::ostringstream server;
   server << client.server();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: calls go to the Link; the first one opens the backend, to which the Link forwards from then on.
+// Operation: calls go to the Link; the first one opens the backend, to which the Link forwards all calls from then on.
 // Ownership: the facade and an opening in progress share the state; buffers share the backend's memory. The backend is
 // destroyed on its thread, after the calls have been cancelled.
 // Error handling: a failure to open fails the calls that wait for it.
@@ -40,14 +40,14 @@ struct Client::State : std::enable_shared_from_this<State> {
   void end_drain();
   void shut();
 
-  /// Runs on the client's thread: at once if this is it.
+  /// Runs `function` on the client's thread: at once if called there.
   template <class F>
   void on_thread(F function) {
     if (!loop) return function();
     asio::dispatch(context, std::move(function));
   }
 
-  const std::shared_ptr<embed::Loop> loop;  // null: the application's
+  const std::shared_ptr<embed::Loop> loop;  // null: the io_context is the application's
   asio::io_context& context;
   std::atomic<const rpc::ProcedureInfo*> procedure{nullptr};
   embed::Target target;
@@ -82,7 +82,7 @@ void Client::State::opened(std::exception_ptr thrown, Result<embed::Backend> mad
   link.opened(backend->requester());
 }
 
-/// A server whose address was found out by a call is connected already.
+/// The backend of a server whose address a call has found (opening.cpp) is connected already.
 void Client::State::serve_reverse_calls() {
   const auto announce = [this] {
     if (connected) connected();
@@ -114,13 +114,13 @@ void Client::State::end_drain() {
   for (Closed& handler : std::exchange(draining, {})) handler();
 }
 
-/// Calls in progress are cancelled; the destruction of the backend completes them, not within this function.
+/// Cancels the calls in progress. They complete when the backend is destroyed, not within this function.
 void Client::State::shut() {
   closed = true;
   opening.emit(asio::cancellation_type::terminal);
   calls.reset();
   link.close();
-  // No handler of reverse calls runs any more; those that have begun may still answer.
+  // Prevents further reverse calls from reaching a handler; those that have begun may still be answered.
   if (backend && backend->rdma) backend->rdma->set_call_sink(nullptr);
   if (backend) asio::post(context, [gone = std::make_shared<embed::Backend>(std::move(*backend))] {});
   backend.reset();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Stands between a client's calls and its connection, which is made when there is a call.
+// Stands between a client's calls and its connection, which is made when the first call is made.
 #include <boost/asio/steady_timer.hpp>
 #include <vector>
 
@@ -10,10 +10,10 @@
 
 namespace rpcrdma::embed {
 
-/// Keeps calls until there is a requester for them, and then forwards to it. On the client's thread.
+/// Holds calls until there is a requester, and then forwards them to it. On the client's thread.
 class Link final : public transport::Requester {
  public:
-  /// `open` starts to make the requester; opened() or failed() ends that.
+  /// `open` starts to make the requester; opened() or failed() reports the outcome.
   Link(boost::asio::io_context& context, UniqueFunction<void()> open);
 
   void submit(transport::Call& call) override;
@@ -21,12 +21,12 @@ class Link final : public transport::Requester {
   std::uint32_t next_xid() noexcept override;
   Counters counters() const noexcept override;
 
-  /// `handler` runs when there is a requester, perhaps at once, or with the reason why there is none.
+  /// `handler` runs when there is a requester, perhaps at once; if opening fails, it runs with the reason.
   void when_open(UniqueFunction<void(error_code), 256> handler);
   void opened(transport::Requester& target);
-  /// The calls that wait fail, and the next one tries again.
+  /// Fails the waiting calls; the next call tries again.
   void failed(error_code why);
-  /// No requester any more, and no new one.
+  /// Drops the requester, and makes no new one.
   void close();
 
  private:
@@ -43,7 +43,7 @@ class Link final : public transport::Requester {
   transport::Requester* target_ = nullptr;
   std::vector<transport::Call*> waiting_;
   std::vector<UniqueFunction<void(error_code), 256>> openers_;
-  Timer deadline_;  // the earliest of the calls that wait; max() when there is none
+  Timer deadline_;  // the earliest deadline of the waiting calls; max() without waiting calls
   std::uint32_t next_xid_;
   WeakGuard<Link> guard_{*this};
 };

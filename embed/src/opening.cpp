@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: the name is resolved, each address is asked for the port if none was given, and of several endpoints each
-// gets a NULL call at once; the first to answer is used ("localhost" is ::1 and 127.0.0.1).
+// Operation: the name is resolved; each address is asked for the port if none was given; each of several endpoints gets
+// a NULL call at once, and the first to answer is used ("localhost" is ::1 and 127.0.0.1).
 // Ownership: a Knock owns its backend and its call; destroying the backend completes the call.
-// Error handling: the last error, of the connection rather than of the call.
+// Error handling: reports the last error, and an error of the connection rather than one of the call.
 #include "opening.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 
 asio::awaitable<Result<std::vector<fabric::Endpoint>>> resolve(asio::io_context& context, const Target& target) {
   tcp::resolver resolver(context);
-  // A name of its own: GCC 12 destroys temporaries in a co_await expression twice.
+  // A named variable: GCC 12 destroys temporaries in a co_await expression twice.
   const std::string port = std::to_string(target.address.port.value_or(0));
   const auto [failed, found] =
       co_await resolver.async_resolve(target.address.host, port, tcp::resolver::numeric_service, kTuple);
@@ -39,7 +39,7 @@ asio::awaitable<Result<std::vector<fabric::Endpoint>>> resolve(asio::io_context&
   co_return endpoints;
 }
 
-/// `endpoints` with the ports that their rpcbinds name. [8166-9-a]
+/// `endpoints` with the ports that rpcbind at each address reports. [8166-9-a]
 asio::awaitable<Result<std::vector<fabric::Endpoint>>> with_ports(asio::io_context& context, const Target& target,
                                                                   std::vector<fabric::Endpoint> endpoints) {
   if (target.procedure == nullptr) {
@@ -69,7 +69,7 @@ Result<Backend> backend_for(asio::io_context& context, std::shared_ptr<Loop> loo
   const bool over_tcp = target.address.carrier.tcp;
   fabric::OpenOptions open{.provider = target.address.carrier.provider, .crc = target.options.crc, .towards = true};
   asio::ip::address towards = server.address();
-  if (over_tcp) {  // for the memory of bulk data alone
+  if (over_tcp) {  // its fabric provides memory for bulk data only
     open.provider = fabric::Provider::iwarp;
     towards = asio::ip::address_v4::loopback();
   }
@@ -96,7 +96,7 @@ Result<Backend> backend_for(asio::io_context& context, std::shared_ptr<Loop> loo
 /// A NULL call that tests whether one endpoint answers.
 class Knock final : public transport::Call {
  public:
-  /// `ended` is cancelled when the call is over.
+  /// Cancels the timer `ended` when the call is over.
   Knock(Backend opened, const rpc::ProcedureInfo& procedure, std::chrono::steady_clock::time_point until,
         asio::steady_timer& ended)
       : backend(std::move(opened)), procedure_(procedure), ended_(ended) {
@@ -157,7 +157,7 @@ asio::awaitable<Result<Backend>> open_backend(asio::io_context& context, std::sh
     if (!made) failed = made.error();
   }
   if (backends.empty()) co_return failed;
-  // A single one needs no test: calls wait for its connection until their deadlines.
+  // A single endpoint needs no test: calls wait for its connection until their deadlines.
   if (backends.size() == 1) co_return std::move(backends.front());
   co_return co_await first_to_answer(context, target, std::move(backends));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: stop() closes all listeners and connections, waits for that, and then ends the loops.
+// Operation: stop() closes all listeners and connections, waits until they are closed, and then ends the loops.
 // Ownership: the loops stop before anything that runs on them is destroyed.
 // Error handling: run() turns a failure to start into one line and an exit status.
 #include "rpcrdma/server.hpp"
@@ -19,7 +19,7 @@ namespace rpcrdma {
 
 Server::Server(ServerOptions options) : state_(std::make_unique<State>(std::move(options))) {}
 
-/// Calls that have been answered since stop() end before their connections.
+/// Calls that have been answered since stop() must end before their connections.
 Server::~Server() {
   stop(std::chrono::milliseconds(0));
   for (const auto& loop : state_->loops) loop->thread.discard_handlers();
@@ -91,10 +91,10 @@ Server::Statistics Server::statistics() const {
   return sum;
 }
 
-/// Waits no longer for calls that handlers keep than until the deadline, and then for connections to close.
+/// After the deadline for calls that handlers keep, the time for connections to close.
 constexpr std::chrono::seconds kGrace{2};
 
-/// Nothing is closed if the loops do not run.
+/// Closes nothing if the loops do not run.
 void Server::State::close_all(std::chrono::milliseconds drain) {
   if (loops.empty() || !loops.front()->thread.running()) return;
   const auto deadline = std::chrono::steady_clock::now() + drain;
@@ -110,7 +110,7 @@ void Server::State::close_all(std::chrono::milliseconds drain) {
   for (std::future<void>& one : closed) one.wait_until(deadline + kGrace);
 }
 
-/// Calls that handlers still keep are destroyed while their connections exist.
+/// Destroys the calls that handlers still keep while their connections exist.
 void Server::State::end_loops() {
   for (const auto& loop : loops) loop->thread.stop();
   for (const auto& loop : loops) loop->thread.join();

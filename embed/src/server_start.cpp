@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a group of workers for each fabric, one worker on each loop; then the loops run, and the listeners open.
-// Ownership: the state owns everything; the fabrics of a group are used on their loops only, once these run.
+// Operation: makes a group of workers for each fabric, with one worker on each loop; then runs the loops and opens the
+// listeners.
+// Ownership: the state owns everything. Once the loops run, the fabrics of a group are used on their loops only.
 // Error handling: a failure throws one line; the destructor ends what has been started.
 #include <fmt/format.h>
 
@@ -62,7 +63,7 @@ Server::State::Group& Server::State::group_for(const Address& address, const asi
   return make_group(std::move(key), std::move(first), address, at);
 }
 
-/// Handlers find registered memory in the pool of their thread over TCP as well.
+/// The group whose pools provide registered memory to handlers of calls over TCP.
 Server::State::Group& Server::State::memory_for_tcp() {
   if (!groups.empty()) return *groups.front();
   const Address loopback{{.tcp = false, .provider = fabric::Provider::iwarp}, "127.0.0.1", {}};

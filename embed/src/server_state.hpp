@@ -7,11 +7,13 @@
 
 namespace rpcrdma {
 
-/// Members are in the reverse order of destruction. Everything but the loops' work belongs to the owner's thread.
+/// Members are in the reverse order of destruction. Everything except the work of the loops belongs to the owner's
+/// thread.
 struct Server::State {
   explicit State(ServerOptions wanted);
 
-  /// The dispatcher owns memory of handlers that still wait when the io_context is destroyed.
+  /// The dispatcher comes first: handlers that still wait are destroyed with the io_context, and their memory belongs
+  /// to the dispatcher.
   struct Loop {
     explicit Loop(rpc::DispatcherOptions dispatching) : dispatcher(std::move(dispatching)) {}
     rpc::Dispatcher dispatcher;
@@ -21,7 +23,7 @@ struct Server::State {
     std::unique_ptr<fabric::Fabric> fabric;
     std::unique_ptr<memory::Pool> pool;
   };
-  /// One worker on each loop, for one provider and, on verbs, one address, which names the device.
+  /// One worker on each loop, for one provider; on verbs also for one address, because the address selects the device.
   struct Group {
     std::string key;
     std::vector<Worker> workers;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Maps the file, registers the mapping, and has the server read from it or write to it.
+// Maps the file and registers the mapping, so that the server reads from it or writes to it.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -27,17 +27,17 @@ void check(blob_status status) {
 }
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
-/// A file in memory.
+/// A file mapped into memory.
 class Mapping {
  public:
-  /// To read; a private mapping, as registration wants a writable one.
+  /// For reading. The mapping is private, because registration requires it to be writable.
   explicit Mapping(const char* path) {
     const int file = ::open(path, O_RDONLY);
     struct stat status {};
     if (file < 0 || ::fstat(file, &status) != 0) fail(path);
     map(file, static_cast<std::size_t>(status.st_size), MAP_PRIVATE, path);
   }
-  /// To write.
+  /// For writing.
   Mapping(const char* path, std::size_t size) {
     const int file = ::open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
     if (file < 0 || ::ftruncate(file, static_cast<off_t>(size)) != 0) fail(path);
@@ -58,7 +58,7 @@ class Mapping {
   std::span<std::byte> bytes_;
 };
 
-/// Keeps kInFlight pieces in flight; `start(part, offset)` begins one. Leaves no call in flight that uses the memory.
+/// Keeps kInFlight pieces in flight; `start(part, offset)` begins one. Returns when no call uses the memory any more.
 template <class Start>
 void in_pieces(BufferRef memory, Start start) {
   std::vector<BufferRef> parts;
@@ -110,7 +110,7 @@ void watch(rpcrdma::Client& client) {
     std::cout << "changed " << call.args().name << ' ' << call.args().size << std::endl;
     call.reply({});
   });
-  // On each new connection, as the server forgets a client whose connection is lost.
+  // Repeated on each new connection, as the server forgets a client whose connection is lost.
   client.on_connected([&client] { client.call<blobs::Watch>({}, [](auto, auto) {}); });
   client.call<blobs::Watch>({}, asio::use_future).get();
   std::cout << "watching" << std::endl;

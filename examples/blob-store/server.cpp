@@ -29,7 +29,7 @@ struct Blob {
 };
 using BlobPtr = std::shared_ptr<Blob>;
 
-/// All of it on the one thread of the server. Calls in progress share the blobs that they use.
+/// Used only on the one thread of the server. Calls in progress share the blobs that they use.
 class Store {
  public:
   void upload(ServerCall<blobs::Upload> call) {
@@ -40,7 +40,7 @@ class Store {
     auto memory = rpcrdma::memory::adopt(call.pool().fabric(), blob->bytes);
     if (!memory) return call.reply({BLOB_FULL, 0});
     blob->memory = std::move(*memory);
-    if (uploads_.size() == kMaxUploads) uploads_.erase(uploads_.begin());  // its client has probably gone
+    if (uploads_.size() == kMaxUploads) uploads_.erase(uploads_.begin());  // the oldest: its client has probably gone
     uploads_[++last_id_] = std::move(blob);
     call.reply({BLOB_OK, last_id_});
   }
@@ -83,7 +83,7 @@ class Store {
     if (result.status != BLOB_OK) return call.reply(result);
     auto from = std::make_unique<BufferRef>(blob->part(args.offset, args.count));
     result.data.set_parts({from.get(), 1});
-    call.reply(result, [blob, from = std::move(from)](auto) {});  // RDMA Write from the blob, which stays until then
+    call.reply(result, [blob, from = std::move(from)](auto) {});  // RDMA Write from the blob; the handler keeps it
   }
 
   void watch(ServerCall<blobs::Watch> call) {
@@ -114,7 +114,7 @@ class Store {
 int main(int count, char** arguments) try {
   if (count != 2) throw std::invalid_argument("usage: blob-server ADDRESS");
   rpcrdma::Server server({.listen = {arguments[1]}});
-  Store store;  // destroyed before the server, with whose fabric its memory is registered; handlers run only in run()
+  Store store;  // destroyed before the server, whose fabric has registered its memory; handlers run only in run()
   server.on<blobs::Upload>([&](auto call) { store.upload(std::move(call)); });
   server.on<blobs::Write>([&](auto call) { return store.write(std::move(call)); });
   server.on<blobs::Publish>([&](auto call) { store.publish(std::move(call)); });

@@ -16,7 +16,7 @@ static int multiply(CLIENT *client, double left, double right) {
   return 1;
 }
 
-/* Sorts so many numbers, which takes a message of 8 bytes for each in both directions. */
+/* Lets the server sort `count` numbers: call and reply have 8 bytes for each number. */
 static int sort(CLIENT *client, u_int count) {
   numbers in = {{count, malloc((count + 1) * sizeof(double))}};
   for (u_int i = 0; i < count; i++) in.values.values_val[i] = (i * 7919u) % count;

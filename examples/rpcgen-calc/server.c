@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* calc-server [--rdma [ADDRESS:PORT]]: serves over TCP or, with --rdma, over RDMA. With an address it needs no rpcbind. */
+/* calc-server [--rdma [ADDRESS:PORT]]: serves over TCP or, with --rdma, over RDMA. ADDRESS:PORT needs no rpcbind. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What `cmake --install` installs: programs, plug-in, libraries, public headers, CMake package, pkg-config files. All paths
-# within them are relative to their own place, so that an installed tree can be moved.
+# Installs the programs, plug-in, libraries, public headers, CMake package and pkg-config files. All paths in these
+# files are relative to the file itself, so that an installed tree can be moved.
 if(NOT TARGET rpcrdma_shared)
   return()
 endif()
 include(CMakePackageConfigHelpers)
 
-# The programs contain the floors: they use private parts of them, and run without the library being installed.
+# The programs link the layers statically: they use private parts of them, and do not need the installed library.
 install(TARGETS rpcrdma-nfsd rpcrdma-ip RUNTIME DESTINATION "${CMAKE_INSTALL_SBINDIR}")
 install(TARGETS rpcrdma-nfs rpcrdma-ping RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 if(TARGET rpcrdma-bench)
@@ -18,7 +18,7 @@ endif()
 install(TARGETS rpcrdma_shared rpcrdma_static
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 
-# The public headers: of the transport those named here, of the floors above it all but those of NFS.
+# The public headers: those of the transport named here, and all of the layers above it except those of NFS.
 set(headers
   base/buffer_ref base/cursor base/error base/export base/log base/payload base/payload_builder base/post_memory
   base/recycler base/runner base/unique_function base/wait_policy
@@ -41,7 +41,7 @@ install(FILES "${RPCRDMA_GENERATED_HEADERS}/rpcrdma/base/build.hpp" DESTINATION 
 
 install(FILES "${PROJECT_SOURCE_DIR}/tools/wireshark/rpcrdma2.lua" DESTINATION "${CMAKE_INSTALL_DATADIR}/rpcrdma/wireshark")
 
-# The generator and the CMake package; rpcrdma_generate() is the file that this tree uses.
+# The generator and the CMake package, with this tree's own file that defines rpcrdma_generate().
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/rpcrdma")
 set(package_files "${CMAKE_CURRENT_BINARY_DIR}/packaging")
 if(EXISTS "${PROJECT_SOURCE_DIR}/xdr/generator/rpcrdma-gen")

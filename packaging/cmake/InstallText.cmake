@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Text files that name installed files: the unit and the manual pages. `cmake --install --prefix` may give another prefix
-# than the one that was configured; the files then name the paths below that one.
+# Installs text files that contain paths of installed files: the unit and the manual pages. If `cmake --install
+# --prefix` gives another prefix than the configured one, the installed files contain paths below that prefix.
 
-# rpcrdma_full_path(RESULT DIR): DIR, which may be relative to the prefix. The etc of /usr is /etc, as in GNUInstallDirs.
+# rpcrdma_full_path(RESULT DIR): the absolute path of DIR, which may be relative to the prefix. For the prefix /usr, etc
+# is /etc, as in GNUInstallDirs.
 function(rpcrdma_full_path result dir)
   set(prefix "${CMAKE_INSTALL_PREFIX}")
   if(dir STREQUAL "etc" AND prefix MATCHES "^/usr/?$")
@@ -12,8 +13,9 @@ function(rpcrdma_full_path result dir)
   set(${result} "${dir}" PARENT_SCOPE)
 endfunction()
 
-# rpcrdma_replace_paths(RESULT FILE COPIES CONFIGURED_SBIN CONFIGURED_SYSCONF SBIN SYSCONF): the path of a copy of FILE, in
-# the folder COPIES, that names the server in the folder SBIN and its configuration in the folder SYSCONF.
+# rpcrdma_replace_paths(RESULT FILE COPIES CONFIGURED_SBIN CONFIGURED_SYSCONF SBIN SYSCONF) copies FILE to the folder
+# COPIES with the paths of the server and its configuration changed to the folders SBIN and SYSCONF, and returns the
+# copy's path.
 function(rpcrdma_replace_paths result file copies configured_sbin configured_sysconf sbin sysconf)
   file(READ "${file}" text)
   string(REPLACE "${configured_sbin}/rpcrdma" "${sbin}/rpcrdma" text "${text}")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The library as users link it: rpcrdma::transport, rpcrdma::rpc and rpcrdma::tirpc are what find_package(rpcrdma) defines
-# too. Within this tree, and for projects that add it, they stand for the floors, so that an edit links no large library.
+# The targets that users link: rpcrdma::transport, rpcrdma::rpc and rpcrdma::tirpc, which find_package(rpcrdma) defines
+# as well. Within this tree, and in projects that add it, they link the single layers, so that an edit links no large
+# library.
 set(RPCRDMA_LIBRARY_FLOORS base wire fabric fabric_iwarp fabric_open memory connection chunks requester responder xdr rpc)
 foreach(floor embed tirpc)
   if(TARGET rpcrdma_${floor})
@@ -8,7 +9,7 @@ foreach(floor embed tirpc)
   endif()
 endforeach()
 
-# rpcrdma_component(NAME FLOORS...) makes rpcrdma::NAME, with those of the floors that exist.
+# rpcrdma_component(NAME LAYERS...) makes rpcrdma::NAME, which links those of the layers that exist.
 function(rpcrdma_component name)
   add_library(rpcrdma_component_${name} INTERFACE)
   add_library(rpcrdma::${name} ALIAS rpcrdma_component_${name})
@@ -25,7 +26,7 @@ if(TARGET rpcrdma_tirpc)
   rpcrdma_component(tirpc tirpc)
 endif()
 
-# The shared and the static library consist of the floors' objects, compiled once.
+# The shared and the static library consist of the object files of the layers, each compiled once.
 option(RPCRDMA_INSTALL "Build and install the library, its headers and its CMake package" ${PROJECT_IS_TOP_LEVEL})
 if(NOT RPCRDMA_INSTALL OR RPCRDMA_SANITIZE OR RPCRDMA_COVERAGE OR RPCRDMA_FUZZ)
   return()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Included by rpcrdma-config.cmake, whose variables it uses: the library, shared or static, and the components on it.
-# A project may ask for further components later, and for the same ones again.
+# Included by rpcrdma-config.cmake, whose variables it uses. Defines the library, shared or static, and the components
+# that link it. A project may request further components later, and the same ones again.
 if(TARGET rpcrdma::library)
 elseif(rpcrdma_USE_STATIC_LIBS)
   add_library(rpcrdma::library STATIC IMPORTED)
-  # The program exports its symbols, so that the verbs plug-in uses its Asio. It may be a project in C: the C++ library is
-  # named instead of the language.
+  # The program exports its symbols, so that the verbs plug-in uses its Asio. Names the C++ library instead of the
+  # language, as the project may be written in C.
   set_target_properties(rpcrdma::library PROPERTIES
     IMPORTED_LOCATION "${rpcrdma_LIBRARY_DIR}/librpcrdma.a"
     INTERFACE_LINK_LIBRARIES "$<LINK_ONLY:spdlog::spdlog>;$<LINK_ONLY:fmt::fmt>;PkgConfig::RPCRDMA_LIBTIRPC;${RPCRDMA_ISAL_LIBRARY};$<LINK_ONLY:Threads::Threads>;${CMAKE_DL_LIBS};stdc++;m"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Completion for bash, without the package bash-completion: one function for each program."""
+"""Writes completion for bash that does not need the package bash-completion: one function for each program."""
 FILES = {"FILE", "LOCAL", "TARGET"}
 FOLDERS = {"DIR"}
 
@@ -19,7 +19,7 @@ TEMPLATE = """\
 }}
 {function}() {{
   local cur=${{COMP_WORDS[COMP_CWORD]}} option=${{COMP_WORDS[COMP_CWORD - 1]}} command='' at=0 i word
-  # bash takes --option=value for three words.
+  # bash splits --option=value into three words.
   if [[ $cur == = ]]; then
     cur=''
   elif [[ $option == = ]]; then

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The description of a Python program's command line, in the form of --describe."""
+"""Describes the command line of a Python program in the form of --describe."""
 import argparse
 import os
 import runpy
@@ -8,7 +8,7 @@ from unittest import mock
 
 
 class _Parsed(Exception):
-    """Carries the parser of a program out of it."""
+    """Ends the program that is described, and holds its parser."""
 
 
 def _option(action):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Manual pages in the macros of man(7). A line @NAME@ of a template is replaced by what the program says of itself:
+"""Manual pages in the macros of man(7). A line @NAME@ of a template is replaced by a part of the program's description:
 
   @SYNOPSIS@   the usage          @ABOUT@      the description
   @OPTIONS@    options by group   @COMMANDS@   subcommands
-  @SECTIONS@   sections of the help but its examples, each a subsection
+  @SECTIONS@   sections of the help except examples, as subsections
   @EXAMPLES@   the examples       @SETTINGS@   options as keys of a configuration file
 
 Within a line, @VERSION@ is the version and @SYSCONFDIR@ the folder of the configuration."""
@@ -14,7 +14,7 @@ COMMAND_LINE_ONLY = {"--export", "--config", "--version", "--help"}
 
 
 def roff(text):
-    """Text as roff source, with hyphens that can be copied into a shell."""
+    """Converts text to roff source, with hyphens that can be copied into a shell."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("^", "\\(ha").replace("~", "\\(ti")
     return re.sub(r"^(?=[.'])", r"\\&", text, flags=re.MULTILINE)
 
@@ -112,7 +112,7 @@ def synopsis(command):
 
 
 def about(command):
-    """Paragraphs, and indented lines as they are."""
+    """The description: paragraphs, and indented lines unchanged."""
     out, verbatim = "", False
     for line in command["about"].split("\n"):
         indented = line.startswith(" ")
@@ -128,7 +128,7 @@ FILLERS = {"SYNOPSIS": synopsis, "ABOUT": about, "OPTIONS": options, "COMMANDS":
 
 
 def _wrapped(source):
-    """The source with text lines of at most 79 characters."""
+    """Wraps text lines of the source at 79 characters."""
     verbatim = False
     for line in source.splitlines():
         verbatim = line == ".EX" or (verbatim and line != ".EE")

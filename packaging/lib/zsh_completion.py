@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Completion for zsh: one #compdef function for each program, on _arguments."""
+"""Writes completion for zsh: one #compdef function for each program, which calls _arguments."""
 import re
 from textwrap import indent
 
@@ -12,7 +12,7 @@ def _quote(text):
 
 
 def _plain(text):
-    """Text within a specification of _arguments."""
+    """Escapes text for a specification of _arguments."""
     return re.sub(r"([\\:\[\]])", r"\\\1", text)
 
 
@@ -38,7 +38,7 @@ def _arguments(command):
 
 
 def _specs_of(command, parent=None):
-    """Specifications of all options and arguments; those of the parent's that the command has too count once."""
+    """Specifications of all options and arguments; the command's own options replace equal ones of the parent."""
     own = command["options"]
     taken = {name for option in own for name in option["names"]}
     inherited = [option for option in parent["options"] if not taken & set(option["names"])] if parent else []

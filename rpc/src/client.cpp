@@ -4,7 +4,7 @@
 namespace rpcrdma::rpc {
 namespace {
 
-/// Bytes of a result that fit the memory given for it; the pad counts, as it does in ReplyBound::bulk.
+/// The size of the memory given for a result, rounded up as ReplyBound::bulk is by the pad.
 std::uint64_t room_of(std::span<const BufferRef> result) noexcept {
   std::uint64_t size = 3;
   for (const BufferRef& part : result) size += part.size;
@@ -18,7 +18,7 @@ void Client::fill(ClientCall& call, ReplyBound bound, const ProcedureInfo& info,
   // [8267-4-a] [8166-4.3.2-b] a Write list only for procedures with eligible results
   if (options.results.size() > info.eligible_results) failed = BaseError::invalid_argument;
   call.xid = core_->any_thread() ? 0 : requester().next_xid();
-  // [8166-6.2-a] the largest reply that there can be, without what goes into Write chunks
+  // [8166-6.2-a] the largest possible reply, without the results that travel in Write chunks
   std::uint64_t max_reply = bound.fixed;
   for (std::size_t i = 0; i < bound.bulk.size(); ++i) {
     if (i >= options.results.size())

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a call is encoded when it is made, on the thread that makes it, copied to the transport's memory each time
-// that asks for it, and decoded inside done(), while the reply is valid.
+// the transport asks for it, and decoded inside done(), while the reply is valid.
 // Ownership: the core owns all calls; a running call references the core, so that it outlives its client.
-// Error handling: a call that cannot be encoded is not sent, and completes later, as any other call.
+// Error handling: a call that cannot be encoded is not sent; it completes later, like any other call.
 #include "rpcrdma/rpc/client_call.hpp"
 
 #include <boost/asio/bind_allocator.hpp>

@@ -101,7 +101,7 @@ void Dispatcher::on_call(transport::IncomingCall& call) noexcept {
   if (const AuthStat auth = check(header.credential, *registration); auth != AuthStat::ok)
     return reject(call, auth_error(header.xid, auth));
   if (registration->run(call, header, in, options_.cache, *this)) return;
-  // [8166-4.5.2-b] the transport's header was fine, the arguments are not
+  // [8166-4.5.2-b] the transport header is valid, but the arguments are not
   reply.accept = AcceptStat::garbage_args;
   reject(call, reply);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a call is encoded on the caller's thread and started on the connection's, which gives it its XID.
+// Operation: a call is encoded on the caller's thread and started on the connection's thread, which assigns the XID.
 // Ownership: a running call references the state, so that the requester outlives its calls. The state is destroyed from
 // the io_context: its last reference may be dropped on another thread, or inside a completion.
-// Error handling: without a requester every call completes with the reason, later, as any other call.
+// Error handling: without a requester every call completes with the reason, later, like any other call.
 #include "rpcrdma/rpc/reverse_calls.hpp"
 
 #include <algorithm>
@@ -73,7 +73,7 @@ std::shared_ptr<ReverseCalls> ReverseCalls::make(transport::IncomingCall& call, 
   return {new ReverseCalls(call, std::move(options)), &ReverseCalls::release};
 }
 
-/// From the io_context, unless that is gone.
+/// Destroys `state` from the io_context, or here if the io_context is being destroyed.
 void ReverseCalls::release(ReverseCalls* state) {
   std::unique_ptr<ReverseCalls> owned(state);
   const std::shared_ptr<ReverseRegistry> registry = state->registry_;
@@ -104,7 +104,7 @@ ReverseCalls::Prepared ReverseCalls::prepare(const ProcedureInfo& info, const Re
 }
 
 void ReverseCalls::start(Prepared call, ClientCall::Completion completion) {
-  // [8167-4.1-a] beyond the credits calls wait, and their memory is bounded
+  // [8167-4.1-a] calls beyond the credits wait; the memory of waiting calls is bounded
   if (calls_.fetch_add(1, std::memory_order_relaxed) >= options_.max_calls && !call.failed)
     call.failed = BaseError::out_of_memory;
   if (executor_.running_in_this_thread()) return begin(std::move(call), std::move(completion));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ownership: what handlers use lives until the last call that they hold is over, and is destroyed from the io_context.
+// Ownership: the dispatcher and the service live until the last call that a handler holds has ended; the io_context
+// then destroys them.
 #include "rpcrdma/rpc/reverse_handlers.hpp"
 
 #include <cstdint>

@@ -80,7 +80,7 @@ void add_entries(const Programs& programs, const std::string& netid, const Endpo
   for (const auto& [program, version] : programs) out.push_back({program, version, netid, universal_address(endpoint)});
 }
 
-/// `both`: an IPv6 listener serves IPv4 as well if no IPv4 listener exists.
+/// With `both`, an IPv6 listener serves IPv4 as well if there is no IPv4 listener.
 void add_listeners(const Programs& programs, const std::string& netid, const std::vector<Endpoint>& listeners,
                    bool both, std::vector<RpcbindEntry>& out) {
   const auto first = [&](bool v6) {
@@ -117,7 +117,7 @@ RpcbindResult RpcbindRegistration::set(const std::vector<RpcbindEntry>& entries,
   Session session(timeout_);
   if (RpcbindResult opened = session.open(); !opened) return opened;
   for (const RpcbindEntry& entry : entries) {
-    if (unset_first) static_cast<void>(session.ask(RPCBPROC_UNSET, entry));  // fails if there is none
+    if (unset_first) static_cast<void>(session.ask(RPCBPROC_UNSET, entry));  // fails if there is no such entry
     if (RpcbindResult added = session.ask(RPCBPROC_SET, entry); !added) {
       remove();
       return added;

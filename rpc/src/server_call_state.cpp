@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: begin() takes a call over, guard() looks it up in the duplicate request cache, and then the call belongs
-// to its handler until reply(), reject() or drop(), which continue on the call's loop: encode, complete the cache
-// entry, send, release. Ownership: the state belongs to its registration and is lent to one call; the transport's call
-// is ended exactly once. Error handling: a result that cannot be encoded, or for which memory is missing, becomes
-// SYSTEM_ERR. What the transport cannot send it answers itself: ERR_CHUNK if the reply is too long, else it ends the
-// connection.
+// Operation: begin() takes a call over and guard() looks it up in the duplicate request cache. Then the call belongs to
+// its handler until reply(), reject() or drop(), which continue on the call's loop: encode, complete the cache entry,
+// send, release. Ownership: the state belongs to its registration and is lent to one call; the transport's call is
+// ended exactly once. Error handling: a result that cannot be encoded, or for which memory is missing, becomes
+// SYSTEM_ERR. The transport itself answers ERR_CHUNK for a reply that is too long, and ends the connection for any
+// other reply that it cannot send.
 #include "rpcrdma/rpc/server_call_state.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 namespace rpcrdma::rpc {
 namespace {
 
-/// Work for the loop of a call. A call over TCP keeps its connection: `unrun` ends it if the io_context is destroyed
-/// before the work runs. A call over RDMA ends with its server, which may be gone by then.
+/// Work for the loop of a call. If the io_context is destroyed before the work runs, `unrun` ends a call over TCP,
+/// because it keeps its connection alive. A call over RDMA ends with its server, which may already be gone.
 template <class Run, class Unrun>
 class OnLoop {
  public:
@@ -46,7 +46,7 @@ bool ServerCallState::begin(transport::IncomingCall& call, const CallHeader& hea
   header_ = header;
   answer_ = {.xid = header.xid};
   data_ = Data::not_fetched;
-  // [8166-6.1-b] a chunk that met no eligible argument: not processed
+  // [8166-6.1-b] finish() fails on a chunk that matches no eligible argument: the call is not processed
   if (decode_args(in) && in.finish()) return true;
   release();
   return false;
@@ -102,7 +102,7 @@ void ServerCallState::on_loop(void (ServerCallState::*step)() noexcept) {
       for (const AttachedCall& attached : std::exchange(cache_, nullptr)->forget(key_))
         if (&attached.call->context() == &call.context()) attached.call->discard();
     }
-    release_ = {};  // not run: what it refers to may be gone
+    release_ = {};  // not run, as its captures may refer to destroyed objects
     staged_.clear();
     release();
     call.discard();
@@ -132,7 +132,7 @@ void ServerCallState::send_result() noexcept {
   send_error(AcceptStat::system_err);
 }
 
-/// The procedure may have been run: it is not run again.
+/// The procedure may have been run: keeps the reply, so that a resent call is not run again.
 void ServerCallState::send_failure() noexcept {
   PayloadBuilder& message = call_->reply();
   xdr::Encoder out(message);
@@ -141,7 +141,7 @@ void ServerCallState::send_failure() noexcept {
   send();
 }
 
-/// The procedure has not been run.
+/// The procedure has not been run: forgets the call, so that a resent call is run.
 void ServerCallState::send_rejection() noexcept {
   abandon();
   send_error(answer_.accept);
@@ -158,7 +158,7 @@ void ServerCallState::send() noexcept {
   call_->send([this](error_code status) { sent(status); });
 }
 
-/// Encodes the reply in separate memory, for resent calls, where the transport has no memory for it.
+/// Encodes the reply in separate memory, for resent calls, if the transport has no memory for it.
 std::vector<std::byte> ServerCallState::encode_apart() noexcept {
   BlockMemory memory;
   PayloadBuilder message;

@@ -11,7 +11,7 @@ namespace rpcrdma::rpc {
 
 class TcpCall;
 
-/// The connection of a call, which outlives it.
+/// The connection of a call; it outlives the call.
 class TcpCallOwner {
  public:
   virtual ~TcpCallOwner() = default;
@@ -32,16 +32,16 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
  public:
   /// Takes the record; false if it is not a call.
   bool start(std::shared_ptr<TcpCallOwner> owner, std::vector<std::byte>& record);
-  /// Waits for `bytes` for the data of its reply.
+  /// Waits until `share` provides `bytes` for the reply data.
   void await(BudgetShare& share, std::uint32_t bytes, Handler handler);
-  /// Its connection is lost: stops waiting. Returns how many bytes it has waited for.
+  /// Stops waiting: the connection is lost. Returns how many bytes the call has waited for.
   std::size_t give_up() noexcept;
-  /// The reply has been written or lost: runs the handler, and ends.
+  /// Runs the handler and ends the call: the reply has been written or lost.
   void written(error_code status) noexcept;
   /// Appends the reply with its record mark, in order.
   void gather(std::vector<std::span<const std::byte>>& out) noexcept;
 
-  /// Bytes that this call holds of the budgets: for the data of its reply, and for its record.
+  /// Bytes of the budgets that this call holds: for its reply data, and for its record.
   std::size_t reserved = 0;
   std::size_t record_reserved = 0;
   std::size_t record_size() const noexcept { return record_.size(); }
@@ -70,7 +70,7 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   void on_budget(std::size_t bytes) noexcept override;
 
   TcpCallOwner* owner_ = nullptr;
-  std::shared_ptr<TcpCallOwner> alive_;  // until the call is answered; then the write operation holds it
+  std::shared_ptr<TcpCallOwner> alive_;  // held until the call is answered, then by the write operation
   std::uint32_t xid_ = 0;
   std::vector<std::byte> record_;
   Payload message_;

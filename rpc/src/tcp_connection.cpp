@@ -55,7 +55,7 @@ void TcpConnection::close() noexcept {
   withdraw();
   awaits_room_.reset();
   record_share_.release(std::exchange(record_reserved_, 0));
-  // Their replies will be dropped.
+  // Calls waiting for memory stop waiting; their replies will be dropped.
   for (const auto& call : calls_) serving_bytes_ -= call->give_up();
 }
 
@@ -124,7 +124,7 @@ void TcpConnection::read_next() {
 }
 
 void TcpConnection::on_read(error_code status) {
-  // Calls that arrive while the server ends are left to the next connection of the peer.
+  // Calls that arrive during shutdown stay unread: the peer sends them on its next connection.
   if (draining_ && serving_ != 0) return;
   if (status || !open_ || draining_) return close();
   if (reader_.wanted() != 0) return await_room();

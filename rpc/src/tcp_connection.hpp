@@ -12,7 +12,7 @@
 
 namespace rpcrdma::rpc {
 
-/// How long expected progress has failed to occur, as seen by repeated calls of look().
+/// Measures how long expected progress has been missing, by repeated calls of look().
 class Standstill {
  public:
   using Clock = std::chrono::steady_clock;
@@ -23,7 +23,7 @@ class Standstill {
     if (!still) since_ = now;
     return now - since_;
   }
-  /// The look that saw progress last, or that none was expected.
+  /// The time of the last look() that saw progress, or expected none.
   Clock::time_point since() const noexcept { return since_; }
 
  private:
@@ -32,8 +32,8 @@ class Standstill {
   Clock::time_point since_;
 };
 
-/// Reads one record after the other and hands it to the handler; writes the replies in the order in which they are
-/// made. Reading stops while the connection has as many calls, or bytes of calls, as it may have. Shared by its
+/// Reads records one after the other and hands each to the handler; writes the replies in the order in which they are
+/// made. Stops reading while the connection has reached its limit of calls or of bytes of calls. Shared by its
 /// outstanding operations and its calls.
 class TcpConnection final : public TcpCallOwner,
                             public std::enable_shared_from_this<TcpConnection>,
@@ -83,12 +83,12 @@ class TcpConnection final : public TcpCallOwner,
   bool draining_ = false;
   bool reading_ = false;
   bool writing_ = false;
-  bool sleeps_ = false;  // the timer
+  bool sleeps_ = false;  // true if the timer waits for the idle timeout
   std::uint64_t calls_taken_ = 0;
   std::uint32_t serving_ = 0;
   std::size_t serving_bytes_ = 0;
   std::size_t record_reserved_ = 0;             // for the record being read
-  std::shared_ptr<TcpConnection> awaits_room_;  // itself, while no operation refers to it
+  std::shared_ptr<TcpConnection> awaits_room_;  // keeps this object alive while it waits for room
   Standstill reading_stands_;
   Standstill writing_stands_;
   Standstill idle_;

@@ -25,8 +25,8 @@ class RecordReader {
   RecordReader(std::uint32_t max_record, std::uint32_t room) noexcept : max_record_(max_record), room_(room) {}
   explicit RecordReader(std::uint32_t max_record) noexcept : RecordReader(max_record, max_record) {}
 
-  /// Reads a whole record into record(), or as far as there is memory; `handler`, void(error_code), keeps this object
-  /// and the socket alive.
+  /// Reads a whole record into record(), or as much as there is memory for; `handler`, void(error_code), must keep this
+  /// object and the socket alive.
   template <class Handler>
   void async_read(boost::asio::ip::tcp::socket& socket, Handler handler) {
     if (record_.capacity() == 0) record_.swap(small_);
@@ -37,7 +37,7 @@ class RecordReader {
   }
   /// The memory required to continue the record; 0 if it is complete.
   std::size_t wanted() const noexcept { return wanted_; }
-  /// Provides memory of wanted() bytes. To be followed by async_go_on().
+  /// Provides memory of wanted() bytes. async_go_on() must follow.
   void use(std::vector<std::byte> memory) {
     memory.assign(record_.begin(), record_.end());
     small_.swap(record_);
@@ -58,7 +58,7 @@ class RecordReader {
   /// Runs when a record begins. May be empty.
   UniqueFunction<void()> on_begin;
 
-  /// Counts the marks and parts of fragments that have arrived.
+  /// The number of record marks and parts of fragments that have arrived.
   std::uint64_t steps() const noexcept { return steps_; }
   /// True if a record has begun and is not complete.
   bool partial() const noexcept { return partial_; }

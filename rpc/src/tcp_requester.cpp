@@ -53,9 +53,9 @@ class Link final : public std::enable_shared_from_this<Link> {
   RecordReader reader_;
   State state_ = State::idle;
   Clock::time_point armed_ = Clock::time_point::max();  // expiry of the timer
-  std::uint64_t generation_ = 0;                        // of the connection: operations of earlier ones are stale
+  std::uint64_t generation_ = 0;                        // of the connection; stale operations have an earlier one
   bool writing_ = false;
-  std::map<std::uint32_t, transport::Call*> calls_;  // by XID; all calls in progress
+  std::map<std::uint32_t, transport::Call*> calls_;  // all calls in progress; the key is the XID
   std::deque<std::vector<std::byte>> outgoing_;
   BlockMemory memory_;
   PayloadBuilder builder_;
@@ -143,7 +143,7 @@ void Link::end(transport::Call& call, error_code why) {
 /// Ends the connection and every call.
 void Link::lost(error_code why) {
   ++generation_;
-  // However an established connection was lost, the remedy is to connect again.
+  // Whatever error ended an established connection, the remedy is to connect again.
   const bool established = state_ == State::connected;
   const bool by_socket = why == boost::asio::error::eof || why.category() == boost::system::system_category();
   if (established && by_socket) why = transport::TransportError::connection_lost;

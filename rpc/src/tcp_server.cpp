@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: accepts on the first worker's thread; counts each connection and hands it to the next worker.
-// Ownership: outstanding operations share the acceptor, the workers' states and what these share.
+// Ownership: outstanding operations share the acceptor, the workers' states and their TcpShared.
 // Error handling: a connection over a limit is closed at once; a failed accept is retried after a pause.
 #include "rpcrdma/rpc/tcp_server.hpp"
 

@@ -13,7 +13,7 @@
 
 namespace rpcrdma::rpc {
 
-/// Requests for fewer bytes are not counted against a budget: each call may hold as many.
+/// Requests for at most this many bytes are not counted against a budget.
 inline constexpr std::uint32_t kUncounted = 4096;
 
 /// What all threads of a server share. On the data path only `calls` is used.
@@ -58,7 +58,7 @@ struct TcpPeer {
 };
 
 /// One worker's connections and the memory of their calls. Everything but the constructor runs on the worker's thread.
-/// Replies and records have a budget each: a call that holds its record may wait for memory for its reply.
+/// Replies and records have separate budgets, because a call that holds its record may wait for memory for its reply.
 class TcpWorkerState {
  public:
   TcpWorkerState(const TcpWorker& worker, std::shared_ptr<TcpShared> s);
@@ -66,7 +66,7 @@ class TcpWorkerState {
   PeerTable<TcpPeer>::Ref enter(const boost::asio::ip::address& peer) { return peers_.enter(peer, replies_, records_); }
   void add(TcpConnection& connection) { connections_.insert(&connection); }
   void remove(TcpConnection& connection) noexcept;
-  /// Lets calls being served end; `handler` runs when there are no connections left.
+  /// Lets the calls being served finish; `handler` runs when no connections are left.
   void drain(UniqueFunction<void()> handler);
   /// Ends all connections.
   void cut() noexcept;
@@ -81,7 +81,7 @@ class TcpWorkerState {
   transport::CallHandler& handler() const noexcept { return *worker_.handler; }
 
   const std::shared_ptr<TcpShared> shared;
-  RecordStore record_store;  ///< memory of records that are counted
+  RecordStore record_store;  ///< memory of the records that records_ counts
 
  private:
   TcpWorker worker_;

@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: BSD-3-Clause
--- Dissector of RPC-over-RDMA version two, profile xcharext-01: draft-cel-nfsv4-rpcrdma-version-two-01 with the transport
--- characteristics of draft-dnoveck-nfsv4-rpcrdma-xcharext-01. Later drafts use the same version number for other codes.
+-- Dissector of RPC-over-RDMA version two, profile xcharext-01: draft-cel-nfsv4-rpcrdma-version-two-01 with the
+-- transport characteristics of draft-dnoveck-nfsv4-rpcrdma-xcharext-01. Later drafts use the same version number for
+-- other messages.
 --
 --     tshark -X lua_script:rpcrdma2.lua -r CAPTURE
 --
--- It takes Sends of version two on iWARP and InfiniBand or RoCE, puts those of several segments or packets together, and
--- gives the RPC message to the dissector of RPC. Version one is left to the dissector of Wireshark.
+-- Dissects Sends of version two on iWARP, InfiniBand and RoCE. Reassembles Sends of several segments or packets, and
+-- passes the RPC message to the dissector of RPC. Wireshark itself dissects version one.
 
 local proto = Proto("rpcrdma2", "RPC-over-RDMA version two")
 
@@ -18,7 +19,7 @@ local OPTIONS = {[1] = "INIT_XCHAR", [2] = "REQ_XCHAR", [3] = "RESP_XCHAR", [4] 
 local CHARACTERISTICS = {[1] = "Receive Buffer Size", [2] = "Requester Remote Invalidation", [3] = "Backward Request Support"}
 local FIRST_EXPERIMENTAL = 0xFFFFFF00
 local BACKWARD = {[0] = "BKRQSUP_UNKNOWN", [1] = "BKRQSUP_NONE", [2] = "BKRQSUP_SZLIM", [3] = "BKRQSUP_GENL"}
-local LARGEST_FILLED = 16 * 1024 * 1024 -- bytes of a message that is shown with zeros in place of its chunks
+local LARGEST_FILLED = 16 * 1024 * 1024 -- bytes of the longest message that is shown with zeros for its chunks
 
 local f = {
   xid = ProtoField.uint32("rpcrdma2.xid", "XID", base.HEX),
@@ -66,16 +67,16 @@ local malformed = ProtoExpert.new("rpcrdma2.malformed", "Malformed message", exp
 local violation = ProtoExpert.new("rpcrdma2.violation", "Violation of the protocol", expert.group.PROTOCOL, expert.severity.WARN)
 proto.experts = {malformed, violation}
 
--- Reading ---------------------------------------------------------------------------------------------------------------
+-- Reading -------------------------------------------------------------------------------------------------------------
 
-local MALFORMED = {} -- the error that ends the reading of a message, after an expert item has said why
+local MALFORMED = {} -- the error that ends the dissection of a message; an expert item gives the reason
 
 local function stop(item, why)
   item:add_proto_expert_info(malformed, why)
   error(MALFORMED, 0)
 end
 
--- A Reader gives the items of a buffer from `at` to before `limit` in order.
+-- A Reader returns the items of a buffer in order, from `at` to before `limit`.
 local Reader = {}
 Reader.__index = Reader
 
@@ -100,14 +101,14 @@ function Reader:word(tree, field, what)
   return range:uint(), item
 end
 
--- A word that says whether something follows; it is 0 or 1.
+-- Reads a word that says whether an item follows: 1 or 0.
 function Reader:follows(tree, what)
   local value = self:take(4, tree, what):uint()
   if value > 1 then stop(tree, string.format("%s: %d is neither 0 nor 1", what, value)) end
   return value == 1
 end
 
--- A count of items of at least `least` bytes each: one that cannot be true ends the reading before the first item.
+-- Reads a count of items of at least `least` bytes each. Stops if the buffer is too short for that many.
 function Reader:count(tree, field, least, what)
   local count, item = self:word(tree, field, what)
   if count > math.floor(self:left() / least) then
@@ -116,14 +117,14 @@ function Reader:count(tree, field, least, what)
   return count
 end
 
--- A named value of a set, else the message is malformed.
+-- Reads a value that must be one of `names`; otherwise the message is malformed.
 function Reader:choice(tree, field, names, what)
   local value, item = self:word(tree, field, what)
   if names[value] == nil then stop(item, string.format("%s: %d is not defined", what, value)) end
   return value
 end
 
--- An item whose length is that of what `read` takes. Returns what `read` returns.
+-- Adds an item as long as the bytes that `read` takes. Returns the result of `read`.
 function Reader:group(tree, field, read)
   local start = self.at
   local item = tree:add(field, self.tvb(start, self.limit - start))
@@ -132,7 +133,7 @@ function Reader:group(tree, field, read)
   return result, item
 end
 
--- Chunk lists -----------------------------------------------------------------------------------------------------------
+-- Chunk lists ---------------------------------------------------------------------------------------------------------
 
 local function read_segment(reader, tree)
   local handle = reader:word(tree, f.handle, "handle")
@@ -176,10 +177,11 @@ local function reply_chunk(reader, tree)
   reader:group(tree, f.reply, function(item) segments(reader, item, f.reply_count) end)
 end
 
--- The RPC message -------------------------------------------------------------------------------------------------------
+-- The RPC message -----------------------------------------------------------------------------------------------------
 
--- What the RPC dissector is given: the bytes behind the header, with zeros for the data of chunks. The header has the
--- place of a Read chunk. It has none for a Write chunk, whose data is shown at the end, where READ and READLINK have it.
+-- Returns the RPC message for the RPC dissector: the bytes after the header, with zeros for the data of chunks. The
+-- header gives the position of a Read chunk but not of a Write chunk, whose data is put at the end, as in READ and
+-- READLINK.
 local function with_zeros(tvb, at, direction, reads, writes)
   local message, total = tvb(at):bytes(), tvb:len() - at
   local filled = false
@@ -196,7 +198,7 @@ local function with_zeros(tvb, at, direction, reads, writes)
     return true
   end
   if direction == 0 then
-    local sums, order = {}, {} -- one chunk is the segments of one position
+    local sums, order = {}, {} -- the segments of one position are one chunk
     for _, chunk in ipairs(reads) do
       if sums[chunk.position] == nil then table.insert(order, chunk.position) end
       sums[chunk.position] = (sums[chunk.position] or 0) + chunk.length
@@ -233,11 +235,11 @@ local function read_message(reader, tree, pinfo, root, procedure)
   end
   local message = with_zeros(reader.tvb, header, direction, reads, writes)
   local of_rpc = message and Dissector.get("rpc") or Dissector.get("data")
-  -- An error of that dissector has been shown when call() reports it.
+  -- When call() reports an error of that dissector, the dissector has already shown it.
   pcall(of_rpc.call, of_rpc, message or reader.tvb(header):tvb(), pinfo, root)
 end
 
--- Errors ----------------------------------------------------------------------------------------------------------------
+-- Errors --------------------------------------------------------------------------------------------------------------
 
 local function read_error(reader, tree, pinfo)
   local code = reader:choice(tree, f.error, ERRORS, "error")
@@ -252,7 +254,7 @@ local function read_error(reader, tree, pinfo)
   if reader:left() > 0 then tree:add_proto_expert_info(violation, "RDMA2_ERROR: bytes follow the error") end
 end
 
--- Characteristics -------------------------------------------------------------------------------------------------------
+-- Characteristics -----------------------------------------------------------------------------------------------------
 
 local function name_of(which)
   if which >= FIRST_EXPERIMENTAL then return string.format("Experimental %d", which) end
@@ -295,7 +297,8 @@ local function read_values(reader, tree)
   return values
 end
 
--- A set of positions in a list of characteristics, which is known for INIT_XCHAR alone. Bit 0 is the least significant one.
+-- Reads a set of positions in a list of characteristics. `values` is that list, known for INIT_XCHAR only. Bit 0 is the
+-- least significant one.
 local function read_subset(reader, tree, field, values)
   return reader:group(tree, field, function(item)
     local positions = {}
@@ -345,7 +348,7 @@ local function read_response(reader, tree)
   return table.concat(sets, " ")
 end
 
--- By option; each returns a summary.
+-- The readers of the options, by number; each returns a summary.
 local READERS = {
   function(reader, tree)
     local values = read_values(reader, tree)
@@ -382,7 +385,7 @@ local function read_option(reader, tree, pinfo)
   end
 end
 
--- The message -----------------------------------------------------------------------------------------------------------
+-- The message ---------------------------------------------------------------------------------------------------------
 
 local function read_header(reader, tree, pinfo, root)
   local xid = reader:word(tree, f.xid, "XID")
@@ -409,25 +412,25 @@ function proto.dissector(tvb, pinfo, root)
   return tvb:len()
 end
 
--- The version and a known procedure. What follows is not looked at, so that a message with an error is shown as one.
+-- Checks only the version and the procedure, so that a message with an error after them is shown as malformed.
 local function is_version_two(tvb)
   return tvb:len() >= 16 and tvb(4, 4):uint() == 2 and PROCEDURES[tvb(12, 4):uint()] ~= nil
 end
 
--- Fabrics ---------------------------------------------------------------------------------------------------------------
+-- Fabrics -------------------------------------------------------------------------------------------------------------
 
--- Of iWARP, Wireshark gives whole messages, whatever the number of their DDP segments.
+-- For iWARP, Wireshark passes whole messages, whatever the number of their DDP segments.
 proto:register_heuristic("iwarp_ddp_rdmap", function(tvb, pinfo, root)
   if not is_version_two(tvb) then return false end
   proto.dissector(tvb, pinfo, root)
   return true
 end)
 
--- Of InfiniBand and RoCE it gives packets: a Send is put together from its first, middle and last one.
+-- For InfiniBand and RoCE it passes packets: a Send is reassembled from its first, middle and last packets.
 local collecting = {} -- by destination: {bytes, next}, where next is the sequence number of the next packet
-local complete = {} -- by frame: the whole message behind its last packet, or true for a packet before
+local complete = {} -- by frame: the whole message for its last packet, or true for an earlier packet
 local bth_opcode, bth_pair, bth_number = Field.new("infiniband.bth.opcode"), Field.new("infiniband.bth.destqp"), Field.new("infiniband.bth.psn")
--- Opcodes of the reliable connected service; the last forms invalidate.
+-- Opcodes of the reliable connected service; 22 and 23 are Sends with Invalidate.
 local SENDS = {
   [0] = {first = true}, [1] = {}, [2] = {last = true}, [22] = {last = true},
   [4] = {first = true, last = true}, [23] = {first = true, last = true},

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs rpcgen on NAME.x and adapts its output to C++: the header includes what the types need outside of extern "C",
-# enumerations get a fixed underlying type, so that no value sent by a peer is undefined behaviour, and booleans other
-# than TRUE and FALSE are rejected.
+# Runs rpcgen on NAME.x and adapts its output to C++: the header includes the headers of its types outside extern "C";
+# enumerations get a fixed underlying type, so that no value sent by a peer is undefined behaviour; booleans other than
+# TRUE and FALSE are rejected.
 file(MAKE_DIRECTORY "${HEADER_DIR}")
 set(header "${HEADER_DIR}/${NAME}.h")
 set(code "${CODE_DIR}/${NAME}.cpp")

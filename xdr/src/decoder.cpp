@@ -16,8 +16,8 @@ bool_t get_long(XDR* xdrs, long* value) {
 }
 
 bool_t get_bytes(XDR* xdrs, char* to, u_int count) {
-  // Padding at the end of an item (RFC 4506 section 3) is skipped: libtirpc has all threads copy it to one static
-  // buffer that is never read.
+  // Skips the pad at the end of an item (RFC 4506 section 3): libtirpc lets all threads copy it to one static buffer
+  // that is never read.
   if (count != 0 && count < 4 && self(xdrs)->position() % 4 == 4 - count) {
     self(xdrs)->skip(count);
     return self(xdrs)->ok();
@@ -80,7 +80,7 @@ bool Decoder::copy(MutableOctets to) noexcept {
   return take(to.data(), static_cast<std::uint32_t>(to.size()));
 }
 
-/// The source transfers the end of a long opaque to its place while the start is copied.
+/// Lets the source transfer the end of a long opaque to `to` while its start is copied.
 bool Decoder::take_long(MutableOctets to) noexcept {
   const std::uint32_t first = source_->place(position_, to);
   const auto rest = static_cast<std::uint32_t>(to.size()) - first;
@@ -107,8 +107,7 @@ const PayloadPiece* Decoder::piece() const noexcept {
   return piece_ < message_->pieces.size() ? &message_->pieces[piece_] : nullptr;
 }
 
-/// Advances past pieces that have been read. False at a reduced item, which cannot be read as anything else, and at the
-/// end.
+/// Advances past pieces that have been read. False at a reduced item, which only bulk() can decode, and at the end.
 bool Decoder::next_piece() noexcept {
   while (const PayloadPiece* current = piece()) {
     if (offset_ < current->octets.size) return current->position + offset_ == position_;
@@ -140,7 +139,7 @@ bool Decoder::take(std::byte* to, std::uint32_t count) noexcept {
   return ok();
 }
 
-/// Has the message copied, once, so that values decoded in place outlive it.
+/// Lets the keeper copy the message, once, so that values decoded in place outlive it.
 bool Decoder::keep() noexcept {
   if (keeper_ == nullptr || kept_) return true;
   const Payload* copy = keeper_->keep(*message_);
@@ -176,7 +175,7 @@ bool Decoder::view(std::uint32_t count, const std::byte*& at, bool& owned) noexc
 
 bool Decoder::set_position(std::uint32_t to) noexcept {
   if (!ok()) return false;
-  std::uint32_t after = 0;  // bytes of the pieces that follow
+  std::uint32_t after = 0;  // bytes of the following pieces
   for (std::size_t i = message_->pieces.size(); i-- != 0;) {
     const PayloadPiece& one = message_->pieces[i];
     if (to >= one.position) {

@@ -44,7 +44,7 @@ bool Decoder::bulk(bulk_data& out) noexcept {
   return done;
 }
 
-/// Continues after an item that is not in the stream. Its length has been checked.
+/// Skips an item that is not in the stream. Its length has been checked.
 bool Decoder::jump(std::uint32_t padded_length) noexcept {
   const PayloadPiece* current = piece();
   if (current != nullptr && offset_ == current->octets.size) {
@@ -87,7 +87,7 @@ bool Decoder::reduced_result(bulk_data& out) noexcept {
   item_ = static_cast<std::size_t>(item - message_->items.data()) + 1;
   out.item = static_cast<std::uint32_t>(item_ - 1);
   out.kind = bulk_kind::placed;
-  // The pieces of a reply continue without a gap for an item that was placed.
+  // In a reply, the pieces around a placed item follow each other without a gap.
   return true;
 }
 

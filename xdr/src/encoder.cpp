@@ -65,7 +65,7 @@ bool Encoder::set_position(std::uint32_t to) noexcept {
   return true;
 }
 
-/// Replaces what has been written from at_ on by the start of `value`; the number of bytes replaced.
+/// Replaces bytes from at_ on by the start of `value`; returns the number of bytes replaced.
 std::size_t Encoder::rewrite(Octets value) noexcept {
   std::size_t done = 0;
   for (const PayloadPiece& piece : out_.payload().pieces) {

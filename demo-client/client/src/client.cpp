@@ -33,8 +33,8 @@ Client::Impl::Impl(std::unique_ptr<fabric::Fabric> opened, fabric::Endpoint endp
 
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-// A coroutine that destroys a client is often resumed by the completion of that client's last call, so the connection
-// has to outlive this.
+// The completion of a client's last call often resumes the coroutine that destroys the client, so the connection must
+// outlive this destructor.
 Client::~Client() {
   if (!impl_->context.get_executor().running_in_this_thread()) return;
   boost::asio::io_context& context = impl_->context;

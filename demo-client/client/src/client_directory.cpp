@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: READDIRPLUS or READDIR (RFC 1813 sections 3.3.16 and 3.3.17), one call a page.
+// Operation: READDIRPLUS or READDIR (RFC 1813 sections 3.3.16 and 3.3.17), one call for each page.
 // Ownership: entries are copied out of the reply.
 // Error handling: see client.hpp. A page without entries that is not the last one is malformed.
 #include "client_impl.hpp"

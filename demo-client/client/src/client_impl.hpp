@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The members of a Client, and how it makes a call.
+// The members of a Client, and the function that makes its calls.
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -31,10 +31,10 @@ struct Client::Impl {
   bool has_readdirplus = true;
 };
 
-// GCC 12 copies a temporary argument of a coroutine bytewise: hence no `{}` below.
+// Named, as GCC 12 copies a temporary argument of a coroutine bytewise: do not pass `{}` below.
 inline const rpc::CallOptions kNoOptions;
 
-/// Calls P once. The arguments, and what they refer to, stay valid until the call completes.
+/// Calls P once. The arguments, and the memory that they reference, must stay valid until the call completes.
 template <rpc::Procedure P>
 Task<rpc::Decoded<typename P::Result>> call_once(rpc::Client& rpc, const typename P::Args& args,
                                                  const rpc::CallOptions& options) {

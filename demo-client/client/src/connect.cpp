@@ -2,7 +2,8 @@
 // Operation: a host name may have several addresses of which only some answer ("localhost" is ::1 and 127.0.0.1), so
 // each gets a NULL call at once, and the first to answer is used.
 // Ownership: an Attempt owns its client; once one has answered, the others are destroyed, which ends their calls.
-// Error handling: the error of the last attempt; that of the connection, if it was never established.
+// Error handling: the error of the last attempt: that of its connection if it was never established, else that of its
+// call.
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 
@@ -23,8 +24,8 @@ struct Attempt {
 
 using Attempts = std::vector<Attempt>;
 
-/// Whether `client` answers. A server that cannot be reached gets less time than one that answers slowly or rejects
-/// connections: a full server accepts one as soon as another has been idle for long enough.
+/// Succeeds if `client` answers. A server that cannot be reached gets less time than one that answers slowly or rejects
+/// connections: a full server accepts a connection as soon as another has been idle for long enough.
 Task<void> knock(Client::Impl& impl) {
   const Clock::time_point start = Clock::now();
   rpc::CallOptions options;
@@ -44,7 +45,7 @@ Task<void> knock(Client::Impl& impl) {
 
 asio::awaitable<void> attempt(Attempts& all, std::size_t index, Client::Impl& impl) {
   const Result<void> answered = co_await knock(impl);
-  if (!all[index].client) co_return;  // another has answered
+  if (!all[index].client) co_return;  // another attempt has been answered
   if (!answered) {
     all[index].failed = answered.error();
     co_return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one READDIRPLUS or READDIR a page; each page's last cookie goes to the cycle detector.
+// Operation: one READDIRPLUS or READDIR for each page; the cycle detector checks each page's last cookie.
 // Ownership: a page belongs to the caller.
 // Error handling: the first error is the result; the reader cannot be used after it.
 #include "rpcrdma/nfs/directory.hpp"
@@ -7,7 +7,7 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// Read_directory() drops "." and "..", so a server that sends one entry per page sends two that are empty.
+/// A server that sends one entry per page sends two pages that are empty here, as read_directory() drops "." and "..".
 constexpr unsigned kMaxEmptyPages = 2;
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: the export is the longest prefix of the path that MOUNT accepts, so prefixes are tried from the longest.
-// Then one LOOKUP for each component; the target of a symbolic link is put in front of the remaining components.
-// Ownership: all by value in the coroutines' frames.
-// Error handling: of the errors of MOUNT, one that says more than "no such file" is reported.
+// Then one LOOKUP for each component; the target of a symbolic link is inserted before the remaining components.
+// Ownership: everything is held by value in the coroutines' frames.
+// Error handling: among errors of MOUNT, one that says more than "no such file" is reported.
 #include "rpcrdma/nfs/path.hpp"
 
 #include <deque>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxMountPath = 1024;  // MNTPATHLEN, RFC 1813 section 5.1.1
 constexpr int kMaxLinks = 40;
-/// As the system reports for a mount point.
+/// The error that the system reports for a mount point.
 const error_code kIsExport = make_error_code(boost::system::errc::device_or_resource_busy);
 
 std::string joined(std::span<const std::string> components) {
@@ -79,7 +79,7 @@ Task<Node> PathResolver::walk(Export from, Path path, bool follow_last) {
     if (!target) co_return target.error();
     std::vector<std::string> components = split(*target);
     if (target->starts_with('/')) {
-      // An absolute target refers to the server's own tree, of which only the export can be reached.
+      // An absolute target is a path on the server, of which only the part below the export can be reached.
       if (!starts_with(components, export_path)) co_return make_error_code(Status::noent);
       components.erase(components.begin(), components.begin() + static_cast<std::ptrdiff_t>(export_path.size()));
       above.resize(1);
@@ -105,7 +105,7 @@ Task<Place> PathResolver::resolve_parent(Path path) {
   Place place;
   place.name = std::move(path.back());
   path.pop_back();
-  // Some servers accept any path below an export, so only the path of the directory is mounted.
+  // Mounts only the path of the directory, as some servers accept any path below an export.
   const Result<Export> from = co_await find_export(path);
   if (!from && is_file_error(from.error())) {
     const Result<FileHandle> exported = co_await client_.mount(whole);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one READ of one byte, or none if the target is empty. ACCESS does not tell: servers let an owner read what
-// the mode forbids.
+// Operation: one READ of one byte, or none if the target is empty. ACCESS would not do: servers let an owner read
+// whatever the mode.
 // Ownership: the frame owns the buffer.
 // Error handling: the error of the READ is the result.
 #include "rpcrdma/nfs/copy.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: reads the file by a FileReader, whose workers write their pieces to the local file.
+// Operation: a FileReader reads the file, and its workers write their pieces to the local file.
 // Ownership: the Download lives in the frame of Copier::download, which awaits it.
 // Error handling: the first error is the result.
 #include <unistd.h>
@@ -23,8 +23,8 @@ class Download final : FileReader {
   }
 
  private:
-  /// Truncates the target where the source ends: an earlier copy, or pieces read before the source shrank, lie behind
-  /// it.
+  /// Truncates the target at the end of the source: an earlier copy, or pieces read before the source shrank, may
+  /// extend beyond it.
   Result<void> end_target() const {
     const Result<Attributes> target = local_attributes(to_);
     if (!target) return target.error();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation, ownership, error handling: as in upload_file.cpp. Before the target gets its final attributes, the local
-// file system is asked for write errors; after one, the copy cannot be resumed.
+// file system is asked for write errors; a copy with such an error cannot be resumed.
 #include <unistd.h>
 
 #include "local_error.hpp"
@@ -16,7 +16,7 @@ Result<void> cut(const Fd& file, std::uint64_t size) {
   return {};
 }
 
-/// Handles an error while the target is marked: removes the mark if nothing could be resumed.
+/// Ends a copy that failed while the target is marked: removes the mark if nothing could be resumed.
 void leave_behind(Copier::Shared& shared, const Fd& to, const Attributes& source, std::uint32_t mode, bool is_kept) {
   const Result<Attributes> now = local_attributes(to);
   if (now && !is_marked(now->mode)) return;
@@ -35,7 +35,7 @@ Task<void> Copier::download_file(Node from, const Fd& to, SetAttributes final) {
   Attributes& source = from.attributes;
   const Result<Attributes> there = local_attributes(to);
   if (!there) co_return there.error();
-  // Only a regular file is marked and checked: /dev/null must keep its attributes.
+  // Marks and checks only a regular file: /dev/null must keep its attributes.
   const bool regular = there->type == FileType::regular;
   const std::uint32_t mode = unmarked_mode(source, *there);
   std::uint64_t start = shared_.options.resume ? resume_at(source, *there, shared_.options.stride) : 0;
@@ -57,7 +57,7 @@ Task<void> Copier::download_file(Node from, const Fd& to, SetAttributes final) {
     }
     const Result<Attributes> got = local_attributes(to);
     if (!got) co_return got.error();
-    // The source is checked again only if its size differs or the copy was resumed.
+    // Checks the source again only if its size differs or the copy was resumed.
     if (!regular || (start == 0 && got->size == source.size)) break;
     const Result<Attributes> now = co_await shared_.client.getattr(from.handle);
     if (!now) co_return now.error();

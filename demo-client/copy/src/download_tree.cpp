@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: directories are read page by page, so that a large directory takes no memory; the files of a page are
-// copied concurrently; a subdirectory runs concurrently while a walker is free, else within its parent. A directory
-// gets its final mode and times when all below it is done. Ownership: each directory's frame holds its descriptor and
-// its page and waits for the children that use them. Error handling: see TreeWalk. The server's names are checked
-// before they reach a system call, and no local symbolic link is followed.
+// Operation: directories are read page by page, so that memory does not grow with the directory. The files of a page
+// are copied concurrently. A subdirectory is copied concurrently if a walker is free, else by its parent. A directory
+// gets its final mode and times when everything below it is done. Ownership: each directory's frame holds its
+// descriptor and its page, and waits for the children that use them. Error handling: see TreeWalk. The server's names
+// are checked before they reach a system call, and no local symbolic link is followed.
 #include "resume.hpp"
 #include "rpcrdma/nfs/copy.hpp"
 #include "rpcrdma/nfs/directory.hpp"
@@ -62,7 +62,7 @@ class DownloadTree : TreeWalk {
     co_await children.wait();
   }
 
-  /// Looks up attributes that the page lacks, and copies.
+  /// Looks up attributes that the page lacks, and copies the entry.
   boost::asio::awaitable<void> child(FileHandle parent, const DirectoryEntry& entry, const LocalDirectory& to,
                                      std::string path, std::size_t depth, Permits::Permit) {
     if (fatal_) co_return;

@@ -8,9 +8,9 @@
 
 namespace rpcrdma::nfs {
 
-/// Reads a file from the server: range by range, workers take pieces from one queue; each reads its piece into its
-/// registered buffer, repeats short READs, and passes it to consume(). The server's eof flag ends the file, not the
-/// size seen before.
+/// Reads a file from the server, range by range. Workers take pieces from one queue; each reads its piece into its
+/// registered buffer, repeats short READs, and passes the piece to consume(). The server's eof flag ends the file, not
+/// the size seen before.
 class FileReader {
  protected:
   FileReader(Copier::Shared& shared, const FileHandle& from, std::uint64_t size, std::uint64_t start)
@@ -21,9 +21,9 @@ class FileReader {
         walk_(start, std::max<std::uint64_t>(size, 1), shared.options.stride, piece_) {}
   ~FileReader() = default;
 
-  /// Until the end of the file or the first error, which is the result.
+  /// Reads until the end of the file or the first error, which is the result.
   Task<void> read_all();
-  /// Takes the data of `range`; shorter only at the end of the file.
+  /// Takes the data of `range`, which is shorter than the range only at the end of the file.
   virtual boost::asio::awaitable<void> consume(Range range, BufferRef data) = 0;
   /// Stops the workers at their next piece; only the first error counts.
   virtual void fail(error_code why) {
@@ -31,7 +31,7 @@ class FileReader {
   }
 
   bool failed() const noexcept { return static_cast<bool>(failed_); }
-  /// Of the file; the largest number before it has been found.
+  /// The end of the file; the largest number until it has been found.
   std::uint64_t end() const noexcept { return end_; }
 
   Copier::Shared& shared_;

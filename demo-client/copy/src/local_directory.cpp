@@ -24,10 +24,10 @@ struct CloseDirectory {
 
 error_code system_error(int number) noexcept { return {number, boost::system::system_category()}; }
 
-/// Keeps names that denote no entry of the directory away from system calls.
+/// Rejects names that do not denote an entry of the directory, before they reach system calls.
 error_code check(const std::string& name) noexcept { return is_plain_name(name) ? error_code() : system_error(EINVAL); }
 
-/// Takes `fd`, or the error in errno; only a regular file passes.
+/// Takes ownership of `fd`, or returns the error in errno; accepts only a regular file.
 Result<Fd> regular(int fd) {
   if (fd < 0) return last_system_error();
   Fd file(fd);
@@ -59,12 +59,12 @@ Result<LocalDirectory> LocalDirectory::make_child(const std::string& name, std::
 }
 
 Result<std::vector<LocalEntry>> LocalDirectory::list() const {
-  // A second open file description: reading must not move the position of this one.
+  // Opens the directory again: reading must not move the position of fd_.
   Fd fd(::openat(fd_.get(), ".", kDirectory));
   if (!fd) return last_system_error();
   const std::unique_ptr<DIR, CloseDirectory> directory(::fdopendir(fd.get()));
   if (!directory) return last_system_error();
-  const int number = fd.release();  // the stream closes it
+  const int number = fd.release();  // closed by the stream
   std::vector<LocalEntry> entries;
   while (true) {
     errno = 0;
@@ -74,7 +74,7 @@ Result<std::vector<LocalEntry>> LocalDirectory::list() const {
     if (name == "." || name == "..") continue;
     struct stat status {};
     if (::fstatat(number, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      if (errno == ENOENT) continue;  // removed since readdir()
+      if (errno == ENOENT) continue;  // removed since readdir() returned it
       return last_system_error();
     }
     entries.push_back({name, attributes_of(status)});

@@ -132,11 +132,11 @@ Result<void> write_out(int fd, std::span<const std::byte> from) {
 }
 
 Result<void> check_written(int fd) {
-  // On a network file system the close(2) of any descriptor flushes the file and returns the result.
+  // On a network file system, close(2) of any descriptor flushes the file and returns its errors.
   const int other = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (other < 0) return last_system_error();
   if (::close(other) != 0 && errno != EINTR) return last_system_error();
-  // Write errors before that are reported for any part of the file.
+  // Earlier write errors are reported for any part of the file.
   if (::sync_file_range(fd, 0, 1, SYNC_FILE_RANGE_WAIT_BEFORE) == 0) return {};
   const bool is_no_file = errno == ESPIPE || errno == EINVAL || errno == ENOSYS;
   return is_no_file ? Result<void>() : last_system_error();

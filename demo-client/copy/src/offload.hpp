@@ -16,7 +16,7 @@ boost::asio::awaitable<std::invoke_result_t<Work&>> offload(boost::asio::thread_
       boost::asio::use_awaitable);
 }
 
-/// Below this size a copy from or to the page cache is faster than a thread switch.
+/// Below this size, copying from or to the page cache is faster than a thread switch.
 inline constexpr std::size_t kOffloadFrom = std::size_t{64} << 10;
 
 }  // namespace rpcrdma::nfs

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: reads the first page of the directory and removes all entries that it names, until none is left; so no
-// position in a changing directory is used.
+// Operation: reads the first page of the directory and removes all entries on it, until none is left. No position in a
+// changing directory is used.
 // Ownership: each directory's frame holds its page and waits for the children that use it.
-// Error handling: the first failure ends the walk. An entry that is gone already is not a failure, nor is a directory
-// that is gone with its contents: a retransmission that reaches a restarted server finds its own earlier work, and
-// other clients may remove the same files.
+// Error handling: the first failure ends the walk. An entry that is already gone is not a failure, nor is a directory
+// that is gone with its contents: a retransmission to a restarted server finds that its first transmission has been
+// executed, and other clients may remove the same files.
 #include "rpcrdma/nfs/copy.hpp"
 #include "rpcrdma/nfs/directory.hpp"
 
@@ -13,10 +13,11 @@ namespace {
 
 constexpr std::size_t kMaxRemoveDepth = 4096;
 
-/// How often a page may name the same entries again: a listing may lag behind, other clients may create them again.
+/// How often a page may name the same entries again: a listing may be outdated, and other clients may create them
+/// again.
 constexpr int kMaxRepeats = 3;
 
-/// A directory that is gone has a stale handle; some servers answer NOENT when it is removed during the listing.
+/// The handle of a directory that is gone is stale; some servers answer NOENT if it is removed during the listing.
 bool is_gone(const error_code& error) { return error == Status::noent || error == Status::stale; }
 
 std::vector<std::string> names_of(const Client::Page& page) {
@@ -44,7 +45,7 @@ class RemoveBelow {
     while (!failed_) {
       const Result<Client::Page> page = co_await reader.next();
       if (!page) {
-        // Removing the directory by its name tells whether only it is gone or the whole export.
+        // Removing the directory by its name shows whether it alone is gone or the whole export.
         if (!is_gone(page.error())) fail(page.error());
         co_return;
       }
@@ -53,7 +54,7 @@ class RemoveBelow {
         continue;
       }
       reader.rewind();
-      // A server that keeps naming entries that it reports as removed would keep the client here forever.
+      // Against a server that keeps naming entries that it reports as removed.
       if (pages.repeats(names_of(*page)) && ++repeats >= kMaxRepeats) co_return fail(Status::notempty);
       Group children(client_.executor());
       for (const DirectoryEntry& entry : page->entries) {

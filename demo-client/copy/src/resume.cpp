@@ -16,7 +16,7 @@ constexpr std::uint32_t unpacked(std::uint32_t taken) noexcept {
 static_assert(packed(0644) == 4 && packed(0666) == 7 && packed(0555) == 0);
 static_assert(unpacked(packed(0222)) == 0222 && unpacked(packed(0200)) == 0200 && unpacked(packed(0020)) == 0020);
 
-/// The source's mtime combined with its size, as versions of one source may have the same mtime.
+/// A time made of the source's mtime and size, as versions of one source may have the same mtime.
 Time mark_time(const Attributes& source) noexcept {
   constexpr std::uint64_t kSecond = 1'000'000'000;
   const std::uint64_t mixed = source.mtime.nanoseconds + source.size % kSecond;

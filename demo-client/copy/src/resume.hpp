@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// How an interrupted transfer is recognized. A file of more than one stride is marked while it is being copied:
+// Marks by which an interrupted transfer is recognized. A file of more than one stride is marked while it is being
+// copied:
 // - the sticky bit, which has no meaning on a file;
-// - no write permission, so that other programs cannot open it for writing, and a chmod that permits it removes the
-// mark;
-// - an access time made from mtime and size of the source and from the write permissions taken away, so that neither an
-//   older version of the source nor an unrelated file is taken for the first part of the copy.
+// - no write permission, so that other programs cannot open it for writing; a chmod that permits writing removes the
+//   mark;
+// - an access time made from mtime and size of the source and from the removed write permissions. It prevents an older
+//   version of the source or an unrelated file from being taken for the first part of the copy.
 #include "rpcrdma/nfs/types.hpp"
 
 namespace rpcrdma::nfs {
@@ -16,17 +17,17 @@ inline constexpr std::uint32_t kWriteBits = 0222;
 constexpr bool is_marked(std::uint32_t mode) noexcept { return (mode & (kUnfinished | kWriteBits)) == kUnfinished; }
 /// The attributes that mark the target of a copy of `source`; `mode` is its mode without the mark.
 SetAttributes mark_of(const Attributes& source, std::uint32_t mode) noexcept;
-/// The permission bits of `target` without its mark, if it has one. If that is not the mark of `source`, the earlier
-/// write permissions are unknown, and only the owner gets one.
+/// The permission bits of `target` without its mark, if it has one. If that mark is not the one of `source`, the
+/// earlier write permissions are unknown, and only the owner gets write permission.
 std::uint32_t unmarked_mode(const Attributes& source, const Attributes& target) noexcept;
 /// True if the attributes of `target` are those of a finished copy of `source`.
 bool is_copy(const Attributes& source, const Attributes& target) noexcept;
-/// True if mtime and size are the same.
+/// True if mtime and size are equal.
 bool is_same(const Attributes& before, const Attributes& after) noexcept;
 /// Replaces the final attributes of a copy by those of another version of its source; the size is left out.
 void renew(SetAttributes& final, const Attributes& source) noexcept;
-/// The offset at which to resume `target`: 0 unless it has the mark of `source`. All before it was committed before
-/// any byte behind it was written.
+/// The offset at which to resume `target`: 0 unless it has the mark of `source`. All bytes before the offset were
+/// committed before any byte behind it was written.
 std::uint64_t resume_at(const Attributes& source, const Attributes& target, std::uint64_t stride) noexcept;
 
 }  // namespace rpcrdma::nfs

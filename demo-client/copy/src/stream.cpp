@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: reads the file by a FileReader, whose workers wait for their turn before they write what they have read,
-// so that the bytes leave in order. Ownership: the Stream lives in the frame of Copier::stream, which awaits it. Error
-// handling: the first error wakes all workers, which end, and is the result.
+// Operation: a FileReader reads the file; each worker waits for its turn before it writes its piece, so that the bytes
+// are written in order. Ownership: the Stream lives in the frame of Copier::stream, which awaits it. Error handling:
+// the first error is the result; it wakes all workers, which end.
 #include "file_reader.hpp"
 #include "offload.hpp"
 
@@ -23,7 +23,7 @@ class Stream final : FileReader {
   boost::asio::awaitable<void> consume(Range range, BufferRef data) override {
     while (turn_ != range.offset && !failed()) co_await turn_changed_.wait();
     if (failed()) co_return;
-    // A source that grows meanwhile has data behind the end that an earlier piece found.
+    // If the source grows meanwhile, it has data behind the end that an earlier piece found.
     if (range.offset < end()) co_await write_out_piece(data);
     turn_ = range.offset + range.length;
     turn_changed_.notify_all();

@@ -6,7 +6,7 @@
 
 namespace rpcrdma::nfs {
 
-/// The base of both directions of copying a tree: bounds on concurrency, and error handling.
+/// The base of both directions of copying a tree: bounds the concurrency, and handles errors.
 class TreeWalk {
  protected:
   TreeWalk(Copier& copier, Copier::Shared& shared)
@@ -31,7 +31,7 @@ class TreeWalk {
 
   Result<void> outcome() const { return fatal_ ? Result<void>(fatal_) : Result<void>(); }
 
-  /// Mode bits that are copied: not the set-id bits.
+  /// Mode bits that are copied; the set-id bits are not.
   static constexpr std::uint32_t kDirectoryModes = 01777;
   static constexpr std::uint32_t kFileModes = 0777;
   static constexpr std::uint32_t kOwnerModes = 0700;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: range by range, workers take pieces of the file from one queue; each reads its piece into its registered
-// buffer and writes it to the server, repeating short WRITEs. Then COMMIT; ranges whose verifier differs from that of
+// buffer and writes it to the server, repeating short WRITEs. Then COMMIT. Ranges whose verifier differs from that of
 // the COMMIT were lost in a restart and are written again (RFC 1813 sections 3.3.7 and 3.3.21). Ownership: a worker
-// owns its buffer; the Upload lives in the frame of Copier::upload, which awaits them. Error handling: the first error
-// stops the workers at their next piece and is the result.
+// owns its buffer; the Upload lives in the frame of Copier::upload, which awaits the workers. Error handling: the first
+// error stops the workers at their next piece and is the result.
 #include <algorithm>
 #include <limits>
 
@@ -23,14 +23,14 @@ class Upload {
         from_(from),
         to_(to),
         piece_(shared.limits.write_size),
-        // Asking for a byte more than expected finds the end; files of /proc have data but no size.
+        // Reading one byte more than expected finds the end; files of /proc have data but no size.
         walk_(start, std::max<std::uint64_t>(size + 1, std::min(piece_, 16384u)), shared.options.stride, piece_),
         is_small_(size <= piece_) {}
 
   Task<void> run() {
     while (!ended_) {
       const Range range = walk_.next();
-      // One write that is stable at once is cheaper than two calls.
+      // One stable WRITE is cheaper than an unstable one and a COMMIT.
       stability_ = is_small_ && !walk_.has_grown() ? Stable::file_sync : Stable::unstable;
       const Result<void> done = co_await settle(range);
       if (!done) co_return done.error();
@@ -136,7 +136,7 @@ class Upload {
   Stable stability_ = Stable::unstable;
   UncommittedRanges uncommitted_;
   bool ended_ = false;                                             ///< the end of the local file has been read
-  std::uint64_t end_ = std::numeric_limits<std::uint64_t>::max();  ///< of the local file, once ended_
+  std::uint64_t end_ = std::numeric_limits<std::uint64_t>::max();  ///< end of the local file, once ended_
   std::uint64_t written_to_ = 0;                                   ///< end of the data written to the server
   error_code failed_;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: truncates or resumes the target, marks it if it is large and resuming is allowed, copies the data and sets
-// the final attributes. If the source has shrunk meanwhile, the target is truncated too. If it changed during a resumed
-// copy, the data that was kept belongs to another version, and the copy starts again: the target is truncated before it
+// the final attributes. If the source has shrunk meanwhile, the target is truncated too. If the source changed during a
+// resumed copy, the kept data belongs to another version, and the copy starts again: the target is truncated before it
 // gets the mark of the new version.
-// Ownership: the caller's descriptor outlives the operation.
+// Ownership: the caller's descriptor must outlive the operation.
 // Error handling: the first error is the result. If the mark cannot be set (a file of another owner), this copy cannot
 // be resumed. A mark from which nothing could be resumed is removed while the server still answers.
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// Reads a byte, as files of /proc have data but no size.
+/// Reads a byte, because files of /proc have data but no size.
 bool is_empty(const Fd& file, const Attributes& attributes) {
   std::byte byte{};
   return attributes.size == 0 && read_at(file, 0, {&byte, 1}) == Result<std::size_t>(0);
@@ -25,7 +25,7 @@ bool agrees(const SetAttributes& wanted, const Attributes& is) noexcept {
          (!wanted.mtime || wanted.mtime.value == is.mtime);
 }
 
-/// Handles an error while the target is marked.
+/// Ends a copy that failed while the target is marked.
 boost::asio::awaitable<void> leave(Copier::Shared& shared, FileHandle to, Attributes source, std::uint32_t mode,
                                    error_code why) {
   if (is_file_error(why)) {
@@ -44,7 +44,7 @@ boost::asio::awaitable<void> leave(Copier::Shared& shared, FileHandle to, Attrib
 
 Task<void> Copier::upload_file(const Fd& from, Attributes source, Node to, SetAttributes final) {
   const Attributes& there = to.attributes;
-  bool marked = (there.mode & kUnfinished) != 0;  // by an interrupted copy
+  bool marked = (there.mode & kUnfinished) != 0;  // an interrupted copy has marked it
   if (there.size == 0 && !marked && agrees(final, there) && is_empty(from, source)) co_return Result<void>();
   const std::uint32_t mode = unmarked_mode(source, there);
   std::uint64_t start = shared_.options.resume ? resume_at(source, there, shared_.options.stride) : 0;

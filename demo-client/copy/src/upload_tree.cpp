@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: creates a directory, then copies its files concurrently. A subdirectory runs concurrently while a walker
-// is free, else within its parent, so that no directory waits for a walker. A directory gets its final mode and times
-// when all below it is done, as it has to be writable until then. Ownership: each directory's frame holds its
-// descriptor and waits for the children that use it. Error handling: see TreeWalk. A retransmission that reaches a
-// restarted server may find its own earlier work, so NFS3ERR_EXIST is checked by a LOOKUP.
+// Operation: creates a directory, then copies its files concurrently. A subdirectory is copied concurrently if a walker
+// is free, else by its parent, so that no directory waits for a walker. A directory gets its final mode and times when
+// everything below it is done, as it must be writable until then. Ownership: each directory's frame holds its
+// descriptor and waits for the children that use it. Error handling: see TreeWalk. A retransmission to a restarted
+// server may find that its first transmission has been executed, so a LOOKUP checks NFS3ERR_EXIST.
 #include "resume.hpp"
 #include "rpcrdma/nfs/copy.hpp"
 #include "tree_walk.hpp"
@@ -102,7 +102,7 @@ class UploadTree : TreeWalk {
   Task<void> file(const LocalDirectory& from, const LocalEntry& entry, FileHandle to) {
     const Result<Fd> source = from.open_file(entry.name);
     if (!source) co_return source.error();
-    // It may have changed since the directory was read.
+    // The file may have changed since the directory was read.
     const Result<Attributes> opened = local_attributes(*source);
     if (!opened) co_return opened.error();
     const Attributes& here = *opened;
@@ -111,7 +111,7 @@ class UploadTree : TreeWalk {
     // A later WRITE would change the times.
     SetAttributes attributes = final;
     if (here.size != 0) attributes.atime = attributes.mtime = {};
-    // With a size, CREATE truncates an existing file, which resuming keeps.
+    // CREATE with a size truncates an existing file, which a resumed copy must keep.
     const bool resume = shared_.options.resume;
     if (!resume) attributes.size = 0;
     const Result<Node> made = co_await client_.create(to, entry.name, attributes, false);

@@ -14,7 +14,7 @@ ip::address plain(const ip::address& address) {
   return address;
 }
 
-/// Whether the first `bits` bits are the same.
+/// True if the first `bits` bits are equal.
 template <class Bytes>
 bool same_prefix(const Bytes& a, const Bytes& b, unsigned bits) noexcept {
   for (std::size_t i = 0; i < a.size() && bits != 0; ++i) {
@@ -28,7 +28,7 @@ bool same_prefix(const Bytes& a, const Bytes& b, unsigned bits) noexcept {
 
 }  // namespace
 
-/// Empty if the range holds both IPv4-mapped and other addresses.
+/// Returns nothing if the range holds both IPv4-mapped and other addresses.
 std::optional<Cidr> Cidr::make(const ip::address& base, unsigned bits) {
   Cidr range;
   range.base_ = plain(base);
@@ -44,7 +44,7 @@ std::optional<Cidr> Cidr::parse(std::string_view text) {
   const std::size_t slash = text.find('/');
   boost::system::error_code bad;
   const ip::address base = ip::make_address(std::string(text.substr(0, slash)), bad);
-  // The zone is ignored: it names an interface of this machine.
+  // Refuses a zone: it names an interface of this machine.
   if (bad || (base.is_v6() && base.to_v6().scope_id() != 0)) return std::nullopt;
   const unsigned most = base.is_v4() ? 32 : 128;
   if (slash == text.npos) return make(base, most);

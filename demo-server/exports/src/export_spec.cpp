@@ -27,7 +27,7 @@ std::string default_name(const std::string& directory) {
   return "/" + path.filename().string();
 }
 
-Refusal bad_name(const std::string& name) { return {"the name of an export begins with '/': '" + name + "'"}; }
+Refusal bad_name(const std::string& name) { return {"the name of an export must begin with '/': '" + name + "'"}; }
 
 }  // namespace
 

@@ -32,14 +32,14 @@ const ExportPtr& find_in(const ExportList& exports, std::string_view name) noexc
   return first(exports, [name](const Export& e) { return e.name == name; });
 }
 
-/// Whether an export has the name of `spec`, or its identifier.
+/// True if an export has the name of `spec`, or the identifier of that name.
 bool is_taken(const ExportList& exports, const ExportSpec& spec) noexcept {
   return find_in(exports, spec.name) != nullptr || find_in(exports, export_id_of(spec.name)) != nullptr;
 }
 
 Refusal taken(const ExportSpec& spec) { return {fmt::format("{}: two exports are named {}", spec.origin, spec.name)}; }
 
-/// The path, and the directory that it names now: another one may be mounted there, or have replaced it.
+/// Identifies the directory by its path and inode: another one may be mounted at the path later, or replace it.
 std::string source_of(const ExportSpec& spec) {
   if (spec.memory) return fmt::format("{}{}", kMemorySource, spec.size);
   struct stat s {};
@@ -122,7 +122,7 @@ ExportPtr ExportTable::find(std::uint32_t id) const { return find_in(*all(), id)
 ExportPtr ExportTable::find(std::string_view name) const { return find_in(*all(), name); }
 
 void ExportTable::tidy() {
-  ExportList unused;  // closed without the lock
+  ExportList unused;  // closed after the lock is released
   {
     const std::lock_guard lock(mutex_);
     const auto used = [](const ExportPtr& e) { return e.use_count() > 1; };
@@ -130,13 +130,13 @@ void ExportTable::tidy() {
     std::move(first_unused, replaced_.end(), std::back_inserter(unused));
     replaced_.erase(first_unused, replaced_.end());
   }
-  unused.clear();  // before the new file system of an export retries to open the file of the old one
+  unused.clear();  // frees a file for which the tidy() of a new file system may be waiting
   const auto exports = all();
   for (const ExportPtr& e : *exports) e->file_system->tidy();
 }
 
 void ExportView::refresh() noexcept {
-  // The generation first: the list that is read after it is at least as new.
+  // Reads the generation first: the list that is read afterwards is at least as new.
   generation_ = table_.generation();
   exports_ = table_.all();
 }

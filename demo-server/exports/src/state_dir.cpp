@@ -29,10 +29,10 @@ Result<HandleSecret> read_secret(const std::filesystem::path& file) {
   return secret;
 }
 
-/// 0 or an errno. Handles that this key signs must survive a crash of the machine.
+/// Returns 0 or an errno. A crash of the machine must not lose the key, or all handles made with it would be invalid.
 int sync_directory(const std::filesystem::path& directory) {
   const Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return errno == EACCES ? 0 : errno;  // only write access is required
+  if (!fd) return errno == EACCES ? 0 : errno;  // without the right to read, a directory cannot be opened for fsync
   // Some file systems have no fsync for directories, and order such changes themselves.
   return ::fsync(fd.get()) == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? 0 : errno;
 }

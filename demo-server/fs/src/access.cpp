@@ -20,8 +20,7 @@ std::uint32_t granted_access(FileType type, std::uint32_t rights, std::uint32_t 
   std::uint32_t granted = 0;
   if ((rights & kMayRead) != 0) granted |= kRead;
   if ((rights & kMayExecute) != 0) granted |= directory ? kLookup : kExecute;
-  // A change of names requires the right to search as well. Whether a file may be removed does not depend on its own
-  // mode.
+  // A change of names also requires the right to search. Whether a file may be removed does not depend on its own mode.
   if (directory && (rights & kMayWrite) != 0 && (rights & kMayExecute) != 0) granted |= kModify | kExtend | kDelete;
   if (!directory && (rights & kMayWrite) != 0) granted |= kModify | kExtend;
   return granted & wanted;

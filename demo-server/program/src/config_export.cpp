@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One [[export]] of a configuration file.
+// Reads one [[export]] of a configuration file.
 #include <limits>
 
 #include "config_reader.hpp"
@@ -7,7 +7,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// -1 is refused. Other servers accept it for "no such user".
+/// Excludes -1, which other servers accept for "no such user".
 constexpr NumberRange kIds{0, std::numeric_limits<std::uint32_t>::max()};
 
 bool take_squash(ConfigReader& reader, const toml::node& node, SquashPolicy& out) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Values of a TOML table as C++ values. The first bad one is kept as a Refusal that names its line.
+// Reads values of a TOML table as C++ values. Keeps the first bad one as a Refusal that names its line.
 #include <fmt/format.h>
 
 #include <functional>
@@ -23,7 +23,7 @@ class ConfigReader {
   bool good() const noexcept { return refusal_.text.empty(); }
   /// `FILE:LINE: message` of the first error.
   const Refusal& refusal() const noexcept { return refusal_; }
-  /// Always false, for the caller to return.
+  /// Records the refusal if it is the first. Returns false, for the caller to return.
   bool fail(const toml::source_region& where, std::string_view message) {
     if (good()) refusal_.text = fmt::format("{}: {}", place(where), message);
     return false;
@@ -31,7 +31,7 @@ class ConfigReader {
   /// FILE:LINE.
   std::string place(const toml::source_region& where) const { return fmt::format("{}:{}", file_, where.begin.line); }
 
-  /// Each reads `node`, the value of `key`; false if it has another type or a bad value.
+  /// Each overload reads `node`, the value of `key`; false if it has another type or a bad value.
   bool take(std::string_view key, const toml::node& node, bool& out) {
     const auto value = node.value_exact<bool>();
     if (!value) return fail(node.source(), fmt::format("{}: not true or false", key));
@@ -54,7 +54,7 @@ class ConfigReader {
     out = static_cast<std::uint32_t>(*value);
     return true;
   }
-  /// An array of strings, none empty.
+  /// Reads an array of strings, none of them empty.
   bool take(std::string_view key, const toml::node& node, std::vector<std::string>& out,
             const std::function<Checked<void>(const std::string&)>& check) {
     const toml::array* list = node.as_array();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: one event loop for each thread, with a FabricWorker for every fabric in use; a control loop for signals
-// and housekeeping, which never blocks; I/O threads for files; the main thread for whatever else may block. Ownership:
-// the Daemon owns everything; its members are in the reverse order of destruction. Error handling: a failure ends
-// start() with one line that gives the reason.
+// and housekeeping, which never blocks; I/O threads for files; the main thread for other work that may block.
+// Ownership: the Daemon owns everything; its members are in the reverse order of destruction. Error handling: a failure
+// ends start() with one line that gives the reason.
 #include "rpcrdma/nfsd/program/daemon.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ std::size_t memory_budget() {
 }
 
 unsigned io_threads() { return std::clamp(2 * std::thread::hardware_concurrency(), 4u, 64u); }
-/// Including threads that a file system blocks.
+/// Includes threads that a file system blocks.
 constexpr unsigned kMostIoThreads = 256;
 
 fabric::OpenOptions open_options(const Options& options, const ListenSpec& listen) {
@@ -64,9 +64,10 @@ Checked<void> Daemon::start() {
   while (loops_.size() < options_.threads) loops_.push_back(std::make_unique<Loop>());
   if (auto listens = listen_rdma(); !listens) return listens;
   if (auto listens = listen_tcp(); !listens) return listens;
-  // Before the registration with rpcbind, which must be undone: a signal that arrives meanwhile waits for run().
+  // Before the registration with rpcbind, which must be undone at exit: a signal that arrives during it waits for
+  // run().
   catch_signals();
-  // On this thread: the event loops already serve calls while rpcbind is slow to answer.
+  // On this thread: the event loops serve calls while rpcbind is slow to answer.
   if (!options_.rpcbind) return {};
   if (auto registered = rpcbind_.add(rpcbind_entries(tcp_bound_, rdma_bound_)); !registered)
     return Refusal{std::move(registered.error())};
@@ -107,11 +108,11 @@ Checked<Daemon::Group*> Daemon::group_for(const ListenSpec& listen) {
   return make_group(std::move(*opened), listen, std::move(key));
 }
 
-/// Half of a worker's pool is its bulk budget, which a transfer or a listing of the largest size must fit into: what
-/// can never fit would be answered with NFS3ERR_JUKEBOX forever.
+/// Half of a worker's pool is its bulk budget, which must hold the largest transfer or listing: a call that can never
+/// fit would be answered with NFS3ERR_JUKEBOX for ever.
 constexpr std::size_t kLeastPool = 2 * std::size_t{kMaxTransfer};
 
-/// Every worker of every listener may have a fabric of its own; they share the limit of locked memory.
+/// Divides the limit of locked memory by the number of fabrics, of which each worker of each listener may have one.
 memory::PoolOptions Daemon::pool_options(const fabric::Capabilities& capabilities) const {
   const memory::PoolOptions wanted;
   auto fitting = memory::within_limit(wanted, capabilities, loops_.size() * options_.listens.size());
@@ -209,7 +210,7 @@ void Daemon::start_loops() {
   }
 }
 
-/// After the I/O threads, whose last replies the loops still send.
+/// Ends the I/O threads first: the loops still send their last replies.
 void Daemon::end_loops() {
   if (io_ != nullptr) io_->join();
   for (const auto& loop : loops_) boost::asio::post(loop->context, [&context = loop->context] { context.stop(); });

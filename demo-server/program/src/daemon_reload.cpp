@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SIGHUP: the main thread reads the configuration file again, as opening directories may block. All of its exports take
-// effect at once, or none. The event loops use the old ones meanwhile, and a call keeps the export with which it began.
+// Handles SIGHUP: the main thread reads the configuration file again, as opening directories may block. Either all of
+// its exports take effect at once, or none. The event loops use the old ones meanwhile, and a call keeps the export
+// with which it began.
 #include <boost/asio/post.hpp>
 
 #include "rpcrdma/nfsd/program/daemon.hpp"

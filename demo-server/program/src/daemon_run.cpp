@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The server from ready to exit: signals, housekeeping, draining.
 // Operation: the control thread waits for signals and never blocks, so that a second SIGTERM and the deadline of the
-// first take effect whatever hangs. It hands work that may block to the main thread or to the I/O threads.
-// Error handling: at the deadline _Exit() ends the process, with whatever still hangs.
+// first one take effect whatever hangs. It passes work that may block to the main thread or to the I/O threads.
+// Error handling: at the deadline _Exit() ends the process, whatever still hangs.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::chrono::seconds kDrain{10};
-/// For closing connections and file systems after the drain.
+/// Time to close connections and file systems after the drain.
 constexpr std::chrono::seconds kGrace{5};
 constexpr std::chrono::seconds kTidying{2};
 
@@ -42,7 +42,7 @@ void Daemon::catch_signals() {
   signals_.add(SIGTERM);
   signals_.add(SIGINT);
   signals_.add(SIGUSR1);
-  // Without a file to read again SIGHUP keeps its default action and ends the process.
+  // Without a configuration file, SIGHUP keeps its default action and ends the process.
   if (!options_.config.empty()) signals_.add(SIGHUP);
   await_signal();
   control_thread_ = std::thread([this] {
@@ -85,7 +85,7 @@ void Daemon::await_tidying() {
   tidying_.expires_after(kTidying);
   tidying_.async_wait([this](error_code failed) {
     if (failed || ending_) return;
-    // Closing files may block: at most one thread does it.
+    // Closing files may block: at most one thread runs it.
     if (!tidying_now_.exchange(true)) {
       io_->submit([this](const HandleCodec&) {
         const TidyingEnds ends{tidying_now_};
@@ -96,7 +96,7 @@ void Daemon::await_tidying() {
   });
 }
 
-/// The service manager hears from the server as long as this thread and all event loops run.
+/// Notifies the service manager as long as this thread and all event loops run.
 void Daemon::await_watchdog() {
   const auto interval = manager_.watchdog_interval();
   if (ending_ || !interval) return;
@@ -114,7 +114,7 @@ void Daemon::await_watchdog() {
   });
 }
 
-/// After a pause of a loop that is shorter than the limit, the last answer counts at once.
+/// If a loop has answered late, but within the service manager's limit, its answer is reported at once.
 void Daemon::loop_answered() {
   if (--silent_loops_ == 0 && std::exchange(late_, false)) manager_.alive();
 }
@@ -154,7 +154,7 @@ void Daemon::end_by(std::chrono::steady_clock::time_point deadline) {
   });
 }
 
-/// The part of destruction that may hang: the control thread still enforces the deadline.
+/// Runs the part of the destruction that may hang, while the control thread still enforces the deadline.
 void Daemon::tear_down() {
   if (control_thread_.joinable()) {
     std::promise<void> left;
@@ -174,7 +174,7 @@ void Daemon::tear_down() {
   exports_.tidy();
 }
 
-/// Sums over all workers, each asked on its own thread; the last one prints.
+/// Sums the counters of all workers, each read on its own thread; the last one prints the sums.
 struct Daemon::CountersReport {
   std::atomic<std::size_t> waiting{0};
   std::atomic<std::size_t> regions{0};

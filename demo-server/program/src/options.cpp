@@ -142,7 +142,7 @@ void add_options(CLI::App& app, Words& words, Options& options) {
   cli::finish(app, help_sections());
 }
 
-/// Adds what the configuration file says, except for options that the command line gives.
+/// Adds the settings of the configuration file, except those that the command line sets.
 Checked<void> read_file(const CLI::App& app, Words& words, Options& options) {
   if (words.config.empty()) return {};
   options.config = words.config;

@@ -16,7 +16,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// A path, or an abstract name that begins with '@'.
+/// Connects to a path, or to an abstract name, which begins with '@'.
 Fd connect_to(const char* name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -31,7 +31,7 @@ Fd connect_to(const char* name) {
   return fd;
 }
 
-/// The number that an environment variable holds; 0 without one.
+/// The number in an environment variable; 0 if it is not set.
 std::uint64_t number_of(const char* variable) {
   const char* text = std::getenv(variable);
   std::uint64_t value = 0;
@@ -69,7 +69,7 @@ void ServiceManager::stopping() const { send("STOPPING=1\nSTATUS=draining calls 
 
 void ServiceManager::alive() const { send("WATCHDOG=1", MSG_DONTWAIT); }
 
-/// Does not block unless `flags` are 0: without READY=1 the manager would end the service, so it waits for room.
+/// Blocks only if `flags` is 0: the manager would end the service without READY=1, so that message waits for room.
 void ServiceManager::send(std::string_view message, int flags) const {
   if (socket_) static_cast<void>(::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL | flags));
 }

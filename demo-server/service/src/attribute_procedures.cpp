@@ -21,7 +21,7 @@ SETATTR3res setattr(const Request<nfs3::Setattr>& request) {
   const ChangeResult changed =
       request.fs().set_attributes(request.caller, request.target.node, from_wire(request.args.new_attributes), guard);
   SETATTR3res result = failed<nfs3::Setattr>(changed.status);
-  // The arms of success and failure have the same fields.
+  // The results of success and failure have the same fields.
   result.SETATTR3res_u.resok.obj_wcc = to_wire(changed.wcc, request.fsid());
   return result;
 }
@@ -89,7 +89,7 @@ PATHCONF3res pathconf(const Request<nfs3::Pathconf>& request) {
   return result;
 }
 
-/// COMMIT on an asynchronous export does not flush.
+/// The result of COMMIT on an asynchronous export, which does not flush.
 ChangeResult unflushed(const Request<nfs3::Commit>& request) {
   const AttributesResult found = request.fs().attributes(request.target.node);
   ChangeResult result{found.status, {}};
@@ -105,7 +105,7 @@ COMMIT3res commit(const Request<nfs3::Commit>& request) {
   COMMIT3res result = failed<nfs3::Commit>(flushed.status);
   result.COMMIT3res_u.resok.file_wcc = to_wire(flushed.wcc, request.fsid());
   if (flushed.status != Status::ok) return result;
-  // Read after the flush: it differs from that of a WRITE whose data was lost meanwhile.
+  // Read after the flush: if the data of a WRITE was lost meanwhile, the verifier differs from that WRITE's.
   const Verifier verifier = request.fs().write_verifier();
   std::memcpy(result.COMMIT3res_u.resok.verf, verifier.data(), verifier.size());
   return result;

@@ -11,8 +11,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// Calls that wait for the bulk budget. A call that has waited for kPatience is answered with NFS3ERR_JUKEBOX, so that
-/// its client knows that the server is alive and tries again later. Used by one thread; destroyed while its context
+/// Calls that wait for the bulk budget. A call that has waited for kPatience is answered with NFS3ERR_JUKEBOX: its
+/// client then knows that the server is alive, and tries again later. Used by one thread; destroy it while its context
 /// does not run.
 class BulkWaits {
  public:
@@ -23,7 +23,8 @@ class BulkWaits {
   /// Reserves `octets` for `call`, then runs `resume`, a void(rpc::ServerCall<P>), perhaps at once.
   template <rpc::Procedure P, class Resume>
   void reserve(rpc::ServerCall<P> call, std::uint32_t octets, Resume resume) {
-    // The TCP transport ends connections that hold its budget under pressure, and takes no reply before the grant.
+    // Not over TCP: that transport ends stalled connections that hold its budget, and accepts no reply before the
+    // grant.
     const bool bounded = !call.over_tcp();
     transport::IncomingCall& transport = call.transport();
     auto wait = std::make_shared<WaitOf<P, Resume>>(std::move(call), std::move(resume));
@@ -51,7 +52,7 @@ class BulkWaits {
       resume_(std::move(call_));
     }
     void give_up() override {
-      // The end of the call withdraws its reservation.
+      // Ending the call withdraws its reservation.
       if (waits()) call_.reply(failed<P>(Status::jukebox));
     }
 
@@ -61,7 +62,7 @@ class BulkWaits {
   };
   struct Deadline {
     Clock::time_point at;
-    std::weak_ptr<Wait> wait;  // the reservation owns it
+    std::weak_ptr<Wait> wait;  // owned by the reservation
   };
 
   void add(std::shared_ptr<Wait> wait) {

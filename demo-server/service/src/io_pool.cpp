@@ -65,7 +65,7 @@ void IoPool::wait(Place& place, std::unique_lock<std::mutex>& lock) {
   place.woken.wait(lock, [&place] { return place.is_woken; });
 }
 
-/// Polls while a job has no thread.
+/// Checks at intervals, while jobs wait, that jobs start.
 void IoPool::watch() {
   block_external_signals();
   std::unique_lock lock(mutex_);
@@ -80,7 +80,7 @@ void IoPool::watch() {
   }
 }
 
-/// Adds as many threads as are blocked, as the next jobs may block as well.
+/// Adds as many threads as are busy, because the next jobs may block as well.
 void IoPool::add_threads() {
   for (std::size_t wanted = std::min(count_, busy_); wanted != 0; --wanted) {
     if (!spare_.empty()) {
@@ -96,7 +96,7 @@ bool IoPool::add_thread() {
   if (threads_.size() == most_) return false;
   try {
     threads_.emplace_back([this, &place = places_[threads_.size()]] { work(place); });
-  } catch (const std::system_error&) {  // a limit of the system: the jobs keep waiting
+  } catch (const std::system_error&) {  // the system permits no more threads: the jobs keep waiting
     return false;
   }
   return true;
@@ -107,7 +107,7 @@ void IoPool::work(Place& place) {
   const HandleCodec codec(secret_);
   std::unique_lock lock(mutex_);
   for (;;) {
-    // A busy thread may have taken the job for which this one was woken.
+    // A busy thread may have taken the job for which this thread was woken.
     while (count_ == 0 && !ending_) wait(place, lock);
     if (count_ == 0) return;
     Job job = std::move(ring_[first_]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// READLINK, whose path may go into a Write chunk, and SYMLINK, whose path may come in a Read chunk (RFC 8267 section
-// 4).
+// READLINK, whose path may travel in a Write chunk, and SYMLINK, whose path may travel in a Read chunk (RFC 8267
+// section 4).
 #include "new_object.hpp"
 #include "procedures.hpp"
 #include "rpcrdma/connection/error.hpp"
@@ -41,12 +41,12 @@ void NfsService::Procedures::symlink(SymlinkCall call) {
   const bulk_data& path = args.symlink.symlink_data;
   auto taken = take(call, args.where.dir, Effect::changes);
   if (!taken) return call.reply(failed<nfs3::Symlink>(taken.error()));
-  // Checked before the path is fetched: a peer makes this server hold no more than the longest path.
+  // Checked before the path is fetched, so that a peer can make this server hold at most the longest path.
   if (path.length > kMaxTarget) return call.reply(failed<nfs3::Symlink>(Status::nametoolong));
   if (path.kind == bulk_kind::octets) return make_symlink(std::move(call), std::move(*taken), path.text());
   rpc::async_reserve(std::move(call), path.length,
                      [this, transfer = std::move(*taken)](error_code status, SymlinkCall resumed) mutable {
-                       // Not run: if the client has sent it again, that call is.
+                       // Counts as not run: if the client sends the call again, it is run.
                        if (status == transport::TransportError::connection_lost)
                          return resumed.reject(rpc::AcceptStat::system_err);
                        if (status) return resumed.reply(failed<nfs3::Symlink>(Status::jukebox));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // READDIR and READDIRPLUS.
-// Operation: the call waits for its share of the bulk budget, which covers the entries and the reply that is encoded
-// from them; then the file system is listed into one buffer of the pool. The limits of a reply are on encoded bytes,
-// which are counted entry by entry.
+// Operation: the call waits for its share of the bulk budget, which covers the entries and the reply encoded from them;
+// then the directory is listed into one buffer of the pool. The limits of a reply apply to encoded bytes, which are
+// counted for each entry.
 // Ownership: the Transfer holds the buffer until the reply has been sent.
 // Error handling: a temporary lack of memory is NFS3ERR_JUKEBOX.
 #include "procedures.hpp"
@@ -15,7 +15,7 @@ namespace nfs3 = rpc::nfs3;
 
 // Encoded sizes in bytes (RFC 1813 sections 3.3.16 and 3.3.17).
 constexpr std::uint32_t kPostOpAttributes = 4 + 84;
-/// READDIR3resok around its entries: directory attributes, verifier, end of list, eof.
+/// READDIR3resok without its entries: directory attributes, verifier, end of list, eof.
 constexpr std::uint32_t kAround = kPostOpAttributes + 8 + 4 + 4;
 /// An entry without its name: fileid, name length, cookie.
 constexpr std::uint32_t kEntry = 8 + 4 + 8;
@@ -24,8 +24,9 @@ constexpr std::uint32_t kFollows = 4;
 std::uint32_t limit_of(const READDIR3args& args) noexcept { return std::min(args.count, kMaxListing); }
 std::uint32_t limit_of(const READDIRPLUS3args& args) noexcept { return std::min(args.maxcount, kMaxListing); }
 
-/// The buffer for the entries of a reply of `limit` bytes. Entries take more room in memory than in the reply: up to 8
-/// bytes more for READDIR, and for READDIRPLUS up to twice as many, unless attributes and handles are missing.
+/// The size of the buffer for the entries of a reply of `limit` bytes. Entries take more room in memory than in the
+/// reply: up to 8 bytes more for READDIR; up to twice as many for READDIRPLUS unless attributes and handles are
+/// missing.
 constexpr std::uint32_t room_for(std::uint32_t limit) noexcept { return 2 * limit; }
 static_assert(sizeof(entryplus3) <= room_for(kAround + kFollows + kEntry + 4 + 4), "the first entry always has room");
 
@@ -37,7 +38,7 @@ class Listing {
       : first_(reinterpret_cast<Entry*>(buffer.data())), names_(buffer.data() + buffer.size()) {}
 
   bool empty() const noexcept { return count_ == 0; }
-  /// Adds an entry with its name, which is kept; false if it does not fit.
+  /// Adds an entry with a copy of its name; false if it does not fit.
   bool add(Entry entry, std::string_view name) noexcept {
     const auto room = static_cast<std::size_t>(names_ - reinterpret_cast<std::byte*>(first_ + count_));
     if (room < sizeof entry + name.size()) return false;
@@ -68,7 +69,7 @@ DirectoryRequest request_of(std::uint64_t cookie, const cookieverf3& verifier, b
   return request;
 }
 
-/// The fields that both kinds of reply have. RFC 1813 section 3.3.16: TOOSMALL if not even one entry fits.
+/// Sets the fields that both kinds of reply have. RFC 1813 section 3.3.16: TOOSMALL if not even one entry fits.
 template <class Result, class Ok, class Fail, class Entry>
 void finish(const DirectoryResult& got, std::uint64_t fsid, const Listing<Entry>& listing, Result& result, Ok& ok,
             Fail& fail) {
@@ -106,7 +107,7 @@ READDIR3res list_into(std::span<std::byte> buffer, const Request<nfs3::Readdir>&
   return result;
 }
 
-/// Without its name.
+/// Converts an entry, without its name.
 entryplus3 entry_of(const Request<nfs3::Readdirplus>& request, const DirectoryEntry& entry) {
   entryplus3 out{};
   out.fileid = entry.fileid;

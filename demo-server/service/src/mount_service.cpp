@@ -10,11 +10,11 @@ namespace {
 namespace mount3 = rpc::mount3;
 
 constexpr std::size_t kMaxMounts = 1024;
-/// Encoded bytes of a reply to DUMP around its entries: RPC header, end of list.
+/// Encoded bytes of a reply to DUMP without its entries: RPC header, end of list.
 constexpr std::size_t kListAround = 24 + 4;
-/// Memory for the reply to DUMP or EXPORT: what it refers to, and its encoded form.
+/// Memory for the reply to DUMP or EXPORT: the data that it references, and its encoded form.
 constexpr std::uint32_t kListRoom = 2 * mount3::kMaxList;
-constexpr unsigned kMaxLinks = 40;  // as Linux
+constexpr unsigned kMaxLinks = 40;  // the limit of Linux
 
 std::string_view without_slashes(std::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
@@ -32,7 +32,7 @@ mountres3 refused(mountstat3 status) {
   return result;
 }
 
-/// In order of preference (RFC 1813 section 5.2.1).
+/// The accepted flavors, in order of preference (RFC 1813 section 5.2.1).
 std::array<int, 2>& flavors() {
   static std::array<int, 2> list{static_cast<int>(rpc::AuthFlavor::sys), static_cast<int>(rpc::AuthFlavor::none)};
   return list;
@@ -61,7 +61,7 @@ mountstat3 mount_status(Status status) noexcept {
   }
 }
 
-/// Whether a component of the path is "." or "..". No path leads up.
+/// True if a component of the path is "." or "..", which could lead up.
 bool has_dots(std::string_view path) noexcept {
   while (!path.empty()) {
     const std::string_view name = path.substr(0, path.find('/'));
@@ -71,8 +71,8 @@ bool has_dots(std::string_view path) noexcept {
   return false;
 }
 
-/// The path that replaces a symbolic link and the `rest` after it. An absolute target is not followed: it names
-/// a path of this machine, and clients see exports only.
+/// The path that replaces a symbolic link and the `rest` after it. Refuses an absolute target: it names a path of this
+/// machine, and clients see exports only.
 boost::system::result<std::string, Status> follow(FileSystem& fs, const NodeKey& link, const std::string& rest) {
   const ReadlinkResult read = fs.read_link(link);
   if (read.status != Status::ok) return read.status;
@@ -82,9 +82,9 @@ boost::system::result<std::string, Status> follow(FileSystem& fs, const NodeKey&
   return path;
 }
 
-/// Walks down from the root, one LOOKUP for each component, as root of the server: root of the client mounts, which
-/// most exports squash, on behalf of users that may have access. Each call with the handle is checked separately.
-/// Follows symbolic links; the root is its own parent, so that none leads out.
+/// Walks down from the root, one LOOKUP for each component, with the rights of the server's root: clients mount as
+/// root, which most exports squash, on behalf of users that may have access. Each call with the handle is checked
+/// separately. Follows symbolic links; the root is its own parent, so that no link leads out.
 boost::system::result<NodeKey, Status> walk(FileSystem& fs, std::string_view path) {
   Caller server;
   server.uid = server.gid = 0;
@@ -112,19 +112,19 @@ boost::system::result<NodeKey, Status> walk(FileSystem& fs, std::string_view pat
   return node;
 }
 
-/// The part of `path` after the name of an export, beginning with '/'. Empty: `path` is not below the export.
+/// The part of `path` after the name of an export, beginning with '/'; empty if `path` is not below the export.
 std::string_view below(std::string_view path, std::string_view name) noexcept {
   if (name == "/") return path;
   if (!path.starts_with(name) || path.size() == name.size() || path[name.size()] != '/') return {};
   return path.substr(name.size());
 }
 
-/// The size of a mount in the reply to DUMP.
+/// The encoded size of a mount in the reply to DUMP.
 std::size_t encoded_size(const MountTable::Mount& m) noexcept {
   return 4 + 4 + pad4(m.host.size()) + 4 + pad4(m.path.size());
 }
 
-/// Runs `serve`, a void(rpc::ServerCall<P>), when the bulk budget has room for the list that it replies.
+/// Runs `serve`, a void(rpc::ServerCall<P>), when the bulk budget has room for the list in its reply.
 template <rpc::Procedure P, class Serve>
 void with_room(rpc::ServerCall<P> call, Serve serve) {
   rpc::async_reserve(std::move(call), kListRoom, [serve](error_code status, rpc::ServerCall<P> resumed) {
@@ -199,7 +199,7 @@ void MountService::mount(MntCall call) {
   mount_below(std::move(call), std::move(nearest), rest);
 }
 
-/// `rest` lies in the call's arguments.
+/// `rest` refers to the call's arguments.
 void MountService::mount_below(MntCall call, ExportPtr exported, std::string_view rest) {
   io_.submit([this, call = std::move(call), exported = std::move(exported), rest](const HandleCodec& codec) mutable {
     const auto node = walk(*exported->file_system, rest);

@@ -4,7 +4,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// The result arms of CREATE, MKDIR, SYMLINK and MKNOD, which have the same fields.
+/// Fills the results of CREATE, MKDIR, SYMLINK and MKNOD, which have the same fields.
 template <class P, class Ok, class Fail>
 void fill_new(const Request<P>& request, const NodeResult& made, Ok& ok, Fail& fail) {
   if (made.status != Status::ok) {

@@ -7,8 +7,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// The procedures of one thread. Handles are resolved on the event loop; calls of a file system that may block run on
-/// the I/O threads, others at once.
+/// The procedures of one thread. Resolves handles on the event loop. Calls of a file system that may block run on the
+/// I/O threads, others at once.
 class NfsService::Procedures {
  public:
   Procedures(const ExportTable& exports, IoPool& io, const HandleSecret& secret, fabric::Fabric& fabric, Log log)
@@ -46,7 +46,7 @@ class NfsService::Procedures {
                      const HandleCodec& codec) const {
     return {call.args(), target, caller, codec, exports_.table(), {call.peer(), call.over_tcp()}};
   }
-  /// A Transfer for `call`, which is on the object of `handle`.
+  /// Takes a Transfer for `call`, which operates on the object of `handle`.
   template <rpc::Procedure P>
   boost::system::result<TransferPtr, Status> take(const rpc::ServerCall<P>& call, const nfs_fh3& handle,
                                                   Effect effect) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: READ. A file in memory is sent from its own pages. For a file on a disk the call waits for its part of the
-// bulk budget, an I/O thread reads into a buffer, and the reply names the buffer. Short data in the page cache is read
-// on the loop: handing the call to a thread and back takes longer. Ownership: the Transfer holds buffer or pages until
-// the RDMA Write is complete. Error handling: a temporary lack of memory is NFS3ERR_JUKEBOX; other errors are those of
-// the file system.
+// Operation: READ. A file in memory is sent from its own pages. For a file on a disk the call waits for its share of
+// the bulk budget, an I/O thread reads into a buffer, and the reply references the buffer. A short range that is in the
+// page cache is read on the loop, because passing the call to a thread and back takes longer. Ownership: the Transfer
+// holds the buffer or pages until the RDMA Write is complete. Error handling: a temporary lack of memory is
+// NFS3ERR_JUKEBOX; other errors are those of the file system.
 #include "procedures.hpp"
 
 namespace rpcrdma::nfsd {
@@ -11,7 +11,7 @@ namespace {
 
 namespace nfs3 = rpc::nfs3;
 
-/// A longer READ runs on an I/O thread, so that the loop serves other calls meanwhile.
+/// Longer READs run on an I/O thread, so that the loop serves other calls meanwhile.
 constexpr std::uint32_t kAtOnce = 32768;
 
 READ3res result_of(const ReadResult& got, const Transfer& transfer) {
@@ -34,7 +34,7 @@ void answer(rpc::ServerCall<nfs3::Read> call, TransferPtr transfer, const ReadRe
   call.reply(result, [transfer = std::move(transfer)](error_code) {});
 }
 
-/// Replies with what was read into the transfer's buffer.
+/// Replies with the data that has been read into the transfer's buffer.
 void answer_read(rpc::ServerCall<nfs3::Read> call, TransferPtr transfer, const ReadResult& got) {
   transfer->parts.clear();
   if (got.count != 0) transfer->parts.push_back(transfer->buffer.first(got.count));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The first step of every NFS procedure: find the file system, and check that the peer may do that there.
+// The first step of every NFS procedure: finds the file system, and checks the peer's access to it.
 #include "convert.hpp"
 #include "rpcrdma/nfsd/exports/export_table.hpp"
 #include "rpcrdma/rpc/server_call.hpp"
@@ -18,23 +18,24 @@ struct Target {
 
 enum class Effect : std::uint8_t { reads, changes };
 
-/// The origin of a call, as far as exports depend on it.
+/// The origin of a call, which decides whether an export admits it.
 struct Origin {
   const fabric::Endpoint& peer;
   bool over_tcp;
 };
 
-/// Whether `origin` may do that there. An export that does not exist, or not for this address, is STALE: RFC 1813
-/// section 2.6 defines it for a handle whose object is gone or "access to it has been revoked", and every procedure may
-/// return it. A port that is not reserved is ACCES: the caller can use another one.
+/// Checks that `origin` may use the export with that effect. An export that does not exist, or does not admit this
+/// address, gives STALE: RFC 1813 section 2.6 defines it for a handle whose object is gone or "access to it has been
+/// revoked", and every procedure may return it. A port that is not reserved gives ACCES: the caller can use another
+/// one.
 inline Status check_export(const Export* exported, const Origin& origin, Effect effect) noexcept {
   if (exported == nullptr || !exported->allows(origin.peer.address())) return Status::stale;
   if (!exported->admits(origin.peer, origin.over_tcp)) return Status::acces;
   return effect == Effect::changes && exported->read_only ? Status::rofs : Status::ok;
 }
 
-/// The object that `handle` names, if `origin` may reach it. `exports` is an ExportView, or an ExportTable where there
-/// is none.
+/// The object that `handle` names, if `origin` may reach it. `exports` is an ExportView or, on threads without one, an
+/// ExportTable.
 template <class Exports>
 boost::system::result<Target, Status> resolve(Exports& exports, const HandleCodec& codec,
                                               std::span<const std::byte> handle, const Origin& origin, Effect effect) {
@@ -45,7 +46,7 @@ boost::system::result<Target, Status> resolve(Exports& exports, const HandleCode
   return target;
 }
 
-/// One call and what its procedure needs.
+/// One call with the objects that its procedure needs.
 template <rpc::Procedure P>
 struct Request {
   const typename P::Args& args;
@@ -60,7 +61,7 @@ struct Request {
   FileHandle handle(const NodeKey& node) const { return codec.encode(target.exported->id, node); }
 };
 
-/// A result with `status` alone: no attributes follow.
+/// A result that holds only `status`: no attributes follow.
 template <rpc::Procedure P>
 typename P::Result failed(Status status) noexcept {
   typename P::Result result{};

@@ -12,7 +12,7 @@ namespace rpcrdma::nfsd {
 
 class Transfers;
 
-/// What a call with data of its own holds until its reply has been sent.
+/// Resources that a call with data of its own holds until its reply has been sent.
 struct Transfer {
   Target target;
   Caller caller;
@@ -36,7 +36,7 @@ struct RecycleTransfer {
 };
 using TransferPtr = std::unique_ptr<Transfer, RecycleTransfer>;
 
-/// A free list of Transfers. They are taken and given back on one thread; in between any thread may use them.
+/// A free list of Transfers. Take and return them on one thread; in between any thread may use them.
 class Transfers {
  public:
   TransferPtr take() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: WRITE. The call arrives reduced. Data in the message is written from there. For data in a Read chunk the
-// call waits for its part of the bulk budget, allocates a destination (a buffer, or new pages of the file system in
-// memory), pulls the data by RDMA Read, and then an I/O thread writes it, or the pages become the file's. Ownership:
+// Operation: WRITE. The call arrives reduced. Data in the message is written from the message. For data in a Read chunk
+// the call waits for its share of the bulk budget, allocates a destination (a buffer, or new pages of a memory export),
+// and pulls the data by RDMA Read; then an I/O thread writes the data, or the pages become part of the file. Ownership:
 // the Transfer holds the destination until the reply has been sent. The file does not change before all data has
 // arrived, and no lock is held meanwhile. Error handling: a temporary lack of memory is NFS3ERR_JUKEBOX; a Read chunk
 // that cannot be read is SYSTEM_ERR.
@@ -18,13 +18,13 @@ WRITE3res result_of(const WriteResult& done, const Verifier& verifier, const Tar
   ok.file_wcc = to_wire(done.wcc, target.fsid());
   if (done.status != Status::ok) return result;
   ok.count = done.count;
-  // RFC 1813 section 3.3.7: never less than the client asked for.
+  // RFC 1813 section 3.3.7: never less stable than the client requested.
   ok.committed = target.exported->sync ? static_cast<stable_how>(done.committed) : asked;
   std::memcpy(ok.verf, verifier.data(), verifier.size());
   return result;
 }
 
-/// The stability asked of the file system: an asynchronous export never waits for the disk.
+/// The stability requested of the file system: an asynchronous export never waits for the disk.
 Stable stable_of(const WRITE3args& args, const Target& target) noexcept {
   return target.exported->sync ? static_cast<Stable>(args.stable) : Stable::unstable;
 }
@@ -64,7 +64,7 @@ void NfsService::Procedures::write(WriteCall call) {
     copy_to(octets, transfer->parts);
     return write_pages(std::move(call), std::move(transfer));
   }
-  // Only read from: pwritev takes no pointer to const.
+  // pwritev() only reads it, but takes no pointer to const.
   auto* data = const_cast<std::byte*>(octets.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   if (!octets.empty()) transfer->parts.push_back({data, static_cast<std::uint32_t>(octets.size()), 0});
   write_file(std::move(call), std::move(transfer));

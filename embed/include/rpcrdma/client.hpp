@@ -32,57 +32,56 @@ using rpc::CallOptions;
 
 /// Parameters of a client. All have defaults.
 struct ClientOptions {
-  rpc::Credential credential{};               ///< of calls without their own; AUTH_NONE
-  std::chrono::milliseconds timeout{60'000};  ///< of calls without a deadline
-  std::uint32_t credits = 32;                 ///< calls in progress at most, if the server agrees, 1 to 1024
+  rpc::Credential credential{};               ///< for calls that name none; AUTH_NONE
+  std::chrono::milliseconds timeout{60'000};  ///< for calls without a deadline
+  std::uint32_t credits = 32;                 ///< most calls in progress, if the server agrees, 1 to 1024
   std::uint32_t inline_threshold = 4096;      ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
-  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< iwarp
-  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA; by default RFC 8166
+  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
   Log log{};                                                         ///< copied
   std::chrono::milliseconds lookup_timeout{
-      10'000};                       ///< of the server's rpcbind, and of finding an address that answers
-  std::uint16_t rpcbind_port = 111;  ///< of the server's rpcbind
-  // All options of the layers below. Credits, thresholds and the version above replace those in them.
+      10'000};                       ///< for an answer of rpcbind, and for finding an address that answers
+  std::uint16_t rpcbind_port = 111;  ///< port of the server's rpcbind
+  // Options of the layers below. The credits, threshold and version above replace the ones in these.
   transport::ClientOptions rdma{};  ///< over RDMA
   rpc::TcpRequesterOptions tcp{};   ///< over TCP
-  memory::PoolOptions memory{};     ///< of the client's pool
+  memory::PoolOptions memory{};     ///< for the client's pool
 };
 
-/// Calls one server. It connects with the first call, and again when the connection is lost; over RDMA calls in
-/// progress survive that until their deadlines.
+/// A client of one server. It connects with the first call, and again when the connection is lost. Over RDMA, calls in
+/// progress survive the loss until their deadlines.
 ///
-/// Threads. With a thread of its own (first constructor): all functions may be called on any thread. What completes on
-/// another thread than the caller's costs one hop each way, which a future needs anyway; calls made on the client's own
-/// thread (in completion handlers without an executor) cost none. With the application's io_context (second
-/// constructor): everything belongs to the thread that runs it.
+/// Threads. With a thread of its own (first constructor), all functions may be called on any thread. A call from
+/// another thread costs one hop to the client's thread and one back, which a future needs anyway; calls made on the
+/// client's own thread (in completion handlers without an executor) cost none. With the application's io_context
+/// (second constructor), everything belongs to the thread that runs it.
 ///
 /// Lifetime. The destructor cancels: calls in progress complete with BaseError::cancelled, on the client's thread
-/// before it returns, or later on the application's io_context. close() drains. The destructor does not run
+/// before the destructor returns, or later on the application's io_context. close() drains. The destructor must not run
 /// concurrently with other functions. It may run on the client's own thread, in a completion handler: then it does not
-/// wait, and the thread ends when it has completed the calls. A ServerCall that a handler keeps is answered or
-/// destroyed before the client is destroyed.
+/// wait, and the thread ends when it has completed the calls. Answer or destroy every ServerCall that a handler keeps
+/// before the client is destroyed.
 class RPCRDMA_EXPORT Client {
  public:
-  /// `server`: "[FABRIC@]HOST[:PORT]" with FABRIC auto, verbs, iwarp or tcp. Without a port the first call asks HOST's
-  /// rpcbind where its program is (netid rdma, rdma6, tcp or tcp6). A name with several addresses: the first that
-  /// answers. Throws std::invalid_argument for text that cannot be read.
+  /// `server`: "[FABRIC@]HOST[:PORT]" with FABRIC auto, verbs, iwarp or tcp. Without a port, the first call asks
+  /// rpcbind at HOST for the port of its program (netid rdma, rdma6, tcp or tcp6). If a name has several addresses, the
+  /// first one that answers is used. Throws std::invalid_argument for text of another form.
   explicit Client(std::string_view server, ClientOptions options = {});
-  /// `context` outlives this object; run it afterwards, or destroy it, to free what the client used.
+  /// `context` must outlive this object; run it afterwards, or destroy it, to free the client's resources.
   Client(boost::asio::io_context& context, std::string_view server, ClientOptions options = {});
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
   /// Calls P. Completes with void(error_code, rpc::Decoded<P::Result>), by any completion token: a callback,
-  /// use_future, use_awaitable, deferred (the default, which co_await takes). Handlers run on their associated
+  /// use_future, use_awaitable, deferred (the default, which co_await accepts). Handlers run on their associated
   /// executor, else on the client's thread, where they must not block.
   ///
-  /// `args` is needed until this function returns; the memory of bulk_data in it until completion. Results in the
-  /// message stay valid as long as the Decoded; CallOptions::into() names memory for bulk results.
+  /// `args` is needed until this function returns, memory that its bulk_data members reference until completion.
+  /// Results in the message stay valid as long as the Decoded; CallOptions::into() names memory for bulk results.
   ///
-  /// Errors: those of rpc::Client::async_call(); those of the name lookup, of rpcbind (RpcError::no_rpcbind,
-  /// not_registered) and of opening the fabric (fabric::open()), after which the next call tries again. Cancellation
-  /// slots work on the one thread that uses them.
+  /// Errors: those of rpc::Client::async_call(), of the name lookup, of rpcbind (RpcError::no_rpcbind, not_registered)
+  /// and of opening the fabric (fabric::open()); the next call tries again. Use a cancellation slot on one thread only.
   template <rpc::Procedure P, class Token = boost::asio::deferred_t>
   auto call(const typename P::Args& args, const CallOptions& options, Token&& token = Token()) {
     note(P::kInfo);
@@ -96,9 +95,9 @@ class RPCRDMA_EXPORT Client {
     return rpc_->async_call<P>(args, CallOptions{}, std::forward<Token>(token));
   }
 
-  /// Serves calls that the server makes to this client (RFC 8167): handlers as in Server::on(), which run on the
-  /// client's thread. Before the first call. Such calls and their replies are short, without bulk transfers, and come
-  /// over RDMA only. While there is a handler, a lost connection is re-established at once.
+  /// Serves calls that the server makes to this client (RFC 8167), with handlers as in Server::on(), on the client's
+  /// thread. Call it before the first call. Such calls and their replies are short, without bulk transfers, and use
+  /// RDMA only. While there is a handler, a lost connection is re-established at once.
   template <rpc::Procedure P, class Handler>
   void on(Handler handler, rpc::AuthRequirement auth = P::kInfo.auth) {
     auto shared = std::make_shared<Handler>(std::move(handler));
@@ -106,25 +105,27 @@ class RPCRDMA_EXPORT Client {
       handlers.on<P>(embed::Served<P, Handler>(shared, log), auth);
     });
   }
-  /// With on(): `handler` runs on the client's thread on each new connection. It usually makes the call by which the
-  /// server learns that it may call back there (RFC 8167 section 6). Before the first call.
+  /// Used with on(): `handler` runs on the client's thread on each new connection. It usually makes the call that tells
+  /// the server that it may call back on this connection (RFC 8167 section 6). Call it before the first call.
   void on_connected(UniqueFunction<void()> handler);
 
-  /// Registered memory of `size` bytes from the client's pool. Completes with void(error_code, Buffer). Connects first;
-  /// if no port was given, a call must have been made before (else BaseError::invalid_argument).
+  /// Allocates registered memory of `size` bytes from the client's pool. Completes with void(error_code, Buffer).
+  /// Connects first; without a port in the server's name, a call must have been made before (else
+  /// BaseError::invalid_argument).
   template <class Token = boost::asio::deferred_t>
   auto allocate(std::uint32_t size, Token&& token = Token()) {
     return get_buffer(nullptr, size, std::forward<Token>(token));
   }
-  /// Registers `memory`, once, which belongs to the caller and outlives the Buffer. Completes as allocate(). At most
-  /// 4 GiB - 1.
+  /// Registers `memory`, at most 4 GiB - 1, once. It belongs to the caller and must outlive the Buffer. Completes like
+  /// allocate().
   template <class Token = boost::asio::deferred_t>
   auto adopt(std::span<std::byte> memory, Token&& token = Token()) {
     return get_buffer(memory.data(), memory.size(), std::forward<Token>(token));
   }
 
   /// Completes, with void(), when no call is in progress and, over RDMA, the connection has ended in an orderly way;
-  /// over TCP it ends with the client. Completes as well when the client is destroyed before. No call follows.
+  /// over TCP the connection ends with the client. Also completes if the client is destroyed first. Make no call
+  /// afterwards.
   template <class Token = boost::asio::deferred_t>
   auto close(Token&& token = Token()) {
     return boost::asio::async_initiate<Token, void()>(
@@ -139,14 +140,14 @@ class RPCRDMA_EXPORT Client {
 
   /// What the client has done since it was made.
   struct Statistics {
-    bool connected = false;                ///< now
+    bool connected = false;                ///< connected now
     std::string_view fabric;               ///< "verbs", "iwarp", "tcp"; empty until the first call
     fabric::Endpoint server;               ///< the address in use
     transport::Requester::Counters calls;  ///< over all connections
-    /// Of both sides of the current connection, if that has RPC-over-RDMA version two.
+    /// Of both sides of the current connection, if it uses RPC-over-RDMA version two.
     transport::Characteristics characteristics;
   };
-  /// From another thread than the client's it blocks until that has answered.
+  /// On another thread than the client's, blocks until the client's thread has answered.
   Statistics statistics() const;
 
  private:
@@ -154,10 +155,10 @@ class RPCRDMA_EXPORT Client {
   using BufferHandler = UniqueFunction<void(error_code, Buffer), 192>;
 
   void serve(std::function<void(rpc::ReverseHandlers&, const Log&)> add_to);
-  /// The program that a lookup asks for.
+  /// Notes the program for which a lookup asks rpcbind.
   void note(const rpc::ProcedureInfo& procedure) noexcept;
   void drain(UniqueFunction<void(), 192> handler);
-  /// Null: memory of the pool.
+  /// If `memory` is null, allocates from the pool.
   void provide(std::byte* memory, std::size_t size, BufferHandler handler);
   template <class Handler>
   auto tracked(const Handler& handler) const {
@@ -181,7 +182,7 @@ class RPCRDMA_EXPORT Client {
   }
 
   std::shared_ptr<State> state_;
-  rpc::Client* rpc_;  // of the state
+  rpc::Client* rpc_;  // owned by the state
 };
 
 }  // namespace rpcrdma

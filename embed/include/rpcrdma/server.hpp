@@ -27,22 +27,22 @@ namespace rpcrdma {
 
 /// Parameters of a server. All have defaults.
 struct ServerOptions {
-  /// Where to listen: [FABRIC@]ADDRESS[:PORT] with FABRIC auto, verbs, iwarp or tcp, and an IP address. Port 0, or
-  /// none, takes a free one. Several addresses may be of different fabrics.
+  /// Where to listen: [FABRIC@]ADDRESS[:PORT] with FABRIC auto, verbs, iwarp or tcp, and an IP address. Without a port,
+  /// or with port 0, the system chooses one. Several addresses may use different fabrics.
   std::vector<std::string> listen = {"127.0.0.1"};
   unsigned threads = 1;        ///< event loops, each with a share of the connections; 0: one for each CPU
   bool rpcbind = false;        ///< register the programs with this machine's rpcbind (rdma, rdma6, tcp, tcp6)
   std::uint32_t credits = 32;  ///< calls that one client may have in progress, 1 to 1024
   std::uint32_t inline_threshold = 4096;  ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
-  std::uint32_t max_connections = 1024;   ///< of each listening fabric
-  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< iwarp
-  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA; by default RFC 8166
+  std::uint32_t max_connections = 1024;   ///< for each listening fabric
+  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
   Log log{};                                                         ///< copied
-  // All options of the layers below. Credits, thresholds, version and number of connections above replace those in
-  // them.
+  // Options of the layers below. The credits, threshold, version and number of connections above replace the ones in
+  // these.
   transport::ServerOptions rdma{};          ///< over RDMA
   rpc::TcpServerOptions tcp{};              ///< over TCP
-  memory::PoolOptions memory{};             ///< of each thread and fabric
+  memory::PoolOptions memory{};             ///< for the pool of each thread and fabric
   rpc::DuplicateCacheOptions duplicates{};  ///< shared by all threads
 };
 
@@ -51,24 +51,24 @@ struct ServerOptions {
 /// Threads. The functions of this class are called from one thread at a time, and not from a handler. Handlers run on
 /// the threads of the server, concurrently if there are several, and must not block.
 ///
-/// Lifetime. Everything that a handler refers to exists until run() or stop() has returned, after which no handler
-/// runs. A ServerCall that a handler keeps is answered or destroyed before the server is destroyed; a ReverseClient may
-/// be kept longer. The destructor ends connections and threads at once; stop() drains.
+/// Lifetime. Everything that a handler refers to must exist until run() or stop() has returned; no handler runs
+/// afterwards. Answer or destroy every ServerCall that a handler keeps before the server is destroyed; a ReverseClient
+/// may be kept longer. The destructor ends connections and threads at once; stop() drains.
 class RPCRDMA_EXPORT Server {
  public:
-  /// Throws std::invalid_argument for an address that cannot be read.
+  /// Throws std::invalid_argument if an address in `options` cannot be parsed.
   explicit Server(ServerOptions options = {});
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// Serves P with `handler`, before start(), in one of these forms:
-  /// - a plain function, P::Result(const P::Args&), also with a second parameter rpcrdma::Scratch& for what the result
-  ///   points to: it answers when it returns. What it returns stays valid until it is called again.
+  /// Serves P with `handler`. Call it before start(). The handler has one of these forms:
+  /// - a plain function, P::Result(const P::Args&), or with a second parameter rpcrdma::Scratch& for memory that the
+  ///   result points to. Its return answers the call. That memory must stay valid until the next call of the function;
   /// - void(rpcrdma::ServerCall<P>), which answers now or later by call.reply(), on any thread;
   /// - rpcrdma::awaitable<void>(rpcrdma::ServerCall<P>), a coroutine on the thread of the connection.
-  /// An exception answers SYSTEM_ERR and is logged; a plain function may throw Rejection. There is one handler object
-  /// for all threads. `auth`: the credential that callers need.
+  /// An exception answers SYSTEM_ERR and is logged; a plain function may throw Rejection. One handler object serves all
+  /// threads. `auth`: the credential that callers need.
   template <rpc::Procedure P, class Handler>
   void on(Handler handler, rpc::AuthRequirement auth = P::kInfo.auth) {
     auto shared = std::make_shared<Handler>(std::move(handler));
@@ -77,15 +77,16 @@ class RPCRDMA_EXPORT Server {
          }});
   }
 
-  /// Opens the fabrics, starts the threads, listens, and registers with rpcbind if asked to. Throws std::runtime_error,
-  /// with one line that says what failed. For programs with a main loop of their own; others use run().
+  /// Opens the fabrics, starts the threads, listens, and registers with rpcbind if ServerOptions::rpcbind is set.
+  /// Throws std::runtime_error with one line that says what failed. For programs with a main loop of their own; others
+  /// use run().
   void start();
-  /// Stops listening, lets calls in progress end for as long as `drain`, then ends connections and threads; calls that
-  /// handlers still keep are not answered. Removes the registrations with rpcbind. Does nothing if the server does not
-  /// run. It does not start again.
+  /// Stops listening, waits at most `drain` for calls in progress to end, then ends connections and threads; calls that
+  /// handlers still keep are not answered. Removes the registrations with rpcbind. Does nothing if the server is not
+  /// running. A stopped server cannot be started again.
   void stop(std::chrono::milliseconds drain = std::chrono::seconds(10));
-  /// start(), unless that has been done; blocks until SIGTERM or SIGINT, then stop(). A second signal ends the process.
-  /// Returns the program's exit status; a failure to start is one line on standard error, and 1.
+  /// Calls start(), unless that has been done, blocks until SIGTERM or SIGINT, then calls stop(). A second signal ends
+  /// the process. Returns the program's exit status: 1, with one line on standard error, if the start fails.
   int run();
 
   /// One address at which the server listens.
@@ -95,21 +96,21 @@ class RPCRDMA_EXPORT Server {
     /// `FABRIC@ADDRESS:PORT`, as a client takes it.
     std::string text() const;
   };
-  /// In the order of ServerOptions::listen, with the ports that were chosen. After start().
+  /// The addresses in the order of ServerOptions::listen, with the ports in use. After start().
   const std::vector<Listener>& listeners() const noexcept;
 
   /// Sums over all listeners and threads.
   struct Statistics {
-    std::uint32_t connections = 0;       ///< now
-    std::uint64_t accepted = 0;          ///< connections
-    std::uint64_t refused = 0;           ///< connections
-    std::uint64_t calls = 0;             ///< received
+    std::uint32_t connections = 0;       ///< connections open now
+    std::uint64_t accepted = 0;          ///< connections accepted
+    std::uint64_t refused = 0;           ///< connections refused
+    std::uint64_t calls = 0;             ///< calls received
     std::uint64_t errors_sent = 0;       ///< RDMA_ERROR
     std::uint64_t invalidated = 0;       ///< replies by Send with Invalidate
     std::size_t bulk_in_use = 0;         ///< bytes of bulk data in transfer
     std::size_t receive_bytes = 0;       ///< registered for Sends and Receives
-    std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receives
-    std::uint64_t receives_lowered = 0;  ///< likewise, lowered
+    std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receive buffers
+    std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered it
   };
   /// Sums over all listeners since start(). Any thread.
   Statistics statistics() const;

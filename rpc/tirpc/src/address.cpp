@@ -38,8 +38,8 @@ std::optional<std::uint16_t> port_of(std::string_view universal) {
   return static_cast<std::uint16_t>(high << 8 | low);
 }
 
-/// The port of a program on a netid; that of another version if there is no such one, as GETADDR of rpcbind answers:
-/// the call then names the versions. (GETADDR itself takes the netid from the transport of the question.)
+/// The port of a program on a netid. If that version has none, the port of another version, as rpcbind's GETADDR
+/// answers: the call then reports the versions. (GETADDR itself takes the netid from the transport of the request.)
 std::optional<std::uint16_t> find_port(const rpcblist* entries, rpcprog_t program, rpcvers_t version,
                                        std::string_view netid) {
   std::optional<std::uint16_t> other;
@@ -128,7 +128,7 @@ std::optional<std::uint16_t> ask_rpcbind(const address& host, rpcprog_t program,
   socklen_t length = 0;
   sockaddr_storage peer = socket_address({host, kRpcbindPort}, length);
   const Fd fd(::socket(peer.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  // The limit of sending bounds connect() as well.
+  // The send timeout bounds connect() as well.
   if (!fd || ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
       ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&peer), length) != 0) {
     return failed(errno);

@@ -36,7 +36,7 @@ std::vector<boost::asio::ip::address> addresses_of(const std::string& host);
 /// The netid of RPC-over-RDMA for an address (RFC 8166 section 9).
 const char* netid_of(const boost::asio::ip::address& address) noexcept;
 
-/// The port at which rpcbind of `host` says that the program is served over RDMA; sets rpc_createerr and returns
+/// The port at which `host` serves the program over RDMA, according to its rpcbind; sets rpc_createerr and returns
 /// nothing if there is none. Blocks, up to `timeout` for the connection and for the reply.
 std::optional<std::uint16_t> ask_rpcbind(const boost::asio::ip::address& host, rpcprog_t program, rpcvers_t version,
                                          std::chrono::milliseconds timeout);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. clnt_call() as the TCP transport of libtirpc does it: one attempt, and up to two more after AUTH_REFRESH.
+// Operation. clnt_call() works as in the TCP transport of libtirpc: one attempt, and up to two more after AUTH_REFRESH.
 // The calling thread runs the event loop of the connection until the call is over.
 // Ownership. The handle contains the CLIENT that the program has; clnt_destroy() deletes both.
 // Errors. A call is never sent twice: the loss of its connection ends it with RPC_CANTRECV.
@@ -19,15 +19,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Replies to calls whose results are void: header, verifier, and an error.
+/// Bytes of the longest reply to a call whose results are void: header, verifier, and an error.
 constexpr std::uint32_t kVoidReply = 24 + MAX_AUTH_BYTES + 8;
-/// Posted calls that may be unanswered before the next one waits: fewer than the credits.
+/// Unanswered posted calls at which the next one waits; must be less than the credits.
 constexpr std::size_t kMostPosted = 16;
-/// As libtirpc's time_not_ok().
+/// The limit of libtirpc's time_not_ok(), in seconds.
 constexpr long kLongestTimeout = 100'000'000;
 constexpr std::chrono::seconds kLeastPostedLife(60);
 
-/// Forks between the first process that made a handle and this one.
+/// Forks since the first handle was made, from the process that made it to this one.
 std::atomic<unsigned> fork_count{0};
 
 unsigned forks_so_far() noexcept {
@@ -60,7 +60,7 @@ bool_t free_op(CLIENT* client, xdrproc_t routine, void* results) {
 void destroy_op(CLIENT* client) { handle_of(client)->destroy(); }
 bool_t control_op(CLIENT* client, u_int request, void* info) { return handle_of(client)->control(request, info); }
 
-// Not const, as the CLIENT's pointer to it is not.
+// Not const, as CLIENT points to it without const.
 CLIENT::clnt_ops operations{call_op, abort_op, error_op, free_op, destroy_op, control_op};
 
 }  // namespace
@@ -110,7 +110,7 @@ bool ClientHandle::free_results(xdrproc_t routine, void* results) {
 void ClientHandle::destroy() {
   mutex_.lock();  // waits for a call in progress
   mutex_.unlock();
-  if (in_child()) static_cast<void>(link_.release());  // of the parent
+  if (in_child()) static_cast<void>(link_.release());  // it belongs to the parent
   delete this;
 }
 
@@ -143,7 +143,7 @@ clnt_stat ClientHandle::call(rpcproc_t procedure, xdrproc_t encode, void* args, 
   }
 }
 
-/// The bound of the reply, and memory for a result that is placed directly.
+/// Sets the bound of the reply, and provides memory for a result that is placed directly.
 bool ClientHandle::provide_results(WaitingCall& call, const rpcrdma_ddp* entry, memory::RegisteredBuffer& memory) {
   const bool no_result = is_void(call.args().decode);
   call.max_reply = no_result ? kVoidReply : max_reply_;
@@ -173,7 +173,7 @@ clnt_stat ClientHandle::wait_for(WaitingCall& call, Clock::time_point deadline) 
     return was_sent ? fail(RPC_CANTRECV, ECONNRESET) : fail(RPC_CANTSEND, EPIPE);
   }
   if (call.unanswered()) {
-    // The reply of a TCP server might still come: keep the program waiting for as long.
+    // A TCP server might still reply: block the program for as long as libtirpc's TCP transport would.
     const bool lost = link_->run_until([&] { return !link_->connected(); }, deadline);
     return lost ? fail(RPC_CANTRECV, ECONNRESET) : fail(RPC_TIMEDOUT);
   }
@@ -192,8 +192,8 @@ void ClientHandle::decode_early(WaitingCall& call) {
   call.decode_early(in);
 }
 
-/// A call whose reply is not waited for. With results it is "message passing", which the TCP transport reports as
-/// RPC_TIMEDOUT, without them a batched call.
+/// Makes a call without waiting for its reply. A call with results ("message passing") reports RPC_TIMEDOUT, as the TCP
+/// transport does; one without results is a batched call.
 clnt_stat ClientHandle::post(const CallArgs& args, bool batched) {
   CallArgs call = args;
   error_ = {};
@@ -224,7 +224,7 @@ bool ClientHandle::get(unsigned request, void* info) noexcept {
     case CLGET_SERVER_ADDR: std::memcpy(info, &server_, server_address_.len); return true;
     case CLGET_SVC_ADDR: return give(server_address_);
     case CLGET_FD: return give(link_->descriptor());
-    case CLGET_XID: return give(xid_);  // of the previous call
+    case CLGET_XID: return give(xid_);  // XID of the previous call
     case CLGET_VERS: return give(std::uint32_t{version_});
     case CLGET_PROG: return give(std::uint32_t{program_});
     default: return false;
@@ -244,7 +244,7 @@ bool ClientHandle::set(unsigned request, const void* info) noexcept {
     }
     case CLSET_XID:
       std::memcpy(&word, info, sizeof word);
-      xid_ = word + 1;  // of the next call
+      xid_ = word + 1;  // the next call uses xid_ - 1
       return true;
     case CLSET_VERS: std::memcpy(&version_, info, sizeof version_); return true;
     case CLSET_PROG: std::memcpy(&program_, info, sizeof program_); return true;

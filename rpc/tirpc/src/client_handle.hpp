@@ -12,8 +12,8 @@
 
 namespace rpcrdma::tirpc {
 
-/// What is behind a CLIENT. Each operation holds the lock from start to end, as libtirpc's TCP transport does: any
-/// thread.
+/// The implementation of a CLIENT. Any thread: each operation holds the lock from start to end, as in libtirpc's TCP
+/// transport.
 class ClientHandle {
  public:
   ClientHandle(std::unique_ptr<ClientLink> link, const fabric::Endpoint& server, rpcprog_t program, rpcvers_t version,
@@ -42,7 +42,7 @@ class ClientHandle {
   CLIENT client_{};
   char netid_[8] = "";
   char device_[1] = "";
-  unsigned forks_;  // of this process before the handle was made
+  unsigned forks_;  // forks_so_far() when the handle was made
   std::mutex mutex_;
   PostedCalls posted_;
   std::unique_ptr<ClientLink> link_;

@@ -28,7 +28,7 @@ class ClientLink {
   /// Connects. The error is that of the fabric or of the connection.
   static Result<std::unique_ptr<ClientLink>> open(const fabric::Endpoint& server, const LinkOptions& options);
 
-  /// Closes the connection, waiting briefly for what has been posted.
+  /// Closes the connection, waiting briefly for posted calls.
   ~ClientLink();
   ClientLink(const ClientLink&) = delete;
   ClientLink& operator=(const ClientLink&) = delete;
@@ -37,16 +37,16 @@ class ClientLink {
   memory::Pool& pool() noexcept { return *pool_; }
   int descriptor() noexcept;
   bool connected() const noexcept { return client_->connected(); }
-  /// Notices what has happened meanwhile, and connects if there is no connection. False on failure: error() says why.
+  /// Handles pending events, and connects if there is no connection. False on failure: error() says why.
   bool ensure_connected();
   error_code error() const noexcept { return client_->last_error(); }
 
-  /// Runs the event loop until `done()`, which it asks after each event.
+  /// Runs the event loop until `done()` returns true; calls it after each event.
   template <class Done>
   void run_until(Done done) {
     while (!done()) runner_.run_one();
   }
-  /// The same until `until` at the latest; false if the time has passed.
+  /// As above, but at most until `until`; false if that time has passed.
   template <class Done>
   bool run_until(Done done, std::chrono::steady_clock::time_point until) {
     if (done()) return true;
@@ -60,7 +60,7 @@ class ClientLink {
   }
   /// Handles one event.
   void run_one() { runner_.run_one(); }
-  /// Handles what is ready, without waiting.
+  /// Handles the events that are ready, without waiting.
   void poll() { context_.poll(); }
 
  private:
@@ -71,7 +71,7 @@ class ClientLink {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{context_.get_executor()};
   Runner runner_{context_};
   boost::asio::steady_timer timer_{context_};
-  std::uint64_t turn_ = 0;  // tells the waits apart
+  std::uint64_t turn_ = 0;  // identifies one wait
   bool passed_ = false;
   std::unique_ptr<fabric::Fabric> fabric_;
   std::unique_ptr<memory::Pool> pool_;

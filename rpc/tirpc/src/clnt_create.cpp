@@ -28,7 +28,7 @@ int errno_of_connect(error_code why) noexcept {
   return why == BaseError::out_of_memory || why == fabric::FabricError::locked_memory ? ENOMEM : ENODEV;
 }
 
-/// Replaces what is zero by its default.
+/// The options given, with each zero member replaced by its default.
 rpcrdma_clnt_options completed(const rpcrdma_clnt_options* given) noexcept {
   rpcrdma_clnt_options out{};
   if (given != nullptr) out = *given;
@@ -74,7 +74,7 @@ CLIENT* rpcrdma_clnt_create(const char* host, rpcprog_t prog, rpcvers_t vers, co
     return create(host, prog, vers, completed(options));
   } catch (const std::bad_alloc&) {
     return creation_failed(RPC_SYSTEMERROR, ENOMEM);
-  } catch (const std::exception&) {  // the event loop: descriptors
+  } catch (const std::exception&) {  // the event loop is out of descriptors
     return creation_failed(RPC_SYSTEMERROR, EMFILE);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asio waits in epoll, whose descriptor can itself be polled, but does not hand it out. An explicit instantiation may
-// name a private member, so that this fails to compile, and never misbehaves, with an Asio that is built differently.
+// Asio waits in epoll but does not expose the epoll descriptor, which can itself be polled. An explicit instantiation
+// may name a private member: with an Asio that is built differently, this does not compile, but never misbehaves.
 #include "descriptor.hpp"
 
 #include <boost/asio/detail/epoll_reactor.hpp>

@@ -11,9 +11,9 @@ class EarlyReply final : public xdr::Source {
   /// Runs the event loop until an event has been handled; false when the connection is lost.
   using Wait = UniqueFunction<bool()>;
 
-  /// Some of the reply of `call` has arrived.
+  /// Requires that some of the reply of `call` has arrived.
   EarlyReply(const WaitingCall& call, Wait wait);
-  /// The reply, as far as it has come.
+  /// The part of the reply that has arrived.
   const Payload& message() const noexcept { return message_; }
 
   bool more() override;

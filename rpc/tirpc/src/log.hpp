@@ -5,7 +5,7 @@
 
 namespace rpcrdma::tirpc {
 
-/// A log that calls a function of the program; an empty one if `function` is null.
+/// A log that calls `function`, which belongs to the program; an empty log if `function` is null.
 Log log_to(rpcrdma_log_function function, void* context);
 
 }  // namespace rpcrdma::tirpc

@@ -12,8 +12,8 @@ namespace rpcrdma::tirpc {
 /// A long call whose arguments are read from the client while they are decoded: long opaques straight into the
 /// program's memory where registering that is cheap, everything else piece by piece into pool memory, one piece ahead.
 ///
-/// A Read that is under way keeps this object, and with it the memory of the piece. The call cannot be answered until
-/// the Read is over. One thread, which runs the event loop while it waits.
+/// A Read in progress keeps this object alive, and with it the memory of the piece. The call cannot be answered until
+/// the Read is over. Belongs to one thread, which runs the event loop while it waits.
 class LongArguments final : public xdr::Source, public std::enable_shared_from_this<LongArguments> {
  public:
   /// Bytes of a long call that are read before it is dispatched. Shorter ones need one Read.
@@ -23,7 +23,7 @@ class LongArguments final : public xdr::Source, public std::enable_shared_from_t
   LongArguments(transport::IncomingCall& call, Runner& runner)
       : call_(call), runner_(runner), message_(call.payload()) {}
 
-  /// The message, as far as it has come.
+  /// The part of the message that has arrived.
   const Payload& message() const noexcept { return message_; }
 
   bool more() override;
@@ -45,8 +45,8 @@ class LongArguments final : public xdr::Source, public std::enable_shared_from_t
   transport::IncomingCall& call_;
   Runner& runner_;
   Payload message_;
-  std::vector<memory::RegisteredBuffer> pieces_;               // of the message, except the first
-  std::uint32_t asked_ = message_.pieces.front().octets.size;  // bytes of the message
+  std::vector<memory::RegisteredBuffer> pieces_;               // pieces of the message, except the first
+  std::uint32_t asked_ = message_.pieces.front().octets.size;  // bytes of the message requested so far
   Transfer ahead_;                                             // the next piece
   Transfer direct_;
 };

@@ -10,7 +10,7 @@
 namespace rpcrdma::tirpc {
 namespace {
 
-/// Copies a decoded opaque to memory as xdr_bytes() does: to `*to`, or, if that is null, to memory of malloc().
+/// Copies a decoded opaque to memory as xdr_bytes() does: to `*to` or, if `*to` is null, to memory from malloc().
 bool_t deliver(xdr::Decoder& in, const bulk_data& from, char** to, u_int* size) {
   *size = from.length;
   if (from.length == 0) return TRUE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The program's XDR routines run where the transport asks for the message, and where it delivers the reply:
-// arguments are encoded into registered memory, results are decoded from where they arrived, in the calling thread.
+// Operation. The program's XDR routines run when the transport asks for the message and when it delivers the reply:
+// arguments are encoded into registered memory, results are decoded where they have arrived, in the calling thread.
 // Ownership. A waiting call lives on the stack of clnt_call(); a posted one owns its message, and is deleted when it is
 // over.
 // Errors. Every error becomes the clnt_stat that the TCP transport of libtirpc reports for it.
@@ -68,10 +68,10 @@ bool is_void(xdrproc_t routine) noexcept {
 }
 
 bool BorrowedMemory::borrow(PayloadBuilder& out, Octets octets) {
-  constexpr std::size_t kMost = 8;  // each takes a segment, and starts another: a message has a limited number of them
+  constexpr std::size_t kMost = 8;  // each splits the message into two more segments, whose number is limited
   if (octets.size() < kLongOpaque || octets.size() > UINT32_MAX || registered_.size() == kMost) return false;
   if (!fabric_.capabilities().cheap_registration) return false;
-  // It is only read.
+  // The fabric only reads this memory.
   auto* const data = const_cast<std::byte*>(octets.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   auto registered = memory::adopt(fabric_, {data, octets.size()});
   if (!registered) return false;
@@ -136,7 +136,7 @@ void WaitingCall::decode_early(xdr::Decoder& in) {
   early_ = Early::ended;
 }
 
-/// The reply of a call that is being decoded, or has been. An error comes inline.
+/// Handles the reply of a call whose decoding has begun early. An error comes inline.
 void WaitingCall::take_reply(const Payload& message) noexcept {
   const BufferRef bytes = message.pieces.front().octets;
   if (bytes.data == reply_memory.data) {
@@ -191,7 +191,7 @@ class PostedCalls::One final : public transport::Call {
 
  private:
   void encode(PayloadBuilder& out) noexcept override {
-    // Not on another connection: the server may have run it.
+    // Never sent on another connection: the server may have run the call.
     const std::uint64_t connection = requester_.counters().reconnects;
     if (connection_ && *connection_ != connection) return out.fail();
     connection_ = connection;
@@ -204,7 +204,7 @@ class PostedCalls::One final : public transport::Call {
   PostedCalls& owner_;
   transport::Requester& requester_;
   std::vector<std::byte> message_;
-  std::optional<std::uint64_t> connection_;  // on which it was sent
+  std::optional<std::uint64_t> connection_;  // the connection on which it was sent
 };
 
 PostedCalls::PostedCalls() = default;

@@ -15,7 +15,7 @@
 
 namespace rpcrdma::tirpc {
 
-/// What clnt_call() is given.
+/// The arguments of clnt_call().
 struct CallArgs {
   AUTH* auth = nullptr;
   std::uint32_t xid = 0;
@@ -30,12 +30,12 @@ struct CallArgs {
   bool stable_opaques = false;
 };
 
-/// xdr_void(), which libtirpc declares without parameters, as an xdrproc_t.
+/// libtirpc's xdr_void(), which is declared without parameters, as an xdrproc_t.
 bool_t no_results(XDR*, ...);
-/// Results that take no bytes.
+/// True if the results take no bytes.
 bool is_void(xdrproc_t routine) noexcept;
 
-/// Opaques from this length on are transferred from and to the program's memory.
+/// Opaques of at least this length are transferred from and to the program's memory.
 constexpr std::size_t kLongOpaque = 1u << 16;
 
 /// Long opaques of the program's memory, registered for one message.
@@ -54,10 +54,10 @@ class BorrowedMemory final : public xdr::Borrowing {
 bool encode_call(xdr::Encoder& out, const CallArgs& from);
 
 /// The verifier body, of flavor AUTH_NONE, with which a SVCXPRT of this library answers a call that its dispatch
-/// function has left unanswered. It returns the credit of the call; other clients take it for SYSTEM_ERR.
+/// function has left unanswered. The answer returns the credit of the call; other clients take it for SYSTEM_ERR.
 inline constexpr char kUnanswered[] = "unanswered";
 
-/// A call that waits for its reply, and decodes it in done(), where the message is.
+/// A call that waits for its reply, and decodes it inside done(), while the message is valid.
 class WaitingCall final : public transport::Call, private xdr::Staging {
  public:
   WaitingCall(const CallArgs& args, memory::Pool& pool) noexcept : args_(args), pool_(pool), borrowed_(pool.fabric()) {
@@ -66,23 +66,23 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
 
   bool over() const noexcept { return over_; }
   const CallArgs& args() const noexcept { return args_; }
-  /// It has been encoded, and may have been sent.
+  /// True if the call has been encoded, and so may have been sent.
   bool encoded() const noexcept { return encoded_; }
-  /// The server has returned the credit of the call without a reply.
+  /// True if the server has returned the credit of the call without a reply.
   bool unanswered() const noexcept { return unanswered_; }
-  /// The reply says that the server has not run the call, or has failed.
+  /// True if the reply says that the server has not run the call, or that the call has failed.
   bool refused() const noexcept { return refused_; }
-  /// The outcome, when it is over.
+  /// The outcome, once the call is over.
   const rpc_err& error() const noexcept { return error_; }
   const rpc_msg& reply() const noexcept { return reply_; }
 
-  /// Takes memory for a long reply, so that it can be decoded early. Without memory the requester waits for some.
+  /// Allocates memory for a long reply, so that it can be decoded early. Without it, the requester waits for memory.
   void keep_reply();
   /// Bytes of a long reply that have arrived.
   std::uint32_t arrived() const noexcept;
   /// Decodes a reply that is still arriving; at most once.
   void decode_early(xdr::Decoder& in);
-  /// The call is over: if its reply has been decoded early, checks that it was this reply.
+  /// After the call is over: if its reply has been decoded early, checks that the decoded bytes were that reply.
   void conclude() noexcept;
 
  private:
@@ -104,7 +104,7 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   rpc_err error_{};
   char verifier_[MAX_AUTH_BYTES];
   rpc_err early_error_{};
-  std::uint32_t early_end_ = 0;   // how far the reply was read
+  std::uint32_t early_end_ = 0;   // bytes of the reply that have been decoded early
   std::uint32_t long_reply_ = 0;  // its length, once it is known
   Early early_ = Early::no;
   bool encoded_ = false;
@@ -114,7 +114,7 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   bool over_ = false;
 };
 
-/// The calls of a handle whose replies nothing waits for. Outlives the calls: destroy it after the requester.
+/// The calls of a handle whose replies are not waited for. Must outlive the calls: destroy it after the requester.
 class PostedCalls {
  public:
   PostedCalls();
@@ -123,7 +123,7 @@ class PostedCalls {
   /// Encodes the call, whose arguments are not needed afterwards, and submits it; false if it has no encoding.
   bool post(transport::Requester& requester, const CallArgs& args, std::chrono::steady_clock::time_point deadline);
   std::size_t size() const noexcept { return calls_.size(); }
-  /// All of them have been encoded, and may have been sent.
+  /// True if all calls have been encoded, and so may have been sent.
   bool all_sent() const noexcept;
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. libtirpc polls xp_fd and asks for calls one by one: receive(), the dispatch function, status(). The event
-// loop runs within receive() and status(), until a call is there or nothing is left to do.
+// loop runs within receive() and status(), until a call has arrived or no event is left.
 // Ownership. The call that is being dispatched belongs to the Service from receive() to its reply.
 // Errors. A call that is left unanswered is answered when the next one is asked for, as its client would otherwise lose
-// a credit for ever; a message that is not a call gets RDMA_ERROR.
+// a credit for ever; a message that is not a call is answered by RDMA_ERROR.
 #include "service.hpp"
 
 #include <sys/epoll.h>
@@ -22,7 +22,7 @@
 namespace rpcrdma::tirpc {
 namespace {
 
-/// Calls, and events, after which other transports of the process get their turn.
+/// Calls, and events, after which the other transports of the process get their turn.
 constexpr unsigned kMostCalls = 64;
 constexpr unsigned kMostEvents = 1024;
 constexpr unsigned kLongestMessage = 64u << 20;
@@ -40,12 +40,12 @@ bool_t free_op(SVCXPRT*, xdrproc_t routine, void* args) {
 void destroy_op(SVCXPRT* xprt) { delete &Service::of(xprt); }
 bool_t control_op(SVCXPRT* xprt, const u_int request, void* info) { return Service::of(xprt).control(request, info); }
 
-// As SVCXPRT::xp_ops names the member as well.
+// Types by decltype: SVCXPRT::xp_ops names a member as well as its type.
 const std::remove_pointer_t<decltype(SVCXPRT::xp_ops)> kOperations{receive_op, status_op, args_op,
                                                                    reply_op,   free_op,   destroy_op};
 const std::remove_pointer_t<decltype(SVCXPRT::xp_ops2)> kMoreOperations{control_op};
 
-/// The transports of rpcrdma_svc_add(), in the thread of libtirpc's own tables.
+/// The transports made by rpcrdma_svc_add(). Used by the thread that owns libtirpc's tables.
 std::vector<Service*> shared_services;
 
 [[noreturn]] void fail(error_code why) { throw boost::system::system_error(why); }
@@ -57,7 +57,7 @@ void watch(const Fd& epoll, int descriptor) {
   if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) fail_errno();
 }
 
-/// `message` as one stream: the items where they belong, followed by their pads.
+/// Describes `message` as one stream: the items in their places, each followed by its pad.
 void flatten(const Payload& message, Payload& out) {
   static std::byte zeros[4]{};
   out.clear();
@@ -80,7 +80,7 @@ void flatten(const Payload& message, Payload& out) {
   for (; piece != message.pieces.end(); ++piece) add(piece->position, piece->octets);
 }
 
-/// Long opaques of results, written to the client from the program's memory while results are encoded.
+/// Writes long opaques of results to the client from the program's memory while results are encoded.
 class WrittenAhead final : public xdr::Borrowing {
  public:
   WrittenAhead(transport::IncomingCall& call, Runner& runner) noexcept : call_(call), runner_(runner) {}
@@ -90,14 +90,14 @@ class WrittenAhead final : public xdr::Borrowing {
     const std::uint64_t end = std::uint64_t{out.position()} + octets.size();
     if (octets.size() < kLongOpaque || end > UINT32_MAX || !fabric.capabilities().cheap_registration) return false;
     if (!out.ok() || !call_.may_write_ahead(static_cast<std::uint32_t>(end))) return false;
-    // It is only read.
+    // The fabric only reads this memory.
     auto* const data = const_cast<std::byte*>(octets.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
     const auto registered = memory::adopt(fabric, {data, octets.size()});
     if (!registered) return false;
     out.borrow(registered->ref());
     std::optional<error_code> outcome;
     call_.write_ahead([&outcome](error_code status) { outcome = status; });
-    while (!outcome) runner_.run_one();  // the memory belongs to the program again when this function returns
+    while (!outcome) runner_.run_one();  // afterwards the program may change the memory again
     if (*outcome) out.fail();
     sent_ = static_cast<std::uint32_t>(end);
     return true;
@@ -229,7 +229,7 @@ bool Service::receive(rpc_msg* message) {
   return false;
 }
 
-/// Stays for a moment while a call is arriving: what follows is spared a poll() of the program.
+/// Waits for a moment while a call is arriving: a call that arrives in time needs no poll() by the program.
 void Service::run_until_ready() {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::microseconds kMoment(20);
@@ -257,7 +257,7 @@ void Service::begin(Arrival arrival) {
   if (current_.rest) in_->set_source(*current_.rest);
 }
 
-/// A message that xdr_callmsg() does not take: of another version of RPC, or not a call.
+/// Answers a message that xdr_callmsg() rejects: one of another RPC version, or not a call.
 bool Service::refuse(const Payload& message) {
   xdr::Decoder in(message);
   in.skip(8);
@@ -277,7 +277,7 @@ bool Service::refuse(const Payload& message) {
 xprt_stat Service::status() {
   end_unanswered();
   unsigned events = 0;
-  // A call is dispatched at once: its Reads may be waiting for that.
+  // Stops at the first call, which must be dispatched at once: its Reads may be waiting for that.
   while (ready_.empty() && events < kMostEvents && context_.poll_one() != 0) ++events;
   const bool pause = events == kMostEvents || burst_ >= kMostCalls;
   if (!ready_.empty() && !pause) return XPRT_MOREREQS;

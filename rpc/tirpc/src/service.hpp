@@ -22,7 +22,8 @@
 
 namespace rpcrdma::tirpc {
 
-/// What is behind a SVCXPRT: a server with its event loop, which runs when libtirpc asks for a call. One thread.
+/// The implementation of a SVCXPRT: a server with its event loop, which runs when libtirpc asks for a call. Belongs to
+/// one thread.
 class Service final : private transport::CallHandler, private xdr::Staging {
  public:
   /// Listens. Throws boost::system::system_error, with the error of the fabric or of the address.
@@ -51,8 +52,8 @@ class Service final : private transport::CallHandler, private xdr::Staging {
   /// A call that can be dispatched.
   struct Arrival {
     transport::IncomingCall* call = nullptr;
-    std::vector<memory::RegisteredBuffer> arguments;  // what came in Read chunks
-    std::shared_ptr<LongArguments> rest;              // of a long call
+    std::vector<memory::RegisteredBuffer> arguments;  // data from Read chunks
+    std::shared_ptr<LongArguments> rest;              // the rest of a long call
   };
   class Pull;
   /// libtirpc keeps the state of its authenticators at xp_p3, as svc_getreq_common() expects.
@@ -84,7 +85,7 @@ class Service final : private transport::CallHandler, private xdr::Staging {
 
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{context_.get_executor()};
-  Fd pollable_;  // an epoll of the event loop's own one and of wake_
+  Fd pollable_;  // an epoll of the event loop's own epoll and of wake_
   Fd wake_;
   bool signalled_ = false;
   Runner runner_{context_};

@@ -12,7 +12,7 @@
 namespace rpcrdma::tirpc {
 namespace {
 
-/// As poll() without a time limit, but polls for a while before it blocks, as its WaitPolicy says.
+/// As poll() without a time limit, but polls for a while before it blocks, as decided by its WaitPolicy.
 class Poller {
  public:
   int wait(std::vector<pollfd>& descriptors) {

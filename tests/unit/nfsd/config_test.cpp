@@ -140,8 +140,8 @@ TEST_F(ConfigTest, ErrorsInExportsToo) {
   begins("directory = 'relative'\n", "5: directory: not an absolute path");
   begins("directory = \"/a\\u0000b\"\n", "5: directory: the string holds a NUL");
   begins("directory = '/b'\nmemory = true\n", "4: an export has either a directory or memory = true");
-  begins("memory = true\n", "4: the name of an export begins with '/'");
-  begins("directory = '/b'\nname = 'b'\n", "4: the name of an export begins with '/': 'b'");
+  begins("memory = true\n", "4: the name of an export must begin with '/'");
+  begins("directory = '/b'\nname = 'b'\n", "4: the name of an export must begin with '/': 'b'");
   begins("directory = '/b'\nsize = '1G'\n", "4: only a memory export has a size");
   begins("memory = true\nname='/m'\nsize = '1 G'\n", "7: size: ");
   begins("memory = true\nname='/m'\nsize = 0\n", "7: size: ");

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The largest XDR encoding of a type (RFC 8166 section 6.2: what a client must provide for a reply), as an expression
-over the arguments of the call, and the number of DDP-eligible items in it."""
+"""Computes the largest XDR encoding of a type as an expression over the arguments of the call, and the number of
+DDP-eligible items in it. A client must provide that much memory for a reply (RFC 8166 section 6.2)."""
 from dataclasses import replace
 
 from .language import Declaration, Enum, SourceError, Struct, Union
@@ -17,7 +17,7 @@ BULK, TEXT = "bulk_data", "text_data"
 
 
 class Expression:
-    """A sum of a constant and of C++ terms, each times a constant; or the largest of several such sums."""
+    """A sum of a constant and of C++ terms, each multiplied by a constant; or the largest of several such sums."""
 
     def __init__(self, constant=0, terms=()):
         self.constant = constant
@@ -59,7 +59,7 @@ def padded(size):
 
 
 class Size:
-    """`fixed`: bytes without the data of eligible items, `items`: bytes of each of them, in order."""
+    """`fixed`: bytes without the data of eligible items; `items`: bytes of each eligible item, in order."""
 
     def __init__(self, fixed, items=()):
         self.fixed = fixed
@@ -70,7 +70,7 @@ class Size:
 
 
 class Bounds:
-    """Bounds of the results of one procedure, or, with `argument` None, of arguments: then only items are counted."""
+    """Bounds of the results of one procedure. With `results` false, only counts the items of its arguments."""
 
     def __init__(self, specification, argument=None, results=True):
         self.types = specification.types
@@ -79,7 +79,7 @@ class Bounds:
         self.results = results
 
     def of(self, name, line, inside=()):
-        """`inside`: the structs around it, and "*NAME" for each list whose elements, of type NAME, are around it."""
+        """The bound of type `name`. `inside`: the enclosing structs, and "*NAME" for each enclosing list of NAME."""
         if name in BASIC:
             return Size(Expression(BASIC[name]))
         if name == "void":
@@ -104,7 +104,7 @@ class Bounds:
         return self.union(definition, inside)
 
     def bounded_type(self, declared):
-        """The definition of a type without a bound of its own, with the annotation of the member that has the type."""
+        """The definition of a member's type, which has no bound of its own, with the annotation of the member."""
         name = self.resolved_name(declared.type)
         if name in (BULK, TEXT):
             return replace(declared, type=name)
@@ -188,7 +188,7 @@ class Bounds:
             raise SourceError(declared.line, f"'{declared.name}': annotation 'max' on a member of known size")
 
     def limit(self, declared):
-        """The bound of a counted member: its own, or the annotation's."""
+        """The bound of a counted member: its own, or that of its annotation."""
         if not self.results:
             return Expression(1 if declared.size is None else declared.size)
         noted = declared.notes.get("max")

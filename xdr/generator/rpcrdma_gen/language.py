@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The RPC language (RFC 4506 section 6.3, RFC 5531 section 12) as rpcgen reads it: tokens, then definitions."""
+"""Parses the RPC language (RFC 4506 section 6.3, RFC 5531 section 12) as rpcgen does: tokens, then definitions."""
 import re
 from dataclasses import dataclass, field
 
 
 class SourceError(Exception):
-    """A defect of the .x file, at a line."""
+    """An error in the .x file, with its line."""
 
     def __init__(self, line, message):
         super().__init__(message)
@@ -151,7 +151,7 @@ def tokenize(text):
 
 
 class Parser:
-    """Reads one file. The first defect ends it."""
+    """Parses one file, until the first error."""
 
     def __init__(self, text):
         self.tokens, self.annotations = tokenize(text)
@@ -205,7 +205,7 @@ class Parser:
         raise SourceError(line, f"'{text}': expected a number or a constant")
 
     def notes(self, begin, allowed):
-        """The annotations of a declaration whose ';' has just been taken: within it, or behind it on its last line."""
+        """The annotations of a declaration, whose ';' has just been taken: within it, or after it on its last line."""
         notes, last = {}, self.tokens[self.at - 1].line
         for annotation in self.annotations:
             inside = begin < annotation.before < self.at
@@ -315,13 +315,13 @@ class Parser:
         self.define(name, Union(name, switch, arms, line), line)
 
     def value_or_name(self):
-        """A case: also TRUE, FALSE, and constants of a header that the file includes."""
+        """The value of a case, including TRUE, FALSE, and constants of a header that the file includes."""
         line, text = self.line(), self.take()
         if not re.fullmatch(r"[A-Za-z_]\w*|-?\w+", text):
             raise SourceError(line, f"'{text}': expected a value")
 
     def type_name(self):
-        """A type in one word: unsigned hyper becomes u_hyper."""
+        """A type as one word: unsigned hyper becomes u_hyper."""
         line, word = self.line(), self.take()
         if word == "unsigned":
             if self.peek() in ("int", "long", "short", "char", "hyper"):

@@ -13,12 +13,12 @@ DESCRIPTION = """\
 Generates C++ for librpcrdma from a file in the RPC language, as rpcgen reads it. For NAME.x it writes NAME.h and
 NAME_xdr.cpp (types and XDR routines, from rpcgen) and NAME.rpcrdma.hpp (one Procedure type for each procedure).
 
-Comments annotate what the language cannot say, on the line of the member or procedure:
+Comments on the line of a member or procedure annotate what the language cannot say:
   /* rpcrdma: idempotent */          a procedure that may be run again when a call is resent
   /* rpcrdma: auth sys */            a procedure that requires AUTH_SYS
-  /* rpcrdma: max 100 */             bound of a member without one: bytes, or elements of an array or a linked list
-  /* rpcrdma: max args.count */      the same, by a member of the argument
-  /* rpcrdma: name NAME */           another C++ name of a procedure or, behind its number, of a program
+  /* rpcrdma: max 100 */             bound of a member that has none: bytes, or elements of an array or a linked list
+  /* rpcrdma: max args.count */      the same, given by a member of the argument
+  /* rpcrdma: name NAME */           another C++ name of a procedure or, after its number, of a program
 Types: bulk_data is a DDP-eligible opaque<>, text_data a string<> that is not copied."""
 EXAMPLE = "For example: rpcrdma-gen --output generated hello.x"
 
@@ -28,13 +28,13 @@ def arguments(values):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", metavar="DIR", default=".", help="folder of the generated files (default: .)")
     parser.add_argument("--rpcgen", metavar="PROGRAM", default="rpcgen", help="default: rpcgen")
-    parser.add_argument("--cpp", metavar="PROGRAM", default="cpp", help="the C preprocessor, as rpcgen needs it")
+    parser.add_argument("--cpp", metavar="PROGRAM", default="cpp", help="the C preprocessor (default: cpp)")
     parser.add_argument("file", metavar="FILE.x")
     return parser.parse_args(values)
 
 
 def write(path, text):
-    """Leaves an unchanged file alone, which spares what includes it a compilation."""
+    """Does not write an unchanged file, so that its users are not compiled again."""
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
 

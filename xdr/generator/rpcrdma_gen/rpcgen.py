@@ -12,7 +12,7 @@ INCLUDE = re.compile(r'^#include "rpcrdma[^\n]*\n', re.MULTILINE)
 
 
 def without_programs(text):
-    """Blanks the program definitions, whose names rpcgen would define as macros; lines keep their numbers."""
+    """Blanks program definitions, as rpcgen would define their names as macros. Lines keep their numbers."""
     hidden = SKIPPED.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
     for found in re.finditer(r"\bprogram\s+\w+\s*\{", hidden):
         at, depth = found.end(), 1
@@ -25,7 +25,7 @@ def without_programs(text):
 
 
 def preprocessed(path, text, cpp):
-    """As rpcgen reads the file; a file without directives needs no preprocessor."""
+    """Preprocesses the file as rpcgen does; a file without directives needs no preprocessor."""
     if not re.search(r"^[ \t]*#", text, re.MULTILINE):
         return text
     done = subprocess.run([cpp, "-C", "-undef", "-nostdinc", "-DRPC_HDR", path], capture_output=True, text=True,
@@ -38,7 +38,7 @@ def preprocessed(path, text, cpp):
 
 
 def run(rpcgen, kind, source, folder):
-    output = folder / f"{source.stem}.{kind}"  # the include guard is made of its name
+    output = folder / f"{source.stem}.{kind}"  # rpcgen makes the include guard from this name
     done = subprocess.run([rpcgen, "-C", f"-{kind}", "-i", "0", "-o", str(output), source.name], cwd=folder,
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -55,7 +55,8 @@ def header_and_code(text, stem, uses, rpcgen):
         source = folder / f"{stem}.x"
         source.write_text(without_programs(text))
         header, code = run(rpcgen, "h", source, folder), run(rpcgen, "c", source, folder)
-    # C++ headers stay out of extern "C". A fixed underlying type makes every value that a peer sends defined.
+    # Moves C++ headers out of extern "C". Gives enums a fixed underlying type, so that any value from a peer is
+    # defined.
     includes = "".join(f'#include "{name}"\n' for name in uses)
     includes += "".join(found for found in INCLUDE.findall(header) if found not in includes)
     header = INCLUDE.sub("", header)

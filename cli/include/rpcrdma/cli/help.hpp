@@ -10,7 +10,7 @@ class App;
 
 namespace rpcrdma::cli {
 
-/// A word of the command line, a signal or a whole command, and what it means.
+/// A word of the command line, a signal or a whole command, with its meaning.
 struct Entry {
   std::string term;
   std::string text;
@@ -22,11 +22,11 @@ struct Section {
   std::vector<Entry> entries;
 };
 
-/// Completes the command line of a program once all options and subcommands have been added: gives `app` and its
-/// subcommands the layout, with `sections` after the options of `app`, and adds the hidden option --describe, which
-/// prints the command line and the sections as one JSON object (packaging/generate reads it). The footer of a
-/// subcommand is its example. What users can choose from, ranges and defaults come from the options themselves: a type
-/// name such as `on|off` or CLI::IsMember, CLI::Range, default_str().
+/// Call this once all options and subcommands of a program have been added. Gives `app` and its subcommands the layout,
+/// with `sections` after the options of `app`, and adds the hidden option --describe, which prints the command line and
+/// the sections as one JSON object (packaging/generate reads it). The footer of a subcommand is its example. Choices,
+/// ranges and defaults are taken from the options themselves: a type name such as `on|off` or CLI::IsMember,
+/// CLI::Range, default_str().
 void finish(CLI::App& app, std::vector<Section> sections);
 
 }  // namespace rpcrdma::cli

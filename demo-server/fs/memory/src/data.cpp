@@ -60,7 +60,7 @@ WriteResult MemoryFileSystem::commit_write(const NodeKey& key, std::uint64_t off
   result.wcc.before = wcc_of(node.attributes());
   std::uint32_t count = 0;
   for (const PagePart& part : run) count += part.length;
-  // Checked again: other writes may have taken the room since prepare_write().
+  // Checked again, because other writes may have used the space since prepare_write().
   if (!has_room(node, offset, count)) {
     result.status = Status::nospc;
   } else if (count != 0) {

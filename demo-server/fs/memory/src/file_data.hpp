@@ -8,11 +8,11 @@
 
 namespace rpcrdma::nfsd {
 
-/// The content of one file: a sparse sequence of pages. The bytes of a page behind the end of the file are zeros. Not
-/// synchronized.
+/// The content of one file: a sparse sequence of pages. The bytes of the last page behind the end of the file are
+/// zeros. Not synchronized.
 class FileData {
  public:
-  /// Counts its pages in `total` as well; store and total outlive it.
+  /// Adds the number of its pages to `total` as well; `store` and `total` must outlive it.
   FileData(PageStore& store, std::uint64_t& total) noexcept : store_(&store), total_(&total) {}
   ~FileData() { *total_ -= pages_; }
   FileData(const FileData&) = delete;
@@ -26,7 +26,7 @@ class FileData {
   void share(std::uint64_t offset, std::uint32_t count, PageRun& out) const;
   /// Makes `run` the content at `offset`; takes its pages.
   void replace(std::uint64_t offset, PageRun& run);
-  /// False if a page that is being sent would have to be copied and there is no page left.
+  /// False if it must copy a page that is being sent, and no page is free.
   bool resize(std::uint64_t size);
 
  private:

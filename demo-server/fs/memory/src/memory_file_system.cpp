@@ -14,7 +14,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr std::size_t kKeySize = 16;  // number, instance
+constexpr std::size_t kKeySize = 16;  // object number, instance of the file system
 constexpr std::uint32_t kRootMode = 01777;
 
 Verifier fresh_instance() {
@@ -107,16 +107,16 @@ MemoryNode& MemoryFileSystem::add_node(FileType type, const Caller& caller, cons
   a.type = type;
   a.fileid = number;
   a.links = type == FileType::directory ? 2 : 1;
-  // As mkdir(2) does: the set-id bits of a directory are inherited, not requested.
+  // As in mkdir(2): a directory inherits the set-id bits; a request cannot set them.
   a.mode = attributes.mode.value_or(type == FileType::directory ? 0755 : 0644) &
            (type == FileType::directory ? 01777u : 07777u);
   if (type == FileType::symlink) a.mode = 0777;
   const bool inherits = parent != nullptr && (parent->fixed.mode & 02000u) != 0;
   a.uid = caller.uid;
   a.gid = inherits ? parent->fixed.gid : caller.gid;
-  // As open(2) does: only a member of the group makes a set-group-id program with it.
+  // As in open(2): only a member of the group may create a set-group-id program of that group.
   if (inherits && type != FileType::directory && (a.mode & mode::kGroupExecute) != 0) strip_group(caller, a);
-  // Only root may choose owner and group; in requests of other callers they are ignored.
+  // Only root may choose owner and group; they are ignored in requests of other callers.
   if (caller.uid == 0 && (attributes.uid || attributes.gid)) {
     if (type != FileType::directory) strip_set_ids(caller, a);
     a.uid = attributes.uid.value_or(a.uid);
@@ -135,11 +135,11 @@ Status MemoryFileSystem::resize(const Caller& caller, MemoryNode& node, std::uin
   return Status::ok;
 }
 
-/// All but the size.
+/// Changes all attributes but the size.
 void MemoryFileSystem::apply(const Caller& caller, MemoryNode& node, const SetAttributes& changes) {
   Attributes& a = node.fixed;
   if (changes.uid || changes.gid) {
-    // As chown(2) does: the set-id bits were set for the old owner.
+    // As in chown(2): the set-id bits were set for the old owner.
     if (a.type != FileType::directory) strip_set_ids(caller, a);
     a.uid = changes.uid.value_or(a.uid);
     a.gid = changes.gid.value_or(a.gid);
@@ -155,7 +155,7 @@ void MemoryFileSystem::apply(const Caller& caller, MemoryNode& node, const SetAt
   if (changes.mtime.how == SetTime::How::client) a.mtime = changes.mtime.value;
 }
 
-/// Changes the size first, as a file system on a disk does: it stays changed if the caller may not change the rest.
+/// Changes the size first, as disk file systems do: the new size stays even if the caller may not change the rest.
 Status MemoryFileSystem::change(const Caller& caller, MemoryNode& node, const SetAttributes& changes) {
   if (const Status s = check_changes(changes, node.fixed.type); s != Status::ok) return s;
   if (changes.size) {

@@ -11,7 +11,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// One lock protects everything; it is never held while data moves over the network.
+/// A file system in memory. One lock protects everything; it is never held while data moves over the network.
 class MemoryFileSystem final : public FileSystem, public PagedData {
  public:
   MemoryFileSystem(PageStore& pages, const MemoryOptions& options);
@@ -60,19 +60,19 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   static constexpr std::uint64_t kRoot = 1;
   static constexpr std::uint64_t kMaxFileSize = std::uint64_t{1} << 62;
   static constexpr std::uint32_t kMaxLinks = 65000;
-  // What an object and a name take beside their text, with the nodes of the maps that hold them.
+  // Memory of an object and of a name without its text, with the nodes of the maps that hold them.
   static constexpr std::uint64_t kObjectBytes = sizeof(MemoryNode) + 64;
   static constexpr std::uint64_t kNameBytes = sizeof(MemoryDirectory::Entry) + 128;
 
-  // All of the following are called with the lock held, except where they take it.
+  // The following functions require the lock, except those that take it.
   NodeKey key_of(std::uint64_t number) const;
   StatusOr<MemoryNode*> find(const NodeKey& key);
   StatusOr<MemoryNode*> find_directory(const NodeKey& key);
-  /// Regular files only: Status::isdir, Status::inval.
+  /// As find(), for regular files only: else Status::isdir or Status::inval.
   StatusOr<MemoryNode*> find_file(const NodeKey& key);
-  /// For a reply to a request that names an object of the wrong type.
+  /// The attributes of an object of any type, for the reply to a request that names an object of the wrong type.
   std::optional<Attributes> attributes_of(const NodeKey& key);
-  /// Runs `change` on a directory; `wcc` gets its attributes from before and after.
+  /// Runs `change` on a directory; sets the attributes before and after it in `wcc`.
   template <class Change>
   Status in_directory(const NodeKey& key, Wcc& wcc, Change change) {
     const auto directory = find_directory(key);
@@ -83,22 +83,22 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
     return status;
   }
   MemoryNode& at(std::uint64_t number) { return *nodes_.at(number); }
-  /// Later than any time returned before, so that every change is visible.
+  /// A time later than any returned before, so that every change is visible.
   Time now();
   void touch(MemoryNode& node);           // data or names changed
-  void touch_metadata(MemoryNode& node);  // only attributes
-  /// Bytes of the export's size that are taken: pages of data, objects, names and link targets.
+  void touch_metadata(MemoryNode& node);  // only attributes changed
+  /// Used bytes of the export's size: pages of data, objects, names and link targets.
   std::uint64_t used() const noexcept { return used_pages_ * kPageSize + metadata_; }
-  /// Whether the data of a WRITE fits the export's size.
+  /// True if the data of a WRITE fits the export's size.
   bool has_room(const MemoryNode& node, std::uint64_t offset, std::uint32_t count) const;
-  /// Whether so many bytes of objects, names and link targets can be added.
+  /// Checks that `metadata` more bytes of objects, names and link targets fit.
   Status check_room(std::uint64_t metadata) const;
-  /// Whether the caller has all of these permission bits (rwx).
+  /// Checks that the caller has all of these permission bits (rwx).
   static Status check(const Caller& caller, const MemoryNode& node, std::uint32_t bits) noexcept;
   static Status check_names(const Caller& caller, const MemoryNode& directory) noexcept;
-  /// The name of a new object: free, in a directory that the caller may change.
+  /// Checks the name of a new object: it must be free, and the caller must be permitted to change the directory.
   static Status check_new(const Caller& caller, const MemoryNode& directory, std::string_view name) noexcept;
-  /// The object behind a name that the caller may look up.
+  /// Finds the object of a name, if the caller may look it up.
   StatusOr<MemoryNode*> named(const Caller& caller, const MemoryNode& directory, std::string_view name);
   static Status check_removal(const Caller& caller, const MemoryNode& directory, const MemoryNode& node) noexcept;
   static Status check_data(const Caller& caller, const MemoryNode& node, std::uint32_t bit) noexcept;
@@ -119,7 +119,7 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
                     const SetAttributes& attributes) const;
   StatusOr<MemoryNode*> make_in(const Caller& caller, MemoryNode& directory, std::string_view name,
                                 const NewObject& object, const SetAttributes& attributes);
-  /// A new object under a free name. Takes the lock.
+  /// Makes an object with a name that is free. Takes the lock.
   NodeResult make_entry(const Caller& caller, const NodeKey& directory, std::string_view name, const NewObject& object,
                         const SetAttributes& attributes);
   StatusOr<MemoryNode*> create_in(const Caller& caller, MemoryNode& directory, std::string_view name,
@@ -141,7 +141,7 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   MemoryOptions options_;
   Verifier instance_;
   std::mutex mutex_;
-  std::uint64_t used_pages_ = 0;  // of all files
+  std::uint64_t used_pages_ = 0;  // pages of all files
   std::unordered_map<std::uint64_t, std::unique_ptr<MemoryNode>> nodes_;
   std::uint64_t next_number_ = kRoot;
   std::uint64_t metadata_ = 0;  // bytes of objects, names and link targets

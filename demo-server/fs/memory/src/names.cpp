@@ -8,7 +8,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr std::uint32_t kExclusiveMode = 0600;  // until the client's SETATTR
+constexpr std::uint32_t kExclusiveMode = 0600;  // used until the client's SETATTR sets a mode
 
 bool is_device(FileType type) noexcept { return type == FileType::block || type == FileType::character; }
 
@@ -44,7 +44,7 @@ StatusOr<MemoryNode*> MemoryFileSystem::make_in(const Caller& caller, MemoryNode
   node.fixed.device = object.device;
   node.target = object.target;
   node.directory.parent = directory.fixed.fileid;
-  // Only a size other than 0 counts as a write, which clears the set-id bits.
+  // Only a size other than 0 counts as a write, and a write clears the set-id bits.
   if (object.type == FileType::regular && attributes.size.value_or(0) != 0) {
     if (const Status s = resize(caller, node, *attributes.size); s != Status::ok) {
       nodes_.erase(node.fixed.fileid);
@@ -72,7 +72,8 @@ NodeResult MemoryFileSystem::make_entry(const Caller& caller, const NodeKey& key
   return result;
 }
 
-/// As for files on a disk: UNCHECKED applies a size only, EXCLUSIVE compares the verifier kept in the times.
+/// Handles CREATE of a name that exists, as on a disk: UNCHECKED applies a size only, EXCLUSIVE compares the verifier
+/// that the times hold.
 Status MemoryFileSystem::existing(const Caller& caller, MemoryNode& node, const CreateHow& how) {
   if (node.fixed.type != FileType::regular) return Status::exist;
   if (how.mode == CreateMode::exclusive) {
@@ -132,7 +133,7 @@ NodeResult MemoryFileSystem::make_node(const Caller& caller, const NodeKey& dire
   return make_entry(caller, directory, name, {type, {}, is_device(type) ? device : Device{}}, attributes);
 }
 
-/// Removes one name, and the object with its last one.
+/// Removes one name; removes the object with its last name.
 void MemoryFileSystem::unlink(MemoryNode& directory, std::string_view name, MemoryNode& node) {
   metadata_ -= kNameBytes + name.size();
   directory.directory.erase(name);

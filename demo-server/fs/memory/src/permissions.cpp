@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Permissions, by the rules of Linux for files on a disk.
+// Permissions, by the rules that Linux applies to files on a disk.
 #include "memory_file_system.hpp"
 #include "rpcrdma/nfsd/fs/access.hpp"
 #include "rpcrdma/nfsd/fs/changes.hpp"
@@ -28,7 +28,7 @@ Status MemoryFileSystem::check_removal(const Caller& caller, const MemoryNode& d
   return sticky && !owns(caller, directory) && !owns(caller, node) ? Status::perm : Status::ok;
 }
 
-/// The owner may continue with a file whatever its mode says now, and a caller that may execute a file may read it.
+/// The owner may read and write whatever the mode says now, and a caller that may execute a file may read it.
 Status MemoryFileSystem::check_data(const Caller& caller, const MemoryNode& node, std::uint32_t bit) noexcept {
   if (owns(caller, node) || check(caller, node, bit) == Status::ok) return Status::ok;
   return bit == access::kMayRead ? check(caller, node, access::kMayExecute) : Status::acces;
@@ -46,13 +46,13 @@ Status MemoryFileSystem::check_rights(const Caller& caller, const MemoryNode& no
   return sets(SetTime::How::server) && !owner ? check(caller, node, access::kMayWrite) : Status::ok;
 }
 
-/// Only a member of a group can set set-group-id with it.
+/// Clears the set-group-id bit unless the caller is root or in the group.
 void MemoryFileSystem::strip_group(const Caller& caller, Attributes& a) noexcept {
   if (caller.uid != 0 && !caller.in_group(a.gid)) a.mode &= ~mode::kSetGid;
 }
 
-/// A program that has been changed or given away no longer runs as its owner. Set-group-id without the group's right to
-/// execute does not mark a program, and members of the group keep it.
+/// Clears the set-id bits of a program that has been changed or given away: it must no longer run as its owner. Without
+/// the group's right to execute, set-group-id does not mark a program: members of the group keep the bit.
 void MemoryFileSystem::strip_set_ids(const Caller& caller, Attributes& a) noexcept {
   a.mode &= ~mode::kSetUid;
   if ((a.mode & mode::kGroupExecute) != 0)

@@ -4,7 +4,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// Whether the directory `number` is `ancestor` or lies below it.
+/// True if the directory `number` is `ancestor` or below it.
 bool MemoryFileSystem::is_below(std::uint64_t number, std::uint64_t ancestor) {
   while (number != ancestor && number != kRoot) number = at(number).directory.parent;
   return number == ancestor;
@@ -16,7 +16,7 @@ Status MemoryFileSystem::check_replace(const MemoryNode& moved, const MemoryNode
   return target.is_directory() && !target.directory.empty() ? Status::notempty : Status::ok;
 }
 
-/// A directory that gets another parent is changed itself: its ".." is another one.
+/// Moving a directory to another parent changes the directory itself, namely its "..".
 Status MemoryFileSystem::check_move(const Caller& caller, const MemoryNode& from, const MemoryNode& to,
                                     const MemoryNode& moved, std::optional<std::uint64_t> old) {
   if (const Status s = check_removal(caller, from, moved); s != Status::ok) return s;

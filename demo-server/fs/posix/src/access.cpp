@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ACCESS as the kernel grants it to the caller: access control lists, capabilities and read-only mounts count.
+// ACCESS as the kernel grants it to the caller, with access control lists, capabilities and read-only mounts.
 #include "rpcrdma/nfsd/fs/access.hpp"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// faccessat(3) of the C library may check the real uid's rights or guess from the mode.
+/// A system call, because faccessat(3) may check the real uid's rights or guess from the mode.
 bool may(int fd, int right) noexcept {
   return ::syscall(SYS_faccessat2, fd, "", right, AT_EMPTY_PATH | AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -30,7 +30,7 @@ StatusOr<std::uint32_t> PosixFileSystem::rights(const Caller& caller, int fd, co
   if (!acting) return Status::acces;
   const std::uint32_t granted = (may(fd, R_OK) ? access::kMayRead : 0) | (may(fd, W_OK) ? access::kMayWrite : 0) |
                                 (may(fd, X_OK) ? access::kMayExecute : 0);
-  // Whether programs may run is decided by the client's mount, not by the server's.
+  // Whether programs may run is decided by the client's mount, not by the server's mount options.
   if (stat.attributes.type == FileType::regular && (granted & access::kMayExecute) == 0 &&
       !programs_may_run(root_.get()))
     return granted | (rights_of(stat.attributes, caller) & access::kMayExecute);

@@ -13,11 +13,11 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr std::uint32_t kServer = 0;  // a server that acts as others is root
+constexpr std::uint32_t kServer = 0;  // only root can act as other users
 
-/// The identity of the thread besides its uid, to omit system calls that would change nothing.
+/// The identity of the thread besides its uid, kept to omit system calls that would change nothing.
 struct ThreadIdentity {
-  std::optional<bool> overrides;  // quotas
+  std::optional<bool> overrides;  // whether it overrides quotas
   bool known = false;
   std::uint32_t gid = 0;
   boost::container::small_vector<std::uint32_t, 16> groups;
@@ -31,9 +31,9 @@ bool get_capabilities(Capabilities& out) noexcept {
   return ::syscall(SYS_capget, &header, out) == 0;
 }
 
-/// CAP_SYS_RESOURCE overrides quotas and the space reserved for root, which must bind users and not root. Unlike the
-/// capabilities over files it does not change with the uid, and is therefore set here, if the server is permitted to
-/// have it.
+/// Sets or clears CAP_SYS_RESOURCE, which overrides quotas and the space reserved for root: these must bind users but
+/// not root. Unlike the capabilities over files, it does not change with the uid. Setting it has no effect unless the
+/// server is permitted to have it.
 bool override_quotas(bool wanted) noexcept {
   ThreadIdentity& thread = thread_identity;
   if (thread.overrides == wanted) return true;
@@ -48,7 +48,7 @@ bool override_quotas(bool wanted) noexcept {
   return true;
 }
 
-/// setfsuid and setfsgid return the previous id and no error: a second call shows whether the first took effect.
+/// setfsuid and setfsgid return the previous id and no error: a second call shows whether the first one took effect.
 bool set_uid(std::uint32_t uid) noexcept {
   ::setfsuid(uid);
   return static_cast<std::uint32_t>(::setfsuid(uid)) == uid;
@@ -68,7 +68,7 @@ bool set_groups(const Identity& who) noexcept {
   } else if (thread.groups == who.groups) {
     return true;
   }
-  // Not setgroups(3), which changes all threads.
+  // A system call, because setgroups(3) changes all threads.
   if (::syscall(SYS_setgroups, who.groups.size(), who.groups.data()) != 0) {
     thread.known = false;
     return false;
@@ -92,7 +92,7 @@ bool lost_file_capabilities() noexcept {
 bool can_act_as_others() {
   if (::geteuid() != kServer) return false;
   bool works = false;
-  // A thread of its own: the trial leaves no trace.
+  // On a new thread, so that the trial does not change this one.
   std::thread([&works] {
     Identity other;
     other.groups.push_back(Identity::kNobody);
@@ -111,7 +111,7 @@ ActingAs::ActingAs(const Identity* who) noexcept {
 }
 
 ActingAs::~ActingAs() {
-  // The return to root is always permitted, and restores the rights over files.
+  // Always permitted; restores the rights over files.
   if (switched_) ::setfsuid(kServer);
 }
 

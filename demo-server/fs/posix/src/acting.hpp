@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The identity of a thread for the file system. Only the calling thread is changed: raw system calls are used where
-// those of the C library would change all threads.
+// The identity that a thread uses for the file system. Only the calling thread changes: raw system calls are used where
+// the C library's functions would change all threads.
 //
 // A thread that has acted as another user must never post work requests to a verbs device: the kernel compares its
 // credentials with those that the device was opened with (see docs/architecture.md). I/O threads do not post.
@@ -9,16 +9,16 @@
 
 namespace rpcrdma::nfsd {
 
-/// Whether a thread of this process can take another user's identity, and loses root's rights over files meanwhile.
+/// True if a thread of this process can take another user's identity and loses root's rights over files meanwhile.
 /// Tests it on a new thread.
 bool can_act_as_others();
 
-/// While it exists, the calling thread opens, makes and removes files as one user: with that uid, gid and groups, and
-/// without capabilities over files unless that user is root. Does not nest. Groups and gid stay changed afterwards,
-/// because root's rights do not depend on them.
+/// While it exists, the calling thread opens, makes and removes files as one user: with the uid, gid and groups of that
+/// user, and without capabilities over files unless the user is root. Does not nest. Groups and gid stay changed
+/// afterwards, because root's rights do not depend on them.
 class ActingAs {
  public:
-  /// Null stands for the server itself: nothing is changed.
+  /// Null stands for the server itself: the identity does not change.
   explicit ActingAs(const Identity* who) noexcept;
   ~ActingAs();
   ActingAs(const ActingAs&) = delete;

@@ -14,10 +14,10 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::uint32_t kDefaultFileMode = 0644;
-constexpr std::uint32_t kExclusiveMode = 0600;  // until the client's SETATTR
+constexpr std::uint32_t kExclusiveMode = 0600;  // used until the client's SETATTR sets a mode
 constexpr std::uint32_t kDefaultDirectoryMode = 0755;
 
-/// EPERM, unless the state of the name gives another error first.
+/// Returns -1 and sets errno: EEXIST if the name exists, EPERM if not, or the error of looking it up.
 int refused(int directory, const char* name) noexcept {
   struct stat s {};
   if (::fstatat(directory, name, &s, AT_SYMLINK_NOFOLLOW) == 0)
@@ -27,8 +27,8 @@ int refused(int directory, const char* name) noexcept {
   return -1;
 }
 
-/// An EXCLUSIVE request is kept in the times of its file: one half of the verifier as the seconds of each, which are
-/// signed or unsigned.
+/// True if the times of the file hold the verifier of an EXCLUSIVE request: each time has one half of it as its
+/// seconds, signed or unsigned.
 bool holds(int fd, const Verifier& verifier) noexcept {
   struct stat s {};
   if (::fstatat(fd, "", &s, AT_EMPTY_PATH) != 0 || s.st_size != 0) return false;
@@ -41,7 +41,7 @@ bool holds(int fd, const Verifier& verifier) noexcept {
 }
 
 /// Stores the verifier in the times. File systems clamp times to their range, which may be 32 bits, signed or unsigned
-/// (NFS, CephFS), so both are tried.
+/// (NFS, CephFS), so this tries both.
 int keep(int fd, const Verifier& verifier) noexcept {
   for (const bool is_signed : {true, false}) {
     Reader reader(verifier);
@@ -60,7 +60,7 @@ bool has_no_unnamed_files(int error) noexcept { return error == EOPNOTSUPP || er
 
 }  // namespace
 
-/// Sets the rest of the attributes; returns the key.
+/// Sets the remaining attributes; returns the key.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::complete_new(const Caller& caller, const Node& directory,
                                                                std::string_view name, Node& node,
                                                                const SetAttributes& rest) const {
@@ -69,7 +69,8 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::complete_new(const Caller& cal
   return found(directory, name, node.fd.get());
 }
 
-/// After the system call that made `name`, with its owner and mode. Removes the object again if the rest fails.
+/// Completes an object after the system call that made `name` with its owner and mode. Removes the object again if that
+/// fails.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::finish_new(const Caller& caller, const Node& directory,
                                                              std::string_view name, const SetAttributes& attributes,
                                                              Unsettled& unsettled) const {
@@ -80,7 +81,7 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::finish_new(const Caller& calle
   Node node{std::move(*fd), *stat};
   SetAttributes rest = attributes;
   rest.mode.reset();
-  // Only root may choose owner and group; in requests of other callers they are ignored.
+  // Only root may choose owner and group; they are ignored in requests of other callers.
   if (!is_root(caller)) rest.uid = rest.gid = std::nullopt;
   auto made = complete_new(caller, directory, name, node, rest);
   if (!made) ::unlinkat(directory.fd.get(), std::string(name).c_str(), is_directory(*stat) ? AT_REMOVEDIR : 0);
@@ -137,14 +138,14 @@ NodeResult PosixFileSystem::make_node(const Caller& caller, const NodeKey& direc
   }
   kind |= attributes.mode.value_or(kDefaultFileMode) & 07777u;
   return make_entry(caller, directory, name, attributes, [&](int at, const char* text) {
-    // A device node gives access to this machine: root only.
+    // A device node gives access to this machine's devices, so only root may make it.
     if ((S_ISCHR(kind) || S_ISBLK(kind)) && caller.uid != 0) return refused(at, text);
     return ::mknodat(at, text, kind, makedev(device.major, device.minor));
   });
 }
 
-/// UNCHECKED: an existing file is as good as a new one, and only a size is applied to it. EXCLUSIVE: it is the caller's
-/// if it holds the same verifier, because this is then the same request once more.
+/// UNCHECKED accepts an existing file, and applies only a size to it. EXCLUSIVE accepts a file that holds the same
+/// verifier, because the request is then a repetition.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::open_existing(const Caller& caller, const Node& directory,
                                                                 std::string_view name, const CreateHow& how,
                                                                 Unsettled& unsettled) {
@@ -173,7 +174,7 @@ Status PosixFileSystem::check_free(const Caller& caller, const Node& directory, 
 
 Status PosixFileSystem::check_new_file(const Caller& caller, const Node& directory, std::string_view name,
                                        const CreateHow& how) const {
-  // An EXCLUSIVE request makes an unnamed file first, which may fail for lack of a right even if the name exists.
+  // An EXCLUSIVE request first makes an unnamed file, which may fail for lack of a right even if the name exists.
   if (how.mode == CreateMode::exclusive) return check_free(caller, directory, name);
   Status bad = check_times(how.attributes);
   if (bad == Status::ok && how.attributes.size.value_or(0) > limits_.max_file_size) bad = Status::fbig;
@@ -206,8 +207,9 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_file(const Caller& call
   return made;
 }
 
-/// Where the file system has unnamed files, the verifier is set before the name appears: after a crash in between, the
-/// server would not recognize the request. RFC 1813 section 3.3.8: the verifier is on stable storage before the reply.
+/// If the file system has unnamed files, sets the verifier before the name appears: after a crash in between, the
+/// server would not recognize a repeated request. RFC 1813 section 3.3.8: the verifier is on stable storage before the
+/// reply.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::create_exclusive(const Caller& caller, const Node& directory,
                                                                    std::string_view name, const Verifier& verifier,
                                                                    Unsettled& unsettled) const {
@@ -254,7 +256,7 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_in(const Caller& caller
   if (const Status s = check_new_name(name); s != Status::ok) return s;
   auto made = create_new(caller, directory, name, how, unsettled);
   if (made || made.error() != Status::exist || how.mode == CreateMode::guarded) return made;
-  // An EXCLUSIVE request that is repeated may find what the first did not bring to the disk before a crash.
+  // A repeated EXCLUSIVE request may find a file that the first one had not brought to the disk before a crash.
   return open_existing(caller, directory, name, how, unsettled);
 }
 

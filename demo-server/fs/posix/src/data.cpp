@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kLastOffset = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
 constexpr int kMaxVector = 128;
 
-/// The vectors for the bytes of the buffers from `skip` on.
+/// Fills `out` with vectors for the bytes of the buffers from `skip` on.
 int vector_of(std::span<const BufferRef> buffers, std::size_t skip, std::span<iovec, kMaxVector> out) noexcept {
   int count = 0;
   for (const BufferRef& buffer : buffers) {
@@ -36,10 +36,10 @@ std::size_t total(std::span<const BufferRef> buffers) noexcept {
 
 struct Transferred {
   Status status = Status::ok;
-  std::size_t bytes = 0;  ///< also before an error
+  std::size_t bytes = 0;  ///< bytes transferred, also if an error follows
 };
 
-/// Runs preadv or pwritev until all is moved, the file ends or an error occurs.
+/// Runs preadv or pwritev until all bytes are transferred, the file ends or an error occurs.
 template <class Io>
 Transferred transfer(std::span<const BufferRef> buffers, std::uint64_t offset, Io io) noexcept {
   const std::size_t wanted = total(buffers);
@@ -68,7 +68,7 @@ ReadResult PosixFileSystem::read(const Caller& caller, const NodeKey& node, std:
       return ::preadv((*file)->fd.get(), vector, count, at);
     });
   }
-  // The attributes in the reply are those after the read. A caller that may no longer read gets no data.
+  // The reply needs the attributes after the read. A caller that has lost the right to read gets no data.
   const auto stat = check_open(caller, node, Use::read, *file);
   if (!stat) return {stat.error(), attributes(node).attributes, 0, false};
   if (done.status != Status::ok) return {done.status, stat->attributes, 0, false};
@@ -81,7 +81,7 @@ std::optional<ReadResult> PosixFileSystem::read_at_once(const Caller& caller, co
                                                         std::span<const BufferRef> into) {
   if (!reads_at_once_.load(std::memory_order_relaxed)) return std::nullopt;
   const std::size_t wanted = total(into);
-  // The file may be removed meanwhile, and this thread release the last reference to it.
+  // The file may be removed meanwhile, and this thread may release the last reference to it.
   const LateClose::Hold hold;
   const auto file = descriptors_.find(node, owner_of_descriptors(caller), Use::read);
   if (file == nullptr || offset > kLastOffset - wanted) return std::nullopt;
@@ -96,7 +96,7 @@ std::optional<ReadResult> PosixFileSystem::read_at_once(const Caller& caller, co
   if (!stat || stat->attributes.links == 0) return std::nullopt;
   const Attributes& attributes = stat->attributes;
   const std::uint64_t end = offset + static_cast<std::uint64_t>(done);
-  // Less than asked for is the end of the file, or of what is in memory.
+  // A short read means the end of the file, or the end of the data in memory.
   if (!still_granted(*file, attributes) || (static_cast<std::size_t>(done) < wanted && end < attributes.size))
     return std::nullopt;
   return ReadResult{Status::ok, attributes, static_cast<std::uint32_t>(done), end >= attributes.size};
@@ -122,7 +122,7 @@ WriteResult PosixFileSystem::write(const Caller& caller, const NodeKey& node, st
       return result;
     }
     failures = file->back->failures();
-    // As the caller: for root, the set-id bits would stay, and the space reserved for root would be used.
+    // Writes as the caller: for root, the kernel would keep the set-id bits and use the space reserved for root.
     if (const ActingAs acting(user(caller)); acting) {
       done = transfer(from, offset, [&](const iovec* vector, int count, off_t at) {
         return ::pwritev(file->fd.get(), vector, count, at);
@@ -131,7 +131,7 @@ WriteResult PosixFileSystem::write(const Caller& caller, const NodeKey& node, st
     result.wcc.before = wcc_of(before->attributes);
     if (const auto after = stat_fd(file->fd.get())) result.wcc.after = after->attributes;
   }
-  // Bytes written before an error are reported; the client sends the rest again and gets the error then.
+  // Reports bytes written before an error; the client sends the rest again and gets the error then.
   result.status = done.bytes != 0 ? Status::ok : done.status;
   if (result.status == Status::ok && stable != Stable::unstable)
     result.status = file->back->sync(file->fd.get(), stable, failures);
@@ -147,7 +147,7 @@ ChangeResult PosixFileSystem::commit(const Caller& caller, const NodeKey& node, 
   if (!file) return {file.error(), {{}, attributes(node).attributes}};
   const auto before = check_open(caller, node, Use::write, *file);
   if (!before) return {before.error(), {}};
-  // More than the range asked for, which is allowed; size and times must be stable as well.
+  // Synchronizes more than the requested range, which is allowed, because size and times must be stable as well.
   WriteBack& back = *(*file)->back;
   ChangeResult result{back.sync((*file)->fd.get(), Stable::file_sync, back.failures()), {}};
   if (const auto after = stat_fd((*file)->fd.get())) result.wcc = {wcc_of(before->attributes), after->attributes};

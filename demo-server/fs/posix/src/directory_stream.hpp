@@ -18,16 +18,16 @@ class DirectoryStream {
   struct Entry {
     std::uint64_t number = 0;
     std::string_view name;   ///< valid until the next peek() after next()
-    std::uint64_t next = 0;  ///< position behind it
+    std::uint64_t next = 0;  ///< position after the entry
   };
 
-  /// `directory`: an O_PATH descriptor. Position 0 is the start; one that the file system does not know gives
-  /// Status::bad_cookie.
+  /// `directory`: an O_PATH descriptor. Position 0 is the start; Status::bad_cookie for a position that the file system
+  /// does not know.
   static StatusOr<std::unique_ptr<DirectoryStream>> open(int directory, std::uint64_t position);
 
-  /// The entry at the position; one with an empty name at the end.
+  /// The entry at the position; at the end, an entry with an empty name.
   StatusOr<Entry> peek();
-  /// Moves behind the entry that peek() returned.
+  /// Moves past the entry that peek() returned.
   void next() noexcept;
   std::uint64_t position() const noexcept { return position_; }
 
@@ -41,15 +41,15 @@ class DirectoryStream {
   std::uint64_t position_ = 0;
 };
 
-/// Keeps streams between the calls of one listing. A listing that continues with the stream it began with sees
-/// every entry once, even where positions shift as entries are added and removed (tmpfs). Bounded; synchronized.
+/// Keeps streams between the calls of one listing. A listing that continues with its stream sees every entry once, even
+/// if positions shift when entries are added and removed (tmpfs). Bounded; synchronized.
 class DirectoryStreams {
  public:
   using Clock = std::chrono::steady_clock;
   explicit DirectoryStreams(std::size_t capacity) : capacity_(capacity) {}
 
-  /// Takes the stream of `directory` that stands at `position`; null if there is none. Of several the one put last: the
-  /// others belong to abandoned listings, and hold the directory as it was then.
+  /// Takes the stream of `directory` at `position`; null if there is none. If there are several, takes the one put
+  /// last: the others belong to abandoned listings and hold the directory as it was then.
   std::unique_ptr<DirectoryStream> take(const NodeKey& directory, std::uint64_t position);
   void put(const NodeKey& directory, std::unique_ptr<DirectoryStream> stream);
   void drop_idle(Clock::time_point since);

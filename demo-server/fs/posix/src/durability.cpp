@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a change reaches the disk before it is reported. No lock is held meanwhile, so that the file system can
-// write many changes at once.
-// Ownership: descriptors that can be synchronized are opened for this purpose, with the server's rights.
+// Operation: a change reaches the disk before it is reported. No lock is held while it is written, so that the file
+// system can write many changes at once.
+// Ownership: objects are opened again for fsync, with the server's rights.
 // Error handling: a change that is not on the disk is reported as failed, although it is visible.
 #include <fcntl.h>
 
@@ -13,7 +13,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// A file system without fsync for directories orders these changes itself.
+/// True if the file system has no fsync for directories: it then orders these changes itself.
 bool has_no_fsync(int error) noexcept { return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP; }
 
 }  // namespace
@@ -36,8 +36,8 @@ PosixFileSystem::Watched PosixFileSystem::watch(const NodeStat& stat) {
   return watched;
 }
 
-/// An object that cannot be opened without side effects (a FIFO, a device) or at all (a symbolic link) is written to
-/// the disk together with all other changes.
+/// Writes an object to the disk. One that cannot be opened without side effects (a FIFO, a device) or at all (a
+/// symbolic link) is written together with all other changes.
 Status PosixFileSystem::flush(int fd, FileType type, Watched watched) {
   const bool directory = type == FileType::directory;
   if (!directory && type != FileType::regular) return flush_all();

@@ -15,8 +15,8 @@ namespace {
 constexpr off_t kLargest = std::numeric_limits<off_t>::max();
 
 /// A client that knows the limit (maxfilesize of FSINFO) refuses a write beyond it at once; otherwise it would get the
-/// error only when it writes back data that the program believes written. No system call returns the limit, but lseek
-/// observes it.
+/// error only when it writes back data that the program believes to be written. No system call returns the limit, but
+/// lseek() enforces it.
 std::uint64_t largest_file(int directory) {
   const Fd file(::openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!file) return kLargest;
@@ -27,7 +27,7 @@ std::uint64_t largest_file(int directory) {
     const off_t middle = good + (bad - good) / 2;
     (::lseek(file.get(), middle, SEEK_SET) == middle ? good : bad) = middle;
   }
-  // If the file system does not check lseek, no limit is better than a wrong one.
+  // If the file system does not check lseek(), no limit is better than a wrong one.
   return good != 0 ? static_cast<std::uint64_t>(good) : kLargest;
 }
 

@@ -4,7 +4,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// What the file system of an open, readable directory can hold.
+/// The limits of the file system of an open, readable directory.
 Limits limits_of(int directory);
 
 }  // namespace rpcrdma::nfsd

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which callers may read and write the data of a file, and with which descriptor.
+// Decides which callers may read and write the data of a file, and opens descriptors for them.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -10,7 +10,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// A caller that may execute a file may read it, because a client reads it to run it.
+/// A caller that may execute a file may read it, because a client must read a program to run it.
 StatusOr<Fd> PosixFileSystem::open_to_read(const Caller& caller, const Node& node) const {
   StatusOr<Fd> opened = Status::acces;
   if (const ActingAs acting(user(caller)); acting) opened = reopen(node.fd.get(), O_RDONLY);
@@ -20,7 +20,7 @@ StatusOr<Fd> PosixFileSystem::open_to_read(const Caller& caller, const Node& nod
   return reopen(node.fd.get(), O_RDONLY);
 }
 
-/// For reading as well if that is permitted, so that one descriptor serves both uses.
+/// Opens for reading as well if that is permitted, so that one descriptor serves both uses.
 Status PosixFileSystem::open_to_write(const Caller& caller, const Node& node, OpenFile& out) const {
   const ActingAs acting(user(caller));
   if (!acting) return Status::acces;
@@ -44,7 +44,7 @@ Status PosixFileSystem::open_as(const Caller& caller, const Node& node, Use use,
     refused = opened.error();
   }
   if (refused != Status::acces || node.stat.attributes.uid != (acts_ ? caller.uid : itself_.uid)) return refused;
-  // The owner may continue with a file whatever its mode says now, as a local program that has it open could.
+  // The owner may continue with a file whatever its mode says now, like a local program that has it open.
   const int flags = use == Use::read ? O_RDONLY : O_RDWR;
   auto opened = acts_ ? reopen(node.fd.get(), flags) : open_own(node.fd.get(), flags);
   if (!opened) return opened.error();
@@ -53,14 +53,14 @@ Status PosixFileSystem::open_as(const Caller& caller, const Node& node, Use use,
   return Status::ok;
 }
 
-/// A server without privilege adds to the mode of its own file, while it opens it, the rights of the owner that the
-/// mode denies. If it is killed meanwhile, the file keeps them.
+/// For a server without privilege: opens a file of its own whose mode denies that. Adds the owner's rights to the mode
+/// while it opens the file; if the server is killed meanwhile, the file keeps them.
 StatusOr<Fd> PosixFileSystem::open_own(int fd, int flags) {
   const std::lock_guard lock(modes_mutex_);
   const auto stat = stat_fd(fd);
   if (!stat) return stat.error();
   const mode_t mode = stat->attributes.mode;
-  // Chmod would clear this bit of a file of a group that the server is not in.
+  // chmod() would clear this bit if the server is not in the file's group.
   if ((mode & S_ISGID) != 0) return Status::acces;
   const ProcPath path(fd);
   if (::chmod(path.text, mode | S_IRUSR | S_IWUSR) != 0) return Status::acces;
@@ -69,7 +69,7 @@ StatusOr<Fd> PosixFileSystem::open_own(int fd, int flags) {
   return opened;
 }
 
-/// A change of the mode takes no access from the owner, as in open_as().
+/// A change of the mode does not take access from the owner, as in open_as().
 bool PosixFileSystem::still_granted(const OpenFile& file, const Attributes& now) const noexcept {
   if (!acts_ && file.uid == itself_.uid) return now.uid == file.uid;
   return file.granted_under(now);
@@ -94,7 +94,7 @@ StatusOr<PosixFileSystem::OpenFilePtr> PosixFileSystem::open_data(const Caller& 
   const auto node = open_node(key);
   if (!node) return node.error();
   const Attributes& attributes = node->stat.attributes;
-  // A device or FIFO is never opened: that could block, or have effects.
+  // Never opens a device or FIFO: that could block, or have side effects.
   if (attributes.type == FileType::directory) return Status::isdir;
   if (attributes.type != FileType::regular) return Status::inval;
   auto file = late_close_.make();

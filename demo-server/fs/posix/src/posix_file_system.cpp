@@ -33,7 +33,7 @@ Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& o
   if (!root) return error_code(errno, boost::system::system_category());
   const auto stat = stat_fd(root.get());
   if (!stat) return error_code(errno, boost::system::system_category());
-  // A root that cannot be read is refused.
+  // Refuses a root that cannot be read.
   auto readable = reopen(root.get(), O_RDONLY | O_DIRECTORY);
   if (!readable) return error_code(errno, boost::system::system_category());
   auto file_system =
@@ -124,8 +124,8 @@ Wcc PosixFileSystem::wcc_after(const Node& directory, bool changed) const {
   return wcc;
 }
 
-/// Where an fsync would omit the inode: sets the time of the last access to its present value, before a client sees the
-/// time of the change.
+/// Where an fsync would omit the inode, sets the access time to its present value before a client sees the time of the
+/// change: the fsync then writes the inode.
 void PosixFileSystem::touch_inode(int fd, NodeStat& stat) const {
   if (!forgets_inodes_) return;
   const Time& accessed = stat.attributes.atime;
@@ -162,7 +162,7 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::look_up(const Caller& caller, 
   if (is_dot_dot(name)) {
     const auto parent = open_parent(caller, directory);
     if (!parent) return parent.error();
-    // The place of the parent itself is known already.
+    // No name is passed: the place of the parent itself is known already.
     return found(directory, {}, parent->get());
   }
   const auto fd = open_as_caller(caller, directory, name);
@@ -188,7 +188,7 @@ StatusOr<Fd> PosixFileSystem::open_as_caller(const Caller& caller, const Node& d
   return open_component(directory.fd.get(), name);
 }
 
-/// The root is its own parent: what lies above it is not exported.
+/// The root is its own parent: nothing above it is exported.
 StatusOr<Fd> PosixFileSystem::open_parent(const Caller& caller, const Node& directory) const {
   const bool at_root = is_top(directory);
   Fd fd;

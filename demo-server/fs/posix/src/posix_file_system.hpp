@@ -61,22 +61,22 @@ class PosixFileSystem final : public FileSystem {
   StatisticsResult statistics(const NodeKey& node) override;
 
  private:
-  /// An open object, and how it was before a change to it.
+  /// An open object, with its attributes before a change.
   struct Node {
     Fd fd;
     NodeStat stat;
   };
-  /// An object as a reply describes it.
+  /// The key and attributes of an object, for a reply.
   struct Found {
     NodeKey node;
     Attributes attributes;
   };
-  /// An object changed after its directory was; perhaps none.
+  /// An object that is not on the disk yet besides its directory; without a descriptor, there is none.
   struct Unsettled {
     Fd fd;
     FileType type = FileType::regular;
   };
-  /// A file before a change, and how often write-back of it had failed.
+  /// A file before a change, with the number of its failed write-backs until then.
   struct Watched {
     std::shared_ptr<WriteBack> file;
     std::uint64_t failures = 0;
@@ -96,19 +96,19 @@ class PosixFileSystem final : public FileSystem {
   static Status refresh(Node& node);
   Wcc wcc_after(const Node& directory, bool changed) const;
   void touch_inode(int fd, NodeStat& stat) const;
-  /// The identity that the thread takes for a caller; null when this process cannot, and serves all as itself.
+  /// The identity that the thread takes for a caller; null if this process serves all callers as itself.
   const Identity* user(const Caller& caller) const noexcept { return acts_ ? &caller : nullptr; }
-  /// The owner of cached descriptors: all callers share them when all are served as the server.
+  /// The owner of cached descriptors: the server itself if it serves all callers as itself.
   const Identity& owner_of_descriptors(const Caller& caller) const noexcept { return acts_ ? caller : itself_; }
   bool is_root(const Caller& caller) const noexcept { return (acts_ ? caller.uid : itself_.uid) == 0; }
-  /// Runs a system call as the caller; its error, or 0.
+  /// Runs a system call as the caller; returns its errno, or 0.
   template <class Call>
   int as_caller(const Caller& caller, Call call) const {
     const ActingAs acting(user(caller));
     if (!acting) return EACCES;
     return call() >= 0 ? 0 : errno;
   }
-  /// Permission bits (rwx) of the caller.
+  /// The permission bits (rwx) of the caller.
   StatusOr<std::uint32_t> rights(const Caller& caller, int fd, const NodeStat& stat) const;
   StatusOr<std::uint32_t> rights(const Caller& caller, const Node& node) const {
     return rights(caller, node.fd.get(), node.stat);
@@ -120,26 +120,26 @@ class PosixFileSystem final : public FileSystem {
   Status open_as(const Caller& caller, const Node& node, Use use, OpenFile& out);
   StatusOr<Fd> open_own(int fd, int flags);
   bool still_granted(const OpenFile& file, const Attributes& now) const noexcept;
-  /// For a server without privilege: keeps the descriptor of a new file, against its mode.
+  /// For a server without privilege: keeps the descriptor of a new file whose mode denies access to the owner.
   void keep_open(const Caller& caller, const NodeKey& key, Fd fd);
-  /// The attributes of an open file, which is opened anew if its permissions have changed since.
+  /// The attributes of an open file; opens it again if its permissions have changed since.
   StatusOr<NodeStat> check_open(const Caller& caller, const NodeKey& key, Use use, OpenFilePtr& file);
   Status truncate(const Caller& caller, const NodeKey& key, std::uint64_t size);
 
   Status change(const Caller& caller, const NodeKey& key, const Node& node, const SetAttributes& changes,
                 const std::optional<Time>& guard);
-  /// Changes all but the size.
+  /// Changes all attributes but the size.
   Status apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) const;
   Status set_times(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) const;
 
-  /// All names and attributes, and perhaps all data with them.
+  /// Writes all names and attributes to the disk, and with syncfs(2) all data.
   Status flush_all();
   Watched watch(const NodeStat& stat);
   Status flush(int fd, FileType type, Watched watched);
-  /// Brings a changed directory, and what was changed in it, to the disk, unless the export is asynchronous.
+  /// Writes a changed directory and the unsettled object in it to the disk, unless the export is asynchronous.
   Status settle(const Caller& caller, const Node& directory, const Unsettled& unsettled);
 
-  /// Runs `change` on a directory under its lock, and then settle(); `wcc` gets its attributes from before and after.
+  /// Runs `change` on a directory under its lock, then settle(); sets the attributes before and after it in `wcc`.
   template <class Change>
   Status in_directory(const Caller& caller, const NodeKey& key, Wcc& wcc, Change change) {
     auto directory = open_directory(key);
@@ -154,7 +154,7 @@ class PosixFileSystem final : public FileSystem {
     }
     return settle(caller, *directory, unsettled);
   }
-  /// The object that is now `name` in `directory`.
+  /// Describes the object that is now `name` in `directory`.
   StatusOr<Found> found(const Node& directory, std::string_view name, int fd) const;
   static Status fill(NodeResult& out, const StatusOr<Found>& found);
   StatusOr<Fd> open_as_caller(const Caller& caller, const Node& directory, std::string_view name) const;
@@ -165,8 +165,8 @@ class PosixFileSystem final : public FileSystem {
                                const SetAttributes& rest) const;
   StatusOr<Found> finish_new(const Caller& caller, const Node& directory, std::string_view name,
                              const SetAttributes& attributes, Unsettled& unsettled) const;
-  /// Whether the name is free, as far as the caller may see (Status::exist, Status::acces): this is checked before
-  /// all else that prevents a new object, as open(2) and mkdir(2) do.
+  /// Checks that the name is free, as far as the caller may see (else Status::exist, Status::acces). As in open(2) and
+  /// mkdir(2), this comes before all other reasons to refuse a new object.
   Status check_free(const Caller& caller, const Node& directory, std::string_view name) const;
   Status check_new_file(const Caller& caller, const Node& directory, std::string_view name, const CreateHow& how) const;
   StatusOr<Found> open_existing(const Caller& caller, const Node& directory, std::string_view name,
@@ -177,7 +177,7 @@ class PosixFileSystem final : public FileSystem {
                                    const Verifier& verifier, Unsettled& unsettled) const;
   StatusOr<Found> create_new(const Caller& caller, const Node& directory, std::string_view name, const CreateHow& how,
                              Unsettled& unsettled);
-  /// A new file or, if the mode of creation permits that, an existing one.
+  /// Creates a file or, if the mode of creation permits that, opens an existing one.
   StatusOr<Found> create_in(const Caller& caller, const Node& directory, std::string_view name, const CreateHow& how,
                             Unsettled& unsettled);
   template <class Make>
@@ -209,11 +209,11 @@ class PosixFileSystem final : public FileSystem {
   DescriptorCache descriptors_;
   DirectoryStreams streams_{64};
   std::array<std::mutex, 64> locks_;
-  mutable std::mutex modes_mutex_;         // changes of modes, by a server without privilege; the innermost lock
-  std::atomic<bool> reads_at_once_{true};  // until the file system refuses it (tmpfs)
+  mutable std::mutex modes_mutex_;         // for changes of modes, by a server without privilege; the innermost lock
+  std::atomic<bool> reads_at_once_{true};  // false once the file system has refused it (tmpfs)
   const bool commits_in_order_;
   const bool forgets_inodes_;
-  const bool acts_;  // takes the identities of its callers
+  const bool acts_;  // true if it takes the identities of its callers
   Identity itself_;
 };
 

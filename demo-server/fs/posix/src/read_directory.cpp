@@ -21,7 +21,7 @@ void PosixFileSystem::fill(DirectoryEntry& entry, const StatusOr<Found>& found) 
   entry.fileid = found->attributes.fileid;
 }
 
-/// Attributes and key of an entry as they are now; left out if the entry has gone or is a mount point.
+/// Adds the present attributes and key of an entry; omits them if the entry has gone or is a mount point.
 void PosixFileSystem::fill_node(const Caller& caller, const NodeKey& key, const Node& directory,
                                 DirectoryEntry& entry) {
   if (is_dot(entry.name)) return fill(entry, Found{key, directory.stat.attributes});
@@ -36,7 +36,7 @@ void PosixFileSystem::fill_node(const Caller& caller, const NodeKey& key, const 
 Status PosixFileSystem::list(const Caller& caller, const NodeKey& key, const Node& directory,
                              const DirectoryRequest& request, EntrySink& sink, DirectoryResult& result) {
   if (request.cookie != 0 && request.verifier != kCookieVerifier) return Status::bad_cookie;
-  // Checked each time: the stream may have been opened for another caller, or before a change of the mode.
+  // Checked at each call: the stream may have been opened for another caller, or before a change of the mode.
   const auto may = rights(caller, directory);
   if (!may) return may.error();
   if ((*may & access::kMayRead) == 0) return Status::acces;
@@ -58,7 +58,7 @@ Status PosixFileSystem::list(const Caller& caller, const NodeKey& key, const Nod
     entry.fileid = at->number;
     entry.name = at->name;
     entry.cookie = at->next;
-    // An overlay lists other numbers for "." than it shows; and what lies above the root is not exported.
+    // An overlay lists another number for "." than fstat() shows; and nothing above the root is exported.
     if (is_dot(entry.name) || (is_dot_dot(entry.name) && is_top(directory)))
       entry.fileid = directory.stat.attributes.fileid;
     if (want_nodes || (request.want_nodes && is_dot(entry.name))) fill_node(caller, key, directory, entry);

@@ -9,7 +9,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// Both locks without a deadlock; one if they are the same.
+/// Locks both mutexes without a deadlock; locks only one if they are the same.
 class LockBoth {
  public:
   LockBoth(std::mutex& a, std::mutex& b) : first_(a, std::defer_lock), second_(b, std::defer_lock) {
@@ -32,7 +32,7 @@ std::optional<PosixFileSystem::Victim> PosixFileSystem::before_unlink(const Node
   if (!fd) return std::nullopt;
   const auto stat = stat_fd(fd->get());
   if (!stat) return std::nullopt;
-  // Passes no name: this one is about to be removed, and must not be remembered.
+  // Passes no name: the name is about to be removed, and must not be remembered.
   const auto key = locator_->key_of(fd->get(), *stat, directory.stat, {});
   if (!key) return std::nullopt;
   return Victim{{std::move(*fd), *stat}, *key};
@@ -44,7 +44,7 @@ ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, s
     const Status bad = (flags & AT_REMOVEDIR) != 0 ? check_rmdir_name(name) : check_old_name(name);
     if (bad != Status::ok) return bad;
     auto victim = before_unlink(directory, name);
-    // Kept open only where it is needed: an open file keeps a network file system from removing it.
+    // Closes the descriptor if it is not needed: an open file would keep a network file system from removing it.
     if (victim && victim->node.stat.attributes.links < 2) victim->node.fd = {};
     const std::string text(name);
     const int error = as_caller(caller, [&] { return ::unlinkat(directory.fd.get(), text.c_str(), flags); });
@@ -54,8 +54,8 @@ ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, s
   return result;
 }
 
-/// After a name is gone: if it was the last one, so is the object. The present number of names counts, as another of
-/// them may have been removed at the same time.
+/// Forgets a name that has been removed and, if it was the last one, the object. Uses the present number of names, as
+/// another name may have been removed at the same time.
 void PosixFileSystem::forget(const Node& directory, std::string_view name, const Victim& victim) {
   const NodeStat& before = victim.node.stat;
   if (victim.node.fd && !is_directory(before)) {
@@ -89,7 +89,7 @@ Status PosixFileSystem::move(const Caller& caller, Node& source, std::string_vie
   const int error = as_caller(
       caller, [&] { return ::renameat(source.fd.get(), from_text.c_str(), target.fd.get(), to_text.c_str()); });
   if (error != 0) return status_of(error);
-  // Two names of one object: nothing has been done.
+  // Two names of one object: rename() has done nothing.
   if (moved && replaced && moved->key == replaced->key) return Status::ok;
   if (replaced) forget(target, to, *replaced);
   if (!moved) return Status::ok;
@@ -101,7 +101,7 @@ Status PosixFileSystem::move(const Caller& caller, Node& source, std::string_vie
   return Status::ok;
 }
 
-/// A directory that has come from another one holds its parent, as "..".
+/// A directory that has moved to another one must be written itself, because its ".." has changed.
 PosixFileSystem::Unsettled PosixFileSystem::moved_directory(const Node& target, std::string_view name) const {
   if (commits_in_order_) return {};
   auto fd = open_component(target.fd.get(), name);
@@ -128,7 +128,7 @@ RenameResult PosixFileSystem::rename(const Caller& caller, const NodeKey& from_k
     result.to = wcc_after(*target, moved);
   }
   if (result.status != Status::ok) return result;
-  // The new name first: one of the two is on the disk at any time.
+  // Settles the new name first, so that one of the two is on the disk at any time.
   result.status = settle(caller, *target, unsettled);
   if (result.status == Status::ok && !one_directory) result.status = settle(caller, *source, {});
   return result;

@@ -23,8 +23,8 @@ timespec timespec_of(const SetTime& t) noexcept {
 
 }  // namespace
 
-/// In an order in which later steps do not undo earlier ones: a change of owner clears the set-id bits, and each step
-/// before the last changes the times.
+/// Uses an order in which later steps do not undo earlier ones: a change of owner clears the set-id bits, and every
+/// step but the last changes the times.
 Status PosixFileSystem::apply(const Caller& caller, int fd, const NodeStat& stat, const SetAttributes& changes) const {
   {
     const ActingAs acting(user(caller));
@@ -36,9 +36,9 @@ Status PosixFileSystem::apply(const Caller& caller, int fd, const NodeStat& stat
     }
     if (changes.mode) {
       const mode_t mode = mode_beside_owner(*changes.mode, changes, stat.attributes.type);
-      // open_own() changes the mode for a moment.
+      // open_own() changes the mode temporarily.
       const std::unique_lock lock = acts_ ? std::unique_lock<std::mutex>() : std::unique_lock(modes_mutex_);
-      // O_PATH descriptors take no fchmod.
+      // fchmod() does not accept O_PATH descriptors.
       if (::chmod(ProcPath(fd).text, mode) != 0) return status_of(errno);
     }
   }
@@ -47,7 +47,7 @@ Status PosixFileSystem::apply(const Caller& caller, int fd, const NodeStat& stat
 }
 
 /// The kernel permits callers with the right to write to set both times to now, and nothing else. A client that
-/// truncates a file sets one of them (RFC 1813 section 3.3.2 has no other way), so that is permitted here as well.
+/// truncates a file sets one of them (RFC 1813 section 3.3.2 has no other way), so this permits that as well.
 Status PosixFileSystem::set_times(const Caller& caller, int fd, const NodeStat& stat,
                                   const SetAttributes& changes) const {
   const timespec times[2] = {timespec_of(changes.atime), timespec_of(changes.mtime)};
@@ -65,7 +65,7 @@ Status PosixFileSystem::set_times(const Caller& caller, int fd, const NodeStat& 
 Status PosixFileSystem::change(const Caller& caller, const NodeKey& key, const Node& node, const SetAttributes& changes,
                                const std::optional<Time>& guard) {
   const FileType type = node.stat.attributes.type;
-  // RFC 1813 section 3.3.2: the guard keeps a change from being applied twice or to something newer.
+  // RFC 1813 section 3.3.2: the guard prevents a change from being applied twice, or to a newer state of the object.
   if (guard && *guard != node.stat.attributes.ctime) return Status::not_sync;
   if (const Status s = check_changes(changes, type); s != Status::ok) return s;
   if (changes.size) {

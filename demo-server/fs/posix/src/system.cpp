@@ -40,11 +40,11 @@ Status status_of(int error) noexcept {
     case EREMOTE: return Status::remote;
     case EOPNOTSUPP:
     case ENOSYS: return Status::notsupp;
-    case ELOOP: return Status::inval;  // a symbolic link where a file or directory is needed
+    case ELOOP: return Status::inval;  // a symbolic link in place of a file or directory
     case ETXTBSY:
     case EBUSY:
-      return Status::acces;  // a mount point, or the root of something
-    // The server is short of a resource for the moment: the client retries.
+      return Status::acces;  // a mount point, or the root of a file system
+    // The server is short of a resource at present: the client retries.
     case EAGAIN:
     case ETIMEDOUT:
     case ENOBUFS:
@@ -60,7 +60,7 @@ Status status_of(int error) noexcept {
 
 namespace {
 
-/// nfstime3 cannot express times before 1970: they become 0.
+/// nfstime3 cannot express times before 1970: returns 0 for them.
 Time time_of(const struct statx_timestamp& t) noexcept {
   if (t.tv_sec < 0) return {};
   constexpr std::int64_t kLast = std::numeric_limits<std::uint32_t>::max();

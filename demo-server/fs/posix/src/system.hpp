@@ -11,14 +11,14 @@
 
 namespace rpcrdma::nfsd {
 
-/// nfsstat3 of an errno value.
+/// The nfsstat3 for an errno value.
 Status status_of(int error) noexcept;
 
-/// What statx returns; the birth time is 0 where the file system has none.
+/// The result of statx(2); the birth time is 0 where the file system has none.
 struct NodeStat {
   Attributes attributes;
   std::uint64_t birth = 0;   ///< nanoseconds since 1970
-  std::uint64_t device = 0;  ///< the scope of its inode number: on one mount, it may differ from the directory's
+  std::uint64_t device = 0;  ///< the scope of its inode number; within one mount it may differ from the directory's
 };
 /// Attributes of an open descriptor, O_PATH included.
 StatusOr<NodeStat> stat_fd(int fd) noexcept;
@@ -27,12 +27,12 @@ inline bool same_object(const NodeStat& a, const NodeStat& b) noexcept {
   return a.attributes.fileid == b.attributes.fileid && a.device == b.device;
 }
 
-/// Opens one component below `directory`, O_PATH, never following a symbolic link and never leaving the
-/// mount: Status::acces for another file system.
+/// Opens one component below `directory`, O_PATH, without following a symbolic link or leaving the mount: Status::acces
+/// for another file system.
 StatusOr<Fd> open_component(int directory, std::string_view name);
 /// Opens the object of an O_PATH descriptor for I/O. Only for files and directories.
 StatusOr<Fd> reopen(int fd, int flags);
-/// A path in /proc that leads to exactly the object behind `fd`.
+/// A path in /proc that leads to the object of `fd`.
 struct ProcPath {
   explicit ProcPath(int fd) noexcept;
   char text[40];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Where a service is, as text: [FABRIC@]HOST[:PORT].
+// The address of a service, as text: [FABRIC@]HOST[:PORT].
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace rpcrdma {
 
-/// What carries the calls of a service.
+/// How the calls of a service are transported.
 struct Carrier {
   bool tcp = false;  ///< record marking over TCP (RFC 5531 section 11) instead of RPC-over-RDMA
-  fabric::Provider provider = fabric::Provider::automatic;  ///< of RDMA
+  fabric::Provider provider = fabric::Provider::automatic;  ///< the RDMA fabric
 };
 
 /// A parsed address.
@@ -24,8 +24,8 @@ struct Address {
   std::optional<std::uint16_t> port;  ///< absent: ask rpcbind
 };
 
-/// Reads "[FABRIC@]HOST[:PORT]": FABRIC is auto (the default), verbs, iwarp or tcp; an IPv6 address with a port is in
-/// brackets. Throws std::invalid_argument, with one line that says what is wrong.
+/// Parses "[FABRIC@]HOST[:PORT]": FABRIC is auto (the default), verbs, iwarp or tcp; an IPv6 address with a port is in
+/// brackets. Throws std::invalid_argument with one line that says what is wrong.
 RPCRDMA_EXPORT Address parse_address(std::string_view text);
 
 }  // namespace rpcrdma

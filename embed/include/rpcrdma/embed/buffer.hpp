@@ -12,7 +12,7 @@
 namespace rpcrdma {
 
 namespace embed {
-/// Where a client's registered memory comes from. Members are in the reverse order of destruction.
+/// The source of a client's registered memory. Members are in the reverse order of destruction.
 struct Memory {
   std::shared_ptr<Loop> loop;  // null: the context is the application's
   std::unique_ptr<fabric::Fabric> fabric;
@@ -43,11 +43,11 @@ class RPCRDMA_EXPORT Buffer {
   ~Buffer() { reset(); }
 
   explicit operator bool() const noexcept { return ref_.data != nullptr; }
-  /// The bytes. Not to be changed while a call sends them, not to be used while a call writes into them.
+  /// The bytes. Do not change them while a call sends them; do not use them while a call writes into them.
   std::span<std::byte> octets() const noexcept { return ref_.octets(); }
-  /// All of it, for bulk_data::set_parts() and CallOptions::into(). The list is part of this object.
+  /// The whole buffer as a list, for bulk_data::set_parts() and CallOptions::into(). The list is part of this object.
   std::span<const BufferRef> parts() const noexcept { return {&ref_, 1}; }
-  /// All of it. Valid as long as this object.
+  /// The whole buffer. Valid as long as this object.
   BufferRef ref() const noexcept { return ref_; }
   /// `count` bytes from `offset` on; the caller checks the range.
   BufferRef slice(std::uint32_t offset, std::uint32_t count) const noexcept { return ref_.slice(offset, count); }

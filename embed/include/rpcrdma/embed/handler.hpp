@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The forms of a handler, and how they become handlers of a rpc::Dispatcher.
+// The forms of a handler, and their adaptation to rpc::Dispatcher.
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <concepts>
@@ -38,7 +38,7 @@ class Rejection : public std::exception {
   explicit Rejection(AuthStat why) noexcept : why_(why) {}
   /// A fixed text.
   const char* what() const noexcept override { return "RPC call rejected"; }
-  /// Rejects `call` accordingly.
+  /// Rejects `call` with the given reason.
   template <rpc::Procedure P>
   void apply(ServerCall<P>& call) const {
     std::visit([&call](auto why) { call.reject(why); }, why_);
@@ -107,7 +107,7 @@ class Served {
       invoke(call);
       call.reply({});
     } else {
-      // On the loop reply() encodes the result before it returns.
+      // On the loop's thread reply() encodes the result before it returns.
       call.reply(invoke(call));
     }
     if (scratch_) scratch_->release();

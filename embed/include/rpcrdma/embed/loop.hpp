@@ -9,30 +9,30 @@
 
 namespace rpcrdma::embed {
 
-/// An io_context that a facade owns, and the thread that runs it, which waits as rpcrdma::Runner does. Signals of the
-/// program go to other threads.
+/// An io_context that a client or server owns, and the thread that runs it with a rpcrdma::Runner. The thread blocks
+/// all signals, so that the program's other threads receive them.
 class RPCRDMA_EXPORT Loop {
  public:
   Loop() = default;
-  /// Joins. May run at the end of the thread, within `keep`.
+  /// Joins the thread. May run on the thread itself, when it ends and drops `keep`.
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
   boost::asio::io_context& context() noexcept { return context_; }
-  /// The thread keeps `keep` until it ends, so that a handler that runs on it may drop the last other owner of the
-  /// Loop.
+  /// Starts the thread, which keeps `keep` until it ends, so that a handler that runs on it may drop the last other
+  /// owner of the Loop.
   void start(std::shared_ptr<void> keep = {});
   /// Lets the thread end when it has no work left.
   void release() noexcept { guard_.reset(); }
   /// Ends the thread as soon as possible.
   void stop() noexcept { context_.stop(); }
-  /// Waits for the end of the thread, after release() or stop(). On the thread itself: returns at once.
+  /// Waits for the end of the thread, after release() or stop(). On the thread itself, returns at once.
   void join() noexcept;
-  /// From start() until join() has waited.
+  /// True from start() until join() has waited.
   bool running() const noexcept { return thread_.joinable(); }
   bool on_thread() const noexcept { return context_.get_executor().running_in_this_thread(); }
-  /// Destroys the handlers that still wait, and with them what they own. After join().
+  /// Destroys the handlers that still wait, with the objects that they own. After join().
   void discard_handlers() noexcept { context_.discard(); }
 
  private:

@@ -10,15 +10,15 @@
 
 namespace rpcrdma {
 
-/// Memory for what a result points to, valid until the reply has been encoded. A handler gets one as its second
-/// parameter; it is reused from call to call, and allocates only beyond 1 KiB. One thread.
+/// Memory that a result may point to, valid until the reply has been encoded. A handler receives one as its second
+/// parameter. The memory is reused from call to call; only beyond 1 KiB is memory allocated. One thread.
 class Scratch {
  public:
   Scratch() = default;
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  /// The formatted text, with a terminating zero: for a text_data or a `string<>` of rpcgen.
+  /// The formatted text, with a terminating zero: for a text_data, or a `string<>` as rpcgen declares it.
   template <class... Args>
   char* format(fmt::format_string<Args...> format, Args&&... args) {
     fmt::memory_buffer text;
@@ -32,14 +32,14 @@ class Scratch {
     at[text.size()] = '\0';
     return at;
   }
-  /// `count` elements, all zero: for an array of rpcgen.
+  /// `count` elements, all zero: for an array as rpcgen declares it.
   template <class T>
   requires std::is_trivial_v<T> std::span<T> array(std::size_t count) {
     void* const at = memory_.allocate(count * sizeof(T), alignof(T));
     std::memset(at, 0, count * sizeof(T));
     return {static_cast<T*>(at), count};
   }
-  /// Frees everything; called when the reply has been encoded.
+  /// Frees all memory; called when the reply has been encoded.
   void release() noexcept { memory_.release(); }
 
  private:

@@ -12,7 +12,7 @@ inline nfsstat3 to_wire(Status status) noexcept { return static_cast<nfsstat3>(s
 inline nfstime3 to_wire(const Time& t) noexcept { return {t.seconds, t.nanoseconds}; }
 inline Time from_wire(const nfstime3& t) noexcept { return {t.seconds, t.nseconds}; }
 
-/// `fsid` replaces that of the attributes.
+/// `fsid` replaces Attributes::fsid.
 fattr3 to_wire(const Attributes& a, std::uint64_t fsid) noexcept;
 post_op_attr to_wire(const std::optional<Attributes>& a, std::uint64_t fsid) noexcept;
 wcc_data to_wire(const Wcc& wcc, std::uint64_t fsid) noexcept;
@@ -27,7 +27,7 @@ post_op_fh3 optional_handle(const FileHandle& handle) noexcept;
 FileHandle from_wire(const nfs_fh3& handle) noexcept;
 std::optional<FileHandle> from_wire(const post_op_fh3& handle) noexcept;
 
-/// `name` outlives the result.
+/// `name` must outlive the result.
 diropargs3 to_wire(const FileHandle& directory, std::string_view name) noexcept;
 
 Verifier from_wire(const writeverf3& verifier) noexcept;

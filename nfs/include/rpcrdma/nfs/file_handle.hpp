@@ -14,7 +14,7 @@ class FileHandle {
  public:
   static constexpr std::size_t kMaxSize = 64;
   FileHandle() = default;
-  /// Truncates what exceeds kMaxSize: check the size first.
+  /// Drops bytes beyond kMaxSize: check the size first.
   explicit FileHandle(std::span<const std::byte> bytes) noexcept;
   std::span<const std::byte> octets() const noexcept { return {bytes_.data(), size_}; }
   friend bool operator==(const FileHandle& a, const FileHandle& b) noexcept;
@@ -24,7 +24,7 @@ class FileHandle {
   std::uint8_t size_ = 0;
 };
 
-/// Converts hexadecimal digits to a handle of 1 to 64 bytes; nothing when `text` is not such a number.
+/// Converts hexadecimal digits to a handle of 1 to 64 bytes; nothing if `text` is not such a number.
 std::optional<FileHandle> parse_handle(std::string_view text);
 
 }  // namespace rpcrdma::nfs

@@ -50,7 +50,7 @@ struct WccAttributes {
 };
 inline WccAttributes wcc_of(const Attributes& a) noexcept { return {a.size, a.mtime, a.ctime}; }
 
-/// wcc_data: `before` only when it was read atomically with the change, as far as this server sees.
+/// wcc_data. `before` is set only if it was read atomically with the change, as far as this server can tell.
 struct Wcc {
   std::optional<WccAttributes> before;
   std::optional<Attributes> after;
@@ -59,10 +59,10 @@ struct Wcc {
 /// One of the two times in sattr3.
 struct SetTime {
   enum class How : std::uint32_t { keep = 0, server = 1, client = 2 } how = How::keep;
-  Time value;  ///< with How::client
+  Time value;  ///< the time, if `how` is client
 
   static SetTime to(Time time) noexcept { return {How::client, time}; }
-  /// Whether the time is changed at all.
+  /// True if the time is to be changed.
   explicit operator bool() const noexcept { return how != How::keep; }
 };
 

@@ -29,14 +29,14 @@ class RPCRDMA_EXPORT Credential {
   /// AUTH_SYS of this process: its effective ids, its groups, the host name.
   static Credential of_process();
 
-  AuthFlavor flavor = AuthFlavor::none;  ///< what the fields below mean
+  AuthFlavor flavor = AuthFlavor::none;  ///< determines the meaning of the fields below
   std::uint32_t stamp = 0;               ///< chosen by the caller; servers ignore it
   std::uint32_t uid = 0;                 ///< effective user id
   std::uint32_t gid = 0;                 ///< effective group id
 
-  /// Further groups. Valid as long as this object, and until set_gids().
+  /// Supplementary groups. Valid while this object exists, until the next set_gids().
   std::span<const std::uint32_t> gids() const noexcept { return {gids_.data(), gid_count_}; }
-  /// The name of the caller's machine. Valid as long as this object, and until set_machine().
+  /// The name of the caller's machine. Valid while this object exists, until the next set_machine().
   std::string_view machine() const noexcept { return {machine_.data(), machine_length_}; }
   /// Copies at most kMaxGids groups and drops the rest.
   void set_gids(std::span<const std::uint32_t> gids) noexcept;

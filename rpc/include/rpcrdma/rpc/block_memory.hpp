@@ -16,7 +16,7 @@ class RPCRDMA_EXPORT BlockMemory final : public PayloadMemory {
     out.start(next_block(kBlock), this);
   }
   Result<BufferRef> more_payload_memory(std::uint32_t at_least) override { return next_block(at_least); }
-  /// Frees the memory of a large message, which is no longer valid.
+  /// Frees all blocks but the first. The message that was built last is no longer valid.
   void shrink() noexcept {
     if (blocks_.size() > 1) blocks_.resize(1);
   }
@@ -29,7 +29,8 @@ class RPCRDMA_EXPORT BlockMemory final : public PayloadMemory {
   std::size_t used_ = 0;
 };
 
-/// The unreduced message, items and pads included, as it is sent over a byte stream.
+/// Copies the unreduced message, items and pads included, as it is sent over a byte stream, behind `room_in_front` zero
+/// bytes.
 RPCRDMA_EXPORT std::vector<std::byte> flatten(const Payload& message, std::size_t room_in_front = 0);
 
 }  // namespace rpcrdma::rpc

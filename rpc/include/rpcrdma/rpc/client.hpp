@@ -24,23 +24,23 @@ namespace rpcrdma::rpc {
 
 /// Defaults of a client's calls.
 struct ClientOptions {
-  Credential credential{};                    ///< of calls without their own
-  std::chrono::milliseconds timeout{60'000};  ///< of calls without a deadline
-  /// Given: calls may be made and cancelled on any thread, which costs a lock, and on other threads than that of the
-  /// io_context a post. Keeps whatever owns the io_context alive as long as it may be used.
+  Credential credential{};                    ///< for calls that name none
+  std::chrono::milliseconds timeout{60'000};  ///< for calls without a deadline
+  /// If set, calls may be made and cancelled on any thread, at the cost of a lock, and of a post on threads other than
+  /// the io_context's. It keeps the owner of the io_context alive as long as the client may use the io_context.
   std::shared_ptr<void> context_owner{};
 };
 
-/// What one call has of its own.
+/// Options of one call.
 struct CallOptions {
-  /// Without it, ClientOptions::timeout from now.
+  /// If empty, the call ends after ClientOptions::timeout.
   std::optional<std::chrono::steady_clock::time_point> deadline;
-  /// Without it, ClientOptions::credential.
+  /// If empty, ClientOptions::credential is used.
   std::optional<Credential> credential;
-  /// Registered memory for the DDP-eligible results, one list of buffers per result, in order, each large enough for
-  /// the largest result that may come (RFC 8166 section 4.3.2.2). Given: the data is there when the call has succeeded
-  /// (bulk_kind::placed), by RDMA Write or, if it came in the message, copied. Not given: it comes in the message.
-  /// The memory belongs to the caller, which leaves it alone until the call completes.
+  /// Registered memory for the DDP-eligible results: one list of buffers per result, in order, each large enough for
+  /// the largest possible result (RFC 8166 section 4.3.2.2). With such memory, the data of a successful call is there
+  /// (bulk_kind::placed), written by RDMA Write or, if it came in the message, copied. Without it, the data is in the
+  /// message. The memory belongs to the caller, which must not use it until the call completes.
   boost::container::small_vector<boost::container::small_vector<BufferRef, 1>, 1> results;
 
   /// Adds the memory for one result; copies the list, not the memory.
@@ -55,8 +55,9 @@ struct CallOptions {
   }
 };
 
-/// Makes calls through one Requester, on its thread only, but for async_call() with ClientOptions::context_owner. The
-/// destructor cancels its calls: they complete with BaseError::cancelled later, while the requester still exists.
+/// Makes calls through one Requester, on the requester's thread only; async_call() with ClientOptions::context_owner
+/// may run on any thread. The destructor cancels calls in progress: they complete later with BaseError::cancelled, and
+/// the requester must exist until then.
 class RPCRDMA_EXPORT Client {
  public:
   /// `executor`: the io_context of the requester. `requester` outlives this object and its calls.
@@ -69,22 +70,23 @@ class RPCRDMA_EXPORT Client {
   Client(Client&&) noexcept = default;
   Client& operator=(Client&&) = delete;
 
-  /// That of the requester's io_context.
+  /// The executor of the requester's io_context.
   ClientCore::Executor get_executor() const noexcept { return core_->executor(); }
-  /// `handler` runs once no call is in progress, perhaps at once. One at a time, on the client's thread.
+  /// Runs `handler` on the client's thread once no call is in progress, perhaps before this returns. A later handler
+  /// replaces one that has not run.
   void when_idle(UniqueFunction<void()> handler) { core_->when_idle(std::move(handler)); }
-  /// As given to the constructor.
+  /// The requester given to the constructor.
   transport::Requester& requester() noexcept { return core_->requester(); }
-  /// Of calls without their own.
+  /// The credential of calls that name none.
   const Credential& credential() const noexcept { return options_.credential; }
 
   /// Calls P. The token's signature is void(error_code, Decoded<P::Result>). Errors: RpcError, TransportError,
-  /// BaseError::deadline_exceeded, cancelled (also by the token's cancellation slot, on the client's thread; with
-  /// context_owner on the one thread that uses the slot), invalid_argument (more result buffers than P has eligible
-  /// results, or one smaller than P's bound for its result). The handler runs on its associated executor, by default on
-  /// the client's thread.
-  /// `args` is needed only until this function returns; what bulk_data in it refers to by set_parts() stays valid until
-  /// completion.
+  /// BaseError::deadline_exceeded, cancelled, invalid_argument (more result buffers than P has eligible results, or a
+  /// buffer smaller than P's bound for its result). The token's cancellation slot also cancels the call; emit it on the
+  /// client's thread or, with context_owner, on one thread of the caller's choice. The handler runs on its associated
+  /// executor, by default on the client's thread.
+  /// `args` is needed only until this function returns; memory that its bulk_data members reference (set_parts()) must
+  /// stay valid until completion.
   template <Procedure P, class Token>
   auto async_call(const typename P::Args& args, const CallOptions& options, Token&& token) {
     using Reply = Decoded<typename P::Result>;
@@ -105,7 +107,7 @@ class RPCRDMA_EXPORT Client {
   }
 
  private:
-  friend class ReverseClient;  // decodes replies alike
+  friend class ReverseClient;  // decodes replies in the same way
   template <Procedure P>
   static bool encode_args(xdr::Encoder& out, const void* args) {
     return out.encode(&P::xdr_args, *static_cast<const typename P::Args*>(args));
@@ -132,7 +134,7 @@ class RPCRDMA_EXPORT Client {
     auto slot = asio::get_associated_cancellation_slot(handler);
     if (slot.is_connected() && core.any_thread()) {
       slot.assign(core.canceller(*call));
-      slot = {};  // from here on only the caller's thread uses it; what stays in it does nothing
+      slot = {};  // only the caller's thread may use it now; a handler left in it has no effect
     } else if (slot.is_connected()) {
       slot.assign([&core, call](asio::cancellation_type) { core.cancel(*call); });
     }

@@ -20,15 +20,15 @@ namespace rpcrdma::rpc {
 
 class ClientCore;
 
-/// One RPC of a client, pooled. The message is encoded when the call is made, so that the arguments need not outlive
-/// that; bulk data is referenced. Each time the transport asks for the call, the same bytes are written.
+/// One RPC of a client, pooled. Encodes the message when the call is made, so that the arguments need not live longer;
+/// bulk data is referenced. Writes the same bytes each time the transport asks for the message.
 class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::intrusive::list_base_hook<> {
  public:
-  /// `in` stands at the results on success, and is null on failure.
+  /// `in` is positioned at the results on success, and is null on failure.
   using Completion = UniqueFunction<void(error_code, xdr::Decoder* in), 192>;
   using Encode = bool (*)(xdr::Encoder& out, const void* args);
 
-  /// Writes the message. RpcError::unencodable when the arguments cannot be.
+  /// Writes the message. RpcError::unencodable if the arguments cannot be encoded.
   error_code prepare(const CallHeader& header, Encode encode_args, const void* args) noexcept;
   /// Copies a message that has been encoded elsewhere.
   void prepare(Octets message) noexcept;
@@ -47,14 +47,15 @@ class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::in
   Completion completion_;
   bool submitted_ = false;
   std::shared_ptr<ClientCore> core_;  // set while the call is running
-  // Of calls that may come from any thread.
+  // For calls made on any thread.
   PostMemory post_memory_;
   error_code failed_;
   std::uint64_t uses_ = 0;  // calls that have completed; changes on the loop while the call is running
 };
 
-/// The calls of one client, running and idle. Exists until the last of its calls has completed. With a context owner,
-/// lease(), start() and what canceller() returns may be used on any thread; else everything belongs to the loop.
+/// The calls of one client, running and idle. Exists until the last of its calls has completed. Everything belongs to
+/// the event loop, except that with a context owner, lease(), start() and the object that canceller() returns may be
+/// used on any thread.
 class RPCRDMA_EXPORT ClientCore : public std::enable_shared_from_this<ClientCore> {
  public:
   using Executor = boost::asio::io_context::executor_type;
@@ -69,14 +70,15 @@ class RPCRDMA_EXPORT ClientCore : public std::enable_shared_from_this<ClientCore
     void operator()(ClientCall* call) const noexcept { core->give_back(*call); }
   };
   using Lease = std::unique_ptr<ClientCall, Return>;
-  /// An idle call, to be prepared and started; the lease returns it if it is not started.
+  /// Takes an idle call, to be prepared and started; the lease puts it back if it is not started.
   Lease lease();
-  /// Runs the call; `completion` runs once, later, on the executor's thread. With `failed` set nothing is sent.
+  /// Starts the call; `completion` runs once, after this returns, on the executor's thread. If `failed` is set, nothing
+  /// is sent, and the call completes with `failed`.
   void start(Lease call, error_code failed, ClientCall::Completion completion);
   void cancel(ClientCall& call) noexcept;
   bool any_thread() const noexcept { return context_owner_ != nullptr; }
 
-  /// Cancels one use of a call; does nothing afterwards.
+  /// Cancels one use of a pooled call; has no effect on later uses.
   struct Canceller {
     std::weak_ptr<ClientCore> core;
     ClientCall* call;
@@ -97,7 +99,7 @@ class RPCRDMA_EXPORT ClientCore : public std::enable_shared_from_this<ClientCore
   transport::Requester& requester_;
   Executor executor_;
   const std::shared_ptr<void> context_owner_;
-  std::mutex mutex_;  // of calls_, with a context owner
+  std::mutex mutex_;  // guards calls_ if there is a context owner
   Recycler<ClientCall> calls_;
   UniqueFunction<void()> idle_;
   boost::intrusive::list<ClientCall, boost::intrusive::constant_time_size<false>> active_;

@@ -14,9 +14,9 @@ namespace rpcrdma::rpc {
 /// Copies a message when a decoded value refers to it (xdr::MessageKeeper).
 class RPCRDMA_EXPORT MessageCopy final : public xdr::MessageKeeper {
  public:
-  /// Copies `from`, once; the copy belongs to this object.
+  /// Copies `from` the first time, and returns the copy, which belongs to this object.
   const Payload* keep(const Payload& from) override;
-  /// The memory that the values decoded so far refer to; null if none of them refers to any.
+  /// Releases the copy to the caller; null if no decoded value refers to the message.
   std::unique_ptr<std::byte[]> release() noexcept { return std::move(memory_); }
 
  private:

@@ -23,21 +23,22 @@ class RPCRDMA_EXPORT Registration {
   virtual ~Registration() = default;
   /// The binding of the procedure.
   virtual const ProcedureInfo& info() const noexcept = 0;
-  /// Decodes the arguments and runs the handler. False: the arguments cannot be decoded. `server` gets calls once more
-  /// that were attached to one that is not run.
+  /// Decodes the arguments and runs the handler; false if the arguments cannot be decoded. If the cache attaches this
+  /// call to an equal one that is then not run, `server` receives this call again.
   virtual bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
                    transport::CallHandler& server) noexcept = 0;
   AuthRequirement auth = AuthRequirement::none;  ///< checked before run()
 };
 
-/// What a dispatcher uses.
+/// Options of a Dispatcher.
 struct DispatcherOptions {
-  DuplicateCache* cache = nullptr;  ///< outlives the dispatcher; without one, resent calls are run again
+  DuplicateCache* cache = nullptr;  ///< must outlive the dispatcher; without one, resent calls are run again
   Log log;                          ///< copied
 };
 
-/// Serves on one thread, that of its transports' io_context. Handlers are registered before the first call. Outlives
-/// its transports and every ServerCall. Each thread has its own dispatcher; they may share a DuplicateCache.
+/// Serves calls on one thread, that of its transports' io_context. Handlers must be registered before the first call.
+/// Must outlive its transports and every ServerCall. Each thread has its own dispatcher; dispatchers may share a
+/// DuplicateCache.
 class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
  public:
   /// A dispatcher without procedures.
@@ -56,9 +57,9 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
 
   /// Totals since the start.
   struct Counters {
-    std::uint64_t calls = 0;      ///< received
+    std::uint64_t calls = 0;      ///< calls received
     std::uint64_t rejected = 0;   ///< answered without running a handler; duplicates are not counted
-    std::uint64_t discarded = 0;  ///< left to the transport to answer: no XID, or not a call
+    std::uint64_t discarded = 0;  ///< answered by the transport: no XID, or not a call
   };
   /// On the dispatcher's thread.
   const Counters& counters() const noexcept { return counters_; }
@@ -67,10 +68,10 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
   struct Version {
     std::uint32_t program;
     std::uint32_t version;
-    std::vector<std::unique_ptr<Registration>> procedures;  // by number; null where there is none
+    std::vector<std::unique_ptr<Registration>> procedures;  // index: procedure number; null if there is none
   };
   void add(std::unique_ptr<Registration> registration);
-  /// The registration for a call, or null and the error in `reply`.
+  /// Finds the registration for a call; if there is none, returns null and sets the error in `reply`.
   Registration* find(const CallHeader& header, ReplyHeader& reply) const noexcept;
   void reject(transport::IncomingCall& call, const ReplyHeader& reply) noexcept;
 
@@ -83,7 +84,7 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
 template <Procedure P, class Handler>
 class TypedRegistration final : public Registration {
  public:
-  /// Takes over `handler`.
+  /// Takes ownership of `handler`.
   TypedRegistration(Handler handler, AuthRequirement requirement) : handler_(std::move(handler)) { auth = requirement; }
   const ProcedureInfo& info() const noexcept override { return P::kInfo; }
 
@@ -95,7 +96,7 @@ class TypedRegistration final : public Registration {
     try {
       invoke(ServerCall<P>(state));
     } catch (...) {
-      return true;  // the unwinding has dropped the call, which answers SYSTEM_ERR
+      return true;  // unwinding has destroyed the ServerCall, which has answered SYSTEM_ERR
     }
     return true;
   }

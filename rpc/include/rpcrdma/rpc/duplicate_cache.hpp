@@ -17,35 +17,36 @@ namespace rpcrdma::rpc {
 
 /// Two calls with equal keys are the same call.
 struct DuplicateKey {
-  boost::asio::ip::address peer;  ///< of the caller
-  std::uint32_t xid = 0;          ///< of the call
+  boost::asio::ip::address peer;  ///< address of the caller
+  std::uint32_t xid = 0;          ///< XID of the call
   std::uint32_t program = 0;      ///< program number
   std::uint32_t version = 0;      ///< program version
   std::uint32_t procedure = 0;    ///< procedure number
   std::uint64_t checksum = 0;     ///< see checksum_of()
-  /// Of the caller, over TCP: clients keep it when they reconnect. 0 over RDMA, where it changes.
+  /// The caller's port over TCP, as clients keep it when they reconnect; 0 over RDMA, where it changes.
   std::uint16_t port = 0;
   friend bool operator==(const DuplicateKey&, const DuplicateKey&) = default;
 };
 
-/// Of the reduced message after its XID (credential, verifier and arguments) and of the position and length of each
-/// item. Data in Read chunks is not included: it has not been pulled yet.
+/// Checksum of the reduced message after its XID (credential, verifier and arguments) and of the position and length of
+/// each item. Data in Read chunks is not included: it has not been pulled yet.
 RPCRDMA_EXPORT std::uint64_t checksum_of(const Payload& call) noexcept;
 
 /// A call that came again while the first one was in progress.
 struct AttachedCall {
-  transport::IncomingCall* call;   ///< the second one
-  transport::CallHandler* server;  ///< serves it, on the thread of its context(), if the first one is not run
+  transport::IncomingCall* call;   ///< the repeated call
+  transport::CallHandler* server;  ///< serves `call`, on the thread of its context(), if the first call is not run
 };
 
-/// Bounds of the cache; prudence, not RFC.
+/// Bounds of the cache; no RFC sets them.
 struct DuplicateCacheOptions {
   std::size_t max_bytes = std::size_t{4} << 20;  ///< bytes of the replies kept and their overhead
-  /// After this time an equal call is a new call, of a client that has restarted its XIDs.
+  /// After this time an equal call counts as new: its client has restarted its XIDs.
   std::chrono::steady_clock::duration max_age = std::chrono::minutes(2);
 };
 
-/// Shared by all threads of a server. Locks one of its shards briefly, for non-idempotent calls only.
+/// A cache shared by all threads of a server. Each non-idempotent call locks one of its shards briefly; idempotent
+/// calls do not use it.
 class RPCRDMA_EXPORT DuplicateCache {
  public:
   /// A reply message, from its XID on.
@@ -56,28 +57,28 @@ class RPCRDMA_EXPORT DuplicateCache {
   DuplicateCache(const DuplicateCache&) = delete;
   DuplicateCache& operator=(const DuplicateCache&) = delete;
 
-  /// What is known of a call.
+  /// What the cache knows about a call.
   enum class Found : std::uint8_t {
     nothing,      ///< run the call, then end it with complete() or forget()
-    in_progress,  ///< `call` has been attached: the other one's complete() or forget() returns it
+    in_progress,  ///< `call` has been attached: complete() or forget() of the first call returns it
     reply,        ///< answer the call with the reply
   };
   /// Looks `key` up; an unknown key is entered as a call in progress.
   Found begin(const DuplicateKey& key, const AttachedCall& call, Reply& reply);
-  /// The call of `key` has been run: keeps the reply message, from its XID on. Returns the calls that are attached to
-  /// it; each is to be answered with `reply` on the thread of its own context().
+  /// Keeps the reply message, from its XID on: the call of `key` has been run. Returns the attached calls; the caller
+  /// answers each with `reply`, on the thread of that call's context().
   std::vector<AttachedCall> complete(const DuplicateKey& key, Reply reply);
-  /// The call of `key` has not been run: the next equal call is run. Returns the calls that are attached to it; each is
-  /// to be given to its `server` again.
+  /// Removes `key`: its call has not been run, and the next equal call is run. Returns the attached calls; the caller
+  /// gives each to its `server` again.
   std::vector<AttachedCall> forget(const DuplicateKey& key);
 
   /// Totals since the start; the first two are current values.
   struct Counters {
-    std::size_t entries = 0;     ///< calls known
-    std::size_t bytes = 0;       ///< of their replies, with overhead
+    std::size_t entries = 0;     ///< calls in the cache
+    std::size_t bytes = 0;       ///< bytes of the kept replies, with overhead
     std::uint64_t replayed = 0;  ///< calls answered from the cache
     std::uint64_t attached = 0;  ///< calls that waited for another one
-    std::uint64_t evicted = 0;   ///< replies dropped before their time
+    std::uint64_t evicted = 0;   ///< replies dropped before max_age
   };
   /// Any thread.
   Counters counters() const;

@@ -20,10 +20,10 @@ enum class RpcError {
   auth_too_weak,            ///< AUTH_ERROR: AUTH_TOOWEAK
   auth_failed,              ///< AUTH_ERROR: any other reason
   bad_reply,                ///< the reply cannot be decoded
-  bad_reduction,   ///< the server reduced an item that is not eligible, or not one that it had to (RFC 8166 6.1)
-  unencodable,     ///< the arguments have no XDR encoding
-  no_rpcbind,      ///< the server's port is to be looked up, and its rpcbind does not answer
-  not_registered,  ///< the server's rpcbind does not know the program's version on this transport
+  bad_reduction,            ///< the server reduced an ineligible item, or not one that it must reduce (RFC 8166 6.1)
+  unencodable,              ///< the arguments have no XDR encoding
+  no_rpcbind,               ///< no port was given, and the server's rpcbind does not answer
+  not_registered,           ///< the server's rpcbind does not know the program's version on this transport
 };
 
 /// For the conversion to error_code.

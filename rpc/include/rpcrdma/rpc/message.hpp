@@ -43,12 +43,12 @@ struct CallHeader {
   Credential credential;
 };
 
-/// How far decode() of a call header came.
+/// Result of decode() for a call header.
 enum class CallCheck : std::uint8_t {
   ok,
   unreadable,      ///< no XID, or not a call
   truncated,       ///< a call that ends before its procedure number
-  rpc_mismatch,    ///< another RPC version: the fields after it are not decoded
+  rpc_mismatch,    ///< another RPC version: the fields after the version are not decoded
   bad_credential,  ///< too long, truncated, or a malformed AUTH_SYS body
   bad_verifier,    ///< too long or truncated
 };
@@ -67,7 +67,7 @@ struct ReplyHeader {
   std::uint32_t high = 0;  ///< program_mismatch, rpc_mismatch
 };
 
-/// With an AUTH_NONE verifier.
+/// Encodes `header` with an AUTH_NONE verifier.
 RPCRDMA_EXPORT void encode(xdr::Encoder& out, const ReplyHeader& header) noexcept;
 /// False if it is not a reply header. Verifiers of any flavor are skipped.
 RPCRDMA_EXPORT bool decode(xdr::Decoder& in, ReplyHeader& header) noexcept;

@@ -12,7 +12,7 @@ namespace rpcrdma::rpc::nfs3 {
 
 inline constexpr std::uint32_t kProgram = NFS3_PROGRAM;
 inline constexpr std::uint32_t kVersion = NFS3_VERSION;
-/// Longest READLINK path that a client provides memory for, in bytes; prudence (PATH_MAX), not RFC.
+/// Longest READLINK path that a client provides memory for, in bytes: PATH_MAX; no RFC sets this size.
 inline constexpr std::uint32_t kMaxPath = 4096;
 
 namespace detail {

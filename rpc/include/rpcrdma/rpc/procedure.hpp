@@ -21,31 +21,31 @@ struct ProcedureInfo {
   std::string_view name;      ///< for messages to people
   /// The number of DDP-eligible items (bulk_data) in the arguments and in the results.
   std::uint8_t eligible_arguments = 0;
-  std::uint8_t eligible_results = 0;  ///< likewise; at most kMaxEligibleResults
-  /// If not, the duplicate request cache keeps resent calls from being run again.
+  std::uint8_t eligible_results = 0;  ///< the same for the results; at most kMaxEligibleResults
+  /// If false, the duplicate request cache prevents a resent call from being run again.
   bool idempotent = true;
   AuthRequirement auth = AuthRequirement::none;  ///< checked before the handler runs
 };
 
-/// DDP-eligible results that a procedure may have; prudence, not RFC.
+/// Most DDP-eligible results that a procedure may have; no RFC sets this limit.
 inline constexpr std::size_t kMaxEligibleResults = 4;
 
 /// The largest reply that a call can have: bytes of the RPC message with its header.
 struct ReplyBound {
-  std::uint32_t fixed = 0;  ///< without eligible results; their count words are included
-  /// Each eligible result, in order, padded: part of the message if it is not reduced.
+  std::uint32_t fixed = 0;  ///< without eligible results, but with their count words
+  /// The padded size of each eligible result, in order: part of the message if the result is not reduced.
   std::array<std::uint32_t, kMaxEligibleResults> bulk{};
 };
 
 // For max_reply() of generated procedures, which computes in 64 bits.
-/// A bound that does not fit a message is as large as a message can be.
+/// `size`, or the largest possible message if that is smaller.
 constexpr std::uint32_t saturated(std::uint64_t size) noexcept {
   return size > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(size);
 }
-/// With the pad of an opaque.
+/// The size of an opaque with its pad.
 constexpr std::uint64_t padded(std::uint64_t size) noexcept { return (size + 3) & ~std::uint64_t{3}; }
-/// The bound that a member of the arguments (a count) sets for a part of the reply: 0 if it is negative, and at most
-/// the largest message.
+/// The bound for a part of the reply that a member of the arguments (a count) sets: 0 if the member is negative, and at
+/// most the largest message.
 template <std::integral T>
 constexpr std::uint64_t bound_of(T value) noexcept {
   return value < T{} ? 0 : saturated(static_cast<std::uint64_t>(value));

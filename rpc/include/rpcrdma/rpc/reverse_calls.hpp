@@ -20,22 +20,22 @@ struct CallOptions;
 class ReverseCalls;
 
 struct ReverseOptions {
-  Credential credential{};                    ///< of calls without their own
-  std::chrono::milliseconds timeout{10'000};  ///< of calls without a deadline
-  /// Calls in progress at most, of one handle and its copies; beside it, 1024 calls of a connection may wait for a
-  /// credit. More fail with BaseError::out_of_memory.
+  Credential credential{};                    ///< for calls that name none
+  std::chrono::milliseconds timeout{10'000};  ///< for calls without a deadline
+  /// Most calls in progress through one handle and its copies; in addition, at most 1024 calls of a connection may wait
+  /// for a credit. Calls beyond either limit fail with BaseError::out_of_memory.
   std::uint32_t max_calls = 1024;
 };
 
-/// The reverse calls of one io_context. Handles may be kept longer than the io_context exists.
+/// The reverse calls of one io_context. A handle may outlive the io_context.
 struct ReverseRegistry {
   std::mutex mutex;
   bool over = false;  // the io_context is being destroyed
   std::set<ReverseCalls*> all;
 };
 
-/// What the copies of a ReverseClient share. Any thread, unless noted. It belongs to the thread of the connection,
-/// which destroys it after the last reference is gone.
+/// State shared by the copies of a ReverseClient. Usable on any thread, unless noted. The thread of the connection
+/// destroys it after the last reference is gone.
 class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<ReverseCalls> {
  public:
   using Executor = ClientCore::Executor;
@@ -44,7 +44,7 @@ class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<Re
   /// On the thread of `call`.
   static std::shared_ptr<ReverseCalls> make(transport::IncomingCall& call, ReverseOptions options);
   ~ReverseCalls();
-  /// The io_context is being destroyed.
+  /// Ends the calls: the io_context is being destroyed.
   void abandon() noexcept;
 
   Executor executor() const noexcept { return executor_; }
@@ -58,7 +58,7 @@ class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<Re
     ClientCall* call = nullptr;  // while it is in progress
     bool cancelled = false;
   };
-  /// An encoded call, whose XID is still missing.
+  /// An encoded call, still without its XID.
   struct Prepared {
     error_code failed;
     std::vector<std::byte> message;
@@ -68,7 +68,7 @@ class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<Re
   };
   Prepared prepare(const ProcedureInfo& info, const ReplyBound& bound, const CallOptions& options, Encode encode_args,
                    const void* args) const;
-  /// `completion` runs once, later, on the connection's thread.
+  /// `completion` runs once, after this returns, on the connection's thread.
   void start(Prepared call, ClientCall::Completion completion);
   void cancel(const std::shared_ptr<Ticket>& ticket);
 
@@ -81,9 +81,9 @@ class RPCRDMA_EXPORT ReverseCalls final : public std::enable_shared_from_this<Re
   const std::shared_ptr<ReverseRegistry> registry_;
   ReverseOptions options_;
   std::shared_ptr<transport::ReverseRequester> requester_;
-  error_code dead_;                      // set: why there is no requester
+  error_code dead_;                      // if set, why there is no requester
   std::shared_ptr<ClientCore> core_;     // null without a requester
-  std::atomic<std::uint32_t> calls_{0};  // in progress
+  std::atomic<std::uint32_t> calls_{0};  // number of calls in progress
 };
 
 }  // namespace rpcrdma::rpc

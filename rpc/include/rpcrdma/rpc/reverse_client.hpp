@@ -22,40 +22,40 @@
 
 namespace rpcrdma::rpc {
 
-/// A handle to the client at the other end of a connection. Copies share one state. It remains valid when the
-/// connection has ended, but is dead then: calls fail with TransportError::connection_lost, those in progress included,
-/// and the client's next connection has a handle of its own. Copy and call it on any thread while the io_context of the
-/// connection exists; destroy it at any time.
+/// A handle to the client at the other end of a connection. Copies share one state. When the connection ends, the
+/// handle stays valid but is dead: calls fail with TransportError::connection_lost, including those in progress. The
+/// client's next connection has a handle of its own. Copy the handle and make calls on any thread while the io_context
+/// of the connection exists; destroy the handle at any time.
 ///
-/// Reverse calls are short (RFC 8167 section 5.3): the call, and the largest reply that P's bound allows, fit the
-/// inline thresholds of the connection together with a transport header of 28 bytes. Chunks are never used, so nothing
-/// is placed directly: eligible items travel in the message. At most ConnectionOptions::reverse_credits calls are in
-/// flight at once; the others wait, in order.
+/// Reverse calls are short (RFC 8167 section 5.3): the call, and the largest reply that P's bound allows, must each fit
+/// the connection's inline threshold together with a transport header of 28 bytes. Chunks are never used: eligible
+/// items travel in the message. At most ConnectionOptions::reverse_credits calls are in flight at once; the others
+/// wait, in order.
 class ReverseClient {
  public:
-  /// No client: only assignment, destruction and operator bool are allowed.
+  /// A handle without a client: only assignment, destruction and operator bool are allowed.
   ReverseClient() noexcept = default;
-  /// The client that has sent `call`. Taking the handle states that the client has announced, through the upper layer,
-  /// that it accepts reverse calls (RFC 8167 section 6). While a handle exists, the connection does not count as idle
-  /// (section 5.4). On the thread of `call`.
+  /// A handle to the client that has sent `call`. The caller asserts that this client has announced, through the upper
+  /// layer, that it accepts reverse calls (RFC 8167 section 6). While a handle exists, the connection does not count as
+  /// idle (section 5.4). On the thread of `call`.
   explicit ReverseClient(transport::IncomingCall& call, ReverseOptions options = {})
       : calls_(ReverseCalls::make(call, std::move(options))) {}
 
   explicit operator bool() const noexcept { return calls_ != nullptr; }
   /// False once the connection has ended, and over TCP, where there are no reverse calls. Any thread.
   bool alive() const noexcept { return calls_->alive(); }
-  /// Of all reverse calls on the connection; zero if there are none. On the connection's thread.
+  /// Counters of all reverse calls on the connection; zero without a connection. On the connection's thread.
   transport::Requester::Counters counters() const noexcept { return calls_->counters(); }
-  /// That of the connection. Any thread.
+  /// The executor of the connection. Any thread.
   ClientCore::Executor get_executor() const noexcept { return calls_->executor(); }
 
-  /// Calls P. The token's signature is void(error_code, Decoded<P::Result>); completes on the handler's executor, or
-  /// else on the connection's. On another thread than the connection's the call is posted. `args` is needed only until
-  /// this function returns. Calls in progress keep the state alive: the handle may be destroyed. The token's
-  /// cancellation slot is emitted where the handler runs. Errors, beside those of Client::async_call():
-  /// TransportError::call_too_long and reply_too_long (a message that could exceed the inline threshold; nothing has
-  /// been sent), connection_lost, reverse_disabled (over TCP), BaseError::out_of_memory (more than
-  /// ReverseOptions::max_calls) and invalid_argument (memory for results, which reverse calls cannot use).
+  /// Calls P. The token's signature is void(error_code, Decoded<P::Result>); the handler runs on its own executor, else
+  /// on the connection's. A call from another thread than the connection's is posted. `args` is needed only until this
+  /// function returns. Calls in progress keep the state alive: the handle may be destroyed. Emit the token's
+  /// cancellation slot on the thread where the handler runs. Errors, in addition to those of Client::async_call():
+  /// TransportError::call_too_long and reply_too_long (a message could exceed the inline threshold; nothing has been
+  /// sent), connection_lost, reverse_disabled (over TCP), BaseError::out_of_memory (more than
+  /// ReverseOptions::max_calls) and invalid_argument (result buffers, which reverse calls cannot use).
   template <Procedure P, class Token = boost::asio::deferred_t>
   auto call(const typename P::Args& args, const CallOptions& options, Token&& token = Token()) const {
     ReverseCalls::Prepared prepared = calls_->prepare(P::kInfo, P::max_reply(args), options, &encode_args<P>, &args);

@@ -13,20 +13,21 @@
 
 namespace rpcrdma::rpc {
 
-/// What a client does with calls of its server.
+/// How a client serves the calls of its server.
 struct ReverseHandlersOptions {
-  /// Calls of the server in progress at once, within ConnectionOptions::reverse_credits of the client; 0: as many.
+  /// Most calls of the server in progress at once, up to the client's ConnectionOptions::reverse_credits; 0: that many.
   std::uint32_t credits = 0;
-  /// Runs on the client's thread on each new connection, the first included: usually makes the call by which the server
-  /// learns that it may call back there (RFC 8167 section 6). Handlers of an earlier connection may still be running.
+  /// Runs on the client's thread on each new connection, including the first. It usually makes the call that tells the
+  /// server that it may call back on this connection (RFC 8167 section 6). Handlers of an earlier connection may still
+  /// be running.
   UniqueFunction<void()> announce{};
   Log log{};  ///< copied
 };
 
-/// Serves reverse calls on the connections of one transport::Client, on its thread. While it exists the client
-/// reconnects when its connection is lost, even if no call of its own waits; the first connection is made by its first
-/// call. It is destroyed on that thread (or when no thread runs the io_context) after the client; calls that handlers
-/// still hold then remain valid, and their replies are dropped.
+/// Serves reverse calls on the connections of one transport::Client, on its thread. While it exists, the client
+/// reconnects when its connection is lost, even if no call of its own waits; the client's first call makes the first
+/// connection. Destroy it after the client, on that thread or when no thread runs the io_context. Calls that handlers
+/// still hold then stay valid; their replies are dropped.
 ///
 /// Handlers have the forms that Dispatcher::on() accepts. Calls and replies are short (RFC 8167 section 5.3): a call
 /// with chunks is answered by ERR_CHUNK, and so is one whose reply exceeds the inline threshold. Nothing is placed
@@ -44,7 +45,7 @@ class RPCRDMA_EXPORT ReverseHandlers {
   void on(Handler handler, AuthRequirement auth = P::kInfo.auth) {
     dispatcher().template on<P>(std::move(handler), auth);
   }
-  /// Its counters.
+  /// The dispatcher of the handlers, for its counters.
   Dispatcher& dispatcher() noexcept;
   /// Calls that handlers hold, or whose replies are being sent.
   std::size_t calls() const noexcept;

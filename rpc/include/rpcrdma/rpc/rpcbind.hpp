@@ -22,8 +22,8 @@ struct RpcbindEntry {
   friend bool operator==(const RpcbindEntry&, const RpcbindEntry&) = default;
 };
 
-/// The entries of programs, {number, version} each, that are served at the listeners `tcp` and `rdma`: one for each
-/// address family. An IPv6 TCP listener at :: serves IPv4 as well where there is no IPv4 listener.
+/// The entries of `programs`, {number, version} each, which the listeners `tcp` and `rdma` serve: one for each program
+/// and address family of a listener. An IPv6 TCP listener at :: serves IPv4 as well where there is no IPv4 listener.
 RPCRDMA_EXPORT std::vector<RpcbindEntry> rpcbind_entries(
     const std::vector<std::pair<std::uint32_t, std::uint32_t>>& programs,
     const std::vector<boost::asio::ip::tcp::endpoint>& tcp, const std::vector<boost::asio::ip::tcp::endpoint>& rdma);
@@ -47,10 +47,10 @@ class RPCRDMA_EXPORT RpcbindRegistration {
   /// Registers all of `entries`, or none of them. Fails with one line of text if there is no rpcbind, or if it refuses,
   /// for example because another server is registered.
   RpcbindResult add(const std::vector<RpcbindEntry>& entries);
-  /// The same, in place of what is registered for the same programs, versions and netids, such as the entries of a
-  /// server that was killed.
+  /// As add(), but replaces entries of the same programs, versions and netids, such as those left by a server that was
+  /// killed.
   RpcbindResult replace(const std::vector<RpcbindEntry>& entries);
-  /// Removes the entries, unless rpcbind is gone.
+  /// Removes the entries, unless rpcbind does not answer.
   void remove() noexcept;
 
  private:

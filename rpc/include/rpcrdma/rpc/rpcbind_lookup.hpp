@@ -14,12 +14,13 @@
 
 namespace rpcrdma::rpc {
 
-/// The port in a universal address (RFC 5665 section 5.2.3), such as 20049 in "192.0.2.1.78.81"; nothing if it is none.
+/// The port in a universal address (RFC 5665 section 5.2.3), such as 20049 in "192.0.2.1.78.81"; nothing if `text` is
+/// not such an address.
 RPCRDMA_EXPORT std::optional<std::uint16_t> port_of_universal_address(std::string_view text) noexcept;
 
-/// The port of a program's version on the transport `netid` (rdma, rdma6, tcp, tcp6), which rpcbind at `rpcbind` knows.
-/// Reads the whole list (RPCBPROC_DUMP): the other requests answer only for transports that rpcbind itself uses.
-/// Errors: RpcError::no_rpcbind, not_registered. On the thread of `context`.
+/// Asks rpcbind at `rpcbind` for the port of a program version on the transport `netid` (rdma, rdma6, tcp, tcp6). Reads
+/// the whole list (RPCBPROC_DUMP): the other requests answer only for transports that rpcbind itself uses. Errors:
+/// RpcError::no_rpcbind, not_registered. On the thread of `context`.
 RPCRDMA_EXPORT boost::asio::awaitable<Result<std::uint16_t>> lookup_port(boost::asio::io_context& context,
                                                                          boost::asio::ip::tcp::endpoint rpcbind,
                                                                          std::uint32_t program, std::uint32_t version,

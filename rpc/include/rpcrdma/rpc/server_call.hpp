@@ -11,19 +11,19 @@
 
 namespace rpcrdma::rpc {
 
-/// A call of procedure P, to be answered exactly once, by reply() or reject(). Destroyed unanswered, it answers
-/// SYSTEM_ERR, and the procedure counts as run: if the client has sent the call again, that is answered alike. The
-/// exception is a call whose first async_fetch(), or async_reserve() before it, has failed, as when its connection is
-/// lost: that one counts as not run, and a resent call is run. After a successful async_fetch() the handler may have
-/// acted on the data, so a later failure is no exception; a handler that has not acted says so by reject(), and one
-/// that acts before its first async_fetch() answers a failure by reply(). None of this concerns idempotent procedures,
-/// which are run whenever they arrive. Move-only. It may be moved to, answered on and destroyed on any thread;
-/// functions marked "loop" belong to the thread of context(). The Dispatcher and its io_context outlive it.
+/// A call of procedure P, to be answered exactly once, by reply() or reject(). If it is destroyed unanswered, it
+/// answers SYSTEM_ERR, and the procedure counts as run: a resent call gets the same answer. Exception: a call whose
+/// first async_fetch(), or async_reserve() before it, has failed, as when its connection is lost, counts as not run,
+/// and a resent call is run. After a successful async_fetch() the handler may have acted on the data, so a later
+/// failure is no exception: a handler that has not acted calls reject(). A handler that acts before its first
+/// async_fetch() answers a failure by reply(). Idempotent procedures are run whenever they arrive. Move-only. It may be
+/// moved to, answered on and destroyed on any thread; functions marked "loop" belong to the thread of context(). The
+/// Dispatcher and its io_context must outlive it.
 template <Procedure P>
 class ServerCall {
  public:
-  using Args = typename P::Args;      ///< of P
-  using Result = typename P::Result;  ///< of P
+  using Args = typename P::Args;      ///< arguments of P
+  using Result = typename P::Result;  ///< results of P
 
   ServerCall() noexcept = default;
   /// For the Dispatcher.
@@ -51,7 +51,7 @@ class ServerCall {
   const fabric::Endpoint& peer() const noexcept { return state_->call().connection().peer; }
   /// True if the call came over TCP, false over RDMA. Any thread.
   bool over_tcp() const noexcept { return state_->call().over_tcp(); }
-  /// Loop. What the call's connection has done since it was accepted; all zero once it is lost.
+  /// Loop. Statistics of the call's connection since it was accepted; all zero once it is lost.
   transport::ConnectionStatistics statistics() const noexcept { return state_->call().statistics(); }
   /// The event loop of the call's connection. Any thread.
   boost::asio::io_context& context() const noexcept { return state_->call().context(); }
@@ -63,30 +63,31 @@ class ServerCall {
   /// The size in bytes of each Write chunk that the client offers. Any thread.
   std::span<const std::uint32_t> write_chunks() const noexcept { return state_->call().write_chunks(); }
 
-  /// Loop. A handle for calls to this client, valid beyond this call. Taking it states that the client has announced
-  /// that it accepts them. Over TCP it is dead: calls fail with TransportError::reverse_disabled.
+  /// Loop. A handle for calls to this client, valid beyond this call. The caller asserts that the client has announced
+  /// that it accepts them. Over TCP the handle is dead: its calls fail with TransportError::reverse_disabled.
   ReverseClient reverse_client(ReverseOptions options = {}) const {
     return ReverseClient(state_->call(), std::move(options));
   }
 
-  /// Loop. Reserves `bytes` of the server's bulk budget for this call until its reply has been sent. Once per
-  /// call. Completes with void(error_code), possibly at once. The call must not move until then, which suits
-  /// coroutines; with callbacks use the free function async_reserve().
+  /// Loop. Reserves `bytes` of the server's bulk budget for this call until its reply has been sent. Once per call.
+  /// Completes with void(error_code), possibly at once. This object must not move until then, as in a coroutine; with
+  /// callbacks use the free function async_reserve().
   template <class Token>
   auto async_reserve(std::uint32_t bytes, Token&& token) {
     return async_reserve_on(*state_, bytes, std::forward<Token>(token));
   }
   /// Loop. Transfers an argument's data to `destination`, registered memory of at least data.length bytes that stays
   /// valid until completion with void(error_code): by RDMA Read if the client reduced the argument, else by copying.
-  /// Once per argument. Reserve first, as the data may be large. The call must not move, as above.
+  /// Once per argument. Reserve first, as the data may be large. This object must not move until completion.
   template <class Token>
   auto async_fetch(const bulk_data& data, std::span<const BufferRef> destination, Token&& token) {
     return async_fetch_on(*state_, data, destination, std::forward<Token>(token));
   }
 
-  /// Answers the call. Memory that `result` points to stays valid and unchanged until `release` has run (on the loop,
-  /// with the outcome), so `release` usually owns it. A result that cannot be encoded, or for which memory is missing,
-  /// becomes SYSTEM_ERR; one that is longer than the client has room for, RDMA_ERROR with ERR_CHUNK. Any thread.
+  /// Answers the call. Memory that `result` points to must stay valid and unchanged until `release` has run (on the
+  /// loop, with the outcome), so `release` usually owns it. A result that cannot be encoded, or for which memory is
+  /// missing, becomes SYSTEM_ERR; a result that is longer than the client has room for becomes RDMA_ERROR with
+  /// ERR_CHUNK. Any thread.
   void reply(const Result& result, ReleaseHandler release = {}) {
     TypedServerCallState<P>* state = std::exchange(state_, nullptr);
     state->result = result;
@@ -95,7 +96,7 @@ class ServerCall {
   /// Answers with an accept_stat other than success. The procedure counts as not run: if the client has sent the call
   /// again, that call is run. Any thread.
   void reject(AcceptStat why) { std::exchange(state_, nullptr)->reject(why); }
-  /// Answers AUTH_ERROR; else as above. Any thread.
+  /// Answers AUTH_ERROR; otherwise like reject(AcceptStat). Any thread.
   void reject(AuthStat why) { std::exchange(state_, nullptr)->reject(why); }
 
   /// For async_reserve().

@@ -27,13 +27,13 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   const CallHeader& header() const noexcept { return header_; }
   transport::IncomingCall& call() const noexcept { return *call_; }
 
-  /// Takes over a call, whose arguments are next in `in`. False if they cannot be decoded: the call stays the caller's.
+  /// Takes over a call, whose arguments are next in `in`. False if they cannot be decoded: the caller keeps the call.
   bool begin(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in) noexcept;
-  /// Enters the call into `cache`. False: it has been attached or answered from there, and this state is idle.
-  /// `server` is given the call once more if it is attached to one that is not run.
+  /// Enters the call into `cache`. False if the cache has answered the call or attached it to an equal one: this state
+  /// is then idle. `server` receives the call again if the equal call is not run.
   bool guard(DuplicateCache& cache, transport::CallHandler& server) noexcept;
 
-  // Any thread. Each ends the use of this object by its ServerCall.
+  // Any thread. After each of these, the ServerCall no longer uses this object.
   void reply(ReleaseHandler release);
   void reject(AcceptStat why);
   void reject(AuthStat why);
@@ -56,11 +56,11 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   virtual void give_back() noexcept = 0;
 
  private:
-  /// What a dropped call has of its bulk arguments.
+  /// Whether a dropped call has fetched its bulk arguments.
   enum class Data : std::uint8_t {
     not_fetched,
-    failed,   ///< nothing: the handler could not do its work, and the call counts as not run
-    fetched,  ///< at least one: the handler may have acted on it
+    failed,   ///< the first attempt failed: the call counts as not run
+    fetched,  ///< it has at least one: the handler may have acted on it
   };
 
   BufferRef stage(std::uint32_t size) override;

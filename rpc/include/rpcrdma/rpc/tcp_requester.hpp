@@ -17,13 +17,13 @@ namespace rpcrdma::rpc {
 
 /// Limits of one connection.
 struct TcpRequesterOptions {
-  std::uint32_t max_record = (1u << 20) + 65536;  ///< bytes of a reply; prudence
+  std::uint32_t max_record = (1u << 20) + 65536;  ///< most bytes of a reply; no RFC sets this limit
 };
 
 /// One connection, opened by the first call, with any number of calls in flight. Nothing is reduced: results come in
-/// the message. The loss of the connection ends its calls (TransportError::connection_lost; the error of the socket if
-/// it could not be made); the next call connects again. Used on the thread of `context`, which outlives it. The
-/// destructor completes the calls with BaseError::cancelled before it returns.
+/// the message. When the connection is lost, its calls fail with TransportError::connection_lost; when it cannot be
+/// made, with the error of the socket. The next call connects again. Used on the thread of `context`, which must
+/// outlive it. The destructor completes the calls with BaseError::cancelled before it returns.
 class RPCRDMA_EXPORT TcpRequester : public transport::Requester {
  public:
   /// A requester that is not connected yet.

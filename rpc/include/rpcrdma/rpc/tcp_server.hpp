@@ -17,31 +17,32 @@
 
 namespace rpcrdma::rpc {
 
-/// Limits; all are prudence, not RFC.
+/// Limits of a server; no RFC sets them.
 struct TcpServerOptions {
   std::uint32_t max_record = (1u << 20) + 65536;  ///< bytes of a call; a longer one ends its connection
   std::uint32_t max_connections = 1024;           ///< further connections are closed at once
-  std::uint32_t max_connections_per_peer = 256;   ///< by address without port
+  std::uint32_t max_connections_per_peer = 256;   ///< for each address, whatever the port
   std::uint32_t max_calls = 16;                   ///< served at a time per connection; others wait in the socket
-  /// Bytes of those calls and of the data for their replies: a connection that has as many is read no further.
+  /// Bytes of those calls and of their reply data. A connection that holds this many is not read further.
   std::size_t max_call_bytes = std::size_t{4} << 20;
   /// Bytes of reply data that all connections of one worker may hold at once. A Budget shares them between peer
-  /// addresses and between the connections of each; calls wait for their share. Up to 4096 bytes are not counted.
+  /// addresses and between the connections of each; calls wait for their share. Requests for up to 4096 bytes are not
+  /// counted.
   std::size_t bulk_budget = std::size_t{64} << 20;
   /// Bytes of calls (records) that all connections of one worker may hold at once, shared in the same way; at least
   /// max_record. A record that does not fit is not read until it does.
   std::size_t record_budget = std::size_t{64} << 20;
   /// A connection that sends nothing for this time, while no call of it is served, is closed.
   std::chrono::seconds idle_timeout{360};
-  /// A connection that does not continue a record, or does not take its replies, is closed after this time (after
-  /// twice this time at most), because it holds memory.
+  /// A connection that stops within a record, or does not read its replies, is closed after this time (at most twice
+  /// this time), because it holds memory.
   std::chrono::seconds stall_timeout{60};
-  /// As stall_timeout, if other connections wait for memory that the connection holds.
+  /// Replaces stall_timeout while other connections wait for memory that the connection holds.
   std::chrono::seconds pressed_timeout{5};
-  bool v6_only = false;  ///< at [::], accept IPv6 clients only: another server may have the port for IPv4
+  bool v6_only = false;  ///< at [::], accept only IPv6 clients: another server may use the port for IPv4
 };
 
-/// One thread of a server. Everything referenced outlives the server; one thread runs the io_context. Handlers get
+/// One thread of a server. The objects referenced must outlive the server; one thread runs the io_context. Handlers get
 /// `pool` from IncomingCall::pool().
 struct TcpWorker {
   boost::asio::io_context* context = nullptr;  ///< run by the thread
@@ -49,9 +50,9 @@ struct TcpWorker {
   transport::CallHandler* handler = nullptr;   ///< serves the calls
 };
 
-/// Accepts connections on the first worker's thread and assigns them to the workers in turn. A connection that sends a
-/// part of a record and then nothing, or does not take its replies, delays others for TcpServerOptions::pressed_timeout
-/// at most (twice that time on a busy thread).
+/// Accepts connections on the first worker's thread and assigns them to the workers in turn. A connection that stops
+/// within a record, or does not read its replies, delays others for at most TcpServerOptions::pressed_timeout (twice
+/// that time on a busy thread).
 class RPCRDMA_EXPORT TcpServer {
  public:
   /// `workers` must not be empty.
@@ -61,10 +62,11 @@ class RPCRDMA_EXPORT TcpServer {
                                          transport::CallHandler& handler, TcpServerOptions options, Log log) {
     return make({{&context, &pool, &handler}}, options, std::move(log));
   }
-  /// Ends all connections. Calls being served stay valid; their replies are dropped. On the thread of its only worker,
-  /// or after close() has completed, or when no worker's thread runs.
+  /// Ends all connections. Calls being served stay valid; their replies are dropped. Destroy it on the thread of its
+  /// only worker, or after close() has completed, or when no worker's thread runs.
   virtual ~TcpServer() = default;
-  /// Returns the endpoint that it listens on. Once, on the first worker's thread or before that runs.
+  /// Listens at `local`, and returns the endpoint with its port. Call it once, on the first worker's thread or before
+  /// that thread runs.
   virtual Result<boost::asio::ip::tcp::endpoint> listen(const boost::asio::ip::tcp::endpoint& local) = 0;
   /// Stops listening and reading, waits until `deadline` for the replies to calls being served, and closes the
   /// connections. Then `handler` runs on the first worker's thread. Once, on any thread.
@@ -73,9 +75,9 @@ class RPCRDMA_EXPORT TcpServer {
   /// Totals since the start, over all workers.
   struct Counters {
     std::uint32_t connections = 0;  ///< open now
-    std::uint64_t accepted = 0;     ///< connections
+    std::uint64_t accepted = 0;     ///< connections accepted
     std::uint64_t refused = 0;      ///< connections beyond a limit
-    std::uint64_t calls = 0;        ///< received
+    std::uint64_t calls = 0;        ///< calls received
   };
   /// Any thread.
   virtual Counters counters() const noexcept = 0;

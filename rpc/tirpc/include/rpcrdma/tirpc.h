@@ -33,42 +33,43 @@
 extern "C" {
 #endif
 
-/* What the shared library exports. */
+/* Exported from the shared library. */
 #define RPCRDMA_TIRPC_API extern __attribute__((visibility("default")))
 
-/* Which opaque of a procedure is transferred apart from the message (direct data placement, RFC 8166 section 6): the
- * procedures of a protocol whose specification says so, such as READ and WRITE of NFS. Both sides must agree. The
- * opaque is the one for which the XDR routine calls xdr_rpcrdma_bytes(); all others stay in the message. */
+/* The opaque of a procedure that is eligible for direct data placement (RFC 8166 section 6): it is transferred
+ * separately from the message. The specification of the protocol names such procedures (in NFS: READ and WRITE), and
+ * both sides must agree. The opaque is the one for which the XDR routine calls xdr_rpcrdma_bytes(); all others stay in
+ * the message. */
 struct rpcrdma_ddp {
   rpcproc_t proc;      /* number of the procedure */
   int reduces_args;    /* not 0: the opaque of the arguments may travel as a Read chunk */
-  unsigned max_result; /* not 0: the opaque of the results, at most so many bytes, travels as a Write chunk */
+  unsigned max_result; /* not 0: the opaque of the results, at most this many bytes, travels as a Write chunk */
 };
 
-/* As xdr_bytes(), with the same encoding, for an opaque that is eligible for direct data placement. On other streams
- * than those of this library, and for procedures without an entry in a table of struct rpcrdma_ddp, it is xdr_bytes().
- * In a .x file: `typedef opaque blob<>;`, with xdr_blob() written by hand as a call of this function. */
+/* Like xdr_bytes(), with the same encoding, for an opaque that is eligible for direct data placement. On XDR streams of
+ * other libraries, and for procedures without an entry in a table of struct rpcrdma_ddp, it is xdr_bytes(). In a .x
+ * file: `typedef opaque blob<>;`, with a hand-written xdr_blob() that calls this function. */
 RPCRDMA_TIRPC_API bool_t xdr_rpcrdma_bytes(XDR* xdrs, char** bytes, u_int* size, u_int max_size);
 
-/* Long opaques, of 64 KiB or more. A server moves them between the client and the memory that the XDR routine names, on
- * fabrics where that costs less than a copy: arguments while svc_getargs() decodes them, results while svc_sendreply()
- * encodes them. Both functions wait for that, as with TCP; a client that is silent for 15 s loses its connection. Then
- * svc_getargs() and svc_sendreply() return FALSE. clnt_call() decodes results while they arrive.
+/* Long opaques are those of 64 KiB or more. A server moves them directly between the client and the memory that the XDR
+ * routine names, on fabrics where that costs less than a copy: arguments while svc_getargs() decodes them, results
+ * while svc_sendreply() encodes them. Both functions wait for the transfer, as with TCP. A client that is silent for
+ * 15 s loses its connection, and both functions then return FALSE. clnt_call() decodes results while they arrive.
  *
  * clnt_call() sends a copy of the arguments. With `stable_opaques` it sends long opaques from the memory that the XDR
- * routine names, which must then stay as it is until clnt_call() returns. Routines that rpcgen makes pass the memory of
- * the program's own data; a routine or an authenticator that encodes from a temporary buffer needs the copy. It changes
- * nothing for the server. */
+ * routine names; that memory must then not change until clnt_call() returns. Routines that rpcgen generates pass the
+ * memory of the program's own data. A routine or an authenticator that encodes from a temporary buffer needs the copy:
+ * leave `stable_opaques` 0. The option does not affect the server. */
 
 /* Receives log lines; level: 0 trace, 1 debug, 2 info, 3 warn, 4 error. Runs in the thread that uses the handle. */
 typedef void (*rpcrdma_log_function)(void* context, int level, const char* line);
 
-/* All zero is the default of everything. The strings and the table are needed only during the call that takes them. */
+/* Zero selects the default of a member. The strings and the table are needed only during the call that takes them. */
 struct rpcrdma_clnt_options {
   unsigned max_call;  /* bytes of the longest call message, default 16 MiB */
   unsigned max_reply; /* bytes of the longest reply message, default 16 MiB; a longer one fails with RPC_CANTRECV
-                         (EMSGSIZE). The handle keeps as much address space once a call with results is made; fabrics
-                         with a device pin it. Calls whose results are xdr_void() need none of it. */
+                         (EMSGSIZE). The first call with results reserves as much address space for the handle;
+                         fabrics with a device pin it. Calls whose results are xdr_void() need none. */
   const struct rpcrdma_ddp* ddp;  /* may be NULL */
   size_t ddp_count;               /* entries */
   struct timeval connect_timeout; /* default 10 s, for each address of the host */
@@ -89,18 +90,18 @@ struct rpcrdma_clnt_options {
  * - When its connection is lost, the call in progress fails with RPC_CANTRECV (ECONNRESET), as with TCP, since the
  *   server may have run it; the next call connects again. Nothing is sent twice.
  * - Batched calls (no results and a zero timeout) are sent at once. Each holds one of the credits that the server
- * grants (RFC 8166 section 3.3.1) until the server answers it. A SVCXPRT of this library does so when a dispatch
- * function returns without a reply; the client discards that answer. A call with a longer timeout waits for its reply
- * until it times out, as with TCP.
- * - It remains usable after a call has timed out. (libtirpc's TCP client discards the next reply.)
- * - CLSET_XID sets the XID of the next call, the following ones count down from it. (libtirpc's TCP client counts down
- *   in the byte order of the machine.)
- * - CLGET_FD gives a descriptor for poll() alone. CLSET_FD_CLOSE and CLSET_FD_NCLOSE succeed without effect.
+ *   grants (RFC 8166 section 3.3.1) until the server answers it. A SVCXPRT of this library answers it when a dispatch
+ *   function returns without a reply; the client discards that answer. A call with a longer timeout waits for its reply
+ *   until it times out, as with TCP.
+ * - The handle remains usable after a call has timed out. (libtirpc's TCP client discards the next reply.)
+ * - CLSET_XID sets the XID of the next call; later calls count down from it. (libtirpc's TCP client counts down in the
+ *   byte order of the machine.)
+ * - CLGET_FD returns a descriptor that may only be used with poll(). CLSET_FD_CLOSE and CLSET_FD_NCLOSE have no effect.
  * - RPCSEC_GSS with integrity or privacy is not supported. */
 RPCRDMA_TIRPC_API CLIENT* rpcrdma_clnt_create(const char* host, rpcprog_t prog, rpcvers_t vers,
                                               const struct rpcrdma_clnt_options* options);
 
-/* All zero is the default of everything. The strings and the table are needed only during the call that takes them. */
+/* Zero selects the default of a member. The strings and the table are needed only during the call that takes them. */
 struct rpcrdma_svc_options {
   const char* listen;   /* "[FABRIC@]ADDRESS[:PORT]", default "0.0.0.0:0", a port that the system chooses. A wildcard
                            address takes the iwarp fabric; RDMA devices need an address of their own. */
@@ -113,30 +114,30 @@ struct rpcrdma_svc_options {
   void* reserved[7];        /* zero */
 };
 
-/* A transport that listens at one address and serves all connections to it; registered with libtirpc, so that svc_run()
- * polls it beside any other transport. Register services with svc_reg(xprt, prog, vers, dispatch, nconf), where nconf
- * is NULL, or rpcrdma_svc_netconfig(xprt) to be registered with rpcbind as well. NULL on failure, with one line on
- * standard error, as svc_vc_create() does; errno says why.
+/* Creates a transport that listens at one address and serves all connections to it. It is registered with libtirpc, so
+ * that svc_run() polls it beside any other transport. Register services with svc_reg(xprt, prog, vers, dispatch,
+ * nconf), where nconf is NULL, or rpcrdma_svc_netconfig(xprt) to register with rpcbind as well. On failure returns
+ * NULL, prints one line on standard error, as svc_vc_create() does, and sets errno.
  *
- * xp_netid is "rdma" or "rdma6", xp_ltaddr the address, xp_port its port; svc_getrpccaller() and svc_getcaller() give
+ * xp_netid is "rdma" or "rdma6", xp_ltaddr the address, xp_port its port; svc_getrpccaller() and svc_getcaller() return
  * the peer of the call that is being dispatched. A dispatch function may leave a call unanswered: see batched calls
  * above. When results cannot be encoded, svc_sendreply() returns FALSE: svcerr_systemerr() can follow, as in the code
- * of rpcgen, but no other results. XDR_SETPOS to what precedes an opaque of 64 KiB or more fails where the opaque has
- * been written to the client already. svc_destroy() ends the connections. */
+ * that rpcgen generates, but no other results. XDR_SETPOS to a position before an opaque of 64 KiB or more fails once
+ * the opaque has been written to the client. svc_destroy() ends the connections. */
 RPCRDMA_TIRPC_API SVCXPRT* rpcrdma_svc_create(const struct rpcrdma_svc_options* options);
 
-/* svc_reg(), and registers the service with rpcbind, in place of what is registered for the netid of the transport.
- * FALSE on failure, with one line on standard error. svc_unreg() and svc_destroy() remove the entry. */
+/* As svc_reg(); also registers the service with rpcbind, replacing any entry for the netid of the transport. On failure
+ * returns FALSE and prints one line on standard error. svc_unreg() and svc_destroy() remove the entry. */
 RPCRDMA_TIRPC_API bool_t rpcrdma_svc_reg(SVCXPRT* xprt, rpcprog_t prog, rpcvers_t vers,
                                          void (*dispatch)(struct svc_req*, SVCXPRT*));
 
-/* The two functions above, as svc_create() does it for TCP. The first call creates the transport, later ones with equal
- * options->listen use it again. NULL on failure, with one line on standard error. */
+/* Calls the two functions above, as svc_create() does for TCP. The first call creates the transport; later calls with
+ * equal options->listen reuse it. On failure returns NULL and prints one line on standard error. */
 RPCRDMA_TIRPC_API SVCXPRT* rpcrdma_svc_add(void (*dispatch)(struct svc_req*, SVCXPRT*), rpcprog_t prog, rpcvers_t vers,
                                            const struct rpcrdma_svc_options* options);
 
-/* As svc_run(), for transports of any kind, until svc_exit(). Polls for a moment before it blocks while that brings
- * calls, which spares them the wake-up. */
+/* As svc_run(), for transports of any kind, until svc_exit(). As long as this finds calls, polls for a moment before it
+ * blocks, which saves the wake-up. */
 RPCRDMA_TIRPC_API void rpcrdma_svc_run(void);
 
 #ifdef __cplusplus

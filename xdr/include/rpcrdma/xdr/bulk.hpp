@@ -19,7 +19,7 @@ enum class bulk_kind : std::uint32_t {
   octets = 0,  ///< in memory at `octets`: part of a message, or unregistered memory of the sender
   parts,       ///< in registered memory at `parts[0..part_count)`
   item,        ///< incoming argument: item number `item` of the call's Payload, not pulled yet
-  placed,      ///< incoming result: at the start of the buffers that the caller gave for it
+  placed,      ///< incoming result: at the start of the buffers that the caller provided for it
 };
 
 /// Trivial, as rpcgen puts it into unions; all zero is the empty item. Owns nothing, unless `owned` is set: then it
@@ -30,21 +30,21 @@ enum class bulk_kind : std::uint32_t {
 /// memory, copied to the message (or to a buffer of the pool, if the peer offers a Write chunk); meant for small items
 /// such as paths.
 ///
-/// Incoming, server: `item` if the client reduced it: fetch it with async_fetch(); else `octets`, in place in the
-/// message, valid until the reply is sent. Incoming, client: `placed` if the caller gave buffers for the result; else
-/// `octets`, valid as long as the Decoded<T>.
+/// Incoming, server. `item` if the client reduced the argument: fetch the data with async_fetch(). Otherwise `octets`,
+/// in place in the message, valid until the reply is sent. Incoming, client. `placed` if the caller provided buffers
+/// for the result; otherwise `octets`, valid as long as the Decoded<T>.
 // NOLINTNEXTLINE(readability-identifier-naming): as rpcgen names types
 // [8166-3.4.4.3-a] the only type that can be reduced is an opaque
 struct bulk_data {
   std::uint32_t length;             ///< bytes, without pad
   bulk_kind kind;                   ///< which of the fields below is set
-  const std::byte* octets;          ///< kind octets
-  const rpcrdma::BufferRef* parts;  ///< kind parts
-  std::uint32_t part_count;         ///< kind parts
-  std::uint32_t item;               ///< kind item
+  const std::byte* octets;          ///< if kind is octets
+  const rpcrdma::BufferRef* parts;  ///< if kind is parts
+  std::uint32_t part_count;         ///< if kind is parts
+  std::uint32_t item;               ///< if kind is item
   bool owned;                       ///< `octets` is a copy, freed by xdr_free()
 
-  /// Sends unregistered memory, which stays valid until the message has been encoded.
+  /// Sends unregistered memory, which must stay valid until the message has been encoded.
   void set_octets(std::span<const std::byte> from) noexcept {
     *this = {};
     length = static_cast<std::uint32_t>(from.size());
@@ -52,8 +52,8 @@ struct bulk_data {
   }
   /// The same with text.
   void set_text(std::string_view from) noexcept { set_octets(std::as_bytes(std::span(from))); }
-  /// Sends registered memory, by reference where the item is reduced.
-  /// The array `from` itself stays valid as long as the memory. The length is the sum of its sizes.
+  /// Sends registered memory, by reference where the item is reduced. The length is the sum of the sizes in `from`. The
+  /// array `from` must stay valid as long as the memory.
   void set_parts(std::span<const rpcrdma::BufferRef> from) noexcept {
     *this = {};
     kind = bulk_kind::parts;

@@ -13,7 +13,7 @@
 
 namespace rpcrdma::xdr {
 
-/// Ensures room for one more item, doubling it when `count` is a power of two; false if memory is exhausted.
+/// Ensures room for one more item: doubles the room when `count` is a power of two; false if memory is exhausted.
 template <class T>
 bool grow_chain(std::uint32_t count, T*& items) noexcept {
   if ((count & (count - 1)) != 0) return true;
@@ -40,8 +40,8 @@ bool_t decode_chain(XDR* xdrs, std::uint32_t* count, T** items, bool_t (*each)(X
   }
 }
 
-/// All three XDR operations. Decoded arrays are allocated by malloc() and belong to the value until xdr_free(); the
-/// caller owns arrays to encode.
+/// Encodes, decodes or frees an array. A decoded array is allocated by malloc() and belongs to the value until
+/// xdr_free(); the caller owns an array to encode.
 template <class T>
 bool_t xdr_chain(XDR* xdrs, std::uint32_t* count, T** items, bool_t (*each)(XDR*, T*)) noexcept {
   static_assert(std::is_trivial_v<T>);

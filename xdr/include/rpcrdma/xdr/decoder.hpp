@@ -24,15 +24,15 @@ class RPCRDMA_EXPORT MessageKeeper {
   ~MessageKeeper() = default;
 };
 
-/// Supplies a message that is still arriving. Its functions wait.
+/// Supplies a message that is still arriving. Its functions block.
 class Source {
  public:
-  /// Appends the next bytes of the message to its pieces, which then end at a higher position; false: there are none.
+  /// Appends the next bytes of the message to its pieces, whose end then moves up; false if no more bytes come.
   virtual bool more() = 0;
-  /// The bytes of the message from `position` on are wanted at `to`. Returns how many of them come in pieces, now or
-  /// later; the others, the last ones, are transferred there until arrived().
+  /// Requests the bytes of the message from `position` on at `to`. Returns how many of them arrive in pieces, now or
+  /// later; the rest, at the end of `to`, is transferred there directly: arrived() waits for it.
   virtual std::uint32_t place(std::uint32_t position, MutableOctets to) = 0;
-  /// Waits for what place() has not left to the pieces; false if it does not come. The memory is no longer used.
+  /// Waits for the direct transfer that place() started; false if it fails. Its memory is no longer used afterwards.
   virtual bool arrived() = 0;
 
  protected:
@@ -50,13 +50,13 @@ enum class DecodeFailure : std::uint8_t {
 /// Reads XDR. Never reads past the message; failure is sticky. Not movable: XDR routines hold its address. One thread.
 class RPCRDMA_EXPORT Decoder {
  public:
-  /// `message` outlives this object and, unless `keeper` is given, the values decoded in place.
+  /// `message` must outlive this object and, unless `keeper` is given, the values decoded in place.
   explicit Decoder(const Payload& message, MessageKeeper* keeper = nullptr) noexcept;
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  /// The buffers to which eligible results that arrive in the stream are copied, in order. `destinations` outlives this
-  /// object.
+  /// Sets the buffers to which eligible results that arrive in the stream are copied, in order. `destinations` must
+  /// outlive this object.
   void set_destinations(std::span<const std::span<const BufferRef>> destinations) noexcept {
     destinations_ = destinations;
   }
@@ -64,8 +64,8 @@ class RPCRDMA_EXPORT Decoder {
   /// Values decoded from now on refer to the copy that `keeper` makes, or, if null, to the message itself.
   void set_keeper(MessageKeeper* keeper) noexcept { keeper_ = keeper; }
 
-  /// `source` supplies what is not in the pieces of the message, whose length is an upper bound then. It has no items.
-  /// Before the first value.
+  /// `source` supplies the part of the message that is not in its pieces yet. The message's length is then an upper
+  /// bound, and the message has no items. Call this before the first value is decoded.
   void set_source(Source& source) noexcept;
 
   XDR* xdr() noexcept { return &xdr_; }
@@ -76,7 +76,7 @@ class RPCRDMA_EXPORT Decoder {
   DecodeFailure failure() const noexcept { return failure_; }
   /// Offset of the next byte in the unreduced stream.
   std::uint32_t position() const noexcept { return position_; }
-  /// Bytes of the reduced stream not read yet: an upper bound for whatever a count claims.
+  /// Bytes of the reduced stream not read yet: an upper bound for any number of elements that a count word claims.
   std::uint32_t remaining() const noexcept { return remaining_; }
 
   std::uint32_t u32() noexcept;
@@ -84,12 +84,12 @@ class RPCRDMA_EXPORT Decoder {
   /// Copies bytes; fails and returns false if the message is shorter.
   bool copy(MutableOctets to) noexcept;
   void skip(std::uint32_t count) noexcept;
-  /// Continues at position `to` of the unreduced stream; false if that is not in the message, or within an item that is
-  /// not.
+  /// Continues at position `to` of the unreduced stream; false if the message ends before it, or if it is within a
+  /// reduced item.
   bool set_position(std::uint32_t to) noexcept;
   /// opaque<>/string<> of at most `max_length`, in place.
   bool text(text_data& out, std::uint32_t max_length) noexcept;
-  /// Skips the next `count` bytes and returns where they are; null, and nothing skipped, where they are not in one
+  /// Skips the next `count` bytes and returns their address. Returns null and skips nothing if they are not in one
   /// piece of memory, aligned to 4 bytes.
   std::int32_t* in_place(std::uint32_t count) noexcept;
   /// A DDP-eligible opaque<>; see bulk_data.
@@ -104,8 +104,8 @@ class RPCRDMA_EXPORT Decoder {
     if (!routine(&xdr_, &value)) fail();
     return ok();
   }
-  /// To be called after the last value. Fails with bad_item and returns false if an item is left.
-  /// [8166-6.1-b] [8166-6.1-c] only eligible items may be reduced, so each chunk must have met its item
+  /// Call this after the last value. Fails with bad_item and returns false if an item is left. [8166-6.1-b]
+  /// [8166-6.1-c] Only eligible items may be reduced, so each chunk must have matched an item.
   bool finish() noexcept;
 
  private:
@@ -129,8 +129,8 @@ class RPCRDMA_EXPORT Decoder {
   Source* source_ = nullptr;
   std::span<const std::span<const BufferRef>> destinations_;
   std::size_t piece_ = 0;        // current piece
-  std::uint32_t offset_ = 0;     // in the current piece
-  std::uint32_t position_ = 0;   // in the unreduced stream
+  std::uint32_t offset_ = 0;     // offset in the current piece
+  std::uint32_t position_ = 0;   // position in the unreduced stream
   std::uint32_t remaining_ = 0;  // bytes left in all pieces
   std::size_t item_ = 0;         // next item
   std::size_t destination_ = 0;  // next destination

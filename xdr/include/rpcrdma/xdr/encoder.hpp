@@ -12,7 +12,7 @@
 
 namespace rpcrdma::xdr {
 
-/// Lends registered memory for an eligible item in unregistered memory that is to go into a Write chunk.
+/// Provides registered memory for an eligible item that is in unregistered memory and that a Write chunk is to carry.
 class RPCRDMA_EXPORT Staging {
  public:
   /// Exactly `size` bytes, valid as long as the message; size 0 if there is no memory.
@@ -22,12 +22,12 @@ class RPCRDMA_EXPORT Staging {
   ~Staging() = default;
 };
 
-/// Takes opaques by reference instead of having them copied.
+/// Adds opaques to a message by reference, to save copying them.
 class Borrowing {
  public:
-  /// Adds `octets` to `out` by reference, or returns false: they are copied.
+  /// Adds `octets` to `out` by reference, or returns false: then they are copied.
   virtual bool borrow(PayloadBuilder& out, Octets octets) = 0;
-  /// The position up to which the message has left already: nothing before it can be replaced.
+  /// The position up to which the message has already been sent: nothing before it can be replaced.
   virtual std::uint32_t sent() const noexcept { return 0; }
 
  protected:
@@ -37,13 +37,13 @@ class Borrowing {
 /// Writes XDR. Failure is sticky. Not movable: XDR routines hold its address. One thread.
 class RPCRDMA_EXPORT Encoder {
  public:
-  /// `out` has been started; it and `staging` outlive this object. Without staging, eligible items in unregistered
+  /// `out` has been started; it and `staging` must outlive this object. Without staging, eligible items in unregistered
   /// memory are copied to the stream.
   explicit Encoder(PayloadBuilder& out, Staging* staging = nullptr) noexcept;
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
-  /// Opaques that XDR routines write are offered to `borrowing` from now on, which outlives this object.
+  /// From now on, offers opaques that XDR routines write to `borrowing`, which must outlive this object.
   void set_borrowing(Borrowing* borrowing) noexcept { borrowing_ = borrowing; }
 
   /// For XDR routines. Its position counts from the start of the message.
@@ -59,12 +59,12 @@ class RPCRDMA_EXPORT Encoder {
     if (rewriting_) return rewrite_u32(value);
     out_.u32(value);
   }
-  /// Bytes as they are, without a count.
+  /// Writes the bytes unchanged, without a count.
   void octets(Octets value) noexcept;
-  /// The next bytes replace those at position `to`; at the end of what they replace, the message continues. False if
-  /// the message does not reach there. What was taken by reference cannot be replaced.
+  /// The next bytes replace those at position `to`; past the last byte written so far, they extend the message. False
+  /// if `to` is beyond that, or has been sent. Bytes that were added by reference cannot be replaced.
   bool set_position(std::uint32_t to) noexcept;
-  /// The next `count` bytes of the message, for the caller to write; null where they are not in one piece of memory,
+  /// The next `count` bytes of the message, for the caller to write; null if they are not in one piece of memory,
   /// aligned to 4 bytes.
   std::int32_t* room_for(std::uint32_t count) noexcept;
   /// opaque<>: count word, bytes, zero pad.
@@ -89,9 +89,9 @@ class RPCRDMA_EXPORT Encoder {
   PayloadBuilder& out_;
   Staging* staging_;
   Borrowing* borrowing_ = nullptr;
-  boost::container::small_vector<std::uint32_t, 2> borrowed_;  // positions of the pieces taken by reference
-  std::uint32_t at_ = 0;                                       // the position, if rewriting
-  bool rewriting_ = false;                                     // earlier bytes of the message
+  boost::container::small_vector<std::uint32_t, 2> borrowed_;  // positions of pieces added by reference
+  std::uint32_t at_ = 0;                                       // position of the next byte to replace
+  bool rewriting_ = false;                                     // true while bytes are replaced
 };
 
 }  // namespace rpcrdma::xdr

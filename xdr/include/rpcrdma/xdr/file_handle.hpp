@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// nfs_fh3, the NFSv3 file handle (RFC 1813 section 2.3.3), without an allocation.
+// nfs_fh3, the NFSv3 file handle (RFC 1813 section 2.3.3), stored without an allocation.
 #include <rpc/rpc.h>
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct nfs_fh3 {
   std::byte data[kNfs3FileHandleSize];
 
   std::span<const std::byte> octets() const noexcept { return {data, length}; }
-  /// False, and nothing changed, when `from` is longer than a handle may be.
+  /// Returns false and changes nothing if `from` is longer than a handle may be.
   bool set(std::span<const std::byte> from) noexcept {
     if (from.size() > kNfs3FileHandleSize) return false;
     length = static_cast<std::uint32_t>(from.size());

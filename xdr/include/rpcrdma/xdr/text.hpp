@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// text_data: a string<> or opaque<> that is not DDP-eligible, referenced instead of contained: no allocation by a
-// length that a peer claims, and no terminating zero.
+// text_data: a string<> or opaque<> that is not DDP-eligible. It references its bytes instead of containing them: no
+// terminating zero, and no allocation of a length that a peer claims.
 #include <rpc/rpc.h>
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct text_data {
   /// Likewise.
   text_data(const std::string& from) noexcept { set(from); }  // NOLINT(google-explicit-constructor)
 
-  /// Refers to `from`, whose characters stay valid and unchanged until the message has been encoded: when the function
-  /// that makes the call, or that replies, returns.
+  /// Refers to `from`, whose characters must stay valid and unchanged until the message has been encoded: until the
+  /// function that makes the call or sends the reply returns.
   void set(std::string_view from) noexcept {
     owned = false;
     length = static_cast<std::uint32_t>(from.size());

@@ -2,12 +2,12 @@
 #pragma once
 // An NFSv3 client (RFC 1813) over RPC-over-RDMA: its procedures, one asynchronous operation each.
 //
-// Every operation is a Task: awaited in a coroutine, or started by nfs::start() with any completion token.
-// Calls without a reply on a lost connection are retransmitted with the same XID until the timeout; calls that get
+// Every operation is a Task: awaited in a coroutine, or started by nfs::start() with any completion token. When the
+// connection is lost, calls without a reply are retransmitted with the same XID until the timeout. Calls answered with
 // NFS3ERR_JUKEBOX are retried. Errors: nfs::Status from the server, nfs::ClientError, and those of the RPC layer and
 // the transport.
 //
-// Threads: all on the thread of the io_context. A Client outlives its operations; the io_context outlives it.
+// Threads: all on the thread of the io_context. A Client must outlive its operations, and the io_context the Client.
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <memory>
@@ -28,31 +28,31 @@ namespace rpcrdma::nfs {
 
 struct ClientOptions {
   fabric::OpenOptions fabric;
-  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA
-  std::chrono::milliseconds timeout{60000};                          ///< of each operation, reconnecting included
-  /// How long a server that has never answered may refuse connections; the timeout if that is shorter.
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< version of RPC-over-RDMA
+  std::chrono::milliseconds timeout{60000};                          ///< for each operation, including reconnecting
+  /// How long a server that has never answered may refuse connections; at most `timeout`.
   std::chrono::milliseconds first_connect{10000};
-  std::optional<std::uint32_t> uid;  ///< of AUTH_SYS; absent: the process's
+  std::optional<std::uint32_t> uid;  ///< uid in AUTH_SYS; absent: that of the process
   std::optional<std::uint32_t> gid;
-  std::optional<std::uint16_t> mount_port;             ///< MOUNT by TCP on this port instead of the RDMA connection
+  std::optional<std::uint16_t> mount_port;             ///< MOUNT over TCP on this port, not over RDMA
   std::size_t max_registered = std::size_t{96} << 20;  ///< bytes of registered memory for bulk data
   Log log;
 };
 
 class Client {
  public:
-  /// Connects to the first of the host's addresses that answers a NULL call. On failure the error says why
-  /// the last attempt to connect failed, such as "Connection refused".
+  /// Connects to the first of the host's addresses that answers a NULL call. On failure the error is that of the last
+  /// attempt to connect, such as "Connection refused".
   static Task<std::unique_ptr<Client>> connect(boost::asio::io_context& context, std::string host, std::uint16_t port,
                                                ClientOptions options);
   /// Connects to one address over a fabric that the caller has opened; options.fabric is ignored.
   static Task<std::unique_ptr<Client>> connect_over(std::unique_ptr<fabric::Fabric> fabric, fabric::Endpoint server,
                                                     ClientOptions options);
-  /// Ends the connection at once, without an orderly close; on the io_context's thread a moment later, so that it may
-  /// be called from anywhere there.
+  /// Ends the connection at once, without an orderly close. On the io_context's thread it ends a moment later, so that
+  /// a client may be destroyed inside its own completions.
   ~Client();
-  /// Closes the connection in an orderly way and waits for its end, at most for `limit`. No operation is outstanding,
-  /// and none follows.
+  /// Closes the connection in an orderly way and waits at most `limit` for its end. Requires that no operation is
+  /// outstanding; make none afterwards.
   boost::asio::awaitable<void> close(std::chrono::milliseconds limit = std::chrono::milliseconds(2000));
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -65,34 +65,34 @@ class Client {
   /// The version of RPC-over-RDMA, and the transport characteristics of both sides.
   transport::Characteristics characteristics() const noexcept;
 
-  /// Asks MOUNT (version 3) for the handle of the export `path`; caches the answer.
+  /// Asks MOUNT version 3 for the handle of the export `path`; caches the answer.
   Task<FileHandle> mount(std::string path);
 
   Task<void> null();
   Task<Attributes> getattr(FileHandle file);
   Task<void> setattr(FileHandle file, SetAttributes attributes);
-  /// Asks for attributes that the reply lacks.
+  /// Fetches attributes that the reply lacks.
   Task<Node> lookup(FileHandle directory, std::string name);
   Task<std::string> readlink(FileHandle link);
 
   struct ReadResult {
-    std::uint32_t count = 0;  ///< bytes now in `into`; may be fewer than requested
-    bool eof = false;         ///< the file ends behind them
+    std::uint32_t count = 0;  ///< bytes read into `into`; may be fewer than requested
+    bool eof = false;         ///< true if the file ends after these bytes
   };
-  /// Reads up to into.size bytes directly into `into`, registered memory that stays valid meanwhile.
+  /// Reads up to into.size bytes directly into `into`, registered memory that must stay valid until completion.
   Task<ReadResult> read(FileHandle file, std::uint64_t offset, BufferRef into);
 
   struct WriteResult {
-    std::uint32_t count = 0;  ///< bytes taken; may be fewer than given
+    std::uint32_t count = 0;  ///< bytes written; may be fewer than given
     Stable committed = Stable::unstable;
     Verifier verifier{};
   };
-  /// Writes directly from `from`, registered memory that stays valid meanwhile.
+  /// Writes directly from `from`, registered memory that must stay valid until completion.
   Task<WriteResult> write(FileHandle file, std::uint64_t offset, BufferRef from, Stable stability);
-  /// The whole file.
+  /// Commits the whole file.
   Task<Verifier> commit(FileHandle file);
 
-  /// UNCHECKED, or with `exclusive` GUARDED: then an existing file is Status::exist.
+  /// CREATE, UNCHECKED or, if `exclusive`, GUARDED: an existing file then gives Status::exist.
   Task<Node> create(FileHandle directory, std::string name, SetAttributes attributes, bool exclusive);
   Task<Node> mkdir(FileHandle directory, std::string name, std::uint32_t mode);
   Task<void> symlink(FileHandle directory, std::string name, std::string target);
@@ -101,28 +101,28 @@ class Client {
   Task<void> rmdir(FileHandle directory, std::string name);
   Task<void> rename(FileHandle from, std::string from_name, FileHandle to, std::string to_name);
 
-  /// A position in a directory; a default one is the beginning.
+  /// A position in a directory; by default its beginning.
   struct Position {
     std::uint64_t cookie = 0;
     Verifier verifier{};
   };
   struct Page {
-    std::vector<DirectoryEntry> entries;  ///< "." and ".." left out; names as the server sent them
+    std::vector<DirectoryEntry> entries;  ///< without "." and ".."; names as the server sent them
     Position next;
     bool end = false;
   };
-  /// Some entries from `from` on, as many as fit one reply; with `attributes` by READDIRPLUS if the server supports it.
-  /// A page that makes no progress is ClientError::malformed_reply. DirectoryReader reads all pages.
+  /// Reads entries from `from` on, as many as fit one reply; with `attributes`, by READDIRPLUS if the server supports
+  /// it. A page that makes no progress is ClientError::malformed_reply. DirectoryReader reads all pages.
   Task<Page> read_directory(FileHandle directory, Position from, bool attributes);
 
-  /// Sizes of READ, WRITE and READDIR to use: what the server prefers, at most 1 MiB. Asked once.
+  /// The sizes to use in READ, WRITE and READDIR: those that the server prefers, at most 1 MiB. Fetched once.
   Task<Limits> limits(FileHandle root);
   Task<Statistics> space(FileHandle root);
 
-  /// Why the last attempt to connect failed; success while connected.
+  /// The error of the last attempt to connect; success while connected.
   error_code connection_error() const noexcept;
 
-  struct Impl;  // what the operations share
+  struct Impl;  // state that the operations share
 
  private:
   explicit Client(std::unique_ptr<Impl> impl);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Reading a directory to its end, with bounds on what a hostile or broken server can do.
+// Reads a directory to its end, with bounds against a hostile or broken server.
 #include <optional>
 
 #include "rpcrdma/nfs/client.hpp"
 
 namespace rpcrdma::nfs {
 
-/// Detects a cycle in a sequence in constant memory (Brent's algorithm): compares each value with an earlier one
-/// that it keeps, and replaces that one after 1, 2, 4, ... values.
+/// Detects a cycle in a sequence in constant memory (Brent's algorithm): compares each value with one kept earlier,
+/// which it replaces after 1, 2, 4, ... values.
 template <class T>
 class CycleDetector {
  public:
-  /// Takes the next value; true when it equals the kept one. A sequence that cycles eventually yields true.
+  /// Takes the next value; true if it equals the kept one. Eventually true for a sequence that cycles.
   bool repeats(const T& value) {
     const bool seen = kept_ == value;
     if (++age_ >= lifetime_) {
@@ -29,17 +29,17 @@ class CycleDetector {
   std::uint64_t lifetime_ = 1;
 };
 
-/// The pages of one directory in order. The client outlives it.
+/// Reads the pages of one directory in order. The client must outlive it.
 class DirectoryReader {
  public:
-  /// A listing with more entries counts as endless; prudence, not RFC.
+  /// A listing with more entries counts as endless; no RFC sets this limit.
   static constexpr std::uint64_t kMaxEntries = std::uint64_t{4} << 20;
 
   DirectoryReader(Client& client, FileHandle directory, bool attributes, std::uint64_t max_entries = kMaxEntries)
       : client_(client), directory_(directory), attributes_(attributes), max_entries_(max_entries) {}
 
-  /// The next page; do not call it after the one whose `end` is set. A listing whose cookies repeat, that goes on
-  /// without naming anything, or that exceeds the bound is ClientError::endless_listing.
+  /// The next page; do not call it after a page whose `end` is set. ClientError::endless_listing if the cookies repeat,
+  /// several pages in a row are empty, or the listing exceeds the bound.
   Task<Client::Page> next();
   /// Starts again with the first page. The bound on entries covers all passes.
   void rewind() noexcept;
@@ -50,7 +50,7 @@ class DirectoryReader {
   bool attributes_;
   std::uint64_t max_entries_;
   std::uint64_t entries_ = 0;
-  unsigned empty_pages_ = 0;  // in a row
+  unsigned empty_pages_ = 0;  // number of consecutive empty pages
   Client::Position position_;
   CycleDetector<std::uint64_t> cookies_;
 };

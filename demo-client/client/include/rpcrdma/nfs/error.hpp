@@ -17,11 +17,11 @@ enum class ClientError {
 
 error_code make_error_code(ClientError e) noexcept;
 
-/// True for an error of the local system: errno.
+/// True for an errno of the local system.
 bool is_system_error(const error_code& ec) noexcept;
 
-/// True for an error of one file, after which work on others can continue: a status from the server, a local system
-/// error. False when the server cannot be reached.
+/// True for an error of one file, after which work on other files can continue: a status from the server, or an error
+/// of the local system. False if the server cannot be reached.
 bool is_file_error(const error_code& ec) noexcept;
 
 }  // namespace rpcrdma::nfs

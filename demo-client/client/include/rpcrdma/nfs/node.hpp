@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Files on the server as the client sees them.
+// Files on the server, as the client describes them.
 #include <string>
 #include <string_view>
 
@@ -23,8 +23,8 @@ struct DirectoryEntry {
   std::optional<FileHandle> handle;
 };
 
-/// True for a name that denotes an entry of its directory and nothing else: not empty, not "." or "..", no '/' and no
-/// NUL. Check every name from a server before using it locally.
+/// True for a name of one entry in its directory: not empty, not "." or "..", without '/' and NUL. Check every name
+/// from a server before using it locally.
 bool is_plain_name(std::string_view name) noexcept;
 
 /// Transfer sizes from FSINFO.

@@ -14,25 +14,27 @@ struct Place {
   std::string name;
 };
 
-/// Resolves paths on one server. Belongs to the client's thread; outlives its operations.
+/// Resolves paths on one server. Belongs to the client's thread; must outlive its operations.
 class PathResolver {
  public:
   using Path = std::vector<std::string>;
 
-  /// `root`: the handle of the export, which is then the first component of a path; MOUNT is not used.
+  /// If `root` is given, it is the handle of the export that the first component of each path names, and MOUNT is not
+  /// used.
   explicit PathResolver(Client& client, std::optional<FileHandle> root = std::nullopt)
       : client_(client), root_(std::move(root)) {}
 
-  /// The file itself. Follows symbolic links, within the export; one at the end of the path only if `follow_last`.
+  /// Resolves a path to its file. Follows symbolic links within the export; follows one at the end of the path only if
+  /// `follow_last`.
   Task<Node> resolve(Path path, bool follow_last);
-  /// The directory that holds the last component, and that component. errc::device_or_resource_busy when
-  /// the path is an export itself.
+  /// Resolves a path to the directory of its last component, and that component's name. errc::device_or_resource_busy
+  /// if the path is an export itself.
   Task<Place> resolve_parent(Path path);
 
  private:
   struct Export {
     FileHandle root;
-    std::size_t components = 0;  ///< of the path that name the export
+    std::size_t components = 0;  ///< number of components that name the export
   };
   Task<Export> find_export(const Path& path);
   Task<Node> walk(Export from, Path path, bool follow_last);

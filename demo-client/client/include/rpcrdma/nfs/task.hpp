@@ -3,7 +3,7 @@
 // The client's operations are coroutines on one io_context; start() runs one from other code.
 //
 // Threads: everything here belongs to the thread of its executor. The io_context must run until its operations have
-// ended: a coroutine that is destroyed before its end may outlive the objects that it refers to.
+// ended: a coroutine that is destroyed before it ends may outlive objects that it references.
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -51,7 +51,7 @@ auto start(const boost::asio::any_io_executor& executor, Task<T> task, Token&& t
   }
 }
 
-/// Wakes coroutines. wait() returns after the next notify; the waiter checks its condition again.
+/// Wakes coroutines. wait() returns after the next notify; the waiter must check its condition again.
 class Signal {
  public:
   explicit Signal(const boost::asio::any_io_executor& executor);
@@ -63,14 +63,15 @@ class Signal {
   boost::asio::steady_timer timer_;
 };
 
-/// Children that run concurrently with their parent. As they may refer to it, the parent awaits wait() before it ends.
+/// Children that run concurrently with their parent. As they may refer to the parent, it must await wait() before it
+/// ends.
 class Group {
  public:
   explicit Group(const boost::asio::any_io_executor& executor) : executor_(executor), ended_(executor) {}
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
-  /// Starts a child. It handles its own errors; wait() rethrows an exception.
+  /// Starts a child. A child handles its own errors; wait() rethrows its exception.
   void spawn(boost::asio::awaitable<void> child);
   boost::asio::awaitable<void> wait();
 
@@ -81,7 +82,7 @@ class Group {
   std::exception_ptr thrown_;
 };
 
-/// A bounded number of permits. A Permit returns itself when destroyed; the Permits outlives it.
+/// A bounded number of permits. The destructor of a Permit returns it; the Permits object must outlive it.
 class Permits {
  public:
   class Permit {
@@ -105,7 +106,7 @@ class Permits {
 
   Permits(const boost::asio::any_io_executor& executor, std::size_t count) : freed_(executor), free_(count) {}
   boost::asio::awaitable<Permit> acquire();
-  /// An empty Permit when none is free.
+  /// Returns an empty Permit if none is free.
   Permit try_acquire() noexcept;
 
  private:

@@ -12,7 +12,7 @@ namespace rpcrdma::nfs {
 /// [8267-6.3-b] The port of NFS over RDMA (RFC 8267 section 6.3).
 inline constexpr std::uint16_t kDefaultPort = 20049;
 
-/// A server and a path on it. MOUNT decides where the export ends and the path below it begins.
+/// A server and a path on it. The path contains the name of the export; MOUNT decides how much of it that is.
 struct Url {
   std::string host;  ///< name or address, without brackets
   std::uint16_t port = kDefaultPort;
@@ -20,7 +20,7 @@ struct Url {
 
   /// The URL as text, with escapes where needed.
   std::string text() const;
-  /// The same server, `path` + `name`.
+  /// The URL of `name` below this path, on the same server.
   Url child(std::string_view name) const;
   bool same_server(const Url& other) const noexcept { return host == other.host && port == other.port; }
 };
@@ -30,7 +30,7 @@ struct UrlError {
   std::string why;
 };
 
-/// Parses a URL: IPv6 addresses in brackets, percent-escapes in the path, empty and "." components dropped.
+/// Parses a URL. IPv6 addresses are in brackets, the path may have percent-escapes; drops empty and "." components.
 boost::system::result<Url, UrlError> parse_url(std::string_view text);
 
 /// Parses HOST[:PORT] into the first two members of a Url.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The local side of a copy: files and directories by descriptor, so that nothing that appears in a tree while it is
-// being copied (a symbolic link, say) leads outside.
+// The local side of a copy. Files and directories are used by descriptor, so that nothing that appears in a tree during
+// the copy (such as a symbolic link) leads outside.
 //
 // Threads: any, one at a time per object. Errors are those of the system.
 #include <sys/stat.h>
@@ -18,12 +18,12 @@
 
 namespace rpcrdma::nfs {
 
-/// The attributes of a local file as NFS has them. The fileid is the inode number.
+/// The attributes of a local file in NFS's types. The fileid is the inode number.
 Attributes attributes_of(const struct stat& status) noexcept;
 
-/// Opens a file to read; follows symbolic links.
+/// Opens a file for reading; follows symbolic links.
 Result<Fd> open_to_read(const std::string& path);
-/// Opens a file to write, creates it with `mode` less the umask, truncates it if `cut`; follows symbolic links.
+/// Opens a file for writing; creates it with `mode` less the umask; truncates it if `cut`; follows symbolic links.
 Result<Fd> open_to_write(const std::string& path, std::uint32_t mode, bool cut = true);
 Result<Attributes> local_attributes(const std::string& path, bool follow);
 Result<Attributes> local_attributes(const Fd& file);
@@ -33,14 +33,14 @@ Result<std::size_t> read_at(const Fd& file, std::uint64_t offset, std::span<std:
 Result<void> write_at(const Fd& file, std::uint64_t offset, std::span<const std::byte> from);
 /// Writes to a pipe, terminal or file at its position.
 Result<void> write_out(int fd, std::span<const std::byte> from);
-/// Reports errors of earlier writes through the descriptor that the file system detected late, as network file systems
+/// Reports errors of earlier writes through the descriptor that the file system detects late, as network file systems
 /// do. May block as long as close(2).
 Result<void> check_written(int fd);
-/// Sets mode and times of an open file or directory, as far as given.
+/// Sets mode and times of an open file or directory, if `attributes` has them.
 Result<void> set_attributes(const Fd& file, const SetAttributes& attributes);
 
-/// Removes `name` of an open directory (AT_FDCWD: a path) if it is still `made` and empty, after a copy that failed
-/// before its first byte.
+/// Removes a file after a copy that failed before its first byte: `name` in an open directory (or a path, with
+/// AT_FDCWD), if it is still the file `made` and empty.
 void take_back(int directory, const std::string& name, const Fd& made) noexcept;
 
 /// An entry of a local directory.
@@ -60,9 +60,9 @@ class LocalDirectory {
   Result<LocalDirectory> make_child(const std::string& name, std::uint32_t mode) const;
   /// All entries, sorted by name.
   Result<std::vector<LocalEntry>> list() const;
-  /// Opens a regular file to read.
+  /// Opens a regular file for reading.
   Result<Fd> open_file(const std::string& name) const;
-  /// Opens a regular file to write, creates it, truncates it if `cut`. Replaces a symbolic link of that name.
+  /// Opens a regular file for writing; creates it; truncates it if `cut`. Replaces a symbolic link of that name.
   Result<Fd> create_file(const std::string& name, std::uint32_t mode, bool cut = true) const;
   /// True if an entry of that name exists.
   bool has(const std::string& name) const noexcept;

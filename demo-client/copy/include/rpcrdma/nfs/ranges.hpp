@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The parts of a file that remain to be transferred, and those that are written but not committed.
+// The parts of a file still to be transferred, and those that are written but not committed.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,16 +17,16 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-/// Walks a file in ranges until the caller finds its end, as its length may differ from the one seen before: first the
-/// expected part, then ever longer ranges. None crosses a multiple of `stride`.
+/// Divides a file into ranges until the caller finds its end, as the length may differ from the one seen before: first
+/// the expected part, then ranges of growing length. No range crosses a multiple of `stride`.
 class FileWalk {
  public:
-  /// From `start` to `expected_end` first; behind it `piece` bytes, twice as many, and so on.
+  /// Returns the part from `start` to `expected_end` first; then `piece` bytes, twice as many, and so on.
   FileWalk(std::uint64_t start, std::uint64_t expected_end, std::uint64_t stride, std::uint32_t piece) noexcept
       : at_(start), expected_end_(expected_end), stride_(stride), ahead_(piece) {}
 
   Range next() noexcept;
-  /// True once next() has returned ranges behind the expected end.
+  /// True once next() has returned a range behind the expected end.
   bool has_grown() const noexcept { return has_grown_; }
 
  private:
@@ -42,7 +42,7 @@ class RangeQueue {
  public:
   RangeQueue(std::vector<Range> ranges, std::uint32_t piece) : ranges_(std::move(ranges)), piece_(piece) {}
 
-  /// The next piece: nothing when none is left.
+  /// The next piece; nothing if none is left.
   std::optional<Range> next();
   /// The file ends at `size`: drops all pieces from there on.
   void end_at(std::uint64_t size) noexcept;
@@ -54,13 +54,14 @@ class RangeQueue {
   std::uint64_t end_ = UINT64_MAX;
 };
 
-/// The ranges of UNSTABLE writes with the verifier of each reply (RFC 1813 section 4.8). Neighbours with the same
-/// verifier are one entry, so that the writes in flight and the server's restarts bound the memory, not the file.
+/// The ranges of UNSTABLE writes with the verifier of each reply (RFC 1813 section 4.8). Adjacent ranges with the same
+/// verifier are one entry: the memory is bounded by the writes in flight and the server's restarts, not by the file's
+/// size.
 class UncommittedRanges {
  public:
-  /// `range` was written with `verifier`, which replaces an earlier one.
+  /// Adds `range`, written with `verifier`; replaces earlier verifiers of these bytes.
   void add(Range range, const Verifier& verifier);
-  /// COMMIT returned `verifier`: drops all ranges and returns those that were lost, in order.
+  /// Takes the `verifier` that COMMIT returned: drops all ranges, and returns those that were lost, in order.
   std::vector<Range> commit(const Verifier& verifier);
   bool empty() const noexcept { return entries_.empty(); }
   std::size_t entries() const noexcept { return entries_.size(); }
@@ -71,7 +72,7 @@ class UncommittedRanges {
     Verifier verifier{};
   };
   void erase(Range range);
-  std::map<std::uint64_t, Entry> entries_;  // by offset, disjoint
+  std::map<std::uint64_t, Entry> entries_;  // disjoint; the key is the offset
 };
 
 }  // namespace rpcrdma::nfs

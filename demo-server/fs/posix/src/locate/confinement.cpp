@@ -20,10 +20,10 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr ino_t kSubvolumeRoot = 256;    // of btrfs
-constexpr std::size_t kMaxClimb = 4096;  // directories
+constexpr ino_t kSubvolumeRoot = 256;    // inode number, on btrfs
+constexpr std::size_t kMaxClimb = 4096;  // directories in one climb
 
-/// False if the kernel does not show it, because it is too long.
+/// Reads the path of `fd`; false if it is too long for the kernel to show.
 bool path_of(int fd, std::string& out) {
   char path[PATH_MAX];
   const ssize_t length = ::readlink(ProcPath(fd).text, path, sizeof path);
@@ -34,7 +34,7 @@ bool path_of(int fd, std::string& out) {
 
 using Inode = std::pair<dev_t, ino_t>;
 
-/// The inodes from the directory up to the root, which is left out; false if they do not lead to it.
+/// Collects the inodes from the directory up to `top`, which is left out; false if the way up does not reach it.
 bool climb(int directory, const Inode& top, std::vector<Inode>& out) {
   Fd fd;
   for (int at = directory; out.size() < kMaxClimb; at = fd.get()) {
@@ -44,7 +44,7 @@ bool climb(int directory, const Inode& top, std::vector<Inode>& out) {
     if (here == top) return true;
     if (!out.empty() && here == out.back()) return false;  // the top of the file system
     out.push_back(here);
-    // Fails outside of the mounted part of a file system.
+    // Fails if the directory is outside the mounted part of its file system.
     Fd above(::openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!above) return false;
     fd = std::move(above);
@@ -52,7 +52,7 @@ bool climb(int directory, const Inode& top, std::vector<Inode>& out) {
   return false;
 }
 
-/// Renames during the climb could join the beginning of one path to the end of another: a path that is found twice
+/// Renames during a climb could join the beginning of one path to the end of another. A path found by two climbs
 /// existed as a whole in between.
 bool climbs_to(int directory, int root) {
   struct stat s {};
@@ -92,7 +92,7 @@ bool shows_a_part(int root, int mount_id) {
     struct statfs system {};
     struct stat first {};
     struct stat here {};
-    // Objects cannot be moved between subvolumes.
+    // A btrfs subvolume counts as whole: objects cannot be moved between subvolumes.
     const bool subvolume = ::fstatfs(root, &system) == 0 && system.f_type == BTRFS_SUPER_MAGIC &&
                            ::stat(point.c_str(), &first) == 0 && ::fstat(root, &here) == 0 &&
                            first.st_dev == here.st_dev && first.st_ino == kSubvolumeRoot;

@@ -37,11 +37,11 @@ class HandleLocator final : public Locator {
     std::memcpy(handle.header.f_handle, octets.data() + kHeader, octets.size() - kHeader);
     Fd fd(::open_by_handle_at(mount_.get(), &handle.header, O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!fd) return errno == EINVAL ? Status::badhandle : status_of(errno);
-    // A handle names an inode, wherever it is now. A directory, or another object with one name, must be inside the
+    // A handle names an inode, wherever it is now. A directory, and any other object with one name, must be inside the
     // export.
     struct stat s {};
     if (::fstat(fd.get(), &s) != 0) return status_of(errno);
-    // An object without a name is deleted when its last descriptor is closed.
+    // An object without a name is deleted once its last descriptor is closed.
     if (s.st_nlink == 0) return Status::stale;
     const bool is_root = s.st_ino == root_number_ && s.st_dev == root_device_;
     if (S_ISDIR(s.st_mode) && !is_root && !is_inside(fd.get(), root_)) return Status::stale;
@@ -83,8 +83,9 @@ class HandleLocator final : public Locator {
   bool may_be_inside(int fd) {
     const Where where = where_is(fd, root_);
     if (where != Where::unknown) return where == Where::inside;
-    // In a whole file system, such an inode has not been looked up lately: it is enough that this server gave the
-    // handle out, which no client can forge. In a part of a file system, it may also have been moved out.
+    // On a mount of a whole file system, such an inode just has not been looked up lately. It is then enough that this
+    // server issued the handle, which no client can forge. On a mount of a part, the object may also have been moved
+    // out.
     if (places_ == nullptr) return true;
     const auto stat = stat_fd(fd);
     if (!stat) return false;
@@ -96,14 +97,14 @@ class HandleLocator final : public Locator {
   ino_t root_number_;
   dev_t root_device_;
   Fd mount_;
-  const std::unique_ptr<Locator> places_;  // where the kernel's handles do not suffice
+  const std::unique_ptr<Locator> places_;  // for a mount of a part of a file system; else null
 };
 
 }  // namespace
 
 std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::path& file, std::size_t max_places,
                                              const Log& log) {
-  // open_by_handle_at does not take an O_PATH descriptor.
+  // open_by_handle_at() does not accept an O_PATH descriptor.
   auto mount = reopen(root, O_RDONLY | O_DIRECTORY);
   if (!mount) return nullptr;
   struct stat s {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// From a NodeKey to a descriptor and back. There are two ways: the kernel's file handles where they are available
-// (open_by_handle_at needs CAP_DAC_READ_SEARCH and a file system that supports NFS export), else inode numbers with
-// remembered places.
+// Converts a NodeKey to a descriptor and back. There are two ways: the kernel's file handles where they are available
+// (open_by_handle_at() needs CAP_DAC_READ_SEARCH and a file system that supports NFS export), else inode numbers with
+// remembered places. A place is a directory and a name in it.
 #include <filesystem>
 #include <memory>
 
@@ -12,32 +12,32 @@
 
 namespace rpcrdma::nfsd {
 
-/// Used from any thread that may block.
+/// May be used on any thread that may block.
 class Locator {
  public:
   virtual ~Locator() = default;
 
-  /// O_PATH descriptor of the object. Status::stale when it is gone or, for a directory, lies outside the
-  /// exported tree; Status::badhandle when this locator never made such a key.
+  /// O_PATH descriptor of the object. Status::stale if the object is gone or, for a directory, outside the exported
+  /// tree; Status::badhandle if this locator cannot have made such a key.
   virtual StatusOr<Fd> open(const NodeKey& key) = 0;
-  /// The key of an object that has just been found as `name` in the directory `parent`. Without a name, no place is
-  /// remembered.
+  /// The key of an object that has just been found as `name` in the directory `parent`. Without a name, remembers no
+  /// place.
   virtual StatusOr<NodeKey> key_of(int fd, const NodeStat& stat, const NodeStat& parent, std::string_view name) = 0;
-  /// The object has this name, perhaps among others.
+  /// Reports that the object has this name, perhaps among others.
   virtual void named(const NodeStat& stat, const NodeStat& parent, std::string_view name) = 0;
-  /// The object has lost that name; it may have others.
+  /// Reports that the object has lost this name; it may have others.
   virtual void unnamed(const NodeStat& stat, const NodeStat& parent, std::string_view name) = 0;
-  /// The object has been changed, and was shown as `before`: an overlay copies it to its upper layer first, and shows
-  /// another birth time then.
+  /// Reports a change of an object whose attributes were `before` and are `now`: an overlay copies an object to its
+  /// upper layer before the change, and then shows another birth time.
   virtual void changed(const NodeStat& before, const NodeStat& now) = 0;
-  /// The object has lost its last name.
+  /// Reports that the object has lost its last name.
   virtual void removed(const NodeStat& stat) = 0;
   /// See FileSystem::tidy().
   virtual void tidy() {}
 };
 
-/// Null if the kernel or the file system does not offer handles to this process. `root` outlives the locator. For an
-/// export that is a part of a file system, places are remembered as well, as below.
+/// Null if the kernel or the file system provides no handles to this process. `root` must outlive the locator. If the
+/// export is on a mount of a part of a file system, places are remembered as well, as by make_place_locator().
 std::unique_ptr<Locator> make_handle_locator(int root, const std::filesystem::path& file, std::size_t max_places,
                                              const Log& log);
 /// Remembers the places of at most `max_places` objects in `file` across restarts; an empty path keeps them in memory.

@@ -5,12 +5,12 @@
 
 namespace rpcrdma::nfsd {
 
-/// Identifies an object of an export while it exists. An inode number alone does not: an overlay whose layers lie on
-/// different file systems numbers its directories itself and shows other objects with the number and a device of their
-/// layer; each btrfs subvolume has numbers of its own, too.
+/// Identifies an object of an export while it exists. An inode number alone is not unique: an overlay whose layers are
+/// on different file systems numbers its directories itself, and shows other objects with the number and device of
+/// their layer; each btrfs subvolume has its own numbers, too.
 struct ObjectId {
   std::uint64_t number = 0;
-  std::uint64_t device = 0;  ///< 0: the exported directory's, which may have another number after a restart
+  std::uint64_t device = 0;  ///< 0: that of the exported directory, which may change at a restart
   friend bool operator==(const ObjectId&, const ObjectId&) = default;
 };
 struct ObjectIdHash {

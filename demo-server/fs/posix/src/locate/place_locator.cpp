@@ -18,16 +18,16 @@ namespace {
 
 constexpr std::uint8_t kPlaceKind = 2;
 constexpr std::size_t kKeySize = 17;                // kind, inode number, birth time
-constexpr std::size_t kLongKeySize = kKeySize + 8;  // and the device, if it is not the root's
+constexpr std::size_t kLongKeySize = kKeySize + 8;  // with the device, if it is not the root's
 constexpr int kMaxDepth = 512;
-constexpr std::size_t kMaxWalkSteps = std::size_t{16} * kMaxDepth;  // of one walk, by all places of each object
+constexpr std::size_t kMaxWalkSteps = std::size_t{16} * kMaxDepth;  // in one walk, over all places of each object
 
 bool is_overlay(int fd) noexcept {
   struct statfs s {};
   return ::fstatfs(fd, &s) == 0 && s.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
-/// What a key holds. The number alone may be given to another object later; the birth time tells them apart.
+/// The content of a key. The number alone may be given to another object later; the birth time tells them apart.
 struct ObjectIdentity {
   ObjectId id;
   std::uint64_t birth = 0;
@@ -63,7 +63,7 @@ class PlaceLocator final : public Locator {
         root_device_(stat.device),
         root_id_(id_of(stat)),
         is_overlay_(is_overlay(root)),
-        // An overlay may show the root with another birth time once it is changed, and another number after a restart.
+        // An overlay may show the root with another birth time after a change, and with another number after a restart.
         root_identity_(is_overlay_ ? ObjectIdentity{} : ObjectIdentity{root_id_, stat.birth}),
         store_(file, max_places, log) {}
 
@@ -97,7 +97,7 @@ class PlaceLocator final : public Locator {
     remember(stat, {id_of(parent), std::string(name)});
   }
 
-  /// The last place stays: another name may be in the same directory.
+  /// Keeps the last place: the object may have another name in the same directory, which search() finds.
   void unnamed(const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
     const std::lock_guard lock(mutex_);
     auto entry = store_.find(id_of(stat));
@@ -106,10 +106,10 @@ class PlaceLocator final : public Locator {
       store_.put(id_of(stat), *entry);
   }
 
-  /// The directories above what has been copied to the upper layer were copied there with it, or before. No other
-  /// directory can have got their numbers meanwhile: it would be of the upper layer only, and hold nothing of a lower
-  /// one (except for what an overlay with redirect_dir moves there). An object that is shown with another number, as
-  /// its layers lie on different file systems, is stale until it is looked up.
+  /// Updates the birth times of an object copied to the upper layer and of the directories above it, which the overlay
+  /// copied with it or before. No other directory can have got their numbers meanwhile: it would exist only in the
+  /// upper layer, and contain nothing of a lower one (unless an overlay with redirect_dir moved it there). An object
+  /// that now has another number, because its layers are on different file systems, is stale until it is looked up.
   void changed(const NodeStat& before, const NodeStat& now) override {
     if (!is_overlay_ || before.birth == now.birth || id_of(before) != id_of(now)) return;
     const std::lock_guard lock(mutex_);
@@ -145,11 +145,10 @@ class PlaceLocator final : public Locator {
     return {stat.attributes.fileid, stat.device == root_device_ ? 0 : stat.device};
   }
 
-  /// Opens the object of that number by way of the remembered names, from the root down; nothing if they do not lead
-  /// there.
+  /// Opens the object `id` by its remembered names, from the root down; returns nothing if they do not lead to it.
   Fd walk(const ObjectId& id, int depth) {
     if (id == root_id_) return Fd(::fcntl(root_, F_DUPFD_CLOEXEC, 0));
-    // Places that are out of date may form cycles, and fork in each round.
+    // Outdated places may form cycles, which branch in each round.
     if (depth > kMaxDepth || ++steps_ > kMaxWalkSteps) return {};
     auto entry = store_.find(id);
     if (!entry || entry->places.empty()) return {};
@@ -175,7 +174,7 @@ class PlaceLocator final : public Locator {
     return stat && id_of(*stat) == id ? std::move(*fd) : Fd();
   }
 
-  /// A local program has renamed it: looks for the number among the directory's present names.
+  /// Searches the directory for the number of an object that a local program has renamed.
   Fd search(int directory, const ObjectId& parent, const ObjectId& id) {
     const auto stream = DirectoryStream::open(directory, 0);
     if (!stream) return {};
@@ -184,13 +183,13 @@ class PlaceLocator final : public Locator {
       if (!entry || entry->name.empty()) return {};
       if (entry->number != id.number || entry->name == "." || entry->name == "..") continue;
       Fd fd = open_at(directory, entry->name, id);
-      if (!fd) continue;  // the same number on another device
+      if (!fd) continue;  // another object with this number, on another device
       if (const auto stat = stat_fd(fd.get())) remember(*stat, {parent, std::string(entry->name)});
       return fd;
     }
   }
 
-  /// An object with several names has several places; those seen longest ago make room for more.
+  /// Adds a place. An object with several names has several places; the ones seen longest ago are dropped for new ones.
   std::optional<PlaceStore::Entry> remember(const NodeStat& stat, const PlaceStore::Place& place) {
     const ObjectId id = id_of(stat);
     const auto known = store_.find(id);
@@ -212,7 +211,7 @@ class PlaceLocator final : public Locator {
   const ObjectIdentity root_identity_;
   std::mutex mutex_;
   PlaceStore store_;
-  std::size_t steps_ = 0;  // of the present walk
+  std::size_t steps_ = 0;  // steps of the current walk
 };
 
 }  // namespace

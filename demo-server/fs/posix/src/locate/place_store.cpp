@@ -28,9 +28,9 @@ constexpr std::size_t kPlaceHead = 17;  // number, device, length of the name
 constexpr std::size_t kMaxEntry = kEntryHead + PlaceStore::kMaxPlaces * (kPlaceHead + 255);
 constexpr std::size_t kSmallestMap = std::size_t{16} << 20;
 constexpr std::size_t kMapPerEntry = 1024;
-constexpr int kEvictionTries = 64;  // entries to look at for one that is not a directory
-// The key of the record that says whether the file was closed: "1", followed by the boot id while it is open. Differs
-// from the keys of entries in its length.
+constexpr int kEvictionTries = 64;  // entries examined to find one that is not a directory
+// The key of the record with the state of the file: "1" if it was closed, "1" and the boot id while it is open. The
+// length of this key differs from that of entries.
 constexpr std::string_view kState = "state";
 constexpr std::string_view kClosed = "1";
 constexpr int kNotClosed = EUCLEAN;
@@ -102,7 +102,7 @@ bool is_directory(const MDB_val& value) noexcept {
   return value.mv_size != 0 && *static_cast<const char*>(value.mv_data) != 0;
 }
 
-/// Identifies the time since the machine was started.
+/// Identifies the current boot of the machine.
 std::string boot_id() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string id;
@@ -110,7 +110,7 @@ std::string boot_id() {
   return id;
 }
 
-/// Aborts unless it is committed.
+/// A transaction; the destructor aborts it unless it has been committed.
 class Transaction {
  public:
   Transaction(MDB_env* environment, unsigned flags) noexcept {
@@ -133,7 +133,7 @@ class Transaction {
 
 }  // namespace
 
-/// One LMDB environment, used under its owner's lock, so that LMDB's own is off. No transaction outlives a method.
+/// One LMDB environment, used under its owner's lock, so that LMDB's own lock is off. No transaction outlives a method.
 class PlaceStore::Database {
  public:
   using Opened = boost::system::result<std::unique_ptr<Database>, Failure>;
@@ -141,12 +141,12 @@ class PlaceStore::Database {
   static Opened in_file(const std::filesystem::path& path, std::size_t max_entries) {
     Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!file) return Failure{errno};
-    // Another server uses it, or a call on a replaced export of this server has not ended.
+    // Fails if another server uses the file, or a call on a replaced export of this server.
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return Failure{errno};
     return open(std::move(file), max_entries, true);
   }
 
-  /// With the content of `source`, if it can be read.
+  /// Copies the content of `source`, if it can be read.
   static Opened in_memory(std::size_t max_entries, const Database* source) {
     Fd file(::memfd_create("places", MFD_CLOEXEC));
     if (!file) return Failure{errno};
@@ -210,7 +210,7 @@ class PlaceStore::Database {
     });
   }
 
-  /// The file is damaged: it is not marked as closed.
+  /// Leaves a damaged file without the mark that says it was closed.
   void abandon() noexcept { in_use_ = false; }
 
  private:
@@ -235,14 +235,14 @@ class PlaceStore::Database {
     if (missing_end() > 0) return MDB_CORRUPTED;
     if (const int failure = write([&](MDB_txn* transaction) { return check_state(transaction); }); failure != 0)
       return failure;
-    // Reaches the disk before the changes that follow, which are not synchronized.
+    // Reaches the disk before later changes, which are not synchronized.
     if (const int failure = set_state(std::string(kClosed) + boot_id()); failure != 0) return failure;
     in_use_ = is_file_;
     return mdb_env_set_flags(environment_, MDB_NOSYNC, 1);
   }
 
-  /// Bytes of pages that are in use and lie behind the end of the file, where they must not be touched. LMDB does not
-  /// write a page that it allocates and frees in one transaction; write() adds it.
+  /// Bytes of pages in use beyond the end of the file, which must not be accessed. LMDB does not write a page that it
+  /// allocates and frees in one transaction; write() then extends the file.
   off_t missing_end() const noexcept {
     MDB_envinfo info{};
     MDB_stat pages{};
@@ -286,7 +286,7 @@ class PlaceStore::Database {
     return state == kClosed || (!here.empty() && state.substr(kClosed.size()) == here) ? 0 : kNotClosed;
   }
 
-  /// Synchronized: all changes made before are on the disk when this one is.
+  /// Synchronized: all earlier changes are on the disk when this one is.
   int set_state(std::string_view state) {
     if (is_file_) mdb_env_set_flags(environment_, MDB_NOSYNC, 0);
     return write([&](MDB_txn* transaction) {
@@ -296,19 +296,19 @@ class PlaceStore::Database {
     });
   }
 
-  /// Half of the map is left for the pages that a transaction replaces.
+  /// Evicts entries so that half of the map stays free for the pages that a transaction replaces.
   int make_room(MDB_txn* transaction, bool one_more) {
     MDB_stat table{};
     if (const int failure = mdb_stat(transaction, table_, &table); failure != 0) return failure;
     const std::size_t pages = table.ms_branch_pages + table.ms_leaf_pages + table.ms_overflow_pages;
     const bool is_large = pages * table.ms_psize > map_size_ / 2;
-    const bool is_full = one_more && table.ms_entries > max_entries_;  // the state is an entry, too
+    const bool is_full = one_more && table.ms_entries > max_entries_;  // the state is an entry as well
     for (int evictions = is_large ? 2 : is_full ? 1 : 0; evictions != 0; --evictions)
       if (const int failure = evict(transaction); failure != 0) return failure;
     return 0;
   }
 
-  /// A clock: it continues from the entry that was evicted last.
+  /// Evicts one entry, in the order of a clock: continues after the one evicted last.
   int evict(MDB_txn* transaction) {
     MDB_cursor* cursor = nullptr;
     if (const int failure = mdb_cursor_open(transaction, table_, &cursor); failure != 0) return failure;
@@ -331,7 +331,7 @@ class PlaceStore::Database {
 
   Fd file_;
   const bool is_file_;
-  bool in_use_ = false;  // and marked so
+  bool in_use_ = false;  // true if the file is marked as in use
   const std::size_t max_entries_;
   const std::size_t map_size_;
   MDB_env* environment_ = nullptr;
@@ -351,7 +351,7 @@ void PlaceStore::tidy() {
   if (awaits_file_) take_file();
 }
 
-/// Adds what is known already.
+/// Opens the file, and adds the entries known so far.
 void PlaceStore::take_file() {
   auto opened = Database::in_file(file_, max_entries_);
   if (!opened && opened.error().is_damage()) {

@@ -12,17 +12,17 @@
 
 namespace rpcrdma::nfsd {
 
-/// Remembers where objects were last seen: object -> directory and name, and the other names of what has several. An
-/// LMDB file, so that it survives a restart of the server; bounded. A place is a hint, which the caller verifies. Not
-/// synchronized.
+/// Remembers where objects were last seen: for each object a directory and a name, and further places if it has several
+/// names. Stored in an LMDB file, to survive a restart of the server; bounded. A place is a hint, which the caller must
+/// verify. Not synchronized.
 ///
-/// Changes are not synchronized to the disk. The file of a machine that went down while it was open may therefore be
-/// inconsistent: the boot id in it differs then, and it is set aside, as a damaged one is. Without a usable file, or
-/// when a write fails, the store continues in memory and logs that; if another store has the file, until tidy() finds
-/// that it is free.
+/// Changes are not synchronized to the disk, so a crash of the machine may leave the open file inconsistent. The boot
+/// id in it then differs, and the file is set aside, as a damaged one is. Without a usable file, or when a write fails,
+/// the store continues in memory and logs that. If another store uses the file, it does so until tidy() finds the file
+/// free.
 class PlaceStore {
  public:
-  static constexpr std::size_t kMaxPlaces = 8;  ///< of one object
+  static constexpr std::size_t kMaxPlaces = 8;  ///< for one object
 
   struct Place {
     ObjectId parent;
@@ -32,7 +32,7 @@ class PlaceStore {
   struct Entry {
     bool directory = false;
     std::uint64_t birth = 0;    ///< the birth time in the object's handles
-    std::uint64_t shown = 0;    ///< the one it has now: an overlay shows another after it has copied the object up
+    std::uint64_t shown = 0;    ///< the current one: an overlay shows another after it has copied the object up
     std::vector<Place> places;  ///< the latest last
     friend bool operator==(const Entry&, const Entry&) = default;
   };
@@ -44,8 +44,8 @@ class PlaceStore {
   PlaceStore& operator=(const PlaceStore&) = delete;
 
   std::optional<Entry> find(const ObjectId& id) const;
-  /// A full store evicts another entry first, of an object that is not a directory if there is one nearby, so that
-  /// paths through directories stay known.
+  /// Adds or replaces an entry. A full store first evicts another one, preferably of an object that is not a directory,
+  /// so that paths through directories stay known.
   void put(const ObjectId& id, const Entry& entry);
   void erase(const ObjectId& id);
   /// Call it every few seconds.

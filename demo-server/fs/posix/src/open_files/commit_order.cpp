@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: an fsync writes the journal up to the last change of its file. An unnamed file is made and synchronized:
-// all earlier changes precede it in the journal. This takes one write of the journal, whereas syncfs(2) also waits for
-// the data of all files.
+// Operation: an fsync writes the journal up to the last change of its file. commit_changes() makes and synchronizes an
+// unnamed file, so all earlier changes precede it in the journal. This takes one write of the journal, whereas
+// syncfs(2) also waits for the data of all files.
 #include "commit_order.hpp"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// The kernel's name of the disk; empty if there is none.
+/// The kernel's name of the disk; empty if it has none.
 std::string disk_of(int directory) {
   struct stat s {};
   if (::fstat(directory, &s) != 0) return {};
@@ -31,7 +31,7 @@ std::string disk_of(int directory) {
   return std::string(text.substr(text.rfind('/') + 1));
 }
 
-/// ext2, ext3 and ext4 have the same magic number, and a journal may be left out.
+/// ext2, ext3 and ext4 have the same magic number, and a journal is optional.
 bool ext4_has_journal(int directory) {
   const std::string disk = disk_of(directory);
   if (disk.empty()) return false;

@@ -12,20 +12,20 @@
 
 namespace rpcrdma::nfsd {
 
-/// What a descriptor is used for.
+/// The use of a descriptor.
 enum class Use : std::uint8_t { read, write };
 
-/// A file opened for data by one user. Shared by the running operations; closed with the last of them.
+/// A file opened for data by one user. Shared by the operations in progress; closed with its last reference.
 struct OpenFile {
   Fd fd;
   bool readable = false;
   bool writable = false;
-  // The file's permissions when it was opened: what they granted holds until they change.
+  // The permissions of the file when it was opened: rights that they granted hold until they change.
   std::uint32_t mode = 0;
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
-  std::shared_ptr<WriteBack> back;  ///< of a writable one
-  std::unique_ptr<OpenFile> next;   ///< in LateClose's list
+  std::shared_ptr<WriteBack> back;  ///< only if the file is writable
+  std::unique_ptr<OpenFile> next;   ///< next file in LateClose's list
 
   bool serves(Use use) const noexcept { return use == Use::read ? readable : writable; }
   bool granted_under(const Attributes& now) const noexcept {
@@ -40,14 +40,14 @@ class DescriptorCache {
   using Clock = std::chrono::steady_clock;
   explicit DescriptorCache(std::size_t capacity) : capacity_(capacity) {}
 
-  /// Null if that user has none open for that use.
+  /// Null if that user has no descriptor open for that use.
   std::shared_ptr<const OpenFile> find(const NodeKey& key, const Identity& user, Use use);
-  /// Replaces the user's descriptors of the file whose uses this one covers.
+  /// Adds `file`, and drops the user's descriptors of the file whose uses it covers.
   void put(const NodeKey& key, const Identity& user, std::shared_ptr<const OpenFile> file);
-  /// Closes the descriptors of a file, of all users.
+  /// Closes the descriptors that all users have of a file.
   void drop(const NodeKey& key);
   /// Closes descriptors that were last used before `used`, because an open descriptor keeps the blocks of a removed
-  /// file; and those opened before `opened`, so that rights which were withdrawn without a change of the mode end.
+  /// file. Closes those opened before `opened`, so that rights withdrawn without a change of the mode end.
   void drop_idle(Clock::time_point used, Clock::time_point opened);
   std::size_t size() const;
 

@@ -7,8 +7,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// Defers the close of files that were released on a thread that must not block: closing the last descriptor of a
-/// removed file frees its blocks, which takes long for a large one. Synchronized; outlives the files that it makes.
+/// Defers the close of files that a thread releases that must not block: closing the last descriptor of a removed file
+/// frees its blocks, which takes long for a large file. Synchronized; must outlive the files that it makes.
 class LateClose {
  public:
   LateClose() = default;
@@ -16,8 +16,8 @@ class LateClose {
   LateClose(const LateClose&) = delete;
   LateClose& operator=(const LateClose&) = delete;
 
-  /// While it exists, no file is closed on this thread: a file whose last reference this thread releases waits for
-  /// close_all(). Does not nest.
+  /// While it exists, this thread closes no file: a file whose last reference it releases waits for close_all(). Does
+  /// not nest.
   class Hold {
    public:
     Hold() noexcept;
@@ -34,7 +34,7 @@ class LateClose {
   void release(std::unique_ptr<OpenFile> file) noexcept;
 
   std::mutex mutex_;
-  std::unique_ptr<OpenFile> waiting_;  // a list
+  std::unique_ptr<OpenFile> waiting_;  // head of a linked list
 };
 
 }  // namespace rpcrdma::nfsd

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: runs of fsync, one at a time. A caller waits for the first run that begins after its call, because a run
-// in progress may have passed over what the caller wrote; the first caller that finds none in progress runs it for all.
-// Ownership: each caller keeps its descriptor; a file with data for which no caller has waited is kept in a reference
-// cycle that a run or release() breaks. No lock is held in a run.
-// Error handling: a failed run is counted before it ends. The kernel reports the error once, so that a later run
-// succeeds; a caller that read the count before it wrote finds another one.
+// in progress may have missed the caller's data. The first caller that finds no run in progress runs fsync for all.
+// Ownership: each caller keeps its descriptor. A file with data for which no caller has waited is kept open by a
+// reference cycle, which a run or release() breaks. No lock is held during a run.
+// Error handling: a failed run is counted before it ends. The kernel reports the error once, so a later run succeeds;
+// but a caller that read the count before it wrote sees that the count has changed.
 #include "write_back.hpp"
 
 #include <unistd.h>
@@ -30,7 +30,7 @@ Status WriteBack::sync(int fd, Stable how, std::uint64_t since) {
 void WriteBack::run(std::unique_lock<std::mutex>& lock, int fd, std::shared_ptr<const OpenFile>& kept) {
   ++begun_;
   const bool whole = std::exchange(whole_, false);
-  // The kernel reports every error only through a descriptor that has been open all the time.
+  // The kernel reports every error only to a descriptor that has been open since before the write.
   kept = std::exchange(kept_, nullptr);
   if (kept != nullptr) fd = kept->fd.get();
   lock.unlock();

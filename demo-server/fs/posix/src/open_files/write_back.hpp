@@ -14,8 +14,8 @@ namespace rpcrdma::nfsd {
 
 struct OpenFile;
 
-/// Synchronizes one file for all callers that have it open. The kernel reports lost data to one fsync(2) of each open
-/// descriptor, and a lost inode to one fsync(2) only; this reports them to every caller whose changes were lost.
+/// Synchronizes one file for all callers that have it open. The kernel reports lost data to one fsync(2) for each open
+/// descriptor, and a lost inode to only one fsync(2); this class reports them to every caller whose changes were lost.
 /// Synchronized; allocates nothing.
 class WriteBack {
  public:
@@ -27,17 +27,17 @@ class WriteBack {
   std::uint64_t failures() const noexcept { return failures_.load(std::memory_order_acquire); }
 
   /// Writes all data written before the call to the disk, through `fd`, or waits for another thread that does so for
-  /// several callers. The error of the last failure if there has been any since that count, in whichever call.
+  /// several callers. Returns the last error if any call has failed since failures() returned `since`.
   Status sync(int fd, Stable how, std::uint64_t since);
 
-  /// After a write that is not synchronized yet: keeps the file open until it is. If it were closed, the kernel might
-  /// report an error to another program, or forget it with the inode.
+  /// Reports a write that is not synchronized yet: keeps the file open until it is. If the file were closed, the kernel
+  /// might report an error to another program, or forget it with the inode.
   void wrote(const std::shared_ptr<const OpenFile>& file);
-  /// The file that is kept open; null if there is none.
+  /// The file that is kept open; null if none is.
   std::shared_ptr<const OpenFile> kept() const;
-  /// The time of the last write that has not been synchronized, if there is one.
+  /// The time of the last write that has not been synchronized; nothing if there is none.
   std::optional<Clock::time_point> written() const;
-  /// The file has been removed, and its data with it.
+  /// Closes the kept file: it has been removed with its data.
   void release();
 
  private:
@@ -47,11 +47,11 @@ class WriteBack {
   std::atomic<std::uint64_t> failures_{0};
   mutable std::mutex mutex_;
   std::condition_variable ended_one_;
-  std::uint64_t begun_ = 0;  // runs, of which there is one at a time
+  std::uint64_t begun_ = 0;  // runs begun; at most one is in progress
   std::uint64_t ended_ = 0;
   bool whole_ = false;  // the next run writes attributes as well
   Status last_ = Status::ok;
-  std::shared_ptr<const OpenFile> kept_;  // since before the write of data for which no run has begun
+  std::shared_ptr<const OpenFile> kept_;  // open since before the first write that no run covers
   Clock::time_point written_;
 };
 

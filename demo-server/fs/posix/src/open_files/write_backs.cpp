@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ownership: a WriteBack is shared by the open descriptors of its file and this table, which drops it after the last of
-// them. No lock is held while a file is synchronized.
-// Error handling: a client whose uncommitted data is lost finds another verifier.
+// Ownership: a WriteBack is shared by the open descriptors of its file and this table, which drops it after them. No
+// lock is held while a file is synchronized.
+// Error handling: a client whose uncommitted data is lost sees another verifier.
 #include "write_backs.hpp"
 
 #include <sys/stat.h>
@@ -49,7 +49,7 @@ std::shared_ptr<WriteBack> WriteBacks::of(const ObjectId& id) {
   return found;
 }
 
-/// No other thread gets a reference while the lock is held.
+/// Drops entries that only the table references; no other thread can take a reference while the lock is held.
 void WriteBacks::forget_unused() {
   std::erase_if(files_, [](const auto& entry) { return entry.second.use_count() == 1; });
 }

@@ -11,22 +11,22 @@
 
 namespace rpcrdma::nfsd {
 
-/// The files that are being written, with one WriteBack for each file. Synchronized.
+/// The files being written, with one WriteBack for each file. Synchronized.
 class WriteBacks {
  public:
   using Clock = WriteBack::Clock;
 
-  /// `verifier` is what clients compare (RFC 1813 section 3.3.7); it outlives this object. Beyond `max_files` open
-  /// files, those that are kept open (WriteBack::wrote) and were written longest ago are synchronized and closed.
+  /// `verifier` is the one that clients compare (RFC 1813 section 3.3.7); it must outlive this object. If more than
+  /// `max_files` files are kept open (WriteBack::wrote), those written longest ago are synchronized and closed.
   WriteBacks(std::atomic<std::uint64_t>& verifier, std::size_t max_files) noexcept
       : verifier_(verifier), max_files_(max_files) {}
   ~WriteBacks();
   WriteBacks(const WriteBacks&) = delete;
   WriteBacks& operator=(const WriteBacks&) = delete;
 
-  /// The object must be open, or its number may be given to another one. May block, to close another file.
+  /// The object must be open; otherwise its number may be given to another object. May block, to close another file.
   std::shared_ptr<WriteBack> of(const ObjectId& id);
-  /// A name of the object has been removed. If it was the last one, closes the file that is kept open.
+  /// Reports that a name of the object has been removed. If it was the last one, closes the kept file.
   void unnamed(const ObjectId& id);
   /// Drops unused entries; synchronizes files that have not been written or committed for some seconds; closes files
   /// that other programs have removed. May block. Does nothing while another thread runs it.

@@ -6,7 +6,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// The reason why a request of the operator fails: one line, to be shown unchanged.
+/// The reason why a request of the operator is refused: one line, to be shown unchanged.
 struct Refusal {
   std::string text;
 };
@@ -15,7 +15,7 @@ struct Refusal {
 template <class T>
 using Checked = boost::system::result<T, Refusal>;
 
-/// `checked` with `prefix` before its refusal, if it is one.
+/// `checked`; if it is a refusal, with `prefix` before its text.
 template <class T>
 Checked<T> prefixed(Checked<T> checked, std::string_view prefix) {
   if (!checked) return Refusal{std::string(prefix) + checked.error().text};

@@ -7,13 +7,13 @@
 
 namespace rpcrdma::nfsd {
 
-/// A range of addresses: ADDRESS/BITS, or one ADDRESS. A range of IPv4-mapped IPv6 addresses is the range of the IPv4
+/// A range of addresses: ADDRESS/BITS, or one ADDRESS. A range of IPv4-mapped IPv6 addresses stands for the IPv4
 /// addresses.
 class Cidr {
  public:
-  /// Nothing for other text.
+  /// Returns nothing for text of another form.
   static std::optional<Cidr> parse(std::string_view text);
-  /// An IPv4-mapped IPv6 address counts as the IPv4 address.
+  /// Treats an IPv4-mapped IPv6 address as the IPv4 address.
   bool contains(const boost::asio::ip::address& address) const noexcept;
   std::string text() const;
 

@@ -14,37 +14,38 @@
 
 namespace rpcrdma::nfsd {
 
-/// How an export treats its clients.
+/// The access that an export gives to its clients.
 struct ExportPolicy {
   bool read_only = false;
-  /// False: WRITE and COMMIT are answered before the data is on the disk, which is faster; a crash loses the data.
+  /// If false, WRITE and COMMIT are answered before the data is on the disk, which is faster; a crash loses the data.
   bool sync = true;
   bool devices = false;         ///< MKNOD may make block and character devices
   bool reserved_ports = false;  ///< over TCP, only ports below 1024 may call; RDMA has no such ports
-  SquashPolicy squash;      ///< the identities that callers act under; root is squashed by default, as in exports(5)
-  std::vector<Cidr> allow;  ///< empty: every address
+  SquashPolicy squash;          ///< maps the ids of callers; root is squashed by default, as in exports(5)
+  std::vector<Cidr> allow;      ///< empty: every address
 
   bool allows(const boost::asio::ip::address& peer) const noexcept;
 };
 
 struct ExportSpec : ExportPolicy {
   bool memory = false;
-  std::uint64_t size = 0;  ///< bytes of data that a memory export holds at most; 0: only the bound that all share
-  std::string directory;   ///< unless memory
+  std::uint64_t size = 0;  ///< most bytes of data in a memory export; 0: only the limit for all memory exports
+  std::string directory;   ///< the exported directory; empty for a memory export
   std::string name;        ///< begins with '/'
   std::string origin;      ///< where the export is configured, for messages: "--export", or FILE:LINE
 };
 
-/// Parses the argument of --export. Does not look at the disk.
+/// Parses the argument of --export. Does not access the directory.
 Checked<ExportSpec> parse_export(std::string_view text);
 
 /// Sets one option that follows the name: ro, allow=CIDR and so on.
 Checked<void> set_export_option(std::string_view word, ExportSpec& spec);
 
-/// Fills in and checks what depends on several options: a missing name, no final '/', a size without memory.
+/// Adds a missing name, removes a final '/', and refuses options that do not fit together, such as a size without
+/// memory.
 Checked<void> complete_export(ExportSpec& spec);
 
-/// A number of bytes: digits, then nothing, K, M, G or T (powers of 1024). Nothing for other text and for 0.
+/// Parses a number of bytes: digits, then optionally K, M, G or T (powers of 1024). Nothing for other text and for 0.
 std::optional<std::uint64_t> parse_size(std::string_view text) noexcept;
 
 }  // namespace rpcrdma::nfsd

@@ -23,38 +23,38 @@ struct Export : ExportPolicy {
 
   std::uint32_t id;
   std::string name;
-  std::string source;  ///< identifies what the file system was opened on
+  std::string source;  ///< identifies the directory or memory that is served
   std::shared_ptr<FileSystem> file_system;
 
-  /// Whether a call from `peer` may name this export at all.
+  /// True if a call from `peer` may use this export.
   bool admits(const boost::asio::ip::tcp::endpoint& peer, bool over_tcp) const noexcept {
     return allows(peer.address()) && (!reserved_ports || !over_tcp || peer.port() < kFirstFreePort);
   }
-  static constexpr std::uint16_t kFirstFreePort = 1024;  ///< only privileged processes bind ports below it
+  static constexpr std::uint16_t kFirstFreePort = 1024;  ///< a process needs privilege to bind a port below it
 };
 
 using ExportPtr = std::shared_ptr<const Export>;
 /// In the order of the configuration.
 using ExportList = std::vector<ExportPtr>;
 
-/// The exports of a server. Synchronized. Outlives the exports, which calls in progress share.
+/// The exports of a server. Synchronized. Must outlive the exports, which calls in progress share.
 class ExportTable {
  public:
-  /// All memory exports together hold `memory_bytes` at most.
+  /// All memory exports together hold at most `memory_bytes`.
   explicit ExportTable(std::size_t memory_bytes) : memory_bytes_(memory_bytes) {}
 
-  /// Opens the export that `spec` describes, beside the others. Refused if that fails, or if the name is taken.
+  /// Opens the export that `spec` describes, and adds it. Refused if it cannot be opened, or if its name is taken.
   Checked<void> add(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log);
-  /// Serves `specs` and no other exports from now on; a file system that is named again stays open. If one of them
-  /// cannot be opened, nothing changes. May block: opens directories.
+  /// Replaces all exports by `specs`; a file system that is named again stays open. If one of them cannot be opened,
+  /// nothing changes. May block: opens directories.
   Checked<void> replace(std::span<const ExportSpec> specs, const std::filesystem::path& state_dir, const Log& log);
   ExportPtr find(std::uint32_t id) const;
   ExportPtr find(std::string_view name) const;
   std::shared_ptr<const ExportList> all() const;
   /// Increases when the exports change. Any thread, without a lock.
   std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
-  /// Calls FileSystem::tidy() of each file system, and closes those that are not exported any more and not in use.
-  /// Call it every few seconds on a thread that may block.
+  /// Calls FileSystem::tidy() of each file system, and closes those that are no longer exported or in use. Call it
+  /// every few seconds on a thread that may block.
   void tidy();
 
  private:
@@ -65,16 +65,16 @@ class ExportTable {
   std::unique_ptr<PageStore> pages_;  // outlives the file systems
   mutable std::mutex mutex_;
   std::shared_ptr<const ExportList> exports_ = std::make_shared<ExportList>();
-  ExportList replaced_;  // event loops drop these: the last reference is here, as closing a file system may block
+  ExportList replaced_;  // keeps the last references: closing a file system may block, which event loops must not do
   std::atomic<std::uint64_t> generation_{0};
 };
 
-/// The table as one thread sees it. The table outlives it and is locked only when the exports have changed.
+/// One thread's view of the table. The table must outlive it; it locks the table only when the exports have changed.
 class ExportView {
  public:
   explicit ExportView(const ExportTable& table) : table_(table) { refresh(); }
 
-  /// Null if there is none.
+  /// Null if there is no such export.
   const ExportPtr& find(std::uint32_t id) noexcept;
   const ExportPtr& find(std::string_view name) noexcept;
   const ExportList& all() noexcept;

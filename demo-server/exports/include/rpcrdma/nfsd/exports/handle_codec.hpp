@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// NFS file handles name an export and a node, and carry a keyed checksum that only this server can compute. In bytes:
-// version 1, length of the key 1, export 4, key up to 40, SipHash-2-4 tag 16: 62 at most of 64.
+// NFS file handles name an export and a node, and carry a keyed checksum that only this server can compute. Layout in
+// bytes: version 1, length of the key 1, export 4, key up to 40, SipHash-2-4 tag 16; at most 62 of the 64 permitted.
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,7 +22,7 @@ struct DecodedHandle {
   NodeKey node;
 };
 
-/// Makes and checks handles. Any thread, each with an instance of its own.
+/// Makes and checks handles. Each thread uses an instance of its own.
 class HandleCodec {
  public:
   /// Throws std::runtime_error if the crypto library has no SipHash.
@@ -32,7 +32,7 @@ class HandleCodec {
   HandleCodec& operator=(const HandleCodec&) = delete;
 
   FileHandle encode(std::uint32_t export_id, const NodeKey& node) const;
-  /// Nothing for bytes that a server with this secret did not make.
+  /// Returns nothing if `handle` was not made with this secret.
   std::optional<DecodedHandle> decode(std::span<const std::byte> handle) const;
 
  private:

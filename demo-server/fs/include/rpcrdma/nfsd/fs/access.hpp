@@ -12,7 +12,7 @@ inline constexpr std::uint32_t kModify = 4;
 inline constexpr std::uint32_t kExtend = 8;
 inline constexpr std::uint32_t kDelete = 16;
 inline constexpr std::uint32_t kExecute = 32;
-/// What a read-only export does not grant.
+/// The bits that a read-only export does not grant.
 inline constexpr std::uint32_t kChanges = kModify | kExtend | kDelete;
 
 /// Permission bits.

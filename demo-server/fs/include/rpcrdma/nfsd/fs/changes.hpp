@@ -4,18 +4,18 @@
 
 namespace rpcrdma::nfsd {
 
-/// Status::inval for an invalid time. For CREATE of a new object and SETATTR alike.
+/// Status::inval if a time is invalid. Used for CREATE of a new object and for SETATTR.
 Status check_times(const SetAttributes& changes) noexcept;
 
-/// Whether SETATTR of an object of that type is valid: sizes are for regular files (Status::isdir, Status::inval), and
-/// times must be valid.
+/// Checks a SETATTR of an object of that type: only regular files have a size (else Status::isdir or Status::inval),
+/// and times must be valid.
 Status check_changes(const SetAttributes& changes, FileType type) noexcept;
 
-/// `changes` without attributes that an object of that type does not use: the mode of a symbolic link. As on Linux's
-/// server this is no error, because clients send it along with owner and times (lchmod(2) of BSD, tar).
+/// `changes` without attributes that an object of that type does not use: the mode of a symbolic link. As in Linux's
+/// server this is no error, because clients send the mode along with owner and times (lchmod(2) of BSD, tar).
 SetAttributes without_moot(const SetAttributes& changes, FileType type) noexcept;
 
-/// Whether any attribute is changed.
+/// True if `changes` sets any attribute.
 bool changes_anything(const SetAttributes& changes) noexcept;
 
 namespace mode {
@@ -26,9 +26,9 @@ inline constexpr std::uint32_t kSticky = 01000;
 inline constexpr std::uint32_t kGroupExecute = 010;
 }  // namespace mode
 
-/// `wanted` without the set-id bits if the request sets owner or group as well, as the new owner has not consented to
-/// them. (Linux's server does the same. The set-group-id bit stays if the group may not execute the file, as it does
-/// not mark a program then.)
+/// `wanted`, but without the set-id bits if the request also sets owner or group, as the new owner has not consented to
+/// them. (Linux's server does the same. The set-group-id bit stays if the group may not execute the file: then it does
+/// not mark a program.)
 std::uint32_t mode_beside_owner(std::uint32_t wanted, const SetAttributes& changes, FileType type) noexcept;
 
 }  // namespace rpcrdma::nfsd

@@ -62,15 +62,15 @@ struct WriteResult {
 
 struct CreateHow {
   CreateMode mode = CreateMode::unchecked;
-  SetAttributes attributes;  ///< unchecked, guarded
-  Verifier verifier{};       ///< exclusive
+  SetAttributes attributes;  ///< if mode is unchecked or guarded
+  Verifier verifier{};       ///< if mode is exclusive
 };
 
 struct DirectoryEntry {
   std::uint64_t fileid = 0;
   std::string_view name;     ///< valid during the callback
-  std::uint64_t cookie = 0;  ///< where the listing continues after this entry; never 0
-  /// Only on request, and only if they are available.
+  std::uint64_t cookie = 0;  ///< the position after this entry, where a listing can continue; never 0
+  /// Set only on request, and if available.
   std::optional<Attributes> attributes;
   NodeKey node;
 };
@@ -81,7 +81,7 @@ struct DirectoryRequest {
 };
 struct DirectoryResult {
   Status status = Status::ok;
-  std::optional<Attributes> attributes;  ///< of the directory
+  std::optional<Attributes> attributes;  ///< attributes of the directory
   Verifier verifier{};
   bool eof = false;
 };
@@ -106,7 +106,7 @@ struct Limits {
 class PagedData;
 
 /// A tree of files. All methods may be called from any thread, concurrently. They may block if blocking() returns true.
-/// Names are checked here: one component, and the special names as RFC 1813 requires for each procedure.
+/// Implementations check names: one component, and the special names as RFC 1813 requires for each procedure.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -114,18 +114,18 @@ class FileSystem {
   virtual bool blocking() const noexcept = 0;
   virtual NodeKey root() const = 0;
   virtual Limits limits() const noexcept = 0;
-  /// Changes whenever data of UNSTABLE writes may have been lost: at each start at least.
+  /// Changes whenever data of UNSTABLE writes may have been lost, and at each start.
   virtual Verifier write_verifier() const noexcept = 0;
-  /// Not null if the file data lies in registered pages: READ and WRITE then use it.
+  /// Not null if the file data is in registered pages; READ and WRITE then use this interface.
   virtual PagedData* paged() noexcept { return nullptr; }
-  /// Closes what was kept for reuse and has been idle for a while; call it every few seconds on a thread that may
+  /// Closes descriptors kept for reuse that have been idle for a while. Call it every few seconds on a thread that may
   /// block.
   virtual void tidy() {}
 
   virtual AttributesResult attributes(const NodeKey& node) = 0;
   /// Grants `caller` a subset of `wanted`.
   virtual AccessResult access(const Caller& caller, const NodeKey& node, std::uint32_t wanted) = 0;
-  /// With `guard`, only if the ctime is still that one (Status::not_sync).
+  /// With `guard`, fails with Status::not_sync unless the ctime equals it.
   virtual ChangeResult set_attributes(const Caller& caller, const NodeKey& node, const SetAttributes& changes,
                                       const std::optional<Time>& guard) = 0;
   virtual NodeResult lookup(const Caller& caller, const NodeKey& directory, std::string_view name) = 0;
@@ -133,7 +133,7 @@ class FileSystem {
   /// Fills `into` from `offset`, up to the end of the file.
   virtual ReadResult read(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                           std::span<const BufferRef> into) = 0;
-  /// read() without blocking, if the data is in memory and the file open; nothing otherwise.
+  /// As read(), but without blocking; nothing unless the file is open and the data in memory.
   virtual std::optional<ReadResult> read_at_once(const Caller&, const NodeKey&, std::uint64_t,
                                                  std::span<const BufferRef>) {
     return std::nullopt;

@@ -11,19 +11,19 @@ inline constexpr std::size_t kMaxName = 255;
 /// Longest target of a symbolic link, in bytes (PATH_MAX of Linux, without its NUL).
 inline constexpr std::size_t kMaxTarget = 4095;
 
-/// Whether `name` is one component that a directory could hold: not empty, no '/' and no NUL (Status::acces),
-/// at most 255 bytes (Status::nametoolong). "." and ".." pass.
+/// Checks that a directory could hold `name`: one component, not empty, without '/' and NUL (else Status::acces), of at
+/// most 255 bytes (else Status::nametoolong). Accepts "." and "..".
 Status check_component(std::string_view name) noexcept;
 inline bool is_dot(std::string_view name) noexcept { return name == "."; }
 inline bool is_dot_dot(std::string_view name) noexcept { return name == ".."; }
 
-/// For procedures that create `name`: the special names exist already (Status::exist).
+/// For procedures that create `name`: "." and ".." exist already (Status::exist).
 Status check_new_name(std::string_view name) noexcept;
-/// For REMOVE, RENAME: the special names cannot be removed (Status::inval).
+/// For REMOVE and RENAME: "." and ".." cannot be removed (Status::inval).
 Status check_old_name(std::string_view name) noexcept;
-/// For RMDIR: RFC 1813 section 3.3.13 wants Status::inval for "." and Status::exist for "..".
+/// For RMDIR: RFC 1813 section 3.3.13 requires Status::inval for "." and Status::exist for "..".
 Status check_rmdir_name(std::string_view name) noexcept;
-/// Target of a symbolic link: not empty, no NUL, at most kMaxTarget.
+/// Checks the target of a symbolic link: not empty, without NUL, at most kMaxTarget bytes.
 Status check_target(std::string_view target) noexcept;
 
 }  // namespace rpcrdma::nfsd

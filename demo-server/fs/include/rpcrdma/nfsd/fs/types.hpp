@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The values that travel between the NFS services and a file system: those of the protocol (rpcrdma/nfs/types.hpp), and
-// the names of nodes and callers, which are the server's own.
+// The values that the NFS services and a file system exchange: those of the protocol (rpcrdma/nfs/types.hpp), and the
+// server's own names of nodes and callers.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -33,18 +33,18 @@ using nfs::WccAttributes;
 
 /// The identity of a caller after squashing, and whether its changes are synchronous.
 struct Caller : Identity {
-  /// Changes of names and attributes are on the disk before they are reported; false on an asynchronous export.
+  /// If true, changes of names and attributes are on the disk before the reply; false on an asynchronous export.
   bool sync = true;
 };
 
-/// Names one object of one file system, for as long as the object exists. Made by the file system, opaque to
-/// all other code; becomes a part of the NFS file handle.
+/// Names one object of one file system while the object exists. Made by the file system, opaque to all other code; part
+/// of the NFS file handle.
 class NodeKey {
  public:
   static constexpr std::size_t kMax = 40;
 
   NodeKey() noexcept = default;
-  /// `octets` of at most kMax; longer ones give an empty key.
+  /// Copies `octets`, at most kMax of them; a longer span gives an empty key.
   explicit NodeKey(std::span<const std::byte> octets) noexcept {
     if (octets.size() > kMax) return;
     size_ = static_cast<std::uint8_t>(octets.size());

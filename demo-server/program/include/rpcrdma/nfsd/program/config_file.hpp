@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The configuration file of rpcrdma-nfsd: TOML, with the keys of docs/exports.md and no others.
+// The configuration file of rpcrdma-nfsd: TOML, with exactly the keys that docs/exports.md lists.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// The settings of a file beside its exports, spelled as on the command line and checked. Empty: not set.
+/// The settings of a file other than its exports, spelled as on the command line and checked. Empty: not set.
 struct Settings {
   std::vector<std::string> listens;
   std::vector<std::string> tcp_listens;
@@ -34,8 +34,8 @@ struct ConfigFile {
   std::vector<ExportSpec> exports;
 };
 
-/// Reads and checks the whole file. Refused, with `FILE:LINE: what is wrong there`, if it cannot be read, is not TOML,
-/// or has an unknown key or a bad value.
+/// Reads and checks the whole file. Refused with `FILE:LINE: what is wrong there` if the file cannot be read, is not
+/// TOML, or has an unknown key or a bad value.
 Checked<ConfigFile> read_config(const std::filesystem::path& file);
 
 }  // namespace rpcrdma::nfsd

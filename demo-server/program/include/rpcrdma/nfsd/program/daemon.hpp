@@ -19,7 +19,7 @@
 namespace rpcrdma::nfsd {
 
 /// The whole server: start(), then run() on the same thread until a signal ends it. Shutdown is bounded: if something
-/// hangs, usually a file system, the process exits with EXIT_FAILURE without waiting for it.
+/// hangs, usually a file system, the process exits with EXIT_FAILURE.
 class Daemon {
  public:
   Daemon(Options options, Log log);
@@ -27,13 +27,13 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// Opens the exports and listens; signals that arrive after that are handled by run(). Refused if anything that the
-  /// options ask for is not available.
+  /// Opens the exports and listens; run() handles signals that arrive afterwards. Refused if anything that the options
+  /// request is not available.
   Checked<void> start();
   /// The line that announces that the server is ready, without a line feed. After start().
   std::string ready_line() const;
-  /// Serves until SIGTERM or SIGINT, then drains calls in progress. Returns the exit code. The destructor does the
-  /// rest, within the same bound.
+  /// Serves until SIGTERM or SIGINT, then drains calls in progress. Returns the exit code. The destructor closes
+  /// everything else, within the same bound.
   int run();
 
  private:
@@ -74,9 +74,9 @@ class Daemon {
   Options options_;
   Log log_;
   ServiceManager manager_;
-  // Destroyed from the last to the first: what serves calls before what calls use.
-  boost::asio::io_context control_{1};  // on a thread of its own, where nothing blocks: signals, shutdown deadline
-  boost::asio::io_context slow_{1};     // of run(): what may block
+  // Destroyed in reverse order: objects that serve calls before objects that calls use.
+  boost::asio::io_context control_{1};  // signals and the shutdown deadline, on a thread of its own that never blocks
+  boost::asio::io_context slow_{1};     // run by run(), for work that may block
   std::vector<std::unique_ptr<Loop>> loops_;
   ExportTable exports_;
   MountTable mounts_;
@@ -92,12 +92,12 @@ class Daemon {
   boost::asio::steady_timer grace_{control_};
   boost::asio::steady_timer watchdog_{control_};
   std::thread control_thread_;
-  // Of the control thread:
+  // Used by the control thread:
   std::size_t open_servers_ = 0;
   bool late_ = false;             // an answer did not come within the interval
-  std::size_t silent_loops_ = 0;  // that have not answered the watchdog since it asked
+  std::size_t silent_loops_ = 0;  // loops that have not answered the watchdog's last question
   bool ending_ = false;
-  bool closed_ = false;  // all servers: groups_ and tcp_servers_ may not be used any more
+  bool closed_ = false;  // all servers are closed: do not use groups_ and tcp_servers_ any more
   std::atomic<bool> tidying_now_{false};
   std::vector<boost::asio::ip::tcp::endpoint> rdma_bound_;
   std::vector<boost::asio::ip::tcp::endpoint> tcp_bound_;

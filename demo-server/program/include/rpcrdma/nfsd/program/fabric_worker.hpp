@@ -9,7 +9,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// What all workers of a server share; outlives them.
+/// Objects that all workers of a server share; they must outlive the workers.
 struct SharedServices {
   const ExportTable& exports;
   IoPool& io;
@@ -18,8 +18,8 @@ struct SharedServices {
   HandleSecret secret;
 };
 
-/// What one thread has on one fabric: registered memory, services, dispatcher. Constructed before its thread runs,
-/// destroyed after it has ended; used on it in between.
+/// One thread's objects on one fabric: registered memory, services, dispatcher. Constructed before its thread runs,
+/// used on that thread, and destroyed after it has ended.
 class FabricWorker {
  public:
   FabricWorker(std::unique_ptr<fabric::Fabric> fabric, const SharedServices& shared, Log log,
@@ -34,11 +34,11 @@ class FabricWorker {
     nfs_.refresh();
     mount_.refresh();
   }
-  /// Memory regions: of the pool and of memory exports.
+  /// The number of memory regions of the pool and of memory exports.
   std::size_t regions() const noexcept { return pool_.counters().regions + nfs_.regions(); }
 
  private:
-  // The dispatcher's calls may hold buffers of the pool, so it is destroyed first.
+  // Calls of the dispatcher may hold buffers of the pool, so the dispatcher is destroyed first.
   std::unique_ptr<fabric::Fabric> fabric_;
   memory::Pool pool_;
   NfsService nfs_;

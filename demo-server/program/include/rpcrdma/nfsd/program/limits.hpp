@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The ranges of the numbers in options and configuration.
+// The ranges of numbers on the command line and in the configuration.
 #include <cstdint>
 
 namespace rpcrdma::nfsd {

@@ -20,14 +20,14 @@ struct ListenSpec {
 };
 
 struct Options {
-  std::vector<ExportSpec> exports;       ///< of the command line, then of the configuration file
-  std::size_t command_line_exports = 0;  ///< how many of them
+  std::vector<ExportSpec> exports;       ///< those of the command line, then those of the configuration file
+  std::size_t command_line_exports = 0;  ///< how many of `exports` are from the command line
   std::filesystem::path config;          ///< empty: none
-  Settings settings;                     ///< of the configuration file
+  Settings settings;                     ///< settings in the configuration file
   std::vector<ListenSpec> listens;
   std::vector<boost::asio::ip::tcp::endpoint> tcp_listens;
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;
-  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< version of RPC-over-RDMA
   std::filesystem::path state_dir;
   unsigned threads = 1;
   std::uint32_t credits = 32;
@@ -38,13 +38,13 @@ struct Options {
   bool rpcbind = false;
 };
 
-/// Parses the command line. Nothing: the program ends at once with `exit_code` (help, version, or a usage error, which
-/// has been reported on standard error).
+/// Parses the command line. Returns nothing if the program must exit with `exit_code` at once (help, version, or a
+/// usage error, which has been reported on standard error).
 std::optional<Options> parse_options(int argc, const char* const* argv, int& exit_code);
 
-/// [FABRIC@]ADDR:PORT; `provider` where no fabric is named.
+/// Parses [FABRIC@]ADDR:PORT; uses `provider` if no fabric is named.
 Checked<ListenSpec> parse_listen(std::string_view text, fabric::Provider provider);
-/// ADDR:PORT, with IPv6 in brackets. Nothing for other text; host names are not resolved.
+/// Parses ADDR:PORT, with IPv6 in brackets. Nothing for other text; host names are not resolved.
 std::optional<boost::asio::ip::tcp::endpoint> parse_endpoint(std::string_view text);
 std::string text_of(const boost::asio::ip::tcp::endpoint& endpoint);
 

@@ -13,9 +13,9 @@
 namespace rpcrdma::nfsd {
 
 /// Threads for file I/O, which may block. Each has a HandleCodec of its own for its jobs. A job goes to the thread that
-/// became idle last: its processor's caches are warm, and it still has the identity of the last caller, usually that of
-/// the next one. A file system that hangs blocks the threads that call it: when jobs wait and none has started for
-/// kPatience, the pool adds threads, up to `most`; they become spare again when they are idle.
+/// became idle last: its processor's caches are warm, and it still has the identity of its last caller, which is
+/// usually also the next one. A file system that hangs blocks the threads that call it. If jobs wait and none has
+/// started for kPatience, the pool adds threads, up to `most`; these become spare when they are idle.
 class IoPool {
  public:
   /// 192 bytes hold what the services capture, so that a job does not allocate.
@@ -30,12 +30,12 @@ class IoPool {
   IoPool(const IoPool&) = delete;
   IoPool& operator=(const IoPool&) = delete;
 
-  /// Jobs start in the order of submission. Any thread; not after join(). The number of calls in progress, which
-  /// credits bound, bounds the queue.
+  /// Jobs start in the order of submission. Any thread; not after join(). The queue holds no more jobs than calls in
+  /// progress, which credits bound.
   void submit(Job job);
-  /// Runs the jobs that have been submitted, then ends the threads.
+  /// Runs the submitted jobs, then ends the threads.
   void join();
-  /// The number of usual threads without a job. Any thread.
+  /// The number of regular threads without a job. Any thread.
   std::size_t idle() const;
   /// The number of threads with a job. Any thread.
   std::size_t busy() const;
@@ -60,13 +60,13 @@ class IoPool {
   const HandleSecret secret_;
   mutable std::mutex mutex_;
   std::unique_ptr<Place[]> places_;
-  std::vector<Place*> idle_;   // the last one is woken first; no more than the usual number
+  std::vector<Place*> idle_;   // the last one is woken first; at most the regular number of threads
   std::vector<Place*> spare_;  // other idle threads; woken when no job starts
   std::vector<Job> ring_;      // queue that keeps its capacity
   std::size_t first_ = 0;
   std::size_t count_ = 0;
   std::size_t busy_ = 0;
-  std::uint64_t started_ = 0;  // jobs
+  std::uint64_t started_ = 0;  // number of jobs started
   bool ending_ = false;
   std::vector<std::thread> threads_;
   std::condition_variable jobs_wait_;

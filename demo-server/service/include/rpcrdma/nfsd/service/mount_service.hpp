@@ -14,8 +14,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// The mounts that DUMP reports: not persistent, and bounded, so that they fit the reply that clients have room for
-/// (mount3::kMaxList): the oldest is evicted. Synchronized.
+/// The mounts that DUMP reports. Not persistent. The size of the reply is bounded by the room that clients have for it
+/// (mount3::kMaxList): the oldest mount is evicted. Synchronized.
 class MountTable {
  public:
   struct Mount {
@@ -32,16 +32,16 @@ class MountTable {
   std::list<Mount> mounts_;
 };
 
-/// MOUNT version 3 (RFC 1813 section 5), for one thread. MNT accepts the name of an export and, over TCP, of a
-/// directory below one, as other clients expect. Over RDMA it accepts exact names only: rpcrdma-nfs uses MNT to find
+/// MOUNT version 3 (RFC 1813 section 5), for one thread. MNT accepts the name of an export and, over TCP, the name of a
+/// directory below one, as most clients expect. Over RDMA it accepts exact names only: rpcrdma-nfs uses MNT to find
 /// which part of a path names the export.
 class MountService {
  public:
-  /// `exports`, `io` and `mounts` are shared by all threads and outlive the service.
+  /// `exports`, `io` and `mounts` are shared by all threads and must outlive the service.
   MountService(const ExportTable& exports, IoPool& io, MountTable& mounts, const HandleSecret& secret, Log log)
       : exports_(exports), io_(io), mounts_(mounts), codec_(secret), log_(std::move(log)) {}
 
-  /// Adds the procedures; the service outlives the dispatcher's last call.
+  /// Adds the procedures; the service must outlive the dispatcher's last call.
   void add_to(rpc::Dispatcher& dispatcher);
   /// Releases exports that have been removed.
   void refresh() { exports_.all(); }

@@ -11,21 +11,21 @@ namespace rpcrdma::nfsd {
 
 /// Largest READ and WRITE, in bytes (FSINFO rtmax and wtmax).
 inline constexpr std::uint32_t kMaxTransfer = 1u << 20;
-/// Directory listings, in bytes of the reply: the size that FSINFO recommends, and the largest.
+/// Sizes of directory listings, in bytes of the reply: the one that FSINFO recommends, and the largest.
 inline constexpr std::uint32_t kPreferredListing = 65536;
 inline constexpr std::uint32_t kMaxListing = 262144;
 
 /// NFS version 3 (RFC 1813) on the exports, for one thread and one fabric: all 22 procedures.
 class NfsService {
  public:
-  /// `exports` and `io` are shared by all threads and outlive the service. Destroyed when the fabric's context does not
-  /// run.
+  /// `exports` and `io` are shared by all threads and must outlive the service. Destroy it while the fabric's context
+  /// does not run.
   NfsService(const ExportTable& exports, IoPool& io, const HandleSecret& secret, fabric::Fabric& fabric, Log log);
   ~NfsService();
   NfsService(const NfsService&) = delete;
   NfsService& operator=(const NfsService&) = delete;
 
-  /// Adds the procedures; the service outlives the dispatcher's last call.
+  /// Adds the procedures; the service must outlive the dispatcher's last call.
   void add_to(rpc::Dispatcher& dispatcher);
   /// Releases exports that have been removed. On the fabric's thread.
   void refresh();

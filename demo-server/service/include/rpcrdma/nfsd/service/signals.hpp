@@ -4,8 +4,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// Blocks external signals in this thread. For threads that may hang in a system call: the kernel delivers a signal to
-/// one thread, and the signal would wait as long as that thread hangs.
+/// Blocks external signals in this thread. Use it in threads that may hang in a system call: the kernel delivers a
+/// signal to one thread, and a signal to a thread that hangs would wait.
 inline void block_external_signals() noexcept {
   sigset_t outside;
   ::sigemptyset(&outside);

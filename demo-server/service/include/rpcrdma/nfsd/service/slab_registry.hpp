@@ -10,13 +10,13 @@ namespace rpcrdma::nfsd {
 
 using BufferRefs = boost::container::small_vector<BufferRef, 8>;
 
-/// Registers the slabs of one PageStore with one fabric, each at its first use. On the fabric's thread. The store
-/// outlives the registry, and the registry outlives the work that names its keys.
+/// Registers the slabs of one PageStore with one fabric, each at its first use. On the fabric's thread. The store must
+/// outlive the registry, and the registry the work requests that use its keys.
 class SlabRegistry {
  public:
   explicit SlabRegistry(fabric::Fabric& fabric) noexcept : fabric_(fabric) {}
 
-  /// Appends buffers for `run` to `out`; merges neighbours in memory.
+  /// Appends buffers for `run` to `out`; merges parts that are adjacent in memory.
   error_code refer(const PageRun& run, BufferRefs& out);
   std::size_t regions() const noexcept { return count_; }
 
@@ -24,7 +24,7 @@ class SlabRegistry {
   Result<std::uint32_t> key_of(const Slab& slab);
 
   fabric::Fabric& fabric_;
-  std::vector<std::unique_ptr<fabric::MemoryRegion>> regions_;  // by slab number
+  std::vector<std::unique_ptr<fabric::MemoryRegion>> regions_;  // index: slab number
   std::size_t count_ = 0;
 };
 

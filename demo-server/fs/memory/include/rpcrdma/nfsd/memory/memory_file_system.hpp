@@ -11,13 +11,14 @@ namespace rpcrdma::nfsd {
 
 struct MemoryOptions {
   std::size_t max_nodes = std::size_t{1} << 20;
-  /// Bytes of objects, names and link targets.
+  /// Most bytes of objects, names and link targets.
   std::uint64_t max_metadata = std::uint64_t{1} << 30;
-  /// Bytes of file data, in whole pages, and of objects, names and link targets; the store may have fewer pages.
+  /// Most bytes of file data, in whole pages, together with objects, names and link targets; the store may have fewer
+  /// pages.
   std::uint64_t max_octets = std::numeric_limits<std::uint64_t>::max();
 };
 
-/// A file system that exists as long as the process; its data is in `pages`, which outlives it.
+/// A file system that is lost when the process ends. Its data is in `pages`, which must outlive it.
 std::unique_ptr<FileSystem> make_memory_file_system(PageStore& pages, const MemoryOptions& options = {});
 
 }  // namespace rpcrdma::nfsd

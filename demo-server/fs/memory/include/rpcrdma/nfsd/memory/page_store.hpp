@@ -22,12 +22,12 @@ inline constexpr std::size_t kSlabSize = std::size_t{kPageSize} * kPagesPerSlab;
 
 struct Slab {
   PageStore* store = nullptr;
-  std::uint32_t number = 0;  ///< of all slabs of the store, from 0
+  std::uint32_t number = 0;  ///< unique among all slabs of the store, from 0
   std::byte* data = nullptr;
   std::array<std::atomic<std::uint32_t>, kPagesPerSlab> references{};
 };
 
-/// A reference to a page, or nothing. Thread-safe as a shared_ptr is.
+/// A reference to a page, or to none. As thread-safe as a shared_ptr.
 class Page {
  public:
   Page() noexcept = default;
@@ -43,7 +43,7 @@ class Page {
   explicit operator bool() const noexcept { return slab_ != nullptr; }
   std::byte* data() const noexcept { return slab_->data + std::size_t{index_} * kPageSize; }
   const Slab& slab() const noexcept { return *slab_; }
-  /// Whether there are other references. Only meaningful while no other thread can copy this one.
+  /// True if there are other references. Only meaningful while no other thread can copy this one.
   bool shared() const noexcept;
   void reset() noexcept;
 
@@ -64,7 +64,8 @@ struct PagePart {
 /// Consecutive bytes of a file.
 using PageRun = boost::container::small_vector<PagePart, 8>;
 
-/// Bounded; synchronized. Outlives its pages. Slabs keep their addresses until it is destroyed.
+/// The pages of all memory exports. Bounded; synchronized. Must outlive its pages. Slabs keep their addresses until it
+/// is destroyed.
 class PageStore {
  public:
   /// Holds `max_octets` at most, rounded up to whole slabs.
@@ -73,10 +74,10 @@ class PageStore {
   PageStore(const PageStore&) = delete;
   PageStore& operator=(const PageStore&) = delete;
 
-  /// Appends `count` pages with undefined content to `out` as empty parts: those returned last, which the processor's
-  /// cache may still hold. False, and nothing is appended, when there are not as many.
+  /// Appends `count` pages with undefined content to `out` as empty parts. Takes the pages that were returned last,
+  /// which may still be in the processor's cache. Returns false and appends nothing if there are too few.
   bool allocate(std::size_t count, PageRun& out);
-  /// A page of zeros that is never written: the content of a hole.
+  /// The page of zeros that stands for a hole; never written.
   Page zeros() const noexcept { return zeros_; }
 
   std::size_t capacity() const noexcept;  ///< bytes

@@ -9,14 +9,15 @@ namespace rpcrdma::nfsd {
 /// never blocks.
 class PagedData {
  public:
-  /// References to the pages that hold [offset, offset + count), up to the end of the file. A page that has been
-  /// returned is not changed any more: a later write replaces it.
+  /// Appends references to the pages that hold [offset, offset + count), up to the end of the file. Pages referenced
+  /// here no longer change: a later write replaces them.
   virtual ReadResult read_pages(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count,
                                 PageRun& out) = 0;
-  /// New pages for `count` bytes at `offset`. The file does not change yet. Status::nospc when there are not enough.
+  /// Appends new pages for `count` bytes at `offset`. The file does not change yet. Status::nospc if there are too few
+  /// pages.
   virtual Status prepare_write(const Caller& caller, const NodeKey& node, std::uint64_t offset, std::uint32_t count,
                                PageRun& out) = 0;
-  /// Makes `run` the content of the file at `offset` in one step; takes its pages.
+  /// Makes `run` the content of the file at `offset`, atomically; takes its pages.
   virtual WriteResult commit_write(const NodeKey& node, std::uint64_t offset, PageRun& run, Stable stable) = 0;
 
  protected:

@@ -11,7 +11,8 @@ namespace rpcrdma::nfsd {
 
 struct PosixOptions {
   std::filesystem::path root;
-  /// The file that keeps the places of objects if the kernel gives no file handles; empty: they are kept in memory.
+  /// The file that stores the places of objects if the kernel provides no file handles; if empty, they are kept in
+  /// memory.
   std::filesystem::path hint_file;
   std::size_t max_hints = std::size_t{1} << 20;  ///< objects whose places are kept
   std::size_t max_descriptors = 512;             ///< files kept open for data
@@ -21,12 +22,12 @@ struct PosixOptions {
 /// A directory of this machine as a file system. Nothing above `root`, behind a symbolic link or on another mount is
 /// reachable. Operations run with the caller's identity (serves_as_callers()), and their changes are on the disk when
 /// they are reported, unless Caller::sync is false. New objects get the requested mode less the process's umask, which
-/// is 0 in the program. The methods change the identity of their thread temporarily: do not call them on a thread that
-/// posts work requests. Fails with a system error if `root` is not a directory that this process can open.
+/// the program sets to 0. The methods change the identity of their thread temporarily: do not call them on a thread
+/// that posts work requests. Fails with a system error if `root` is not a directory that this process can open.
 Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& options, Log log);
 
-/// Whether this process can take its callers' identities: it is root, and may change user and groups. If not, it serves
-/// all callers with its own identity.
+/// True if this process can take its callers' identities: it is root, and may change user and groups. Otherwise it
+/// serves all callers with its own identity.
 bool serves_as_callers();
 
 }  // namespace rpcrdma::nfsd
