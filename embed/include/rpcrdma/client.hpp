@@ -38,7 +38,9 @@ struct ClientOptions {
   std::uint32_t inline_threshold = 4096;      ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< iwarp
   transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA; by default RFC 8166
-  Log log{};                                                         ///< copied
+  /// Bytes of chunks in calls that the server makes, with RPC-over-RDMA version two (rpc::ReverseHandlersOptions).
+  std::uint32_t reverse_bulk_budget = 1u << 20;
+  Log log{};  ///< copied
   std::chrono::milliseconds lookup_timeout{
       10'000};                       ///< of the server's rpcbind, and of finding an address that answers
   std::uint16_t rpcbind_port = 111;  ///< of the server's rpcbind
@@ -97,8 +99,9 @@ class RPCRDMA_EXPORT Client {
   }
 
   /// Serves calls that the server makes to this client (RFC 8167): handlers as in Server::on(), which run on the
-  /// client's thread. Before the first call. Such calls and their replies are short, without bulk transfers, and come
-  /// over RDMA only. While there is a handler, a lost connection is re-established at once.
+  /// client's thread. Before the first call. Such calls and their replies come over RDMA only; they are short with
+  /// RPC-over-RDMA version one, and may be long with version two. Nothing is placed directly. While there is a handler,
+  /// a lost connection is re-established at once.
   template <rpc::Procedure P, class Handler>
   void on(Handler handler, rpc::AuthRequirement auth = P::kInfo.auth) {
     auto shared = std::make_shared<Handler>(std::move(handler));

@@ -15,7 +15,7 @@ namespace rpcrdma::test {
 
 class Bed {
  public:
-  explicit Bed(unsigned threads = 2);
+  explicit Bed(unsigned threads = 2, transport::VersionChoice version = transport::VersionChoice::one);
   ~Bed();
 
   /// "iwarp" or "tcp"

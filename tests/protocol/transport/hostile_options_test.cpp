@@ -361,6 +361,97 @@ TEST_F(HostileServer, WithoutRequests) {
   call();
 }
 
+/// With a short limit for answers.
+class SilentServer : public HostileServer {
+ protected:
+  SilentServer() {
+    transport::ClientOptions options = two().client;
+    options.connection.characteristics.adaptive = false;
+    options.connection.characteristics.request_timeout = std::chrono::milliseconds(20);
+    options.connection.credits = 3;
+    client = transport::Client::make(*sides.client_fabric, sides.client_pool, peer.listen(), options, {});
+  }
+  void await_end(error_code expected) {
+    EXPECT_TRUE(sides.wait([&] { return over; }));
+    EXPECT_EQ(failed, expected) << failed.message();
+  }
+  /// More replies than the client has credits, to calls behind its request.
+  void prove_arrival() {
+    for (int i = 0; i < 4; ++i) call();
+    EXPECT_EQ(client->exchange().characteristics().refused, 0u);
+  }
+};
+
+// A request that is never answered ends, and is followed by the next one when the server has shown that it has
+// received it.
+TEST_F(SilentServer, DoesNotBlockRequests) {
+  begin();
+  for (std::uint32_t round = 1; round <= 3; ++round) {
+    ask(32768);
+    await_end(BaseError::deadline_exceeded);
+    EXPECT_EQ(client->exchange().characteristics().unanswered, round);
+    // The next one waits: the server may be slow, and have no receive for it.
+    over = false;
+    client->exchange().async_request({.receive_buffer_size = 32768}, [this](error_code why, ChangeOutcome of) {
+      over = true;
+      failed = why;
+      outcome = of;
+    });
+    await_end(BaseError::deadline_exceeded);
+    EXPECT_TRUE(peer.messages.empty());
+    EXPECT_EQ(client->exchange().characteristics().unanswered, round);
+    prove_arrival();
+  }
+  // Another limit of 20 ms may pass before an answer is there.
+  for (int i = 0; i < 1000 && client->exchange().characteristics().peer.receive_buffer_size != 32768; ++i) {
+    peer.send(option(ask(32768), kResponse, {1, 1, 0, 0}, 1));
+    EXPECT_TRUE(sides.wait([&] { return over; }));
+    for (int n = 0; n < 4; ++n) call();
+  }
+  EXPECT_EQ(client->exchange().characteristics().peer.receive_buffer_size, 32768u);
+  EXPECT_EQ(client->exchange().characteristics().requests_sent, client->exchange().characteristics().unanswered + 1);
+}
+
+// An answer that comes after all is believed.
+TEST_F(SilentServer, MayAnswerLate) {
+  begin();
+  const std::uint32_t xid = ask(32768);
+  await_end(BaseError::deadline_exceeded);
+  peer.send(option(xid, kResponse, {1, 1, 0, 0}, 1));
+  EXPECT_TRUE(sides.wait([&] { return client->exchange().characteristics().peer.receive_buffer_size == 32768; }));
+  EXPECT_EQ(client->exchange().characteristics().refused, 0u);
+}
+
+// [xchar-3.1-d] [xchar-3.2-a] what a request without an answer may have changed is not relied on, even when a later
+// request is rejected
+TEST_F(SilentServer, IsSentNoMoreThanItMayHaveLoweredTo) {
+  begin();
+  const auto planned_size = [this] {
+    Shape shape;
+    shape.call_body = 12000;
+    ShapedCall one(sides.client_pool, client->requester(), shape);
+    client->requester().submit(one);
+    EXPECT_TRUE(sides.wait([&] { return !peer.messages.empty(); }));
+    const wire::Header header = decoded(peer.messages.front());
+    const std::size_t size = peer.take().octets.size();
+    peer.send(words({header.xid, 2, 8, 0, 1, 0, 0, 0, header.xid, 1, 1}));
+    EXPECT_TRUE(sides.wait([&] { return one.times_done != 0; }));
+    return size;
+  };
+  ask(4096);
+  await_end(BaseError::deadline_exceeded);
+  prove_arrival();
+  EXPECT_LT(planned_size(), 4096u);
+  for (int i = 0; i < 1000; ++i) {
+    peer.send(option(ask(32768), kResponse, {0, 1, 1, 0}, 1));
+    EXPECT_TRUE(sides.wait([&] { return over; }));
+    for (int n = 0; n < 4; ++n) call();
+    if (!failed) break;
+  }
+  EXPECT_EQ(outcome.receive_buffer_size, Disposition::rejected);
+  EXPECT_LT(planned_size(), 4096u) << "it may have taken the first request";
+}
+
 // [xchar-3.1-d] the limit of a request that is pending ends with a larger value that clears it
 TEST_F(HostileServer, PendingUntilCleared) {
   begin();
