@@ -284,6 +284,45 @@ TEST_F(Exchanges, RaiseReceivesOfTheClient) {
   EXPECT_NE(trace_of_call(shape).front(), "client send 56");
 }
 
+// [xchar-3.1-d] replies that were planned by the larger size, and wait for their data to be written, go before the
+// request for a smaller one
+TEST_F(Exchanges, LowerReceivesBehindPlannedReplies) {
+  SidesOptions options = two();
+  options.capabilities.max_message = 16384;
+  start(options);
+  calls(2);
+  EXPECT_EQ(server_asks(size_of(16384)).receive_buffer_size, Disposition::pending);
+  for (int i = 0; i < 300 && client().own.receive_buffer_size == 4096; ++i) calls(4);
+  ASSERT_EQ(client().own.receive_buffer_size, 16384u);
+  // More Writes than a connection may have outstanding: the fifth reply waits.
+  Shape shape;
+  shape.results = {1u << 20};
+  shape.reply_body = 9000;
+  const std::uint64_t before = server_now().requests_sent;
+  Completed done;
+  int arrived = 0;
+  std::uint64_t sent_at_once = 0;
+  sides->handler.intercept = [&](transport::IncomingCall& call) {
+    if (++arrived != 6) return false;
+    call.exchange()->async_request(size_of(4096), done.token());
+    sent_at_once = call.exchange()->characteristics().requests_sent - before;
+    return false;
+  };
+  std::vector<std::unique_ptr<ShapedCall>> all;
+  for (const Shape& one : {shape, shape, shape, shape, shape, Shape{}}) {
+    all.push_back(sides->make(one));
+    sides->client->requester().submit(*all.back());
+  }
+  EXPECT_EQ(completed(done).receive_buffer_size, Disposition::done);
+  EXPECT_EQ(sent_at_once, 0u) << "a reply had not been posted";
+  for (const auto& one : all) {
+    ASSERT_TRUE(sides->wait([&] { return one->times_done != 0; }));
+    EXPECT_FALSE(one->status) << one->status.message();
+    EXPECT_EQ(one->complaint, "");
+  }
+  EXPECT_EQ(sides->client->requester().counters().reconnects, 0u);
+}
+
 // This side raises its own receives, which the peer has not asked for. [xchar-4.4-b]
 TEST_F(Exchanges, ChangesWithoutARequest) {
   start();
