@@ -88,7 +88,9 @@ void Client::State::serve_reverse_calls() {
     if (connected) connected();
   };
   backend->handlers = std::make_unique<rpc::ReverseHandlers>(
-      *backend->rdma, rpc::ReverseHandlersOptions{.announce = announce, .log = target.options.log});
+      *backend->rdma,
+      rpc::ReverseHandlersOptions{
+          .announce = announce, .bulk_budget = target.options.reverse_bulk_budget, .log = target.options.log});
   for (const auto& add_to : services) add_to(*backend->handlers, target.options.log);
   if (backend->rdma->connected())
     asio::post(context, [self = shared_from_this(), announce] {

@@ -13,7 +13,8 @@ struct ReverseHandlers::Impl {
   Impl(transport::Client& client, ReverseHandlersOptions options)
       : dispatcher({.cache = nullptr, .log = options.log}),
         service(transport::ReverseService::make(client, dispatcher, options.credits != 0 ? options.credits : UINT32_MAX,
-                                                std::move(options.log), std::move(options.announce))) {}
+                                                std::move(options.log), std::move(options.announce),
+                                                options.bulk_budget)) {}
   Dispatcher dispatcher;
   std::unique_ptr<transport::ReverseService> service;
 };

@@ -36,9 +36,11 @@ struct ClientOptions {
   std::chrono::milliseconds timeout{60'000};  ///< for calls without a deadline
   std::uint32_t credits = 32;                 ///< most calls in progress, if the server agrees, 1 to 1024
   std::uint32_t inline_threshold = 4096;      ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
-  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
-  transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
-  Log log{};                                                         ///< copied
+  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< iwarp
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA; by default RFC 8166
+  /// Bytes of chunks in calls that the server makes, with RPC-over-RDMA version two (rpc::ReverseHandlersOptions).
+  std::uint32_t reverse_bulk_budget = 1u << 20;
+  Log log{};  ///< copied
   std::chrono::milliseconds lookup_timeout{
       10'000};                       ///< for an answer of rpcbind, and for finding an address that answers
   std::uint16_t rpcbind_port = 111;  ///< port of the server's rpcbind
@@ -95,9 +97,10 @@ class RPCRDMA_EXPORT Client {
     return rpc_->async_call<P>(args, CallOptions{}, std::forward<Token>(token));
   }
 
-  /// Serves calls that the server makes to this client (RFC 8167), with handlers as in Server::on(), on the client's
-  /// thread. Call it before the first call. Such calls and their replies are short, without bulk transfers, and use
-  /// RDMA only. While there is a handler, a lost connection is re-established at once.
+  /// Serves calls that the server makes to this client (RFC 8167): handlers as in Server::on(), which run on the
+  /// client's thread. Before the first call. Such calls and their replies come over RDMA only; they are short with
+  /// RPC-over-RDMA version one, and may be long with version two. Nothing is placed directly. While there is a handler,
+  /// a lost connection is re-established at once.
   template <rpc::Procedure P, class Handler>
   void on(Handler handler, rpc::AuthRequirement auth = P::kInfo.auth) {
     auto shared = std::make_shared<Handler>(std::move(handler));

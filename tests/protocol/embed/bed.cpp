@@ -46,8 +46,9 @@ void fail(u_int how) {
 
 }  // namespace
 
-Bed::Bed(unsigned threads) {
-  server.emplace(ServerOptions{.listen = {"iwarp@127.0.0.1:0", "tcp@127.0.0.1"}, .threads = threads});
+Bed::Bed(unsigned threads, transport::VersionChoice version) {
+  server.emplace(
+      ServerOptions{.listen = {"iwarp@127.0.0.1:0", "tcp@127.0.0.1"}, .threads = threads, .version = version});
   serve();
   server->start();
 }

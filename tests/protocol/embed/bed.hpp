@@ -15,7 +15,7 @@ namespace rpcrdma::test {
 
 class Bed {
  public:
-  explicit Bed(unsigned threads = 2);
+  explicit Bed(unsigned threads = 2, transport::VersionChoice version = transport::VersionChoice::one);
   ~Bed();
 
   /// The server's address as text, for `fabric` "iwarp" or "tcp".

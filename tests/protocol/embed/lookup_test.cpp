@@ -104,6 +104,33 @@ TEST(Lookup, IsFollowedByReverseCalls) {
   EXPECT_EQ(told.get_future().get(), 17u);
 }
 
+// [xchar-3.3-c] long reverse calls and replies, with version two
+TEST(ReverseCalls, MayBeLongWithVersionTwo) {
+  Bed bed(2, transport::VersionChoice::automatic);
+  Client client(bed.at("iwarp"), {.version = transport::VersionChoice::automatic});
+  const std::vector<std::byte> data(20000, std::byte{5});
+  client.on<hello::Greet>([](const greet_args& args, Scratch& scratch) {
+    const std::string size = std::to_string(args.name.view().size());
+    return greet_result{scratch.format("{} bytes", size), scratch.copy("")};
+  });
+  client.on<hello::Fetch>([&data](ServerCall<hello::Fetch> call) {
+    fetch_result result{};
+    result.data.set_octets(Octets(data).first(call.args().count));
+    call.reply(result);
+  });
+  // The second call follows what the client announces.
+  for (int i = 0; i < 2; ++i) client.call<hello::Watch>({}, asio::use_future).get();
+  const std::lock_guard lock(bed.mutex);
+  const rpc::ReverseClient& back = bed.watchers.front();
+  greet_args args{};
+  const std::string name(30000, 'n');
+  args.name.set(name);
+  EXPECT_EQ(back.call<hello::Greet>(args, asio::use_future).get()->text.view(), "30000 bytes");
+  const auto fetched = back.call<hello::Fetch>({20000, 0}, asio::use_future).get();
+  EXPECT_TRUE(std::ranges::equal(fetched->data.octet_span(), data));
+  EXPECT_EQ(client.statistics().characteristics.own.backward_request_support, transport::BackwardSupport::general);
+}
+
 TEST(Lookup, KeepsToADeadlineThatHasPassed) {
   asio::io_context context;
   asio::ip::tcp::acceptor silent(context, {asio::ip::make_address("127.0.0.1"), 0});

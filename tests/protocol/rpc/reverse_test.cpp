@@ -122,7 +122,61 @@ TEST_F(TypedReverse, LongMessagesAreRefused) {
   EXPECT_EQ(handlers->dispatcher().counters().calls, 0u);
 }
 
-// [8167-5.4-a] [8167-5.4-b] calls by the handle of a lost connection fail; the next connection has another handle
+// [xchar-3.3-c] with version two a client with handlers takes long calls, and answers by long replies; with version one
+// the server could not know
+TEST(TypedReverseOfVersionTwo, LongMessages) {
+  for (const transport::VersionChoice server_version :
+       {transport::VersionChoice::automatic, transport::VersionChoice::one}) {
+    const bool two = server_version == transport::VersionChoice::automatic;
+    transport::ClientOptions client_options = Bed::quick();
+    transport::ServerOptions server_options;
+    client_options.connection.version = transport::VersionChoice::automatic;
+    server_options.connection.version = server_version;
+    Bed bed(client_options, server_options);
+    std::optional<rpc::ReverseHandlers> handlers(std::in_place, *bed.connection);
+    std::string got;
+    handlers->on<Count>([&got](rpc::ServerCall<Count> call) {
+      got = call.args().ballast.view();
+      call.reply({call.args().add + 1});
+    });
+    const std::vector<std::byte> data(20000, std::byte{7});
+    handlers->on<Two>([&data](rpc::ServerCall<Two> call) {
+      TwoResult result{};
+      result.first.set_octets(Octets(data).first(call.args().first));
+      result.behind.set("end");
+      call.reply(result);
+    });
+    rpc::ReverseClient back;
+    bed.dispatcher.on<Nothing>([&back](rpc::ServerCall<Nothing> call) {
+      back = call.reverse_client();
+      call.reply({});
+    });
+    bed.run([](rpc::Client& client, rpc::ReverseClient& to_client, bool chunks,
+               std::string& heard) -> asio::awaitable<void> {
+      // The second call follows what the client announces.
+      for (int i = 0; i < 2; ++i) co_await client.async_call<Nothing>({}, asio::use_awaitable);
+      CountArgs args{};
+      const std::string ballast(8000, 'b');
+      args.ballast.set(ballast);
+      auto [long_call, counted] = co_await to_client.call<Count>(args, kTuple);
+      EXPECT_EQ(long_call, chunks ? error_code() : make_error_code(TransportError::call_too_long));
+      auto [long_reply, result] = co_await to_client.call<Two>({20000, 0, FALSE}, kTuple);
+      EXPECT_EQ(long_reply, chunks ? error_code() : make_error_code(TransportError::reply_too_long));
+      if (!chunks) co_return;
+      EXPECT_EQ(counted->total, 1u);
+      EXPECT_EQ(heard, ballast);
+      EXPECT_EQ(result->first.octet_span().size(), 20000u);
+      EXPECT_EQ(result->first.octet_span()[19999], std::byte{7});
+      EXPECT_EQ(result->behind.view(), "end");
+    }(*bed.client, back, two, got));
+    back = {};
+    bed.client.reset();
+    bed.connection.reset();
+    handlers.reset();
+  }
+}
+
+// [8167-5.4-a] [8167-5.4-b] the handle is dead, and the next connection has another one
 TEST_F(TypedReverse, TheHandleOutlivesItsConnection) {
   hold = true;
   rpc::ReverseClient first = back;

@@ -15,6 +15,7 @@ struct SidesOptions {
   fabric::LoopbackOptions network;
   transport::ClientOptions client;
   transport::ServerOptions server;
+  memory::PoolOptions server_memory;
   fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();
   SidesOptions() {
     client.first_backoff = std::chrono::milliseconds(1);
@@ -30,7 +31,7 @@ class BothSides {
         client_fabric(network.make_fabric("client", options.capabilities)),
         server_fabric(network.make_fabric("server", options.capabilities)),
         client_pool(*client_fabric),
-        server_pool(*server_fabric),
+        server_pool(*server_fabric, options.server_memory),
         server(transport::Server::make({{server_fabric.get(), &server_pool, &handler}}, options.server, {})) {
     listen({});
     client = transport::Client::make(*client_fabric, client_pool, endpoint, options.client, {});

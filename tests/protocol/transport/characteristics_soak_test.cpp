@@ -5,7 +5,10 @@
 // calls over iwarp.
 #include <gtest/gtest.h>
 
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
 #include <cstdlib>
+#include <optional>
 
 #include "both_sides.hpp"
 #include "log_lines.hpp"
@@ -197,62 +200,202 @@ TEST(CharacteristicsSoak, Seeds) {
   EXPECT_GT(tally.lowered, 0u);
 }
 
-// The same over real sockets, without losses.
-TEST(CharacteristicsSoak, OverIwarp) {
-  boost::asio::io_context context;
-  fabric::IwarpOptions fabric_options;
-  fabric_options.crc = false;
-  auto client_fabric = std::move(*fabric::open_iwarp(context, fabric_options, {}));
-  auto server_fabric = std::move(*fabric::open_iwarp(context, fabric_options, {}));
-  memory::Pool client_pool(*client_fabric), server_pool(*server_fabric);
-  SidesOptions options;
-  options.client.connection.version = options.server.connection.version = VersionChoice::automatic;
-  ShapedHandler handler;
-  const auto lines = std::make_shared<LogLines>();
-  auto server = transport::Server::make({{server_fabric.get(), &server_pool, &handler}}, options.server, Log(lines));
-  fabric::Endpoint endpoint;
-  server->listen({boost::asio::ip::make_address("127.0.0.1"), 0},
-                 [&](Result<fabric::Endpoint> bound) { endpoint = bound.value(); });
-  ASSERT_TRUE(run_until(context, [&] { return endpoint.port() != 0; }));
-  auto client = transport::Client::make(*client_fabric, client_pool, endpoint, options.client, {});
+namespace asio = boost::asio;
+using asio::ip::tcp;
 
-  std::mt19937 random(5);
-  std::uint64_t asked = 0, answered = 0;
-  const auto token = [&](error_code, transport::ChangeOutcome) { ++answered; };
-  handler.intercept = [&](transport::IncomingCall& call) {
-    if (random() % 64 == 0 && ++asked != 0) call.exchange()->async_request(random_change(random), token);
-    return false;
-  };
-  const std::uint32_t count = number_from("RPCRDMA_TEST_CALLS", 3000);
-  std::deque<std::unique_ptr<ShapedCall>> calls;
-  const auto end_first = [&] {
-    ASSERT_TRUE(run_until(context, [&] { return calls.front()->times_done != 0; }));
-    EXPECT_FALSE(calls.front()->status) << calls.front()->status.message();
-    EXPECT_EQ(calls.front()->complaint, "");
-    calls.pop_front();
-  };
-  for (std::uint32_t i = 0; i < count && !HasFailure(); ++i) {
-    calls.push_back(
-        std::make_unique<ShapedCall>(client_pool, client->requester(), random_shape_of_calls(random, i + 1)));
-    client->requester().submit(*calls.back());
-    if (random() % 64 == 0 && ++asked != 0) client->exchange().async_request(random_change(random), token);
-    if (calls.size() == 24) end_first();
+/// Carries the bytes of connections to a server, and cuts them.
+class Relay {
+ public:
+  Relay(asio::io_context& context, fabric::Endpoint server)
+      : acceptor_(context, {asio::ip::make_address("127.0.0.1"), 0}), server_(server.address(), server.port()) {
+    accept();
   }
-  while (!calls.empty() && !HasFailure()) end_first();
-  EXPECT_TRUE(run_until(context, [&] { return answered == asked; }));
-  std::printf("%u calls, %llu changes asked for, %llu raised, %llu lowered, %llu reconnects\n", count,
-              static_cast<unsigned long long>(asked),
-              static_cast<unsigned long long>(server->counters().receives_raised),
-              static_cast<unsigned long long>(server->counters().receives_lowered),
-              static_cast<unsigned long long>(client->requester().counters().reconnects));
-  EXPECT_GT(server->counters().receives_raised, 0u);
-  // The client reconnects only if the server asked for smaller receives while calls relied on large ones.
-  EXPECT_LE(client->requester().counters().reconnects, lines->with("asked for smaller").size());
-  client.reset();
-  server.reset();
-  EXPECT_EQ(client_pool.counters().lent, 0u);
-  EXPECT_EQ(server_pool.counters().lent, 0u);
-}
+  ~Relay() { cut(); }
+  fabric::Endpoint endpoint() const {
+    return {acceptor_.local_endpoint().address(), acceptor_.local_endpoint().port()};
+  }
+  void cut() {
+    for (const auto& weak : pairs_)
+      if (const auto pair = weak.lock()) pair->close();
+    pairs_.clear();
+  }
+
+ private:
+  struct Pair : std::enable_shared_from_this<Pair> {
+    explicit Pair(tcp::socket accepted) : client(std::move(accepted)), server(client.get_executor()) {}
+    void close() {
+      error_code ignored;
+      client.close(ignored);
+      server.close(ignored);
+    }
+    void carry(tcp::socket& from, tcp::socket& to, std::vector<char>& memory) {
+      from.async_read_some(
+          asio::buffer(memory), [self = shared_from_this(), &from, &to, &memory](error_code failed, std::size_t size) {
+            if (failed) return self->close();
+            asio::async_write(to, asio::buffer(memory, size), [self, &from, &to, &memory](error_code why, std::size_t) {
+              if (why) return self->close();
+              self->carry(from, to, memory);
+            });
+          });
+    }
+    tcp::socket client, server;
+    std::vector<char> up = std::vector<char>(65536), down = std::vector<char>(65536);
+  };
+  void accept() {
+    acceptor_.async_accept([this](error_code failed, tcp::socket accepted) {
+      if (failed) return;
+      const auto pair = std::make_shared<Pair>(std::move(accepted));
+      pairs_.push_back(pair);
+      pair->server.async_connect(server_, [pair](error_code why) {
+        if (why) return pair->close();
+        pair->client.set_option(tcp::no_delay(true));
+        pair->server.set_option(tcp::no_delay(true));
+        pair->carry(pair->client, pair->server, pair->up);
+        pair->carry(pair->server, pair->client, pair->down);
+      });
+      accept();
+    });
+  }
+
+  tcp::acceptor acceptor_;
+  tcp::endpoint server_;
+  std::vector<std::weak_ptr<Pair>> pairs_;
+};
+
+/// The same over real sockets, whose connections a relay cuts.
+class SocketLife {
+ public:
+  SocketLife() {
+    fabric::IwarpOptions options;
+    options.crc = false;
+    client_fabric_ = std::move(*fabric::open_iwarp(context_, options, {}));
+    server_fabric_ = std::move(*fabric::open_iwarp(context_, options, {}));
+    client_pool_.emplace(*client_fabric_);
+    server_pool_.emplace(*server_fabric_);
+    transport::ServerOptions server_options;
+    transport::ClientOptions client_options;
+    server_options.connection.version = client_options.connection.version = VersionChoice::automatic;
+    client_options.first_backoff = std::chrono::milliseconds(1);
+    client_options.version_memory = std::chrono::seconds(0);
+    server_ = transport::Server::make({{server_fabric_.get(), &*server_pool_, &handler_}}, server_options, Log(lines_));
+    fabric::Endpoint endpoint;
+    server_->listen({asio::ip::make_address("127.0.0.1"), 0},
+                    [&](Result<fabric::Endpoint> bound) { endpoint = bound.value(); });
+    EXPECT_TRUE(run_until(context_, [&] { return endpoint.port() != 0; }));
+    relay_.emplace(context_, endpoint);
+    client_ = transport::Client::make(*client_fabric_, *client_pool_, relay_->endpoint(), client_options, {});
+    service_ = transport::ReverseService::make(*client_, client_handler_, 2, {}, {}, 1u << 20);
+    handler_.intercept = [this](transport::IncomingCall& call) {
+      if (auto to_client = call.reverse(); to_client && to_client != reverse_) {
+        reverse_ = std::move(to_client);
+        reverse_->allow();
+      }
+      if (random_() % 64 == 0) disturb(*call.exchange());
+      if (random_() % 32 == 0) call_back();
+      return false;
+    };
+  }
+  void run(std::uint32_t count) {
+    std::uint32_t cuts = 0;
+    for (std::uint32_t i = 0; i < count && !testing::Test::HasFailure(); ++i) {
+      calls_.push_back(
+          std::make_unique<ShapedCall>(*client_pool_, client_->requester(), random_shape_of_calls(random_, i + 1)));
+      client_->requester().submit(*calls_.back());
+      if (random_() % 64 == 0) disturb(client_->exchange());
+      if (random_() % 1000 == 0 && ++cuts != 0) relay_->cut();
+      if (calls_.size() == 24) end_first();
+    }
+    while (!calls_.empty() && !testing::Test::HasFailure()) end_first();
+    EXPECT_TRUE(run_until(context_, [&] { return answered_ == asked_; }));
+    while (!callbacks_.empty() && !testing::Test::HasFailure()) end_callback();
+    const std::uint64_t reconnects = client_->requester().counters().reconnects;
+    std::printf(
+        "%u calls, %llu reverse calls (%llu lost), %llu changes asked for, %llu raised, %llu lowered, %u cuts, "
+        "%llu reconnects\n",
+        count, static_cast<unsigned long long>(called_back_), static_cast<unsigned long long>(callbacks_lost_),
+        static_cast<unsigned long long>(asked_), static_cast<unsigned long long>(server_->counters().receives_raised),
+        static_cast<unsigned long long>(server_->counters().receives_lowered), cuts,
+        static_cast<unsigned long long>(reconnects));
+    EXPECT_GT(server_->counters().receives_raised, 0u);
+    EXPECT_GT(called_back_, callbacks_lost_);
+    EXPECT_EQ(handler_.complaint, "");
+    EXPECT_EQ(client_handler_.complaint, "");
+    // Beside the cuts only where the server has asked for smaller receives while calls counted on large ones.
+    EXPECT_LE(reconnects, cuts + lines_->with("asked for smaller").size());
+    end();
+  }
+
+ private:
+  void disturb(transport::CharacteristicsExchange& exchange) {
+    ++asked_;
+    const auto token = [this](error_code, transport::ChangeOutcome) { ++answered_; };
+    if (random_() % 4 == 0)
+      exchange.async_change(random_change(random_), token);
+    else
+      exchange.async_request(random_change(random_), token);
+  }
+  void call_back() {
+    if (callbacks_.size() >= 8) return;
+    Shape shape;
+    shape.call_body = static_cast<std::uint32_t>(random_() % 2000) & ~3u;
+    if (random_() % 3 == 0) shape.items.push_back(static_cast<std::uint32_t>(random_() % 9000));
+    if (random_() % 3 == 0) shape.results.push_back(1 + static_cast<std::uint32_t>(random_() % 9000));
+    callbacks_.push_back({reverse_, std::make_unique<ShapedCall>(*server_pool_, *reverse_, shape)});
+    reverse_->submit(*callbacks_.back().call);
+    ++called_back_;
+  }
+  void end_first() {
+    ShapedCall& call = *calls_.front();
+    ASSERT_TRUE(run_until(context_, [&] { return call.times_done != 0; }));
+    EXPECT_FALSE(call.status) << call.status.message();
+    EXPECT_EQ(call.complaint, "");
+    calls_.pop_front();
+    while (!callbacks_.empty() && callbacks_.front().call->times_done != 0 && !testing::Test::HasFailure())
+      end_callback();
+  }
+  /// Lost with its connection, or before the client has announced that it takes chunks.
+  void end_callback() {
+    ShapedCall& call = *callbacks_.front().call;
+    ASSERT_TRUE(run_until(context_, [&] { return call.times_done != 0; }));
+    using enum transport::TransportError;
+    const bool lost = call.status == connection_lost || call.status == call_too_long || call.status == reply_too_long;
+    EXPECT_TRUE(!call.status || lost) << call.status.message();
+    EXPECT_EQ(call.complaint, "");
+    callbacks_lost_ += call.status ? 1 : 0;
+    callbacks_.pop_front();
+  }
+  void end() {
+    reverse_.reset();
+    EXPECT_TRUE(run_until(context_, [&] { return service_->calls() == 0 && server_->counters().bulk_in_use == 0; }));
+    client_.reset();
+    server_.reset();
+    relay_.reset();
+    run_ready(context_);
+    EXPECT_EQ(client_pool_->counters().lent, 0u);
+    EXPECT_EQ(server_pool_->counters().lent, 0u);
+  }
+
+  struct Callback {
+    std::shared_ptr<transport::ReverseRequester> requester;
+    std::unique_ptr<ShapedCall> call;
+  };
+  std::mt19937 random_{5};
+  asio::io_context context_;
+  std::unique_ptr<fabric::Fabric> client_fabric_, server_fabric_;
+  std::optional<memory::Pool> client_pool_, server_pool_;
+  ShapedHandler handler_, client_handler_;
+  const std::shared_ptr<LogLines> lines_ = std::make_shared<LogLines>();
+  std::unique_ptr<transport::ReverseService> service_;
+  std::unique_ptr<transport::Server> server_;
+  std::optional<Relay> relay_;
+  std::unique_ptr<transport::Client> client_;
+  std::shared_ptr<transport::ReverseRequester> reverse_;
+  std::deque<std::unique_ptr<ShapedCall>> calls_;
+  std::deque<Callback> callbacks_;
+  std::uint64_t called_back_ = 0, callbacks_lost_ = 0, asked_ = 0, answered_ = 0;
+};
+
+TEST(CharacteristicsSoak, OverIwarp) { SocketLife().run(number_from("RPCRDMA_TEST_CALLS", 3000)); }
 
 }  // namespace
 }  // namespace rpcrdma::test

@@ -287,7 +287,46 @@ TEST_F(Exchanges, RaiseReceivesOfTheClient) {
   EXPECT_NE(trace_of_call(shape).front(), "client send 56");
 }
 
-// This side raises its own receives without a request of the peer. [xchar-4.4-b]
+// [xchar-3.1-d] replies that were planned by the larger size, and wait for their data to be written, go before the
+// request for a smaller one
+TEST_F(Exchanges, LowerReceivesBehindPlannedReplies) {
+  SidesOptions options = two();
+  options.capabilities.max_message = 16384;
+  start(options);
+  calls(2);
+  EXPECT_EQ(server_asks(size_of(16384)).receive_buffer_size, Disposition::pending);
+  for (int i = 0; i < 300 && client().own.receive_buffer_size == 4096; ++i) calls(4);
+  ASSERT_EQ(client().own.receive_buffer_size, 16384u);
+  // More Writes than a connection may have outstanding: the fifth reply waits.
+  Shape shape;
+  shape.results = {1u << 20};
+  shape.reply_body = 9000;
+  const std::uint64_t before = server_now().requests_sent;
+  Completed done;
+  int arrived = 0;
+  std::uint64_t sent_at_once = 0;
+  sides->handler.intercept = [&](transport::IncomingCall& call) {
+    if (++arrived != 6) return false;
+    call.exchange()->async_request(size_of(4096), done.token());
+    sent_at_once = call.exchange()->characteristics().requests_sent - before;
+    return false;
+  };
+  std::vector<std::unique_ptr<ShapedCall>> all;
+  for (const Shape& one : {shape, shape, shape, shape, shape, Shape{}}) {
+    all.push_back(sides->make(one));
+    sides->client->requester().submit(*all.back());
+  }
+  EXPECT_EQ(completed(done).receive_buffer_size, Disposition::done);
+  EXPECT_EQ(sent_at_once, 0u) << "a reply had not been posted";
+  for (const auto& one : all) {
+    ASSERT_TRUE(sides->wait([&] { return one->times_done != 0; }));
+    EXPECT_FALSE(one->status) << one->status.message();
+    EXPECT_EQ(one->complaint, "");
+  }
+  EXPECT_EQ(sides->client->requester().counters().reconnects, 0u);
+}
+
+// This side raises its own receives, which the peer has not asked for. [xchar-4.4-b]
 TEST_F(Exchanges, ChangesWithoutARequest) {
   start();
   calls(2);
@@ -413,6 +452,78 @@ TEST_F(Exchanges, FollowTheCalls) {
   EXPECT_LT(sides->server->counters().receive_octets, raised);
   EXPECT_EQ(sides->server->counters().receives_raised, 1u);
   EXPECT_EQ(sides->server->counters().receives_lowered, 1u);
+  EXPECT_EQ(client().grown, 1u);
+  EXPECT_EQ(client().shrunk_unused, 1u);
+}
+
+// The size that the server was configured for is not gone below, whether private data announces it or INIT_XCHAR.
+TEST_F(Exchanges, FollowTheCallsDownToTheFirstSize) {
+  for (const bool private_data : {true, false}) {
+    SidesOptions options = two();
+    options.client.connection.characteristics.adaptive = true;
+    options.client.connection.private_data = private_data;
+    options.client.connection.send_size = options.server.connection.receive_size = 16384;
+    start(options);
+    for (int i = 0; i < 100 && client().peer.receive_buffer_size != 32768; ++i) calls(8, large_call(20000));
+    EXPECT_EQ(client().peer.receive_buffer_size, 32768u);
+    for (int i = 0; i < 400 && client().peer.receive_buffer_size == 32768; ++i) calls(8);
+    EXPECT_EQ(client().peer.receive_buffer_size, 16384u);
+    for (int i = 0; i < 200; ++i) calls(8);
+    EXPECT_EQ(client().peer.receive_buffer_size, 16384u);
+    TearDown();
+  }
+}
+
+// Without calls the receives become as small as at first, though nothing but empty requests consumes them.
+TEST_F(Exchanges, ShrinkWhenIdle) {
+  SidesOptions options = two();
+  options.client.connection.characteristics.adaptive = true;
+  options.client.connection.characteristics.idle_shrink = std::chrono::milliseconds(20);
+  start(options);
+  calls(64);
+  const std::size_t first = sides->server->counters().receive_octets;
+  // The calls may stop for longer than that at any time: only what has happened counts.
+  for (int i = 0; i < 1000 && sides->server->counters().receives_raised == 0; ++i) calls(8, large_call());
+  ASSERT_GE(sides->server->counters().receives_raised, 1u);
+  EXPECT_TRUE(sides->wait([&] { return sides->server->counters().receive_octets == first; }))
+      << sides->server->counters().receive_octets << " instead of " << first;
+  EXPECT_TRUE(sides->wait([&] { return client().peer.receive_buffer_size == 4096; }));
+  EXPECT_GE(client().shrunk_idle, 1u);
+  EXPECT_EQ(client().shrunk_unused, 0u);
+  EXPECT_EQ(sides->server->counters().receives_lowered, sides->server->counters().receives_raised);
+  calls(2, large_call());
+}
+
+// A server whose receives take much memory offers to lower those that were raised; the client, idle, asks for it.
+TEST_F(Exchanges, ShrinkWhenMemoryIsShort) {
+  SidesOptions options = two();
+  options.client.connection.characteristics.adaptive = true;
+  options.client.connection.credits = options.server.connection.credits = 8;
+  options.server_memory.max_octets = 8u << 20;
+  options.server.idle_grace = std::chrono::milliseconds(20);  // how often it looks
+  start(options);
+  for (int i = 0; i < 1000 && client().peer.receive_buffer_size == 4096; ++i) calls(8, large_call());
+  ASSERT_EQ(client().peer.receive_buffer_size, 16384u);
+  calls(32);
+  EXPECT_EQ(sides->server->counters().receives_lowered, 0u);
+  std::vector<std::unique_ptr<transport::Client>> others;
+  for (int i = 0; i < 12 && sides->server->counters().receives_lowered == 0; ++i) {
+    others.push_back(
+        transport::Client::make(*sides->client_fabric, sides->client_pool, sides->endpoint, options.client, {}));
+    std::vector<std::unique_ptr<ShapedCall>> some;
+    for (int n = 0; n < 8; ++n) {
+      some.push_back(std::make_unique<ShapedCall>(sides->client_pool, others.back()->requester(), Shape{}));
+      others.back()->requester().submit(*some.back());
+    }
+    for (const auto& one : some) ASSERT_TRUE(sides->wait([&] { return one->times_done != 0; }));
+  }
+  EXPECT_TRUE(sides->wait([&] { return client().peer.receive_buffer_size == 4096; }));
+  EXPECT_EQ(client().shrunk_pressed, 1u);
+  EXPECT_EQ(client().shrunk_idle + client().shrunk_unused, 0u);
+  EXPECT_EQ(sides->server->counters().receives_lowered, 1u);
+  const std::size_t most = (others.size() + 1) * (8 + 2 + 4) * 4096;
+  EXPECT_TRUE(sides->wait([&] { return sides->server->counters().receive_octets <= most; }));
+  others.clear();
 }
 
 }  // namespace

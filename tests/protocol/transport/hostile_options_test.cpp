@@ -229,6 +229,7 @@ TEST_F(HostileClient, BothVersions) {
 class HostileServer : public testing::Test {
  protected:
   HostileServer() : sides(two()), fabric(sides.network.make_fabric("raw")), peer(*fabric) {
+    peer.receive_size = 65536;  // the tests announce less
     transport::ClientOptions options = two().client;
     options.connection.characteristics.adaptive = false;
     client = transport::Client::make(*sides.client_fabric, sides.client_pool, peer.listen(), options, {});
@@ -253,7 +254,19 @@ class HostileServer : public testing::Test {
     run_ready(sides.context);
     EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::active);
   }
-  /// Makes the client request receives of `size` bytes; returns the XID of the request.
+  /// Whether a call of so many bytes is sent without chunks.
+  bool sends_inline(std::uint32_t size) {
+    Shape shape;
+    shape.call_body = size;
+    ShapedCall one(sides.client_pool, client->requester(), shape);
+    client->requester().submit(one);
+    EXPECT_TRUE(sides.wait([&] { return !peer.messages.empty(); }));
+    const wire::Header header = decoded(peer.take());
+    peer.send(words({header.xid, 2, 8, 0, 1, 0, 0, 0, header.xid, 1, 1}));
+    EXPECT_TRUE(sides.wait([&] { return one.times_done != 0; }));
+    return header.chunks.empty();
+  }
+  /// Asks for `size`; returns the XID of the request.
   std::uint32_t ask(std::uint32_t size) {
     over = false;
     client->exchange().async_request({.receive_buffer_size = size}, [this](error_code why, ChangeOutcome of) {
@@ -337,9 +350,18 @@ TEST_F(HostileServer, ContradictoryResponses) {
     EXPECT_EQ(failed, TransportError::bad_reply);
     EXPECT_EQ(client->exchange().characteristics().peer.receive_buffer_size, 16384u);
   }
+  EXPECT_TRUE(sends_inline(15000));
+  EXPECT_FALSE(sends_inline(20000));
   answer(option(ask(8192), kResponse, {1, 1, 0, 1, 1}, 1));
   EXPECT_EQ(failed, TransportError::bad_reply);
-  call();
+  EXPECT_TRUE(sends_inline(8000));
+  EXPECT_FALSE(sends_inline(12000));
+  answer(option(ask(32768), kResponse, {0, 1, 1, 0}, 1));
+  EXPECT_EQ(outcome.receive_buffer_size, Disposition::rejected);
+  EXPECT_FALSE(sends_inline(12000)) << "the smaller size may be in effect";
+  answer(option(ask(16384), kResponse, {1, 1, 0, 0}, 1));
+  EXPECT_EQ(outcome.receive_buffer_size, Disposition::done);
+  EXPECT_TRUE(sends_inline(15000));
 }
 
 // A response with the XID of another request is dropped; one with the right XID is accepted.
@@ -363,28 +385,125 @@ TEST_F(HostileServer, WithoutRequests) {
   call();
 }
 
-// [xchar-3.1-d] the limit of a pending request ends when an update with a larger value clears the request
+/// With a short limit for answers.
+class SilentServer : public HostileServer {
+ protected:
+  SilentServer() {
+    transport::ClientOptions options = two().client;
+    options.connection.characteristics.adaptive = false;
+    options.connection.characteristics.request_timeout = std::chrono::milliseconds(20);
+    options.connection.credits = 3;
+    client = transport::Client::make(*sides.client_fabric, sides.client_pool, peer.listen(), options, {});
+  }
+  void await_end(error_code expected) {
+    EXPECT_TRUE(sides.wait([&] { return over; }));
+    EXPECT_EQ(failed, expected) << failed.message();
+  }
+  /// More replies than the client has credits, to calls behind its request.
+  void prove_arrival() {
+    for (int i = 0; i < 4; ++i) call();
+    EXPECT_EQ(client->exchange().characteristics().refused, 0u);
+  }
+};
+
+// A request that is never answered ends, and is followed by the next one when the server has shown that it has
+// received it.
+TEST_F(SilentServer, DoesNotBlockRequests) {
+  begin();
+  for (std::uint32_t round = 1; round <= 3; ++round) {
+    ask(32768);
+    await_end(BaseError::deadline_exceeded);
+    EXPECT_EQ(client->exchange().characteristics().unanswered, round);
+    // The next one waits: the server may be slow, and have no receive for it.
+    over = false;
+    client->exchange().async_request({.receive_buffer_size = 32768}, [this](error_code why, ChangeOutcome of) {
+      over = true;
+      failed = why;
+      outcome = of;
+    });
+    await_end(BaseError::deadline_exceeded);
+    EXPECT_TRUE(peer.messages.empty());
+    EXPECT_EQ(client->exchange().characteristics().unanswered, round);
+    prove_arrival();
+  }
+  // Another limit of 20 ms may pass before an answer is there.
+  for (int i = 0; i < 1000 && client->exchange().characteristics().peer.receive_buffer_size != 32768; ++i) {
+    peer.send(option(ask(32768), kResponse, {1, 1, 0, 0}, 1));
+    EXPECT_TRUE(sides.wait([&] { return over; }));
+    for (int n = 0; n < 4; ++n) call();
+  }
+  EXPECT_EQ(client->exchange().characteristics().peer.receive_buffer_size, 32768u);
+  EXPECT_EQ(client->exchange().characteristics().requests_sent, client->exchange().characteristics().unanswered + 1);
+}
+
+// An answer that comes after all is believed.
+TEST_F(SilentServer, MayAnswerLate) {
+  begin();
+  const std::uint32_t xid = ask(32768);
+  await_end(BaseError::deadline_exceeded);
+  peer.send(option(xid, kResponse, {1, 1, 0, 0}, 1));
+  EXPECT_TRUE(sides.wait([&] { return client->exchange().characteristics().peer.receive_buffer_size == 32768; }));
+  EXPECT_EQ(client->exchange().characteristics().refused, 0u);
+}
+
+// [xchar-3.1-d] [xchar-3.2-a] what a request without an answer may have changed is not relied on, even when a later
+// request is rejected
+TEST_F(SilentServer, IsSentNoMoreThanItMayHaveLoweredTo) {
+  begin();
+  EXPECT_TRUE(sends_inline(12000));
+  ask(4096);
+  await_end(BaseError::deadline_exceeded);
+  prove_arrival();
+  EXPECT_FALSE(sends_inline(12000));
+  for (int i = 0; i < 1000; ++i) {
+    peer.send(option(ask(32768), kResponse, {0, 1, 1, 0}, 1));
+    EXPECT_TRUE(sides.wait([&] { return over; }));
+    for (int n = 0; n < 4; ++n) call();
+    if (!failed) break;
+  }
+  EXPECT_EQ(outcome.receive_buffer_size, Disposition::rejected);
+  EXPECT_FALSE(sends_inline(12000)) << "it may have taken the first request";
+}
+
+// [xchar-3.1-d] the limit of a request that is pending ends with a larger value that clears it, or with its own
 TEST_F(HostileServer, PendingUntilCleared) {
   begin();
-  answer(option(ask(8192), kResponse, {0, 0, 1, 1}, 1));
-  EXPECT_EQ(outcome.receive_buffer_size, Disposition::pending);
-  const auto sends_inline = [&](std::uint32_t size) {
-    Shape shape;
-    shape.call_body = size;
-    ShapedCall one(sides.client_pool, client->requester(), shape);
-    client->requester().submit(one);
-    EXPECT_TRUE(sides.wait([&] { return !peer.messages.empty(); }));
-    const wire::Header header = decoded(peer.take());
-    peer.send(words({header.xid, 2, 8, 0, 1, 0, 0, 0, header.xid, 1, 1}));
-    EXPECT_TRUE(sides.wait([&] { return one.times_done != 0; }));
-    return header.chunks.empty();
+  const auto update = [this](std::uint32_t size, std::uint32_t cleared) {
+    peer.send(option(2, kUpdate, {1, 4, size, cleared}));
+    run_ready(sides.context);
+    EXPECT_EQ(client->exchange().characteristics().peer.receive_buffer_size, size);
   };
-  // The receives of RawPeer have 4096 bytes: only shorter calls may be sent inline here.
-  EXPECT_FALSE(sends_inline(12000));
-  peer.send(option(2, kUpdate, {1, 4, 12288, 0}));
-  run_ready(sides.context);
-  EXPECT_FALSE(sends_inline(12000)) << "the update has not cleared the request";
-  EXPECT_EQ(client->exchange().characteristics().peer.receive_buffer_size, 12288u);
+  EXPECT_TRUE(sends_inline(15000));
+  for (const std::uint32_t cleared : {1u, 0u}) {
+    answer(option(ask(8192), kResponse, {0, 0, 1, 1}, 1));
+    EXPECT_EQ(outcome.receive_buffer_size, Disposition::pending);
+    EXPECT_FALSE(sends_inline(12000));
+    EXPECT_TRUE(sends_inline(8000));
+    update(12544, 0);
+    EXPECT_FALSE(sends_inline(12000)) << "not cleared";
+    if (cleared == 0) {
+      update(8192, 0);
+      EXPECT_FALSE(sends_inline(12000));
+    }
+    update(16384, cleared);
+    EXPECT_TRUE(sends_inline(15000));
+  }
+}
+
+// Every truncated prefix of every vector, to a client; it connects again when the connection is lost.
+TEST_F(HostileServer, TruncatedVectors) {
+  call();
+  for (const auto& [name, vector] : load_vectors("v2.hex")) {
+    SCOPED_TRACE(name);
+    for (std::size_t cut = 0; cut < vector.size() && !HasFailure(); ++cut) {
+      peer.messages.clear();
+      if (!peer.connected()) call();
+      peer.send(Bytes(vector.begin(), vector.begin() + static_cast<std::ptrdiff_t>(cut)));
+      run_ready(sides.context);
+    }
+  }
+  peer.messages.clear();
+  call();
 }
 
 // Messages that a client must answer, though it serves no reverse calls.

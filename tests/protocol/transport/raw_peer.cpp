@@ -70,7 +70,7 @@ void RawPeer::open(std::unique_ptr<fabric::QueuePair> queue_pair) {
   connected_ = ended_ = read_ended_ = false;
   queue_pair_ = std::move(queue_pair);
   while (receive_slots_.size() < receives)
-    receive_slots_.push_back(std::make_unique<Receive>(*this, std::move(*pool_.allocate(4096))));
+    receive_slots_.push_back(std::make_unique<Receive>(*this, std::move(*pool_.allocate(receive_size))));
   for (const auto& slot : receive_slots_) queue_pair_->post_receive(slot->memory.ref(), slot.get());
   fabric_.start(*queue_pair_);
 }

@@ -18,8 +18,9 @@ class RawPeer final : private fabric::QueuePairEvents {
   explicit RawPeer(fabric::Fabric& fabric);
   ~RawPeer();
 
-  std::uint32_t receives = 64;       ///< posted on each connection
-  std::uint32_t inbound_reads = 16;  ///< IRD offered
+  std::uint32_t receives = 64;        ///< posted on each connection
+  std::uint32_t receive_size = 4096;  ///< of each, in bytes
+  std::uint32_t inbound_reads = 16;   ///< IRD offered
   std::vector<std::byte> private_data;
 
   /// Connects as a client. The connection is established when connected() is true.

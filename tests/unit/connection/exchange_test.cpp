@@ -94,5 +94,18 @@ TEST(InlineGrowth, ShrinksWhenNoCallNeedsIt) {
   EXPECT_EQ(after(growth, 2 * InlineGrowth::kWindow, 100, 16384), 4096u);
 }
 
+TEST(InlineGrowth, KeepsTheFirstSize) {
+  InlineGrowth growth(16384, 65536);
+  EXPECT_FALSE(after(growth, 4 * InlineGrowth::kQuiet, 100, 16384)) << "nothing to shrink";
+  EXPECT_FALSE(after(growth, 4 * InlineGrowth::kWindow, 9000, 16384)) << "fits";
+  EXPECT_EQ(after(growth, 2 * InlineGrowth::kQuiet, 9000, 65536), 16384u);
+}
+
+TEST(InlineGrowth, DoesNotAskForWhatThereIs) {
+  InlineGrowth growth(4096, 65536);
+  EXPECT_FALSE(after(growth, InlineGrowth::kWindow - 1, 9000, 4096));
+  EXPECT_FALSE(after(growth, 1, 9000, 16384)) << "raised since";
+}
+
 }  // namespace
 }  // namespace rpcrdma::transport

@@ -45,7 +45,8 @@ Connection::Connection(const ConnectionSetup& setup, ConnectionEvents& events)
       decode_limits_(limits(setup)),
       version_(setup.role == Role::client ? decode_limits_.highest_version : decode_limits_.lowest_version),
       version_settled_(decode_limits_.lowest_version == decode_limits_.highest_version),
-      receives_(*setup.pool, setup.receive_budget, receive_size(setup.options)),
+      first_receive_size_(receive_size(setup.options)),
+      receives_(*setup.pool, setup.receive_budget, first_receive_size_),
       send_queue_(credits_of(setup, Role::client) + setup.chunk_work),
       reply_queue_(credits_of(setup, Role::server) + kErrorSends) {
   if (setup.options.version != VersionChoice::one)

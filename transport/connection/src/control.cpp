@@ -24,7 +24,9 @@ Control::Control(Connection& connection, const CharacteristicOptions& options)
       phase_(options.exchange ? ExchangePhase::negotiating : ExchangePhase::off),
       slots_{SendSlot(*this), SendSlot(*this), SendSlot(*this), SendSlot(*this)},
       next_xid_(std::random_device{}()),
-      growth_(wire::kVersionTwoThreshold, std::min(options.max_send_size, wire::kMaxThreshold)) {}
+      deadline_(connection.context()),
+      growth_(wire::kVersionTwoThreshold, std::min(options.max_send_size, wire::kMaxThreshold)),
+      idle_(connection.context()) {}
 
 error_code Control::prepare() {
   auto memory = connection_.pool().allocate(kSends * kSendSize);
@@ -41,6 +43,7 @@ error_code Control::prepare() {
 }
 
 void Control::on_message(const wire::Header& header) {
+  if (request_xid_) note_progress(header);
   const bool error = header.procedure == wire::Procedure::error;
   if (connection_.role() == Role::server) {
     // A client has one message outstanding until the first reply, which follows INIT_XCHAR [v2-5-a]: its next message
@@ -155,10 +158,21 @@ bool Control::post_next() {
     if (!connection_.old_plans_posted()) return false;
     return post_request(requests_.front().wanted);
   }
-  if (told_ == own_ && std::ranges::none_of(cleared_, [](bool due) { return due; })) return false;
-  if (!unproven_) return post_update();
+  const bool news = told_ != own_ || offer_due_ || std::ranges::any_of(cleared_, [](bool due) { return due; });
+  if (news) return unproven_ ? post_fence() : post_update();
+  if (to_replace_ == 0) return false;
+  --to_replace_;
+  return post_fence();
+}
+
+/// An empty request: its answer shows that what was sent before has arrived, and the receive that it has consumed gets
+/// the current size.
+bool Control::post_fence() {
   fence_ = true;
   request_xid_ = next_xid_++;
+  progress_ = 0;
+  fence_deadline_ = std::chrono::steady_clock::now() + options_.request_timeout;
+  arm(fence_deadline_);
   return post_option(wire::v2::RequestOption(), *request_xid_, wire::Direction::call);
 }
 
@@ -180,7 +194,17 @@ bool Control::post_update() {
     ++counted_.updates_sent;
     return post_option(update, next_xid_++, wire::Direction::call);  // [xchar-4.4-b] an XID of its own
   }
-  return false;
+  return offer_due_ && post_offer();
+}
+
+bool Control::post_offer() {
+  offer_due_ = false;
+  unproven_ = true;
+  ++counted_.updates_sent;
+  std::array<std::byte, 4> size;
+  Writer(size).u32(first_size());
+  const wire::v2::UpdateOption update{{wire::v2::kSmallerReceivesWanted, Octets(size)}, false};
+  return post_option(update, next_xid_++, wire::Direction::call);
 }
 
 bool Control::post_request(const CharacteristicChange& wanted) {
@@ -193,6 +217,7 @@ bool Control::post_request(const CharacteristicChange& wanted) {
     wanted_.emplace_back(backward_request_support, static_cast<std::uint32_t>(*wanted.backward_request_support));
   fence_ = false;
   request_xid_ = next_xid_++;
+  progress_ = 0;
   ++counted_.requests_sent;
   return post_option(wire::v2::RequestOption{wanted_}, *request_xid_, wire::Direction::call);
 }
@@ -206,6 +231,8 @@ void Control::on_sent(SendSlot& slot, const fabric::Completion& completion) noex
 
 void Control::lost() {
   if (std::exchange(lost_, true)) return;
+  deadline_.cancel();
+  idle_.cancel();
   answers_.clear();
   while (!requests_.empty()) end_request(TransportError::connection_lost, {});
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <array>
+#include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -18,10 +19,12 @@ namespace rpcrdma::transport {
 /// Part of its connection.
 ///
 /// A message of this side that has no answer (INIT_XCHAR, UPD_XCHAR) is `unproven` until a later message of the peer
-/// shows that it has arrived. At most one message is unproven, and at most one request awaits its answer: before
-/// another message follows an unproven one, an empty REQ_XCHAR is sent. So each side needs two Receives for these
-/// messages of the other side, and two for the answers to its own. kReceives provides them in addition to those that
-/// credits count.
+/// shows that it has arrived. At most one is, and at most one request awaits its answer: where another would follow an
+/// unproven message, an empty REQ_XCHAR goes first. So the peer needs two Receives for them, and two for the answers to
+/// its own, which kReceives provides beside those that credits count.
+///
+/// A request without an answer in time is `overdue`: its handler has run. The next message may follow when the peer has
+/// sent more calls or replies than it could have without having received the request.
 class Control final : public CharacteristicsExchange {
  public:
   /// Receives that each side keeps posted for optional messages.
@@ -38,6 +41,9 @@ class Control final : public CharacteristicsExchange {
   void on_option(const wire::Header& header);
   /// An optional message that cannot be decoded.
   void on_malformed(const wire::Header& header) { answer({header.xid, AnswerKind::bad, {}}); }
+  /// Tells the peer that this side would accept a request for the size that its receives had at first, unless they have
+  /// it or the peer knows. Returns whether it tells it.
+  bool offer_smaller_receives();
   /// True if this RDMA_ERROR answers an optional message.
   bool on_error(const wire::Header& header);
   /// A call of the reverse direction, from which the support of the peer is inferred.
@@ -74,7 +80,8 @@ class Control final : public CharacteristicsExchange {
   };
   struct Request {
     CharacteristicChange wanted;
-    Handler handler;
+    Handler handler;  // empty: asked for by the policy
+    std::chrono::steady_clock::time_point deadline;
   };
   struct SendSlot {
     explicit SendSlot(Control& of) noexcept : owner(of), work(*this) {}
@@ -94,7 +101,9 @@ class Control final : public CharacteristicsExchange {
   bool post_answer(const Answer& answer);
   bool post_next();
   bool post_update();
+  bool post_offer();
   bool post_request(const CharacteristicChange& wanted);
+  bool post_fence();
   void answer(const Answer& answer);
   void on_sent(SendSlot& slot, const fabric::Completion& completion) noexcept;
   SendSlot* idle_slot() noexcept;
@@ -112,11 +121,27 @@ class Control final : public CharacteristicsExchange {
 
   // control_requests.cpp
   void prepare_request();
-  void settle(const wire::v2::ResponseOption& response);
+  ChangeOutcome settle(const wire::v2::ResponseOption& response);
+  void doubt();
+  void answered() noexcept;
   void settle(std::uint32_t id, std::uint32_t value, Disposition disposition);
   void end_request(error_code status, const ChangeOutcome& outcome);
   std::uint32_t largest_send() const noexcept;
   void limit_sends() noexcept;
+
+  // control_timer.cpp
+  void arm(std::chrono::steady_clock::time_point deadline);
+  void on_deadline();
+  void note_progress(const wire::Header& header);
+
+  // control_policy.cpp
+  void on_offer(Octets size);
+  void take_offer();
+  bool may_shrink() const noexcept;
+  void ask_for(std::uint32_t size, const char* why, std::uint64_t& counter);
+  void shrink(std::uint32_t size, const char* why, std::uint64_t& counter);
+  void watch_idleness();
+  std::uint32_t first_size() const noexcept;
   wire::v2::Characteristic own_value(Id id, const CharacteristicValues& from) const noexcept;
 
   Connection& connection_;
@@ -135,6 +160,11 @@ class Control final : public CharacteristicsExchange {
   bool held_ = false;
   std::optional<std::uint32_t> request_xid_;  // until its answer has come
   bool fence_ = false;                        // that request is empty
+  std::chrono::steady_clock::time_point fence_deadline_;
+  bool overdue_ = false;        // the answer has not come in time
+  std::uint32_t progress_ = 0;  // calls or replies of the peer since the request
+  boost::asio::steady_timer deadline_;
+  std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();
   bool requests_refused_ = false;
 
   // Values.
@@ -143,6 +173,7 @@ class Control final : public CharacteristicsExchange {
   std::array<bool, kIds> cleared_{};  // a request of the peer for this value is not pending any more
   CharacteristicValues peer_;
   std::optional<std::uint32_t> lowered_;  // the Receive Buffer Size that the peer was asked to lower to
+  bool doubtful_ = false;                 // it is not known what has become of that
   bool raising_ = false;                  // receives are being replaced by larger ones
   bool raise_asked_ = false;              // at the peer's request
   std::uint32_t reply_size_ = 0;          // replies may have this size once the peer has been told
@@ -153,6 +184,15 @@ class Control final : public CharacteristicsExchange {
   wire::v2::CharacteristicList wanted_;
   InlineGrowth growth_;
   bool growth_asked_ = false;
+  bool shrinking_ = false;        // that was for a smaller size, which calls do not bring about
+  std::uint32_t to_replace_ = 0;  // receives of the peer that empty requests will replace
+  std::uint64_t own_calls_ = 0;
+  std::uint64_t idle_since_ = 0;  // own_calls_ when the timer was set
+  bool watching_ = false;
+  boost::asio::steady_timer idle_;
+  std::uint32_t peer_offer_ = 0;  // the size that the peer wants to be asked for; 0: none
+  bool offer_due_ = false;        // the same, of this side
+  bool offered_ = false;
 
   Characteristics counted_;
 };

@@ -42,6 +42,9 @@ void Control::on_init(const wire::Header& header) {
   if (!take(ExchangeEvent::init, header.xid)) return;
   held_ = false;                                                  // the peer has receives for optional messages
   for (const Characteristic& value : option.start) apply(value);  // [xchar-4.1-d] unknown ones are ignored
+  // What the peer has without being asked is the least that the policy asks for.
+  growth_ = InlineGrowth(connection_.thresholds_.send, std::min(options_.max_send_size, wire::kMaxThreshold));
+  watch_idleness();
   connection_.log().debug("peer announces receives of {} bytes, remote invalidation {}, reverse calls {}",
                           peer_.receive_buffer_size, peer_.requester_remote_invalidation,
                           static_cast<unsigned>(peer_.backward_request_support));
@@ -51,13 +54,18 @@ void Control::on_init(const wire::Header& header) {
 void Control::on_update(const wire::Header& header) {
   wire::v2::UpdateOption option;
   if (phase_ != ExchangePhase::off && !wire::v2::decode(header.option, option)) return on_malformed(header);
+  const bool offers_smaller = option.now.id == wire::v2::kSmallerReceivesWanted;
+  if (offers_smaller && option.now.data.size() != 4) return on_malformed(header);  // [xchar-2.1-c]
   if (!take(ExchangeEvent::update, header.xid)) return;
   ++counted_.updates_received;
   // [xchar-3.1-d] the limit that a request has set holds until an update for that value, or until nothing is pending
   if (option.now.id == static_cast<std::uint32_t>(CharacteristicId::receive_buffer_size) && lowered_ &&
-      (option.pending_cleared || option.now.value <= *lowered_))
+      (option.pending_cleared || option.now.value <= *lowered_)) {
     lowered_.reset();
+    doubtful_ = false;
+  }
   apply(option.now);
+  if (offers_smaller) on_offer(option.now.data);
 }
 
 void Control::apply(const Characteristic& value) {
@@ -136,6 +144,7 @@ Disposition Control::consider_size(std::uint32_t size) {
   connection_.events_->on_receive_size(current, size);
   connection_.log().debug("receives lowered from {} to {} bytes at the peer's request", current, size);
   own_.receive_buffer_size = told_.receive_buffer_size = size;
+  offered_ = offer_due_ = false;
   reply_size_ = 0;
   connection_.thresholds_.receive = std::min(connection_.thresholds_.receive, size);
   return Disposition::done;
@@ -148,6 +157,7 @@ bool Control::start_raise(std::uint32_t size, bool asked) {
   if (size > most || (raising_ && size != target) || !connection_.receives_.has_room(size)) return false;
   raise_asked_ = raise_asked_ || asked;
   if (std::exchange(raising_, true)) return true;
+  offered_ = offer_due_ = false;
   connection_.receives_.set_size(size);
   return true;
 }

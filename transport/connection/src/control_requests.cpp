@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Requests of the program, and of the policy for large calls, are sent one after the other; a smaller size
-// of the peer's receives limits this side's Sends before it is asked for. Ownership. A request keeps its handler until
-// the peer has answered or the connection has ended. Errors. A peer without REQ_XCHAR has rejected everything
+// Operation. Requests of the program and of the policy (control_policy.cpp) are sent one after the other; a smaller
+// size of the peer's receives limits this side's Sends before it is asked for. Ownership. A request keeps its handler
+// until the peer has answered or the connection has ended. Errors. A peer without REQ_XCHAR has rejected everything
 // [xchar-3-b].
 #include <algorithm>
 
@@ -51,7 +51,8 @@ void Control::request(const CharacteristicChange& wanted, Handler handler) {
   if (wanted.receive_buffer_size.value_or(0) > largest_send()) return handler(BaseError::invalid_argument, {});
   if (requests_refused_) return handler({}, all(wanted, Disposition::rejected));
   if (requests_.size() >= kMaxRequests) return handler(BaseError::out_of_memory, {});
-  requests_.push_back({wanted, std::move(handler)});
+  requests_.push_back({wanted, std::move(handler), std::chrono::steady_clock::now() + options_.request_timeout});
+  arm(requests_.back().deadline);
   pump();
 }
 
@@ -74,6 +75,7 @@ void Control::limit_sends() noexcept {
   connection_.thresholds_.send = std::min(peer_.receive_buffer_size, largest_send());
   if (lowered_) connection_.thresholds_.send = std::min(connection_.thresholds_.send, *lowered_);
   connection_.highest_send_ = std::max(connection_.highest_send_, connection_.thresholds_.send);
+  watch_idleness();
 }
 
 void Control::on_response(const wire::Header& header) {
@@ -86,20 +88,38 @@ void Control::on_response(const wire::Header& header) {
   }
   const bool sound =
       wire::v2::decode(header.option, response).has_value() && is_partition(response, fence_ ? 0 : wanted_.size());
-  request_xid_.reset();
-  unproven_ = false;
-  init_xid_.reset();
+  const bool fence = fence_, late = overdue_;
+  answered();
   if (!sound) ++counted_.refused;
-  if (!std::exchange(fence_, false)) {
-    if (sound)
-      settle(response);
-    else
-      end_request(TransportError::bad_reply, {});  // a limit that the request has set stays
+  if (!fence && sound) {
+    const ChangeOutcome outcome = settle(response);
+    if (!late) end_request({}, outcome);
+  } else if (!fence && !late) {
+    doubt();
+    end_request(TransportError::bad_reply, {});
   }
   pump();
 }
 
-void Control::settle(const wire::v2::ResponseOption& response) {
+/// The message on its way has been answered, and what was sent before it has arrived.
+void Control::answered() noexcept {
+  request_xid_.reset();
+  init_xid_.reset();
+  fence_ = overdue_ = unproven_ = false;
+}
+
+/// It is not known whether the peer has changed the values of the first request: this side does only what suits both.
+void Control::doubt() {
+  doubtful_ = doubtful_ || lowered_.has_value();
+  for (const wire::v2::Characteristic& value : wanted_) {
+    const bool less = value.id == static_cast<std::uint32_t>(CharacteristicId::backward_request_support)
+                          ? value.value < static_cast<std::uint32_t>(peer_.backward_request_support)
+                          : value.value == 0;
+    if (less && value.id != static_cast<std::uint32_t>(CharacteristicId::receive_buffer_size)) apply(value);
+  }
+}
+
+ChangeOutcome Control::settle(const wire::v2::ResponseOption& response) {
   ChangeOutcome outcome;
   for (std::size_t i = 0; i < wanted_.size(); ++i) {
     const Disposition disposition = disposition_of(response, i);
@@ -110,14 +130,15 @@ void Control::settle(const wire::v2::ResponseOption& response) {
       case CharacteristicId::backward_request_support: outcome.backward_request_support = disposition; break;
     }
   }
-  end_request({}, outcome);
+  return outcome;
 }
 
 /// [xchar-4.3-d] a value that is done holds from now on
 void Control::settle(std::uint32_t id, std::uint32_t value, Disposition disposition) {
   if (disposition == Disposition::done) apply({CharacteristicId{id}, value});
   if (id != static_cast<std::uint32_t>(CharacteristicId::receive_buffer_size)) return;
-  if (disposition != Disposition::pending) lowered_.reset();
+  if (disposition == Disposition::done) doubtful_ = false;
+  if (disposition != Disposition::pending && !doubtful_) lowered_.reset();
   limit_sends();
 }
 
@@ -129,19 +150,22 @@ void Control::end_request(error_code status, const ChangeOutcome& outcome) {
   // The policy for large calls has made this request.
   growth_asked_ = false;
   if (status || outcome.receive_buffer_size == Disposition::rejected) growth_.pause();
+  if (std::exchange(shrinking_, false) && outcome.receive_buffer_size == Disposition::done)
+    to_replace_ = connection_.options().credits + connection_.options().reverse_credits + kReceives;
+  take_offer();
 }
 
 bool Control::on_error(const wire::Header& header) {
   if (request_xid_ && header.xid == *request_xid_) {
     // [xchar-3-b] a peer without REQ_XCHAR rejects every request
     requests_refused_ = requests_refused_ || header.error == wire::ErrorKind::invalid_option;
-    request_xid_.reset();
-    unproven_ = false;
-    init_xid_.reset();
-    if (!std::exchange(fence_, false)) {
-      lowered_.reset();
+    if (requests_refused_) to_replace_ = 0;
+    const bool fence = fence_, late = overdue_;
+    answered();
+    if (!fence) {
+      if (!doubtful_) lowered_.reset();
       limit_sends();
-      end_request({}, all(requests_.front().wanted, Disposition::rejected));
+      if (!late) end_request({}, all(requests_.front().wanted, Disposition::rejected));
     }
     while (requests_refused_ && !requests_.empty())
       end_request({}, all(requests_.front().wanted, Disposition::rejected));
@@ -189,19 +213,6 @@ void Control::on_backward_support() {
   if (phase_ != ExchangePhase::announced && phase_ != ExchangePhase::active && phase_ != ExchangePhase::refused) return;
   own_.backward_request_support = connection_.events_->backward_support();
   pump();
-}
-
-void Control::on_own_call(std::uint64_t size) {
-  if (lost_ || phase_ != ExchangePhase::active || !options_.adaptive || growth_asked_ || requests_refused_) return;
-  const auto wanted = growth_.on_call(size, connection_.thresholds_.send);
-  if (!wanted || !requests_.empty()) return;
-  connection_.log().debug(
-      "asking the peer for receives of {} bytes, as {}", *wanted,
-      *wanted > connection_.thresholds_.send ? "many calls do not fit its present ones" : "no call needs larger ones");
-  growth_asked_ = true;
-  CharacteristicChange change;
-  change.receive_buffer_size = *wanted;
-  request(change, {});
 }
 
 }  // namespace rpcrdma::transport

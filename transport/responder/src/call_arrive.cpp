@@ -69,8 +69,9 @@ void CallImpl::open_call() {
   // [8166-4.5.3-a] the same call has broken a connection before
   const bool broke_one = setup.faulty_calls != nullptr && !setup.faulty_calls->empty() &&
                          setup.faulty_calls->take(connection_->info().peer.address(), fingerprint());
-  // [8167-5.3-b] refuses chunks in a reverse call where they are not supported
-  const bool unwanted_chunks = !setup.may_use_chunks && !header_.chunks.empty();
+  // [8167-5.3-b] [xchar-3.3-c] in the reverse direction only version two can have announced them
+  const bool announced = connection_->role() == Role::server || header_.version >= wire::kVersionTwo;
+  const bool unwanted_chunks = !(setup.may_use_chunks && announced) && !header_.chunks.empty();
   // [8166-4.5.3-a] a peer that takes no RDMA Reads (IRD 0) offers chunks that nothing can read
   const bool unreadable = !header_.chunks.reads.empty() && connection_->info().outbound_reads == 0;
   if (broke_one || unwanted_chunks || unreadable || !reads_.parse(header_, setup.max_chunk))

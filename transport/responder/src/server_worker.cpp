@@ -83,6 +83,7 @@ void ServerWorker::watch() {
   const auto now = std::chrono::steady_clock::now();
   for (const auto& connection : connections_) connection->watch(now, options_);
   trim(now);
+  if (receive_budget_.is_short()) lower_receives();
   watching_ = !connections_.empty() || (!draining_ && worker_.pool->counters().registered_octets != 0);
   watching_closely_ = watching_ && service_.has_waiters();
   if (!watching_) return;
@@ -101,7 +102,15 @@ void ServerWorker::trim(std::chrono::steady_clock::time_point now) noexcept {
   next_trim_ = now + options_.idle_grace;
 }
 
-/// Runs watch() earlier than planned. Posts it, as the caller is within a call of a connection.
+/// One connection at a time: the one that has been idle longest.
+void ServerWorker::lower_receives() {
+  std::vector<ServerConnection*> by_idleness;
+  for (const auto& connection : connections_) by_idleness.push_back(connection.get());
+  std::ranges::sort(by_idleness, {}, &ServerConnection::active_at);
+  std::ranges::find_if(by_idleness, [](ServerConnection* one) { return one->offer_smaller_receives(); });
+}
+
+/// Checks earlier than planned. Posted, as the caller is within a call of a connection.
 void ServerWorker::watch_closely() {
   if (!watching_ || std::exchange(watching_closely_, true)) return;
   boost::asio::post(context(), [self = weak_from_this()] {

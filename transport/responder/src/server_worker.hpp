@@ -44,6 +44,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   void watch();
   void watch_closely();
   void trim(std::chrono::steady_clock::time_point now) noexcept;
+  void lower_receives();
   void close_idle();
 
   Worker worker_;

@@ -21,6 +21,9 @@ struct ReverseHandlersOptions {
   /// server that it may call back on this connection (RFC 8167 section 6). Handlers of an earlier connection may still
   /// be running.
   UniqueFunction<void()> announce{};
+  /// Bytes of chunks that calls of the server may hold at once, and long calls as many again; the largest chunk. 0:
+  /// only calls without chunks. RPC-over-RDMA version one has no chunks in this direction.
+  std::uint32_t bulk_budget = 1u << 20;
   Log log{};  ///< copied
 };
 
@@ -29,9 +32,10 @@ struct ReverseHandlersOptions {
 /// connection. Destroy it after the client, on that thread or when no thread runs the io_context. Calls that handlers
 /// still hold then stay valid; their replies are dropped.
 ///
-/// Handlers have the forms that Dispatcher::on() accepts. Calls and replies are short (RFC 8167 section 5.3): a call
-/// with chunks is answered by ERR_CHUNK, and so is one whose reply exceeds the inline threshold. Nothing is placed
-/// directly: eligible items are in the message. Resent calls do not occur, as a reverse call ends with its connection.
+/// Handlers have the forms that Dispatcher::on() accepts. With RPC-over-RDMA version one, calls and replies are short
+/// (RFC 8167 section 5.3): a call with chunks is answered by ERR_CHUNK, and so is one whose reply exceeds the inline
+/// threshold. With version two both may be long, within `bulk_budget`. Nothing is placed directly: eligible items are
+/// in the message. Resent calls do not occur, as a reverse call ends with its connection.
 class RPCRDMA_EXPORT ReverseHandlers {
  public:
   /// On the thread of `client`, before its first call.

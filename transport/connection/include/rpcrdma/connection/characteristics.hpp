@@ -50,6 +50,12 @@ struct Characteristics {
   std::uint64_t updates_sent = 0;             ///< UPD_XCHAR
   std::uint64_t updates_received = 0;         ///< likewise
   std::uint64_t refused = 0;                  ///< optional messages answered by an error, or dropped
+  std::uint64_t unanswered = 0;               ///< REQ_XCHAR without an answer in time
+  // What the policy has asked the peer for (CharacteristicOptions::adaptive):
+  std::uint64_t grown = 0;           ///< larger Receives
+  std::uint64_t shrunk_unused = 0;   ///< smaller ones, as no call needed more
+  std::uint64_t shrunk_idle = 0;     ///< smaller ones, as there were no calls
+  std::uint64_t shrunk_pressed = 0;  ///< smaller ones, as the peer is short of memory
 };
 
 /// The values to change; an empty member leaves its value as it is.
@@ -91,7 +97,9 @@ class RPCRDMA_EXPORT CharacteristicsExchange {
   /// Asks the peer to change its characteristics. Completes with void(error_code, ChangeOutcome) when the peer has
   /// answered; a value that is still pending then shows in characteristics() once it is in effect. Asking for a smaller
   /// Receive Buffer Size limits what this side sends at once (section 3.1). Errors: TransportError::no_characteristics
-  /// where the state is not ExchangeState::active; connection_lost; BaseError::out_of_memory if many requests wait.
+  /// where the state is not ExchangeState::active; connection_lost; BaseError::out_of_memory if many requests wait;
+  /// BaseError::deadline_exceeded after CharacteristicOptions::request_timeout, when the peer may have changed its
+  /// values or not: this side then sends what suits both.
   template <class Token>
   auto async_request(const CharacteristicChange& wanted, Token&& token) {
     return start(&CharacteristicsExchange::request, wanted, std::forward<Token>(token));

@@ -136,6 +136,9 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   bool peer_takes_reverse_calls() const noexcept;
   /// True if the peer has announced that it takes reverse calls with chunks.
   bool peer_takes_reverse_chunks() const noexcept;
+  /// Tells the peer that smaller receives would do, if those of this side have been raised and memory is short. Returns
+  /// whether it has told it now.
+  bool offer_smaller_receives() noexcept;
   /// ConnectionEvents::backward_support() has changed.
   void backward_support_changed() noexcept;
   /// Notes the size of a call of version two, without chunks; the peer may then be asked for larger or smaller
@@ -243,6 +246,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   bool expects_invalidation_ = false;
   std::uint8_t plan_epoch_ = 0;
   std::array<std::uint32_t, 2> open_plans_{};  // by epoch
+  const std::uint32_t first_receive_size_;
   ReceiveBuffers receives_;
   std::unique_ptr<Control> control_;  // null with version one only
   std::unique_ptr<fabric::QueuePair> queue_pair_;

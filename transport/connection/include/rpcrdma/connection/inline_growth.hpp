@@ -11,16 +11,16 @@ namespace rpcrdma::transport {
 ///
 /// A call that fits inline costs neither windows nor an RDMA Read, but each Receive of the peer must be as large as the
 /// largest call. So a larger size is asked for when a quarter of the last 64 calls would fit with it and do not
-/// without, and the default again when none of 1024 calls needed more. The distance between both keeps the size from
+/// without, and the first size again when none of 1024 calls needed more. The distance between both keeps the size from
 /// changing back and forth; a peer that rejects a size is asked again after 16384 calls.
 class InlineGrowth {
  public:
   static constexpr std::uint32_t kWindow = 64;           ///< calls that are looked at together
-  static constexpr std::uint32_t kEnough = kWindow / 4;  ///< so many of them would fit a larger size: asks for it
-  static constexpr std::uint32_t kQuiet = 1024;          ///< so many calls in a row fit the default: asks for that
-  static constexpr std::uint32_t kPause = 16384;         ///< calls after a rejection until the next request
+  static constexpr std::uint32_t kEnough = kWindow / 4;  ///< of them that would fit: it asks
+  static constexpr std::uint32_t kQuiet = 1024;          ///< calls in a row that fit the first size: it asks for that
+  static constexpr std::uint32_t kPause = 16384;         ///< calls after a rejection
 
-  /// Asks for `least` to `most` bytes.
+  /// Asks for `least`, the size that the peer has without being asked, to `most` bytes.
   InlineGrowth(std::uint32_t least, std::uint32_t most) noexcept : least_(least), most_(std::max(least, most)) {}
 
   /// A call of `size` bytes is sent while the limit of a Send is `limit`. Returns the Receive Buffer Size to ask for.
@@ -33,7 +33,7 @@ class InlineGrowth {
       largest_ = std::max(largest_, static_cast<std::uint32_t>(size));
     }
     if (++calls_ < kWindow) return std::nullopt;
-    const bool grow = large_ >= kEnough && pause_ == 0;
+    const bool grow = large_ >= kEnough && largest_ > limit && pause_ == 0;
     const std::uint32_t wanted = std::min(std::bit_ceil(largest_), most_);
     calls_ = large_ = largest_ = 0;
     if (grow) return wanted;
@@ -41,7 +41,9 @@ class InlineGrowth {
     quiet_ = 0;
     return least_;
   }
-  /// The peer has rejected the size.
+  /// The size that is asked for when no more is needed.
+  std::uint32_t least() const noexcept { return least_; }
+  /// The peer has rejected the size, or wants a smaller one.
   void pause() noexcept { pause_ = kPause; }
 
  private:

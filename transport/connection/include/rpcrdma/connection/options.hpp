@@ -37,6 +37,11 @@ struct CharacteristicOptions {
   /// Ask the peer for larger Receives when many calls are too long for its present ones, and for the default size again
   /// when no call is longer than that (connection/inline_growth.hpp).
   bool adaptive = true;
+  /// How long a request waits for its answer; then it ends with BaseError::deadline_exceeded.
+  std::chrono::milliseconds request_timeout{10000};
+  /// With `adaptive`: after this time without a call of this side the peer is asked for the size of Receives that it
+  /// had at first.
+  std::chrono::milliseconds idle_shrink{30000};
 };
 
 /// One side's parameters for its connections. They are negotiated with the peer's at every connect.

@@ -20,6 +20,8 @@ class ReceiveBudget {
   /// May exceed the offer: each connection needs its first receives.
   void take(std::size_t octets) noexcept { used_ += octets; }
   void give_back(std::size_t octets) noexcept { used_ -= octets; }
+  /// More than half is in use: receives that were raised should be lowered again.
+  bool is_short() const noexcept { return used_ > capacity_ / 2; }
   std::size_t used() const noexcept { return used_; }
 
  private:

@@ -43,6 +43,8 @@ class ReceiveBuffers {
   bool add(Connection& owner, std::uint32_t more, bool within_budget);
   /// Whether budget and pool have room for all buffers with `size` bytes each.
   bool has_room(std::uint32_t size) const noexcept;
+  /// The budget that it shares with other connections is short.
+  bool budget_short() const noexcept { return budget_ != nullptr && budget_->is_short(); }
   /// Changes size().
   void set_size(std::uint32_t size) noexcept;
   /// Gives `slot`, which is not posted, a buffer of size(). False if a larger one is needed and memory is short: the

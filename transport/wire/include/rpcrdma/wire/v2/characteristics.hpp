@@ -17,6 +17,9 @@ enum class CharacteristicId : std::uint32_t {
 };
 /// Codes from here to 2^32 - 1 are for experiments (section 6.2).
 inline constexpr std::uint32_t kFirstExperimental = 0xffffff00;  // [xchar-6.2-a]
+/// An experiment, in UPD_XCHAR: its sender is short of memory, and would accept a request to lower its Receive Buffer
+/// Size to this value, a uint32 (section 3.1 lets only the peer ask for less).
+inline constexpr std::uint32_t kSmallerReceivesWanted = 0xffffff01;
 
 /// How an endpoint processes messages of the reverse direction (section 3.3).
 enum class BackwardSupport : std::uint32_t {

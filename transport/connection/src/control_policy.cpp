@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. The policy for the peer's receives: larger ones for large calls, the first size when no call needs more,
+// when there are no calls, and when the peer is short of memory. The receives of an idle connection would stay as they
+// are; empty requests consume them one by one, and each is posted again with the smaller size.
+#include "control.hpp"
+
+namespace rpcrdma::transport {
+
+std::uint32_t Control::first_size() const noexcept { return connection_.first_receive_size_; }
+
+void Control::on_own_call(std::uint64_t size) {
+  ++own_calls_;
+  if (to_replace_ != 0) --to_replace_;
+  if (lost_ || phase_ != ExchangePhase::active || !options_.adaptive || growth_asked_ || requests_refused_) return;
+  const std::uint32_t limit = connection_.thresholds_.send;
+  const auto wanted = growth_.on_call(size, limit);
+  if (!wanted || !requests_.empty()) return;
+  if (*wanted > limit)
+    ask_for(*wanted, "many calls are longer than those it has", counted_.grown);
+  else
+    ask_for(*wanted, "no call needs larger ones", counted_.shrunk_unused);
+}
+
+void Control::ask_for(std::uint32_t size, const char* why, std::uint64_t& counter) {
+  connection_.log().debug("asking the peer for receives of {} bytes, as {}", size, why);
+  ++counter;
+  growth_asked_ = true;
+  CharacteristicChange change;
+  change.receive_buffer_size = size;
+  request(change, {});
+}
+
+bool Control::may_shrink() const noexcept {
+  return !lost_ && phase_ == ExchangePhase::active && options_.adaptive && !requests_refused_ &&
+         connection_.thresholds_.send > growth_.least();
+}
+
+void Control::shrink(std::uint32_t size, const char* why, std::uint64_t& counter) {
+  if (!may_shrink() || growth_asked_ || !requests_.empty()) return;
+  shrinking_ = true;
+  ask_for(std::max(size, growth_.least()), why, counter);
+}
+
+/// While the peer's receives are larger than at first.
+void Control::watch_idleness() {
+  if (watching_ || !may_shrink()) return;
+  watching_ = true;
+  idle_since_ = own_calls_;
+  idle_.expires_after(options_.idle_shrink);
+  idle_.async_wait(connection_.guard_.wrap([](Connection& connection, error_code cancelled) {
+    Control& self = *connection.control_;
+    if (cancelled || self.lost_) return;
+    self.watching_ = false;
+    if (self.own_calls_ == self.idle_since_)
+      self.shrink(self.growth_.least(), "there are no calls", self.counted_.shrunk_idle);
+    self.watch_idleness();
+  }));
+}
+
+void Control::on_offer(Octets size) {
+  growth_.pause();
+  peer_offer_ = Reader(size).u32();
+  take_offer();
+}
+
+void Control::take_offer() {
+  if (peer_offer_ == 0 || growth_asked_ || !requests_.empty()) return;
+  shrink(std::exchange(peer_offer_, 0), "it is short of memory", counted_.shrunk_pressed);
+}
+
+bool Control::offer_smaller_receives() {
+  const bool raised = own_.receive_buffer_size > first_size() || raising_;
+  if (lost_ || phase_ != ExchangePhase::active || !raised || std::exchange(offered_, true)) return false;
+  connection_.log().debug("telling the peer that receives of {} bytes would do, as memory is short", first_size());
+  offer_due_ = true;
+  pump();
+  return true;
+}
+
+}  // namespace rpcrdma::transport

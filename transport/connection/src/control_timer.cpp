@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. One timer for the earliest deadline of the requests that wait, of the request on its way and of an empty
+// one; it is not changed when an answer comes, since answers are fast and requests rare.
+// Errors. A request past its deadline ends with deadline_exceeded. Its XID stays in use until the answer comes after
+// all, or until the peer is known to have received it: then its Receive is free for the next message.
+#include <limits>
+
+#include "control.hpp"
+
+namespace rpcrdma::transport {
+
+void Control::arm(std::chrono::steady_clock::time_point deadline) {
+  if (deadline >= armed_for_ || lost_) return;
+  armed_for_ = deadline;
+  deadline_.expires_at(deadline);
+  deadline_.async_wait(connection_.guard_.wrap([](Connection& connection, error_code cancelled) {
+    if (!cancelled) connection.control_->on_deadline();
+  }));
+}
+
+void Control::on_deadline() {
+  armed_for_ = std::chrono::steady_clock::time_point::max();
+  if (lost_) return;
+  const auto now = std::chrono::steady_clock::now();
+  const bool waits = request_xid_ && !overdue_;
+  if (waits && (fence_ ? fence_deadline_ : requests_.front().deadline) <= now) {
+    connection_.log().debug("the peer has not answered a request for characteristics for {} ms",
+                            options_.request_timeout.count());
+    overdue_ = true;
+    ++counted_.unanswered;
+    to_replace_ = 0;
+    if (!fence_) doubt();
+  }
+  // They wait in the order of their deadlines; one that is on its way is the first.
+  while (!requests_.empty() && requests_.front().deadline <= now) end_request(BaseError::deadline_exceeded, {});
+  if (!requests_.empty()) arm(requests_.front().deadline);
+  if (request_xid_ && fence_ && !overdue_) arm(fence_deadline_);
+  pump();
+}
+
+/// The peer cannot have more calls on their way to this side, or replies to its calls, than there are credits: one more
+/// than that was sent after the peer had received what this side sent before.
+void Control::note_progress(const wire::Header& header) {
+  const auto forward = connection_.role() == Role::server ? wire::Direction::call : wire::Direction::reply;
+  const bool rpc = header.procedure == wire::Procedure::msg || header.procedure == wire::Procedure::nomsg;
+  if (rpc && header.direction == forward && progress_ < std::numeric_limits<std::uint32_t>::max()) ++progress_;
+  if (!overdue_ || progress_ <= connection_.options().credits) return;
+  answered();
+  pump();
+}
+
+}  // namespace rpcrdma::transport
