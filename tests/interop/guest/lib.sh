@@ -139,8 +139,21 @@ start_capture() {
   tcpdump=$!
   vm_until 30 grep -q 'listening on' /run/tcpdump.log || vm_die "$(</run/tcpdump.log)"
 }
+# What tcpdump has read from the ring, which it gets once a second; it prints that when it is asked.
+packets_read() {
+  local answers
+  answers=$(grep -c captured /run/tcpdump.log)
+  kill -USR1 "$tcpdump"
+  vm_until 60 eval '(($(grep -c captured /run/tcpdump.log) > '"$answers"'))'
+  grep -o '[0-9]* packets\? captured' /run/tcpdump.log | tail -n 1
+}
+reads_no_more() {
+  local before
+  before=$(packets_read) && [[ $before == "$(packets_read)" ]]
+}
 stop_capture() {
-  sleep 1 # tcpdump reads the ring once a second
+  sleep 1.2
+  expect 'all is captured' vm_until 120 reads_no_more
   kill -INT "$tcpdump"
   wait "$tcpdump"
   expect 'the capture is complete' grep -q '^0 packets dropped by kernel' /run/tcpdump.log
