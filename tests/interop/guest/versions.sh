@@ -27,11 +27,11 @@ part_fallback() {
   before=$(calls_served)
   "$bin/rpcrdma-ping" --fabric verbs --rdma-version auto --timeout 600 --count 100000000 $address:20049 2>>/run/client.err &
   local ping=$!
-  expect 'the server answers' vm_until 300 serves_more_than "$before"
+  expect 'the server answers' vm_until $patience serves_more_than "$before"
   rpc.nfsd 0
   before=$(calls_served)
   rpc.nfsd 4 && echo 'rdma 20049' >/proc/fs/nfsd/portlist
-  expect 'it answers again on a new connection' vm_until 300 serves_more_than "$before"
+  expect 'it answers again on a new connection' vm_until $patience serves_more_than "$before"
   expect 'the client is still at work' kill $ping
   wait $ping
   stop_capture

@@ -77,7 +77,7 @@ def decoded(path, tcp_port=None):
         path = cut
     fields = [text for field in FIELDS for text in ("-e", field)]
     done = subprocess.run(["tshark", *options(), "-r", str(path), "-T", "fields", *fields],
-                          capture_output=True, text=True, errors="replace", timeout=300, check=False)
+                          capture_output=True, text=True, errors="replace", timeout=900, check=False)
     if done.returncode != 0:
         raise AssertionError(f"tshark: {done.stderr}")
     return [Packet(line) for line in done.stdout.splitlines()]
