@@ -22,7 +22,8 @@ programs=(commands/MemoryExport trees lifecycle many_clients)
 peers=(chunks duplicates/OverRdma faults hostile_peers hostile_rpc read_sinks)
 # Of those: long in an emulated machine and like another test there, or without a device.
 later=(commands/MemoryExport.test_sizes_around_the_limits trees/Trees.test_with_crc trees/Trees.test_real_files_to_memory
-  lifecycle/WithoutRdmaCore lifecycle/Lifecycle.test_help lifecycle/Lifecycle.test_usage_errors)
+  lifecycle/WithoutRdmaCore lifecycle/Lifecycle.test_help lifecycle/Lifecycle.test_usage_errors
+  faults/Faults.test_sigpipe_in_mid_put faults/Faults.test_nobody_reads_the_output)
 
 python3 -B "$tests/e2e/run.py" --list | cut -d ' ' -f 1 >/run/tests
 # tests_of NAME...: the tests of these files and classes, and these methods.
@@ -56,7 +57,8 @@ capture() {
 case $1 in
   default)
     expect 'every name in the lists is that of a test' every_name_is_of_a_test
-    run_both "${programs[*]}" "$(tests_of "${programs[@]}" | without "${later[@]}")" "${peers[*]}" "$(tests_of "${peers[@]}")"
+    run_both "${programs[*]}" "$(tests_of "${programs[@]}" | without "${later[@]}")" \
+      "${peers[*]}" "$(tests_of "${peers[@]}" | without "${later[@]}")"
     capture
     RPCRDMA_TEST_NEIGHBOUR=$left RPCRDMA_TEST_VERBS_ADDRESS=$right expect 'neighbours that are not known yet' timeout $patience \
       "$bin/interop_fabric" --gtest_brief=1 --gtest_color=no --gtest_filter='*Neighbour*'
