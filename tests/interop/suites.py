@@ -20,7 +20,7 @@ def installed(program):
 
 class FabricOnRxe(Machine):
     name = "fabric-rxe"
-    timeout_s = 900
+    timeout_s = 1500
 
     def test(self):
         """The fabric's conformance tests, and the kernel's server as their peer."""
@@ -29,7 +29,7 @@ class FabricOnRxe(Machine):
 
 class DevicesOnRxe(Machine):
     name = "device-rxe"
-    timeout_s = 900
+    timeout_s = 1500
 
     def test(self):
         """Devices that are removed and come back, under the fabric and under both programs."""
@@ -38,7 +38,7 @@ class DevicesOnRxe(Machine):
 
 class FabricOnSiw(Machine):
     name = "fabric-siw"
-    timeout_s = 900
+    timeout_s = 1500
     siw = True
 
     def test(self):
@@ -60,7 +60,7 @@ class MoreFabricOnSiw(FabricOnSiw):
 
 class EndToEndOnRxe(Machine):
     name = "e2e-rxe"
-    timeout_s = 1800
+    timeout_s = 2500
 
     def test(self):
         """The end-to-end tests over verbs: of the programs, and those with a hand-driven peer."""
@@ -74,7 +74,7 @@ class EndToEndOnRxe(Machine):
 class MoreEndToEndOnRxe(Machine):
     name = "e2e-rxe-more"
     label = "vm-more"
-    timeout_s = 2700
+    timeout_s = 5400
 
     def test(self):
         """The end-to-end tests over verbs that do the same things with the device as others."""
@@ -83,7 +83,7 @@ class MoreEndToEndOnRxe(Machine):
 
 class VersionsOnRxe(Machine):
     name = "versions-rxe"
-    timeout_s = 900
+    timeout_s = 1500
     port_of_kernel = port_of_ours = None
     device = "rxe"
 
@@ -106,7 +106,7 @@ class VersionsOnSiw(VersionsOnRxe):
 
 class ExamplesOnRxe(Machine):
     name = "examples-rxe"
-    timeout_s = 900
+    timeout_s = 1500
     needs = "package_examples"
 
     def test(self):
@@ -116,7 +116,7 @@ class ExamplesOnRxe(Machine):
 
 class IpOnRxe(Machine):
     name = "ip-rxe"
-    timeout_s = 900
+    timeout_s = 1500
 
     def test(self):
         """rpcrdma-ip over verbs, and NFS through its link."""
@@ -159,7 +159,7 @@ class Workloads(Machine):
 class Troubles(Machine):
     name = "troubles"
     label = "vm-more"
-    timeout_s = 900
+    timeout_s = 1500
 
     def test(self):
         """File systems that are full, at a quota, or failing, on rpcrdma-nfsd and on the kernel's server."""
@@ -170,7 +170,7 @@ class Troubles(Machine):
 class Power(Machine):
     name = "power"
     label = "vm-more"
-    timeout_s = 900
+    timeout_s = 1500
 
     def test(self):
         """Every change that the server has confirmed is on the disk when the power fails."""
@@ -180,7 +180,7 @@ class Power(Machine):
 
 class KernelOnRxe(WithInput):
     name = "rxe"
-    timeout_s = scaled(2700, 2100)
+    timeout_s = 2700
     memory_mib = 4096
     inputs = scaled(256, 64), scaled(5000, 300)
 
@@ -207,7 +207,7 @@ class MoreKernelOnRxe(KernelOnRxe):
 
 class KernelOnSiw(WithInput):
     name = "siw"
-    timeout_s = scaled(1800, 1500)
+    timeout_s = 2600
     siw = True
 
     def test(self):
@@ -307,7 +307,7 @@ class MoreKernelOnSiw(Machine):
     name = "siw-more"
     label = "vm-more"
     more = True
-    timeout_s = 1500
+    timeout_s = 2000
     siw = True
 
     def test(self):
