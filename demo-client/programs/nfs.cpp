@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // rpcrdma-nfs: one command on files of an NFSv3 server.
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,9 +22,19 @@ using commands::Options;
 
 void end_by_signal(int number) { _exit(128 + number); }
 
-/// Exits at once: the kernel closes the connection, and a file may be left incomplete, as by cp.
+/// siw sends in the context of its caller and without MSG_NOSIGNAL, so that a connection that has gone raises SIGPIPE
+/// as standard output does whose reader has gone. Only the latter ends the program.
+void end_if_nobody_reads(int number) {
+  pollfd output{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  if (::poll(&output, 1, 0) != 1) return;
+  std::signal(number, SIG_DFL);
+  raise(number);
+}
+
+/// Exits at once: the kernel closes the connection, and a file may be left unfinished, as cp leaves it.
 void handle_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, end_by_signal);
+  std::signal(SIGPIPE, end_if_nobody_reads);
 }
 
 /// Needed for copies of trees, which hold a descriptor for each level.

@@ -190,6 +190,7 @@ int main(int argc, char** argv) {
   Options options;
   if (const int status = parse(argc, argv, options); status >= 0) return status;
   for (const int number : {SIGINT, SIGTERM}) std::signal(number, end_by_signal);
+  std::signal(SIGPIPE, SIG_IGN);  // siw raises it when a connection has gone
   fabric::raise_locked_memory_limit();
   int status = 1;
   try {

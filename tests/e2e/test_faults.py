@@ -62,6 +62,25 @@ class Faults(Client):
         self.finishes(client)
         self.assertTrue(filecmp.cmp(source, into / "source", shallow=False))
 
+    def test_sigpipe_in_mid_put(self):
+        """siw raises it when a connection has gone, which ends the transfer as little as on other devices."""
+        source = write_noise(self.folder / "source", SIZE, 3)
+        client = self.client("put", source, self.server().url("/files/target"))
+        wait_until(lambda: allocated(self.files) > SIZE // 8, "an eighth of the file")
+        client.send_signal(signal.SIGPIPE)
+        self.finishes(client)
+        self.assertTrue(filecmp.cmp(source, self.files / "target", shallow=False))
+
+    def test_nobody_reads_the_output(self):
+        server = self.server()
+        write_noise(self.files / "source", 4 << 20, 4)
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run([binary("rpcrdma-nfs"), *OPTIONS, "cat", server.url("/files/source")], stdout=writing,
+                              stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=DEADLINE_S, check=False)
+        os.close(writing)
+        self.assertEqual((done.returncode, done.stderr), (-signal.SIGPIPE, b""))
+
     def test_server_killed_twice_in_mid_tree(self):
         server = self.server()
         source = self.folder / "tree"

@@ -8,7 +8,7 @@ import subprocess
 
 from kit.server import binary
 from kit.trees import differences, make_tree, write_noise
-from kit.waiting import scaled, wait_until
+from kit.waiting import DEADLINE_S, scaled, wait_until
 from vmkit import capture
 from vmkit.machine import Machine
 
@@ -20,7 +20,7 @@ def installed(program):
 
 class FabricOnRxe(Machine):
     name = "fabric-rxe"
-    timeout_s = 900
+    timeout_s = 1500
 
     def test(self):
         """The fabric's conformance tests, and the kernel's server as their peer."""
@@ -29,7 +29,7 @@ class FabricOnRxe(Machine):
 
 class DevicesOnRxe(Machine):
     name = "device-rxe"
-    timeout_s = 900
+    timeout_s = 1500
 
     def test(self):
         """Devices that are removed and come back, under the fabric and under both programs."""
@@ -38,7 +38,7 @@ class DevicesOnRxe(Machine):
 
 class FabricOnSiw(Machine):
     name = "fabric-siw"
-    timeout_s = 900
+    timeout_s = 1500
     siw = True
 
     def test(self):
@@ -46,31 +46,44 @@ class FabricOnSiw(Machine):
         self.run_guest("fabric.sh", "siw")
 
 
+class MoreFabricOnRxe(FabricOnRxe):
+    name = "fabric-rxe-more"
+    label = "vm-more"
+    more = True
+
+
+class MoreFabricOnSiw(FabricOnSiw):
+    name = "fabric-siw-more"
+    label = "vm-more"
+    more = True
+
+
 class EndToEndOnRxe(Machine):
     name = "e2e-rxe"
-    timeout_s = 1800
+    timeout_s = 2500
 
     def test(self):
-        """The end-to-end tests of the programs over verbs."""
-        self.run_guest("e2e.sh", "programs")
+        """The end-to-end tests over verbs: of the programs, and those with a hand-driven peer."""
+        self.run_guest("e2e.sh", "default")
         seen = capture.decoded(self.out / "e2e-rxe.pcap")
         capture.check(self, seen)
         capture.check_long_call(self, seen)
         self.assertTrue(any(packet.does("send with invalidate") for packet in seen))
 
 
-class PeersOnRxe(Machine):
-    name = "peers-rxe"
-    timeout_s = 1800
+class MoreEndToEndOnRxe(Machine):
+    name = "e2e-rxe-more"
+    label = "vm-more"
+    timeout_s = 5400
 
     def test(self):
-        """The end-to-end tests over verbs that have a hand-driven peer, and the remaining ones."""
-        self.run_guest("e2e.sh", "peers")
+        """The end-to-end tests over verbs that do the same things with the device as others."""
+        self.run_guest("e2e.sh", "more")
 
 
 class VersionsOnRxe(Machine):
     name = "versions-rxe"
-    timeout_s = 900
+    timeout_s = 1500
     port_of_kernel = port_of_ours = None
     device = "rxe"
 
@@ -93,7 +106,7 @@ class VersionsOnSiw(VersionsOnRxe):
 
 class ExamplesOnRxe(Machine):
     name = "examples-rxe"
-    timeout_s = 900
+    timeout_s = 1500
     needs = "package_examples"
 
     def test(self):
@@ -103,7 +116,7 @@ class ExamplesOnRxe(Machine):
 
 class IpOnRxe(Machine):
     name = "ip-rxe"
-    timeout_s = 900
+    timeout_s = 1500
 
     def test(self):
         """rpcrdma-ip over verbs, and NFS through its link."""
@@ -146,7 +159,7 @@ class Workloads(Machine):
 class Troubles(Machine):
     name = "troubles"
     label = "vm-more"
-    timeout_s = 900
+    timeout_s = 1500
 
     def test(self):
         """File systems that are full, at a quota, or failing, on rpcrdma-nfsd and on the kernel's server."""
@@ -157,7 +170,7 @@ class Troubles(Machine):
 class Power(Machine):
     name = "power"
     label = "vm-more"
-    timeout_s = 900
+    timeout_s = 1500
 
     def test(self):
         """Every change that the server has confirmed is on the disk when the power fails."""
@@ -167,12 +180,13 @@ class Power(Machine):
 
 class KernelOnRxe(WithInput):
     name = "rxe"
-    timeout_s = scaled(2700, 2100)
+    timeout_s = 2700
     memory_mib = 4096
+    inputs = scaled(256, 64), scaled(5000, 300)
 
     def test(self):
         """The kernel's client on rpcrdma-nfsd, rpcrdma-nfs on the kernel's server."""
-        self.make_input(256, scaled(5000, 1500))
+        self.make_input(*self.inputs)
         self.run_guest("rxe.sh", self.input)
         seen = capture.decoded(self.out / "mount-rxe.pcap")
         capture.check(self, seen)
@@ -183,9 +197,17 @@ class KernelOnRxe(WithInput):
         self.assertTrue(any(packet.does("send with invalidate") for packet in ours))
 
 
+class MoreKernelOnRxe(KernelOnRxe):
+    name = "rxe-more"
+    label = "vm-more"
+    more = True
+    timeout_s = 2700
+    inputs = 256, scaled(5000, 1500)
+
+
 class KernelOnSiw(WithInput):
     name = "siw"
-    timeout_s = scaled(1800, 1500)
+    timeout_s = 2600
     siw = True
 
     def test(self):
@@ -218,8 +240,8 @@ class KernelOnSiw(WithInput):
 
     def nfs(self, *arguments):
         done = subprocess.run([binary("rpcrdma-nfs"), "--fabric", "iwarp", "--root-handle", "0100010000000000",
-                               "--timeout", "60", *map(str, arguments)],
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
+                               "--timeout", "300", *map(str, arguments)],
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE_S, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, b""), arguments)
         return done.stdout.decode()
 
@@ -228,11 +250,11 @@ class KernelOnSiw(WithInput):
         root = f"nfs://{address}/root"
         self.shown(root)
         (self.out / "shown").touch()
-        wait_until(lambda: (self.out / "outside-siw.pcap").exists(), "the capture", 60)
+        wait_until(lambda: (self.out / "outside-siw.pcap").exists(), "the capture")
         # siw may leave the first frame unread until more arrive: 40 connections that each wait for their first reply.
         for _ in range(40):
-            done = subprocess.run([binary("rpcrdma-ping"), "--fabric", "iwarp", "--count", "1", address],
-                                  capture_output=True, timeout=30, check=False)
+            done = subprocess.run([binary("rpcrdma-ping"), "--fabric", "iwarp", "--timeout", "300", "--count", "1", address],
+                                  capture_output=True, timeout=DEADLINE_S, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
         self.nfs("put", "-r", self.input / "small", f"{root}/outside")
         self.nfs("get", "-r", f"{root}/outside", self.folder / "back")
@@ -279,3 +301,15 @@ class KernelOnSiw(WithInput):
         self.assertTrue(self.nfs("df", root))
         self.nfs("rm", "-r", f"{root}/made")
         self.assertNotIn("made", self.nfs("ls", root))
+
+
+class MoreKernelOnSiw(Machine):
+    name = "siw-more"
+    label = "vm-more"
+    more = True
+    timeout_s = 2000
+    siw = True
+
+    def test(self):
+        """Both programs, with more pairs of fabrics; silent servers; many mounts and many connections."""
+        self.run_guest("siw.sh", self.input)

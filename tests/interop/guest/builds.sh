@@ -34,7 +34,7 @@ try_out() {
   mkdir back
   "$(built rpcrdma-nfsd)" --export memory:/m,no_root_squash --listen iwarp@127.0.0.1:0 --state-dir state >/run/built.out 2>/run/client.err &
   server=$!
-  vm_until 60 grep -q ^ready /run/built.out && ask_and_copy "$(sed -n 's/^ready rdma=\([^ ]*\).*/\1/p' /run/built.out)"
+  vm_until $patience grep -q ^ready /run/built.out && ask_and_copy "$(sed -n 's/^ready rdma=\([^ ]*\).*/\1/p' /run/built.out)"
   status=$?
   kill -TERM $server && wait $server && return $status
 }

@@ -14,7 +14,7 @@ small_tree() {
 # drive_client FABRIC URL FOLDER [CLIENT_OPTION...]: FOLDER is what the server exports as URL; /run/tree the input.
 drive_client() {
   local url=$2 folder=$3
-  client="timeout 120 $bin/rpcrdma-nfs --fabric $1 ${*:4}" # no terminal, no progress bar
+  client="timeout $patience $bin/rpcrdma-nfs --fabric $1 ${*:4}" # no terminal, no progress bar
   quiet() { $client "$@" 2>>/run/client.err; }
   printed() { same_output "quiet $*" <(cat); }
   expect 'ping' eval "quiet ping $url | grep -q answers"
@@ -82,7 +82,7 @@ client_tests() {
 # a long reply, a long call. Leaves no files.
 client_for_the_capture() {
   local url=$2 folder=$3 file=$4
-  client="timeout 120 $bin/rpcrdma-nfs --fabric $1 ${*:5}" # no terminal, no progress bar
+  client="timeout $patience $bin/rpcrdma-nfs --fabric $1 ${*:5}" # no terminal, no progress bar
   quiet() { $client "$@" 2>>/run/client.err; }
   large_directory "$folder/large" 100
   expect 'put, for the capture' quiet put "$file" "$url/captured"

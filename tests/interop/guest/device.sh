@@ -10,8 +10,8 @@ shift
 cat >/run/control <<'END'
 #!/bin/bash
 case "$1 $2" in
-  'remove server') exec timeout 20 rdma link delete rxe1 ;;
-  'remove client') exec timeout 20 rdma link delete rxe0 ;;
+  'remove server') exec timeout 600 rdma link delete rxe1 ;;
+  'remove client') exec timeout 600 rdma link delete rxe0 ;;
   'add server') exec rdma link add rxe1 type rxe netdev right ;;
   'add client') exec rdma link add rxe0 type rxe netdev left ;;
   'cut ') exec ip link set right down ;;
@@ -38,17 +38,17 @@ test_programs() {
 
   $client put /run/file $url/file 2>/run/client.err &
   copy=$!
-  must 'put is in progress' vm_until 60 in_progress /srv/ours/file
+  must 'put is in progress' vm_until $patience in_progress /srv/ours/file
   must "the server's device is removed during put" /run/control remove server
-  expect 'the server logs it once' said 'is gone' 1
+  expect 'the server logs it once' vm_until $patience said 'is gone' 1
   expect 'the device comes back' /run/control add server
   expect 'put continues and succeeds' wait $copy
   expect 'what was put is identical' cmp /run/file /srv/ours/file
-  expect 'the same server listens again' eval "said 'listening again at' 1 && kill -0 $nfsd"
+  expect 'the same server listens again' eval "vm_until $patience said 'listening again at' 1 && kill -0 $nfsd"
 
   $client get $url/file /run/back 2>/run/client.err &
   copy=$!
-  must 'get is in progress' vm_until 60 in_progress /run/back
+  must 'get is in progress' vm_until $patience in_progress /run/back
   must "the client's device is removed during get" /run/control remove client
   expect 'the device comes back' /run/control add client
   expect 'get continues and succeeds' wait $copy
@@ -59,7 +59,7 @@ test_programs() {
   must 'the last device is removed, under an idle server' /run/control remove server
   expect 'no device is left' eval '[[ -z $(rdma link) ]]'
   expect 'both come back' eval '/run/control add client && /run/control add server'
-  expect 'the server listens again' vm_until 20 said 'listening again at' 2
+  expect 'the server listens again' vm_until $patience said 'listening again at' 2
   # A thread uses the device again with its first connection; connections go to the threads in turn.
   expect 'ping, once for each thread' eval '$client ping $url && $client ping $url'
   expect 'the server has released its resources' holds_no_more

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The end-to-end tests over verbs, with tiny inputs as the machine is slow. Tests of iWARP alone skip themselves with a
 # reason. In the virtual machine:
-#   scripts/vm run tests/interop/guest/e2e.sh BUILD_FOLDER programs|peers|FILE...
+#   scripts/vm run tests/interop/guest/e2e.sh BUILD_FOLDER default|more|FILE...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$tests/interop/guest/client.sh"
 shift
@@ -14,17 +14,33 @@ vm_ext4 /srv/e2e 900
 export TMPDIR=/srv/e2e
 before=$(vm_rdma_resources)
 
-# Two lists for each machine, as it has two processors: tests of the programs, and tests with a hand-driven peer. Those of
-# `host` need no device, and run outside of the machines only.
-declare -A first=([host]='service_manager tirpc dissector ipoib' [programs]='commands' [peers]='hostile_handles crash tcp chunks troubles duplicates')
-declare -A second=([programs]='trees exports lifecycle faults many_clients'
-  [peers]='copies config identity hostile_rpc hostile_peers hostile_fabric hostile_setup read_sinks hung capture bench hostile_server pressure')
+# Files, classes and methods. By default those run whose messages, data or ends of connections are the device's; tests of
+# `host` need no device, and run outside of the machines only. All others are `more`.
+host=(service_manager tirpc dissector ipoib)
+# The two lists take equally long.
+programs=(commands/MemoryExport trees lifecycle many_clients)
+peers=(chunks duplicates/OverRdma faults hostile_peers hostile_rpc read_sinks)
+# Of those: long in an emulated machine and like another test there, or without a device.
+later=(commands/MemoryExport.test_sizes_around_the_limits trees/Trees.test_with_crc trees/Trees.test_real_files_to_memory
+  lifecycle/WithoutRdmaCore lifecycle/Lifecycle.test_help lifecycle/Lifecycle.test_usage_errors
+  faults/Faults.test_sigpipe_in_mid_put faults/Faults.test_nobody_reads_the_output)
 
+python3 -B "$tests/e2e/run.py" --list | cut -d ' ' -f 1 >/run/tests
+# tests_of NAME...: the tests of these files and classes, and these methods.
+tests_of() { grep -E "^($(IFS='|' && echo "${*//./\\.}"))([/.]|\$)" /run/tests; }
+without() { grep -vxF -f <(tests_of "$@"); }
+every_name_is_of_a_test() {
+  local name
+  for name in "${host[@]}" "${programs[@]}" "${peers[@]}" "${later[@]}"; do tests_of "$name" >/dev/null || { echo "$name" && return 1; }; done
+}
 run() { python3 -B "$tests/e2e/run.py" "$@" 2>&1; }
-every_file_has_its_turn() {
-  local listed
-  listed=$(printf '%s\n' ${first[@]} ${second[@]} | sort)
-  same_output "cd '$tests/e2e' && ls test_*.py | sed 's/^test_//; s/\.py$//' | sort" <(echo "$listed")
+# run_both WHAT TESTS WHAT TESTS: two lists of names at the same time, as the machine has two processors.
+run_both() {
+  run $2 >"$VM_OUT/first.log" &
+  local other=$!
+  expect "$3" run $4
+  expect "$1" wait "$other"
+  cat "$VM_OUT/first.log"
 }
 
 # For the host to check.
@@ -38,22 +54,20 @@ capture() {
   stop_nfsd
 }
 
-if [[ -v first[$1] ]]; then
-  run ${first[$1]} >"$VM_OUT/first.log" &
-  other=$!
-  expect "${second[$1]}" run ${second[$1]}
-  expect "${first[$1]}" wait "$other"
-  cat "$VM_OUT/first.log"
-else
-  expect "$*" run "$@"
-fi
 case $1 in
-  programs) capture ;;
-  peers)
-    expect 'every test file is in a list' every_file_has_its_turn
-    RPCRDMA_TEST_NEIGHBOUR=$left RPCRDMA_TEST_VERBS_ADDRESS=$right expect 'neighbours that are not known yet' timeout 60 \
+  default)
+    expect 'every name in the lists is that of a test' every_name_is_of_a_test
+    run_both "${programs[*]}" "$(tests_of "${programs[@]}" | without "${later[@]}")" \
+      "${peers[*]}" "$(tests_of "${peers[@]}" | without "${later[@]}")"
+    capture
+    RPCRDMA_TEST_NEIGHBOUR=$left RPCRDMA_TEST_VERBS_ADDRESS=$right expect 'neighbours that are not known yet' timeout $patience \
       "$bin/interop_fabric" --gtest_brief=1 --gtest_color=no --gtest_filter='*Neighbour*'
     ;;
+  more)
+    rest=$(without "${host[@]}" "${programs[@]}" "${peers[@]}" </run/tests && tests_of "${later[@]}")
+    run_both 'the other tests' "$(sed -n 'p;n' <<<"$rest")" 'the second half of them' "$(sed -n 'n;p' <<<"$rest")"
+    ;;
+  *) expect "$*" run "$@" ;;
 esac
 expect 'nothing is left behind' resources_are "$before"
 finish

@@ -25,7 +25,6 @@ case $device in
       # A Read whose window is invalidated during the Read is repeated for ever instead of refused.
       '*InvalidationWaitsForReadsOnTheirWay*'
     )
-    addresses=("$VM_ADDRESS" "$VM_ADDRESS6")
     ;;
   siw)
     left_out+=(
@@ -35,10 +34,12 @@ case $device in
       '*InvalidationWaitsFor*' '*SendsLongerThanTheReceive*'
       # A connector is not told the read depths of its peer.
       '*ReadDepthsAreNegotiated*'
+      # A connector that receives a message together with the MPA reply fails: the peer must not send first (RFC 5044
+      # section 7.1.2), which the acceptor's device would have to prevent.
+      '*TheAcceptorMaySendFirst*'
       # One work queue does all handshakes, and drops those that wait too long.
       '*FortyConnectionsAtOnce*'
     )
-    addresses=("$VM_ADDRESS" "$VM_ADDRESS6")
     export RPCRDMA_TEST_IWARP=1
     ;;
   *) vm_die 'rxe or siw?' ;;
@@ -47,25 +48,33 @@ esac
 
 before=$(vm_rdma_resources)
 status=0
-for address in "${addresses[@]}"; do
-  echo "== $device at $address"
-  RPCRDMA_TEST_VERBS_ADDRESS=$address "$program" --gtest_brief=1 --gtest_color=no \
-    --gtest_filter="-$(IFS=:; echo "${left_out[*]}")" "$@" || status=1
-done
+# conformance ADDRESS TESTS [GTEST_OPTION...]
+conformance() {
+  echo "== $device at $1: $2"
+  RPCRDMA_TEST_VERBS_ADDRESS=$1 "$program" --gtest_brief=1 --gtest_color=no \
+    --gtest_filter="$2-$(IFS=:; echo "${left_out[*]}")" "${@:3}" || status=1
+}
+# With IPv6 the set-up of a connection differs, and nothing else that the device sees.
+if [[ -n ${VM_MORE-} ]]; then
+  conformance "$VM_ADDRESS6" '*' "$@"
+else
+  conformance "$VM_ADDRESS" '*' "$@"
+  conformance "$VM_ADDRESS6" '*/FabricTest.*' "$@"
+fi
 # The kernel's server as the fabric's peer: it invalidates the fabric's windows. siw has no windows.
-if [[ $device == rxe ]]; then
+if [[ -z ${VM_MORE-} && $device == rxe ]]; then
   vm_ext4 /srv/knfsd 64
   seq 1 20000 >/srv/knfsd/numbers
   vm_knfsd /srv/knfsd 20049 || vm_die 'the kernel does not serve NFS over RDMA'
   RPCRDMA_TEST_VERBS_ADDRESS=$VM_ADDRESS RPCRDMA_TEST_PORT=20049 RPCRDMA_TEST_EXPORT=/srv/knfsd \
     "${program%/*}/interop_knfsd" --gtest_brief=1 --gtest_color=no --gtest_filter='Peer.*' || status=1 # rxe.sh has the rest
   rpc.nfsd 0
-else
+elif [[ -z ${VM_MORE-} ]]; then
   RPCRDMA_BIN=${program%/*} RPCRDMA_E2E_SCALE=tiny RPCRDMA_E2E_FABRIC=verbs RPCRDMA_E2E_PEER=iwarp \
     RPCRDMA_E2E_ADDRESS=$VM_ADDRESS python3 -B "${BASH_SOURCE[0]%/*}/../../e2e/run.py" read_sinks 2>&1 || status=1
 fi
 # A closed connection lingers in the kernel for a moment.
-if ! vm_until 20 eval '[[ $(vm_rdma_resources) == "$before" ]]'; then
+if ! vm_until 120 eval '[[ $(vm_rdma_resources) == "$before" ]]'; then
   echo "left behind: $(vm_rdma_resources) (before: $before)"
   status=1
 fi

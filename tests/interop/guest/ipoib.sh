@@ -13,7 +13,7 @@ start_right() {
   "$bin/rpcrdma-ip" --address 10.9.0.2/24 --address fd09::2/64 --listen verbs@$right:4755 --name ipright "$@" \
     --peer 10.9.0.1=$left:4755 --peer fd09::1=$left:4755 >/run/right.out 2>>/run/right.err &
   right_ip=$!
-  vm_until 60 grep -q ^ready /run/right.out || { cat /run/right.err; vm_die 'rpcrdma-ip does not start'; }
+  vm_until $patience grep -q ^ready /run/right.out || { cat /run/right.err; vm_die 'rpcrdma-ip does not start'; }
 }
 
 start_left() {
@@ -21,7 +21,7 @@ start_left() {
   "$bin/rpcrdma-ip" --address 10.9.0.1/24 --address fd09::1/64 --listen verbs@$left:4755 --name ipleft "$@" \
     --peer 10.9.0.2=$right:4755 --peer fd09::2=$right:4755 >/run/left.out 2>>/run/left.err &
   left_ip=$!
-  vm_until 60 grep -q ^ready /run/left.out || { cat /run/left.err; vm_die 'rpcrdma-ip does not start'; }
+  vm_until $patience grep -q ^ready /run/left.out || { cat /run/left.err; vm_die 'rpcrdma-ip does not start'; }
   ip link set ipleft netns inside
   inside ip address add 10.9.0.1/24 dev ipleft
   inside ip address add fd09::1/64 dev ipleft nodad
@@ -32,11 +32,17 @@ counter() { # PROCESS LOG NAME
   local before
   before=$(grep -c ^counters "$2")
   kill -USR1 "$1"
-  vm_until 20 eval '(($(grep -c ^counters "'"$2"'") > '"$before"'))' || return 1
+  vm_until $patience eval '(($(grep -c ^counters "'"$2"'") > '"$before"'))' || return 1
   grep ^counters "$2" | tail -n 1 | grep -o " $3=[0-9]*" | cut -d= -f2
 }
 
-answers() { inside ping -q -c 1 -W 20 -s "$2" "$1" >/run/ping.out; }
+# A request that is too large is answered with the MTU of the other side.
+learns_mtu() {
+  inside ping -q -c 1 -W 2 -s 9000 10.9.0.2 >/run/ping.out
+  inside ip route get 10.9.0.2 | grep -q "mtu $1"
+}
+
+answers() { inside ping -q -c 1 -W 120 -s "$2" "$1" >/run/ping.out; }
 
 pings() {
   local size
@@ -51,7 +57,7 @@ stream() { inside iperf3 --client 10.9.0.2 --bytes 4M "$@" >/run/iperf-client.ou
 streams() {
   iperf3 --server --forceflush >/run/iperf.out 2>&1 &
   local server=$!
-  vm_until 20 grep -q listening /run/iperf.out || vm_die 'no iperf3'
+  vm_until $patience grep -q listening /run/iperf.out || vm_die 'no iperf3'
   local options
   for options in '' --reverse '--parallel 8'; do
     # shellcheck disable=SC2086
@@ -97,8 +103,8 @@ part restart
 expect 'SIGTERM ends it with 0' eval "kill $right_ip && wait $right_ip"
 expect 'its device is gone' eval '! ip link show dev ipright 2>/dev/null'
 start_right --mtu 2044
-expect 'it is reached again' vm_until 60 inside ping -q -c 1 -W 2 10.9.0.2
-expect 'the path MTU is learnt' eval "inside ping -q -c 3 -W 2 -s 9000 10.9.0.2; inside ip route get 10.9.0.2 | grep -q 'mtu 2044'"
+expect 'it is reached again' vm_until $patience inside ping -q -c 1 -W 2 10.9.0.2
+expect 'the path MTU is learnt' vm_until $patience learns_mtu 2044
 expect 'no bad frames' test "$(counter $left_ip /run/left.err bad_frames)" = 0
 expect 'SIGTERM ends both with 0' eval "kill $left_ip $right_ip && wait $left_ip && wait $right_ip"
 tail -n 3 /run/left.err /run/right.err

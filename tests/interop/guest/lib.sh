@@ -2,17 +2,20 @@
 # Functions of the scripts in this folder. Each script has BUILD_FOLDER as its first argument, prints one line for each
 # check, and ends with `finish`, whose status is 1 if a check failed.
 bin=$1/bin
+more=${VM_MORE-} # not empty: what is too long for every run
 tests=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 failed=0
 nfsd='' # process id
 state=/run/nfsd-state
+# Seconds. Conditions are awaited, and programs may take, so long: only a failure does.
+patience=600
 
 # expect WHAT COMMAND...: a check. Shows the last lines of the programs if it fails.
 expect() {
   local what=$1 start=$SECONDS
   shift
   if "$@"; then echo "ok: $what ($((SECONDS - start)) s)"; else
-    echo "FAILED: $what"
+    echo "FAILED: $what (status $?)"
     tail -n 5 /run/client.err /run/nfsd.err 2>/dev/null
     failed=1
   fi
@@ -25,6 +28,9 @@ must() {
 finish() { exit "$failed"; }
 same_output() { cmp <(eval "$1") "$2"; }
 in_order() { [[ -z $(sort -c <<<"$1" 2>&1) ]]; }
+
+# few_or_many FEW MANY: the first number, or the second where there is time for it.
+few_or_many() { echo "${more:+$2 }$1" | cut -d ' ' -f 1; }
 
 part() { echo "== $* (after $SECONDS s)"; }
 
@@ -72,7 +78,7 @@ start_nfsd() {
   "${nfsd_prefix[@]}" "$bin/rpcrdma-nfsd" --export "/srv/ours:/ours,no_root_squash$ours_options" --export memory:/memory,no_root_squash --listen "$1@$2:20050" \
     --tcp-listen "$2:20051" --state-dir "$state" "${@:3}" >/run/nfsd.out 2>>/run/nfsd.err &
   nfsd=$!
-  vm_until 60 grep -q ^ready /run/nfsd.out || { cat /run/nfsd.err; vm_die 'rpcrdma-nfsd does not start'; }
+  vm_until $patience grep -q ^ready /run/nfsd.out || { cat /run/nfsd.err; vm_die 'rpcrdma-nfsd does not start'; }
   grep -q "fabric=$1" /run/nfsd.out || vm_die "$(</run/nfsd.out)"
 }
 stop_nfsd() {
@@ -113,7 +119,7 @@ no_bad_replies() {
 # HOW is the command that printed BEFORE.
 resources_are() {
   local how=${2:-vm_rdma_resources}
-  vm_until 40 eval '[[ $('"$how"') == "'"$1"'" ]]' || { echo "now: $($how)" && echo "before: $1" && false; }
+  vm_until 120 eval '[[ $('"$how"') == "'"$1"'" ]]' || { echo "now: $($how)" && echo "before: $1" && false; }
 }
 # The kernel's server leaks a protection domain and two completion queues for each connection that its client aborts before
 # it is accepted, as may happen when all threads are busy (docs/interop.md): these are not counted.
@@ -129,7 +135,7 @@ but_never_accepted() {
 # `holds_no_more`; registered_regions may be fewer then.
 registered_regions() { vm_rdma_resources | awk '{ for (i = 1; i < NF; ++i) if ($i == "mr") n += $(i + 1) } END { print n + 0 }'; }
 but_memory() { vm_rdma_resources | sed 's/ mr [0-9]*//'; }
-holds_no_more() { vm_until 20 eval '[[ $(but_memory) == "$idle" ]]' || { but_memory && echo "before: $idle" && false; }; }
+holds_no_more() { vm_until 120 eval '[[ $(but_memory) == "$idle" ]]' || { but_memory && echo "before: $idle" && false; }; }
 
 # start_capture FILE INTERFACE FILTER..., stop_capture: into $VM_OUT.
 start_capture() {
@@ -137,10 +143,23 @@ start_capture() {
   shift 2
   tcpdump -i "$interface" -s 0 -B 65536 -w "/run/$file" "$@" 2>/run/tcpdump.log &
   tcpdump=$!
-  vm_until 30 grep -q 'listening on' /run/tcpdump.log || vm_die "$(</run/tcpdump.log)"
+  vm_until $patience grep -q 'listening on' /run/tcpdump.log || vm_die "$(</run/tcpdump.log)"
+}
+# What tcpdump has read from the ring, which it gets once a second; it prints that when it is asked.
+packets_read() {
+  local answers
+  answers=$(grep -c captured /run/tcpdump.log)
+  kill -USR1 "$tcpdump"
+  vm_until $patience eval '(($(grep -c captured /run/tcpdump.log) > '"$answers"'))'
+  grep -o '[0-9]* packets\? captured' /run/tcpdump.log | tail -n 1
+}
+reads_no_more() {
+  local before
+  before=$(packets_read) && [[ $before == "$(packets_read)" ]]
 }
 stop_capture() {
-  sleep 1 # tcpdump reads the ring once a second
+  sleep 1.2
+  expect 'all is captured' vm_until $patience reads_no_more
   kill -INT "$tcpdump"
   wait "$tcpdump"
   expect 'the capture is complete' grep -q '^0 packets dropped by kernel' /run/tcpdump.log

@@ -39,7 +39,7 @@ mount_restart() {
   head -c "${1}M" "$input/big" >/run/piece
   dd if=/run/piece of=/mnt/copy bs=1M conv=fsync 2>/run/client.err &
   local copy=$!
-  expect 'the copy is in progress' vm_until 60 eval '(($(stat -c %b /srv/ours/copy 2>/dev/null || echo 0) > 2048))'
+  expect 'the copy is in progress' vm_until $patience eval '(($(stat -c %b /srv/ours/copy 2>/dev/null || echo 0) > 2048))'
   kill -KILL "$nfsd"
   wait "$nfsd" 2>/dev/null
   expect 'the copy waits' kill -0 "$copy"
@@ -56,10 +56,10 @@ mount_client_goes() {
   must 'mount' mount_ours "$address"
   dd if="$input/big" of=/mnt/copy bs=1M count=60 conv=fsync 2>/run/client.err &
   copy=$!
-  expect 'the copy is in progress' vm_until 60 eval '(($(stat -c %b /srv/ours/copy 2>/dev/null || echo 0) > 2048))'
-  must "the client's device is removed" timeout 60 rdma link delete "$1"
+  expect 'the copy is in progress' vm_until $patience eval '(($(stat -c %b /srv/ours/copy 2>/dev/null || echo 0) > 2048))'
+  must "the client's device is removed" timeout $patience rdma link delete "$1"
   [[ $fabric != verbs ]] ||
-    expect 'the server ends its connection' vm_until 60 eval '! rdma resource show qp | grep -q rpcrdma-nfsd'
+    expect 'the server ends its connection' vm_until $patience eval '! rdma resource show qp | grep -q rpcrdma-nfsd'
   expect 'the copy waits' kill -0 "$copy"
   rdma link add "$@"
   expect 'the device is back, and the copy ends' wait "$copy"
@@ -108,14 +108,19 @@ mount_everything() {
   mount_restart 64
   expect 'no bad replies' no_bad_replies
   expect 'umount' umount /mnt
+  mounts_leave_nothing "$(few_or_many 5 20)"
+  stop_nfsd
+}
+
+# mounts_leave_nothing COUNT: on a running server.
+mounts_leave_nothing() {
   mount_cycles 1
   local idle regions descriptors
   idle=$(but_memory) regions=$(registered_regions) descriptors=$(ls "/proc/$nfsd/fd" | wc -l)
-  expect '20 mounts' mount_cycles 20
+  expect "$1 mounts" mount_cycles "$1"
   if [[ $fabric == verbs ]]; then
     expect 'the server has released their resources' holds_no_more
-    expect 'and their memory' vm_until 20 eval '(($(registered_regions) <= '"$regions"'))'
+    expect 'and their memory' vm_until 120 eval '(($(registered_regions) <= '"$regions"'))'
   fi
-  expect 'and their descriptors' vm_until 20 eval '(($(ls "/proc/$nfsd/fd" | wc -l) <= '"$descriptors"'))'
-  stop_nfsd
+  expect 'and their descriptors' vm_until 120 eval '(($(ls "/proc/$nfsd/fd" | wc -l) <= '"$descriptors"'))'
 }

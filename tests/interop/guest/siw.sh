@@ -2,14 +2,17 @@
 # The programs on siw: the kernel's client on rpcrdma-nfsd over iwarp; rpcrdma-nfs over verbs on the kernel's server; the
 # two fabrics mixed; a device that is removed and comes back; a low limit of locked memory; servers that say nothing; devices
 # that cannot be used; and the kernel's server for a client outside. In the virtual machine:
-#   scripts/vm run --siw tests/interop/guest/siw.sh BUILD_FOLDER INPUT_FOLDER [mount|mixed|device|memory|silent|closed|knfsd|outside]...
+#   scripts/vm run --siw tests/interop/guest/siw.sh BUILD_FOLDER INPUT_FOLDER [mount|mixed|device|memory|silent|closed|mounts|knfsd|connections|outside]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$tests/interop/guest/client.sh"
 . "$tests/interop/guest/mount.sh"
 few='' input=$2 fabric=iwarp address=$VM_ADDRESS
 shift 2
 parts=("$@")
-((${#parts[@]})) || parts=(mount mixed device memory silent closed knfsd outside)
+if ((${#parts[@]} == 0)); then
+  parts=(mount mixed device memory closed knfsd connections outside)
+  [[ -z $more ]] || parts=(mixed silent mounts connections)
+fi
 root='--root-handle 0100010000000000'
 
 part_mount() {
@@ -19,8 +22,9 @@ part_mount() {
 }
 
 part_mixed() {
-  local pair
-  for pair in iwarp-verbs verbs-iwarp verbs-verbs; do
+  local pair pairs=(iwarp-verbs)
+  [[ -z $more ]] || pairs=(verbs-iwarp verbs-verbs)
+  for pair in "${pairs[@]}"; do
     part "client ${pair%-*}, server ${pair#*-}"
     start_nfsd "${pair#*-}" $address
     drive_client "${pair%-*}" "nfs://$address:20050/ours" /srv/ours
@@ -28,13 +32,19 @@ part_mixed() {
   done
 }
 
+part_mounts() {
+  start_nfsd $fabric $address
+  mounts_leave_nothing 20
+  stop_nfsd
+}
+
 # The device of a listening server is removed and comes back.
 part_device() {
   start_nfsd verbs $address
-  must 'the device is removed' timeout 60 rdma link delete siw0
+  must 'the device is removed' timeout $patience rdma link delete siw0
   expect 'the device comes back' rdma link add siw0 type siw netdev eth0
-  expect 'the server listens again' vm_until 30 grep -q 'listening again' /run/nfsd.err
-  expect 'the server answers' timeout 60 "$bin/rpcrdma-ping" --fabric verbs --count 1 "$address:20050"
+  expect 'the server listens again' vm_until $patience grep -q 'listening again' /run/nfsd.err
+  expect 'the server answers' timeout $patience "$bin/rpcrdma-ping" --fabric verbs --count 1 "$address:20050"
   device_goes_at_work
   stop_nfsd
 }
@@ -43,10 +53,10 @@ part_device() {
 device_goes_at_work() {
   # Large enough to be in progress when the device is removed.
   cat "$input/big" "$input/big" | head -c 128000000 >/run/piece
-  timeout 120 "$bin/rpcrdma-nfs" --fabric verbs put /run/piece "nfs://$address:20050/ours/piece" 2>/run/client.err &
+  timeout $patience "$bin/rpcrdma-nfs" --fabric verbs put /run/piece "nfs://$address:20050/ours/piece" 2>/run/client.err &
   local copy=$!
-  must 'the copy is in progress' vm_until 60 eval "((\$(stat -c %s /srv/ours/piece 2>/dev/null || echo 0) > 2000000))"
-  must 'the device is removed during the copy' timeout 60 rdma link delete siw0
+  must 'the copy is in progress' vm_until $patience eval "((\$(stat -c %s /srv/ours/piece 2>/dev/null || echo 0) > 2000000))"
+  must 'the device is removed during the copy' timeout $patience rdma link delete siw0
   expect 'the copy waits' kill -0 "$copy"
   expect 'the device comes back' rdma link add siw0 type siw netdev eth0
   expect 'the copy continues and succeeds' wait "$copy"
@@ -57,7 +67,7 @@ device_goes_at_work() {
 # siw counts registered memory against the limit of locked memory for root as well. A server that may not raise the usual
 # 8 MiB says so at start, answers what does not fit with JUKEBOX, and logs that once a minute and thread.
 part_memory() {
-  local url="nfs://$address:20050/ours" i copies=() client="timeout 400 $bin/rpcrdma-nfs --fabric verbs"
+  local url="nfs://$address:20050/ours" i copies=() client="timeout $patience $bin/rpcrdma-nfs --fabric verbs"
   : >/run/nfsd.err
   nfsd_prefix=(prlimit --memlock=8388608:8388608 setpriv --bounding-set=-sys_resource)
   start_nfsd verbs $address --threads 2
@@ -103,10 +113,10 @@ said_of_device() {
   shift
   [[ ${!#} != 127.* ]] || { at=${!#} && set -- "${@:1:$#-1}"; }
   install -d -m 777 /run/closed
-  timeout 20 "$@" "$bin/rpcrdma-nfsd" --export memory:/m --listen verbs@$at:0 --state-dir /run/closed \
+  timeout $patience "$@" "$bin/rpcrdma-nfsd" --export memory:/m --listen verbs@$at:0 --state-dir /run/closed \
     >/run/closed.out 2>/run/closed.err &
   local server=$!
-  vm_until 20 grep -q . /run/closed.out /run/closed.err
+  vm_until $patience grep -q . /run/closed.out /run/closed.err
   kill $server 2>/dev/null
   wait $server
   cat /run/closed.out /run/closed.err
@@ -121,7 +131,7 @@ part_silent() {
     rm -f /run/silent.out
     python3 "$tests/interop/guest/silent.py" $address 20053 $how >/run/silent.out &
     local server=$!
-    vm_until 30 grep -qs ready /run/silent.out || vm_die 'no silent server'
+    vm_until $patience grep -qs ready /run/silent.out || vm_die 'no silent server'
     expect "ping gives up a server that $how connections" given_up $how rpcrdma-ping --count 1 $address:20053
     expect 'ls gives up as well' given_up $how rpcrdma-nfs ls nfs://$address:20053/x
     kill $server
@@ -133,7 +143,7 @@ given_up() {
   local how=$1 start=$SECONDS
   "$bin/$2" --fabric verbs --timeout 2 "${@:3}" 2>/run/client.err &
   local client=$! held=0
-  vm_until 60 grep -qE 'timed out|in time' /run/client.err || return 1
+  vm_until $patience grep -qE 'timed out|in time' /run/client.err || return 1
   [[ $how != accepts ]] || kill -0 $client || held=1
   echo "$2: $(</run/client.err) ($((SECONDS - start)) s)"
   ! wait $client && ((held == 0 && $(wc -l </run/client.err) == 1))
@@ -146,13 +156,16 @@ part_knfsd() {
   drive_client verbs "nfs://$address:20049/root" /srv/knfsd $root
   seq 1 20000 >/srv/knfsd/numbers
   RPCRDMA_TEST_CYCLES=25 expect '25 connections of one process leak nothing' client_tests 'Cycles.*'
-  # siw may leave the first frame unread until more arrive: 40 connections that each wait for their first reply.
-  expect '40 connections' first_replies 40
+}
+
+# siw may leave the first frame unread until more arrive: connections that each wait for their first reply.
+part_connections() {
+  expect "$(few_or_many 10 40) connections" first_replies "$(few_or_many 10 40)"
 }
 first_replies() {
   local i
   for ((i = 0; i < $1; ++i)); do
-    "$bin/rpcrdma-ping" --fabric verbs --timeout 30 --count 1 $address:20049 >/dev/null 2>>/run/client.err || return 1
+    "$bin/rpcrdma-ping" --fabric verbs --timeout 300 --count 1 $address:20049 >/dev/null 2>>/run/client.err || return 1
   done
 }
 
@@ -161,10 +174,10 @@ part_outside() {
   large_directory /srv/knfsd/many 600
   start_capture outside-siw.pcap eth0 tcp port 20049
   : >"$VM_OUT/ready"
-  expect 'the client outside has done what the capture is to show' vm_until 60 test -e "$VM_OUT/shown"
+  expect 'the client outside has done what the capture is to show' vm_until $patience test -e "$VM_OUT/shown"
   stop_capture
   expect 'its symbolic link of 4,000 bytes is intact' test "$(readlink /srv/knfsd/long)" = "$long_target"
-  expect 'the client outside is done' vm_until 200 test -e "$VM_OUT/done"
+  expect 'the client outside is done' vm_until $patience test -e "$VM_OUT/done"
   expect 'its tree is identical' diff -r --no-dereference "$input/small" /srv/knfsd/outside
 }
 
@@ -173,7 +186,7 @@ vm_ext4 /srv/ours 500
 vm_ext4 /srv/knfsd 200
 small_tree /run/tree
 before=$(but_never_accepted)
-[[ " ${parts[*]} " != *\ knfsd\ * && " ${parts[*]} " != *\ outside\ * ]] || vm_knfsd /srv/knfsd 20049 ||
+[[ ! " ${parts[*]} " =~ \ (knfsd|connections|outside)\  ]] || vm_knfsd /srv/knfsd 20049 ||
   vm_die 'the kernel does not serve NFS over RDMA'
 for each in "${parts[@]}"; do
   part "siw: $each"

@@ -17,6 +17,7 @@ class Machine(unittest.TestCase):
 
     timeout_s = 300  # of ctest; that of the machine is a little shorter
     label = "vm"  # "vm-more": only on demand
+    more = False  # what is too long for every run: the guest has VM_MORE=1
     memory_mib = 3072
     siw = False
     needs = "vm"  # the CTest fixture that it requires besides the machine itself
@@ -31,7 +32,7 @@ class Machine(unittest.TestCase):
     def start(self, script, *arguments, forward=()):
         """Starts the machine as a process, whose output appears here."""
         command = [str(HERE.parent.parent / "scripts" / "vm"), "run", "-o", str(self.out), "-t", str(self.timeout_s - 20),
-                   "-m", str(self.memory_mib), *(["--siw"] if self.siw else [])]
+                   "-m", str(self.memory_mib), *(["--siw"] if self.siw else []), *(["-e", "VM_MORE=1"] if self.more else [])]
         for host, guest in forward:
             command += ["--forward", f"{host}:{guest}"]
         sys.stdout.flush()

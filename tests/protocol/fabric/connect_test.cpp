@@ -103,6 +103,8 @@ TEST_P(FabricTest, TheAcceptorMaySendFirst) {
   ASSERT_FALSE(server().send(from.all(), 2));
   server().qp->submit();
   ASSERT_TRUE(until([&] { return client_.count(1) == 1; }));
+  EXPECT_FALSE(client_.result(1).status) << client_.result(1).status.message();
+  EXPECT_EQ(client_.result(1).length, from.octets.size());
   EXPECT_TRUE(has_pattern(to.octets, 3));
 }
 
