@@ -5,6 +5,8 @@
 // is held and the device is not read until there is room, the connection ends, or LinkOptions::stall has passed. Then
 // the peer is stalled: packets for it are dropped, so that it delays no other, until it takes one. Error handling: a
 // packet that cannot be sent is counted and dropped; the stack is told by ICMP where that helps it.
+#include <algorithm>
+
 #include "link_state.hpp"
 
 namespace rpcrdma::ipoib {
@@ -22,6 +24,7 @@ error_code LinkState::allocate() {
   auto buffer = pool_.allocate(limits().receive_mtu);
   if (!buffer) return buffer.error();
   packet_.buffer = std::move(*buffer);
+  uncut_.resize(options_.mtu + kMaxUncut);
   return {};
 }
 
@@ -39,8 +42,15 @@ void LinkState::await_device() {
 void LinkState::read_batch() {
   if (!running_) return submit_touched();
   for (unsigned i = 0; i < kBatch; ++i) {
-    const auto size = device_.read(packet_.buffer.octets().subspan(kHeaderSize));
-    if (!size && size.error() == boost::system::errc::bad_address) {  // larger than the MTU: it has been raised
+    if (!segmenter_.done()) {
+      packet_.length = static_cast<std::uint32_t>(segmenter_.next(packet_.buffer.octets().subspan(kHeaderSize)));
+      if (!route()) return submit_touched();
+      continue;
+    }
+    Offload offload;
+    const auto size = device_.read(packet_.buffer.octets().subspan(kHeaderSize, options_.mtu),
+                                   MutableOctets(uncut_).subspan(options_.mtu), offload);
+    if (!size && size.error() == boost::system::errc::bad_address) {  // larger than all that a packet can be
       ++statistics_.invalid;
       continue;
     }
@@ -53,8 +63,7 @@ void LinkState::read_batch() {
       submit_touched();
       return await_device();
     }
-    packet_.length = static_cast<std::uint32_t>(*size);
-    if (!route()) return submit_touched();
+    if (!take(*size, offload)) return submit_touched();
   }
   submit_touched();
   guard_.post(context(), [](LinkState& link) { link.read_batch(); });
@@ -63,6 +72,25 @@ void LinkState::read_batch() {
 void LinkState::submit_touched() noexcept {
   for (Connection* connection : touched_) connection->submit();
   touched_.clear();
+}
+
+/// A packet of this size that has been read. False: it is held, or its first segment is.
+bool LinkState::take(std::size_t size, const Offload& offload) {
+  const std::size_t here = std::min<std::size_t>(size, options_.mtu);
+  const MutableOctets out = packet_.buffer.octets().subspan(kHeaderSize, here);
+  if (offload.cut != Offload::Cut::none) {
+    const MutableOctets whole = MutableOctets(uncut_).subspan(options_.mtu - here, size);
+    std::ranges::copy(out, whole.begin());
+    if (segmenter_.begin(whole, offload, options_.mtu)) {
+      ++statistics_.cut;
+      return true;
+    }
+  } else if (size == here && (!offload.checksum || complete_checksum(out, offload))) {
+    packet_.length = static_cast<std::uint32_t>(size);
+    return route();
+  }
+  ++statistics_.invalid;  // also what is larger than the MTU, which has been raised
+  return true;
 }
 
 /// False: the packet is held.
@@ -100,7 +128,10 @@ bool LinkState::send_to(Peer& peer) {
     ++statistics_.stalled;
     return true;
   }
-  if (transmit(*connection, packet_)) touched_.push_back(connection);
+  if (transmit(*connection, packet_))
+    touched_.push_back(connection);
+  else
+    statistics_.too_big += segmenter_.drop();
   return true;
 }
 
@@ -154,8 +185,8 @@ void LinkState::drop_waiting(Peer& peer) noexcept {
 }
 
 void LinkState::report(IcmpError error, std::uint32_t mtu, Octets packet) noexcept {
-  if (const std::size_t size = make_icmp_error(error, mtu, packet, icmp_); size != 0)
-    device_.write(Octets(icmp_).first(size));
+  const Octets message = Octets(icmp_).first(make_icmp_error(error, mtu, packet, icmp_));
+  if (!message.empty()) device_.write({&message, 1}, {});
 }
 
 void LinkState::hold(Peer& peer) {

@@ -40,7 +40,8 @@ std::string Peer::text() const {
 }
 
 void Peer::on_established(Connection& connection) noexcept { link.established(*this, connection); }
-void Peer::on_frame(Connection&, Octets frame) noexcept { link.frame(*this, frame); }
+bool Peer::on_frame(Connection& connection, Octets frame) noexcept { return link.frame(*this, connection, frame); }
+void Peer::on_batch_end(Connection&) noexcept { link.pass_joined(); }
 void Peer::on_room(Connection&) noexcept { link.room(*this); }
 void Peer::on_over(Connection& connection, error_code why, std::uint32_t lost) noexcept {
   link.over(*this, connection, why, lost);

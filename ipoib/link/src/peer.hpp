@@ -51,7 +51,8 @@ class Peer final : public ConnectionEvents {
 
  private:
   void on_established(Connection& connection) noexcept override;
-  void on_frame(Connection& connection, Octets frame) noexcept override;
+  bool on_frame(Connection& connection, Octets frame) noexcept override;
+  void on_batch_end(Connection& connection) noexcept override;
   void on_room(Connection& connection) noexcept override;
   void on_over(Connection& connection, error_code why, std::uint32_t lost) noexcept override;
 };

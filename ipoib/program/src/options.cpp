@@ -24,7 +24,7 @@ struct Words {
   std::vector<std::string> addresses, peers;
   std::string listen, fabric = "auto", crc, log_level = "info";
   double idle = 300;
-  bool learn = false;
+  bool learn = false, no_offload = false;
 };
 
 std::vector<cli::Section> help_sections() {
@@ -68,6 +68,8 @@ void add_options(CLI::App& app, Words& words, Options& options) {
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e6));
+  app.add_flag("--no-offload", words.no_offload,
+               "Let the IP stack compute checksums and cut TCP streams into packets, not this program");
   app.add_option("--fabric", words.fabric, "verbs is an RDMA device, iwarp the userspace stack on TCP")
       ->type_name("NAME")
       ->capture_default_str()
@@ -130,6 +132,7 @@ Refusal interpret_device(const Words& words, Options& options) {
     options.device.addresses.push_back(*prefix);
   }
   options.device.mtu = options.link.mtu;
+  options.device.offload = options.link.join = !words.no_offload;
   if (options.device.name.empty()) options.device.name = "rdma%d";
   if (options.device.name.size() >= IFNAMSIZ)
     return "--name: longer than " + std::to_string(IFNAMSIZ - 1) + " characters";

@@ -44,6 +44,8 @@ struct LinkOptions {
   /// Bounds of the time between two attempts to connect a peer.
   std::chrono::milliseconds first_retry{50};
   std::chrono::milliseconds last_retry{2000};
+  /// Whether the device is given consecutive TCP segments as one packet.
+  bool join = true;
   /// Accept unknown peers and learn which addresses within these ranges they have from the packets that they send.
   std::vector<IpPrefix> learn_within{};
 };
