@@ -111,6 +111,30 @@ class Pair(Linked):
         self.copy(two, one, one.six, size_of_copy(), 7001)
         self.ends_cleanly()
 
+    def test_offload(self):
+        """The kernel of a host without offloads finds no wrong checksum in what the other one cuts, and back."""
+        one, two = self.hosts
+        one.start([two], "--mtu", 2044)
+        two.start([one], "--mtu", 2044, "--no-offload")
+        count = scaled(256 << 20, 8 << 20, 1 << 20)
+        for port, (forth, back) in enumerate(((two.four, one.four), (two.six, one.six)), 7000):
+            self.copy(one, two, forth, count, port)
+            self.copy(two, one, back, count, port)
+        for port, address in enumerate((two.four, two.six), 7100):
+            receiver = two.start_probe("take_datagrams", address, port, 1400, 41)
+            one.probe("send_datagrams", address, port, 1400, 41)
+            self.assertEqual(receiver.wait(), 0)
+        self.assertGreater(one.counters()["cut"], 0)
+        self.assertGreater(one.counters()["joined"], 0)
+        self.assertEqual(two.counters()["cut"] + two.counters()["joined"], 0)
+        for host in self.hosts:
+            lines = [line.split() for line in host.run("cat", "/proc/net/snmp", "/proc/net/snmp6").stdout.splitlines()]
+            wrong = {line[0] + name: value for line, after in zip(lines, lines[1:]) for name, value in zip(line, after)
+                     if name == "InCsumErrors" and value != "0"}
+            wrong |= {line[0]: line[1] for line in lines if line[0] == "Udp6InCsumErrors" and line[1] != "0"}
+            self.assertEqual(wrong, {}, f"host {host.number}")
+        self.ends_cleanly()
+
     def test_path_mtu(self):
         """The stack of the side with the larger MTU learns the smaller one, for both protocols."""
         one, two = self.hosts
