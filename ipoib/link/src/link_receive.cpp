@@ -9,7 +9,7 @@ namespace rpcrdma::ipoib {
 namespace {
 
 /// Addresses that are learnt: over all peers, and of all that share an address on the fabric.
-constexpr std::ptrdiff_t kMaxLearnt = 1024, kMaxLearntOfOne = 16;
+constexpr std::size_t kMaxLearnt = 1024, kMaxLearntOfOne = 16;
 
 bool is_broadcast(const IpPrefix& network, const boost::asio::ip::address& address) noexcept {
   if (!network.address.is_v4() || !address.is_v4() || network.length > 30) return false;
@@ -84,10 +84,7 @@ Peer* LinkState::owner_of(const IpBytes& source, Peer& sender) {
   if (known != nullptr && (!known->learnt || known->peer == &sender || known->peer->connected())) return known->peer;
   const boost::asio::ip::address address = address_of(source);
   if (!may_learn(address, sender)) return nullptr;
-  if (known != nullptr)
-    known->peer = &sender;
-  else
-    neighbours_.add({address, static_cast<std::uint8_t>(address.is_v4() ? 32 : 128)}, sender, true);
+  neighbours_.learn(source, sender, sender.address.gid);
   log_.info("ipoib: learnt that {} is at {}", address.to_string(), sender.text());
   return &sender;
 }
@@ -98,12 +95,7 @@ bool LinkState::may_learn(const boost::asio::ip::address& address, const Peer& s
     return network.contains(bytes) && !is_broadcast(network, address);
   };
   if (!std::ranges::any_of(options_.learn_within, allows)) return false;
-  std::ptrdiff_t all = 0, of_one = 0;
-  for (const Neighbours::Entry& entry : neighbours_.entries()) {
-    all += entry.learnt ? 1 : 0;
-    of_one += entry.learnt && entry.peer->address.gid == sender.address.gid ? 1 : 0;
-  }
-  return all < kMaxLearnt && of_one < kMaxLearntOfOne;
+  return neighbours_.learnt() < kMaxLearnt && neighbours_.learnt_at(sender.address.gid) < kMaxLearntOfOne;
 }
 
 }  // namespace rpcrdma::ipoib

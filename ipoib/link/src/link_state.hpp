@@ -57,7 +57,7 @@ class LinkState {
   void send_waiting(Peer& peer, Connection& connection);
   void drop_waiting(Peer& peer) noexcept;
   void report(IcmpError error, std::uint32_t mtu, Octets packet) noexcept;
-  void hold(Peer& peer);
+  bool hold(Peer& peer);
   void resume();
   void await_stall();
 
@@ -98,11 +98,13 @@ class LinkState {
   std::uint16_t port_ = 0;
   std::vector<std::unique_ptr<Connection>> ended_;  // destroyed outside of their callbacks
 
-  Packet packet_;                 // being read, or held
-  std::vector<std::byte> uncut_;  // what does not fit into it: a packet that stands for several
-  Segmenter segmenter_;           // of it
-  Peer* held_for_ = nullptr;      // the device is not read until this peer has room for packet_
-  std::uint64_t holds_ = 0;       // to tell one hold from the next
+  Packet packet_;                              // being read, or held
+  std::vector<std::byte> uncut_;               // what does not fit into it: a packet that stands for several
+  Segmenter segmenter_;                        // of it
+  Peer* held_for_ = nullptr;                   // the device is not read until this peer has room for packet_
+  Peer::Clock::duration::rep held_ticks_ = 0;  // for so many runs of the timer yet
+  const Peer* last_ = nullptr;                 // had the last packet; perhaps gone
+  Peer::Clock::time_point several_until_{};    // packets for more than one peer until then
   bool stall_timer_runs_ = false;
   std::vector<Connection*> touched_;  // to submit at the end of a batch; only within one
   std::array<std::byte, kMaxIcmpError> icmp_{};

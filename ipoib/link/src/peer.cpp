@@ -19,7 +19,8 @@ Peer::Peer(LinkState& of, const LinkAddress& its_address, const fabric::Endpoint
       address(its_address),
       endpoint(its_endpoint),
       backoff(of.options().first_retry, of.options().last_retry, its_address.qpn),
-      retry_timer(of.context()) {}
+      retry_timer(of.context()),
+      patience(of.options().stall) {}
 
 Connection* Peer::usable() const noexcept {
   if (is_in(outgoing, Connection::State::established)) return outgoing.get();
