@@ -57,7 +57,7 @@ class Pair(Linked):
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
         self.network.start()
-        self.assertEqual(one.ready, f"ready dev=link mtu={MTU}")
+        self.assertEqual(one.ready, f"ready dev=link mtu={MTU} port={PORT}")
         status = open(f"/proc/{one.link.pid}/status", encoding="utf-8").read()
         self.assertRegex(status, r"Uid:\t65534\t65534\t65534\t65534\n")
         self.assertRegex(status, r"CapPrm:\t0+\nCapEff:\t0+\n")

@@ -31,7 +31,7 @@ std::vector<cli::Section> help_sections() {
   return {{"Neighbours",
            {{"IP=ADDR:PORT", "the neighbour with the address IP listens at ADDR:PORT"},
             {"CIDR=ADDR:PORT", "likewise for all addresses of a network that is behind this neighbour"}}},
-          {"Ready line on standard output", {{"ready dev=NAME mtu=N", ""}}},
+          {"Ready line on standard output", {{"ready dev=NAME mtu=N port=N", ""}}},
           {"Signals",
            {{"TERM, INT", "close the connections, remove the device, and exit; a second one exits at once"},
             {"USR1", "print counters to standard error"}}},
@@ -154,6 +154,7 @@ Refusal interpret_network(const Words& words, Options& options) {
   if (endpoint->address().is_unspecified())
     return "--listen: neighbours know this host by its address: give one that is not a wildcard";
   options.listen = *endpoint;
+  options.fabric.from_there = true;  // neighbours know this host by it
   for (const std::string& text : words.peers) {
     const std::size_t equals = text.find('=');
     const auto prefix = parse_prefix(std::string_view(text).substr(0, equals));
