@@ -57,7 +57,7 @@ class Pair(Linked):
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
         self.network.start()
-        self.assertEqual(one.ready, f"ready dev=link mtu={MTU}")
+        self.assertEqual(one.ready, f"ready dev=link mtu={MTU} port={PORT}")
         status = open(f"/proc/{one.link.pid}/status", encoding="utf-8").read()
         self.assertRegex(status, r"Uid:\t65534\t65534\t65534\t65534\n")
         self.assertRegex(status, r"CapPrm:\t0+\nCapEff:\t0+\n")
@@ -109,6 +109,30 @@ class Pair(Linked):
         self.network.start()
         self.copy(one, two, two.four, size_of_copy())
         self.copy(two, one, one.six, size_of_copy(), 7001)
+        self.ends_cleanly()
+
+    def test_offload(self):
+        """The kernel of a host without offloads finds no wrong checksum in what the other one cuts, and back."""
+        one, two = self.hosts
+        one.start([two], "--mtu", 2044)
+        two.start([one], "--mtu", 2044, "--no-offload")
+        count = scaled(256 << 20, 8 << 20, 1 << 20)
+        for port, (forth, back) in enumerate(((two.four, one.four), (two.six, one.six)), 7000):
+            self.copy(one, two, forth, count, port)
+            self.copy(two, one, back, count, port)
+        for port, address in enumerate((two.four, two.six), 7100):
+            receiver = two.start_probe("take_datagrams", address, port, 1400, 41)
+            one.probe("send_datagrams", address, port, 1400, 41)
+            self.assertEqual(receiver.wait(), 0)
+        self.assertGreater(one.counters()["cut"], 0)
+        self.assertGreater(one.counters()["joined"], 0)
+        self.assertEqual(two.counters()["cut"] + two.counters()["joined"], 0)
+        for host in self.hosts:
+            lines = [line.split() for line in host.run("cat", "/proc/net/snmp", "/proc/net/snmp6").stdout.splitlines()]
+            wrong = {line[0] + name: value for line, after in zip(lines, lines[1:]) for name, value in zip(line, after)
+                     if name == "InCsumErrors" and value != "0"}
+            wrong |= {line[0]: line[1] for line in lines if line[0] == "Udp6InCsumErrors" and line[1] != "0"}
+            self.assertEqual(wrong, {}, f"host {host.number}")
         self.ends_cleanly()
 
     def test_path_mtu(self):

@@ -1,16 +1,61 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames, private data and addresses of IP over the fabric: encoding a decoded value gives bytes that decode to the
-// same value. Building an ICMP error about any packet stays within the memory for it.
+// Frames, private data and addresses of IP over the fabric: what is decoded encodes to bytes that decode to the same,
+// and an ICMP error about any packet stays within its memory. What can be cut is cut into packets of the size asked
+// for, and what can be joined is cut into the same packets again.
 #include <array>
 #include <cstdlib>
+#include <vector>
 
 #include "ip_packet.hpp"
+#include "joiner.hpp"
 #include "rpcrdma/ipoib/wire/link_address.hpp"
 #include "rpcrdma/ipoib/wire/private_data.hpp"
+#include "segmenter.hpp"
+
+namespace {
+
+using namespace rpcrdma;
+using namespace rpcrdma::ipoib;
+
+std::vector<std::vector<std::byte>> cut(Octets packet, const Offload& offload, std::size_t most) {
+  Segmenter segmenter;
+  std::vector<std::vector<std::byte>> out;
+  if (!segmenter.begin(packet, offload, most)) return out;
+  while (!segmenter.done()) {
+    out.emplace_back(most);
+    out.back().resize(segmenter.next(out.back()));
+  }
+  return out;
+}
+
+/// The first bytes say what the offload is.
+void cut_and_join(Octets octets) {
+  if (octets.size() < 5) return;
+  const auto number = [&](std::size_t at) { return static_cast<std::uint8_t>(octets[at]); };
+  const Offload offload{number(0) % 2 != 0 ? Offload::Cut::udp : Offload::Cut::tcp, number(1), number(2) % 8 != 0,
+                        number(3), number(4)};
+  constexpr std::size_t kMost = 300;
+  const auto segments = cut(octets.subspan(5), offload, kMost);
+  Joiner joiner;
+  std::vector<Octets> joined;
+  for (const auto& segment : segments) {
+    const auto joinable = parse_joinable(segment);
+    if (!joinable || joined.size() == Joiner::kMaxSegments) return;
+    if (joiner.empty())
+      joiner.start(*joinable);
+    else if (!joiner.append(*joinable))
+      return;
+    joined.push_back(segment);
+  }
+  if (joined.size() < 2) return;
+  std::vector<std::byte> whole;
+  for (const Octets part : joiner.parts()) whole.insert(whole.end(), part.begin(), part.end());
+  if (cut(whole, joiner.offload(), kMost) != segments) std::abort();
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace rpcrdma;
-  using namespace rpcrdma::ipoib;
   const Octets octets{reinterpret_cast<const std::byte*>(data), size};
   if (const auto found = decode_private_data(octets)) {
     const auto bytes = encode(*found);
@@ -24,5 +69,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::array<std::byte, kMaxIcmpError> out;
   for (const IcmpError error : {IcmpError::too_big, IcmpError::unreachable})
     if (make_icmp_error(error, 1500, octets, out) > out.size()) std::abort();
+  cut_and_join(octets);
   return 0;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: receives are posted before the connection is set up; each goes back to the provider once its packet has
-// been passed on. Packets are posted from the buffers into which they were read, batch by batch. Ownership: the
-// connection owns all buffers; a buffer that is posted belongs to the provider until its completion. A packet's buffer
-// is exchanged for a free one, so that sending neither copies nor allocates. Error handling: a failure to post ends the
-// connection; what was lost is counted by on_over.
+// been passed on, at the end of its batch at the latest. Packets are posted from the buffers into which they were read,
+// batch by batch. Ownership: the connection owns all buffers; a buffer that is posted belongs to the provider until its
+// completion. A packet's buffer is exchanged for a free one, so that sending neither copies nor allocates. Error
+// handling: a failure to post ends the connection; what was lost is counted by on_over.
 //
 // Credits, if both sides announce them. A grant counts packets only; each side posts kCreditReceives more Receives for
 // the peer's credit messages. It sends one of these when half of the depth has been posted anew since the last one.
@@ -77,6 +77,7 @@ error_code Connection::allocate(memory::Pool& pool) {
     receives_.push_back(std::make_unique<Receive>(*this));
     if (const error_code failed = buffer_into(receives_.back()->buffer, limits_.receive_mtu)) return failed;
   }
+  kept_.reserve(receives_.size());
   free_sends_.reserve(limits_.depth);
   for (std::uint32_t i = 0; i < limits_.depth; ++i) {
     sends_.push_back(std::make_unique<Send>(*this));
@@ -152,6 +153,7 @@ void Connection::on_disconnected(error_code why) noexcept {
 }
 
 void Connection::on_batch_end() noexcept {
+  events_.on_batch_end(*this);
   if (state_ == State::established) {
     if (std::exchange(room_, false) && has_room()) events_.on_room(*this);
     return_credits();
@@ -211,11 +213,23 @@ void Connection::received(Receive& receive, const fabric::Completion& completion
     received_credit(frame);
   } else {
     active_ = true;
+    if (events_.on_frame(*this, frame)) return kept_.push_back(&receive);
     ++packets_granted_;
-    events_.on_frame(*this, frame);
   }
+  return_receive(receive);
+}
+
+void Connection::return_receive(Receive& receive) noexcept {
   if (queue_pair_->post_receive(receive.buffer.ref(), &receive)) failed_ = true;
   posted_ = true;
+}
+
+void Connection::return_frames() noexcept {
+  for (Receive* const receive : kept_) {
+    ++packets_granted_;
+    return_receive(*receive);
+  }
+  kept_.clear();
 }
 
 void Connection::received_credit(Octets frame) noexcept {

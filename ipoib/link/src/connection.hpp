@@ -32,8 +32,11 @@ struct Packet {
 class ConnectionEvents {
  public:
   virtual void on_established(Connection& connection) noexcept = 0;
-  /// A frame has arrived; `frame` is valid during the call.
-  virtual void on_frame(Connection& connection, Octets frame) noexcept = 0;
+  /// A frame has arrived. `frame` is valid during the call, and until return_frames() if the owner keeps it, for which
+  /// it returns true.
+  virtual bool on_frame(Connection& connection, Octets frame) noexcept = 0;
+  /// The frames that have arrived together have been reported: the owner returns those that it has kept.
+  virtual void on_batch_end(Connection& connection) noexcept = 0;
   /// has_room() may hold again.
   virtual void on_room(Connection& connection) noexcept = 0;
   /// The connection is over. `lost` packets were not sent.
@@ -79,6 +82,8 @@ class Connection final : fabric::QueuePairEvents {
   /// Posts a packet of at most mtu() bytes; requires has_room(). Takes its buffer and leaves another one of the same
   /// size.
   void send(Packet& packet) noexcept;
+  /// Posts the Receives again of frames that the owner has kept.
+  void return_frames() noexcept;
   /// Passes what has been posted to the wire.
   void submit() noexcept;
   /// Orderly end: on_over follows.
@@ -101,6 +106,7 @@ class Connection final : fabric::QueuePairEvents {
   fabric::QueuePairOptions options() const;
   bool learn_peer(const PrivateData& peer) noexcept;
   void received(Receive& receive, const fabric::Completion& completion) noexcept;
+  void return_receive(Receive& receive) noexcept;
   void received_credit(Octets frame) noexcept;
   void sent(Send& send, const fabric::Completion& completion) noexcept;
   void return_credits() noexcept;
@@ -125,6 +131,7 @@ class Connection final : fabric::QueuePairEvents {
 
   std::unique_ptr<fabric::QueuePair> queue_pair_;
   std::vector<std::unique_ptr<Receive>> receives_;
+  std::vector<Receive*> kept_;  // has room for all
   std::vector<std::unique_ptr<Send>> sends_;
   std::vector<Send*> free_sends_;  // has room for all
   std::unique_ptr<CreditSend> credit_send_;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "packet_bytes.hpp"
+
 namespace rpcrdma::ipoib {
 namespace {
 
@@ -12,12 +14,6 @@ constexpr std::size_t kMaxIcmpError4 = 576;
 constexpr std::uint8_t kIcmp4 = 1, kIcmp6 = 58, kHopLimit = 64;
 constexpr std::uint16_t kFragmentOffset = 0x1fff;
 
-std::uint8_t at(Octets packet, std::size_t index) noexcept { return static_cast<std::uint8_t>(packet[index]); }
-
-std::uint16_t word(Octets packet, std::size_t index) noexcept {
-  return static_cast<std::uint16_t>(at(packet, index) << 8 | at(packet, index + 1));
-}
-
 IpBytes mapped(Octets address) noexcept {
   IpBytes out{};
   out[10] = out[11] = std::byte{0xff};
@@ -25,36 +21,18 @@ IpBytes mapped(Octets address) noexcept {
   return out;
 }
 
-/// The sum of the Internet checksum (RFC 1071), not yet folded.
-std::uint64_t sum(Octets octets, std::uint64_t start = 0) noexcept {
-  std::size_t i = 0;
-  for (; i + 1 < octets.size(); i += 2) start += word(octets, i);
-  if (i < octets.size()) start += std::uint64_t{at(octets, i)} << 8;
-  return start;
-}
-
-std::uint16_t folded(std::uint64_t value) noexcept {
-  while (value >> 16 != 0) value = (value & 0xffff) + (value >> 16);
-  return static_cast<std::uint16_t>(~value);
-}
-
-void put(MutableOctets out, std::size_t index, std::uint16_t value) noexcept {
-  out[index] = static_cast<std::byte>(value >> 8);
-  out[index + 1] = static_cast<std::byte>(value & 0xff);
-}
-
 /// Errors about ICMP errors, and about fragments other than the first, are forbidden.
 bool icmp4_allowed(Octets packet) noexcept {
-  if ((word(packet, 6) & kFragmentOffset) != 0) return false;
-  const std::size_t header = std::size_t{at(packet, 0) & 0xfu} * 4;
-  if (at(packet, 9) != kIcmp4) return true;
+  if ((word_at(packet, 6) & kFragmentOffset) != 0) return false;
+  const std::size_t header = std::size_t{byte_at(packet, 0) & 0xfu} * 4;
+  if (byte_at(packet, 9) != kIcmp4) return true;
   if (packet.size() <= header) return false;
-  const std::uint8_t type = at(packet, header);
+  const std::uint8_t type = byte_at(packet, header);
   return type == 0 || type == 8 || (type >= 13 && type <= 18);  // queries
 }
 
 bool icmp6_allowed(Octets packet) noexcept {
-  return at(packet, 6) != kIcmp6 || (packet.size() > kHeader6 && (at(packet, kHeader6) & 0x80) != 0);
+  return byte_at(packet, 6) != kIcmp6 || (packet.size() > kHeader6 && (byte_at(packet, kHeader6) & 0x80) != 0);
 }
 
 std::size_t make_icmp4(IcmpError error, std::uint32_t mtu, Octets packet, MutableOctets out) noexcept {
@@ -74,8 +52,8 @@ std::size_t make_icmp4(IcmpError error, std::uint32_t mtu, Octets packet, Mutabl
   writer.u32(0);
   writer.u16(error == IcmpError::too_big ? static_cast<std::uint16_t>(std::min(mtu, 0xffffu)) : 0);
   writer.octets(packet.first(quoted));
-  put(out, 10, folded(sum(out.first(kHeader4))));
-  put(out, kHeader4 + 2, folded(sum(out.subspan(kHeader4, total - kHeader4))));
+  put_word(out, 10, checksum_of(checksum_sum(out.first(kHeader4))));
+  put_word(out, kHeader4 + 2, checksum_of(checksum_sum(out.subspan(kHeader4, total - kHeader4))));
   return total;
 }
 
@@ -95,7 +73,8 @@ std::size_t make_icmp6(IcmpError error, std::uint32_t mtu, Octets packet, Mutabl
   writer.u32(error == IcmpError::too_big ? mtu : 0);
   writer.octets(packet.first(quoted));
   const Octets addresses = out.subspan(8, 32);
-  put(out, kHeader6 + 2, folded(sum(out.subspan(kHeader6, length), sum(addresses) + length + kIcmp6)));
+  put_word(out, kHeader6 + 2,
+           checksum_of(checksum_sum(out.subspan(kHeader6, length), checksum_sum(addresses) + length + kIcmp6)));
   return kHeader6 + length;
 }
 
@@ -104,17 +83,17 @@ std::size_t make_icmp6(IcmpError error, std::uint32_t mtu, Octets packet, Mutabl
 std::optional<IpPacket> parse_ip(Octets packet) noexcept {
   if (packet.empty()) return std::nullopt;
   IpPacket out;
-  if (at(packet, 0) >> 4 == 4 && packet.size() >= kHeader4) {
+  if (byte_at(packet, 0) >> 4 == 4 && packet.size() >= kHeader4) {
     out.source = mapped(packet.subspan(12, 4));
     out.destination = mapped(packet.subspan(16, 4));
-    out.multicast = at(packet, 16) >> 4 == 0xe || word(packet, 16) == 0xffff;
+    out.multicast = byte_at(packet, 16) >> 4 == 0xe || word_at(packet, 16) == 0xffff;
     return out;
   }
-  if (at(packet, 0) >> 4 == 6 && packet.size() >= kHeader6) {
+  if (byte_at(packet, 0) >> 4 == 6 && packet.size() >= kHeader6) {
     out.type = FrameType::ipv6;
     std::ranges::copy(packet.subspan(8, 16), out.source.begin());
     std::ranges::copy(packet.subspan(24, 16), out.destination.begin());
-    out.multicast = at(packet, 24) == 0xff;
+    out.multicast = byte_at(packet, 24) == 0xff;
     return out;
   }
   return std::nullopt;

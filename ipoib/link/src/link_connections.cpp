@@ -176,6 +176,7 @@ bool LinkState::connect(Peer& peer) {
 
 /// Destroys a connection later, as this may be one of its callbacks.
 void LinkState::bury(std::unique_ptr<Connection>& connection) noexcept {
+  if (joined_from_ == connection.get()) pass_joined();
   std::erase(touched_, connection.get());
   connection->quiesce();
   ended_.push_back(std::move(connection));

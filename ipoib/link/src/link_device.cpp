@@ -2,9 +2,13 @@
 // Operation: packets are read while there are any, kBatch at most in a turn of the event loop, and what they caused to
 // be posted is submitted at the end of the turn. Each is read into the one buffer of this link and given to a
 // connection, which leaves another buffer in exchange. Back-pressure: if the peer of a packet has no room, the packet
-// is held and the device is not read until there is room, the connection ends, or LinkOptions::stall has passed. Then
-// the peer is stalled: packets for it are dropped, so that it delays no other, until it takes one. Error handling: a
-// packet that cannot be sent is counted and dropped; the stack is told by ICMP where that helps it.
+// is held and the device is not read until there is room, the connection ends, or LinkOptions::stall has passed; while
+// the device is read for several peers, until the peer's patience has. Then the peer is stalled: packets for it are
+// dropped, so that it delays no other, until it takes one. Cutting: a packet that stands for several is cut from memory
+// of its own into that buffer, segment by segment, which are packets like others. Error handling: a packet that cannot
+// be sent is counted and dropped; the stack is told by ICMP where that helps it.
+#include <algorithm>
+
 #include "link_state.hpp"
 
 namespace rpcrdma::ipoib {
@@ -13,6 +17,10 @@ namespace {
 constexpr unsigned kBatch = 64;
 /// Packets that wait for one connection.
 constexpr std::size_t kWaiting = 16;
+/// Runs of the timer in LinkOptions::stall.
+constexpr int kTicks = 8;
+/// Peers that have had packets within this time share the device.
+constexpr std::chrono::seconds kTogether{1};
 
 Octets contents(const Packet& packet) noexcept { return packet.buffer.octets().subspan(kHeaderSize, packet.length); }
 
@@ -22,6 +30,7 @@ error_code LinkState::allocate() {
   auto buffer = pool_.allocate(limits().receive_mtu);
   if (!buffer) return buffer.error();
   packet_.buffer = std::move(*buffer);
+  uncut_.resize(options_.mtu + kMaxUncut);
   return {};
 }
 
@@ -39,8 +48,15 @@ void LinkState::await_device() {
 void LinkState::read_batch() {
   if (!running_) return submit_touched();
   for (unsigned i = 0; i < kBatch; ++i) {
-    const auto size = device_.read(packet_.buffer.octets().subspan(kHeaderSize));
-    if (!size && size.error() == boost::system::errc::bad_address) {  // larger than the MTU: it has been raised
+    if (!segmenter_.done()) {
+      packet_.length = static_cast<std::uint32_t>(segmenter_.next(packet_.buffer.octets().subspan(kHeaderSize)));
+      if (!route()) return submit_touched();
+      continue;
+    }
+    Offload offload;
+    const auto size = device_.read(packet_.buffer.octets().subspan(kHeaderSize, options_.mtu),
+                                   MutableOctets(uncut_).subspan(options_.mtu), offload);
+    if (!size && size.error() == boost::system::errc::bad_address) {  // larger than all that a packet can be
       ++statistics_.invalid;
       continue;
     }
@@ -53,8 +69,7 @@ void LinkState::read_batch() {
       submit_touched();
       return await_device();
     }
-    packet_.length = static_cast<std::uint32_t>(*size);
-    if (!route()) return submit_touched();
+    if (!take(*size, offload)) return submit_touched();
   }
   submit_touched();
   guard_.post(context(), [](LinkState& link) { link.read_batch(); });
@@ -63,6 +78,25 @@ void LinkState::read_batch() {
 void LinkState::submit_touched() noexcept {
   for (Connection* connection : touched_) connection->submit();
   touched_.clear();
+}
+
+/// A packet of this size that has been read. False: it is held, or its first segment is.
+bool LinkState::take(std::size_t size, const Offload& offload) {
+  const std::size_t here = std::min<std::size_t>(size, options_.mtu);
+  const MutableOctets out = packet_.buffer.octets().subspan(kHeaderSize, here);
+  if (offload.cut != Offload::Cut::none) {
+    const MutableOctets whole = MutableOctets(uncut_).subspan(options_.mtu - here, size);
+    std::ranges::copy(out, whole.begin());
+    if (segmenter_.begin(whole, offload, options_.mtu)) {
+      ++statistics_.cut;
+      return true;
+    }
+  } else if (size == here && (!offload.checksum || complete_checksum(out, offload))) {
+    packet_.length = static_cast<std::uint32_t>(size);
+    return route();
+  }
+  ++statistics_.invalid;  // also what is larger than the MTU, which has been raised
+  return true;
 }
 
 /// False: the packet is held.
@@ -83,9 +117,9 @@ bool LinkState::route() {
     report(IcmpError::unreachable, 0, contents(packet_));
     return true;
   }
-  if (send_to(*neighbour->peer)) return true;
-  hold(*neighbour->peer);
-  return false;
+  if (last_ != neighbour->peer && std::exchange(last_, neighbour->peer) != nullptr)
+    several_until_ = Peer::Clock::now() + kTogether;
+  return send_to(*neighbour->peer) || !hold(*neighbour->peer);
 }
 
 /// False: the peer has no room now.
@@ -100,7 +134,10 @@ bool LinkState::send_to(Peer& peer) {
     ++statistics_.stalled;
     return true;
   }
-  if (transmit(*connection, packet_)) touched_.push_back(connection);
+  if (transmit(*connection, packet_))
+    touched_.push_back(connection);
+  else
+    statistics_.too_big += segmenter_.drop();
   return true;
 }
 
@@ -154,33 +191,45 @@ void LinkState::drop_waiting(Peer& peer) noexcept {
 }
 
 void LinkState::report(IcmpError error, std::uint32_t mtu, Octets packet) noexcept {
-  if (const std::size_t size = make_icmp_error(error, mtu, packet, icmp_); size != 0)
-    device_.write(Octets(icmp_).first(size));
+  const Octets message = Octets(icmp_).first(make_icmp_error(error, mtu, packet, icmp_));
+  if (!message.empty()) device_.write({&message, 1}, {});
 }
 
-void LinkState::hold(Peer& peer) {
+/// False: the packet is dropped, as the peer has stopped the others for too long.
+bool LinkState::hold(Peer& peer) {
+  const auto now = Peer::Clock::now();
+  auto until = peer.patience.begin(now);
+  if (now >= several_until_) until = now + options_.stall;
+  if (!until) {
+    peer.stalled = true;
+    ++statistics_.stalled;
+    return false;
+  }
   held_for_ = &peer;
-  ++holds_;
+  held_ticks_ = (*until - now) / (options_.stall / kTicks) + 1;
   ++statistics_.pauses;
   if (!stall_timer_runs_) await_stall();
+  return true;
 }
 
 /// Tries the held packet again, and goes on reading if it has been taken.
 void LinkState::resume() {
   Peer& peer = *held_for_;
   if (!send_to(peer)) return;
+  peer.patience.end(Peer::Clock::now());
   held_for_ = nullptr;
   read_batch();
 }
 
-/// One timer for all holds, which come and go faster than it is set.
+/// One timer for all holds, which come and go faster than it is set. It is counted how often it runs: a process that
+/// has not run for a time has not seen whether there is room.
 void LinkState::await_stall() {
   stall_timer_runs_ = true;
-  stall_timer_.expires_after(options_.stall);
-  stall_timer_.async_wait(guard_.wrap([hold = holds_](LinkState& link, error_code failed) {
+  stall_timer_.expires_after(options_.stall / kTicks);
+  stall_timer_.async_wait(guard_.wrap([](LinkState& link, error_code failed) {
     link.stall_timer_runs_ = false;
     if (failed || link.held_for_ == nullptr) return;
-    if (hold != link.holds_) return link.await_stall();
+    if (--link.held_ticks_ > 0) return link.await_stall();
     link.held_for_->stalled = true;
     link.resume();
   }));

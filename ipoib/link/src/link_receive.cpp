@@ -9,7 +9,7 @@ namespace rpcrdma::ipoib {
 namespace {
 
 /// Addresses that are learnt: over all peers, and of all that share an address on the fabric.
-constexpr std::ptrdiff_t kMaxLearnt = 1024, kMaxLearntOfOne = 16;
+constexpr std::size_t kMaxLearnt = 1024, kMaxLearntOfOne = 16;
 
 bool is_broadcast(const IpPrefix& network, const boost::asio::ip::address& address) noexcept {
   if (!network.address.is_v4() || !address.is_v4() || network.length > 30) return false;
@@ -20,36 +20,61 @@ bool is_broadcast(const IpPrefix& network, const boost::asio::ip::address& addre
 }  // namespace
 
 // [4755-7-a]
-void LinkState::frame(Peer& peer, Octets frame) noexcept {
+bool LinkState::frame(Peer& peer, Connection& connection, Octets frame) noexcept {
   const auto type = decode_header(frame);
   if (!type) {
     ++statistics_.bad_frames;
-    return;
+    return false;
   }
   if (*type != FrameType::ipv4 && *type != FrameType::ipv6) {  // [4755-4-a] [4755-7-b] ARP among them
     ++statistics_.bad_types;
-    return;
+    return false;
   }
   const Octets packet = frame.subspan(kHeaderSize);
   const auto ip = parse_ip(packet);
   if (!ip || ip->type != *type) {
     ++statistics_.bad_frames;
-    return;
+    return false;
   }
   if (ip->multicast) {  // [4755-2.1-a]
     ++statistics_.bad_types;
-    return;
+    return false;
   }
   if (owner_of(ip->source, peer) != &peer) {
     ++statistics_.bad_sources;
+    return false;
+  }
+  const auto joinable = options_.join ? parse_joinable(packet) : std::nullopt;
+  if (joined_from_ != &connection || !joinable || !joiner_.append(*joinable)) {
+    pass_joined();
+    if (!joinable || joinable->last) {
+      pass({&packet, 1}, {}, 1, packet.size());
+      return false;
+    }
+    joiner_.start(*joinable);
+    joined_from_ = &connection;
+  }
+  return true;
+}
+
+/// At the end of a batch, and before a packet that does not continue those that are joined.
+void LinkState::pass_joined() noexcept {
+  if (joiner_.empty()) return;
+  if (joiner_.count() > 1) ++statistics_.joined;
+  pass(joiner_.parts(), joiner_.offload(), joiner_.count(), joiner_.bytes());
+  joiner_.clear();
+  std::exchange(joined_from_, nullptr)->return_frames();
+}
+
+/// A packet that stands for `count` ones of `bytes` in total.
+void LinkState::pass(std::span<const Octets> packet, const Offload& offload, std::size_t count,
+                     std::size_t bytes) noexcept {
+  if (!device_.write(packet, offload)) {
+    statistics_.not_taken += count;
     return;
   }
-  if (!device_.write(packet)) {
-    ++statistics_.not_taken;
-    return;
-  }
-  ++statistics_.received;
-  statistics_.received_bytes += packet.size();
+  statistics_.received += count;
+  statistics_.received_bytes += bytes;
 }
 
 /// The peer that may send from `source`, which is learnt if nobody has it. A learnt address whose owner has no
@@ -59,10 +84,7 @@ Peer* LinkState::owner_of(const IpBytes& source, Peer& sender) {
   if (known != nullptr && (!known->learnt || known->peer == &sender || known->peer->connected())) return known->peer;
   const boost::asio::ip::address address = address_of(source);
   if (!may_learn(address, sender)) return nullptr;
-  if (known != nullptr)
-    known->peer = &sender;
-  else
-    neighbours_.add({address, static_cast<std::uint8_t>(address.is_v4() ? 32 : 128)}, sender, true);
+  neighbours_.learn(source, sender, sender.address.gid);
   log_.info("ipoib: learnt that {} is at {}", address.to_string(), sender.text());
   return &sender;
 }
@@ -73,12 +95,7 @@ bool LinkState::may_learn(const boost::asio::ip::address& address, const Peer& s
     return network.contains(bytes) && !is_broadcast(network, address);
   };
   if (!std::ranges::any_of(options_.learn_within, allows)) return false;
-  std::ptrdiff_t all = 0, of_one = 0;
-  for (const Neighbours::Entry& entry : neighbours_.entries()) {
-    all += entry.learnt ? 1 : 0;
-    of_one += entry.learnt && entry.peer->address.gid == sender.address.gid ? 1 : 0;
-  }
-  return all < kMaxLearnt && of_one < kMaxLearntOfOne;
+  return neighbours_.learnt() < kMaxLearnt && neighbours_.learnt_at(sender.address.gid) < kMaxLearntOfOne;
 }
 
 }  // namespace rpcrdma::ipoib

@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "ip_packet.hpp"
+#include "joiner.hpp"
 #include "neighbours.hpp"
 #include "peer.hpp"
 #include "rpcrdma/base/weak_guard.hpp"
 #include "rpcrdma/ipoib/link/link.hpp"
+#include "segmenter.hpp"
 
 namespace rpcrdma::ipoib {
 
@@ -31,7 +33,9 @@ class LinkState {
 
   // Events of a peer's connections.
   void established(Peer& peer, Connection& connection) noexcept;
-  void frame(Peer& peer, Octets frame) noexcept;
+  /// Whether the frame is kept, until pass_joined().
+  bool frame(Peer& peer, Connection& connection, Octets frame) noexcept;
+  void pass_joined() noexcept;
   void room(Peer& peer) noexcept;
   void over(Peer& peer, Connection& connection, error_code why, std::uint32_t lost) noexcept;
   /// The time to wait after a rejection has passed.
@@ -45,6 +49,7 @@ class LinkState {
   void await_device();
   void read_batch();
   void submit_touched() noexcept;
+  bool take(std::size_t size, const Offload& offload);
   bool route();
   bool send_to(Peer& peer);
   void wait_for_connection(Peer& peer);
@@ -52,11 +57,12 @@ class LinkState {
   void send_waiting(Peer& peer, Connection& connection);
   void drop_waiting(Peer& peer) noexcept;
   void report(IcmpError error, std::uint32_t mtu, Octets packet) noexcept;
-  void hold(Peer& peer);
+  bool hold(Peer& peer);
   void resume();
   void await_stall();
 
   // link_receive.cpp
+  void pass(std::span<const Octets> packet, const Offload& offload, std::size_t count, std::size_t bytes) noexcept;
   Peer* owner_of(const IpBytes& source, Peer& sender);
   bool may_learn(const boost::asio::ip::address& address, const Peer& sender) const noexcept;
 
@@ -92,12 +98,18 @@ class LinkState {
   std::uint16_t port_ = 0;
   std::vector<std::unique_ptr<Connection>> ended_;  // destroyed outside of their callbacks
 
-  Packet packet_;             // being read, or held
-  Peer* held_for_ = nullptr;  // the device is not read until this peer has room for packet_
-  std::uint64_t holds_ = 0;   // to tell one hold from the next
+  Packet packet_;                              // being read, or held
+  std::vector<std::byte> uncut_;               // what does not fit into it: a packet that stands for several
+  Segmenter segmenter_;                        // of it
+  Peer* held_for_ = nullptr;                   // the device is not read until this peer has room for packet_
+  Peer::Clock::duration::rep held_ticks_ = 0;  // for so many runs of the timer yet
+  const Peer* last_ = nullptr;                 // had the last packet; perhaps gone
+  Peer::Clock::time_point several_until_{};    // packets for more than one peer until then
   bool stall_timer_runs_ = false;
   std::vector<Connection*> touched_;  // to submit at the end of a batch; only within one
   std::array<std::byte, kMaxIcmpError> icmp_{};
+  Joiner joiner_;                      // received packets
+  Connection* joined_from_ = nullptr;  // that has them; only within a batch
 
   boost::asio::steady_timer stall_timer_;
   boost::asio::steady_timer sweep_timer_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <map>
 #include <vector>
 
 #include "rpcrdma/ipoib/link/ip_address.hpp"
@@ -12,24 +13,41 @@ class Peer;
 class Neighbours {
  public:
   struct Entry {
-    IpBytes address;
-    IpBytes mask;
-    unsigned bits;
-    bool is_v4;
     Peer* peer;
-    bool learnt;  ///< from a packet: it may go to another peer, or be forgotten
+    bool learnt = false;  ///< from a packet: it may go to another peer, or be forgotten
+    IpBytes host{};       ///< if it was learnt
   };
 
   /// Replaces an entry for the same range.
-  void add(const IpPrefix& addresses, Peer& peer, bool learnt = false);
+  void add(const IpPrefix& addresses, Peer& peer);
+  /// Replaces an entry for the same address. `host` is the address of the peer on the fabric.
+  void learn(const IpBytes& address, Peer& peer, const IpBytes& host);
   /// Removes what was learnt of `peer`.
   void forget(const Peer& peer) noexcept;
   /// The entry of the longest range that contains `address`, or null.
   Entry* find(const IpBytes& address) noexcept;
-  const std::vector<Entry>& entries() const noexcept { return entries_; }
+  /// Addresses that were learnt, of all peers and of those at `host`.
+  std::size_t learnt() const noexcept { return learnt_; }
+  std::size_t learnt_at(const IpBytes& host) const noexcept;
+  /// Entries.
+  std::size_t size() const noexcept { return hosts_.size() + ranges_.size(); }
 
  private:
-  std::vector<Entry> entries_;  // longest prefix first
+  struct Range {
+    IpBytes address;
+    IpBytes mask;
+    unsigned bits;
+    bool is_v4;
+    Entry entry;
+  };
+
+  void put(const IpBytes& address, const Entry& entry);
+  void count_out(const Entry& entry) noexcept;
+
+  std::map<IpBytes, Entry> hosts_;  // entries for one address
+  std::map<IpBytes, std::size_t> learnt_at_;
+  std::size_t learnt_ = 0;
+  std::vector<Range> ranges_;  // longest prefix first
 };
 
 }  // namespace rpcrdma::ipoib

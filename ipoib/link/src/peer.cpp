@@ -19,7 +19,8 @@ Peer::Peer(LinkState& of, const LinkAddress& its_address, const fabric::Endpoint
       address(its_address),
       endpoint(its_endpoint),
       backoff(of.options().first_retry, of.options().last_retry, its_address.qpn),
-      retry_timer(of.context()) {}
+      retry_timer(of.context()),
+      patience(of.options().stall) {}
 
 Connection* Peer::usable() const noexcept {
   if (is_in(outgoing, Connection::State::established)) return outgoing.get();
@@ -40,7 +41,8 @@ std::string Peer::text() const {
 }
 
 void Peer::on_established(Connection& connection) noexcept { link.established(*this, connection); }
-void Peer::on_frame(Connection&, Octets frame) noexcept { link.frame(*this, frame); }
+bool Peer::on_frame(Connection& connection, Octets frame) noexcept { return link.frame(*this, connection, frame); }
+void Peer::on_batch_end(Connection&) noexcept { link.pass_joined(); }
 void Peer::on_room(Connection&) noexcept { link.room(*this); }
 void Peer::on_over(Connection& connection, error_code why, std::uint32_t lost) noexcept {
   link.over(*this, connection, why, lost);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "connection.hpp"
+#include "patience.hpp"
 #include "rpcrdma/base/backoff.hpp"
 #include "rpcrdma/base/weak_guard.hpp"
 #include "rpcrdma/ipoib/wire/link_address.hpp"
@@ -45,13 +46,15 @@ class Peer final : public ConnectionEvents {
   Clock::time_point retry_at{};           ///< no attempt to connect before
   boost::asio::steady_timer retry_timer;  ///< runs after a rejection, if packets wait
   unsigned rejections = 0;                ///< in a row
+  Patience patience;                      ///< for packets without room
   bool stalled = false;                   ///< it takes no packets: they are lost
   bool learnt = false;                    ///< from its request: it is forgotten when it has no connection
   WeakGuard<Peer> guard{*this};
 
  private:
   void on_established(Connection& connection) noexcept override;
-  void on_frame(Connection& connection, Octets frame) noexcept override;
+  bool on_frame(Connection& connection, Octets frame) noexcept override;
+  void on_batch_end(Connection& connection) noexcept override;
   void on_room(Connection& connection) noexcept override;
   void on_over(Connection& connection, error_code why, std::uint32_t lost) noexcept override;
 };

@@ -24,14 +24,14 @@ struct Words {
   std::vector<std::string> addresses, peers;
   std::string listen, fabric = "auto", crc, log_level = "info";
   double idle = 300;
-  bool learn = false;
+  bool learn = false, no_offload = false;
 };
 
 std::vector<cli::Section> help_sections() {
   return {{"Neighbours",
            {{"IP=ADDR:PORT", "the neighbour with the address IP listens at ADDR:PORT"},
             {"CIDR=ADDR:PORT", "likewise for all addresses of a network that is behind this neighbour"}}},
-          {"Ready line on standard output", {{"ready dev=NAME mtu=N", ""}}},
+          {"Ready line on standard output", {{"ready dev=NAME mtu=N port=N", ""}}},
           {"Signals",
            {{"TERM, INT", "close the connections, remove the device, and exit; a second one exits at once"},
             {"USR1", "print counters to standard error"}}},
@@ -68,6 +68,8 @@ void add_options(CLI::App& app, Words& words, Options& options) {
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e6));
+  app.add_flag("--no-offload", words.no_offload,
+               "Let the IP stack compute checksums and cut TCP streams into packets, not this program");
   app.add_option("--fabric", words.fabric, "verbs is an RDMA device, iwarp the userspace stack on TCP")
       ->type_name("NAME")
       ->capture_default_str()
@@ -130,6 +132,7 @@ Refusal interpret_device(const Words& words, Options& options) {
     options.device.addresses.push_back(*prefix);
   }
   options.device.mtu = options.link.mtu;
+  options.device.offload = options.link.join = !words.no_offload;
   if (options.device.name.empty()) options.device.name = "rdma%d";
   if (options.device.name.size() >= IFNAMSIZ)
     return "--name: longer than " + std::to_string(IFNAMSIZ - 1) + " characters";
@@ -151,6 +154,7 @@ Refusal interpret_network(const Words& words, Options& options) {
   if (endpoint->address().is_unspecified())
     return "--listen: neighbours know this host by its address: give one that is not a wildcard";
   options.listen = *endpoint;
+  options.fabric.from_there = true;  // neighbours know this host by it
   for (const std::string& text : words.peers) {
     const std::size_t equals = text.find('=');
     const auto prefix = parse_prefix(std::string_view(text).substr(0, equals));

@@ -56,6 +56,7 @@ std::optional<std::string> Program::start() {
   if (!at)
     return fmt::format("cannot listen at {} port {}: {}", options_.listen.address().to_string(), options_.listen.port(),
                        at.error().message());
+  port_ = at->port();
   for (const PeerOption& peer : options_.peers) link_->add_neighbour(peer.addresses, peer.endpoint);
   for (const int number : {SIGTERM, SIGINT, SIGUSR1}) signals_.add(number);
   await_signal();
@@ -68,7 +69,7 @@ std::optional<std::string> Program::start() {
 }
 
 std::string Program::ready_line() const {
-  return fmt::format("ready dev={} mtu={}", device_->name(), options_.link.mtu);
+  return fmt::format("ready dev={} mtu={} port={}", device_->name(), options_.link.mtu, port_);
 }
 
 int Program::run() {

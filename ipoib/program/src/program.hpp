@@ -36,6 +36,7 @@ class Program {
   std::unique_ptr<fabric::Fabric> fabric_;
   std::unique_ptr<Tun> device_;
   std::unique_ptr<Link> link_;
+  std::uint16_t port_ = 0;
   bool ending_ = false;
   int status_ = 0;
 };

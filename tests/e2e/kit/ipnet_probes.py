@@ -106,8 +106,33 @@ def connects(address, port):
         print("closed")
 
 
+def datagrams(address, size, count):
+    """The contents, and a socket."""
+    number = int(count)
+    data = b"".join(struct.pack(">Q", i) * (int(size) // 8) for i in range(number))
+    return data, socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
+
+
+def send_datagrams(address, port, size, count):
+    """Sends `count` datagrams by one call, which the kernel or the device cuts (UDP_SEGMENT, 103)."""
+    data, sender = datagrams(address, size, count)
+    sender.setsockopt(socket.IPPROTO_UDP, 103, int(size))
+    sender.sendto(data, (address, int(port)))
+
+
+def take_datagrams(address, port, size, count):
+    data, receiver = datagrams(address, size, count)
+    receiver.settimeout(PATIENCE_S)
+    receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    receiver.bind((address, int(port)))
+    print("ready", flush=True)
+    if b"".join(receiver.recv(1 << 16) for _ in range(int(count))) != data:
+        sys.exit("the bytes differ")
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "echo":
         echo(sys.argv[2], sizes_of(sys.argv[3]))
     else:
-        {"receive": receive, "send": send, "connects": connects}[sys.argv[1]](*sys.argv[2:])
+        {"receive": receive, "send": send, "connects": connects, "send_datagrams": send_datagrams,
+         "take_datagrams": take_datagrams}[sys.argv[1]](*sys.argv[2:])

@@ -47,7 +47,8 @@ std::string describe(Octets packet) {
   const std::string ends = four ? address_text(packet.subspan(12, 4)) + " > " + address_text(packet.subspan(16, 4))
                                 : address_text(packet.subspan(8, 16)) + " > " + address_text(packet.subspan(24, 16));
   const int protocol = static_cast<int>(packet[four ? 9 : 6]);
-  if (protocol == 17) return fmt::format("{} {} {}", ends, packet.size(), static_cast<int>(packet.back()));
+  if (protocol == 17 || protocol == 6)
+    return fmt::format("{} {} {}", ends, packet.size(), static_cast<int>(packet.back()));
   Reader reader(packet.subspan(header));
   const int type = reader.u8(), code = reader.u8();
   reader.u16();
@@ -74,18 +75,26 @@ void HandDevice::wait(UniqueFunction<void()> ready) {
   if (!unread.empty()) wake();
 }
 
-Result<std::size_t> HandDevice::read(MutableOctets out) noexcept {
+Result<std::size_t> HandDevice::read(MutableOctets out, MutableOctets rest, ipoib::Offload& offload) noexcept {
   if (failure_) return failure_;
   if (unread.empty()) return std::size_t{0};
   const Bytes packet = std::move(unread.front());
   unread.pop_front();
-  if (packet.size() > out.size()) return boost::system::errc::make_error_code(boost::system::errc::bad_address);
-  std::ranges::copy(packet, out.begin());
+  if (packet.size() > out.size() + rest.size())
+    return boost::system::errc::make_error_code(boost::system::errc::bad_address);
+  const Octets first = Octets(packet).first(std::min(packet.size(), out.size()));
+  std::ranges::copy(first, out.begin());
+  std::ranges::copy(Octets(packet).subspan(first.size()), rest.begin());
+  offload = std::exchange(next_offload, {});
   return packet.size();
 }
 
-bool HandDevice::write(Octets packet) noexcept {
-  if (takes) written.push_back(describe(packet));
+bool HandDevice::write(std::span<const Octets> packet, const ipoib::Offload& offload) noexcept {
+  if (!takes) return false;
+  Bytes whole;
+  for (const Octets part : packet) whole.insert(whole.end(), part.begin(), part.end());
+  written.push_back(describe(whole));
+  written_offload = offload;
   return takes;
 }
 

@@ -30,13 +30,15 @@ class HandDevice final : public ipoib::PacketDevice {
   void fail(error_code why);
 
   void wait(UniqueFunction<void()> ready) override;
-  Result<std::size_t> read(MutableOctets out) noexcept override;
-  bool write(Octets packet) noexcept override;
+  Result<std::size_t> read(MutableOctets out, MutableOctets rest, ipoib::Offload& offload) noexcept override;
+  bool write(std::span<const Octets> packet, const ipoib::Offload& offload) noexcept override;
 
   std::deque<Bytes> unread;
   std::vector<std::string> written;
-  bool takes = true;      ///< what write() returns
-  std::size_t waits = 0;  ///< calls of wait()
+  ipoib::Offload next_offload;     ///< of the next packet that is read
+  ipoib::Offload written_offload;  ///< of the last one of written
+  bool takes = true;               ///< what write() returns
+  std::size_t waits = 0;           ///< calls of wait()
 
  private:
   void wake();

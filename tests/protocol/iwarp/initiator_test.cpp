@@ -58,6 +58,25 @@ TEST_F(Initiator, RevisionOne) {
   EXPECT_TRUE(until([&] { return node().established(); }));
 }
 
+TEST_F(Initiator, Source) {
+  fabric::IwarpOptions options;
+  options.source = boost::asio::ip::make_address("127.0.0.2");
+  open(options);
+  start();
+  asked();
+  peer_.send(reply(0x10, 2, "00100010"));
+  ASSERT_TRUE(until([&] { return node().established(); }));
+  EXPECT_EQ(node().info->local.address().to_string(), "127.0.0.2");
+}
+
+TEST_F(Initiator, SourceOfAnotherHost) {
+  fabric::IwarpOptions options;
+  options.source = boost::asio::ip::make_address("192.0.2.1");
+  open(options);
+  start();
+  EXPECT_TRUE(end() == boost::system::errc::address_not_available);
+}
+
 TEST_F(Initiator, ReplyOctetByOctet) {
   start();
   asked();

@@ -29,13 +29,13 @@ class CountingDevice final : public ipoib::PacketDevice {
   }
 
   void wait(UniqueFunction<void()> ready) override { ready_ = std::move(ready); }
-  Result<std::size_t> read(MutableOctets out) noexcept override {
+  Result<std::size_t> read(MutableOctets out, MutableOctets, ipoib::Offload&) noexcept override {
     if (left_ == 0) return std::size_t{0};
     --left_;
     std::copy(packet_.begin(), packet_.end(), out.begin());
     return packet_.size();
   }
-  bool write(Octets) noexcept override {
+  bool write(std::span<const Octets>, const ipoib::Offload&) noexcept override {
     ++written;
     return true;
   }

@@ -167,7 +167,33 @@ TEST(IpoibNeighbours, LongestPrefix) {
   EXPECT_EQ(six.find(ip_bytes(make_address("10.1.2.3"))), nullptr) << "another family";
   table.add({make_address("10.1.2.3"), 32}, all);
   EXPECT_EQ(find("10.1.2.3"), &all);
-  EXPECT_EQ(table.entries().size(), 5u);
+  EXPECT_EQ(table.size(), 5u);
+}
+
+// What is learnt is counted for each host, until it moves, is replaced, or is forgotten.
+TEST(IpoibNeighbours, Learnt) {
+  std::byte memory[2];
+  Peer& one = reinterpret_cast<Peer&>(memory[0]);
+  Peer& other = reinterpret_cast<Peer&>(memory[1]);
+  const IpBytes here = ip_bytes(make_address("192.0.2.1")), there = ip_bytes(make_address("192.0.2.2"));
+  const auto address = [](unsigned number) { return ip_bytes(boost::asio::ip::address_v4(0x0a090000 + number)); };
+  Neighbours table;
+  const auto counts = [&] { return std::array{table.learnt(), table.learnt_at(here), table.learnt_at(there)}; };
+  table.add({make_address("10.9.0.0"), 24}, one);
+  for (unsigned i = 0; i < 5; ++i) table.learn(address(i), one, here);
+  EXPECT_EQ(counts(), (std::array<std::size_t, 3>{5, 5, 0}));
+  table.learn(address(0), one, here);
+  table.learn(address(1), other, there);
+  EXPECT_EQ(counts(), (std::array<std::size_t, 3>{5, 4, 1}));
+  EXPECT_EQ(table.find(address(1))->peer, &other);
+  table.add({address_of(address(2)), 32}, other);
+  EXPECT_EQ(counts(), (std::array<std::size_t, 3>{4, 3, 1}));
+  table.forget(one);
+  EXPECT_EQ(counts(), (std::array<std::size_t, 3>{1, 0, 1}));
+  EXPECT_EQ(table.find(address(3))->peer, &one) << "the range is not learnt";
+  table.forget(other);
+  EXPECT_EQ(counts(), (std::array<std::size_t, 3>{}));
+  EXPECT_EQ(table.find(address(2))->peer, &other);
 }
 
 TEST(IpoibNeighbours, Prefix) {

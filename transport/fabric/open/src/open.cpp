@@ -14,10 +14,12 @@ using boost::asio::ip::address;
 constexpr std::pair<std::string_view, Provider> kProviders[] = {
     {"auto", Provider::automatic}, {"verbs", Provider::verbs}, {"iwarp", Provider::iwarp}};
 
-Result<std::unique_ptr<Fabric>> open_iwarp_with(boost::asio::io_context& context, const OpenOptions& wanted, Log log) {
+Result<std::unique_ptr<Fabric>> open_iwarp_with(boost::asio::io_context& context, const address& at,
+                                                const OpenOptions& wanted, Log log) {
   IwarpOptions options;
   if (wanted.crc != CrcPolicy::automatic) options.crc = wanted.crc == CrcPolicy::on;
   options.keepalive = wanted.keepalive;
+  if (wanted.from_there && !at.is_unspecified()) options.source = at;
   return open_iwarp(context, options, std::move(log));
 }
 
@@ -48,15 +50,16 @@ bool parse_provider(std::string_view text, Provider& provider) noexcept {
 
 Result<std::unique_ptr<Fabric>> open(boost::asio::io_context& context, const address& at, const OpenOptions& options,
                                      Log log) {
-  if (options.provider == Provider::iwarp) return open_iwarp_with(context, options, std::move(log));
+  if (options.provider == Provider::iwarp) return open_iwarp_with(context, at, options, std::move(log));
   const bool automatic = options.provider == Provider::automatic;
-  // No device has these addresses: a program that uses loopback only does not load the plug-in.
-  if (automatic && (at.is_unspecified() || at.is_loopback())) return open_iwarp_with(context, options, std::move(log));
+  // No device has these addresses: a program that stays on the machine loads nothing.
+  if (automatic && (at.is_unspecified() || at.is_loopback()))
+    return open_iwarp_with(context, at, options, std::move(log));
   const auto plugin = load_verbs_plugin(log);
   if (plugin && (!automatic || (*plugin)->device_at(at)))
     return open_verbs_with(**plugin, context, at, options, std::move(log));
   if (!automatic) return plugin.error();
-  return open_iwarp_with(context, options, std::move(log));
+  return open_iwarp_with(context, at, options, std::move(log));
 }
 
 }  // namespace rpcrdma::fabric

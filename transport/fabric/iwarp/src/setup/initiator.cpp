@@ -4,6 +4,7 @@
 // Error handling: one timer covers all steps; any failure closes the socket and is reported once.
 #include "setup/initiator.hpp"
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 
@@ -39,6 +40,13 @@ void Initiator::cancel() noexcept {
 }
 
 void Initiator::connect() {
+  if (const auto& source = fabric_->options.source) {
+    error_code failed;
+    socket_.open(peer_.protocol(), failed);
+    if (!failed) socket_.bind({*source, 0}, failed);
+    if (failed)
+      return boost::asio::post(fabric_->context, [self = shared_from_this(), failed] { self->finish(failed); });
+  }
   socket_.async_connect(peer_, [self = shared_from_this()](error_code error) {
     if (!self->handler_) return;
     if (!error) error = prepare(self->socket_, self->fabric_->options.keepalive);

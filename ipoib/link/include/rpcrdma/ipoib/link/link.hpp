@@ -39,11 +39,15 @@ struct LinkOptions {
   std::chrono::milliseconds idle{300'000};
   /// Time limit for setting up a connection.
   std::chrono::milliseconds handshake_timeout{3000};
-  /// A peer that takes no packet for this time loses packets until it takes one; before, the device is not read.
+  /// A peer that takes no packet for this time loses packets until it takes one; before, the device is not read. While
+  /// the device is read for several peers, it is the time for which one may stop that in total; it gets a tenth of the
+  /// time back that passes.
   std::chrono::milliseconds stall{200};
   /// Bounds of the time between two attempts to connect a peer.
   std::chrono::milliseconds first_retry{50};
   std::chrono::milliseconds last_retry{2000};
+  /// Whether the device is given consecutive TCP segments as one packet.
+  bool join = true;
   /// Accept unknown peers and learn which addresses within these ranges they have from the packets that they send.
   std::vector<IpPrefix> learn_within{};
 };

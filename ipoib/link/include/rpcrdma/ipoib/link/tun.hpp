@@ -16,6 +16,7 @@ struct TunOptions {
   std::string name{};                 ///< empty: the kernel chooses; "%d" in it becomes a number
   std::uint32_t mtu = 0;              ///< of the device
   std::vector<IpPrefix> addresses{};  ///< of this host; the prefix becomes a route to the device
+  bool offload = true;                ///< whether the stack leaves checksums and segmentation to this device
 };
 
 /// Exists as long as this object does, or the process.
@@ -28,8 +29,9 @@ class Tun final : public PacketDevice {
   const std::string& name() const noexcept { return name_; }
 
   void wait(UniqueFunction<void()> ready) override;
-  Result<std::size_t> read(MutableOctets out) noexcept override;
-  bool write(Octets packet) noexcept override;
+  Result<std::size_t> read(MutableOctets out, MutableOctets rest, Offload& offload) noexcept override;
+  /// Of at most 128 parts; the first one begins with the headers, and has all of them if the packet stands for several.
+  bool write(std::span<const Octets> packet, const Offload& offload) noexcept override;
 
  private:
   Tun(boost::asio::io_context& context, int descriptor, std::string name);

@@ -27,6 +27,8 @@ struct IwarpOptions {
   bool fall_back = false;
   /// As initiator, request the peer-to-peer model of RFC 6581, in which either side may send first.
   bool peer_to_peer = false;
+  /// As initiator, the local address; unset: the system chooses one that leads to the peer.
+  std::optional<boost::asio::ip::address> source{};
   /// Outstanding Reads per direction and connection, at most 16382: caps what queue pairs ask for.
   std::uint32_t max_read_depth = 128;
   /// Time limit for an accepted TCP connection to deliver its whole request.

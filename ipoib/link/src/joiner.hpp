@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Joins consecutive TCP segments of one flow into a packet that stands for them (as generic receive offload does), so
+// that the IP stack handles them at once. Nothing is reordered, and what the stack cuts again from the joined packet
+// are the segments, but for IPv4 identifications that have no meaning.
+#include <array>
+#include <optional>
+
+#include "rpcrdma/ipoib/link/packet_device.hpp"
+
+namespace rpcrdma::ipoib {
+
+/// A packet that may be joined with others: TCP without fragments, IP options or extension headers, with a payload and
+/// no flags but ACK and PSH, as long as its IP header says.
+struct Joinable {
+  Octets packet;
+  bool six = false;
+  std::size_t transport = 0;  ///< where the TCP header begins
+  std::size_t headers = 0;    ///< bytes of both headers
+  bool last = false;          ///< PSH: no segment is joined behind it
+};
+std::optional<Joinable> parse_joinable(Octets packet) noexcept;
+
+class Joiner {
+ public:
+  static constexpr std::size_t kMaxSegments = 64;
+
+  bool empty() const noexcept { return count_ == 0; }
+  /// Bytes of the packets that are joined.
+  std::size_t bytes() const noexcept { return size_ + (count_ - 1) * first_.headers; }
+  /// How many they are.
+  std::size_t count() const noexcept { return count_; }
+  /// Begins with this packet, whose memory stays valid until clear(). Requires empty().
+  void start(const Joinable& first) noexcept;
+  /// Adds the packet behind those that are there, if it continues them and checksums are right; its memory stays valid
+  /// until clear().
+  bool append(const Joinable& next) noexcept;
+  /// Whether no further one can be added.
+  bool full() const noexcept { return full_; }
+  /// The packet that stands for all; valid until the next call that changes them. Requires !empty().
+  std::span<const Octets> parts() noexcept;
+  Offload offload() const noexcept;
+  void clear() noexcept { count_ = 0; }
+
+ private:
+  bool continues(const Joinable& next) const noexcept;
+
+  Joinable first_;
+  std::array<Octets, kMaxSegments + 1> parts_;  // the headers, and the payload of each packet
+  std::array<std::byte, 40 + 60> headers_{};
+  std::size_t count_ = 0;
+  std::size_t size_ = 0;      // of the packet that stands for all
+  std::size_t cut_size_ = 0;  // payload of the first one
+  bool full_ = false;
+};
+
+}  // namespace rpcrdma::ipoib

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Fields of packets, and the Internet checksum (RFC 1071).
+#include "rpcrdma/base/cursor.hpp"
+
+namespace rpcrdma::ipoib {
+
+inline std::uint8_t byte_at(Octets packet, std::size_t index) noexcept {
+  return static_cast<std::uint8_t>(packet[index]);
+}
+
+inline std::uint16_t word_at(Octets packet, std::size_t index) noexcept {
+  return static_cast<std::uint16_t>(byte_at(packet, index) << 8 | byte_at(packet, index + 1));
+}
+
+inline std::uint32_t long_at(Octets packet, std::size_t index) noexcept {
+  return static_cast<std::uint32_t>(word_at(packet, index)) << 16 | word_at(packet, index + 2);
+}
+
+inline void put_word(MutableOctets packet, std::size_t index, std::uint32_t value) noexcept {
+  packet[index] = static_cast<std::byte>(value >> 8 & 0xff);
+  packet[index + 1] = static_cast<std::byte>(value & 0xff);
+}
+
+inline void put_long(MutableOctets packet, std::size_t index, std::uint32_t value) noexcept {
+  put_word(packet, index, value >> 16);
+  put_word(packet, index + 2, value);
+}
+
+/// `start` and the sum of the 16-bit words of `octets`, an odd byte being the upper one of a word; not yet folded.
+std::uint64_t checksum_sum(Octets octets, std::uint64_t start = 0) noexcept;
+
+/// The sum in 16 bits, without the complement.
+inline std::uint16_t checksum_folded(std::uint64_t sum) noexcept {
+  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
+  return static_cast<std::uint16_t>(sum);
+}
+
+/// The checksum with this sum.
+inline std::uint16_t checksum_of(std::uint64_t sum) noexcept {
+  return static_cast<std::uint16_t>(~checksum_folded(sum));
+}
+
+}  // namespace rpcrdma::ipoib

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A neighbour that is slow beside one that is not.
+#include "bed.hpp"
+#include "patience.hpp"
+#include "raw_neighbour.hpp"
+#include "rpcrdma/fabric/loopback/loopback.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+using ipoib::Patience;
+using std::chrono::milliseconds;
+
+TEST(IpoibPatience, Times) {
+  Patience one(milliseconds(200));
+  const auto start = Patience::Clock::now();
+  const auto at = [&](int ms) { return start + milliseconds(ms); };
+  EXPECT_EQ(one.begin(at(0)), at(205));
+  one.end(at(5));
+  EXPECT_EQ(one.begin(at(5)), at(210)) << "a short stop does not count";
+  one.end(at(110));
+  EXPECT_EQ(one.begin(at(110)), at(110 + 100 + 5));
+  one.end(at(215));
+  EXPECT_FALSE(one.begin(at(215)));
+  EXPECT_FALSE(one.begin(at(464))) << "what is left has a least size";
+  EXPECT_EQ(one.begin(at(465)), at(465 + 25 + 5)) << "a tenth of the time comes back";
+  one.end(at(900));
+  EXPECT_EQ(one.begin(at(900 + 5000)), at(5900 + 205)) << "but no more than all";
+}
+
+/// 10.9.0.1 is the link under test, 10.9.0.2 another link, and 10.9.0.9 takes as many packets as the test allows.
+class IpoibSlow : public testing::Test {
+ protected:
+  IpoibSlow() {
+    acquaint(link_, fast_);
+    listener_ = std::move(*slow_fabric_->listen({boost::asio::ip::address_v4::loopback(), 0},
+                                                [](std::unique_ptr<fabric::ConnectionRequest>) {}));
+    link_.link->add_neighbour({boost::asio::ip::make_address("10.9.0.9"), 32}, listener_->local());
+    const ipoib::PrivateData data{listener_->local().port(), 65524, ipoib::Extension{.credits = kCredits}};
+    slow_ = std::make_unique<RawNeighbour>(*slow_fabric_, link_.endpoint, private_data_of(data));
+    EXPECT_TRUE(run_until(context_, [&] { return slow_->node.established(); }));
+  }
+  void give_to_slow() { link_.device.give(ip_packet("10.9.0.1", "10.9.0.9", 100)); }
+  void give_to_fast() {
+    link_.send(fast_, 100);
+    ++given_to_fast_;
+  }
+  /// The slow one takes so many packets in total.
+  void allow(std::uint32_t packets) {
+    Bytes frame(ipoib::kCreditFrameSize);
+    ipoib::encode_credit(packets, MutableOctets(frame).first<ipoib::kCreditFrameSize>());
+    slow_->send(frame);
+    run_ready(context_);
+  }
+  bool all_read() {
+    return run_until(context_,
+                     [&] { return link_.device.unread.empty() && fast_.counts().received == given_to_fast_; });
+  }
+
+  static constexpr std::uint16_t kCredits = 8;
+  boost::asio::io_context context_;
+  fabric::LoopbackNetwork network_{context_};
+  std::unique_ptr<fabric::LoopbackFabric> fabric_ = network_.make_fabric("link");
+  std::unique_ptr<fabric::LoopbackFabric> fast_fabric_ = network_.make_fabric("fast");
+  std::unique_ptr<fabric::LoopbackFabric> slow_fabric_ = network_.make_fabric("slow");
+  Host link_{*fabric_, "10.9.0.1"}, fast_{*fast_fabric_, "10.9.0.2"};
+  std::unique_ptr<fabric::Listener> listener_;
+  std::unique_ptr<RawNeighbour> slow_;
+  std::uint64_t given_to_fast_ = 0;
+};
+
+// A neighbour that takes one packet now and then stops the others for a time in total, and not each time.
+TEST_F(IpoibSlow, TakesOnePacketAtATime) {
+  constexpr std::uint32_t kRounds = 40;
+  for (std::uint32_t i = 0; i < kCredits; ++i) give_to_slow();
+  for (std::uint32_t round = 0; round < kRounds; ++round) {
+    allow(kCredits + round);
+    give_to_slow();
+    give_to_slow();
+    give_to_fast();
+    ASSERT_TRUE(all_read()) << round;
+  }
+  EXPECT_LT(link_.counts().pauses, kRounds / 2);
+  EXPECT_EQ(link_.counts().sent, kCredits + kRounds - 1 + given_to_fast_);
+  EXPECT_EQ(link_.counts().stalled, kRounds + 1) << "the rest is counted";
+}
+
+// One that takes none stops the others once.
+TEST_F(IpoibSlow, TakesNothing) {
+  for (std::uint32_t round = 0; round < 20; ++round) {
+    give_to_slow();
+    give_to_fast();
+  }
+  ASSERT_TRUE(all_read());
+  EXPECT_EQ(link_.counts().pauses, 1u);
+  EXPECT_EQ(link_.counts().stalled, 20u - kCredits);
+}
+
+}  // namespace
+}  // namespace rpcrdma::test
