@@ -13,7 +13,7 @@ struct Server::State {
 
   /// The dispatcher owns memory of handlers that still wait when the io_context is destroyed.
   struct Loop {
-    explicit Loop(rpc::DispatcherOptions dispatching) : dispatcher(std::move(dispatching)) {}
+    Loop(rpc::DispatcherOptions dispatching, Polling polling) : dispatcher(std::move(dispatching)), thread(polling) {}
     rpc::Dispatcher dispatcher;
     embed::Loop thread;
   };

@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "rpcrdma/base/export.hpp"
+#include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/embed/address.hpp"
 #include "rpcrdma/embed/buffer.hpp"
 #include "rpcrdma/embed/handler.hpp"
@@ -38,7 +39,8 @@ struct ClientOptions {
   std::uint32_t inline_threshold = 4096;      ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< iwarp
   transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA; by default RFC 8166
-  Log log{};                                                         ///< copied
+  Polling poll{};  ///< of the client's own thread, before it sleeps; not used with the application's io_context
+  Log log{};       ///< copied
   std::chrono::milliseconds lookup_timeout{
       10'000};                       ///< of the server's rpcbind, and of finding an address that answers
   std::uint16_t rpcbind_port = 111;  ///< of the server's rpcbind
@@ -143,6 +145,7 @@ class RPCRDMA_EXPORT Client {
     std::string_view fabric;               ///< "verbs", "iwarp", "tcp"; empty until the first call
     fabric::Endpoint server;               ///< the address in use
     transport::Requester::Counters calls;  ///< over all connections
+    Runner::Counters waits{};              ///< of the client's own thread
     /// Of both sides of the current connection, if that has RPC-over-RDMA version two.
     transport::Characteristics characteristics;
   };

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "rpcrdma/base/export.hpp"
+#include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/embed/address.hpp"
 #include "rpcrdma/embed/handler.hpp"
 #include "rpcrdma/memory/pool.hpp"
@@ -37,6 +38,7 @@ struct ServerOptions {
   std::uint32_t max_connections = 1024;   ///< of each listening fabric
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< iwarp
   transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA; by default RFC 8166
+  Polling poll{};                                                    ///< of each event loop, before it sleeps
   Log log{};                                                         ///< copied
   // All options of the layers below. Credits, thresholds, version and number of connections above replace those in
   // them.
@@ -110,6 +112,7 @@ class RPCRDMA_EXPORT Server {
     std::size_t receive_bytes = 0;       ///< registered for Sends and Receives
     std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receives
     std::uint64_t receives_lowered = 0;  ///< likewise, lowered
+    Runner::Counters waits{};            ///< of the event loops
   };
   /// Sums over all listeners since start(). Any thread.
   Statistics statistics() const;
