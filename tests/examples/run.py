@@ -77,6 +77,21 @@ def run(*command, status=0):
     return done.stdout if status == 0 else done.stderr
 
 
+def wait_for_tcp(address):
+    """Clients of the other fabrics try again until the server listens."""
+    fabric, where = address.split("@")
+    host, port = where.rsplit(":", 1)
+    end = time.monotonic() + DEADLINE_S
+    while fabric == "tcp":
+        try:
+            return socket.create_connection((host, int(port)), timeout=DEADLINE_S).close()
+        except ConnectionRefusedError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.02)
+    return None
+
+
 def slow(address):
     """The machine that has the device is emulated (tests/interop), and the stubs of rpcgen wait 25 s."""
     return address.startswith("verbs@")
@@ -90,6 +105,7 @@ def expect_unreadable(server):
 def hello(folder, address):
     expect_unreadable(program(folder, "hello-server"))
     with Process(program(folder, "hello-server"), address) as server:
+        wait_for_tcp(address)
         for name in ("world", "x" * 200):
             expect("greeting", run(program(folder, "hello-client"), address, name), f"Hello, {name}\n")
         expect("status of the server", server.stop(), 0)
@@ -99,6 +115,7 @@ def blob_store(folder, address):
     client = program(folder, "blob-client")
     expect_unreadable(program(folder, "blob-server"))
     with tempfile.TemporaryDirectory() as name, Process(program(folder, "blob-server"), address) as server:
+        wait_for_tcp(address)
         into = Path(name, "into")
         with Process(client, address, "watch") as watcher:
             expect("watcher", watcher.line(), "watching")

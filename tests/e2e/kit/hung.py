@@ -4,11 +4,13 @@
 7.31) of one empty directory, which reads no request any more after a line on standard input. The kernel withdraws an
 unread request when its process is killed, so that the process can end."""
 import ctypes
+import errno
 import os
 import select
 import struct
 import subprocess
 import sys
+from pathlib import Path
 
 GETATTR, STATFS, OPEN, OPENDIR, INIT = 3, 17, 14, 27, 26
 WITHOUT_ANSWER = (2, 42)  # FORGET, BATCH_FORGET
@@ -24,6 +26,10 @@ class HungFileSystem:
         self.process = subprocess.Popen(["unshare", "--mount", "--propagation", "private", sys.executable, "-B", __file__, str(folder)],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.usable = self.process.stdout.readline() == "mounted\n"
+        if self.usable:
+            root = f"/proc/{self.process.pid}/root"
+            number = os.minor(os.stat(f"{root}{folder}").st_dev)
+            self.waiting_file = Path(f"{root}/sys/fs/fuse/connections/{number}/waiting")
 
     def prefix(self):
         return ["nsenter", "-t", str(self.process.pid), "-m", "--"]
@@ -32,6 +38,10 @@ class HungFileSystem:
         self.process.stdin.write("hang\n")
         self.process.stdin.flush()
         assert self.process.stdout.readline() == "hangs\n"
+
+    def waiting(self):
+        """How many requests have no answer."""
+        return int(self.waiting_file.read_text())
 
     def close(self):
         """Processes that hang in it get an error."""
@@ -45,6 +55,8 @@ def mount(folder):
     options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"
     if libc.mount(b"hung", os.fsencode(folder), b"fuse", 0, options.encode()) != 0:
         raise OSError(ctypes.get_errno(), "mount")
+    if libc.mount(b"fusectl", b"/sys/fs/fuse/connections", b"fusectl", 0, None) != 0 and ctypes.get_errno() != errno.EBUSY:
+        raise OSError(ctypes.get_errno(), "fusectl")
     return device
 
 

@@ -3,7 +3,7 @@
 import os
 import time
 
-SCALE = os.environ.get("RPCRDMA_E2E_SCALE", "small")  # or full; or tiny, on an emulated machine
+SCALE = os.environ.get("RPCRDMA_E2E_SCALE", "small")  # or full; or tiny, for what is many times slower
 SLOWEST = 10  # the tests pass on a machine that is so many times slower than a common one
 DEADLINE_S = 60 * SLOWEST
 
@@ -13,7 +13,7 @@ def scaled(full, small, tiny=None):
 
 
 def some_of(values):
-    """All of them; on an emulated machine every seventh."""
+    """All of them; every seventh of tiny inputs."""
     return values[::7] if SCALE == "tiny" else values
 
 

@@ -7,7 +7,7 @@
 namespace rpcrdma {
 namespace {
 
-// Identified by number: a plug-in may hold a second copy, whose errors must compare equal.
+// Categories are identified by number: a plug-in may contain copies of them, and errors of both must compare equal.
 constexpr std::uint64_t kConditionId = 0x7270'6372'646d'6101;
 constexpr std::uint64_t kBaseId = 0x7270'6372'646d'6102;
 

@@ -6,7 +6,7 @@
 namespace rpcrdma {
 namespace {
 
-/// While it yields before it polls, it polls first every so many turns.
+/// While yields_first() holds, every kProbe-th turn still begins with a poll.
 constexpr unsigned kProbe = 16;
 /// Polls between two yields.
 constexpr unsigned kPollsPerYield = 4;
@@ -29,7 +29,7 @@ std::size_t Runner::run_one() {
   return done != 0 || context_.stopped() ? done : block();
 }
 
-/// The peer may be waiting for this CPU: it yields before it polls again, and then between polls.
+/// Yields before the first poll and between polls: the peer may be waiting for this CPU.
 std::size_t Runner::poll() {
   const Clock::time_point start = Clock::now();
   const Clock::duration window = policy_.window(start);

@@ -15,13 +15,13 @@ using namespace std::chrono_literals;
 
 /// A short call, from its arrival until the reply arrives.
 constexpr WaitPolicy::Duration kShortCall = 40us;
-/// One part of the time that passes is allowed for polls that find nothing.
+/// 1/kShare of the elapsed time is added to the allowance.
 constexpr int kShare = 50;
-/// Polls in vain that can be saved up.
+/// The largest allowance, in polls that find nothing.
 constexpr int kBurst = 8;
 constexpr WaitPolicy::Duration kLeastWakeUp = 2us;
 constexpr WaitPolicy::Duration kMostWakeUp = 300us;
-/// How long it blocks after it has been displaced; doubled each time.
+/// How long the thread does not poll after it was displaced; doubled each time.
 constexpr WaitPolicy::Duration kFirstPause = 10ms;
 constexpr WaitPolicy::Duration kLongestPause = 1s;
 constexpr long kMostMicroseconds = 1'000'000;

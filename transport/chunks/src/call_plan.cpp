@@ -33,7 +33,7 @@ void plan_writes(const CallShape& shape, CallPlan& out) {
 error_code plan_reply_resources(const CallShape& shape, const PlanLimits& limits, CallPlan& out) {
   const std::uint64_t results = padded_total(shape.results);
   std::uint64_t longest = std::uint64_t{shape.max_reply} + results;
-  // [8166-8.2.2.3-a] [8166-3.4.2-b]
+  // [8166-8.2.2.3-a] [8166-3.4.2-b] reduced only if permitted, and if too long to return inline
   if (shape.may_reduce && results != 0 && wire::min_header(limits.version) + longest > limits.receive) {
     plan_writes(shape, out);
     longest = shape.max_reply;
@@ -96,10 +96,10 @@ bool fit_inline(const CallShape& shape, const PlanLimits& limits, CallPlan& out)
   for (;;) {
     // Each chunk makes the header longer: measure again.
     out.header_size = static_cast<std::uint32_t>(wire::encoded_size(out.header));
-    // [8166-3.3.2-a] [8166-4.2.4-e]
+    // [8166-3.3.2-a] [8166-4.2.4-e] header and stream together fit the threshold
     if (out.header_size + stream_size(*shape.payload, out.reduced) <= limits.send) return true;
     const std::size_t next = largest_left(*shape.payload, out.reduced);
-    // [8166-8.2.2-a]
+    // [8166-8.2.2-a] no item that may be reduced is left
     if (!shape.may_reduce || next == shape.payload->items.size()) return false;
     out.reduced[next] = true;
     plan_reads(shape, out);

@@ -45,7 +45,7 @@ bool ReadList::parse(const wire::Header& header, std::uint32_t max_chunk) {
     if (end > std::numeric_limits<std::uint32_t>::max()) return false;
     chunks_.push_back(chunk);
   }
-  // [8166-4.2.4-a] the list that is present holds the payload
+  // [8166-4.2.4-a] the Position-Zero Read chunk holds the payload of an RDMA_NOMSG
   return header.procedure != wire::Procedure::nomsg || long_call_.length != 0;
 }
 

@@ -52,9 +52,9 @@ error_code plan_reply(const Payload& payload, const wire::Header& call, std::uin
   append_stream(out.stream, payload, out.reduced, zeros);
   const std::uint64_t length = total_size(out.stream);
   out.header_size = static_cast<std::uint32_t>(wire::encoded_size(out.header));
-  // [8166-4.3.2.3-b]
+  // [8166-4.3.2.3-b] a large result without a Write chunk makes the reply long
   if (out.header_size + length <= threshold) return {};  // [8166-4.3.3-b] equal size fits
-  // [8166-3.5.3-d]
+  // [8166-3.5.3-d] else a Long Reply, if its Reply chunk is large enough
   if (out.header_size > threshold || !offered.has_reply_chunk() || length > total_length(offered.reply_chunk()))
     return TransportError::reply_too_long;
   for (std::size_t i = 0; i < offered.reply_chunk().size(); ++i)
@@ -74,7 +74,7 @@ std::uint64_t total_length(std::span<const Segment> segments) noexcept {
 bool fill_lengths(std::span<Segment> segments, std::uint64_t bytes) noexcept {
   if (bytes > total_length(segments)) return false;
   for (Segment& segment : segments) {
-    // [8166-3.4.6-c]
+    // [8166-3.4.6-c] the length of each segment is what is written there
     segment.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(segment.length, bytes));
     bytes -= segment.length;
   }

@@ -16,15 +16,15 @@ namespace {
 
 /// A server posts this many receives before it knows what the client asks for [8166-3.3.3-e].
 constexpr std::uint32_t kFirstReceives = 4;
-/// RDMA_ERROR messages outstanding beside the replies.
+/// The most RDMA_ERROR messages outstanding, in addition to replies.
 constexpr std::uint32_t kErrorSends = 16;
 
-/// Credits of the direction whose calls this side sends (as `sender` in the forward direction does), or answers.
+/// Credits of the forward direction if this side has the role `sender` in it, else of the reverse direction.
 std::uint32_t credits_of(const ConnectionSetup& setup, Role sender) noexcept {
   return setup.role == sender ? setup.options.credits : setup.options.reverse_credits;
 }
 
-/// [8166-3.3.3-b] [8166-3.3.3-c] at least 1024; [v2-5.2-b] the larger receives are there before version two is used
+/// [8166-3.3.3-b] [8166-3.3.3-c] at least 1024; [v2-5.2-b] the larger receives are posted before version two is used
 std::uint32_t receive_size(const ConnectionOptions& options) noexcept {
   const std::uint32_t size = options.private_data ? wire::advertised_size(options.receive_size) : wire::kMinThreshold;
   return options.version == VersionChoice::one ? size : std::max(size, wire::kVersionTwoThreshold);
@@ -73,10 +73,10 @@ Result<ConnectionPtr> Connection::accept(const ConnectionSetup& setup,
 }
 
 wire::PrivateData Connection::own_private_data() const noexcept {
-  // [8166-3.3.3-d] [8797-4-d]
+  // [8166-3.3.3-d] [8797-4-d] without private data both thresholds are 1024
   if (!setup_.options.private_data) return {};
   wire::PrivateData out;
-  // [8797-4.1-e] only where every handle that we advertise is a window
+  // [8797-4.1-e] only where every handle that this side advertises is a window
   out.remote_invalidation = setup_.fabric->capabilities().remote_invalidation;
   out.send_size = setup_.options.send_size;
   out.receive_size = receives_.size();
@@ -149,7 +149,7 @@ void Connection::repost(ReceiveSlot& slot) noexcept {
 void Connection::on_established(const fabric::ConnectionInfo& info) noexcept {
   const ConnectionPtr alive(this);  // the user may drop its reference in on_connected()
   info_ = info;
-  // [8797-4-b] anew for each connection; [8797-5.1-a] silent peers have 1024 and no remote invalidation
+  // [8797-4-b] anew for each connection; [8797-5.1-a] a peer without private data has 1024 and no remote invalidation
   const wire::PrivateData peers = wire::find_private_data(info.private_data).value_or(wire::PrivateData{});
   thresholds_ = wire::negotiate(own_private_data(), peers);
   expects_invalidation_ = thresholds_.remote_invalidation;

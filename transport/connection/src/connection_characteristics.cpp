@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. What the floors above see of the optional messages of version two; control.hpp has the rest.
+// Operation. The interface of the optional messages of version two to the layers above; control.hpp has the rest.
 #include "control.hpp"
 
 namespace rpcrdma::transport {

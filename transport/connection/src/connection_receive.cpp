@@ -37,7 +37,7 @@ void Connection::received(ReceiveSlot& slot, const fabric::Completion& completio
 void Connection::undecodable(wire::WireError error, Received& message) noexcept {
   const bool option = message.header.procedure == wire::Procedure::optional &&
                       (error == wire::WireError::bad_option || error == wire::WireError::bad_direction);
-  // [xchar-2.1-a]
+  // [xchar-2.1-a] answered as an XDR error
   if (option && control_ != nullptr) return control_->on_malformed(message.header);
   events_->on_bad_message(error, message);
 }
@@ -60,7 +60,7 @@ void Connection::dispatch(Received& message) noexcept {
       return;
     case wire::Procedure::optional: return control_->on_option(message.header);
     case wire::Procedure::nomsg:
-      // [v2-4.2.2-a]
+      // [v2-4.2.2-a] the header has the direction
       if (message.header.version >= wire::kVersionTwo)
         return message.header.direction == wire::Direction::call ? on_call(message) : events_->on_reply(message);
       // The payload, and with it the direction, is not there yet. A Position-Zero Read chunk belongs to a call:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Answers go first; of this side's own messages one is sent at a time. Each fits the smallest receive
-// [xchar-4.1-c].
+// Operation. Answers are sent first; of this side's own messages one is sent at a time. Each message fits the smallest
+// receive [xchar-4.1-c].
 // Ownership. A few send buffers, each in use until its Send completes; answers wait for them in a queue.
 // Errors. A peer that has more requests outstanding than this side has receives ends the connection.
 #include "control.hpp"
@@ -11,9 +11,9 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// Of one optional message: no peer has a smaller receive [xchar-4.1-c].
+/// The largest optional message: no peer has a smaller receive [xchar-4.1-c].
 constexpr std::uint32_t kSendSize = wire::kMinThreshold;
-/// Of the content of one.
+/// The largest content of an optional message.
 constexpr std::size_t kMaxContent = 512;
 
 }  // namespace
@@ -51,7 +51,7 @@ void Control::on_message(const wire::Header& header) {
   }
   const bool reply = header.procedure != wire::Procedure::optional && header.direction == wire::Direction::reply;
   if (!reply) return;
-  held_ = false;  // the call was sent behind INIT_XCHAR
+  held_ = false;  // the call was sent after INIT_XCHAR
   // With one credit, a peer that may not know the extension has no receive to spare.
   if (!error && (std::min(header.credits, connection_.call_credits()) > 1 || phase_ == ExchangePhase::heard))
     announce(phase_ == ExchangePhase::heard);
@@ -123,7 +123,7 @@ bool Control::post_answer(const Answer& answer) {
 
 void Control::answer(const Answer& answer) {
   if (answer.kind != AnswerKind::response) ++counted_.refused;
-  // Prudence: a peer that keeps to its credits has no more messages outstanding than this side has receives.
+  // A peer that keeps to its credits has no more messages outstanding than this side has receives.
   if (answers_.size() >= connection_.max_receives()) {
     connection_.log().info("connection aborted: the peer sends optional messages faster than it takes their answers");
     return connection_.abort(fabric::FabricError::protocol_violation);

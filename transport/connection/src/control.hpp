@@ -18,9 +18,10 @@ namespace rpcrdma::transport {
 /// Part of its connection.
 ///
 /// A message of this side that has no answer (INIT_XCHAR, UPD_XCHAR) is `unproven` until a later message of the peer
-/// shows that it has arrived. At most one is, and at most one request awaits its answer: where another would follow an
-/// unproven message, an empty REQ_XCHAR goes first. So the peer needs two Receives for them, and two for the answers to
-/// its own, which kControlReceives provides beside those that credits count.
+/// shows that it has arrived. At most one message is unproven, and at most one request awaits its answer: before
+/// another message follows an unproven one, an empty REQ_XCHAR is sent. So each side needs two Receives for these
+/// messages of the other side, and two for the answers to its own. kReceives provides them in addition to those that
+/// credits count.
 class Control final : public CharacteristicsExchange {
  public:
   /// Receives that each side keeps posted for optional messages.
@@ -30,7 +31,7 @@ class Control final : public CharacteristicsExchange {
 
   Control(Connection& connection, const CharacteristicOptions& options);
 
-  /// Memory for Sends. Before anything else.
+  /// Allocates the memory for Sends. Call it first.
   error_code prepare();
   /// A message of version two has arrived; on_option() or another event follows.
   void on_message(const wire::Header& header);
@@ -41,7 +42,7 @@ class Control final : public CharacteristicsExchange {
   bool on_error(const wire::Header& header);
   /// A call of the reverse direction, from which the support of the peer is inferred.
   void on_reverse_call(bool has_chunks) noexcept;
-  /// A call of this side, by the bytes that it has without chunks.
+  /// A call of this side, of `size` bytes without chunks.
   void on_own_call(std::uint64_t size);
   /// A receive has been replaced, or could not be.
   void on_replaced(bool replaced);
@@ -51,7 +52,7 @@ class Control final : public CharacteristicsExchange {
   void switch_off() noexcept { phase_ = ExchangePhase::off; }
   /// The connection has ended.
   void lost();
-  /// Sends what waits, as far as it may.
+  /// Sends the waiting messages that may be sent now.
   void pump();
 
   /// Credits of this side's direction that an optional message takes until it is known to have arrived.
@@ -124,7 +125,7 @@ class Control final : public CharacteristicsExchange {
   bool lost_ = false;
   bool pumping_ = false;
 
-  // Messages on their way.
+  // Messages in transit.
   memory::RegisteredBuffer memory_;
   std::array<SendSlot, kSends> slots_;
   std::deque<Answer> answers_;
@@ -147,7 +148,7 @@ class Control final : public CharacteristicsExchange {
   std::uint32_t reply_size_ = 0;          // replies may have this size once the peer has been told
 
   // Requests of the program.
-  std::deque<Request> requests_;  // the first one is on its way if request_xid_ is set and not a fence
+  std::deque<Request> requests_;  // the first one has been sent if request_xid_ is set and fence_ is not
   bool prepared_ = false;         // the first one limits this side's Sends
   wire::v2::CharacteristicList wanted_;
   InlineGrowth growth_;

@@ -69,7 +69,7 @@ void Control::apply(const Characteristic& value) {
       return limit_sends();
     case CharacteristicId::requester_remote_invalidation:
       peer_.requester_remote_invalidation = value.value != 0;
-      // [xchar-3.2-a] [xchar-3.2-b]
+      // [xchar-3.2-a] [xchar-3.2-b] Send with Invalidate only if the peer accepts it
       connection_.thresholds_.remote_invalidation =
           value.value != 0 && connection_.fabric().capabilities().remote_invalidation;
       return;
@@ -79,7 +79,7 @@ void Control::apply(const Characteristic& value) {
   }
 }
 
-/// [xchar-3.3-b]
+/// [xchar-3.3-b] infers the peer's support from its reverse calls
 void Control::on_reverse_call(bool has_chunks) noexcept {
   if (phase_ == ExchangePhase::off || peer_.backward_request_support != BackwardSupport::unknown) return;
   peer_.backward_request_support = has_chunks ? BackwardSupport::general : BackwardSupport::size_limited;
@@ -100,7 +100,7 @@ void Control::on_request(const wire::Header& header) {
     }
   }
   answer(out);
-  if (raising_) on_replaced(true);  // no smaller receive may be left
+  if (raising_) on_replaced(true);  // perhaps no smaller receive is left
 }
 
 /// [xchar-3-a] a value that this side knows, and may change

@@ -12,7 +12,7 @@ namespace {
 
 using wire::v2::CharacteristicId;
 
-/// Prudence.
+/// The most requests that wait; the draft sets no limit.
 constexpr std::size_t kMaxRequests = 16;
 
 bool valid(const CharacteristicChange& change) noexcept {
@@ -126,14 +126,14 @@ void Control::end_request(error_code status, const ChangeOutcome& outcome) {
   requests_.pop_front();
   prepared_ = false;
   if (handler) return handler(status, outcome);
-  // Asked for by the policy.
+  // The policy for large calls has made this request.
   growth_asked_ = false;
   if (status || outcome.receive_buffer_size == Disposition::rejected) growth_.pause();
 }
 
 bool Control::on_error(const wire::Header& header) {
   if (request_xid_ && header.xid == *request_xid_) {
-    // [xchar-3-b]
+    // [xchar-3-b] a peer without REQ_XCHAR rejects every request
     requests_refused_ = requests_refused_ || header.error == wire::ErrorKind::invalid_option;
     request_xid_.reset();
     unproven_ = false;
@@ -149,7 +149,7 @@ bool Control::on_error(const wire::Header& header) {
     return true;
   }
   if (!init_xid_ || header.xid != *init_xid_) return false;
-  // [xchar-4.1-e]
+  // [xchar-4.1-e] the peer may ignore this side's characteristics
   init_xid_.reset();
   unproven_ = held_ = false;
   take(ExchangeEvent::refusal, header.xid);
@@ -175,7 +175,7 @@ void Control::change(const CharacteristicChange& wanted, Handler handler) {
     outcome.requester_remote_invalidation = possible ? Disposition::done : Disposition::rejected;
   }
   if (const auto& support = wanted.backward_request_support) {
-    // No more than there is.
+    // At most what this side supports.
     const bool possible = *support <= connection_.events_->backward_support();
     if (possible) own_.backward_request_support = *support;
     outcome.backward_request_support = possible ? Disposition::done : Disposition::rejected;
@@ -197,7 +197,7 @@ void Control::on_own_call(std::uint64_t size) {
   if (!wanted || !requests_.empty()) return;
   connection_.log().debug(
       "asking the peer for receives of {} bytes, as {}", *wanted,
-      *wanted > connection_.thresholds_.send ? "many calls are longer than those it has" : "no call needs larger ones");
+      *wanted > connection_.thresholds_.send ? "many calls do not fit its present ones" : "no call needs larger ones");
   growth_asked_ = true;
   CharacteristicChange change;
   change.receive_buffer_size = *wanted;

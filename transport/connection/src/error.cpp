@@ -14,7 +14,7 @@ class TransportCategory final : public boost::system::error_category {
       case TransportError::connection_lost: return "connection lost";
       case TransportError::unreachable: return "server could not be reached in time";
       case TransportError::peer_err_chunk: return "peer could not process the chunks (ERR_CHUNK)";
-      case TransportError::peer_err_vers: return "peer does not speak RPC-over-RDMA version 1 (ERR_VERS)";
+      case TransportError::peer_err_vers: return "peer does not support this RPC-over-RDMA version (ERR_VERS)";
       case TransportError::bad_reply: return "peer's reply breaks the rules of data reduction";
       case TransportError::reply_too_long: return "reply fits neither inline nor the provided chunks";
       case TransportError::call_too_long: return "call is too long";

@@ -6,7 +6,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// The part of a pool without a budget that the receives of one connection may take when they are raised; prudence.
+/// Without a budget, larger receives of one connection may take 1/kRaisedPart of the pool; no RFC sets this limit.
 constexpr std::size_t kRaisedPart = 8;
 
 }  // namespace
@@ -64,7 +64,7 @@ void ReceiveBuffers::set_size(std::uint32_t size) noexcept {
 
 bool ReceiveBuffers::replace(ReceiveSlot& slot) {
   const bool larger = slot.memory_.size < size_;
-  // Others may have taken the room since has_room().
+  // Other users may have taken the room since has_room().
   const bool fits = !larger || budget_ == nullptr || memory::Pool::footprint(size_) <= budget_->offer(footprint_);
   ReceiveBlock* const block = fits ? make_block(size_) : nullptr;
   if (block == nullptr) return !larger;

@@ -7,7 +7,7 @@
 namespace rpcrdma::fabric {
 namespace {
 
-/// Identified by number: a plug-in may hold a second copy, whose errors must compare equal.
+/// The category is identified by number: a plug-in may contain a copy of it, and errors of both must compare equal.
 constexpr std::uint64_t kCategoryId = 0x7270'6372'646d'6103;
 
 class FabricCategory final : public boost::system::error_category {

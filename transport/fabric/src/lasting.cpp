@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Everything passes to the present fabric. When that ends, it is destroyed and a timer opens the next.
-// Ownership. Regions and listeners belong to the user and are listed while they exist. Queue pairs are the present
-// fabric's own, and end with it.
-// Errors. What fails while there is a device is the present fabric's error. A reason why the device cannot be used yet
+// Operation. Calls are forwarded to the present fabric. When that ends, it is destroyed, and a timer opens the next
+// one.
+// Ownership. Regions and listeners belong to the user and are in a list while they exist. Queue pairs are those of the
+// present fabric, and end with it.
+// Errors. While there is a device, errors are those of the present fabric. The reason why the device cannot be used yet
 // is logged once, however often the attempt is repeated.
 #include "rpcrdma/fabric/lasting.hpp"
 
@@ -52,7 +53,7 @@ class LastingListener final : public Listener, public Hook {
   error_code begin(Fabric& fabric) {
     if (listener_ != nullptr) return {};
     auto listener = fabric.listen(local_, [handler = handler_](std::unique_ptr<ConnectionRequest> request) {
-      const auto keep = handler;  // it may destroy the listener
+      const auto keep = handler;  // the handler may destroy the listener
       (*keep)(std::move(request));
     });
     if (!listener) return listener.error();
@@ -117,7 +118,7 @@ class LastingFabric final : public Fabric {
     if (const error_code lost = ready()) return lost;
     return fabric_->make_connector(peer, std::move(options), events);
   }
-  /// A queue pair of a fabric that has ended has ended as well.
+  /// A queue pair ends with its fabric: without a fabric there is nothing to start.
   void start(QueuePair& queue_pair) override {
     if (fabric_ != nullptr) fabric_->start(queue_pair);
   }
@@ -172,7 +173,7 @@ class LastingFabric final : public Fabric {
   WeakGuard<LastingFabric> guard_{*this};
 };
 
-// Only the fabric of a server's first thread has listeners, so one thread logs an error.
+// Only the fabric of a server's first thread has listeners, so only one thread logs an error.
 void LastingFabric::on_lost(error_code why) {
   if (listeners_.empty())
     log_.debug("{}: {} is gone: {}", capabilities_.name, name_, why.message());

@@ -6,7 +6,7 @@
 
 namespace rpcrdma::memory {
 
-/// Whole pages of anonymous memory. Empty when the system has none.
+/// Whole pages of anonymous memory. Empty when the system has no memory left.
 class Mapping {
  public:
   Mapping() noexcept = default;

@@ -149,7 +149,8 @@ void Pool::give_back(RegisteredBuffer& buffer) noexcept {
   slab.give_back(buffer.ref_);
   --counters_.lent;
   if (size_class.buffer_size == 0) {
-    // Beyond the classes, the last size is kept for a user that asks for the same size each time.
+    // Of the buffers beyond the classes, the last one returned is kept for a user that asks for the same size each
+    // time.
     drop_slabs(size_class, [&slab](const Slab& other) { return other.idle() && &other != &slab; });
   } else if (slab.free.size() == 1) {
     slab.next_available = size_class.available;

@@ -41,11 +41,12 @@ class CallSlot {
   bool answered() const noexcept { return answered_; }
   std::uint32_t version() const noexcept { return plan_.header.version; }
   error_code failure() const noexcept { return status_; }
-  /// Ending, but waiting for the peer.
+  /// True if the call is ending, but waits for the peer.
   bool held_up() const noexcept {
     return state_ == State::ending && (invalidate_pending_ || (needs_send_ && send_pending_));
   }
-  /// When a call that was given up and is held up aborts the connection; time_point::max() if not given up.
+  /// The time at which a call that was given up and is held up aborts the connection; time_point::max() if not given
+  /// up.
   std::chrono::steady_clock::time_point over_by() const noexcept { return over_by_; }
 
   /// Encodes, plans, exposes and posts. Only `sent` leaves the idle state.

@@ -17,7 +17,7 @@ bool begins_with(const Payload& payload, std::uint32_t xid) noexcept {
   return Reader(payload.pieces.front().octets.octets()).u32() == xid;
 }
 
-/// The connection is at fault, not the call: it would succeed on another.
+/// True if the connection is at fault: the call would succeed on another one.
 bool blames_connection(error_code status) noexcept {
   return status == fabric::FabricError::flushed || status == fabric::FabricError::not_connected ||
          status == fabric::FabricError::queue_full;
@@ -54,7 +54,7 @@ CallSlot::Start CallSlot::build(Call& call) {
     status_ = TransportError::call_too_long;
     return builder_.failure() == BuildFailure::out_of_memory ? Start::wait : Start::failed;
   }
-  // [8166-4.2.1-a] [8166-3.2-a] [8167-5.1-b]
+  // [8166-4.2.1-a] [8166-3.2-a] [8167-5.1-b] the message begins with the XID of the call
   if (!begins_with(builder_.payload(), xid_)) {
     status_ = BaseError::invalid_argument;
     return Start::failed;
@@ -63,7 +63,7 @@ CallSlot::Start CallSlot::build(Call& call) {
   const PlanLimits limits{connection.max_call(), connection.thresholds().receive, kMaxSegments, setup.max_long_call,
                           connection.version()};
   status_ = plan_call(shape, limits, plan_);
-  // [8167-5.3-a] [8167-5.3-c] [xchar-3.3-c]
+  // [8167-5.3-a] [8167-5.3-c] [xchar-3.3-c] a reverse call has chunks only if the peer takes them
   const bool may_use_chunks = setup.may_use_chunks || connection.peer_takes_reverse_chunks();
   if (!status_ && !may_use_chunks && !plan_.header.chunks.empty())
     status_ = plan_.header.chunks.reads.empty() ? TransportError::reply_too_long : TransportError::call_too_long;
@@ -93,7 +93,7 @@ CallSlot::Start CallSlot::expose() {
     reply_memory_ = std::move(*memory);
   }
   if (const error_code failed = bind_all()) return bind_failed(failed);
-  // Where the caller's keys may be those of a device that was lost, its memory is not gathered but copied.
+  // If the caller's keys may be those of a lost device, its memory is copied, not gathered.
   const bool old_keys = !builder_.payload().items.empty() && connection.fabric().counters().reopened != 0;
   const error_code finished = message_.finish(plan_.header, plan_.header_size, plan_.inline_stream,
                                               old_keys ? 1 : connection.fabric().capabilities().max_gather);
@@ -133,7 +133,7 @@ error_code CallSlot::bind_all() {
   return failed;
 }
 
-/// Of the caller or, if it has given none, of the pool.
+/// The memory of the Reply chunk: the caller's or, if that is too small, some of the pool.
 BufferRef CallSlot::reply_memory() const noexcept {
   return reply_memory_ ? reply_memory_.ref() : call_->reply_memory.slice(0, plan_.reply_chunk);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. However a call ends, the order is: match, invalidate what is exposed, look at the reply, done()
+// Operation. However a call ends, the order is: match, invalidate what is exposed, check the reply, done()
 // [8166-8.1.3-b] [8166-4.4.1-a]. Handles that the peer has invalidated are not invalidated again.
 // Ownership. The reply stays in its receive buffer, or in the Reply chunk's memory, until done() has returned.
-// Errors. If an invalidation fails the connection is ended first [8166-4.5.4-a]; the call is over when that
-// has happened. The same holds if the peer delays the end of a call that was given up.
+// Errors. If an invalidation fails, the connection is ended first [8166-4.5.4-a], and the call ends after it. The same
+// holds if the peer delays the end of a call that was given up.
 #include "call_slot.hpp"
 #include "requester_core.hpp"
 
@@ -50,14 +50,14 @@ void CallSlot::end(error_code status, bool deferred) {
 }
 
 /// True if the call must wait for a completion or for the end of the connection.
-/// [8166-3.4.5.1-a] the memory is released only after this is complete
+/// [8166-3.4.5.1-a] the memory is released only after the invalidation is complete
 bool CallSlot::invalidate_windows() {
   Connection* connection = core_.connection();
   std::size_t bound = 0;
   for (fabric::Window* window : windows_) bound += window->bound() ? 1 : 0;
   if (bound != 0 && !answered_ && connection->expects_invalidation() &&
       !connection->fabric().capabilities().late_invalidation) {
-    // The reply may still arrive: end the handles with the connection [8166-4.4.1-c].
+    // The reply may still arrive: ends the handles with the connection [8166-4.4.1-c].
     invalidate_pending_ = true;
     connection->abort(fabric::FabricError::flushed);
     return true;
@@ -67,7 +67,7 @@ bool CallSlot::invalidate_windows() {
   counters.local_invalidations += bound;
   for (fabric::Window* window : windows_) {
     if (!window->bound()) continue;
-    // They complete in order: only the last one reports.
+    // Invalidations complete in order: only the last one reports.
     fabric::WorkContext* context = --bound == 0 ? &invalidate_work_ : nullptr;
     invalidate_pending_ = true;
     if (connection->invalidate(*window, context)) return true;  // aborted [8166-4.5.4-a]

@@ -73,7 +73,7 @@ RequesterSetup ClientImpl::requester_setup(fabric::Fabric& fabric, const ClientO
 void ClientImpl::end() noexcept {
   timer_.cancel();
   close_handler_.reset();
-  // The queue pair first: memory that done() returns to the caller is no longer reachable.
+  // Ends the queue pair first, so that no peer can reach memory that done() returns to the caller.
   if (connection_) connection_->destroy();
   if (CallSink* const sink = std::exchange(call_sink_, nullptr)) sink->on_lost();
   core_.shut(BaseError::cancelled);
@@ -145,7 +145,8 @@ void ClientImpl::on_disconnected(error_code why) noexcept {
     log_.debug("connection closed in an orderly way");
   last_error_ = why ? why : error_code(TransportError::connection_lost);
   if (connection && connection->lacks_version_two()) offer_after_ = std::chrono::steady_clock::now() + version_memory_;
-  // Only after a reply: a server that accepts and closes at once is retried with backoff like one that rejects.
+  // The backoff starts anew only after a reply: a server that accepts and closes at once is retried like one that
+  // rejects.
   if (core_.proven()) backoff_.reset();
   state_ = State::idle;
   if (call_sink_ != nullptr) call_sink_->on_lost();
@@ -175,7 +176,7 @@ void ClientImpl::on_reply(Received& message) noexcept {
 }
 
 /// [8166-4.2.4-c] [8166-4.5-c] [8166-4.6.1-c] [8166-4.6.2-b] A header error in a reply is not answered. One in a
-/// reverse call is [8166-4.5-b]: a message without the XID of an outstanding call counts as one.
+/// reverse call is [8166-4.5-b]: a message without the XID of an outstanding call counts as a reverse call.
 void ClientImpl::on_bad_message(wire::WireError error, Received& message) noexcept {
   if (call_sink_ != nullptr && !core_.expects(message.header.xid))
     return call_sink_->on_bad_message(*connection_, error, message);
@@ -196,7 +197,7 @@ void ClientImpl::close(UniqueFunction<void()> handler) {
   guard_.post(context(), [](ClientImpl& self) { self.close_if_idle(); });
 }
 
-/// Waiting calls get a connection and complete first.
+/// Waiting calls complete first, on a new connection if necessary.
 void ClientImpl::close_if_idle() noexcept {
   if (!close_handler_ || core_.has_calls()) return;
   if (connection_) return connection_->close();

@@ -67,7 +67,7 @@ class ClientImpl final : private ConnectionEvents, public CharacteristicsExchang
   UniqueFunction<void()> close_handler_;
   const VersionChoice version_;
   const std::chrono::seconds version_memory_;
-  std::chrono::steady_clock::time_point offer_after_{};  // version two is not offered before
+  std::chrono::steady_clock::time_point offer_after_{};  // version two is not offered before this time
   error_code last_error_;
   bool was_connected_ = false;
 };

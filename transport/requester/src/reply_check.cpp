@@ -45,7 +45,7 @@ bool take_write_list(const ReplyContext& context, const wire::ChunkLists& reply,
   if (reply.write_chunk_count() != sent.write_chunk_count()) return false;
   for (std::size_t i = 0; i < sent.write_chunk_count(); ++i) {
     const std::span<const Segment> got = reply.write_chunk(i);
-    // [8166-4.3.2.2-c] or, as in the NFSv4 binding, an empty chunk for an unused one
+    // [8166-4.3.2.2-c] an unused chunk has lengths of 0 or, as in the NFSv4 binding, no segments
     if (!got.empty() && !is_echo(sent.write_chunk(i), got)) return false;
     const std::uint64_t length = total_length(got);
     take_result(context.results[i], length, out);

@@ -12,7 +12,7 @@ namespace rpcrdma::transport {
 struct ReplyContext {
   const wire::Header* sent = nullptr;  ///< the call's header: what was offered
   std::span<const boost::container::small_vector<BufferRef, 1>> results;
-  BufferRef reply_memory;       ///< behind the Reply chunk
+  BufferRef reply_memory;       ///< the memory of the Reply chunk
   BufferRef inline_payload;     ///< of the reply
   std::uint32_t max_reply = 0;  ///< the largest reply without results
 };

@@ -56,7 +56,7 @@ void RequesterCore::cancel(Call& call) {
 void RequesterCore::pump() {
   if (pumping_ || !connection_ || !connection_->connected()) return;
   pumping_ = true;
-  // [8166-3.3.1-a] [8166-3.3.3-a] [8166-8.1.4-b]
+  // [8166-3.3.1-a] [8166-3.3.3-a] [8166-8.1.4-b] no more calls than credits
   while (credits_.available() > connection_->held_credits() && !waiting_.empty() && connection_->connected()) {
     Call& call = waiting_.front();
     const CallSlot::Start started = start(call);
@@ -136,7 +136,8 @@ void RequesterCore::schedule_deferred() {
 
 void RequesterCore::run_deferred() {
   deferred_scheduled_ = false;
-  // By index: done() may submit and cancel, which appends to the list and may move it. New entries run next time.
+  // Iterates by index, as done() may submit and cancel, which appends to the list and may move it. New entries run next
+  // time.
   std::size_t due = deferred_.size();
   for (std::size_t i = 0; i < std::min(due, deferred_.size()); ++i) deferred_[i]->complete();
   due = std::min(due, deferred_.size());

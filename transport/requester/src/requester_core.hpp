@@ -20,9 +20,9 @@ struct RequesterSetup {
   std::uint32_t max_long_call = 1u << 20;
   std::uint32_t max_waiting = 1u << 16;
   std::chrono::milliseconds silence{10000};
-  /// How long calls that were given up may hold all credits before the connection is aborted for it.
+  /// How long calls that were given up may hold all credits before the connection is aborted.
   std::chrono::milliseconds patience{0};
-  std::chrono::milliseconds grace{1000};  ///< for the peer to release the memory of a call that was given up
+  std::chrono::milliseconds grace{1000};  ///< for the peer to stop using the memory of a call that was given up
   bool may_use_chunks = true;
   bool resends = true;  ///< false: calls fail with connection_lost (the server's side cannot reconnect)
   Log log;
@@ -47,12 +47,12 @@ class RequesterCore final : public Requester {
   /// There will be no other connection: every call submitted so far ends with `why` before this returns, later ones
   /// soon after they are submitted.
   void shut(error_code why);
-  /// Any call that is not over.
+  /// True if any call is not over.
   bool has_calls() const noexcept { return !waiting_.empty() || calls_on_wire_ != 0 || !failed_.empty(); }
   bool has_waiting() const noexcept { return !waiting_.empty(); }
-  /// Ends every call that waits; done() runs soon.
+  /// Ends every waiting call; done() runs in a posted function.
   void fail_waiting(error_code why);
-  /// Does not take `call`: done(`why`) runs soon.
+  /// Does not take `call`: done(`why`) runs in a posted function.
   void refuse(Call& call, error_code why) { fail_later(call, why); }
 
   /// The peer has sent something.
@@ -62,7 +62,7 @@ class RequesterCore final : public Requester {
   void discard() noexcept { ++counters_.discarded_replies; }
   bool proven() const noexcept { return proven_; }  ///< the current connection has carried a reply
   bool expects(std::uint32_t xid) const noexcept { return table_.find(xid) != nullptr; }
-  /// Sends what waits, as far as credits, memory and places allow.
+  /// Sends waiting calls, as far as credits, memory and the send queue allow.
   void pump();
 
   /// Runs after calls have ended outside of a connection's events. May be empty.
@@ -108,7 +108,7 @@ class RequesterCore final : public Requester {
   std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();
   WeakGuard<RequesterCore> guard_{*this};
   std::chrono::steady_clock::time_point heard_at_;
-  std::chrono::steady_clock::time_point gave_up_at_;  // the last call that timed out on the wire
+  std::chrono::steady_clock::time_point gave_up_at_;  // when the last call timed out on the wire
   std::uint64_t sequence_ = 0;
   std::uint32_t next_xid_;
   std::uint32_t calls_on_wire_ = 0;

@@ -45,8 +45,8 @@ void RequesterCore::on_peer_error(Received& message) {
     connection_->fall_back();  // [v2-5.2-a] on the same connection
     return slot->answer_version_refused();
   }
-  // [8267-3.1-b] [8267-6.4.2-c]
-  // [8166-4.5-f] permanent
+  // [8267-3.1-b] [8267-6.4.2-c] the call fails and is not retried
+  // [8166-4.5-f] the error is permanent
   const bool version = message.header.error == wire::ErrorKind::vers;
   slot->answer_error(version ? TransportError::peer_err_vers : TransportError::peer_err_chunk);
 }

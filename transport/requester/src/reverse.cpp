@@ -9,9 +9,9 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// Bounds the memory of calls to a client that does not answer; prudence, not RFC.
+/// Bounds the memory of calls to a client that does not answer; no RFC sets this limit.
 constexpr std::uint32_t kMaxWaiting = 1024;
-/// For late replies, while calls that have timed out hold all credits.
+/// How long late replies are awaited while calls that have timed out hold all credits.
 constexpr std::chrono::seconds kPatience{10};
 
 RequesterSetup setup_for(Connection& connection) {
@@ -32,7 +32,7 @@ RequesterSetup setup_for(Connection& connection) {
 
 class ReverseImpl final : public ReverseRequester {
  public:
-  // [8166-4-b]
+  // [8166-4-b] either side may send calls
   explicit ReverseImpl(Connection& connection)
       : core_(setup_for(connection), [] {}), enabled_(connection.options().reverse_credits != 0) {
     core_.attach(&connection);

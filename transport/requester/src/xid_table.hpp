@@ -20,7 +20,7 @@ class XidTable {
       if (places_[i].xid == xid) return places_[i].slot;
     }
   }
-  /// `xid` must not be there yet.
+  /// `xid` must not be in the table yet.
   void insert(std::uint32_t xid, CallSlot& slot) noexcept {
     std::size_t i = home(xid);
     while (places_[i].slot != nullptr) i = (i + 1) & mask_;

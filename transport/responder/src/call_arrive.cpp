@@ -69,7 +69,7 @@ void CallImpl::open_call() {
   // [8166-4.5.3-a] the same call has broken a connection before
   const bool broke_one = setup.faulty_calls != nullptr && !setup.faulty_calls->empty() &&
                          setup.faulty_calls->take(connection_->info().peer.address(), fingerprint());
-  // [8167-5.3-b]
+  // [8167-5.3-b] refuses chunks in a reverse call where they are not supported
   const bool unwanted_chunks = !setup.may_use_chunks && !header_.chunks.empty();
   // [8166-4.5.3-a] a peer that takes no RDMA Reads (IRD 0) offers chunks that nothing can read
   const bool unreadable = !header_.chunks.reads.empty() && connection_->info().outbound_reads == 0;
@@ -87,7 +87,7 @@ void CallImpl::pull_long_call() noexcept {
   long_call_octets_ = std::exchange(bulk_asked_, 0);
   service_.note_bulk();
   if (link_->is_lost()) return;  // lost() follows
-  // Other chunks have their places within the message.
+  // Other chunks have positions within the message, which is then pulled completely.
   const std::uint32_t length = reads_.long_call().length;
   const std::uint32_t first = reads_.chunks().empty() ? std::min(length, service_.setup().first_of_long_call) : length;
   auto memory = pool().allocate(first);
@@ -99,7 +99,7 @@ void CallImpl::pull_long_call() noexcept {
   job.start(*this, kLongCall, {&destination, 1}, reads_.long_call().segments, {});
 }
 
-/// Excludes handles and offsets, which differ when the call is resent.
+/// The hash excludes handles and offsets, which differ when the call is resent.
 CallFingerprint CallImpl::fingerprint() const noexcept {
   const Octets message = inline_payload_.octets();
   std::uint64_t mixed = std::hash<std::string_view>{}({reinterpret_cast<const char*>(message.data()), message.size()});
@@ -121,7 +121,7 @@ bool CallImpl::is_message(BufferRef stream) const noexcept {
 }
 
 void CallImpl::deliver(BufferRef stream) {
-  // [8166-4.2.1-a] [8166-4.5.2-a]
+  // [8166-4.2.1-a] [8166-4.5.2-a] the message must be a call with the XID of the header
   if (!is_message(stream) || !reads_.assemble(stream, payload_)) return send_error(wire::ErrorKind::chunk);
   if (header_.procedure == wire::Procedure::nomsg && reads_.chunks().empty())
     payload_.length = reads_.long_call().length;

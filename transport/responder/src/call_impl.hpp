@@ -34,7 +34,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   CallImpl(const CallImpl&) = delete;
   CallImpl& operator=(const CallImpl&) = delete;
 
-  /// A call's header is decoded.
+  /// A call has arrived, and its header is decoded.
   void arrive(ServingLink& link, Connection& connection, Received& message);
   /// A message that is to be answered by RDMA_ERROR.
   void refuse(ServingLink& link, Connection& connection, Received& message, wire::ErrorKind kind);
@@ -113,7 +113,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   State state_ = State::idle;
   Ending ending_ = Ending::none;
   ServingLink* link_ = nullptr;  // null: the connection is lost
-  ConnectionPtr connection_;     // keeps its memory
+  ConnectionPtr connection_;     // keeps the connection's memory
   wire::Header header_;
   ReceiveLease lease_;
   BufferRef inline_payload_;
@@ -121,9 +121,9 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   Payload payload_;
   boost::container::small_vector<std::uint32_t, 2> write_sizes_;
   memory::RegisteredBuffer long_call_;
-  std::size_t long_call_octets_ = 0;  // of its budget
+  std::size_t long_call_octets_ = 0;  // of the budget for long calls
   std::size_t bulk_ = 0;              // of the bulk budget
-  std::size_t bulk_asked_ = 0;        // waiting for it
+  std::size_t bulk_asked_ = 0;        // requested from a budget, and not yet granted
   Handler bulk_handler_;
   Request<&CallImpl::bulk_granted> bulk_request_{*this};
   Request<&CallImpl::pull_long_call> long_call_request_{*this};
@@ -142,7 +142,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   std::uint32_t ahead_ = 0;  // bytes of the reply that are written
   Handler ahead_handler_;
   bool wrote_ = false;
-  CallFingerprint written_;  // of the call, if it wrote
+  CallFingerprint written_;  // of the call, if its reply has RDMA Writes
   wire::ErrorKind error_kind_ = wire::ErrorKind::chunk;
   Handler handler_;
   MemberWork<CallImpl, &CallImpl::on_sent> send_work_{*this};

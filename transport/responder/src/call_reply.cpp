@@ -2,8 +2,8 @@
 // Operation. A reply is planned completely, so that one that does not fit is detected before anything is written; then
 // its RDMA Writes are posted, followed by its Send on the same queue [8166-3.4.6-d]. write_ahead() posts Writes to the
 // Reply chunk before that; they have no meaning to the client until the Send, and may be written over.
-// Ownership. The reply's items belong to the handler until its function runs. The receive is reposted
-// before the Send: the reply entitles the client to its next call.
+// Ownership. The memory of the reply's items belongs to the handler, which keeps it unchanged until its function runs.
+// The receive is reposted before the Send: the reply entitles the client to its next call.
 // Errors. A reply that fits nowhere becomes RDMA_ERROR; one that cannot be built or sent ends the connection
 // [8166-4.5.4-b], and so does an RDMA_ERROR.
 #include <algorithm>
@@ -105,9 +105,9 @@ void CallImpl::send_reply() {
   }
   // What has been written ahead is in the Reply chunk, whatever the threshold is now.
   const std::uint32_t limit = std::min(connection_->thresholds().send, ahead_ != 0 ? ahead_ : UINT32_MAX);
-  // [8166-4.5.3-b] [8267-3.1-a]
+  // [8166-4.5.3-b] [8267-3.1-a] detects a chunk that is too small before anything is written
   if (plan_reply(builder_.payload(), header_, limit, message_.zeros(), plan_)) return reply_too_long();
-  // [8167-5.2-b]
+  // [8167-5.2-b] the XID of the call
   plan_.header.xid = header_.xid;         // [8167-2.4-b]
   plan_.header.credits = link_->grant();  // [8166-4.2.3-a]
   next_push_ = 0;
@@ -120,15 +120,15 @@ void CallImpl::send_reply() {
     post_reply();
 }
 
-/// The client may have counted on a larger Receive, which this side has asked it to lower meanwhile: then it sends the
-/// call again on a connection with other thresholds [8166-4.5.4-b].
+/// The client may have counted on the larger Receives that it had before this side asked for smaller ones: then it
+/// sends the call again on a connection with other thresholds [8166-4.5.4-b].
 void CallImpl::reply_too_long() {
   const std::uint32_t highest = connection_->highest_send();
   if (highest > connection_->thresholds().send &&
       !plan_reply(builder_.payload(), header_, highest, message_.zeros(), plan_)) {
     connection_->log().info(
-        "connection aborted: a reply counts on larger receives than the client has since this side asked for smaller "
-        "ones; the client sends the call again");
+        "connection aborted: a reply does not fit the client's receives, which this side asked to be smaller; the "
+        "client sends the call again");
     return connection_->abort(BaseError::buffer_overflow);
   }
   send_error(wire::ErrorKind::chunk);
@@ -249,7 +249,7 @@ void CallImpl::on_sent(const fabric::Completion& completion) noexcept {
   over(completion.status ? error_code(TransportError::connection_lost) : completion.status);
 }
 
-/// The bytes of the budgets that this call holds no longer count against its connection.
+/// Moves the budget bytes of this call from its connection to the shares for lost connections.
 void CallImpl::leave_link() {
   if (link_ == nullptr) return;
   link_->bulk().move_to(service_.lost_bulk(), bulk_);
@@ -303,7 +303,7 @@ void CallImpl::over(error_code status) {
   handler_.reset();
   Service& service = service_;
   if (handler) handler(status);
-  // After the memory: a waiter that is granted the bytes finds it free.
+  // Released after the memory, so that a waiter that is granted the bytes finds memory free.
   service.lost_bulk().release(bulk);
   service.lost_long_calls().release(long_call);
   service.note_bulk();

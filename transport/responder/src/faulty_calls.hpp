@@ -11,7 +11,7 @@ namespace rpcrdma::transport {
 /// Identifies a call when it is resent. The XID is not enough: another client of the same address may use it too.
 struct CallFingerprint {
   std::uint32_t xid = 0;
-  std::uint64_t hash = 0;  ///< of the message in the header's Send and of its chunks' lengths
+  std::uint64_t hash = 0;  ///< of the inline message and of the lengths of its chunks
   bool operator==(const CallFingerprint&) const = default;
 };
 

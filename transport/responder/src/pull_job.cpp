@@ -39,7 +39,8 @@ void PullJob::post_round(SendUnits first) {
     const bool last = another.count() == 0;
     const error_code refused = connection.post_read(read.sink, read.handle, read.offset, last ? this : nullptr);
     if (refused == fabric::FabricError::locked_memory) return await_round(refused);
-    // If refused otherwise, the connection has been aborted: the job ends when it is gone, and no Read is under way.
+    // If refused otherwise, the connection has been aborted: the job ends when the connection has ended, and no Read is
+    // in progress.
     if (refused || last) return;
     units_.absorb(std::move(another));
   }

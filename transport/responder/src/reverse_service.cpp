@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The roles of responder and requester swapped on a client's connection: the same serving link, with
-// credits of its own [8167-4.1-a] and without chunks.
+// Operation. The roles of responder and requester swapped on a client's connection: the same serving link, with credits
+// of its own [8167-4.1-a] and, without a bulk budget, no chunks.
 // Ownership. The link of a connection ends with it, and is destroyed from the io_context; calls that a handler still
 // holds outlive it.
 #include "rpcrdma/responder/reverse_service.hpp"

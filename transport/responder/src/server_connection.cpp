@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Messages on an accepted connection go to its serving link, replies and RDMA_ERRORs to its reverse
 // requester. Those that match no reverse call are dropped.
-// Ownership. Belongs to its worker, which destroys it a turn of the io_context after connection_over().
+// Ownership. Belongs to its worker, which destroys it from the io_context after connection_over().
 // Errors. However the connection ends, connection_over() runs once.
 #include "server_connection.hpp"
 

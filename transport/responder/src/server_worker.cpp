@@ -101,7 +101,7 @@ void ServerWorker::trim(std::chrono::steady_clock::time_point now) noexcept {
   next_trim_ = now + options_.idle_grace;
 }
 
-/// Checks earlier than planned. Posted, as the caller is within a call of a connection.
+/// Runs watch() earlier than planned. Posts it, as the caller is within a call of a connection.
 void ServerWorker::watch_closely() {
   if (!watching_ || std::exchange(watching_closely_, true)) return;
   boost::asio::post(context(), [self = weak_from_this()] {

@@ -34,7 +34,7 @@ class Service {
   const ServiceSetup& setup() const noexcept { return setup_; }
   /// For reserve_bulk().
   Budget& budget() noexcept { return budget_; }
-  /// A budget is exhausted: grants shrink.
+  /// True if a budget is exhausted: grants then shrink.
   bool short_of_memory() const noexcept { return budget_.is_short() || long_call_budget_.is_short(); }
   bool has_waiters() const noexcept { return budget_.has_waiters() || long_call_budget_.has_waiters(); }
   /// What the connections of one peer address hold of the budgets.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Accepts the calls of a connection and accounts for its credits.
-// Ownership. Calls are pooled by the Service; this lists those in progress.
+// Ownership. Calls are pooled by the Service; this object lists those in progress.
 // Errors. A header that cannot be processed is answered by RDMA_ERROR, unless the RFC requires a silent discard. A call
 // whose chunks broke the connection is remembered.
 #include "serving_link.hpp"
@@ -52,11 +52,11 @@ void ServingLink::on_call(Received& message) {
 void ServingLink::on_bad_message(wire::WireError error, Received& message) {
   unproven_writes_ = 0;
   const wire::Answer answer = wire::answered_with(error);
-  // [8166-4.5-a] [8166-4.6.2-b] [8166-4.2.4-d]
+  // [8166-4.5-a] [8166-4.6.2-b] [8166-4.2.4-d] dropped silently
   if (answer == wire::Answer::discard || draining_) return discard();
   CallImpl& call = service_.take_call();
   active_.push_back(&call);
-  // [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] [8166-4.6.1-b]
+  // [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] [8166-4.6.1-b] answered by RDMA_ERROR
   call.refuse(*this, *connection_, message, kind_of(answer));
 }
 

@@ -33,7 +33,7 @@ class ServingLink {
     return {calls_taken_, static_cast<std::uint32_t>(active_.size()), grant(), bulk_.used(),
             connection_ != nullptr ? connection_->characteristics() : Characteristics{}};
   }
-  /// True if this connection holds bytes of a budget while one that holds none waits for it.
+  /// True if this connection holds bytes of a budget for which others wait (BudgetShare::is_awaited()).
   bool is_awaited() const noexcept { return bulk_.is_awaited() || long_calls_.is_awaited(); }
   /// Accepts no more calls: those that arrive are dropped, and resent by the client on another connection.
   void drain() noexcept { draining_ = true; }
@@ -41,7 +41,7 @@ class ServingLink {
   /// The requester of the reverse direction, created on first use; null on a client's connection.
   const std::shared_ptr<ReverseRequester>& reverse();
   ReverseRequester* existing_reverse() const noexcept { return reverse_.get(); }
-  /// The layer above may make reverse calls, as long as it holds a reference to that requester.
+  /// True while the layer above may make reverse calls and holds a reference to the requester for them.
   bool may_call_back() const noexcept { return reverse_ && reverse_->allowed() && reverse_.use_count() > 1; }
 
   // For the calls.

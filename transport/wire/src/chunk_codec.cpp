@@ -64,7 +64,7 @@ class ChunkDecoder {
     return out;
   }
 
-  // [8267-6.4.2-b]
+  // [8267-6.4.2-b] segments beyond the receiver's limit are refused
   bool count(std::size_t segments) noexcept {
     if (segments > left_) {
       too_many();
@@ -75,7 +75,7 @@ class ChunkDecoder {
   }
 
   void too_many() noexcept {
-    // A limit of this receiver only if the lists are well-formed so far.
+    // Reported as this receiver's limit only if the lists are well-formed so far.
     if (in_.ok()) error_ = WireError::too_many_segments;
     in_.fail();
   }

@@ -34,7 +34,7 @@ bool decode_direction(Reader& in, Direction& out) noexcept {
   return in.ok() && word <= static_cast<std::uint32_t>(Direction::reply);
 }
 
-/// The payload of an RDMA_MSG: its first words repeat what the header says.
+/// Checks the first words of an RDMA_MSG's payload, which repeat fields of the header.
 std::optional<WireError> check_payload(Reader& in, const Header& header) noexcept {
   // [8166-4.2.1-a] [8166-3.2-a] [v2-4.2.1-a] the payload begins with the same XID
   if (in.u32() != header.xid || !in.ok()) return WireError::xid_mismatch;
@@ -94,7 +94,7 @@ void encode_error_body(Sink& out, const Header& header) noexcept {
 
 template <class Sink>
 void encode_to(Sink& out, const Header& header) noexcept {
-  // [8166-4-a] [v2-4.2-a]
+  // [8166-4-a] [v2-4.2-a] four fixed words, then a body by procedure
   out.u32(header.xid);
   out.u32(header.version);
   out.u32(header.credits);
@@ -155,7 +155,7 @@ DecodeResult decode(Octets message, Header& out, const DecodeLimits& limits) {
   if (out.procedure == Procedure::error) return decode_error_body(in, message.size(), out);
   // [8166-4.5-a] discarded before it is parsed
   if (message.size() < kMinHeader) return WireError::too_short;
-  // [8166-4.2.2-a]
+  // [8166-4.2.2-a] only versions that this receiver accepts
   if (out.version < limits.lowest_version || out.version > limits.highest_version) return WireError::bad_version;
   const bool two = out.version >= kVersionTwo;
   switch (out.procedure) {

@@ -20,7 +20,7 @@ std::uint32_t decode_size(std::uint8_t value) noexcept { return (std::uint32_t{v
 }  // namespace
 
 std::uint32_t advertised_size(std::uint32_t size) noexcept {
-  // [8797-4.2-a]
+  // [8797-4.2-a] the field encodes multiples of 1024
   return std::clamp(size, kMinThreshold, kMaxThreshold) / kUnit * kUnit;
 }
 

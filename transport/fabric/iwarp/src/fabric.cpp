@@ -47,7 +47,7 @@ class IwarpFabric final : public Fabric {
 
 Result<std::unique_ptr<MemoryRegion>> IwarpFabric::register_memory(std::span<std::byte> memory) {
   if (memory.size() > std::numeric_limits<std::uint32_t>::max()) return make_error_code(BaseError::invalid_argument);
-  // 0 and the keys of existing regions are not used.
+  // Skips 0 and the keys of existing regions.
   while (state_->next_key == 0 || state_->regions.contains(state_->next_key)) ++state_->next_key;
   const BufferRef buffer{memory.data(), static_cast<std::uint32_t>(memory.size()), state_->next_key++};
   state_->regions.emplace(buffer.local_key, memory);

@@ -50,7 +50,7 @@ SetupWishes FabricState::wishes(const QueuePairOptions& wanted, const Endpoint& 
   out.enhanced = options.enhanced;
   out.peer_to_peer = options.peer_to_peer;
   out.max_reads = static_cast<std::uint16_t>(options.max_read_depth);
-  // [5040-8.1.1-e]
+  // [5040-8.1.1-e] the number of outstanding Reads is capped
   out.inbound_reads = static_cast<std::uint16_t>(std::min(wanted.inbound_reads, options.max_read_depth));
   out.outbound_reads = static_cast<std::uint16_t>(std::min(wanted.outbound_reads, options.max_read_depth));
   return out;

@@ -15,7 +15,7 @@ inline constexpr std::uint32_t kMaxWorkGather = 32;
 struct FabricState {
   FabricState(boost::asio::io_context& c, const IwarpOptions& o, Log l);
 
-  /// The registered memory around `buffer`; null if its key does not cover it.
+  /// The region that contains `buffer`; null if the region of its key does not.
   const MutableOctets* region_of(const BufferRef& buffer) const noexcept;
   SetupWishes wishes(const QueuePairOptions& wanted, const Endpoint& local, const Endpoint& peer) const noexcept;
 

@@ -13,7 +13,7 @@ namespace rpcrdma::fabric::iwarp {
 
 namespace {
 
-/// [5044-7.1.2-m] Detects a peer whose host is down within twice `after`, and at least 6 s, whether or not data is
+/// [5044-7.1.2-m] Detects that the peer's host is down after twice `after`, but not before 6 s, whether or not data is
 /// unacknowledged.
 void keep_alive(int socket, std::chrono::seconds after) noexcept {
   const int on = 1;

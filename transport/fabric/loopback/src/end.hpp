@@ -98,7 +98,7 @@ class End : public std::enable_shared_from_this<End> {
   Arrival take_read_response(Frame& frame);
   Arrival take_close();
   Arrival violation(error_code ours, error_code peers) noexcept;
-  /// The window that a peer's access names, or null if it is not allowed.
+  /// The window that a peer's access names, or null if the access is not allowed.
   std::shared_ptr<WindowState> accessed(const Frame& frame, Access access) const noexcept;
 
   std::shared_ptr<Core> core_;

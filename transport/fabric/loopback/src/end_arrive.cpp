@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: frames are taken in order once they are due; tagged data may be placed in two steps.
-// Ownership: placing touches memory that a posted receive, a bound window or an outstanding Read names.
+// Ownership: data is placed only in memory of a posted receive, a bound window or an outstanding Read.
 // Error handling: a violation by the peer ends the connection on both sides; nothing is placed.
 #include <cstring>
 #include <utility>
@@ -69,18 +69,18 @@ std::shared_ptr<WindowState> End::accessed(const Frame& frame, Access access) co
 End::Arrival End::take_send(Frame& frame) {
   if (frame.invalidate && !frame.revoked) {
     const auto found = core_->windows().find(*frame.invalidate);
-    // [5040-7.2-b]
+    // [5040-7.2-b] the STag is valid and of this stream
     if (found == core_->windows().end() || found->second->owner != this || !fabric_->capabilities.remote_invalidation)
       return violation(FabricError::protocol_violation, FabricError::remote_terminated);
     frame.revoked = found->second;
-    // [5040-5.3-e] out of force before the completion is reported
+    // [5040-5.3-e] invalid before the completion is reported
     unbind(*frame.revoked);
   }
   if (frame.revoked && frame.revoked->pins != 0) return Arrival::wait;
   if (receives_.empty()) core_->count_overrun();
   if (receives_.empty()) return violation(FabricError::no_receive, FabricError::remote_terminated);
   const Receive receive = receives_.front();
-  // [5040-5.3-c]
+  // [5040-5.3-c] a Send may not be longer than its Receive
   if (frame.length > receive.buffer.size) core_->count_overrun();
   if (frame.length > receive.buffer.size)
     return violation(FabricError::message_too_long, FabricError::remote_terminated);
@@ -116,7 +116,7 @@ End::Arrival End::take_write(Frame& frame) {
 }
 
 End::Arrival End::take_read_request(Frame& frame) {
-  // [5040-6.1-c]
+  // [5040-6.1-c] at most IRD Reads at a time
   if (reads_in_.size() >= info_.inbound_reads)
     return violation(FabricError::protocol_violation, FabricError::remote_access);
   if (frame.length != 0) {  // [5040-5.2.1-e]
@@ -142,7 +142,7 @@ End::Arrival End::take_read_response(Frame& frame) {
 
 End::Arrival End::take_close() {
   if (state_ == State::closing) {
-    if (!close_sent_) return Arrival::wait;  // our posted work goes first
+    if (!close_sent_) return Arrival::wait;  // this side's posted work goes first
     die({});
     return Arrival::dead;
   }

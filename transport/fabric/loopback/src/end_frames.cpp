@@ -45,7 +45,7 @@ bool End::transmit(Work& work) {
     work.stage = Work::Stage::waiting;  // for the last pin
     return true;
   }
-  // [5040-6.1-b]
+  // [5040-6.1-b] at most ORD Reads outstanding
   if (work.kind == Work::Kind::read && reads_out_ >= info_.outbound_reads) return false;
   Frame frame;
   frame.length = work.length;

@@ -56,7 +56,7 @@ Result<std::unique_ptr<Listener>> FabricImpl::listen(const Endpoint& local, Requ
 
 Result<std::unique_ptr<QueuePair>> FabricImpl::make_acceptor(std::unique_ptr<ConnectionRequest> request,
                                                              QueuePairOptions options, QueuePairEvents& events) {
-  // A failure rejects the request: it is dropped.
+  // On failure the request is destroyed, which rejects it.
   if (const error_code error = state_->begin(LoopbackOperation::make_queue_pair)) return error;
   auto end = std::make_shared<End>(core_, state_, std::move(options), events);
   end->enlist();

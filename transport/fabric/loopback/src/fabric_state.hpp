@@ -18,7 +18,7 @@ class Faults {
   std::uint64_t count(LoopbackOperation operation) const noexcept {
     return counts_[static_cast<std::size_t>(operation)];
   }
-  /// Counts one operation. An error if this one is to fail.
+  /// Counts one operation; returns an error if it is to fail.
   error_code next(LoopbackOperation operation) noexcept;
 
  private:
@@ -44,13 +44,13 @@ struct FabricState {
   std::size_t bound_windows = 0;
   std::uint32_t overstatement = 0;  ///< of the length of the next message
 
-  /// Counts an operation of the fabric. An error if it fails.
+  /// Counts an operation of the fabric; returns an error if it fails.
   error_code begin(LoopbackOperation operation) noexcept {
     return lost ? error_code(FabricError::device_lost) : faults.next(operation);
   }
-  /// The registered region around `buffer`; null if its key does not cover it.
+  /// The region that contains `buffer`; null if the region of its key does not.
   const MutableOctets* region_of(const BufferRef& buffer) const noexcept;
-  /// Likewise by address, if the key is another fabric's.
+  /// The same by address, if the key is one of another fabric.
   const MutableOctets* region_around(const BufferRef& buffer) const noexcept;
 };
 

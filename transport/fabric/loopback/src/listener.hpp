@@ -29,7 +29,7 @@ class LoopbackListener final : public Listener {
   Endpoint local_;
 };
 
-/// The request of a connector that waits for an answer. Destroying it without one rejects the connector.
+/// The request of a connector that waits for an answer. Destroying the request without an answer rejects the connector.
 class LoopbackRequest final : public ConnectionRequest {
  public:
   LoopbackRequest(std::shared_ptr<Core> core, std::weak_ptr<End> connector, ConnectionInfo info)

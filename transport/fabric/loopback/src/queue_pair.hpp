@@ -51,7 +51,7 @@ class LoopbackQueuePair final : public QueuePair {
 
  private:
   std::shared_ptr<End> end_;
-  std::optional<Endpoint> peer_;  // a connector's
+  std::optional<Endpoint> peer_;  // of a connector
 };
 
 }  // namespace rpcrdma::fabric::loopback

@@ -12,7 +12,7 @@ class End;
 struct WindowState {
   const End* owner = nullptr;
   BufferRef memory;
-  MutableOctets region;  ///< the registered range around it
+  MutableOctets region;  ///< the registered region that contains `memory`
   Access access = Access::remote_read;
   Segment segment;
   bool bound = false;

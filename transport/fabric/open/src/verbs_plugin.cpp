@@ -26,7 +26,7 @@ std::vector<fs::path> folders(const Log& log) {
   Dl_info here{};
   void* extra = nullptr;
   if (::dladdr1(reinterpret_cast<void*>(&load_verbs_plugin), &here, &extra, RTLD_DL_LINKMAP) != 0 && extra != nullptr) {
-    // Empty for the program itself, whose dli_fname is argv[0]: a name that the caller chooses.
+    // l_name is empty for the program itself. Its dli_fname would be argv[0], which the caller of the program chooses.
     const fs::path library = static_cast<const link_map*>(extra)->l_name;
     if (library.is_absolute()) out.push_back(library.parent_path() / "rpcrdma");
   }
@@ -34,7 +34,7 @@ std::vector<fs::path> folders(const Log& log) {
   return out;
 }
 
-/// The dynamic linker says only in words which library it could not load.
+/// Only the text of the dynamic linker's error tells which library is missing.
 FabricError refusal_of(const std::string& words) noexcept {
   if (words.find("libibverbs.so") != std::string::npos) return FabricError::no_libibverbs;
   if (words.find("librdmacm.so") != std::string::npos) return FabricError::no_librdmacm;

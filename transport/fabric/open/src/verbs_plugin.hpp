@@ -4,11 +4,11 @@
 
 namespace rpcrdma::fabric {
 
-/// Loads the verbs provider; the process keeps it. It is looked for in the folder that the environment variable
-/// RPCRDMA_PLUGIN_DIR names, and nowhere else if that is an absolute path; then in ../lib as seen from the program,
-/// beside the shared library that this code is part of, and where `cmake --install` puts it.
+/// Loads the verbs provider; it stays loaded. If the environment variable RPCRDMA_PLUGIN_DIR is an absolute path, only
+/// that folder is searched; otherwise ../lib as seen from the program, the folder of the shared library that contains
+/// this code, and the folder into which `cmake --install` puts the plug-in.
 ///
-/// FabricError::no_plugin if it is nowhere, no_libibverbs or no_librdmacm if rdma-core is missing, plugin_mismatch if
+/// FabricError::no_plugin if it is not found, no_libibverbs or no_librdmacm if rdma-core is missing, plugin_mismatch if
 /// it cannot be used by this program; `log` gets the details.
 Result<const VerbsPlugin*> load_verbs_plugin(const Log& log);
 

@@ -3,7 +3,7 @@
 // reserves interrupts the wait in the kernel, the thread unwinds, and last() runs. Ownership. A job belongs to its
 // thread and its owner. Threads that have ended are joined when the next one starts or when the io_context is
 // destroyed, which also waits for calls that still block, as the kernel would before it ends the process. Error
-// handling. Without a thread a call fails with EAGAIN; last() then runs in the caller's thread.
+// handling. If no thread can be created, a call fails with EAGAIN; last() then runs in the caller's thread.
 #include "blocking_call.hpp"
 
 #include <pthread.h>
@@ -24,7 +24,7 @@ struct BlockingCalls::Job {
   std::mutex mutex;
   UniqueFunction<void()> last;
   bool over = false;   // done() has run, or last() has been taken
-  bool ended = false;  // guarded by the list
+  bool ended = false;  // guarded by BlockingCalls::mutex_
   std::thread thread;  // likewise
 };
 
@@ -67,7 +67,7 @@ bool BlockingCalls::begin(const std::shared_ptr<Job>& job) {
 
 void BlockingCalls::work(Job& job) {
   ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
-  // Runs also when the call is cancelled.
+  // Its destructor also runs when the call is cancelled.
   struct Rest {
     BlockingCalls& calls;
     Job& job;

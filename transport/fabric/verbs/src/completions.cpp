@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Polls in batches until the queue is empty, arms it, and polls once more: what arrived in between is found
-// by that poll, what arrives later is announced. Each completion goes to the dispatcher, which then runs the callbacks.
+// Operation. Polls in batches until the queue is empty, arms it, and polls once more: that poll finds what arrived in
+// between; what arrives later is announced. Each completion goes to the dispatcher, which then runs the callbacks.
 // After a bounded number of completions other handlers of the io_context run.
-// Ownership. A slot leaves its side, and a window changes its state, before the callback runs.
+// Ownership. A slot leaves its queue, and a window changes its state, before the callback runs.
 // Error handling. The first failed operation names the reason; finish() flushes the rest.
 #include <array>
 #include <boost/asio/post.hpp>
@@ -23,8 +23,8 @@ bool is_message(const ibv_wc& completion) noexcept {
   return completion.opcode == IBV_WC_RECV && (completion.wc_flags & IBV_WC_WITH_IMM) == 0;
 }
 
-// invalidated_rkey is set in any case; siw's library reports nothing. rxe's library passes on the kernel's flag, whose
-// value means something else in user space.
+// siw's library reports no invalidation. rxe's library sets invalidated_rkey, but passes on the kernel's flag, whose
+// value means IBV_WC_IP_CSUM_OK in user space.
 bool says_invalidated(const ibv_wc& completion) noexcept {
   return (completion.wc_flags & IBV_WC_WITH_INV) != 0 ||
          ((completion.wc_flags & IBV_WC_IP_CSUM_OK) != 0 && completion.invalidated_rkey != 0);
@@ -39,7 +39,7 @@ int poll_batch(ibv_cq* queue, std::array<ibv_wc, kBatch>& batch) {
 }  // namespace
 
 void VerbsQueuePair::on_completions() noexcept {
-  // The peer's first message may overtake its last step of the handshake; this stands in for that step.
+  // The peer's first message may overtake its last step of the handshake; this call stands in for that step.
   if (state_ == State::accepting) rdma_notify(id_.get(), IBV_EVENT_COMM_EST);
   poll();
 }
@@ -57,7 +57,7 @@ void VerbsQueuePair::poll() {
   after_dispatch();
 }
 
-// A callback may have ended or quiesced the queue pair; the device then has no part of it.
+// A callback may have ended or quiesced the queue pair, which then has nothing left on the device.
 void VerbsQueuePair::after_dispatch() {
   dispatcher_->wake(dispatcher_);
   if (state_ == State::ended || ending_) return;
@@ -137,9 +137,9 @@ error_code VerbsQueuePair::accept_message(const ibv_wc& completion, Completion& 
       window->set_idle();
     result.invalidated = key;
   } else if (says_invalidated(completion)) {
-    // The peer may invalidate windows only: the R flag is set only where there are some (RFC 8797 section 4.1).
-    // Whatever else the device lets it invalidate belongs to another connection or to work of ours. After the end the
-    // windows may be gone before the message is collected.
+    // The peer may invalidate windows only: the R flag is set only where the device has windows (RFC 8797 section 4.1).
+    // Any other key that the device lets it invalidate belongs to another connection or to work of this side. After the
+    // end of the connection its windows may be destroyed before the message is collected.
     if (state_ != State::ended) return violation("the peer invalidated memory that is not exposed to it");
     result.invalidated = key;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. The loss of the device shows in several ways: a removal event of the anchor, of a queue pair or of a
-// listener, DEVICE_FATAL, or another device at its address. The first one ends everything; DEVICE_FATAL, which one
+// listener, DEVICE_FATAL, or another device at its address. The first one ends everything; DEVICE_FATAL, which only one
 // fabric on the device reads, is passed on to the others.
 // Ownership. Queue pairs belong to the user and are listed here as long as they exist.
 // Error handling. None: what cannot be released now is released with the last object that needs it.
@@ -45,7 +45,7 @@ Core::Core(boost::asio::io_context& io_context, const VerbsOptions& wanted, Log 
           io_context, [this](AsyncEvents::Loss loss) { lose(loss); }, log)) {}
 
 error_code Core::refused(error_code why) noexcept {
-  // ENXIO: the id was bound, and has gone with the device.
+  // ENXIO: the id was bound, but its device is gone.
   return why == system_error(ENODEV) || why == system_error(ENXIO) ? error_code(FabricError::device_lost) : why;
 }
 

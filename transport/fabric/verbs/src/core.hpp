@@ -12,8 +12,8 @@ namespace rpcrdma::fabric::verbs {
 
 class VerbsQueuePair;
 
-/// What a fabric, its listeners and its queue pairs share. It notices the loss of the device, and ends them all.
-/// Fabric's thread only.
+/// What a fabric, its listeners and its queue pairs share. It notices the loss of the device, and then ends the fabric
+/// and its queue pairs. Fabric's thread only.
 class Core final : public std::enable_shared_from_this<Core>, private CmHandler {
  public:
   /// `anchor` is an id bound to the device.
@@ -24,11 +24,11 @@ class Core final : public std::enable_shared_from_this<Core>, private CmHandler 
 
   /// The device is lost: ends every queue pair with FabricError::device_lost. Runs no callback of the user.
   void lose(AsyncEvents::Loss loss);
-  /// Maps an error of an rdma_cm operation: those with which the kernel refuses work on a device that is being removed
-  /// become device_lost.
+  /// Maps an error of an rdma_cm operation: the errors with which the kernel refuses work on a device that is being
+  /// removed become device_lost.
   static error_code refused(error_code why) noexcept;
   bool lost() const noexcept { return lost_; }
-  /// The fabric is destroyed. If the device is lost, nothing is left on it but handshakes that the kernel waits for.
+  /// The fabric is destroyed. If the device is lost, only handshakes for which the kernel waits remain on it.
   void close() noexcept;
 
   void add(VerbsQueuePair& queue_pair) { queue_pairs_.push_back(&queue_pair); }
@@ -50,7 +50,7 @@ class Core final : public std::enable_shared_from_this<Core>, private CmHandler 
 
   void leave_device() noexcept;
 
-  std::shared_ptr<OpenDevice> use_;  // entered
+  std::shared_ptr<OpenDevice> use_;  // the device in whose list of users this fabric is entered
   OpenDevice::Users::iterator user_;
   std::vector<VerbsQueuePair*> queue_pairs_;
   bool lost_ = false;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Every way to end goes through finish(): collect what the device has completed, release windows and queue
-// pair, complete the rest as flushed, end. The callbacks run from the io_context. disconnect() first lets the send
-// queue run empty, because the device drops what is unsent when it disconnects. Ownership. After finish() the device
-// has no part of this connection but the rdma_cm id, which stays until the queue pair is quiesced: while it exists the
-// kernel repeats the request to disconnect until the peer has answered. If the device is gone, the id goes too. In the
-// middle of an iWARP handshake, which the kernel waits for before it destroys anything, all of it is left to a thread.
-// Error handling. Nothing here can fail in a way that matters: the device's objects are gone in any case.
+// Operation. Every way to end goes through finish(), which collects what the device has completed, releases windows and
+// queue pair, completes the rest as flushed, and ends the connection. The callbacks run from the io_context.
+// disconnect() first lets the send queue run empty, because the device drops unsent work when it disconnects.
+// Ownership. After finish() only the rdma_cm id remains on the device, until the queue pair is quiesced: while the id
+// exists, the kernel repeats the request to disconnect until the peer has answered. If the device is lost, the id is
+// destroyed as well. During an iWARP handshake, for whose end the kernel waits before it destroys anything, a thread
+// destroys all objects.
+// Error handling. None: the device's objects are released in any case.
 #include <boost/asio/post.hpp>
 
 #include "error.hpp"
@@ -15,7 +16,7 @@ namespace rpcrdma::fabric::verbs {
 namespace {
 
 constexpr std::chrono::milliseconds kLinger{2000};
-/// For what was posted before disconnect().
+/// The time limit for work that was posted before disconnect().
 constexpr std::chrono::milliseconds kDrain{30000};
 
 }  // namespace
@@ -54,8 +55,9 @@ void VerbsQueuePair::hang_up() {
   arm_timer(kLinger);
 }
 
-// The device flushes unasked. On InfiniBand that is a violation by the peer, which is notified; on iWARP it may be
-// just the end of the TCP connection, which rdma_cm is about to report: in good order unless work of ours was `lost`.
+// The device has flushed work without a request to disconnect. On InfiniBand that is a violation by the peer, which is
+// notified; on iWARP it may be only the end of the TCP connection, which rdma_cm is about to report. That end is
+// orderly unless work of this side was `lost`.
 void VerbsQueuePair::on_flush_unasked(error_code lost) {
   if (!core_->device->limits().iwarp) {
     if (!fault_) fault_ = FabricError::protocol_violation;
@@ -67,8 +69,9 @@ void VerbsQueuePair::on_flush_unasked(error_code lost) {
   arm_timer(kLinger);
 }
 
-// InfiniBand reports nothing to the side whose memory was to be violated: its queue pair is found in error when the
-// peer, which was refused, disconnects. The query comes before the queue pair is put in error here.
+// InfiniBand does not report a violation to the side whose memory the peer tried to access: that side finds its queue
+// pair in the error state when the refused peer disconnects. The query precedes the change to the error state by this
+// side.
 error_code VerbsQueuePair::reason_of_disconnect() const noexcept {
   if (fault_) return *fault_;
   if (state_ == State::hanging_up || core_->device->limits().iwarp || id_->qp == nullptr) return {};
@@ -98,7 +101,7 @@ void VerbsQueuePair::finish(error_code why) {
     rdma_destroy_qp(id_.get());
   collect_rest();
   const bool unfinished = flush_rest();
-  // A peer that disconnects while work of ours is outstanding has not closed in an orderly way.
+  // A peer that disconnects while work of this side is outstanding has not closed in an orderly way.
   if (!why && unfinished) why = FabricError::flushed;
   release_device();
   dispatcher_->disconnect(why);
@@ -134,7 +137,8 @@ bool VerbsQueuePair::handshake_waits() const noexcept {
   return core_->device->limits().iwarp && (state_ == State::connecting || state_ == State::accepting);
 }
 
-// The handshake may still succeed and the peer send a message, when the buffers belong to their owner again.
+// Puts the queue pair in the error state: the handshake may still succeed, and the peer may send a message after the
+// buffers were given back to their owner.
 void VerbsQueuePair::stop_receives() noexcept {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_ERR;
@@ -143,7 +147,7 @@ void VerbsQueuePair::stop_receives() noexcept {
 
 namespace {
 
-/// Destroyed from the last member to the first, as the members need each other.
+/// Destroyed from the last member to the first, as later members need earlier ones.
 struct Remains {
   std::shared_ptr<Device::Hold> hold;
   std::shared_ptr<ibv_comp_channel> notifications;
@@ -173,7 +177,7 @@ void VerbsQueuePair::drop_id() noexcept {
   id_.reset();
 }
 
-// Windows go before their queue pair, and the queue pair before its completion queue; rxe hangs otherwise.
+// Destroys windows before their queue pair, and the queue pair before its completion queue; rxe hangs otherwise.
 void VerbsQueuePair::release_device() noexcept {
   windows_->release_device();
   if (id_ && id_->qp != nullptr && handshake_waits()) {

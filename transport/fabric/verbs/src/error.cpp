@@ -24,7 +24,7 @@ error_code completion_error(ibv_wc_status status) noexcept {
     case IBV_WC_WR_FLUSH_ERR: return FabricError::flushed;
     case IBV_WC_REM_ACCESS_ERR: return FabricError::remote_access;
     case IBV_WC_LOC_LEN_ERR: return FabricError::message_too_long;
-    case IBV_WC_RNR_RETRY_EXC_ERR:  // the peer had no receive; its side is not notified
+    case IBV_WC_RNR_RETRY_EXC_ERR:  // the peer had no receive, and is not notified
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_REM_OP_ERR:
     case IBV_WC_REM_ABORT_ERR: return FabricError::remote_terminated;
@@ -50,7 +50,7 @@ error_code connect_error(rdma_cm_event_type type, int status) noexcept {
   if (type == RDMA_CM_EVENT_REJECTED) {
     if (status == kInvalidServiceId) return system_error(ECONNREFUSED);
     if (status == kTimeout) return FabricError::handshake_timeout;
-    // On iWARP a refusal in MPA is reported as one of the two, depending on the adapter.
+    // On iWARP a refusal in MPA is reported as ECONNREFUSED or ECONNRESET, depending on the adapter.
     if (status == kConsumer || status == -ECONNREFUSED || status == -ECONNRESET) return FabricError::rejected;
     return status < 0 ? system_error(-status) : error_code(FabricError::rejected);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What rdma-core reports, as error codes of the fabric.
+// Maps errors of rdma-core to error codes of the fabric.
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
@@ -13,11 +13,11 @@ error_code last_error() noexcept;
 /// A positive errno, as calls of libibverbs return it; 0 is success.
 error_code system_error(int error) noexcept;
 
-/// Of a send, write, read, bind or invalidation.
+/// The error of a send, write, read, bind or invalidation.
 error_code completion_error(ibv_wc_status status) noexcept;
 error_code receive_error(ibv_wc_status status) noexcept;
 
-/// Why a connection did not come about: `status` is a negative errno, or InfiniBand's reason for a REJECT.
+/// Why a connection was not established: `status` is a negative errno, or InfiniBand's reason for a REJECT.
 error_code connect_error(rdma_cm_event_type type, int status) noexcept;
 
 }  // namespace rpcrdma::fabric::verbs

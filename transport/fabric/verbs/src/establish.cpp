@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. A connector's id is bound to the fabric's device from the start (its receives need the queue pair); it
-// resolves the address, resolves the route, and connects, on iWARP in another thread. An acceptor's id has all that.
-// Both are done at ESTABLISHED.
-// Error handling. Whatever fails on the way, and the timer, ends in finish() with the reason.
+// resolves the address, resolves the route, and connects, on iWARP in another thread. An acceptor's id arrives with all
+// of this. Both are done at ESTABLISHED.
+// Error handling. Every failure, and the timer, calls finish() with the reason.
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <cerrno>
@@ -13,15 +13,15 @@
 namespace rpcrdma::fabric::verbs {
 namespace {
 
-// An RDMA Send that follows the MPA reply too closely is left unread by Linux's siw until more arrives
+// An RDMA Send that follows the MPA reply too closely is left unread by Linux's siw until more data arrives
 // (peer_watch.hpp).
 constexpr std::chrono::milliseconds kSettle{2};
 
 // Not 7, the maximum: rxe takes it for "without end", and then never gives up a peer that has vanished, which can hold
 // all threads of the kernel's NFS server for good.
 constexpr std::uint8_t kRetries = 6;
-// How long the device waits for an acknowledgement: 4.096 us * 2^18 = 1.07 s. With the retries a silent peer is
-// noticed after 8 s; the kernel's choice makes that half a minute.
+// How long the device waits for an acknowledgement: 4.096 us * 2^18 = 1.07 s. With the retries a silent peer is noticed
+// after 8 s; the kernel's default would take half a minute.
 constexpr std::uint8_t kAckTimeout = 18;
 // A message without a receive ends the connection: it is the sender's mistake (RFC 8166 section 3.3.1).
 constexpr std::uint8_t kReceiverNotReadyRetries = 0;
@@ -89,7 +89,7 @@ void VerbsQueuePair::on_connect_returned(error_code failed) {
 
 error_code VerbsQueuePair::accept() {
   const DeviceLimits& limits = core_->device->limits();
-  // At most what the peer asked for: until here, info_ contains that.
+  // At most what the peer asked for, which info_ contains until here.
   info_.inbound_reads = std::min({info_.inbound_reads, options_.inbound_reads, limits.max_inbound_reads});
   info_.outbound_reads = std::min({info_.outbound_reads, options_.outbound_reads, limits.max_outbound_reads});
   rdma_conn_param granted = parameters();
@@ -113,13 +113,13 @@ void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
     case RDMA_CM_EVENT_DISCONNECTED: return finish(reason_of_disconnect());
     case RDMA_CM_EVENT_DEVICE_REMOVAL: return core_->lose(AsyncEvents::Loss::removal);
     case RDMA_CM_EVENT_UNREACHABLE:
-      // On a connection: the kernel (6.0 and later) has lost the peer's hardware address.
+      // On an established connection: the kernel (6.0 and later) has lost the peer's hardware address.
       if (is_connected(state_)) return finish(fault_.value_or(system_error(ETIMEDOUT)));
       return finish(connect_error(event.type, event.status));
     case RDMA_CM_EVENT_ADDR_ERROR:
       if (state_ != State::resolving || event.status != -ETIMEDOUT)
         return finish(connect_error(event.type, event.status));
-      error = resolve();  // until the timer ends it
+      error = resolve();  // repeated until the timer expires
       break;
     case RDMA_CM_EVENT_ROUTE_ERROR:
     case RDMA_CM_EVENT_CONNECT_ERROR:
@@ -149,7 +149,7 @@ void VerbsQueuePair::establish(Event how) {
   info_.peer = to_endpoint(*rdma_get_peer_addr(id_.get()), rdma_get_dst_port(id_.get()));
   peer_watch_.start(role_ == Role::connector && core_->device->limits().iwarp);
   dispatcher_->establish(info_);
-  // Notifications that came before this moment have left their completions in the queue.
+  // Completions that were announced earlier are still in the queue.
   poll();
 }
 

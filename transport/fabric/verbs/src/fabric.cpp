@@ -63,7 +63,7 @@ Result<std::unique_ptr<QueuePair>> VerbsFabric::make_connector(const Endpoint& p
   Endpoint local = core_->device->address();
   if (rdma_bind_addr(raw, local.data()) != 0) return Core::refused(last_error());
   if (raw->verbs != core_->device->context()) {
-    core_->lose(AsyncEvents::Loss::fault);  // another device has its address
+    core_->lose(AsyncEvents::Loss::fault);  // another device has taken its address
     return FabricError::device_lost;
   }
   ConnectionInfo towards;

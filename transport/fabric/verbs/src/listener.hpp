@@ -5,7 +5,8 @@
 namespace rpcrdma::fabric::verbs {
 
 /// A connection request that is neither accepted nor rejected. It keeps its channel alive, as it may outlive the
-/// listener's fabric. Its id has no context: events are dropped, and a failure shows when it is accepted.
+/// listener's fabric. Its id has no context, so its events are dropped, and a failure shows when the request is
+/// accepted.
 class VerbsRequest final : public ConnectionRequest {
  public:
   VerbsRequest(std::shared_ptr<rdma_event_channel> channel, CmEvent event);
@@ -36,7 +37,7 @@ class VerbsListener final : public Listener, private CmHandler {
 
   std::shared_ptr<Core> core_;
   CmId id_;
-  std::shared_ptr<Fabric::RequestHandler> handler_;  // shared: it may destroy the listener
+  std::shared_ptr<Fabric::RequestHandler> handler_;  // shared, as it may destroy the listener
 };
 
 }  // namespace rpcrdma::fabric::verbs

@@ -6,18 +6,18 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// Decides when the peer of one established connection is sent an empty RDMA Write. InfiniBand reports nothing on
-/// an idle connection: if the peer's host vanishes, the connection would stay for ever. After the keepalive time
+/// Decides when the peer of one established connection is sent an empty RDMA Write. InfiniBand reports nothing on an
+/// idle connection: without probes, a connection would outlive the peer's host for ever. After the keepalive time
 /// without a completion a probe is due: the peer's device acknowledges it, or the connection fails; the peer's program
 /// sees nothing.
 ///
-/// The same write makes a siw read our first message, which it may leave unread when that follows its handshake
-/// closely: on iWARP a connector sends a few, at growing intervals, until it has heard from the peer.
+/// The same Write makes siw read the first message, which siw may leave unread if it follows the handshake closely: on
+/// iWARP a connector sends a few empty Writes, at growing intervals, until it has heard from the peer.
 class PeerWatch {
  public:
   class Owner {
    public:
-    /// Sends an RDMA Write of nothing. Not while probing_peer().
+    /// Sends an empty RDMA Write. Not called while probing_peer().
     virtual void probe_peer() noexcept = 0;
     virtual bool probing_peer() const noexcept = 0;
     virtual bool heard_from_peer() const noexcept = 0;

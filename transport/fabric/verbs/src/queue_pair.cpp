@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Posting appends to a chain; submit() hands the chain to the device, receives first, so that a send which
-// grants credits never precedes the receives behind them. Receives do not wait for submit(): they go to the device at
-// once or, if a callback posts them, after the callbacks.
+// grants credits never precedes the receives that these credits promise. Receives do not wait for submit(): they go to
+// the device at once or, if a callback posts them, after the callbacks.
 // Ownership. The queue pair owns its rdma_cm id, its completion queue and the device's queue pair (through the id),
 // until it leaves them to a thread that waits for the kernel (ending.cpp).
-// Error handling. What the device refuses at submit() ends the connection from the io_context.
+// Error handling. If the device refuses work at submit(), the connection ends, from the io_context.
 #include "queue_pair.hpp"
 
 #include <algorithm>
@@ -94,7 +94,7 @@ error_code VerbsQueuePair::create() {
                     .max_send_sge = core_->device->limits().max_gather,
                     .max_recv_sge = 1,
                     .max_inline_data = 0};
-  // How much a device takes inline depends on all the rest; there is nothing to query.
+  // How much a device takes inline depends on the other attributes, and cannot be queried.
   for (const std::uint32_t most : {core_->options.max_inline, std::min(core_->options.max_inline, kLittleInline), 0u}) {
     attributes.cap.max_inline_data = most;
     if (rdma_create_qp(id_.get(), core_->device->domain(), &attributes) != 0) continue;
@@ -113,14 +113,14 @@ error_code VerbsQueuePair::post_receive(BufferRef buffer, WorkContext* context) 
   if (state_ == State::ended || ending_) return FabricError::not_connected;
   if (const error_code error = receives_.append(buffer, context)) return error;
   ++core_->counters.work_requests;
-  // What callbacks post goes to the device together, after them.
+  // Receives that callbacks post go to the device together, after the callbacks.
   if (!dispatcher_->running()) submit_receives();
   return {};
 }
 
 void VerbsQueuePair::submit_receives() {
-  // No receive is posted after the request to disconnect: those are flushed with the rest, as are those that the device
-  // refuses.
+  // After the request to disconnect, receives do not go to the device: they are flushed with the rest, as are receives
+  // that the device refuses.
   if (!takes_work(state_) || ending_) return;
   const error_code error = receives_.submit(id_->qp);
   if (!error) return;
@@ -214,7 +214,7 @@ error_code VerbsQueuePair::invalidate(Window& window, WorkContext* context) {
       exposure.conceal();
       exposure.set_invalidating();
       break;
-    case VerbsWindow::State::idle: break;  // the peer has invalidated it; a second time would crash rxe
+    case VerbsWindow::State::idle: break;  // the peer has invalidated it; a second invalidation would crash rxe
   }
   sends_.append_software(context, exposure.serial());
   ++core_->counters.work_requests;

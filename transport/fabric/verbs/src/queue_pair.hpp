@@ -115,17 +115,17 @@ class VerbsQueuePair final : public QueuePair,
   ConnectionInfo info_;
 
   CmId id_;
-  std::unique_ptr<BlockingCall> connecting_;  // rdma_connect, while it may not have returned
+  std::unique_ptr<BlockingCall> connecting_;  // rdma_connect, until it has returned
   CompletionQueue completions_;
   SendSide sends_;
   ReceiveSide receives_;
   std::shared_ptr<WindowTable> windows_;
-  std::shared_ptr<CompletionDispatcher> dispatcher_;  // shared with what it has posted
+  std::shared_ptr<CompletionDispatcher> dispatcher_;  // shared with the handlers that it has posted
   boost::asio::steady_timer timer_;
   PeerWatch peer_watch_;
 
   bool poll_scheduled_ = false;
-  bool ending_ = false;              // a deferred finish() is on its way
+  bool ending_ = false;              // finish() has been posted
   std::optional<error_code> fault_;  // the first failure of an operation, which is why the connection ends
   SelfPointer<VerbsQueuePair> self_{*this};
 };

@@ -18,7 +18,7 @@ enum class QueuePairState : std::uint8_t {
   draining,     ///< disconnect(): the send queue to run empty
   hanging_up,   ///< DISCONNECTED after rdma_disconnect, or the timer
   peer_fault,   ///< DISCONNECTED after an iWARP device flushed, or the timer
-  ended,        ///< nothing: the device holds nothing of it, and callbacks that are left run from the io_context
+  ended,        ///< nothing: no object remains on the device, and the last callbacks run from the io_context
 };
 
 enum class QueuePairEvent : std::uint8_t {
@@ -28,7 +28,7 @@ enum class QueuePairEvent : std::uint8_t {
   route_resolved,
   connect_failed,  ///< rdma_connect has returned an error: the kernel has forgotten the handshake
   peer_replied,    ///< iWARP connector: the peer has accepted
-  peer_accepted,   ///< likewise on InfiniBand; acceptor: the peer has confirmed
+  peer_accepted,   ///< InfiniBand connector: the peer has accepted; acceptor: the peer has confirmed
   settled,
   disconnect,
   drained,
@@ -42,7 +42,7 @@ struct QueuePairTransition {
   QueuePairState to;
 };
 
-/// All transitions but the last one: every state but `ended` goes there by `end`.
+/// All transitions except those of `end`, which leads from every other state to `ended`.
 inline constexpr auto kQueuePairTransitions = [] {
   using State = QueuePairState;
   using Event = QueuePairEvent;
@@ -63,7 +63,7 @@ inline constexpr auto kQueuePairTransitions = [] {
   });
 }();
 
-/// The state after `event`; nullopt if `event` means nothing in `state`, which then stays.
+/// The state after `event`; nullopt if `event` has no effect in `state`.
 constexpr std::optional<QueuePairState> next_state(QueuePairState state, QueuePairEvent event) noexcept {
   if (event == QueuePairEvent::end) {
     if (state == QueuePairState::ended) return std::nullopt;

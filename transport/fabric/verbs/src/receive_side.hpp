@@ -21,10 +21,10 @@ class ReceiveSide {
 
   error_code append(BufferRef buffer, WorkContext* context);
   error_code submit(ibv_qp* queue_pair);
-  /// Takes the oldest; false if there is none.
+  /// Takes the oldest receive; false if there is none.
   bool take(WorkContext*& context) noexcept;
   std::uint32_t* used() noexcept { return &used_; }
-  /// Whether any has ever been taken.
+  /// Whether any receive has ever been taken.
   bool any_taken() const noexcept { return head_ != 0; }
 
  private:

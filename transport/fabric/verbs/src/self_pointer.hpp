@@ -6,8 +6,8 @@
 namespace rpcrdma::fabric::verbs {
 
 /// A member by which functions that run later (timers, posted functions, other threads' results) find their object, and
-/// do nothing if it has been destroyed. guard() may be called, and what it returns be destroyed, on any thread; the
-/// guarded function runs on the object's thread.
+/// do nothing if it has been destroyed. guard() may be called, and its result destroyed, on any thread; the guarded
+/// function runs on the object's thread.
 template <class T>
 class SelfPointer {
  public:

@@ -8,7 +8,7 @@
 namespace rpcrdma::fabric::verbs {
 
 SendSide::SendSide(const Limits& limits)
-    // Each operation of the user may need a flush; and there may be a probe.
+    // Each operation of the user may need a flush, and one probe may be outstanding.
     : limits_(limits), ring_(2 * std::size_t{limits.depth} + 3) {
   chain_.reserve(device_depth(limits.depth));
   pieces_.reserve(std::size_t{device_depth(limits.depth)} * limits.max_gather);
@@ -80,8 +80,8 @@ void SendSide::append_probe() {
   append_nothing(Slot::Kind::probe);
 }
 
-// An RDMA Write of nothing is not checked against any region (InfiniBand Architecture C9-88, RFC 5040 section 5.2), and
-// its completion implies that of all before it.
+// An empty RDMA Write is not checked against any region (InfiniBand Architecture C9-88, RFC 5040 section 5.2), and its
+// completion implies that of all work before it.
 void SendSide::append_nothing(Slot::Kind kind) {
   const std::uint64_t number = tail_;
   push({.context = nullptr, .window = 0, .kind = kind});
@@ -99,7 +99,7 @@ error_code SendSide::submit(ibv_qp* queue_pair) {
   const int error = ibv_post_send(queue_pair, chain_.data(), &refused);
   chain_.clear();
   pieces_.clear();
-  // Some providers return -1 and set errno, others return it.
+  // Some providers return -1 and set errno, others return the errno value.
   if (error == 0) return {};
   return error > 0 ? system_error(error) : last_error();
 }

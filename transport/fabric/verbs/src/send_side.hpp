@@ -27,7 +27,7 @@ class SendSide {
     std::uint32_t max_gather = 1;
     std::uint32_t max_inline = 0;
     std::uint32_t signal_interval = 1;
-    bool overtaking = false;  ///< completions come in any order, one for each; signal_interval is 1
+    bool overtaking = false;  ///< completions come in any order, one for each operation; signal_interval is 1
   };
   struct Slot {
     enum class Kind : std::uint8_t {
@@ -56,38 +56,38 @@ class SendSide {
   std::uint32_t* used() noexcept { return &used_; }
   bool empty() const noexcept { return head_ == tail_; }
 
-  /// Appends a work request, whose opcode and the fields of that the caller fills in. Not when full(). Buffers without
+  /// Appends a work request. The caller sets its opcode and the fields of this opcode. Not when full(). Buffers without
   /// a key are copied now, so they must fit inline.
   Result<ibv_send_wr*> append(std::span<const BufferRef> gather, bool may_inline, WorkContext* context,
                               std::uint32_t window = 0);
   /// Undoes the latest append.
   void retract() noexcept;
-  /// The latest append is an RDMA Read into `sink`, which is released with its slot.
+  /// After the append of an RDMA Read: `sink` is its sink, and is released with its slot.
   void set_sink(Registration sink) noexcept;
   /// A bind was appended: makes the chain's last request signal its completion, which tells whether the bind succeeded.
   void note_bind() noexcept { chain_has_bind_ = true; }
-  /// Appends an operation that completes when its turn comes. Not when full().
+  /// Appends an operation that needs no work request, and completes in its turn. Not when full().
   void append_software(WorkContext* context, std::uint32_t window);
   /// Makes the last work request signal its completion.
   void require_signal();
-  /// Appends an RDMA Write of nothing that signals its completion. Not while an earlier one is outstanding.
+  /// Appends an empty RDMA Write that signals its completion. Not while an earlier one is outstanding.
   void append_probe();
   bool probing() const noexcept { return probing_; }
 
-  /// Posts the chain. On failure what was not posted stays outstanding, for the end of the connection to flush.
+  /// Posts the chain. On failure, what was not posted stays outstanding until the end of the connection flushes it.
   error_code submit(ibv_qp* queue_pair);
-  /// The peer has invalidated `key`: an invalidation of it that was not handed over yet becomes a request without
+  /// The peer has invalidated `key`: an invalidation of this key that is still in the chain becomes a request without
   /// effect.
   void disarm_invalidation(std::uint32_t key) noexcept;
 
-  /// The device has completed a request; requests that it overtook stay outstanding. Only if overtaking.
+  /// The device has completed a request; requests that it overtook stay outstanding. Only with Limits::overtaking.
   void note_done(std::uint64_t number, error_code status) noexcept;
-  /// Takes the oldest slot if its number is at most `last`; if overtaking, if it is done.
+  /// Takes the oldest slot if its number is at most `last` or, with Limits::overtaking, if it is done.
   bool take_until(std::uint64_t last, Slot& slot, std::uint64_t& number) noexcept;
   /// Takes the oldest slot if it needs no work request.
   bool take_software(Slot& slot) noexcept;
   bool take_any(Slot& slot) noexcept;
-  /// Releases the sinks. After the queue pair, before the protection domain.
+  /// Releases the sinks. Call it when the queue pair is destroyed and the protection domain is not.
   void release_device() noexcept;
 
  private:
@@ -102,7 +102,7 @@ class SendSide {
   std::uint64_t head_ = 0;  // number of the oldest outstanding
   std::uint64_t tail_ = 0;  // number of the next
   std::uint32_t used_ = 0;
-  std::uint32_t unsignalled_run_ = 0;  // the latest requests without a signal
+  std::uint32_t unsignalled_run_ = 0;  // how many of the latest requests are unsignalled
   bool chain_has_bind_ = false;
   bool probing_ = false;
 

@@ -27,7 +27,7 @@ class VerbsWindow final : public Window {
   std::uint32_t serial() const noexcept { return serial_; }
   bool on_device() const noexcept { return handle_ != nullptr; }
 
-  /// By memory window: fills the bind's part of `request`. The handle is not the one used before.
+  /// By memory window: fills in the bind part of `request`. The handle differs from the previous one.
   error_code prepare_bind(BufferRef memory, Access access, ibv_send_wr& request);
   /// By registration: effective at once.
   error_code expose(BufferRef memory, Access access);
@@ -37,7 +37,7 @@ class VerbsWindow final : public Window {
   void set_invalidating() noexcept { state_ = State::invalidating; }
   /// No longer exposed: invalidated by either side, or the connection has ended.
   void set_idle() noexcept { state_ = State::idle; }
-  /// Before the queue pair is destroyed: a window must not outlive it on the device.
+  /// Call it before the queue pair is destroyed: a window must not outlive its queue pair on the device.
   void release_device() noexcept;
 
  private:

@@ -20,7 +20,7 @@ Result<std::size_t> written(const Writer& out) noexcept {
 
 }  // namespace
 
-// [xchar-4.1-a]
+// [xchar-4.1-a] the list, then the subset that does not change
 Decoded decode(Octets option, InitOption& out) {
   Reader in(option);
   decode(in, out.start);
@@ -28,14 +28,14 @@ Decoded decode(Octets option, InitOption& out) {
   return finished(in);
 }
 
-// [xchar-4.2-a]
+// [xchar-4.2-a] the wanted values
 Decoded decode(Octets option, RequestOption& out) {
   Reader in(option);
   decode(in, out.wanted);
   return finished(in);
 }
 
-// [xchar-4.3-a]
+// [xchar-4.3-a] three subsets: done, rejected, pending
 Decoded decode(Octets option, ResponseOption& out) {
   Reader in(option);
   decode(in, out.done);
@@ -44,7 +44,7 @@ Decoded decode(Octets option, ResponseOption& out) {
   return finished(in);
 }
 
-// [xchar-4.4-a]
+// [xchar-4.4-a] the present value, and whether a request is not pending any more
 Decoded decode(Octets option, UpdateOption& out) {
   Reader in(option);
   decode(in, out.now);

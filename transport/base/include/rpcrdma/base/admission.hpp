@@ -28,7 +28,7 @@ class Admission {
     ++peers_[peer];
     ++total_;
   }
-  /// True if only the end of a connection of the same peer can make room for another of its connections.
+  /// True if `peer` is at its own limit: only the end of one of its connections makes room for another.
   bool full_for(const boost::asio::ip::address& peer) const noexcept {
     const auto at = peers_.find(peer);
     return (at == peers_.end() ? 0 : at->second) >= max_per_peer_;

@@ -6,9 +6,8 @@
 
 namespace rpcrdma {
 
-/// How long to wait before the next attempt, such as to connect: the bound doubles with each attempt, and the wait
-/// is drawn between half the bound and the bound, so that the clients of a restarted server do not reconnect all at
-/// once.
+/// The waits between attempts, for example to connect. A bound doubles with each attempt, and each wait is drawn at
+/// random between half the bound and the bound, so that the clients of a restarted server do not reconnect all at once.
 class Backoff {
  public:
   using Milliseconds = std::chrono::milliseconds;

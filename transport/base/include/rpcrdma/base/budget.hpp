@@ -9,9 +9,10 @@
 //
 // The bounds are dynamic thresholds, which follow the free bytes. A connection that holds bytes may take more while the
 // sum of its bytes, those of its peer address and the request does not exceed the free bytes: a single connection
-// reaches a third of the budget, one of n addresses 1/(n+2). A connection that holds none may take its first bytes
-// while its peer address would hold at most three times the free bytes. Some bytes therefore remain for a new peer.
-// Peers are served round-robin, and so are the connections of a peer. One thread.
+// reaches a third of the budget; of n addresses with one connection each, each reaches 1/(n+2). A connection that holds
+// none may take its first bytes if its peer address holds none either, or would then hold at most three times the free
+// bytes. Some bytes therefore remain for a new peer. Peers are served round-robin, and so are the connections of a
+// peer. One thread.
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
 
@@ -27,7 +28,7 @@ template <class T>
 using BudgetList = boost::intrusive::list<T, boost::intrusive::constant_time_size<false>>;
 }  // namespace detail
 
-/// One request. Withdrawn before it is destroyed.
+/// One request. Its owner withdraws it before destroying it.
 class BudgetWaiter : public detail::BudgetHook {
  public:
   BudgetWaiter() noexcept = default;
@@ -35,12 +36,13 @@ class BudgetWaiter : public detail::BudgetHook {
   BudgetWaiter& operator=(const BudgetWaiter&) = delete;
 
   bool waits() const noexcept { return is_linked(); }
-  /// Stops waiting; false if it does not wait.
+  /// Stops waiting; false if it was not waiting.
   inline bool withdraw() noexcept;
 
  protected:
   ~BudgetWaiter() = default;
-  /// `bytes` have been added to the share; BudgetShare::release() gives them back. May call the budget.
+  /// `bytes` have been added to the share; BudgetShare::release() gives them back. The implementation may call the
+  /// budget.
   virtual void on_budget(std::size_t bytes) noexcept = 0;
 
  private:
@@ -62,9 +64,10 @@ class BudgetShare : public detail::BudgetHook {
   /// Asks for `bytes`, at most the capacity: BudgetWaiter::on_budget() runs when they are granted, perhaps at once.
   inline void acquire(BudgetWaiter& waiter, std::size_t bytes) noexcept;
   inline void release(std::size_t bytes) noexcept;
-  /// `bytes` that this share holds are held by `other`, a share of the same budget, from now on.
+  /// Transfers `bytes` that this share holds to `other`, a share of the same budget.
   inline void move_to(BudgetShare& other, std::size_t bytes) noexcept;
-  /// True if this share holds bytes and a connection that holds none waits for bytes of the same peer, or of any.
+  /// True if this share holds bytes, and either Budget::is_short() or a connection of the same peer that holds none
+  /// waits.
   inline bool is_awaited() const noexcept;
 
  private:
@@ -109,7 +112,7 @@ class Budget {
   std::size_t used() const noexcept { return used_; }
   std::size_t free() const noexcept { return capacity_ - used_; }
   bool has_waiters() const noexcept { return !waiting_.empty(); }
-  /// A request within its bounds waits: too few bytes are free.
+  /// True if a request within its bounds waits because too few bytes are free.
   bool is_short() const noexcept { return short_; }
 
  private:

@@ -6,14 +6,14 @@
 
 namespace rpcrdma {
 
-/// Names bytes that a fabric can address: where, how many, and the fabric's local key for them.
-/// Owns nothing; the function that returns one says how long it is valid. Copyable, three words.
+/// Refers to bytes that a fabric can address: their address, their number and the fabric's local key for them. Owns
+/// nothing; the function that returns one says how long it is valid. Copyable, three words.
 struct BufferRef {
   std::byte* data = nullptr;    ///< the first byte; null: no memory
   std::uint32_t size = 0;       ///< bytes
-  std::uint32_t local_key = 0;  ///< from the memory region that covers it; 0: not registered
+  std::uint32_t local_key = 0;  ///< of the memory region that contains the bytes; 0: not registered
 
-  /// The bytes. Valid as long as the memory.
+  /// The bytes; valid as long as the memory is.
   std::span<std::byte> octets() const noexcept { return {data, size}; }
   /// The part [offset, offset + count). The caller checks the range.
   BufferRef slice(std::uint32_t offset, std::uint32_t count) const noexcept {

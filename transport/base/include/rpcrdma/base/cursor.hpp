@@ -32,7 +32,7 @@ class Reader {
   std::uint32_t u32() noexcept { return static_cast<std::uint32_t>(integer<4>()); }
   std::uint64_t u64() noexcept { return integer<8>(); }
 
-  /// The next `count` bytes in place, or an empty span and failure.
+  /// The next `count` bytes, in place. If fewer remain, fails and returns an empty span.
   Octets octets(std::size_t count) noexcept {
     if (!take(count)) return {};
     return {next_ - count, count};

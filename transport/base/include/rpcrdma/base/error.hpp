@@ -15,9 +15,9 @@
 
 namespace rpcrdma {
 
-/// The error of every function here; converts to std::error_code.
+/// The error type of all functions of the library; converts to std::error_code.
 using error_code = boost::system::error_code;
-/// A value, or the error_code that says why there is none. Using the value of a failed one throws.
+/// A value, or the error_code that says why there is none. value() throws if there is none.
 template <class T>
 using Result = boost::system::result<T, error_code>;
 
@@ -29,12 +29,12 @@ enum class Condition {
   bug,        ///< a programming error on one of the two sides
 };
 
-/// Errors of the floors below the fabric, and those that every floor shares.
+/// Errors of the layers below the fabric, and errors that all layers share.
 enum class BaseError {
   buffer_overflow = 1,  ///< the message does not fit the memory meant for it
   out_of_memory,        ///< a bounded pool is empty
   deadline_exceeded,    ///< the call's deadline passed
-  cancelled,            ///< the caller cancelled it, or closed its object
+  cancelled,            ///< the caller cancelled the call, or closed the object
   invalid_argument,     ///< a caller's value is out of range
 };
 

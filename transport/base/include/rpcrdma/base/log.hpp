@@ -17,9 +17,9 @@ enum class LogLevel { trace, debug, info, warn, error, off };
 class RPCRDMA_EXPORT LogSink {
  public:
   virtual ~LogSink() = default;
-  /// Whether lines of this level are wanted: they are formatted only then. Any thread.
+  /// Whether lines of this level are wanted; others are not formatted. Any thread.
   virtual bool enabled(LogLevel level) const noexcept = 0;
-  /// Takes one line without its end, valid during the call. Any thread.
+  /// Writes one line. `line` has no newline and is valid during the call. Any thread.
   virtual void write(LogLevel level, std::string_view line) noexcept = 0;
 };
 
@@ -28,7 +28,7 @@ class RPCRDMA_EXPORT LogSink {
 class Log {
  public:
   Log() = default;
-  /// A handle to `sink`, which it shares.
+  /// A handle that shares ownership of `sink`.
   explicit Log(std::shared_ptr<LogSink> sink) : sink_(std::move(sink)) {}
 
   /// Writes one line, as fmt::format() formats it. Any thread, like the functions below.
@@ -69,7 +69,7 @@ class Log {
 
 /// A sink that writes to standard error through spdlog, from `level` upwards.
 RPCRDMA_EXPORT std::shared_ptr<LogSink> make_stderr_sink(LogLevel level, std::string_view program);
-/// "trace", "debug", "info", "warn", "error" or "off"; anything else gives false.
+/// Parses "trace", "debug", "info", "warn", "error" or "off"; false for anything else.
 RPCRDMA_EXPORT bool parse_log_level(std::string_view text, LogLevel& level) noexcept;
 
 }  // namespace rpcrdma

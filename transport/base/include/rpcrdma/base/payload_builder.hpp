@@ -40,15 +40,15 @@ class RPCRDMA_EXPORT PayloadBuilder {
   BuildFailure failure() const noexcept { return failure_; }
   /// Offset of the next byte in the unreduced stream.
   std::uint32_t position() const noexcept { return payload_.length; }
-  /// Room for `count` consecutive bytes, counted as written; null on failure. `count` <= 64 KiB.
+  /// Returns room for `count` consecutive bytes, and counts them as written; null on failure. `count` <= 64 KiB.
   std::byte* reserve(std::uint32_t count) noexcept;
-  /// The same, if they are in the current memory, at an address that is a multiple of 4; null otherwise, which is no
-  /// failure.
+  /// As reserve(), if the current buffer has this room at an address that is a multiple of 4; otherwise null, which is
+  /// no failure.
   std::byte* reserve_aligned(std::uint32_t count) noexcept;
   void octets(Octets value) noexcept;
   void u32(std::uint32_t value) noexcept;
-  /// Takes a counted item by reference: its count word must have been written already. The memory behind
-  /// `parts` belongs to the caller and stays valid and unchanged until the message is done with. The pad is implied.
+  /// Takes a counted item by reference: its count word must have been written already. The memory behind `parts`
+  /// belongs to the caller and stays valid and unchanged until the message is no longer used. The pad is implied.
   void item(std::span<const BufferRef> parts) noexcept;
   /// Takes bytes of the stream by reference: registered memory that belongs to the caller and stays valid and unchanged
   /// until the message is no longer used.

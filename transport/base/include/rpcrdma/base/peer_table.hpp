@@ -49,7 +49,7 @@ class PeerTable {
     typename Map::iterator at_;
   };
 
-  /// `args` construct the T of a peer that is not in the table.
+  /// `args` construct the T of a peer that is not in the table yet.
   template <class... Args>
   Ref enter(const boost::asio::ip::address& peer, Args&&... args) {
     return Ref(peers_, peers_.try_emplace(peer, std::forward<Args>(args)...).first);

@@ -7,7 +7,7 @@ namespace rpcrdma {
 
 /// Memory for one handler that waits in an io_context, posted or as part of an asynchronous operation, so that starting
 /// it does not allocate. (Asio's own recycling keeps little, and only within one call of run() or poll().) Larger
-/// handlers, and a second one at the same time, are allocated on the heap. Outlives the handler.
+/// handlers, and a second one at the same time, are allocated on the heap. Must outlive the handler.
 class PostMemory {
  public:
   void* allocate(std::size_t size) {
@@ -28,7 +28,7 @@ class PostMemory {
   bool used_ = false;
 };
 
-/// An allocator that uses it, for asio::bind_allocator().
+/// An allocator that uses a PostMemory, for asio::bind_allocator().
 template <class T>
 class PostAllocator {
  public:

@@ -10,8 +10,9 @@
 
 namespace rpcrdma {
 
-/// Runs an io_context and polls it for a while before it blocks, as its WaitPolicy says: work that arrives meanwhile is
-/// spared the wake-up, which is most of the latency of a round trip. An idle program uses no CPU.
+/// Runs an io_context and polls it for a while before it blocks, as its WaitPolicy says: work that arrives during the
+/// poll does not wait for a thread to wake up, which is most of the latency of a round trip. An idle program uses no
+/// CPU.
 ///
 /// Used by the one thread that runs the context, except for counters().
 class RPCRDMA_EXPORT Runner {
@@ -37,8 +38,8 @@ class RPCRDMA_EXPORT Runner {
   /// Any thread.
   Counters counters() const noexcept { return {polls_.load(kRelaxed), found_.load(kRelaxed), blocks_.load(kRelaxed)}; }
 
-  /// Whether it yields the CPU before it polls: true after yields have repeatedly produced work at once, as when the
-  /// peer runs on the same CPU. Work that is ready waits for the yield.
+  /// Whether it yields the CPU before it polls: true after several yields in a row produced work at once, as when the
+  /// peer runs on the same CPU. Ready work then waits for the yield.
   bool yields_first() const noexcept { return yields_paid_ >= kSure; }
 
  private:
@@ -47,7 +48,7 @@ class RPCRDMA_EXPORT Runner {
   static void count(Count& one) noexcept { one.store(one.load(kRelaxed) + 1, kRelaxed); }
 
   static constexpr unsigned kSure = 8;
-  /// Until it has been measured, which is left to programs that wait often.
+  /// The assumed wake-up time. It is measured once the thread has waited kOften times.
   static constexpr std::chrono::microseconds kUsualWakeUp{50};
   static constexpr unsigned kOften = 256;
 

@@ -10,9 +10,8 @@ namespace rpcrdma {
 template <class Signature, std::size_t Inline = 64>
 class UniqueFunction;
 
-/// A callable of signature R(Args...) that moves and does not copy. Callables of up to `Inline` bytes
-/// live inside the object, so that storing them does not allocate; larger ones are allocated on the heap.
-/// Calling an empty one is a programming error.
+/// A move-only callable of signature R(Args...). Callables of up to `Inline` bytes live inside the object, so that
+/// storing them does not allocate; larger ones are allocated on the heap. Calling an empty one is a programming error.
 template <class R, class... Args, std::size_t Inline>
 class UniqueFunction<R(Args...), Inline> {
  public:

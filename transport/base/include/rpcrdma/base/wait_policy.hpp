@@ -11,15 +11,15 @@ namespace rpcrdma {
 /// How a thread waits for work.
 struct Polling {
   using Duration = std::chrono::nanoseconds;  ///< of a poll
-  /// Who decides how long a thread polls before it blocks.
+  /// What decides how long a thread polls before it blocks.
   enum class Mode {
-    automatic,  ///< WaitPolicy, by what polls have brought
-    off,        ///< nobody: it never polls
-    fixed,      ///< `time`
+    automatic,  ///< WaitPolicy, from the results of earlier polls
+    off,        ///< never polls
+    fixed,      ///< polls for `time` in each wait
   };
 
   Mode mode = Mode::automatic;  ///< of this thread
-  Duration time{};              ///< of Mode::fixed: polls as long in each wait
+  Duration time{};              ///< for Mode::fixed only
 
   /// Never polls.
   static Polling off() noexcept { return {Mode::off, {}}; }
@@ -33,37 +33,37 @@ struct Polling {
 /// 1000000. Nothing for other text.
 RPCRDMA_EXPORT std::optional<Polling> parse_polling(std::string_view text) noexcept;
 
-/// Decides, for one thread, how long to poll before it blocks. It has no clock and measures nothing: the caller tells
-/// it the time and what came of each wait.
+/// Decides, for one thread, how long to poll before it blocks. It has no clock and measures nothing: the caller passes
+/// the time and the result of each poll.
 ///
-/// Two threads that answer each other wait for a wake-up less if they poll: but a thread that polls for less than its
-/// peer's wake-up finds nothing while that peer sleeps, and both would sleep for ever. Therefore a poll lasts two
-/// wake-ups and the time of a short call, and whether to poll is a question of an allowance, never of how long past
-/// waits took: polls that find nothing consume it; a poll that finds work adds the wake-up that it has saved; and 2 %
-/// of the time that passes is added to it. So a thread that sleeps polls now and then, and continues if that pays;
-/// polls that find nothing cost 2 % of a processor and one wake-up per poll that pays, at most.
+/// Two threads that answer each other save wake-ups if they poll. But if a thread polls for less time than its peer
+/// takes to wake up, it finds nothing and sleeps as well, and so does the peer after it, for ever. Therefore a poll
+/// lasts two wake-ups and the time of a short call, and an allowance, not the length of past waits, decides whether to
+/// poll: a poll that finds nothing consumes allowance; a poll that finds work adds the wake-up that it saved; and 2 %
+/// of the elapsed time is added. So a thread that mostly sleeps still polls now and then, and continues if that pays.
+/// Polls that find nothing cost at most 2 % of a processor, and one wake-up per poll that found work.
 ///
-/// A thread that yields the processor and does not get it back within `kDisplaced` competes with one that computes. It
-/// blocks at once for a while, as the scheduler favours a thread that wakes up.
+/// A thread that yields the processor and does not get it back within `kDisplaced` competes with a busy thread. For a
+/// while it then blocks without polling, as the scheduler favours a thread that wakes up.
 class RPCRDMA_EXPORT WaitPolicy {
  public:
   using Clock = std::chrono::steady_clock;  ///< of the caller
   using Duration = Clock::duration;         ///< likewise
   using TimePoint = Clock::time_point;      ///< likewise
 
-  /// A thread that has been without the processor for so long competes for it.
+  /// A thread that yields and is without the processor for this long competes with another thread.
   static constexpr Duration kDisplaced = std::chrono::microseconds(500);
 
   /// `wake_up` is what it costs to wake a thread, from the event until the thread runs.
   WaitPolicy(Polling polling, Duration wake_up, TimePoint now) noexcept;
 
-  /// A better measurement of the wake-up.
+  /// Replaces the wake-up time by a better measurement.
   void set_wake_up(Duration wake_up) noexcept;
   /// How long to poll in the wait that begins: zero means to block at once.
   Duration window(TimePoint now) noexcept;
-  /// That poll has found work.
+  /// The poll that window() allowed has found work.
   void found() noexcept;
-  /// That poll has found nothing for `polled`.
+  /// The poll that window() allowed has found nothing for `polled`.
   void missed(Duration polled) noexcept;
   /// While polling, the thread was without its processor for kDisplaced or longer.
   void displaced(TimePoint now) noexcept;
@@ -78,8 +78,8 @@ class RPCRDMA_EXPORT WaitPolicy {
   Duration pause_{};
 };
 
-/// What it costs to wake a thread on this machine: the median of how much later than asked for a thread runs after it
-/// has slept for a moment. Measured by the first call in a process, which takes about 3 ms. Any thread.
+/// What it costs to wake a thread on this machine: the median delay between the end of a short sleep and the moment at
+/// which the thread runs. Measured by the first call in a process, which takes about 3 ms. Any thread.
 RPCRDMA_EXPORT WaitPolicy::Duration measured_wake_up() noexcept;
 
 }  // namespace rpcrdma

@@ -11,7 +11,8 @@
 namespace rpcrdma {
 
 /// A weak reference to the object of which it is a member, for handlers that wait in an io_context. Such a handler must
-/// not own the object: the io_context may destroy the handler after what the object refers to is gone. One thread.
+/// not own the object: the io_context may destroy the handler when other objects to which this object refers no longer
+/// exist. One thread.
 template <class T>
 class WeakGuard {
  public:
@@ -27,7 +28,7 @@ class WeakGuard {
       if (T* const object = block->object) function(*object, std::forward<decltype(arguments)>(arguments)...);
     };
   }
-  /// Posts wrap(function). Does not allocate unless another one waits.
+  /// Posts wrap(function). Does not allocate unless another posted handler waits.
   template <class Function>
   void post(boost::asio::io_context& context, Function function) const {
     const PostAllocator<void> allocator(block_->memory);

@@ -15,12 +15,12 @@ namespace rpcrdma::transport {
 struct PlanLimits {
   std::uint32_t send = wire::kMinThreshold;     ///< inline threshold of the call
   std::uint32_t receive = wire::kMinThreshold;  ///< inline threshold of the reply
-  std::uint32_t max_segments = 64;              ///< of all chunks together; prudence, not RFC
-  std::uint32_t max_long_call = 1u << 20;       ///< Position-Zero Read chunk; prudence, not RFC
+  std::uint32_t max_segments = 64;              ///< of all chunks together; the RFC sets no limit
+  std::uint32_t max_long_call = 1u << 20;       ///< bytes of the Position-Zero Read chunk; the RFC sets no limit
   std::uint32_t version = wire::kVersion;       ///< of the header
 };
 
-/// The input of the planner. It belongs to the caller and is unchanged until the call is over.
+/// The input of the planner. It belongs to the caller, which does not change it until the call is over.
 struct CallShape {
   const Payload* payload = nullptr;
   /// The memory of each result that may arrive in a Write chunk.
@@ -34,13 +34,13 @@ struct CallShape {
 /// to call, so that it keeps its capacity.
 struct CallPlan {
   wire::Header header;  ///< procedure, chunk lists with lengths and positions
-  /// The memory to expose, in the order of the header's segments: Read list, Write list. The Reply chunk's memory
-  /// (one segment of `reply_chunk` bytes) is the requester's own.
+  /// The memory to expose, in the order of the header's segments: Read list, Write list. The Reply chunk's memory (one
+  /// segment of `reply_chunk` bytes) belongs to the requester.
   GatherList reads;
   GatherList writes;
   std::uint32_t reply_chunk = 0;  ///< bytes; 0: none
   GatherList inline_stream;       ///< what follows the header
-  ItemFlags reduced;              ///< of the payload's items
+  ItemFlags reduced;              ///< the items of the payload that are reduced
   std::uint32_t header_size = 0;
   bool offers_writes = false;
 

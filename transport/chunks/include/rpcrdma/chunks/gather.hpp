@@ -11,7 +11,7 @@ namespace rpcrdma::transport {
 
 using GatherList = boost::container::small_vector<BufferRef, 8>;
 
-/// Appends `part`, merged with the last one if they are adjacent under one key. Ignores empty parts.
+/// Appends `part`, merged with the last part if they are adjacent and have the same key. Ignores empty parts.
 void append(GatherList& list, BufferRef part);
 
 std::uint64_t total_size(std::span<const BufferRef> parts) noexcept;

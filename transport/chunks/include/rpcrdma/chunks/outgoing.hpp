@@ -17,15 +17,15 @@ class Outgoing final : private PayloadMemory {
   /// Takes a send buffer of `size` bytes and starts `builder` in it. The builder gets more memory, up to about
   /// `max_payload` bytes in total. BaseError::out_of_memory when the pool is empty.
   error_code begin(memory::Pool& pool, std::uint32_t size, std::uint32_t max_payload, PayloadBuilder& builder);
-  /// Starts the message over, with the memory it has.
+  /// Starts the message over in its send buffer; further memory goes back to the pool.
   void restart(PayloadBuilder& builder);
   bool begun() const noexcept { return static_cast<bool>(buffer_); }
 
   /// Registered zeros, for pads.
   BufferRef zeros() const noexcept { return buffer_.ref().slice(0, 4); }
 
-  /// Encodes `header` in front of `stream` and makes the gather list of the Send, of at most `max_gather`
-  /// pieces: where the stream has more, it is copied together. `header_size` is its encoded size.
+  /// Encodes `header` in front of `stream` and makes the gather list of the Send, which has at most `max_gather`
+  /// pieces: a stream of more pieces is copied into one. `header_size` is the encoded size of `header`.
   error_code finish(const wire::Header& header, std::uint32_t header_size, std::span<const BufferRef> stream,
                     std::uint32_t max_gather);
   std::span<const BufferRef> gather() const noexcept { return gather_; }

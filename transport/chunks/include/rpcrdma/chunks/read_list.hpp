@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The Read list of a received call: the chunks that it names, and the message that they and the reduced stream make up
+// The Read list of a received call: the chunks that it names, and the message that they form with the reduced stream
 // (RFC 8166 section 3.4.5). No I/O.
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
@@ -21,17 +21,18 @@ class ReadList {
     std::span<const Segment> segments;  ///< in list order; valid until the next parse()
   };
 
-  /// Sorts the segments into chunks. False, to be answered by ERR_CHUNK: chunks that overlap, a chunk longer
-  /// than `max_chunk`, Position zero in an RDMA_MSG or none in an RDMA_NOMSG. Chunks without bytes are left out.
+  /// Sorts the segments into chunks. False, which is answered with ERR_CHUNK, for chunks that overlap, a chunk longer
+  /// than `max_chunk`, a Position-Zero Read chunk in an RDMA_MSG, or an RDMA_NOMSG without one. Chunks without bytes
+  /// are left out.
   bool parse(const wire::Header& header, std::uint32_t max_chunk);
 
   /// The Position-Zero Read chunk; length 0: none.
   const Chunk& long_call() const noexcept { return long_call_; }
-  /// The others, ascending by position.
+  /// The other chunks, ascending by position.
   std::span<const Chunk> chunks() const noexcept { return chunks_; }
 
-  /// Makes the payload of a call from its reduced stream, in one piece. False if a chunk's position lies
-  /// outside it, or if the stream does not begin with 8 bytes.
+  /// Makes the payload of a call from its reduced stream, which is one piece of memory. False if a chunk's position
+  /// lies outside the stream, or if a chunk precedes its first 8 bytes.
   bool assemble(BufferRef stream, Payload& out) const;
 
  private:

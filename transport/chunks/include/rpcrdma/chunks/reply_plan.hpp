@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What of a reply goes where: Write chunks first, then inline or into the Reply chunk (RFC 8166 sections
-// 3.4.6, 4.3.2 and 4.3.3). Pure: everything is checked before anything is written.
+// Plans a reply: what goes into Write chunks, and whether the rest goes inline or into the Reply chunk (RFC 8166
+// sections 3.4.6, 4.3.2 and 4.3.3). Pure functions: everything is checked before anything is written.
 #include <cstdint>
 
 #include "rpcrdma/chunks/gather.hpp"
@@ -20,13 +20,13 @@ struct ReplyPlan {
   void clear() noexcept;
 };
 
-/// `call`: its version and chunk lists. `threshold`: of the reply's Send. `zeros`: 3 registered bytes.
-/// TransportError::reply_too_long when it fits nowhere [8166-4.5.3-b] [8267-3.1-a].
+/// Of `call` only the version and the chunk lists count. `threshold`: the inline threshold of the reply. `zeros`: 3
+/// registered zeros, for pads. TransportError::reply_too_long when the reply fits nowhere [8166-4.5.3-b] [8267-3.1-a].
 error_code plan_reply(const Payload& payload, const wire::Header& call, std::uint32_t threshold, BufferRef zeros,
                       ReplyPlan& out);
 
-/// Rewrites the lengths of `segments` to what `bytes` fill, in order: each is full before the next is touched.
-/// False, and nothing changed, if they do not fit.
+/// Sets the lengths of `segments` for a transfer of `bytes`, which fills each segment before the next. False, without a
+/// change, if the bytes do not fit.
 bool fill_lengths(std::span<Segment> segments, std::uint64_t bytes) noexcept;
 
 std::uint64_t total_length(std::span<const Segment> segments) noexcept;

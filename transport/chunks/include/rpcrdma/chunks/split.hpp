@@ -33,11 +33,11 @@ class Splitter {
   Splitter(std::span<const BufferRef> memory, std::span<const Segment> segments, std::uint32_t max_message) noexcept
       : memory_(memory), segments_(segments), max_message_(max_message) {}
 
-  /// Leaves out the first bytes of the segments, and of the memory.
+  /// Skips the first bytes of the segments, and of the memory.
   void skip(std::uint64_t of_segments, std::uint64_t of_memory) noexcept;
-  /// The next operation that writes `memory` to the segments, with at most `max_gather` pieces.
+  /// The next operation that writes `memory` to the segments, of at most `max_gather` pieces; false at the end.
   bool next(WriteOperation& out, std::uint32_t max_gather);
-  /// The next operation that reads the segments into `memory`.
+  /// The next operation that reads the segments into `memory`; false at the end.
   bool next(ReadOperation& out) noexcept;
   bool done() noexcept { return !settle(); }
 

@@ -42,7 +42,7 @@ enum class ExchangeState : std::uint8_t {
 /// The characteristics of a connection now, and what has been exchanged since it was made.
 struct Characteristics {
   ExchangeState state = ExchangeState::none;  ///< of the exchange
-  std::uint32_t version = 1;                  ///< of RPC-over-RDMA, of this side's calls
+  std::uint32_t version = 1;                  ///< of this side's calls (RPC-over-RDMA version)
   CharacteristicValues own;                   ///< as announced
   CharacteristicValues peer;                  ///< as announced, inferred, or the default
   std::uint64_t requests_sent = 0;            ///< REQ_XCHAR
@@ -52,22 +52,22 @@ struct Characteristics {
   std::uint64_t refused = 0;                  ///< optional messages answered by an error, or dropped
 };
 
-/// Values that are wanted. Those without a value stay.
+/// The values to change; an empty member leaves its value as it is.
 struct CharacteristicChange {
   std::optional<std::uint32_t> receive_buffer_size{};         ///< bytes
   std::optional<bool> requester_remote_invalidation{};        ///< as in CharacteristicValues
   std::optional<BackwardSupport> backward_request_support{};  ///< likewise
 };
 
-/// What became of a wanted value.
+/// The result for one value of a CharacteristicChange.
 enum class Disposition : std::uint8_t {
   unchanged,  ///< not wanted
   done,       ///< in effect
-  rejected,   ///< not supported, not acceptable, or not now
+  rejected,   ///< not supported, not acceptable, or not possible now
   pending,    ///< in effect later: Characteristics shows it then
 };
 
-/// What became of each value of a CharacteristicChange.
+/// The result for each value of a CharacteristicChange.
 struct ChangeOutcome {
   Disposition receive_buffer_size = Disposition::unchanged;            ///< of that value
   Disposition requester_remote_invalidation = Disposition::unchanged;  ///< likewise
@@ -80,24 +80,24 @@ struct ChangeOutcome {
 using CharacteristicsHandler = UniqueFunction<void(error_code, ChangeOutcome), 192>;
 
 /// The exchange of one side: that of a client (Client::exchange()) lasts as long as the client and refers to its
-/// current connection, that of a server (IncomingCall::exchange()) to the connection of a call.
+/// current connection; that of a server (IncomingCall::exchange()) refers to the connection of a call.
 ///
 /// Threads: the thread of the connection's io_context.
 class RPCRDMA_EXPORT CharacteristicsExchange {
  public:
-  /// Of the current connection.
+  /// The characteristics of the current connection.
   virtual Characteristics characteristics() const noexcept = 0;
 
   /// Asks the peer to change its characteristics. Completes with void(error_code, ChangeOutcome) when the peer has
-  /// answered; a value that is pending by then shows in characteristics() when it is in effect. Asking for a smaller
+  /// answered; a value that is still pending then shows in characteristics() once it is in effect. Asking for a smaller
   /// Receive Buffer Size limits what this side sends at once (section 3.1). Errors: TransportError::no_characteristics
   /// where the state is not ExchangeState::active; connection_lost; BaseError::out_of_memory if many requests wait.
   template <class Token>
   auto async_request(const CharacteristicChange& wanted, Token&& token) {
     return start(&CharacteristicsExchange::request, wanted, std::forward<Token>(token));
   }
-  /// Changes this side's characteristics, and announces them to a peer that is interested. Completes in the same way.
-  /// The Receive Buffer Size can only be raised, as only a peer may ask for a smaller one (section 3.1), and is pending
+  /// Changes this side's characteristics, and announces them to the peer. Completes as async_request() does. The
+  /// Receive Buffer Size can only be raised, as only a peer may ask for a smaller one (section 3.1), and is pending
   /// until the last smaller Receive has been consumed; rejected where memory or options do not allow it.
   template <class Token>
   auto async_change(const CharacteristicChange& wanted, Token&& token) {

@@ -39,8 +39,8 @@ class ConnectionEvents {
   /// The connection has ended, and its queue pair is quiesced: posted and exposed memory is not accessed any more.
   /// Runs once, as the last event, also when connecting failed.
   virtual void on_disconnected(error_code why) noexcept = 0;
-  /// An RPC call, or an RDMA_NOMSG with a Position-Zero Read chunk. `message` may be moved from; its header
-  /// is scratch that may be swapped out.
+  /// An RPC call, or an RDMA_NOMSG with a Position-Zero Read chunk. `message` may be moved from; its header is scratch
+  /// memory, which may be swapped out.
   virtual void on_call(Received& message) noexcept = 0;
   /// An RPC reply, or an RDMA_NOMSG without a Position-Zero Read chunk.
   virtual void on_reply(Received& message) noexcept = 0;
@@ -55,7 +55,7 @@ class ConnectionEvents {
   virtual std::uint32_t granted_credits() const noexcept { return 1; }
   /// What this side supports of the reverse direction (xcharext-01 section 3.3).
   virtual BackwardSupport backward_support() const noexcept { return BackwardSupport::none; }
-  /// The receives of this side have another size.
+  /// The size of this side's receives has changed.
   virtual void on_receive_size(std::uint32_t /*from*/, std::uint32_t /*to*/) noexcept {}
 
  protected:
@@ -68,7 +68,7 @@ struct ConnectionSetup {
   Role role = Role::client;
   ConnectionOptions options;
   std::uint32_t max_segments = 256;  ///< of a received header
-  std::uint32_t chunk_work = 256;    ///< send credits beside one Send for each call credit
+  std::uint32_t chunk_work = 256;    ///< send credits in addition to one Send for each call credit
   Log log;
   /// Shared with other connections, which it outlives; null: bounded by the pool only.
   ReceiveBudget* receive_budget = nullptr;
@@ -109,7 +109,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::uint32_t buffer_size() const noexcept { return buffer_size_; }
   /// The largest send threshold of this connection so far.
   std::uint32_t highest_send() const noexcept { return highest_send_; }
-  /// The peer may invalidate handles of this side, by replies that are on their way at least.
+  /// True if the peer may invalidate handles of this side, even if only by replies in transit.
   bool expects_invalidation() const noexcept { return expects_invalidation_; }
   /// What headers this side accepts.
   const wire::DecodeLimits& decode_limits() const noexcept { return decode_limits_; }
@@ -130,18 +130,20 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// As CharacteristicsExchange::async_request() and async_change().
   void request_characteristics(const CharacteristicChange& wanted, CharacteristicsHandler handler);
   void change_characteristics(const CharacteristicChange& wanted, CharacteristicsHandler handler);
-  /// Credits of this side's direction that calls may not use now.
+  /// Credits of this side's direction that calls may not use now, as an optional message needs them.
   std::uint32_t held_credits() const noexcept;
   /// False if the peer has announced that it does not take reverse calls.
   bool peer_takes_reverse_calls() const noexcept;
-  /// True if it has announced that it takes them with chunks.
+  /// True if the peer has announced that it takes reverse calls with chunks.
   bool peer_takes_reverse_chunks() const noexcept;
   /// ConnectionEvents::backward_support() has changed.
   void backward_support_changed() noexcept;
-  /// A call of version two, by its size without chunks; may change what the peer is asked for.
+  /// Notes the size of a call of version two, without chunks; the peer may then be asked for larger or smaller
+  /// Receives.
   void note_own_call(std::uint64_t size) noexcept;
-  /// An inline reply has been planned by the current send threshold, and is posted later: plan_posted() takes the
-  /// result. While there are such replies of a higher threshold, the peer is not asked to lower it.
+  /// Call it for each inline reply that is planned by the current send threshold and posted later; plan_posted() takes
+  /// the result. While replies that were planned by a higher threshold are not posted, the peer is not asked to lower
+  /// it.
   std::uint8_t plan_made() noexcept {
     ++open_plans_[plan_epoch_];
     return plan_epoch_;
@@ -150,7 +152,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// Immediate end without any further event. Nothing posted or exposed is touched afterwards.
   void destroy() noexcept;
 
-  /// Posts work. On failure the connection has been aborted: on_disconnected() follows.
+  /// Posts work. On failure the connection has been aborted, and on_disconnected() follows; only
+  /// FabricError::locked_memory of post_read() leaves the connection as it is.
   error_code post_send(std::span<const BufferRef> gather, const fabric::SendOptions& options,
                        fabric::WorkContext* context) noexcept;
   error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
@@ -169,13 +172,13 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   SendCredits& send_queue() noexcept { return send_queue_; }
   /// Credits for one reply to each call that the peer may have outstanding, reserved for replies.
   SendCredits& reply_queue() noexcept { return reply_queue_; }
-  /// Send credits of either direction are in use: on_batch_end() will run when they are returned.
+  /// True if send credits of either direction are in use: on_batch_end() runs when they are returned.
   bool has_work() const noexcept {
     return send_queue_.free() != send_queue_.capacity() || reply_queue_.free() != reply_queue_.capacity();
   }
   /// Posts receives until `count` exist, posted or in use, as far as options and memory allow. Returns their number.
   std::uint32_t provide_receives(std::uint32_t count) noexcept;
-  /// Without those for optional messages.
+  /// The number of receives, without those for optional messages.
   std::uint32_t receives() const noexcept { return receives_.count() - control_receives(); }
   std::size_t receive_octets() const noexcept { return receives_.octets(); }
 
@@ -185,14 +188,14 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
     in_batch_ = true;
     ++progress_.completed;
   }
-  /// Work with a context, posted and completed since the start. While they differ and do not change, the peer neither
-  /// answers Reads nor accepts Writes and Sends.
+  /// Work with a context, posted and completed since the start. While the two differ and neither changes, the peer
+  /// neither answers Reads nor accepts Writes and Sends.
   struct Progress {
     std::uint64_t posted = 0;
     std::uint64_t completed = 0;
   };
   const Progress& progress() const noexcept { return progress_; }
-  /// Runs functions posted to it later, on the same thread.
+  /// The io_context of the fabric, on whose thread the connection is used.
   boost::asio::io_context& context() noexcept { return setup_.fabric->context(); }
 
  private:

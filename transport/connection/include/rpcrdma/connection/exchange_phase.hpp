@@ -41,8 +41,8 @@ constexpr ExchangeTransition transition(ExchangePhase phase, ExchangeEvent event
   using enum ExchangePhase;
   using enum Reaction;
   using Row = std::array<ExchangeTransition, kExchangeEvents>;
-  // [xchar-4-a] all four operations are supported, or none; [xchar-4-b] [xchar-4-c]
-  // A second INIT_XCHAR is refused, as a change is an UPD_XCHAR; a late one is taken.
+  // [xchar-4-a] an unsupported operation is refused; [xchar-4-b] [xchar-4-c] all four are supported, or none. A second
+  // INIT_XCHAR is an error, as changes are announced by UPD_XCHAR; an INIT_XCHAR after a refusal is taken.
   constexpr std::array<Row, kExchangePhases> kTable{{
       // announce           init            request              response             update               refusal
       {{{drop, off}, {refuse, off}, {refuse, off}, {refuse, off}, {refuse, off}, {drop, off}}},

@@ -16,9 +16,9 @@ namespace rpcrdma::transport {
 class InlineGrowth {
  public:
   static constexpr std::uint32_t kWindow = 64;           ///< calls that are looked at together
-  static constexpr std::uint32_t kEnough = kWindow / 4;  ///< of them that would fit: it asks
-  static constexpr std::uint32_t kQuiet = 1024;          ///< calls in a row that fit the default: it asks for that
-  static constexpr std::uint32_t kPause = 16384;         ///< calls after a rejection
+  static constexpr std::uint32_t kEnough = kWindow / 4;  ///< so many of them would fit a larger size: asks for it
+  static constexpr std::uint32_t kQuiet = 1024;          ///< so many calls in a row fit the default: asks for that
+  static constexpr std::uint32_t kPause = 16384;         ///< calls after a rejection until the next request
 
   /// Asks for `least` to `most` bytes.
   InlineGrowth(std::uint32_t least, std::uint32_t most) noexcept : least_(least), most_(std::max(least, most)) {}

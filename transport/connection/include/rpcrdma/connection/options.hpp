@@ -19,7 +19,7 @@ enum class VersionChoice : std::uint8_t {
   automatic,  ///< a client offers version two and falls back; a server answers each call in the call's version
 };
 
-/// What the option --rdma-version may name: "1", "2", "auto".
+/// The values of the option --rdma-version: "1", "2", "auto".
 RPCRDMA_EXPORT std::vector<std::string> version_names();
 /// The choice that one of these names stands for; nothing for other text.
 RPCRDMA_EXPORT std::optional<VersionChoice> parse_version(std::string_view text) noexcept;
@@ -34,8 +34,8 @@ struct CharacteristicOptions {
   std::uint32_t max_receive_size = 65536;
   /// Largest Send of this side where the peer announces larger Receives; no effect below `send_size`.
   std::uint32_t max_send_size = 65536;
-  /// Ask the peer for larger Receives when many calls are too long for those it has, and for the default again when
-  /// none is (connection/inline_growth.hpp).
+  /// Ask the peer for larger Receives when many calls are too long for its present ones, and for the default size again
+  /// when no call is longer than that (connection/inline_growth.hpp).
   bool adaptive = true;
 };
 
@@ -43,20 +43,20 @@ struct CharacteristicOptions {
 struct ConnectionOptions {
   /// Credits asked for (client) or granted (server), forward direction (RFC 8166 section 3.3.1); 1 to 1024.
   std::uint32_t credits = 32;
-  /// Credits for calls of the reverse direction (RFC 8167 section 4.1): granted by the client, asked by the server.
+  /// Credits for calls of the reverse direction (RFC 8167 section 4.1): granted by the client, asked for by the server.
   std::uint32_t reverse_credits = 2;
-  /// Largest Send and Receive in bytes: multiples of 1024, 1024 to 262144 (RFC 8797 section 4.2).
+  /// Largest Send in bytes: a multiple of 1024, 1024 to 262144 (RFC 8797 section 4.2).
   std::uint32_t send_size = 4096;
-  std::uint32_t receive_size = 4096;  ///< of Receives, likewise
+  std::uint32_t receive_size = 4096;  ///< size of a Receive, likewise
   /// Offer and use RFC 8797 private data. Off: thresholds 1024, no remote invalidation.
   bool private_data = true;
   VersionChoice version = VersionChoice::one;  ///< of RPC-over-RDMA
   CharacteristicOptions characteristics{};     ///< in version two
   /// Time limit for setting up a connection.
   std::chrono::milliseconds handshake_timeout{5000};
-  /// RDMA Reads that the peer may have outstanding to this side, and this side to the peer.
+  /// RDMA Reads that the peer may have outstanding at this side.
   std::uint32_t inbound_reads = 32;
-  std::uint32_t outbound_reads = 32;  ///< of this side, likewise
+  std::uint32_t outbound_reads = 32;  ///< RDMA Reads that this side may have outstanding at the peer
 };
 
 }  // namespace rpcrdma::transport

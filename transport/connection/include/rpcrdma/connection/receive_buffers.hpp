@@ -12,8 +12,8 @@ namespace rpcrdma::transport {
 
 /// Memory that one or more receive buffers share.
 struct ReceiveBlock {
-  memory::RegisteredBuffer memory;  ///< of all of them
-  std::size_t footprint = 0;        ///< bytes of the pool
+  memory::RegisteredBuffer memory;  ///< of all these buffers
+  std::size_t footprint = 0;        ///< bytes that the block takes from the pool
   std::uint32_t users = 0;          ///< buffers in it
 };
 
@@ -28,11 +28,11 @@ class ReceiveBuffers {
   ReceiveBuffers(const ReceiveBuffers&) = delete;
   ReceiveBuffers& operator=(const ReceiveBuffers&) = delete;
 
-  /// Buffers.
+  /// The number of buffers.
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(slots_.size()); }
   /// Buffer `index`; its address is stable.
   ReceiveSlot& operator[](std::uint32_t index) noexcept { return slots_[index]; }
-  /// Of buffers that are made from now on.
+  /// The size of buffers that are made from now on.
   std::uint32_t size() const noexcept { return size_; }
   /// Bytes that all buffers hold.
   std::size_t octets() const noexcept { return octets_; }

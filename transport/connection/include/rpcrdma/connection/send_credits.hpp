@@ -28,9 +28,9 @@ class SendUnits {
 
   std::uint32_t count() const noexcept { return count_; }
   void release() noexcept;
-  /// Returns some of them.
+  /// Returns `count` of them.
   void release(std::uint32_t count) noexcept;
-  /// Takes over those of `other`, of the same SendCredits.
+  /// Takes over the work requests of `other`, which belong to the same SendCredits.
   void absorb(SendUnits other) noexcept {
     if (queue_ == nullptr) queue_ = other.queue_;
     count_ += std::exchange(other.count_, 0);

@@ -6,14 +6,14 @@
 
 namespace rpcrdma::fabric {
 
-/// How far the peer has written the range of a window. A Window of a provider that can tell is also an Arrival (iwarp).
-/// Devices do not tell: there, data is known to be placed only when a later Send has been received.
+/// How far the peer has written the range of a window. If the provider can tell (iwarp), its Window is also an Arrival.
+/// Devices cannot tell: data is known to be placed only when a later Send has been received.
 class RPCRDMA_EXPORT Arrival {
  public:
-  /// Bytes from the start of the range that are placed, if each Write began where the last one had ended. It does not
-  /// change any more after a Write that did not. Valid from one bind until the next.
+  /// Bytes placed from the start of the range on, while each Write begins where the last one ended. The first Write
+  /// that begins elsewhere freezes the number. Valid from one bind until the next.
   virtual std::uint32_t arrived() const noexcept = 0;
-  /// A Write began elsewhere.
+  /// True if a Write did not begin where the last one ended.
   virtual bool out_of_order() const noexcept = 0;
 
  protected:

@@ -26,7 +26,7 @@ class CompletionDispatcher {
   /// The provider's part of a posted dispatch.
   class Owner {
    public:
-    /// The callbacks of a dispatch that wake() posted have run: transmits what they posted.
+    /// Called after the callbacks of a dispatch that wake() posted: transmits the work that they posted.
     virtual void on_dispatched() noexcept = 0;
 
    protected:
@@ -36,13 +36,13 @@ class CompletionDispatcher {
   /// Batches that one run() delivers before other handlers of the io_context run.
   static constexpr int kMaxBatches = 4;
 
-  /// `owner` may be null. All arguments outlive the dispatcher; `events` only until quiesce().
+  /// `owner` may be null. All arguments outlive the dispatcher, except that `events` is not used after quiesce().
   CompletionDispatcher(boost::asio::io_context& context, QueuePairEvents& events, Counters& counters,
                        Owner* owner) noexcept;
   CompletionDispatcher(const CompletionDispatcher&) = delete;
   CompletionDispatcher& operator=(const CompletionDispatcher&) = delete;
 
-  /// The most completions that wait at a time. Call once, before the first add().
+  /// Sets the most completions that may wait at a time. Call once, before the first add().
   void reserve(std::size_t completions) { ready_.reserve(completions); }
   /// `context` will be called with `completion`; directly before, `count` is subtracted from `*slots`.
   void add(WorkContext& context, const Completion& completion, std::uint32_t* slots = nullptr,

@@ -19,7 +19,7 @@ enum class FabricError {
   no_receive,          ///< a message arrived while no receive was posted
   queue_full,          ///< more work posted than the queue holds
   not_connected,       ///< work posted on a queue pair that is not connected
-  unsupported,         ///< the provider lacks this
+  unsupported,         ///< the provider does not support the operation
   no_device,           ///< the provider found no device for the address
   no_plugin,           ///< the provider's plug-in was not found
   plugin_mismatch,     ///< the provider's plug-in belongs to another build

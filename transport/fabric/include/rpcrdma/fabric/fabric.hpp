@@ -53,8 +53,8 @@ struct Capabilities {
   /// A peer reaches exactly the range of a window. Otherwise (rxe) it reaches the whole memory region around the
   /// window, so every buffer that may be exposed needs a region of its own.
   bool exact_window_bounds = true;
-  /// A window may be invalidated from both sides: at worst that ends the connection. Otherwise (rxe, whose kernel
-  /// crashes) a window that the peer may still invalidate must not be invalidated locally.
+  /// Both sides may invalidate a window at the same time: at worst that ends the connection. Otherwise (rxe, where the
+  /// kernel crashes) a window that the peer may still invalidate must not be invalidated locally.
   bool late_invalidation = true;
   /// Registering memory for one transfer costs less than copying it.
   bool cheap_registration = false;
@@ -73,8 +73,8 @@ struct Counters {
   /// Payload bytes of large segments (8 KiB and more) that the provider copied instead of transferring them directly
   /// between the caller's memory and the wire.
   std::uint64_t copied = 0;
-  /// Times that the device was lost and is in use again. Keys of BufferRefs that were taken before are not valid for
-  /// sending and receiving any more; bind() takes them.
+  /// How often a lost device came into use again. The keys of older BufferRefs are then invalid for sending and
+  /// receiving; bind() still accepts them.
   std::uint64_t reopened = 0;
 };
 
@@ -116,13 +116,13 @@ struct Completion {
   std::optional<std::uint32_t> invalidated;
 };
 
-/// Exposes one exact range of registered memory to the peer of one queue pair. Made by a queue pair and
-/// destroyed before it. States: idle -> bound -> (invalidated by us or by the peer) -> idle.
+/// Exposes one exact range of registered memory to the peer of one queue pair. Made by a queue pair and destroyed
+/// before it. States: idle -> bound -> (invalidated by either side) -> idle.
 class RPCRDMA_EXPORT Window {
  public:
   virtual ~Window() = default;
-  /// The provider or the peer may access the range: it is exposed, or the peer has invalidated it while a frame in
-  /// transit still names it. Do not reuse the memory until invalidate() has completed or this is false.
+  /// True while the provider or the peer may access the range: it is exposed, or the peer has invalidated it while a
+  /// frame in transit still names it. Do not reuse the memory until invalidate() has completed or this is false.
   virtual bool bound() const noexcept = 0;
   /// What to advertise to the peer. Valid from one bind until the next.
   virtual Segment segment() const noexcept = 0;
@@ -137,7 +137,7 @@ struct SendOptions {
 /// The read depths that a peer states during connection set-up (RFC 6581 section 9.1).
 struct ReadDepths {
   static constexpr std::uint32_t kLeftToUsers = 0x3fff;  ///< not negotiated: left to the upper layers
-  std::uint32_t inbound = 0;                             ///< IRD: Reads towards the peer that it can serve at a time
+  std::uint32_t inbound = 0;                             ///< IRD: Reads of the other side that it can serve at a time
   std::uint32_t outbound = 0;                            ///< ORD: Reads of its own that it wants outstanding at a time
   friend bool operator==(const ReadDepths&, const ReadDepths&) = default;
 };
@@ -165,7 +165,7 @@ class RPCRDMA_EXPORT QueuePairEvents {
   virtual void on_rejected(const ConnectionInfo& /*peer*/) noexcept {}
   /// The connection failed or ended: FabricError or a system error; success means an orderly close.
   virtual void on_disconnected(error_code why) noexcept = 0;
-  /// The end of a batch of completions: submit here what they caused to be posted.
+  /// The end of a batch of completions: submit here the work that their callbacks posted.
   virtual void on_batch_end() noexcept {}
 
  protected:
@@ -178,7 +178,7 @@ struct QueuePairOptions {
   std::uint32_t receive_depth = 64;     ///< Receives posted at a time
   std::uint32_t inbound_reads = 16;     ///< IRD offered
   std::uint32_t outbound_reads = 16;    ///< ORD wanted
-  std::vector<std::byte> private_data;  ///< ours: in the request of a connector, in the reply of an acceptor
+  std::vector<std::byte> private_data;  ///< of this side: in the request of a connector, in the reply of an acceptor
   /// Time limit for setting up the connection.
   std::chrono::milliseconds handshake_timeout{5000};
 };
@@ -205,8 +205,8 @@ class RPCRDMA_EXPORT QueuePair {
   /// The window belongs to the caller and is destroyed before the queue pair.
   virtual Result<std::unique_ptr<Window>> make_window() = 0;
   /// Exposes `memory` (within one region) through an idle window, under a fresh handle. The exposure takes effect
-  /// before any Send posted after this call. Takes at most one slot of the send queue. Providers that can end find the
-  /// region by address if the key is that of an earlier fabric.
+  /// before any Send posted after this call. Takes at most one slot of the send queue. A provider whose fabric can end
+  /// finds the region by address if the key is one of an earlier fabric.
   virtual Result<Segment> bind(Window& window, BufferRef memory, Access access) = 0;
   /// Ends an exposure. Completes when no frame in transit names the range: from then on neither the peer nor the
   /// provider accesses it. Also valid for a window that the peer has already invalidated.
@@ -238,7 +238,7 @@ class Fabric;
 class RPCRDMA_EXPORT Listener {
  public:
   virtual ~Listener() = default;  ///< stops listening; established connections stay
-  /// The address, with the port that it has.
+  /// The address at which it listens, with the actual port.
   virtual Endpoint local() const = 0;
 };
 
@@ -255,11 +255,11 @@ class RPCRDMA_EXPORT Fabric {
   virtual const Capabilities& capabilities() const noexcept = 0;
   /// On the fabric's thread.
   virtual const Counters& counters() const noexcept = 0;
-  /// `handler` runs once, when the fabric has ended, because its device is lost: every connection has ended with
-  /// FabricError::device_lost, which its callbacks report afterwards; no request comes any more, and whatever is asked
-  /// of the fabric fails with that error. The owner then destroys listeners, regions and the fabric, at once if the
-  /// device is to be released: the handler is the fabric's last act, and may do that. Queue pairs and windows may
-  /// outlive it. A provider without devices (iwarp) never ends.
+  /// `handler` runs once, when the fabric has ended because its device is lost. By then every connection has ended with
+  /// FabricError::device_lost, which its callbacks report afterwards; no further request arrives, and every operation
+  /// on the fabric fails with that error. The owner then destroys listeners, regions and the fabric. To release the
+  /// device at once it may do so in the handler, which the fabric calls as its last action. Queue pairs and windows may
+  /// outlive the fabric. A provider without devices (iwarp) never ends.
   virtual void on_end(UniqueFunction<void(error_code why)> handler) = 0;
 
   /// Registers `memory`, which belongs to the caller and outlives the result. FabricError::locked_memory: the limit of
@@ -273,8 +273,8 @@ class RPCRDMA_EXPORT Fabric {
   /// on_established or on_disconnected follows.
   virtual void start(QueuePair& queue_pair) = 0;
 
-  /// `handler` runs on this fabric's thread for each request whose handshake data has arrived. Port 0
-  /// chooses a free one.
+  /// `handler` runs on this fabric's thread for each request whose handshake data has arrived. Port 0 chooses a free
+  /// port.
   virtual Result<std::unique_ptr<Listener>> listen(const Endpoint& local, RequestHandler handler) = 0;
   /// Makes the queue pair that will accept `request` on THIS fabric, which may be on another thread than
   /// the listener's: call it on this fabric's thread. Post receives, then start().

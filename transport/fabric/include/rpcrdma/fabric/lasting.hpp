@@ -21,13 +21,14 @@ struct LastingOptions {
 
 /// A fabric that does not end. When `first` ends, its connections end with FabricError::device_lost, and it is
 /// destroyed at once, with all registrations and listeners, so that the device can be removed. `open` then runs on the
-/// fabric's thread, at growing intervals and before a connection is made, until it gives a fabric of the same
-/// capabilities; it must not block. All memory is registered with that one, and the listeners listen at the same
+/// fabric's thread, at growing intervals and before a connection is made, until it returns a fabric of the same
+/// capabilities; it must not block. All memory is registered with the new fabric, and the listeners listen at the same
 /// addresses.
 ///
-/// While there is no device, connecting, accepting and listening fail with FabricError::device_lost, and memory that is
-/// registered waits for the next device. A timer holds work on the io_context in that time. BufferRefs get new keys:
-/// MemoryRegion::buffer() has the present one, and Counters::reopened tells that there are older ones.
+/// While there is no device, connecting, accepting and listening fail with FabricError::device_lost, and new
+/// registrations take effect with the next device; a timer keeps the io_context from running out of work. The next
+/// device gives memory new keys: MemoryRegion::buffer() returns the present one, and a change of Counters::reopened
+/// tells that older keys are invalid.
 std::unique_ptr<Fabric> make_lasting(std::unique_ptr<Fabric> first,
                                      UniqueFunction<Result<std::unique_ptr<Fabric>>()> open, LastingOptions options,
                                      Log log);

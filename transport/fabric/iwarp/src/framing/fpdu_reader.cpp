@@ -11,9 +11,9 @@ namespace {
 /// arrive.
 constexpr std::size_t kMinScratch = 1024;
 constexpr std::size_t kScratch = 65536;
-/// After this many small frames in a row no large one is expected: usually more than there are calls in progress.
+/// After this many small frames in a row no large one is expected. Usually fewer calls are in progress.
 constexpr std::size_t kGuarded = 32;
-/// Bytes read of a frame before its length is known.
+/// The bytes of a frame that are read first: its length and the shortest header.
 constexpr std::size_t kFirst = kFpduLengthSize + kTaggedHeaderSize;
 
 }  // namespace
@@ -41,7 +41,7 @@ std::size_t FpduReader::until_large() const noexcept {
   switch (state_) {
     case State::header:
       if (collected_ < kFirst) return kFirst - collected_;
-      // Untagged: all of it if it is small, else the rest of its header.
+      // An untagged frame: all of it if it is small, else the rest of its header.
       return (ulpdu_length_ < kLargePayload ? fpdu_size(ulpdu_length_) + kFirst
                                             : kFpduLengthSize + kUntaggedHeaderSize) -
              collected_;
@@ -50,7 +50,7 @@ std::size_t FpduReader::until_large() const noexcept {
   }
 }
 
-/// A frame begins.
+/// Notes the size of a frame that begins.
 void FpduReader::note_header() noexcept {
   large_ = remaining_ >= kLargePayload;
   if (!large_) {
@@ -87,7 +87,7 @@ void FpduReader::consume(Octets octets) noexcept {
   }
 }
 
-/// Adds to the header until `wanted` bytes of it are there; how many it took.
+/// Adds bytes to the header until it has `wanted` bytes; returns the number of bytes taken.
 std::size_t FpduReader::collect(Octets octets, std::size_t wanted) noexcept {
   if (collected_ >= wanted) return 0;
   const std::size_t n = std::min(octets.size(), wanted - collected_);
@@ -101,7 +101,7 @@ void FpduReader::take_header(Octets& octets) noexcept {
   octets = octets.subspan(collect(octets, kFpduLengthSize));
   if (collected_ < kFpduLengthSize) return;
   ulpdu_length_ = Reader(header_).u16();
-  // The shortest header is the tagged one; what cannot hold it is no segment.
+  // The tagged header is the shortest; a ULPDU that cannot hold it is no segment.
   if (ulpdu_length_ < kTaggedHeaderSize) return fail(terminate::kMarkers);
   octets = octets.subspan(collect(octets, kFpduLengthSize + 1));
   if (collected_ <= kFpduLengthSize) return;
@@ -206,12 +206,12 @@ void FpduReader::consume_with_markers(Octets octets) noexcept {
 }
 
 void FpduReader::take_marker() noexcept {
-  // [5044-4.3-d] between two frames it belongs to the one that follows
+  // [5044-4.3-d] a marker between two frames belongs to the second
   const std::uint64_t distance = between_frames() ? 0 : position_ - frame_start_;
   if (crc_on_) crc_.add(marker_);  // [5044-4.4-g] [5044-4.4-h]
   position_ += kMarkerSize;
   marker_collected_ = 0;
-  // [5044-8-e] [5044-5.2-b]
+  // [5044-8-e] [5044-5.2-b] the marker must point to the start of its frame
   if (decode_marker(marker_) != distance) fail(terminate::kMarkers);
 }
 

@@ -53,7 +53,7 @@ class FpduReader {
   void filled(std::size_t count) noexcept;
   void stop() noexcept { state_ = State::stopped; }
 
-  /// At a frame boundary, where the stream may end.
+  /// Whether the stream is at a frame boundary, where it may end.
   bool between_frames() const noexcept { return state_ == State::header && collected_ == 0; }
   /// Of the current or last segment: its header as received, and the length of its ULPDU.
   Octets raw_header() const noexcept;
@@ -85,7 +85,7 @@ class FpduReader {
 
   std::array<std::byte, kFpduLengthSize + kUntaggedHeaderSize> header_{};  // while it arrives
   std::array<std::byte, 3 + kFpduCrcSize> trailer_{};
-  std::size_t collected_ = 0;  // bytes of the one that is arriving
+  std::size_t collected_ = 0;  // bytes so far of the header or trailer that is arriving
   std::uint16_t ulpdu_length_ = 0;
   std::byte* target_ = nullptr;
   std::size_t remaining_ = 0;  // of the payload
@@ -98,7 +98,7 @@ class FpduReader {
   Marker marker_{};
   std::size_t marker_collected_ = 0;
 
-  bool large_ = false;      // the payload of the current segment
+  bool large_ = false;      // the current segment has a large payload
   std::size_t smalls_ = 0;  // small frames since the last large one, at most kGuarded
 
   std::unique_ptr<std::byte[]> scratch_;

@@ -26,7 +26,7 @@ void FpduWriter::begin(const DdpHeader& header, Octets extra, std::size_t payloa
   const std::size_t ulpdu = header.size() + extra.size() + payload;
   Writer out(octets);
   out.u16(static_cast<std::uint16_t>(ulpdu));  // [5044-4.1-a]
-  // [5041-4.4-a]
+  // [5041-4.4-a] every segment begins with a DDP header
   encode(header, out);
   if (vectors_.empty()) batch_start_ = position_;
   pad_ = fpdu_pad(ulpdu);
@@ -50,7 +50,7 @@ void FpduWriter::payload(Octets octets) noexcept {
 void FpduWriter::end() noexcept {
   std::array<std::byte, kFpduCrcSize> tail{};
   emit(Octets(tail).first(pad_), true);  // [5044-4.1-b] zeros
-  // [5044-4.4-g] a marker between pad and CRC is covered
+  // [5044-4.4-g] the CRC covers a marker between pad and CRC
   if (markers_ && until_marker(position_) == 0) emit_marker();
   // [5044-4.4-f] the field is always present
   if (crc_on_) encode_crc(crc_.value(), tail.data());
@@ -58,8 +58,8 @@ void FpduWriter::end() noexcept {
   ends_.push_back(position_);
 }
 
-/// Copies `octets` into the stream, with the markers that are due. `covered`: by the CRC.
-/// [5044-4.3-a] [5044-4.3-i] markers only if the peer requested them
+/// Copies `octets` into the stream, with the markers that are due. `covered`: the CRC covers them. [5044-4.3-a]
+/// [5044-4.3-i] markers only if the peer requested them
 void FpduWriter::emit(Octets octets, bool covered) noexcept {
   while (!octets.empty()) {
     std::size_t n = octets.size();
@@ -77,8 +77,8 @@ void FpduWriter::emit(Octets octets, bool covered) noexcept {
   }
 }
 
-// [5044-4.3-c] [5044-4.3-f] all markers of a frame point to its length field; [5044-4.3-g] [5044-7.1.2-l] one before
-// the first frame, or at the start of a frame, is 0
+// [5044-4.3-c] [5044-4.3-f] all markers of a frame point to its length field; [5044-4.3-g] [5044-7.1.2-l] a marker
+// before the first frame, or at the start of a frame, is 0
 void FpduWriter::emit_marker() noexcept {
   const Marker marker = encode_marker(in_frame_ ? static_cast<std::uint32_t>(position_ - frame_start_) : 0);
   if (crc_on_) crc_.add(marker);

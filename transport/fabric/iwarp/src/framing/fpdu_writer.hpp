@@ -39,7 +39,7 @@ class FpduWriter {
   bool empty() const noexcept { return next_ == vectors_.size(); }
   /// The bytes still to be written.
   std::span<iovec> pending() noexcept { return std::span(vectors_.data(), vectors_.size()).subspan(next_); }
-  /// `count` bytes of it have been written.
+  /// `count` bytes of pending() have been written.
   void advance(std::size_t count) noexcept;
   /// Bytes of large payloads that were copied since the last call.
   std::uint64_t take_copied() noexcept { return std::exchange(copied_, 0); }
@@ -69,14 +69,14 @@ class FpduWriter {
   std::uint64_t position_ = 0;  // of the stream: bytes emitted, markers included
   std::uint64_t frame_start_ = 0;
   std::uint64_t copied_ = 0;
-  std::uint64_t written_ = 0;      // likewise, written to the socket
+  std::uint64_t written_ = 0;      // bytes written to the socket
   std::uint64_t batch_start_ = 0;  // where the batch begins
   bool in_frame_ = false;
 
   boost::container::static_vector<iovec, kMaxVectors> vectors_;
   std::size_t next_ = 0;
   boost::container::static_vector<std::uint64_t, kMaxFrames> ends_;  // positions where frames of the batch end
-  std::vector<std::byte> glue_;                                      // headers, pads, CRCs; all of it with markers
+  std::vector<std::byte> glue_;                                      // headers, pads, CRCs; with markers also payloads
   std::size_t glue_used_ = 0;
 };
 

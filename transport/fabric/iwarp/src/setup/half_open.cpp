@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: the Request's header, then its private data, under one timer.
-// Ownership: the handlers keep the object; the socket goes to the listener, with the Request or to be closed.
+// Ownership: the handlers keep the object; the socket returns to the listener, with a complete Request or to be closed.
 // Error handling: a Request that is malformed, late or too long closes the connection without a Reply.
 #include "setup/half_open.hpp"
 
@@ -10,7 +10,7 @@ namespace rpcrdma::fabric::iwarp {
 
 void HalfOpen::start(std::chrono::milliseconds timeout, ListenerState::HalfOpens::iterator place) {
   place_ = place;
-  // [5044-7.1.2-j]
+  // [5044-7.1.2-j] one time limit for the whole Request
   timer_.expires_after(timeout);
   timer_.async_wait([self = shared_from_this()](error_code error) {
     if (!error) self->finish(false, "no complete MPA Request in time");
@@ -41,9 +41,9 @@ void HalfOpen::read_data(std::size_t size, bool enhanced) {
                             if (decode_startup_data(data, enhanced, self->request_) != StartupError::none)
                               return self->finish(false, "malformed request");
                             error_code ignored;
-                            // No stream data may follow before our Reply.
+                            // The peer may not send stream data before the Reply.
                             if (self->socket_.available(ignored) != 0)
-                              return self->finish(false, "data follows its request before the reply");
+                              return self->finish(false, "the peer sent data before the reply");
                             self->finish(true, "");
                           });
 }

@@ -11,9 +11,9 @@ class HalfOpen : public std::enable_shared_from_this<HalfOpen> {
  public:
   HalfOpen(std::weak_ptr<ListenerState> listener, Socket socket)
       : listener_(std::move(listener)), socket_(std::move(socket)), timer_(socket_.get_executor()) {}
-  /// `place` is where the listener keeps it.
+  /// `place` is the entry of this object in the listener's list.
   void start(std::chrono::milliseconds timeout, ListenerState::HalfOpens::iterator place);
-  /// Closes it, as the oldest, in favour of a newer connection.
+  /// Closes this connection, the oldest half-open one, in favour of a newer one.
   void give_way() { finish(false, "too many connections with incomplete requests"); }
 
  private:

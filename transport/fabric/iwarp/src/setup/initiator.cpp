@@ -23,7 +23,7 @@ Initiator::Initiator(std::shared_ptr<FabricState> fabric, const Endpoint& peer, 
       enhanced_(fabric_->options.enhanced) {}
 
 void Initiator::start() {
-  // [5044-7.1.2-j]
+  // [5044-7.1.2-j] one time limit for the whole set-up
   timer_.expires_after(wanted_.handshake_timeout);
   timer_.async_wait([self = shared_from_this()](error_code error) {
     if (!error) self->finish(FabricError::handshake_timeout);
@@ -98,7 +98,7 @@ void Initiator::conclude() {
     case Conclusion::Outcome::agreed: break;
   }
   error_code ignored;
-  // [5044-7.1.2-h] the responder may not send before we have: bytes behind its Reply are a violation
+  // [5044-7.1.2-h] the responder may not send before the initiator does: bytes behind its Reply are a violation
   if (socket_.available(ignored) != 0) return finish(FabricError::handshake_failed);
   finish({}, conclusion.agreement);
 }
@@ -120,7 +120,7 @@ void Initiator::refuse(const TerminateCode& error, const Agreement& agreement) {
 void Initiator::closed_by_peer() {
   error_code ignored;
   socket_.close(ignored);
-  // [6581-10-e]
+  // [6581-10-e] retries on a new TCP connection
   if (enhanced_ && fabric_->options.fall_back) {
     fabric_->log.info("iwarp: {} closed the connection on an enhanced MPA request; retrying without RFC 6581",
                       peer_.address().to_string());

@@ -11,7 +11,7 @@ namespace rpcrdma::fabric::iwarp {
 
 class HalfOpen;
 
-/// Accepts TCP connections and reads their Requests. Kept by its handlers and its IwarpListener.
+/// Accepts TCP connections and reads their Requests. Kept alive by its handlers and its IwarpListener.
 class ListenerState : public std::enable_shared_from_this<ListenerState> {
  public:
   /// The connections whose Request is incomplete, the oldest first.

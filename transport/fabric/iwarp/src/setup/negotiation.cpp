@@ -34,10 +34,10 @@ Conclusion outcome(Conclusion::Outcome what) noexcept {
 
 /// Takes the read depths from the Reply; false if it requires more than this side supports.
 bool conclude_depths(const EnhancedData& reply, const SetupWishes& wishes, Agreement& agreement) noexcept {
-  // [6581-9.1-f] [6581-9.1-j]
+  // [6581-9.1-f] [6581-9.1-j] ORD is at most the responder's IRD, unless left to the ULPs
   if (reply.inbound != kDepthNotNegotiated)
     agreement.outbound_reads = std::min<std::uint32_t>(wishes.outbound_reads, reply.inbound);
-  // [6581-9.1-e] [6581-9.1-j]
+  // [6581-9.1-e] [6581-9.1-j] IRD is at least the responder's ORD, unless left to the ULPs
   if (reply.outbound != kDepthNotNegotiated) {
     if (reply.outbound > wishes.max_reads) return false;
     agreement.inbound_reads = std::max<std::uint32_t>(wishes.inbound_reads, reply.outbound);
@@ -58,7 +58,7 @@ StartupFrame make_request(const SetupWishes& wishes, Octets private_data) {
     EnhancedData data;
     data.inbound = wishes.inbound_reads;
     data.outbound = wishes.outbound_reads;
-    // [6581-9.2-a] every kind that this side can send; [6581-9.2-h] none in the client-server model
+    // [6581-9.2-a] offers every RTR kind that this side can send; [6581-9.2-h] none in the client-server model
     data.peer_to_peer = data.send_rtr = data.write_rtr = data.read_rtr = wishes.peer_to_peer;
     out.enhanced = data;
   }
@@ -72,7 +72,7 @@ std::optional<ReadDepths> peer_reads(const StartupFrame& frame) noexcept {
   return ReadDepths{frame.enhanced->inbound, frame.enhanced->outbound};
 }
 
-// [5044-7.1.1-g]
+// [5044-7.1.1-g] other revisions are refused
 bool acceptable(const StartupFrame& request) noexcept {
   return request.revision == kRevision1 || request.revision == kRevision2;
 }
@@ -93,19 +93,20 @@ StartupFrame make_reply(const StartupFrame& request, const SetupWishes& wishes, 
   agreement.outbound_reads = wishes.outbound_reads;
   if (!request.enhanced) return out;  // [6581-10-b] [6581-6-c]
 
-  // [6581-10-a]
+  // [6581-10-a] an enhanced Request gets an enhanced Reply
   const EnhancedData& theirs = *request.enhanced;
   EnhancedData ours;
   ours.outbound = grant(theirs.inbound, wishes.outbound_reads);  // [6581-9.1-b] [6581-9.1-i]
   ours.inbound = grant(theirs.outbound, wishes.inbound_reads);   // [6581-9.1-h]
   if (theirs.peer_to_peer) {                                     // [6581-9.2-c]
     ours.peer_to_peer = true;
-    // [6581-9.2-d] [6581-9.2-e] [6581-9.2-b] we take all three: what the initiator offers, or all if it offers none
+    // [6581-9.2-d] [6581-9.2-e] [6581-9.2-b] accepts the RTR kinds that the initiator offers, or all three if it offers
+    // none
     const bool none = !theirs.send_rtr && !theirs.write_rtr && !theirs.read_rtr;
     ours.send_rtr = none || theirs.send_rtr;
     ours.write_rtr = none || theirs.write_rtr;
     ours.read_rtr = none || theirs.read_rtr;
-    // [6581-9.1-c] an empty Read needs one
+    // [6581-9.1-c] an empty Read needs an IRD of at least 1
     if (ours.read_rtr && ours.inbound == 0) ours.inbound = 1;
   }
   if (ours.outbound != kDepthNotNegotiated) agreement.outbound_reads = ours.outbound;
@@ -137,7 +138,7 @@ Conclusion conclude(const StartupFrame& request, const StartupFrame& reply, cons
   if (!conclude_depths(*reply.enhanced, wishes, agreement)) return terminated(terminate::kReadDepth);  // [6581-9.1-g]
   if (wishes.peer_to_peer && reply.enhanced->peer_to_peer) {
     agreement.ready_to_receive = choose(*reply.enhanced);
-    // [6581-9.2-g]
+    // [6581-9.2-g] there is no RTR kind that both sides support
     if (agreement.ready_to_receive == ReadyToReceive::none) return terminated(terminate::kReadyToReceive);
   }
   return out;

@@ -36,7 +36,7 @@ struct Agreement {
 /// The Request of an initiator.
 StartupFrame make_request(const SetupWishes& wishes, Octets private_data);
 
-/// [6581-9.1-a] The figures of a Request or a Reply, for the user; empty without RFC 6581.
+/// [6581-9.1-a] The read depths that a Request or a Reply states, for the user; empty without RFC 6581.
 std::optional<ReadDepths> peer_reads(const StartupFrame& frame) noexcept;
 
 /// Whether this side supports the revision of the Request.
@@ -45,7 +45,7 @@ bool acceptable(const StartupFrame& request) noexcept;
 /// The Reply that accepts `request`, and what is agreed with it.
 StartupFrame make_reply(const StartupFrame& request, const SetupWishes& wishes, Octets private_data,
                         Agreement& agreement);
-/// The Reply that rejects it.
+/// The Reply that rejects `request`.
 StartupFrame make_rejection(const StartupFrame& request, Octets private_data);
 
 /// An initiator's evaluation of the Reply to its Request.
@@ -53,8 +53,8 @@ struct Conclusion {
   enum class Outcome : std::uint8_t {
     agreed,
     rejected,   ///< by the peer's ULP
-    malformed,  ///< not an answer to our Request: close
-    terminate,  ///< cannot be met: send a Terminate with `error`, close
+    malformed,  ///< no valid answer to the Request: close
+    terminate,  ///< its terms cannot be met: send a Terminate with `error`, close
   };
   Outcome outcome = Outcome::agreed;
   Agreement agreement;

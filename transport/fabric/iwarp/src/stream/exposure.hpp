@@ -8,7 +8,7 @@ class Exposures;
 
 /// What a window exposes: one exact range, to the peer of one stream, by one STag.
 struct Exposure {
-  const Exposures* owner = nullptr;  ///< those of its stream
+  const Exposures* owner = nullptr;  ///< the Exposures of its stream
   BufferRef memory;
   Access access = Access::remote_read;
   Segment segment;

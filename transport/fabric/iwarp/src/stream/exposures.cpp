@@ -42,13 +42,14 @@ void Exposures::release() noexcept {
 Placement Exposures::place_write(const DdpHeader& header, std::uint32_t payload) noexcept {
   if (payload == 0) return {};  // [5041-5.2-e] [5040-5.1-c] an empty segment places nothing and is not checked
   Exposure* const exposure = fabric_.stags.find(header.stag);
-  // [5041-7.1-b] [5041-8.2-a] [5041-8.3.1-a] [5041-8.3.1-b] [8166-8.1-a] [8166-8.1-b] [8166-8.1.1-a]
+  // [5041-7.1-b] [5041-8.2-a] [5041-8.3.1-a] [5041-8.3.1-b] [8166-8.1-a] [8166-8.1-b] [8166-8.1.1-a] everything is
+  // checked before a byte is placed
   if (exposure == nullptr) return refused(terminate::kInvalidStag);
   if (!owns(*exposure)) return refused(terminate::kForeignStag);                          // [5040-8.1.1-a]
   if (exposure->access != Access::remote_write) return refused(terminate::kInvalidStag);  // [5041-8.3.1-d]
   if (wraps(header.offset, payload)) return refused(terminate::kWrap);
   const std::uint64_t skipped = header.offset - exposure->segment.offset;  // wraps to a large value when below
-  // [5041-8.3.1-c] [5041-4.2-d]
+  // [5041-8.3.1-c] [5041-4.2-d] anywhere within the range
   if (skipped > exposure->memory.size || payload > exposure->memory.size - skipped) return refused(terminate::kBounds);
   placement_ = exposure;
   placed_ = payload;
@@ -57,7 +58,7 @@ Placement Exposures::place_write(const DdpHeader& header, std::uint32_t payload)
   return {exposure->memory.data + skipped};
 }
 
-// [5040-5.1-a] the user is not told
+// [5040-5.1-a] the user is not notified
 void Exposures::write_placed() noexcept {
   if (placement_ == nullptr) return;
   --placement_->pins;
@@ -65,7 +66,7 @@ void Exposures::write_placed() noexcept {
   placement_ = nullptr;
 }
 
-// [5040-5.2.1-d] [5040-5.2.1-f] [5040-7.2-c]
+// [5040-5.2.1-d] [5040-5.2.1-f] [5040-7.2-c] checks the STag, its stream and the range
 const TerminateCode* Exposures::find_source(const ReadRequest& request, Exposure*& exposure) const noexcept {
   exposure = fabric_.stags.find(request.source_stag);
   if (exposure == nullptr) return &terminate::kReadInvalidStag;
@@ -77,7 +78,8 @@ const TerminateCode* Exposures::find_source(const ReadRequest& request, Exposure
   return nullptr;
 }
 
-// [5040-5.3-e] [5040-7.2-b] [5040-8.1.1-b] valid, of this stream, and out of force before the receive completes
+// [5040-5.3-e] [5040-7.2-b] [5040-8.1.1-b] the STag must be valid and of this stream; it is invalid before the receive
+// completes
 const TerminateCode* Exposures::revoke(std::uint32_t stag, Exposure*& exposure) noexcept {
   exposure = fabric_.stags.find(stag);
   if (exposure == nullptr) return &terminate::kInvalidate;

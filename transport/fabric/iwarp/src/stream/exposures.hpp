@@ -10,10 +10,11 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// The windows of one stream: what its peer may read, write and invalidate. Each STag of a peer is checked here.
+/// The windows of one stream: what its peer may read, write and invalidate. Each STag that the peer sends is checked
+/// here.
 ///
 /// Ownership. An Exposure belongs to its window; a segment that is being placed and a Read that is being answered pin
-/// it. Error handling. What is not granted exactly is refused with the code that names the fault.
+/// it. Error handling. Access beyond what was granted is refused with the Terminate code of the fault.
 class Exposures {
  public:
   explicit Exposures(FabricState& fabric) noexcept : fabric_(fabric) {}

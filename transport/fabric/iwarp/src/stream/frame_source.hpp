@@ -5,8 +5,8 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// Decides which message goes out next: works and Read Responses take turns, message by message, and an empty Write
-/// that is due goes between two of them.
+/// Decides which message goes out next: work requests and Read Responses take turns, message by message, and an empty
+/// Write that is due goes between two messages.
 class FrameSource {
  public:
   FrameSource(SendSide& sends, ReadResponder& responder) noexcept : sends_(sends), responder_(responder) {}

@@ -62,7 +62,7 @@ class IwarpQueuePair final : public QueuePair {
 
  private:
   std::shared_ptr<Stream> stream_;
-  std::optional<Endpoint> peer_;  // a connector's
+  std::optional<Endpoint> peer_;  // of a connector
 };
 
 }  // namespace rpcrdma::fabric::iwarp

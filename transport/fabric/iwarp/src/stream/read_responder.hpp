@@ -48,7 +48,7 @@ class ReadResponder {
   std::uint32_t expected_msn_ = kFirstMsn;
   // Numbers: head <= cursor_ <= tail.
   Ring<Read> reads_;
-  std::uint64_t cursor_ = 0;  // frames are being made of this one
+  std::uint64_t cursor_ = 0;  // the Read whose Response is being cut into frames
 };
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -19,13 +19,13 @@ error_code ReceiveSide::post(BufferRef buffer, WorkContext* context) {
   return {};
 }
 
-// [5041-7.1-a] [5041-5.3-d]
+// [5041-7.1-a] [5041-5.3-d] in order, and checked before anything is placed
 Placement ReceiveSide::place(const DdpHeader& header, std::uint32_t payload) noexcept {
   if (header.msn != expected_msn_) return refused(terminate::kMsn);
   if (placing_ == receives_.tail()) return refused(terminate::kNoBuffer, FabricError::no_receive);
   const Receive& receive = receives_[placing_];
   if (header.offset != placed_) return refused(terminate::kMessageOffset);  // [5041-4.3-c]
-  // [5040-5.3-c]
+  // [5040-5.3-c] a Send may not be longer than its Receive
   if (payload > receive.buffer.size - placed_) return refused(terminate::kTooLong, FabricError::message_too_long);
   if (payload == 0) return {};
   return {receive.buffer.data + placed_};
@@ -48,7 +48,7 @@ void ReceiveSide::complete(WorkContext* context, const Completion& completion) n
     dispatcher_.add(*context, completion, &slots_);
 }
 
-// [5040-5.5-i]
+// [5040-5.5-i] does not wait for Responses to earlier Reads of the peer
 void ReceiveSide::retire() noexcept {
   for (; receives_.head() != placing_; receives_.pop()) {
     const Receive& receive = receives_.front();

@@ -21,8 +21,8 @@ class ReceiveSide {
   Placement place(const DdpHeader& header, std::uint32_t payload) noexcept;
   /// The segment is complete.
   void placed(std::uint32_t payload) noexcept { placed_ += payload; }
-  /// The last segment of a message was that one. `revoked`: the exposure that the message invalidated, if any, and its
-  /// STag.
+  /// That segment was the last one of its message. `revoked`: the exposure that the message invalidated, if any, and
+  /// its STag.
   void delivered(Exposure* revoked, std::uint32_t stag) noexcept;
 
   /// The window of `exposure` is destroyed.
@@ -38,7 +38,7 @@ class ReceiveSide {
     WorkContext* context = nullptr;
     std::uint32_t length = 0;
     std::optional<std::uint32_t> invalidated;
-    Exposure* exposure = nullptr;  // invalidated with it: the receive completes when nothing pins it
+    Exposure* exposure = nullptr;  // invalidated by the message: the receive completes when nothing pins it
   };
   void complete(WorkContext* context, const Completion& completion) noexcept;
 
@@ -47,7 +47,7 @@ class ReceiveSide {
   const std::uint32_t depth_;
   // Numbers: head <= placing_ <= tail.
   Ring<Receive> receives_;
-  std::uint64_t placing_ = 0;  // the one being filled
+  std::uint64_t placing_ = 0;  // the receive that is being filled
   std::uint32_t placed_ = 0;   // bytes of its message so far
   std::uint32_t slots_ = 0;
   std::uint32_t expected_msn_ = kFirstMsn;

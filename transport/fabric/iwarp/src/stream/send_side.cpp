@@ -28,7 +28,7 @@ void add_payload(Work& work, std::uint32_t count, FpduWriter& writer) noexcept {
 
 SendSide::SendSide(FabricState& fabric, CompletionDispatcher& dispatcher, std::uint32_t depth)
     : fabric_(fabric), dispatcher_(dispatcher), depth_(depth) {
-  works_.reserve(std::size_t{depth} + 1);  // and the ready-to-receive indication
+  works_.reserve(std::size_t{depth} + 1);  // one more for the ready-to-receive indication
 }
 
 void SendSide::start(std::uint32_t mulpdu, std::uint32_t reads) {
@@ -125,7 +125,7 @@ void SendSide::skip_invalidations() noexcept {
 bool SendSide::has_message() noexcept {
   skip_invalidations();
   if (cursor_ == submitted_) return false;
-  // [5040-6.1-b] a Read beyond ORD waits, and what follows it
+  // [5040-6.1-b] a Read beyond ORD waits, and so does the work behind it
   return works_[cursor_].kind != Work::Kind::read || reads_.size() < max_reads_;
 }
 
@@ -149,7 +149,7 @@ bool SendSide::add_send_frame(Work& work, FpduWriter& writer) noexcept {
     opcode = solicited ? Opcode::send_solicited_invalidate : Opcode::send_invalidate;
     header.stag = *work.options.invalidate;
   }
-  // [5041-5.2-a] [5041-4.1-b] [5041-4.3-d] [5041-5.2-c]
+  // [5041-5.2-a] [5041-4.1-b] [5041-4.3-d] [5041-5.2-c] at most a MULPDU, at its offset within the message
   const std::uint32_t count =
       std::min(work.length - work.sent, mulpdu_ - static_cast<std::uint32_t>(kUntaggedHeaderSize));
   header.opcode = static_cast<std::uint8_t>(opcode);
@@ -221,7 +221,7 @@ void SendSide::response_placed(const DdpHeader& header, std::uint32_t payload) n
   Work& work = works_[reads_.front()];
   work.sent += payload;
   if (!header.last) return;
-  // [5040-5.5-g] [5040-5.2.2-d]
+  // [5040-5.5-g] [5040-5.2.2-d] a Read completes when its Response is placed
   work.done = true;
   reads_.pop();
 }
@@ -234,12 +234,12 @@ void SendSide::complete(const Work& work, error_code status) noexcept {
     dispatcher_.add(*work.context, {status, 0, {}}, &slots_);
 }
 
-/// [5040-5.5-f] [5040-5.5-a]
+/// [5040-5.5-f] [5040-5.5-a] in order of posting
 void SendSide::retire() noexcept {
   for (; works_.head() != cursor_; works_.pop()) {
     Work& work = works_.front();
     if (work.kind == Work::Kind::invalidate) {
-      // [5041-8.3.1-e] complete only when no frame names it any more
+      // [5041-8.3.1-e] completes only when no frame names the window any more
       if (work.exposure != nullptr && work.exposure->pins != 0) break;
       if (work.exposure != nullptr) work.exposure->invalidating = false;
       work.done = true;
@@ -249,7 +249,7 @@ void SendSide::retire() noexcept {
   }
 }
 
-/// [5041-6.2.2-b] [5040-5.4-e]
+/// [5041-6.2.2-b] [5040-5.4-e] outstanding work completes with an error
 void SendSide::flush() noexcept {
   for (; !works_.empty(); works_.pop()) {
     const Work& work = works_.front();

@@ -37,10 +37,10 @@ struct Work {
 ///
 /// Operation. Posting queues a work request; after submit() frames are made of it, in order [5040-5.5-d] [5040-5.1-b]
 /// [5041-5.3-a]. A Send or Write is done when its frames are written, a Read when its Response is placed, an
-/// invalidation when no frame names the window. Done works leave the queue in order.
+/// invalidation when no frame names the window. Work requests that are done leave the queue in order.
 ///
-/// Ownership. Buffers, windows and contexts belong to the poster. Error handling. A work request that is refused leaves
-/// no trace; flush() completes the rest.
+/// Ownership. Buffers, windows and contexts belong to the poster. Error handling. A work request that is refused has no
+/// effect; flush() completes the rest.
 class SendSide {
  public:
   SendSide(FabricState& fabric, CompletionDispatcher& dispatcher, std::uint32_t depth);
@@ -51,9 +51,9 @@ class SendSide {
   error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
                         WorkContext* context);
   error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset, WorkContext* context);
-  /// The window has been unbound.
+  /// Posts an invalidation; the caller unbinds the window.
   error_code post_invalidate(Exposure& exposure, WorkContext* context);
-  /// An empty Send or Read of our own, submitted at once.
+  /// Posts and submits the ready-to-receive indication: an empty Send or Read.
   void post_indication(Work::Kind kind) noexcept;
   void submit() noexcept { submitted_ = works_.tail(); }
   bool empty() const noexcept { return works_.empty(); }
@@ -94,14 +94,14 @@ class SendSide {
   std::uint32_t mulpdu_ = kMinMulpdu;
   std::uint32_t max_reads_ = 1;
 
-  // Numbers: head <= sent_ <= cursor_ <= submitted_ <= tail, except that works that are done may be retired before
-  // sent_ has passed them.
+  // Numbers: head <= sent_ <= cursor_ <= submitted_ <= tail, except that a work request that is done may be retired
+  // before sent_ passes it.
   Ring<Work> works_;
-  std::uint64_t sent_ = 0;       // all before it have been written to the socket
-  std::uint64_t cursor_ = 0;     // the one that is being cut into frames
-  std::uint64_t submitted_ = 0;  // all before it may go out
+  std::uint64_t sent_ = 0;       // all work before it has been written to the socket
+  std::uint64_t cursor_ = 0;     // the work request that is being cut into frames
+  std::uint64_t submitted_ = 0;  // all work before it may be sent
   std::uint32_t slots_ = 0;
-  Ring<std::uint64_t> reads_;  // works that await their Response
+  Ring<std::uint64_t> reads_;  // Reads that await their Response
   std::uint32_t send_msn_ = kFirstMsn;
   std::uint32_t read_msn_ = kFirstMsn;
 };

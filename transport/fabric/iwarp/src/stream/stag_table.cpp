@@ -17,7 +17,7 @@ StagTable::StagTable() : slots_(kFirstSize) {
   if (const int error = refill()) throw std::system_error(error, std::generic_category(), "getrandom");
 }
 
-// [5040-8.1.1-c] [8166-8.1.2-a] not to be predicted
+// [5040-8.1.1-c] [8166-8.1.2-a] a peer cannot predict them
 int StagTable::refill() noexcept {
   auto* at = reinterpret_cast<char*>(random_.data());
   for (std::size_t got = 0; got < sizeof random_;) {
@@ -30,7 +30,7 @@ int StagTable::refill() noexcept {
 }
 
 std::uint32_t StagTable::random() noexcept {
-  // The constructor has called it with success, and getrandom() does not fail later.
+  // refill() succeeded in the constructor, and getrandom() does not fail later.
   while (random_left_ == 0) refill();
   return random_[--random_left_];
 }
@@ -70,7 +70,7 @@ void StagTable::erase(std::uint32_t stag) noexcept {
   if (slots_[hole].exposure == nullptr) return;
   slots_[hole] = {};
   --used_;
-  // Entries displaced past the hole move up, so that a search may end at a free slot.
+  // Enters the entries behind the hole again, so that a search may still end at the first free slot.
   for (std::size_t at = (hole + 1) & mask(); slots_[at].exposure != nullptr; at = (at + 1) & mask()) {
     const Slot moved = slots_[at];
     slots_[at] = {};

@@ -17,7 +17,7 @@ class StagTable {
   /// Throws std::system_error if the kernel provides no random numbers.
   StagTable();
 
-  /// A random number that is no STag in use, and not 0. For tags that are not in the table.
+  /// A random STag that is neither 0 nor in use. Does not enter it in the table.
   std::uint32_t draw() noexcept;
   /// A random base for offsets: page-aligned, below 2^47, so that no range wraps.
   std::uint64_t draw_offset() noexcept;

@@ -27,7 +27,7 @@ error_code Stream::post_receive(BufferRef buffer, WorkContext* context) {
   return receives_.post(buffer, context);
 }
 
-// [5041-6.2-c]
+// [5041-6.2-c] work is refused once the connection is ending
 error_code Stream::post_send(std::span<const BufferRef> gather, const SendOptions& options, WorkContext* context) {
   if (!state_.accepts_work()) return FabricError::not_connected;
   return sends_.post_send(gather, options, context);
@@ -65,7 +65,8 @@ void Stream::submit() {
   wake();
 }
 
-/// Its window is destroyed. While a frame names it, only the connection's end keeps the memory from being touched.
+/// The window of `exposure` is being destroyed. If a frame still names it, only the end of the connection keeps the
+/// memory from being accessed.
 void Stream::forget(Exposure& exposure) noexcept {
   if (exposure.pins != 0) {
     end(BaseError::cancelled, Parting::reset);
@@ -82,7 +83,7 @@ void Stream::retire() noexcept {
   receives_.retire();
 }
 
-/// [5041-6.2.2-b] [5040-5.4-e]
+/// [5041-6.2.2-b] [5040-5.4-e] outstanding work completes with an error
 void Stream::flush() noexcept {
   responder_.flush();
   exposures_.release();
@@ -91,7 +92,7 @@ void Stream::flush() noexcept {
   receives_.flush();
 }
 
-/// The end of every handler of the stream.
+/// Called at the end of every handler of the stream.
 void Stream::progress() {
   dispatcher_.run();
   on_dispatched();

@@ -19,7 +19,7 @@ namespace rpcrdma::fabric::iwarp {
 /// FrameSource the order of messages. The stream joins them to the socket; it is split over files by event: posting
 /// (stream.cpp), connecting, transmitting, receiving, ending.
 ///
-/// Kept by its handle, its windows and its handlers on the io_context.
+/// Kept alive by its handle, its windows and its handlers on the io_context.
 class Stream final : public std::enable_shared_from_this<Stream>,
                      private SegmentSink,
                      private CompletionDispatcher::Owner {
@@ -41,7 +41,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
 
   // Connecting (stream_connect.cpp).
   void set_request(std::unique_ptr<Request> request) { request_ = std::move(request); }
-  /// Once: connects to `peer`, or accepts the Request.
+  /// Connects to `peer`, or accepts the Request. Call once.
   void start(const std::optional<Endpoint>& peer);
 
   // Ending (stream_end.cpp).
@@ -95,7 +95,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   // Ending.
   /// Ends this side: all outstanding work is flushed, on_disconnected(why) follows.
   void end(error_code why, Parting parting = Parting::close, std::vector<std::byte> last_words = {}) noexcept;
-  /// Ends it with a Terminate for the segment at hand.
+  /// Ends the connection with a Terminate for the current segment.
   void violate(const TerminateCode& error, FabricError why) noexcept;
   void part(Parting parting, std::vector<std::byte> last_words) noexcept;
   void arm_close_timer();
@@ -109,7 +109,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   PostMemory read_memory_;   // of the pending read
   PostMemory write_memory_;  // of the pending wait until the socket is writable
   Socket socket_;
-  boost::asio::steady_timer timer_;       // the nudge, then the end
+  boost::asio::steady_timer timer_;       // for the nudge, then for the end
   std::shared_ptr<Initiator> initiator_;  // while connecting
   std::unique_ptr<Request> request_;      // an acceptor's, until accept()
   ConnectionInfo info_;
@@ -123,7 +123,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   // Transmitting.
   FrameSource source_{sends_, responder_};
   FpduWriter writer_;
-  bool may_transmit_ = false;  // an acceptor waits for the first FPDU
+  bool may_transmit_ = false;  // false while an acceptor waits for the first FPDU
   bool writable_awaited_ = false;
   error_code write_error_;
 
@@ -135,7 +135,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
     DdpHeader header;
     std::uint32_t payload = 0;
     Placement refusal;                   // if CRCs are on, it takes effect when the CRC has been found correct
-  } segment_;                            // the one at hand
+  } segment_;                            // the current one
   std::array<std::byte, 64> control_{};  // payload of Read Requests and Terminates
 };
 

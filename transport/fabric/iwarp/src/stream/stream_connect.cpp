@@ -11,7 +11,7 @@ namespace rpcrdma::fabric::iwarp {
 namespace {
 
 constexpr std::chrono::milliseconds kRarestNudge{std::chrono::seconds(5)};
-/// TCP segments of a path within the host are larger.
+/// A path within the host usually has TCP segments of at least this size.
 constexpr std::uint32_t kHostSegment = 16384;
 
 }  // namespace
@@ -112,8 +112,8 @@ void Stream::post_ready_to_receive(ReadyToReceive kind) {
 }
 
 /// Linux siw leaves an FPDU that directly follows its Reply unread until more bytes arrive, and an acceptor in the
-/// client-server model may not send before it has received one. On a slow host the nudge may arrive too early as well,
-/// hence the repetition.
+/// client-server model may not send before it has received an FPDU. On a slow host the nudge may arrive too early as
+/// well, hence the repetition.
 void Stream::start_nudge_timer(std::chrono::milliseconds after) {
   timer_.expires_after(after);
   timer_.async_wait([weak = weak_from_this(), after](error_code error) {

@@ -26,7 +26,7 @@ void Stream::abort() {
 
 void Stream::quiesce() noexcept {
   dispatcher_.quiesce();
-  // An idle connection ends in an orderly way, and what such an end has sent is not lost to a reset.
+  // A connection that is idle, or whose sending direction has ended, is not reset: a reset could lose what it has sent.
   const bool orderly = state_.name() == StreamState::Name::shut_down || (state_.transmits() && drained());
   end(BaseError::cancelled, !orderly ? Parting::reset : is_quiet(socket_) ? Parting::close : Parting::farewell);
 }
@@ -40,7 +40,7 @@ void Stream::end(error_code why, Parting parting, std::vector<std::byte> last_wo
   request_.reset();
   part(parting, std::move(last_words));
   flush();
-  // [5040-7.1-a]
+  // [5040-7.1-a] the user learns of the end
   dispatcher_.disconnect(why, why == FabricError::rejected ? &info_ : nullptr);
 }
 
@@ -57,7 +57,8 @@ void Stream::part(Parting parting, std::vector<std::byte> last_words) noexcept {
   }
 }
 
-// [5040-7.1-b] [5040-6.2.1-a] [5044-8-d] [5041-6.2.2-a] [5041-6.2.2-c] [5041-8.3-c]
+// [5040-7.1-b] [5040-6.2.1-a] [5044-8-d] [5041-6.2.2-a] [5041-6.2.2-c] [5041-8.3-c] sends a Terminate, then ends the
+// connection
 void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
   if (state_.over()) return;
   fabric_->log.warn("iwarp {}: {} violated the iWARP protocol: {}; connection closed", number_,
@@ -73,7 +74,7 @@ void Stream::violate(const TerminateCode& error, FabricError why) noexcept {
     if (error.layer == terminate::kRdmapLayer && error.type == terminate::kRemoteProtection && of_read)
       message.read_request = Octets(control_).first(ReadRequest::kSize);
   }
-  // [5040-5.4-a] [5040-5.4-c] [5040-7-a] a partly written frame is finished, and the Terminate is the last one
+  // [5040-5.4-a] [5040-5.4-c] [5040-7-a] a partly written frame is completed, and the Terminate is the last frame
   std::vector<std::byte> last_words = writer_.cut();
   // [5044-7.1.2-h] [5041-7.1-e] a responder may not send before it has received a valid FPDU
   if (may_transmit_ || error.layer != terminate::kMpaLayer) {

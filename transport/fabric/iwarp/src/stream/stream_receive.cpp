@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one read is always pending, into the buffers that FpduReader plans; while reads fill them, further reads
-// follow at once. The reader reports segments, which are checked before they are placed [5041-7.1-a] [5041-7.1-b] and
-// delivered when they are complete.
+// Operation: one read is always pending, into the buffers that FpduReader plans; as long as reads fill these buffers
+// completely, further reads follow at once. The reader reports segments, which are checked before they are placed
+// [5041-7.1-a] [5041-7.1-b] and delivered when they are complete.
 // Ownership: during placement a posted receive, a Read or a pinned window keeps the memory valid.
 // Error handling: a fault is answered by a Terminate; with CRCs, only once the CRC of the segment is correct.
 #include <boost/asio/bind_allocator.hpp>
@@ -137,7 +137,7 @@ void Stream::on_framing_error(const TerminateCode& error) noexcept { violate(err
 void Stream::send_placed() noexcept {
   receives_.placed(segment_.payload);
   if (!segment_.header.last) return;
-  Exposure* revoked = nullptr;  // [5041-4.2-c] the field of the ULP carries the STag
+  Exposure* revoked = nullptr;  // [5041-4.2-c] the RsvdULP field carries the STag
   const auto opcode = static_cast<Opcode>(segment_.header.opcode);
   if (opcode == Opcode::send_invalidate || opcode == Opcode::send_solicited_invalidate)
     if (const TerminateCode* error = exposures_.revoke(segment_.header.stag, revoked))
@@ -146,25 +146,25 @@ void Stream::send_placed() noexcept {
   retire();
 }
 
-// [5040-5.5-c] on delivery, after the Writes before it
+// [5040-5.5-c] processed on delivery, after the Writes that precede it
 void Stream::read_requested() noexcept {
   Reader in(Octets(control_).first(segment_.payload));
   if (const TerminateCode* error = responder_.add(decode_read_request(in)))
     violate(*error, FabricError::protocol_violation);
 }
 
-// [5040-5.4-b] [5040-6.2.1-b]
+// [5040-5.4-b] [5040-6.2.1-b] the user learns of the Terminate, and outstanding work completes with an error
 void Stream::terminated() noexcept {
   Terminate message;
   const bool known = decode(Octets(control_).first(segment_.payload), message);
   fabric_->log.warn("iwarp {}: {} ended the connection with a Terminate: {}", number_, info_.peer.address().to_string(),
                     known ? describe(message.code) : "malformed");
   const TerminateCode& code = message.code;
-  // Protection errors refer to our Writes and Reads, except for STags that could not be invalidated.
+  // Protection errors refer to Writes and Reads of this side, except where an STag could not be invalidated.
   const bool access = known && ((code.layer == terminate::kDdpLayer && code.type == terminate::kTaggedBuffer) ||
                                 (code.layer == terminate::kRdmapLayer && code.type == terminate::kRemoteProtection &&
                                  code != terminate::kForeignInvalidate));
-  // [5040-5.4-d]
+  // [5040-5.4-d] nothing more is sent
   end(access ? FabricError::remote_access : FabricError::remote_terminated);
 }
 

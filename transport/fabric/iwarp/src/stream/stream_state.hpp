@@ -12,9 +12,9 @@ namespace rpcrdma::fabric::iwarp {
 ///     idle          start()
 ///     connecting    the peer's part of the handshake
 ///     established   work
-///     draining      disconnect() was called: what was posted goes out
-///     peer_ended    the same, and the peer has ended its direction
-///     shut_down     our direction has ended; the peer's end
+///     draining      the end of posted work, after disconnect()
+///     peer_ended    the end of posted work, after the peer ended its direction
+///     shut_down     the end of the peer's direction; this side's has ended
 ///     closed        -
 class StreamState {
  public:
@@ -35,7 +35,7 @@ class StreamState {
   Name after(Event event) const noexcept {
     return kTransitions[static_cast<std::size_t>(name_)][static_cast<std::size_t>(event)];
   }
-  /// False if the event has no effect in this state.
+  /// Enters the state after `event`; false if the event has no effect.
   bool enter(Event event) noexcept {
     const Name next = after(event);
     if (next == name_) return false;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: frames are gathered into a batch, and the batch is written at once; what the socket does not take is
-// written when it is writable. The next batch is made when the last one is written.
-// Ownership: payload is sent from the user's memory: works hold their buffers, Responses pin their windows until the
-// batch is written.
-// Error handling: a write error ends the sending; the receiving side learns the reason, since a Terminate may be on its
-// way.
+// written when it is writable again. The next batch is made when this one is written.
+// Ownership: payload is sent from the user's memory: work requests hold their buffers, and Responses pin their windows,
+// until the batch is written.
+// Error handling: after a write error nothing is sent; the receiving side ends the connection, as a Terminate with the
+// reason may be on its way.
 #include <boost/asio/bind_allocator.hpp>
 
 #include "stream/stream.hpp"
@@ -52,10 +52,10 @@ void Stream::batch_written() noexcept {
   retire();
 }
 
-/// Nothing is posted, requested by the peer or being written.
+/// True if no posted work, no Read of the peer and no frame remains.
 bool Stream::drained() const noexcept { return sends_.empty() && responder_.empty() && writer_.empty(); }
 
-/// After disconnect(): our direction ends when all that was posted is done.
+/// After disconnect(): this side's direction ends when all posted work is done.
 void Stream::shut_down_if_drained() {
   const StreamState::Name next = state_.after(Event::drained);
   if (next == state_.name() || !drained()) return;

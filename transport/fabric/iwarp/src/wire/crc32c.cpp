@@ -12,7 +12,8 @@ void Crc32c::add(Octets octets) noexcept {
   constexpr std::size_t kStep = std::size_t{1} << 30;  // the library counts in int
   while (!octets.empty()) {
     const Octets part = octets.first(std::min(octets.size(), kStep));
-    auto* data = const_cast<unsigned char*>(reinterpret_cast<const unsigned char*>(part.data()));  // it only reads
+    auto* data =
+        const_cast<unsigned char*>(reinterpret_cast<const unsigned char*>(part.data()));  // crc32_iscsi() only reads
     state_ = crc32_iscsi(data, static_cast<int>(part.size()), state_);
     octets = octets.subspan(part.size());
   }

@@ -15,7 +15,7 @@ void encode(const DdpHeader& header, Writer& out) noexcept {
   // [5041-4.1-e] [5040-4.1-c] reserved bits are zero
   out.u8(static_cast<std::uint8_t>((header.tagged ? kTaggedFlag : 0) | (header.last ? kLastFlag : 0) |
                                    (header.ddp_version & kDdpVersionMask)));
-  // [5040-4.1-a]
+  // [5040-4.1-a] the RDMAP control byte
   out.u8(static_cast<std::uint8_t>(header.rdmap_version << 6 | (header.opcode & kOpcodeMask)));
   out.u32(header.stag);
   if (header.tagged) {  // [5041-4.2-a]

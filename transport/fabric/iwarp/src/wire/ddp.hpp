@@ -36,7 +36,7 @@ struct DdpHeader {
   std::uint8_t ddp_version = kDdpVersion;
   std::uint8_t rdmap_version = kRdmapVersion;
   std::uint8_t opcode = 0;   ///< four bits; see Opcode
-  std::uint32_t stag = 0;    ///< untagged: the STag to invalidate, of the opcodes that have one
+  std::uint32_t stag = 0;    ///< untagged: the STag to invalidate, if the opcode has one
   std::uint64_t offset = 0;  ///< tagged: TO; untagged: MO, 32 bits
   std::uint32_t queue = 0;   ///< untagged
   std::uint32_t msn = 0;     ///< untagged
@@ -45,7 +45,7 @@ struct DdpHeader {
   friend bool operator==(const DdpHeader&, const DdpHeader&) = default;
 };
 
-/// Whether the segment whose first byte this is has the tagged header.
+/// Whether a segment with this first byte has the tagged header.
 constexpr bool is_tagged(std::byte control) noexcept { return (control & std::byte{0x80}) != std::byte{0}; }
 
 void encode(const DdpHeader& header, Writer& out) noexcept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// MPA markers (RFC 5044 section 4.3): four bytes before each multiple of 512 bytes of the stream, themselves
-// counted, that point back to the header of the frame around them.
+// MPA markers (RFC 5044 section 4.3): four bytes at each multiple of 512 bytes of the stream (markers included), which
+// point back to the header of the frame around them.
 #include <array>
 
 #include "rpcrdma/base/cursor.hpp"
@@ -19,7 +19,7 @@ constexpr std::size_t until_marker(std::uint64_t at) noexcept {
 
 using Marker = std::array<std::byte, kMarkerSize>;
 
-/// [5044-4.2-a] `distance`: bytes since the frame's length field, markers between included; a multiple of four.
+/// [5044-4.2-a] `distance`: bytes since the frame's length field, including the markers in between; a multiple of four.
 inline Marker encode_marker(std::uint32_t distance) noexcept {
   Marker out{};
   Writer writer(out);

@@ -7,7 +7,7 @@
 namespace rpcrdma::fabric::iwarp {
 namespace {
 
-// [5044-7.1.1-a]
+// [5044-7.1.1-a] the keys, byte for byte
 constexpr std::string_view kRequestKey = "MPA ID Req Frame";
 constexpr std::string_view kReplyKey = "MPA ID Rep Frame";
 constexpr std::size_t kKeySize = 16;
@@ -17,9 +17,9 @@ constexpr std::uint8_t kCrcFlag = 0x40;
 constexpr std::uint8_t kRejectFlag = 0x20;
 constexpr std::uint8_t kEnhancedFlag = 0x10;
 
-constexpr std::uint16_t kPeerToPeer = 0x8000;  // A, with IRD
+constexpr std::uint16_t kPeerToPeer = 0x8000;  // A, in the 16 bits of IRD
 constexpr std::uint16_t kSendRtr = 0x4000;     // B
-constexpr std::uint16_t kWriteRtr = 0x8000;    // C, with ORD
+constexpr std::uint16_t kWriteRtr = 0x8000;    // C, in the 16 bits of ORD
 constexpr std::uint16_t kReadRtr = 0x4000;     // D
 constexpr std::uint16_t kDepthMask = 0x3fff;
 
@@ -28,7 +28,7 @@ Octets key_of(StartupFrame::Kind kind) noexcept {
   return std::as_bytes(std::span(key.data(), key.size()));
 }
 
-// [6581-9-a]
+// [6581-9-a] IRD and ORD, each of 14 bits behind two flags
 void encode(const EnhancedData& data, Writer& out) noexcept {
   out.u16(static_cast<std::uint16_t>((data.peer_to_peer ? kPeerToPeer : 0) | (data.send_rtr ? kSendRtr : 0) |
                                      (data.inbound & kDepthMask)));
@@ -71,21 +71,21 @@ StartupError decode_startup_header(Octets octets, StartupFrame::Kind expected, S
   Reader in(octets);
   const Octets key = in.octets(kKeySize);
   const Octets wanted = key_of(expected);
-  // [5044-7.1.1-b] [5044-7.1.2-i] the wrong key, such as that of the kind that this side sends
+  // [5044-7.1.1-b] [5044-7.1.2-i] a wrong key, such as the key of the frame that this side sends
   if (!std::equal(key.begin(), key.end(), wanted.begin(), wanted.end())) return StartupError::key;
-  const std::uint8_t flags = in.u8();  // [5044-7.1.1-f] the reserved bits are not looked at
+  const std::uint8_t flags = in.u8();  // [5044-7.1.1-f] the reserved bits are ignored
   frame.kind = expected;
   frame.markers = (flags & kMarkersFlag) != 0;
   frame.crc = (flags & kCrcFlag) != 0;
-  // [5044-7.1.1-e] R means nothing in a Request
+  // [5044-7.1.1-e] R is ignored in a Request
   frame.rejected = expected == StartupFrame::Kind::reply && (flags & kRejectFlag) != 0;
   frame.revision = in.u8();
   private_length = in.u16();
   // [6581-6-a] S is a reserved bit of revision 1
   enhanced = frame.revision >= kRevision2 && (flags & kEnhancedFlag) != 0;
-  // [5044-7.1.1-h] [5044-7.1.2-k]
+  // [5044-7.1.1-h] [5044-7.1.2-k] at most 512 bytes of private data
   if (!in.ok() || private_length > kMaxPrivateData) return StartupError::private_data_length;
-  // [6581-6-d]
+  // [6581-6-d] the enhanced data comes first
   if (enhanced && private_length < kEnhancedDataSize) return StartupError::enhanced_data;
   return StartupError::none;
 }

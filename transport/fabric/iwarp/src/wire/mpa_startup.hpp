@@ -11,11 +11,11 @@ namespace rpcrdma::fabric::iwarp {
 inline constexpr std::size_t kStartupHeaderSize = 20;
 inline constexpr std::size_t kMaxPrivateData = 512;
 inline constexpr std::size_t kEnhancedDataSize = 4;
-/// Some peers refuse more than this.
+/// Some peers refuse longer private data.
 inline constexpr std::size_t kMaxOwnPrivateData = 256 - kEnhancedDataSize;
 inline constexpr std::uint8_t kRevision1 = 1;
 inline constexpr std::uint8_t kRevision2 = 2;
-/// "The ULP takes care": a read depth that is not negotiated.
+/// A read depth that is not negotiated: the ULPs agree on it.
 inline constexpr std::uint16_t kDepthNotNegotiated = 0x3fff;
 
 /// The 32-bit word in front of the private data (RFC 6581 section 9).
@@ -37,7 +37,7 @@ struct StartupFrame {
   bool rejected = false;
   std::uint8_t revision = kRevision2;
   std::optional<EnhancedData> enhanced;
-  std::vector<std::byte> private_data;  ///< the ULP's, behind the enhanced data
+  std::vector<std::byte> private_data;  ///< of the ULP; follows the enhanced data
   friend bool operator==(const StartupFrame&, const StartupFrame&) = default;
 };
 
@@ -46,12 +46,12 @@ enum class StartupError : std::uint8_t { none, key, private_data_length, enhance
 /// The bytes of `frame`.
 std::vector<std::byte> encode(const StartupFrame& frame);
 
-/// Reads the first 20 bytes, which say how many follow. `expected`: the kind whose key must be there.
+/// Reads the first 20 bytes, which tell how many follow. `expected`: the kind of frame that the key must name.
 StartupError decode_startup_header(Octets octets, StartupFrame::Kind expected, StartupFrame& frame,
                                    std::size_t& private_length, bool& enhanced) noexcept;
 /// Reads what follows the header. `enhanced`: from decode_startup_header().
 StartupError decode_startup_data(Octets octets, bool enhanced, StartupFrame& frame);
-/// A whole frame at once.
+/// Reads a whole frame.
 StartupError decode(Octets octets, StartupFrame::Kind expected, StartupFrame& frame);
 
 }  // namespace rpcrdma::fabric::iwarp

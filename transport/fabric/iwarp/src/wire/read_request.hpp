@@ -4,7 +4,7 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// The RDMA Read Request header (RFC 5040 section 4.4), all of the message's payload.
+/// The RDMA Read Request header (RFC 5040 section 4.4), which is the whole payload of its message.
 struct ReadRequest {
   static constexpr std::size_t kSize = 28;
 
@@ -16,7 +16,7 @@ struct ReadRequest {
   friend bool operator==(const ReadRequest&, const ReadRequest&) = default;
 };
 
-// [5040-4.4-a]
+// [5040-4.4-a] the order on the wire
 inline void encode(const ReadRequest& request, Writer& out) noexcept {
   out.u32(request.sink_stag);
   out.u64(request.sink_offset);

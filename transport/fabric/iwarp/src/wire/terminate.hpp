@@ -24,7 +24,7 @@ inline constexpr std::uint8_t kRemoteOperation = 2;
 inline constexpr std::uint8_t kTaggedBuffer = 1;  ///< error type of DDP
 inline constexpr std::uint8_t kUntaggedBuffer = 2;
 
-// [5041-7.2-a]
+// [5041-7.2-a] the codes of RDMAP, DDP and MPA
 inline constexpr TerminateCode kReadInvalidStag{0, 1, 0x00};
 inline constexpr TerminateCode kReadBounds{0, 1, 0x01};
 inline constexpr TerminateCode kReadAccess{0, 1, 0x02};
@@ -48,12 +48,12 @@ inline constexpr TerminateCode kTooLong{1, 2, 0x05};
 inline constexpr TerminateCode kUntaggedVersion{1, 2, 0x06};
 inline constexpr TerminateCode kCrc{2, 0, 0x02};
 inline constexpr TerminateCode kMarkers{2, 0, 0x03};
-// [6581-8-a]
+// [6581-8-a] the codes of the negotiation
 inline constexpr TerminateCode kReadDepth{2, 0, 0x06};
 inline constexpr TerminateCode kReadyToReceive{2, 0, 0x07};
 }  // namespace terminate
 
-/// The headers are views: the memory belongs to the caller.
+/// One Terminate. The headers are views of memory that belongs to the caller.
 struct Terminate {
   static constexpr std::size_t kMaxSize = 4 + 2 + 18 + 28;
 

@@ -6,7 +6,7 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// Handles the notifications of a completion queue, whose cq_context points here.
+/// Handles the notifications of a completion queue, whose cq_context points to this object.
 class CompletionHandler {
  public:
   virtual void on_completions() noexcept = 0;
@@ -22,13 +22,13 @@ class CompletionChannel final : public Watch {
   ~CompletionChannel() override { release(); }
 
   error_code attach(ibv_context* device);
-  /// All queues have been destroyed.
+  /// Requires that all queues have been destroyed.
   void detach() noexcept;
 
   /// A queue whose notifications go to `handler`, armed for its first completion. The owner destroys it: no
   /// notification arrives afterwards. Once its cq_context is null, notifications are dropped.
   Result<CompletionQueue> make_queue(std::uint32_t entries, CompletionHandler& handler);
-  /// For queues that may outlive this.
+  /// Shared with queues that may outlive this object.
   const std::shared_ptr<ibv_comp_channel>& channel() const noexcept { return channel_; }
 
  private:

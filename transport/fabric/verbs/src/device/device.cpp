@@ -34,7 +34,7 @@ Result<CmId> make_blocking_id() {
 }  // namespace
 
 Result<CmId> find_device_at(const boost::asio::ip::address& address) {
-  // Binding these succeeds without naming a device.
+  // Binding these addresses succeeds without a device.
   if (address.is_unspecified() || address.is_loopback()) return FabricError::no_device;
   auto id = make_blocking_id();
   if (!id) return id.error();
@@ -64,7 +64,7 @@ Endpoint to_endpoint(const sockaddr& address, std::uint16_t port) noexcept {
   return endpoint;
 }
 
-// The domain first; then `use`, which may close the device; then the anchor, which keeps the context alive.
+// Destroys the domain first; then `use`, which may close the device; then the anchor, which keeps the context alive.
 Device::Hold::~Hold() {
   domain.reset();
   use.reset();

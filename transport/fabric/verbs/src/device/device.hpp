@@ -32,17 +32,18 @@ class Device {
     std::shared_ptr<rdma_event_channel> channel;
   };
 
-  /// `anchor` is an id bound to the device, which keeps it open; it moves to `channel`.
+  /// `anchor` is an id bound to the device, and keeps the device open; its events move to `channel`.
   static Result<std::shared_ptr<Device>> make(CmId anchor, std::shared_ptr<rdma_event_channel> channel,
                                               const VerbsOptions& options, OpenDevices& devices, Log log);
   Device(std::shared_ptr<Hold> hold, const DeviceLimits& limits, Log log);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  /// The device is lost, and nothing of it is used any more but by holders of hold().
+  /// Call it when the device is lost: afterwards only holders of hold() use the device.
   void release() noexcept { hold_.reset(); }
   const std::shared_ptr<Hold>& hold() const noexcept { return hold_; }
-  /// Gets the anchor's events; may be null. Before release(), like the functions below that use the device.
+  /// Sets the handler of the anchor's events; may be null. Call it before release(), like the functions below that use
+  /// the device.
   void set_handler(CmHandler* handler) noexcept { hold_->anchor->context = handler; }
   void note_removed() noexcept { hold_->use->note_removed(); }
   const std::shared_ptr<OpenDevice>& use() const noexcept { return hold_->use; }
@@ -58,11 +59,11 @@ class Device {
   /// Registers memory without rights for peers, from which windows may be bound, until remove().
   Result<ibv_mr*> add(std::span<std::byte> memory);
   void remove(ibv_mr* region) noexcept;
-  /// The registration that holds all of `memory`, which is not empty; null if there is none. By key; by address if the
-  /// key is that of an earlier fabric.
+  /// The registration that holds all of `memory`, which is not empty; null if there is none. Found by key, or by
+  /// address if the key is one of an earlier fabric.
   ibv_mr* covering(BufferRef memory) const noexcept;
   /// A registration of just `sink`, for one RDMA Read. On iWARP a Read Request names its sink to the peer, which may
-  /// use that key as long as it is valid; the key of the memory around it stays secret.
+  /// use that key as long as it is valid; the key of the memory around the sink stays secret.
   Result<Registration> register_sink(BufferRef sink);
   /// A registration of just `memory`, with the rights of one exposure: for devices without memory windows.
   Result<Registration> register_exposure(BufferRef memory, Access access);
@@ -85,10 +86,10 @@ class Device {
 
 /// An id bound to the device at `address`; why_no_device() if there is none.
 Result<CmId> find_device_at(const boost::asio::ip::address& address);
-/// How long one of several attempts to resolve an address may take: the answer of a neighbour that was not known at
-/// first may be reported only when the time given has passed (rxe).
+/// The time limit of one of several attempts to resolve an address. The answer of a neighbour that was not known before
+/// may be reported only when this limit has passed (rxe).
 inline constexpr std::chrono::milliseconds kResolveTry{200};
-/// Likewise for the device that leads to a peer at `address`; blocks.
+/// An id bound to the device that leads to a peer at `address`; blocks.
 Result<CmId> find_device_towards(const boost::asio::ip::address& address, std::chrono::milliseconds timeout);
 
 /// The local or peer address of an id.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Reads events until there are none, a bounded number a turn, and hands each to the id's context.
-// Ownership. The event is acknowledged before its handler runs: handlers destroy ids, which waits for that. The
-// context is read before the acknowledgement: after it the id may migrate to another thread.
+// Operation. Reads events until there are none, at most a fixed number per turn, and passes each to the context of its
+// id.
+// Ownership. The event is acknowledged before its handler runs: handlers destroy ids, and that waits for the
+// acknowledgement. The context is read before the acknowledgement, as the id may migrate to another thread afterwards.
 // Error handling. A channel that cannot be read has no more events; connections then end by their own timers.
 #include "device/event_channel.hpp"
 

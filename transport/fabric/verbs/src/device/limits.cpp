@@ -14,7 +14,7 @@
 namespace rpcrdma::fabric::verbs {
 namespace {
 
-// Adapters that hold a peer to a window's exact range, by PCI vendor; there is no capability bit.
+// Adapters that enforce the exact range of a window, by PCI vendor; there is no capability bit for it.
 constexpr std::uint32_t kMellanox = 0x02c9;
 // Linux's software iWARP.
 constexpr std::uint32_t kSiw = 0x626d74;
@@ -60,7 +60,7 @@ Result<DeviceLimits> query_limits(ibv_pd* domain, std::uint8_t port, const Verbs
   limits.max_work = positive(device.max_qp_wr, 1u << 20);
   limits.iwarp = domain->context->device->transport_type == IBV_TRANSPORT_IWARP;
   limits.windows = windows_work(domain, device.device_cap_flags);
-  // A registration for each exposure is exact.
+  // Without windows, each exposure is a registration of exactly its range.
   limits.exact_window_bounds = !limits.windows || device.vendor_id == kMellanox;
   limits.send_with_invalidate = (device.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) != 0;
   limits.swapped_read_depths = device.vendor_id == kSiw;

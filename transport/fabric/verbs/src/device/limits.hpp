@@ -28,11 +28,11 @@ struct DeviceLimits {
   /// (siw).
   bool overtakes_reads = false;
 
-  /// siw holds a process with CAP_IPC_LOCK to the limit of locked memory as well.
+  /// The limit of locked memory applies even to a process with CAP_IPC_LOCK (siw).
   bool limit_binds_always = false;
 };
 
-/// `options` within the bounds that VerbsOptions gives.
+/// `options`, limited to the bounds that VerbsOptions states.
 VerbsOptions within_bounds(VerbsOptions options) noexcept;
 /// Whether this process is exempt from the limit of locked memory, on devices without limit_binds_always.
 bool may_lock_memory() noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Error handling. Closing cannot fail in a way that matters: the descriptors belong to the process.
+// Error handling. None: if closing fails, the descriptors stay open until the process ends.
 #include "device/open_devices.hpp"
 
 #include <fcntl.h>
@@ -7,8 +7,9 @@
 
 namespace rpcrdma::fabric::verbs {
 
-// librdmacm (rdma-core 44) closes a lost device only when it reads the list of devices, and not if that is empty. The
-// kernel waits for these two descriptors; the context stays valid memory, whose descriptor numbers remain taken.
+// librdmacm (rdma-core 44) closes a lost device only when it reads the list of devices, and not if the list is empty.
+// The kernel waits until these two descriptors are closed. They are replaced, so that their numbers stay in use: the
+// context remains valid memory, and still names them.
 OpenDevice::~OpenDevice() {
   if (!removed_) return;
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);

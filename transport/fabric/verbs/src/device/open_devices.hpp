@@ -17,8 +17,8 @@ namespace rpcrdma::fabric::verbs {
 class OpenDevice {
  public:
   explicit OpenDevice(ibv_context& context) noexcept : context_(context) {}
-  /// The last fabric has destroyed its objects on the device, but for an rdma_cm id, which keeps the context alive.
-  /// Closes a removed device.
+  /// Closes the device if it was removed. The last fabric has destroyed its objects on the device by now, except for an
+  /// rdma_cm id, which keeps the context alive.
   ~OpenDevice();
   OpenDevice(const OpenDevice&) = delete;
   OpenDevice& operator=(const OpenDevice&) = delete;
@@ -26,7 +26,7 @@ class OpenDevice {
   /// The kernel removes the device, or has removed it.
   void note_removed() noexcept { removed_ = true; }
 
-  /// Functions that tell the fabrics on the device of its failure: the event itself arrives at only one of them.
+  /// Functions that report the device's failure to the fabrics on it: the event itself arrives at only one of them.
   using Users = std::list<UniqueFunction<void()>>;
   Users::iterator enter(UniqueFunction<void()> post_failure);
   /// The function does not run any more when this has returned.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. One wait at a time; after each the derived class drains, and the next wait starts. Asio reports a readable
-// descriptor at once, so drain() may stop early.
+// Operation. One wait at a time; after each, drain() of the derived class runs, and the next wait starts. Asio reports
+// a readable descriptor at once, so drain() may stop early.
 // Ownership. The wait's handler holds the watch, which thus outlives any drain() in progress.
 // Error handling. The wait fails only when cancelled, by release().
 #include "device/watch.hpp"

@@ -15,11 +15,11 @@ class Watch : public std::enable_shared_from_this<Watch> {
  protected:
   explicit Watch(boost::asio::io_context& context) : descriptor_(context) {}
   virtual ~Watch() = default;
-  /// Handles the events at hand, or a bounded number of them.
+  /// Handles the pending events, or a fixed number of them.
   virtual void drain() noexcept = 0;
   /// The descriptor belongs to the caller, which calls release() before it closes it. It becomes non-blocking.
   void assign(int descriptor);
-  /// drain() does not start any more.
+  /// drain() does not start after this call.
   void release() noexcept;
 
  private:

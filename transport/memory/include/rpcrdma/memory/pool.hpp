@@ -27,14 +27,14 @@ class RPCRDMA_EXPORT RegisteredBuffer {
 
   /// False if empty.
   explicit operator bool() const noexcept { return ref_.data != nullptr; }
-  /// The whole buffer. Valid while this object holds it, until the fabric loses its device (fabric/lasting.hpp): ask
-  /// again for work that is posted later.
+  /// The whole buffer. Valid while this object holds the memory, and until the fabric loses its device
+  /// (fabric/lasting.hpp): call ref() again for work that is posted later.
   BufferRef ref() const noexcept;
   /// Its first `count` bytes, at most ref().size.
   BufferRef first(std::uint32_t count) const noexcept { return ref().slice(0, count); }
   /// The bytes of ref().
   std::span<std::byte> octets() const noexcept { return ref_.octets(); }
-  /// Returns the memory to the pool, or deregisters that of adopt().
+  /// Returns the memory to its pool, or deregisters it if it came from adopt().
   void reset() noexcept;
 
  private:
@@ -55,15 +55,15 @@ struct PoolOptions {
   std::size_t max_octets = std::size_t{256} << 20;  ///< registered at most; beyond it allocate() fails
 };
 
-/// `wanted`, reduced to what the fabric's limit of locked memory allows each of `pools` pools. Half of the limit stays
-/// for registrations outside of pools: exposures, sinks of RDMA Reads, pages of exports.
+/// `wanted`, reduced to what the fabric's limit of locked memory allows each of `pools` pools. Half of the limit
+/// remains for registrations outside of pools: exposures, sinks of RDMA Reads, pages of exports.
 RPCRDMA_EXPORT PoolOptions within_limit(PoolOptions wanted, const fabric::Capabilities& capabilities,
                                         std::size_t pools) noexcept;
 
-/// Buffers in size classes (powers of two, 4 KiB to 4 MiB; larger ones one by one), page-aligned and kept for
-/// reuse: an allocation that a free buffer serves neither allocates nor registers. Where the fabric does not hold
-/// peers to exact windows, each buffer is a region of its own. Idle slabs are dropped when the bound
-/// or the limit of locked memory would otherwise fail an allocation of another size.
+/// Buffers in size classes (powers of two, 4 KiB to 4 MiB; larger ones one by one), page-aligned and kept for reuse: an
+/// allocation that a free buffer serves neither allocates nor registers. Where the fabric does not enforce exact window
+/// bounds, each buffer is a region of its own. Idle slabs are dropped when an allocation of another size would
+/// otherwise exceed the bound or the limit of locked memory.
 class RPCRDMA_EXPORT Pool {
  public:
   /// An empty pool: memory is registered when it is first needed. `fabric` outlives it.
@@ -79,7 +79,7 @@ class RPCRDMA_EXPORT Pool {
   /// Deregisters and unmaps slabs that have been idle since the last call, a bounded number per call. Call it
   /// periodically where the load varies.
   void trim() noexcept;
-  /// With which the memory is registered.
+  /// The fabric with which the memory is registered.
   fabric::Fabric& fabric() noexcept { return fabric_; }
   /// PoolOptions::max_octets.
   std::size_t max_octets() const noexcept { return options_.max_octets; }
@@ -108,7 +108,7 @@ class RPCRDMA_EXPORT Pool {
 
   fabric::Fabric& fabric_;
   PoolOptions options_;
-  std::vector<std::unique_ptr<SizeClass>> classes_;  // the last one: larger than any class
+  std::vector<std::unique_ptr<SizeClass>> classes_;  // the last one: buffers larger than any size class
   Counters counters_;
 };
 

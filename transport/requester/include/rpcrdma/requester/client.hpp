@@ -24,9 +24,9 @@ class RPCRDMA_EXPORT CallSink {
   /// The client has connected or reconnected. The upper layer tells the server on each connection whether it accepts
   /// reverse calls there.
   virtual void on_connected(Connection& /*connection*/) noexcept {}
-  /// What it accepts, for version two (xcharext-01 section 3.3).
+  /// Which reverse calls the sink accepts, for version two (xcharext-01 section 3.3).
   virtual BackwardSupport support() const noexcept { return BackwardSupport::size_limited; }
-  /// A reverse call; may be moved from. On the client's thread.
+  /// A reverse call; `message` may be moved from. On the client's thread.
   virtual void on_call(Connection& connection, Received& message) noexcept = 0;
   /// A message that cannot be processed and is not a reply to a call of this client.
   virtual void on_bad_message(Connection& connection, wire::WireError error, Received& message) noexcept = 0;
@@ -48,20 +48,20 @@ struct ClientOptions {
   /// When a call passes its deadline and the server has sent nothing for this long, the connection is aborted and
   /// re-established: the server may have vanished without closing it.
   std::chrono::milliseconds silence{10000};
-  /// How long a call that is cancelled or past its deadline waits until the server no longer uses its memory (a
-  /// transfer in progress, a Send not accepted); then the connection is aborted, which frees the memory at once.
+  /// How long a call that is cancelled or past its deadline waits for the server to stop using its memory (a transfer
+  /// in progress, a Send not accepted). After that the connection is aborted, which frees the memory at once.
   std::chrono::milliseconds grace{1000};
   /// With VersionChoice::automatic: how long a client remembers that its server does not support version two, and does
   /// not offer it.
   std::chrono::seconds version_memory{600};
   /// Largest call message that may be sent as a Position-Zero Read chunk, in bytes.
   std::uint32_t max_long_call = 1u << 20;
-  /// Calls in the waiting queue at most. (Windows and Reply chunk memory are bounded by the credits.)
+  /// The most calls in the waiting queue. (Windows and Reply chunk memory are bounded by the credits.)
   std::uint32_t max_waiting = 1u << 16;
 };
 
-/// Connects on the first submit() and keeps the connection. Uses `fabric` and `pool` on the fabric's thread;
-/// both outlive it, and any Call::done() in progress. Destroying it ends the connection at once; calls still queued
+/// Connects on the first submit() and keeps the connection. Uses `fabric` and `pool` on the fabric's thread; both
+/// outlive the client and any Call::done() in progress. Destroying it ends the connection at once; calls still queued
 /// complete with BaseError::cancelled before the destructor returns. Call::done() may destroy it.
 class RPCRDMA_EXPORT Client {
  public:
@@ -69,7 +69,7 @@ class RPCRDMA_EXPORT Client {
   static std::unique_ptr<Client> make(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server,
                                       ClientOptions options, Log log);
   virtual ~Client() = default;
-  /// Through which calls are sent. Valid as long as the client.
+  /// The requester through which calls are sent. Valid as long as the client.
   virtual Requester& requester() noexcept = 0;
   /// Closes the connection in an orderly way once no call is outstanding; `handler` runs when it has ended, unless the
   /// client is destroyed before. A second `handler` replaces the first.
@@ -85,7 +85,7 @@ class RPCRDMA_EXPORT Client {
   virtual bool connecting() const noexcept = 0;
   /// The transport characteristics of both sides, where the connection has version two. Valid as long as the client.
   virtual CharacteristicsExchange& exchange() noexcept = 0;
-  /// `sink` accepts reverse calls from now on, and outlives the client. While there is one, a lost connection is
+  /// `sink` accepts reverse calls from now on, and outlives the client. While there is a sink, a lost connection is
   /// re-established even if no call waits (RFC 8167 section 5.4). Null: reverse calls are discarded (section 6).
   virtual void set_call_sink(CallSink* sink) noexcept = 0;
 };

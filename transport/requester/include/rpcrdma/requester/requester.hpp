@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Calls out (RFC 8166): waits for a credit, has the call encoded, plans its chunks, exposes memory, sends,
-// matches the reply, invalidates what was exposed, and only then completes the call.
+// Sends calls (RFC 8166): waits for a credit, has the call encoded, plans its chunks, exposes memory, sends, matches
+// the reply, invalidates what was exposed, and only then completes the call.
 //
 // Threads: everything here belongs to the thread of the connection's io_context.
 #include <boost/container/small_vector.hpp>
@@ -45,11 +45,11 @@ class RPCRDMA_EXPORT Call {
   /// The memory belongs to the caller of the RPC, which does not access it before done().
   boost::container::small_vector<boost::container::small_vector<BufferRef, 1>, 1> results;
   /// Registered memory for a Reply chunk, of `max_reply` bytes rounded up to a multiple of 4, which belongs to the
-  /// caller like that of `results`; empty: the requester takes some.
+  /// caller like that of `results`; empty: the requester takes memory from its pool.
   BufferRef reply_memory;
   /// How far `reply_memory` has been written: set when the call is sent, until done() returns or the connection is
-  /// lost; null where the fabric cannot tell. What has arrived is the start of the reply if the reply turns out to be a
-  /// long one and came in order.
+  /// lost; null where the fabric cannot tell. What has arrived is the start of the reply if that turns out to be a Long
+  /// Reply and was written in order.
   const fabric::Arrival* reply_arrival = nullptr;
   /// False: nothing is reduced, as RPCSEC_GSS integrity and privacy require (RFC 8166 section 8.2.2.3).
   bool may_reduce = true;
@@ -95,7 +95,7 @@ class RPCRDMA_EXPORT Requester {
     std::uint64_t local_invalidations = 0;   ///< by this side
     std::uint32_t in_flight = 0;             ///< calls without a reply
     std::uint32_t waiting = 0;               ///< calls without a credit or a connection
-    std::uint32_t granted = 0;               ///< credits, by the last reply
+    std::uint32_t granted = 0;               ///< credits that the last reply granted
   };
   /// On the requester's thread.
   virtual Counters counters() const noexcept = 0;

@@ -11,13 +11,13 @@ namespace rpcrdma::transport {
 class Connection;
 struct Received;
 
-/// Sends short calls only (RFC 8167 section 5.3), unless a client of version two has announced that it takes chunks:
-/// one that does not fit the inline threshold fails with TransportError::call_too_long, one whose largest reply does
-/// not, with reply_too_long. At most 1024 wait. It ends with its connection: calls then fail with connection_lost, as a
-/// server cannot connect to its client.
+/// Sends short calls only (RFC 8167 section 5.3), unless a client of version two has announced that it takes chunks: a
+/// call that does not fit the inline threshold fails with TransportError::call_too_long, and a call whose largest reply
+/// does not fit, with reply_too_long. At most 1024 calls wait. The requester ends with its connection: calls then fail
+/// with connection_lost, as a server cannot connect to its client.
 ///
-/// On the connection's thread. The last reference may be dropped anywhere there, in Call::done() as well: calls in
-/// progress then complete with BaseError::cancelled, and the object is destroyed from the io_context.
+/// On the connection's thread. The last reference may be dropped anywhere on that thread, even in Call::done(): calls
+/// in progress then complete with BaseError::cancelled, and the object is destroyed from the io_context.
 class RPCRDMA_EXPORT ReverseRequester : public Requester {
  public:
   static std::shared_ptr<ReverseRequester> make(Connection& connection);

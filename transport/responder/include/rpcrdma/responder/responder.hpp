@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Calls in (RFC 8166): delivers the reduced call, pulls Read chunks when the handler says where to, pushes
-// Write chunks and the Reply chunk, and sends the reply (with Send with Invalidate where both sides set R).
+// Serves calls (RFC 8166): delivers the reduced call, pulls Read chunks when the handler says where to, pushes Write
+// chunks and the Reply chunk, and sends the reply (with Send with Invalidate where both sides set R).
 //
 // Threads: everything here belongs to the thread of the connection's io_context, IncomingCall::context().
 #include <boost/asio/io_context.hpp>
@@ -26,7 +26,7 @@ struct ConnectionStatistics {
   std::uint64_t calls = 0;              ///< received
   std::uint32_t calls_in_progress = 0;  ///< received and not answered
   std::uint32_t credits = 0;            ///< granted by the next reply; 0 over TCP, which has none
-  std::size_t bulk_bytes = 0;           ///< of the server's bulk budget that its calls hold
+  std::size_t bulk_bytes = 0;           ///< bytes of the server's bulk budget that its calls hold
   Characteristics characteristics{};    ///< of both sides, in version two
 };
 
@@ -35,12 +35,11 @@ struct ConnectionStatistics {
 /// then complete with an error, and so does send(), which transmits nothing.
 class RPCRDMA_EXPORT IncomingCall {
  public:
-  /// The RPC's XID, and the reduced call message. Items are the Read chunks of non-zero Position, ascending;
-  /// an item's parts are empty until it has been pulled. A long call (Position-Zero Read chunk) has been
-  /// pulled before delivery, as far as ServerOptions::first_of_long_call says; its length is that of the whole message.
-  /// Valid until the call is ended.
+  /// The XID of the RPC.
   virtual std::uint32_t xid() const noexcept = 0;
-  /// The reduced call message; see above.
+  /// The reduced call message. Items are the Read chunks of non-zero Position, ascending; an item's parts are empty
+  /// until it has been pulled. A long call (Position-Zero Read chunk) has been pulled before delivery, as far as
+  /// ServerOptions::first_of_long_call says; its length is that of the whole message. Valid until the call is ended.
   virtual const Payload& payload() const noexcept = 0;
   /// The connection of the call. Valid until the call is ended, also when the connection is lost. Any thread.
   virtual const fabric::ConnectionInfo& connection() const noexcept = 0;
@@ -61,10 +60,10 @@ class RPCRDMA_EXPORT IncomingCall {
 
   /// Receives the outcome of an operation, once.
   using Handler = UniqueFunction<void(error_code)>;
-  /// Waits for `octets` bytes of the server's bulk budget, which belong to this call until its reply is sent.
-  /// The calls of a connection are served in order of asking, peer addresses and their connections in turn, each up to
-  /// its fair share (rpcrdma/base/budget.hpp). Once a call. More than the whole budget: BaseError::out_of_memory. May
-  /// run at once.
+  /// Waits for `octets` bytes of the server's bulk budget, which belong to this call until its reply is sent. The calls
+  /// of a connection are served in order of asking, peer addresses and their connections in turn, each up to its fair
+  /// share (rpcrdma/base/budget.hpp). At most once per call. More than the whole budget: BaseError::out_of_memory.
+  /// `handler` may run at once.
   virtual void reserve_bulk(std::uint32_t octets, Handler handler) = 0;
   /// Reads item `index` into `destination`, registered memory of at least the item's length that stays valid
   /// until `handler` has run. Once per item. On success payload().items[index].parts names the data.
@@ -76,20 +75,22 @@ class RPCRDMA_EXPORT IncomingCall {
     handler(BaseError::invalid_argument);
   }
 
-  /// The reply message, to be written from its XID on; eligible results by item(). Starting over is allowed.
+  /// The builder of the reply message, which begins with the XID; DDP-eligible results are added by item(). Each call
+  /// of reply() starts the message over.
   virtual PayloadBuilder& reply() noexcept = 0;
-  /// Whether write_ahead() is possible when reply() is `length` bytes long: there is a Reply chunk, in which they fit,
+  /// Whether write_ahead() is possible when reply() is `length` bytes long: there is a Reply chunk, in which it fits,
   /// no Write chunk, and the reply does not fit inline.
   virtual bool may_write_ahead(std::uint32_t /*length*/) const noexcept { return false; }
-  /// Writes what has been added to reply() since the last time to the Reply chunk. `handler` runs when that memory is
-  /// no longer read, with the outcome; reply() is not touched until then. What has been written stays a part of the
-  /// reply that send() ends, but later changes to those bytes are not sent, unless the reply is started over.
+  /// Writes to the Reply chunk what has been added to the reply since the last write_ahead(). `handler` runs with the
+  /// outcome when that memory is no longer read; the reply is not changed until then. What has been written stays a
+  /// part of the reply that send() ends, but later changes to those bytes are not sent, unless the reply is started
+  /// over.
   virtual void write_ahead(Handler handler) { handler(BaseError::invalid_argument); }
-  /// Sends what reply() holds: items into the Write chunks, in order, the rest inline or into the Reply chunk.
-  /// Too long for any of them: RDMA_ERROR with ERR_CHUNK (RFC 8166 section 4.5.3). If memory ran out while the reply
-  /// was built, so that reply() is not ok(), the connection is ended, and the client sends the call again (section
-  /// 4.5.4). `handler` runs when the memory given to reply().item() is free again, with the outcome. The call is over
-  /// for the handler.
+  /// Sends the reply: items into the Write chunks, in order, the rest inline or into the Reply chunk. A reply that is
+  /// too long for them becomes RDMA_ERROR with ERR_CHUNK (RFC 8166 section 4.5.3). If memory ran out while the reply
+  /// was built, so that its builder is not ok(), the connection is ended, and the client sends the call again (section
+  /// 4.5.4). `handler` runs when the memory given to reply().item() is free again, with the outcome. The CallHandler
+  /// does not use the call after send().
   virtual void send(Handler handler) = 0;
   /// Ends the call without a reply: the client waits until its deadline. For calls that are not to be answered, not for
   /// replies that cannot be built.
@@ -97,10 +98,10 @@ class RPCRDMA_EXPORT IncomingCall {
   /// Ends the call with RDMA_ERROR, ERR_CHUNK.
   virtual void fail() = 0;
 
-  /// Calls back to this client, on the same connection (RFC 8167; rpcrdma/requester/reverse.hpp). Fails all
-  /// calls until allow() has been called, by a layer above to which the client has said that it is ready.
-  /// Null once the connection is lost, and where the transport has no reverse direction. Outlives the connection while
-  /// it is referenced, on this thread.
+  /// A requester for calls to this client, on the same connection (RFC 8167; rpcrdma/requester/reverse.hpp). It fails
+  /// all calls until a layer above, to which the client has announced that it is ready, calls allow(). Null once the
+  /// connection is lost, and where the transport has no reverse direction. It outlives the connection while it is
+  /// referenced. Use it on this thread.
   virtual std::shared_ptr<ReverseRequester> reverse() { return {}; }
 
  protected:

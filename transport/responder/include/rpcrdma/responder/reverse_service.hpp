@@ -17,9 +17,9 @@ class RPCRDMA_EXPORT ReverseService {
  public:
   /// Takes the calls of `client` and hands them to `handler`. The service and `handler` outlive the client. Grants up
   /// to `credits`, within ConnectionOptions::reverse_credits. `connected` runs on each new connection: it may submit
-  /// the call that tells the server that it may call there. With `bulk_budget`, the bytes of chunks that all calls may
-  /// hold at once, a connection of version two announces BKRQSUP_GENL, and calls may have chunks of up to so many
-  /// bytes.
+  /// the call that tells the server that reverse calls are accepted there. `bulk_budget`: bytes of chunks that all
+  /// calls together may hold at once. If it is not 0, a connection of version two announces BKRQSUP_GENL, and calls may
+  /// have chunks of up to this size.
   static std::unique_ptr<ReverseService> make(Client& client, CallHandler& handler, std::uint32_t credits, Log log,
                                               UniqueFunction<void()> connected = {}, std::uint32_t bulk_budget = 0);
   virtual ~ReverseService() = default;

@@ -25,24 +25,26 @@ struct ServerOptions {
   /// A connection without a call for this long is idle: it may be evicted. Clients reconnect when they have a call.
   std::chrono::milliseconds idle_grace{10000};  ///< pool memory that is idle for as long is unmapped
   /// Bulk bytes (Read chunks, data on its way out) that all calls of one worker may hold at once; peer addresses and
-  /// their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a quarter as much beside it.
+  /// their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a budget of their own, a quarter as
+  /// large but at least `max_chunk`.
   std::size_t bulk_budget = std::size_t{64} << 20;
-  /// Largest Read chunk, long call, Write or Reply chunk that is served, in bytes; prudence, not RFC.
+  /// Largest Read chunk, long call, Write or Reply chunk that is served, in bytes; no RFC sets this limit.
   std::uint32_t max_chunk = (1u << 20) + 65536;
   /// Bytes of a long call that are pulled before it is delivered, at least 8; the handler pulls the rest with
   /// pull_rest(). A long call with other Read chunks is pulled completely.
   std::uint32_t first_of_long_call = std::numeric_limits<std::uint32_t>::max();
-  /// In one header; prudence, but RFC 8267 section 6.4.2 wants 16 in each of four chunks. [8267-6.4.2-a]
+  /// The most segments in one header; RFC 8267 section 6.4.2 asks for support of 16 in each of four chunks.
+  /// [8267-6.4.2-a]
   std::uint32_t max_segments = 256;
-  /// A connection is ended when the peer answers no RDMA Read, or takes no Write and Send, for this long: until then
-  /// it holds a part of the bulk budget.
+  /// A connection is ended when the peer answers no RDMA Read, or takes no Write and Send, for this long: until then it
+  /// may hold a part of the bulk budget.
   std::chrono::milliseconds progress_timeout{15000};
   /// The same, while a connection without bulk memory waits for the memory that this one holds.
   std::chrono::milliseconds pressed_timeout{2000};
 };
 
-/// One thread's share of the server. Everything named outlives the Server. Each worker's io_context is run
-/// by one thread. Receives take up to an eighth of the pool: beyond it clients are granted less than they ask for.
+/// One thread's share of the server. All that it refers to outlives the Server. Each worker's io_context is run by one
+/// thread. Receives take up to an eighth of the pool: beyond it clients are granted less than they ask for.
 struct Worker {
   fabric::Fabric* fabric = nullptr;  ///< its io_context is the worker's event loop
   memory::Pool* pool = nullptr;      ///< of that fabric
@@ -55,10 +57,10 @@ class RPCRDMA_EXPORT Server {
  public:
   /// `workers` must not be empty. Listeners live on the first worker; connections go to all in turn.
   static std::unique_ptr<Server> make(const std::vector<Worker>& workers, ServerOptions options, Log log);
-  /// After close() has completed, or when no worker thread runs any more.
+  /// Allowed after close() has completed, or when no worker thread runs any more.
   virtual ~Server() = default;
 
-  /// Starts to listen; `handler` runs on the first worker's thread with the address, or why there is none.
+  /// Starts to listen; `handler` runs on the first worker's thread with the address, or the error.
   virtual void listen(const fabric::Endpoint& local, UniqueFunction<void(Result<fabric::Endpoint>)> handler) = 0;
   /// Stops listening, lets calls in progress end until `deadline`, then ends the connections. `handler` runs
   /// on the first worker's thread.

@@ -20,15 +20,15 @@ namespace rpcrdma::wire {
 ///     bad_error           discard                  discard
 ///     bad_direction       RDMA_ERROR, ERR_CHUNK    discard
 ///     bad_option          RDMA_ERROR, ERR_CHUNK    discard
-///     unsupported_option  RDMA_ERROR, INVAL_OPTION discard, unless it has a reverse service
+///     unsupported_option  RDMA_ERROR, INVAL_OPTION discard, unless it serves reverse calls
 ///
 /// answered_with() below is that table.
 enum class WireError {
   too_short = 1,      ///< shorter than the smallest header of its kind
   bad_version,        ///< a version that this receiver does not accept
-  bad_procedure,      ///< rdma_proc is none of the five
-  bad_chunks,         ///< truncated or garbled chunk lists, or RDMA_NOMSG without any
-  too_many_segments,  ///< well-formed as far as seen, but beyond the receiver's own limit (prudence, not the RFC)
+  bad_procedure,      ///< rdma_proc is no procedure of the version
+  bad_chunks,         ///< truncated or garbled chunk lists, or an RDMA_NOMSG without chunks
+  too_many_segments,  ///< well-formed as far as seen, but beyond the receiver's own limit (the RFC sets none)
   xid_mismatch,       ///< the payload of an RDMA_MSG does not begin with the header's XID
   obsolete_msgp,      ///< RDMA_MSGP (section 4.6.1)
   obsolete_done,      ///< RDMA_DONE (section 4.6.2)

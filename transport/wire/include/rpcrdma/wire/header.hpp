@@ -29,7 +29,7 @@ inline constexpr std::size_t kFixedPart = 16;
 
 /// msgp and done are obsolete (section 4.6); optional is RDMA2_OPTIONAL.
 enum class Procedure : std::uint32_t { msg = 0, nomsg = 1, msgp = 2, done = 3, error = 4, optional = 5 };
-/// chunk is RDMA2_ERR_BAD_HEADER in version two, which alone has invalid_option.
+/// In version two chunk is RDMA2_ERR_BAD_HEADER; only version two has invalid_option.
 enum class ErrorKind : std::uint32_t { vers = 1, chunk = 2, invalid_option = 3 };
 /// The direction of a version two message, with the values of an RPC message's msg_type (RFC 5531 section 9).
 enum class Direction : std::uint32_t { call = 0, reply = 1 };
@@ -54,7 +54,7 @@ struct Header {
 bool operator==(const Header& a, const Header& b) noexcept;
 
 struct DecodeLimits {
-  /// Segments in all lists together. Prudence: the RFC sets no limit beyond the size of a message.
+  /// Segments in all lists together. The RFC sets no limit but the size of a message.
   std::size_t max_segments = 4096;
   /// Other versions are refused.
   std::uint32_t lowest_version = kVersion;
@@ -72,13 +72,14 @@ using DecodeResult = boost::system::result<std::size_t, WireError>;
 DecodeResult decode(Octets message, Header& out, const DecodeLimits& limits = {});
 
 /// Bytes written, or BaseError::buffer_overflow; BaseError::invalid_argument for RDMA_MSGP and RDMA_DONE, which are
-/// never sent (section 4.6), for an RDMA_NOMSG without chunks, and for what the header's version does not have.
+/// never sent (section 4.6), for an RDMA_NOMSG without chunks, and for a procedure or error that the header's version
+/// does not have.
 Result<std::size_t> encode(const Header& header, MutableOctets out) noexcept;
 
 /// The size that encode() would write, counted by the encoder itself. 0 for a header that encode() refuses.
 std::size_t encoded_size(const Header& header) noexcept;
 
-/// Fills `out` with the RDMA_ERROR that answers `bad` (section 4.5): same XID, same version. Keeps no chunks.
+/// Fills `out` with the RDMA_ERROR that answers `bad` (section 4.5): same XID, same version, no chunks.
 void make_err_vers(const Header& bad, std::uint32_t granted_credits, Header& out,
                    const DecodeLimits& accepted = {}) noexcept;
 void make_err_chunk(const Header& bad, std::uint32_t granted_credits, Header& out) noexcept;

@@ -16,11 +16,11 @@ inline constexpr std::uint32_t kMinThreshold = 1024;
 inline constexpr std::uint32_t kMaxThreshold = 262144;
 inline constexpr std::size_t kPrivateDataSize = 8;
 
-/// The properties that one side announces. The default is that of a peer that announces none (section 5.1).
+/// The properties that one side announces. The defaults hold for a peer that announces none (section 5.1).
 struct PrivateData {
   bool remote_invalidation = false;            ///< R: accepts Send with Invalidate
   std::uint32_t send_size = kMinThreshold;     ///< largest Send of this side, bytes
-  std::uint32_t receive_size = kMinThreshold;  ///< its Receive buffers, bytes
+  std::uint32_t receive_size = kMinThreshold;  ///< size of its Receive buffers, bytes
   friend bool operator==(const PrivateData&, const PrivateData&) = default;
 };
 
@@ -29,8 +29,8 @@ std::uint32_t advertised_size(std::uint32_t size) noexcept;
 
 std::array<std::byte, kPrivateDataSize> encode(const PrivateData& data) noexcept;
 
-/// Searches for the format identifier at any offset, aligned or not (section 5.2). Empty when it is absent,
-/// of an unknown version, or cut short; the receiver then acts as if it were PrivateData{}.
+/// Searches for the format identifier at any offset, aligned or not (section 5.2). Empty when the structure is absent,
+/// of an unknown version, or cut short; the receiver then assumes PrivateData{}.
 std::optional<PrivateData> find_private_data(Octets received) noexcept;
 
 /// Inline thresholds of one connection, as one side sees them: bytes of one Send, header included. The same

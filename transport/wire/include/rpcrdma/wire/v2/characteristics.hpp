@@ -22,16 +22,16 @@ inline constexpr std::uint32_t kFirstExperimental = 0xffffff00;  // [xchar-6.2-a
 enum class BackwardSupport : std::uint32_t {
   unknown = 0,
   none = 1,
-  size_limited = 2,  ///< without chunks, as RFC 8167 section 5.3 has it
+  size_limited = 2,  ///< without chunks, as in RFC 8167 section 5.3
   general = 3,       ///< as in the forward direction
 };
 
 /// One characteristic and its value.
 struct Characteristic {
   std::uint32_t id = 0;
-  /// Of the ids in CharacteristicId: the value as an integer; false is 0.
+  /// For the ids in CharacteristicId: the value as an integer; false is 0.
   std::uint32_t value = 0;
-  /// Of other ids: the value as it was received, without pad. Refers to memory of the message.
+  /// For other ids: the value as it was received, without pad. Refers to memory of the message.
   Octets data;
 
   Characteristic() = default;
@@ -46,14 +46,14 @@ struct Characteristic {
 };
 bool operator==(const Characteristic& a, const Characteristic& b) noexcept;
 
-/// Characteristics in one list. Prudence, not the draft, sets this limit: the list of a longer one is refused.
+/// The most characteristics in one list; a longer list is refused. The draft sets no limit.
 inline constexpr std::size_t kMaxCharacteristics = 512;
 
 /// An xcharspec: a list in any order.
 using CharacteristicList = boost::container::small_vector<Characteristic, 4>;
 
-/// An xcharsubset: positions in a list, each below kMaxCharacteristics. Bit N mod 32 of word N div 32, the least
-/// significant bit first, as in an NFSv4 bitmap; the draft does not say which bit is the first. [xchar-2.1-e]
+/// An xcharsubset: positions in a list, each below kMaxCharacteristics. Position N is bit N mod 32 of word N div 32,
+/// the least significant bit first, as in an NFSv4 bitmap; the draft does not say which bit is the first. [xchar-2.1-e]
 class Subset {
  public:
   bool contains(std::size_t position) const noexcept {

@@ -26,7 +26,7 @@ struct RequestOption {
   friend bool operator==(const RequestOption&, const RequestOption&) = default;
 };
 
-/// RESP_XCHAR: what became of a request, by positions in it. Has the XID of the request (section 4.3).
+/// RESP_XCHAR: the result of a request, as positions in its list. Has the XID of the request (section 4.3).
 struct ResponseOption {
   static constexpr OptionType kType = OptionType::response;
   Subset done;

@@ -11,7 +11,7 @@
 
 namespace rpcrdma::fabric {
 
-/// Options of the protocol stack. Those marked (tests) exist to reach every path.
+/// Options of the protocol stack. Tests use those marked (tests) to reach every path.
 struct IwarpOptions {
   /// CRC32C over every FPDU (RFC 5044 section 4.4). Empty: off when both addresses are loopback, else on.
   /// The peer can require it in any case. Without it only TCP's checksum protects the data.
@@ -21,7 +21,7 @@ struct IwarpOptions {
   std::uint32_t max_ulpdu = 0;
   /// Request markers in the peer's stream (tests).
   bool request_markers = false;
-  /// As initiator, negotiate read depths by RFC 6581. Linux NFS insists on it.
+  /// As initiator, negotiate read depths by RFC 6581. Linux NFS requires it.
   bool enhanced = true;
   /// As initiator, reconnect without RFC 6581 when the peer closes the connection on an enhanced request.
   bool fall_back = false;

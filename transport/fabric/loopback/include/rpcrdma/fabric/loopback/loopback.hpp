@@ -86,9 +86,9 @@ class LoopbackFabric : public Fabric {
   /// The next message is reported with `octets` bytes more than it has, as by a provider that mistakes something else
   /// for a message.
   virtual void overstate_next_message(std::uint32_t octets) noexcept = 0;
-  /// The device is lost: the fabric ends.
+  /// Simulates the loss of the device: the fabric ends.
   virtual void lose_device() = 0;
-  /// Registered regions and bound windows that exist now: zero unless something leaks.
+  /// Registered regions and bound windows that exist now: zero in the end, unless something leaks.
   virtual std::size_t regions() const noexcept = 0;
   virtual std::size_t bound_windows() const noexcept = 0;
 };

@@ -16,9 +16,9 @@ namespace rpcrdma::fabric {
 /// A choice of provider.
 enum class Provider { automatic, verbs, iwarp };
 
-/// What an option may name: "auto", "verbs", "iwarp".
+/// The names of providers, for options: "auto", "verbs", "iwarp".
 RPCRDMA_EXPORT std::vector<std::string> provider_names();
-/// One of these names; anything else gives false.
+/// Parses one of these names; false for anything else.
 RPCRDMA_EXPORT bool parse_provider(std::string_view text, Provider& provider) noexcept;
 
 /// Whether iwarp adds a CRC32C to each frame.
@@ -28,7 +28,7 @@ enum class CrcPolicy { automatic, on, off };  ///< automatic: off when both addr
 struct OpenOptions {
   Provider provider = Provider::automatic;  ///< automatic, or the one to use
   CrcPolicy crc = CrcPolicy::automatic;     ///< iwarp only
-  bool towards = false;                     ///< the address is a server's, to connect to; else an own one, to listen at
+  bool towards = false;  ///< the address is a server's, to connect to; else a local one, to listen at
   /// Idle time after which a peer is probed, at least a second. A peer that does not answer is given up after the
   /// same time again, but not before the retries have ended (iwarp: 6 s; verbs: 9 s).
   std::chrono::seconds keepalive{60};

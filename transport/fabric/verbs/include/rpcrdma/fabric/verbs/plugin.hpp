@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // The entry point of librpcrdma-verbs.so, the shared object that links rdma-core and holds the verbs provider.
-// transport/fabric/open loads it when an RDMA device is wanted.
+// transport/fabric/open loads it when a program asks for an RDMA device.
 //
 // C++ objects cross this border, so both sides must come from one build: the caller compares `abi` first, then `build`,
-// and uses nothing else of a plug-in that differs. The plug-in holds its own copies of the floors below the provider;
+// and uses nothing else of a plug-in that differs. The plug-in holds its own copies of the layers below the provider;
 // where the program exports its symbols (ELF dynamic symbol table), the dynamic linker makes both use the program's.
 #include "rpcrdma/fabric/verbs/verbs.hpp"
 
@@ -22,7 +22,7 @@ struct VerbsPlugin {
   Result<std::unique_ptr<Fabric>> (*open)(boost::asio::io_context&, const boost::asio::ip::address&, VerbsOptions, Log);
 };
 
-/// What kVerbsPluginEntry names.
+/// The type of the function that kVerbsPluginEntry names.
 using VerbsPluginEntry = const VerbsPlugin*();
 
 }  // namespace rpcrdma::fabric

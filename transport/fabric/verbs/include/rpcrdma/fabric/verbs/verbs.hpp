@@ -17,32 +17,32 @@ class OpenDevices;
 
 /// Requested limits; those of the device are in the fabric's Capabilities.
 struct VerbsOptions {
-  /// The address is a peer's: opens the device that leads to it, also if the peer is another device of this host.
+  /// The address is a peer's: opens the device that leads to it, even if the peer is another device of this host.
   bool towards = false;
   std::uint32_t max_gather = 16;       ///< buffers in one send or write; the device may allow fewer
   std::uint32_t max_inline = 256;      ///< bytes copied into the work request instead of fetched by the device
   std::uint32_t signal_interval = 16;  ///< at most this many consecutive sends without a completion of their own
   /// How long Verbs::open() may block to find the device that leads to an address.
   std::chrono::milliseconds resolve_timeout{2000};
-  /// Silence of a peer after which it is sent an empty RDMA Write, which the device repeats for 8 s until it is
-  /// acknowledged; if it is not, the connection ends with ETIMEDOUT. Less than a second counts as one second; the
-  /// silence is measured in quarters of it. On iWARP the retransmissions are TCP's, and so is the time limit.
+  /// A peer that is silent for this time, at least a second, is sent an empty RDMA Write. The device repeats it for 8
+  /// s; without an acknowledgement the connection then ends with ETIMEDOUT. On iWARP, TCP retransmits, with its own
+  /// time limit. The silence is measured in steps of a quarter of this time.
   std::chrono::seconds keepalive{60};
 };
 
 /// Whether binding `address` yields an RDMA device. False for wildcard and loopback addresses.
 bool verbs_device_at(const boost::asio::ip::address& address) noexcept;
 
-/// The provider. One for the process: librdmacm opens a device once for the process, and it is closed with the last
+/// The provider. One per process, as librdmacm opens a device once per process; the device is closed with the last
 /// fabric on it. Any thread. Its fabrics may outlive it.
 class Verbs {
  public:
   Verbs();
 
-  /// Opens the device at `address`, or the one that leads to it if it is a peer's; blocks briefly, so at start-up only.
-  /// FabricError::no_device if there is none, no_rdma if the kernel offers no RDMA, device_closed or no_driver if the
-  /// device cannot be used; their messages say what is missing. The fabric survives the loss of its device
-  /// (lasting.hpp).
+  /// Opens the device at `address`, or with VerbsOptions::towards the one that leads to it. Blocks briefly: call it at
+  /// start-up only. FabricError::no_device if there is none, no_rdma if the kernel offers no RDMA, device_closed or
+  /// no_driver if the device cannot be used; their messages say what is missing. The fabric survives the loss of its
+  /// device (lasting.hpp).
   ///
   /// Thread: the fabric belongs to `context` and its one thread; requests of one fabric's listener may be
   /// accepted by another fabric on the same device. `context` outlives the fabric.
@@ -50,9 +50,9 @@ class Verbs {
   /// The fabric reads the device's stream of asynchronous events (ibv_get_async_event): a program with its own verbs
   /// objects on the same device does not read that stream, and events of those objects are dropped.
   ///
-  /// The fabric waits for the device's events, and so holds work on `context`, as long as it exists. A thread that
-  /// posts work must not change its credentials (setfsuid, capset) after this call: uverbs compares them and refuses
-  /// every post thereafter.
+  /// As long as the fabric exists, it waits for the device's events, so `context` does not run out of work. A thread
+  /// that posts work must not change its credentials (setfsuid, capset) after this call: uverbs compares them and
+  /// refuses every post thereafter.
   Result<std::unique_ptr<Fabric>> open(boost::asio::io_context& context, const boost::asio::ip::address& address,
                                        VerbsOptions options, Log log);
 
