@@ -12,6 +12,7 @@
 #include <random>
 
 #include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/cli/poll.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfs/client.hpp"
 #include "rpcrdma/nfs/path.hpp"
@@ -33,6 +34,7 @@ struct Options {
   bool write = false;
   bool sync = false;
   bool random = false;
+  Polling poll;
 };
 
 /// The usage error; empty if there is none.
@@ -59,6 +61,7 @@ int parse(int argc, char** argv, Options& options) {
   CLI::Option* const write = app.add_flag("--write", options.write, "UNSTABLE WRITEs, and one COMMIT; default: READs");
   app.add_flag("--sync", options.sync, "FILE_SYNC WRITEs, as the kernel's client sends with O_DIRECT")->needs(write);
   app.add_flag("--random", options.random, "blocks at random; default: one after the other");
+  cli::add_poll_option(app, options.poll);
   app.add_option("URL", url, "a file that exists: nfs://HOST[:PORT]/EXPORT/PATH")->required();
   try {
     app.parse(argc, argv);
@@ -173,7 +176,7 @@ int main(int argc, char** argv) {
   asio::co_spawn(context, run(context, options, failed), [](std::exception_ptr thrown) {
     if (thrown) std::rethrow_exception(thrown);
   });
-  Runner(context).run();
+  Runner(context, options.poll).run();
   if (failed) fmt::print(stderr, "rpcrdma-load: {}: {}\n", options.url.text(), failed.message());
   return failed ? 1 : 0;
 }

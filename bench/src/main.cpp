@@ -18,6 +18,7 @@
 #include "report.hpp"
 #include "rpcrdma/cli/help.hpp"
 #include "rpcrdma/cli/limits.hpp"
+#include "rpcrdma/cli/poll.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma_subject.hpp"
 #include "tirpc_tcp.hpp"
@@ -40,6 +41,7 @@ struct Options {
   std::string fabric = "auto";
   std::string version = "1";
   std::string placement = "apart";
+  rpcrdma::Polling poll;
   std::vector<std::string> cases;
 };
 
@@ -78,6 +80,7 @@ int parse(int argc, char** argv, Options& options) {
       ->type_name("NAME")
       ->capture_default_str()
       ->check(CLI::IsMember({"apart", "together", "free"}));
+  rpcrdma::cli::add_poll_option(app, options.poll);
   app.add_option("CASE", options.cases, "What to measure")
       ->default_str("all cases")
       ->check(CLI::IsMember(names_of(standard_plan())));
@@ -172,6 +175,7 @@ void measure(const Options& options) {
   const int rounds = options.quick ? 7 : 9;
   const std::chrono::milliseconds budget(options.quick ? 100 : 500);
   Setting setting;
+  setting.poll = options.poll;
   fabric::parse_provider(options.fabric, setting.open.provider);
   setting.client = setting.server = transport::parse_version(options.version).value_or(setting.client);
   if (options.alone > 0) return run_alone(options, setting);

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "rpcrdma/cli/help.hpp"
+#include "rpcrdma/cli/poll.hpp"
 
 namespace rpcrdma::commands {
 namespace {
@@ -71,6 +72,7 @@ void add_global_options(CLI::App& app, Options& options, Text& text) {
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 1e6));
+  cli::add_poll_option(app, options.poll);
   app.add_option("--mount-port", options.mount_port, "Use the MOUNT service on this TCP port")
       ->type_name("N")
       ->default_str("over the connection itself")

@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
     asio::co_spawn(context, run(context, options, report), [](std::exception_ptr thrown) {
       if (thrown) std::rethrow_exception(thrown);
     });
-    Runner(context).run();
+    Runner(context, options.poll).run();
   } catch (const std::exception& error) {
     report.fail(options.url.text(), std::string_view(error.what()));
   }

@@ -7,13 +7,17 @@
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <cmath>
 #include <csignal>
+#include <ctime>
 #include <sstream>
 
 #include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/cli/help.hpp"
+#include "rpcrdma/cli/poll.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfs/client.hpp"
 #include "rpcrdma/nfs/url.hpp"
@@ -28,6 +32,8 @@ struct Options {
   nfs::Url server;
   nfs::ClientOptions client;
   std::uint32_t count = 1000;
+  double rate = 0;  ///< calls a second; 0: each when the one before has been answered
+  Polling poll;
   bool characteristics = false;
 };
 
@@ -41,9 +47,12 @@ int usage_error(const std::string& what) {
 std::vector<cli::Section> help_sections() {
   return {{"Output",
            {{"min=X median=Y p99=Z us", "the last line: microseconds"},
+            {"rate=R processor=X% ...",
+             "with --rate: calls a second, processor time of this program, its polls for work and its sleeps"},
             {"version N, ...", "with --characteristics: the version of RPC-over-RDMA, and the state of the exchange"}}},
           {"Examples",
            {{"rpcrdma-ping --count 10000 server.example:20049", "10,000 calls, one after the other"},
+            {"rpcrdma-ping --rate 1000 server.example", "one call each millisecond"},
             {"rpcrdma-ping --fabric iwarp localhost", "over TCP, even if an RDMA device has that address"},
             {"rpcrdma-ping --rdma-version auto --characteristics localhost",
              "also prints the characteristics of both sides"}}}};
@@ -71,6 +80,11 @@ int parse(int argc, char** argv, Options& options) {
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(1u, 100'000'000u));
+  app.add_option("--rate", options.rate, "Calls a second")
+      ->type_name("N")
+      ->default_str("one after the other")
+      ->check(CLI::Range(0.001, 1e6));
+  cli::add_poll_option(app, options.poll);
   app.add_option("--timeout", timeout, "Until a call times out")
       ->type_name("SECONDS")
       ->capture_default_str()
@@ -102,10 +116,15 @@ double quantile(const std::vector<double>& sorted, double part) {
   return sorted[index];
 }
 
-nfs::Task<std::vector<double>> measure(nfs::Client& client, std::uint32_t count) {
+nfs::Task<std::vector<double>> measure(nfs::Client& client, const Options& options) {
   std::vector<double> times;
-  times.reserve(count);
-  for (std::uint32_t i = 0; i < count; ++i) {
+  times.reserve(options.count);
+  asio::steady_timer next(co_await asio::this_coro::executor, Clock::now());
+  for (std::uint32_t i = 0; i < options.count; ++i) {
+    if (options.rate > 0) {
+      next.expires_at(next.expiry() + std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 / options.rate)));
+      co_await next.async_wait(asio::use_awaitable);
+    }
     const Clock::time_point start = Clock::now();
     const Result<void> answered = co_await client.null();
     if (!answered) co_return answered.error();
@@ -157,30 +176,50 @@ void print(const transport::Characteristics& all) {
       text_of(all.peer.backward_request_support));
 }
 
+double processor_seconds() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
+}
+
+/// Prints the cost of `count` calls in `seconds`.
+void print(const Runner::Counters& before, const Runner::Counters& after, double seconds, double processor,
+           double count) {
+  fmt::print("rate={:.1f} processor={:.2f}% polls={} polls_found={} blocks={}\n", count / seconds,
+             100 * processor / seconds, after.polls - before.polls, after.found - before.found,
+             after.blocks - before.blocks);
+}
+
 /// Measures and prints; returns the exit status.
-asio::awaitable<int> ping(nfs::Client& client, const Options& options) {
+asio::awaitable<int> ping(nfs::Client& client, const Options& options, const Runner& runner) {
   std::ostringstream server;
   server << client.server();
   fmt::print("{} over {}, {} NULL calls\n", server.str(), client.fabric_name(), options.count);
-  Result<std::vector<double>> times = co_await measure(client, options.count);
+  const Runner::Counters waits = runner.counters();
+  const double processor = processor_seconds();
+  const Clock::time_point start = Clock::now();
+  Result<std::vector<double>> times = co_await measure(client, options);
   if (!times) {
     fmt::print(stderr, "rpcrdma-ping: {}: {}\n", server.str(), why(times.error()));
     co_return 1;
   }
+  if (options.rate > 0)
+    print(waits, runner.counters(), std::chrono::duration<double>(Clock::now() - start).count(),
+          processor_seconds() - processor, options.count);
   if (options.characteristics) print(client.characteristics());
   std::ranges::sort(*times);
   fmt::print("min={:.1f} median={:.1f} p99={:.1f} us\n", times->front(), quantile(*times, 0.5), quantile(*times, 0.99));
   co_return 0;
 }
 
-asio::awaitable<void> run(asio::io_context& context, const Options& options, int& status) {
+asio::awaitable<void> run(asio::io_context& context, const Runner& runner, const Options& options, int& status) {
   const std::string& host = options.server.host;
   const auto client = co_await nfs::Client::connect(context, host, options.server.port, options.client);
   if (!client) {
     fmt::print(stderr, "rpcrdma-ping: {}:{}: {}\n", host, options.server.port, why(client.error()));
     co_return;
   }
-  status = co_await ping(**client, options);
+  status = co_await ping(**client, options, runner);
   co_await (*client)->close();
 }
 
@@ -195,10 +234,11 @@ int main(int argc, char** argv) {
   int status = 1;
   try {
     asio::io_context context(1);
-    asio::co_spawn(context, run(context, options, status), [](std::exception_ptr thrown) {
+    Runner runner(context, options.poll);
+    asio::co_spawn(context, run(context, runner, options, status), [](std::exception_ptr thrown) {
       if (thrown) std::rethrow_exception(thrown);
     });
-    Runner(context).run();
+    runner.run();
   } catch (const std::exception& error) {
     fmt::print(stderr, "rpcrdma-ping: {}\n", error.what());
     return 1;

@@ -130,7 +130,7 @@ void Client::State::shut() {
 }
 
 Client::Client(std::string_view server, ClientOptions options) {
-  auto loop = std::make_shared<embed::Loop>();
+  auto loop = std::make_shared<embed::Loop>(options.poll);
   asio::io_context& context = loop->context();
   state_ = std::make_shared<State>(loop, context, server, std::move(options));
   rpc_ = &*state_->calls;
@@ -184,6 +184,7 @@ Client::Statistics Client::statistics() const {
   state_->on_thread([&state = *state_, &promise] {
     Statistics now;
     now.calls = state.link.counters();
+    if (state.loop) now.waits = state.loop->waits();
     if (state.backend) {
       now.connected = state.backend->rdma && state.backend->rdma->connected();
       if (state.backend->rdma) now.characteristics = state.backend->rdma->exchange().characteristics();

@@ -5,8 +5,6 @@
 
 #include <csignal>
 
-#include "rpcrdma/base/runner.hpp"
-
 namespace rpcrdma::embed {
 
 Loop::~Loop() {
@@ -18,7 +16,7 @@ void Loop::start(std::shared_ptr<void> keep) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this, keep = std::move(keep)] { Runner(context_).run(); });
+  thread_ = std::thread([this, keep = std::move(keep)] { runner_.run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

@@ -88,6 +88,12 @@ Server::Statistics Server::statistics() const {
     sum.refused += one.refused;
     sum.calls += one.calls;
   }
+  for (const auto& loop : state_->loops) {
+    const Runner::Counters one = loop->thread.waits();
+    sum.waits.polls += one.polls;
+    sum.waits.found += one.found;
+    sum.waits.blocks += one.blocks;
+  }
   return sum;
 }
 

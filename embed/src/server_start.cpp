@@ -98,7 +98,8 @@ void Server::State::serve_rdma(Group& group) {
 
 void Server::State::listen() {
   while (loops.size() < options.threads) {
-    loops.push_back(std::make_unique<Loop>(rpc::DispatcherOptions{.cache = &duplicates, .log = options.log}));
+    loops.push_back(
+        std::make_unique<Loop>(rpc::DispatcherOptions{.cache = &duplicates, .log = options.log}, options.poll));
     for (const Service& service : services) service.add_to(loops.back()->dispatcher, options.log);
   }
   std::vector<Group*> chosen;

@@ -15,7 +15,7 @@ struct Server::State {
   /// The dispatcher comes first: handlers that still wait are destroyed with the io_context, and their memory belongs
   /// to the dispatcher.
   struct Loop {
-    explicit Loop(rpc::DispatcherOptions dispatching) : dispatcher(std::move(dispatching)) {}
+    Loop(rpc::DispatcherOptions dispatching, Polling polling) : dispatcher(std::move(dispatching)), thread(polling) {}
     rpc::Dispatcher dispatcher;
     embed::Loop thread;
   };

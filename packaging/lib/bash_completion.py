@@ -49,10 +49,16 @@ complete -F {function} {name}
 """
 
 
+def words_of(kind):
+    """What may be given literally: auto and off of the type auto|off|MICROSECONDS."""
+    return [word for word in kind.split("|") if word.islower()] if "|" in kind else []
+
+
 def _action(option):
     """The shell code that fills COMPREPLY with the values of an option or argument."""
-    if option["choices"]:
-        return f'mapfile -t COMPREPLY < <(compgen -W "{" ".join(option["choices"])}" -- "$cur")'
+    words = option["choices"] or words_of(option["type"])
+    if words:
+        return f'mapfile -t COMPREPLY < <(compgen -W "{" ".join(words)}" -- "$cur")'
     if option["type"] in FOLDERS:
         return 'compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -d -- "$cur")'
     if option["type"] in FILES:

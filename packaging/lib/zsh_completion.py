@@ -3,6 +3,8 @@
 import re
 from textwrap import indent
 
+from bash_completion import words_of
+
 ACTIONS = {"DIR": "_files -/", "FILE": "_files", "LOCAL": "_files", "TARGET": "_files", "SPEC": "_files -/",
            "HOST": "_hosts", "URL": "_message 'nfs://HOST[:PORT]/EXPORT[/PATH]'"}
 
@@ -17,8 +19,9 @@ def _plain(text):
 
 
 def _action(option):
-    if option["choices"]:
-        return f"({' '.join(option['choices'])})"
+    words = option["choices"] or words_of(option["type"])
+    if words:
+        return f"({' '.join(words)})"
     return ACTIONS.get(option["type"], "")
 
 

@@ -48,6 +48,8 @@ class Bash(unittest.TestCase):
         self.assertEqual(bash("rpcrdma-ping", "--crc", "o"), ["on", "off"])
         for program in set(PROGRAMS) - {"rpcrdma-ip"}:  # which makes no calls
             self.assertEqual(bash(program, "--rdma-version", ""), ["1", "2", "auto"], program)
+        for program in PROGRAMS:
+            self.assertEqual(bash(program, "--poll", ""), ["auto", "off"], program)
         self.assertEqual(bash("rpcrdma-nfsd", "--threads", ""), [])
 
     @unittest.skipUnless("rpcrdma-bench" in PROGRAMS, "rpcrdma-bench is not built")

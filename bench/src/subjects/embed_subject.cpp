@@ -25,7 +25,7 @@ RPCRDMA_PROCEDURE(Greet, (0x20004d33, 1, 1, "GREET", 0, 0, true, rpc::AuthRequir
                   text_data, xdr_text_data, greeting_bound);
 
 void serve_hello(const Setting& setting, const Child::Ready& ready) {
-  Server server({.listen = {"iwarp@127.0.0.1"}, .version = setting.server});
+  Server server({.listen = {"iwarp@127.0.0.1"}, .version = setting.server, .poll = setting.poll});
   server.on<Greet>([](const text_data& name, Scratch& scratch) {
     text_data greeting{};
     greeting.set(scratch.format("Hello, {}!", name.view()));
@@ -40,6 +40,7 @@ class Hello final : public Subject {
  public:
   explicit Hello(const Setting& setting)
       : child_([&](Board&, const auto& ready) { serve_hello(setting, ready); }),
+        runner_(context_, setting.poll),
         client_(context_, "iwarp@127.0.0.1:" + std::to_string(child_.port()), {.version = setting.client}) {}
 
   std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
@@ -73,7 +74,7 @@ class Hello final : public Subject {
 
   Child child_;
   boost::asio::io_context context_{1};
-  Runner runner_{context_};
+  Runner runner_;
   Client client_;
   std::vector<double> samples_;
   Clock::time_point started_;

@@ -26,7 +26,7 @@ struct Loop {
 
   Setting setting;
   boost::asio::io_context context{1};
-  Runner runner{context};
+  Runner runner{context, setting.poll};
   std::unique_ptr<fabric::Fabric> fabric;
   memory::Pool pool;
 };

@@ -50,6 +50,7 @@ void serve_nfs(const Setting& setting, const nfsd::ExportSpec& exported, const s
   options.listens.push_back({{boost::asio::ip::make_address("127.0.0.1"), 0}, setting.open.provider});
   options.crc = setting.open.crc;
   options.version = setting.server;
+  options.poll = setting.poll;
   options.inline_threshold = setting.threshold;
   options.state_dir = folder / "state";
   options.log_level = LogLevel::warn;
@@ -188,7 +189,7 @@ class Nfs final : public Subject {
   TemporaryDirectory folder_;
   Child child_;
   boost::asio::io_context context_{1};
-  Runner runner_{context_};
+  Runner runner_{context_, setting_.poll};
   std::unique_ptr<nfs::Client> client_;
   nfs::FileHandle file_;
 };

@@ -118,7 +118,7 @@ void serve_rpcrdma(const Setting& setting, Board& board, const Child::Ready& rea
     if (!listening) throw std::runtime_error(listening.error().message());
     ready(listening->port());
   });
-  Runner(context).run();
+  Runner(context, setting.poll).run();
 }
 
 }  // namespace rpcrdma::bench

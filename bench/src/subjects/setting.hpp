@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <string>
+
+#include "rpcrdma/base/wait_policy.hpp"
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 
@@ -10,6 +13,7 @@ struct Setting {
   fabric::OpenOptions open;
   transport::VersionChoice client = transport::VersionChoice::one;  ///< versions of RPC-over-RDMA
   transport::VersionChoice server = transport::VersionChoice::one;
+  Polling poll;                    ///< of both sides
   std::uint32_t threshold = 4096;  ///< bytes of the largest message without a chunk
 
   Setting with(transport::VersionChoice of_client, transport::VersionChoice of_server) const {
@@ -17,6 +21,12 @@ struct Setting {
     other.client = of_client;
     other.server = of_server;
     return other;
+  }
+  /// As an option of the libtirpc door.
+  std::string poll_text() const {
+    if (poll.mode == Polling::Mode::automatic) return "auto";
+    if (poll.mode == Polling::Mode::off) return "off";
+    return std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(poll.time).count());
   }
   void apply_thresholds(transport::ConnectionOptions& options) const {
     options.send_size = options.receive_size = threshold;

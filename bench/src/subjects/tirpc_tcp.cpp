@@ -57,9 +57,11 @@ void dispatch(svc_req* request, SVCXPRT* transport) {
   }
 }
 
-void serve_by_door(const char* version, const Child::Ready& ready) {
+void serve_by_door(const Setting& setting, const Child::Ready& ready) {
+  const std::string poll = setting.poll_text();
   rpcrdma_svc_options options{};
-  options.rdma_version = version;
+  options.rdma_version = transport::name_of(setting.server).data();
+  options.poll = poll.c_str();
   options.listen = "127.0.0.1:0";
   SVCXPRT* transport = rpcrdma_svc_create(&options);
   if (transport == nullptr || !svc_reg(transport, BENCH_PROGRAM, BENCH_V1, dispatch, nullptr)) {
@@ -96,9 +98,8 @@ class TirpcProgram final : public Subject {
       : door_(door != nullptr),
         stable_opaques_(stable_opaques),
         version_(transport::name_of(door_ ? door->client : transport::VersionChoice::one).data()),
-        child_([&](Board&, const auto& ready) {
-          return door_ ? serve_by_door(transport::name_of(door->server).data(), ready) : serve_program(ready);
-        }) {}
+        poll_(door_ ? door->poll_text() : std::string()),
+        child_([&](Board&, const auto& ready) { return door_ ? serve_by_door(*door, ready) : serve_program(ready); }) {}
   ~TirpcProgram() override { disconnect(); }
   TirpcProgram(const TirpcProgram&) = delete;
   TirpcProgram& operator=(const TirpcProgram&) = delete;
@@ -129,6 +130,7 @@ class TirpcProgram final : public Subject {
     rpcrdma_clnt_options options{};
     options.stable_opaques = stable_opaques_ ? 1 : 0;
     options.rdma_version = version_;
+    options.poll = poll_.c_str();
     client_ = rpcrdma_clnt_create(server.c_str(), BENCH_PROGRAM, BENCH_V1, &options);
   }
   void connect_by_tcp() {
@@ -181,6 +183,7 @@ class TirpcProgram final : public Subject {
   bool door_;
   bool stable_opaques_;
   const char* version_;
+  const std::string poll_;
   Child child_;
   std::vector<char> data_ = std::vector<char>(1 << 20, 'w');
   CLIENT* client_ = nullptr;

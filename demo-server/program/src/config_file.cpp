@@ -42,6 +42,7 @@ bool is_level(const std::string& word) {
   LogLevel level{};
   return parse_log_level(word, level);
 }
+bool is_polling(const std::string& word) { return parse_polling(word).has_value(); }
 bool is_path(const std::string& word) { return word.front() == '/'; }
 
 bool take_exports(ConfigReader& reader, const toml::node& node, std::vector<ExportSpec>& out) {
@@ -69,6 +70,7 @@ bool take_key(ConfigReader& reader, const toml::key& key, const toml::node& node
   if (k == "inline-threshold") return reader.take(k, node, kInlineThresholdRange, s.inline_threshold.emplace());
   if (k == "max-connections") return reader.take(k, node, kMaxConnectionsRange, s.max_connections.emplace());
   if (k == "keepalive") return reader.take(k, node, kKeepaliveRange, s.keepalive.emplace());
+  if (k == "poll") return take_word(reader, k, node, s.poll, is_polling);
   if (k == "rpcbind") return reader.take(k, node, s.rpcbind.emplace());
   return reader.fail(key.source(), fmt::format("unknown key '{}'", k));
 }

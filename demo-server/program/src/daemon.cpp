@@ -12,7 +12,6 @@
 #include <future>
 
 #include "rpcbind_entries.hpp"
-#include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/nfsd/posix/posix_file_system.hpp"
 #include "rpcrdma/nfsd/service/signals.hpp"
 
@@ -61,7 +60,7 @@ Checked<void> Daemon::start() {
   if (auto opened = open_exports(); !opened) return opened;
   io_ = std::make_unique<IoPool>(io_threads(), kMostIoThreads, secret_);
   shared_ = std::make_unique<SharedServices>(SharedServices{exports_, *io_, mounts_, duplicates_, secret_});
-  while (loops_.size() < options_.threads) loops_.push_back(std::make_unique<Loop>());
+  while (loops_.size() < options_.threads) loops_.push_back(std::make_unique<Loop>(options_.poll));
   if (auto listens = listen_rdma(); !listens) return listens;
   if (auto listens = listen_tcp(); !listens) return listens;
   // Before the registration with rpcbind, which must be undone at exit: a signal that arrives during it waits for
@@ -202,10 +201,10 @@ std::string Daemon::ready_line() const {
 
 void Daemon::start_loops() {
   for (const auto& loop : loops_) {
-    loop->thread = std::thread([&context = loop->context] {
+    loop->thread = std::thread([&loop = *loop] {
       block_external_signals();
-      const auto guard = boost::asio::make_work_guard(context);
-      Runner(context).run();
+      const auto guard = boost::asio::make_work_guard(loop.context);
+      loop.runner.run();
     });
   }
 }

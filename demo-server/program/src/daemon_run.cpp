@@ -207,13 +207,21 @@ void Daemon::report_counters() {
       tcp.accepted += one.accepted;
       tcp.refused += one.refused;
     }
+    Runner::Counters waits;
+    for (const auto& loop : loops_) {
+      const auto one = loop->runner.counters();
+      waits.polls += one.polls;
+      waits.found += one.found;
+      waits.blocks += one.blocks;
+    }
     fmt::print(
         stderr,
         "counters connections={} accepted={} refused={} calls={} rejected={} rdma_errors={} regions={} "
-        "registered={} lent={} bulk={} receive={} descriptors={} tcp_connections={} tcp_accepted={} tcp_refused={}\n",
+        "registered={} lent={} bulk={} receive={} descriptors={} tcp_connections={} tcp_accepted={} tcp_refused={} "
+        "polls={} polls_found={} blocks={}\n",
         sum.connections, sum.accepted, sum.refused, report->calls.load(), report->rejected.load(), sum.errors_sent,
         report->regions.load(), report->bytes.load(), report->lent.load(), sum.bulk_in_use, sum.receive_octets,
-        open_descriptors(), tcp.connections, tcp.accepted, tcp.refused);
+        open_descriptors(), tcp.connections, tcp.accepted, tcp.refused, waits.polls, waits.found, waits.blocks);
     std::fflush(stderr);
   };
   for (const auto& group : groups_) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "rpcrdma/cli/help.hpp"
+#include "rpcrdma/cli/poll.hpp"
 #include "rpcrdma/nfsd/exports/state_dir.hpp"
 #include "rpcrdma/nfsd/program/limits.hpp"
 
@@ -139,6 +140,7 @@ void add_options(CLI::App& app, Words& words, Options& options) {
          "A new connection beyond these, or beyond 256 of one address, replaces an idle one or is refused");
   number(app, kKeepalive, options.keepalive, kKeepaliveRange, "Idle time before a silent client is probed")
       ->type_name("SECONDS");
+  cli::add_poll_option(app, options.poll)->group(kLimits);
   cli::finish(app, help_sections());
 }
 
@@ -165,6 +167,7 @@ Checked<void> read_file(const CLI::App& app, Words& words, Options& options) {
   fill(kInlineThreshold, options.inline_threshold, s.inline_threshold);
   fill(kMaxConnections, options.max_connections, s.max_connections);
   fill(kKeepalive, options.keepalive, s.keepalive);
+  fill("--poll", options.poll, s.poll ? parse_polling(*s.poll) : std::nullopt);
   if (words.listens.empty()) words.listens = s.listens;
   if (words.tcp_listens.empty()) words.tcp_listens = s.tcp_listens;
   return {};

@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "rpcrdma/base/export.hpp"
+#include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/embed/address.hpp"
 #include "rpcrdma/embed/buffer.hpp"
 #include "rpcrdma/embed/handler.hpp"
@@ -40,7 +41,8 @@ struct ClientOptions {
   transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA; by default RFC 8166
   /// Bytes of chunks in calls that the server makes, with RPC-over-RDMA version two (rpc::ReverseHandlersOptions).
   std::uint32_t reverse_bulk_budget = 1u << 20;
-  Log log{};  ///< copied
+  Polling poll{};  ///< of the client's own thread, before it sleeps; not used with the application's io_context
+  Log log{};       ///< copied
   std::chrono::milliseconds lookup_timeout{
       10'000};                       ///< for an answer of rpcbind, and for finding an address that answers
   std::uint16_t rpcbind_port = 111;  ///< port of the server's rpcbind
@@ -147,6 +149,7 @@ class RPCRDMA_EXPORT Client {
     std::string_view fabric;               ///< "verbs", "iwarp", "tcp"; empty until the first call
     fabric::Endpoint server;               ///< the address in use
     transport::Requester::Counters calls;  ///< over all connections
+    Runner::Counters waits{};              ///< of the client's own thread
     /// Of both sides of the current connection, if it uses RPC-over-RDMA version two.
     transport::Characteristics characteristics;
   };

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "rpcrdma/base/export.hpp"
+#include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/embed/address.hpp"
 #include "rpcrdma/embed/handler.hpp"
 #include "rpcrdma/memory/pool.hpp"
@@ -37,6 +38,7 @@ struct ServerOptions {
   std::uint32_t max_connections = 1024;   ///< for each listening fabric
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
   transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
+  Polling poll{};                                                    ///< of each event loop, before it sleeps
   Log log{};                                                         ///< copied
   // Options of the layers below. The credits, threshold, version and number of connections above replace the ones in
   // these.
@@ -111,6 +113,7 @@ class RPCRDMA_EXPORT Server {
     std::size_t receive_bytes = 0;       ///< registered for Sends and Receives
     std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receive buffers
     std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered it
+    Runner::Counters waits{};            ///< of the event loops
   };
   /// Sums over all listeners since start(). Any thread.
   Statistics statistics() const;

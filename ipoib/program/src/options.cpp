@@ -9,6 +9,7 @@
 #include <charconv>
 
 #include "rpcrdma/cli/help.hpp"
+#include "rpcrdma/cli/poll.hpp"
 
 namespace rpcrdma::ipoib {
 namespace {
@@ -78,6 +79,7 @@ void add_options(CLI::App& app, Words& words, Options& options) {
       ->type_name("on|off")
       ->default_str("off between loopback addresses, else on")
       ->check(CLI::IsMember({"on", "off"}));
+  cli::add_poll_option(app, options.poll);
   app.add_option("--log-level", words.log_level, "What to log to standard error")
       ->type_name("trace|debug|info|warn|error|off")
       ->capture_default_str();

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "rpcrdma/base/wait_policy.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/ipoib/link/link.hpp"
 #include "rpcrdma/ipoib/link/tun.hpp"
@@ -23,6 +24,7 @@ struct Options {
   fabric::Endpoint listen;
   fabric::OpenOptions fabric;
   std::vector<PeerOption> peers;
+  Polling poll;
   LogLevel log_level = LogLevel::info;
 };
 

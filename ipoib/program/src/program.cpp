@@ -11,7 +11,6 @@
 #include <cstdlib>
 
 #include "privileges.hpp"
-#include "rpcrdma/base/runner.hpp"
 
 namespace rpcrdma::ipoib {
 namespace {
@@ -73,7 +72,7 @@ std::string Program::ready_line() const {
 }
 
 int Program::run() {
-  Runner(context_).run();
+  runner_.run();
   link_.reset();
   return status_;
 }
@@ -100,8 +99,10 @@ void Program::shut_down(int status) {
 }
 
 void Program::report() const {
-  fmt::print(stderr, "counters connections={} registered={} {}\n", link_->connections(), link_->registered_bytes(),
-             link_->statistics().text());
+  const Runner::Counters waits = runner_.counters();
+  fmt::print(stderr, "counters connections={} registered={} {} polls={} polls_found={} blocks={}\n",
+             link_->connections(), link_->registered_bytes(), link_->statistics().text(), waits.polls, waits.found,
+             waits.blocks);
   std::fflush(stderr);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "options.hpp"
+#include "rpcrdma/base/runner.hpp"
 
 namespace rpcrdma::ipoib {
 
@@ -31,6 +32,7 @@ class Program {
   const Options options_;
   const Log log_;
   boost::asio::io_context context_{1};
+  Runner runner_{context_, options_.poll};
   boost::asio::signal_set signals_{context_};
   boost::asio::steady_timer grace_{context_};
   std::unique_ptr<fabric::Fabric> fabric_;

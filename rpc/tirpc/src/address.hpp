@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rpcrdma/base/wait_policy.hpp"
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 
@@ -28,6 +29,11 @@ std::optional<Target> parse_target(std::string_view text);
 /// The choice that the option rdma_version names; null stands for version one. Nothing for other text.
 inline std::optional<transport::VersionChoice> version_of(const char* name) noexcept {
   return name == nullptr ? transport::VersionChoice::one : transport::parse_version(name);
+}
+
+/// What the option poll says; null stands for "auto". Nothing for other text.
+inline std::optional<Polling> polling_of(const char* text) noexcept {
+  return text == nullptr ? Polling{} : parse_polling(text);
 }
 
 /// The addresses of a host, as getaddrinfo() orders them; none if it is unknown. Blocks.

@@ -13,7 +13,7 @@ constexpr std::chrono::seconds kCloseTimeout(1);
 }  // namespace
 
 Result<std::unique_ptr<ClientLink>> ClientLink::open(const fabric::Endpoint& server, const LinkOptions& options) {
-  std::unique_ptr<ClientLink> link(new ClientLink(options.connect_timeout));
+  std::unique_ptr<ClientLink> link(new ClientLink(options));
   fabric::OpenOptions wanted;
   wanted.provider = options.provider;
   wanted.towards = true;

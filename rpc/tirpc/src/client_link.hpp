@@ -16,6 +16,7 @@ struct LinkOptions {
   fabric::Provider provider = fabric::Provider::automatic;
   std::chrono::milliseconds connect_timeout{10'000};
   transport::VersionChoice version = transport::VersionChoice::one;
+  Polling poll;
   std::uint32_t max_call = 0;
   std::uint32_t max_reply = 0;
   Log log;
@@ -64,12 +65,13 @@ class ClientLink {
   void poll() { context_.poll(); }
 
  private:
-  explicit ClientLink(std::chrono::milliseconds connect_timeout) : connect_timeout_(connect_timeout) {}
+  explicit ClientLink(const LinkOptions& options)
+      : connect_timeout_(options.connect_timeout), runner_(context_, options.poll) {}
 
   std::chrono::milliseconds connect_timeout_;
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{context_.get_executor()};
-  Runner runner_{context_};
+  Runner runner_;
   boost::asio::steady_timer timer_{context_};
   std::uint64_t turn_ = 0;  // identifies one wait
   bool passed_ = false;

@@ -42,9 +42,11 @@ CLIENT* create(const char* host, rpcprog_t program, rpcvers_t version, const rpc
   const std::optional<Target> target = parse_target(host != nullptr ? host : "");
   if (!target) return creation_failed(RPC_UNKNOWNHOST, 0);
   const auto rdma_version = version_of(options.rdma_version);
-  if (!rdma_version) return creation_failed(RPC_SYSTEMERROR, EINVAL);
+  const auto poll = polling_of(options.poll);
+  if (!rdma_version || !poll) return creation_failed(RPC_SYSTEMERROR, EINVAL);
   LinkOptions wanted;
   wanted.version = *rdma_version;
+  wanted.poll = *poll;
   wanted.provider = target->provider;
   wanted.connect_timeout =
       std::chrono::milliseconds(options.connect_timeout.tv_sec * 1000 + options.connect_timeout.tv_usec / 1000);

@@ -47,6 +47,8 @@ const std::remove_pointer_t<decltype(SVCXPRT::xp_ops2)> kMoreOperations{control_
 
 /// The transports made by rpcrdma_svc_add(). Used by the thread that owns libtirpc's tables.
 std::vector<Service*> shared_services;
+/// Likewise.
+Polling loop_polling;
 
 [[noreturn]] void fail(error_code why) { throw boost::system::system_error(why); }
 [[noreturn]] void fail_errno() { fail({errno, boost::system::system_category()}); }
@@ -113,7 +115,9 @@ class WrittenAhead final : public xdr::Borrowing {
 }  // namespace
 
 Service::Service(const Target& local, const rpcrdma_svc_options& options)
-    : pollable_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : pollable_(::epoll_create1(EPOLL_CLOEXEC)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      runner_(context_, polling_of(options.poll).value_or(Polling{})) {
   if (!pollable_ || !wake_) fail_errno();
   watch(pollable_, descriptor_of(context_));
   watch(pollable_, wake_.get());
@@ -139,7 +143,10 @@ Service::Service(const Target& local, const rpcrdma_svc_options& options)
   server_ = transport::Server::make({{fabric_.get(), pool_.get(), this}}, server, log);
   listen({addresses.front(), local.port.value_or(0)});
   xprt_register(&xprt_);
+  loop_polling = polling_of(options.poll).value_or(Polling{});
 }
+
+Polling Service::polling_of_loop() noexcept { return loop_polling; }
 
 SVCXPRT* Service::find(std::string_view listen) noexcept {
   const auto found =

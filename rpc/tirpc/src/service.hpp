@@ -34,6 +34,8 @@ class Service final : private transport::CallHandler, private xdr::Staging {
 
   static Service& of(SVCXPRT* xprt) noexcept { return *static_cast<Service*>(xprt->xp_p1); }
   SVCXPRT* xprt() noexcept { return &xprt_; }
+  /// That of the transport created last, for the loop of the process.
+  static Polling polling_of_loop() noexcept;
   /// Registers with rpcbind.
   rpc::RpcbindResult announce(rpcprog_t program, rpcvers_t version);
 
@@ -88,7 +90,7 @@ class Service final : private transport::CallHandler, private xdr::Staging {
   Fd pollable_;  // an epoll of the event loop's own epoll and of wake_
   Fd wake_;
   bool signalled_ = false;
-  Runner runner_{context_};
+  Runner runner_;
   std::unique_ptr<fabric::Fabric> fabric_;
   std::unique_ptr<memory::Pool> pool_;
   std::unique_ptr<transport::Server> server_;

@@ -23,6 +23,8 @@ SVCXPRT* create_service(const rpcrdma_svc_options& options) {
   const std::optional<Target> local = parse_target(address);
   if (!local) return creation_failed(address, "expected [FABRIC@]ADDRESS[:PORT]", EINVAL);
   if (!version_of(options.rdma_version)) return creation_failed(address, "rdma_version is not 1, 2 or auto", EINVAL);
+  const auto poll = polling_of(options.poll);
+  if (!poll) return creation_failed(address, "poll is not auto, off or microseconds, 1 to 1000000", EINVAL);
   try {
     return (new Service(*local, options))->xprt();
   } catch (const boost::system::system_error& error) {

@@ -8,6 +8,7 @@
 
 #include "rpcrdma/base/wait_policy.hpp"
 #include "rpcrdma/tirpc.h"
+#include "service.hpp"
 
 namespace rpcrdma::tirpc {
 namespace {
@@ -38,7 +39,7 @@ class Poller {
   }
 
  private:
-  WaitPolicy policy_{Polling{}, std::chrono::microseconds(50), WaitPolicy::Clock::now()};
+  WaitPolicy policy_{Service::polling_of_loop(), std::chrono::microseconds(50), WaitPolicy::Clock::now()};
 };
 
 }  // namespace

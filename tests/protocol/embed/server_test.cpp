@@ -37,6 +37,22 @@ TEST(Server, ServesTheVersionsOfItsOptions) {
   EXPECT_EQ(called(one), transport::TransportError::peer_err_vers);
 }
 
+TEST(Server, WaitsAsItsOptionsSay) {
+  for (const Polling poll : {Polling::off(), Polling::fixed(std::chrono::seconds(1))}) {
+    Server server({.listen = {"iwarp@127.0.0.1"}, .poll = poll});
+    server.on<hello::Add>([](u_int value) { return value + 1; });
+    server.start();
+    Client client(server.listeners().front().text(), {.poll = poll});
+    for (u_int i = 0; i < 10; ++i) EXPECT_EQ(*client.call<hello::Add>(i, asio::use_future).get(), i + 1);
+    for (const Runner::Counters& waits : {server.statistics().waits, client.statistics().waits}) {
+      EXPECT_EQ(waits.polls != 0, poll != Polling::off());
+      if (poll == Polling::off()) {
+        EXPECT_NE(waits.blocks, 0u);
+      }
+    }
+  }
+}
+
 TEST(Server, SaysWhyItCannotStart) {
   EXPECT_THROW(Server({.listen = {"rdma@127.0.0.1"}}), std::invalid_argument);
   EXPECT_THROW(Server({.listen = {"localhost:1"}}), std::invalid_argument);

@@ -409,6 +409,14 @@ TEST(Creation, Errors) {
   options.rdma_version = "3";
   EXPECT_EQ(::rpcrdma_svc_create(&options), nullptr);
   EXPECT_EQ(errno, EINVAL);
+  third = {};
+  third.poll = "often";
+  EXPECT_EQ(::rpcrdma_clnt_create("127.0.0.1:1", FORMS_PROG, FORMS_V1, &third), nullptr);
+  EXPECT_EQ(rpc_createerr.cf_error.re_errno, EINVAL);
+  options = {};
+  options.poll = "0";
+  EXPECT_EQ(::rpcrdma_svc_create(&options), nullptr);
+  EXPECT_EQ(errno, EINVAL);
   options = {};
   options.listen = "nonsense@";
   EXPECT_EQ(::rpcrdma_svc_create(&options), nullptr);

@@ -60,6 +60,18 @@ TEST(Runner, WaitsInEachMode) {
   }
 }
 
+TEST(Runner, CountsItsWaits) {
+  boost::asio::io_context context(1);
+  Runner sleeps(context, Polling::off());
+  sleep_on(context, sleeps, 3);
+  EXPECT_EQ(sleeps.counters().polls, 0u);
+  EXPECT_GE(sleeps.counters().blocks, 3u);
+  Runner polls(context, Polling::fixed(1h));
+  sleep_on(context, polls, 3);
+  EXPECT_GE(polls.counters().polls, 1u);
+  EXPECT_LE(polls.counters().found, polls.counters().polls);
+}
+
 void stay_on_one_processor() {
   cpu_set_t all;
   ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);

@@ -32,7 +32,8 @@ struct Party {
   WaitPolicy policy;
   TimePoint waits_since{};
   Duration in_vain{};
-  int paid = 0;  ///< polls that found something
+  Duration polled{};  ///< all polls
+  int paid = 0;       ///< polls
   int displaced = 0;
 };
 
@@ -104,6 +105,7 @@ class Model {
 
   /// Whether a poll of `window` finds a message that arrives after `waited`.
   static bool end_poll(Party& party, Duration waited, Duration window) {
+    party.polled += std::min(waited, window);
     if (waited <= window) {
       ++party.paid;
       party.policy.found();
@@ -175,6 +177,22 @@ TEST(WaitPolicy, PollsLittleWhereCallsAreRare) {
   }
 }
 
+// The processor time of polls, those that find work included: a few percent, or it spares each call its wake-ups.
+TEST(WaitPolicy, WhatPollingCostsAtDifferentRates) {
+  for (const int rate : {100, 1000, 10'000}) {
+    for (const Duration wake_up : {5us, 20us, 50us, 140us}) {
+      const Machine machine{wake_up, wake_up};
+      Model model(machine);
+      const Duration mean = model.mean_in(5s, Duration(1s) / rate);
+      for (const Party* party : {&model.client, &model.server}) {
+        const bool pays = rate == 10'000 && mean < 2 * machine.work + wake_up / 10;
+        EXPECT_LE(party->polled, (model.now() - TimePoint{}) * (pays ? 100 : 5) / 100)
+            << rate << " calls a second, " << name_of(machine);
+      }
+    }
+  }
+}
+
 TEST(WaitPolicy, UsesNothingWhenIdle) {
   WaitPolicy policy({}, 50us, TimePoint{});
   Duration polled{};
@@ -221,6 +239,15 @@ TEST(WaitPolicy, TakesTheProcessorBackWhenItIsFree) {
     EXPECT_GT(policy.window(now), 0us);
     policy.found();
   }
+}
+
+TEST(WaitPolicy, Options) {
+  EXPECT_EQ(parse_polling("auto"), Polling());
+  EXPECT_EQ(parse_polling("off"), Polling::off());
+  EXPECT_EQ(parse_polling("1"), Polling::fixed(1us));
+  EXPECT_EQ(parse_polling("1000000"), Polling::fixed(1s));
+  for (const char* wrong : {"", "on", "0", "-1", "+1", "1000001", "1.5", "10us", " 1", "99999999999999999999"})
+    EXPECT_EQ(parse_polling(wrong), std::nullopt) << wrong;
 }
 
 TEST(WaitPolicy, IsSwitchedOff) {

@@ -37,11 +37,13 @@ TEST(OptionsTest, Defaults) {
 
 TEST(OptionsTest, GlobalOptions) {
   const Options options =
-      accepted({"--fabric", "iwarp", "--crc", "off", "--timeout", "2.5", "--mount-port", "20048", "--root-handle",
-                "0aFF", "--uid", "7", "--gid", "8", "--rdma-version", "2", "stat", "nfs://h/e"});
+      accepted({"--fabric",      "iwarp", "--crc", "off",      "--timeout", "2.5", "--mount-port",   "20048",
+                "--root-handle", "0aFF",  "--uid", "7",        "--gid",     "8",   "--rdma-version", "2",
+                "--poll",        "off",   "stat",  "nfs://h/e"});
   EXPECT_EQ(options.fabric.provider, fabric::Provider::iwarp);
   EXPECT_EQ(options.fabric.crc, fabric::CrcPolicy::off);
   EXPECT_EQ(options.version, transport::VersionChoice::two);
+  EXPECT_EQ(options.poll, Polling::off());
   EXPECT_EQ(options.timeout, std::chrono::milliseconds(2500));
   EXPECT_EQ(options.mount_port, 20048);
   ASSERT_TRUE(options.root);
@@ -100,6 +102,7 @@ TEST(OptionsTest, UsageErrorsExitWithTwoAndOneLine) {
       {"--fabric", "token-ring", "ls", "nfs://h/e"},
       {"--crc", "maybe", "ls", "nfs://h/e"},
       {"--rdma-version", "3", "ls", "nfs://h/e"},
+      {"--poll", "1000001", "ls", "nfs://h/e"},
       {"--timeout", "0", "ls", "nfs://h/e"},
       {"--root-handle", "abc", "ls", "nfs://h/e"},
       {"--mount-port", "70000", "ls", "nfs://h/e"},

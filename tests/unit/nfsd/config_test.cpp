@@ -53,6 +53,7 @@ credits = 8
 inline-threshold = 8192
 max-connections = 7
 keepalive = 30
+poll = "off"
 log-level = "debug"
 rpcbind = true
 
@@ -83,6 +84,7 @@ TEST_F(ConfigTest, Everything) {
   EXPECT_EQ(s.rdma_version, "auto");
   EXPECT_EQ(s.inline_threshold, 8192u);
   EXPECT_EQ(s.keepalive, 30u);
+  EXPECT_EQ(s.poll, "off");
   EXPECT_EQ(s.rpcbind, true);
   ASSERT_EQ(config.exports.size(), 2u);
   const ExportSpec& photos = config.exports[0];
@@ -124,6 +126,8 @@ TEST_F(ConfigTest, ErrorsNameTheirLine) {
   begins("crc = 'maybe'\n", "1: crc: not a valid value: 'maybe'");
   begins("rdma-version = '3'\n", "1: rdma-version: not a valid value: '3'");
   begins("rdma-version = 2\n", "1: rdma-version: not a string in quotes");
+  begins("poll = 'often'\n", "1: poll: not a valid value: 'often'");
+  begins("poll = 50\n", "1: poll: not a string in quotes");
   begins("rpcbind = 1\n", "1: rpcbind: not true or false");
   begins("export = 'x'\n", "1: export: not an array of tables");
   begins("[export]\ndirectory = '/x'\n", "1: export: not an array of tables");

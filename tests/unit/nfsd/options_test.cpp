@@ -56,6 +56,8 @@ TEST(CommandLine, Everything) {
                                "5",
                                "--keepalive",
                                "7",
+                               "--poll",
+                               "80",
                                "--log-level",
                                "debug"},
                               code);
@@ -75,6 +77,7 @@ TEST(CommandLine, Everything) {
   EXPECT_EQ(options->inline_threshold, 8192u);
   EXPECT_EQ(options->max_connections, 5u);
   EXPECT_EQ(options->keepalive, 7u);
+  EXPECT_EQ(options->poll, Polling::fixed(std::chrono::microseconds(80)));
   EXPECT_EQ(options->log_level, LogLevel::debug);
 }
 
@@ -96,6 +99,8 @@ TEST(CommandLine, UsageErrorsEndWithTwo) {
       {"--export", "/d", "--threads", "0"},
       {"--export", "/d", "--credits", "2000"},
       {"--export", "/d", "--keepalive", "0"},
+      {"--export", "/d", "--poll", "0"},
+      {"--export", "/d", "--poll", "often"},
       {"--export", "/d", "--inline-threshold", "1500"},
       {"--export", "/d", "--log-level", "loud"},
   };

@@ -37,6 +37,7 @@ std::size_t Runner::poll() {
     yields_paid_ = 0;
     return 0;
   }
+  count(polls_);
   std::size_t done = 0;
   Clock::time_point now = start;
   for (unsigned turn = 0; now - start < window; ++turn) {
@@ -53,6 +54,7 @@ std::size_t Runner::poll() {
     if (turn == 0) yields_paid_ = done != 0 ? yields_paid_ + 1 : 0;
     if (done != 0) {
       policy_.found();
+      count(found_);
       return done;
     }
     if (context_.stopped()) return 0;
@@ -63,7 +65,8 @@ std::size_t Runner::poll() {
 }
 
 std::size_t Runner::block() {
-  if (measures_ && ++waits_ == kOften) {
+  count(blocks_);
+  if (measures_ && blocks_.load(kRelaxed) == kOften) {
     measures_ = false;
     policy_.set_wake_up(measured_wake_up());
   }

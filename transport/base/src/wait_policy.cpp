@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace rpcrdma {
 namespace {
@@ -23,8 +24,19 @@ constexpr WaitPolicy::Duration kMostWakeUp = 300us;
 /// How long the thread does not poll after it was displaced; doubled each time.
 constexpr WaitPolicy::Duration kFirstPause = 10ms;
 constexpr WaitPolicy::Duration kLongestPause = 1s;
+constexpr long kMostMicroseconds = 1'000'000;
 
 }  // namespace
+
+std::optional<Polling> parse_polling(std::string_view text) noexcept {
+  if (text == "auto") return Polling{};
+  if (text == "off") return Polling::off();
+  long microseconds = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failed] = std::from_chars(text.data(), end, microseconds);
+  if (failed != std::errc() || stop != end || microseconds < 1 || microseconds > kMostMicroseconds) return std::nullopt;
+  return Polling::fixed(std::chrono::microseconds(microseconds));
+}
 
 WaitPolicy::WaitPolicy(Polling polling, Duration wake_up, TimePoint now) noexcept
     : polling_(polling), last_(now), blocks_until_(now), pause_(kFirstPause) {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "rpcrdma/base/export.hpp"
+#include "rpcrdma/base/runner.hpp"
 
 namespace rpcrdma::embed {
 
@@ -13,7 +14,7 @@ namespace rpcrdma::embed {
 /// all signals, so that the program's other threads receive them.
 class RPCRDMA_EXPORT Loop {
  public:
-  Loop() = default;
+  explicit Loop(Polling polling = {}) noexcept : runner_(context_, polling) {}
   /// Joins the thread. May run on the thread itself, when it ends and drops `keep`.
   ~Loop();
   Loop(const Loop&) = delete;
@@ -31,6 +32,8 @@ class RPCRDMA_EXPORT Loop {
   void join() noexcept;
   /// True from start() until join() has waited.
   bool running() const noexcept { return thread_.joinable(); }
+  /// How the thread has waited. Any thread.
+  Runner::Counters waits() const noexcept { return runner_.counters(); }
   bool on_thread() const noexcept { return context_.get_executor().running_in_this_thread(); }
   /// Destroys the handlers that still wait, with the objects that they own. After join().
   void discard_handlers() noexcept { context_.discard(); }
@@ -43,6 +46,7 @@ class RPCRDMA_EXPORT Loop {
   // mutable: an io_context has no const get_executor().
   mutable Context context_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_{context_.get_executor()};
+  Runner runner_;
   std::thread thread_;
 };
 

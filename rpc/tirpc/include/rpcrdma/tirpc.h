@@ -77,14 +77,16 @@ struct rpcrdma_clnt_options {
   rpcrdma_log_function log;       /* NULL: no log */
   void* log_context;              /* passed to `log` */
   const char* rdma_version;       /* RPC-over-RDMA: "1" (or NULL), "2", or "auto", which offers 2 and falls back */
-  void* reserved[7];              /* zero */
+  const char* poll;               /* before a call sleeps it polls for its reply: "auto" (or NULL) while that pays,
+                                     "off", or for so many microseconds, "1" to "1000000" */
+  void* reserved[6];              /* zero */
 };
 
 /* A client handle for program `prog`, version `vers`, at `host` = "[FABRIC@]HOST[:PORT]", where FABRIC is auto (the
  * default: verbs if the route to the address uses an RDMA device, else iwarp), verbs or iwarp, and an IPv6 address with
  * a port is written as [::1]:PORT. Without a port, asks rpcbind at HOST for the netid rdma or rdma6. Connects. On
  * failure returns NULL and sets rpc_createerr: RPC_UNKNOWNHOST; RPC_PROGNOTREGISTERED; RPC_PMAPFAILURE; RPC_SYSTEMERROR
- * with the errno of the connection to rpcbind or to the server, or EINVAL for an unknown rdma_version.
+ * with the errno of the connection to rpcbind or to the server, or EINVAL for an unknown rdma_version or poll.
  *
  * The handle behaves like one of clnt_create(..., "tcp"), with these differences:
  * - When its connection is lost, the call in progress fails with RPC_CANTRECV (ECONNRESET), as with TCP, since the
@@ -111,7 +113,9 @@ struct rpcrdma_svc_options {
   rpcrdma_log_function log; /* NULL: no log */
   void* log_context;        /* passed to `log` */
   const char* rdma_version; /* RPC-over-RDMA: "1" (or NULL), "2", or "auto": each call is answered in its version */
-  void* reserved[7];        /* zero */
+  const char* poll;         /* as in rpcrdma_clnt_options, for the waits of this transport, and for those of
+                               rpcrdma_svc_run() if no transport is created after it */
+  void* reserved[6];        /* zero */
 };
 
 /* Creates a transport that listens at one address and serves all connections to it. It is registered with libtirpc, so

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <cstdint>
 
 #include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/wait_policy.hpp"
@@ -12,7 +14,7 @@ namespace rpcrdma {
 /// poll does not wait for a thread to wake up, which is most of the latency of a round trip. An idle program uses no
 /// CPU.
 ///
-/// Used by the one thread that runs the context.
+/// Used by the one thread that runs the context, except for counters().
 class RPCRDMA_EXPORT Runner {
  public:
   using Clock = WaitPolicy::Clock;
@@ -27,11 +29,24 @@ class RPCRDMA_EXPORT Runner {
   /// As io_context::run_one(): 0 when the context is stopped or out of work.
   std::size_t run_one();
 
+  /// Totals since the start.
+  struct Counters {
+    std::uint64_t polls = 0;   ///< waits that began with polling
+    std::uint64_t found = 0;   ///< polls that found work
+    std::uint64_t blocks = 0;  ///< waits in which the thread blocked, after a poll in vain or at once
+  };
+  /// Any thread.
+  Counters counters() const noexcept { return {polls_.load(kRelaxed), found_.load(kRelaxed), blocks_.load(kRelaxed)}; }
+
   /// Whether it yields the CPU before it polls: true after several yields in a row produced work at once, as when the
   /// peer runs on the same CPU. Ready work then waits for the yield.
   bool yields_first() const noexcept { return yields_paid_ >= kSure; }
 
  private:
+  using Count = std::atomic<std::uint64_t>;  // one thread writes it
+  static constexpr std::memory_order kRelaxed = std::memory_order_relaxed;
+  static void count(Count& one) noexcept { one.store(one.load(kRelaxed) + 1, kRelaxed); }
+
   static constexpr unsigned kSure = 8;
   /// The assumed wake-up time. It is measured once the thread has waited kOften times.
   static constexpr std::chrono::microseconds kUsualWakeUp{50};
@@ -43,9 +58,11 @@ class RPCRDMA_EXPORT Runner {
   boost::asio::io_context& context_;
   WaitPolicy policy_;
   bool measures_;
-  unsigned waits_ = 0;
   unsigned yields_paid_ = 0;  // polls in a row that found work only after yielding the CPU
   unsigned turns_ = 0;
+  Count polls_{0};
+  Count found_{0};
+  Count blocks_{0};
 };
 
 }  // namespace rpcrdma

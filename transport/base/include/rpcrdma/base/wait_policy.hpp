@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <chrono>
+#include <optional>
+#include <string_view>
 
 #include "rpcrdma/base/export.hpp"
 
@@ -23,7 +25,13 @@ struct Polling {
   static Polling off() noexcept { return {Mode::off, {}}; }
   /// Polls for `time` in each wait.
   static Polling fixed(Duration time) noexcept { return {Mode::fixed, time}; }
+
+  friend bool operator==(const Polling&, const Polling&) = default;
 };
+
+/// What --poll and the options of that name take: "auto", "off", or the microseconds to poll in each wait, 1 to
+/// 1000000. Nothing for other text.
+RPCRDMA_EXPORT std::optional<Polling> parse_polling(std::string_view text) noexcept;
 
 /// Decides, for one thread, how long to poll before it blocks. It has no clock and measures nothing: the caller passes
 /// the time and the result of each poll.

@@ -24,6 +24,7 @@ struct Settings {
   std::optional<std::uint32_t> inline_threshold;
   std::optional<std::uint32_t> max_connections;
   std::optional<std::uint32_t> keepalive;
+  std::optional<std::string> poll;
   std::optional<bool> rpcbind;
 
   friend bool operator==(const Settings&, const Settings&) = default;

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/nfsd/program/fabric_worker.hpp"
 #include "rpcrdma/nfsd/program/options.hpp"
 #include "rpcrdma/nfsd/program/service_manager.hpp"
@@ -44,7 +45,9 @@ class Daemon {
     std::unique_ptr<transport::Server> server;
   };
   struct Loop {
+    explicit Loop(Polling polling) : runner(context, polling) {}
     boost::asio::io_context context{1};
+    Runner runner;
     std::thread thread;
   };
   struct CountersReport;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rpcrdma/base/log.hpp"
+#include "rpcrdma/base/wait_policy.hpp"
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfsd/exports/export_spec.hpp"
@@ -34,6 +35,7 @@ struct Options {
   std::uint32_t inline_threshold = 4096;
   std::uint32_t max_connections = 1024;
   std::uint32_t keepalive = 60;  ///< seconds
+  Polling poll;                  ///< of the event loops
   LogLevel log_level = LogLevel::info;
   bool rpcbind = false;
 };

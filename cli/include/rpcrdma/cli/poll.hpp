@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The option --poll of all programs.
+#include "rpcrdma/base/wait_policy.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace rpcrdma::cli {
+
+/// What is wrong with a value of --poll.
+inline constexpr const char* kNotPolling = "not auto, off or microseconds, 1 to 1000000";
+
+/// Adds --poll, which sets `polling`; that outlives the parsing. Before finish().
+CLI::Option* add_poll_option(CLI::App& app, Polling& polling);
+
+}  // namespace rpcrdma::cli
