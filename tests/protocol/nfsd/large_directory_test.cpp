@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A directory of 100,000 entries (10,000 with a sanitizer), listed while entries are added and removed: an entry that exists all the time is
-// listed exactly once.
+// A directory of 100,000 entries (10,000 with a sanitizer), listed while entries are added and removed: an entry that
+// exists all the time is listed exactly once.
 #include <fcntl.h>
 #include <unistd.h>
 
