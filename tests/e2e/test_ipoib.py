@@ -221,6 +221,7 @@ class Pair(Linked):
         good = ["--address", "10.9.0.1/24", "--listen", "127.0.0.1:0", "--peer", "10.9.0.2=127.0.0.1:1"]
         for arguments in ([], good[:2], [*good, "--mtu", "67"], [*good, "--mtu", "65536"], [*good, "--name", "x" * 16],
                           [*good, "--peer", "10.9.0.2"], [*good, "--peer", "10.9.0.300=127.0.0.1:1"],
+                          [*good, "--peer", "10.9.0.3=[::1]:1"],
                           [*good, "--address", "10.9.0.1/33"], [*good, "--address", "fd09::1/64", "--mtu", "1279"],
                           [*good[:2], "--listen", "0.0.0.0:1", *good[4:]], good[:4], [*good, "--listen", "x@127.0.0.1:1"]):
             with self.subTest(arguments=arguments):

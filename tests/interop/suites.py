@@ -74,7 +74,7 @@ class EndToEndOnRxe(Machine):
 class MoreEndToEndOnRxe(Machine):
     name = "e2e-rxe-more"
     label = "vm-more"
-    timeout_s = 5400
+    timeout_s = 3000
 
     def test(self):
         """The end-to-end tests over verbs that do the same things with the device as others."""

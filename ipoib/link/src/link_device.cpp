@@ -113,7 +113,7 @@ bool LinkState::route() {
   packet_.type = ip->type;
   const Neighbours::Entry* const neighbour = neighbours_.find(ip->destination);
   if (neighbour == nullptr) {
-    ++statistics_.no_neighbour;
+    statistics_.no_neighbour += 1 + segmenter_.drop();
     report(IcmpError::unreachable, 0, contents(packet_));
     return true;
   }
@@ -156,7 +156,7 @@ bool LinkState::transmit(Connection& connection, Packet& packet) {
 
 void LinkState::wait_for_connection(Peer& peer) {
   if (!peer.in_progress() && peer.rejections == 0 && !connect(peer)) {
-    ++statistics_.unreachable;
+    statistics_.unreachable += 1 + segmenter_.drop();
     return report(IcmpError::unreachable, 0, contents(packet_));
   }
   if (peer.waiting_count == kWaiting) {
@@ -195,6 +195,11 @@ void LinkState::report(IcmpError error, std::uint32_t mtu, Octets packet) noexce
   if (!message.empty()) device_.write({&message, 1}, {});
 }
 
+std::chrono::steady_clock::duration LinkState::tick() const noexcept {
+  using Duration = std::chrono::steady_clock::duration;
+  return std::max(Duration(options_.stall) / kTicks, Duration(std::chrono::milliseconds(1)));
+}
+
 /// False: the packet is dropped, as the peer has stopped the others for too long.
 bool LinkState::hold(Peer& peer) {
   const auto now = Peer::Clock::now();
@@ -206,7 +211,7 @@ bool LinkState::hold(Peer& peer) {
     return false;
   }
   held_for_ = &peer;
-  held_ticks_ = (*until - now) / (options_.stall / kTicks) + 1;
+  held_ticks_ = (*until - now) / tick() + 1;
   ++statistics_.pauses;
   if (!stall_timer_runs_) await_stall();
   return true;
@@ -225,7 +230,7 @@ void LinkState::resume() {
 /// has not run for a time has not seen whether there is room.
 void LinkState::await_stall() {
   stall_timer_runs_ = true;
-  stall_timer_.expires_after(options_.stall / kTicks);
+  stall_timer_.expires_after(tick());
   stall_timer_.async_wait(guard_.wrap([](LinkState& link, error_code failed) {
     link.stall_timer_runs_ = false;
     if (failed || link.held_for_ == nullptr) return;

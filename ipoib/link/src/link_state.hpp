@@ -57,6 +57,7 @@ class LinkState {
   void send_waiting(Peer& peer, Connection& connection);
   void drop_waiting(Peer& peer) noexcept;
   void report(IcmpError error, std::uint32_t mtu, Octets packet) noexcept;
+  std::chrono::steady_clock::duration tick() const noexcept;
   bool hold(Peer& peer);
   void resume();
   void await_stall();

@@ -162,6 +162,8 @@ Refusal interpret_network(const Words& words, Options& options) {
     const auto prefix = parse_prefix(std::string_view(text).substr(0, equals));
     const auto peer = equals == text.npos ? std::nullopt : parse_endpoint(std::string_view(text).substr(equals + 1));
     if (!prefix || !peer || peer->port() == 0) return "--peer: not IP=ADDR:PORT: " + text;
+    if (peer->address().is_v4() != endpoint->address().is_v4())
+      return "--peer: its ADDR is not of the address family of --listen: " + text;
     options.peers.push_back({*prefix, *peer});
   }
   if (options.peers.empty() && !words.learn) return "no neighbours: give --peer or --learn";

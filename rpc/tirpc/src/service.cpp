@@ -239,13 +239,13 @@ bool Service::receive(rpc_msg* message) {
 /// Waits for a moment while a call is arriving: a call that arrives in time needs no poll() by the program.
 void Service::run_until_ready() {
   using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::microseconds kMoment(20);
+  const std::chrono::microseconds moment(loop_polling.mode == Polling::Mode::off ? 0 : 20);
   std::optional<Clock::time_point> last;
   for (unsigned events = 0; ready_.empty() && events < kMostEvents;) {
     if (context_.poll_one() != 0) {
       last = Clock::now();
       ++events;
-    } else if (!last || Clock::now() - *last > kMoment) {
+    } else if (!last || Clock::now() - *last > moment) {
       return;
     }
   }

@@ -321,7 +321,7 @@ class SocketLife {
     EXPECT_EQ(handler_.complaint, "");
     EXPECT_EQ(client_handler_.complaint, "");
     // Beside the cuts only where the server has asked for smaller receives while calls counted on large ones.
-    EXPECT_LE(reconnects, cuts + lines_->with("asked for smaller").size());
+    EXPECT_LE(reconnects, cuts + lines_->with("asked to be smaller").size());
     end();
   }
 

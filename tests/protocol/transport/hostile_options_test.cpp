@@ -179,6 +179,16 @@ TEST_F(HostileClient, AnswersWithoutAQuestion) {
   expect_alive();
 }
 
+// A client that says that smaller receives would do: a server, which cannot judge its replies, asks for none.
+TEST_F(HostileClient, OffersOfSmallerReceives) {
+  begin();
+  EXPECT_EQ(answers(option(20, kInit, {0, 0})), std::vector<std::string>{});
+  EXPECT_EQ(answers(option(21, kUpdate, {1, 4, 65536, 0})), std::vector<std::string>{});
+  for (const std::uint32_t size : {0u, 4096u, 65536u, 65537u, 0xffffffffu})
+    EXPECT_EQ(answers(option(22, kUpdate, {0xffffff01, 4, size, 0})), std::vector<std::string>{});
+  expect_alive();
+}
+
 // If a peer sends no more requests than this side has receives, all are answered; if it sends more, all are answered or
 // the connection ends.
 TEST_F(HostileClient, Floods) {
@@ -228,10 +238,11 @@ TEST_F(HostileClient, BothVersions) {
 /// A hand-made server of version two for a client.
 class HostileServer : public testing::Test {
  protected:
-  HostileServer() : sides(two()), fabric(sides.network.make_fabric("raw")), peer(*fabric) {
+  explicit HostileServer(bool adaptive = false)
+      : sides(two()), fabric(sides.network.make_fabric("raw")), peer(*fabric) {
     peer.receive_size = 65536;  // the tests announce less
     transport::ClientOptions options = two().client;
-    options.connection.characteristics.adaptive = false;
+    options.connection.characteristics.adaptive = adaptive;
     client = transport::Client::make(*sides.client_fabric, sides.client_pool, peer.listen(), options, {});
   }
   /// Serves one call.
@@ -488,6 +499,37 @@ TEST_F(HostileServer, PendingUntilCleared) {
     update(16384, cleared);
     EXPECT_TRUE(sends_inline(15000));
   }
+}
+
+class HostileServerOfAnAdaptiveClient : public HostileServer {
+ protected:
+  HostileServerOfAnAdaptiveClient() : HostileServer(true) {}
+};
+
+// A server that says that smaller receives would do is asked for the first size if they are larger, whatever it says.
+TEST_F(HostileServerOfAnAdaptiveClient, OffersOfSmallerReceives) {
+  begin();
+  const auto offer = [this](std::uint32_t size) {
+    peer.send(option(3, kUpdate, {0xffffff01, 4, size, 0}));
+    run_ready(sides.context);
+  };
+  for (const std::uint32_t size : {0u, 8192u, 0xffffffffu}) offer(size);
+  EXPECT_TRUE(peer.messages.empty()) << "the receives have the first size";
+  peer.send(option(2, kUpdate, {1, 4, 65536, 0}));
+  run_ready(sides.context);
+  for (const std::uint32_t size : {0u, 65536u, 65537u, 0xffffffffu}) offer(size);
+  EXPECT_TRUE(peer.messages.empty()) << "these are not smaller";
+  for (const std::uint32_t size : {1u, 16384u}) {
+    offer(size);
+    ASSERT_EQ(peer.messages.size(), 1u);
+    const wire::Header asked = decoded(peer.take());
+    EXPECT_EQ(asked.option_type, kRequest);
+    EXPECT_EQ(client->exchange().characteristics().shrunk_pressed, size == 1 ? 1u : 2u);
+    peer.send(option(asked.xid, kResponse, {0, 1, 1, 0}, 1));
+    run_ready(sides.context);
+  }
+  peer.messages.clear();
+  call();
 }
 
 // Every truncated prefix of every vector, to a client; it connects again when the connection is lost.

@@ -33,9 +33,11 @@ bool Connection::peer_takes_reverse_chunks() const noexcept {
   return control_ && control_->peer_backward_support() == BackwardSupport::general;
 }
 
-bool Connection::offer_smaller_receives() noexcept {
-  return control_ && receives_.budget_short() && control_->offer_smaller_receives();
+bool Connection::may_offer_smaller_receives() const noexcept {
+  return control_ && receives_.budget_short() && control_->may_offer_smaller_receives();
 }
+
+void Connection::offer_smaller_receives() noexcept { control_->offer_smaller_receives(); }
 
 void Connection::backward_support_changed() noexcept {
   if (control_) control_->on_backward_support();

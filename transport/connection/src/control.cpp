@@ -153,6 +153,8 @@ void Control::pump() {
 bool Control::post_next() {
   if (phase_ != ExchangePhase::active || request_xid_) return false;
   if (!requests_.empty()) {
+    // A request that ended before it was sent may have left some.
+    if (!prepared_ && !connection_.old_plans_posted()) return false;
     prepare_request();
     // [xchar-3.1-d] replies that were planned with the larger limit go first
     if (!connection_.old_plans_posted()) return false;

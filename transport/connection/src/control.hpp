@@ -41,9 +41,10 @@ class Control final : public CharacteristicsExchange {
   void on_option(const wire::Header& header);
   /// An optional message that cannot be decoded.
   void on_malformed(const wire::Header& header) { answer({header.xid, AnswerKind::bad, {}}); }
-  /// Tells the peer that this side would accept a request for the size that its receives had at first, unless they have
-  /// it or the peer knows. Returns whether it tells it.
-  bool offer_smaller_receives();
+  /// True if the receives of this side are larger than at first, and the peer has not been told yet.
+  bool may_offer_smaller_receives() const noexcept;
+  /// Tells the peer that this side would accept a request for the size that its receives had at first.
+  void offer_smaller_receives();
   /// True if this RDMA_ERROR answers an optional message.
   bool on_error(const wire::Header& header);
   /// A call of the reverse direction, from which the support of the peer is inferred.

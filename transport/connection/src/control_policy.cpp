@@ -30,15 +30,17 @@ void Control::ask_for(std::uint32_t size, const char* why, std::uint64_t& counte
   request(change, {});
 }
 
+/// A server makes no calls of its own by which it could tell that the peer's receives are too large.
 bool Control::may_shrink() const noexcept {
-  return !lost_ && phase_ == ExchangePhase::active && options_.adaptive && !requests_refused_ &&
-         connection_.thresholds_.send > growth_.least();
+  return connection_.role() == Role::client && !lost_ && phase_ == ExchangePhase::active && options_.adaptive &&
+         !requests_refused_ && connection_.thresholds_.send > growth_.least();
 }
 
 void Control::shrink(std::uint32_t size, const char* why, std::uint64_t& counter) {
-  if (!may_shrink() || growth_asked_ || !requests_.empty()) return;
+  size = std::max(size, growth_.least());
+  if (!may_shrink() || growth_asked_ || !requests_.empty() || size >= connection_.thresholds_.send) return;
   shrinking_ = true;
-  ask_for(std::max(size, growth_.least()), why, counter);
+  ask_for(size, why, counter);
 }
 
 /// While the peer's receives are larger than at first.
@@ -68,13 +70,16 @@ void Control::take_offer() {
   shrink(std::exchange(peer_offer_, 0), "it is short of memory", counted_.shrunk_pressed);
 }
 
-bool Control::offer_smaller_receives() {
-  const bool raised = own_.receive_buffer_size > first_size() || raising_;
-  if (lost_ || phase_ != ExchangePhase::active || !raised || std::exchange(offered_, true)) return false;
+bool Control::may_offer_smaller_receives() const noexcept {
+  const bool raised = own_.receive_buffer_size > first_size() && !raising_;
+  return !lost_ && phase_ == ExchangePhase::active && raised && !offered_;
+}
+
+void Control::offer_smaller_receives() {
+  offered_ = true;
   connection_.log().debug("telling the peer that receives of {} bytes would do, as memory is short", first_size());
   offer_due_ = true;
   pump();
-  return true;
 }
 
 }  // namespace rpcrdma::transport

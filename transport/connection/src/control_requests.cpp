@@ -146,7 +146,10 @@ void Control::end_request(error_code status, const ChangeOutcome& outcome) {
   Handler handler = std::move(requests_.front().handler);
   requests_.pop_front();
   prepared_ = false;
-  if (handler) return handler(status, outcome);
+  if (handler) {
+    take_offer();
+    return handler(status, outcome);
+  }
   // The policy for large calls has made this request.
   growth_asked_ = false;
   if (status || outcome.receive_buffer_size == Disposition::rejected) growth_.pause();

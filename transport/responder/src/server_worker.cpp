@@ -102,12 +102,14 @@ void ServerWorker::trim(std::chrono::steady_clock::time_point now) noexcept {
   next_trim_ = now + options_.idle_grace;
 }
 
-/// One connection at a time: the one that has been idle longest.
+/// One connection each time: of those with larger receives that have not been told, the one that has been idle longest.
 void ServerWorker::lower_receives() {
-  std::vector<ServerConnection*> by_idleness;
-  for (const auto& connection : connections_) by_idleness.push_back(connection.get());
-  std::ranges::sort(by_idleness, {}, &ServerConnection::active_at);
-  std::ranges::find_if(by_idleness, [](ServerConnection* one) { return one->offer_smaller_receives(); });
+  ServerConnection* chosen = nullptr;
+  for (const auto& connection : connections_) {
+    if (!connection->may_offer_smaller_receives()) continue;
+    if (chosen == nullptr || connection->active_at() < chosen->active_at()) chosen = connection.get();
+  }
+  if (chosen != nullptr) chosen->offer_smaller_receives();
 }
 
 /// Checks earlier than planned. Posted, as the caller is within a call of a connection.

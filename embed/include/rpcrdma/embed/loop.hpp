@@ -14,7 +14,7 @@ namespace rpcrdma::embed {
 /// all signals, so that the program's other threads receive them.
 class RPCRDMA_EXPORT Loop {
  public:
-  explicit Loop(Polling polling = {}) noexcept : runner_(context_, polling) {}
+  explicit Loop(Polling polling = {}) : runner_(context_, polling) {}
   /// Joins the thread. May run on the thread itself, when it ends and drops `keep`.
   ~Loop();
   Loop(const Loop&) = delete;

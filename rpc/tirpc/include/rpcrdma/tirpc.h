@@ -78,7 +78,7 @@ struct rpcrdma_clnt_options {
   void* log_context;              /* passed to `log` */
   const char* rdma_version;       /* RPC-over-RDMA: "1" (or NULL), "2", or "auto", which offers 2 and falls back */
   const char* poll;               /* before a call sleeps it polls for its reply: "auto" (or NULL) while that pays,
-                                     "off", or for so many microseconds, "1" to "1000000" */
+                                     "off", or a number of microseconds, "1" to "1000000" */
   void* reserved[6];              /* zero */
 };
 
@@ -113,8 +113,8 @@ struct rpcrdma_svc_options {
   rpcrdma_log_function log; /* NULL: no log */
   void* log_context;        /* passed to `log` */
   const char* rdma_version; /* RPC-over-RDMA: "1" (or NULL), "2", or "auto": each call is answered in its version */
-  const char* poll;         /* as in rpcrdma_clnt_options, for the waits of this transport, and for those of
-                               rpcrdma_svc_run() if no transport is created after it */
+  const char* poll;         /* as in rpcrdma_clnt_options, for the waits of this transport; rpcrdma_svc_run() takes that
+                               of the transport created last before it starts */
   void* reserved[6];        /* zero */
 };
 

@@ -15,7 +15,7 @@ struct Polling {
   enum class Mode {
     automatic,  ///< WaitPolicy, from the results of earlier polls
     off,        ///< never polls
-    fixed,      ///< polls for `time` in each wait
+    fixed,      ///< polls for `time` in each wait, except for a while after another thread took the processor
   };
 
   Mode mode = Mode::automatic;  ///< of this thread
@@ -23,14 +23,14 @@ struct Polling {
 
   /// Never polls.
   static Polling off() noexcept { return {Mode::off, {}}; }
-  /// Polls for `time` in each wait.
+  /// Polls for `time` in each wait: Mode::fixed.
   static Polling fixed(Duration time) noexcept { return {Mode::fixed, time}; }
 
   friend bool operator==(const Polling&, const Polling&) = default;
 };
 
-/// What --poll and the options of that name take: "auto", "off", or the microseconds to poll in each wait, 1 to
-/// 1000000. Nothing for other text.
+/// Parses the values of --poll and of the options of that name: "auto", "off", or the number of microseconds to poll in
+/// each wait, 1 to 1000000. Returns nothing for other text.
 RPCRDMA_EXPORT std::optional<Polling> parse_polling(std::string_view text) noexcept;
 
 /// Decides, for one thread, how long to poll before it blocks. It has no clock and measures nothing: the caller passes

@@ -136,9 +136,11 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   bool peer_takes_reverse_calls() const noexcept;
   /// True if the peer has announced that it takes reverse calls with chunks.
   bool peer_takes_reverse_chunks() const noexcept;
-  /// Tells the peer that smaller receives would do, if those of this side have been raised and memory is short. Returns
-  /// whether it has told it now.
-  bool offer_smaller_receives() noexcept;
+  /// True if memory is short, the receives of this side have been raised, and the peer has not been told yet that
+  /// smaller ones would do.
+  bool may_offer_smaller_receives() const noexcept;
+  /// Tells the peer so. Requires may_offer_smaller_receives().
+  void offer_smaller_receives() noexcept;
   /// ConnectionEvents::backward_support() has changed.
   void backward_support_changed() noexcept;
   /// Notes the size of a call of version two, without chunks; the peer may then be asked for larger or smaller

@@ -40,8 +40,8 @@ struct LinkOptions {
   /// Time limit for setting up a connection.
   std::chrono::milliseconds handshake_timeout{3000};
   /// A peer that takes no packet for this time loses packets until it takes one; before, the device is not read. While
-  /// the device is read for several peers, it is the time for which one may stop that in total; it gets a tenth of the
-  /// time back that passes.
+  /// several peers have packets, a peer may stop the reading for this long in total, and regains a tenth of the time
+  /// that passes; stops of up to 5 ms do not count.
   std::chrono::milliseconds stall{200};
   /// Bounds of the time between two attempts to connect a peer.
   std::chrono::milliseconds first_retry{50};

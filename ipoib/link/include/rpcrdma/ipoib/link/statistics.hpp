@@ -11,8 +11,8 @@ struct Statistics {
   std::uint64_t sent_bytes = 0;      ///< of them, without encapsulation
   std::uint64_t received = 0;        ///< packets passed to the stack
   std::uint64_t received_bytes = 0;  ///< likewise
-  std::uint64_t cut = 0;             ///< packets from the stack that stood for several, which `sent` counts
-  std::uint64_t joined = 0;          ///< packets passed to the stack that stood for several, which `received` counts
+  std::uint64_t cut = 0;             ///< packets from the stack that were cut; `sent` counts the pieces
+  std::uint64_t joined = 0;          ///< packets passed to the stack that were joined; `received` counts the pieces
   std::uint64_t pauses = 0;          ///< times that reading the device stopped because a peer had no room
 
   std::uint64_t multicast = 0;     ///< packets from the stack to groups, which need UD

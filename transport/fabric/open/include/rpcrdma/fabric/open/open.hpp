@@ -29,7 +29,7 @@ struct OpenOptions {
   Provider provider = Provider::automatic;  ///< automatic, or the one to use
   CrcPolicy crc = CrcPolicy::automatic;     ///< iwarp only
   bool towards = false;                     ///< the address is a server's, to connect to; else an own one, to listen at
-  bool from_there = false;                  ///< iwarp, own addresses only: connections that are made come from it
+  bool from_there = false;                  ///< iwarp, if the address is local: the source of connections that are made
   /// Idle time after which a peer is probed, at least a second. A peer that does not answer is given up after the
   /// same time again, but not before the retries have ended (iwarp: 6 s; verbs: 9 s).
   std::chrono::seconds keepalive{60};
