@@ -95,7 +95,7 @@ class Pair(Linked):
     def test_streams(self):
         one, two = self.hosts
         self.network.start()
-        count = scaled(1 << 30, 64 << 20, 4 << 20)
+        count = scaled(1 << 30, 64 << 20, 64 << 20)  # many times the buffers of the sockets
         for address in (two.four, two.six):
             for options in ([], ["--reverse"], ["--parallel", "8"], ["--parallel", "8", "--reverse"]):
                 two.start_iperf()
