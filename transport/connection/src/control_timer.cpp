@@ -31,11 +31,6 @@ void Control::on_deadline() {
     to_replace_ = 0;
     if (!fence_) doubt();
   }
-  // The peer was never asked for the size that the first request would have lowered.
-  if (!request_xid_ && !requests_.empty() && requests_.front().deadline <= now && prepared_ && !doubtful_) {
-    lowered_.reset();
-    limit_sends();
-  }
   // They wait in the order of their deadlines; one that is on its way is the first.
   while (!requests_.empty() && requests_.front().deadline <= now) end_request(BaseError::deadline_exceeded, {});
   if (!requests_.empty()) arm(requests_.front().deadline);
