@@ -231,7 +231,7 @@ void LinkState::resume() {
 void LinkState::await_stall() {
   stall_timer_runs_ = true;
   stall_timer_.expires_after(tick());
-  stall_timer_.async_wait(guard_.wrap([](LinkState& link, error_code failed) {
+  stall_timer_.async_wait(stall_guard_.wrap_in_own_memory([](LinkState& link, error_code failed) {
     link.stall_timer_runs_ = false;
     if (failed || link.held_for_ == nullptr) return;
     if (--link.held_ticks_ > 0) return link.await_stall();

@@ -119,6 +119,7 @@ class LinkState {
   bool running_ = false;
   bool closing_ = false;
   WeakGuard<LinkState> guard_{*this};
+  WeakGuard<LinkState> stall_guard_{*this};  // has the memory of the timer's handler
 };
 
 }  // namespace rpcrdma::ipoib

@@ -283,7 +283,8 @@ class SocketLife {
                     [&](Result<fabric::Endpoint> bound) { endpoint = bound.value(); });
     EXPECT_TRUE(run_until(context_, [&] { return endpoint.port() != 0; }));
     relay_.emplace(context_, endpoint);
-    client_ = transport::Client::make(*client_fabric_, *client_pool_, relay_->endpoint(), client_options, {});
+    client_ =
+        transport::Client::make(*client_fabric_, *client_pool_, relay_->endpoint(), client_options, Log(client_lines_));
     service_ = transport::ReverseService::make(*client_, client_handler_, 2, {}, {}, 1u << 20);
     handler_.intercept = [this](transport::IncomingCall& call) {
       if (auto to_client = call.reverse(); to_client && to_client != reverse_) {
@@ -320,8 +321,11 @@ class SocketLife {
     EXPECT_GT(called_back_, callbacks_lost_);
     EXPECT_EQ(handler_.complaint, "");
     EXPECT_EQ(client_handler_.complaint, "");
-    // Beside the cuts only where the server has asked for smaller receives while calls counted on large ones.
-    EXPECT_LE(reconnects, cuts + lines_->with("asked to be smaller").size());
+    // Beside the cuts only where a side has asked for smaller receives while calls counted on large ones.
+    const std::string too_small = "asked to be smaller";
+    EXPECT_LE(reconnects, cuts + lines_->with(too_small).size() + client_lines_->with(too_small).size())
+        << lines_->all() << "\nthe client:\n"
+        << client_lines_->all();
     end();
   }
 
@@ -384,7 +388,7 @@ class SocketLife {
   std::unique_ptr<fabric::Fabric> client_fabric_, server_fabric_;
   std::optional<memory::Pool> client_pool_, server_pool_;
   ShapedHandler handler_, client_handler_;
-  const std::shared_ptr<LogLines> lines_ = std::make_shared<LogLines>();
+  const std::shared_ptr<LogLines> lines_ = std::make_shared<LogLines>(), client_lines_ = std::make_shared<LogLines>();
   std::unique_ptr<transport::ReverseService> service_;
   std::unique_ptr<transport::Server> server_;
   std::optional<Relay> relay_;

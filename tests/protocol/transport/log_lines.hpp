@@ -24,6 +24,12 @@ class LogLines final : public LogSink {
       if (line.find(text) != std::string::npos) out.push_back(line);
     return out;
   }
+  /// All lines, for the message of a failed test.
+  std::string all() const {
+    std::string out;
+    for (const std::string& line : with("")) out.append(line).push_back('\n');
+    return out;
+  }
 
  private:
   mutable std::mutex mutex_;

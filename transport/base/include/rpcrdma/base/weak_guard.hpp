@@ -28,11 +28,14 @@ class WeakGuard {
       if (T* const object = block->object) function(*object, std::forward<decltype(arguments)>(arguments)...);
     };
   }
-  /// Posts wrap(function). Does not allocate unless another posted handler waits.
+  /// The same; the operation that the handler ends does not allocate unless another such handler of this guard waits.
+  template <class Function>
+  auto wrap_in_own_memory(Function function) const {
+    return boost::asio::bind_allocator(PostAllocator<void>(block_->memory), wrap(std::move(function)));
+  }
   template <class Function>
   void post(boost::asio::io_context& context, Function function) const {
-    const PostAllocator<void> allocator(block_->memory);
-    boost::asio::post(context, boost::asio::bind_allocator(allocator, wrap(std::move(function))));
+    boost::asio::post(context, wrap_in_own_memory(std::move(function)));
   }
 
  private:
