@@ -13,6 +13,7 @@
 #include <random>
 
 #include "early_reply.hpp"
+#include "held_arguments.hpp"
 
 namespace rpcrdma::tirpc {
 namespace {
@@ -137,7 +138,7 @@ clnt_stat ClientHandle::call(rpcproc_t procedure, xdrproc_t encode, void* args, 
     WaitingCall waiting(call, link_->pool());
     memory::RegisteredBuffer memory;
     if (!provide_results(waiting, entry, memory)) return fail(RPC_CANTSEND, ENOMEM);
-    const clnt_stat status = wait_for(waiting, Clock::now() + duration_of(wait_));
+    const clnt_stat status = make(waiting, Clock::now() + duration_of(wait_));
     rpc_msg reply = waiting.reply();
     if (!waiting.refused() || refreshes-- == 0 || !AUTH_REFRESH(client_.cl_auth, &reply)) return status;
   }
@@ -157,6 +158,20 @@ bool ClientHandle::provide_results(WaitingCall& call, const rpcrdma_ddp* entry, 
   memory = std::move(*allocated);
   call.results.emplace_back().push_back(memory.ref());
   return true;
+}
+
+/// Makes the call, if possible from the memory of the program.
+clnt_stat ClientHandle::make(WaitingCall& call, Clock::time_point deadline) {
+  const CallArgs& args = call.args();
+  HeldArguments held;
+  if (!args.stable_opaques && !args.reduces_args && call.pool().fabric().capabilities().cheap_registration &&
+      held.record(args)) {
+    clnt_stat status = RPC_FAILED;
+    call.hold(&held);
+    if (held.run(args, [&] { status = wait_for(call, deadline); })) return status;
+    call.hold(nullptr);
+  }
+  return wait_for(call, deadline);
 }
 
 clnt_stat ClientHandle::wait_for(WaitingCall& call, Clock::time_point deadline) {

@@ -31,6 +31,7 @@ class ClientHandle {
  private:
   clnt_stat fail(clnt_stat status, int number = 0) noexcept;
   clnt_stat post(const CallArgs& args, bool batched);
+  clnt_stat make(WaitingCall& call, std::chrono::steady_clock::time_point deadline);
   clnt_stat wait_for(WaitingCall& call, std::chrono::steady_clock::time_point deadline);
   void decode_early(WaitingCall& call);
   bool provide_results(WaitingCall& call, const rpcrdma_ddp* entry, memory::RegisteredBuffer& memory);

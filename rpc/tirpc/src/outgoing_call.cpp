@@ -11,26 +11,12 @@
 #include <cstring>
 #include <optional>
 
+#include "heap_memory.hpp"
+#include "held_arguments.hpp"
 #include "rpcrdma/connection/error.hpp"
 
 namespace rpcrdma::tirpc {
 namespace {
-
-/// Heap memory for a message.
-class HeapMemory final : public PayloadMemory {
- public:
-  BufferRef first() { return more(512); }
-
- private:
-  Result<BufferRef> more_payload_memory(std::uint32_t at_least) override {
-    return more(std::max(at_least, std::uint32_t{16384}));
-  }
-  BufferRef more(std::uint32_t size) {
-    blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(size));
-    return {blocks_.back().get(), size, 0};
-  }
-  std::vector<std::unique_ptr<std::byte[]>> blocks_;
-};
 
 int errno_of(error_code status) noexcept {
   using transport::TransportError;
@@ -80,6 +66,14 @@ bool BorrowedMemory::borrow(PayloadBuilder& out, Octets octets) {
   return true;
 }
 
+std::vector<std::byte> flat(const Payload& message) {
+  std::vector<std::byte> out;
+  out.reserve(message.length);
+  for (const PayloadPiece& piece : message.pieces)
+    out.insert(out.end(), piece.octets.data, piece.octets.data + piece.octets.size);
+  return out;
+}
+
 bool encode_call(xdr::Encoder& out, const CallArgs& from) {
   for (const std::uint32_t word :
        {from.xid, std::uint32_t{CALL}, RPC_MSG_VERSION, from.program, from.version, from.procedure}) {
@@ -92,6 +86,11 @@ bool encode_call(xdr::Encoder& out, const CallArgs& from) {
 void WaitingCall::encode(PayloadBuilder& out) noexcept {
   staged_.clear();
   borrowed_.clear();
+  if (held_ != nullptr) {
+    held_->encode(out, borrowed_);
+    encoded_ = out.ok();
+    return;
+  }
   xdr::Encoder encoder(out, args_.reduces_args ? this : nullptr);
   if (args_.stable_opaques) encoder.set_borrowing(&borrowed_);
   encoded_ = encode_call(encoder, args_);
@@ -217,11 +216,7 @@ bool PostedCalls::post(transport::Requester& requester, const CallArgs& args,
   builder.start(memory.first(), &memory);
   xdr::Encoder encoder(builder);
   if (!encode_call(encoder, args)) return false;
-  std::vector<std::byte> message;
-  message.reserve(builder.payload().length);
-  for (const PayloadPiece& piece : builder.payload().pieces)
-    message.insert(message.end(), piece.octets.data, piece.octets.data + piece.octets.size);
-  One& one = *calls_.emplace_back(std::make_unique<One>(*this, requester, std::move(message)));
+  One& one = *calls_.emplace_back(std::make_unique<One>(*this, requester, flat(builder.payload())));
   one.xid = args.xid;
   one.deadline = deadline;
   requester.submit(one);

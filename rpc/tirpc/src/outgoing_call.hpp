@@ -50,12 +50,16 @@ class BorrowedMemory final : public xdr::Borrowing {
   std::vector<memory::RegisteredBuffer> registered_;
 };
 
+/// The bytes of a message without items.
+std::vector<std::byte> flat(const Payload& message);
 /// Writes a call message with libtirpc's routines.
 bool encode_call(xdr::Encoder& out, const CallArgs& from);
 
 /// The verifier body, of flavor AUTH_NONE, with which a SVCXPRT of this library answers a call that its dispatch
 /// function has left unanswered. The answer returns the credit of the call; other clients take it for SYSTEM_ERR.
 inline constexpr char kUnanswered[] = "unanswered";
+
+class HeldArguments;
 
 /// A call that waits for its reply, and decodes it inside done(), while the message is valid.
 class WaitingCall final : public transport::Call, private xdr::Staging {
@@ -66,6 +70,9 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
 
   bool over() const noexcept { return over_; }
   const CallArgs& args() const noexcept { return args_; }
+  memory::Pool& pool() const noexcept { return pool_; }
+  /// Takes the message from `held`, which must outlive this object, or, if it is null, from the XDR routine.
+  void hold(const HeldArguments* held) noexcept { held_ = held; }
   /// True if the call has been encoded, and so may have been sent.
   bool encoded() const noexcept { return encoded_; }
   /// True if the server has returned the credit of the call without a reply.
@@ -99,6 +106,7 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   memory::Pool& pool_;
   std::vector<memory::RegisteredBuffer> staged_;
   BorrowedMemory borrowed_;
+  const HeldArguments* held_ = nullptr;
   memory::RegisteredBuffer reply_buffer_;
   rpc_msg reply_{};
   rpc_err error_{};

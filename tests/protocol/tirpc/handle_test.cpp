@@ -282,10 +282,57 @@ clnt_stat consume(CLIENT* client, const std::string& data, bool_t (*encode)(XDR*
                    reinterpret_cast<xdrproc_t>(xdr_u_quad_t), reinterpret_cast<caddr_t>(&sum), kLong);
 }
 
-TEST_F(Handle, OpaquesAreCopiedUnlessTheProgramSaysThatTheyStay) {
+TEST_F(Handle, SeveralLongOpaquesAreCopiedUnlessTheProgramSaysThatTheyStay) {
   const std::string data = pattern(20 * 65540);
   u_quad_t sum = 0;
   ASSERT_EQ(consume(client_.get(), data, xdr_temporary_parts, sum), RPC_SUCCESS);
+  EXPECT_EQ(sum, checksum(data.data(), data.size()));
+}
+
+/// Encodes like xdr_blob(), from a buffer that does not outlive the routine.
+int runs_of_routine = 0;
+bool_t put_temporary(XDR* xdrs, blob* value, bool the_same_again) {
+  ++runs_of_routine;
+  u_int size = value->data.data_len;
+  std::vector<char> buffer(value->data.data_val, value->data.data_val + size);
+  // A second run that is not like the first one: one byte less.
+  if (!the_same_again && runs_of_routine == 2) buffer.resize(--size);
+  buffer.resize((size + 3) / 4 * 4);
+  const bool_t done = xdr_u_int(xdrs, &size) && XDR_PUTBYTES(xdrs, buffer.data(), static_cast<u_int>(buffer.size()));
+  buffer.assign(buffer.size(), '\0');
+  return done;
+}
+extern "C" bool_t xdr_temporary(XDR* xdrs, blob* value) { return put_temporary(xdrs, value, true); }
+extern "C" bool_t xdr_unsteady(XDR* xdrs, blob* value) { return put_temporary(xdrs, value, false); }
+
+TEST_F(Handle, ALongOpaqueMayBeInATemporaryBuffer) {
+  for (const u_int size : {65'532u, 65'533u, 65'536u, 1'000'003u, 9'000'001u}) {
+    const std::string data = pattern(size);
+    u_quad_t sum = 0;
+    runs_of_routine = 0;
+    ASSERT_EQ(consume(client_.get(), data, xdr_temporary, sum), RPC_SUCCESS) << size;
+    EXPECT_EQ(sum, checksum(data.data(), size));
+    EXPECT_EQ(runs_of_routine, 2);  // the second run made the call, or the first one had no long opaque
+  }
+}
+
+TEST_F(Handle, ARoutineThatDoesNotRepeatItselfIsCopied) {
+  const std::string data = pattern(1'000'004);
+  u_quad_t sum = 0;
+  runs_of_routine = 0;
+  ASSERT_EQ(consume(client_.get(), data, xdr_unsteady, sum), RPC_SUCCESS);
+  EXPECT_EQ(sum, checksum(data.data(), data.size()));
+  EXPECT_EQ(runs_of_routine, 3);
+}
+
+TEST_F(Handle, ACallWithinItsRoutineMayFail) {
+  const std::string data = pattern(1'000'000);
+  blob in{{static_cast<u_int>(data.size()), const_cast<char*>(data.data())}};
+  u_quad_t sum = 0;
+  EXPECT_EQ(clnt_call(client_.get(), 99, reinterpret_cast<xdrproc_t>(xdr_temporary), reinterpret_cast<caddr_t>(&in),
+                      reinterpret_cast<xdrproc_t>(xdr_u_quad_t), reinterpret_cast<caddr_t>(&sum), kLong),
+            RPC_PROCUNAVAIL);
+  ASSERT_EQ(consume(client_.get(), data, xdr_temporary, sum), RPC_SUCCESS);
   EXPECT_EQ(sum, checksum(data.data(), data.size()));
 }
 

@@ -56,10 +56,15 @@ RPCRDMA_TIRPC_API bool_t xdr_rpcrdma_bytes(XDR* xdrs, char** bytes, u_int* size,
  * while svc_sendreply() encodes them. Both functions wait for the transfer, as with TCP. A client that is silent for
  * 15 s loses its connection, and both functions then return FALSE. clnt_call() decodes results while they arrive.
  *
- * clnt_call() sends a copy of the arguments. With `stable_opaques` it sends long opaques from the memory that the XDR
+ * clnt_call() does not copy a long opaque of its arguments either, on such fabrics, if there is one and fewer than
+ * 64 KiB are beside it. As the memory that a routine names may be a temporary buffer of the routine, clnt_call() then
+ * runs the routine twice, and makes the call within its second run, while it writes the opaque. Arguments with several
+ * long opaques are copied, and so are those of a routine whose second run writes other bytes before the opaque, and of
+ * authenticators other than libtirpc's AUTH_NONE and AUTH_SYS.
+ *
+ * With `stable_opaques` clnt_call() runs the routine once, and sends up to eight long opaques from the memory that the
  * routine names; that memory must then not change until clnt_call() returns. Routines that rpcgen generates pass the
- * memory of the program's own data. A routine or an authenticator that encodes from a temporary buffer needs the copy:
- * leave `stable_opaques` 0. The option does not affect the server. */
+ * memory of the program's own data. The option does not affect the server. */
 
 /* Receives log lines; level: 0 trace, 1 debug, 2 info, 3 warn, 4 error. Runs in the thread that uses the handle. */
 typedef void (*rpcrdma_log_function)(void* context, int level, const char* line);
@@ -73,7 +78,7 @@ struct rpcrdma_clnt_options {
   const struct rpcrdma_ddp* ddp;  /* may be NULL */
   size_t ddp_count;               /* entries */
   struct timeval connect_timeout; /* default 10 s, for each address of the host */
-  int stable_opaques;             /* not 0: long opaques of arguments may be sent from where they are, see above */
+  int stable_opaques;             /* not 0: the memory of long opaques of arguments does not change, see above */
   rpcrdma_log_function log;       /* NULL: no log */
   void* log_context;              /* passed to `log` */
   const char* rdma_version;       /* RPC-over-RDMA: "1" (or NULL), "2", or "auto", which offers 2 and falls back */

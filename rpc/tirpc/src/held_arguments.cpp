@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "held_arguments.hpp"
+
+#include "heap_memory.hpp"
+
+namespace rpcrdma::tirpc {
+namespace {
+
+/// Bytes beside the opaque.
+constexpr std::size_t kMostBeside = kLongOpaque;
+
+/// True for libtirpc's AUTH_NONE and AUTH_SYS, which write the same bytes each time. Others may count or sign messages.
+bool repeats(const AUTH& auth) noexcept {
+  static const auto* const none = ::authnone_create()->ah_ops;
+  static const auto* const sys = [] {
+    char host[] = "";
+    AUTH* const made = ::authunix_create(host, 0, 0, 0, nullptr);
+    const auto* const of_sys = made != nullptr ? made->ah_ops : none;
+    if (made != nullptr) auth_destroy(made);
+    return of_sys;
+  }();
+  return auth.ah_ops == none || auth.ah_ops == sys;
+}
+
+}  // namespace
+
+class HeldArguments::Recorder final : public xdr::Borrowing {
+ public:
+  explicit Recorder(HeldArguments& held) noexcept : held_(held) {}
+  bool borrow(PayloadBuilder& out, Octets octets) override {
+    if (octets.size() < kLongOpaque || octets.size() > UINT32_MAX) return false;
+    if (!held_.opaque_.empty()) return false;  // a second one, which is copied, and too long for that
+    held_.opaque_ = octets;
+    out.borrow({const_cast<std::byte*>(octets.data()),  // NOLINT(cppcoreguidelines-pro-type-const-cast): not written to
+                static_cast<std::uint32_t>(octets.size()), 0});
+    return true;
+  }
+
+ private:
+  HeldArguments& held_;
+};
+
+class HeldArguments::Maker final : public xdr::Borrowing {
+ public:
+  Maker(HeldArguments& held, UniqueFunction<void()> make) noexcept : held_(held), make_(std::move(make)) {}
+  bool borrow(PayloadBuilder& out, Octets octets) override {
+    if (made || octets.size() != held_.opaque_.size() || flat(out.payload()) != held_.before_) return false;
+    made = true;
+    held_.opaque_ = octets;
+    make_();
+    out.borrow({const_cast<std::byte*>(octets.data()),  // NOLINT(cppcoreguidelines-pro-type-const-cast): not written to
+                static_cast<std::uint32_t>(octets.size()), 0});
+    return true;
+  }
+  bool made = false;
+
+ private:
+  HeldArguments& held_;
+  UniqueFunction<void()> make_;
+};
+
+bool HeldArguments::record(const CallArgs& call) {
+  if (is_void(call.encode) || !repeats(*call.auth)) return false;
+  HeapMemory memory(kMostBeside);
+  PayloadBuilder builder;
+  builder.start(memory.first(), &memory);
+  xdr::Encoder encoder(builder);
+  Recorder recorder(*this);
+  encoder.set_borrowing(&recorder);
+  if (!encode_call(encoder, call) || opaque_.empty()) return false;
+  std::vector<std::byte>* part = &before_;
+  for (const PayloadPiece& piece : builder.payload().pieces) {
+    if (piece.octets.data == opaque_.data()) {
+      part = &after_;
+    } else {
+      part->insert(part->end(), piece.octets.data, piece.octets.data + piece.octets.size);
+    }
+  }
+  return true;
+}
+
+bool HeldArguments::run(const CallArgs& call, UniqueFunction<void()> make) {
+  HeapMemory memory(kMostBeside);
+  PayloadBuilder builder;
+  builder.start(memory.first(), &memory);
+  xdr::Encoder encoder(builder);
+  Maker maker(*this, std::move(make));
+  encoder.set_borrowing(&maker);
+  encode_call(encoder, call);
+  return maker.made;
+}
+
+void HeldArguments::encode(PayloadBuilder& out, xdr::Borrowing& borrowing) const {
+  out.octets(before_);
+  if (!borrowing.borrow(out, opaque_)) out.octets(opaque_);
+  out.octets(after_);
+}
+
+}  // namespace rpcrdma::tirpc
