@@ -24,7 +24,7 @@ class HostileSetup(Case):
         self.assertEqual(self.ls(self.one.url("/files")), [])
 
     def refused(self, octets, reply_is_allowed=False):
-        """These bytes end the connection: without a Reply or, if allowed, after one."""
+        """The server ends a connection on which it receives these bytes: without a Reply or, if allowed, after one."""
         with Peer(self.one.address) as peer:
             peer.raw(octets)
             rest = peer.rest()

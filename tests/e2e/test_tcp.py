@@ -289,7 +289,7 @@ class Callers(TcpCase):
             other.mount("/open")
             self.assertEqual(other.results(NFS, 3, GETATTR, opaque(handle))[:4], struct.pack(">I", ACCES))
             self.assertEqual(root.results(NFS, 3, GETATTR, opaque(handle))[:4], bytes(4))
-        self.nfs("ls", server.url("/m"))  # RDMA has no such ports
+        self.nfs("ls", server.url("/m"))  # over RDMA there is no source port to check
 
     @staticmethod
     def free(host, port):
@@ -303,7 +303,7 @@ class Callers(TcpCase):
 
 @unittest.skipIf(missing_tools("nfs-ls", "nfs-cp", "nfs-cat"), "libnfs-utils is not installed")
 class Libnfs(TcpCase):
-    """A client of another project."""
+    """libnfs, a client of another project."""
 
     def setUp(self):
         super().setUp()

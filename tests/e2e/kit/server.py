@@ -36,7 +36,7 @@ class Server:
         self.exports = list(exports)
         self.listen = list(listen)
         self.options = list(options)
-        self.prefix = list(prefix)  # a command that executes the program in its place
+        self.prefix = list(prefix)  # a command line that ends with exec of the program that follows it
         self.log_path = self.folder / "server.log"
         self.process = None
         self.start()
