@@ -14,7 +14,7 @@ from vmkit.machine import Machine
 
 
 def installed(program):
-    """On this host, and so in the machine."""
+    """Whether `program` is installed on this host, and therefore in the machine."""
     return shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"]))
 
 
@@ -77,7 +77,7 @@ class MoreEndToEndOnRxe(Machine):
     timeout_s = 3000
 
     def test(self):
-        """The end-to-end tests over verbs that do the same things with the device as others."""
+        """The other end-to-end tests over verbs, which use the device in no other ways."""
         self.run_guest("e2e.sh", "more")
 
 

@@ -10,7 +10,7 @@ targets=("$@")
 ((${#targets[@]})) || targets=(all)
 export CCACHE_DISABLE=1
 
-# The same path on both servers, as objects hold those of their sources.
+# The same path on both servers, because object files contain the paths of their sources.
 work=/run/work
 
 # keep OUT: a repository of the whole project, and a clone of it with all files; OUT gets their hashes.
@@ -21,14 +21,15 @@ keep() {
     git clone -q first second && git -C second fsck --full && git -C second log --format='%H %s' >"$1" &&
     git -C second status --porcelain >>"$1" && git -C second ls-files -s | sha256sum >>"$1"
 }
-# compile: without optimization, as the machine is emulated; -frandom-seed as symbols may hold a random number.
+# compile: without optimization, because the machine is emulated; -frandom-seed, because symbols may contain a random
+# number.
 compile() {
   cmake -S second -B build -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O0 -frandom-seed=1' \
     -DRPCRDMA_TESTS=OFF -DRPCRDMA_BENCH=OFF -DRPCRDMA_PRECOMPILE=ON -DCMAKE_UNITY_BUILD=ON >/run/cmake.out &&
     ninja -C build "${targets[@]}" >/run/ninja.out || { tail -n 40 /run/cmake.out /run/ninja.out && false; }
 }
 
-# try_out: the programs built here, or else before, serve and copy their sources.
+# try_out: the programs serve and copy their sources: those built here or, where this build has none, those of $bin.
 try_out() {
   local server status
   mkdir back

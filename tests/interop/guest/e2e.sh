@@ -14,13 +14,14 @@ vm_ext4 /srv/e2e 900
 export TMPDIR=/srv/e2e
 before=$(vm_rdma_resources)
 
-# Files, classes and methods. By default those run whose messages, data or ends of connections are the device's; tests of
-# `host` need no device, and run outside of the machines only. All others are `more`.
+# Files, classes and methods. `default` selects tests in which the device carries the messages or data or ends
+# connections (`programs` and `peers` without `later`). Those of `host` need no device and run outside of the machines
+# only. `more` selects all others.
 host=(service_manager tirpc dissector ipoib)
 # The two lists take equally long.
 programs=(commands/MemoryExport trees lifecycle many_clients)
 peers=(chunks duplicates/OverRdma faults hostile_peers hostile_rpc read_sinks)
-# Of those: long in an emulated machine and like another test there, or without a device.
+# Tests of these lists that take long in an emulated machine and resemble another one, or that need no device.
 later=(commands/MemoryExport.test_sizes_around_the_limits trees/Trees.test_with_crc trees/Trees.test_real_files_to_memory
   lifecycle/WithoutRdmaCore lifecycle/Lifecycle.test_help lifecycle/Lifecycle.test_usage_errors
   faults/Faults.test_sigpipe_in_mid_put faults/Faults.test_nobody_reads_the_output)

@@ -19,7 +19,7 @@ part_mount() {
   mount_client_goes rxe0 type rxe netdev left
   mount_everything
   mount_over_ipv6
-  # All resources: the kernel's server has not run yet.
+  # Compares all resources: the kernel's server, which leaks some, has not run yet.
   expect 'nothing is left of the mounts' resources_are "$before"
 }
 

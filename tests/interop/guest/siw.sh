@@ -65,7 +65,7 @@ device_goes_at_work() {
 }
 
 # siw counts registered memory against the limit of locked memory for root as well. A server that may not raise the usual
-# 8 MiB says so at start, answers what does not fit with JUKEBOX, and logs that once a minute and thread.
+# 8 MiB says so at start, answers what does not fit with JUKEBOX, and logs that once a minute for each thread.
 part_memory() {
   local url="nfs://$address:20050/ours" i copies=() client="timeout $patience $bin/rpcrdma-nfs --fabric verbs"
   : >/run/nfsd.err
@@ -107,7 +107,8 @@ serves_again() {
   start_nfsd verbs $address
   stop_nfsd
 }
-# said_of_device PATTERN COMMAND_BEFORE... [ADDRESS]: a server that cannot listen there prints one line with PATTERN.
+# said_of_device PATTERN COMMAND_BEFORE... [ADDRESS]: a server that cannot listen at ADDRESS prints one line
+# that contains PATTERN.
 said_of_device() {
   local pattern=$1 at=$address
   shift
@@ -123,8 +124,8 @@ said_of_device() {
   grep -qE "$pattern" /run/closed.err && [[ $(grep -c ^rpcrdma /run/closed.err) == 1 ]]
 }
 
-# A silent server: rdma_cm waits for it in the kernel, and so delays the exit of a program: for ten seconds if the server
-# accepts connections; if it drops SYNs, for two minutes unless cancelled.
+# rdma_cm waits for a silent server in the kernel, which delays the exit of the program: for ten seconds if the server
+# accepts connections; for two minutes if it drops SYNs and the attempt is not cancelled.
 part_silent() {
   local how
   for how in accepts drops; do

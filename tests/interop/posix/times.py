@@ -17,7 +17,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def utimensat(name, *both):
-    """Each time as (seconds, nanoseconds or NOW or OMIT), which os.utime does not support."""
+    """Sets both times, each (seconds, nanoseconds). The nanoseconds may be NOW or OMIT, which os.utime lacks."""
     if _libc.utimensat(-100, os.fsencode(name), (Spec * 2)(*both), 0) != 0:
         raise OSError(ctypes.get_errno(), "utimensat", name)
 
