@@ -34,7 +34,7 @@ class Device {
 
   fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();
   int attempts = 0;                                                         ///< calls of open()
-  fabric::LoopbackOperation next_failure = fabric::LoopbackOperation::any;  ///< fails in the next fabric; any: none
+  fabric::LoopbackOperation next_failure = fabric::LoopbackOperation::any;  ///< in the next fabric; `any`: no failure
 
  private:
   Result<std::unique_ptr<fabric::Fabric>> open() {
@@ -136,7 +136,7 @@ TEST_P(LastingTest, AFabricReportsItsEndOnceAndRefusesAfterwards) {
   EXPECT_EQ(ends, std::vector<error_code>{FabricError::device_lost});
 }
 
-// Memory that was registered before, and meanwhile, is registered with the new fabric; listeners keep their address.
+// Memory that was registered before or during the loss is registered with the new fabric; listeners keep their address.
 TEST_P(LastingTest, EitherSidesDeviceGoesAtWorkAndComesBack) {
   for (const bool server_side : {false, true}) {
     SCOPED_TRACE(server_side ? "server" : "client");

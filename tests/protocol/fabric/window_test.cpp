@@ -38,7 +38,7 @@ TEST_P(WindowTest, LargeWritesBeyondTheEnd) {
   EXPECT_TRUE(all_are(target.part(300000, 100000).octets(), kUntouched));
 }
 
-// [5041-7.1-b] offsets that wrap are not posted, or refused by the peer
+// [5041-7.1-b] accesses whose offsets wrap are either not posted or refused by the peer
 TEST_P(WindowTest, OffsetsThatWrap) {
   connect();
   Memory target(bed_->client(), 1000, kUntouched);
@@ -235,7 +235,7 @@ TEST_P(WindowTest, InvalidationWaitsForFramesOnTheirWay) {
   client_.qp->submit();
   ASSERT_TRUE(until([&] { return client_.count(2) == 1; }));
   fill_pattern(target.octets, 77);
-  // The rest of the Write is refused, if there is any.
+  // The peer refuses a further Write, and any frames that are left of the first one.
   Memory rest(bed_->server(), 16);
   static_cast<void>(server().write(rest.all(), exposed.segment, 3));
   server().qp->submit();

@@ -45,7 +45,7 @@ class IpoibSlow : public testing::Test {
     link_.send(fast_, 100);
     ++given_to_fast_;
   }
-  /// The slow one takes so many packets in total.
+  /// Lets the link send `packets` packets in total to the slow neighbour.
   void allow(std::uint32_t packets) {
     Bytes frame(ipoib::kCreditFrameSize);
     ipoib::encode_credit(packets, MutableOctets(frame).first<ipoib::kCreditFrameSize>());
@@ -69,7 +69,7 @@ class IpoibSlow : public testing::Test {
   std::uint64_t given_to_fast_ = 0;
 };
 
-// A neighbour that takes one packet now and then stops the others for a time in total, and not each time.
+// A neighbour that takes one packet at a time delays the others for a bounded time in total, not for each packet.
 TEST_F(IpoibSlow, TakesOnePacketAtATime) {
   constexpr std::uint32_t kRounds = 40;
   for (std::uint32_t i = 0; i < kCredits; ++i) give_to_slow();
@@ -85,7 +85,7 @@ TEST_F(IpoibSlow, TakesOnePacketAtATime) {
   EXPECT_EQ(link_.counts().stalled, kRounds + 1) << "the rest is counted";
 }
 
-// One that takes none stops the others once.
+// A neighbour that takes no packet delays the others once.
 TEST_F(IpoibSlow, TakesNothing) {
   for (std::uint32_t round = 0; round < 20; ++round) {
     give_to_slow();

@@ -7,7 +7,7 @@
 
 #include "iwarp_test.hpp"
 
-// Defined if the program checks the types of objects (-fsanitize=vptr): it reads them through a pipe.
+// Defined if the sanitizer checks the types of objects (-fsanitize=vptr), for which it opens a pipe.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are the sanitizer's
 extern "C" {
 [[gnu::weak]] void __ubsan_handle_dynamic_type_cache_miss();

@@ -126,7 +126,7 @@ TEST_F(Stream, QuiesceOfAnIdleConnectionIsOrderly) {
   EXPECT_FALSE(peer_.was_reset());
 }
 
-// Its socket is closed once the peer has acknowledged all bytes, even if the peer does not close.
+// After quiescing, the socket is closed once the peer has acknowledged all bytes, even if the peer does not close.
 TEST_F(Stream, QuiesceOfAnIdleConnectionClosesItsSocket) {
   const auto descriptors = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
   fabric::IwarpOptions options;
@@ -350,7 +350,7 @@ TEST_F(Stream, SinksHaveTagsOfTheirOwn) {
   EXPECT_NE(second - first, third - second);
 }
 
-// Responses and work requests take turns: neither waits for all of the others.
+// Responses and work requests take turns: neither kind waits until all of the other kind have been sent.
 TEST_F(Stream, ResponsesAndWorksTakeTurns) {
   serve();
   constexpr std::uint32_t kSize = 4u << 20;

@@ -10,7 +10,7 @@ constexpr std::uint32_t kLarge = 6u << 20;
 
 class Pins : public IwarpTest {
  protected:
-  /// A peer that has asked for kLarge bytes and does not read them: the socket is full.
+  /// The peer requests kLarge bytes and does not read the Response, so that the socket fills up.
   void read_and_stall(const Segment& source) {
     boost::asio::socket_base::receive_buffer_size small(16384);
     peer_.socket().set_option(small);

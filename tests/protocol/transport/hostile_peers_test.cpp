@@ -104,7 +104,7 @@ TEST_F(HostilePeers, LeavingReadsUnanswered) {
   EXPECT_EQ(server->counters().bulk_in_use, 0u);
 }
 
-// Until it is aborted, such a peer leaves memory for others, also for connections from its own address.
+// A peer that leaves Reads unanswered leaves memory for others until it is aborted, also for those at its own address.
 TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
@@ -120,7 +120,7 @@ TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   EXPECT_EQ(server->counters().connections, 2u);
 }
 
-// Four such peers do not delay a fifth connection.
+// Four peers that leave Reads unanswered do not delay a fifth connection.
 TEST_F(HostilePeers, FourThatLeaveReadsUnanswered) {
   transport::ServerOptions options;
   options.bulk_budget = 64u << 20;
@@ -134,7 +134,7 @@ TEST_F(HostilePeers, FourThatLeaveReadsUnanswered) {
   EXPECT_EQ(server->counters().connections, 5u);
 }
 
-// If another connection has to wait for their memory, they are aborted earlier.
+// Peers that leave Reads unanswered are aborted earlier if another connection waits for the memory of their calls.
 TEST_F(HostilePeers, LeavingReadsUnansweredWhileOthersWait) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
@@ -148,7 +148,7 @@ TEST_F(HostilePeers, LeavingReadsUnansweredWhileOthersWait) {
   EXPECT_LT(server->counters().connections, 7u);
 }
 
-// A connection whose replies are never accepted is aborted, and their memory is freed.
+// A connection whose peer never accepts replies is aborted, and the memory of the replies is freed.
 TEST_F(HostilePeers, NotTakingWrites) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;

@@ -183,7 +183,7 @@ TEST_F(RequesterTest, Deadlines) {
   Shape shape;
   shape.results = {9000};
   std::vector<std::unique_ptr<ShapedCall>> mine;
-  // One deadline for all: calls that outlive those that hold the credits are sent on further connections.
+  // Nearly the same deadline for all: calls that outlive those that hold the credits would be sent on a new connection.
   const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
   for (int i = 0; i < 4; ++i) {
     mine.push_back(std::make_unique<ShapedCall>(pool, client->requester(), shape));
@@ -289,7 +289,7 @@ TEST_F(RequesterTest, InvalidatedWhileItIsRead) {
   EXPECT_EQ(call.status, BaseError::cancelled);
 }
 
-// [8166-4.4.1-b] A long call is cancelled while the server reads it: its memory is not reused before that ends
+// [8166-4.4.1-b] A long call is cancelled while the server reads it: its memory is not reused before the Read has ended
 TEST_F(RequesterTest, ALongCallIsWholeWhileItIsRead) {
   transport::ClientOptions options;
   options.grace = std::chrono::hours(1);

@@ -291,7 +291,7 @@ TEST_F(RequesterTest, NoRemoteInvalidationOfRegistrations) {
   }
 }
 
-// [8797-4.1-d] whichever handle the peer invalidates, each is invalidated once, and all before done()
+// [8797-4.1-d] whichever handle the peer invalidates, each handle is invalidated once, and all of them before done()
 TEST_F(RequesterTest, RemoteInvalidationOfAnyHandle) {
   start();
   Shape shape;
