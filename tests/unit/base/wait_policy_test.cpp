@@ -177,7 +177,7 @@ TEST(WaitPolicy, PollsLittleWhereCallsAreRare) {
   }
 }
 
-// The processor time of polls, those that find work included: a few percent, or it spares each call its wake-ups.
+// Polls, including those that find work, take at most 5 % of the time, unless they save every call its wake-ups.
 TEST(WaitPolicy, WhatPollingCostsAtDifferentRates) {
   for (const int rate : {100, 1000, 10'000}) {
     for (const Duration wake_up : {5us, 20us, 50us, 140us}) {

@@ -44,7 +44,7 @@ TEST(Exchange, EveryTransition) {
       const auto expected = taken.find({phase, event});
       EXPECT_EQ(got.reaction == Reaction::take, expected != taken.end());
       EXPECT_EQ(got.next, expected != taken.end() ? expected->second : phase);
-      // [xchar-4-a] without the extension each of the four is refused
+      // [xchar-4-a] without the extension each of the four messages is refused
       const bool message = event != announce && event != refusal;
       EXPECT_EQ(got.reaction == Reaction::refuse, phase == off && message);
       // A second INIT_XCHAR is an error.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is on the disk when a change is reported. Definitions of fsync() and so on in front of the C library's observe
-// these system calls, and pass them on unless the test makes one fail.
+// What is on the disk when a change is reported. This file defines fsync() and similar functions in place of the C
+// library's: they record the calls and pass them on to the kernel, unless a test makes one fail.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

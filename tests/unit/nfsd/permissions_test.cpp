@@ -266,8 +266,8 @@ TEST_P(Permissions, SetIdBitsAreClearedWhenAnotherUserWrites) {
   EXPECT_EQ(stat(file).mode, 0755u) << "only a member of the group may set set-group-id";
 }
 
-// Whether set-group-id without the group's right to execute stays when a user of another group writes depends on the
-// kernel: older ones keep it.
+// A file has set-group-id, but no execute permission for the group, and a user of another group writes to it: whether
+// the bit stays depends on the kernel; older ones keep it.
 TEST_P(Permissions, SetIdBitsWithoutTheGroupsRightToExecute) {
   const NodeKey file = create(root_, "f", "text");
   ASSERT_EQ(set_mode(caller_, file, 06766), Status::ok);
