@@ -134,4 +134,4 @@ class ReadSinks(Case):
         use()  # pools keep idle memory registered
         before = registrations()
         use()
-        wait_until(lambda: registrations() <= before, "their release")
+        wait_until(lambda: registrations() <= before, "the release of the sinks")

@@ -88,7 +88,8 @@ class VersionsOnRxe(Machine):
     device = "rxe"
 
     def test(self):
-        """Version two is offered to the kernel's server, which has version one alone, and a server that has both serves its client."""
+        """The client offers version two to the kernel's server, which has version one alone; the server serves the
+        kernel's client with version one."""
         self.run_guest("versions.sh", self.device)
         capture.check_fallback(self, capture.decoded(self.out / f"fallback-{self.device}.pcap", self.port_of_kernel))
         served = capture.decoded(self.out / f"server-{self.device}.pcap", self.port_of_ours)

@@ -47,7 +47,7 @@ drive_changes() {
   expect 'ln' quiet ln "$1/new/a/moved" "$1/new/hard"
   expect 'the names are one file' test "$2/new/a/moved" -ef "$2/new/hard"
   expect 'ln -s' quiet ln -s moved "$1/new/a/soft"
-  expect 'the link leads there' test "$2/new/a/soft" -ef "$2/new/hard"
+  expect 'the symbolic link leads to the file' test "$2/new/a/soft" -ef "$2/new/hard"
   expect 'chmod' quiet chmod 640 "$1/new/hard"
   expect 'truncate' quiet truncate 1000 "$1/new/hard"
   expect 'mode and size' same_output "stat -c '%a %s' $2/new/hard" - <<<'640 1000'

@@ -28,7 +28,7 @@ mount_fio() {
   expect 'fio with verification' fio --name=verify --directory=/mnt --size="$1" --rw=randwrite --bsrange=512-1m \
     --bs_unaligned=1 --ioengine=psync --fallocate=none --verify=crc32c --do_verify=1 --verify_fatal=1 --end_fsync=1 \
     --output=/run/client.err
-  expect 'and without the cache' fio --name=direct --directory=/mnt --size="$1" --rw=randwrite --bsrange=4k-256k \
+  expect 'fio without the cache' fio --name=direct --directory=/mnt --size="$1" --rw=randwrite --bsrange=4k-256k \
     --ioengine=libaio --iodepth=8 --direct=1 --fallocate=none --verify=crc32c --do_verify=1 --verify_fatal=1 \
     --output=/run/client.err
   rm -f /mnt/verify* /mnt/direct*

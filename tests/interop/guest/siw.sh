@@ -72,7 +72,7 @@ part_memory() {
   nfsd_prefix=(prlimit --memlock=8388608:8388608 setpriv --bounding-set=-sys_resource)
   start_nfsd verbs $address --threads 2
   nfsd_prefix=()
-  expect 'the server says at start what does not fit' grep -q 'locked memory is limited to 8192 KiB' /run/nfsd.err
+  expect 'the server warns at start of the limit' grep -q 'locked memory is limited to 8192 KiB' /run/nfsd.err
   head -c 6000000 /dev/urandom >/run/file
   for i in 1 2 3; do
     $client put /run/file "$url/file$i" 2>>/run/client.err &
@@ -95,7 +95,7 @@ part_closed() {
   expect 'no permission' said_of_device 'no permission.*uverbs' setpriv --reuid 65534 --regid 65534 --clear-groups
   chmod 666 /dev/infiniband/uverbs*
   mv /dev/infiniband/uverbs0 /run/uverbs0
-  expect 'a container without it' said_of_device 'uverbs.* is missing' env
+  expect 'a container without the device file' said_of_device 'uverbs.* is missing' env
   mv /run/uverbs0 /dev/infiniband/uverbs0
   mv /etc/libibverbs.d/siw.driver /run
   expect 'no driver' said_of_device 'no RDMA driver' env

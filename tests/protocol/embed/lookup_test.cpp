@@ -69,9 +69,9 @@ TEST(Lookup, SaysThatThereIsNoRpcbind) {
   }
   Client client("iwarp@127.0.0.1", {.rpcbind_port = closed});
   EXPECT_EQ(error_of(client.call<hello::Null>({}, asio::use_future)), rpc::RpcError::no_rpcbind);
-  EXPECT_EQ(error_of(client.call<hello::Null>({}, asio::use_future)), rpc::RpcError::no_rpcbind) << "it tries again";
+  EXPECT_EQ(error_of(client.call<hello::Null>({}, asio::use_future)), rpc::RpcError::no_rpcbind) << "asks again";
   Client early("iwarp@127.0.0.1", {.rpcbind_port = closed});
-  EXPECT_EQ(error_of(early.allocate(1, asio::use_future)), BaseError::invalid_argument) << "which program?";
+  EXPECT_EQ(error_of(early.allocate(1, asio::use_future)), BaseError::invalid_argument) << "no program to ask for";
 }
 
 TEST(Lookup, KeepsToTheDeadlineOfTheCall) {

@@ -17,15 +17,15 @@ TEST(IpoibPatience, Times) {
   const auto at = [&](int ms) { return start + milliseconds(ms); };
   EXPECT_EQ(one.begin(at(0)), at(205));
   one.end(at(5));
-  EXPECT_EQ(one.begin(at(5)), at(210)) << "a short stop does not count";
+  EXPECT_EQ(one.begin(at(5)), at(210)) << "a pause of 5 ms does not count";
   one.end(at(110));
   EXPECT_EQ(one.begin(at(110)), at(110 + 100 + 5));
   one.end(at(215));
   EXPECT_FALSE(one.begin(at(215)));
-  EXPECT_FALSE(one.begin(at(464))) << "what is left has a least size";
-  EXPECT_EQ(one.begin(at(465)), at(465 + 25 + 5)) << "a tenth of the time comes back";
+  EXPECT_FALSE(one.begin(at(464))) << "a pause is not shorter than a minimum";
+  EXPECT_EQ(one.begin(at(465)), at(465 + 25 + 5)) << "a tenth of the elapsed time is regained";
   one.end(at(900));
-  EXPECT_EQ(one.begin(at(900 + 5000)), at(5900 + 205)) << "but no more than all";
+  EXPECT_EQ(one.begin(at(900 + 5000)), at(5900 + 205)) << "no more than the whole is regained";
 }
 
 /// 10.9.0.1 is the link under test, 10.9.0.2 another link, and 10.9.0.9 takes as many packets as the test allows.

@@ -291,7 +291,7 @@ void Run::run() {
     if (reverse_.completions[i] != 1) complain("reverse call ", i, " has not completed once");
   }
   const transport::Requester::Counters there = connection_->requester().counters();
-  std::cout << load_.calls << " calls in each direction: served at once " << forward_.most_served << " and "
+  std::cout << load_.calls << " calls in each direction: most in service at once " << forward_.most_served << " and "
             << reverse_.most_served << ", " << there.reconnects << " reconnects, " << there.resent
             << " forward calls sent again, " << reverse_.lost << " reverse calls lost and repeated" << std::endl;
   // The limits hold as the responders count, too, unless calls of a lost connection are still being served.

@@ -317,7 +317,7 @@ TEST_F(Exchanges, LowerReceivesBehindPlannedReplies) {
     sides->client->requester().submit(*all.back());
   }
   EXPECT_EQ(completed(done).receive_buffer_size, Disposition::done);
-  EXPECT_EQ(sent_at_once, 0u) << "a reply had not been posted";
+  EXPECT_EQ(sent_at_once, 0u) << "a planned reply had not been posted";
   for (const auto& one : all) {
     ASSERT_TRUE(sides->wait([&] { return one->times_done != 0; }));
     EXPECT_FALSE(one->status) << one->status.message();

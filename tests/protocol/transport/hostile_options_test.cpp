@@ -118,15 +118,15 @@ TEST_F(HostileClient, MalformedOptions) {
   begin();
   for (const std::uint32_t type : {kInit, kRequest, kUpdate}) {
     EXPECT_EQ(answers(option(8, type, {})), one("error 2 of 8"));
-    EXPECT_EQ(answers(option(8, type, {1, 1, 0xffffffff, 4096, 0})), one("error 2 of 8")) << "a length that lies";
-    EXPECT_EQ(answers(option(8, type, {1000000, 1, 4, 4096, 0})), one("error 2 of 8")) << "a million";
+    EXPECT_EQ(answers(option(8, type, {1, 1, 0xffffffff, 4096, 0})), one("error 2 of 8")) << "a length of 4 GiB";
+    EXPECT_EQ(answers(option(8, type, {1000000, 1, 4, 4096, 0})), one("error 2 of 8")) << "a count of a million";
   }
   EXPECT_EQ(answers(option(8, kRequest, {1, 1, 3, 4096})), one("error 2 of 8")) << "too short";
   EXPECT_EQ(answers(option(8, kRequest, {1, 2, 4, 2})), one("error 2 of 8")) << "a boolean of 2";
   EXPECT_EQ(answers(option(8, kUpdate, {3, 4, 4, 0})), one("error 2 of 8")) << "a level of 4";
   EXPECT_EQ(answers(option(8, kUpdate, {1, 4, 8192, 2})), one("error 2 of 8")) << "a boolean of 2";
   EXPECT_EQ(answers(words({8, 2, 8, 5, 0, kInit, 4000})), one("error 2 of 8")) << "content beyond the message";
-  EXPECT_EQ(answers(words({8, 2, 8, 5, 2, kInit, 0})), one("error 2 of 8")) << "no direction";
+  EXPECT_EQ(answers(words({8, 2, 8, 5, 2, kInit, 0})), one("error 2 of 8")) << "an invalid direction";
   expect_alive();
 }
 
@@ -473,7 +473,7 @@ TEST_F(SilentServer, IsSentNoMoreThanItMayHaveLoweredTo) {
     if (!failed) break;
   }
   EXPECT_EQ(outcome.receive_buffer_size, Disposition::rejected);
-  EXPECT_FALSE(sends_inline(12000)) << "it may have taken the first request";
+  EXPECT_FALSE(sends_inline(12000)) << "the server may have executed the first request";
 }
 
 // [xchar-3.1-d] a pending request for a smaller size limits Sends until an update clears it, or until one with the size

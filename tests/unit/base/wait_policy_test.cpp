@@ -262,7 +262,7 @@ TEST(WaitPolicy, PollsAsLongAsToldTo) {
     policy.missed(7us);
   }
   policy.displaced(TimePoint{});
-  EXPECT_EQ(policy.window(TimePoint{}), 0us) << "it never takes a processor that others want";
+  EXPECT_EQ(policy.window(TimePoint{}), 0us) << "no polling on a processor that other threads want";
   EXPECT_EQ(policy.window(TimePoint{} + 1s), 7us);
 }
 

@@ -72,7 +72,7 @@ std::optional<std::uint32_t> after(InlineGrowth& growth, std::uint32_t calls, st
 TEST(InlineGrowth, GrowsWithManyLargeCalls) {
   InlineGrowth growth(4096, 65536);
   EXPECT_FALSE(after(growth, InlineGrowth::kWindow - InlineGrowth::kEnough + 1, 100, 4096));
-  EXPECT_FALSE(after(growth, InlineGrowth::kEnough - 1, 9000, 4096)) << "too few";
+  EXPECT_FALSE(after(growth, InlineGrowth::kEnough - 1, 9000, 4096)) << "too few large calls";
   EXPECT_FALSE(after(growth, InlineGrowth::kWindow, 65537, 4096)) << "the call is too long for any Receive";
   EXPECT_EQ(after(growth, InlineGrowth::kWindow, 9000, 4096), 16384u);
   EXPECT_EQ(after(growth, InlineGrowth::kWindow, 40000, 16384), 65536u);
@@ -104,7 +104,7 @@ TEST(InlineGrowth, KeepsTheFirstSize) {
 TEST(InlineGrowth, DoesNotAskForWhatThereIs) {
   InlineGrowth growth(4096, 65536);
   EXPECT_FALSE(after(growth, InlineGrowth::kWindow - 1, 9000, 4096));
-  EXPECT_FALSE(after(growth, 1, 9000, 16384)) << "raised since";
+  EXPECT_FALSE(after(growth, 1, 9000, 16384)) << "the limit has been raised meanwhile";
 }
 
 }  // namespace
