@@ -84,7 +84,7 @@ class HostileSetup(Case):
             peer.raw(mpa_request(rfc8797())[:11])
             other.raw(mpa_request(rfc8797())[:25])
             self.served()
-            self.assertEqual(peer.rest(), b"")  # the set-up timeout ends it
+            self.assertEqual(peer.rest(), b"")  # the set-up timeout ends the connection
             self.assertEqual(other.rest(), b"")
 
     def test_silence(self):

@@ -152,7 +152,7 @@ class Pair(Linked):
         self.ends_cleanly()
 
     def test_killed_under_load(self):
-        """A TCP connection outlives the end and the return of the link under it."""
+        """A TCP connection survives when the link below it is killed and started again."""
         one, two = self.hosts
         self.network.start()
         receiver = two.start_probe("receive", two.four, 7000)

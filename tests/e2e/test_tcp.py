@@ -256,7 +256,7 @@ class Callers(TcpCase):
                                  tcp=("[::]:0",))
         port = server.tcp[0].rsplit(":", 1)[1]
         with TcpPeer(f"127.0.0.1:{port}", ("127.0.0.3", 0)) as near, TcpPeer(f"127.0.0.1:{port}") as far:
-            handle = near.mount("/a")  # through an IPv6 socket: its address is an IPv4-mapped one
+            handle = near.mount("/a")  # to an IPv6 socket, which sees an IPv4-mapped address
             self.assertEqual(self.mnt_status(near, "/m"), ACCES)
             self.assertEqual(self.mnt_status(far, "/a"), ACCES)
             far.mount("/m")

@@ -53,7 +53,7 @@ class Process:
         self.child.wait()
 
     def line(self):
-        """Returns the next line of its output."""
+        """Returns the next line of the process's output."""
         end = time.monotonic() + DEADLINE_S
         while b"\n" not in self.text:
             ready, _, _ = select.select([self.child.stdout], [], [], max(0, end - time.monotonic()))
@@ -65,7 +65,7 @@ class Process:
         return line.decode()
 
     def stop(self):
-        """Ends it with SIGTERM, as a service manager does, and returns its exit status."""
+        """Ends the process with SIGTERM, as a service manager does, and returns its exit status."""
         self.child.send_signal(signal.SIGTERM)
         return self.child.wait(DEADLINE_S)
 

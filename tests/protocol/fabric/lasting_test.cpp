@@ -196,7 +196,7 @@ TEST_P(LastingTest, OldKeysAreGoodForWindows) {
   EXPECT_TRUE(has_pattern(to.octets, 4));
 }
 
-// One line for each reason, however often the attempt is repeated.
+// The log has one line for each reason, however often the attempt is repeated.
 TEST_P(LastingTest, ADeviceThatCannotBeUsedIsTriedAgain) {
   listen();
   Memory memory(bed_->server(), 100);
@@ -228,7 +228,7 @@ TEST_P(LastingTest, ThePortIsTakenMeanwhile) {
   ASSERT_NO_FATAL_FAILURE(connect_again());
 }
 
-// After its destruction no pending work refers to it.
+// After the destruction of the fabric no pending work refers to it.
 TEST_P(LastingTest, ItIsDestroyedWhileThereIsNoDevice) {
   fabric::LoopbackNetwork network(bed().context);
   Device device(network, "goes");

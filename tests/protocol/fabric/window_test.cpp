@@ -124,7 +124,7 @@ TEST_P(WindowTest, ReadsAfterInvalidation) {
   expect_read_refused(exposed.segment, 0, 100);
 }
 
-// [5040-5.3-e] invalidated before the completion is reported, and reported with it
+// [5040-5.3-e] the handle is invalid before the completion of the Send is reported, and the completion names it
 TEST_P(WindowTest, InvalidatedByThePeer) {
   connect();
   if (!bed_->client().capabilities().remote_invalidation) GTEST_SKIP() << "no remote invalidation";
@@ -163,7 +163,7 @@ TEST_P(WindowTest, ThePeerInvalidatesWhatIsNotThere) {
   EXPECT_TRUE(client_.result(1).status.failed());
 }
 
-// [5040-8.1.1-b] the same if the handle belongs to another connection of the same program
+// [5040-8.1.1-b] so does a peer that invalidates a handle of another connection of the same program
 TEST_P(WindowTest, ThePeerInvalidatesAHandleOfAnotherConnection) {
   connect();
   if (!bed_->client().capabilities().remote_invalidation) GTEST_SKIP() << "no remote invalidation";

@@ -232,7 +232,7 @@ TEST_F(IpoibLink, Learning) {
   EXPECT_EQ(a->counts().received, 1u);
 }
 
-// An address that is learnt goes to another sender once its owner has gone, and not before.
+// A learnt address may move to another sender only after the previous sender has gone.
 TEST_F(IpoibLink, LearntAddressMoves) {
   auto b = learner(), before = host("10.9.0.1"), after = host("10.9.0.1");
   before->knows(*b);

@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(All, ResponderCrc,
                          testing::Values(CrcCase{false, false}, CrcCase{false, true}, CrcCase{true, false},
                                          CrcCase{true, true}));
 
-// [5044-4.3-a] [5044-4.3-e] [5044-7.1.2-l] [5044-7.1-a] the peer requests markers: the first bytes sent are one
+// [5044-4.3-a] [5044-4.3-e] [5044-7.1.2-l] [5044-7.1-a] the peer requests markers: the first bytes sent are a marker
 TEST_F(Responder, MarkersThatThePeerAsksFor) {
   listen();
   ask(request(0x90, 2, "00100010"));

@@ -383,7 +383,7 @@ TEST_F(Stream, OrderlyEnd) {
 }
 
 // [5041-6.2-c] What was posted before disconnect() is sent before the end, though the peer has ended its direction;
-// nothing can be posted behind it.
+// nothing can be posted after disconnect().
 TEST_F(Stream, BothEndWithWorkLeft) {
   serve();
   peer_.send(write(0, 0, {}));
@@ -416,7 +416,7 @@ TEST_F(Stream, EndThatThePeerDoesNotAnswer) {
   EXPECT_EQ(end(), boost::system::errc::timed_out);
 }
 
-// An orderly end does not wait forever for a peer that does not read the work posted before it.
+// An orderly end does not wait forever for a peer that does not read what was posted before disconnect().
 TEST_F(Stream, EndBehindWorkThatThePeerDoesNotTake) {
   fabric::IwarpOptions options;
   options.close_timeout = std::chrono::milliseconds(50);

@@ -82,8 +82,8 @@ TEST_F(Pins, NothingNewOnceInvalidationHasBegun) {
   terminated(iwarp::terminate::kReadInvalidStag);
 }
 
-// [5040-5.3-e] [5041-4.2-c] the same when the peer invalidates: its Send completes when the Response is written, and
-// later Sends complete after that
+// [5040-5.3-e] [5041-4.2-c] if the peer invalidates, its Send completes when the Response is written, and later Sends
+// complete after that
 TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
@@ -141,7 +141,7 @@ TEST_F(Pins, TheEndOfTheConnectionReleases) {
   EXPECT_EQ(node().count(1), 1u);
 }
 
-// A half placed segment pins its window; the rest of it is still placed.
+// A half placed segment pins its window; the rest of the segment is still placed.
 TEST_F(Pins, InvalidationWaitsForHalfASegment) {
   serve();
   const Exposed exposed = expose(0, 60000, fabric::Access::remote_write);

@@ -134,7 +134,7 @@ Shape large_call(std::uint32_t size = 9000) {
 }
 
 // [xchar-4.1-b] [xchar-4.1-c] [v2-4.2.2-e] INIT_XCHAR is the first message of each side once version two is agreed: the
-// server's precedes its first reply, the client's follows that
+// server sends it before its first reply, the client after that reply
 TEST_F(Exchanges, AreBegunByBothSides) {
   start();
   EXPECT_EQ(trace_of_call(), (std::vector<std::string>{"client send 56", "server send 72", "server send 44"}));

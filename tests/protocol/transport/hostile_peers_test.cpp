@@ -39,7 +39,7 @@ class HostilePeers : public testing::Test {
     }
     return done();
   }
-  /// Connects a peer, which completes one call and has credits then.
+  /// Connects a peer and completes one of its calls, so that it has credits.
   RawPeer& connect() {
     RawPeer& peer = *peers.emplace_back(std::make_unique<RawPeer>(*peer_fabric));
     peer.connect(endpoint);
@@ -104,7 +104,8 @@ TEST_F(HostilePeers, LeavingReadsUnanswered) {
   EXPECT_EQ(server->counters().bulk_in_use, 0u);
 }
 
-// A peer that leaves Reads unanswered leaves memory for others until it is aborted, also for those at its own address.
+// A peer that leaves Reads unanswered cannot hold all memory before it is aborted: some is left for other connections,
+// also for those of its own address.
 TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls

@@ -240,7 +240,7 @@ TEST_F(RequesterTest, ATransferThatNeverEnds) {
   }
 }
 
-// The same if the server has answered the call and still reads its arguments.
+// The connection also ends after the grace period if the server has answered the call and still reads its arguments.
 TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
   transport::ClientOptions options;
   options.silence = std::chrono::hours(1);
@@ -316,7 +316,7 @@ TEST_F(RequesterTest, ALongCallIsWholeWhileItIsRead) {
   EXPECT_EQ(call.status, BaseError::cancelled);
 }
 
-// A call times out while the server is silent: the others are retransmitted on a new connection.
+// A call times out while the server is silent: the other calls are retransmitted on a new connection.
 TEST_F(RequesterTest, SilentServer) {
   for (const bool silent : {true, false}) {
     transport::ClientOptions options;

@@ -208,7 +208,7 @@ TEST_F(Reverse, OnTheNextConnection) {
   }
 }
 
-// [8167-5.4-b] a server cannot connect: its calls end with the connection
+// [8167-5.4-b] a server cannot connect to its client: its calls end with the connection
 TEST_F(Reverse, EndsWithTheConnection) {
   start();
   reverse->allow();

@@ -42,7 +42,7 @@ class BindMount : public FileSystemTest {
   }
 
   void serve() {
-    fs_.reset();  // it uses the file of places
+    fs_.reset();  // releases the file of places
     PosixOptions options;
     options.root = point_;
     options.hint_file = places();

@@ -234,7 +234,7 @@ TEST(BulkIn, IgnoredWriteChunk) {
   EXPECT_EQ(in.failure(), DecodeFailure::ignored_chunk);
 }
 
-// [8166-6.1-d] the same if the item only says that nothing was written
+// [8166-6.1-d] the same if the item does not name the memory, and the decoder does
 TEST(BulkIn, IgnoredWriteChunkWithDestination) {
   Bytes room(16);
   const BufferRef buffer = ref_of(room);
