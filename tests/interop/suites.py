@@ -269,7 +269,7 @@ class KernelOnSiw(WithInput):
         self.commands(root)
 
     def shown(self, root):
-        """What the capture is to show: bulk data in both directions, long replies, a long call."""
+        """Transfers what the capture is to show: bulk data in both directions, long replies, a long call."""
         file = self.folder / "shown"
         write_noise(file, 1 << 20)
         self.nfs("put", file, f"{root}/shown")

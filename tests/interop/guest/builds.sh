@@ -13,7 +13,7 @@ export CCACHE_DISABLE=1
 # The same path on both servers, because object files contain the paths of their sources.
 work=/run/work
 
-# keep OUT: a repository of the whole project, and a clone of it with all files; OUT gets their hashes.
+# keep OUT: makes a repository of the whole project, and a clone of it with all files; writes their hashes to OUT.
 keep() {
   export HOME=/run GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
   export GIT_AUTHOR_DATE='2026-01-01T00:00:00Z' GIT_COMMITTER_DATE='2026-01-01T00:00:00Z'
@@ -29,7 +29,7 @@ compile() {
     ninja -C build "${targets[@]}" >/run/ninja.out || { tail -n 40 /run/cmake.out /run/ninja.out && false; }
 }
 
-# try_out: the programs serve and copy their sources: those built here or, where this build has none, those of $bin.
+# try_out: the programs serve and copy their sources. A program that was not built here is taken from $bin.
 try_out() {
   local server status
   mkdir back
@@ -45,7 +45,7 @@ ask_and_copy() {
     "$(built rpcrdma-nfs)" get -r "nfs://$1/m/transport" back && diff -r second/transport back/transport
 }
 
-# sums: of everything built, but precompiled headers, which contain addresses.
+# sums: checksums of everything built except precompiled headers, which contain addresses.
 sums() { find build -type f \( -name '*.o' -o -name '*.a' -o -path 'build/bin/*' \) -print0 | sort -z | xargs -0 sha256sum; }
 
 # work_on NAME FOLDER: the results are in $VM_OUT/NAME.txt.

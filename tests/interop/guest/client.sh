@@ -78,8 +78,8 @@ client_tests() {
     "$bin/interop_knfsd" --gtest_brief=1 --gtest_color=no --gtest_filter="$1"
 }
 
-# client_for_the_capture FABRIC URL FOLDER FILE [CLIENT_OPTION...]: what a capture is to show: bulk data in both directions,
-# a long reply, a long call. Leaves no files.
+# client_for_the_capture FABRIC URL FOLDER FILE [CLIENT_OPTION...]: transfers what a capture is to show: bulk data in
+# both directions, a long reply, a long call. Leaves no files.
 client_for_the_capture() {
   local url=$2 folder=$3 file=$4
   client="timeout $patience $bin/rpcrdma-nfs --fabric $1 ${*:5}" # no terminal, no progress bar

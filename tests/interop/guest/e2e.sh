@@ -35,7 +35,7 @@ every_name_is_of_a_test() {
   for name in "${host[@]}" "${programs[@]}" "${peers[@]}" "${later[@]}"; do tests_of "$name" >/dev/null || { echo "$name" && return 1; }; done
 }
 run() { python3 -B "$tests/e2e/run.py" "$@" 2>&1; }
-# run_both WHAT TESTS WHAT TESTS: two lists of names at the same time, as the machine has two processors.
+# run_both WHAT TESTS WHAT TESTS: runs two lists of tests at the same time, as the machine has two processors.
 run_both() {
   run $2 >"$VM_OUT/first.log" &
   local other=$!
@@ -44,7 +44,7 @@ run_both() {
   cat "$VM_OUT/first.log"
 }
 
-# For the host to check.
+# Makes a capture, which the host checks.
 capture() {
   mkdir -p /srv/ours
   start_nfsd verbs $left

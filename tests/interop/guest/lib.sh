@@ -20,7 +20,7 @@ expect() {
     failed=1
   fi
 }
-# must WHAT COMMAND...: a check without which the rest makes no sense, or hangs.
+# must WHAT COMMAND...: a check that ends the script if it fails, because the rest would be pointless or hang.
 must() {
   expect "$@"
   ((failed == 0)) || vm_die 'cannot continue without this'
@@ -69,7 +69,7 @@ rxe_with_a_wire() {
 
 # start_nfsd FABRIC ADDRESS [OPTION...]: the server with the export /ours of /srv/ours, on port 20050, TCP on 20051;
 # $ours_options are options of that export, each with a comma before it; $nfsd_prefix is a command that executes it.
-# Both exports trust root, as which these scripts run.
+# Both exports trust root, because these scripts run as root.
 ours_options=''
 nfsd_prefix=()
 start_nfsd() {

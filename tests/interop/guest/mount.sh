@@ -75,7 +75,7 @@ mount_cycles() {
   for ((i = 0; i < $1; ++i)); do mount_ours "$address" && : >/mnt/cycle && rm /mnt/cycle && umount /mnt || return 1; done
 }
 
-# What a capture is to show: bulk data in both directions, long replies. No piece of the data fits inline.
+# Transfers what a capture is to show: bulk data in both directions, long replies. No piece of the data fits inline.
 mount_for_the_capture() {
   must 'mount for the capture' mount_ours "$address" rsize=65536,wsize=65536
   head -c $((23 * 65536)) "$input/big" >/mnt/bulk && sync

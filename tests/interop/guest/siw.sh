@@ -49,7 +49,7 @@ part_device() {
   stop_nfsd
 }
 
-# Under both programs, during a copy.
+# The device of both programs is removed during a copy.
 device_goes_at_work() {
   # Large enough to be in progress when the device is removed.
   cat "$input/big" "$input/big" | head -c 128000000 >/run/piece

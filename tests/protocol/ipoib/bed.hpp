@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Links on one fabric, each with a packet device that the test holds.
+// Links on one fabric, each with a packet device that the test drives.
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>

@@ -55,7 +55,7 @@ class IpoibHostile : public testing::Test {
     EXPECT_TRUE(until([&] { return made->node.established(); }));
     return made;
   }
-  /// How the victim rejects a request with this private data.
+  /// The reason for which the victim rejects a request with this private data.
   std::optional<Refusal> refusal(const Bytes& private_data) {
     const auto made = neighbour(private_data);
     EXPECT_TRUE(until([&] { return made->node.disconnected.has_value() || made->node.established(); }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A neighbour that is slow beside one that is not.
+// A slow neighbour beside a fast one.
 #include "bed.hpp"
 #include "patience.hpp"
 #include "raw_neighbour.hpp"

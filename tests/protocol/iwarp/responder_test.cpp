@@ -254,7 +254,7 @@ struct RtrCase {
 };
 class ResponderPeerToPeer : public Responder, public testing::WithParamInterface<RtrCase> {};
 
-// [6581-9.2-b] [6581-9.2-c] [6581-9.2-d] [6581-9.2-e] each indication lets us send first
+// [6581-9.2-b] [6581-9.2-c] [6581-9.2-d] [6581-9.2-e] after each kind of indication this side may send first
 TEST_P(ResponderPeerToPeer, ReadyToReceive) {
   listen();
   ask(request(0x10, 2, GetParam().word));

@@ -183,7 +183,7 @@ TEST_F(RequesterTest, Deadlines) {
   Shape shape;
   shape.results = {9000};
   std::vector<std::unique_ptr<ShapedCall>> mine;
-  // Nearly the same deadline for all: calls that outlive those that hold the credits would be sent on a new connection.
+  // The deadlines are close together: a call that remained after the others would be sent on a new connection.
   const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
   for (int i = 0; i < 4; ++i) {
     mine.push_back(std::make_unique<ShapedCall>(pool, client->requester(), shape));

@@ -16,7 +16,8 @@ constexpr std::array kAllPhases{off, negotiating, heard, announced, active, refu
 constexpr std::array kAllEvents{announce, init, request, response, update, refusal};
 
 // Walks the table: which events are accepted, and the phase that follows; all others leave the phase as it is.
-// [xchar-4-b] a side that accepts requests, responses or updates accepts all three; [xchar-4-c] and INIT_XCHAR
+// [xchar-4-b] a side that accepts requests, responses or updates accepts all three; [xchar-4-c] it also accepts
+// INIT_XCHAR
 TEST(Exchange, EveryTransition) {
   const std::map<std::pair<ExchangePhase, ExchangeEvent>, ExchangePhase> taken{
       {{negotiating, announce}, announced},

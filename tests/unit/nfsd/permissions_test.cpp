@@ -36,7 +36,7 @@ class Permissions : public FileSystemTest {
   Status set_size(const Caller& who, const NodeKey& node, std::uint64_t size) {
     SetAttributes changes;
     changes.size = size;
-    changes.mtime.how = SetTime::How::server;  // as a client truncates
+    changes.mtime.how = SetTime::How::server;  // as a client that truncates does
     return fs_->set_attributes(who, node, changes, {}).status;
   }
   Status make(const Caller& who, const NodeKey& directory, std::string_view name) {

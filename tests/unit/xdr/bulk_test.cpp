@@ -14,7 +14,8 @@ using xdr::Encoder;
 
 constexpr std::uint32_t kNone = PayloadItem::kNoPosition;
 
-// [8166-3.4.4.1-a] the count stays, [8166-3.4.4.4-b] the pad is removed, [8166-3.4.5-a] later positions count both
+// [8166-3.4.4.1-a] the count stays, [8166-3.4.4.4-b] the pad is removed, [8166-3.4.5-a] later positions count the item
+// and its pad
 TEST(BulkOut, ByReference) {
   Bytes memory(13);
   fill_pattern(memory, 1);
