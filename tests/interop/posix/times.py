@@ -27,7 +27,7 @@ def split(nanoseconds):
 
 
 def times(name):
-    """Which times are still PAST, which have changed; times that were set are shown in full."""
+    """For the access and the modification time: whether it is still PAST, or has changed."""
     s = os.lstat(name)
     return " ".join("past" if value == past else "changed" for value, past in zip((s.st_atime_ns, s.st_mtime_ns), PAST))
 
