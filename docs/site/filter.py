@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Doxygen's input filter: adds what readers of the source need not be told. Lines keep their numbers.
+"""Doxygen's input filter: adds descriptions that the source does without. Lines keep their numbers.
 
-A header: the comment below `#pragma once` becomes the file's description, its floor becomes its group, and moves and
-tests for emptiness get a description if they have none. Implementation headers are left out.
-A page: the attributes of code blocks and the hidden blocks, which are for the tests, are dropped.
+Header: the comment below `#pragma once` becomes the file's description, the file's folder becomes its group, and move
+operations and `operator bool` get a description if they have none. Implementation headers are left out.
+Page: attributes of code blocks, and blocks that only the tests read, are dropped.
 """
 import re
 import sys
 from pathlib import Path
 
 FOLDER = re.compile(r"rpcrdma/([a-z0-9_]+)(?:/([a-z0-9_]+))?/[^/]+$")
-SPECIALIZATION = re.compile(r"^struct boost::system::.*$")  # of another project's template: not shown
+SPECIALIZATION = re.compile(r"^struct boost::system::.*$")  # specializes Boost's template: not shown
 NAMESPACE = re.compile(r"^namespace rpcrdma[a-z0-9_:]* \{$")
 MOVE = re.compile(r"^\s+(?:(\w+)\(\1&&|\w+& operator=\(\w+&&)(?!.*= delete)")
 EMPTY = re.compile(r"^\s+explicit operator bool\(\)")

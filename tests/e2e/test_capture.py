@@ -53,7 +53,7 @@ class Capture(Case):
             self.assertTrue(any(packet.has(layer) for packet in seen), layer)
         for packet in seen:
             with self.subTest(packet=packet):
-                # [5040-6.1-a] Every packet is at least MPA, except those of TCP alone.
+                # [5040-6.1-a] Every packet that carries data contains MPA.
                 self.assertTrue(packet.has("iwarp_mpa") or "Len=0" in packet.info)
                 # Two limits of the dissector: it misses the body of READ replies whose data is in a Write
                 # chunk, and decodes some replies as RPC version 0.

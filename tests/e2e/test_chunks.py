@@ -20,7 +20,8 @@ class Chunks(Case):
         self.file = self.peer.lookup(self.peer.mount("/files"), "file")
 
     def read_by_write_chunk(self, sizes, offset=0, count=1 << 20):
-        """A READ into segments of these sizes. Returns their lengths in the reply, the bytes, and the results."""
+        """A READ with a Write chunk of segments of these sizes. Returns the lengths in the reply, the data, and the
+        results."""
         peer, xid = self.peer, self.peer.next_xid()
         room = [peer.expose(0x100 + index, 0x123456789A00 + (index << 32), b"\xEE" * size, readable=False)
                 for index, size in enumerate(sizes)]
@@ -98,7 +99,7 @@ class Chunks(Case):
         self.assertEqual((self.files / "file").read_bytes(), content)
 
     def test_write_with_the_pad_in_the_chunk(self):
-        """Allowed, though unwise. [8166-3.4.5.2-b] [8166-3.4.5.2-d]"""
+        """RFC 8166 allows it but discourages it. [8166-3.4.5.2-b] [8166-3.4.5.2-d]"""
         content = noise(6001, 2)
         status, _ = self.write_by_read_chunk(content, [6001, 3], bytes(3))
         self.assertEqual(status, 0)
@@ -163,7 +164,7 @@ class Chunks(Case):
         room = peer.expose(0x700, 0, bytes(3000), readable=False)
         message = call(xid, NFS, 3, READDIRPLUS, opaque(root) + struct.pack(">Q8sII", 0, bytes(8), 50000, 50000))
         words, body = peer.exchange(header(xid, MSG, bytes(8) + reply_chunk(room.segment())) + message)
-        # [8166-4.5.3-b] the server detects it before it writes anything
+        # [8166-4.5.3-b] the server detects that the chunk is too small before it writes anything
         self.assertEqual((words[0], words[3], body), (xid, 4, struct.pack(">I", 2)))
         self.assertEqual(peer.written, 0)
 

@@ -63,7 +63,7 @@ class Faults(Client):
         self.assertTrue(filecmp.cmp(source, into / "source", shallow=False))
 
     def test_sigpipe_in_mid_put(self):
-        """siw raises it when a connection has gone, which ends the transfer as little as on other devices."""
+        """siw raises SIGPIPE when a connection is lost. The signal must not end the transfer."""
         source = write_noise(self.folder / "source", SIZE, 3)
         client = self.client("put", source, self.server().url("/files/target"))
         wait_until(lambda: allocated(self.files) > SIZE // 8, "an eighth of the file")
@@ -99,7 +99,7 @@ class Faults(Client):
 
 
 class DeadClients(Client):
-    """Mostly waits until the server closes idle files, so it may run beside other tests."""
+    """This test mostly waits until the server closes idle files, so it may run beside other tests."""
 
     def test_client_killed_in_mid_transfer(self):
         """The server releases the memory and descriptors of clients that are killed repeatedly."""

@@ -36,7 +36,7 @@ class HostileFabric(Case):
         return bits, headers
 
     def ends(self, ulpdu, *errors, headers=None):
-        """A segment sent on a new connection ends it; `headers`: how many of its bytes the Terminate returns."""
+        """A segment sent on a new connection ends the connection; the Terminate returns its first `headers` bytes."""
         peer = self.peer()
         peer.fpdu(ulpdu)
         bits, rest = self.terminated(peer, *errors)
@@ -203,7 +203,7 @@ class HostileFabric(Case):
         self.terminated(peer, (DDP, 1, 1), (DDP, 1, 0))
 
     def test_write_into_the_sink_of_a_read(self):
-        """The sink of the server's own Read takes Read Responses, not Writes."""
+        """The sink of the server's own Read accepts Read Responses only, not Writes."""
         # [5041-8.3.1-d]
         peer = self.peer()
         sink, offset = self.write_call(peer)

@@ -30,7 +30,7 @@ class HostilePeers(Case):
         return peer
 
     def ends(self, act, kind=RpcPeer):
-        """`act` on a new connection ends it; other peers are still served."""
+        """The server ends a new connection on which `act` is called; other peers are still served."""
         peer = self.peer(kind)
         with contextlib.suppress(ConnectionError):  # the connection may end at once
             act(peer)

@@ -24,7 +24,7 @@ class HostileSetup(Case):
         self.assertEqual(self.ls(self.one.url("/files")), [])
 
     def refused(self, octets, reply_is_allowed=False):
-        """These bytes end the connection: without a Reply or, if allowed, after one."""
+        """The server ends a connection on which it receives these bytes: without a Reply or, if allowed, after one."""
         with Peer(self.one.address) as peer:
             peer.raw(octets)
             rest = peer.rest()
@@ -84,7 +84,7 @@ class HostileSetup(Case):
             peer.raw(mpa_request(rfc8797())[:11])
             other.raw(mpa_request(rfc8797())[:25])
             self.served()
-            self.assertEqual(peer.rest(), b"")  # the set-up timeout ends it
+            self.assertEqual(peer.rest(), b"")  # the set-up timeout ends the connection
             self.assertEqual(other.rest(), b"")
 
     def test_silence(self):

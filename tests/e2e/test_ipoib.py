@@ -112,7 +112,7 @@ class Pair(Linked):
         self.ends_cleanly()
 
     def test_offload(self):
-        """The kernel of a host without offloads finds no wrong checksum in what the other one cuts, and back."""
+        """One host cuts and joins packets, the other one has no offloads: neither kernel finds a wrong checksum."""
         one, two = self.hosts
         one.start([two], "--mtu", 2044)
         two.start([one], "--mtu", 2044, "--no-offload")
@@ -152,7 +152,7 @@ class Pair(Linked):
         self.ends_cleanly()
 
     def test_killed_under_load(self):
-        """A TCP connection outlives the end and the return of the link under it."""
+        """A TCP connection survives when the link below it is killed and started again."""
         one, two = self.hosts
         self.network.start()
         receiver = two.start_probe("receive", two.four, 7000)

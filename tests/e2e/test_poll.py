@@ -28,7 +28,7 @@ class Poll(Case):
                     self.assertIn(b"--poll", done.stderr)
 
     def ping(self, server, value):
-        """What rpcrdma-ping says of its own waits."""
+        """Runs rpcrdma-ping; returns the numbers that it prints about its own waits."""
         done = self.run_program("rpcrdma-ping", *OPTIONS, "--poll", value, "--rate", "1000", "--count", "100", server.address)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         return {name: float(number) for name, number in re.findall(r"(\w+)=([\d.]+)", done.stdout.decode())}

@@ -39,7 +39,7 @@ class ReadSinks(Case):
         peer.send(header(xid) + call(xid))
 
         def answered():
-            """Repeats the call: siw may leave the first message unread until more bytes arrive."""
+            """Sends an empty Write if there is no reply: siw may leave the first message unread until more arrives."""
             if select.select([peer.socket], [], [], 0.05)[0]:
                 return True
             peer.write(b"", 0, 0)
@@ -134,4 +134,4 @@ class ReadSinks(Case):
         use()  # pools keep idle memory registered
         before = registrations()
         use()
-        wait_until(lambda: registrations() <= before, "their release")
+        wait_until(lambda: registrations() <= before, "the release of the sinks")

@@ -256,7 +256,7 @@ class Callers(TcpCase):
                                  tcp=("[::]:0",))
         port = server.tcp[0].rsplit(":", 1)[1]
         with TcpPeer(f"127.0.0.1:{port}", ("127.0.0.3", 0)) as near, TcpPeer(f"127.0.0.1:{port}") as far:
-            handle = near.mount("/a")  # through an IPv6 socket: its address is an IPv4-mapped one
+            handle = near.mount("/a")  # to an IPv6 socket, which sees an IPv4-mapped address
             self.assertEqual(self.mnt_status(near, "/m"), ACCES)
             self.assertEqual(self.mnt_status(far, "/a"), ACCES)
             far.mount("/m")
@@ -289,7 +289,7 @@ class Callers(TcpCase):
             other.mount("/open")
             self.assertEqual(other.results(NFS, 3, GETATTR, opaque(handle))[:4], struct.pack(">I", ACCES))
             self.assertEqual(root.results(NFS, 3, GETATTR, opaque(handle))[:4], bytes(4))
-        self.nfs("ls", server.url("/m"))  # RDMA has no such ports
+        self.nfs("ls", server.url("/m"))  # over RDMA there is no source port to check
 
     @staticmethod
     def free(host, port):
@@ -303,7 +303,7 @@ class Callers(TcpCase):
 
 @unittest.skipIf(missing_tools("nfs-ls", "nfs-cp", "nfs-cat"), "libnfs-utils is not installed")
 class Libnfs(TcpCase):
-    """A client of another project."""
+    """libnfs, a client of another project."""
 
     def setUp(self):
         super().setUp()

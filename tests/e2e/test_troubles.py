@@ -58,8 +58,8 @@ class Troubles(Case):
         self.assertTrue(message.endswith(": " + os.strerror(code)), message)
 
     def crashed(self, image, how, look):
-        """Runs the shell command LOOK in the file system as a crash of the machine at this moment would leave it, with
-        only what has reached the disk; returns its output. HOW are the options of the mount."""
+        """Runs the shell command LOOK in a copy of the file system, and returns its output. As after a crash of the
+        machine at this moment, the copy has only what has reached the disk. HOW are the options of the mount."""
         copy = self.folder / "copy"
         subprocess.run(["cp", "--sparse=always", image, copy], check=True, timeout=DEADLINE_S)
         after = self.folder / "after"
@@ -191,7 +191,7 @@ class Troubles(Case):
         return found
 
     def test_every_call_learns_that_its_data_is_lost(self):
-        """Even if many calls run at once, although the kernel reports the error to only one fsync of an open file."""
+        """Many calls run at once, and the kernel reports the error to only one fsync of an open file."""
         self.server_on_a_refusing_disk(["file"])
         file = self.peer.lookup(self.root, "file")
 
@@ -216,8 +216,8 @@ class Troubles(Case):
                 self.assertNotEqual(committed[1], verifiers[committed[0]])
 
     def test_data_lost_after_its_file_was_closed(self):
-        """The server has closed the file meanwhile, because it has used many others, and another process has already
-        called fsync and received the error."""
+        """The server has used many other files and therefore closed this one. Another process has already called fsync
+        and received the error."""
         self.server_on_a_refusing_disk(["file"], 'for n in $(seq 600); do : >"$1/$n"; done; ')
         file = self.peer.lookup(self.root, "file")
         status, rest = ask(self.peer, *nfs.write(file, b"x" * 4096, 0, UNSTABLE))

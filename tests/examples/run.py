@@ -24,8 +24,8 @@ def program(folder, name):
 
 
 def reserve_port(address):
-    """Returns a port, and a socket bound to it. While the socket is open, no other process gets the port. A server may
-    listen on the port, as the socket does not."""
+    """Returns a port, and a socket bound to it. While the socket is open, no other process gets the port. The socket
+    does not listen, so a server may listen on the port."""
     holder = socket.socket()
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind((address, 0))
@@ -53,7 +53,7 @@ class Process:
         self.child.wait()
 
     def line(self):
-        """Returns the next line of its output."""
+        """Returns the next line of the process's output."""
         end = time.monotonic() + DEADLINE_S
         while b"\n" not in self.text:
             ready, _, _ = select.select([self.child.stdout], [], [], max(0, end - time.monotonic()))
@@ -65,7 +65,7 @@ class Process:
         return line.decode()
 
     def stop(self):
-        """Ends it with SIGTERM, as a service manager does, and returns its exit status."""
+        """Ends the process with SIGTERM, as a service manager does, and returns its exit status."""
         self.child.send_signal(signal.SIGTERM)
         return self.child.wait(DEADLINE_S)
 
@@ -120,7 +120,7 @@ def blob_store(folder, address):
         into = Path(name, "into")
         with Process(client, address, "watch") as watcher:
             expect("watcher", watcher.line(), "watching")
-            # The largest value, one that ends within a piece, and one that replaces a longer one.
+            # The largest value, one whose last piece is short, and a short value that replaces the largest.
             for key, size in (("large", (4 if slow(address) else 64) << 20), ("odd", (3 << 20) + 4711), ("large", 5)):
                 file = Path(name, "from")
                 file.write_bytes(random.Random(size).randbytes(size))

@@ -27,7 +27,7 @@ def parts(page):
         number += 1
         if not opened:
             if lines[number - 1].startswith("```"):
-                raise SystemExit(f"{page}:{number}: a code block that is not understood")
+                raise SystemExit(f"{page}:{number}: cannot parse the attributes of this code block")
             continue
         language, name = opened.groups()
         begin, end = number, "-->" if language is None else "```"

@@ -14,7 +14,7 @@ from vmkit.machine import Machine
 
 
 def installed(program):
-    """On this host, and so in the machine."""
+    """Whether `program` is installed on this host, and therefore in the machine."""
     return shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"]))
 
 
@@ -77,7 +77,7 @@ class MoreEndToEndOnRxe(Machine):
     timeout_s = 3000
 
     def test(self):
-        """The end-to-end tests over verbs that do the same things with the device as others."""
+        """The other end-to-end tests over verbs, which use the device in no other ways."""
         self.run_guest("e2e.sh", "more")
 
 
@@ -88,7 +88,8 @@ class VersionsOnRxe(Machine):
     device = "rxe"
 
     def test(self):
-        """Version two is offered to the kernel's server, which has version one alone, and a server that has both serves its client."""
+        """The client offers version two to the kernel's server, which has version one alone; the server serves the
+        kernel's client with version one."""
         self.run_guest("versions.sh", self.device)
         capture.check_fallback(self, capture.decoded(self.out / f"fallback-{self.device}.pcap", self.port_of_kernel))
         served = capture.decoded(self.out / f"server-{self.device}.pcap", self.port_of_ours)
@@ -268,7 +269,7 @@ class KernelOnSiw(WithInput):
         self.commands(root)
 
     def shown(self, root):
-        """What the capture is to show: bulk data in both directions, long replies, a long call."""
+        """Transfers what the capture is to show: bulk data in both directions, long replies, a long call."""
         file = self.folder / "shown"
         write_noise(file, 1 << 20)
         self.nfs("put", file, f"{root}/shown")

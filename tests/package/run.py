@@ -113,7 +113,7 @@ def exports(package):
         if not re.match(r"(rpcrdma_|xdr_|_Z[A-Z]*(Th?n\d+_|v\d+_n\d+_)?Z?NK?(7rpcrdma|5boost4asio))", name):
             foreign.append(name)
     assert not foreign, foreign[:20]
-    # Private parts of the floors.
+    # Private functions and types are not exported.
     visible = run("nm", "-DC", "--defined-only", library)
     for name in ("rpcrdma::transport::Connection::", "rpcrdma::fabric::load_verbs_plugin", "nfs_fh3", "::State::"):
         assert name not in visible, f"{name} is exported"
@@ -145,8 +145,8 @@ def needed(program):
 
 
 def build_with_cmake(package, source, build, kind):
-    """A call with the other kind of library links again. The guide's first service is built with make, as the guide
-    says."""
+    """Compiles and links; when called again with the other kind of library, only links. The guide's first service is
+    built with make, as the guide says."""
     generator = "Unix Makefiles" if source.name.startswith("hello-") and shutil.which("make") else "Ninja"
     run("cmake", "-S", source, "-B", build, "-G", generator, f"-DCMAKE_PREFIX_PATH={package.prefix}",
         f"-DCMAKE_C_COMPILER={package.compiler['C']}", f"-DCMAKE_CXX_COMPILER={package.compiler['CXX']}",

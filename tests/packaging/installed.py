@@ -61,7 +61,7 @@ class Chroot:
         return done.stdout
 
     def state(self):
-        """Every file with its kind, mode, owner, and size or target, and the groups. Users show as a changed file."""
+        """Every file with its kind, mode, owner, and size or target; and the groups. A new user changes /etc/passwd."""
         found = {}
         for folder, folders, files in os.walk(self.root):
             place = os.path.relpath(folder, self.root)

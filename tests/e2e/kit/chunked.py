@@ -50,7 +50,7 @@ class OverIwarp(RpcPeer):
                 return struct.unpack_from(">IIII", got.payload), got.payload[16:]
 
     def _place(self, handle, offset, count, readable):
-        """The exposed memory that holds this range, and the range as a slice of it."""
+        """Returns the exposed memory that contains the range, and the range as a slice of that memory."""
         exposed, may_be_read = self.memory.get(handle, (None, readable))
         start = offset - exposed.offset if exposed else -1
         if start < 0 or start + count > len(exposed.octets) or may_be_read != readable:
@@ -87,7 +87,7 @@ class Window:
 
 
 class OverVerbs(RpcPeer):
-    """The same over verbs: the device chooses the handles and serves the server's accesses. .written counts the bytes
+    """Like OverIwarp, but the device chooses the handles and serves the server's accesses. .written counts the bytes
     that have changed."""
 
     def __init__(self, address, **handshake):

@@ -5,10 +5,10 @@ import os
 import unittest
 
 FABRIC = os.environ.get("RPCRDMA_E2E_FABRIC", "iwarp")
-# Version of RPC-over-RDMA on both sides; empty: the default of the programs.
+# Version of RPC-over-RDMA on both sides; if empty, the default of the programs.
 VERSION = os.environ.get("RPCRDMA_E2E_VERSION", "")
 OPTIONS = ("--fabric", FABRIC, *(("--rdma-version", VERSION) if VERSION else ()))  # for every program
-# The fabric of hand-driven peers: it is iwarp also if the server uses verbs on siw.
+# The fabric of hand-driven peers. These can use iwarp even if the server uses verbs, on siw.
 PEER = os.environ.get("RPCRDMA_E2E_PEER", FABRIC)
 ADDRESS = os.environ.get("RPCRDMA_E2E_ADDRESS", "127.0.0.1")
 # The client's address as the server sees it.

@@ -79,7 +79,7 @@ def main():
     wakes = select.poll()
     for descriptor in (device, 0):
         wakes.register(descriptor, select.POLLIN)
-    # The first request is the kernel's own, after mount().
+    # The first request comes from the kernel itself, after mount().
     told = False
     said = False
     while not told:

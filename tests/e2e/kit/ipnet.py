@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hosts, which are network namespaces on one bridge, with rpcrdma-ip on each. Between them only the fabric's TCP port
-is open. Needs root."""
+"""Network namespaces on one bridge that act as hosts; each runs rpcrdma-ip. Only the fabric's TCP port is open between
+them. Needs root."""
 import os
 import re
 import signal

@@ -45,7 +45,7 @@ def echo(address, sizes):
 
 
 def sizes_of(text):
-    """FIRST-LAST/STEP or SIZE, separated by commas."""
+    """Parses a list of SIZE or FIRST-LAST/STEP, separated by commas."""
     out = []
     for part in text.split(","):
         if "-" in part:
@@ -71,7 +71,7 @@ def receive(address, port):
 
 
 def send(address, port, count, seconds="0"):
-    """Sends `count` bytes over at least `seconds`, and compares their hash with that of the receiver."""
+    """Sends `count` bytes within about `seconds` or more; checks that the receiver returns the same hash."""
     connection = socket.create_connection((address, int(port)), timeout=PATIENCE_S)
     digest, left = hashlib.sha256(), int(count)
     pause = float(seconds) / max(left / CHUNK, 1)
@@ -107,14 +107,14 @@ def connects(address, port):
 
 
 def datagrams(address, size, count):
-    """The contents, and a socket."""
+    """Returns the contents of `count` datagrams, and a UDP socket."""
     number = int(count)
     data = b"".join(struct.pack(">Q", i) * (int(size) // 8) for i in range(number))
     return data, socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
 
 
 def send_datagrams(address, port, size, count):
-    """Sends `count` datagrams by one call, which the kernel or the device cuts (UDP_SEGMENT, 103)."""
+    """Sends `count` datagrams as one buffer, which the kernel or the device cuts (UDP_SEGMENT, option 103)."""
     data, sender = datagrams(address, size, count)
     sender.setsockopt(socket.IPPROTO_UDP, 103, int(size))
     sender.sendto(data, (address, int(port)))

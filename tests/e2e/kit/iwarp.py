@@ -126,11 +126,11 @@ class Peer:
         return bytes(data)
 
     def rest(self):
-        """Returns all bytes up to the end of the stream, and fails if that does not come."""
+        """Returns all bytes up to the end of the stream; fails if the stream does not end."""
         return self.receive_exactly(1 << 30)
 
     def handshake(self, private=None, crc=False, **fields):
-        """Sends the Request; returns the Reply's (flags, revision, private data)."""
+        """Sends the MPA Request; returns the (flags, revision, private data) of the MPA Reply."""
         flags = fields.pop("flags", ENHANCED_BIT) | (CRC_BIT if crc else 0)
         self.raw(mpa_request(rfc8797() if private is None else private, flags=flags, **fields))
         return self.reply()
@@ -181,7 +181,7 @@ class Peer:
         return Message(body[:length])
 
     def receive_opcode(self, *opcodes):
-        """Returns the next segment, whose opcode must be one of these."""
+        """Returns the next segment, whose opcode must be one of `opcodes`."""
         message = self.receive()
         if message is None:
             raise ConnectionEnded("the connection ended")

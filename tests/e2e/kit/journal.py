@@ -13,8 +13,8 @@ LARGEST = 6000
 
 
 class File:
-    """The bytes on stable storage, and the unstable writes in their order, each of which may or may not have been
-    stored."""
+    """The bytes on stable storage, and the unstable writes in order. Each unstable write may or may not have reached
+    the disk."""
 
     def __init__(self, handle):
         self.handle, self.stable, self.loose = handle, b"", []
@@ -29,7 +29,7 @@ class File:
         self.loose = []
 
     def matches(self, octets):
-        """Whether each byte is that of stable storage or of an unstable write."""
+        """Whether each byte equals that on stable storage or that of an unstable write."""
         latest = copy.copy(self)
         latest.loose = list(self.loose)
         latest.settle()
@@ -90,7 +90,7 @@ class Journal:
         self.random, self.handle, self.path = random, handle, path
         self.names, self.pending, self.acknowledged = {}, None, 0
         self.verifier, self.peer, self.counter = None, None, 0
-        self.unanswered = None  # an EXCLUSIVE create, to be sent again
+        self.unanswered = None  # an EXCLUSIVE create without a reply, to be sent again
 
     def connect(self, address):
         self.peer = RpcPeer(address)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A network namespace and a private /run, with an rpcbind that no other process reaches. Needs root. RDMA devices are
-in the initial network namespace only, so other fabrics than iwarp stay in that one."""
+in the initial network namespace only, so tests of fabrics other than iwarp run in the initial one."""
 import os
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ def missing_tools(*names):
 
 
 class Namespace:
-    """close() ends it and every process that popen() started in it."""
+    """close() ends the namespace and every process that popen() started in it."""
 
     OWN = ["--net", "--mount"] if FABRIC == "iwarp" else ["--mount"]
     SETUP = "ip link set lo up && mount -t tmpfs none /run && mkdir /run/rpcbind && echo up && exec sleep infinity"

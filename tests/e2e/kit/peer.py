@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The hand-driven peer of the fabric that the programs run on."""
+"""The hand-driven peer for the fabric in kit.fabric.PEER."""
 from kit.fabric import PEER
 
 if PEER == "iwarp":

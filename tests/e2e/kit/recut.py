@@ -23,8 +23,8 @@ def tcp_segments(path):
 
 
 class Direction:
-    """Puts the packets of one direction in order: two processors may send for one connection, so that a capture may
-    have them in another order than the stream."""
+    """Puts the packets of one direction in order: two processors may send for one connection, so the order in a capture
+    may differ from that of the stream."""
 
     def __init__(self, stream, sender, first):
         self.stream, self.sender, self.next, self.frames = stream, sender, first, Frames()

@@ -36,7 +36,7 @@ class Server:
         self.exports = list(exports)
         self.listen = list(listen)
         self.options = list(options)
-        self.prefix = list(prefix)  # a command that executes the program in its place
+        self.prefix = list(prefix)  # a command line that ends with exec of the program that follows it
         self.log_path = self.folder / "server.log"
         self.process = None
         self.start()
@@ -91,7 +91,7 @@ class Server:
         self.listen = [f"{fabric}@{address}" if fabric else address for fabric, address in zip(fabrics, self.rdma)]
 
     def stop(self, deadline_s=DEADLINE_S):
-        """Sends SIGTERM and returns the exit status. A sanitizer's report changes that."""
+        """Sends SIGTERM and returns the exit status. A sanitizer's report changes the status."""
         if self.alive():
             self.process.send_signal(signal.SIGTERM)
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes directory trees, samples them from the machine, and compares them."""
+"""Makes directory trees, of generated files or of copies of this machine's files, and compares trees."""
 import filecmp
 import os
 import random

@@ -52,7 +52,7 @@ def _roce(opcode, number, payload):
 
 
 def capture_on_roce(path, sends, largest=60000, invalidate=False):
-    """The same on RoCE; with `invalidate` each Send is a Send with Invalidate."""
+    """One direction of a connection on RoCE; with `invalidate` each Send is a Send with Invalidate."""
     capture = Capture(path)
     number, last_packets = 0xFFFFFE, []
     handle = struct.pack(">I", 0x77) if invalidate else b""

@@ -12,9 +12,9 @@ from kit.iwarp import SEND, SEND_INVALIDATE, ConnectionEnded, rfc8797
 from kit.rdma import cm, good, verbs
 from kit.waiting import DEADLINE_S
 
-RECEIVES, ROOM = 64, 4096  # their number, and the bytes of each
+RECEIVES, ROOM = 64, 4096  # the number of posted receives, and the bytes of each
 PAGE = mmap.PAGESIZE
-_BAD = ctypes.c_void_p()  # receives the address of a refused request
+_BAD = ctypes.c_void_p()  # set to the address of a refused work request
 
 
 class Rejected(ConnectionError):
@@ -84,7 +84,7 @@ class Peer:
         self.close()
 
     def close(self):
-        """Frees windows before the queue pair; otherwise rxe hangs."""
+        """Frees the memory windows before the queue pair; otherwise rxe hangs."""
         if not self.id:
             return
         for window in self.windows:
@@ -99,7 +99,7 @@ class Peer:
     # Connection management.
 
     def _event(self, *kinds):
-        """Waits for the next event, whose kind must be one of these; returns its kind, status and private data."""
+        """Waits for the next event, whose kind must be one of `kinds`; returns its kind, status and private data."""
         if not select.select([self.channel.contents.fd], [], [], DEADLINE_S)[0]:
             raise TimeoutError("no event")
         event = ctypes.POINTER(rdma.Event)()
@@ -114,7 +114,7 @@ class Peer:
         return kind, status, private
 
     def connect(self, private=None, inbound=16, outbound=16):
-        """Connects."""
+        """Sends a connection request; does not wait for the answer."""
         private = rfc8797() if private is None else private
         octets = ctypes.create_string_buffer(private, max(len(private), 1))
         good(cm.rdma_connect(self.id, rdma.Parameters(
@@ -133,7 +133,7 @@ class Peer:
         return self.memory[-1]
 
     def expose(self, size, readable, offset):
-        """Memory with a handle that lets the server read it, or else write it."""
+        """Returns a handle and the memory that the server may read by it, or write if not `readable`."""
         right = rdma.REMOTE_READ if readable else rdma.REMOTE_WRITE
         memory = self._register(size, rdma.LOCAL_WRITE | rdma.MW_BIND | right, offset)
         window = good(self.do.alloc_mw(self.pd, rdma.TYPE_2))
@@ -234,7 +234,7 @@ class Peer:
         return Message(payload, stag)
 
     def receive_opcode(self, *opcodes):
-        """Returns the next message, whose opcode must be one of these."""
+        """Returns the next message, whose opcode must be one of `opcodes`."""
         message = self.receive()
         if message is None:
             raise ConnectionEnded("the connection ended")
@@ -243,7 +243,7 @@ class Peer:
         return message
 
     def end(self):
-        """No message follows."""
+        """Expects the end of the connection without another message."""
         message = self.receive()
         if message is not None:
             raise AssertionError(f"expected the end of the connection, got {message.payload.hex()}")

@@ -3,7 +3,7 @@
 import os
 import time
 
-SCALE = os.environ.get("RPCRDMA_E2E_SCALE", "small")  # or full; or tiny, for what is many times slower
+SCALE = os.environ.get("RPCRDMA_E2E_SCALE", "small")  # or "full"; or "tiny", for an emulated machine
 SLOWEST = 10  # the tests pass on a machine this many times slower than an ordinary one
 DEADLINE_S = 60 * SLOWEST
 
@@ -13,7 +13,7 @@ def scaled(full, small, tiny=None):
 
 
 def some_of(values):
-    """All of them; every seventh of tiny inputs."""
+    """All values, or every seventh if the inputs are tiny."""
     return values[::7] if SCALE == "tiny" else values
 
 

@@ -43,7 +43,8 @@ class Heard final : public LogSink {
   std::vector<std::pair<LogLevel, std::string>> lines_;
 };
 
-/// While it exists, fabrics that are opened on a device read their events here; no software device can be made to fail.
+/// While it exists, fabrics that are opened on a device read the events from this object's pipe, since no software
+/// device can be made to fail.
 class OwnEvents {
  public:
   explicit OwnEvents(const char* address) {
@@ -231,8 +232,8 @@ TEST_P(DeviceTest, TheClientsDeviceGoesBetweenTwoConnections) {
   expect_transfers(from, to, 2);
 }
 
-// The first refusal precedes the kernel's removal event. The user does not retry, and the device is released all the
-// same.
+// The user does not retry after the first refusal, which precedes the kernel's removal event. The device is released
+// nevertheless.
 TEST_P(DeviceTest, TheServersDeviceGoesBeforeItListens) {
   const auto try_to_listen = [this] { return bed_->server().listen(bed_->address(), [](auto) {}).error(); };
   EXPECT_FALSE(try_to_listen());
@@ -244,7 +245,7 @@ TEST_P(DeviceTest, TheServersDeviceGoesBeforeItListens) {
   ASSERT_NO_FATAL_FAILURE(connect_again());
 }
 
-// The device reports its failure once, to one fabric of the process; the server's is another.
+// The device reports its failure once, to only one fabric of the process, and that is not the server's.
 TEST_P(DeviceTest, AFailureOfADeviceEndsAllFabricsOnIt) {
   listen();
   ASSERT_NO_FATAL_FAILURE(connect_again());
@@ -264,7 +265,7 @@ TEST_P(DeviceTest, AFailureOfADeviceEndsAllFabricsOnIt) {
   expect_transfers(from, to, 1);
 }
 
-// No work is outstanding that could fail. The last test: the wire stays disconnected.
+// There is no outstanding work that could fail. This is the last test, because the wire stays disconnected.
 TEST_P(DeviceTest, AnIdlePeerOutOfReachIsNoticed) {
   listen();
   ASSERT_NO_FATAL_FAILURE(connect_again());

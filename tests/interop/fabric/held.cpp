@@ -17,7 +17,7 @@ struct Close {
   void operator()(FILE* pipe) const { *status = pclose(pipe); }
 };
 
-/// The number of resources of that kind that this process holds.
+/// The number of resources of type `kind` that this process holds.
 std::size_t count(const std::string& kind) {
   const std::string mine = " pid " + std::to_string(getpid()) + " ";
   int status = -1;

@@ -60,7 +60,7 @@ TEST_P(ImmediateTest, InAWriteOfNothing) { expect_end(IBV_WR_RDMA_WRITE_WITH_IMM
 TEST_P(ImmediateTest, InAWriteLongerThanTheReceive) {
   Memory target(bed_->server(), kTarget);
   const Exposed exposed(server(), target.all(), fabric::Access::remote_write);
-  // When this is complete the window is bound.
+  // The window is bound once this empty Write is complete.
   ASSERT_FALSE(server().qp->post_write({}, 0, 0, server().op(3)));
   server().qp->submit();
   ASSERT_TRUE(until([this] { return server().count(3) == 1; }));
@@ -68,7 +68,7 @@ TEST_P(ImmediateTest, InAWriteLongerThanTheReceive) {
   EXPECT_TRUE(all_are(target.octets, std::byte{0x33}));
 }
 
-// RFC 5040 has none.
+// RFC 5040 (iWARP) has no immediate data.
 std::vector<BedFactory> infiniband_beds() { return on_iwarp() ? std::vector<BedFactory>() : verbs_beds(); }
 
 }  // namespace

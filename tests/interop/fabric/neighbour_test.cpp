@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A host on the same network whose hardware address is not known yet, repeatedly. Its device is at
-// RPCRDMA_TEST_NEIGHBOUR; the device at RPCRDMA_TEST_VERBS_ADDRESS leads to it. Needs root, and the program `ip`.
+// Connects repeatedly to a host on the same network whose hardware address is not known yet. The host's device is at
+// RPCRDMA_TEST_NEIGHBOUR and is reached through that at RPCRDMA_TEST_VERBS_ADDRESS. Needs root, and the program `ip`.
 #include <cstdlib>
 
 #include "interop/fabric/verbs_bed.hpp"
@@ -11,7 +11,7 @@ namespace {
 fabric::Endpoint neighbour() { return {boost::asio::ip::make_address(std::getenv("RPCRDMA_TEST_NEIGHBOUR")), 0}; }
 
 std::unique_ptr<fabric::Fabric> opened(boost::asio::io_context& context, fabric::VerbsOptions options) {
-  // Code that waits for the time limit instead of the answer does not finish.
+  // So long that a test does not finish if the code waits for the time limit instead of the answer.
   options.resolve_timeout = std::chrono::hours(1);
   auto fabric =
       verbs_provider().open(context, neighbour().address(), options, Log(make_stderr_sink(LogLevel::warn, "test")));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a connector on an iWARP device sends while its peer is silent: the peer is this program, on a TCP socket.
+// While its peer is silent, a connector on an iWARP device sends empty RDMA Writes ("nudges"). This program is the
+// peer, on a TCP socket.
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
@@ -90,7 +91,7 @@ std::vector<BedFactory> nudging_beds() { return on_iwarp() ? verbs_beds() : std:
 
 class NudgeTest : public FabricTest {
  protected:
-  /// Long enough for the next two, if they are sent.
+  /// Waits long enough for two more nudges, if they are sent.
   void wait_for_two_more(std::size_t nudges) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20) * (1u << (nudges + 2));
     until([end] { return std::chrono::steady_clock::now() >= end; });
@@ -113,7 +114,7 @@ TEST_P(NudgeTest, UntilSomethingIsHeard) {
   peer.send();
   ASSERT_TRUE(until([&] { return client_.count(1) == 1; }));
   EXPECT_EQ(client_.result(1).length, 4u);
-  // One may have been in flight.
+  // One nudge may have been in flight.
   const std::size_t nudges = peer.nudges;
   wait_for_two_more(nudges);
   EXPECT_LE(peer.nudges, nudges + 1);

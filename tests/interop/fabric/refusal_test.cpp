@@ -76,7 +76,7 @@ TEST_P(RefusalTest, OfAReceiveInABatch) {
   EXPECT_FALSE(client_.result(1).status);
 }
 
-// Receives posted after the end go to no device, and do not disturb an orderly end.
+// Receives posted after the end are not passed to the device, and do not disturb an orderly end.
 TEST_P(RefusalTest, AfterAnOrderlyEnd) {
   connect();
   Memory message(bed_->client(), 64);

@@ -6,7 +6,7 @@
 
 namespace rpcrdma::test {
 
-/// The one of the process.
+/// The only provider of the process.
 fabric::Verbs& verbs_provider();
 /// The device's address; null if there is no device to test.
 const char* verbs_address();
@@ -16,13 +16,13 @@ std::shared_ptr<LogSink> test_sink();
 std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context, const char* address,
                                                fabric::VerbsOptions options,
                                                std::shared_ptr<LogSink> sink = test_sink());
-/// Empty without a device.
+/// No bed if there is no device.
 std::vector<BedFactory> verbs_beds();
-/// Likewise, with this keepalive time.
 constexpr std::chrono::seconds kProbing{1};
+/// Like verbs_beds(), with kProbing as the keepalive time.
 std::vector<BedFactory> probing_beds();
-/// RPCRDMA_TEST_IWARP is set: a Send or Write completes when it is sent, so the sender may not learn that the peer
-/// refused it.
+/// Whether RPCRDMA_TEST_IWARP is set. On iWARP a Send or Write completes when it is sent, so the sender may not learn
+/// that the peer refused it.
 bool on_iwarp();
 
 }  // namespace rpcrdma::test

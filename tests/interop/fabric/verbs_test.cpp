@@ -20,7 +20,7 @@ namespace {
 using fabric::Access;
 using fabric::FabricError;
 
-// The peer invalidates, nothing invalidates a second time, and the window is bound again: more often than it has keys.
+// The peer invalidates the window, which is not invalidated a second time but bound again: more often than it has keys.
 TEST_P(VerbsTest, WindowsAreReusedAfterRemoteInvalidation) {
   if (!has_windows()) return;
   connect();
@@ -74,7 +74,7 @@ TEST_P(VerbsTest, ForestalledInvalidationsKeepTheirTurn) {
   EXPECT_TRUE(until([&] { return server().count(9) == 2; }));
 }
 
-// Whether the device refuses that (adapters) or executes it (rxe), the connection that carried it ends.
+// Adapters refuse such an invalidation, rxe executes it; in both cases the connection that carried it ends.
 TEST_P(VerbsTest, AnInvalidationOfAnothersWindowEndsTheConnection) {
   if (!has_windows()) return;
   connect();
@@ -196,7 +196,7 @@ TEST_P(VerbsTest, ASendWithoutAReceiveEndsBothSides) {
   EXPECT_TRUE(client_.result(2).status.failed());
 }
 
-// A device that does not hold the peer to the window holds it to the region below.
+// A device that does not enforce the bounds of the window enforces those of the memory region below it.
 TEST_P(VerbsTest, TheRegionBoundsAreKept) {
   connect();
   std::vector<std::byte> memory(3 * 4096, std::byte{0xee});
@@ -266,7 +266,7 @@ TEST_P(VerbsTest, AcceptsOnAnotherThread) {
   });
   ASSERT_TRUE(listener);
   listener_ = std::move(*listener);
-  std::thread thread([&] { elsewhere.run(); });  // the fabric is work
+  std::thread thread([&] { elsewhere.run(); });  // runs as long as the fabric exists
   start(client_);
   Memory from(bed_->client(), 64);
   fill_pattern(from.octets, 12);

@@ -10,10 +10,10 @@ targets=("$@")
 ((${#targets[@]})) || targets=(all)
 export CCACHE_DISABLE=1
 
-# The same path on both servers, as objects hold those of their sources.
+# The same path on both servers, because object files contain the paths of their sources.
 work=/run/work
 
-# keep OUT: a repository of the whole project, and a clone of it with all files; OUT gets their hashes.
+# keep OUT: makes a repository of the whole project, and a clone of it with all files; writes their hashes to OUT.
 keep() {
   export HOME=/run GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
   export GIT_AUTHOR_DATE='2026-01-01T00:00:00Z' GIT_COMMITTER_DATE='2026-01-01T00:00:00Z'
@@ -21,14 +21,15 @@ keep() {
     git clone -q first second && git -C second fsck --full && git -C second log --format='%H %s' >"$1" &&
     git -C second status --porcelain >>"$1" && git -C second ls-files -s | sha256sum >>"$1"
 }
-# compile: without optimization, as the machine is emulated; -frandom-seed as symbols may hold a random number.
+# compile: without optimization, because the machine is emulated; -frandom-seed, because symbols may contain a random
+# number.
 compile() {
   cmake -S second -B build -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O0 -frandom-seed=1' \
     -DRPCRDMA_TESTS=OFF -DRPCRDMA_BENCH=OFF -DRPCRDMA_PRECOMPILE=ON -DCMAKE_UNITY_BUILD=ON >/run/cmake.out &&
     ninja -C build "${targets[@]}" >/run/ninja.out || { tail -n 40 /run/cmake.out /run/ninja.out && false; }
 }
 
-# try_out: the programs built here, or else before, serve and copy their sources.
+# try_out: the programs serve and copy their sources. A program that was not built here is taken from $bin.
 try_out() {
   local server status
   mkdir back
@@ -44,7 +45,7 @@ ask_and_copy() {
     "$(built rpcrdma-nfs)" get -r "nfs://$1/m/transport" back && diff -r second/transport back/transport
 }
 
-# sums: of everything built, but precompiled headers, which contain addresses.
+# sums: checksums of everything built except precompiled headers, which contain addresses.
 sums() { find build -type f \( -name '*.o' -o -name '*.a' -o -path 'build/bin/*' \) -print0 | sort -z | xargs -0 sha256sum; }
 
 # work_on NAME FOLDER: the results are in $VM_OUT/NAME.txt.

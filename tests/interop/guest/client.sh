@@ -47,7 +47,7 @@ drive_changes() {
   expect 'ln' quiet ln "$1/new/a/moved" "$1/new/hard"
   expect 'the names are one file' test "$2/new/a/moved" -ef "$2/new/hard"
   expect 'ln -s' quiet ln -s moved "$1/new/a/soft"
-  expect 'the link leads there' test "$2/new/a/soft" -ef "$2/new/hard"
+  expect 'the symbolic link leads to the file' test "$2/new/a/soft" -ef "$2/new/hard"
   expect 'chmod' quiet chmod 640 "$1/new/hard"
   expect 'truncate' quiet truncate 1000 "$1/new/hard"
   expect 'mode and size' same_output "stat -c '%a %s' $2/new/hard" - <<<'640 1000'
@@ -78,8 +78,8 @@ client_tests() {
     "$bin/interop_knfsd" --gtest_brief=1 --gtest_color=no --gtest_filter="$1"
 }
 
-# client_for_the_capture FABRIC URL FOLDER FILE [CLIENT_OPTION...]: what a capture is to show: bulk data in both directions,
-# a long reply, a long call. Leaves no files.
+# client_for_the_capture FABRIC URL FOLDER FILE [CLIENT_OPTION...]: transfers what a capture is to show: bulk data in
+# both directions, a long reply, a long call. Leaves no files.
 client_for_the_capture() {
   local url=$2 folder=$3 file=$4
   client="timeout $patience $bin/rpcrdma-nfs --fabric $1 ${*:5}" # no terminal, no progress bar

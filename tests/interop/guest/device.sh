@@ -6,7 +6,7 @@
 shift
 
 # control remove|add server|client: removes or adds the device of that side. control cut: takes the wire down. The server
-# is on the right.
+# uses the device on the right.
 cat >/run/control <<'END'
 #!/bin/bash
 case "$1 $2" in

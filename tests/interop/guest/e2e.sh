@@ -14,13 +14,14 @@ vm_ext4 /srv/e2e 900
 export TMPDIR=/srv/e2e
 before=$(vm_rdma_resources)
 
-# Files, classes and methods. By default those run whose messages, data or ends of connections are the device's; tests of
-# `host` need no device, and run outside of the machines only. All others are `more`.
+# Files, classes and methods. `default` selects tests in which the device carries the messages or data or ends
+# connections (`programs` and `peers` without `later`). Those of `host` need no device and run outside of the machines
+# only. `more` selects all others.
 host=(service_manager tirpc dissector ipoib)
 # The two lists take equally long.
 programs=(commands/MemoryExport trees lifecycle many_clients)
 peers=(chunks duplicates/OverRdma faults hostile_peers hostile_rpc read_sinks)
-# Of those: long in an emulated machine and like another test there, or without a device.
+# Tests of these lists that take long in an emulated machine and resemble another one, or that need no device.
 later=(commands/MemoryExport.test_sizes_around_the_limits trees/Trees.test_with_crc trees/Trees.test_real_files_to_memory
   lifecycle/WithoutRdmaCore lifecycle/Lifecycle.test_help lifecycle/Lifecycle.test_usage_errors
   faults/Faults.test_sigpipe_in_mid_put faults/Faults.test_nobody_reads_the_output)
@@ -34,7 +35,7 @@ every_name_is_of_a_test() {
   for name in "${host[@]}" "${programs[@]}" "${peers[@]}" "${later[@]}"; do tests_of "$name" >/dev/null || { echo "$name" && return 1; }; done
 }
 run() { python3 -B "$tests/e2e/run.py" "$@" 2>&1; }
-# run_both WHAT TESTS WHAT TESTS: two lists of names at the same time, as the machine has two processors.
+# run_both WHAT TESTS WHAT TESTS: runs two lists of tests at the same time, as the machine has two processors.
 run_both() {
   run $2 >"$VM_OUT/first.log" &
   local other=$!
@@ -43,7 +44,7 @@ run_both() {
   cat "$VM_OUT/first.log"
 }
 
-# For the host to check.
+# Makes a capture, which the host checks.
 capture() {
   mkdir -p /srv/ours
   start_nfsd verbs $left

@@ -12,7 +12,7 @@ try_out() {
   local example how=${1%/*}
   how=${how##*/}
   example=${how%-*}
-  # Beside librpcrdma.so the plug-in is found; a program that contains the library is told where.
+  # librpcrdma.so finds the plug-in beside itself; a program that is linked statically needs the variable.
   unset RPCRDMA_PLUGIN_DIR
   [[ $1 != */static ]] || export RPCRDMA_PLUGIN_DIR=$plugins
   if [[ $example == sample ]]; then

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The fabric's conformance tests over verbs; on rxe the kernel's NFS server as its peer, on siw peers that speak iWARP by
-# hand. In the virtual machine:
+# The fabric's conformance tests over verbs; on rxe with the kernel's NFS server as its peer, on siw with hand-driven
+# iWARP peers. In the virtual machine:
 #   scripts/vm run [--siw] tests/interop/guest/fabric.sh BUILD_FOLDER rxe|siw [GTEST_OPTION...]
 program=$1/bin/interop_fabric device=$2
 shift 2
@@ -18,7 +18,7 @@ left_out=(
 case $device in
   rxe)
     left_out+=(
-      # Only the memory region bounds a window.
+      # Accesses through a window are checked only against the bounds of the memory region.
       '*WritesBeyondTheEnd*' '*WritesBeforeTheStart*' '*ReadsBeyondTheEnd*'
       # The sender of an invalidation that fails sees success; a window of another connection is invalidated.
       '*ThePeerInvalidatesWhatIsNotThere*' '*ThePeerInvalidatesAHandleOfAnotherConnection*'
@@ -54,7 +54,7 @@ conformance() {
   RPCRDMA_TEST_VERBS_ADDRESS=$1 "$program" --gtest_brief=1 --gtest_color=no \
     --gtest_filter="$2-$(IFS=:; echo "${left_out[*]}")" "${@:3}" || status=1
 }
-# With IPv6 the set-up of a connection differs, and nothing else that the device sees.
+# With IPv6 only the set-up of a connection differs; for the device all else is the same.
 if [[ -n ${VM_MORE-} ]]; then
   conformance "$VM_ADDRESS6" '*' "$@"
 else

@@ -2,12 +2,12 @@
 # Functions of the scripts in this folder. Each script has BUILD_FOLDER as its first argument, prints one line for each
 # check, and ends with `finish`, whose status is 1 if a check failed.
 bin=$1/bin
-more=${VM_MORE-} # not empty: what is too long for every run
+more=${VM_MORE-} # if not empty, the checks that take too long for every run are included
 tests=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 failed=0
 nfsd='' # process id
 state=/run/nfsd-state
-# Seconds. Conditions are awaited, and programs may take, so long: only a failure does.
+# Seconds that a condition or a program may take; only a failure takes as long.
 patience=600
 
 # expect WHAT COMMAND...: a check. Shows the last lines of the programs if it fails.
@@ -20,7 +20,7 @@ expect() {
     failed=1
   fi
 }
-# must WHAT COMMAND...: a check without which the rest makes no sense, or hangs.
+# must WHAT COMMAND...: a check that ends the script if it fails, because the rest would be pointless or hang.
 must() {
   expect "$@"
   ((failed == 0)) || vm_die 'cannot continue without this'
@@ -69,7 +69,7 @@ rxe_with_a_wire() {
 
 # start_nfsd FABRIC ADDRESS [OPTION...]: the server with the export /ours of /srv/ours, on port 20050, TCP on 20051;
 # $ours_options are options of that export, each with a comma before it; $nfsd_prefix is a command that executes it.
-# Both exports trust root, as which these scripts run.
+# Both exports trust root, because these scripts run as root.
 ours_options=''
 nfsd_prefix=()
 start_nfsd() {
@@ -131,8 +131,8 @@ but_never_accepted() {
     print
   }'
 }
-# A running server keeps the memory of its pools registered, and deregisters what is idle: `idle=$(but_memory)`, later
-# `holds_no_more`; registered_regions may be fewer then.
+# A running server keeps the memory of its pools registered, but deregisters some while idle. So compare without the
+# memory regions: `idle=$(but_memory)`, later `holds_no_more`.
 registered_regions() { vm_rdma_resources | awk '{ for (i = 1; i < NF; ++i) if ($i == "mr") n += $(i + 1) } END { print n + 0 }'; }
 but_memory() { vm_rdma_resources | sed 's/ mr [0-9]*//'; }
 holds_no_more() { vm_until 120 eval '[[ $(but_memory) == "$idle" ]]' || { but_memory && echo "before: $idle" && false; }; }
@@ -145,7 +145,8 @@ start_capture() {
   tcpdump=$!
   vm_until $patience grep -q 'listening on' /run/tcpdump.log || vm_die "$(</run/tcpdump.log)"
 }
-# What tcpdump has read from the ring, which it gets once a second; it prints that when it is asked.
+# The number of packets that tcpdump has read from the kernel, which it does once a second. SIGUSR1 makes it print the
+# number.
 packets_read() {
   local answers
   answers=$(grep -c captured /run/tcpdump.log)

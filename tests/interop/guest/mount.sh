@@ -28,7 +28,7 @@ mount_fio() {
   expect 'fio with verification' fio --name=verify --directory=/mnt --size="$1" --rw=randwrite --bsrange=512-1m \
     --bs_unaligned=1 --ioengine=psync --fallocate=none --verify=crc32c --do_verify=1 --verify_fatal=1 --end_fsync=1 \
     --output=/run/client.err
-  expect 'and without the cache' fio --name=direct --directory=/mnt --size="$1" --rw=randwrite --bsrange=4k-256k \
+  expect 'fio without the cache' fio --name=direct --directory=/mnt --size="$1" --rw=randwrite --bsrange=4k-256k \
     --ioengine=libaio --iodepth=8 --direct=1 --fallocate=none --verify=crc32c --do_verify=1 --verify_fatal=1 \
     --output=/run/client.err
   rm -f /mnt/verify* /mnt/direct*
@@ -75,7 +75,7 @@ mount_cycles() {
   for ((i = 0; i < $1; ++i)); do mount_ours "$address" && : >/mnt/cycle && rm /mnt/cycle && umount /mnt || return 1; done
 }
 
-# What a capture is to show: bulk data in both directions, long replies. No piece of the data fits inline.
+# Transfers what a capture is to show: bulk data in both directions, long replies. No piece of the data fits inline.
 mount_for_the_capture() {
   must 'mount for the capture' mount_ours "$address" rsize=65536,wsize=65536
   head -c $((23 * 65536)) "$input/big" >/mnt/bulk && sync

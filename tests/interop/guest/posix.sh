@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What programs observe through the kernel's client on rpcrdma-nfsd and on the kernel's server: the same lines.
+# What programs observe through the kernel's client: the same lines on rpcrdma-nfsd as on the kernel's server.
 #   scripts/vm run tests/interop/guest/posix.sh BUILD_FOLDER [GROUP]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 shift
@@ -8,7 +8,7 @@ check=$tests/interop/posix/check.py
 
 # prepare FOLDER: sets up the exported folder.
 prepare() { mkdir "$1/check" && python3 -B "$check" --prepare "$1/check"; }
-# check_on NAME FOLDER GROUP...: the lines in $VM_OUT/NAME.txt.
+# check_on NAME FOLDER GROUP...: writes the lines to $VM_OUT/NAME.txt.
 check_on() {
   python3 -B "$check" "$2/check" "${@:3}" >"$VM_OUT/$1.txt" 2>/run/client.err
   local status=$?

@@ -19,7 +19,7 @@ part_mount() {
   mount_client_goes rxe0 type rxe netdev left
   mount_everything
   mount_over_ipv6
-  # All resources: the kernel's server has not run yet.
+  # Compares all resources: the kernel's server, which leaks some, has not run yet.
   expect 'nothing is left of the mounts' resources_are "$before"
 }
 
@@ -34,8 +34,8 @@ mount_invalidation() {
   local remote locally
   remote=$(traced xprtrdma_mr_reminv) locally=$(traced xprtrdma_mr_localinv)
   echo "invalidated by our server: $remote, by the kernel's client itself: $locally"
-  expect 'the kernel takes our invalidation' test "$remote" -ge 128
-  expect 'and need not do it itself' test "$locally" -eq 0
+  expect "the kernel's client accepts remote invalidation" test "$remote" -ge 128
+  expect 'and invalidates nothing itself' test "$locally" -eq 0
   rm /mnt/remote
   expect 'umount' umount /mnt
 }
@@ -76,9 +76,9 @@ knfsd_invalidation() {
   trace_off
   local remote all
   remote=$(traced 'inv_rkey=0x0*[1-9a-f]') all=$(traced ' rxe_invalidate_mw: ')
-  echo "invalidated by the kernel's server: $remote, by anybody: $all"
-  expect 'the kernel invalidates for us' test "$remote" -ge 100
-  expect 'and we do it for the long call alone' test "$all" -eq $((remote + 2))
+  echo "invalidated by the kernel's server: $remote, in all: $all"
+  expect "the kernel's server invalidates windows of our client" test "$remote" -ge 100
+  expect 'and our client only those of the long call' test "$all" -eq $((remote + 2))
 }
 
 # killed_in_mid_transfer TARGET CLIENT_ARGUMENT...
@@ -108,7 +108,7 @@ server_goes() {
 knfsd_endings() {
   local with_server
   with_server=$(but_never_accepted)
-  RPCRDMA_TEST_CYCLES=$(few_or_many 25 100) expect 'many connections of one process, which keeps nothing of them; local invalidations' \
+  RPCRDMA_TEST_CYCLES=$(few_or_many 25 100) expect 'one process makes many connections and leaves nothing; local invalidations' \
     client_tests 'Cycles.*:RequesterTest.*'
   head -c 60000000 "$input/big" >/run/piece
   killed_in_mid_transfer /srv/knfsd/piece put /run/piece "$1/piece"
@@ -117,12 +117,12 @@ knfsd_endings() {
   for ((i = 0; i < $(few_or_many 5 8); ++i)); do
     rm -rf /run/into && mkdir /run/into
     killed_in_mid_transfer /run/into get "$1/piece" /run/into
-    expect 'nothing is left of it' resources_are "$with_server" but_never_accepted
+    expect 'nothing is left of the killed client' resources_are "$with_server" but_never_accepted
   done
   mkdir /run/again
   server_goes "$1/piece" /run/again get /run/again/piece
   server_goes /run/piece "$1/again" put /srv/knfsd/again
-  expect 'nothing is left of them' resources_are "$with_server" but_never_accepted
+  expect 'nothing is left of these connections' resources_are "$with_server" but_never_accepted
 }
 
 rxe_with_a_wire || vm_die 'no RoCE devices'

@@ -49,7 +49,7 @@ part_device() {
   stop_nfsd
 }
 
-# Under both programs, during a copy.
+# The device of both programs is removed during a copy.
 device_goes_at_work() {
   # Large enough to be in progress when the device is removed.
   cat "$input/big" "$input/big" | head -c 128000000 >/run/piece
@@ -65,14 +65,14 @@ device_goes_at_work() {
 }
 
 # siw counts registered memory against the limit of locked memory for root as well. A server that may not raise the usual
-# 8 MiB says so at start, answers what does not fit with JUKEBOX, and logs that once a minute and thread.
+# 8 MiB says so at start, answers what does not fit with JUKEBOX, and logs that once a minute for each thread.
 part_memory() {
   local url="nfs://$address:20050/ours" i copies=() client="timeout $patience $bin/rpcrdma-nfs --fabric verbs"
   : >/run/nfsd.err
   nfsd_prefix=(prlimit --memlock=8388608:8388608 setpriv --bounding-set=-sys_resource)
   start_nfsd verbs $address --threads 2
   nfsd_prefix=()
-  expect 'the server says at start what does not fit' grep -q 'locked memory is limited to 8192 KiB' /run/nfsd.err
+  expect 'the server warns at start of the limit' grep -q 'locked memory is limited to 8192 KiB' /run/nfsd.err
   head -c 6000000 /dev/urandom >/run/file
   for i in 1 2 3; do
     $client put /run/file "$url/file$i" 2>>/run/client.err &
@@ -95,7 +95,7 @@ part_closed() {
   expect 'no permission' said_of_device 'no permission.*uverbs' setpriv --reuid 65534 --regid 65534 --clear-groups
   chmod 666 /dev/infiniband/uverbs*
   mv /dev/infiniband/uverbs0 /run/uverbs0
-  expect 'a container without it' said_of_device 'uverbs.* is missing' env
+  expect 'a container without the device file' said_of_device 'uverbs.* is missing' env
   mv /run/uverbs0 /dev/infiniband/uverbs0
   mv /etc/libibverbs.d/siw.driver /run
   expect 'no driver' said_of_device 'no RDMA driver' env
@@ -107,7 +107,8 @@ serves_again() {
   start_nfsd verbs $address
   stop_nfsd
 }
-# said_of_device PATTERN COMMAND_BEFORE... [ADDRESS]: a server that cannot listen there prints one line with PATTERN.
+# said_of_device PATTERN COMMAND_BEFORE... [ADDRESS]: a server that cannot listen at ADDRESS prints one line
+# that contains PATTERN.
 said_of_device() {
   local pattern=$1 at=$address
   shift
@@ -123,8 +124,8 @@ said_of_device() {
   grep -qE "$pattern" /run/closed.err && [[ $(grep -c ^rpcrdma /run/closed.err) == 1 ]]
 }
 
-# A silent server: rdma_cm waits for it in the kernel, and so delays the exit of a program: for ten seconds if the server
-# accepts connections; if it drops SYNs, for two minutes unless cancelled.
+# rdma_cm waits for a silent server in the kernel, which delays the exit of the program: for ten seconds if the server
+# accepts connections; for two minutes if it drops SYNs and the attempt is not cancelled.
 part_silent() {
   local how
   for how in accepts drops; do

@@ -63,7 +63,7 @@ on_ours() {
   "disk_$1" ours
   start_nfsd verbs $right $few
   must 'mount' mount_ours $right
-  expect "$1 on ours" told "$1" ours /mnt
+  expect "$1 on rpcrdma-nfsd" told "$1" ours /mnt
   expect 'umount' umount /mnt
   stop_nfsd
   gone ours
@@ -78,6 +78,6 @@ for each in full quota failing; do
 done
 part compared
 cat "$VM_OUT/ours.txt"
-expect 'what programs are told is the same' diff -U 0 "$VM_OUT/knfsd.txt" "$VM_OUT/ours.txt"
+expect 'programs get the same errors' diff -U 0 "$VM_OUT/knfsd.txt" "$VM_OUT/ours.txt"
 part end
 finish

@@ -17,8 +17,9 @@ case $device in
     ;;
 esac
 
-# One process calls the kernel's server without pause, and connects again when the server has been away. No thread serves
-# while the calls are counted, and no connection outlives the threads: a call after that came by a new one.
+# One process calls the kernel's server without pause, and connects again after the server was stopped. Connections end
+# when the server's threads stop, and the calls are counted before threads start again: later calls use a new
+# connection.
 calls_served() { awk '/^rpc /{ print $2 }' /proc/net/rpc/nfsd; }
 serves_more_than() { (($(calls_served) > $1)); }
 part_fallback() {
@@ -37,7 +38,7 @@ part_fallback() {
   stop_capture
 }
 
-# Every command of the client, by verbs and, to siw, by iwarp.
+# Every command of the client: over verbs, and to siw also over iwarp.
 part_client() {
   small_tree /run/tree
   drive_client verbs "nfs://$address:20049/root" /srv/knfsd --rdma-version auto $root

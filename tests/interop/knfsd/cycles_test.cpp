@@ -56,7 +56,7 @@ TEST_F(Cycles, LeaveNothingBehind) {
       if (thrown) std::rethrow_exception(thrown);
       outcome = result;
     });
-    // run() returns when the connection has been destroyed as well.
+    // run_for() returns early when the connection, too, has been destroyed.
     context_.restart();
     context_.run_for(std::chrono::seconds(60));
     ASSERT_TRUE(outcome) << outcome.error().message() << ", cycle " << i;

@@ -38,7 +38,7 @@ class Peer : public testing::Test {
 
   void post_receive() { EXPECT_FALSE(node_.qp->post_receive(in_.all(), node_.op(1))); }
 
-  /// Sends one call and waits for its reply; returns the results after the reply's header, or nothing.
+  /// Sends one call and waits for its reply; returns the results, without the reply's header. Empty if there are none.
   Octets call(std::uint32_t procedure, Octets arguments, const wire::ChunkLists& chunks = {}) {
     wire::Header header;
     header.xid = ++xid_;
@@ -121,7 +121,7 @@ TEST_F(Peer, AnswersInline) {
   }
 }
 
-// [8166-4.4.2] the server invalidates the one handle of a call, and the client never does, often enough for keys to
+// [8166-4.4.2] the server, and never the client, invalidates the only handle of each call; enough calls for keys to
 // recur
 TEST_F(Peer, InvalidatesOurWindow) {
   const Bytes handle = lookup();

@@ -41,7 +41,7 @@ class RequesterTest : public testing::Test {
     return reply;
   }
 
-  /// This many more calls, for which the server invalidated `remote` windows and the requester `local` ones.
+  /// Expects `calls` more calls, for which the server invalidated `remote` windows and the requester `local` ones.
   void expect_more(std::uint64_t calls, std::uint64_t remote, std::uint64_t local) {
     const auto now = client_.transport->requester().counters();
     EXPECT_EQ(now.calls - before_.calls, calls);
@@ -95,7 +95,7 @@ TEST_F(RequesterTest, LeavesOneHandleToTheServer) {
   const std::string target(4000, 'x');
   link.where = nfs::to_wire(root_, "long");
   link.symlink.symlink_data.set_text(target);
-  // Its message is in two pieces of memory, and the server invalidates neither handle.
+  // A long call: its message is in two pieces of memory, and the server invalidates neither handle.
   call<nfs3::Symlink>(link);
   expect_more(1, 0, 2);
   call<nfs3::Remove>({nfs::to_wire(root_, "long")});

@@ -73,7 +73,7 @@ def read_from(name):
 
 @group
 def set_id_bits():
-    """Which operations clear them, for which user."""
+    """Which operations clear the set-id bits, for which user."""
     os.chmod(".", 0o777)
     changes = (("write", append_to, ()), ("write by a map", map_into, ()), ("read", read_from, ()),
                ("truncate", os.truncate, (3,)), ("truncate to the same", os.truncate, (7,)),
@@ -110,7 +110,7 @@ def set_group_folders():
 
 
 def try_set_group(name):
-    """A new file created with the bit."""
+    """Creates a file and a folder with set-id bits."""
     os.umask(0)
     with opened(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o6775):
         pass

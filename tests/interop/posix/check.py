@@ -3,7 +3,7 @@
 """The behaviour of a file system as programs observe it: one line for each check, with the outcome.
 
     check.py FOLDER [GROUP]...      as root; FOLDER lies in the file system to look at
-    check.py --prepare FOLDER       makes the large directory there that a check reads, which takes a network its time
+    check.py --prepare FOLDER       makes the large directory that a check reads; over a network that would take long
 
 Nothing in the lines depends on the machine or the time, so the output of two file systems that behave alike is the
 same: `diff` is the test. The expected outcome is that of a trusted file system."""

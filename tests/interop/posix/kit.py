@@ -73,12 +73,12 @@ def digest(content):
 
 
 def listed(folder="."):
-    """The names in it; every name that an NFS client gives to an open file without a name is shown as `.nfs`."""
+    """The names in `folder`. An NFS client renames removed files that are open: their names are shown as `.nfs`."""
     return sorted(".nfs" if name.startswith(".nfs") else name for name in os.listdir(folder))
 
 
 def closed(folder="."):
-    """The names in it after the client has removed those of open files, which happens some time after the last close."""
+    """The names in `folder` once the client has removed its `.nfs` files, some time after the last close."""
     end = time.monotonic() + 20
     while ".nfs" in listed(folder) and time.monotonic() < end:
         time.sleep(0.02)

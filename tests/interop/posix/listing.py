@@ -59,7 +59,7 @@ def many_entries():
     say("all", *seen(os.listdir(here)))
     with os.scandir(here) as entries:
         say("one file", len({entry.inode() for entry in entries}))
-    # Some are removed while it is read: the others are listed exactly once.
+    # Some names are removed while the folder is read: each name is listed exactly once.
     gone, listed = set(), []
     with os.scandir(here) as entries:
         for number, entry in enumerate(entries):

@@ -17,7 +17,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def utimensat(name, *both):
-    """Each time as (seconds, nanoseconds or NOW or OMIT), which os.utime does not support."""
+    """Sets both times, each (seconds, nanoseconds). The nanoseconds may be NOW or OMIT, which os.utime lacks."""
     if _libc.utimensat(-100, os.fsencode(name), (Spec * 2)(*both), 0) != 0:
         raise OSError(ctypes.get_errno(), "utimensat", name)
 
@@ -27,7 +27,7 @@ def split(nanoseconds):
 
 
 def times(name):
-    """Which times are still PAST, which have changed; times that were set are shown in full."""
+    """For the access and the modification time: whether it is still PAST, or has changed."""
     s = os.lstat(name)
     return " ".join("past" if value == past else "changed" for value, past in zip((s.st_atime_ns, s.st_mtime_ns), PAST))
 

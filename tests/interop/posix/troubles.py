@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The errors that programs get from a file system in trouble; the lines have the format of check.py.
 
-    troubles.py FOLDER full             it has room for less than 40 MiB
-    troubles.py FOLDER quota            its user 1000 may have 2 MiB and 20 files
-    troubles.py FOLDER failing COMMAND  after COMMAND fail its disk fails; after COMMAND mend it does not"""
+    troubles.py FOLDER full             FOLDER has room for less than 40 MiB
+    troubles.py FOLDER quota            user 1000 may have 2 MiB and 20 files in FOLDER
+    troubles.py FOLDER failing COMMAND  `COMMAND fail` makes FOLDER's disk fail, `COMMAND mend` ends that"""
 import os
 import subprocess
 import sys
@@ -15,7 +15,7 @@ MIB = bytes(1 << 20)
 
 
 def filled(name, mebibytes):
-    """Writes them, and tells where that fails: with a write, or later with fsync or close."""
+    """Writes `mebibytes` MiB to a file, and flushes and closes it; any of these steps may fail."""
     with opened(name, os.O_WRONLY | os.O_CREAT) as file:
         for _ in range(mebibytes):
             os.write(file, MIB)

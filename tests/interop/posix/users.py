@@ -13,7 +13,7 @@ WHO = (("root", ROOT), ("owner", ANNA), ("16th group", CARL), ("other", BERT))
 
 
 def opens(name):
-    """Which ways of opening it are permitted."""
+    """Which ways of opening the file `name` are permitted."""
     def letter(text, flags):
         try:
             try_open(name, flags)
@@ -49,7 +49,7 @@ def write_in(name):
 
 
 def uses(name):
-    """Lists it, accesses a file in it, changes it."""
+    """Which uses of the folder `name` are permitted: listing it, accessing a file in it, changing it."""
     def letter(text, call, *arguments):
         try:
             call(*arguments)

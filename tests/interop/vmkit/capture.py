@@ -16,8 +16,9 @@ FIELDS = {
 CALL, REPLY, MSG, NOMSG, ERROR, ERR_VERS = 0, 1, 0, 1, 4, 1
 READLINK, READ, WRITE, SYMLINK, READDIR, READDIRPLUS = 5, 6, 7, 10, 16, 17
 
-# Chunks in the Read list, in the Write list, and whether there is a Reply chunk, in a call whose RPC message is inline; all
-# other procedures have none. tshark decodes a call with a Read list when its data has arrived, as a call without header.
+# The chunks of a call whose RPC message is inline: their number in the Read list and in the Write list, and 1 if there
+# is a Reply chunk. Procedures that INTENDED lacks have none. A call with a Read list is decoded by tshark when the data
+# has arrived, as a call without transport header.
 NO_CHUNKS, WRITE_CHUNK, REPLY_CHUNK = (0, 0, 0), (0, 1, 0), (0, 0, 1)
 INTENDED = {READ: WRITE_CHUNK, READLINK: REPLY_CHUNK, READDIR: REPLY_CHUNK, READDIRPLUS: REPLY_CHUNK}
 
@@ -59,7 +60,7 @@ class Packet:
         return protocol in self.protocols.split(":")
 
     def connection(self):
-        """What tells connections apart: of TCP the number of the stream, of InfiniBand the receiving queue pair."""
+        """What identifies the connection: the number of the TCP stream, or the receiving queue pair of InfiniBand."""
         return self.stream, self.pair
 
     def malformed(self):
@@ -102,7 +103,7 @@ def check(case, packets):
          lambda p: p.number("message") == MSG and p.number("reads") == 1 and p.read_positions() - {0})
     some(case, packets, "WRITE with the data of one", lambda p: p.is_put_together(WRITE))
     case.assertFalse([packet for packet in packets if packet.is_call(WRITE)])
-    # Linux does not survive calls that have both.
+    # Linux does not survive calls that have both Read and Write chunks.
     case.assertFalse([packet for packet in packets if packet.number("reads") and packet.number("writes")])
     some(case, packets, "READDIRPLUS with a Reply chunk", lambda p: p.is_call(READDIRPLUS))
     some(case, packets, "a reply in the Reply chunk",

@@ -17,7 +17,7 @@ class Machine(unittest.TestCase):
 
     timeout_s = 300  # of ctest; that of the machine is a little shorter
     label = "vm"  # "vm-more": only on demand
-    more = False  # what is too long for every run: the guest has VM_MORE=1
+    more = False  # True: includes checks that take too long for every run (VM_MORE=1 in the guest)
     memory_mib = 3072
     siw = False
     needs = "vm"  # the CTest fixture that it requires besides the machine itself

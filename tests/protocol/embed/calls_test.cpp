@@ -120,7 +120,7 @@ TEST_P(Calls, FailAtTheirDeadline) {
 
 TEST_P(Calls, AreCancelledFromTheThreadThatMadeThem) {
   Client client(server());
-  client.call<hello::Null>({}, asio::use_future).get();  // grants more than one credit
+  client.call<hello::Null>({}, asio::use_future).get();  // the reply grants more than one credit
   asio::cancellation_signal signal;
   auto hanging = client.call<hello::Hang>({}, asio::bind_cancellation_slot(signal.slot(), asio::use_future));
   bed.await_held(1);

@@ -25,7 +25,7 @@ class Lifetimes : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Carriers, Lifetimes, testing::Values("iwarp", "tcp"),
                          [](const auto& carrier) { return std::string(carrier.param); });
 
-/// Reports the end of the thread that made it.
+/// Reports the end of the thread that constructed it.
 struct AtThreadEnd {
   std::promise<void>* ended = nullptr;
   ~AtThreadEnd() {
@@ -49,7 +49,7 @@ TEST_P(Lifetimes, EndWithinACompletionHandlerAmongOtherCalls) {
   std::promise<void> ended;
   auto client = std::make_shared<Client>(server());
   Client& calls = *client;
-  calls.call<hello::Null>({}, asio::use_future).get();  // grants more than one credit
+  calls.call<hello::Null>({}, asio::use_future).get();  // the reply grants more than one credit
   auto hanging = calls.call<hello::Hang>({}, asio::use_future);
   bed.await_held(1);
   calls.call<hello::Null>({}, [&ended, client = std::move(client)](error_code, const auto&) mutable {
@@ -157,7 +157,7 @@ TEST(Lifetime, OfAClientEndsItsReverseHandlers) {
   back.call<hello::Changed>(0, [&answered](error_code, const auto&) { answered = true; });
   while (!answered) context.run_one_for(std::chrono::milliseconds(10));
   for (u_int i = 1; i < 3; ++i) back.call<hello::Changed>(i, [](error_code, const auto&) {});
-  // Both calls are in the socket then, as iwarp writes a posted Send at once.
+  // When both are in flight, both are in the socket: iwarp writes a posted Send at once.
   while (asio::post(back.get_executor(), asio::use_future([&back] { return back.counters().in_flight; })).get() != 2)
     std::this_thread::yield();
   context.restart();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Resolves a server's address, given as text, to its port, by names and by rpcbind.
+// Resolves the text of a server's address to an IP address and a port, through host names and rpcbind.
 #include <rpc/rpcb_prot.h>
 
 #include <future>
@@ -69,9 +69,9 @@ TEST(Lookup, SaysThatThereIsNoRpcbind) {
   }
   Client client("iwarp@127.0.0.1", {.rpcbind_port = closed});
   EXPECT_EQ(error_of(client.call<hello::Null>({}, asio::use_future)), rpc::RpcError::no_rpcbind);
-  EXPECT_EQ(error_of(client.call<hello::Null>({}, asio::use_future)), rpc::RpcError::no_rpcbind) << "it tries again";
+  EXPECT_EQ(error_of(client.call<hello::Null>({}, asio::use_future)), rpc::RpcError::no_rpcbind) << "asks again";
   Client early("iwarp@127.0.0.1", {.rpcbind_port = closed});
-  EXPECT_EQ(error_of(early.allocate(1, asio::use_future)), BaseError::invalid_argument) << "which program?";
+  EXPECT_EQ(error_of(early.allocate(1, asio::use_future)), BaseError::invalid_argument) << "no program to ask for";
 }
 
 TEST(Lookup, KeepsToTheDeadlineOfTheCall) {
@@ -118,7 +118,7 @@ TEST(ReverseCalls, MayBeLongWithVersionTwo) {
     result.data.set_octets(Octets(data).first(call.args().count));
     call.reply(result);
   });
-  // The second call follows what the client announces.
+  // The client's characteristics arrive before its second call.
   for (int i = 0; i < 2; ++i) client.call<hello::Watch>({}, asio::use_future).get();
   const std::lock_guard lock(bed.mutex);
   const rpc::ReverseClient& back = bed.watchers.front();

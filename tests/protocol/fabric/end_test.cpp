@@ -9,7 +9,7 @@ namespace {
 using fabric::Access;
 using fabric::FabricError;
 
-/// Flushed work in the order of posting of each queue: sends have tags below 100.
+/// Each queue has flushed its work in the order of posting. Tags below 100 are those of the send queue.
 void expect_flushed_in_order(const Node& node) {
   int last_send = -1;
   int last_receive = 99;

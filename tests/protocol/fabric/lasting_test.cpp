@@ -34,7 +34,7 @@ class Device {
 
   fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();
   int attempts = 0;                                                         ///< calls of open()
-  fabric::LoopbackOperation next_failure = fabric::LoopbackOperation::any;  ///< fails in the next fabric; any: none
+  fabric::LoopbackOperation next_failure = fabric::LoopbackOperation::any;  ///< in the next fabric; `any`: no failure
 
  private:
   Result<std::unique_ptr<fabric::Fabric>> open() {
@@ -136,7 +136,7 @@ TEST_P(LastingTest, AFabricReportsItsEndOnceAndRefusesAfterwards) {
   EXPECT_EQ(ends, std::vector<error_code>{FabricError::device_lost});
 }
 
-// Memory that was registered before, and meanwhile, is registered with the new fabric; listeners keep their address.
+// Memory that was registered before or during the loss is registered with the new fabric; listeners keep their address.
 TEST_P(LastingTest, EitherSidesDeviceGoesAtWorkAndComesBack) {
   for (const bool server_side : {false, true}) {
     SCOPED_TRACE(server_side ? "server" : "client");
@@ -196,7 +196,7 @@ TEST_P(LastingTest, OldKeysAreGoodForWindows) {
   EXPECT_TRUE(has_pattern(to.octets, 4));
 }
 
-// One line for each reason, however often the attempt is repeated.
+// The log has one line for each reason, however often the attempt is repeated.
 TEST_P(LastingTest, ADeviceThatCannotBeUsedIsTriedAgain) {
   listen();
   Memory memory(bed_->server(), 100);
@@ -228,7 +228,7 @@ TEST_P(LastingTest, ThePortIsTakenMeanwhile) {
   ASSERT_NO_FATAL_FAILURE(connect_again());
 }
 
-// After its destruction no pending work refers to it.
+// After the destruction of the fabric no pending work refers to it.
 TEST_P(LastingTest, ItIsDestroyedWhileThereIsNoDevice) {
   fabric::LoopbackNetwork network(bed().context);
   Device device(network, "goes");

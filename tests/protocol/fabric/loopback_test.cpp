@@ -195,7 +195,7 @@ TEST_F(LoopbackTest, AnUnansweredReadPinsItsWindow) {
   EXPECT_TRUE(all_are(sink.octets, std::byte{0x11}));
 }
 
-// A window that the peer invalidates while a frame names it stays bound.
+// A window stays bound if the peer invalidates it while a frame in transit names it.
 TEST_F(LoopbackTest, AnUnansweredReadPinsItsWindowThoughThePeerInvalidatesIt) {
   connect();
   Memory source(*client_fabric_, 1000, std::byte{0x11});

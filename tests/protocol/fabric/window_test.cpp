@@ -38,7 +38,7 @@ TEST_P(WindowTest, LargeWritesBeyondTheEnd) {
   EXPECT_TRUE(all_are(target.part(300000, 100000).octets(), kUntouched));
 }
 
-// [5041-7.1-b] offsets that wrap are not posted, or refused by the peer
+// [5041-7.1-b] accesses whose offsets wrap are either not posted or refused by the peer
 TEST_P(WindowTest, OffsetsThatWrap) {
   connect();
   Memory target(bed_->client(), 1000, kUntouched);
@@ -124,7 +124,7 @@ TEST_P(WindowTest, ReadsAfterInvalidation) {
   expect_read_refused(exposed.segment, 0, 100);
 }
 
-// [5040-5.3-e] invalidated before the completion is reported, and reported with it
+// [5040-5.3-e] the handle is invalid before the completion of the Send is reported, and the completion names it
 TEST_P(WindowTest, InvalidatedByThePeer) {
   connect();
   if (!bed_->client().capabilities().remote_invalidation) GTEST_SKIP() << "no remote invalidation";
@@ -163,7 +163,7 @@ TEST_P(WindowTest, ThePeerInvalidatesWhatIsNotThere) {
   EXPECT_TRUE(client_.result(1).status.failed());
 }
 
-// [5040-8.1.1-b] the same if the handle belongs to another connection of the same program
+// [5040-8.1.1-b] so does a peer that invalidates a handle of another connection of the same program
 TEST_P(WindowTest, ThePeerInvalidatesAHandleOfAnotherConnection) {
   connect();
   if (!bed_->client().capabilities().remote_invalidation) GTEST_SKIP() << "no remote invalidation";
@@ -235,7 +235,7 @@ TEST_P(WindowTest, InvalidationWaitsForFramesOnTheirWay) {
   client_.qp->submit();
   ASSERT_TRUE(until([&] { return client_.count(2) == 1; }));
   fill_pattern(target.octets, 77);
-  // The rest of the Write is refused, if there is any.
+  // The peer refuses a further Write, and any frames that are left of the first one.
   Memory rest(bed_->server(), 16);
   static_cast<void>(server().write(rest.all(), exposed.segment, 3));
   server().qp->submit();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Links on one fabric, each with a packet device that the test holds.
+// Links on one fabric, each with a packet device that the test drives.
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
@@ -36,7 +36,7 @@ class HandDevice final : public ipoib::PacketDevice {
   std::deque<Bytes> unread;
   std::vector<std::string> written;
   ipoib::Offload next_offload;     ///< of the next packet that is read
-  ipoib::Offload written_offload;  ///< of the last one of written
+  ipoib::Offload written_offload;  ///< of the last packet in `written`
   bool takes = true;               ///< what write() returns
   std::size_t waits = 0;           ///< calls of wait()
 

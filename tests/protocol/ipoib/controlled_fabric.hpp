@@ -13,7 +13,7 @@ class ControlledFabric final : public fabric::Fabric {
   explicit ControlledFabric(std::unique_ptr<fabric::Fabric> under) : under_(std::move(under)) {}
 
   bool out_of_memory = false;  ///< no memory can be registered
-  bool holds = false;          ///< start() keeps the next queue pair until release(), and resets this
+  bool holds = false;          ///< start() keeps the next queue pair until release(), and clears this flag
 
   bool holds_one() const noexcept { return held_ != nullptr; }
   void release() { under_->start(*std::exchange(held_, nullptr)); }

@@ -44,10 +44,10 @@ class IpoibEnds : public testing::Test {
   std::unique_ptr<fabric::LoopbackFabric> fabric_ = network_.make_fabric("raw");
   std::unique_ptr<ControlledFabric> held_ = std::make_unique<ControlledFabric>(network_.make_fabric("link"));
   std::unique_ptr<fabric::Listener> listener_;
-  int requests_ = 0;  // of the link, all of which are rejected
+  int requests_ = 0;  // requests of the link, which are all rejected
 };
 
-// The link's own request is rejected. The peer's connection is being set up when a retry is due, and ends after that.
+// The link's own request is rejected. When a retry is due, the peer's connection is still being set up; it ends later.
 TEST_F(IpoibEnds, IncomingDiesAfterRejection) {
   const auto link = host(milliseconds(20));
   const auto give = [&] { link->device.give(ip_packet("10.9.0.1", "10.9.0.9", 100)); };

@@ -55,7 +55,7 @@ class IpoibHostile : public testing::Test {
     EXPECT_TRUE(until([&] { return made->node.established(); }));
     return made;
   }
-  /// How the victim rejects a request with this private data.
+  /// The reason for which the victim rejects a request with this private data.
   std::optional<Refusal> refusal(const Bytes& private_data) {
     const auto made = neighbour(private_data);
     EXPECT_TRUE(until([&] { return made->node.disconnected.has_value() || made->node.established(); }));
@@ -155,7 +155,8 @@ TEST_F(IpoibHostile, FrameLongerThanTheMtu) {
   EXPECT_EQ(victim_->link->connections(), 1u);
 }
 
-// Credit messages that withdraw credits, are too long or are very many affect only the packets that their sender gets.
+// Credit messages that withdraw credits, are too long, or come in large numbers affect only the packets to their
+// sender.
 TEST_F(IpoibHostile, Credits) {
   const auto peer = connected();
   for (const char* text : {"88b50000 00000000", "88b50000", "88b50000 0000003d ff", "88b50000 ffffffff"})
@@ -183,7 +184,7 @@ TEST_F(IpoibHostile, MorePacketsThanCredits) {
   }));
 }
 
-// A new request of a peer replaces the connection that it has requested before: the peer has lost that one.
+// A new request from a peer replaces the connection of the peer's previous request, which the peer must have lost.
 TEST_F(IpoibHostile, FloodOfConnects) {
   std::vector<std::unique_ptr<RawNeighbour>> flood;
   for (int i = 0; i < 300; ++i) flood.push_back(neighbour(own(i % 2 == 0 ? hostile_port : hostile_port ^ 1u)));

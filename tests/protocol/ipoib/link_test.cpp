@@ -62,7 +62,7 @@ TEST_F(IpoibLink, PacketsBothWays) {
   EXPECT_EQ(a->counts().received_bytes, 1500u + 65520u);
 }
 
-// Credits: more packets than receives are posted arrive, in order, and none meets a missing receive.
+// Credits: more packets than posted receives can be sent. All arrive, in order, and none arrives without a receive.
 TEST_F(IpoibLink, ManyPackets) {
   for (const std::uint32_t mtu : {2044u, 65520u}) {
     auto a = host("10.9.0.1", {.mtu = mtu}), b = host("10.9.0.2", {.mtu = mtu});
@@ -232,7 +232,7 @@ TEST_F(IpoibLink, Learning) {
   EXPECT_EQ(a->counts().received, 1u);
 }
 
-// An address that is learnt goes to another sender once its owner has gone, and not before.
+// A learnt address may move to another sender only after the previous sender has gone.
 TEST_F(IpoibLink, LearntAddressMoves) {
   auto b = learner(), before = host("10.9.0.1"), after = host("10.9.0.1");
   before->knows(*b);
@@ -305,7 +305,7 @@ TEST_F(IpoibLink, DeviceFails) {
   EXPECT_EQ(a->failed, gone);
 }
 
-// Each operation of the fabric fails once: nothing but packets is lost.
+// Each operation of the fabric fails once: only packets are lost.
 TEST_F(IpoibLink, EveryOperationFails) {
   for (std::uint64_t n = 1; n < 400; n += 7) {
     auto a = host("10.9.0.1", {.first_retry = milliseconds(1), .last_retry = milliseconds(2)});

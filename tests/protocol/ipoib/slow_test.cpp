@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A neighbour that is slow beside one that is not.
+// A slow neighbour beside a fast one.
 #include "bed.hpp"
 #include "patience.hpp"
 #include "raw_neighbour.hpp"
@@ -17,15 +17,15 @@ TEST(IpoibPatience, Times) {
   const auto at = [&](int ms) { return start + milliseconds(ms); };
   EXPECT_EQ(one.begin(at(0)), at(205));
   one.end(at(5));
-  EXPECT_EQ(one.begin(at(5)), at(210)) << "a short stop does not count";
+  EXPECT_EQ(one.begin(at(5)), at(210)) << "a pause of 5 ms does not count";
   one.end(at(110));
   EXPECT_EQ(one.begin(at(110)), at(110 + 100 + 5));
   one.end(at(215));
   EXPECT_FALSE(one.begin(at(215)));
-  EXPECT_FALSE(one.begin(at(464))) << "what is left has a least size";
-  EXPECT_EQ(one.begin(at(465)), at(465 + 25 + 5)) << "a tenth of the time comes back";
+  EXPECT_FALSE(one.begin(at(464))) << "a pause is not shorter than a minimum";
+  EXPECT_EQ(one.begin(at(465)), at(465 + 25 + 5)) << "a tenth of the elapsed time is regained";
   one.end(at(900));
-  EXPECT_EQ(one.begin(at(900 + 5000)), at(5900 + 205)) << "but no more than all";
+  EXPECT_EQ(one.begin(at(900 + 5000)), at(5900 + 205)) << "no more than the whole is regained";
 }
 
 /// 10.9.0.1 is the link under test, 10.9.0.2 another link, and 10.9.0.9 takes as many packets as the test allows.
@@ -45,7 +45,7 @@ class IpoibSlow : public testing::Test {
     link_.send(fast_, 100);
     ++given_to_fast_;
   }
-  /// The slow one takes so many packets in total.
+  /// Lets the link send `packets` packets in total to the slow neighbour.
   void allow(std::uint32_t packets) {
     Bytes frame(ipoib::kCreditFrameSize);
     ipoib::encode_credit(packets, MutableOctets(frame).first<ipoib::kCreditFrameSize>());
@@ -69,7 +69,7 @@ class IpoibSlow : public testing::Test {
   std::uint64_t given_to_fast_ = 0;
 };
 
-// A neighbour that takes one packet now and then stops the others for a time in total, and not each time.
+// A neighbour that takes one packet at a time delays the others for a bounded time in total, not for each packet.
 TEST_F(IpoibSlow, TakesOnePacketAtATime) {
   constexpr std::uint32_t kRounds = 40;
   for (std::uint32_t i = 0; i < kCredits; ++i) give_to_slow();
@@ -85,7 +85,7 @@ TEST_F(IpoibSlow, TakesOnePacketAtATime) {
   EXPECT_EQ(link_.counts().stalled, kRounds + 1) << "the rest is counted";
 }
 
-// One that takes none stops the others once.
+// A neighbour that takes no packet delays the others once.
 TEST_F(IpoibSlow, TakesNothing) {
   for (std::uint32_t round = 0; round < 20; ++round) {
     give_to_slow();

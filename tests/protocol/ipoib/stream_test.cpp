@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packets that stand for several: cut on their way to the fabric, joined on their way to the stack.
+// Large packets that stand for several: cut on their way to the fabric, joined again on their way to the IP stack.
 #include <gmock/gmock.h>
 
 #include "bed.hpp"
@@ -55,7 +55,7 @@ class IpoibStream : public testing::Test {
   std::unique_ptr<Host> sender_, receiver_;
 };
 
-// What was cut arrives as it was given.
+// A packet that was cut arrives as the stack gave it.
 TEST_F(IpoibStream, CutAndJoined) {
   give(tcp_packet(20'000, 7, 99), tcp(1460));
   EXPECT_THAT(receiver_->device.written, ElementsAre("10.9.0.1 > 10.9.0.2 20040 99"));
@@ -76,7 +76,7 @@ TEST_F(IpoibStream, NotJoined) {
   EXPECT_EQ(receiver_->counts().joined, 0u);
 }
 
-// More segments than a connection takes at a time: reading goes on when there is room, and each is sent once.
+// More segments than a connection takes at a time: the link reads on when there is room, and sends each segment once.
 TEST_F(IpoibStream, MoreSegmentsThanRoom) {
   network_.pause(fabric::LoopbackPause::before_arrival);
   give(tcp_packet(30'000, 1, 5), tcp(30));
@@ -106,7 +106,7 @@ TEST_F(IpoibStream, ConnectionEndsBehindSegments) {
   EXPECT_LE(receiver_->device.written.size(), 1u);
 }
 
-// One message to the stack for all segments that are too large.
+// One ICMP message to the stack reports all segments that are too large.
 TEST_F(IpoibStream, PathMtu) {
   make({.mtu = 9000}, {.mtu = 1500});
   give(tcp_packet(20'000), tcp(8960));
@@ -115,7 +115,7 @@ TEST_F(IpoibStream, PathMtu) {
   EXPECT_EQ(receiver_->counts().received, 1u);
 }
 
-// A checksum that the stack has left is completed; a packet that is not what is said of it is dropped.
+// A checksum that the stack left to the device is completed; a packet that does not match its offload is dropped.
 TEST_F(IpoibStream, ChecksumsAndBadPackets) {
   give(tcp_packet(100, 0, 1), {Cut::none, 0, true, 20, 16});
   give(tcp_packet(1000, 100, 2), {Cut::none, 0, true, 20, 16});
@@ -129,7 +129,7 @@ TEST_F(IpoibStream, ChecksumsAndBadPackets) {
   EXPECT_EQ(receiver_->counts().received, 3u);
 }
 
-// Segments of two streams that alternate are passed on in their order.
+// The segments of two streams alternate: they are passed on in this order.
 TEST_F(IpoibStream, OrderOfStreams) {
   network_.pause(fabric::LoopbackPause::before_arrival);
   for (std::uint8_t i = 0; i < 6; ++i) {

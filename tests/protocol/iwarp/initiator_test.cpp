@@ -36,7 +36,7 @@ TEST_F(Initiator, Request) {
   EXPECT_EQ(node().info->peer_reads, (fabric::ReadDepths{2, 128}));
 }
 
-// [5044-4.4-b] CRCs are on unless switched off, or on the loopback interface
+// [5044-4.4-b] CRCs are on, unless they are switched off or both addresses are loopback
 TEST_F(Initiator, CrcOn) {
   fabric::IwarpOptions options;
   options.crc = true;
@@ -293,7 +293,7 @@ TEST_F(Initiator, NudgesUntilThePeerAnswers) {
   ASSERT_FALSE(node().send(memory().part(0, 4), 2));
   node().qp->submit();
   Heard next = peer_.segment();
-  while (next.opcode() == Opcode::write) next = peer_.segment();  // one may have been in transit
+  while (next.opcode() == Opcode::write) next = peer_.segment();  // one more nudge may have been in transit
   EXPECT_EQ(next.opcode(), Opcode::send);
   node().qp->disconnect();
   EXPECT_TRUE(peer_.ends());
@@ -317,7 +317,7 @@ TEST_F(Initiator, DoesNotNudgeAPeerThatHasAnswered) {
   EXPECT_EQ(peer_.available(), 0u);
 }
 
-// Segments of one message follow each other: a nudge that is due while the socket is full waits for the last one.
+// Segments of one message follow each other: a nudge that is due while the socket is full waits for the last segment.
 TEST_F(Initiator, NudgesBetweenMessages) {
   connect();
   const std::uint32_t all = 8u << 20;

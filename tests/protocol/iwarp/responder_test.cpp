@@ -7,7 +7,7 @@
 
 #include "iwarp_test.hpp"
 
-// Defined if the program checks the types of objects (-fsanitize=vptr): it reads them through a pipe.
+// Defined if the sanitizer checks the types of objects (-fsanitize=vptr), for which it opens a pipe.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are the sanitizer's
 extern "C" {
 [[gnu::weak]] void __ubsan_handle_dynamic_type_cache_miss();
@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(All, ResponderCrc,
                          testing::Values(CrcCase{false, false}, CrcCase{false, true}, CrcCase{true, false},
                                          CrcCase{true, true}));
 
-// [5044-4.3-a] [5044-4.3-e] [5044-7.1.2-l] [5044-7.1-a] the peer requests markers: the first bytes sent are one
+// [5044-4.3-a] [5044-4.3-e] [5044-7.1.2-l] [5044-7.1-a] the peer requests markers: the first bytes sent are a marker
 TEST_F(Responder, MarkersThatThePeerAsksFor) {
   listen();
   ask(request(0x90, 2, "00100010"));
@@ -254,7 +254,7 @@ struct RtrCase {
 };
 class ResponderPeerToPeer : public Responder, public testing::WithParamInterface<RtrCase> {};
 
-// [6581-9.2-b] [6581-9.2-c] [6581-9.2-d] [6581-9.2-e] each indication lets us send first
+// [6581-9.2-b] [6581-9.2-c] [6581-9.2-d] [6581-9.2-e] after each kind of indication this side may send first
 TEST_P(ResponderPeerToPeer, ReadyToReceive) {
   listen();
   ask(request(0x10, 2, GetParam().word));

@@ -126,7 +126,7 @@ TEST_F(Stream, QuiesceOfAnIdleConnectionIsOrderly) {
   EXPECT_FALSE(peer_.was_reset());
 }
 
-// Its socket is closed once the peer has acknowledged all bytes, even if the peer does not close.
+// After quiescing, the socket is closed once the peer has acknowledged all bytes, even if the peer does not close.
 TEST_F(Stream, QuiesceOfAnIdleConnectionClosesItsSocket) {
   const auto descriptors = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
   fabric::IwarpOptions options;
@@ -350,7 +350,7 @@ TEST_F(Stream, SinksHaveTagsOfTheirOwn) {
   EXPECT_NE(second - first, third - second);
 }
 
-// Responses and work requests take turns: neither waits for all of the others.
+// Responses and work requests take turns: neither kind waits until all of the other kind have been sent.
 TEST_F(Stream, ResponsesAndWorksTakeTurns) {
   serve();
   constexpr std::uint32_t kSize = 4u << 20;
@@ -383,7 +383,7 @@ TEST_F(Stream, OrderlyEnd) {
 }
 
 // [5041-6.2-c] What was posted before disconnect() is sent before the end, though the peer has ended its direction;
-// nothing can be posted behind it.
+// nothing can be posted after disconnect().
 TEST_F(Stream, BothEndWithWorkLeft) {
   serve();
   peer_.send(write(0, 0, {}));
@@ -416,7 +416,7 @@ TEST_F(Stream, EndThatThePeerDoesNotAnswer) {
   EXPECT_EQ(end(), boost::system::errc::timed_out);
 }
 
-// An orderly end does not wait forever for a peer that does not read the work posted before it.
+// An orderly end does not wait forever for a peer that does not read what was posted before disconnect().
 TEST_F(Stream, EndBehindWorkThatThePeerDoesNotTake) {
   fabric::IwarpOptions options;
   options.close_timeout = std::chrono::milliseconds(50);

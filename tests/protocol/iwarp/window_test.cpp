@@ -10,7 +10,7 @@ constexpr std::uint32_t kLarge = 6u << 20;
 
 class Pins : public IwarpTest {
  protected:
-  /// A peer that has asked for kLarge bytes and does not read them: the socket is full.
+  /// The peer requests kLarge bytes and does not read the Response, so that the socket fills up.
   void read_and_stall(const Segment& source) {
     boost::asio::socket_base::receive_buffer_size small(16384);
     peer_.socket().set_option(small);
@@ -82,8 +82,8 @@ TEST_F(Pins, NothingNewOnceInvalidationHasBegun) {
   terminated(iwarp::terminate::kReadInvalidStag);
 }
 
-// [5040-5.3-e] [5041-4.2-c] the same when the peer invalidates: its Send completes when the Response is written, and
-// later Sends complete after that
+// [5040-5.3-e] [5041-4.2-c] if the peer invalidates, its Send completes when the Response is written, and later Sends
+// complete after that
 TEST_F(Pins, InvalidationByThePeerWaitsForAResponse) {
   serve();
   const Exposed exposed = expose(0, kLarge, fabric::Access::remote_read);
@@ -141,7 +141,7 @@ TEST_F(Pins, TheEndOfTheConnectionReleases) {
   EXPECT_EQ(node().count(1), 1u);
 }
 
-// A half placed segment pins its window; the rest of it is still placed.
+// A half placed segment pins its window; the rest of the segment is still placed.
 TEST_F(Pins, InvalidationWaitsForHalfASegment) {
   serve();
   const Exposed exposed = expose(0, 60000, fabric::Access::remote_write);

@@ -60,7 +60,7 @@ TEST_P(ListingBudget, AListingWithoutRoomIsAnsweredWithJukebox) {
   start_listing(second);
   ASSERT_NO_FATAL_FAILURE(await(second));
   EXPECT_EQ(second.status, NFS3ERR_JUKEBOX);
-  EXPECT_FALSE(first.done) << "it has its memory, and waits for an I/O thread";
+  EXPECT_FALSE(first.done) << "the first listing has its memory, and waits for an I/O thread";
   let_go();
   ASSERT_NO_FATAL_FAILURE(await(first));
   EXPECT_EQ(first.status, NFS3_OK);

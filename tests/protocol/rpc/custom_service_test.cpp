@@ -80,7 +80,7 @@ TEST(CustomService, ResultsInTheMessage) {
   }(bed));
 }
 
-// [8166-4.3.2.2-b] no Write chunk is offered if its result may be larger, even if the other chunks have room
+// [8166-4.3.2.2-b] no Write chunk is offered that may be too small for its result, even if the other chunks have room
 TEST(CustomService, ResultsThatOutgrowTheirBuffers) {
   Bed bed;
   const auto first = bed.buffer(5000);

@@ -175,7 +175,7 @@ void Run::serve_reverse() {
   handlers_.emplace(*connection_, rpc::ReverseHandlersOptions{.announce = [this] { announce(); }});
   handlers_->on<Count>([this](rpc::ServerCall<Count> call) {
     reverse_.arrived();
-    // Later, so that calls overlap.
+    // Reply later, so that calls overlap.
     boost::asio::post(context_, [this, call = std::move(call)]() mutable {
       const CountResult result{call.args().add * 2 + 1};
       reverse_.answered();
@@ -291,10 +291,10 @@ void Run::run() {
     if (reverse_.completions[i] != 1) complain("reverse call ", i, " has not completed once");
   }
   const transport::Requester::Counters there = connection_->requester().counters();
-  std::cout << load_.calls << " calls in each direction: served at once " << forward_.most_served << " and "
+  std::cout << load_.calls << " calls in each direction: most in service at once " << forward_.most_served << " and "
             << reverse_.most_served << ", " << there.reconnects << " reconnects, " << there.resent
             << " forward calls sent again, " << reverse_.lost << " reverse calls lost and repeated" << std::endl;
-  // As the responders count them; but calls of a lost connection may still be served.
+  // The limits hold as the responders count, too, unless calls of a lost connection are still being served.
   if (!load_.may_be_lost) {
     EXPECT_LE(forward_.most_served, kCredits);
     EXPECT_LE(reverse_.most_served, kReverseCredits);

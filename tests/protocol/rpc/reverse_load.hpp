@@ -18,7 +18,7 @@ struct ReverseLoad {
   bool may_be_lost = false;                         ///< whether the connection may be lost
   std::function<void()> disturb;                    ///< runs after each completion, of either direction; may be empty
   Log log;                                          ///< of the connections
-  std::function<std::uint64_t()> most_losses = {};  ///< limit if the connection may be lost; empty: none
+  std::function<std::uint64_t()> most_losses = {};  ///< how often the connection may be lost; empty: no limit
 };
 
 /// Runs the load and expects: each call completes exactly once and with the right data. No forward call fails; a

@@ -122,8 +122,8 @@ TEST_F(TypedReverse, LongMessagesAreRefused) {
   EXPECT_EQ(handlers->dispatcher().counters().calls, 0u);
 }
 
-// [xchar-3.3-c] with version two a client with handlers takes long calls, and answers by long replies; with version one
-// the server could not know
+// [xchar-3.3-c] with version two, a client with handlers accepts long calls and sends long replies; with version one,
+// the server cannot know that the client does so
 TEST(TypedReverseOfVersionTwo, LongMessages) {
   for (const transport::VersionChoice server_version :
        {transport::VersionChoice::automatic, transport::VersionChoice::one}) {
@@ -153,7 +153,7 @@ TEST(TypedReverseOfVersionTwo, LongMessages) {
     });
     bed.run([](rpc::Client& client, rpc::ReverseClient& to_client, bool chunks,
                std::string& heard) -> asio::awaitable<void> {
-      // The second call follows what the client announces.
+      // The client's characteristics arrive before its second call.
       for (int i = 0; i < 2; ++i) co_await client.async_call<Nothing>({}, asio::use_awaitable);
       CountArgs args{};
       const std::string ballast(8000, 'b');

@@ -337,7 +337,7 @@ TEST_P(Comparison, DeadServer) {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     server_.kill();
   });
-  // In progress when the server dies.
+  // The server dies while this call is in progress.
   const auto wait = [](CLIENT* client) { return call(client, FORMS_SILENT); };
   Outcome tcp;
   std::thread other([&] { tcp = wait(tcp_.get()); });

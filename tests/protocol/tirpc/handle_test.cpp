@@ -186,7 +186,7 @@ struct OwnAuth {
     ops.ah_destroy = [](AUTH*) {};
     ops.ah_wrap = [](AUTH* a, XDR* xdrs, xdrproc_t routine, caddr_t value) -> int {
       ++of(a).wrapped;
-      // Encodes the value twice at the same position, as a wrapper does that first needs the length.
+      // Encodes the value twice at the same position, like a wrapper that first needs the length.
       const u_int start = XDR_GETPOS(xdrs);
       return routine(xdrs, value) && XDR_SETPOS(xdrs, start) && routine(xdrs, value);
     };

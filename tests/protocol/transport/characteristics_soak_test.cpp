@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls in both directions while both sides raise and lower receives, switch remote invalidation, and lose their
-// connection, all drawn from a seed: no Send meets a receive that is missing or too short, every call succeeds exactly
-// once, and no resource is left in use. RPCRDMA_TEST_SEEDS sets the number of seeds, RPCRDMA_TEST_CALLS that of the
-// calls over iwarp.
+// Calls in both directions while both sides change the size of their receives, switch remote invalidation on and off,
+// and lose their connection, all drawn from a seed: no Send meets a receive that is missing or too short, every call
+// succeeds exactly once, and no resource is left in use. RPCRDMA_TEST_SEEDS is the number of seeds, RPCRDMA_TEST_CALLS
+// the number of calls over iwarp.
 #include <gtest/gtest.h>
 
 #include <boost/asio/ip/tcp.hpp>
@@ -37,7 +37,7 @@ CharacteristicChange random_change(std::mt19937& random) {
   return out;
 }
 
-/// Most sizes are near those of receives.
+/// Most sizes are near the sizes of receives.
 Shape random_shape_of_calls(std::mt19937& random, std::uint32_t seed) {
   Shape out;
   out.seed = seed;
@@ -203,7 +203,7 @@ TEST(CharacteristicsSoak, Seeds) {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-/// Carries the bytes of connections to a server, and cuts them.
+/// Relays connections to a server, and cuts them.
 class Relay {
  public:
   Relay(asio::io_context& context, fabric::Endpoint server)
@@ -262,7 +262,7 @@ class Relay {
   std::vector<std::weak_ptr<Pair>> pairs_;
 };
 
-/// The same over real sockets, whose connections a relay cuts.
+/// Like Life, but over real sockets, whose connections a relay cuts.
 class SocketLife {
  public:
   SocketLife() {
@@ -321,7 +321,7 @@ class SocketLife {
     EXPECT_GT(called_back_, callbacks_lost_);
     EXPECT_EQ(handler_.complaint, "");
     EXPECT_EQ(client_handler_.complaint, "");
-    // Beside the cuts only where a side has asked for smaller receives while calls counted on large ones.
+    // Besides the cuts, connections end only where a side asked for smaller receives while calls relied on larger ones.
     const std::string too_small = "asked to be smaller";
     EXPECT_LE(reconnects, cuts + lines_->with(too_small).size() + client_lines_->with(too_small).size())
         << lines_->all() << "\nthe client:\n"
@@ -357,7 +357,7 @@ class SocketLife {
     while (!callbacks_.empty() && callbacks_.front().call->times_done != 0 && !testing::Test::HasFailure())
       end_callback();
   }
-  /// Lost with its connection, or before the client has announced that it takes chunks.
+  /// Awaits a reverse call. It may fail with its connection, or because the client had not yet announced chunks.
   void end_callback() {
     ShapedCall& call = *callbacks_.front().call;
     ASSERT_TRUE(run_until(context_, [&] { return call.times_done != 0; }));

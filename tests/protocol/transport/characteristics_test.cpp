@@ -134,7 +134,7 @@ Shape large_call(std::uint32_t size = 9000) {
 }
 
 // [xchar-4.1-b] [xchar-4.1-c] [v2-4.2.2-e] INIT_XCHAR is the first message of each side once version two is agreed: the
-// server's precedes its first reply, the client's follows that
+// server sends it before its first reply, the client after that reply
 TEST_F(Exchanges, AreBegunByBothSides) {
   start();
   EXPECT_EQ(trace_of_call(), (std::vector<std::string>{"client send 56", "server send 72", "server send 44"}));
@@ -198,8 +198,8 @@ TEST_F(Exchanges, WithOneCredit) {
   EXPECT_EQ(client().state, ExchangeState::negotiating);
 }
 
-// [xchar-3.1-a] [xchar-3.1-b] [xchar-4.2-b] [xchar-4.3-b] [xchar-4.3-e] [xchar-4.4-c] raised once every smaller receive
-// has been consumed; then calls of that size need no Read chunk
+// [xchar-3.1-a] [xchar-3.1-b] [xchar-4.2-b] [xchar-4.3-b] [xchar-4.3-e] [xchar-4.4-c] a larger size applies once every
+// smaller receive has been consumed; then calls of that size need no Read chunk
 TEST_F(Exchanges, RaiseReceives) {
   start();
   call();
@@ -273,7 +273,7 @@ TEST_F(Exchanges, WithoutMemory) {
   EXPECT_EQ(ask(size_of(65536)).receive_buffer_size, Disposition::rejected);
 }
 
-// At the request of a server its client raises receives: then it offers no Reply chunk for replies of that size.
+// At the server's request the client posts larger receives; then it offers no Reply chunk for replies of that size.
 TEST_F(Exchanges, RaiseReceivesOfTheClient) {
   start();
   calls(2);
@@ -287,8 +287,8 @@ TEST_F(Exchanges, RaiseReceivesOfTheClient) {
   EXPECT_NE(trace_of_call(shape).front(), "client send 56");
 }
 
-// [xchar-3.1-d] replies that were planned by the larger size, and wait for their data to be written, go before the
-// request for a smaller one
+// [xchar-3.1-d] replies that were planned for the larger size, and still wait for their RDMA Writes, are sent before
+// the request for a smaller size
 TEST_F(Exchanges, LowerReceivesBehindPlannedReplies) {
   SidesOptions options = two();
   options.capabilities.max_message = 16384;
@@ -317,7 +317,7 @@ TEST_F(Exchanges, LowerReceivesBehindPlannedReplies) {
     sides->client->requester().submit(*all.back());
   }
   EXPECT_EQ(completed(done).receive_buffer_size, Disposition::done);
-  EXPECT_EQ(sent_at_once, 0u) << "a reply had not been posted";
+  EXPECT_EQ(sent_at_once, 0u) << "a planned reply had not been posted";
   for (const auto& one : all) {
     ASSERT_TRUE(sides->wait([&] { return one->times_done != 0; }));
     EXPECT_FALSE(one->status) << one->status.message();
@@ -326,7 +326,7 @@ TEST_F(Exchanges, LowerReceivesBehindPlannedReplies) {
   EXPECT_EQ(sides->client->requester().counters().reconnects, 0u);
 }
 
-// This side raises its own receives, which the peer has not asked for. [xchar-4.4-b]
+// A side makes its own receives larger although the peer has not asked for that. [xchar-4.4-b]
 TEST_F(Exchanges, ChangesWithoutARequest) {
   start();
   calls(2);
@@ -397,7 +397,7 @@ TEST_F(Exchanges, ReverseCallsWithChunks) {
   }
 }
 
-// [xchar-3.3-b] a server that announces nothing makes a reverse call: it must support them
+// [xchar-3.3-b] a server that announces nothing but makes a reverse call must support reverse calls
 TEST_F(Exchanges, InferBackwardSupport) {
   SidesOptions options = two();
   options.server.connection.characteristics.exchange = false;
@@ -456,7 +456,7 @@ TEST_F(Exchanges, FollowTheCalls) {
   EXPECT_EQ(client().shrunk_unused, 1u);
 }
 
-// The size that the server was configured for is not gone below, whether private data announces it or INIT_XCHAR.
+// Receives do not become smaller than the server was configured for, whether private data or INIT_XCHAR announces this.
 TEST_F(Exchanges, FollowTheCallsDownToTheFirstSize) {
   for (const bool private_data : {true, false}) {
     SidesOptions options = two();
@@ -482,7 +482,8 @@ TEST_F(Exchanges, ShrinkWhenIdle) {
   start(options);
   calls(64);
   const std::size_t first = sides->server->counters().receive_octets;
-  // The calls may stop for longer than that at any time: only what has happened counts.
+  // On a slow machine the calls may pause for longer than `idle_shrink`, so the receives may shrink again before the
+  // end.
   for (int i = 0; i < 1000 && sides->server->counters().receives_raised == 0; ++i) calls(8, large_call());
   ASSERT_GE(sides->server->counters().receives_raised, 1u);
   EXPECT_TRUE(sides->wait([&] { return sides->server->counters().receive_octets == first; }))
@@ -494,13 +495,13 @@ TEST_F(Exchanges, ShrinkWhenIdle) {
   calls(2, large_call());
 }
 
-// A server whose receives take much memory offers to lower those that were raised; the client, idle, asks for it.
+// A server whose receives take much memory offers to make the enlarged ones smaller; the client, which is idle, agrees.
 TEST_F(Exchanges, ShrinkWhenMemoryIsShort) {
   SidesOptions options = two();
   options.client.connection.characteristics.adaptive = true;
   options.client.connection.credits = options.server.connection.credits = 8;
   options.server_memory.max_octets = 8u << 20;
-  options.server.idle_grace = std::chrono::milliseconds(20);  // how often it looks
+  options.server.idle_grace = std::chrono::milliseconds(20);  // how often the server checks
   start(options);
   for (int i = 0; i < 1000 && client().peer.receive_buffer_size == 4096; ++i) calls(8, large_call());
   ASSERT_EQ(client().peer.receive_buffer_size, 16384u);

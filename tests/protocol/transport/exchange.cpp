@@ -35,7 +35,7 @@ void fill(std::span<const BufferRef> parts, std::uint64_t seed) {
   }
 }
 
-/// Memory for the test itself: retries once, as an injected fault may refuse it.
+/// Allocates memory for the test itself. Retries once, because an injected fault may make the first attempt fail.
 Result<memory::RegisteredBuffer> allocate(memory::Pool& pool, std::uint32_t size) {
   auto memory = pool.allocate(size);
   return memory ? std::move(memory) : pool.allocate(size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A small protocol for tests of the transport: a Shape describes a call and its reply, the server checks the call and
-// makes the reply, the client checks that. Every byte is compared.
+// A small protocol for tests of the transport: a Shape describes a call and its reply. The server checks the call and
+// makes the reply, and the client checks the reply. Every byte is compared.
 //
 //   call:  xid, CALL, seed, inline reply bytes, items, (count, bytes)..., results, length..., body
 //   reply: xid, REPLY, seed, (count, bytes)..., body

@@ -118,15 +118,15 @@ TEST_F(HostileClient, MalformedOptions) {
   begin();
   for (const std::uint32_t type : {kInit, kRequest, kUpdate}) {
     EXPECT_EQ(answers(option(8, type, {})), one("error 2 of 8"));
-    EXPECT_EQ(answers(option(8, type, {1, 1, 0xffffffff, 4096, 0})), one("error 2 of 8")) << "a length that lies";
-    EXPECT_EQ(answers(option(8, type, {1000000, 1, 4, 4096, 0})), one("error 2 of 8")) << "a million";
+    EXPECT_EQ(answers(option(8, type, {1, 1, 0xffffffff, 4096, 0})), one("error 2 of 8")) << "a length of 4 GiB";
+    EXPECT_EQ(answers(option(8, type, {1000000, 1, 4, 4096, 0})), one("error 2 of 8")) << "a count of a million";
   }
   EXPECT_EQ(answers(option(8, kRequest, {1, 1, 3, 4096})), one("error 2 of 8")) << "too short";
   EXPECT_EQ(answers(option(8, kRequest, {1, 2, 4, 2})), one("error 2 of 8")) << "a boolean of 2";
   EXPECT_EQ(answers(option(8, kUpdate, {3, 4, 4, 0})), one("error 2 of 8")) << "a level of 4";
   EXPECT_EQ(answers(option(8, kUpdate, {1, 4, 8192, 2})), one("error 2 of 8")) << "a boolean of 2";
   EXPECT_EQ(answers(words({8, 2, 8, 5, 0, kInit, 4000})), one("error 2 of 8")) << "content beyond the message";
-  EXPECT_EQ(answers(words({8, 2, 8, 5, 2, kInit, 0})), one("error 2 of 8")) << "no direction";
+  EXPECT_EQ(answers(words({8, 2, 8, 5, 2, kInit, 0})), one("error 2 of 8")) << "an invalid direction";
   expect_alive();
 }
 
@@ -179,7 +179,7 @@ TEST_F(HostileClient, AnswersWithoutAQuestion) {
   expect_alive();
 }
 
-// A client that says that smaller receives would do: a server, which cannot judge its replies, asks for none.
+// A client offers to post smaller receives: the server, which cannot tell whether they suffice, never asks for any.
 TEST_F(HostileClient, OffersOfSmallerReceives) {
   begin();
   EXPECT_EQ(answers(option(20, kInit, {0, 0})), std::vector<std::string>{});
@@ -396,7 +396,7 @@ TEST_F(HostileServer, WithoutRequests) {
   call();
 }
 
-/// With a short limit for answers.
+/// A server that does not answer requests; the client waits for answers for only a short time.
 class SilentServer : public HostileServer {
  protected:
   SilentServer() {
@@ -410,22 +410,22 @@ class SilentServer : public HostileServer {
     EXPECT_TRUE(sides.wait([&] { return over; }));
     EXPECT_EQ(failed, expected) << failed.message();
   }
-  /// More replies than the client has credits, to calls behind its request.
+  /// Replies to more calls than the client has credits: the server must have received the request sent before them.
   void prove_arrival() {
     for (int i = 0; i < 4; ++i) call();
     EXPECT_EQ(client->exchange().characteristics().refused, 0u);
   }
 };
 
-// A request that is never answered ends, and is followed by the next one when the server has shown that it has
-// received it.
+// A request that is never answered times out. The next request is sent once the server has shown that it received the
+// first.
 TEST_F(SilentServer, DoesNotBlockRequests) {
   begin();
   for (std::uint32_t round = 1; round <= 3; ++round) {
     ask(32768);
     await_end(BaseError::deadline_exceeded);
     EXPECT_EQ(client->exchange().characteristics().unanswered, round);
-    // The next one waits: the server may be slow, and have no receive for it.
+    // The next request waits: a slow server may have no receive for it.
     over = false;
     client->exchange().async_request({.receive_buffer_size = 32768}, [this](error_code why, ChangeOutcome of) {
       over = true;
@@ -437,7 +437,7 @@ TEST_F(SilentServer, DoesNotBlockRequests) {
     EXPECT_EQ(client->exchange().characteristics().unanswered, round);
     prove_arrival();
   }
-  // Another limit of 20 ms may pass before an answer is there.
+  // Several tries, because on a slow machine the limit of 20 ms may pass before the answer arrives.
   for (int i = 0; i < 1000 && client->exchange().characteristics().peer.receive_buffer_size != 32768; ++i) {
     peer.send(option(ask(32768), kResponse, {1, 1, 0, 0}, 1));
     EXPECT_TRUE(sides.wait([&] { return over; }));
@@ -447,7 +447,7 @@ TEST_F(SilentServer, DoesNotBlockRequests) {
   EXPECT_EQ(client->exchange().characteristics().requests_sent, client->exchange().characteristics().unanswered + 1);
 }
 
-// An answer that comes after all is believed.
+// An answer that arrives after the time limit is accepted.
 TEST_F(SilentServer, MayAnswerLate) {
   begin();
   const std::uint32_t xid = ask(32768);
@@ -473,10 +473,11 @@ TEST_F(SilentServer, IsSentNoMoreThanItMayHaveLoweredTo) {
     if (!failed) break;
   }
   EXPECT_EQ(outcome.receive_buffer_size, Disposition::rejected);
-  EXPECT_FALSE(sends_inline(12000)) << "it may have taken the first request";
+  EXPECT_FALSE(sends_inline(12000)) << "the server may have executed the first request";
 }
 
-// [xchar-3.1-d] the limit of a request that is pending ends with a larger value that clears it, or with its own
+// [xchar-3.1-d] a pending request for a smaller size limits Sends until an update clears it, or until one with the size
+// itself and then a larger one arrive
 TEST_F(HostileServer, PendingUntilCleared) {
   begin();
   const auto update = [this](std::uint32_t size, std::uint32_t cleared) {
@@ -506,7 +507,8 @@ class HostileServerOfAnAdaptiveClient : public HostileServer {
   HostileServerOfAnAdaptiveClient() : HostileServer(true) {}
 };
 
-// A server that says that smaller receives would do is asked for the first size if they are larger, whatever it says.
+// A server offers to post smaller receives. If its receives are larger than at first, the client asks for the first
+// size, whatever smaller size is offered.
 TEST_F(HostileServerOfAnAdaptiveClient, OffersOfSmallerReceives) {
   begin();
   const auto offer = [this](std::uint32_t size) {

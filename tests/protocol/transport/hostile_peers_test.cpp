@@ -39,7 +39,7 @@ class HostilePeers : public testing::Test {
     }
     return done();
   }
-  /// Connects a peer, which completes one call and has credits then.
+  /// Connects a peer and completes one of its calls, so that it has credits.
   RawPeer& connect() {
     RawPeer& peer = *peers.emplace_back(std::make_unique<RawPeer>(*peer_fabric));
     peer.connect(endpoint);
@@ -104,7 +104,8 @@ TEST_F(HostilePeers, LeavingReadsUnanswered) {
   EXPECT_EQ(server->counters().bulk_in_use, 0u);
 }
 
-// Until it is aborted, such a peer leaves memory for others, also for connections from its own address.
+// A peer that leaves Reads unanswered cannot hold all memory before it is aborted: some is left for other connections,
+// also for those of its own address.
 TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
@@ -120,7 +121,7 @@ TEST_F(HostilePeers, LeavingReadsUnansweredForLong) {
   EXPECT_EQ(server->counters().connections, 2u);
 }
 
-// Four such peers do not delay a fifth connection.
+// Four peers that leave Reads unanswered do not delay a fifth connection.
 TEST_F(HostilePeers, FourThatLeaveReadsUnanswered) {
   transport::ServerOptions options;
   options.bulk_budget = 64u << 20;
@@ -134,7 +135,7 @@ TEST_F(HostilePeers, FourThatLeaveReadsUnanswered) {
   EXPECT_EQ(server->counters().connections, 5u);
 }
 
-// If another connection has to wait for their memory, they are aborted earlier.
+// Peers that leave Reads unanswered are aborted earlier if another connection waits for the memory of their calls.
 TEST_F(HostilePeers, LeavingReadsUnansweredWhileOthersWait) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;  // 4 MiB of it for long calls
@@ -148,7 +149,7 @@ TEST_F(HostilePeers, LeavingReadsUnansweredWhileOthersWait) {
   EXPECT_LT(server->counters().connections, 7u);
 }
 
-// A connection whose replies are never accepted is aborted, and their memory is freed.
+// A connection whose peer never accepts replies is aborted, and the memory of the replies is freed.
 TEST_F(HostilePeers, NotTakingWrites) {
   transport::ServerOptions options;
   options.bulk_budget = 16u << 20;

@@ -183,7 +183,7 @@ TEST_F(RequesterTest, Deadlines) {
   Shape shape;
   shape.results = {9000};
   std::vector<std::unique_ptr<ShapedCall>> mine;
-  // One deadline for all: calls that outlive those that hold the credits are sent on further connections.
+  // The deadlines are close together: a call that remained after the others would be sent on a new connection.
   const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
   for (int i = 0; i < 4; ++i) {
     mine.push_back(std::make_unique<ShapedCall>(pool, client->requester(), shape));
@@ -240,7 +240,7 @@ TEST_F(RequesterTest, ATransferThatNeverEnds) {
   }
 }
 
-// The same if the server has answered the call and still reads its arguments.
+// The connection also ends after the grace period if the server has answered the call and still reads its arguments.
 TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
   transport::ClientOptions options;
   options.silence = std::chrono::hours(1);
@@ -289,7 +289,7 @@ TEST_F(RequesterTest, InvalidatedWhileItIsRead) {
   EXPECT_EQ(call.status, BaseError::cancelled);
 }
 
-// [8166-4.4.1-b] A long call is cancelled while the server reads it: its memory is not reused before that ends
+// [8166-4.4.1-b] A long call is cancelled while the server reads it: its memory is not reused before the Read has ended
 TEST_F(RequesterTest, ALongCallIsWholeWhileItIsRead) {
   transport::ClientOptions options;
   options.grace = std::chrono::hours(1);
@@ -316,7 +316,7 @@ TEST_F(RequesterTest, ALongCallIsWholeWhileItIsRead) {
   EXPECT_EQ(call.status, BaseError::cancelled);
 }
 
-// A call times out while the server is silent: the others are retransmitted on a new connection.
+// A call times out while the server is silent: the other calls are retransmitted on a new connection.
 TEST_F(RequesterTest, SilentServer) {
   for (const bool silent : {true, false}) {
     transport::ClientOptions options;

@@ -89,14 +89,14 @@ TEST_F(RequesterTest, PeerErrors) {
   shape.reply_body = 8000;
   ShapedCall& third = submit(shape);
   ASSERT_TRUE(next_call().header.chunks.has_reply_chunk());
-  send(hex(third.xid) + "00000001 00000009 00000004 00000002");  // ERR_CHUNK: the reply does not fit, says the peer
+  send(hex(third.xid) + "00000001 00000009 00000004 00000002");  // ERR_CHUNK: the peer cannot send the reply
   EXPECT_EQ(third.status, TransportError::peer_err_chunk);
   run_ready(context);
   EXPECT_TRUE(peer.messages.empty());
   for (const auto& call : calls) EXPECT_EQ(call->times_encoded, 1);
 }
 
-// [8166-6.1-a] [8166-6.1-e] data that is not eligible is not reduced: Position-Zero Read chunk and Reply chunk
+// [8166-6.1-a] [8166-6.1-e] data that is not eligible is not reduced: it needs a Position-Zero Read or a Reply chunk
 TEST_F(RequesterTest, LongBodiesAreNotReduced) {
   start();
   Shape shape;
@@ -291,7 +291,7 @@ TEST_F(RequesterTest, NoRemoteInvalidationOfRegistrations) {
   }
 }
 
-// [8797-4.1-d] whichever handle the peer invalidates, each is invalidated once, and all before done()
+// [8797-4.1-d] whichever handle the peer invalidates, each handle is invalidated once, and all of them before done()
 TEST_F(RequesterTest, RemoteInvalidationOfAnyHandle) {
   start();
   Shape shape;

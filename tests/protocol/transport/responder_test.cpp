@@ -144,7 +144,7 @@ TEST_F(ResponderTest, RepliesThatCannotBeBuilt) {
   expect_alive();
 }
 
-// [8166-3.3.1-g] a client that posts receives only for its replies
+// [8166-3.3.1-g] a client that posts receives only for its replies gets no other message
 TEST_F(ResponderTest, SendsNothingUnsolicited) {
   peer.receives = 1;
   start();

@@ -84,8 +84,8 @@ TEST_F(ReverseCalls, WithChunksAreAnsweredByErrChunk) {
   EXPECT_FALSE(call->status);
 }
 
-// [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] as in the forward direction; [8166-4.5-c] a message that may be a reply to
-// the outstanding call is not answered
+// [8166-4.5-b] [8166-4.5.1-a] [8166-4.5.2-a] the errors are those of the forward direction; [8166-4.5-c] a message that
+// may be a reply to the outstanding call is not answered
 TEST_F(ReverseCalls, ThatCannotBeDecodedAreAnsweredByRdmaError) {
   start();
   const struct {
@@ -123,7 +123,7 @@ TEST_F(ReverseCalls, ThatCannotBeDecodedAreAnsweredByRdmaError) {
   EXPECT_FALSE(call->status);
 }
 
-// [8167-4.3.1-a] no more credits than receives that the forward direction does not need
+// [8167-4.3.1-a] the client grants a reverse credit only for a receive that the forward direction does not need
 TEST_F(ReverseCalls, AreGrantedNoMoreCreditsThanTheConnectionHasReceivesFor) {
   start(50);
   for (int i = 0; i < 2; ++i)

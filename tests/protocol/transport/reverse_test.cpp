@@ -108,7 +108,7 @@ TEST_F(Reverse, SameXidsInBothDirectionsAtOnce) {
   EXPECT_EQ(sides->client->requester().counters().granted, 32u);
 }
 
-// [8167-4.2-a] a reverse call is as long as a forward reply may be, a reverse reply as a forward call
+// [8167-4.2-a] a reverse call may be as long as a forward reply, and a reverse reply as long as a forward call
 TEST_F(Reverse, ThresholdsAreSwapped) {
   SidesOptions options;
   options.client.connection.send_size = 2048;
@@ -208,7 +208,7 @@ TEST_F(Reverse, OnTheNextConnection) {
   }
 }
 
-// [8167-5.4-b] a server cannot connect: its calls end with the connection
+// [8167-5.4-b] a server cannot connect to its client: its calls end with the connection
 TEST_F(Reverse, EndsWithTheConnection) {
   start();
   reverse->allow();

@@ -69,7 +69,7 @@ TEST_F(BudgetTest, AWithdrawnRequestLetsOthersPass) {
   EXPECT_FALSE(first.withdraw());
 }
 
-// A connection that never releases its bytes leaves some for other connections, of its own peer address and of others.
+// A connection that never releases its bytes leaves some for other connections, at its own peer address and elsewhere.
 TEST_F(BudgetTest, LeavesRoomForOthers) {
   BudgetShare& greedy = connect(a);
   EXPECT_EQ(grab(greedy, 50, 2), 34u);  // a third

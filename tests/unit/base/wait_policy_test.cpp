@@ -177,7 +177,7 @@ TEST(WaitPolicy, PollsLittleWhereCallsAreRare) {
   }
 }
 
-// The processor time of polls, those that find work included: a few percent, or it spares each call its wake-ups.
+// Polls, including those that find work, take at most 5 % of the time, unless they save every call its wake-ups.
 TEST(WaitPolicy, WhatPollingCostsAtDifferentRates) {
   for (const int rate : {100, 1000, 10'000}) {
     for (const Duration wake_up : {5us, 20us, 50us, 140us}) {
@@ -262,7 +262,7 @@ TEST(WaitPolicy, PollsAsLongAsToldTo) {
     policy.missed(7us);
   }
   policy.displaced(TimePoint{});
-  EXPECT_EQ(policy.window(TimePoint{}), 0us) << "it never takes a processor that others want";
+  EXPECT_EQ(policy.window(TimePoint{}), 0us) << "no polling on a processor that other threads want";
   EXPECT_EQ(policy.window(TimePoint{} + 1s), 7us);
 }
 

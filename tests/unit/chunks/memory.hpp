@@ -12,7 +12,7 @@ struct TestMemory {
   std::uint32_t used = 64;
 
   BufferRef zeros() { return {octets.data(), 4, 1}; }
-  /// A piece that touches no other.
+  /// A piece of memory that is not adjacent to any other piece.
   BufferRef piece(std::uint32_t size) {
     const BufferRef out{octets.data() + used, size, 1};
     used += size + 16;

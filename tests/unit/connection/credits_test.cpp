@@ -27,7 +27,7 @@ TEST(Credits, NeverMoreThanGrantedOrRequested) {
   EXPECT_EQ(credits.available(), 0u);
 }
 
-// [8166-3.3.1-d] absolute values; a grant may fall below what is in flight
+// [8166-3.3.1-d] grants are absolute values; a grant may be smaller than the number of calls in flight
 TEST(Credits, Shrink) {
   Credits credits(8);
   credits.grant(4);

@@ -16,7 +16,8 @@ constexpr std::array kAllPhases{off, negotiating, heard, announced, active, refu
 constexpr std::array kAllEvents{announce, init, request, response, update, refusal};
 
 // Walks the table: which events are accepted, and the phase that follows; all others leave the phase as it is.
-// [xchar-4-b] a side that accepts requests, responses or updates accepts all three; [xchar-4-c] and INIT_XCHAR
+// [xchar-4-b] a side that accepts requests, responses or updates accepts all three; [xchar-4-c] it also accepts
+// INIT_XCHAR
 TEST(Exchange, EveryTransition) {
   const std::map<std::pair<ExchangePhase, ExchangeEvent>, ExchangePhase> taken{
       {{negotiating, announce}, announced},
@@ -44,7 +45,7 @@ TEST(Exchange, EveryTransition) {
       const auto expected = taken.find({phase, event});
       EXPECT_EQ(got.reaction == Reaction::take, expected != taken.end());
       EXPECT_EQ(got.next, expected != taken.end() ? expected->second : phase);
-      // [xchar-4-a] without the extension each of the four is refused
+      // [xchar-4-a] without the extension each of the four messages is refused
       const bool message = event != announce && event != refusal;
       EXPECT_EQ(got.reaction == Reaction::refuse, phase == off && message);
       // A second INIT_XCHAR is an error.
@@ -72,7 +73,7 @@ std::optional<std::uint32_t> after(InlineGrowth& growth, std::uint32_t calls, st
 TEST(InlineGrowth, GrowsWithManyLargeCalls) {
   InlineGrowth growth(4096, 65536);
   EXPECT_FALSE(after(growth, InlineGrowth::kWindow - InlineGrowth::kEnough + 1, 100, 4096));
-  EXPECT_FALSE(after(growth, InlineGrowth::kEnough - 1, 9000, 4096)) << "too few";
+  EXPECT_FALSE(after(growth, InlineGrowth::kEnough - 1, 9000, 4096)) << "too few large calls";
   EXPECT_FALSE(after(growth, InlineGrowth::kWindow, 65537, 4096)) << "the call is too long for any Receive";
   EXPECT_EQ(after(growth, InlineGrowth::kWindow, 9000, 4096), 16384u);
   EXPECT_EQ(after(growth, InlineGrowth::kWindow, 40000, 16384), 65536u);
@@ -104,7 +105,7 @@ TEST(InlineGrowth, KeepsTheFirstSize) {
 TEST(InlineGrowth, DoesNotAskForWhatThereIs) {
   InlineGrowth growth(4096, 65536);
   EXPECT_FALSE(after(growth, InlineGrowth::kWindow - 1, 9000, 4096));
-  EXPECT_FALSE(after(growth, 1, 9000, 16384)) << "raised since";
+  EXPECT_FALSE(after(growth, 1, 9000, 16384)) << "the limit has been raised meanwhile";
 }
 
 }  // namespace

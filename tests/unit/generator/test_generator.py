@@ -98,7 +98,7 @@ class Refused(unittest.TestCase):
         self.check("struct p { int a; };\n" + PROGRAM.format("void A(void) = 1;"), 2, "also defined")
 
     def test_random_garbage(self):
-        """For truncated files, and files that lack a character, it succeeds or prints one line, never a traceback."""
+        """For a truncated file, or one that lacks a character, the generator succeeds or prints one line."""
         text = (Path(__file__).parent / "shapes.x").read_text()
         sys.path.insert(0, str(GENERATOR.parent))
         from rpcrdma_gen.emit import Emitter  # pylint: disable=import-outside-toplevel

@@ -48,7 +48,7 @@ void complete(Bytes& packet) {
   EXPECT_TRUE(complete_checksum(packet, {Cut::none, 0, true, static_cast<std::uint16_t>(start), 16}));
 }
 
-/// The packet that stands for those, which must all fit.
+/// The packet that `packets` are joined to; empty if they cannot be joined.
 Bytes join(const std::vector<Bytes>& packets, Offload* offload = nullptr) {
   Joiner joiner;
   for (const Bytes& packet : packets) {
@@ -148,7 +148,7 @@ TEST(IpoibOffload, CutUdp) {
   EXPECT_EQ(segments[2], test::from_hex("45000021 00074000 401126b1 0a090001 0a090002 1b589c40 000d43db 5b80a5ca ef"));
 }
 
-// A packet that is not what the offload says is refused, whatever its length is.
+// A packet that does not match its offload is refused, whatever its length.
 TEST(IpoibOffload, CutRefuses) {
   for (const bool six : {false, true}) {
     const Bytes whole = packet_of(six, 100);
@@ -227,8 +227,8 @@ std::pair<Bytes, Bytes> neighbours(bool six, std::uint16_t fragment_bits) {
   return {segments[0], segments[1]};
 }
 
-// Each bit of the headers of a segment, changed with checksums that are right: it is not joined to the one before, but
-// for identifications that mean nothing, and for PSH.
+// Changes each bit of a segment's headers in turn, and corrects the checksums: the segment is not joined to the
+// previous one. Exceptions are the bits of an identification without meaning, and PSH.
 TEST(IpoibOffload, JoinComparesHeaders) {
   for (const auto& [six, fragment_bits] : {std::pair{false, 0x4000}, {false, 0}, {true, 0}}) {
     const auto [first, second] = neighbours(six, static_cast<std::uint16_t>(fragment_bits));
@@ -283,7 +283,8 @@ TEST(IpoibOffload, JoinablePrefixes) {
   }
 }
 
-// A shorter segment and PSH end what is joined; a longer one is not joined, nor are more than 64 or 65,535 bytes.
+// After a shorter segment, or one with PSH, no more are joined. A longer segment is not joined, nor are more than 64
+// segments or 65,535 bytes.
 TEST(IpoibOffload, JoinLimits) {
   const auto segment = [](std::size_t payload, std::uint32_t sequence, bool push = false) {
     Bytes out = packet_of(true, payload, 0, sequence);

@@ -170,7 +170,7 @@ TEST(IpoibNeighbours, LongestPrefix) {
   EXPECT_EQ(table.size(), 5u);
 }
 
-// What is learnt is counted for each host, until it moves, is replaced, or is forgotten.
+// The addresses learnt from each host are counted, until they move to another host, are replaced, or are forgotten.
 TEST(IpoibNeighbours, Learnt) {
   std::byte memory[2];
   Peer& one = reinterpret_cast<Peer&>(memory[0]);

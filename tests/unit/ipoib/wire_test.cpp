@@ -88,7 +88,7 @@ TEST(IpoibLinkAddress, OnlyTwentyBytes) {
   EXPECT_FALSE(decode_link_address(address));
 }
 
-// [4755-3.3-a] the QPN is compared before the GID, the flags are not; exactly one side accepts
+// [4755-3.3-a] the QPN is compared first, then the GID; the flags do not count; exactly one side accepts
 TEST(IpoibLinkAddress, CrossingRequests) {
   const LinkAddress least{false, false, 1, gid_of("ffff::")};
   const LinkAddress middle{true, true, 2, gid_of("::1")};

@@ -15,7 +15,7 @@
 namespace rpcrdma::nfs {
 namespace {
 
-// A full server accepts a connection once another has been idle for long enough, which takes longer than first_connect.
+// A full server accepts a connection once another connection has been idle for some time, longer than first_connect.
 TEST(Connect, AServerThatRejectsIsTriedUntilTheTimeout) {
   boost::asio::io_context context;
   fabric::LoopbackNetwork network(context);

@@ -335,7 +335,8 @@ TEST_F(CopyTest, UploadsAFileThatHasGrownOrShrunk) {
   }
 }
 
-// The second piece ends early. The file has grown when the others are read, and the server has one of these already.
+// The second piece ends early, at the end of the file. Later pieces are read after the file has grown, and one of them
+// has been written before.
 TEST_F(CopyTest, UploadEndsAtTheFirstEndOfAFileThatGrows) {
   constexpr std::uint32_t kPiece = 65536;
   constexpr std::size_t kEnd = kPiece + 1000;

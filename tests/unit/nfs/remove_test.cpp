@@ -8,7 +8,7 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// A server of two directories: number 1 has the file "a" and number 2 under the name "d"; number 2 has the file "b".
+/// A server with two directories: number 1 contains the file "a" and directory number 2 as "d", which contains "b".
 class RemoveBelowTest : public testing::Test {
  protected:
   RemoveBelowTest() : server_(context_) {
@@ -67,7 +67,7 @@ class RemoveBelowTest : public testing::Test {
   int listed_ = 0;
   int removals_ = 0;
   int removed_before_listing_ = 0;  // number of the listing before which another client removes all
-  int removed_before_removal_ = 0;  // number of the removal before which another client does
+  int removed_before_removal_ = 0;  // number of the removal before which it removes all
   bool lies_ = false;               // lists removed names
   bool root_is_gone_ = false;
   nfsstat3 gone_ = NFS3ERR_STALE;

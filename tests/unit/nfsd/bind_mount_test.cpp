@@ -42,7 +42,7 @@ class BindMount : public FileSystemTest {
   }
 
   void serve() {
-    fs_.reset();  // it uses the file of places
+    fs_.reset();  // releases the file of places
     PosixOptions options;
     options.root = point_;
     options.hint_file = places();
@@ -84,7 +84,7 @@ TEST_P(BindMount, WhatIsMovedOutIsStale) {
     std::filesystem::rename(part() / "l", outside() / "l");
     EXPECT_EQ(read(file), Status::ok);
     EXPECT_EQ(fs_->attributes(second).status, Status::stale);
-    serve();  // starts again: the server keeps files open for some seconds
+    serve();  // a new server: the old one would keep the files open for some seconds
     EXPECT_EQ(read(second), Status::stale);
     std::string text = "changed";
     const BufferRef buffer = ref(text);

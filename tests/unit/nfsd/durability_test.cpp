@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is on the disk when a change is reported. Definitions of fsync() and so on in front of the C library's observe
-// these system calls, and pass them on unless the test makes one fail.
+// What is on the disk when a change is reported. This file defines fsync() and similar functions in place of the C
+// library's: they record the calls and pass them on to the kernel, unless a test makes one fail.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -93,7 +93,7 @@ TEST_P(Durability, NewNamesSynchronizeTheirDirectory) {
   const Fd here(::open(directory_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const bool in_order = commits_in_order(here.get());
   const std::multiset<std::uint64_t> root{number(root_)};
-  // The root, and the new object unless the file system's journal stores it with the root.
+  // What must be flushed: the root, and the new object unless the file system's journal stores it with the root.
   const auto with = [&](std::string_view name) {
     std::multiset<std::uint64_t> both = root;
     if (!in_order) both.insert(number(fs_->lookup(caller_, root_, name).node));

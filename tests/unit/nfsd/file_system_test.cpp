@@ -13,7 +13,7 @@ std::string name_of(Kind kind) {
 }
 
 std::unique_ptr<FileSystem> FileSystemTest::make() {
-  fs_.reset();  // it uses the file of places
+  fs_.reset();  // releases the file of places
   if (GetParam() == Kind::memory) return make_memory_file_system(pages_);
   PosixOptions options;
   options.root = directory_.path();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// One fixture for all back ends: each test below runs on every one of them.
+// One fixture for all back ends: each test that uses it runs on every back end.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -81,7 +81,7 @@ void on_overlay(Test test, Overlay::Layers layers = Overlay::Layers::on_two_file
 }
 
 void restart(const Overlay& overlay, std::unique_ptr<FileSystem>& fs) {
-  fs.reset();  // it uses the file of places
+  fs.reset();  // releases the file of places
   fs = overlay.serve();
 }
 

@@ -223,7 +223,7 @@ TEST(IoPool, ReplacesBlockedThreadsWithinABound) {
   while (hang != 5) std::this_thread::yield();
   EXPECT_EQ(pool.busy(), 5u);
   go.count_down();
-  while (pool.idle() != 2) std::this_thread::yield();  // the others are spare
+  while (pool.idle() != 2) std::this_thread::yield();  // the other threads count as spare
   pool.join();
   EXPECT_EQ(hang, 0);
   EXPECT_FALSE(too_many);

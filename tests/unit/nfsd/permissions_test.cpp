@@ -36,7 +36,7 @@ class Permissions : public FileSystemTest {
   Status set_size(const Caller& who, const NodeKey& node, std::uint64_t size) {
     SetAttributes changes;
     changes.size = size;
-    changes.mtime.how = SetTime::How::server;  // as a client truncates
+    changes.mtime.how = SetTime::How::server;  // as a client that truncates does
     return fs_->set_attributes(who, node, changes, {}).status;
   }
   Status make(const Caller& who, const NodeKey& directory, std::string_view name) {
@@ -266,8 +266,8 @@ TEST_P(Permissions, SetIdBitsAreClearedWhenAnotherUserWrites) {
   EXPECT_EQ(stat(file).mode, 0755u) << "only a member of the group may set set-group-id";
 }
 
-// Whether set-group-id without the group's right to execute stays when a user of another group writes depends on the
-// kernel: older ones keep it.
+// A file has set-group-id, but no execute permission for the group, and a user of another group writes to it: whether
+// the bit stays depends on the kernel; older ones keep it.
 TEST_P(Permissions, SetIdBitsWithoutTheGroupsRightToExecute) {
   const NodeKey file = create(root_, "f", "text");
   ASSERT_EQ(set_mode(caller_, file, 06766), Status::ok);

@@ -61,7 +61,7 @@ TEST_F(Plugin, BelongsToAnotherBuild) {
   EXPECT_EQ(automatic(), "iwarp");
 }
 
-/// A copy of an error category, as a plug-in has it that cannot see the program's symbols.
+/// A copy of an error category, like that of a plug-in that cannot see the program's symbols.
 class Copy final : public boost::system::error_category {
  public:
   Copy(std::uint64_t id, const error_category& original) noexcept : error_category(id), original_(original) {}

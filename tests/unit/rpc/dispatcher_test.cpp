@@ -175,7 +175,7 @@ TEST_F(DispatcherTest, ResultsThatCannotBeEncoded) {
   EXPECT_EQ(call.reply_octets.size(), 24u);
 }
 
-// [8166-4.5.3-b] the transport answers a reply that is too long, whatever its length
+// [8166-4.5.3-b] if a reply exceeds the memory for it, however small that is, the transport answers the call
 TEST_F(DispatcherTest, RepliesThatAreTooLong) {
   dispatcher.on<nfs3::Readdir>([](ServerCall<nfs3::Readdir> call) { call.reply(sample<READDIR3res>()); });
   for (const std::uint32_t room : {0u, 24u, 100u, 3000u}) {

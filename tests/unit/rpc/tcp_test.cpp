@@ -331,7 +331,7 @@ TEST(TcpTest, APeerThatTakesNoRepliesTimesOut) {
       const test::Bytes one = read_record(i);
       calls.insert(calls.end(), one.begin(), one.end());
     }
-    // This may block, as the server stops reading while its replies are not taken.
+    // This may block, because the server stops reading calls while the client does not read replies.
     co_await asio::async_write(socket, asio::buffer(calls), kTuple);
   }(bed, deaf));
   EXPECT_TRUE(test::run_until(bed.context, [&bed] { return bed.server->counters().calls > 4; }));

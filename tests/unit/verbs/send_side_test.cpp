@@ -148,7 +148,7 @@ TEST_F(SendSideTest, UnsignalledWorkOnItsWayIsFlushedByAnEmptyWrite) {
   EXPECT_TRUE(queue_.take_software(slot));
 }
 
-// A probe takes no slot of the user, and its completion implies all work before it.
+// A probe takes none of the slots for the user's work. Its completion implies that of all work before it.
 TEST_F(SendSideTest, AProbeIsAnEmptyWriteThatReports) {
   for (int i = 0; i < 8; ++i) send(nullptr);
   ASSERT_TRUE(queue_.full());

@@ -14,7 +14,8 @@ using xdr::Encoder;
 
 constexpr std::uint32_t kNone = PayloadItem::kNoPosition;
 
-// [8166-3.4.4.1-a] the count stays, [8166-3.4.4.4-b] the pad is removed, [8166-3.4.5-a] later positions count both
+// [8166-3.4.4.1-a] the count stays, [8166-3.4.4.4-b] the pad is removed, [8166-3.4.5-a] later positions count the item
+// and its pad
 TEST(BulkOut, ByReference) {
   Bytes memory(13);
   fill_pattern(memory, 1);
@@ -234,7 +235,7 @@ TEST(BulkIn, IgnoredWriteChunk) {
   EXPECT_EQ(in.failure(), DecodeFailure::ignored_chunk);
 }
 
-// [8166-6.1-d] the same if the item only says that nothing was written
+// [8166-6.1-d] the same if the item does not name the memory, and the decoder does
 TEST(BulkIn, IgnoredWriteChunkWithDestination) {
   Bytes room(16);
   const BufferRef buffer = ref_of(room);

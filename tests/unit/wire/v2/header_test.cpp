@@ -83,7 +83,7 @@ TEST(HeaderV2, Errors) {
     EXPECT_EQ(error_of_two(std::string("00000010 00000002 00000010 00000004") + kind), WireError::bad_error);
 }
 
-// [v2-4.2.2-a] the direction word is 0 or 1, and that of the payload
+// [v2-4.2.2-a] the direction word is 0 or 1, and agrees with the payload
 TEST(HeaderV2, Directions) {
   const std::string fixed = "00000010 00000002 00000020 00000000";
   const std::string none = "00000000 00000000 00000000";
