@@ -82,7 +82,7 @@ void Client::State::opened(std::exception_ptr thrown, Result<embed::Backend> mad
   link.opened(backend->requester());
 }
 
-/// The backend of a server whose address a call has found (opening.cpp) is connected already.
+/// If a NULL call has found the server's address (opening.cpp), the backend is connected already.
 void Client::State::serve_reverse_calls() {
   const auto announce = [this] {
     if (connected) connected();
