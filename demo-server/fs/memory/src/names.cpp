@@ -72,7 +72,7 @@ NodeResult MemoryFileSystem::make_entry(const Caller& caller, const NodeKey& key
   return result;
 }
 
-/// Handles CREATE of a name that exists, as on a disk: UNCHECKED applies a size only, EXCLUSIVE compares the verifier
+/// Handles CREATE of a name that exists: UNCHECKED applies only a size, EXCLUSIVE compares its verifier with the one
 /// that the times hold.
 Status MemoryFileSystem::existing(const Caller& caller, MemoryNode& node, const CreateHow& how) {
   if (node.fixed.type != FileType::regular) return Status::exist;

@@ -107,8 +107,8 @@ class PlaceLocator final : public Locator {
   }
 
   /// Updates the birth times of an object copied to the upper layer and of the directories above it, which the overlay
-  /// copied with it or before. No other directory can have got their numbers meanwhile: it would exist only in the
-  /// upper layer, and contain nothing of a lower one (unless an overlay with redirect_dir moved it there). An object
+  /// copied with it or before. No new directory can have taken one of their numbers: it would exist only in the upper
+  /// layer and hold no object of a lower one, unless an overlay with redirect_dir moved the object there. An object
   /// that now has another number, because its layers are on different file systems, is stale until it is looked up.
   void changed(const NodeStat& before, const NodeStat& now) override {
     if (!is_overlay_ || before.birth == now.birth || id_of(before) != id_of(now)) return;

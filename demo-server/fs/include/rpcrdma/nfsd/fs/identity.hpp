@@ -28,7 +28,7 @@ struct Identity {
 /// How an export maps the ids of its callers.
 struct SquashPolicy {
   enum class Mode : std::uint8_t {
-    root,  ///< root_squash: uid 0 and gid 0 become the anonymous ones
+    root,  ///< root_squash: uid 0 and gid 0 become the anonymous ids
     all,   ///< all_squash: all callers are anonymous
     none,  ///< no_root_squash: ids are used as claimed
   };
