@@ -9,7 +9,7 @@ namespace rpcrdma::cli {
 
 struct Facts {
   std::string type;                  ///< such as DIR; empty for a flag
-  std::vector<std::string> choices;  ///< all permitted words; empty if others are permitted
+  std::vector<std::string> choices;  ///< all permitted words; empty if other values are permitted
   std::string range;                 ///< "1 to 256", or empty
   std::string value;                 ///< the default, or empty
   std::vector<std::string> needs;    ///< options that must be given too

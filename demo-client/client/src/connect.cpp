@@ -24,8 +24,8 @@ struct Attempt {
 
 using Attempts = std::vector<Attempt>;
 
-/// Succeeds if `client` answers. A server that cannot be reached gets less time than one that answers slowly or rejects
-/// connections: a full server accepts a connection as soon as another has been idle for long enough.
+/// Succeeds if the server answers. A server that cannot be reached gets less time than one that answers slowly or
+/// rejects connections: a full server accepts a connection as soon as another has been idle for long enough.
 Task<void> knock(Client::Impl& impl) {
   const Clock::time_point start = Clock::now();
   rpc::CallOptions options;

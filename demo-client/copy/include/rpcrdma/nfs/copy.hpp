@@ -22,7 +22,8 @@ class CopyObserver {
   virtual void on_file_done() = 0;
   /// This many of the bytes that on_found() announced had been copied by an interrupted transfer.
   virtual void on_kept([[maybe_unused]] std::uint64_t bytes) {}
-  /// The file that the next on_problem() or the result concerns stays marked, without write permission, to be resumed.
+  /// The copy that fails next (by on_problem() or the result) stays marked and write-protected, so that it can be
+  /// resumed.
   virtual void on_unfinished() {}
   /// `path` (relative to the tree's root) was not copied; the copy continues.
   virtual void on_problem(std::string_view path, const error_code& why) = 0;
@@ -71,10 +72,10 @@ class Copier {
   Task<void> download_tree(Node from, LocalDirectory to, std::string name);
 
   /// Removes the contents of `directory`, until the first failure. An entry or a directory that is already gone is not
-  /// a failure (NFS3ERR_STALE for `directory` itself may have other reasons, which removing it shows).
+  /// a failure (if `directory` itself gives NFS3ERR_STALE for another reason, removing it by name shows that).
   static Task<void> remove_below(Client& client, FileHandle directory);
 
-  // State shared by the operations, each of which has a source file of its own.
+  // State shared by the operations, which are implemented in separate source files.
   struct Shared {
     Client& client;
     CopyObserver& observer;
