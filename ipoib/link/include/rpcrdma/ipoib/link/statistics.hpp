@@ -8,9 +8,9 @@ namespace rpcrdma::ipoib {
 /// What a link has done so far. A packet that is lost counts under exactly one reason.
 struct Statistics {
   std::uint64_t sent = 0;            ///< packets given to the fabric
-  std::uint64_t sent_bytes = 0;      ///< of them, without encapsulation
+  std::uint64_t sent_bytes = 0;      ///< bytes of these packets, without encapsulation
   std::uint64_t received = 0;        ///< packets passed to the stack
-  std::uint64_t received_bytes = 0;  ///< likewise
+  std::uint64_t received_bytes = 0;  ///< bytes of these packets, without encapsulation
   std::uint64_t cut = 0;             ///< packets from the stack that were cut; `sent` counts the pieces
   std::uint64_t joined = 0;          ///< packets passed to the stack that were joined; `received` counts the pieces
   std::uint64_t pauses = 0;          ///< times that reading the device stopped because a peer had no room
