@@ -25,7 +25,7 @@ struct Target {
   const rpc::ProcedureInfo* procedure = nullptr;  // names the program to rpcbind; null before the first call
 };
 
-/// Finds and opens the server that `target` names. Throws if cancelled. On the thread of `context`; `loop` as in
+/// Finds and opens the server that `target` names. Throws if cancelled. On the thread of `context`; for `loop`, see
 /// Memory.
 boost::asio::awaitable<Result<Backend>> open_backend(boost::asio::io_context& context, std::shared_ptr<Loop> loop,
                                                      Target target);

@@ -54,8 +54,8 @@ vm_make_initrd() {
   rm -rf "$root"
 }
 
-# vm_prepare COMMAND...: one preparation at a time, as test programs may start machines in parallel. An incomplete one is
-# removed when it fails, or when the next starts.
+# vm_prepare COMMAND... runs one preparation at a time, as test programs may start machines in parallel. An incomplete
+# preparation is removed when it fails, or when the next one starts.
 vm_prepare() {
   mkdir -p "$vm_cache" 2>/dev/null && : 2>/dev/null >>"$vm_cache/lock" ||
     die "cannot write to $vm_cache: if it belongs to another user, remove it, or set XDG_CACHE_HOME"

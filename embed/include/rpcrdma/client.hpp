@@ -37,8 +37,8 @@ struct ClientOptions {
   std::chrono::milliseconds timeout{60'000};  ///< for calls without a deadline
   std::uint32_t credits = 32;                 ///< most calls in progress, if the server agrees, 1 to 1024
   std::uint32_t inline_threshold = 4096;      ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
-  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< iwarp
-  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA; by default RFC 8166
+  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
   /// Bytes of chunks in calls that the server makes, with RPC-over-RDMA version two (rpc::ReverseHandlersOptions).
   std::uint32_t reverse_bulk_budget = 1u << 20;
   Polling poll{};  ///< of the client's own thread, before it sleeps; not used with the application's io_context

@@ -112,7 +112,7 @@ class RPCRDMA_EXPORT Server {
     std::size_t bulk_in_use = 0;         ///< bytes of bulk data in transfer
     std::size_t receive_bytes = 0;       ///< registered for Sends and Receives
     std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receive buffers
-    std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered it
+    std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered that size
     Runner::Counters waits{};            ///< of the event loops
   };
   /// Sums over all listeners since start(). Any thread.

@@ -130,9 +130,9 @@ class Connection final : fabric::QueuePairEvents {
 
   std::unique_ptr<fabric::QueuePair> queue_pair_;
   std::vector<std::unique_ptr<Receive>> receives_;
-  std::vector<Receive*> kept_;  // has room for all
+  std::vector<Receive*> kept_;  // capacity for all Receives
   std::vector<std::unique_ptr<Send>> sends_;
-  std::vector<Send*> free_sends_;  // has room for all
+  std::vector<Send*> free_sends_;  // capacity for all Sends
   std::unique_ptr<CreditSend> credit_send_;
 
   // Totals since the connection was made, modulo 2^32. Used only if both sides have the extension.

@@ -45,9 +45,9 @@ class Peer final : public ConnectionEvents {
   Backoff backoff;
   Clock::time_point retry_at{};           ///< the earliest time of the next attempt to connect
   boost::asio::steady_timer retry_timer;  ///< runs after a rejection, if packets wait
-  unsigned rejections = 0;                ///< in a row
+  unsigned rejections = 0;                ///< consecutive rejections
   Patience patience;                      ///< bounds how long the peer may stop the device
-  bool stalled = false;                   ///< it has no room for too long: its packets are dropped
+  bool stalled = false;                   ///< it has had no room for too long: packets for it are dropped
   bool learnt = false;                    ///< made from a request: forgotten when it has no connection
   WeakGuard<Peer> guard{*this};
 

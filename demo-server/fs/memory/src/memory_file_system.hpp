@@ -87,7 +87,7 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   Time now();
   void touch(MemoryNode& node);           // data or names changed
   void touch_metadata(MemoryNode& node);  // only attributes changed
-  /// Used bytes of the export's size: pages of data, objects, names and link targets.
+  /// How much of the export's size is used, in bytes: pages of data, objects, names and link targets.
   std::uint64_t used() const noexcept { return used_pages_ * kPageSize + metadata_; }
   /// True if the data of a WRITE fits the export's size.
   bool has_room(const MemoryNode& node, std::uint64_t offset, std::uint32_t count) const;

@@ -133,7 +133,7 @@ NodeResult MemoryFileSystem::make_node(const Caller& caller, const NodeKey& dire
   return make_entry(caller, directory, name, {type, {}, is_device(type) ? device : Device{}}, attributes);
 }
 
-/// Removes one name; removes the object with its last name.
+/// Removes one name, and the object if that was its last name.
 void MemoryFileSystem::unlink(MemoryNode& directory, std::string_view name, MemoryNode& node) {
   metadata_ -= kNameBytes + name.size();
   directory.directory.erase(name);

@@ -69,7 +69,7 @@ StatusOr<Fd> PosixFileSystem::open_own(int fd, int flags) {
   return opened;
 }
 
-/// A change of the mode does not take access from the owner, as in open_as().
+/// As in open_as(), a change of the mode does not take access from the owner.
 bool PosixFileSystem::still_granted(const OpenFile& file, const Attributes& now) const noexcept {
   if (!acts_ && file.uid == itself_.uid) return now.uid == file.uid;
   return file.granted_under(now);

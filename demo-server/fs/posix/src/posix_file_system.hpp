@@ -71,7 +71,7 @@ class PosixFileSystem final : public FileSystem {
     NodeKey node;
     Attributes attributes;
   };
-  /// An object that is not on the disk yet, nor is its directory; without a descriptor, there is no object.
+  /// A changed object that must be written to the disk with its directory; without a descriptor, there is none.
   struct Unsettled {
     Fd fd;
     FileType type = FileType::regular;

@@ -27,7 +27,8 @@ struct ClientOptions {
   Credential credential{};                    ///< for calls that name none
   std::chrono::milliseconds timeout{60'000};  ///< for calls without a deadline
   /// If set, calls may be made and cancelled on any thread; each takes a lock, and a call made on another thread than
-  /// the io_context's is posted. This object must own the io_context: the client holds it as long as it may use that.
+  /// the io_context's is posted. It must keep the io_context alive; the client holds it as long as it may use the
+  /// io_context.
   std::shared_ptr<void> context_owner{};
 };
 

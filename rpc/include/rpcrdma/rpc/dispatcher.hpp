@@ -36,8 +36,8 @@ struct DispatcherOptions {
   Log log;                          ///< copied
 };
 
-/// Serves calls on one thread, that of its transports' io_context. Handlers must be registered before the first call.
-/// Must outlive its transports and every ServerCall. Each thread has its own dispatcher; dispatchers may share a
+/// Serves calls on the thread of its transports' io_context. Handlers must be registered before the first call. Must
+/// outlive its transports and every ServerCall. Each thread has its own dispatcher; dispatchers may share a
 /// DuplicateCache.
 class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
  public:
@@ -59,7 +59,7 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
   struct Counters {
     std::uint64_t calls = 0;      ///< calls received
     std::uint64_t rejected = 0;   ///< answered without running a handler; duplicates are not counted
-    std::uint64_t discarded = 0;  ///< neither: no XID, or not a call; the transport answers them
+    std::uint64_t discarded = 0;  ///< no XID, or not a call; the transport answers them
   };
   /// On the dispatcher's thread.
   const Counters& counters() const noexcept { return counters_; }

@@ -14,11 +14,11 @@ namespace rpcrdma::rpc {
 /// A call of procedure P, to be answered exactly once, by reply() or reject(). If it is destroyed unanswered, it
 /// answers SYSTEM_ERR, and the procedure counts as run: a resent call gets the same answer. If the first async_fetch(),
 /// or an async_reserve() before it, has failed, for example because the connection was lost, a destroyed call counts as
-/// not run, and a resent call is run. After a successful async_fetch() the handler may have acted on the data, so a
-/// later failure does not change that the call counts as run: a handler that has not acted calls reject(). A handler
-/// that acts before its first async_fetch() answers a failure by reply(). Idempotent procedures are run whenever they
-/// arrive. Move-only. Any thread may move, answer and destroy it; functions marked "loop" belong to the thread of
-/// context(). The Dispatcher and its io_context must outlive it.
+/// not run, and a resent call is run. After a successful async_fetch() a destroyed call counts as run even if a later
+/// step has failed, because the handler may have acted on the data: a handler that has not acted calls reject(). A
+/// handler that acts before its first async_fetch() answers a failure by reply(). Idempotent procedures are run
+/// whenever they arrive. Move-only. Any thread may move, answer and destroy it; functions marked "loop" belong to the
+/// thread of context(). The Dispatcher and its io_context must outlive it.
 template <Procedure P>
 class ServerCall {
  public:
@@ -70,8 +70,8 @@ class ServerCall {
   }
 
   /// Loop. Reserves `bytes` of the server's bulk budget for this call until its reply has been sent. Once per call.
-  /// Completes with void(error_code), possibly at once. This object must not move until then: use it in a coroutine;
-  /// with callbacks use the free function async_reserve().
+  /// Completes with void(error_code), possibly at once. This object must not move until then: await this in a
+  /// coroutine, or use the free function async_reserve() with callbacks.
   template <class Token>
   auto async_reserve(std::uint32_t bytes, Token&& token) {
     return async_reserve_on(*state_, bytes, std::forward<Token>(token));

@@ -23,7 +23,7 @@ struct TcpServerOptions {
   std::uint32_t max_connections = 1024;           ///< further connections are closed at once
   std::uint32_t max_connections_per_peer = 256;   ///< from one address, whatever the ports
   std::uint32_t max_calls = 16;                   ///< served at a time per connection; further calls wait in the socket
-  /// Bytes of one connection's calls and of their reply data. While they reach this limit, no more calls are read.
+  /// Bytes of one connection's calls and of their reply data. A connection at this limit is not read further.
   std::size_t max_call_bytes = std::size_t{4} << 20;
   /// Bytes of reply data that all connections of one worker may hold at once. A Budget shares them between peer
   /// addresses and between the connections of each address; calls wait for their share. Requests for up to 4096 bytes

@@ -20,7 +20,7 @@ class CopyObserver {
   virtual void on_found(std::uint64_t bytes) = 0;  ///< a file of this size will be copied
   virtual void on_moved(std::uint64_t bytes) = 0;
   virtual void on_file_done() = 0;
-  /// This many of the bytes that on_found() announced had been copied by an interrupted transfer.
+  /// An interrupted transfer has already copied `bytes` of those that on_found() announced.
   virtual void on_kept([[maybe_unused]] std::uint64_t bytes) {}
   /// The copy that fails next (by on_problem() or the result) stays marked and write-protected, so that it can be
   /// resumed.
@@ -58,7 +58,7 @@ class Copier {
   /// marked while it is being copied.
   Task<void> upload_file(const Fd& from, Attributes source, Node to, SetAttributes final);
   Task<void> download_file(Node from, const Fd& to, SetAttributes final);
-  /// Unless `to` is empty, checks that `from` can be read, so that no data is lost to a copy that must fail.
+  /// Unless `to` is empty, checks that `from` can be read, so that a copy that must fail does not overwrite data.
   Task<void> check_source(Node from, const Fd& to);
   /// Writes a file to a pipe or terminal in order.
   Task<void> stream(FileHandle from, std::uint64_t size, int to);

@@ -20,7 +20,7 @@ constexpr std::uint8_t kPlaceKind = 2;
 constexpr std::size_t kKeySize = 17;                // kind, inode number, birth time
 constexpr std::size_t kLongKeySize = kKeySize + 8;  // with the device, if it is not the root's
 constexpr int kMaxDepth = 512;
-constexpr std::size_t kMaxWalkSteps = std::size_t{16} * kMaxDepth;  // in one walk, over all places of each object
+constexpr std::size_t kMaxWalkSteps = std::size_t{16} * kMaxDepth;  // in one walk, which tries all places of an object
 
 bool is_overlay(int fd) noexcept {
   struct statfs s {};
@@ -148,7 +148,7 @@ class PlaceLocator final : public Locator {
   /// Opens the object `id` by its remembered names, from the root down; returns nothing if they do not lead to it.
   Fd walk(const ObjectId& id, int depth) {
     if (id == root_id_) return Fd(::fcntl(root_, F_DUPFD_CLOEXEC, 0));
-    // Outdated places may form cycles, which branch in each round.
+    // Outdated places may form cycles, and each round of a cycle may branch.
     if (depth > kMaxDepth || ++steps_ > kMaxWalkSteps) return {};
     auto entry = store_.find(id);
     if (!entry || entry->places.empty()) return {};

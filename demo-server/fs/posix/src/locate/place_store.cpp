@@ -23,7 +23,7 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::size_t kKeySize = 16;    // number, device
-constexpr std::size_t kEntryHead = 18;  // directory 1, birth 8, shown 8, number of places 1
+constexpr std::size_t kEntryHead = 18;  // bytes: whether a directory 1, birth 8, shown 8, number of places 1
 constexpr std::size_t kPlaceHead = 17;  // number, device, length of the name
 constexpr std::size_t kMaxEntry = kEntryHead + PlaceStore::kMaxPlaces * (kPlaceHead + 255);
 constexpr std::size_t kSmallestMap = std::size_t{16} << 20;

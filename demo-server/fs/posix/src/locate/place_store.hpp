@@ -33,7 +33,7 @@ class PlaceStore {
     bool directory = false;
     std::uint64_t birth = 0;    ///< the birth time in the object's handles
     std::uint64_t shown = 0;    ///< the current birth time, which an overlay changes when it copies the object up
-    std::vector<Place> places;  ///< the latest last
+    std::vector<Place> places;  ///< the most recent last
     friend bool operator==(const Entry&, const Entry&) = default;
   };
 

@@ -40,7 +40,7 @@ class DescriptorCache {
   using Clock = std::chrono::steady_clock;
   explicit DescriptorCache(std::size_t capacity) : capacity_(capacity) {}
 
-  /// Null if that user has no descriptor open for that use.
+  /// Null if `user` has no descriptor open for `use`.
   std::shared_ptr<const OpenFile> find(const NodeKey& key, const Identity& user, Use use);
   /// Adds `file`, and drops the user's other descriptors of the same file if `file` serves all their uses.
   void put(const NodeKey& key, const Identity& user, std::shared_ptr<const OpenFile> file);

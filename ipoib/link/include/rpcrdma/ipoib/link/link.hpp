@@ -61,8 +61,8 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  /// Accepts connections at `local`, which is no wildcard address: peers know this interface by it. Returns it with its
-  /// port.
+  /// Accepts connections at `local`, by which peers know this interface: it must not be a wildcard address. Returns
+  /// `local` with its port.
   Result<fabric::Endpoint> listen(const fabric::Endpoint& local);
   /// The neighbour whose link listens at `peer` has these addresses; the longest prefix that matches an address counts.
   void add_neighbour(const IpPrefix& addresses, const fabric::Endpoint& peer);
