@@ -5,7 +5,7 @@ PATH=$PATH:/usr/sbin:/sbin # depmod, modprobe
 vm_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 vm_packages=(qemu-system-x86 cpio busybox-static kmod iproute2 rdma-core ibverbs-providers ibverbs-utils
   rdmacm-utils nfs-common nfs-kernel-server rpcbind e2fsprogs tcpdump)
-# The modules needed to mount the host's files; other modules are loaded from these files.
+# The modules needed to mount the host's files; other modules are loaded from the mounted files.
 vm_boot_modules=(virtio_pci 9pnet_virtio 9p overlay virtio_net)
 
 vm_kernel_version() { ls "$vm_cache/kernel/lib/modules"; }

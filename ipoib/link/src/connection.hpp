@@ -87,7 +87,7 @@ class Connection final : fabric::QueuePairEvents {
   void submit() noexcept;
   /// Ends the connection cleanly; on_over follows.
   void disconnect() noexcept;
-  /// Ends the connection at once, without on_over; its state is then over. May be called during an event of it.
+  /// Ends the connection at once, without on_over; its state is then over. May be called during its events.
   void quiesce() noexcept;
 
   /// Whether packets have been sent or received since the last call.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a peer's request is accepted unless the link does not know the peer's link-layer address, the peer's
-// Receive MTU has no room for a packet, or the request crosses one of this side, whose address is the larger one. The
-// first packet that needs a connection requests it. Connections that no packet has used for a while are closed.
+// Receive MTU has no room for a packet, or the request crosses a request of this side, whose address is the larger one.
+// The first packet that needs a connection requests it. Connections that no packet has used for a while are closed.
 // Ownership: a connection that is over is destroyed from the io_context, outside of its callbacks.
 // Error handling: after a failure the link waits for a growing time before it connects again. A rejected request may
 // have crossed a request of the peer: packets wait for that one, and are dropped after a second rejection.

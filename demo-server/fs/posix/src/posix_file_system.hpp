@@ -71,7 +71,7 @@ class PosixFileSystem final : public FileSystem {
     NodeKey node;
     Attributes attributes;
   };
-  /// A changed object that must be written to the disk with its directory; without a descriptor, there is none.
+  /// A changed object that must be written to the disk with its directory; without a descriptor, no object.
   struct Unsettled {
     Fd fd;
     FileType type = FileType::regular;

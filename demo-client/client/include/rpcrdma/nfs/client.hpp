@@ -32,7 +32,7 @@ struct ClientOptions {
   std::chrono::milliseconds timeout{60000};                          ///< for each operation, including reconnecting
   /// How long a server that has never answered may refuse connections; at most `timeout`.
   std::chrono::milliseconds first_connect{10000};
-  std::optional<std::uint32_t> uid;  ///< uid in AUTH_SYS; absent: that of the process
+  std::optional<std::uint32_t> uid;  ///< uid in AUTH_SYS; if absent, the uid of the process
   std::optional<std::uint32_t> gid;
   std::optional<std::uint16_t> mount_port;             ///< MOUNT over TCP on this port, not over RDMA
   std::size_t max_registered = std::size_t{96} << 20;  ///< bytes of registered memory for bulk data

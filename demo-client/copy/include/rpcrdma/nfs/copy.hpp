@@ -68,7 +68,7 @@ class Copier {
   /// times, but not set-id bits; copies symbolic links as links; reports other kinds of files as problems. An error as
   /// the result means that the connection to the server was lost.
   Task<void> upload_tree(LocalDirectory from, FileHandle to, std::string name);
-  /// The same from the server. Never writes outside `to`, whatever names the server sends.
+  /// As upload_tree(), from the server. Never writes outside `to`, whatever names the server sends.
   Task<void> download_tree(Node from, LocalDirectory to, std::string name);
 
   /// Removes the contents of `directory`, until the first failure. An entry or a directory that is already gone is not

@@ -13,7 +13,7 @@ namespace rpcrdma::ipoib {
 /// What the IP stack leaves to its device, as in struct virtio_net_hdr. The device does not check it.
 struct Offload {
   enum class Cut : std::uint8_t { none, tcp, udp };
-  /// Unless none, the packet stands for several segments, which have its headers and `cut_size` bytes of its payload
+  /// Unless `none`, the packet stands for several segments, which have its headers and `cut_size` bytes of its payload
   /// each; the last segment may have fewer.
   Cut cut = Cut::none;
   std::uint16_t cut_size = 0;

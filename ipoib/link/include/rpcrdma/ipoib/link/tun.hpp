@@ -29,7 +29,7 @@ class Tun final : public PacketDevice {
 
   void wait(UniqueFunction<void()> ready) override;
   Result<std::size_t> read(MutableOctets out, MutableOctets rest, Offload& offload) noexcept override;
-  /// `packet` has at most 128 parts. The first begins with the headers, and has them all if the packet is to be cut.
+  /// `packet` has at most 128 parts. The first begins with the headers, and has all of them if the packet is to be cut.
   bool write(std::span<const Octets> packet, const Offload& offload) noexcept override;
 
  private:

@@ -15,7 +15,7 @@ inline constexpr std::size_t kPrivateDataSize = 8;
 /// The size with the extension.
 inline constexpr std::size_t kExtendedPrivateDataSize = 12;
 
-/// The largest message that RC transfers; larger Receive MTUs count as this one.
+/// The largest message that RC transfers; larger Receive MTUs count as this size.
 inline constexpr std::uint32_t kMaxReceiveMtu = 1u << 31;
 
 /// Why a request is rejected.
