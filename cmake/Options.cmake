@@ -28,13 +28,13 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 cmake_path(ABSOLUTE_PATH RPCRDMA_LIBDIR_FROM_BIN BASE_DIRECTORY "${CMAKE_BINARY_DIR}/bin" NORMALIZE
            OUTPUT_VARIABLE RPCRDMA_LIBRARY_OUTPUT_DIR)
 
-# Only entities marked RPCRDMA_EXPORT are visible (rpcrdma/base/export.hpp), and those of Asio, which marks its own.
+# Only entities that are marked RPCRDMA_EXPORT (rpcrdma/base/export.hpp) or by Asio are visible.
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
 find_program(RPCRDMA_CCACHE ccache)
 if(RPCRDMA_CCACHE)
-  # Precompiled headers need the looser comparison. Dependency mode does not preprocess a source twice.
+  # ccache needs the looser comparison for precompiled headers. Dependency mode does not preprocess a source twice.
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
       "${RPCRDMA_CCACHE}")
   set(CMAKE_C_COMPILER_LAUNCHER "${RPCRDMA_CCACHE}")
@@ -63,7 +63,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC warns that types in anonymous namespaces of an included source differ from unit to unit, as in a header.
+  # In a unity build GCC takes a source for a header, and warns that its anonymous namespaces differ from unit to unit.
   target_compile_options(rpcrdma_options INTERFACE -Wno-subobject-linkage)
 endif()
 
@@ -73,7 +73,7 @@ if(RPCRDMA_SANITIZE)
     -fsanitize=${RPCRDMA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(rpcrdma_build INTERFACE -fsanitize=${RPCRDMA_SANITIZE})
   if(RPCRDMA_SANITIZE MATCHES "undefined")
-    # Alignment checks double the compile time: they are only on in targets that read and write wire formats (property
+    # Alignment checks double the compile time: they are on only in targets that read and write wire formats (property
     # RPCRDMA_WIRE). Null checks are off: a null pointer crashes without them.
     set(wire "$<BOOL:$<TARGET_PROPERTY:RPCRDMA_WIRE>>")
     target_compile_options(rpcrdma_build INTERFACE

@@ -32,7 +32,7 @@ def size_text(octets):
 
 
 def picked(rows, pattern, key=int, value="ours", peer=None):
-    """{x: y} of the rows whose case matches `pattern`; x is the text of its group."""
+    """{x: y} of the rows whose case matches `pattern`: `key` makes x from its group, and y is `value`."""
     points = {}
     for row in rows:
         found = re.fullmatch(pattern, row["case"])

@@ -2,7 +2,7 @@
 """What rpcrdma-bench and perf print, as tables in Markdown."""
 import re
 
-# What is expected of a ratio: the required minimum, and the aim where that is higher.
+# What is required of a ratio and, in brackets, the aim.
 GATES = {
     ("null_rtt", "raw_tcp"): "<= 1.35", ("null_rtt", "raw_asio"): "<= 1.15", ("null_rtt", "tirpc_tcp"): "<= 1.05 [1.0]",
     ("null_rate_qd32", "tirpc_tcp"): ">= 6 [8]",
@@ -45,7 +45,7 @@ VM_GATES = {"read_1m": ">= 0.90 [1.0]", "write_1m": ">= 0.90 [1.0]", "random_4k"
 
 
 def virtual_machine(output):
-    """Both tables that bench/vm/ratios.sh prints: three columns of figures beside the kernel, two beside perftest."""
+    """Both tables that bench/vm/ratios.sh prints: five figures in a row beside the kernel, three beside perftest."""
     kernel, perftest = [], []
     for fields in map(str.split, output.splitlines()):
         if not fields or fields[0] not in VM_CASES:

@@ -48,7 +48,7 @@ std::string understand(const std::string& url, const std::string& fabric, const 
   return options.root ? "" : "--root-handle: not 1 to 64 bytes in hexadecimal";
 }
 
-/// The exit status, or -1 to go on.
+/// The exit status, or -1 to continue.
 int parse(int argc, char** argv, Options& options) {
   std::string url, fabric = "auto", root;
   CLI::App app{"Loads an NFSv3 server with READs or WRITEs of one file, and prints the rate.", "rpcrdma-load"};

@@ -52,7 +52,7 @@ std::vector<std::string> names_of(const std::vector<Comparison>& plan) {
   return names;
 }
 
-/// The exit status, or -1 to go on.
+/// The exit status, or -1 to continue.
 int parse(int argc, char** argv, Options& options) {
   CLI::App app{
       "Measures this library and its peers in turn, in one run, and prints the medians.\n"
@@ -133,7 +133,7 @@ std::unique_ptr<Subject> make(Who who, const Setting& setting) {
   return nullptr;
 }
 
-/// All that the plan needs, made before anything is measured: a server forked later would inherit a client's
+/// Makes all subjects that the plan needs before anything is measured: a server forked later would inherit a client's
 /// connections.
 Subjects subjects_for(const std::vector<Comparison>& plan, const Setting& setting) {
   Subjects subjects;

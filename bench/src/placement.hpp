@@ -8,8 +8,8 @@ namespace rpcrdma::bench {
 /// Which processors the servers and their clients run on.
 enum class Placement : std::uint8_t {
   free,     ///< wherever the scheduler puts them, which may change within a run
-  apart,    ///< the servers on one processor and the clients on another, as two hosts would; free where there is one
-  together  ///< all on one
+  apart,    ///< servers and clients on different processors, as on two hosts; `free` if there is only one
+  together  ///< all on one processor
 };
 
 /// "free", "apart" or "together"; anything else is `free`.

@@ -21,7 +21,7 @@ struct Counts {
 
 /// The counts of this process, at first in memory of the process alone.
 Counts& here() noexcept;
-/// Counts in `place` from now on, which must stay valid until the process exits; for example in shared memory.
+/// From now on counts in `place`, which must stay valid until the process exits; for example in shared memory.
 void count_in(Counts& place) noexcept;
 
 }  // namespace rpcrdma::tally

@@ -49,7 +49,7 @@ Facts facts_of(const CLI::Option& option) {
   if (option.get_type_size() == 0) return facts;
   facts.type = option.get_type_name();
   take_validator(facts);
-  // The type of a positional option need not be named.
+  // A positional option may have no type; its own name is shown then.
   if (facts.type.empty()) facts.type = option.get_name(true);
   facts.value = option.get_default_str();
   facts.repeats = option.get_expected_max() > 1;
@@ -65,7 +65,7 @@ std::vector<const CLI::Option*> options_of(const CLI::App& app, const std::strin
 std::vector<std::string> groups_of(const CLI::App& app) {
   std::vector<std::string> groups = app.get_groups();
   std::erase_if(groups, [&app](const std::string& group) { return group.empty() || options_of(app, group).empty(); });
-  // CLI11 adds --help first.
+  // CLI11 puts the group of --help first.
   std::ranges::stable_partition(groups, [&app](const std::string& group) {
     return app.get_help_ptr() == nullptr || group != app.get_help_ptr()->get_group();
   });

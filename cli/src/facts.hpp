@@ -9,7 +9,7 @@ namespace rpcrdma::cli {
 
 struct Facts {
   std::string type;                  ///< such as DIR; empty for a flag
-  std::vector<std::string> choices;  ///< all permitted words; empty if others are permitted
+  std::vector<std::string> choices;  ///< all permitted words; empty if other values are permitted
   std::string range;                 ///< "1 to 256", or empty
   std::string value;                 ///< the default, or empty
   std::vector<std::string> needs;    ///< options that must be given too
@@ -20,7 +20,7 @@ Facts facts_of(const CLI::Option& option);
 
 /// The options of `group`, or the positional ones if it is empty; without hidden options, in the order of addition.
 std::vector<const CLI::Option*> options_of(const CLI::App& app, const std::string& group);
-/// Groups that have options, the one of --help last.
+/// Groups that have options; the group of --help is last.
 std::vector<std::string> groups_of(const CLI::App& app);
 
 /// `on|off`, `N`, or an empty text for a flag.

@@ -21,7 +21,7 @@ class Reporter {
   /// Sets text to append to the next error. `text` must stay valid until then.
   void remark(std::string_view text) noexcept { remark_ = text; }
   bool failed() const noexcept { return failed_; }
-  /// Sets the client whose connection error explains calls that time out. It must stay valid while it is set.
+  /// Sets the client whose connection error is printed if a call times out. It must stay valid while it is set.
   void set_client(const nfs::Client* client) noexcept { client_ = client; }
   /// Sets the progress bar to erase before a line is printed.
   void set_progress(Progress* progress) noexcept { progress_ = progress; }

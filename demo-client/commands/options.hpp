@@ -36,7 +36,7 @@ struct Options {
   bool symbolic = false;
   std::uint32_t mode = 0;     ///< chmod: the new mode
   std::uint64_t size = 0;     ///< truncate: the new size, in bytes
-  std::uint32_t umask = 022;  ///< that of the process
+  std::uint32_t umask = 022;  ///< the umask of the process
 };
 
 /// Returned if the program must exit with this status; all output has been printed.

@@ -22,8 +22,8 @@ using commands::Options;
 
 void end_by_signal(int number) { _exit(128 + number); }
 
-/// siw sends in the context of its caller and without MSG_NOSIGNAL, so that a connection that has gone raises SIGPIPE
-/// as standard output does whose reader has gone. Only the latter ends the program.
+/// siw sends in its caller's context and without MSG_NOSIGNAL, so a lost connection raises SIGPIPE, as standard output
+/// does when its reader has gone. Only the latter ends the program.
 void end_if_nobody_reads(int number) {
   pollfd output{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
   if (::poll(&output, 1, 0) != 1) return;

@@ -32,7 +32,7 @@ struct Options {
   nfs::Url server;
   nfs::ClientOptions client;
   std::uint32_t count = 1000;
-  double rate = 0;  ///< calls a second; 0: each when the one before has been answered
+  double rate = 0;  ///< calls a second; 0: each call follows the previous reply
   Polling poll;
   bool characteristics = false;
 };
@@ -110,7 +110,7 @@ int parse(int argc, char** argv, Options& options) {
   return -1;
 }
 
-/// The value that the share `part` of the sorted values does not exceed.
+/// The quantile `part` (0 to 1) of the sorted values.
 double quantile(const std::vector<double>& sorted, double part) {
   const auto index = static_cast<std::size_t>(std::lround(part * static_cast<double>(sorted.size() - 1)));
   return sorted[index];

@@ -29,9 +29,9 @@ int serve(rpcrdma::nfsd::Options options) {
 int main(int argc, char** argv) {
   // Clients have applied their users' masks already (RFC 1813 section 3.3.8 uses the mode unchanged).
   ::umask(0);
-  // A write to a closed connection returns an error instead of ending the process,
+  // A write to a closed connection returns an error instead of ending the process.
   std::signal(SIGPIPE, SIG_IGN);
-  // and so does a write beyond the size limit of files (RLIMIT_FSIZE).
+  // So does a write beyond the size limit of files (RLIMIT_FSIZE).
   std::signal(SIGXFSZ, SIG_IGN);
   rpcrdma::cli::raise_descriptor_limit();
   rpcrdma::fabric::raise_locked_memory_limit();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: calls go to the Link; the first one opens the backend, to which the Link forwards all calls from then on.
-// Ownership: the facade and an opening in progress share the state; buffers share the backend's memory. The backend is
+// Ownership: the Client and an opening in progress share the state; buffers share the backend's memory. The backend is
 // destroyed on its thread, after the calls have been cancelled.
 // Error handling: a failure to open fails the calls that wait for it.
 #include "rpcrdma/client.hpp"
@@ -82,7 +82,7 @@ void Client::State::opened(std::exception_ptr thrown, Result<embed::Backend> mad
   link.opened(backend->requester());
 }
 
-/// The backend of a server whose address a call has found (opening.cpp) is connected already.
+/// If a NULL call has found the server's address (opening.cpp), the backend is connected already.
 void Client::State::serve_reverse_calls() {
   const auto announce = [this] {
     if (connected) connected();

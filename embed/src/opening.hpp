@@ -8,12 +8,12 @@
 
 namespace rpcrdma::embed {
 
-/// The objects of a client that belong to one server. Members are in the reverse order of destruction.
+/// The objects of a client that belong to one server. The order matters: the last member is destroyed first.
 struct Backend {
   std::shared_ptr<Memory> memory;
   std::unique_ptr<rpc::ReverseHandlers> handlers;  // null without reverse calls
   std::unique_ptr<transport::Client> rdma;
-  std::unique_ptr<rpc::TcpRequester> tcp;  // one of the two requesters
+  std::unique_ptr<rpc::TcpRequester> tcp;  // either `rdma` or `tcp` is set
   fabric::Endpoint server;
 
   transport::Requester& requester() noexcept { return tcp ? *tcp : rdma->requester(); }
@@ -22,10 +22,10 @@ struct Backend {
 struct Target {
   Address address;
   ClientOptions options;
-  const rpc::ProcedureInfo* procedure = nullptr;  // a call names this program; null: not known yet
+  const rpc::ProcedureInfo* procedure = nullptr;  // names the program to rpcbind; null before the first call
 };
 
-/// Finds and opens the server that `target` names. Throws if cancelled. On the thread of `context`; `loop` as in
+/// Finds and opens the server that `target` names. Throws if cancelled. On the thread of `context`; for `loop`, see
 /// Memory.
 boost::asio::awaitable<Result<Backend>> open_backend(boost::asio::io_context& context, std::shared_ptr<Loop> loop,
                                                      Target target);

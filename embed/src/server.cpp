@@ -54,7 +54,7 @@ int Server::run() try {
   boost::asio::io_context context(1);
   boost::asio::signal_set signals(context, SIGTERM, SIGINT);
   if (state_->phase == State::Phase::fresh) start();
-  signals.async_wait([&signals](error_code, int) { signals.clear(); });  // the next one has its default effect
+  signals.async_wait([&signals](error_code, int) { signals.clear(); });  // the next signal has its default effect
   context.run();
   stop();
   return EXIT_SUCCESS;
@@ -97,7 +97,7 @@ Server::Statistics Server::statistics() const {
   return sum;
 }
 
-/// After the deadline for calls that handlers keep, the time for connections to close.
+/// The time for connections to close after the deadline for calls that handlers keep.
 constexpr std::chrono::seconds kGrace{2};
 
 /// Closes nothing if the loops do not run.
@@ -116,7 +116,7 @@ void Server::State::close_all(std::chrono::milliseconds drain) {
   for (std::future<void>& one : closed) one.wait_until(deadline + kGrace);
 }
 
-/// Destroys the calls that handlers still keep while their connections exist.
+/// Destroys the calls that handlers still keep, before their connections are destroyed.
 void Server::State::end_loops() {
   for (const auto& loop : loops) loop->thread.stop();
   for (const auto& loop : loops) loop->thread.join();

@@ -7,8 +7,8 @@
 
 namespace rpcrdma {
 
-/// Members are in the reverse order of destruction. Everything except the work of the loops belongs to the owner's
-/// thread.
+/// The order of the members matters: the last is destroyed first. Everything except the work of the loops belongs to
+/// the owner's thread.
 struct Server::State {
   explicit State(ServerOptions wanted);
 

@@ -41,7 +41,7 @@ install(FILES "${RPCRDMA_GENERATED_HEADERS}/rpcrdma/base/build.hpp" DESTINATION 
 
 install(FILES "${PROJECT_SOURCE_DIR}/tools/wireshark/rpcrdma2.lua" DESTINATION "${CMAKE_INSTALL_DATADIR}/rpcrdma/wireshark")
 
-# The generator and the CMake package, with this tree's own file that defines rpcrdma_generate().
+# The generator and the CMake package, which contains the file of this tree that defines rpcrdma_generate().
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/rpcrdma")
 set(package_files "${CMAKE_CURRENT_BINARY_DIR}/packaging")
 if(EXISTS "${PROJECT_SOURCE_DIR}/xdr/generator/rpcrdma-gen")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The targets that users link: rpcrdma::transport, rpcrdma::rpc and rpcrdma::tirpc, which find_package(rpcrdma) defines
-# as well. Within this tree, and in projects that add it, they link the single layers, so that an edit links no large
-# library.
+# as well. Within this tree, and in projects that add it, they link the separate layers, so that a rebuild after an edit
+# does not link a large library.
 set(RPCRDMA_LIBRARY_FLOORS base wire fabric fabric_iwarp fabric_open memory connection chunks requester responder xdr rpc)
 foreach(floor embed tirpc)
   if(TARGET rpcrdma_${floor})

@@ -8,7 +8,7 @@ from unittest import mock
 
 
 class _Parsed(Exception):
-    """Ends the program that is described, and holds its parser."""
+    """Raised to end the program that is described; holds its argument parser."""
 
 
 def _option(action):

@@ -4,7 +4,7 @@
 namespace rpcrdma::rpc {
 namespace {
 
-/// The size of the memory given for a result, rounded up as ReplyBound::bulk is by the pad.
+/// The size of the memory given for a result, rounded up to a multiple of 4 like ReplyBound::bulk.
 std::uint64_t room_of(std::span<const BufferRef> result) noexcept {
   std::uint64_t size = 3;
   for (const BufferRef& part : result) size += part.size;

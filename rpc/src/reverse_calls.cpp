@@ -16,7 +16,7 @@
 namespace rpcrdma::rpc {
 namespace {
 
-/// Ends the reverse calls of its io_context when that is destroyed.
+/// Ends the reverse calls of its io_context when the io_context is destroyed.
 class ReverseRegistryService final : public boost::asio::execution_context::service {
  public:
   static boost::asio::execution_context::id id;

@@ -17,7 +17,7 @@ namespace rpcrdma::rpc {
 namespace {
 
 /// Work for the loop of a call. If the io_context is destroyed before the work runs, `unrun` ends a call over TCP,
-/// because it keeps its connection alive. A call over RDMA ends with its server, which may already be gone.
+/// because such a call keeps its connection alive. A call over RDMA ends with its server, which may already be gone.
 template <class Run, class Unrun>
 class OnLoop {
  public:

@@ -41,7 +41,7 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   /// Appends the reply with its record mark, in order.
   void gather(std::vector<std::span<const std::byte>>& out) noexcept;
 
-  /// Bytes of the budgets that this call holds: for its reply data, and for its record.
+  /// What this call holds of the budgets for reply data and for records, in bytes.
   std::size_t reserved = 0;
   std::size_t record_reserved = 0;
   std::size_t record_size() const noexcept { return record_.size(); }

@@ -44,7 +44,7 @@ class TcpConnection final : public TcpCallOwner,
   ~TcpConnection() override;
 
   void start();
-  /// Reads no more calls; closes when those being served are answered.
+  /// Reads no more calls, and closes the connection once the calls being served have been answered.
   void drain() noexcept;
   void close() noexcept override;
 

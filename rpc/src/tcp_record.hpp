@@ -21,7 +21,7 @@ inline constexpr std::size_t kRecordMark = 4;
 /// length that a mark claims.
 class RecordReader {
  public:
-  /// Records of more than `room` bytes are read only after use().
+  /// A record of more than `room` bytes is read to its end only after use() has provided memory.
   RecordReader(std::uint32_t max_record, std::uint32_t room) noexcept : max_record_(max_record), room_(room) {}
   explicit RecordReader(std::uint32_t max_record) noexcept : RecordReader(max_record, max_record) {}
 

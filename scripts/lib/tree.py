@@ -15,7 +15,7 @@ def files(top):
 
 
 def texts(top):
-    """Name -> text of each file that is text."""
+    """The text files of the project: {name: text}."""
     found = {}
     for name in files(top):
         try:

@@ -19,7 +19,7 @@ vm_until() {
   done
 }
 
-# vm_only_driver NAME: libibverbs loads all its drivers into every program; the machine needs one of them.
+# vm_only_driver NAME removes the other drivers of libibverbs, which loads all of them into every program.
 vm_only_driver() { find /etc/libibverbs.d -name '*.driver' ! -name "$1.driver" -delete; }
 
 # Software RoCE on eth0.
@@ -32,8 +32,8 @@ vm_rxe() {
 # Software iWARP on eth0; needs scripts/vm --siw.
 vm_siw() {
   [[ -n $VM_SIW ]] || vm_die 'this machine was started without --siw'
-  # ib_uverbs before rdma_cm: the module loaded last is notified first of a removal. ib_uverbs waits for programs, which
-  # rdma_cm notifies.
+  # ib_uverbs is loaded before rdma_cm, because the module loaded last is notified of a removal first: rdma_cm tells the
+  # programs to end, and then ib_uverbs waits for them.
   modprobe -a ib_core ib_uverbs iw_cm rdma_cm rdma_ucm libcrc32c || vm_die 'no RDMA modules'
   vm_only_driver siw
   insmod "$VM_SIW" && rdma link add siw0 type siw netdev eth0

@@ -5,7 +5,7 @@ PATH=$PATH:/usr/sbin:/sbin # depmod, modprobe
 vm_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 vm_packages=(qemu-system-x86 cpio busybox-static kmod iproute2 rdma-core ibverbs-providers ibverbs-utils
   rdmacm-utils nfs-common nfs-kernel-server rpcbind e2fsprogs tcpdump)
-# The modules needed to mount the host's files; the others are loaded from there.
+# The modules needed to mount the host's files; other modules are loaded from the mounted files.
 vm_boot_modules=(virtio_pci 9pnet_virtio 9p overlay virtio_net)
 
 vm_kernel_version() { ls "$vm_cache/kernel/lib/modules"; }
@@ -14,7 +14,7 @@ vm_kernel_version() { ls "$vm_cache/kernel/lib/modules"; }
 vm_download() {
   if ! apt-get download -qq "$@" >/dev/null 2>download.log && ! { vm_apt_update && apt-get download -qq "$@" >/dev/null 2>download.log; }; then
     tail -n 3 download.log >&2
-    die "could not download $*; the virtual machine needs it once, and then no network (older than the archive? remove $vm_cache)"
+    die "could not download $*; the virtual machine needs a network the first time (if the archive no longer has this version, remove $vm_cache)"
   fi
 }
 vm_apt_update() { ((EUID != 0)) || apt-get -qq -o DPkg::Lock::Timeout=300 update >/dev/null 2>&1; }
@@ -54,11 +54,11 @@ vm_make_initrd() {
   rm -rf "$root"
 }
 
-# vm_prepare COMMAND...: one preparation at a time, as test programs may start machines in parallel. An incomplete one is
-# removed when it fails, or when the next starts.
+# vm_prepare COMMAND... runs one preparation at a time, as test programs may start machines in parallel. An incomplete
+# preparation is removed when it fails, or when the next one starts.
 vm_prepare() {
   mkdir -p "$vm_cache" 2>/dev/null && : 2>/dev/null >>"$vm_cache/lock" ||
-    die "cannot write to $vm_cache; of another user? remove it, or set XDG_CACHE_HOME"
+    die "cannot write to $vm_cache: if it belongs to another user, remove it, or set XDG_CACHE_HOME"
   exec 9>>"$vm_cache/lock"
   flock 9
   trap vm_tidy EXIT
@@ -70,7 +70,7 @@ vm_prepare() {
   exec 9>&-
 }
 
-# As root in somebody else's home (sudo keeps HOME where it is told to) nothing is left there that belongs to root.
+# If root works in another user's home (sudo can keep HOME), the files are given to that user.
 vm_tidy() {
   local owner
   rm -rf "$vm_cache"/work.*

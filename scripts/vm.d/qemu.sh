@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Starting the machine and learning how it ended. Needs image.sh and the options that scripts/vm has parsed.
+# Starts the virtual machine and reports how it ended. Needs image.sh and the options that scripts/vm has parsed.
 
 # vm_boot shell | vm_boot script FILE ARG...
 vm_boot() {
@@ -12,8 +12,8 @@ vm_boot() {
 
   local network="user,id=net0,net=10.0.2.0/24,restrict=on"
   for forward in "${vm_forwards[@]}"; do network+=",hostfwd=tcp:127.0.0.1:${forward%%:*}-10.0.2.15:${forward##*:}"; done
-  # The emulated processor copies byte by byte if it claims fast string operations (erms), and translates a program again for
-  # each address that the kernel loads it at.
+  # Without erms=off, the emulated processor copies byte by byte; without norandmaps, QEMU translates a program again
+  # for each address at which the kernel loads it.
   local machine=(qemu-system-x86_64 -accel tcg,thread=multi -cpu max,erms=off -smp 2 -m "$vm_memory"
     -display none -no-reboot -nodefaults -serial stdio -serial "file:$control/kernel.log"
     -kernel "$vm_cache"/kernel/boot/vmlinuz-* -initrd "$vm_cache/initrd"
@@ -25,7 +25,7 @@ vm_boot() {
   local limit=()
   ((vm_timeout == 0)) || limit=(timeout --foreground "$vm_timeout")
   if [[ $1 == shell ]]; then
-    # ^C and its like belong to the guest; the terminal is put back whatever happens.
+    # ^C and similar keys go to the guest; the terminal is restored in any case.
     local saved
     saved=$(stty -g 2>/dev/null) || saved=''
     stty raw -echo 2>/dev/null || true

@@ -13,7 +13,7 @@ struct Run {
   std::uint32_t bytes = 0;
   Clock::time_point end;
   std::uint64_t done = 0;
-  std::uint32_t active = 0;                // sequences
+  std::uint32_t active = 0;                // sequences that have not ended
   std::vector<double>* samples = nullptr;  // durations; null if not needed
   error_code failed;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: as many coroutines as the depth of the case make one call after another until the time is up. READ takes
-// the first bytes of the file, as the library's own benchmark service reads from one buffer; each WRITE coroutine
-// writes its own part of the file. Ownership: a run owns its buffers and outlives its coroutines; the directories
-// below the temporary one belong to the server. Error handling: the first failed call ends the run with an exception.
+// Operation: one coroutine for each call in flight makes one call after another until the time is up. READ takes the
+// first bytes of the file, as the library's own benchmark service reads from one buffer; each WRITE coroutine writes
+// its own part of the file. Ownership: a run owns its buffers and outlives its coroutines; the directories below the
+// temporary one belong to the server. Error handling: the first failed call ends the run with an exception.
 #include "nfs_subject.hpp"
 
 #include <stdlib.h>

@@ -24,7 +24,7 @@ constexpr std::uint32_t kMaxConnections = 4096;
 
 /// Names the data of a call while it is transferred; reused from call to call.
 struct Landing {
-  memory::RegisteredBuffer buffer;  // a WRITE's
+  memory::RegisteredBuffer buffer;  // destination of a WRITE
   BufferRef ref;
 };
 

@@ -22,7 +22,7 @@ struct Setting {
     other.server = of_server;
     return other;
   }
-  /// As an option of the libtirpc door.
+  /// The polling as text, for the options of rpcrdma/tirpc.h.
   std::string poll_text() const {
     if (poll.mode == Polling::Mode::automatic) return "auto";
     if (poll.mode == Polling::Mode::off) return "off";

@@ -93,7 +93,7 @@ void serve_program(const Child::Ready& ready) {
 
 class TirpcProgram final : public Subject {
  public:
-  /// With `door`, the program uses this library with these settings, with or without stable_opaques.
+  /// If `door` is set, the program uses rpcrdma/tirpc.h with these settings, with or without stable_opaques.
   explicit TirpcProgram(const Setting* door, bool stable_opaques = false)
       : door_(door != nullptr),
         stable_opaques_(stable_opaques),

@@ -2,8 +2,8 @@
 // Operation: a host name may have several addresses of which only some answer ("localhost" is ::1 and 127.0.0.1), so
 // each gets a NULL call at once, and the first to answer is used.
 // Ownership: an Attempt owns its client; once one has answered, the others are destroyed, which ends their calls.
-// Error handling: the error of the last attempt: that of its connection if it was never established, else that of its
-// call.
+// Error handling: reports the error of the last attempt: why its connection could not be made or, if it was made, why
+// its call failed.
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 
@@ -24,8 +24,8 @@ struct Attempt {
 
 using Attempts = std::vector<Attempt>;
 
-/// Succeeds if `client` answers. A server that cannot be reached gets less time than one that answers slowly or rejects
-/// connections: a full server accepts a connection as soon as another has been idle for long enough.
+/// Succeeds if the server answers. A server that cannot be reached gets less time than one that answers slowly or
+/// rejects connections: a full server accepts a connection as soon as another has been idle for long enough.
 Task<void> knock(Client::Impl& impl) {
   const Clock::time_point start = Clock::now();
   rpc::CallOptions options;

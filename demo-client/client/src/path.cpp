@@ -2,7 +2,7 @@
 // Operation: the export is the longest prefix of the path that MOUNT accepts, so prefixes are tried from the longest.
 // Then one LOOKUP for each component; the target of a symbolic link is inserted before the remaining components.
 // Ownership: everything is held by value in the coroutines' frames.
-// Error handling: among errors of MOUNT, one that says more than "no such file" is reported.
+// Error handling: if MOUNT has given several errors, one other than "no such file" is reported.
 #include "rpcrdma/nfs/path.hpp"
 
 #include <deque>
@@ -79,7 +79,7 @@ Task<Node> PathResolver::walk(Export from, Path path, bool follow_last) {
     if (!target) co_return target.error();
     std::vector<std::string> components = split(*target);
     if (target->starts_with('/')) {
-      // An absolute target is a path on the server, of which only the part below the export can be reached.
+      // An absolute target is a path on the server, and can be reached only if it is below the export.
       if (!starts_with(components, export_path)) co_return make_error_code(Status::noent);
       components.erase(components.begin(), components.begin() + static_cast<std::ptrdiff_t>(export_path.size()));
       above.resize(1);

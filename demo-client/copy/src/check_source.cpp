@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one READ of one byte, or none if the target is empty. ACCESS would not do: servers let an owner read
+// Operation: one READ of one byte, or none if the target is empty. ACCESS is not enough: servers let an owner read,
 // whatever the mode.
 // Ownership: the frame owns the buffer.
 // Error handling: the error of the READ is the result.

@@ -6,8 +6,8 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// The number of buffers for pieces, which fill at most half of the pool: a limit of locked memory may leave room for
-/// few. The other half is for the connection's own buffers.
+/// The number of buffers for pieces. They fill at most half of the pool, which may be small if locked memory is
+/// limited; the other half is for the connection's own buffers.
 std::size_t fitting_buffers(Client& client, const Limits& limits, const CopyOptions& options) {
   const std::size_t piece = std::max({limits.read_size, limits.write_size, 1u});
   return std::clamp<std::size_t>(client.pool().max_octets() / 2 / piece, 1, std::max<std::size_t>(options.buffers, 1));

@@ -22,7 +22,7 @@ boost::asio::awaitable<void> FileReader::fetch(Range range) {
 
 boost::asio::awaitable<void> FileReader::work() {
   const Permits::Permit permit = co_await shared_.buffers.acquire();
-  // A buffer of this size fits the others too: the first piece of a range is not shorter than they are.
+  // A buffer of this size fits later pieces too: no piece of a range is longer than the first.
   std::optional<Range> range = queue_.next();
   if (!range) co_return;
   const Result<memory::RegisteredBuffer> buffer =

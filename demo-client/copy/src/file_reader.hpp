@@ -9,8 +9,8 @@
 namespace rpcrdma::nfs {
 
 /// Reads a file from the server, range by range. Workers take pieces from one queue; each reads its piece into its
-/// registered buffer, repeats short READs, and passes the piece to consume(). The server's eof flag ends the file, not
-/// the size seen before.
+/// registered buffer, repeats short READs, and passes the piece to consume(). The file ends where the server sets eof,
+/// whatever its size was before.
 class FileReader {
  protected:
   FileReader(Copier::Shared& shared, const FileHandle& from, std::uint64_t size, std::uint64_t start)

@@ -4,7 +4,7 @@
 namespace rpcrdma::nfs {
 
 /// Retries an openat(2) that failed with EACCES, if an interrupted copy has left the file without write permission (see
-/// resume.hpp); the mode stays as it is. Returns a descriptor, or -1 with errno: EACCES if no interrupted copy did.
+/// resume.hpp); the mode stays as it is. Returns a descriptor, or -1 with errno: EACCES for any other file.
 int open_marked(int directory, const char* name, int flags) noexcept;
 
 }  // namespace rpcrdma::nfs

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t kMaxRemoveDepth = 4096;
 
-/// How often a page may name the same entries again: a listing may be outdated, and other clients may create them
-/// again.
+/// How many times a page may name the same entries again: a listing may be outdated, and other clients may create the
+/// entries again.
 constexpr int kMaxRepeats = 3;
 
 /// The handle of a directory that is gone is stale; some servers answer NOENT if it is removed during the listing.
@@ -54,7 +54,7 @@ class RemoveBelow {
         continue;
       }
       reader.rewind();
-      // Against a server that keeps naming entries that it reports as removed.
+      // Stops if the server keeps naming entries that it reports as removed.
       if (pages.repeats(names_of(*page)) && ++repeats >= kMaxRepeats) co_return fail(Status::notempty);
       Group children(client_.executor());
       for (const DirectoryEntry& entry : page->entries) {

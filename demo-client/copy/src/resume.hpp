@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kWriteBits = 0222;
 constexpr bool is_marked(std::uint32_t mode) noexcept { return (mode & (kUnfinished | kWriteBits)) == kUnfinished; }
 /// The attributes that mark the target of a copy of `source`; `mode` is its mode without the mark.
 SetAttributes mark_of(const Attributes& source, std::uint32_t mode) noexcept;
-/// The permission bits of `target` without its mark, if it has one. If that mark is not the one of `source`, the
+/// The permission bits of `target` without its mark, if it has one. If it is the mark of another source, the
 /// earlier write permissions are unknown, and only the owner gets write permission.
 std::uint32_t unmarked_mode(const Attributes& source, const Attributes& target) noexcept;
 /// True if the attributes of `target` are those of a finished copy of `source`.

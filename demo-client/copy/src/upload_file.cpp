@@ -5,7 +5,7 @@
 // gets the mark of the new version.
 // Ownership: the caller's descriptor must outlive the operation.
 // Error handling: the first error is the result. If the mark cannot be set (a file of another owner), this copy cannot
-// be resumed. A mark from which nothing could be resumed is removed while the server still answers.
+// be resumed. A mark from which nothing could be resumed is removed if the server still answers.
 #include <algorithm>
 
 #include "resume.hpp"

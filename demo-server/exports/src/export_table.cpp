@@ -39,7 +39,7 @@ bool is_taken(const ExportList& exports, const ExportSpec& spec) noexcept {
 
 Refusal taken(const ExportSpec& spec) { return {fmt::format("{}: two exports are named {}", spec.origin, spec.name)}; }
 
-/// Identifies the directory by its path and inode: another one may be mounted at the path later, or replace it.
+/// Identifies the directory by its path and inode: another directory may later be mounted at the path, or replace it.
 std::string source_of(const ExportSpec& spec) {
   if (spec.memory) return fmt::format("{}{}", kMemorySource, spec.size);
   struct stat s {};
@@ -130,7 +130,7 @@ void ExportTable::tidy() {
     std::move(first_unused, replaced_.end(), std::back_inserter(unused));
     replaced_.erase(first_unused, replaced_.end());
   }
-  unused.clear();  // frees a file for which the tidy() of a new file system may be waiting
+  unused.clear();  // closes a file for which the tidy() of a new file system may be waiting
   const auto exports = all();
   for (const ExportPtr& e : *exports) e->file_system->tidy();
 }

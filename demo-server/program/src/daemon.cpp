@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: one event loop for each thread, with a FabricWorker for every fabric in use; a control loop for signals
 // and housekeeping, which never blocks; I/O threads for files; the main thread for other work that may block.
-// Ownership: the Daemon owns everything; its members are in the reverse order of destruction. Error handling: a failure
-// ends start() with one line that gives the reason.
+// Ownership: the Daemon owns everything; its last member is destroyed first. Error handling: a failure ends start()
+// with one line that gives the reason.
 #include "rpcrdma/nfsd/program/daemon.hpp"
 
 #include <fmt/format.h>
@@ -63,8 +63,8 @@ Checked<void> Daemon::start() {
   while (loops_.size() < options_.threads) loops_.push_back(std::make_unique<Loop>(options_.poll));
   if (auto listens = listen_rdma(); !listens) return listens;
   if (auto listens = listen_tcp(); !listens) return listens;
-  // Before the registration with rpcbind, which must be undone at exit: a signal that arrives during it waits for
-  // run().
+  // Before the registration with rpcbind, which must be undone at exit: a signal that arrives during the registration
+  // waits for run().
   catch_signals();
   // On this thread: the event loops serve calls while rpcbind is slow to answer.
   if (!options_.rpcbind) return {};

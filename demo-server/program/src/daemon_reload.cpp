@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Handles SIGHUP: the main thread reads the configuration file again, as opening directories may block. Either all of
-// its exports take effect at once, or none. The event loops use the old ones meanwhile, and a call keeps the export
+// its exports take effect at once, or none. The event loops use the old exports meanwhile, and a call keeps the export
 // with which it began.
 #include <boost/asio/post.hpp>
 

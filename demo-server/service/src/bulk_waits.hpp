@@ -23,7 +23,7 @@ class BulkWaits {
   /// Reserves `octets` for `call`, then runs `resume`, a void(rpc::ServerCall<P>), perhaps at once.
   template <rpc::Procedure P, class Resume>
   void reserve(rpc::ServerCall<P> call, std::uint32_t octets, Resume resume) {
-    // Not over TCP: that transport ends stalled connections that hold its budget, and accepts no reply before the
+    // RDMA only: the TCP transport ends stalled connections that hold its budget, and accepts no reply before the
     // grant.
     const bool bounded = !call.over_tcp();
     transport::IncomingCall& transport = call.transport();

@@ -65,7 +65,7 @@ void IoPool::wait(Place& place, std::unique_lock<std::mutex>& lock) {
   place.woken.wait(lock, [&place] { return place.is_woken; });
 }
 
-/// Checks at intervals, while jobs wait, that jobs start.
+/// While jobs wait, checks at intervals that jobs start.
 void IoPool::watch() {
   block_external_signals();
   std::unique_lock lock(mutex_);
@@ -80,7 +80,7 @@ void IoPool::watch() {
   }
 }
 
-/// Adds as many threads as are busy, because the next jobs may block as well.
+/// Adds a thread for each waiting job, but at most as many as are busy: the next jobs may block as well.
 void IoPool::add_threads() {
   for (std::size_t wanted = std::min(count_, busy_); wanted != 0; --wanted) {
     if (!spare_.empty()) {

@@ -7,7 +7,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// The procedures of one thread. Resolves handles on the event loop. Calls of a file system that may block run on the
+/// The procedures of one thread. Resolves handles on the event loop. Calls to a file system that may block run on the
 /// I/O threads, others at once.
 class NfsService::Procedures {
  public:

@@ -24,10 +24,10 @@ struct Origin {
   bool over_tcp;
 };
 
-/// Checks that `origin` may use the export with that effect. An export that does not exist, or does not admit this
+/// Checks that `origin` may use the export with `effect`. An export that does not exist, or does not admit this
 /// address, gives STALE: RFC 1813 section 2.6 defines it for a handle whose object is gone or "access to it has been
 /// revoked", and every procedure may return it. A port that is not reserved gives ACCES: the caller can use another
-/// one.
+/// port.
 inline Status check_export(const Export* exported, const Origin& origin, Effect effect) noexcept {
   if (exported == nullptr || !exported->allows(origin.peer.address())) return Status::stale;
   if (!exported->admits(origin.peer, origin.over_tcp)) return Status::acces;

@@ -64,7 +64,7 @@ void NfsService::Procedures::write(WriteCall call) {
     copy_to(octets, transfer->parts);
     return write_pages(std::move(call), std::move(transfer));
   }
-  // pwritev() only reads it, but takes no pointer to const.
+  // pwritev() only reads the data, but takes no pointer to const.
   auto* data = const_cast<std::byte*>(octets.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   if (!octets.empty()) transfer->parts.push_back({data, static_cast<std::uint32_t>(octets.size()), 0});
   write_file(std::move(call), std::move(transfer));

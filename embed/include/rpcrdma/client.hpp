@@ -37,8 +37,8 @@ struct ClientOptions {
   std::chrono::milliseconds timeout{60'000};  ///< for calls without a deadline
   std::uint32_t credits = 32;                 ///< most calls in progress, if the server agrees, 1 to 1024
   std::uint32_t inline_threshold = 4096;      ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
-  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< iwarp
-  transport::VersionChoice version = transport::VersionChoice::one;  ///< of RPC-over-RDMA; by default RFC 8166
+  fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
+  transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
   /// Bytes of chunks in calls that the server makes, with RPC-over-RDMA version two (rpc::ReverseHandlersOptions).
   std::uint32_t reverse_bulk_budget = 1u << 20;
   Polling poll{};  ///< of the client's own thread, before it sleeps; not used with the application's io_context
@@ -56,9 +56,9 @@ struct ClientOptions {
 /// progress survive the loss until their deadlines.
 ///
 /// Threads. With a thread of its own (first constructor), all functions may be called on any thread. A call from
-/// another thread costs one hop to the client's thread and one back, which a future needs anyway; calls made on the
-/// client's own thread (in completion handlers without an executor) cost none. With the application's io_context
-/// (second constructor), everything belongs to the thread that runs it.
+/// another thread costs one hop to the client's thread and one back; a call made on the client's own thread (in a
+/// completion handler without an executor) costs none. With the application's io_context (second constructor), call all
+/// functions on the thread that runs it.
 ///
 /// Lifetime. The destructor cancels: calls in progress complete with BaseError::cancelled, on the client's thread
 /// before the destructor returns, or later on the application's io_context. close() drains. The destructor must not run
@@ -81,8 +81,9 @@ class RPCRDMA_EXPORT Client {
   /// use_future, use_awaitable, deferred (the default, which co_await accepts). Handlers run on their associated
   /// executor, else on the client's thread, where they must not block.
   ///
-  /// `args` is needed until this function returns, memory that its bulk_data members reference until completion.
-  /// Results in the message stay valid as long as the Decoded; CallOptions::into() names memory for bulk results.
+  /// `args` is needed only until this function returns; memory that its bulk_data members reference must stay valid
+  /// until completion. Results in the message stay valid as long as the Decoded; CallOptions::into() names memory for
+  /// bulk results.
   ///
   /// Errors: those of rpc::Client::async_call(), of the name lookup, of rpcbind (RpcError::no_rpcbind, not_registered)
   /// and of opening the fabric (fabric::open()); the next call tries again. Use a cancellation slot on one thread only.
@@ -99,8 +100,8 @@ class RPCRDMA_EXPORT Client {
     return rpc_->async_call<P>(args, CallOptions{}, std::forward<Token>(token));
   }
 
-  /// Serves calls that the server makes to this client (RFC 8167): handlers as in Server::on(), which run on the
-  /// client's thread. Before the first call. Such calls and their replies come over RDMA only; they are short with
+  /// Serves calls that the server makes to this client (RFC 8167), with handlers as in Server::on(), on the client's
+  /// thread. Call it before the first call. Such calls and their replies come over RDMA only; they are short with
   /// RPC-over-RDMA version one, and may be long with version two. Nothing is placed directly. While there is a handler,
   /// a lost connection is re-established at once.
   template <rpc::Procedure P, class Handler>
@@ -121,8 +122,8 @@ class RPCRDMA_EXPORT Client {
   auto allocate(std::uint32_t size, Token&& token = Token()) {
     return get_buffer(nullptr, size, std::forward<Token>(token));
   }
-  /// Registers `memory`, at most 4 GiB - 1, once. It belongs to the caller and must outlive the Buffer. Completes like
-  /// allocate().
+  /// Registers `memory`, at most 4 GiB - 1 bytes, which belongs to the caller and must outlive the Buffer. Completes
+  /// like allocate().
   template <class Token = boost::asio::deferred_t>
   auto adopt(std::span<std::byte> memory, Token&& token = Token()) {
     return get_buffer(memory.data(), memory.size(), std::forward<Token>(token));

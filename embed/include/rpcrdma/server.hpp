@@ -66,7 +66,7 @@ class RPCRDMA_EXPORT Server {
 
   /// Serves P with `handler`. Call it before start(). The handler has one of these forms:
   /// - a plain function, P::Result(const P::Args&), or with a second parameter rpcrdma::Scratch& for memory that the
-  ///   result points to. Its return answers the call. That memory must stay valid until the next call of the function;
+  ///   result points to, which must stay valid until the function's next call. The result answers the call;
   /// - void(rpcrdma::ServerCall<P>), which answers now or later by call.reply(), on any thread;
   /// - rpcrdma::awaitable<void>(rpcrdma::ServerCall<P>), a coroutine on the thread of the connection.
   /// An exception answers SYSTEM_ERR and is logged; a plain function may throw Rejection. One handler object serves all
@@ -112,7 +112,7 @@ class RPCRDMA_EXPORT Server {
     std::size_t bulk_in_use = 0;         ///< bytes of bulk data in transfer
     std::size_t receive_bytes = 0;       ///< registered for Sends and Receives
     std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receive buffers
-    std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered it
+    std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered that size
     Runner::Counters waits{};            ///< of the event loops
   };
   /// Sums over all listeners since start(). Any thread.

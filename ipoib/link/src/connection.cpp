@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: receives are posted before the connection is set up; each goes back to the provider once its packet has
-// been passed on, at the end of its batch at the latest. Packets are posted from the buffers into which they were read,
-// batch by batch. Ownership: the connection owns all buffers; a buffer that is posted belongs to the provider until its
+// Operation: Receives are posted before the connection is set up. A Receive is posted again once its packet has been
+// passed on, at the end of its batch at the latest. Packets are posted from the buffers into which they were read,
+// batch by batch. Ownership: the connection owns all buffers; a posted buffer belongs to the provider until its
 // completion. A packet's buffer is exchanged for a free one, so that sending neither copies nor allocates. Error
-// handling: a failure to post ends the connection; what was lost is counted by on_over.
+// handling: a failure to post ends the connection; on_over reports the number of lost packets.
 //
-// Credits, if both sides announce them. A grant counts packets only; each side posts kCreditReceives more Receives for
-// the peer's credit messages. It sends one of these when half of the depth has been posted anew since the last one.
-// Packets that the peer may send beyond the last message that it has processed are at most the depth, so at most two
-// such messages can be on their way, and they always find a Receive.
+// Credits are used if both sides announce them. A grant counts packets only; each side posts kCreditReceives more
+// Receives for the peer's credit messages. A side sends a credit message when it has posted half of the depth again
+// since its last one. A peer can send at most the depth beyond the last credit message that it has processed, so at
+// most two such messages are on their way, and each finds a Receive.
 #include "connection.hpp"
 
 #include <algorithm>
@@ -116,7 +116,7 @@ error_code Connection::accept(std::unique_ptr<fabric::ConnectionRequest> request
   return {};
 }
 
-/// False if no packet fits what the peer receives.
+/// False if the peer's Receive MTU has no room for a packet.
 bool Connection::learn_peer(const PrivateData& peer) noexcept {
   peer_ = peer;
   const auto mtu = connection_mtu(limits_.receive_mtu, peer.receive_mtu);  // [4755-5.1-a]
@@ -146,8 +146,8 @@ void Connection::on_rejected(const fabric::ConnectionInfo& peer) noexcept {
 
 void Connection::on_disconnected(error_code why) noexcept {
   state_ = State::over;
-  // Before it was established: the reply was unusable. Later a Receive could not be posted again, as it happens on a
-  // queue pair that has ended in order.
+  // Before the connection was established, failed_ means that the reply was unusable. Later it means that a Receive
+  // could not be posted again, which also happens on a queue pair that has been closed cleanly.
   if (failed_ && !made_ && !why) why = fabric::FabricError::protocol_violation;
   events_.on_over(*this, why, lost_);
 }

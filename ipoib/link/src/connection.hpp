@@ -28,14 +28,14 @@ struct Packet {
   FrameType type = FrameType::ipv4;
 };
 
-/// What a connection tells its owner, always from the io_context. The owner does not destroy it in there.
+/// Events that a connection reports to its owner, from the io_context. The owner must not destroy it during an event.
 class ConnectionEvents {
  public:
   virtual void on_established(Connection& connection) noexcept = 0;
-  /// A frame has arrived. `frame` is valid during the call, and until return_frames() if the owner keeps it, for which
-  /// it returns true.
+  /// A frame has arrived. It is valid during the call or, if the owner returns true in order to keep it, until
+  /// return_frames().
   virtual bool on_frame(Connection& connection, Octets frame) noexcept = 0;
-  /// The frames that have arrived together have been reported: the owner returns those that it has kept.
+  /// All frames that have arrived together have been reported: the owner returns those that it has kept.
   virtual void on_batch_end(Connection& connection) noexcept = 0;
   /// has_room() may hold again.
   virtual void on_room(Connection& connection) noexcept = 0;
@@ -46,7 +46,7 @@ class ConnectionEvents {
   ~ConnectionEvents() = default;
 };
 
-/// What this side says of itself, and the size of its queues.
+/// What this side announces to the peer, and the limits of the connection.
 struct ConnectionLimits {
   std::uint32_t qpn = 0;
   std::uint32_t receive_mtu = 0;
@@ -63,37 +63,36 @@ class Connection final : fabric::QueuePairEvents {
 
   /// Sends a request. On failure the connection is over, and reports nothing.
   error_code connect(const fabric::Endpoint& peer, memory::Pool& pool);
-  /// Memory for all packets: before accept().
+  /// Allocates the memory for all packets. Call it before accept().
   error_code allocate(memory::Pool& pool);
-  /// Accepts a request with this private data, of an accepted length. On failure the connection is over, and reports
-  /// nothing.
+  /// Accepts `request`, whose private data is `peer`. On failure the connection is over, and reports nothing.
   error_code accept(std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& peer);
 
   State state() const noexcept { return state_; }
-  /// The largest packet. Once it is established.
+  /// The size of the largest packet, once the connection is established.
   std::uint32_t mtu() const noexcept { return mtu_; }
-  /// What the peer has said of itself, in its reply or rejection.
+  /// The private data of the peer's request, reply or rejection.
   const std::optional<PrivateData>& peer() const noexcept { return peer_; }
-  /// Whether it has been established, whatever its state is now.
+  /// Whether the connection has been established, whatever its state is now.
   bool made() const noexcept { return made_; }
 
-  /// Whether send() may be called: established, a free slot, and credits.
+  /// Whether send() may be called: the connection is established, and has a free slot and credits.
   bool has_room() const noexcept;
   /// Posts a packet of at most mtu() bytes; requires has_room(). Takes its buffer and leaves another one of the same
   /// size.
   void send(Packet& packet) noexcept;
-  /// Posts the Receives again of frames that the owner has kept.
+  /// Posts again the Receives whose frames the owner has kept.
   void return_frames() noexcept;
-  /// Passes what has been posted to the wire.
+  /// Passes posted work to the wire.
   void submit() noexcept;
-  /// Orderly end: on_over follows.
+  /// Ends the connection cleanly; on_over follows.
   void disconnect() noexcept;
-  /// Immediate end without on_over; the state is over. May be called within an event of this connection.
+  /// Ends the connection at once, without on_over; its state is then over. May be called during its events.
   void quiesce() noexcept;
 
   /// Whether packets have been sent or received since the last call.
   bool take_activity() noexcept { return std::exchange(active_, false); }
-  /// For the owner: periods of inactivity in a row.
+  /// Used by the owner: the number of sweeps in a row without packets.
   unsigned quiet_periods = 0;
 
  private:
@@ -131,17 +130,17 @@ class Connection final : fabric::QueuePairEvents {
 
   std::unique_ptr<fabric::QueuePair> queue_pair_;
   std::vector<std::unique_ptr<Receive>> receives_;
-  std::vector<Receive*> kept_;  // has room for all
+  std::vector<Receive*> kept_;  // capacity for all Receives
   std::vector<std::unique_ptr<Send>> sends_;
-  std::vector<Send*> free_sends_;  // has room for all
+  std::vector<Send*> free_sends_;  // capacity for all Sends
   std::unique_ptr<CreditSend> credit_send_;
 
-  // Modulo 2^32; of the connection's life. Only with the extension on both sides.
+  // Totals since the connection was made, modulo 2^32. Used only if both sides have the extension.
   bool credits_in_use_ = false;
   std::uint32_t packets_sent_ = 0;
-  std::uint32_t packets_allowed_ = 0;  // by the peer
-  std::uint32_t packets_granted_ = 0;  // to the peer, in total
-  std::uint32_t grant_announced_ = 0;  // of these
+  std::uint32_t packets_allowed_ = 0;  // limit set by the peer
+  std::uint32_t packets_granted_ = 0;  // limit set for the peer
+  std::uint32_t grant_announced_ = 0;  // the part of packets_granted_ that the peer knows of
 };
 
 }  // namespace rpcrdma::ipoib

@@ -21,13 +21,12 @@ std::optional<IpPacket> parse_ip(Octets packet) noexcept;
 /// What an ICMP error says.
 enum class IcmpError : std::uint8_t { too_big, unreachable };
 
-/// An ICMP error about a packet that this host sends has at most this size (RFC 1812 section 4.3.2.3, RFC 4443 section
-/// 3).
+/// The largest ICMP error about a packet that this host sends (RFC 1812 section 4.3.2.3, RFC 4443 section 3).
 inline constexpr std::size_t kMaxIcmpError = 1280;
 
-/// Writes to `out`, of kMaxIcmpError bytes, the ICMP error to the source of `packet`, as if its destination had sent
-/// it: the stack drops packets that arrive with one of its own addresses as their source. `mtu` is for too_big. Returns
-/// its size; 0 if no error may be sent about such a packet (RFC 1122 section 3.2.2, RFC 4443 section 2.4).
+/// Writes an ICMP error to `out`, of kMaxIcmpError bytes. It goes from the destination of `packet` to its source: the
+/// stack drops packets that arrive with one of its own addresses as their source. `mtu` is for too_big. Returns the
+/// size of the error; 0 if none may be sent about such a packet (RFC 1122 section 3.2.2, RFC 4443 section 2.4).
 std::size_t make_icmp_error(IcmpError error, std::uint32_t mtu, Octets packet, MutableOctets out) noexcept;
 
 }  // namespace rpcrdma::ipoib

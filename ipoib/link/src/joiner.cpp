@@ -26,8 +26,8 @@ bool checksums_are_right(const Joinable& one) noexcept {
   return checksum_of(checksum_sum(segment, pseudo_header(one.packet, one.six, segment.size()))) == 0;
 }
 
-/// Whether the IP headers differ in nothing but lengths, checksum, and IPv4 identifications where packets are not
-/// fragmented, in which these have no meaning (RFC 6864 section 4.1); otherwise they count packets.
+/// Whether the IP headers differ only in length, checksum and IPv4 identification. If packets must not be fragmented,
+/// the identification has no meaning (RFC 6864 section 4.1); otherwise it must count the packets.
 bool same_ip(const Joinable& first, const Joinable& next, std::size_t index) noexcept {
   const Octets a = first.packet, b = next.packet;
   if (first.six) return same(a, b, 0, 4) && same(a, b, 6, kIpv6Header);
@@ -36,7 +36,7 @@ bool same_ip(const Joinable& first, const Joinable& next, std::size_t index) noe
          (atomic || word_at(b, 4) == static_cast<std::uint16_t>(word_at(a, 4) + index));
 }
 
-/// Whether the TCP headers differ in nothing but sequence number, checksum and PSH.
+/// Whether the TCP headers differ only in sequence number, checksum and PSH.
 bool same_tcp(Octets a, Octets b, std::size_t size) noexcept {
   return same(a, b, 0, 4) && same(a, b, 8, 13) && same(a, b, 14, 16) && same(a, b, 18, size);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Joins consecutive TCP segments of one flow into a packet that stands for them (as generic receive offload does), so
-// that the IP stack handles them at once. Nothing is reordered, and what the stack cuts again from the joined packet
-// are the segments, but for IPv4 identifications that have no meaning.
+// that the IP stack handles them at once. Nothing is reordered. If the stack cuts the joined packet, it gets the same
+// segments, except for IPv4 identifications that have no meaning.
 #include <array>
 #include <optional>
 
@@ -10,8 +10,8 @@
 
 namespace rpcrdma::ipoib {
 
-/// A packet that may be joined with others: TCP without fragments, IP options or extension headers, with a payload and
-/// no flags but ACK and PSH, as long as its IP header says.
+/// A packet that may be joined with others: TCP without fragments, IP options or extension headers; with a payload, no
+/// flags but ACK and PSH, and the length that its IP header states.
 struct Joinable {
   Octets packet;
   bool six = false;
@@ -28,16 +28,16 @@ class Joiner {
   bool empty() const noexcept { return count_ == 0; }
   /// Bytes of the packets that are joined.
   std::size_t bytes() const noexcept { return size_ + (count_ - 1) * first_.headers; }
-  /// How many they are.
+  /// The number of packets that are joined.
   std::size_t count() const noexcept { return count_; }
-  /// Begins with this packet, whose memory stays valid until clear(). Requires empty().
+  /// Starts with `first`, whose memory stays valid until clear(). Requires empty().
   void start(const Joinable& first) noexcept;
-  /// Adds the packet behind those that are there, if it continues them and checksums are right; its memory stays valid
-  /// until clear().
+  /// Appends `next` if it continues the joined packets and the checksums are right; its memory stays valid until
+  /// clear().
   bool append(const Joinable& next) noexcept;
-  /// Whether no further one can be added.
+  /// Whether no further packet can be appended.
   bool full() const noexcept { return full_; }
-  /// The packet that stands for all; valid until the next call that changes them. Requires !empty().
+  /// The packet that stands for the joined ones; valid until the next call that changes this object. Requires !empty().
   std::span<const Octets> parts() noexcept;
   Offload offload() const noexcept;
   void clear() noexcept { count_ = 0; }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: a request of a peer is accepted unless the link does not know its link-layer address, it has no room for a
-// packet, or it crosses an own request and this side's address is the larger one. An own connection is requested by the
-// first packet that needs it. Connections that no packet has used for a while are closed.
+// Operation: a peer's request is accepted unless the link does not know the peer's link-layer address, the peer's
+// Receive MTU has no room for a packet, or the request crosses a request of this side, whose address is the larger one.
+// The first packet that needs a connection requests it. Connections that no packet has used for a while are closed.
 // Ownership: a connection that is over is destroyed from the io_context, outside of its callbacks.
-// Error handling: after a failure no attempt is made for a time that grows. A request that is rejected may have crossed
-// one that is still on its way: packets wait for that, and are dropped after a second rejection.
+// Error handling: after a failure the link waits for a growing time before it connects again. A rejected request may
+// have crossed a request of the peer: packets wait for that one, and are dropped after a second rejection.
 #include "link_state.hpp"
 
 namespace rpcrdma::ipoib {
@@ -13,12 +13,12 @@ namespace {
 /// Memory for the packets of one connection, in each direction.
 constexpr std::uint32_t kQueueBytes = 2u << 20;
 constexpr std::uint32_t kMinDepth = 16, kMaxDepth = 256;
-/// Peers; and of these, those that are learnt and share an address on the fabric.
+/// The most peers, and the most learnt peers that share an address on the fabric.
 constexpr std::size_t kMaxPeers = 1024;
 constexpr std::ptrdiff_t kMaxPeersOfOne = 8;
-/// Between sweeps, if connections stay when they are idle.
+/// The time between sweeps if idle connections are kept.
 constexpr std::chrono::minutes kSweep{1};
-/// A connection is idle after so many sweeps without packets.
+/// A connection is idle after this many sweeps without packets.
 constexpr unsigned kQuietPeriods = 4;
 constexpr unsigned kMaxRejections = 2;
 
@@ -96,7 +96,7 @@ bool LinkState::has_room_to_learn(const LinkAddress& address) const noexcept {
   return peers_.size() < kMaxPeers && std::ranges::count_if(peers_, beside) < kMaxPeersOfOne;
 }
 
-/// A peer for a request from an unknown address, or null.
+/// Makes a peer for a request from an unknown address; null if the link must not learn it.
 Peer* LinkState::learn_peer(const LinkAddress& address, const fabric::Endpoint& endpoint) {
   if (options_.learn_within.empty()) return nullptr;
   if (!has_room_to_learn(address)) forget_peers();
@@ -115,7 +115,7 @@ void LinkState::forget_peers() noexcept {
   });
 }
 
-/// Rejects with what this side can do [4755-3.2-a].
+/// Rejects the request, with the private data of this side [4755-3.2-a].
 void LinkState::refuse(std::unique_ptr<fabric::ConnectionRequest> request, Refusal why, std::uint64_t& counter) {
   ++counter;
   const ConnectionLimits own = limits();
@@ -152,7 +152,7 @@ void LinkState::accept(Peer& peer, std::unique_ptr<fabric::ConnectionRequest> re
     log_.warn("ipoib: no memory for a connection of {}: {}", peer.text(), failed.message());
     return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);  // [4755-3.2-a]
   }
-  if (peer.incoming) bury(peer.incoming);  // the peer has lost it: it would not ask for another one
+  if (peer.incoming) bury(peer.incoming);  // the peer has lost this one: otherwise it would not request another
   peer.incoming = std::move(made);
   if (const error_code failed = peer.incoming->accept(std::move(request), data)) {
     ++statistics_.refused_busy;
@@ -162,7 +162,7 @@ void LinkState::accept(Peer& peer, std::unique_ptr<fabric::ConnectionRequest> re
   if (held_for_ == &peer) resume();
 }
 
-/// Sends a request. False: not now.
+/// Sends a request; false if that is not possible now.
 bool LinkState::connect(Peer& peer) {
   if (closing_ || Peer::Clock::now() < peer.retry_at || peer.outgoing) return false;
   peer.outgoing = std::make_unique<Connection>(fabric_, limits(), peer);
@@ -234,7 +234,7 @@ void LinkState::await_retry(Peer& peer) {
 }
 
 void LinkState::retry(Peer& peer) {
-  const bool other = peer.usable() != nullptr || peer.in_progress();  // when it is over, over() connects
+  const bool other = peer.usable() != nullptr || peer.in_progress();  // over() connects when it has ended
   if (!other && peer.waiting_count != 0 && connect(peer)) return;
   peer.rejections = 0;
   if (!other) drop_waiting(peer);

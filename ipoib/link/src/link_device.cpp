@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: packets are read while there are any, kBatch at most in a turn of the event loop, and what they caused to
-// be posted is submitted at the end of the turn. Each is read into the one buffer of this link and given to a
-// connection, which leaves another buffer in exchange. Back-pressure: if the peer of a packet has no room, the packet
-// is held and the device is not read until there is room, the connection ends, or LinkOptions::stall has passed; while
-// the device is read for several peers, until the peer's patience has. Then the peer is stalled: packets for it are
-// dropped, so that it delays no other, until it takes one. Cutting: a packet that stands for several is cut from memory
-// of its own into that buffer, segment by segment, which are packets like others. Error handling: a packet that cannot
-// be sent is counted and dropped; the stack is told by ICMP where that helps it.
+// Operation: each turn of the event loop reads at most kBatch packets; what they caused to be posted is submitted at
+// the end of the turn. A packet is read into the one buffer of this link and given to a connection, which leaves
+// another buffer in exchange. Back-pressure: if the peer of a packet has no room, the packet is held, and the device is
+// not read until the peer has room, its connection ends, or a limit is reached: LinkOptions::stall or, while several
+// peers have packets, the peer's patience. Then the peer is stalled: packets for it are dropped until it has room, so
+// that it delays no other peer. Cutting: a packet that stands for several is kept in memory of its own, and its
+// segments are cut into that one buffer in turn; each is then a packet like any other. Error handling: a packet that
+// cannot be sent is counted and dropped; the stack gets an ICMP error where that helps it.
 #include <algorithm>
 
 #include "link_state.hpp"
@@ -15,9 +15,9 @@ namespace rpcrdma::ipoib {
 namespace {
 
 constexpr unsigned kBatch = 64;
-/// Packets that wait for one connection.
+/// The most packets that wait for one connection.
 constexpr std::size_t kWaiting = 16;
-/// Runs of the timer in LinkOptions::stall.
+/// How many times the timer runs in LinkOptions::stall.
 constexpr int kTicks = 8;
 /// Peers that have had packets within this time share the device.
 constexpr std::chrono::seconds kTogether{1};
@@ -56,7 +56,7 @@ void LinkState::read_batch() {
     Offload offload;
     const auto size = device_.read(packet_.buffer.octets().subspan(kHeaderSize, options_.mtu),
                                    MutableOctets(uncut_).subspan(options_.mtu), offload);
-    if (!size && size.error() == boost::system::errc::bad_address) {  // larger than all that a packet can be
+    if (!size && size.error() == boost::system::errc::bad_address) {  // larger than any valid packet
       ++statistics_.invalid;
       continue;
     }
@@ -80,7 +80,7 @@ void LinkState::submit_touched() noexcept {
   touched_.clear();
 }
 
-/// A packet of this size that has been read. False: it is held, or its first segment is.
+/// Handles a packet of `size` bytes that has been read. False if the packet is held.
 bool LinkState::take(std::size_t size, const Offload& offload) {
   const std::size_t here = std::min<std::size_t>(size, options_.mtu);
   const MutableOctets out = packet_.buffer.octets().subspan(kHeaderSize, here);
@@ -95,11 +95,11 @@ bool LinkState::take(std::size_t size, const Offload& offload) {
     packet_.length = static_cast<std::uint32_t>(size);
     return route();
   }
-  ++statistics_.invalid;  // also what is larger than the MTU, which has been raised
+  ++statistics_.invalid;  // or larger than the MTU, because the MTU of the device has been raised
   return true;
 }
 
-/// False: the packet is held.
+/// Handles packet_, one packet. False if it is held.
 bool LinkState::route() {
   const auto ip = parse_ip(contents(packet_));
   if (!ip) {
@@ -122,7 +122,7 @@ bool LinkState::route() {
   return send_to(*neighbour->peer) || !hold(*neighbour->peer);
 }
 
-/// False: the peer has no room now.
+/// Sends packet_ to the peer, or lets it wait for a connection, or drops it. False if the peer has no room now.
 bool LinkState::send_to(Peer& peer) {
   Connection* const connection = peer.usable();
   if (connection == nullptr) {
@@ -200,7 +200,7 @@ std::chrono::steady_clock::duration LinkState::tick() const noexcept {
   return std::max(Duration(options_.stall) / kTicks, Duration(std::chrono::milliseconds(1)));
 }
 
-/// False: the packet is dropped, as the peer has stopped the others for too long.
+/// Holds packet_. False if it is dropped instead, because the peer has stopped the others for too long.
 bool LinkState::hold(Peer& peer) {
   const auto now = Peer::Clock::now();
   auto until = peer.patience.begin(now);
@@ -217,7 +217,7 @@ bool LinkState::hold(Peer& peer) {
   return true;
 }
 
-/// Tries the held packet again, and goes on reading if it has been taken.
+/// Tries to send the held packet again, and continues to read if that succeeds.
 void LinkState::resume() {
   Peer& peer = *held_for_;
   if (!send_to(peer)) return;
@@ -226,8 +226,8 @@ void LinkState::resume() {
   read_batch();
 }
 
-/// One timer for all holds, which come and go faster than it is set. It is counted how often it runs: a process that
-/// has not run for a time has not seen whether there is room.
+/// One timer serves all holds, because setting a timer for each hold would take longer than most holds last. Its runs
+/// are counted instead of the time: while the process does not run, it does not see whether there is room.
 void LinkState::await_stall() {
   stall_timer_runs_ = true;
   stall_timer_.expires_after(tick());

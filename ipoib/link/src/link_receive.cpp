@@ -8,7 +8,7 @@
 namespace rpcrdma::ipoib {
 namespace {
 
-/// Addresses that are learnt: over all peers, and of all that share an address on the fabric.
+/// The most addresses that are learnt: in total, and from all peers with one address on the fabric.
 constexpr std::size_t kMaxLearnt = 1024, kMaxLearntOfOne = 16;
 
 bool is_broadcast(const IpPrefix& network, const boost::asio::ip::address& address) noexcept {
@@ -57,7 +57,7 @@ bool LinkState::frame(Peer& peer, Connection& connection, Octets frame) noexcept
   return true;
 }
 
-/// At the end of a batch, and before a packet that does not continue those that are joined.
+/// Passes on the joined packets: at the end of a batch, and before a packet that does not continue them.
 void LinkState::pass_joined() noexcept {
   if (joiner_.empty()) return;
   if (joiner_.count() > 1) ++statistics_.joined;
@@ -66,7 +66,7 @@ void LinkState::pass_joined() noexcept {
   std::exchange(joined_from_, nullptr)->return_frames();
 }
 
-/// A packet that stands for `count` ones of `bytes` in total.
+/// Passes on a packet that stands for `count` packets of `bytes` in total.
 void LinkState::pass(std::span<const Octets> packet, const Offload& offload, std::size_t count,
                      std::size_t bytes) noexcept {
   if (!device_.write(packet, offload)) {
@@ -77,8 +77,8 @@ void LinkState::pass(std::span<const Octets> packet, const Offload& offload, std
   statistics_.received_bytes += bytes;
 }
 
-/// The peer that may send from `source`, which is learnt if nobody has it. A learnt address whose owner has no
-/// connection goes to the sender: the owner has gone, or has come back under another link-layer address.
+/// The peer that may send from `source`. An address that no peer has is learnt as the sender's. A learnt address whose
+/// owner has no connection goes to the sender: the owner has gone, or has come back under another link-layer address.
 Peer* LinkState::owner_of(const IpBytes& source, Peer& sender) {
   Neighbours::Entry* const known = neighbours_.find(source);
   if (known != nullptr && (!known->learnt || known->peer == &sender || known->peer->connected())) return known->peer;

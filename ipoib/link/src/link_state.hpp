@@ -15,8 +15,8 @@
 
 namespace rpcrdma::ipoib {
 
-/// The link behind its public face. Divided over link_device.cpp (from the device to the fabric), link_receive.cpp (the
-/// other way) and link_connections.cpp (connections and their end).
+/// The implementation of Link, in three files: link_device.cpp (packets from the device to the fabric),
+/// link_receive.cpp (packets from the fabric to the device) and link_connections.cpp (connections and their end).
 class LinkState {
  public:
   LinkState(fabric::Fabric& fabric, PacketDevice& device, LinkOptions options, Log log);
@@ -33,12 +33,12 @@ class LinkState {
 
   // Events of a peer's connections.
   void established(Peer& peer, Connection& connection) noexcept;
-  /// Whether the frame is kept, until pass_joined().
+  /// A frame has arrived. True if it is kept, until pass_joined().
   bool frame(Peer& peer, Connection& connection, Octets frame) noexcept;
   void pass_joined() noexcept;
   void room(Peer& peer) noexcept;
   void over(Peer& peer, Connection& connection, error_code why, std::uint32_t lost) noexcept;
-  /// The time to wait after a rejection has passed.
+  /// Tries to connect again: the time to wait after a rejection has passed.
   void retry(Peer& peer);
 
   boost::asio::io_context& context() noexcept { return fabric_.context(); }
@@ -100,17 +100,17 @@ class LinkState {
   std::vector<std::unique_ptr<Connection>> ended_;  // destroyed outside of their callbacks
 
   Packet packet_;                              // being read, or held
-  std::vector<std::byte> uncut_;               // what does not fit into it: a packet that stands for several
-  Segmenter segmenter_;                        // of it
+  std::vector<std::byte> uncut_;               // a packet that stands for several, or the part that packet_ lacks
+  Segmenter segmenter_;                        // cuts the packet in uncut_
   Peer* held_for_ = nullptr;                   // the device is not read until this peer has room for packet_
-  Peer::Clock::duration::rep held_ticks_ = 0;  // for so many runs of the timer yet
-  const Peer* last_ = nullptr;                 // had the last packet; perhaps gone
-  Peer::Clock::time_point several_until_{};    // packets for more than one peer until then
+  Peer::Clock::duration::rep held_ticks_ = 0;  // runs of the timer until that peer is stalled
+  const Peer* last_ = nullptr;                 // peer of the last packet; only compared: may be gone
+  Peer::Clock::time_point several_until_{};    // until then several peers share the device
   bool stall_timer_runs_ = false;
-  std::vector<Connection*> touched_;  // to submit at the end of a batch; only within one
+  std::vector<Connection*> touched_;  // to submit at the end of the batch; empty outside of a batch
   std::array<std::byte, kMaxIcmpError> icmp_{};
   Joiner joiner_;                      // received packets
-  Connection* joined_from_ = nullptr;  // that has them; only within a batch
+  Connection* joined_from_ = nullptr;  // received the joined packets; null outside of a batch
 
   boost::asio::steady_timer stall_timer_;
   boost::asio::steady_timer sweep_timer_;
@@ -119,7 +119,7 @@ class LinkState {
   bool running_ = false;
   bool closing_ = false;
   WeakGuard<LinkState> guard_{*this};
-  WeakGuard<LinkState> stall_guard_{*this};  // has the memory of the timer's handler
+  WeakGuard<LinkState> stall_guard_{*this};  // holds the memory of the timer's handler
 };
 
 }  // namespace rpcrdma::ipoib

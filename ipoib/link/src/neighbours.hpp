@@ -14,22 +14,22 @@ class Neighbours {
  public:
   struct Entry {
     Peer* peer;
-    bool learnt = false;  ///< from a packet: it may go to another peer, or be forgotten
-    IpBytes host{};       ///< if it was learnt
+    bool learnt = false;  ///< from a packet: the address may move to another peer, or be forgotten
+    IpBytes host{};       ///< the peer's address on the fabric, if `learnt`
   };
 
   /// Replaces an entry for the same range.
   void add(const IpPrefix& addresses, Peer& peer);
   /// Replaces an entry for the same address. `host` is the address of the peer on the fabric.
   void learn(const IpBytes& address, Peer& peer, const IpBytes& host);
-  /// Removes what was learnt of `peer`.
+  /// Removes the addresses learnt for `peer`.
   void forget(const Peer& peer) noexcept;
   /// The entry of the longest range that contains `address`, or null.
   Entry* find(const IpBytes& address) noexcept;
-  /// Addresses that were learnt, of all peers and of those at `host`.
+  /// The number of learnt addresses: of all peers, and of the peers at `host`.
   std::size_t learnt() const noexcept { return learnt_; }
   std::size_t learnt_at(const IpBytes& host) const noexcept;
-  /// Entries.
+  /// The number of entries.
   std::size_t size() const noexcept { return hosts_.size() + ranges_.size(); }
 
  private:

@@ -27,7 +27,7 @@ inline void put_long(MutableOctets packet, std::size_t index, std::uint32_t valu
   put_word(packet, index + 2, value);
 }
 
-/// `start` and the sum of the 16-bit words of `octets`, an odd byte being the upper one of a word; not yet folded.
+/// `start` plus the 16-bit words of `octets`, not folded. An odd last byte counts as the upper byte of a word.
 std::uint64_t checksum_sum(Octets octets, std::uint64_t start = 0) noexcept;
 
 /// The sum in 16 bits, without the complement.
@@ -36,7 +36,7 @@ inline std::uint16_t checksum_folded(std::uint64_t sum) noexcept {
   return static_cast<std::uint16_t>(sum);
 }
 
-/// The checksum with this sum.
+/// The checksum for this sum.
 inline std::uint16_t checksum_of(std::uint64_t sum) noexcept {
   return static_cast<std::uint16_t>(~checksum_folded(sum));
 }

@@ -6,9 +6,8 @@
 
 namespace rpcrdma::ipoib {
 
-/// How long a peer without room may stop the reading of the device, which all share: `most` in total, of which it gets
-/// a tenth of the time back that passes. A stop that is short, as they are with a peer that is as fast as this host, is
-/// not counted.
+/// How long a peer without room may stop the reading of the device, which all peers share: `most` in total. The peer
+/// regains a tenth of the time that passes. Short stops do not count: they are normal with a peer as fast as this host.
 class Patience {
  public:
   using Clock = std::chrono::steady_clock;
@@ -16,14 +15,14 @@ class Patience {
 
   explicit Patience(Clock::duration most) noexcept : most_(most), left_(most) {}
 
-  /// When a stop that begins now has to end; none may begin if too little is left.
+  /// The time by which a stop that begins now must end; nothing if too little is left for a stop.
   std::optional<Clock::time_point> begin(Clock::time_point now) noexcept {
     left_ = std::min(most_, left_ + (now - since_) / 10);
     since_ = now;
     if (left_ < most_ / 8) return std::nullopt;
     return now + left_ + kShort;
   }
-  /// The stop has ended.
+  /// Reports that the stop has ended.
   void end(Clock::time_point now) noexcept {
     left_ -= std::clamp<Clock::duration>(now - since_ - kShort, {}, left_);
     since_ = now;

@@ -15,8 +15,8 @@ namespace rpcrdma::ipoib {
 
 class LinkState;
 
-/// An interface of the link other than this one, known by its link-layer address, and the connections with it: at most
-/// one that it has requested, and one that this side has [4755-3.2-a]. Packets are sent over the latter if it exists.
+/// Another interface of the link, known by its link-layer address, and the connections with it: at most one that the
+/// peer has requested, and one that this side has requested [4755-3.2-a]. Packets prefer the latter if it exists.
 class Peer final : public ConnectionEvents {
  public:
   using Clock = std::chrono::steady_clock;
@@ -25,7 +25,7 @@ class Peer final : public ConnectionEvents {
 
   /// The established connection over which to send, or null.
   Connection* usable() const noexcept;
-  /// Whether a connection is being set up, or closed, after which a new one is made for packets that wait.
+  /// Whether a connection is being set up, or closed by this side. When it is over, packets that wait get a new one.
   bool in_progress() const noexcept;
   bool connecting() const noexcept;
   /// Whether there is a connection, in any state.
@@ -38,17 +38,17 @@ class Peer final : public ConnectionEvents {
   std::unique_ptr<Connection> outgoing;
   std::unique_ptr<Connection> incoming;
 
-  /// Packets that wait for a connection: the first `waiting_count`. The buffers are kept until the peer is idle.
+  /// The first `waiting_count` packets wait for a connection. All buffers are kept until the peer is idle.
   std::vector<Packet> waiting;
   std::size_t waiting_count = 0;
 
   Backoff backoff;
-  Clock::time_point retry_at{};           ///< no attempt to connect before
+  Clock::time_point retry_at{};           ///< the earliest time of the next attempt to connect
   boost::asio::steady_timer retry_timer;  ///< runs after a rejection, if packets wait
-  unsigned rejections = 0;                ///< in a row
-  Patience patience;                      ///< for packets without room
-  bool stalled = false;                   ///< it takes no packets: they are lost
-  bool learnt = false;                    ///< from its request: it is forgotten when it has no connection
+  unsigned rejections = 0;                ///< consecutive rejections
+  Patience patience;                      ///< bounds how long the peer may stop the device
+  bool stalled = false;                   ///< it has had no room for too long: packets for it are dropped
+  bool learnt = false;                    ///< made from a request: forgotten when it has no connection
   WeakGuard<Peer> guard{*this};
 
  private:

@@ -24,7 +24,7 @@ bool leads_to(Octets packet, std::size_t start, std::uint8_t protocol) noexcept 
          packet.size() - kIpv6Header <= 0xffff && (start != kIpv6Header || byte_at(packet, 6) == protocol);
 }
 
-/// The headers of segment `index` out of a packet, around `payload` bytes; without the checksum of the transport.
+/// Sets the lengths and, for IPv4, the identification and checksum in the IP header of segment `index`.
 void put_ip_lengths(MutableOctets segment, std::uint32_t index) noexcept {
   if (byte_at(segment, 0) >> 4 == 6)
     return put_word(segment, 4, static_cast<std::uint32_t>(segment.size() - kIpv6Header));
@@ -44,7 +44,7 @@ bool complete_checksum(MutableOctets packet, const Offload& offload) noexcept {
   return true;
 }
 
-/// Zero if they are not what `offload` says.
+/// The bytes of the headers; 0 if these are not what `offload` says.
 std::size_t Segmenter::headers_of(Octets packet, const Offload& offload) const noexcept {
   const std::size_t start = offload.checksum_start;
   const bool tcp = offload.cut == Offload::Cut::tcp;
@@ -89,7 +89,7 @@ std::size_t Segmenter::next(MutableOctets out) noexcept {
   } else {
     put_word(transport, kUdpLength, static_cast<std::uint32_t>(transport.size()));
   }
-  // The pseudo header has the length of the packet that is cut: that of the segment replaces it.
+  // The sum of the pseudo header has the length of the whole packet: replaces it by the segment's.
   const std::size_t whole = packet_.size() - offload_.checksum_start;
   const std::size_t field = offload_.checksum_offset;
   put_word(transport, field,

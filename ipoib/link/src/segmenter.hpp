@@ -5,21 +5,21 @@
 
 namespace rpcrdma::ipoib {
 
-/// Completes the checksum of a packet. False if it lies outside.
+/// Completes the checksum of a packet. False if its field lies outside the packet.
 bool complete_checksum(MutableOctets packet, const Offload& offload) noexcept;
 
-/// Cuts a packet that stands for several. Each gets the headers, with its own lengths, IPv4 identification, TCP
-/// sequence number and checksums. FIN and PSH are for the last one, CWR for the first (RFC 3168 section 6.1.2).
+/// Cuts a packet that stands for several. Each segment gets the headers, with its own lengths, IPv4 identification, TCP
+/// sequence number and checksums. Only the last has FIN and PSH, only the first CWR (RFC 3168 section 6.1.2).
 class Segmenter {
  public:
   /// `packet` stays valid until done(). False if it is not what `offload` says, or has a segment larger than `most`.
   bool begin(Octets packet, const Offload& offload, std::size_t most) noexcept;
   bool done() const noexcept { return left_ == 0; }
-  /// Writes the next one to `out`, of at least the `most` bytes, and returns its size. Requires !done().
+  /// Writes the next segment to `out`, of at least `most` bytes, and returns its size. Requires !done().
   std::size_t next(MutableOctets out) noexcept;
-  /// Forgets the others, and returns how many they are.
+  /// Drops the remaining segments, and returns their number.
   std::size_t drop() noexcept;
-  /// Whether none has been taken yet.
+  /// Whether no segment has been taken yet.
   bool at_first() const noexcept { return index_ == 0; }
 
  private:
@@ -27,7 +27,7 @@ class Segmenter {
 
   Octets packet_;
   Offload offload_;
-  std::size_t headers_ = 0;  // bytes of them
+  std::size_t headers_ = 0;  // bytes of all headers
   std::size_t left_ = 0;     // segments
   std::uint32_t index_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Where the fields of the headers are that offloads read and write (RFC 791, RFC 8200, RFC 9293, RFC 768).
+// Positions of the header fields that offloads read and write (RFC 791, RFC 8200, RFC 9293, RFC 768).
 #include "packet_bytes.hpp"
 
 namespace rpcrdma::ipoib {

@@ -21,17 +21,17 @@
 namespace rpcrdma::ipoib {
 namespace {
 
-// Of Linux 6.2.
+// TUN_F_USO4 and TUN_F_USO6, new in Linux 6.2.
 constexpr unsigned kUso4 = 0x20, kUso6 = 0x40;
 
 /// struct virtio_net_hdr: linux/virtio_net.h is not C++.
 struct VirtioHeader {
   static constexpr std::uint8_t kNeedsChecksum = 1;
-  static constexpr std::uint8_t kNone = 0, kTcp4 = 1, kTcp6 = 4, kUdp = 5;  // kUdp of Linux 6.2
+  static constexpr std::uint8_t kNone = 0, kTcp4 = 1, kTcp6 = 4, kUdp = 5;  // kUdp is new in Linux 6.2
   std::uint8_t flags, type;
   std::uint16_t headers, cut_size, checksum_start, checksum_offset;
 };
-/// Parts of a packet that is written.
+/// The most parts of a packet that is written.
 constexpr std::size_t kMaxParts = 128;
 
 error_code tun_error() noexcept { return {errno, boost::system::system_category()}; }
@@ -40,7 +40,7 @@ error_code control(int descriptor, unsigned long request, ifreq& interface) noex
   return ::ioctl(descriptor, request, &interface) < 0 ? tun_error() : error_code();
 }
 
-/// Asks for packets that stand for several, and without checksums; those of UDP are not known to older kernels.
+/// Asks the kernel for packets that stand for several and lack checksums; older kernels do not offer this for UDP.
 error_code set_offloads(int descriptor) noexcept {
   constexpr unsigned long tcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6;
   if (::ioctl(descriptor, TUNSETOFFLOAD, tcp | kUso4 | kUso6) == 0) return {};
@@ -70,7 +70,7 @@ VirtioHeader header_of(Octets packet, const Offload& offload) noexcept {
   return header;
 }
 
-/// MTU, addresses, up.
+/// Sets the MTU, brings the interface up, and adds the addresses.
 error_code configure(ifreq interface, const TunOptions& options) {
   const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return tun_error();
@@ -83,7 +83,7 @@ error_code configure(ifreq interface, const TunOptions& options) {
   if (const error_code failed = control(socket.get(), SIOCSIFFLAGS, interface)) return failed;
   for (const IpPrefix& address : options.addresses)
     if (const error_code failed = add_address(index, address)) {
-      // No lack of privileges, as the interface is up: IPv6 is disabled, for example.
+      // The privileges sufficed to set the interface up, so the reason is another one: IPv6 is disabled, for example.
       const bool refused = failed == boost::system::errc::permission_denied;
       return refused ? boost::system::errc::make_error_code(boost::system::errc::address_not_available) : failed;
     }

@@ -28,7 +28,7 @@ struct Options {
   LogLevel log_level = LogLevel::info;
 };
 
-/// Nothing if the program ends here, with `status`; a wrong command line has been reported.
+/// Nothing if the program must exit with `status`; errors in the command line have been reported.
 std::optional<Options> parse_options(int argc, const char* const* argv, int& status);
 
 }  // namespace rpcrdma::ipoib

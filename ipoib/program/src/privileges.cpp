@@ -17,7 +17,7 @@ constexpr unsigned kNobody = 65534;
 
 error_code last_error() noexcept { return {errno, boost::system::system_category()}; }
 
-/// Of the capabilities that the process has, keeps these.
+/// Drops all capabilities except `kept`.
 error_code restrict_to(std::initializer_list<int> kept) noexcept {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct now[_LINUX_CAPABILITY_U32S_3] = {};
@@ -36,7 +36,7 @@ error_code restrict_to(std::initializer_list<int> kept) noexcept {
 
 error_code keep_network_privilege() noexcept {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return last_error();
-  // Those that change ids are used up by drop_privileges().
+  // drop_privileges() needs the last two to change the ids.
   return restrict_to({CAP_NET_ADMIN, CAP_SETUID, CAP_SETGID});
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: the privileged part comes first: the device is made and configured. Everything after it, and all that
-// peers can reach, runs without privileges. The device exists as long as its descriptor is open. Error handling: what
-// fails at the start is reported in one line; the loss of the device ends the program.
+// Operation: the privileged part comes first: the device is made and configured. Everything after that, and everything
+// that peers can reach, runs without privileges. The device exists as long as its descriptor is open. Error handling: a
+// failure at the start is reported in one line; the loss of the device ends the program.
 #include "program.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 namespace rpcrdma::ipoib {
 namespace {
 
-/// For connections to close in order.
+/// The time for connections to close cleanly.
 constexpr std::chrono::seconds kGrace{2};
 
 }  // namespace
@@ -46,7 +46,7 @@ std::optional<std::string> Program::start() {
   if (const error_code failed = keep_network_privilege()) return "cannot drop privileges: " + failed.message();
   if (auto failed = make_device()) return failed;
   if (const error_code failed = drop_privileges()) return "cannot drop privileges: " + failed.message();
-  // The kernel refuses descriptors of RDMA devices to a process whose credentials have changed since they were opened.
+  // Only now: the kernel refuses descriptors of RDMA devices that a process opened before it changed its credentials.
   if (auto failed = open_fabric()) return failed;
   auto link = Link::make(*fabric_, *device_, options_.link, log_);
   if (!link) return "no memory for packets: " + link.error().message();

@@ -16,10 +16,10 @@ class Program {
  public:
   Program(Options options, Log log);
 
-  /// Makes the device, listens, and gives up all privileges. What failed, or nothing.
+  /// Makes the device, listens, and gives up all privileges. Returns what failed, or nothing.
   std::optional<std::string> start();
   std::string ready_line() const;
-  /// Runs until a signal or the loss of the device; the exit status.
+  /// Runs until a signal or the loss of the device; returns the exit status.
   int run();
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint8_t kExtensionMark = 0xce;
 
-/// An extension that cannot be used is none: the bytes may be anything.
+/// Nothing if it is not a valid extension: the bytes may be padding of another implementation.
 std::optional<Extension> decode_extension(Reader& reader) noexcept {
   const std::uint8_t mark = reader.u8();
   const std::uint8_t refusal = reader.u8();

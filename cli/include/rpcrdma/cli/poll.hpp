@@ -10,10 +10,10 @@ class Option;
 
 namespace rpcrdma::cli {
 
-/// What is wrong with a value of --poll.
+/// The error message for a bad value of --poll.
 inline constexpr const char* kNotPolling = "not auto, off or microseconds, 1 to 1000000";
 
-/// Adds --poll, which sets `polling`; that outlives the parsing. Before finish().
+/// Adds --poll, which sets `polling`; `polling` must exist until the command line is parsed. Call this before finish().
 CLI::Option* add_poll_option(CLI::App& app, Polling& polling);
 
 }  // namespace rpcrdma::cli

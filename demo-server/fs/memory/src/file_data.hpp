@@ -12,7 +12,7 @@ namespace rpcrdma::nfsd {
 /// zeros. Not synchronized.
 class FileData {
  public:
-  /// Adds the number of its pages to `total` as well; `store` and `total` must outlive it.
+  /// Also counts its pages in `total`, the pages of all files; `store` and `total` must outlive it.
   FileData(PageStore& store, std::uint64_t& total) noexcept : store_(&store), total_(&total) {}
   ~FileData() { *total_ -= pages_; }
   FileData(const FileData&) = delete;

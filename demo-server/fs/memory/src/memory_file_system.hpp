@@ -60,11 +60,11 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   static constexpr std::uint64_t kRoot = 1;
   static constexpr std::uint64_t kMaxFileSize = std::uint64_t{1} << 62;
   static constexpr std::uint32_t kMaxLinks = 65000;
-  // Memory of an object and of a name without its text, with the nodes of the maps that hold them.
+  // Memory of an object, and of a name without its text; both include the nodes of the maps.
   static constexpr std::uint64_t kObjectBytes = sizeof(MemoryNode) + 64;
   static constexpr std::uint64_t kNameBytes = sizeof(MemoryDirectory::Entry) + 128;
 
-  // The following functions require the lock, except those that take it.
+  // The following functions require the lock, unless their comment says that they take it.
   NodeKey key_of(std::uint64_t number) const;
   StatusOr<MemoryNode*> find(const NodeKey& key);
   StatusOr<MemoryNode*> find_directory(const NodeKey& key);
@@ -87,7 +87,7 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   Time now();
   void touch(MemoryNode& node);           // data or names changed
   void touch_metadata(MemoryNode& node);  // only attributes changed
-  /// Used bytes of the export's size: pages of data, objects, names and link targets.
+  /// How much of the export's size is used, in bytes: pages of data, objects, names and link targets.
   std::uint64_t used() const noexcept { return used_pages_ * kPageSize + metadata_; }
   /// True if the data of a WRITE fits the export's size.
   bool has_room(const MemoryNode& node, std::uint64_t offset, std::uint32_t count) const;

@@ -72,7 +72,7 @@ NodeResult MemoryFileSystem::make_entry(const Caller& caller, const NodeKey& key
   return result;
 }
 
-/// Handles CREATE of a name that exists, as on a disk: UNCHECKED applies a size only, EXCLUSIVE compares the verifier
+/// Handles CREATE of a name that exists: UNCHECKED applies only a size, EXCLUSIVE compares its verifier with the one
 /// that the times hold.
 Status MemoryFileSystem::existing(const Caller& caller, MemoryNode& node, const CreateHow& how) {
   if (node.fixed.type != FileType::regular) return Status::exist;
@@ -133,7 +133,7 @@ NodeResult MemoryFileSystem::make_node(const Caller& caller, const NodeKey& dire
   return make_entry(caller, directory, name, {type, {}, is_device(type) ? device : Device{}}, attributes);
 }
 
-/// Removes one name; removes the object with its last name.
+/// Removes one name, and the object if that was its last name.
 void MemoryFileSystem::unlink(MemoryNode& directory, std::string_view name, MemoryNode& node) {
   metadata_ -= kNameBytes + name.size();
   directory.directory.erase(name);

@@ -42,7 +42,7 @@ class MemoryDirectory {
 struct MemoryNode {
   MemoryNode(PageStore& store, std::uint64_t& total) noexcept : data(store, total) {}
 
-  Attributes fixed;  ///< all but size and used
+  Attributes fixed;  ///< all attributes except size and used
   FileData data;
   MemoryDirectory directory;
   std::string target;

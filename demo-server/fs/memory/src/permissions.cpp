@@ -28,7 +28,7 @@ Status MemoryFileSystem::check_removal(const Caller& caller, const MemoryNode& d
   return sticky && !owns(caller, directory) && !owns(caller, node) ? Status::perm : Status::ok;
 }
 
-/// The owner may read and write whatever the mode says now, and a caller that may execute a file may read it.
+/// The owner may read and write, whatever the mode says now; a caller that may execute a file may read it.
 Status MemoryFileSystem::check_data(const Caller& caller, const MemoryNode& node, std::uint32_t bit) noexcept {
   if (owns(caller, node) || check(caller, node, bit) == Status::ok) return Status::ok;
   return bit == access::kMayRead ? check(caller, node, access::kMayExecute) : Status::acces;
@@ -51,8 +51,8 @@ void MemoryFileSystem::strip_group(const Caller& caller, Attributes& a) noexcept
   if (caller.uid != 0 && !caller.in_group(a.gid)) a.mode &= ~mode::kSetGid;
 }
 
-/// Clears the set-id bits of a program that has been changed or given away: it must no longer run as its owner. Without
-/// the group's right to execute, set-group-id does not mark a program: members of the group keep the bit.
+/// Clears the set-id bits of a program that has been changed or given away: it must no longer run as its owner. If the
+/// group may not execute it, set-group-id does not mark a program, and members of the group keep the bit.
 void MemoryFileSystem::strip_set_ids(const Caller& caller, Attributes& a) noexcept {
   a.mode &= ~mode::kSetUid;
   if ((a.mode & mode::kGroupExecute) != 0)

@@ -13,7 +13,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// A system call, because faccessat(3) may check the real uid's rights or guess from the mode.
+/// Uses the system call, because faccessat(3) may check the real uid's rights or guess from the mode.
 bool may(int fd, int right) noexcept {
   return ::syscall(SYS_faccessat2, fd, "", right, AT_EMPTY_PATH | AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0;
 }

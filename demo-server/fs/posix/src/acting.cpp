@@ -31,8 +31,8 @@ bool get_capabilities(Capabilities& out) noexcept {
   return ::syscall(SYS_capget, &header, out) == 0;
 }
 
-/// Sets or clears CAP_SYS_RESOURCE, which overrides quotas and the space reserved for root: these must bind users but
-/// not root. Unlike the capabilities over files, it does not change with the uid. Setting it has no effect unless the
+/// Sets or clears CAP_SYS_RESOURCE, which lets a thread exceed quotas and use the space reserved for root: only root
+/// may do so. Unlike the capabilities over files, it does not change with the uid. Setting it has no effect unless the
 /// server is permitted to have it.
 bool override_quotas(bool wanted) noexcept {
   ThreadIdentity& thread = thread_identity;
@@ -68,7 +68,7 @@ bool set_groups(const Identity& who) noexcept {
   } else if (thread.groups == who.groups) {
     return true;
   }
-  // A system call, because setgroups(3) changes all threads.
+  // The raw system call: setgroups(3) would change all threads.
   if (::syscall(SYS_setgroups, who.groups.size(), who.groups.data()) != 0) {
     thread.known = false;
     return false;

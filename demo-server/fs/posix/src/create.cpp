@@ -27,8 +27,8 @@ int refused(int directory, const char* name) noexcept {
   return -1;
 }
 
-/// True if the times of the file hold the verifier of an EXCLUSIVE request: each time has one half of it as its
-/// seconds, signed or unsigned.
+/// True if the times of the file hold the verifier of an EXCLUSIVE request: the seconds of each time are one half of
+/// the verifier, signed or unsigned.
 bool holds(int fd, const Verifier& verifier) noexcept {
   struct stat s {};
   if (::fstatat(fd, "", &s, AT_EMPTY_PATH) != 0 || s.st_size != 0) return false;
@@ -207,9 +207,9 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_file(const Caller& call
   return made;
 }
 
-/// If the file system has unnamed files, sets the verifier before the name appears: after a crash in between, the
-/// server would not recognize a repeated request. RFC 1813 section 3.3.8: the verifier is on stable storage before the
-/// reply.
+/// If the file system has unnamed files, sets the verifier before the name appears. If the server crashed after the
+/// name appeared but before the verifier was set, it would not recognize a repeated request. RFC 1813 section 3.3.8:
+/// the verifier is on stable storage before the reply.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::create_exclusive(const Caller& caller, const Node& directory,
                                                                    std::string_view name, const Verifier& verifier,
                                                                    Unsettled& unsettled) const {

@@ -44,7 +44,7 @@ Status PosixFileSystem::open_as(const Caller& caller, const Node& node, Use use,
     refused = opened.error();
   }
   if (refused != Status::acces || node.stat.attributes.uid != (acts_ ? caller.uid : itself_.uid)) return refused;
-  // The owner may continue with a file whatever its mode says now, like a local program that has it open.
+  // The owner may continue with a file, whatever its mode says now, like a local program that has it open.
   const int flags = use == Use::read ? O_RDONLY : O_RDWR;
   auto opened = acts_ ? reopen(node.fd.get(), flags) : open_own(node.fd.get(), flags);
   if (!opened) return opened.error();
@@ -53,8 +53,8 @@ Status PosixFileSystem::open_as(const Caller& caller, const Node& node, Use use,
   return Status::ok;
 }
 
-/// For a server without privilege: opens a file of its own whose mode denies that. Adds the owner's rights to the mode
-/// while it opens the file; if the server is killed meanwhile, the file keeps them.
+/// For a server without privilege: opens one of its own files although the mode denies it. Adds the owner's rights to
+/// the mode while it opens the file; if the server is killed meanwhile, these rights stay.
 StatusOr<Fd> PosixFileSystem::open_own(int fd, int flags) {
   const std::lock_guard lock(modes_mutex_);
   const auto stat = stat_fd(fd);
@@ -69,7 +69,7 @@ StatusOr<Fd> PosixFileSystem::open_own(int fd, int flags) {
   return opened;
 }
 
-/// A change of the mode does not take access from the owner, as in open_as().
+/// As in open_as(), a change of the mode does not take access from the owner.
 bool PosixFileSystem::still_granted(const OpenFile& file, const Attributes& now) const noexcept {
   if (!acts_ && file.uid == itself_.uid) return now.uid == file.uid;
   return file.granted_under(now);

@@ -124,8 +124,8 @@ Wcc PosixFileSystem::wcc_after(const Node& directory, bool changed) const {
   return wcc;
 }
 
-/// Where an fsync would omit the inode, sets the access time to its present value before a client sees the time of the
-/// change: the fsync then writes the inode.
+/// Where fsync would omit the inode, sets the access time to its present value: fsync then writes the inode. Must
+/// precede every reply that shows the ctime, because it changes the ctime.
 void PosixFileSystem::touch_inode(int fd, NodeStat& stat) const {
   if (!forgets_inodes_) return;
   const Time& accessed = stat.attributes.atime;

@@ -71,7 +71,7 @@ class PosixFileSystem final : public FileSystem {
     NodeKey node;
     Attributes attributes;
   };
-  /// An object that is not on the disk yet besides its directory; without a descriptor, there is none.
+  /// A changed object that must be written to the disk with its directory; without a descriptor, no object.
   struct Unsettled {
     Fd fd;
     FileType type = FileType::regular;
@@ -210,7 +210,7 @@ class PosixFileSystem final : public FileSystem {
   DirectoryStreams streams_{64};
   std::array<std::mutex, 64> locks_;
   mutable std::mutex modes_mutex_;         // for changes of modes, by a server without privilege; the innermost lock
-  std::atomic<bool> reads_at_once_{true};  // false once the file system has refused it (tmpfs)
+  std::atomic<bool> reads_at_once_{true};  // false once the file system has refused such reads (tmpfs)
   const bool commits_in_order_;
   const bool forgets_inodes_;
   const bool acts_;  // true if it takes the identities of its callers

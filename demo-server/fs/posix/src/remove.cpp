@@ -101,7 +101,7 @@ Status PosixFileSystem::move(const Caller& caller, Node& source, std::string_vie
   return Status::ok;
 }
 
-/// A directory that has moved to another one must be written itself, because its ".." has changed.
+/// A directory moved to another directory must be written itself, because its ".." has changed.
 PosixFileSystem::Unsettled PosixFileSystem::moved_directory(const Node& target, std::string_view name) const {
   if (commits_in_order_) return {};
   auto fd = open_component(target.fd.get(), name);
@@ -156,7 +156,7 @@ LinkResult PosixFileSystem::link(const Caller& caller, const NodeKey& node, cons
   LinkResult result;
   result.status = in_directory(caller, key, result.directory, [&](const Node& directory, Unsettled& unsettled) {
     if (const Status s = link_file(caller, *file, directory, name); s != Status::ok) return s;
-    // The link count is an attribute of the file.
+    // The link count is an attribute of the file, which must be written as well.
     if (!commits_in_order_) unsettled = {std::move(file->fd), file->stat.attributes.type};
     return Status::ok;
   });

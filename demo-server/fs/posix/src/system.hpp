@@ -18,7 +18,7 @@ Status status_of(int error) noexcept;
 struct NodeStat {
   Attributes attributes;
   std::uint64_t birth = 0;   ///< nanoseconds since 1970
-  std::uint64_t device = 0;  ///< the scope of its inode number; within one mount it may differ from the directory's
+  std::uint64_t device = 0;  ///< where the inode number is unique; may differ within one mount
 };
 /// Attributes of an open descriptor, O_PATH included.
 StatusOr<NodeStat> stat_fd(int fd) noexcept;

@@ -12,7 +12,7 @@
 namespace rpcrdma {
 
 namespace embed {
-/// The source of a client's registered memory. Members are in the reverse order of destruction.
+/// The fabric and pool of a client's registered memory. The order matters: the last member is destroyed first.
 struct Memory {
   std::shared_ptr<Loop> loop;  // null: the context is the application's
   std::unique_ptr<fabric::Fabric> fabric;
@@ -21,8 +21,8 @@ struct Memory {
 }  // namespace embed
 
 /// Registered memory that Client::allocate() or Client::adopt() returned, for any number of calls, one at a time.
-/// Move-only; empty when default-constructed or moved from. It may be destroyed on any thread if its client has a
-/// thread of its own, else on that of the client's io_context, and may outlive the client.
+/// Move-only; empty when default-constructed or moved from. It may outlive the client. If the client has a thread of
+/// its own, any thread may destroy the memory, else only the thread of the client's io_context.
 class RPCRDMA_EXPORT Buffer {
  public:
   Buffer() noexcept = default;

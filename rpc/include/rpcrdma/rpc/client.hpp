@@ -26,8 +26,9 @@ namespace rpcrdma::rpc {
 struct ClientOptions {
   Credential credential{};                    ///< for calls that name none
   std::chrono::milliseconds timeout{60'000};  ///< for calls without a deadline
-  /// If set, calls may be made and cancelled on any thread, at the cost of a lock, and of a post on threads other than
-  /// the io_context's. It keeps the owner of the io_context alive as long as the client may use the io_context.
+  /// If set, calls may be made and cancelled on any thread; each takes a lock, and a call made on another thread than
+  /// the io_context's is posted. It must keep the io_context alive; the client holds it as long as it may use the
+  /// io_context.
   std::shared_ptr<void> context_owner{};
 };
 
@@ -38,9 +39,9 @@ struct CallOptions {
   /// If empty, ClientOptions::credential is used.
   std::optional<Credential> credential;
   /// Registered memory for the DDP-eligible results: one list of buffers per result, in order, each large enough for
-  /// the largest possible result (RFC 8166 section 4.3.2.2). With such memory, the data of a successful call is there
-  /// (bulk_kind::placed), written by RDMA Write or, if it came in the message, copied. Without it, the data is in the
-  /// message. The memory belongs to the caller, which must not use it until the call completes.
+  /// the largest possible result (RFC 8166 section 4.3.2.2). A successful call leaves its data there
+  /// (bulk_kind::placed), whether the server used RDMA Write or sent the data in the message. Without such memory the
+  /// data stays in the message. The memory belongs to the caller, which must not use it until the call completes.
   boost::container::small_vector<boost::container::small_vector<BufferRef, 1>, 1> results;
 
   /// Adds the memory for one result; copies the list, not the memory.
@@ -55,7 +56,7 @@ struct CallOptions {
   }
 };
 
-/// Makes calls through one Requester, on the requester's thread only; async_call() with ClientOptions::context_owner
+/// Makes calls through one Requester, on the requester's thread only; with ClientOptions::context_owner, async_call()
 /// may run on any thread. The destructor cancels calls in progress: they complete later with BaseError::cancelled, and
 /// the requester must exist until then.
 class RPCRDMA_EXPORT Client {
@@ -82,11 +83,10 @@ class RPCRDMA_EXPORT Client {
 
   /// Calls P. The token's signature is void(error_code, Decoded<P::Result>). Errors: RpcError, TransportError,
   /// BaseError::deadline_exceeded, cancelled, invalid_argument (more result buffers than P has eligible results, or a
-  /// buffer smaller than P's bound for its result). The token's cancellation slot also cancels the call; emit it on the
-  /// client's thread or, with context_owner, on one thread of the caller's choice. The handler runs on its associated
-  /// executor, by default on the client's thread.
-  /// `args` is needed only until this function returns; memory that its bulk_data members reference (set_parts()) must
-  /// stay valid until completion.
+  /// buffer smaller than P's bound for its result). The token's cancellation slot also cancels the call; emit its
+  /// signal on the client's thread or, with context_owner, on one thread of the caller's choice. The handler runs on
+  /// its associated executor, by default on the client's thread. `args` is needed only until this function returns;
+  /// memory that its bulk_data members reference (set_parts()) must stay valid until completion.
   template <Procedure P, class Token>
   auto async_call(const typename P::Args& args, const CallOptions& options, Token&& token) {
     using Reply = Decoded<typename P::Result>;
@@ -134,7 +134,7 @@ class RPCRDMA_EXPORT Client {
     auto slot = asio::get_associated_cancellation_slot(handler);
     if (slot.is_connected() && core.any_thread()) {
       slot.assign(core.canceller(*call));
-      slot = {};  // only the caller's thread may use it now; a handler left in it has no effect
+      slot = {};  // from now on only the caller's thread may use the slot; a handler left in it has no effect
     } else if (slot.is_connected()) {
       slot.assign([&core, call](asio::cancellation_type) { core.cancel(*call); });
     }

@@ -20,8 +20,8 @@ namespace rpcrdma::rpc {
 
 class ClientCore;
 
-/// One RPC of a client, pooled. Encodes the message when the call is made, so that the arguments need not live longer;
-/// bulk data is referenced. Writes the same bytes each time the transport asks for the message.
+/// One RPC of a client, pooled. The message is encoded when the call is made, so the arguments are not needed
+/// afterwards; bulk data is referenced. The transport gets the same bytes each time it asks for the message.
 class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::intrusive::list_base_hook<> {
  public:
   /// `in` is positioned at the results on success, and is null on failure.
@@ -50,12 +50,11 @@ class RPCRDMA_EXPORT ClientCall final : public transport::Call, public boost::in
   // For calls made on any thread.
   PostMemory post_memory_;
   error_code failed_;
-  std::uint64_t uses_ = 0;  // calls that have completed; changes on the loop while the call is running
+  std::uint64_t uses_ = 0;  // completed uses of this object; changes on the loop while the call is running
 };
 
-/// The calls of one client, running and idle. Exists until the last of its calls has completed. Everything belongs to
-/// the event loop, except that with a context owner, lease(), start() and the object that canceller() returns may be
-/// used on any thread.
+/// The calls of one client, running and idle. Exists until the last of its calls has completed. All functions belong to
+/// the event loop; with a context owner, lease(), start() and the result of canceller() may be used on any thread.
 class RPCRDMA_EXPORT ClientCore : public std::enable_shared_from_this<ClientCore> {
  public:
   using Executor = boost::asio::io_context::executor_type;

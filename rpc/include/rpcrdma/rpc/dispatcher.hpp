@@ -24,7 +24,7 @@ class RPCRDMA_EXPORT Registration {
   /// The binding of the procedure.
   virtual const ProcedureInfo& info() const noexcept = 0;
   /// Decodes the arguments and runs the handler; false if the arguments cannot be decoded. If the cache attaches this
-  /// call to an equal one that is then not run, `server` receives this call again.
+  /// call to an equal call in progress, and that one ends without being run, `server` receives this call again.
   virtual bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
                    transport::CallHandler& server) noexcept = 0;
   AuthRequirement auth = AuthRequirement::none;  ///< checked before run()
@@ -36,8 +36,8 @@ struct DispatcherOptions {
   Log log;                          ///< copied
 };
 
-/// Serves calls on one thread, that of its transports' io_context. Handlers must be registered before the first call.
-/// Must outlive its transports and every ServerCall. Each thread has its own dispatcher; dispatchers may share a
+/// Serves calls on the thread of its transports' io_context. Handlers must be registered before the first call. Must
+/// outlive its transports and every ServerCall. Each thread has its own dispatcher; dispatchers may share a
 /// DuplicateCache.
 class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
  public:
@@ -59,7 +59,7 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
   struct Counters {
     std::uint64_t calls = 0;      ///< calls received
     std::uint64_t rejected = 0;   ///< answered without running a handler; duplicates are not counted
-    std::uint64_t discarded = 0;  ///< answered by the transport: no XID, or not a call
+    std::uint64_t discarded = 0;  ///< no XID, or not a call; the transport answers them
   };
   /// On the dispatcher's thread.
   const Counters& counters() const noexcept { return counters_; }

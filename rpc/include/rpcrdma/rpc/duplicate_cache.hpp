@@ -23,7 +23,7 @@ struct DuplicateKey {
   std::uint32_t version = 0;      ///< program version
   std::uint32_t procedure = 0;    ///< procedure number
   std::uint64_t checksum = 0;     ///< see checksum_of()
-  /// The caller's port over TCP, as clients keep it when they reconnect; 0 over RDMA, where it changes.
+  /// The caller's port over TCP, where clients keep it when they reconnect; 0 over RDMA, where the port changes.
   std::uint16_t port = 0;
   friend bool operator==(const DuplicateKey&, const DuplicateKey&) = default;
 };
@@ -32,7 +32,7 @@ struct DuplicateKey {
 /// each item. Data in Read chunks is not included: it has not been pulled yet.
 RPCRDMA_EXPORT std::uint64_t checksum_of(const Payload& call) noexcept;
 
-/// A call that came again while the first one was in progress.
+/// A repeated call that arrived while the first one was in progress.
 struct AttachedCall {
   transport::IncomingCall* call;   ///< the repeated call
   transport::CallHandler* server;  ///< serves `call`, on the thread of its context(), if the first call is not run
@@ -41,7 +41,7 @@ struct AttachedCall {
 /// Bounds of the cache; no RFC sets them.
 struct DuplicateCacheOptions {
   std::size_t max_bytes = std::size_t{4} << 20;  ///< bytes of the replies kept and their overhead
-  /// After this time an equal call counts as new: its client has restarted its XIDs.
+  /// After this time an equal call counts as new: the client has begun to use its XIDs again.
   std::chrono::steady_clock::duration max_age = std::chrono::minutes(2);
 };
 
@@ -65,7 +65,7 @@ class RPCRDMA_EXPORT DuplicateCache {
   };
   /// Looks `key` up; an unknown key is entered as a call in progress.
   Found begin(const DuplicateKey& key, const AttachedCall& call, Reply& reply);
-  /// Keeps the reply message, from its XID on: the call of `key` has been run. Returns the attached calls; the caller
+  /// The call of `key` has been run: keeps its reply message, from the XID on. Returns the attached calls; the caller
   /// answers each with `reply`, on the thread of that call's context().
   std::vector<AttachedCall> complete(const DuplicateKey& key, Reply reply);
   /// Removes `key`: its call has not been run, and the next equal call is run. Returns the attached calls; the caller

@@ -5,8 +5,8 @@
 
 namespace rpcrdma::rpc {
 
-/// Why an RPC failed above the transport (RFC 5531 section 9). The condition is give_up, except retry for system_err
-/// and no_rpcbind, and bug for garbage_args, bad_reduction and unencodable.
+/// Why an RPC failed above the transport (RFC 5531 section 9). The error condition is retry for system_err and
+/// no_rpcbind, bug for garbage_args, bad_reduction and unencodable, and give_up for all others.
 enum class RpcError {
   program_unavailable = 1,  ///< PROG_UNAVAIL
   program_mismatch,         ///< PROG_MISMATCH: the server serves other versions
@@ -20,7 +20,7 @@ enum class RpcError {
   auth_too_weak,            ///< AUTH_ERROR: AUTH_TOOWEAK
   auth_failed,              ///< AUTH_ERROR: any other reason
   bad_reply,                ///< the reply cannot be decoded
-  bad_reduction,            ///< the server reduced an ineligible item, or not one that it must reduce (RFC 8166 6.1)
+  bad_reduction,            ///< the server reduced an ineligible item, or did not reduce one that it must
   unencodable,              ///< the arguments have no XDR encoding
   no_rpcbind,               ///< no port was given, and the server's rpcbind does not answer
   not_registered,           ///< the server's rpcbind does not know the program's version on this transport

@@ -2,8 +2,8 @@
 #pragma once
 // NFS version 3 (RFC 1813) and its Upper-Layer Binding (RFC 8267 section 4): the 22 procedures.
 //
-// Reply bounds: the XDR maximum of the larger union arm, with 24 bytes of reply header. Those of READDIR and
-// READDIRPLUS are generous, because some servers apply `count` to the list of entries only.
+// A reply bound is the XDR maximum of the larger union arm plus 24 bytes of reply header. The bounds of READDIR and
+// READDIRPLUS add some room, because some servers apply `count` to the list of entries only.
 #include "rpcrdma/base/cursor.hpp"
 #include "rpcrdma/rpc/procedure.hpp"
 #include "rpcrdma/xdr/nfs3.h"

@@ -29,9 +29,9 @@ namespace rpcrdma::rpc {
 ///
 /// With RPC-over-RDMA version one reverse calls are short (RFC 8167 section 5.3): the call, and the largest reply that
 /// P's bound allows, fit the inline thresholds of the connection together with a transport header of 28 bytes. With
-/// version two they may be long, once the client has announced that it takes chunks (BKRQSUP_GENL), which precedes its
-/// second call. Nothing is placed directly: eligible items travel in the message. At most
-/// ConnectionOptions::reverse_credits calls are in flight at once; the others wait, in order.
+/// version two they may be long once the client has announced that it takes chunks (BKRQSUP_GENL), which it does before
+/// its second call. Nothing is placed directly: eligible items travel in the message. At most
+/// ConnectionOptions::reverse_credits calls are in flight at once; further calls wait in order.
 class ReverseClient {
  public:
   /// A handle without a client: only assignment, destruction and operator bool are allowed.
@@ -50,10 +50,10 @@ class ReverseClient {
   /// The executor of the connection. Any thread.
   ClientCore::Executor get_executor() const noexcept { return calls_->executor(); }
 
-  /// Calls P. The token's signature is void(error_code, Decoded<P::Result>); completes on the handler's executor, or
-  /// else on the connection's. On another thread than the connection's the call is posted. `args` is needed only until
-  /// this function returns. Calls in progress keep the state alive: the handle may be destroyed. The token's
-  /// cancellation slot is emitted where the handler runs. Errors, beside those of Client::async_call():
+  /// Calls P. The token's signature is void(error_code, Decoded<P::Result>); completes on the handler's executor,
+  /// else on the connection's executor. A call made on another thread than the connection's is posted. `args` is needed
+  /// only until this function returns. Calls in progress keep the state alive: the handle may be destroyed. Emit the
+  /// signal of the token's cancellation slot where the handler runs. Errors, beside those of Client::async_call():
   /// TransportError::call_too_long and reply_too_long (a message that could exceed what the client takes; nothing has
   /// been sent), connection_lost, reverse_disabled (over TCP), BaseError::out_of_memory (more than
   /// ReverseOptions::max_calls) and invalid_argument (memory for results, which reverse calls cannot use).

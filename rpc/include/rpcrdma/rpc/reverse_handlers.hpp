@@ -15,22 +15,23 @@ namespace rpcrdma::rpc {
 
 /// How a client serves the calls of its server.
 struct ReverseHandlersOptions {
-  /// Most calls of the server in progress at once, up to the client's ConnectionOptions::reverse_credits; 0: that many.
+  /// Most calls of the server in progress at once; 0, or a larger number, means ConnectionOptions::reverse_credits.
   std::uint32_t credits = 0;
   /// Runs on the client's thread on each new connection, including the first. It usually makes the call that tells the
   /// server that it may call back on this connection (RFC 8167 section 6). Handlers of an earlier connection may still
   /// be running.
   UniqueFunction<void()> announce{};
-  /// Bytes of chunks that calls of the server may hold at once, and long calls as many again; the largest chunk. 0:
-  /// only calls without chunks. RPC-over-RDMA version one has no chunks in this direction.
+  /// Bytes of chunks that calls of the server may hold at once, and the size of the largest chunk; long calls may hold
+  /// as many bytes again. 0 allows only calls without chunks. RPC-over-RDMA version one has no reverse calls with
+  /// chunks.
   std::uint32_t bulk_budget = 1u << 20;
   Log log{};  ///< copied
 };
 
-/// Serves reverse calls on the connections of one transport::Client, on its thread. While it exists, the client
-/// reconnects when its connection is lost, even if no call of its own waits; the client's first call makes the first
-/// connection. Destroy it after the client, on that thread or when no thread runs the io_context. Calls that handlers
-/// still hold then stay valid; their replies are dropped.
+/// Serves reverse calls on the connections of one transport::Client, on its thread. While this object exists, the
+/// client reconnects when its connection is lost, even if no call of its own waits; the client's first call makes the
+/// first connection. Destroy this object after the client, on the client's thread or when no thread runs the
+/// io_context. Calls that handlers still hold then stay valid; their replies are dropped.
 ///
 /// Handlers have the forms that Dispatcher::on() accepts. With RPC-over-RDMA version one, calls and replies are short
 /// (RFC 8167 section 5.3): a call with chunks is answered by ERR_CHUNK, and so is one whose reply exceeds the inline
@@ -44,7 +45,7 @@ class RPCRDMA_EXPORT ReverseHandlers {
   ReverseHandlers(const ReverseHandlers&) = delete;
   ReverseHandlers& operator=(const ReverseHandlers&) = delete;
 
-  /// Before the client's first call, which connects.
+  /// Serves P with `handler`. Call it before the client's first call, which connects.
   template <Procedure P, class Handler>
   void on(Handler handler, AuthRequirement auth = P::kInfo.auth) {
     dispatcher().template on<P>(std::move(handler), auth);

@@ -22,20 +22,20 @@ struct RpcbindEntry {
   friend bool operator==(const RpcbindEntry&, const RpcbindEntry&) = default;
 };
 
-/// The entries of `programs`, {number, version} each, which the listeners `tcp` and `rdma` serve: one for each program
-/// and address family of a listener. An IPv6 TCP listener at :: serves IPv4 as well where there is no IPv4 listener.
+/// The entries for `programs`, {number, version} each: one for each program and each address family of the listeners
+/// `tcp` and `rdma`. An IPv6 TCP listener at :: serves IPv4 as well if there is no IPv4 listener.
 RPCRDMA_EXPORT std::vector<RpcbindEntry> rpcbind_entries(
     const std::vector<std::pair<std::uint32_t, std::uint32_t>>& programs,
     const std::vector<boost::asio::ip::tcp::endpoint>& tcp, const std::vector<boost::asio::ip::tcp::endpoint>& rdma);
 
-/// Success, or one line that says why not.
+/// Success, or one line of text with the reason for the failure.
 using RpcbindResult = boost::system::result<void, std::string>;
 
 /// The universal address of an endpoint: the address as text, then both bytes of the port (RFC 5665 section 5.2.3).
 RPCRDMA_EXPORT std::string universal_address(const boost::asio::ip::tcp::endpoint& endpoint);
 
 /// Entries that are registered as long as this object exists. All functions block, up to `timeout` for each request to
-/// rpcbind: do not call them on a thread that serves. Not synchronized.
+/// rpcbind: do not call them on a thread that serves calls. Not synchronized.
 class RPCRDMA_EXPORT RpcbindRegistration {
  public:
   /// Nothing is registered yet.

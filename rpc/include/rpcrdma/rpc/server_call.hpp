@@ -12,13 +12,13 @@
 namespace rpcrdma::rpc {
 
 /// A call of procedure P, to be answered exactly once, by reply() or reject(). If it is destroyed unanswered, it
-/// answers SYSTEM_ERR, and the procedure counts as run: a resent call gets the same answer. Exception: a call whose
-/// first async_fetch(), or async_reserve() before it, has failed, as when its connection is lost, counts as not run,
-/// and a resent call is run. After a successful async_fetch() the handler may have acted on the data, so a later
-/// failure is no exception: a handler that has not acted calls reject(). A handler that acts before its first
-/// async_fetch() answers a failure by reply(). Idempotent procedures are run whenever they arrive. Move-only. It may be
-/// moved to, answered on and destroyed on any thread; functions marked "loop" belong to the thread of context(). The
-/// Dispatcher and its io_context must outlive it.
+/// answers SYSTEM_ERR, and the procedure counts as run: a resent call gets the same answer. If the first async_fetch(),
+/// or an async_reserve() before it, has failed, for example because the connection was lost, a destroyed call counts as
+/// not run, and a resent call is run. After a successful async_fetch() a destroyed call counts as run even if a later
+/// step has failed, because the handler may have acted on the data: a handler that has not acted calls reject(). A
+/// handler that acts before its first async_fetch() answers a failure by reply(). Idempotent procedures are run
+/// whenever they arrive. Move-only. Any thread may move, answer and destroy it; functions marked "loop" belong to the
+/// thread of context(). The Dispatcher and its io_context must outlive it.
 template <Procedure P>
 class ServerCall {
  public:
@@ -70,15 +70,16 @@ class ServerCall {
   }
 
   /// Loop. Reserves `bytes` of the server's bulk budget for this call until its reply has been sent. Once per call.
-  /// Completes with void(error_code), possibly at once. This object must not move until then, as in a coroutine; with
-  /// callbacks use the free function async_reserve().
+  /// Completes with void(error_code), possibly at once. This object must not move until then: await this in a
+  /// coroutine, or use the free function async_reserve() with callbacks.
   template <class Token>
   auto async_reserve(std::uint32_t bytes, Token&& token) {
     return async_reserve_on(*state_, bytes, std::forward<Token>(token));
   }
-  /// Loop. Transfers an argument's data to `destination`, registered memory of at least data.length bytes that stays
-  /// valid until completion with void(error_code): by RDMA Read if the client reduced the argument, else by copying.
-  /// Once per argument. Reserve first, as the data may be large. This object must not move until completion.
+  /// Loop. Transfers an argument's data to `destination`, by RDMA Read if the client reduced the argument, else by
+  /// copying. `destination` is registered memory of at least data.length bytes, valid until completion with
+  /// void(error_code). Once per argument. Reserve first, as the data may be large. This object must not move until
+  /// completion.
   template <class Token>
   auto async_fetch(const bulk_data& data, std::span<const BufferRef> destination, Token&& token) {
     return async_fetch_on(*state_, data, destination, std::forward<Token>(token));

@@ -39,11 +39,11 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   void reject(AuthStat why);
   void drop() noexcept;
 
-  /// A reservation for the call has ended.
+  /// Records the outcome of a reservation for the call.
   void note_reserved(error_code status) noexcept {
     if (status && data_ == Data::not_fetched) data_ = Data::failed;
   }
-  /// A transfer for the call has ended.
+  /// Records the outcome of a transfer for the call.
   void note_fetched(error_code status) noexcept {
     if (!status) data_ = Data::fetched;
     note_reserved(status);
@@ -59,8 +59,8 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   /// Whether a dropped call has fetched its bulk arguments.
   enum class Data : std::uint8_t {
     not_fetched,
-    failed,   ///< the first attempt failed: the call counts as not run
-    fetched,  ///< it has at least one: the handler may have acted on it
+    failed,   ///< the first reservation or transfer failed: the call counts as not run
+    fetched,  ///< at least one transfer has succeeded: the handler may have acted on its data
   };
 
   BufferRef stage(std::uint32_t size) override;

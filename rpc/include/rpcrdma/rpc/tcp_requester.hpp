@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// RPC calls over TCP with record marking (RFC 5531 section 11), with the interface of calls over RDMA. A client needs
-// them for MOUNT where that is served over TCP only (RFC 8267 section 5.1).
+// RPC calls over TCP with record marking (RFC 5531 section 11), through the same interface as calls over RDMA. A client
+// needs TCP for MOUNT if the server offers MOUNT over TCP only (RFC 8267 section 5.1).
 //
 //     auto tcp = rpc::TcpRequester::make(context, endpoint);
 //     rpc::Client client(*tcp, context.get_executor());

@@ -21,18 +21,18 @@ namespace rpcrdma::rpc {
 struct TcpServerOptions {
   std::uint32_t max_record = (1u << 20) + 65536;  ///< bytes of a call; a longer one ends its connection
   std::uint32_t max_connections = 1024;           ///< further connections are closed at once
-  std::uint32_t max_connections_per_peer = 256;   ///< for each address, whatever the port
-  std::uint32_t max_calls = 16;                   ///< served at a time per connection; others wait in the socket
-  /// Bytes of those calls and of their reply data. A connection that holds this many is not read further.
+  std::uint32_t max_connections_per_peer = 256;   ///< from one address, whatever the ports
+  std::uint32_t max_calls = 16;                   ///< served at a time per connection; further calls wait in the socket
+  /// Bytes of one connection's calls and of their reply data. A connection at this limit is not read further.
   std::size_t max_call_bytes = std::size_t{4} << 20;
   /// Bytes of reply data that all connections of one worker may hold at once. A Budget shares them between peer
-  /// addresses and between the connections of each; calls wait for their share. Requests for up to 4096 bytes are not
-  /// counted.
+  /// addresses and between the connections of each address; calls wait for their share. Requests for up to 4096 bytes
+  /// are not counted.
   std::size_t bulk_budget = std::size_t{64} << 20;
   /// Bytes of calls (records) that all connections of one worker may hold at once, shared in the same way; at least
   /// max_record. A record that does not fit is not read until it does.
   std::size_t record_budget = std::size_t{64} << 20;
-  /// A connection that sends nothing for this time, while no call of it is served, is closed.
+  /// A connection that sends nothing for this time, while none of its calls is being served, is closed.
   std::chrono::seconds idle_timeout{360};
   /// A connection that stops within a record, or does not read its replies, is closed after this time (at most twice
   /// this time), because it holds memory.
@@ -76,7 +76,7 @@ class RPCRDMA_EXPORT TcpServer {
   struct Counters {
     std::uint32_t connections = 0;  ///< open now
     std::uint64_t accepted = 0;     ///< connections accepted
-    std::uint64_t refused = 0;      ///< connections beyond a limit
+    std::uint64_t refused = 0;      ///< connections closed at once, beyond a limit
     std::uint64_t calls = 0;        ///< calls received
   };
   /// Any thread.

@@ -7,7 +7,7 @@
 // NFS3ERR_JUKEBOX are retried. Errors: nfs::Status from the server, nfs::ClientError, and those of the RPC layer and
 // the transport.
 //
-// Threads: all on the thread of the io_context. A Client must outlive its operations, and the io_context the Client.
+// Threads: all on the thread of the io_context, which must outlive the Client. A Client must outlive its operations.
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <memory>
@@ -32,7 +32,7 @@ struct ClientOptions {
   std::chrono::milliseconds timeout{60000};                          ///< for each operation, including reconnecting
   /// How long a server that has never answered may refuse connections; at most `timeout`.
   std::chrono::milliseconds first_connect{10000};
-  std::optional<std::uint32_t> uid;  ///< uid in AUTH_SYS; absent: that of the process
+  std::optional<std::uint32_t> uid;  ///< uid in AUTH_SYS; if absent, the uid of the process
   std::optional<std::uint32_t> gid;
   std::optional<std::uint16_t> mount_port;             ///< MOUNT over TCP on this port, not over RDMA
   std::size_t max_registered = std::size_t{96} << 20;  ///< bytes of registered memory for bulk data
@@ -48,11 +48,11 @@ class Client {
   /// Connects to one address over a fabric that the caller has opened; options.fabric is ignored.
   static Task<std::unique_ptr<Client>> connect_over(std::unique_ptr<fabric::Fabric> fabric, fabric::Endpoint server,
                                                     ClientOptions options);
-  /// Ends the connection at once, without an orderly close. On the io_context's thread it ends a moment later, so that
-  /// a client may be destroyed inside its own completions.
+  /// Ends the connection at once, without an orderly close. If this runs on the io_context's thread, the connection
+  /// ends a moment later, so that a client may be destroyed inside its own completions.
   ~Client();
   /// Closes the connection in an orderly way and waits at most `limit` for its end. Requires that no operation is
-  /// outstanding; make none afterwards.
+  /// outstanding; start none afterwards.
   boost::asio::awaitable<void> close(std::chrono::milliseconds limit = std::chrono::milliseconds(2000));
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -71,7 +71,7 @@ class Client {
   Task<void> null();
   Task<Attributes> getattr(FileHandle file);
   Task<void> setattr(FileHandle file, SetAttributes attributes);
-  /// Fetches attributes that the reply lacks.
+  /// Also fetches the attributes if the reply lacks them.
   Task<Node> lookup(FileHandle directory, std::string name);
   Task<std::string> readlink(FileHandle link);
 
@@ -92,7 +92,7 @@ class Client {
   /// Commits the whole file.
   Task<Verifier> commit(FileHandle file);
 
-  /// CREATE, UNCHECKED or, if `exclusive`, GUARDED: an existing file then gives Status::exist.
+  /// CREATE: UNCHECKED or, if `exclusive`, GUARDED, which fails with Status::exist if the file exists.
   Task<Node> create(FileHandle directory, std::string name, SetAttributes attributes, bool exclusive);
   Task<Node> mkdir(FileHandle directory, std::string name, std::uint32_t mode);
   Task<void> symlink(FileHandle directory, std::string name, std::string target);

@@ -7,8 +7,8 @@
 
 namespace rpcrdma::nfs {
 
-/// Detects a cycle in a sequence in constant memory (Brent's algorithm): compares each value with one kept earlier,
-/// which it replaces after 1, 2, 4, ... values.
+/// Detects a cycle in a sequence in constant memory (Brent's algorithm): compares each value with a kept one, and keeps
+/// a newer one after 1, 2, 4, ... values.
 template <class T>
 class CycleDetector {
  public:

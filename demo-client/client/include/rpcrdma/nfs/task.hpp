@@ -63,8 +63,8 @@ class Signal {
   boost::asio::steady_timer timer_;
 };
 
-/// Children that run concurrently with their parent. As they may refer to the parent, it must await wait() before it
-/// ends.
+/// Child coroutines that run concurrently with their parent. As they may refer to the parent, the parent must await
+/// wait() before it ends.
 class Group {
  public:
   explicit Group(const boost::asio::any_io_executor& executor) : executor_(executor), ended_(executor) {}

@@ -12,7 +12,7 @@ namespace rpcrdma::nfs {
 /// [8267-6.3-b] The port of NFS over RDMA (RFC 8267 section 6.3).
 inline constexpr std::uint16_t kDefaultPort = 20049;
 
-/// A server and a path on it. The path contains the name of the export; MOUNT decides how much of it that is.
+/// A server and a path on it. The path begins with the name of the export; MOUNT decides how many components form it.
 struct Url {
   std::string host;  ///< name or address, without brackets
   std::uint16_t port = kDefaultPort;

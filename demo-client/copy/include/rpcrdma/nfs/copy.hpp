@@ -20,9 +20,10 @@ class CopyObserver {
   virtual void on_found(std::uint64_t bytes) = 0;  ///< a file of this size will be copied
   virtual void on_moved(std::uint64_t bytes) = 0;
   virtual void on_file_done() = 0;
-  /// This many of the bytes that on_found() announced had been copied by an interrupted transfer.
+  /// An interrupted transfer has already copied `bytes` of those that on_found() announced.
   virtual void on_kept([[maybe_unused]] std::uint64_t bytes) {}
-  /// The file that the next on_problem() or the result concerns stays marked, without write permission, to be resumed.
+  /// The copy that fails next (by on_problem() or the result) stays marked and write-protected, so that it can be
+  /// resumed.
   virtual void on_unfinished() {}
   /// `path` (relative to the tree's root) was not copied; the copy continues.
   virtual void on_problem(std::string_view path, const error_code& why) = 0;
@@ -57,7 +58,7 @@ class Copier {
   /// marked while it is being copied.
   Task<void> upload_file(const Fd& from, Attributes source, Node to, SetAttributes final);
   Task<void> download_file(Node from, const Fd& to, SetAttributes final);
-  /// Unless `to` is empty, checks that `from` can be read, so that no data is lost to a copy that must fail.
+  /// Unless `to` is empty, checks that `from` can be read, so that a copy that must fail does not overwrite data.
   Task<void> check_source(Node from, const Fd& to);
   /// Writes a file to a pipe or terminal in order.
   Task<void> stream(FileHandle from, std::uint64_t size, int to);
@@ -67,14 +68,14 @@ class Copier {
   /// times, but not set-id bits; copies symbolic links as links; reports other kinds of files as problems. An error as
   /// the result means that the connection to the server was lost.
   Task<void> upload_tree(LocalDirectory from, FileHandle to, std::string name);
-  /// The same from the server. Never writes outside `to`, whatever names the server sends.
+  /// As upload_tree(), from the server. Never writes outside `to`, whatever names the server sends.
   Task<void> download_tree(Node from, LocalDirectory to, std::string name);
 
   /// Removes the contents of `directory`, until the first failure. An entry or a directory that is already gone is not
-  /// a failure (NFS3ERR_STALE for `directory` itself may have other reasons, which removing it shows).
+  /// a failure (if `directory` itself gives NFS3ERR_STALE for another reason, removing it by name shows that).
   static Task<void> remove_below(Client& client, FileHandle directory);
 
-  // State shared by the operations, each of which has a source file of its own.
+  // State shared by the operations, which are implemented in separate source files.
   struct Shared {
     Client& client;
     CopyObserver& observer;

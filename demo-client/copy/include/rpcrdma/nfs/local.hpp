@@ -33,8 +33,8 @@ Result<std::size_t> read_at(const Fd& file, std::uint64_t offset, std::span<std:
 Result<void> write_at(const Fd& file, std::uint64_t offset, std::span<const std::byte> from);
 /// Writes to a pipe, terminal or file at its position.
 Result<void> write_out(int fd, std::span<const std::byte> from);
-/// Reports errors of earlier writes through the descriptor that the file system detects late, as network file systems
-/// do. May block as long as close(2).
+/// Reports errors of earlier writes through `fd` if the file system detects them late, as network file systems do. May
+/// block as long as close(2).
 Result<void> check_written(int fd);
 /// Sets mode and times of an open file or directory, if `attributes` has them.
 Result<void> set_attributes(const Fd& file, const SetAttributes& attributes);

@@ -34,7 +34,7 @@ bool path_of(int fd, std::string& out) {
 
 using Inode = std::pair<dev_t, ino_t>;
 
-/// Collects the inodes from the directory up to `top`, which is left out; false if the way up does not reach it.
+/// Collects the inodes from the directory up to `top`, without `top`; false if the climb does not reach it.
 bool climb(int directory, const Inode& top, std::vector<Inode>& out) {
   Fd fd;
   for (int at = directory; out.size() < kMaxClimb; at = fd.get()) {
@@ -92,7 +92,7 @@ bool shows_a_part(int root, int mount_id) {
     struct statfs system {};
     struct stat first {};
     struct stat here {};
-    // A btrfs subvolume counts as whole: objects cannot be moved between subvolumes.
+    // A btrfs subvolume counts as a whole file system: objects cannot be moved between subvolumes.
     const bool subvolume = ::fstatfs(root, &system) == 0 && system.f_type == BTRFS_SUPER_MAGIC &&
                            ::stat(point.c_str(), &first) == 0 && ::fstat(root, &here) == 0 &&
                            first.st_dev == here.st_dev && first.st_ino == kSubvolumeRoot;

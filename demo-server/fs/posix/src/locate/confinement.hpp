@@ -11,7 +11,7 @@ enum class Where {
   /// file system, or has a path that is too long.
   unknown,
 };
-/// For an object with one name, other than the root.
+/// Finds where an object is that has one name and is not the root.
 Where where_is(int fd, int root);
 /// True if the open directory is `root` or below it.
 bool is_inside(int directory, int root);

@@ -6,11 +6,11 @@
 namespace rpcrdma::nfsd {
 
 /// Identifies an object of an export while it exists. An inode number alone is not unique: an overlay whose layers are
-/// on different file systems numbers its directories itself, and shows other objects with the number and device of
-/// their layer; each btrfs subvolume has its own numbers, too.
+/// on different file systems numbers its directories itself, and shows all other objects with the number and device of
+/// their layer. Each btrfs subvolume has its own numbers, too.
 struct ObjectId {
   std::uint64_t number = 0;
-  std::uint64_t device = 0;  ///< 0: that of the exported directory, which may change at a restart
+  std::uint64_t device = 0;  ///< 0: the device of the exported directory, whose number may change at a restart
   friend bool operator==(const ObjectId&, const ObjectId&) = default;
 };
 struct ObjectIdHash {

@@ -20,7 +20,7 @@ constexpr std::uint8_t kPlaceKind = 2;
 constexpr std::size_t kKeySize = 17;                // kind, inode number, birth time
 constexpr std::size_t kLongKeySize = kKeySize + 8;  // with the device, if it is not the root's
 constexpr int kMaxDepth = 512;
-constexpr std::size_t kMaxWalkSteps = std::size_t{16} * kMaxDepth;  // in one walk, over all places of each object
+constexpr std::size_t kMaxWalkSteps = std::size_t{16} * kMaxDepth;  // in one walk, which tries all places of an object
 
 bool is_overlay(int fd) noexcept {
   struct statfs s {};
@@ -107,8 +107,8 @@ class PlaceLocator final : public Locator {
   }
 
   /// Updates the birth times of an object copied to the upper layer and of the directories above it, which the overlay
-  /// copied with it or before. No other directory can have got their numbers meanwhile: it would exist only in the
-  /// upper layer, and contain nothing of a lower one (unless an overlay with redirect_dir moved it there). An object
+  /// copied with it or before. No new directory can have taken one of their numbers: it would exist only in the upper
+  /// layer and hold no object of a lower one, unless an overlay with redirect_dir moved the object there. An object
   /// that now has another number, because its layers are on different file systems, is stale until it is looked up.
   void changed(const NodeStat& before, const NodeStat& now) override {
     if (!is_overlay_ || before.birth == now.birth || id_of(before) != id_of(now)) return;
@@ -148,7 +148,7 @@ class PlaceLocator final : public Locator {
   /// Opens the object `id` by its remembered names, from the root down; returns nothing if they do not lead to it.
   Fd walk(const ObjectId& id, int depth) {
     if (id == root_id_) return Fd(::fcntl(root_, F_DUPFD_CLOEXEC, 0));
-    // Outdated places may form cycles, which branch in each round.
+    // Outdated places may form cycles, and each round of a cycle may branch.
     if (depth > kMaxDepth || ++steps_ > kMaxWalkSteps) return {};
     auto entry = store_.find(id);
     if (!entry || entry->places.empty()) return {};

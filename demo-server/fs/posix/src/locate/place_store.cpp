@@ -23,7 +23,7 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::size_t kKeySize = 16;    // number, device
-constexpr std::size_t kEntryHead = 18;  // directory 1, birth 8, shown 8, number of places 1
+constexpr std::size_t kEntryHead = 18;  // bytes: whether a directory 1, birth 8, shown 8, number of places 1
 constexpr std::size_t kPlaceHead = 17;  // number, device, length of the name
 constexpr std::size_t kMaxEntry = kEntryHead + PlaceStore::kMaxPlaces * (kPlaceHead + 255);
 constexpr std::size_t kSmallestMap = std::size_t{16} << 20;
@@ -35,7 +35,7 @@ constexpr std::string_view kState = "state";
 constexpr std::string_view kClosed = "1";
 constexpr int kNotClosed = EUCLEAN;
 
-/// An error code of LMDB, or an errno value; 0: none.
+/// An error code of LMDB, or an errno value; 0: no failure.
 struct Failure {
   int code = 0;
   const char* text() const noexcept {
@@ -141,7 +141,7 @@ class PlaceStore::Database {
   static Opened in_file(const std::filesystem::path& path, std::size_t max_entries) {
     Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!file) return Failure{errno};
-    // Fails if another server uses the file, or a call on a replaced export of this server.
+    // Fails if another server uses the file, or if a call on a replaced export of this server still does.
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return Failure{errno};
     return open(std::move(file), max_entries, true);
   }
@@ -210,7 +210,7 @@ class PlaceStore::Database {
     });
   }
 
-  /// Leaves a damaged file without the mark that says it was closed.
+  /// For a damaged file: the destructor then does not mark it as closed.
   void abandon() noexcept { in_use_ = false; }
 
  private:
@@ -235,7 +235,7 @@ class PlaceStore::Database {
     if (missing_end() > 0) return MDB_CORRUPTED;
     if (const int failure = write([&](MDB_txn* transaction) { return check_state(transaction); }); failure != 0)
       return failure;
-    // Reaches the disk before later changes, which are not synchronized.
+    // This state reaches the disk before later changes, which are not synchronized.
     if (const int failure = set_state(std::string(kClosed) + boot_id()); failure != 0) return failure;
     in_use_ = is_file_;
     return mdb_env_set_flags(environment_, MDB_NOSYNC, 1);
@@ -286,7 +286,7 @@ class PlaceStore::Database {
     return state == kClosed || (!here.empty() && state.substr(kClosed.size()) == here) ? 0 : kNotClosed;
   }
 
-  /// Synchronized: all earlier changes are on the disk when this one is.
+  /// Synchronizes the file: all earlier changes are on the disk when this one is.
   int set_state(std::string_view state) {
     if (is_file_) mdb_env_set_flags(environment_, MDB_NOSYNC, 0);
     return write([&](MDB_txn* transaction) {
@@ -351,7 +351,7 @@ void PlaceStore::tidy() {
   if (awaits_file_) take_file();
 }
 
-/// Opens the file, and adds the entries known so far.
+/// Opens the file, and adds the entries that this object holds so far.
 void PlaceStore::take_file() {
   auto opened = Database::in_file(file_, max_entries_);
   if (!opened && opened.error().is_damage()) {

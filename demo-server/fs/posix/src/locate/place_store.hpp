@@ -18,8 +18,8 @@ namespace rpcrdma::nfsd {
 ///
 /// Changes are not synchronized to the disk, so a crash of the machine may leave the open file inconsistent. The boot
 /// id in it then differs, and the file is set aside, as a damaged one is. Without a usable file, or when a write fails,
-/// the store continues in memory and logs that. If another store uses the file, it does so until tidy() finds the file
-/// free.
+/// the store continues in memory and logs that. If another store uses the file, this one stays in memory until tidy()
+/// finds the file free.
 class PlaceStore {
  public:
   static constexpr std::size_t kMaxPlaces = 8;  ///< for one object
@@ -32,8 +32,8 @@ class PlaceStore {
   struct Entry {
     bool directory = false;
     std::uint64_t birth = 0;    ///< the birth time in the object's handles
-    std::uint64_t shown = 0;    ///< the current one: an overlay shows another after it has copied the object up
-    std::vector<Place> places;  ///< the latest last
+    std::uint64_t shown = 0;    ///< the current birth time, which an overlay changes when it copies the object up
+    std::vector<Place> places;  ///< the most recent last
     friend bool operator==(const Entry&, const Entry&) = default;
   };
 

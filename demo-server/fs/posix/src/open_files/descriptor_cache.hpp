@@ -20,7 +20,7 @@ struct OpenFile {
   Fd fd;
   bool readable = false;
   bool writable = false;
-  // The permissions of the file when it was opened: rights that they granted hold until they change.
+  // The permissions of the file when it was opened. The rights they granted last until the permissions change.
   std::uint32_t mode = 0;
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
@@ -40,9 +40,9 @@ class DescriptorCache {
   using Clock = std::chrono::steady_clock;
   explicit DescriptorCache(std::size_t capacity) : capacity_(capacity) {}
 
-  /// Null if that user has no descriptor open for that use.
+  /// Null if `user` has no descriptor open for `use`.
   std::shared_ptr<const OpenFile> find(const NodeKey& key, const Identity& user, Use use);
-  /// Adds `file`, and drops the user's descriptors of the file whose uses it covers.
+  /// Adds `file`, and drops the user's other descriptors of the same file if `file` serves all their uses.
   void put(const NodeKey& key, const Identity& user, std::shared_ptr<const OpenFile> file);
   /// Closes the descriptors that all users have of a file.
   void drop(const NodeKey& key);

@@ -7,7 +7,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// Defers the close of files that a thread releases that must not block: closing the last descriptor of a removed file
+/// Defers the close of files released by a thread that must not block: closing the last descriptor of a removed file
 /// frees its blocks, which takes long for a large file. Synchronized; must outlive the files that it makes.
 class LateClose {
  public:

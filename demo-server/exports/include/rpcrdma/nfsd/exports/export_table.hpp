@@ -45,8 +45,8 @@ class ExportTable {
 
   /// Opens the export that `spec` describes, and adds it. Refused if it cannot be opened, or if its name is taken.
   Checked<void> add(const ExportSpec& spec, const std::filesystem::path& state_dir, const Log& log);
-  /// Replaces all exports by `specs`; a file system that is named again stays open. If one of them cannot be opened,
-  /// nothing changes. May block: opens directories.
+  /// Replaces all exports by `specs`; a file system that the old and the new exports share stays open. If one of
+  /// `specs` cannot be opened, nothing changes. May block: opens directories.
   Checked<void> replace(std::span<const ExportSpec> specs, const std::filesystem::path& state_dir, const Log& log);
   ExportPtr find(std::uint32_t id) const;
   ExportPtr find(std::string_view name) const;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// NFS file handles name an export and a node, and carry a keyed checksum that only this server can compute. Layout in
-// bytes: version 1, length of the key 1, export 4, key up to 40, SipHash-2-4 tag 16; at most 62 of the 64 permitted.
+// NFS file handles name an export and a node, and carry a keyed checksum that only this server can compute. Layout:
+// version (1 byte), length of the key (1), export (4), key (up to 40), SipHash-2-4 tag (16); at most 62 of the 64 bytes
+// permitted.
 #include <memory>
 #include <optional>
 #include <span>

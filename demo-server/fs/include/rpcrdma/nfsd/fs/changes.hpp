@@ -7,12 +7,12 @@ namespace rpcrdma::nfsd {
 /// Status::inval if a time is invalid. Used for CREATE of a new object and for SETATTR.
 Status check_times(const SetAttributes& changes) noexcept;
 
-/// Checks a SETATTR of an object of that type: only regular files have a size (else Status::isdir or Status::inval),
+/// Checks a SETATTR of an object of type `type`: only regular files have a size (else Status::isdir or Status::inval),
 /// and times must be valid.
 Status check_changes(const SetAttributes& changes, FileType type) noexcept;
 
-/// `changes` without attributes that an object of that type does not use: the mode of a symbolic link. As in Linux's
-/// server this is no error, because clients send the mode along with owner and times (lchmod(2) of BSD, tar).
+/// `changes` without the attributes that objects of `type` do not use: the mode of a symbolic link. Like Linux's
+/// server, ignores that mode, because clients send it along with owner and times (lchmod(2) of BSD, tar).
 SetAttributes without_moot(const SetAttributes& changes, FileType type) noexcept;
 
 /// True if `changes` sets any attribute.

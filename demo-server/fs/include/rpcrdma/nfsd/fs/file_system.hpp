@@ -21,7 +21,7 @@ struct AccessResult {
   std::optional<Attributes> attributes;
   std::uint32_t granted = 0;  ///< bits of namespace access
 };
-/// LOOKUP (only `directory.after`), CREATE, MKDIR, SYMLINK, MKNOD.
+/// Result of LOOKUP (sets only `directory.after`), CREATE, MKDIR, SYMLINK, MKNOD.
 struct NodeResult {
   Status status = Status::ok;
   NodeKey node;

@@ -7,7 +7,7 @@ namespace rpcrdma::nfsd {
 
 /// A user of a file system. The groups of AUTH_SYS, 16 at most, fit without an allocation.
 struct Identity {
-  /// (uid_t)-1, which is no user or group: the id of a caller without a credential until it is squashed.
+  /// (uid_t)-1, which no user or group has: the id of a caller without a credential until it is squashed.
   static constexpr std::uint32_t kNone = 0xffffffff;
   /// The user and group without rights, as on most systems.
   static constexpr std::uint32_t kNobody = 65534;
@@ -28,7 +28,7 @@ struct Identity {
 /// How an export maps the ids of its callers.
 struct SquashPolicy {
   enum class Mode : std::uint8_t {
-    root,  ///< root_squash: uid 0 and gid 0 become the anonymous ones
+    root,  ///< root_squash: uid 0 and gid 0 become the anonymous ids
     all,   ///< all_squash: all callers are anonymous
     none,  ///< no_root_squash: ids are used as claimed
   };
@@ -38,7 +38,7 @@ struct SquashPolicy {
   friend bool operator==(const SquashPolicy&, const SquashPolicy&) = default;
 };
 
-/// The identity of `claimed` on an export with that policy. In every mode, kNone becomes the anonymous id, and an
+/// The identity of `claimed` on an export with `policy`. In every mode, kNone becomes the anonymous id, and an
 /// anonymous id of kNone becomes kNobody: the result never holds kNone. An anonymous user is in no group but its own.
 Identity squashed(const Identity& claimed, const SquashPolicy& policy);
 

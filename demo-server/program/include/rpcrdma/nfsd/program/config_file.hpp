@@ -10,7 +10,7 @@
 
 namespace rpcrdma::nfsd {
 
-/// The settings of a file other than its exports, spelled as on the command line and checked. Empty: not set.
+/// The settings of a file other than its exports, spelled as on the command line and checked. An empty one is not set.
 struct Settings {
   std::vector<std::string> listens;
   std::vector<std::string> tcp_listens;

@@ -97,7 +97,7 @@ class Daemon {
   std::thread control_thread_;
   // Used by the control thread:
   std::size_t open_servers_ = 0;
-  bool late_ = false;             // an answer did not come within the interval
+  bool late_ = false;             // a loop has not answered within the watchdog's interval
   std::size_t silent_loops_ = 0;  // loops that have not answered the watchdog's last question
   bool ending_ = false;
   bool closed_ = false;  // all servers are closed: do not use groups_ and tcp_servers_ any more

@@ -23,7 +23,7 @@ struct ListenSpec {
 struct Options {
   std::vector<ExportSpec> exports;       ///< those of the command line, then those of the configuration file
   std::size_t command_line_exports = 0;  ///< how many of `exports` are from the command line
-  std::filesystem::path config;          ///< empty: none
+  std::filesystem::path config;          ///< the configuration file; empty if there is none
   Settings settings;                     ///< settings in the configuration file
   std::vector<ListenSpec> listens;
   std::vector<boost::asio::ip::tcp::endpoint> tcp_listens;

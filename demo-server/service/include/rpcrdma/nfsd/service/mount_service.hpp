@@ -14,8 +14,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// The mounts that DUMP reports. Not persistent. The size of the reply is bounded by the room that clients have for it
-/// (mount3::kMaxList): the oldest mount is evicted. Synchronized.
+/// The mounts that DUMP reports. Not persistent. Bounded in number and by the room that clients have for the reply
+/// (mount3::kMaxList); the oldest mounts are evicted. Synchronized.
 class MountTable {
  public:
   struct Mount {

@@ -12,7 +12,7 @@ namespace rpcrdma::ipoib {
 using IpBytes = std::array<std::byte, 16>;
 
 IpBytes ip_bytes(const boost::asio::ip::address& address) noexcept;
-/// The address of which these are the bytes.
+/// The inverse of ip_bytes().
 boost::asio::ip::address address_of(const IpBytes& bytes) noexcept;
 
 /// A range of addresses, or an address and the range that it is in.

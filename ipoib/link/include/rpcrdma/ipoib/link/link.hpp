@@ -7,8 +7,8 @@
 // it. Received packets are written to the device from the memory into which the fabric has placed them.
 //
 // Addresses. The fabrics have no UD queue pairs. The port at which an interface listens takes the place of its UD queue
-// pair number, and its IP address on the fabric that of its GID; a neighbour table takes the place of ARP and neighbour
-// discovery (docs/ipoib.md).
+// pair number; its IP address on the fabric takes the place of its GID; a neighbour table takes the place of ARP and
+// neighbour discovery (docs/ipoib.md).
 //
 // Threads. Everything on the fabric's thread.
 #include <chrono>
@@ -27,28 +27,28 @@ class LinkState;
 
 /// The default of Linux's ib_ipoib in connected mode.
 inline constexpr std::uint32_t kDefaultMtu = 65520;
-/// An IP packet is not larger.
+/// The largest IP packet.
 inline constexpr std::uint32_t kMaxMtu = 65535;
-/// What IPv4 requires of a link.
+/// The least MTU that IPv4 permits.
 inline constexpr std::uint32_t kMinMtu = 68;
 
 struct LinkOptions {
-  /// The largest packet of the device; the Receive MTU that peers are told is larger by the encapsulation header.
+  /// The largest packet of the device; the Receive MTU announced to peers is larger by the encapsulation header.
   std::uint32_t mtu = kDefaultMtu;
   /// Connections without packets for this time are closed; zero: never.
   std::chrono::milliseconds idle{300'000};
   /// Time limit for setting up a connection.
   std::chrono::milliseconds handshake_timeout{3000};
-  /// A peer that takes no packet for this time loses packets until it takes one; before, the device is not read. While
-  /// several peers have packets, a peer may stop the reading for this long in total, and regains a tenth of the time
-  /// that passes; stops of up to 5 ms do not count.
+  /// How long the device is not read because a peer has no room; then packets for this peer are dropped until it has
+  /// room. While several peers have packets, this is the limit of all stops of one peer together; the peer regains a
+  /// tenth of the time that passes, and stops of up to 5 ms do not count.
   std::chrono::milliseconds stall{200};
   /// Bounds of the time between two attempts to connect a peer.
   std::chrono::milliseconds first_retry{50};
   std::chrono::milliseconds last_retry{2000};
   /// Whether the device is given consecutive TCP segments as one packet.
   bool join = true;
-  /// Accept unknown peers and learn which addresses within these ranges they have from the packets that they send.
+  /// If not empty: accept unknown peers, and learn their addresses within these ranges from the packets that they send.
   std::vector<IpPrefix> learn_within{};
 };
 
@@ -61,14 +61,14 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  /// Accepts connections at `local`, which is no wildcard address: peers know this interface by it. Returns it with its
-  /// port.
+  /// Accepts connections at `local`, by which peers know this interface: it must not be a wildcard address. Returns
+  /// `local` with its port.
   Result<fabric::Endpoint> listen(const fabric::Endpoint& local);
   /// The neighbour whose link listens at `peer` has these addresses; the longest prefix that matches an address counts.
   void add_neighbour(const IpPrefix& addresses, const fabric::Endpoint& peer);
   /// Begins to read the device. `failed` runs if the device fails for good.
   void start(UniqueFunction<void(error_code why)> failed);
-  /// Stops listening and reading, and closes all connections in order; then `done` runs, from the io_context.
+  /// Stops listening and reading, and closes all connections cleanly; then `done` runs, from the io_context.
   void close(UniqueFunction<void()> done);
 
   const Statistics& statistics() const noexcept;

@@ -13,21 +13,21 @@ namespace rpcrdma::ipoib {
 /// What the IP stack leaves to its device, as in struct virtio_net_hdr. The device does not check it.
 struct Offload {
   enum class Cut : std::uint8_t { none, tcp, udp };
-  /// Whether the packet stands for several: they have its headers, and `cut_size` bytes of its payload each but the
-  /// last, which may have less.
+  /// Unless `none`, the packet stands for several segments, which have its headers and `cut_size` bytes of its payload
+  /// each; the last segment may have fewer.
   Cut cut = Cut::none;
   std::uint16_t cut_size = 0;
   /// Whether the checksum is incomplete. It covers the packet from `checksum_start` on; its field, `checksum_offset`
-  /// from there, has the sum of the pseudo header.
+  /// bytes after that, holds the sum of the pseudo header.
   bool checksum = false;
   std::uint16_t checksum_start = 0;
   std::uint16_t checksum_offset = 0;
 };
 
-/// A packet of the stack that stands for several has at most this size.
+/// The largest packet of the stack that stands for several.
 inline constexpr std::size_t kMaxUncut = 65535 + 40;
 
-/// The side of the link towards the IP stack: packets without a link-layer header. One thread.
+/// The interface of the link to the IP stack: packets without a link-layer header. One thread.
 class PacketDevice {
  public:
   virtual ~PacketDevice() = default;
@@ -35,7 +35,7 @@ class PacketDevice {
   virtual void wait(UniqueFunction<void()> ready) = 0;
   /// Reads one packet and returns its size; 0 if there is none now. What `out` cannot hold goes to `rest`.
   virtual Result<std::size_t> read(MutableOctets out, MutableOctets rest, Offload& offload) noexcept = 0;
-  /// Passes one packet to the stack, which may stand for several. False: the stack did not take it.
+  /// Passes one packet, which may stand for several, to the stack. False if the stack did not take it.
   virtual bool write(std::span<const Octets> parts, const Offload& offload) noexcept = 0;
 };
 

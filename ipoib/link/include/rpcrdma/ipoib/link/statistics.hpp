@@ -8,9 +8,9 @@ namespace rpcrdma::ipoib {
 /// What a link has done so far. A packet that is lost counts under exactly one reason.
 struct Statistics {
   std::uint64_t sent = 0;            ///< packets given to the fabric
-  std::uint64_t sent_bytes = 0;      ///< of them, without encapsulation
+  std::uint64_t sent_bytes = 0;      ///< bytes of these packets, without encapsulation
   std::uint64_t received = 0;        ///< packets passed to the stack
-  std::uint64_t received_bytes = 0;  ///< likewise
+  std::uint64_t received_bytes = 0;  ///< bytes of these packets, without encapsulation
   std::uint64_t cut = 0;             ///< packets from the stack that were cut; `sent` counts the pieces
   std::uint64_t joined = 0;          ///< packets passed to the stack that were joined; `received` counts the pieces
   std::uint64_t pauses = 0;          ///< times that reading the device stopped because a peer had no room
@@ -19,7 +19,7 @@ struct Statistics {
   std::uint64_t no_neighbour = 0;  ///< packets from the stack to addresses that no neighbour has
   std::uint64_t unreachable = 0;   ///< packets from the stack to a neighbour that could not be connected
   std::uint64_t too_big = 0;       ///< packets from the stack above the MTU of the connection
-  std::uint64_t stalled = 0;       ///< packets from the stack to a peer that takes none
+  std::uint64_t stalled = 0;       ///< packets from the stack to a peer that has had no room for too long
   std::uint64_t lost = 0;          ///< packets whose connection ended before they were sent
   std::uint64_t invalid = 0;       ///< packets from the stack that are not IP
 
@@ -36,7 +36,7 @@ struct Statistics {
   std::uint64_t refused_unknown = 0;    ///< requests refused from link-layer addresses that no neighbour has
   std::uint64_t refused_mtu = 0;        ///< requests refused because of their Receive MTU
   std::uint64_t refused_malformed = 0;  ///< requests refused because of their private data
-  std::uint64_t refused_busy = 0;       ///< requests refused for lack of memory or while another one was accepted
+  std::uint64_t refused_busy = 0;       ///< requests refused for lack of memory or while another request was accepted
   std::uint64_t ended = 0;              ///< connections that have ended
   std::uint64_t idle = 0;               ///< of these, those that this side closed because they were idle
 

@@ -19,18 +19,17 @@ struct TunOptions {
   bool offload = true;                ///< whether the stack leaves checksums and segmentation to this device
 };
 
-/// Exists as long as this object does, or the process.
+/// The device exists until this object is destroyed or the process ends.
 class Tun final : public PacketDevice {
  public:
-  /// Makes the device, gives it its addresses, and sets it up. Needs CAP_NET_ADMIN, which the object does not need any
-  /// more.
+  /// Makes the device, gives it its addresses, and sets it up. Needs CAP_NET_ADMIN; the object then works without it.
   static Result<std::unique_ptr<Tun>> make(boost::asio::io_context& context, const TunOptions& options);
 
   const std::string& name() const noexcept { return name_; }
 
   void wait(UniqueFunction<void()> ready) override;
   Result<std::size_t> read(MutableOctets out, MutableOctets rest, Offload& offload) noexcept override;
-  /// Of at most 128 parts; the first one begins with the headers, and has all of them if the packet stands for several.
+  /// `packet` has at most 128 parts. The first begins with the headers, and has all of them if the packet is to be cut.
   bool write(std::span<const Octets> packet, const Offload& offload) noexcept override;
 
  private:

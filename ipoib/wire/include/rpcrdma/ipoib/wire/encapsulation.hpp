@@ -15,7 +15,7 @@ inline constexpr std::size_t kHeaderSize = 4;
 enum class FrameType : std::uint16_t {
   ipv4 = 0x0800,
   arp = 0x0806,   ///< over UD only
-  rarp = 0x8035,  ///< likewise
+  rarp = 0x8035,  ///< over UD only
   ipv6 = 0x86dd,
   /// Local Experimental Ethertype 1 of IEEE 802: flow control between peers that both announce it (private_data.hpp).
   /// Its payload is one Credit.
@@ -25,7 +25,7 @@ enum class FrameType : std::uint16_t {
 /// Writes the header of a frame to its first four bytes.
 void encode_header(FrameType type, std::span<std::byte, kHeaderSize> out) noexcept;
 
-/// The type of a frame, which may be none of FrameType, or nothing if the frame is shorter than the header.
+/// The type of a frame, perhaps one that FrameType does not name; nothing if the frame is shorter than the header.
 std::optional<FrameType> decode_header(Octets frame) noexcept;
 
 /// Flow control: how many packets the receiver of this message may have sent since the connection was made, modulo

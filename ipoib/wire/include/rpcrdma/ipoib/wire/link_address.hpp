@@ -22,7 +22,7 @@ struct LinkAddress {
   bool reliable_connected = false;    ///< RC: the interface supports the reliable connected mode
   bool unreliable_connected = false;  ///< UC: it supports the unreliable connected mode
   std::uint32_t qpn = 0;              ///< of the interface's UD queue pair, 24 bits
-  Gid gid{};                          ///< of its port
+  Gid gid{};                          ///< of the interface's port
 
   friend bool operator==(const LinkAddress&, const LinkAddress&) = default;
 };

@@ -10,12 +10,12 @@
 
 namespace rpcrdma::ipoib {
 
-/// What RFC 4755 requires. More bytes may follow: providers pad, and see Extension.
+/// The size that RFC 4755 requires. More bytes may follow: the padding of a provider, or an Extension.
 inline constexpr std::size_t kPrivateDataSize = 8;
-/// With the extension.
+/// The size with the extension.
 inline constexpr std::size_t kExtendedPrivateDataSize = 12;
 
-/// The largest message that RC transfers; larger Receive MTUs mean this one.
+/// The largest message that RC transfers; larger Receive MTUs count as this size.
 inline constexpr std::uint32_t kMaxReceiveMtu = 1u << 31;
 
 /// Why a request is rejected.
@@ -33,14 +33,14 @@ enum class Refusal : std::uint8_t {
 /// of a rejection, and the number of packets that the receiver of this message may send at first.
 ///
 /// A Send that finds no Receive is fatal on iWARP, and RFC 4755 has no flow control: between two peers that announce
-/// it, credits (encapsulation.hpp) bound the packets that are outstanding.
+/// this extension, credits (encapsulation.hpp) bound the packets that are outstanding.
 struct Extension {
   Refusal refusal = Refusal::none;
   std::uint16_t credits = 0;  ///< 0 in a rejection only
   friend bool operator==(const Extension&, const Extension&) = default;
 };
 
-/// What one side says of itself in each message of connection set-up.
+/// What one side announces of itself in each message of connection set-up.
 struct PrivateData {
   std::uint32_t qpn = 0;                 ///< of its UD queue pair, 24 bits
   std::uint32_t receive_mtu = 0;         ///< the largest message that it receives, header included

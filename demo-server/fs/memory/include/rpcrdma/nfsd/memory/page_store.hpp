@@ -64,8 +64,8 @@ struct PagePart {
 /// Consecutive bytes of a file.
 using PageRun = boost::container::small_vector<PagePart, 8>;
 
-/// The pages of all memory exports. Bounded; synchronized. Must outlive its pages. Slabs keep their addresses until it
-/// is destroyed.
+/// The pages of all memory exports. Bounded; synchronized. Must outlive its pages. Slabs keep their addresses until the
+/// store is destroyed.
 class PageStore {
  public:
   /// Holds `max_octets` at most, rounded up to whole slabs.

@@ -5,8 +5,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// File data in pages: READ is sent from them and WRITE is received into them, without a copy. Called from any thread;
-/// never blocks.
+/// File data in pages: READ data is sent from them and WRITE data is received into them, without a copy. Called from
+/// any thread; never blocks.
 class PagedData {
  public:
   /// Appends references to the pages that hold [offset, offset + count), up to the end of the file. Pages referenced

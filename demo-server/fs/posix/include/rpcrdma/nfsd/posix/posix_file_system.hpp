@@ -11,8 +11,8 @@ namespace rpcrdma::nfsd {
 
 struct PosixOptions {
   std::filesystem::path root;
-  /// The file that stores the places of objects if the kernel provides no file handles; if empty, they are kept in
-  /// memory.
+  /// The file that stores the place (directory and name) of each object if the kernel provides no file handles; if
+  /// empty, places are kept in memory.
   std::filesystem::path hint_file;
   std::size_t max_hints = std::size_t{1} << 20;  ///< objects whose places are kept
   std::size_t max_descriptors = 512;             ///< files kept open for data
