@@ -9,7 +9,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// Copies the Write list and fills it with the items, pairwise in order.
+/// Copies the Write list; item i of the payload goes into Write chunk i.
 error_code fill_write_list(const Payload& payload, const wire::ChunkLists& offered, ReplyPlan& out) {
   out.reduced.assign(payload.items.size(), false);
   wire::ChunkLists& chunks = out.header.chunks;

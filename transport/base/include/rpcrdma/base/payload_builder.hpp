@@ -25,7 +25,7 @@ class RPCRDMA_EXPORT PayloadMemory {
 enum class BuildFailure : std::uint8_t {
   none,
   too_long,       ///< the message is longer than the memory meant for it
-  out_of_memory,  ///< memory that the message may use is not available at present
+  out_of_memory,  ///< no memory is available at present
   invalid,        ///< a value has no encoding
 };
 

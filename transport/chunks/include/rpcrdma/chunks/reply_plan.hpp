@@ -20,7 +20,7 @@ struct ReplyPlan {
   void clear() noexcept;
 };
 
-/// Of `call` only the version and the chunk lists count. `threshold`: the inline threshold of the reply. `zeros`: 3
+/// Uses only the version and the chunk lists of `call`. `threshold`: the inline threshold of the reply. `zeros`: 3
 /// registered zeros, for pads. TransportError::reply_too_long when the reply fits nowhere [8166-4.5.3-b] [8267-3.1-a].
 error_code plan_reply(const Payload& payload, const wire::Header& call, std::uint32_t threshold, BufferRef zeros,
                       ReplyPlan& out);
