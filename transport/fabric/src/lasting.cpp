@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Calls are forwarded to the present fabric. When that ends, it is destroyed, and a timer opens the next
-// one.
-// Ownership. Regions and listeners belong to the user and are in a list while they exist. Queue pairs are those of the
+// Operation. Calls are forwarded to the present fabric. When this fabric ends, it is destroyed, and a timer opens the
+// next one.
+// Ownership. Regions and listeners belong to the user and are in a list while they exist. Queue pairs belong to the
 // present fabric, and end with it.
 // Errors. While there is a device, errors are those of the present fabric. The reason why the device cannot be used yet
 // is logged once, however often the attempt is repeated.

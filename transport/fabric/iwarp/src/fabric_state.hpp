@@ -15,7 +15,7 @@ inline constexpr std::uint32_t kMaxWorkGather = 32;
 struct FabricState {
   FabricState(boost::asio::io_context& c, const IwarpOptions& o, Log l);
 
-  /// The region that contains `buffer`; null if the region of its key does not.
+  /// The region that has the key of `buffer`; null if it does not contain `buffer`.
   const MutableOctets* region_of(const BufferRef& buffer) const noexcept;
   SetupWishes wishes(const QueuePairOptions& wanted, const Endpoint& local, const Endpoint& peer) const noexcept;
 

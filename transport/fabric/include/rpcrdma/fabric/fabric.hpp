@@ -73,8 +73,8 @@ struct Counters {
   /// Payload bytes of large segments (8 KiB and more) that the provider copied instead of transferring them directly
   /// between the caller's memory and the wire.
   std::uint64_t copied = 0;
-  /// How often a lost device came into use again. The keys of older BufferRefs are then invalid for sending and
-  /// receiving; bind() still accepts them.
+  /// The number of times that a lost device came into use again. The keys of older BufferRefs are then invalid for
+  /// sending and receiving; bind() still accepts them.
   std::uint64_t reopened = 0;
 };
 
@@ -194,8 +194,8 @@ class RPCRDMA_EXPORT QueuePair {
   /// A Send of at most Capabilities::max_message bytes. The buffers belong to the provider until it completes.
   virtual error_code post_send(std::span<const BufferRef> gather, const SendOptions& options, WorkContext* context) = 0;
   /// RDMA Write to remote memory; completes when sent. The data is placed before the peer delivers a later Send.
-  /// A Write or Read whose remote range wraps fails with invalid_argument (iwarp, loopback), a Read where
-  /// ConnectionInfo::outbound_reads is 0 with FabricError::unsupported; neither ends the connection.
+  /// A Write or Read whose remote range wraps fails with invalid_argument (iwarp, loopback). A Read fails with
+  /// FabricError::unsupported if ConnectionInfo::outbound_reads is 0. Neither failure ends the connection.
   virtual error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
                                 WorkContext* context) = 0;
   /// RDMA Read from remote memory; complete when the data is in `sink`. FabricError::locked_memory: the provider cannot
@@ -205,8 +205,8 @@ class RPCRDMA_EXPORT QueuePair {
   /// The window belongs to the caller and is destroyed before the queue pair.
   virtual Result<std::unique_ptr<Window>> make_window() = 0;
   /// Exposes `memory` (within one region) through an idle window, under a fresh handle. The exposure takes effect
-  /// before any Send posted after this call. Takes at most one slot of the send queue. A provider whose fabric can end
-  /// finds the region by address if the key is one of an earlier fabric.
+  /// before any Send posted after this call. Takes at most one slot of the send queue. If the key of `memory` is that
+  /// of an earlier fabric, whose device was lost, the provider finds the region by address.
   virtual Result<Segment> bind(Window& window, BufferRef memory, Access access) = 0;
   /// Ends an exposure. Completes when no frame in transit names the range: from then on neither the peer nor the
   /// provider accesses it. Also valid for a window that the peer has already invalidated.

@@ -44,7 +44,7 @@ class Exposures {
   FabricState& fabric_;
   std::vector<Exposure*> all_;
   Exposure* placement_ = nullptr;  // pinned by the segment that is being placed
-  std::uint32_t placed_ = 0;       // its bytes
+  std::uint32_t placed_ = 0;       // bytes of that segment
 };
 
 }  // namespace rpcrdma::fabric::iwarp

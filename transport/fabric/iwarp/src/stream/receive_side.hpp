@@ -21,8 +21,8 @@ class ReceiveSide {
   Placement place(const DdpHeader& header, std::uint32_t payload) noexcept;
   /// The segment is complete.
   void placed(std::uint32_t payload) noexcept { placed_ += payload; }
-  /// That segment was the last one of its message. `revoked`: the exposure that the message invalidated, if any, and
-  /// its STag.
+  /// The segment was the last one of its message. `revoked` and `stag`: the exposure that the message invalidated, if
+  /// any, and its STag.
   void delivered(Exposure* revoked, std::uint32_t stag) noexcept;
 
   /// The window of `exposure` is destroyed.

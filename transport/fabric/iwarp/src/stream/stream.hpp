@@ -14,10 +14,10 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// One RDMAP stream over one TCP connection: everything of a queue pair except its handle. Its parts own their state:
-/// SendSide, ReceiveSide, ReadResponder and Exposures the queues and windows, StreamState the life of the connection,
-/// FrameSource the order of messages. The stream joins them to the socket; it is split over files by event: posting
-/// (stream.cpp), connecting, transmitting, receiving, ending.
+/// One RDMAP stream over one TCP connection: a queue pair, to which IwarpQueuePair is the user's handle. Each part owns
+/// its state: SendSide, ReceiveSide and ReadResponder own the queues, Exposures the windows, StreamState the state of
+/// the connection, FrameSource the order of messages. The stream connects the parts to the socket; it is split over
+/// files by event: posting (stream.cpp), connecting, transmitting, receiving, ending.
 ///
 /// Kept alive by its handle, its windows and its handlers on the io_context.
 class Stream final : public std::enable_shared_from_this<Stream>,
