@@ -133,7 +133,7 @@ error_code CallSlot::bind_all() {
   return failed;
 }
 
-/// The memory of the Reply chunk: the caller's or, if that is too small, some of the pool.
+/// The memory of the Reply chunk: the caller's memory or, if that is too small, memory of the pool.
 BufferRef CallSlot::reply_memory() const noexcept {
   return reply_memory_ ? reply_memory_.ref() : call_->reply_memory.slice(0, plan_.reply_chunk);
 }

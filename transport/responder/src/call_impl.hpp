@@ -27,7 +27,7 @@ class ServingLink;
 ///     delivered  the handler                                   replying
 ///     replying   pulls; credits for RDMA Writes; the Send      idle
 ///
-///     When the connection is lost, queued and pulling calls end; a delivered one waits for its handler.
+///     When the connection is lost, queued and pulling calls end; a delivered call waits for its handler.
 class CallImpl final : public IncomingCall, private UnitWaiter {
  public:
   explicit CallImpl(Service& service) noexcept : service_(service) {}
@@ -69,7 +69,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   /// How a call ends once its pulls are over.
   enum class Ending : std::uint8_t { none, reply, error, silence };
 
-  /// Asks for bytes of a budget on behalf of its call.
+  /// A call's request for bytes of a budget.
   template <void (CallImpl::*Function)() noexcept>
   class Request final : public BudgetWaiter {
    public:

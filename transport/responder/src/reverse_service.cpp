@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The roles of responder and requester swapped on a client's connection: the same serving link, with credits
-// of its own [8167-4.1-a] and, without a bulk budget, no chunks.
-// Ownership. The link of a connection ends with it, and is destroyed from the io_context; calls that a handler still
-// holds outlive it.
+// Operation. Serves calls on a client's connection by a ServingLink, as a server does, with credits of its own
+// [8167-4.1-a] and, without a bulk budget, no chunks.
+// Ownership. The link ends with its connection, and is destroyed from the io_context; calls that a handler still holds
+// outlive the link.
 #include "rpcrdma/responder/reverse_service.hpp"
 
 #include <algorithm>

@@ -11,7 +11,7 @@
 
 namespace rpcrdma::transport {
 
-/// One thread's share of a server. Used on its worker's thread; the constructor and the counters on any.
+/// One thread's share of a server. Used on its worker's thread; the constructor and the counters on any thread.
 class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
  public:
   /// `left` runs on this worker's thread when an accepted connection has ended.

@@ -104,7 +104,7 @@ class Bounds:
         return self.union(definition, inside)
 
     def bounded_type(self, declared):
-        """The definition of a member's type, which has no bound of its own, with the annotation of the member."""
+        """The definition of the type of an annotated member, with the member's annotation as its bound."""
         name = self.resolved_name(declared.type)
         if name in (BULK, TEXT):
             return replace(declared, type=name)

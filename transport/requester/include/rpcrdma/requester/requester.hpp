@@ -47,9 +47,9 @@ class RPCRDMA_EXPORT Call {
   /// Registered memory for a Reply chunk, of `max_reply` bytes rounded up to a multiple of 4, which belongs to the
   /// caller like that of `results`; empty: the requester takes memory from its pool.
   BufferRef reply_memory;
-  /// How far `reply_memory` has been written: set when the call is sent, until done() returns or the connection is
-  /// lost; null where the fabric cannot tell. What has arrived is the start of the reply if that turns out to be a Long
-  /// Reply and was written in order.
+  /// Tells how far the peer has written `reply_memory`. Set from the sending of the call until done() returns or the
+  /// connection is lost; null if the fabric cannot tell. The bytes that have arrived are the start of the reply only if
+  /// the reply is a Long Reply and was written in order.
   const fabric::Arrival* reply_arrival = nullptr;
   /// False: nothing is reduced, as RPCSEC_GSS integrity and privacy require (RFC 8166 section 8.2.2.3).
   bool may_reduce = true;
@@ -81,7 +81,7 @@ class RPCRDMA_EXPORT Requester {
   /// Ends `call` early: what it exposes is invalidated first, then done(BaseError::cancelled) runs,
   /// not inside this function. Does nothing if the call is over.
   virtual void cancel(Call& call) = 0;
-  /// A fresh XID: random start, then counting, skipping those in flight.
+  /// A new XID: counts up from a random start and skips the XIDs of calls in flight.
   virtual std::uint32_t next_xid() noexcept = 0;
 
   /// Totals since the start; the last three are current values.
