@@ -158,7 +158,7 @@ class Control final : public CharacteristicsExchange {
   std::array<SendSlot, kSends> slots_;
   std::deque<Answer> answers_;
   std::uint32_t next_xid_;
-  std::optional<std::uint32_t> init_xid_;  // until it is known to have arrived
+  std::optional<std::uint32_t> init_xid_;  // of INIT_XCHAR, until it is known to have arrived
   bool unproven_ = false;                  // INIT_XCHAR or UPD_XCHAR may not have arrived yet
   bool held_ = false;
   std::optional<std::uint32_t> request_xid_;  // of the request in transit, until its answer has come
@@ -171,14 +171,14 @@ class Control final : public CharacteristicsExchange {
   bool requests_refused_ = false;
 
   // Values.
-  CharacteristicValues own_;          // in effect
-  CharacteristicValues told_;         // as announced
+  CharacteristicValues own_;          // this side's values in effect
+  CharacteristicValues told_;         // this side's values as announced
   std::array<bool, kIds> cleared_{};  // to be announced: the peer's request for this value is no longer pending
   CharacteristicValues peer_;
   std::optional<std::uint32_t> lowered_;  // the smaller Receive Buffer Size that the peer was asked for
   bool doubtful_ = false;                 // it is not known whether the peer has lowered its size
   bool raising_ = false;                  // receives are being replaced by larger ones
-  bool raise_asked_ = false;              // at the peer's request
+  bool raise_asked_ = false;              // the peer has requested this
   std::uint32_t reply_size_ = 0;          // inline replies may have this size once the update has been sent
 
   // Requests of the program and of the policy.
@@ -188,7 +188,7 @@ class Control final : public CharacteristicsExchange {
   InlineGrowth growth_;
   bool growth_asked_ = false;     // a request of the policy waits or is in transit
   bool shrinking_ = false;        // that request is for smaller receives, for another reason than the size of calls
-  std::uint32_t to_replace_ = 0;  // receives of the peer that calls and empty requests are still to replace
+  std::uint32_t to_replace_ = 0;  // receives of the peer still to be replaced: a call or empty request consumes each
   std::uint64_t own_calls_ = 0;
   std::uint64_t idle_since_ = 0;  // own_calls_ when the timer was set
   bool watching_ = false;

@@ -3,8 +3,8 @@
 // next one.
 // Ownership. Regions and listeners belong to the user and are in a list while they exist. Queue pairs belong to the
 // present fabric, and end with it.
-// Errors. While there is a device, errors are those of the present fabric. The reason why the device cannot be used yet
-// is logged once, however often the attempt is repeated.
+// Errors. While there is a device, errors come from the present fabric. The reason why a device cannot be used yet is
+// logged once, however often the attempt is repeated.
 #include "rpcrdma/fabric/lasting.hpp"
 
 #include <boost/asio/steady_timer.hpp>

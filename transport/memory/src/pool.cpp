@@ -108,7 +108,7 @@ Result<std::unique_ptr<fabric::MemoryRegion>> Pool::register_pages(std::span<std
   return counters_.regions == regions ? std::move(region) : fabric_.register_memory(pages);
 }
 
-/// Drops idle slabs, those of the largest buffers first, until `octets` more bytes may be registered.
+/// Drops idle slabs, beginning with the largest buffers, until `octets` more bytes may be registered.
 bool Pool::make_room(std::size_t octets) noexcept {
   if (octets > options_.max_octets) return false;
   for (auto at = classes_.rbegin(); at != classes_.rend(); ++at) {

@@ -15,7 +15,7 @@ class RequesterCore;
 ///     state     awaits                                      holds
 ///     idle      -                                           nothing
 ///     on_wire   the reply                                   call, credit, XID, windows, memory
-///     ending    invalidation (and the Send's completion)    the same; the outcome is known
+///     ending    invalidation (and the Send's completion)    as on_wire; the outcome is known
 ///     orphan    a late reply: the call is over              credit, XID
 ///     draining  the Send's completion: answered and over    the send buffer
 ///
@@ -89,7 +89,7 @@ class CallSlot {
   bool send_pending_ = false;
   bool invalidate_pending_ = false;
   bool needs_send_ = false;  // the Send gathers from memory of the caller
-  bool send_again_ = false;  // in another version
+  bool send_again_ = false;  // the call is to be sent again, in another version
   Call* call_ = nullptr;
   std::chrono::steady_clock::time_point over_by_;
   std::uint32_t xid_ = 0;

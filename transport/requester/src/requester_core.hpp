@@ -28,7 +28,7 @@ struct RequesterSetup {
   Log log;
 };
 
-/// The requester of either direction, on one connection after the other.
+/// Implements Requester for either direction. Uses one connection at a time.
 class RequesterCore final : public Requester {
  public:
   /// `want_connection` runs when a call is submitted and there is none.

@@ -95,7 +95,7 @@ void RequesterCore::shut(error_code why) {
     Call& call = failed_.front();
     failed_.pop_front();
     CallAccess::state(call) = CallAccess::State::over;
-    // A call that was on the wire ends with the same error as one that waited.
+    // A call that was on the wire ends with the same error as a waiting call.
     const error_code status = CallAccess::failure(call);
     call.done(status == TransportError::connection_lost ? why : status, nullptr);
   }

@@ -120,8 +120,8 @@ void CallImpl::send_reply() {
     post_reply();
 }
 
-/// The client may have sent the call when its Receives were larger, before this side asked for smaller ones. Then the
-/// connection is aborted, and the client sends the call again on a connection with other thresholds [8166-4.5.4-b].
+/// The client may have sent the call when its Receives were larger, before this side asked for smaller Receives. Then
+/// the connection is aborted, and the client sends the call again on a connection with other thresholds [8166-4.5.4-b].
 void CallImpl::reply_too_long() {
   const std::uint32_t highest = connection_->highest_send();
   if (highest > connection_->thresholds().send &&

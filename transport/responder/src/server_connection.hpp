@@ -55,8 +55,8 @@ class ServerConnection final : private ConnectionEvents {
   bool draining_ = false;
   bool ending_ = false;
   std::chrono::steady_clock::time_point active_at_ = std::chrono::steady_clock::now();
-  std::uint64_t calls_taken_ = 0;  // when watch() last looked
-  std::uint64_t completed_ = 0;    // when watch() last looked
+  std::uint64_t calls_taken_ = 0;  // calls received when watch() last ran
+  std::uint64_t completed_ = 0;    // work requests completed when watch() last ran
   std::chrono::steady_clock::time_point stuck_since_ = std::chrono::steady_clock::time_point::max();
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Accepts connections that were admitted and serves them. Draining closes each connection when its last call
-// is over, and all connections that are left at the deadline. It is complete when every call has ended.
+// is over; at the deadline it closes the remaining connections. It is complete when every call has ended.
 // Ownership. Owns its connections and, through the service, its calls. Posted functions keep the worker alive
 // and check whether it has been destroyed.
 // Errors. A connection that cannot be accepted counts as ended. A connection without progress is aborted: its calls
@@ -14,8 +14,8 @@ namespace rpcrdma::transport {
 namespace {
 
 constexpr std::chrono::milliseconds kShortestWatch{5};
-/// Receives may take this fraction of the pool; replies take as much, and the rest is for bulk data and long calls,
-/// which need up to twice their budgets.
+/// Receives may take 1/kReceivePart of the pool; replies take as much. The rest of the pool is for bulk data and long
+/// calls, which need up to twice their budgets.
 constexpr std::size_t kReceivePart = 8;
 
 }  // namespace
@@ -102,7 +102,8 @@ void ServerWorker::trim(std::chrono::steady_clock::time_point now) noexcept {
   next_trim_ = now + options_.idle_grace;
 }
 
-/// Offers smaller receives on one connection each time: the one that has been idle longest of those that may offer.
+/// Offers smaller receives on one connection each time. Of the connections that may offer, chooses the one that has
+/// been idle longest.
 void ServerWorker::lower_receives() {
   ServerConnection* chosen = nullptr;
   for (const auto& connection : connections_) {

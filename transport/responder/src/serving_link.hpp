@@ -35,7 +35,7 @@ class ServingLink {
   }
   /// True if this connection holds bytes of a budget for which other connections wait (BudgetShare::is_awaited()).
   bool is_awaited() const noexcept { return bulk_.is_awaited() || long_calls_.is_awaited(); }
-  /// Accepts no more calls: those that arrive are dropped, and resent by the client on another connection.
+  /// Accepts no more calls: later calls are dropped, and the client resends them on another connection.
   void drain() noexcept { draining_ = true; }
 
   /// The requester of the reverse direction, created on first use; null on a client's connection.

@@ -27,7 +27,7 @@ struct FabricState {
   StagTable stags;
   std::unordered_map<std::uint32_t, MutableOctets> regions;  ///< by local key
   std::uint32_t next_key = 1;
-  std::uint64_t next_stream = 1;  ///< for log lines
+  std::uint64_t next_stream = 1;  ///< number of the next stream, for log lines
 };
 
 }  // namespace rpcrdma::fabric::iwarp

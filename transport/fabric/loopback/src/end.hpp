@@ -115,7 +115,7 @@ class End : public std::enable_shared_from_this<End> {
   std::size_t submitted_ = 0;
   std::size_t transmitted_ = 0;
   std::uint32_t send_slots_ = 0;
-  std::uint32_t silent_slots_ = 0;  // of unsignalled work, held until later work completes
+  std::uint32_t silent_slots_ = 0;  // slots that unsignalled work holds until later work completes
   std::uint32_t reads_out_ = 0;
   std::deque<Receive> receives_;
   std::uint32_t receive_slots_ = 0;

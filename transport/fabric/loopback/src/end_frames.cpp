@@ -58,7 +58,7 @@ bool End::transmit(Work& work) {
     case Work::Kind::write: frame.kind = Frame::Kind::write; break;
     default:
       frame.kind = Frame::Kind::read_request;
-      work.stage = Work::Stage::waiting;  // for the response
+      work.stage = Work::Stage::waiting;  // for the Read Response
       ++reads_out_;
       break;
   }

@@ -44,7 +44,7 @@ class PeerWatch {
   boost::asio::steady_timer keepalive_timer_;
   boost::asio::steady_timer nudge_timer_;
   unsigned nudges_ = 0;
-  unsigned quiet_quarters_ = 0;  // of the keepalive time, since the device completed anything
+  unsigned quiet_quarters_ = 0;  // quarters of the keepalive time since the last completion
   bool watching_ = false;
   SelfPointer<PeerWatch> self_{*this};
 };

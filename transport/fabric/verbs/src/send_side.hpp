@@ -34,7 +34,7 @@ class SendSide {
       request,   ///< has a work request
       software,  ///< has no work request
       flush,     ///< a work request of the provider, posted for its completion alone
-      probe,     ///< likewise, so that the peer's device acknowledges something
+      probe,     ///< a work request of the provider that the peer's device must acknowledge
     };
     WorkContext* context = nullptr;
     std::uint32_t window = 0;  ///< serial of the window that this operation invalidates, or 0

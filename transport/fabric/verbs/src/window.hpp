@@ -48,7 +48,7 @@ class VerbsWindow final : public Window {
   const std::uint32_t key_step_;  // odd, random
   MemoryWindowHandle handle_;
   Registration registration_;
-  std::uint32_t key_ = 0;  // of the latest bind
+  std::uint32_t key_ = 0;  // the handle's key after the latest bind
   Segment segment_;
   State state_ = State::idle;
 };

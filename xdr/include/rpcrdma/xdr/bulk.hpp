@@ -50,7 +50,7 @@ struct bulk_data {
     length = static_cast<std::uint32_t>(from.size());
     octets = from.data();
   }
-  /// The same with text.
+  /// As set_octets(), with the characters of a text.
   void set_text(std::string_view from) noexcept { set_octets(std::as_bytes(std::span(from))); }
   /// Sends registered memory, by reference where the item is reduced. The length is the sum of the sizes in `from`. The
   /// array `from` must stay valid as long as the memory.
@@ -68,7 +68,7 @@ struct bulk_data {
     if (kind != bulk_kind::octets) return {};
     return {octets, length};
   }
-  /// The same as octet_span(), as text.
+  /// The bytes of octet_span() as text.
   std::string_view text() const noexcept {
     const auto in = octet_span();
     return {reinterpret_cast<const char*>(in.data()), in.size()};

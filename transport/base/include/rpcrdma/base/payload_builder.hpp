@@ -64,7 +64,7 @@ class RPCRDMA_EXPORT PayloadBuilder {
   bool grow(std::uint32_t count) noexcept;
 
   Payload payload_;
-  BufferRef room_;  // what is left of the current buffer
+  BufferRef room_;  // the unused part of the current buffer
   PayloadMemory* memory_ = nullptr;
   BuildFailure failure_ = BuildFailure::invalid;
   bool cut_ = true;  // the next byte starts a new piece

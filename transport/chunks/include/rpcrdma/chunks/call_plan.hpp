@@ -15,9 +15,9 @@ namespace rpcrdma::transport {
 struct PlanLimits {
   std::uint32_t send = wire::kMinThreshold;     ///< inline threshold of the call
   std::uint32_t receive = wire::kMinThreshold;  ///< inline threshold of the reply
-  std::uint32_t max_segments = 64;              ///< of all chunks together; the RFC sets no limit
+  std::uint32_t max_segments = 64;              ///< in all chunks together; the RFC sets no limit
   std::uint32_t max_long_call = 1u << 20;       ///< bytes of the Position-Zero Read chunk; the RFC sets no limit
-  std::uint32_t version = wire::kVersion;       ///< of the header
+  std::uint32_t version = wire::kVersion;       ///< RPC-over-RDMA version of the header
 };
 
 /// The input of the planner. It belongs to the caller, which does not change it until the call is over.

@@ -22,7 +22,7 @@ namespace rpcrdma::transport {
 
 using wire::v2::BackwardSupport;
 
-/// The characteristics of one side; the defaults are those of a side that has announced none (section 3, table 1).
+/// The characteristics of one side. The default values hold for a side that has announced nothing (section 3, table 1).
 struct CharacteristicValues {
   std::uint32_t receive_buffer_size = 4096;                             ///< least size of a posted Receive, bytes
   bool requester_remote_invalidation = false;                           ///< accepts Send with Invalidate
@@ -33,7 +33,7 @@ struct CharacteristicValues {
 
 /// The progress of a connection's exchange.
 enum class ExchangeState : std::uint8_t {
-  none,         ///< no connection, version one, or switched off (ConnectionOptions::characteristics)
+  none,         ///< no exchange: no connection, version one, or switched off (ConnectionOptions::characteristics)
   negotiating,  ///< this side has announced nothing: version two is not agreed yet, or it has too few credits
   announced,    ///< this side has announced its characteristics; the peer has not announced any yet
   active,       ///< the peer has announced characteristics: requests are possible
@@ -42,14 +42,14 @@ enum class ExchangeState : std::uint8_t {
 
 /// The characteristics of a connection now, and what has been exchanged since it was made.
 struct Characteristics {
-  ExchangeState state = ExchangeState::none;  ///< of the exchange
+  ExchangeState state = ExchangeState::none;  ///< progress of the exchange
   std::uint32_t version = 1;                  ///< of this side's calls (RPC-over-RDMA version)
   CharacteristicValues own;                   ///< as announced
   CharacteristicValues peer;                  ///< as announced, inferred, or the default
   std::uint64_t requests_sent = 0;            ///< REQ_XCHAR
-  std::uint64_t requests_received = 0;        ///< likewise
+  std::uint64_t requests_received = 0;        ///< REQ_XCHAR
   std::uint64_t updates_sent = 0;             ///< UPD_XCHAR
-  std::uint64_t updates_received = 0;         ///< likewise
+  std::uint64_t updates_received = 0;         ///< UPD_XCHAR
   std::uint64_t refused = 0;                  ///< optional messages answered by an error, or dropped
   std::uint64_t unanswered = 0;               ///< REQ_XCHAR without an answer in time
   // Requests of the policy (CharacteristicOptions::adaptive) to the peer:
@@ -63,7 +63,7 @@ struct Characteristics {
 struct CharacteristicChange {
   std::optional<std::uint32_t> receive_buffer_size{};         ///< bytes
   std::optional<bool> requester_remote_invalidation{};        ///< as in CharacteristicValues
-  std::optional<BackwardSupport> backward_request_support{};  ///< likewise
+  std::optional<BackwardSupport> backward_request_support{};  ///< as in CharacteristicValues
 };
 
 /// The result for one value of a CharacteristicChange.
@@ -76,9 +76,9 @@ enum class Disposition : std::uint8_t {
 
 /// The result for each value of a CharacteristicChange.
 struct ChangeOutcome {
-  Disposition receive_buffer_size = Disposition::unchanged;            ///< of that value
-  Disposition requester_remote_invalidation = Disposition::unchanged;  ///< likewise
-  Disposition backward_request_support = Disposition::unchanged;       ///< likewise
+  Disposition receive_buffer_size = Disposition::unchanged;            ///< result for the value of this name
+  Disposition requester_remote_invalidation = Disposition::unchanged;  ///< result for the value of this name
+  Disposition backward_request_support = Disposition::unchanged;       ///< result for the value of this name
 
   friend bool operator==(const ChangeOutcome&, const ChangeOutcome&) = default;
 };
@@ -118,7 +118,7 @@ class RPCRDMA_EXPORT CharacteristicsExchange {
   using Handler = CharacteristicsHandler;  ///< of both operations
   /// Starts async_request(): runs `handler` once, possibly at once.
   virtual void request(const CharacteristicChange& wanted, Handler handler) = 0;
-  /// Starts async_change(), likewise.
+  /// Starts async_change(): runs `handler` once, possibly at once.
   virtual void change(const CharacteristicChange& wanted, Handler handler) = 0;
   /// Where handlers without an executor run.
   virtual boost::asio::io_context& executor_context() noexcept = 0;

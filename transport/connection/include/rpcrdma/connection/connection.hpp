@@ -67,7 +67,7 @@ struct ConnectionSetup {
   memory::Pool* pool = nullptr;
   Role role = Role::client;
   ConnectionOptions options;
-  std::uint32_t max_segments = 256;  ///< of a received header
+  std::uint32_t max_segments = 256;  ///< the most segments in a received header
   std::uint32_t chunk_work = 256;    ///< send credits in addition to one Send for each call credit
   Log log;
   /// Bounds the receives of all connections that share it; must outlive them. Null: only the pool bounds them.
@@ -80,7 +80,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// Starts to connect. on_connected() or on_disconnected() follows, unless this fails.
   static Result<boost::intrusive_ptr<Connection>> connect(const ConnectionSetup& setup, const fabric::Endpoint& peer,
                                                           ConnectionEvents& events);
-  /// Starts to accept; likewise.
+  /// Starts to accept `request`. on_connected() or on_disconnected() follows, unless this fails.
   static Result<boost::intrusive_ptr<Connection>> accept(const ConnectionSetup& setup,
                                                          std::unique_ptr<fabric::ConnectionRequest> request,
                                                          ConnectionEvents& events);
@@ -98,7 +98,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   bool version_settled() const noexcept { return version_settled_; }
   /// To be called when the server has refused version two but supports version one: further calls have version one.
   void fall_back() noexcept;
-  /// The server has refused version two, or has not answered the call that offered it [v2-5.2-c] [v2-5.2-d].
+  /// True if the server has refused version two, or has not answered the call that offered it [v2-5.2-c] [v2-5.2-d].
   bool lacks_version_two() const noexcept {
     return setup_.options.version == VersionChoice::automatic &&
            (version_settled_ ? version_ == wire::kVersion : offered_);
@@ -185,7 +185,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   }
   /// Posts receives until `count` of them are posted or in use, as far as options and memory allow. Returns receives().
   std::uint32_t provide_receives(std::uint32_t count) noexcept;
-  /// The number of receives, without those for optional messages.
+  /// The number of receives for calls and replies, without receives for optional messages.
   std::uint32_t receives() const noexcept { return receives_.count() - control_receives(); }
   std::size_t receive_octets() const noexcept { return receives_.octets(); }
 
@@ -249,10 +249,10 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::uint32_t highest_send_ = wire::kMinThreshold;
   bool expects_invalidation_ = false;
   std::uint8_t plan_epoch_ = 0;
-  std::array<std::uint32_t, 2> open_plans_{};  // by epoch
+  std::array<std::uint32_t, 2> open_plans_{};  // replies planned and not posted, by epoch
   const std::uint32_t first_receive_size_;
   ReceiveBuffers receives_;
-  std::unique_ptr<Control> control_;  // null with version one only
+  std::unique_ptr<Control> control_;  // null with VersionChoice::one
   std::unique_ptr<fabric::QueuePair> queue_pair_;
   Recycler<fabric::Window> windows_;  // destroyed before the queue pair
   SendCredits send_queue_;

@@ -52,11 +52,11 @@ struct ConnectionOptions {
   std::uint32_t reverse_credits = 2;
   /// Largest Send in bytes: a multiple of 1024, 1024 to 262144 (RFC 8797 section 4.2).
   std::uint32_t send_size = 4096;
-  std::uint32_t receive_size = 4096;  ///< size of a Receive, likewise
+  std::uint32_t receive_size = 4096;  ///< size of a Receive in bytes, with the limits of `send_size`
   /// Offer and use RFC 8797 private data. Off: thresholds 1024, no remote invalidation.
   bool private_data = true;
-  VersionChoice version = VersionChoice::one;  ///< of RPC-over-RDMA
-  CharacteristicOptions characteristics{};     ///< in version two
+  VersionChoice version = VersionChoice::one;  ///< versions of RPC-over-RDMA to use
+  CharacteristicOptions characteristics{};     ///< used in version two only
   /// Time limit for setting up a connection.
   std::chrono::milliseconds handshake_timeout{5000};
   /// RDMA Reads that the peer may have outstanding at this side.

@@ -10,7 +10,8 @@ namespace rpcrdma::transport {
 
 class SendCredits;
 
-/// Reserved work requests. Move-only; the destructor returns what is left. Must not outlive its SendCredits.
+/// Reserved work requests. Move-only; the destructor returns the work requests that are left. Must not outlive its
+/// SendCredits.
 class SendUnits {
  public:
   SendUnits() noexcept = default;

@@ -56,11 +56,11 @@ class CompletionDispatcher {
   bool pending() const noexcept { return established_ != nullptr || !ready_.empty() || end_; }
   /// Whether a callback is running.
   bool running() const noexcept { return running_; }
-  /// Delivers what is pending, at most `max_batches` batches of it. Does nothing from within a callback.
+  /// Delivers pending callbacks, at most `max_batches` batches. Does nothing if called from within a callback.
   void run(int max_batches = kMaxBatches);
   /// Posts run() if something is pending and neither posted nor running. `keep` keeps this object alive until then.
   void wake(std::shared_ptr<void> keep);
-  /// Drops what is pending. No callback starts from here on; the one that is running, if any, is the last.
+  /// Drops pending callbacks. No callback starts after this call; if a callback is running, it is the last.
   void quiesce() noexcept;
 
  private:

@@ -50,11 +50,11 @@ struct Capabilities {
   /// An exposure is a window: the peer may invalidate it by Send with Invalidate, so the R flag of
   /// RFC 8797 may be set.
   bool remote_invalidation = false;
-  /// A peer reaches exactly the range of a window. Otherwise (rxe) it reaches the whole memory region around the
+  /// True: a peer reaches exactly the range of a window. False (rxe): it reaches the whole memory region around the
   /// window, so every buffer that may be exposed needs a region of its own.
   bool exact_window_bounds = true;
-  /// Both sides may invalidate a window at the same time: at worst that ends the connection. Otherwise (rxe, where the
-  /// kernel crashes) a window that the peer may still invalidate must not be invalidated locally.
+  /// True: both sides may invalidate a window at the same time; at worst the connection ends. False (rxe, where the
+  /// kernel crashes): a window that the peer may still invalidate must not be invalidated locally.
   bool late_invalidation = true;
   /// Registering memory for one transfer costs less than copying it.
   bool cheap_registration = false;
@@ -145,8 +145,8 @@ struct ReadDepths {
 /// What both sides know of a connection.
 struct ConnectionInfo {
   Endpoint local;                       ///< this side's address
-  Endpoint peer;                        ///< the other side's
-  std::vector<std::byte> private_data;  ///< the peer's, as received (may be zero-padded by the provider)
+  Endpoint peer;                        ///< the other side's address
+  std::vector<std::byte> private_data;  ///< the peer's private data as received; may have zeros appended
   std::uint32_t inbound_reads = 0;      ///< negotiated IRD: Reads that the peer may have outstanding
   std::uint32_t outbound_reads =
       0;  ///< negotiated ORD: Reads on the wire at a time; more wait in the provider; 0: none

@@ -92,7 +92,7 @@ std::size_t FpduReader::collect(Octets octets, std::size_t wanted) noexcept {
   if (collected_ >= wanted) return 0;
   const std::size_t n = std::min(octets.size(), wanted - collected_);
   std::memcpy(header_.data() + collected_, octets.data(), n);
-  if (crc_on_) crc_.add(octets.first(n));  // at once: a marker may come in between
+  if (crc_on_) crc_.add(octets.first(n));  // now, as the next bytes may be a marker
   collected_ += n;
   return n;
 }

@@ -102,14 +102,14 @@ class Stream final : public std::enable_shared_from_this<Stream>,
 
   const std::shared_ptr<FabricState> fabric_;
   const QueuePairOptions options_;
-  const std::uint64_t number_;  // in log lines
+  const std::uint64_t number_;  // identifies the stream in log lines
   StreamState state_;
   CompletionDispatcher dispatcher_;
 
   PostMemory read_memory_;   // of the pending read
   PostMemory write_memory_;  // of the pending wait until the socket is writable
   Socket socket_;
-  boost::asio::steady_timer timer_;       // for the nudge, then for the end
+  boost::asio::steady_timer timer_;       // first for nudges, later for IwarpOptions::close_timeout
   std::shared_ptr<Initiator> initiator_;  // while connecting
   std::unique_ptr<Request> request_;      // an acceptor's, until accept()
   ConnectionInfo info_;

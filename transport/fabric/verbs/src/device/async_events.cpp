@@ -55,7 +55,7 @@ void AsyncEvents::log_event(const ibv_async_event& event) {
       log_.error("verbs: {} reports: {}", name, ibv_event_type_str(event.event_type));
       return;
     case IBV_EVENT_PORT_ERR:
-      log_.warn("verbs: {}: port {} is down; connections whose peers stay unreachable end", name,
+      log_.warn("verbs: {}: port {} is down; connections end if their peers stay unreachable", name,
                 event.element.port_num);
       return;
     case IBV_EVENT_PORT_ACTIVE: log_.info("verbs: {}: port {} is up", name, event.element.port_num); return;

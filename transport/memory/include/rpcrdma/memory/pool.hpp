@@ -41,7 +41,7 @@ class RPCRDMA_EXPORT RegisteredBuffer {
   friend class Pool;
   friend Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<std::byte> memory);
   Pool* pool_ = nullptr;
-  Slab* slab_ = nullptr;                       // of a buffer from a pool
+  Slab* slab_ = nullptr;                       // where the memory comes from; null after adopt()
   std::unique_ptr<fabric::MemoryRegion> own_;  // application memory: a region of its own
   BufferRef ref_;
 };

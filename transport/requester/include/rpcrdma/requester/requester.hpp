@@ -44,8 +44,8 @@ class RPCRDMA_EXPORT Call {
   /// Memory for DDP-eligible results: for each possible result a list of registered buffers.
   /// The memory belongs to the caller of the RPC, which does not access it before done().
   boost::container::small_vector<boost::container::small_vector<BufferRef, 1>, 1> results;
-  /// Registered memory for a Reply chunk, of `max_reply` bytes rounded up to a multiple of 4, which belongs to the
-  /// caller like that of `results`; empty: the requester takes memory from its pool.
+  /// Registered memory for a Reply chunk, of `max_reply` bytes rounded up to a multiple of 4. Like the memory of
+  /// `results`, it belongs to the caller. Empty: the requester takes memory from its pool.
   BufferRef reply_memory;
   /// Tells how far the peer has written `reply_memory`. Set from the sending of the call until done() returns or the
   /// connection is lost; null if the fabric cannot tell. The bytes that have arrived are the start of the reply only if
@@ -62,7 +62,7 @@ class RPCRDMA_EXPORT Call {
  private:
   friend struct CallAccess;
   enum class State : std::uint8_t { over, waiting, on_wire, failed };
-  boost::intrusive::list_member_hook<> queue_;  // of calls that wait for a credit, or for done() with an error
+  boost::intrusive::list_member_hook<> queue_;  // links calls that wait for a credit, or for done() with an error
   void* slot_ = nullptr;                        // the requester's state while the call is on the wire
   error_code failure_;
   State state_ = State::over;
@@ -74,9 +74,9 @@ class RPCRDMA_EXPORT Requester {
  public:
   virtual ~Requester() = default;
 
-  /// Queues `call`, in order; it is sent as soon as there are a credit and a connection. Calls whose
-  /// connection is lost are sent again with the same XID on the next one, until their deadline
-  /// (BaseError::deadline_exceeded). done() never runs inside submit().
+  /// Queues `call`, in order; it is sent as soon as there are a credit and a connection. Calls whose connection is lost
+  /// are sent again with the same XID on the next connection, until their deadline (BaseError::deadline_exceeded).
+  /// done() never runs inside submit().
   virtual void submit(Call& call) = 0;
   /// Ends `call` early: what it exposes is invalidated first, then done(BaseError::cancelled) runs,
   /// not inside this function. Does nothing if the call is over.

@@ -21,7 +21,7 @@ struct ServerOptions {
   ConnectionOptions connection;  ///< negotiated with each client
   /// At a limit a new connection replaces the one that has been idle longest, or is rejected.
   std::uint32_t max_connections = 1024;
-  std::uint32_t max_connections_per_peer = 256;  ///< by address without port
+  std::uint32_t max_connections_per_peer = 256;  ///< the limit for one peer address, whatever the port
   /// A connection without a call for this long is idle: it may be evicted. Clients reconnect when they have a call.
   std::chrono::milliseconds idle_grace{10000};  ///< also the time after which idle pool memory is unmapped
   /// Bulk bytes (Read chunks, data on its way out) that all calls of one worker may hold at once; peer addresses and
@@ -80,7 +80,7 @@ class RPCRDMA_EXPORT Server {
     std::size_t bulk_in_use = 0;         ///< bytes
     std::size_t receive_octets = 0;      ///< registered for receives and sends of connections
     std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receives
-    std::uint64_t receives_lowered = 0;  ///< likewise, lowered
+    std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered the size of its receives
   };
   /// Any thread.
   virtual Counters counters() const noexcept = 0;

@@ -11,7 +11,7 @@
 
 namespace rpcrdma::fabric {
 
-/// Options of the protocol stack. Tests use those marked (tests) to reach every path.
+/// Options of the protocol stack. An option marked (tests) is meant for tests only.
 struct IwarpOptions {
   /// CRC32C over every FPDU (RFC 5044 section 4.4). Empty: off when both addresses are loopback, else on.
   /// The peer can require it in any case. Without it only TCP's checksum protects the data.

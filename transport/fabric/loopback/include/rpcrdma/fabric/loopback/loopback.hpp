@@ -68,9 +68,9 @@ struct LoopbackTraceEntry {
   std::uint64_t queue_pair = 0;             ///< number of the sending queue pair, in order of making, from 1
   std::uint32_t length = 0;                 ///< bytes carried, or asked for by a Read
   std::uint32_t handle = 0;                 ///< write, read_request: the peer's
-  std::uint64_t offset = 0;                 ///< likewise
-  std::optional<std::uint32_t> invalidate;  ///< send
-  std::vector<std::byte> octets;            ///< of a send
+  std::uint64_t offset = 0;                 ///< write, read_request: the peer's
+  std::optional<std::uint32_t> invalidate;  ///< send: the handle to invalidate
+  std::vector<std::byte> octets;            ///< send: the message
 
   /// Such as "client send 60", "server write 4096", "server send 60 invalidate", for expectations in tests.
   std::string text() const;

@@ -15,7 +15,7 @@ namespace verbs {
 class OpenDevices;
 }
 
-/// Requested limits; those of the device are in the fabric's Capabilities.
+/// Requested limits; the fabric's Capabilities contain the device's limits.
 struct VerbsOptions {
   /// True if the address is a peer's: then the device that leads to the peer is opened, even if the peer is another
   /// device of this host.
