@@ -81,7 +81,7 @@ std::uint64_t stream_size(const Payload& payload, const ItemFlags& reduced) noex
   return sum;
 }
 
-/// The largest item still in the stream, or the number of items when there is none.
+/// The index of the largest item still in the stream, or the number of items if there is none.
 std::size_t largest_left(const Payload& payload, const ItemFlags& reduced) noexcept {
   std::size_t best = payload.items.size();
   for (std::size_t i = 0; i < payload.items.size(); ++i) {

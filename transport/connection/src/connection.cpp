@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Life cycle of a connection: created with receives posted, started, established (thresholds negotiated),
 // ended. Work posted inside a batch of completions is submitted at the end of the batch; other work, by a posted
-// function. Ownership. Owns its queue pair, windows and receive memory. The memory lives as long as the last lease.
+// function.
+// Ownership. Owns its queue pair, windows and receive memory. The memory lives as long as the last lease.
 // Errors. A failed post aborts the connection. However it ends, the user gets one on_disconnected(), from the
 // io_context, after the queue pair has been quiesced.
 #include "rpcrdma/connection/connection.hpp"

@@ -72,7 +72,7 @@ class LastingListener final : public Listener, public Hook {
   std::unique_ptr<Listener> listener_;
 };
 
-/// Whether both fabrics are of the same kind of device. The limit of locked memory may differ.
+/// Whether two fabrics have the same capabilities, apart from the limit of locked memory.
 bool is_alike(Capabilities one, const Capabilities& other) {
   one.lockable_memory = other.lockable_memory;
   return one == other;

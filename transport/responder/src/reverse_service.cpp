@@ -41,11 +41,11 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
     if (context_ == nullptr) return over();
     boost::asio::post(*context_, [over = std::move(over)]() mutable { over(); });
   }
-  /// Makes the link at the first message, as the client may have connected before this became its sink.
+  /// Makes the link at the first message, as the client may have connected before this object became its call sink.
   ServingLink& link_on(Connection& connection) {
     context_ = &connection.context();
     if (!link_) {
-      // [8167-4.3.1-a] at most the receives that the requester provides beside its own
+      // [8167-4.3.1-a] at most as many as the receives that the requester provides in addition to its own
       const std::uint32_t credits = std::clamp(credits_, 1u, std::max(connection.options().reverse_credits, 1u));
       link_ = std::make_unique<ServingLink>(service_, credits, 0, connection.info().peer.address());
       link_->open(connection);

@@ -118,7 +118,7 @@ void End::serve_reads() {
   }
 }
 
-/// [5040-5.5-f] in order of posting, and a Read only once its response is placed.
+/// [5040-5.5-f] work completes in order of posting, a Read only once its response is placed
 void End::retire() {
   while (!work_.empty()) {
     Work& work = work_.front();

@@ -28,7 +28,7 @@ template <class T>
 using BudgetList = boost::intrusive::list<T, boost::intrusive::constant_time_size<false>>;
 }  // namespace detail
 
-/// One request. Its owner withdraws it before destroying it.
+/// One request for bytes. The owner withdraws the request before destroying it.
 class BudgetWaiter : public detail::BudgetHook {
  public:
   BudgetWaiter() noexcept = default;

@@ -47,8 +47,8 @@ struct Capabilities {
   std::uint32_t max_gather = 0;      ///< buffers in one send or write
   std::uint32_t max_read_depth = 0;  ///< IRD and ORD
   std::uint32_t max_message = 0;     ///< bytes of one send, write or read
-  /// An exposure is a window: the peer may invalidate it by Send with Invalidate, so the R flag of
-  /// RFC 8797 may be set.
+  /// True: an exposure is a window, which the peer may invalidate by Send with Invalidate, so the R flag of RFC 8797
+  /// may be set.
   bool remote_invalidation = false;
   /// True: a peer reaches exactly the range of a window. False (rxe): it reaches the whole memory region around the
   /// window, so every buffer that may be exposed needs a region of its own.
@@ -56,7 +56,7 @@ struct Capabilities {
   /// True: both sides may invalidate a window at the same time; at worst the connection ends. False (rxe, where the
   /// kernel crashes): a window that the peer may still invalidate must not be invalidated locally.
   bool late_invalidation = true;
-  /// Registering memory for one transfer costs less than copying it.
+  /// True: to register memory for one transfer costs less than to copy it.
   bool cheap_registration = false;
   /// Bytes that this process may have registered at once, over all its fabrics: its limit of locked memory when the
   /// fabric was opened. A registration beyond it fails with FabricError::locked_memory.

@@ -47,7 +47,7 @@ class FpduReader {
 
   explicit FpduReader(SegmentSink& sink) noexcept : sink_(sink) {}
 
-  /// Before the first plan(). `markers`: this side requested them.
+  /// To be called before the first plan(). `markers`: this side requested markers.
   void start(bool crc, bool markers);
   Plan plan() noexcept;
   void filled(std::size_t count) noexcept;
@@ -88,12 +88,12 @@ class FpduReader {
   std::size_t collected_ = 0;  // bytes so far of the header or trailer that is arriving
   std::uint16_t ulpdu_length_ = 0;
   std::byte* target_ = nullptr;
-  std::size_t remaining_ = 0;  // of the payload
+  std::size_t remaining_ = 0;  // bytes of the payload still to arrive
   std::size_t pad_ = 0;
   Crc32c crc_;
   std::uint64_t copied_ = 0;
 
-  std::uint64_t position_ = 0;  // of the stream, with markers
+  std::uint64_t position_ = 0;  // in the stream, with markers
   std::uint64_t frame_start_ = 0;
   Marker marker_{};
   std::size_t marker_collected_ = 0;

@@ -25,7 +25,7 @@ class FpduWriter {
   /// Frames in one batch.
   static constexpr std::size_t kMaxFrames = 64;
 
-  /// Before the first frame. `markers`: the peer asked for them.
+  /// To be called before the first frame. `markers`: the peer requested markers.
   void start(bool crc, bool markers);
   /// Whether another frame may join the batch.
   bool has_room() const noexcept;

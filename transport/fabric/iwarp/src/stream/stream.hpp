@@ -106,8 +106,8 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   StreamState state_;
   CompletionDispatcher dispatcher_;
 
-  PostMemory read_memory_;   // of the pending read
-  PostMemory write_memory_;  // of the pending wait until the socket is writable
+  PostMemory read_memory_;   // for the handler of the pending read
+  PostMemory write_memory_;  // for the handler that waits until the socket is writable
   Socket socket_;
   boost::asio::steady_timer timer_;       // first for nudges, later for IwarpOptions::close_timeout
   std::shared_ptr<Initiator> initiator_;  // while connecting

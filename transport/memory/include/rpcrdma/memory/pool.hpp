@@ -52,7 +52,7 @@ RPCRDMA_EXPORT Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<
 
 /// The size of a pool.
 struct PoolOptions {
-  std::size_t max_octets = std::size_t{256} << 20;  ///< registered at most; beyond it allocate() fails
+  std::size_t max_octets = std::size_t{256} << 20;  ///< the most bytes registered; beyond this allocate() fails
 };
 
 /// `wanted`, reduced to what the fabric's limit of locked memory allows each of `pools` pools. Half of the limit

@@ -45,8 +45,8 @@ struct ServerOptions {
 };
 
 /// One thread's share of the server. All objects that it names outlive the Server. Each worker's io_context is run by
-/// one thread. Receives take up to an eighth of the pool; when it is used up, clients are granted fewer credits than
-/// they ask for.
+/// one thread. Receives take up to an eighth of the pool; when this part is used up, clients are granted fewer credits
+/// than they ask for.
 struct Worker {
   fabric::Fabric* fabric = nullptr;  ///< its io_context is the worker's event loop
   memory::Pool* pool = nullptr;      ///< of that fabric
