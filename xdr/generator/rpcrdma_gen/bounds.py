@@ -147,7 +147,8 @@ class Bounds:
         if not count.terms:
             return one.times(count.constant)
         if one.terms:
-            raise SourceError(declared.line, f"'{declared.name}': a bound by an argument within one by an argument")
+            raise SourceError(declared.line, f"'{declared.name}': its bound and a bound within its elements both depend "
+                                             f"on arguments: only one of them may")
         return count.times(one.constant)
 
     def repeated(self, declared, one, count):

@@ -112,7 +112,7 @@ class Budget {
   std::size_t used() const noexcept { return used_; }
   std::size_t free() const noexcept { return capacity_ - used_; }
   bool has_waiters() const noexcept { return !waiting_.empty(); }
-  /// True if a request that its bounds allow waits because too few bytes are free.
+  /// True if a request waits although its bounds allow it, because too few bytes are free.
   bool is_short() const noexcept { return short_; }
 
  private:

@@ -12,7 +12,7 @@
 
 namespace rpcrdma::transport {
 
-/// Reused from call to call.
+/// The Read chunks of one call. Reused from call to call, so that it keeps its capacity.
 class ReadList {
  public:
   struct Chunk {

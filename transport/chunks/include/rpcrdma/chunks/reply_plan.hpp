@@ -9,7 +9,7 @@
 
 namespace rpcrdma::transport {
 
-/// Reused from reply to reply.
+/// The plan of one reply. Reused from reply to reply, so that it keeps its capacity.
 struct ReplyPlan {
   wire::Header header;  ///< procedure, and the call's Write list and Reply chunk with the lengths written
   ItemFlags reduced;    ///< items that go into the Write chunk of the same index

@@ -22,7 +22,7 @@ inline constexpr std::size_t kExchangePhases = 6;  ///< how many there are
 enum class ExchangeEvent : std::uint8_t { announce, init, request, response, update, refusal };
 inline constexpr std::size_t kExchangeEvents = 6;  ///< how many there are
 
-/// How this side treats the message that is the event.
+/// How this side treats the message of an event.
 enum class Reaction : std::uint8_t {
   take,
   refuse,  ///< answer RDMA2_ERR_INVAL_OPTION
