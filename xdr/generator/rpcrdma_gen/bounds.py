@@ -147,8 +147,8 @@ class Bounds:
         if not count.terms:
             return one.times(count.constant)
         if one.terms:
-            raise SourceError(declared.line, f"'{declared.name}': its bound and a bound within its elements both depend "
-                                             f"on arguments: only one of them may")
+            raise SourceError(declared.line, f"'{declared.name}': its bound and a bound within its elements both "
+                                             f"depend on arguments: only one of them may")
         return count.times(one.constant)
 
     def repeated(self, declared, one, count):

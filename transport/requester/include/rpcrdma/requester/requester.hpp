@@ -32,10 +32,10 @@ class RPCRDMA_EXPORT Call {
   /// a reconnect: it must then write the same message. Memory given to out.item() stays valid and unchanged
   /// until done().
   virtual void encode(PayloadBuilder& out) noexcept = 0;
-  /// The call is over. On success `reply` is the reduced reply, valid only during this call: its items are
-  /// the Write chunks that were offered, in order, with the bytes placed in each (length 0: unused) and the
-  /// memory of `results` behind them. If no Write chunk was offered, because everything fits inline, there
-  /// are no items. `reply` is null on error. No peer can reach memory of this call any more.
+  /// The call is over. On success `reply` is the reduced reply, valid only while done() runs. It has one item for each
+  /// Write chunk that was offered, in order: the number of bytes placed in the chunk (0: unused) and the memory of
+  /// `results`. If no Write chunk was offered, because everything fits inline, there are no items. `reply` is null on
+  /// error. No peer can reach memory of this call any more.
   virtual void done(error_code status, const Payload* reply) noexcept = 0;
 
   std::uint32_t xid = 0;  ///< unique among the calls in flight; Requester::next_xid() gives one

@@ -65,10 +65,13 @@ struct DecodeLimits {
 /// fixed part are still set if the message has 16 bytes: an answer needs them.
 using DecodeResult = boost::system::result<std::size_t, WireError>;
 
-/// Decodes the header in front of `message`. Success means RDMA_MSG (whose payload begins with the XID and, in version
-/// two, continues with the direction), RDMA_NOMSG (with a chunk), RDMA_ERROR (of any version, as an answer repeats the
-/// version that it refuses) or, in version two, RDMA2_OPTIONAL of any type.
-/// Never reads past `message`, and never grows a list beyond what its bytes can hold.
+/// Decodes the header in front of `message`. Success means one of:
+/// - RDMA_MSG, whose payload begins with the XID and, in version two, continues with the direction;
+/// - RDMA_NOMSG with a chunk;
+/// - RDMA_ERROR of any version, as an answer repeats the version that it refuses;
+/// - in version two, RDMA2_OPTIONAL of any type.
+///
+/// Never reads past `message`, and never grows a list beyond the segments that the message can hold.
 DecodeResult decode(Octets message, Header& out, const DecodeLimits& limits = {});
 
 /// Bytes written, or BaseError::buffer_overflow; BaseError::invalid_argument for RDMA_MSGP and RDMA_DONE, which are
