@@ -204,7 +204,7 @@ void Control::change(const CharacteristicChange& wanted, Handler handler) {
     outcome.requester_remote_invalidation = possible ? Disposition::done : Disposition::rejected;
   }
   if (const auto& support = wanted.backward_request_support) {
-    // At most what this side supports.
+    // This side announces at most the support that it has.
     const bool possible = *support <= connection_.events_->backward_support();
     if (possible) own_.backward_request_support = *support;
     outcome.backward_request_support = possible ? Disposition::done : Disposition::rejected;

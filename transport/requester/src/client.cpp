@@ -145,7 +145,7 @@ void ClientImpl::on_disconnected(error_code why) noexcept {
     log_.debug("connection closed in an orderly way");
   last_error_ = why ? why : error_code(TransportError::connection_lost);
   if (connection && connection->lacks_version_two()) offer_after_ = std::chrono::steady_clock::now() + version_memory_;
-  // The backoff starts anew only after a reply: a server that accepts and closes at once is retried like one that
+  // The backoff starts anew only after a reply: a server that accepts and closes at once is retried like a server that
   // rejects.
   if (core_.proven()) backoff_.reset();
   state_ = State::idle;

@@ -48,7 +48,7 @@ struct CallPlan {
   std::size_t windows() const noexcept { return reads.size() + writes.size() + (reply_chunk != 0 ? 1 : 0); }
 };
 
-/// TransportError::call_too_long or reply_too_long when the call cannot be sent within the limits.
+/// Plans the call. TransportError::call_too_long or reply_too_long if the call cannot be sent within the limits.
 error_code plan_call(const CallShape& shape, const PlanLimits& limits, CallPlan& out);
 
 }  // namespace rpcrdma::transport

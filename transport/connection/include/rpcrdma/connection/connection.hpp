@@ -32,7 +32,7 @@ class Control;
 /// The client opened the connection, and sends the calls of the forward direction (RFC 8167 section 2).
 enum class Role : std::uint8_t { client, server };
 
-/// The user of a connection. Outlives it, or detaches first (Connection::destroy()).
+/// The user of a connection. Outlives the connection, or calls Connection::destroy() first.
 class ConnectionEvents {
  public:
   virtual void on_connected() noexcept = 0;

@@ -220,7 +220,7 @@ class RPCRDMA_EXPORT QueuePair {
   virtual void abort() = 0;
   /// Immediate end without on_disconnected: from here on no callback starts, no work is accepted, and nothing touches
   /// a posted or exposed buffer. Callable at any time, also from within a callback of this queue pair, which is then
-  /// the last one. Work that is outstanding does not complete. The destructor implies it.
+  /// the last one. Work that is outstanding does not complete. The destructor does the same.
   virtual void quiesce() noexcept = 0;
 };
 

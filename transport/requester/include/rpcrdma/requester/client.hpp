@@ -46,7 +46,7 @@ struct ClientOptions {
   std::chrono::milliseconds first_backoff{50};
   std::chrono::milliseconds last_backoff{5000};  ///< bound of the wait
   /// When a call passes its deadline and the server has sent nothing for this long, the connection is aborted and
-  /// re-established: the server may have vanished without closing it.
+  /// re-established: the server may have vanished without closing the connection.
   std::chrono::milliseconds silence{10000};
   /// How long a call that is cancelled or past its deadline waits for the server to stop using its memory (a transfer
   /// in progress, a Send not accepted). After that the connection is aborted, which frees the memory at once.

@@ -35,7 +35,7 @@ struct VerbsOptions {
 bool verbs_device_at(const boost::asio::ip::address& address) noexcept;
 
 /// The provider. One per process, as librdmacm opens a device once per process; the device is closed with the last
-/// fabric on it. Any thread. Its fabrics may outlive it.
+/// fabric on it. Any thread. The fabrics may outlive this object.
 class Verbs {
  public:
   Verbs();
