@@ -136,7 +136,7 @@ void BlockingCall::end(UniqueFunction<void()> last) {
     const std::lock_guard lock(job_->mutex);
     if (!job_->over) {
       job_->last = std::move(last);
-      // The handle is valid: a thread that has not ended is not joined.
+      // The thread has not ended, so it has not been joined, and its handle is valid.
       ::pthread_cancel(job_->thread.native_handle());
       return;
     }
