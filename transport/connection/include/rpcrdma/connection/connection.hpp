@@ -70,7 +70,7 @@ struct ConnectionSetup {
   std::uint32_t max_segments = 256;  ///< the most segments in a received header
   std::uint32_t chunk_work = 256;    ///< send credits in addition to one Send for each call credit
   Log log;
-  /// Bounds the receives of all connections that share it; must outlive them. Null: only the pool bounds them.
+  /// Bounds the receives of all connections that share it; must outlive them. Null: no bound common to connections.
   ReceiveBudget* receive_budget = nullptr;
 };
 
