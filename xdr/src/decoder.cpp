@@ -16,8 +16,8 @@ bool_t get_long(XDR* xdrs, long* value) {
 }
 
 bool_t get_bytes(XDR* xdrs, char* to, u_int count) {
-  // Skips the pad at the end of an item (RFC 4506 section 3): libtirpc lets all threads copy it to one static buffer
-  // that is never read.
+  // Skips the pad at the end of an item (RFC 4506 section 3): libtirpc copies the pad to a static buffer, to which all
+  // threads write and which is never read.
   if (count != 0 && count < 4 && self(xdrs)->position() % 4 == 4 - count) {
     self(xdrs)->skip(count);
     return self(xdrs)->ok();

@@ -13,15 +13,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A short call, from its arrival until the reply arrives.
+/// The time that a peer takes to answer a short call.
 constexpr WaitPolicy::Duration kShortCall = 40us;
 /// 1/kShare of the elapsed time is added to the allowance.
 constexpr int kShare = 50;
-/// The largest allowance, in polls that find nothing.
+/// The largest allowance that elapsed time adds up to, in polls that find nothing.
 constexpr int kBurst = 8;
 constexpr WaitPolicy::Duration kLeastWakeUp = 2us;
 constexpr WaitPolicy::Duration kMostWakeUp = 300us;
-/// How long the thread does not poll after it was displaced; doubled each time.
+/// For how long a thread that was displaced does not poll; doubled each time.
 constexpr WaitPolicy::Duration kFirstPause = 10ms;
 constexpr WaitPolicy::Duration kLongestPause = 1s;
 constexpr long kMostMicroseconds = 1'000'000;

@@ -15,7 +15,7 @@ std::uint64_t padded_total(std::span<const boost::container::small_vector<Buffer
   return sum;
 }
 
-/// The Write list: only where the results would not fit inline with the largest reply [8166-4.3.2-b].
+/// Builds the Write list, for results that might not fit inline with the rest of the reply [8166-4.3.2-b].
 void plan_writes(const CallShape& shape, CallPlan& out) {
   for (const auto& parts : shape.results) {
     out.header.chunks.begin_write_chunk();
@@ -81,7 +81,7 @@ std::uint64_t stream_size(const Payload& payload, const ItemFlags& reduced) noex
   return sum;
 }
 
-/// The largest item still in the stream, or the number of items when there is none.
+/// The index of the largest item still in the stream, or the number of items if there is none.
 std::size_t largest_left(const Payload& payload, const ItemFlags& reduced) noexcept {
   std::size_t best = payload.items.size();
   for (std::size_t i = 0; i < payload.items.size(); ++i) {

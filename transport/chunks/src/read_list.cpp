@@ -26,7 +26,7 @@ bool ReadList::parse(const wire::Header& header, std::uint32_t max_chunk) {
   for (const wire::ReadSegment& read : sorted_) segments_.push_back(read.target);
   chunks_.clear();
   long_call_ = {};
-  std::uint64_t end = 0;  // of the chunks so far, in the unreduced stream
+  std::uint64_t end = 0;  // where the previous chunk ends in the unreduced stream
   for (std::size_t first = 0, last = 0; first < sorted_.size(); first = last) {
     const std::uint32_t position = sorted_[first].position;
     std::uint64_t length = 0;
@@ -51,8 +51,8 @@ bool ReadList::parse(const wire::Header& header, std::uint32_t max_chunk) {
 
 bool ReadList::assemble(BufferRef stream, Payload& out) const {
   out.clear();
-  std::uint32_t used = 0;      // of the reduced stream
-  std::uint32_t position = 0;  // in the unreduced one
+  std::uint32_t used = 0;      // bytes used of the reduced stream
+  std::uint32_t position = 0;  // in the unreduced stream
   for (const Chunk& chunk : chunks_) {
     const std::uint32_t gap = chunk.position - position;
     if (gap > stream.size - used) return false;

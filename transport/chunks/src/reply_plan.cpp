@@ -9,7 +9,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// Copies the Write list and fills it with the items, pairwise in order.
+/// Copies the Write list; item i of the payload goes into Write chunk i.
 error_code fill_write_list(const Payload& payload, const wire::ChunkLists& offered, ReplyPlan& out) {
   out.reduced.assign(payload.items.size(), false);
   wire::ChunkLists& chunks = out.header.chunks;
@@ -74,7 +74,7 @@ std::uint64_t total_length(std::span<const Segment> segments) noexcept {
 bool fill_lengths(std::span<Segment> segments, std::uint64_t bytes) noexcept {
   if (bytes > total_length(segments)) return false;
   for (Segment& segment : segments) {
-    // [8166-3.4.6-c] the length of each segment is what is written there
+    // [8166-3.4.6-c] the length of each segment becomes the number of bytes written to it
     segment.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(segment.length, bytes));
     bytes -= segment.length;
   }

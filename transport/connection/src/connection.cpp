@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Life cycle of a connection: created with receives posted, started, established (thresholds negotiated),
 // ended. Work posted inside a batch of completions is submitted at the end of the batch; other work, by a posted
-// function. Ownership. Owns its queue pair, windows and receive memory. The memory lives as long as the last lease.
+// function.
+// Ownership. Owns its queue pair, windows and receive memory. The memory lives as long as the last lease.
 // Errors. A failed post aborts the connection. However it ends, the user gets one on_disconnected(), from the
 // io_context, after the queue pair has been quiesced.
 #include "rpcrdma/connection/connection.hpp"
@@ -19,7 +20,7 @@ constexpr std::uint32_t kFirstReceives = 4;
 /// The most RDMA_ERROR messages outstanding, in addition to replies.
 constexpr std::uint32_t kErrorSends = 16;
 
-/// Credits of the forward direction if this side has the role `sender` in it, else of the reverse direction.
+/// Credits of the forward direction if this side's role is `sender`, else of the reverse direction.
 std::uint32_t credits_of(const ConnectionSetup& setup, Role sender) noexcept {
   return setup.role == sender ? setup.options.credits : setup.options.reverse_credits;
 }
@@ -77,7 +78,7 @@ wire::PrivateData Connection::own_private_data() const noexcept {
   // [8166-3.3.3-d] [8797-4-d] without private data both thresholds are 1024
   if (!setup_.options.private_data) return {};
   wire::PrivateData out;
-  // [8797-4.1-e] only where every handle that this side advertises is a window
+  // [8797-4.1-e] only if every handle that this side advertises belongs to a window
   out.remote_invalidation = setup_.fabric->capabilities().remote_invalidation;
   out.send_size = setup_.options.send_size;
   out.receive_size = receives_.size();
@@ -150,7 +151,8 @@ void Connection::repost(ReceiveSlot& slot) noexcept {
 void Connection::on_established(const fabric::ConnectionInfo& info) noexcept {
   const ConnectionPtr alive(this);  // the user may drop its reference in on_connected()
   info_ = info;
-  // [8797-4-b] anew for each connection; [8797-5.1-a] a peer without private data has 1024 and no remote invalidation
+  // [8797-4-b] negotiated anew for each connection; [8797-5.1-a] without private data a peer has thresholds of 1024 and
+  // no remote invalidation
   const wire::PrivateData peers = wire::find_private_data(info.private_data).value_or(wire::PrivateData{});
   thresholds_ = wire::negotiate(own_private_data(), peers);
   expects_invalidation_ = thresholds_.remote_invalidation;
@@ -161,7 +163,7 @@ void Connection::on_established(const fabric::ConnectionInfo& info) noexcept {
   end_batch();
 }
 
-/// [v2-2.3-a] the default of version two holds in both directions, unless private data has announced more
+/// [v2-2.3-a] version two's default threshold holds in both directions, unless private data has announced a larger one
 void Connection::use_version_two() noexcept {
   version_ = wire::kVersionTwo;
   version_settled_ = true;
@@ -187,7 +189,7 @@ void Connection::close() noexcept {
 
 void Connection::abort(error_code why) noexcept {
   if (ended_) return;
-  // These are consequences of the end: the fabric reports its cause.
+  // `why` may be a mere consequence of the end; the fabric then reports the cause.
   const bool echo = why == fabric::FabricError::flushed || why == fabric::FabricError::not_connected;
   if (!reason_ && !echo) reason_ = why;
   connected_ = false;

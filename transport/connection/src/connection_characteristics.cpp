@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The interface of the optional messages of version two to the layers above; control.hpp has the rest.
+// Operation. Forwards requests of the layers above to Control, which processes the optional messages of version two.
 #include "control.hpp"
 
 namespace rpcrdma::transport {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. A received message is decoded once, its direction found (RFC 8167 section 2), and handed on.
+// Operation. A received message is decoded once and passed to the user as a call or as a reply (RFC 8167 section 2).
 // Ownership. The message stays in its receive buffer until its lease is released; then the buffer is posted again.
 // Errors. A failed receive was flushed: on_disconnected() reports the end. A length beyond the buffer aborts the
 // connection.
@@ -63,7 +63,7 @@ void Connection::dispatch(Received& message) noexcept {
       // [v2-4.2.2-a] the header has the direction
       if (message.header.version >= wire::kVersionTwo)
         return message.header.direction == wire::Direction::call ? on_call(message) : events_->on_reply(message);
-      // The payload, and with it the direction, is not there yet. A Position-Zero Read chunk belongs to a call:
+      // The payload, which holds the direction, has not been read yet. A Position-Zero Read chunk belongs to a call:
       // the Read list of a reply is empty [8166-4.3.1-a].
       return has_position_zero(message.header.chunks) ? on_call(message) : events_->on_reply(message);
     default: break;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Work posted during a batch of completions is submitted at its end; other work, by a posted function.
+// Operation. Work posted during a batch of completions is submitted at the end of the batch; other work, by a function
+// posted to the io_context.
 // Errors. A failed post aborts the connection; a range that cannot be exposed fails its call only.
 #include "rpcrdma/connection/connection.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Answers are sent first; of this side's own messages one is sent at a time. Each message fits the smallest
-// receive [xchar-4.1-c].
+// Operation. Answers are sent first. This side's requests and updates are sent one at a time. Each message fits the
+// smallest receive [xchar-4.1-c].
 // Ownership. A few send buffers, each in use until its Send completes; answers wait for them in a queue.
 // Errors. A peer that has more requests outstanding than this side has receives ends the connection.
 #include "control.hpp"
@@ -11,7 +11,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// The largest optional message: no peer has a smaller receive [xchar-4.1-c].
+/// The largest optional message: every peer's receives are at least as large [xchar-4.1-c].
 constexpr std::uint32_t kSendSize = wire::kMinThreshold;
 /// The largest content of an optional message.
 constexpr std::size_t kMaxContent = 512;
@@ -46,8 +46,8 @@ void Control::on_message(const wire::Header& header) {
   if (request_xid_) note_progress(header);
   const bool error = header.procedure == wire::Procedure::error;
   if (connection_.role() == Role::server) {
-    // A client has one message outstanding until the first reply, which follows INIT_XCHAR [v2-5-a]: its next message
-    // shows that INIT_XCHAR has arrived.
+    // Until the first reply, a client has only one message outstanding [v2-5-a]. This side's INIT_XCHAR precedes that
+    // reply, so the client's next message shows that INIT_XCHAR has arrived.
     held_ = false;
     if (!error) announce(false);
     return;
@@ -60,7 +60,8 @@ void Control::on_message(const wire::Header& header) {
     announce(phase_ == ExchangePhase::heard);
 }
 
-/// [xchar-4.1-b] the first message of this side, once version two is agreed. `known`: the peer has the extension.
+/// [xchar-4.1-b] sends INIT_XCHAR, the first optional message, once version two is agreed. `known`: the peer has shown
+/// that it supports the extension.
 void Control::announce(bool known) {
   const ExchangeTransition next = transition(phase_, ExchangeEvent::announce);
   if (next.reaction != Reaction::take) return;
@@ -143,20 +144,20 @@ void Control::pump() {
     answers_.pop_front();
     if (!post_answer(first)) break;
   }
-  // Keeps a slot for answers.
+  // One slot is kept free for answers.
   while (!lost_ && std::ranges::count(slots_, false, &SendSlot::busy) > 1 && post_next()) {
   }
   pumping_ = false;
 }
 
-/// One message of this side's own; false if none may be sent now.
+/// Posts one request, update or offer of this side; false if none is due or may be sent now.
 bool Control::post_next() {
   if (phase_ != ExchangePhase::active || request_xid_) return false;
   if (!requests_.empty()) {
-    // A request that ended before it was sent may have left some.
+    // Replies that were planned before an earlier request, which ended before it was sent, may still be unposted.
     if (!prepared_ && !connection_.old_plans_posted()) return false;
     prepare_request();
-    // [xchar-3.1-d] replies that were planned with the larger limit go first
+    // [xchar-3.1-d] replies that were planned with the larger limit are posted first
     if (!connection_.old_plans_posted()) return false;
     return post_request(requests_.front().wanted);
   }
@@ -167,8 +168,8 @@ bool Control::post_next() {
   return post_fence();
 }
 
-/// An empty request: its answer shows that what was sent before has arrived, and the receive that it has consumed gets
-/// the current size.
+/// Sends an empty request. The answer shows that earlier messages have arrived, and the receive that the request
+/// consumes at the peer is replaced by one of the current size.
 bool Control::post_fence() {
   fence_ = true;
   request_xid_ = next_xid_++;
@@ -185,7 +186,7 @@ bool Control::post_update() {
     cleared_[id] = false;
     if (id == kReceiveSize) {
       told_.receive_buffer_size = own_.receive_buffer_size;
-      // A peer that has asked for the size sends as much: its replies need no Reply chunk.
+      // A peer that has asked for the size sends replies of up to this size inline: they need no Reply chunk.
       connection_.thresholds_.receive = std::max(connection_.thresholds_.receive, std::exchange(reply_size_, 0));
     } else if (id == kInvalidation) {
       told_.requester_remote_invalidation = own_.requester_remote_invalidation;

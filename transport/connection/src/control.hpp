@@ -15,33 +15,35 @@
 
 namespace rpcrdma::transport {
 
-/// The optional messages of a connection of version two: answers those of the peer, and exchanges characteristics.
-/// Part of its connection.
+/// Sends and answers the optional messages of a connection of version two, and exchanges characteristics. Part of its
+/// connection.
 ///
-/// A message of this side that has no answer (INIT_XCHAR, UPD_XCHAR) is `unproven` until a later message of the peer
-/// shows that it has arrived. At most one is, and at most one request awaits its answer: where another would follow an
-/// unproven message, an empty REQ_XCHAR goes first. So the peer needs two Receives for them, and two for the answers to
-/// its own, which kReceives provides beside those that credits count.
+/// INIT_XCHAR and UPD_XCHAR have no answer: such a message of this side is `unproven` until a later message of the peer
+/// shows that it has arrived. At most one message is unproven, and at most one request awaits its answer: before an
+/// update that would follow an unproven message, this side sends an empty REQ_XCHAR and awaits its answer. So the peer
+/// needs two Receives for this side's messages, and two for the answers to its own messages: kReceives, in addition to
+/// the Receives that credits count.
 ///
-/// A request without an answer in time is `overdue`: its handler has run. The next message may follow when the peer has
-/// sent more calls or replies than it could have without having received the request.
+/// A request whose answer has not come in time is `overdue`: its handler has run. The next message may follow when the
+/// peer has sent so many calls or replies that it must have received the request.
 class Control final : public CharacteristicsExchange {
  public:
   /// Receives that each side keeps posted for optional messages.
   static constexpr std::uint32_t kReceives = 4;
-  /// Sends of optional messages outstanding.
+  /// The most Sends of optional messages outstanding.
   static constexpr std::uint32_t kSends = 4;
 
   Control(Connection& connection, const CharacteristicOptions& options);
 
-  /// Allocates the memory for Sends. Call it first.
+  /// Allocates the memory for Sends. To be called first.
   error_code prepare();
   /// A message of version two has arrived; on_option() or another event follows.
   void on_message(const wire::Header& header);
   void on_option(const wire::Header& header);
   /// An optional message that cannot be decoded.
   void on_malformed(const wire::Header& header) { answer({header.xid, AnswerKind::bad, {}}); }
-  /// True if the receives of this side are larger than at first, and the peer has not been told yet.
+  /// True if this side's receives are larger than at first, and the peer has not been told yet that smaller receives
+  /// would do.
   bool may_offer_smaller_receives() const noexcept;
   /// Tells the peer that this side would accept a request for the size that its receives had at first.
   void offer_smaller_receives();
@@ -51,7 +53,7 @@ class Control final : public CharacteristicsExchange {
   void on_reverse_call(bool has_chunks) noexcept;
   /// A call of this side, of `size` bytes without chunks.
   void on_own_call(std::uint64_t size);
-  /// A receive has been replaced, or could not be.
+  /// A receive has been replaced by one of the new size, or could not be replaced.
   void on_replaced(bool replaced);
   /// This side's support of the reverse direction may have changed.
   void on_backward_support();
@@ -62,7 +64,7 @@ class Control final : public CharacteristicsExchange {
   /// Sends the waiting messages that may be sent now.
   void pump();
 
-  /// Credits of this side's direction that an optional message takes until it is known to have arrived.
+  /// Credits for calls of this side that an optional message takes until it is known to have arrived.
   std::uint32_t held_credits() const noexcept { return held_ ? 1 : 0; }
   /// Whether calls of the reverse direction may be sent to the peer.
   BackwardSupport peer_backward_support() const noexcept { return peer_.backward_request_support; }
@@ -81,7 +83,7 @@ class Control final : public CharacteristicsExchange {
   };
   struct Request {
     CharacteristicChange wanted;
-    Handler handler;  // empty: asked for by the policy
+    Handler handler;  // empty for a request of the policy
     std::chrono::steady_clock::time_point deadline;
   };
   struct SendSlot {
@@ -156,44 +158,44 @@ class Control final : public CharacteristicsExchange {
   std::array<SendSlot, kSends> slots_;
   std::deque<Answer> answers_;
   std::uint32_t next_xid_;
-  std::optional<std::uint32_t> init_xid_;  // until it is known to have arrived
-  bool unproven_ = false;                  // a message without an answer
+  std::optional<std::uint32_t> init_xid_;  // of INIT_XCHAR, until it is known to have arrived
+  bool unproven_ = false;                  // INIT_XCHAR or UPD_XCHAR may not have arrived yet
   bool held_ = false;
-  std::optional<std::uint32_t> request_xid_;  // until its answer has come
-  bool fence_ = false;                        // that request is empty
+  std::optional<std::uint32_t> request_xid_;  // of the request in transit, until its answer has come
+  bool fence_ = false;                        // the request in transit is empty
   std::chrono::steady_clock::time_point fence_deadline_;
-  bool overdue_ = false;        // the answer has not come in time
-  std::uint32_t progress_ = 0;  // calls or replies of the peer since the request
+  bool overdue_ = false;        // its answer has not come in time
+  std::uint32_t progress_ = 0;  // calls or replies received from the peer since it was sent
   boost::asio::steady_timer deadline_;
   std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();
   bool requests_refused_ = false;
 
   // Values.
-  CharacteristicValues own_;          // in effect
-  CharacteristicValues told_;         // as announced
-  std::array<bool, kIds> cleared_{};  // a request of the peer for this value is not pending any more
+  CharacteristicValues own_;          // this side's values in effect
+  CharacteristicValues told_;         // this side's values as announced
+  std::array<bool, kIds> cleared_{};  // to be announced: the peer's request for this value is no longer pending
   CharacteristicValues peer_;
-  std::optional<std::uint32_t> lowered_;  // the Receive Buffer Size that the peer was asked to lower to
-  bool doubtful_ = false;                 // it is not known what has become of that
+  std::optional<std::uint32_t> lowered_;  // the smaller Receive Buffer Size that the peer was asked for
+  bool doubtful_ = false;                 // it is not known whether the peer has lowered its size
   bool raising_ = false;                  // receives are being replaced by larger ones
-  bool raise_asked_ = false;              // at the peer's request
-  std::uint32_t reply_size_ = 0;          // replies may have this size once the peer has been told
+  bool raise_asked_ = false;              // the peer has requested this
+  std::uint32_t reply_size_ = 0;          // inline replies may have this size once the update has been sent
 
-  // Requests of the program.
+  // Requests of the program and of the policy.
   std::deque<Request> requests_;  // the first one has been sent if request_xid_ is set and fence_ is not
   bool prepared_ = false;         // the first one limits this side's Sends
   wire::v2::CharacteristicList wanted_;
   InlineGrowth growth_;
-  bool growth_asked_ = false;
-  bool shrinking_ = false;        // that was for a smaller size, which calls do not bring about
-  std::uint32_t to_replace_ = 0;  // receives of the peer that empty requests will replace
+  bool growth_asked_ = false;     // a request of the policy waits or is in transit
+  bool shrinking_ = false;        // that request is for smaller receives, for another reason than the size of calls
+  std::uint32_t to_replace_ = 0;  // receives of the peer still to be replaced: a call or empty request consumes each
   std::uint64_t own_calls_ = 0;
   std::uint64_t idle_since_ = 0;  // own_calls_ when the timer was set
   bool watching_ = false;
   boost::asio::steady_timer idle_;
-  std::uint32_t peer_offer_ = 0;  // the size that the peer wants to be asked for; 0: none
-  bool offer_due_ = false;        // the same, of this side
-  bool offered_ = false;
+  std::uint32_t peer_offer_ = 0;  // the size of receives that the peer wants to be asked for; 0: none
+  bool offer_due_ = false;        // the offer of smaller receives is to be sent
+  bool offered_ = false;          // and has been made
 
   Characteristics counted_;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. The optional messages of the peer, each processed when it arrives: the table of exchange_phase.hpp says
 // whether it is taken.
-// Ownership. Nothing of a message is kept but values.
-// Errors. A malformed option is answered by RDMA2_ERR_BAD_HEADER [xchar-2.1-b], one that is unknown or not supported by
-// RDMA2_ERR_INVAL_OPTION [v2-3.1-a]; a response that matches no request, or contradicts itself, changes nothing.
+// Ownership. Only the values of a message are kept.
+// Errors. A malformed option is answered by RDMA2_ERR_BAD_HEADER [xchar-2.1-b], an unknown or unsupported option by
+// RDMA2_ERR_INVAL_OPTION [v2-3.1-a]. A response that matches no request, or contradicts itself, changes nothing.
 #include <algorithm>
 
 #include "control.hpp"
@@ -42,7 +42,7 @@ void Control::on_init(const wire::Header& header) {
   if (!take(ExchangeEvent::init, header.xid)) return;
   held_ = false;                                                  // the peer has receives for optional messages
   for (const Characteristic& value : option.start) apply(value);  // [xchar-4.1-d] unknown ones are ignored
-  // What the peer has without being asked is the least that the policy asks for.
+  // The policy never asks for less than the size that the peer's receives have now, without a request.
   growth_ = InlineGrowth(connection_.thresholds_.send, std::min(options_.max_send_size, wire::kMaxThreshold));
   watch_idleness();
   connection_.log().debug("peer announces receives of {} bytes, remote invalidation {}, reverse calls {}",
@@ -58,7 +58,8 @@ void Control::on_update(const wire::Header& header) {
   if (offers_smaller && option.now.data.size() != 4) return on_malformed(header);  // [xchar-2.1-c]
   if (!take(ExchangeEvent::update, header.xid)) return;
   ++counted_.updates_received;
-  // [xchar-3.1-d] the limit that a request has set holds until an update for that value, or until nothing is pending
+  // [xchar-3.1-d] a request for smaller receives limits this side's Sends until the peer announces a size within that
+  // limit, or that the request is no longer pending
   if (option.now.id == static_cast<std::uint32_t>(CharacteristicId::receive_buffer_size) && lowered_ &&
       (option.pending_cleared || option.now.value <= *lowered_)) {
     lowered_.reset();
@@ -72,7 +73,7 @@ void Control::apply(const Characteristic& value) {
   if (!value.known()) return;  // [xchar-2.1-d]
   switch (CharacteristicId{value.id}) {
     case CharacteristicId::receive_buffer_size:
-      // [v2-2.3-a] every receiver of version two has as much as this
+      // [v2-2.3-a] every receiver of version two has receives of at least this size
       peer_.receive_buffer_size = std::max(value.value, wire::kVersionTwoThreshold);
       return limit_sends();
     case CharacteristicId::requester_remote_invalidation:
@@ -108,7 +109,7 @@ void Control::on_request(const wire::Header& header) {
     }
   }
   answer(out);
-  if (raising_) on_replaced(true);  // perhaps no smaller receive is left
+  if (raising_) on_replaced(true);  // no smaller receive may be left
 }
 
 /// [xchar-3-a] a value that this side knows, and may change
@@ -128,8 +129,8 @@ Disposition Control::consider(const Characteristic& wanted) {
   return Disposition::rejected;
 }
 
-/// [xchar-3.1-b] [xchar-3.1-c] raised when no smaller receive is left; lowered at once, as the peer has begun to send
-/// less before it asked
+/// [xchar-3.1-b] [xchar-3.1-c] A larger size is in effect when no smaller receive is left. A smaller size is in effect
+/// at once: the peer has limited its Sends before it asked.
 Disposition Control::consider_size(std::uint32_t size) {
   if (size < wire::kVersionTwoThreshold) return Disposition::rejected;
   const std::uint32_t current = own_.receive_buffer_size;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The policy for the peer's receives: larger ones for large calls, the first size when no call needs more,
-// when there are no calls, and when the peer is short of memory. The receives of an idle connection would stay as they
-// are; empty requests consume them one by one, and each is posted again with the smaller size.
+// Operation. The policy for the peer's receives asks for larger ones when there are large calls. It asks for the first
+// size when no call needs more, when there are no calls, and when the peer is short of memory. The peer replaces a
+// receive only after a message has consumed it: on an idle connection, empty requests consume the large receives one by
+// one.
 #include "control.hpp"
 
 namespace rpcrdma::transport {
@@ -30,7 +31,7 @@ void Control::ask_for(std::uint32_t size, const char* why, std::uint64_t& counte
   request(change, {});
 }
 
-/// A server makes no calls of its own by which it could tell that the peer's receives are too large.
+/// False for a server: it makes no calls of its own from which it could tell that the peer's receives are too large.
 bool Control::may_shrink() const noexcept {
   return connection_.role() == Role::client && !lost_ && phase_ == ExchangePhase::active && options_.adaptive &&
          !requests_refused_ && connection_.thresholds_.send > growth_.least();
@@ -43,7 +44,7 @@ void Control::shrink(std::uint32_t size, const char* why, std::uint64_t& counter
   ask_for(size, why, counter);
 }
 
-/// While the peer's receives are larger than at first.
+/// Runs the idle timer while the peer's receives are larger than at first.
 void Control::watch_idleness() {
   if (watching_ || !may_shrink()) return;
   watching_ = true;

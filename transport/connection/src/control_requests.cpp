@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Requests of the program and of the policy (control_policy.cpp) are sent one after the other; a smaller
-// size of the peer's receives limits this side's Sends before it is asked for. Ownership. A request keeps its handler
-// until the peer has answered or the connection has ended. Errors. A peer without REQ_XCHAR has rejected everything
-// [xchar-3-b].
+// Operation. Requests of the program and of the policy (control_policy.cpp) are sent one after the other. Before this
+// side asks for smaller receives, it limits its own Sends to the new size.
+// Ownership. A request keeps its handler until the peer has answered, the deadline has passed or the connection has
+// ended.
+// Errors. If a peer does not support REQ_XCHAR, every request counts as rejected [xchar-3-b].
 #include <algorithm>
 
 #include "control.hpp"
@@ -32,7 +33,7 @@ Disposition disposition_of(const wire::v2::ResponseOption& response, std::size_t
   return response.pending.contains(position) ? Disposition::pending : Disposition::rejected;
 }
 
-/// [xchar-4.3-c] the sets do not overlap, and cover the request and nothing else
+/// [xchar-4.3-c] each value of the request is in exactly one of the three sets, which contain nothing else
 bool is_partition(const wire::v2::ResponseOption& response, std::size_t count) noexcept {
   for (std::size_t i = 0; i < wire::v2::kMaxCharacteristics; ++i) {
     const int sets = (response.done.contains(i) ? 1 : 0) + (response.rejected.contains(i) ? 1 : 0) +
@@ -56,7 +57,7 @@ void Control::request(const CharacteristicChange& wanted, Handler handler) {
   pump();
 }
 
-/// [xchar-3.1-d] from now on this side sends no more than it is about to ask for
+/// [xchar-3.1-d] limits this side's Sends to the smaller size that the next request asks for, if it does
 void Control::prepare_request() {
   if (std::exchange(prepared_, true)) return;
   const auto& size = requests_.front().wanted.receive_buffer_size;
@@ -81,7 +82,7 @@ void Control::limit_sends() noexcept {
 void Control::on_response(const wire::Header& header) {
   if (!take(ExchangeEvent::response, header.xid)) return;
   wire::v2::ResponseOption response;
-  // [xchar-4.3-b] a response without a request: nothing is changed, and replies are not answered
+  // [xchar-4.3-b] a response without a request changes nothing, and is not answered either
   if (!request_xid_ || header.xid != *request_xid_) {
     ++counted_.refused;
     return;
@@ -101,14 +102,15 @@ void Control::on_response(const wire::Header& header) {
   pump();
 }
 
-/// The message on its way has been answered, and what was sent before it has arrived.
+/// The request in transit has been answered, which shows that earlier messages have arrived too.
 void Control::answered() noexcept {
   request_xid_.reset();
   init_xid_.reset();
   fence_ = overdue_ = unproven_ = false;
 }
 
-/// It is not known whether the peer has changed the values of the first request: this side does only what suits both.
+/// It is not known whether the peer has changed the values of the first request: from now on this side does only what
+/// the old and the new values both allow.
 void Control::doubt() {
   doubtful_ = doubtful_ || lowered_.has_value();
   for (const wire::v2::Characteristic& value : wanted_) {
@@ -150,7 +152,7 @@ void Control::end_request(error_code status, const ChangeOutcome& outcome) {
     take_offer();
     return handler(status, outcome);
   }
-  // The policy for large calls has made this request.
+  // A request without a handler comes from the policy.
   growth_asked_ = false;
   if (status || outcome.receive_buffer_size == Disposition::rejected) growth_.pause();
   if (std::exchange(shrinking_, false) && outcome.receive_buffer_size == Disposition::done)
@@ -202,7 +204,7 @@ void Control::change(const CharacteristicChange& wanted, Handler handler) {
     outcome.requester_remote_invalidation = possible ? Disposition::done : Disposition::rejected;
   }
   if (const auto& support = wanted.backward_request_support) {
-    // At most what this side supports.
+    // This side announces at most the support that it has.
     const bool possible = *support <= connection_.events_->backward_support();
     if (possible) own_.backward_request_support = *support;
     outcome.backward_request_support = possible ? Disposition::done : Disposition::rejected;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. One timer for the earliest deadline of the requests that wait, of the request on its way and of an empty
-// one; it is not changed when an answer comes, since answers are fast and requests rare.
+// Operation. One timer runs to the earliest deadline of all requests: waiting, in transit or empty. An answer does not
+// change the timer, since answers are fast and requests rare.
 // Errors. A request past its deadline ends with deadline_exceeded. Its XID stays in use until the answer comes after
-// all, or until the peer is known to have received it: then its Receive is free for the next message.
+// all, or until the peer is known to have received the request: then a Receive is free for the next message.
 #include <limits>
 
 #include "control.hpp"
@@ -31,15 +31,15 @@ void Control::on_deadline() {
     to_replace_ = 0;
     if (!fence_) doubt();
   }
-  // They wait in the order of their deadlines; one that is on its way is the first.
+  // The requests are in the order of their deadlines; a request in transit is the first.
   while (!requests_.empty() && requests_.front().deadline <= now) end_request(BaseError::deadline_exceeded, {});
   if (!requests_.empty()) arm(requests_.front().deadline);
   if (request_xid_ && fence_ && !overdue_) arm(fence_deadline_);
   pump();
 }
 
-/// The peer cannot have more calls on their way to this side, or replies to its calls, than there are credits: one more
-/// than that was sent after the peer had received what this side sent before.
+/// Counts the calls, or replies to this side's calls, that arrive after a request. At most as many as there are credits
+/// can have been in transit when the request was sent: one more shows that the peer has received the request.
 void Control::note_progress(const wire::Header& header) {
   const auto forward = connection_.role() == Role::server ? wire::Direction::call : wire::Direction::reply;
   const bool rpc = header.procedure == wire::Procedure::msg || header.procedure == wire::Procedure::nomsg;

@@ -7,7 +7,8 @@
 namespace rpcrdma::fabric {
 namespace {
 
-/// The category is identified by number: a plug-in may contain a copy of it, and errors of both must compare equal.
+/// The category is identified by number: a plug-in may contain a copy of it, and an error of the copy must compare
+/// equal to the same error of the original.
 constexpr std::uint64_t kCategoryId = 0x7270'6372'646d'6103;
 
 class FabricCategory final : public boost::system::error_category {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Calls are forwarded to the present fabric. When that ends, it is destroyed, and a timer opens the next
-// one.
-// Ownership. Regions and listeners belong to the user and are in a list while they exist. Queue pairs are those of the
+// Operation. Calls are forwarded to the present fabric. When this fabric ends, it is destroyed, and a timer opens the
+// next one.
+// Ownership. Regions and listeners belong to the user and are in a list while they exist. Queue pairs belong to the
 // present fabric, and end with it.
-// Errors. While there is a device, errors are those of the present fabric. The reason why the device cannot be used yet
-// is logged once, however often the attempt is repeated.
+// Errors. While there is a device, errors come from the present fabric. The reason why a device cannot be used yet is
+// logged once, however often the attempt is repeated.
 #include "rpcrdma/fabric/lasting.hpp"
 
 #include <boost/asio/steady_timer.hpp>
@@ -72,7 +72,7 @@ class LastingListener final : public Listener, public Hook {
   std::unique_ptr<Listener> listener_;
 };
 
-/// Whether both fabrics are of the same kind of device. The limit of locked memory may differ.
+/// Whether two fabrics have the same capabilities, apart from the limit of locked memory.
 bool is_alike(Capabilities one, const Capabilities& other) {
   one.lockable_memory = other.lockable_memory;
   return one == other;

@@ -75,7 +75,7 @@ Result<Slab*> Pool::slab_for(std::uint32_t size) {
   if (size_class.buffer_size == 0) return add_slab(size_class, footprint(size));
   const std::size_t one = size_class.buffer_size;
   // Where the fabric does not enforce exact window bounds, a region holds one buffer only.
-  // A small pool has small slabs, so that those of the size classes in use leave room for large buffers.
+  // A small pool has small slabs, so that the size classes in use leave room for large buffers.
   const std::size_t slab = std::min(kSlab, std::bit_floor(std::max(options_.max_octets / kSlabsAtLeast, one)));
   const std::size_t wanted = fabric_.capabilities().exact_window_bounds ? std::max(one, slab) : one;
   if (wanted == one || counters_.registered_octets + wanted <= options_.max_octets) return add_slab(size_class, wanted);
@@ -108,7 +108,7 @@ Result<std::unique_ptr<fabric::MemoryRegion>> Pool::register_pages(std::span<std
   return counters_.regions == regions ? std::move(region) : fabric_.register_memory(pages);
 }
 
-/// Drops idle slabs, those of the largest buffers first, until `octets` more bytes may be registered.
+/// Drops idle slabs, beginning with the largest buffers, until `octets` more bytes may be registered.
 bool Pool::make_room(std::size_t octets) noexcept {
   if (octets > options_.max_octets) return false;
   for (auto at = classes_.rbegin(); at != classes_.rend(); ++at) {
@@ -149,8 +149,8 @@ void Pool::give_back(RegisteredBuffer& buffer) noexcept {
   slab.give_back(buffer.ref_);
   --counters_.lent;
   if (size_class.buffer_size == 0) {
-    // Of the buffers beyond the classes, the last one returned is kept for a user that asks for the same size each
-    // time.
+    // Of the buffers larger than any class, only the one returned last is kept, for a user that always asks for the
+    // same size.
     drop_slabs(size_class, [&slab](const Slab& other) { return other.idle() && &other != &slab; });
   } else if (slab.free.size() == 1) {
     slab.next_available = size_class.available;

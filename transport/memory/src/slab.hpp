@@ -27,13 +27,13 @@ struct Slab {
   std::size_t buffer_size;
   std::size_t class_index;
   std::vector<std::uint32_t> free;  // capacity for all buffers, so that give_back() never allocates
-  Slab* next_available = nullptr;   // in its class: slabs with a free buffer
-  bool touched = false;             // since the last Pool::trim()
+  Slab* next_available = nullptr;   // the next slab of the class that has a free buffer
+  bool touched = false;             // used since the last Pool::trim()
 };
 
 struct Pool::SizeClass {
   std::size_t index = 0;
-  std::uint32_t buffer_size = 0;  // 0: as large as asked for
+  std::uint32_t buffer_size = 0;  // 0: each buffer has the size that was asked for
   std::vector<std::unique_ptr<Slab>> slabs;
   Slab* available = nullptr;
 };

@@ -15,7 +15,7 @@ class RequesterCore;
 ///     state     awaits                                      holds
 ///     idle      -                                           nothing
 ///     on_wire   the reply                                   call, credit, XID, windows, memory
-///     ending    invalidation (and the Send's completion)    the same; the outcome is known
+///     ending    invalidation (and the Send's completion)    as on_wire; the outcome is known
 ///     orphan    a late reply: the call is over              credit, XID
 ///     draining  the Send's completion: answered and over    the send buffer
 ///
@@ -45,20 +45,20 @@ class CallSlot {
   bool held_up() const noexcept {
     return state_ == State::ending && (invalidate_pending_ || (needs_send_ && send_pending_));
   }
-  /// The time at which a call that was given up and is held up aborts the connection; time_point::max() if not given
-  /// up.
+  /// If a call was given up and is still held up at this time, the connection is aborted; time_point::max() if the call
+  /// was not given up.
   std::chrono::steady_clock::time_point over_by() const noexcept { return over_by_; }
 
   /// Encodes, plans, exposes and posts. Only `sent` leaves the idle state.
   Start begin(Call& call, std::uint64_t sequence);
-  /// The reply, or an RDMA_ERROR, has arrived; swaps its header out.
+  /// The reply has arrived; takes its header out of `message` by a swap.
   void answer(Received& message);
   void answer_error(error_code status);
-  /// The server does not support the version of the call: it is sent again, once its memory is not exposed any more.
+  /// The server does not support the version of the call: the call is sent again once its memory is no longer exposed.
   void answer_version_refused();
   /// Ends the call without a reply, or bounds the wait for its end. The credit stays in use until a reply comes.
   void give_up(error_code status);
-  /// The reply of an orphan, or of a call that is ending by give_up().
+  /// The reply of an orphan, or of a call that is ending by give_up(), has arrived.
   void answer_late();
   /// The connection has ended, and with it every exposure. Returns the call if it is to be sent again. A call that is
   /// ending remains, for complete().
@@ -89,7 +89,7 @@ class CallSlot {
   bool send_pending_ = false;
   bool invalidate_pending_ = false;
   bool needs_send_ = false;  // the Send gathers from memory of the caller
-  bool send_again_ = false;  // in another version
+  bool send_again_ = false;  // the call is to be sent again, in another version
   Call* call_ = nullptr;
   std::chrono::steady_clock::time_point over_by_;
   std::uint32_t xid_ = 0;

@@ -78,7 +78,7 @@ CallSlot::Start CallSlot::build(Call& call) {
 CallSlot::Start CallSlot::expose() {
   Connection& connection = *core_.connection();
   const auto windows = static_cast<std::uint32_t>(plan_.windows());
-  // [8166-3.3.1-f] [8167-4.3.1-a] a receive for each reply expected, beside those for the other direction
+  // [8166-3.3.1-f] [8167-4.3.1-a] a receive for each expected reply, in addition to the other direction's receives
   const std::uint32_t receives = core_.credits().in_flight() + 1 + core_.setup().other_credits;
   if (connection.provide_receives(receives) < receives) return Start::wait;
   send_units_ = connection.send_queue().try_reserve(1 + windows);
@@ -93,7 +93,7 @@ CallSlot::Start CallSlot::expose() {
     reply_memory_ = std::move(*memory);
   }
   if (const error_code failed = bind_all()) return bind_failed(failed);
-  // If the caller's keys may be those of a lost device, its memory is copied, not gathered.
+  // If the keys of the caller's memory may belong to a lost device, the memory is copied, not gathered.
   const bool old_keys = !builder_.payload().items.empty() && connection.fabric().counters().reopened != 0;
   const error_code finished = message_.finish(plan_.header, plan_.header_size, plan_.inline_stream,
                                               old_keys ? 1 : connection.fabric().capabilities().max_gather);
@@ -107,7 +107,7 @@ CallSlot::Start CallSlot::post() {
   const error_code posted = core_.connection()->post_send(message_.gather(), {}, &send_work_);
   state_ = State::on_wire;
   send_pending_ = !posted;
-  // The connection has been aborted: the call is resent on the next one, unless the call caused the error.
+  // The connection has been aborted: the call is resent on the next connection, unless the call caused the error.
   if (posted && !blames_connection(posted)) {
     answered_ = true;
     end(posted, true);
@@ -133,7 +133,7 @@ error_code CallSlot::bind_all() {
   return failed;
 }
 
-/// The memory of the Reply chunk: the caller's or, if that is too small, some of the pool.
+/// The memory of the Reply chunk: the caller's memory or, if that is too small, memory of the pool.
 BufferRef CallSlot::reply_memory() const noexcept {
   return reply_memory_ ? reply_memory_.ref() : call_->reply_memory.slice(0, plan_.reply_chunk);
 }

@@ -57,7 +57,7 @@ bool CallSlot::invalidate_windows() {
   for (fabric::Window* window : windows_) bound += window->bound() ? 1 : 0;
   if (bound != 0 && !answered_ && connection->expects_invalidation() &&
       !connection->fabric().capabilities().late_invalidation) {
-    // The reply may still arrive: ends the handles with the connection [8166-4.4.1-c].
+    // The late reply may still invalidate the windows: ending the connection invalidates them safely [8166-4.4.1-c].
     invalidate_pending_ = true;
     connection->abort(fabric::FabricError::flushed);
     return true;

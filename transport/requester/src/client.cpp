@@ -145,7 +145,7 @@ void ClientImpl::on_disconnected(error_code why) noexcept {
     log_.debug("connection closed in an orderly way");
   last_error_ = why ? why : error_code(TransportError::connection_lost);
   if (connection && connection->lacks_version_two()) offer_after_ = std::chrono::steady_clock::now() + version_memory_;
-  // The backoff starts anew only after a reply: a server that accepts and closes at once is retried like one that
+  // The backoff starts anew only after a reply: a server that accepts and closes at once is retried like a server that
   // rejects.
   if (core_.proven()) backoff_.reset();
   state_ = State::idle;
@@ -155,7 +155,7 @@ void ClientImpl::on_disconnected(error_code why) noexcept {
   close_if_idle();
 }
 
-/// [8167-5.4-a] a reverse service alone needs the connection as well
+/// [8167-5.4-a] a reverse service needs the connection even if no call waits
 bool ClientImpl::wants_connection() const noexcept {
   return core_.has_waiting() || (call_sink_ != nullptr && !close_handler_);
 }
@@ -175,8 +175,9 @@ void ClientImpl::on_reply(Received& message) noexcept {
   core_.on_reply(message);
 }
 
-/// [8166-4.2.4-c] [8166-4.5-c] [8166-4.6.1-c] [8166-4.6.2-b] A header error in a reply is not answered. One in a
-/// reverse call is [8166-4.5-b]: a message without the XID of an outstanding call counts as a reverse call.
+/// [8166-4.2.4-c] [8166-4.5-c] [8166-4.6.1-c] [8166-4.6.2-b] A header error in a reply is not answered. A header error
+/// in a reverse call is answered [8166-4.5-b]; a message without the XID of an outstanding call counts as a reverse
+/// call.
 void ClientImpl::on_bad_message(wire::WireError error, Received& message) noexcept {
   if (call_sink_ != nullptr && !core_.expects(message.header.xid))
     return call_sink_->on_bad_message(*connection_, error, message);

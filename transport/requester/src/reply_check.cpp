@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::uint32_t kReplyType = 1;
 
-/// [8166-3.4.6-b] the same segments in the same order, no longer than they were, filled one after the other.
+/// [8166-3.4.6-b] True if `got` has the segments of `sent` in the same order, none longer than in `sent`, and filled
+/// one after the other.
 bool is_echo(std::span<const Segment> sent, std::span<const Segment> got) noexcept {
   if (sent.size() != got.size()) return false;
   bool full = true;
@@ -81,8 +82,8 @@ error_code accept_reply(const ReplyContext& context, const wire::Header& reply, 
       payload = context.reply_memory.slice(0, static_cast<std::uint32_t>(total_length(got)));
   }
   if (!begins_as_reply(payload, context.sent->xid)) return TransportError::bad_reply;
-  // [8166-6.1-d] A reply longer than any without the result holds the result inline, although a usable Write chunk was
-  // offered. The upper layer detects an item that contradicts the count word in the stream.
+  // [8166-6.1-d] A reply longer than `max_reply` holds the result inline, although a usable Write chunk was offered.
+  // The upper layer detects an item that contradicts the count word in the stream.
   if (sent.write_chunk_count() != 0 && written == 0 && payload.size > context.max_reply)
     return TransportError::bad_reply;
   out.pieces.push_back({0, payload});

@@ -61,7 +61,7 @@ void RequesterCore::pump() {
     Call& call = waiting_.front();
     const CallSlot::Start started = start(call);
     if (started == CallSlot::Start::sent) continue;
-    // Calls on the wire, or work of the other direction, will release what is missing.
+    // Calls on the wire, or work of the other direction, will release the memory or send credits that are missing.
     if (started == CallSlot::Start::wait && (slots_.in_use() != 0 || connection_->has_work())) break;
     waiting_.pop_front();
     fail_later(call, started == CallSlot::Start::wait ? error_code(BaseError::out_of_memory) : start_failure_);

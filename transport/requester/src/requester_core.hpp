@@ -28,7 +28,7 @@ struct RequesterSetup {
   Log log;
 };
 
-/// The requester of either direction, on one connection after the other.
+/// Implements Requester for either direction. Uses one connection at a time.
 class RequesterCore final : public Requester {
  public:
   /// `want_connection` runs when a call is submitted and there is none.
@@ -44,8 +44,8 @@ class RequesterCore final : public Requester {
   void attach(ConnectionPtr connection);
   /// The connection has ended; calls on the wire wait again, in order, or fail.
   void detach();
-  /// There will be no other connection: every call submitted so far ends with `why` before this returns, later ones
-  /// soon after they are submitted.
+  /// There will be no other connection: every call submitted so far ends with `why` before this returns. Later calls
+  /// end soon after they are submitted.
   void shut(error_code why);
   /// True if any call is not over.
   bool has_calls() const noexcept { return !waiting_.empty() || calls_on_wire_ != 0 || !failed_.empty(); }
@@ -77,9 +77,9 @@ class RequesterCore final : public Requester {
   void answered(CallSlot& slot) noexcept;
   void recycle(CallSlot& slot) noexcept { slots_.give_back(slot); }
   void defer(CallSlot& slot);
-  /// A call that is not on the wire any more waits again, before all others.
+  /// Lets `call`, which is no longer on the wire, wait again, before all other calls.
   void send_again(Call& call);
-  /// The time by which a call that is given up now must be over; then the connection is aborted.
+  /// If a call that is given up now is not over by this time, the connection is aborted.
   std::chrono::steady_clock::time_point grace_from_now();
 
  private:

@@ -63,7 +63,7 @@ void RequesterCore::detach() {
   std::vector<CallSlot*> active;
   for (const auto& slot : slots_)
     if (slot->state() != CallSlot::State::idle) active.push_back(slot.get());
-  // Latest first: each is pushed to the front of the queue.
+  // The latest call first: each call is pushed to the front of the queue.
   std::sort(active.begin(), active.end(),
             [](const CallSlot* a, const CallSlot* b) { return a->sequence() > b->sequence(); });
   std::erase_if(active, [this](CallSlot* slot) {
@@ -89,13 +89,13 @@ void RequesterCore::shut(error_code why) {
   timer_.cancel();
   detach();
   fail_waiting(why);
-  // done() may submit again: those calls fail in run_deferred(). It may also shut this core again, which ends the
-  // others.
+  // done() may submit calls, which fail in run_deferred(). It may also shut this core again, which ends the calls that
+  // are left.
   for (std::size_t left = failed_.size(); left != 0 && !failed_.empty(); --left) {
     Call& call = failed_.front();
     failed_.pop_front();
     CallAccess::state(call) = CallAccess::State::over;
-    // A call that was on the wire ends with the same error as one that waited.
+    // A call that was on the wire ends with the same error as a waiting call.
     const error_code status = CallAccess::failure(call);
     call.done(status == TransportError::connection_lost ? why : status, nullptr);
   }

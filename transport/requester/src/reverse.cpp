@@ -11,14 +11,14 @@ namespace {
 
 /// Bounds the memory of calls to a client that does not answer; no RFC sets this limit.
 constexpr std::uint32_t kMaxWaiting = 1024;
-/// How long late replies are awaited while calls that have timed out hold all credits.
+/// The time to wait for late replies while calls that have timed out hold all credits.
 constexpr std::chrono::seconds kPatience{10};
 
 RequesterSetup setup_for(Connection& connection) {
   RequesterSetup out;
   out.context = &connection.context();
   out.credits = connection.options().reverse_credits;  // [8167-4.1-a] [8167-4.1-b]
-  out.other_credits = 1;  // the responder provides its receives, and one per reverse call [8167-4.3.2-a]
+  out.other_credits = 1;  // the responder posts the receives for calls and for reverse replies [8167-4.3.2-a]
   out.max_waiting = kMaxWaiting;
   out.may_use_chunks = false;
   out.resends = false;
@@ -45,7 +45,7 @@ class ReverseImpl final : public ReverseRequester {
   }
 
   void submit(Call& call) override {
-    // [xchar-3.3-a] unless the client has announced that it takes none
+    // [xchar-3.3-a] unless the client has announced that it accepts no reverse calls
     if (allowed_ && (core_.connection() == nullptr || core_.connection()->peer_takes_reverse_calls()))
       core_.submit(call);
     else

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. A call waits for a send credit for its reply, is checked, has a long call pulled, and is delivered in its
-// reduced form. Read chunks are pulled when the handler names their destination.
-// Ownership. The message stays in its receive buffer until the reply is sent; a long call in pool memory.
-// Errors. A wrong header or chunk is answered by RDMA_ERROR; when the pool lacks memory for a long call although it was
-// budgeted, the connection is aborted, and the client resends the call.
+// Operation. A call waits for a send credit for its reply and is checked; a long call is pulled; then the call is
+// delivered in its reduced form. Read chunks are pulled when the handler names their destination.
+// Ownership. The message stays in its receive buffer until the reply is sent, a long call in pool memory.
+// Errors. A wrong header or chunk is answered by RDMA_ERROR. If the pool lacks memory for a long call although the
+// budget has granted it, the connection is aborted, and the client resends the call.
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <functional>
@@ -69,7 +69,7 @@ void CallImpl::open_call() {
   // [8166-4.5.3-a] the same call has broken a connection before
   const bool broke_one = setup.faulty_calls != nullptr && !setup.faulty_calls->empty() &&
                          setup.faulty_calls->take(connection_->info().peer.address(), fingerprint());
-  // [8167-5.3-b] [xchar-3.3-c] in the reverse direction only version two can have announced them
+  // [8167-5.3-b] [xchar-3.3-c] only in version two can a client have announced that it accepts chunks of reverse calls
   const bool announced = connection_->role() == Role::server || header_.version >= wire::kVersionTwo;
   const bool unwanted_chunks = !(setup.may_use_chunks && announced) && !header_.chunks.empty();
   // [8166-4.5.3-a] a peer that takes no RDMA Reads (IRD 0) offers chunks that nothing can read
@@ -88,7 +88,7 @@ void CallImpl::pull_long_call() noexcept {
   long_call_octets_ = std::exchange(bulk_asked_, 0);
   service_.note_bulk();
   if (link_->is_lost()) return;  // lost() follows
-  // Other chunks have positions within the message, which is then pulled completely.
+  // If there are other chunks, their positions are within the message, which is then pulled completely.
   const std::uint32_t length = reads_.long_call().length;
   const std::uint32_t first = reads_.chunks().empty() ? std::min(length, service_.setup().first_of_long_call) : length;
   auto memory = pool().allocate(first);
@@ -186,7 +186,7 @@ void CallImpl::pulled(PullJob& job, error_code status) {
 
 void CallImpl::reserve_bulk(std::uint32_t octets, Handler handler) {
   if (link_ == nullptr || link_->is_lost()) return tell_later(std::move(handler), TransportError::connection_lost);
-  // Only once: a call that waits must not hold bytes for which others wait.
+  // Only once: a call that waits must not hold bytes for which other calls wait.
   if (bulk_handler_ || bulk_ != 0) return tell_later(std::move(handler), BaseError::invalid_argument);
   if (octets > service_.budget().capacity()) return tell_later(std::move(handler), BaseError::out_of_memory);
   bulk_asked_ = octets;
@@ -200,7 +200,7 @@ void CallImpl::bulk_granted() noexcept {
   Handler handler = std::move(bulk_handler_);
   bulk_handler_.reset();
   if (link_->is_lost()) {
-    // Calls of a lost connection end one by one, and the bytes of one may be granted to the next.
+    // The calls of a lost connection end one by one: bytes that one call releases may be granted to the next.
     link_->bulk().release(bytes);
     return tell_later(std::move(handler), TransportError::connection_lost);
   }

@@ -27,7 +27,7 @@ class ServingLink;
 ///     delivered  the handler                                   replying
 ///     replying   pulls; credits for RDMA Writes; the Send      idle
 ///
-///     When the connection is lost, queued and pulling calls end; a delivered one waits for its handler.
+///     When the connection is lost, queued and pulling calls end; a delivered call waits for its handler.
 class CallImpl final : public IncomingCall, private UnitWaiter {
  public:
   explicit CallImpl(Service& service) noexcept : service_(service) {}
@@ -69,7 +69,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   /// How a call ends once its pulls are over.
   enum class Ending : std::uint8_t { none, reply, error, silence };
 
-  /// Asks for bytes of a budget on behalf of its call.
+  /// A call's request for bytes of a budget.
   template <void (CallImpl::*Function)() noexcept>
   class Request final : public BudgetWaiter {
    public:
@@ -121,8 +121,8 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   Payload payload_;
   boost::container::small_vector<std::uint32_t, 2> write_sizes_;
   memory::RegisteredBuffer long_call_;
-  std::size_t long_call_octets_ = 0;  // of the budget for long calls
-  std::size_t bulk_ = 0;              // of the bulk budget
+  std::size_t long_call_octets_ = 0;  // bytes held of the budget for long calls
+  std::size_t bulk_ = 0;              // bytes held of the bulk budget
   std::size_t bulk_asked_ = 0;        // requested from a budget, and not yet granted
   Handler bulk_handler_;
   Request<&CallImpl::bulk_granted> bulk_request_{*this};
@@ -136,13 +136,13 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   ReplyPlan plan_;
   Splitter splitter_;
   std::size_t next_push_ = 0;
-  std::optional<std::uint8_t> open_plan_;  // of a reply of version two that is not posted yet
+  std::optional<std::uint8_t> open_plan_;  // Connection::plan_made() of a reply that is not posted yet
   WriteOperation write_;
   GatherList ahead_stream_;  // what write_ahead() writes
   std::uint32_t ahead_ = 0;  // bytes of the reply that are written
   Handler ahead_handler_;
   bool wrote_ = false;
-  CallFingerprint written_;  // of the call, if its reply has RDMA Writes
+  CallFingerprint written_;  // the call's fingerprint, if its reply has RDMA Writes
   wire::ErrorKind error_kind_ = wire::ErrorKind::chunk;
   Handler handler_;
   MemberWork<CallImpl, &CallImpl::on_sent> send_work_{*this};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. A reply is planned completely, so that one that does not fit is detected before anything is written; then
-// its RDMA Writes are posted, followed by its Send on the same queue [8166-3.4.6-d]. write_ahead() posts Writes to the
-// Reply chunk before that; they have no meaning to the client until the Send, and may be written over.
-// Ownership. The memory of the reply's items belongs to the handler, which keeps it unchanged until its function runs.
-// The receive is reposted before the Send: the reply entitles the client to its next call.
-// Errors. A reply that fits nowhere becomes RDMA_ERROR; one that cannot be built or sent ends the connection
-// [8166-4.5.4-b], and so does an RDMA_ERROR.
+// Operation. A reply is planned completely, so that a reply that does not fit is detected before anything is written.
+// Then its RDMA Writes are posted, followed by its Send on the same queue [8166-3.4.6-d]. write_ahead() posts Writes to
+// the Reply chunk before that. These Writes have no meaning to the client until the Send, and may be overwritten.
+// Ownership. The memory of the reply's items belongs to the CallHandler, which keeps it unchanged until the handler of
+// send() runs. The receive is reposted before the Send: the reply entitles the client to its next call.
+// Errors. A reply that fits nowhere becomes RDMA_ERROR. A reply or an RDMA_ERROR that cannot be built or sent ends the
+// connection [8166-4.5.4-b].
 #include <algorithm>
 
 #include "call_impl.hpp"
@@ -16,7 +16,7 @@
 namespace rpcrdma::transport {
 namespace {
 
-/// How far a reply may exceed its Reply chunk while it is built, before it is refused.
+/// The number of bytes by which a reply may exceed its Reply chunk while it is built; a longer reply is refused.
 constexpr std::uint32_t kSlack = 65536;
 
 }  // namespace
@@ -103,7 +103,7 @@ void CallImpl::send_reply() {
       return connection_->abort(BaseError::out_of_memory);
     return send_error(wire::ErrorKind::chunk);  // too long
   }
-  // What has been written ahead is in the Reply chunk, whatever the threshold is now.
+  // A reply that has been written ahead uses the Reply chunk, even if it would now fit inline.
   const std::uint32_t limit = std::min(connection_->thresholds().send, ahead_ != 0 ? ahead_ : UINT32_MAX);
   // [8166-4.5.3-b] [8267-3.1-a] detects a chunk that is too small before anything is written
   if (plan_reply(builder_.payload(), header_, limit, message_.zeros(), plan_)) return reply_too_long();
@@ -120,8 +120,8 @@ void CallImpl::send_reply() {
     post_reply();
 }
 
-/// The client may have counted on the larger Receives that it had before this side asked for smaller ones: then it
-/// sends the call again on a connection with other thresholds [8166-4.5.4-b].
+/// The client may have sent the call when its Receives were larger, before this side asked for smaller Receives. Then
+/// the connection is aborted, and the client sends the call again on a connection with other thresholds [8166-4.5.4-b].
 void CallImpl::reply_too_long() {
   const std::uint32_t highest = connection_->highest_send();
   if (highest > connection_->thresholds().send &&

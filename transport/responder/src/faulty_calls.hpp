@@ -8,7 +8,7 @@
 
 namespace rpcrdma::transport {
 
-/// Identifies a call when it is resent. The XID is not enough: another client of the same address may use it too.
+/// Identifies a call when it is resent. The XID is not enough: another client at the same address may use the same XID.
 struct CallFingerprint {
   std::uint32_t xid = 0;
   std::uint64_t hash = 0;  ///< of the inline message and of the lengths of its chunks

@@ -2,8 +2,8 @@
 // Operation. Each RDMA Read needs a send credit. A round posts as many Reads as there are credits; only the last one
 // reports its completion. Without credits the job waits in line.
 // Ownership. The destination belongs to the caller until the handler runs.
-// Errors. A Read that fails ends the connection, and the job when that is reported. A Read whose sink cannot be
-// registered now ends the job alone, when the Reads before it are complete.
+// Errors. A Read that fails ends the connection; the job ends when the end of the connection is reported. A Read whose
+// sink cannot be registered now ends only the job, when the Reads before it are complete.
 #include "pull_job.hpp"
 
 #include "call_impl.hpp"

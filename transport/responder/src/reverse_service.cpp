@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The roles of responder and requester swapped on a client's connection: the same serving link, with credits
-// of its own [8167-4.1-a] and, without a bulk budget, no chunks.
-// Ownership. The link of a connection ends with it, and is destroyed from the io_context; calls that a handler still
-// holds outlive it.
+// Operation. Serves calls on a client's connection by a ServingLink, as a server does, with credits of its own
+// [8167-4.1-a] and, without a bulk budget, no chunks.
+// Ownership. The link ends with its connection, and is destroyed from the io_context; calls that a handler still holds
+// outlive the link.
 #include "rpcrdma/responder/reverse_service.hpp"
 
 #include <algorithm>
@@ -41,11 +41,11 @@ class ReverseServiceImpl final : public ReverseService, private CallSink {
     if (context_ == nullptr) return over();
     boost::asio::post(*context_, [over = std::move(over)]() mutable { over(); });
   }
-  /// Makes the link at the first message, as the client may have connected before this became its sink.
+  /// Makes the link at the first message, as the client may have connected before this object became its call sink.
   ServingLink& link_on(Connection& connection) {
     context_ = &connection.context();
     if (!link_) {
-      // [8167-4.3.1-a] at most the receives that the requester provides beside its own
+      // [8167-4.3.1-a] at most as many as the receives that the requester provides in addition to its own
       const std::uint32_t credits = std::clamp(credits_, 1u, std::max(connection.options().reverse_credits, 1u));
       link_ = std::make_unique<ServingLink>(service_, credits, 0, connection.info().peer.address());
       link_->open(connection);

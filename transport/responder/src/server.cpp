@@ -81,7 +81,7 @@ void ServerState::refuse(std::unique_ptr<fabric::ConnectionRequest> request) {
   workers.front()->fabric().reject(std::move(request), {});
 }
 
-/// Asks one worker after the other to evict an idle connection; `asked` of them had none.
+/// Asks the workers one after the other to evict an idle connection; `asked` workers had none.
 void ServerState::make_room(std::unique_ptr<fabric::ConnectionRequest> request, std::size_t asked) {
   if (closed || asked == workers.size()) return refuse(std::move(request));
   const std::shared_ptr<ServerWorker> worker = workers[(next_worker + asked) % workers.size()];

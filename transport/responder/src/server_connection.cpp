@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Messages on an accepted connection go to its serving link, replies and RDMA_ERRORs to its reverse
-// requester. Those that match no reverse call are dropped.
+// Operation. Calls on an accepted connection go to its serving link, replies and RDMA_ERRORs to its reverse requester.
+// Replies and RDMA_ERRORs that match no reverse call are dropped.
 // Ownership. Belongs to its worker, which destroys it from the io_context after connection_over().
 // Errors. However the connection ends, connection_over() runs once.
 #include "server_connection.hpp"
@@ -77,7 +77,7 @@ void ServerConnection::on_disconnected(error_code why) noexcept {
 
 void ServerConnection::on_call(Received& message) noexcept { link_.on_call(message); }
 
-// [8166-4.2.4-d] and a reply is never answered
+// [8166-4.2.4-d] a reply is never answered
 void ServerConnection::on_reply(Received& message) noexcept {
   ReverseRequester* reverse = link_.existing_reverse();
   if (reverse != nullptr && reverse->expects(message.header.xid)) return reverse->on_reply(message);

@@ -24,12 +24,11 @@ class ServerConnection final : private ConnectionEvents {
   /// Accepts no more calls; closes when the last one is over.
   void drain() noexcept;
   void abort(error_code why) noexcept;
-  /// Asks the peer to do with smaller receives, if memory is short and those of this connection have been raised.
-  /// Returns whether it asks now.
+  /// As Connection::may_offer_smaller_receives() and Connection::offer_smaller_receives().
   bool may_offer_smaller_receives() const noexcept { return connection_->may_offer_smaller_receives(); }
   void offer_smaller_receives() noexcept { connection_->offer_smaller_receives(); }
-  /// Call it periodically: notes whether the peer still sends calls; aborts the connection if no posted work completes
-  /// within the time that `options` allow.
+  /// To be called periodically: notes whether the peer still sends calls; aborts the connection if no posted work
+  /// completes within the time that `options` allow.
   void watch(std::chrono::steady_clock::time_point now, const ServerOptions& options) noexcept;
 
  private:
@@ -56,8 +55,8 @@ class ServerConnection final : private ConnectionEvents {
   bool draining_ = false;
   bool ending_ = false;
   std::chrono::steady_clock::time_point active_at_ = std::chrono::steady_clock::now();
-  std::uint64_t calls_taken_ = 0;  // when watch() last looked
-  std::uint64_t completed_ = 0;    // when watch() last looked
+  std::uint64_t calls_taken_ = 0;  // calls received when watch() last ran
+  std::uint64_t completed_ = 0;    // work requests completed when watch() last ran
   std::chrono::steady_clock::time_point stuck_since_ = std::chrono::steady_clock::time_point::max();
 };
 

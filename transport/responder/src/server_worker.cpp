@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Accepts connections that were admitted and serves them. Draining closes each connection when its
-// last call is over, and at the deadline all that are left; it is done when every call has ended.
+// Operation. Accepts connections that were admitted and serves them. Draining closes each connection when its last call
+// is over; at the deadline it closes the remaining connections. It is complete when every call has ended.
 // Ownership. Owns its connections and, through the service, its calls. Posted functions keep the worker alive
 // and check whether it has been destroyed.
 // Errors. A connection that cannot be accepted counts as ended. A connection without progress is aborted: its calls
-// hold memory for which others wait.
+// hold memory for which other connections wait.
 #include "server_worker.hpp"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace rpcrdma::transport {
 namespace {
 
 constexpr std::chrono::milliseconds kShortestWatch{5};
-/// Receives may take this fraction of the pool; replies take as much, and the rest is for bulk data and long calls,
-/// which need up to twice their budgets.
+/// Receives may take 1/kReceivePart of the pool; replies take as much. The rest of the pool is for bulk data and long
+/// calls, which need up to twice their budgets.
 constexpr std::size_t kReceivePart = 8;
 
 }  // namespace
@@ -77,8 +77,8 @@ bool ServerWorker::give_way(const std::optional<boost::asio::ip::address>& peer)
   return true;
 }
 
-/// Checks every connection periodically while there are any, or memory of them is left in the pool; more often while
-/// calls wait for a budget.
+/// Checks every connection periodically, as long as there are connections or the pool holds memory. Checks more often
+/// while calls wait for a budget.
 void ServerWorker::watch() {
   const auto now = std::chrono::steady_clock::now();
   for (const auto& connection : connections_) connection->watch(now, options_);
@@ -102,7 +102,8 @@ void ServerWorker::trim(std::chrono::steady_clock::time_point now) noexcept {
   next_trim_ = now + options_.idle_grace;
 }
 
-/// One connection each time: of those with larger receives that have not been told, the one that has been idle longest.
+/// Offers smaller receives on one connection each time. Of the connections that may offer, chooses the one that has
+/// been idle longest.
 void ServerWorker::lower_receives() {
   ServerConnection* chosen = nullptr;
   for (const auto& connection : connections_) {
@@ -148,7 +149,7 @@ void ServerWorker::drain(std::chrono::steady_clock::time_point deadline, UniqueF
   if (destroyed_) return;
   draining_ = true;
   drained_ = std::move(done);
-  // A call may end after its connection: nothing else would check then.
+  // A call may end after its connection: then nothing else would notice that the worker is drained.
   service_.on_call_over = [this] {
     boost::asio::post(context(), [self = weak_from_this()] {
       if (const auto worker = self.lock(); worker && !worker->destroyed_) {

@@ -11,7 +11,7 @@
 
 namespace rpcrdma::transport {
 
-/// One thread's share of a server. Used on its worker's thread; the constructor and the counters on any.
+/// One thread's share of a server. Used on its worker's thread; the constructor and the counters on any thread.
 class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
  public:
   /// `left` runs on this worker's thread when an accepted connection has ended.
@@ -51,7 +51,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   ServerOptions options_;
   Log log_;
   UniqueFunction<void(const boost::asio::ip::address&)> left_;
-  ReceiveBudget receive_budget_;  // outlives the calls: they keep connections alive, which return receives to it
+  ReceiveBudget receive_budget_;  // outlives the calls, whose connections return their receives to it
   Service service_;
   std::vector<std::unique_ptr<ServerConnection>> connections_;
   std::vector<std::unique_ptr<ServerConnection>> ended_;  // to be destroyed outside their callbacks

@@ -45,7 +45,7 @@ class Service {
   };
   using PeerRef = PeerTable<Peer>::Ref;
   PeerRef enter(const boost::asio::ip::address& peer) { return peers_.enter(peer, *this); }
-  /// Hold the bytes of calls that outlive their connection.
+  /// The shares that hold the bytes of calls that outlive their connection.
   BudgetShare& lost_bulk() noexcept { return lost_bulk_; }
   BudgetShare& lost_long_calls() noexcept { return lost_long_calls_; }
 

@@ -85,7 +85,8 @@ void ServingLink::pull_failed(const CallFingerprint& call) noexcept {
 void ServingLink::lost(error_code why) {
   if (connection_ == nullptr) return;
   if (service_.setup().faulty_calls != nullptr && why == fabric::FabricError::remote_access) {
-    // Reads complete in order: the first that failed is the refused one. A Write is blamed only if it was the only one.
+    // Reads complete in order: the peer refused the first Read that failed. A call with Writes is blamed only if no
+    // other call had Writes of unknown success.
     const auto& peer = connection_->info().peer.address();
     if (failed_pull_)
       service_.setup().faulty_calls->add(peer, *failed_pull_);

@@ -21,7 +21,7 @@ class ServingLink {
 
   void open(Connection& connection) noexcept { connection_ = &connection; }
   void on_call(Received& message);
-  /// Answers messages that are to be answered (RFC 8166 section 4.5), drops the others.
+  /// Answers the message, or drops it, as RFC 8166 section 4.5 requires.
   void on_bad_message(wire::WireError error, Received& message);
   void discard() noexcept { service_.count(service_.counters.discarded); }
   /// The connection has ended: ends its calls in progress.
@@ -33,9 +33,9 @@ class ServingLink {
     return {calls_taken_, static_cast<std::uint32_t>(active_.size()), grant(), bulk_.used(),
             connection_ != nullptr ? connection_->characteristics() : Characteristics{}};
   }
-  /// True if this connection holds bytes of a budget for which others wait (BudgetShare::is_awaited()).
+  /// True if this connection holds bytes of a budget for which other connections wait (BudgetShare::is_awaited()).
   bool is_awaited() const noexcept { return bulk_.is_awaited() || long_calls_.is_awaited(); }
-  /// Accepts no more calls: those that arrive are dropped, and resent by the client on another connection.
+  /// Accepts no more calls: later calls are dropped, and the client resends them on another connection.
   void drain() noexcept { draining_ = true; }
 
   /// The requester of the reverse direction, created on first use; null on a client's connection.

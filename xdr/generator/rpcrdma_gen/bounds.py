@@ -104,7 +104,7 @@ class Bounds:
         return self.union(definition, inside)
 
     def bounded_type(self, declared):
-        """The definition of a member's type, which has no bound of its own, with the annotation of the member."""
+        """The definition of the type of an annotated member, with the member's annotation as its bound."""
         name = self.resolved_name(declared.type)
         if name in (BULK, TEXT):
             return replace(declared, type=name)
@@ -147,7 +147,8 @@ class Bounds:
         if not count.terms:
             return one.times(count.constant)
         if one.terms:
-            raise SourceError(declared.line, f"'{declared.name}': a bound by an argument within one by an argument")
+            raise SourceError(declared.line, f"'{declared.name}': its bound and a bound within its elements both "
+                                             f"depend on arguments: only one of them may")
         return count.times(one.constant)
 
     def repeated(self, declared, one, count):

@@ -33,7 +33,7 @@ class Declaration:
     type: str
     name: str
     kind: str
-    size: int | None  # of a fixed array; the bound of a counted one, None if it has none
+    size: int | None  # the length of a fixed array, or the bound of a counted array; None if it has no bound
     line: int
     notes: dict = field(default_factory=dict)
 
@@ -205,7 +205,8 @@ class Parser:
         raise SourceError(line, f"'{text}': expected a number or a constant")
 
     def notes(self, begin, allowed):
-        """The annotations of a declaration, whose ';' has just been taken: within it, or after it on its last line."""
+        """The annotations of the declaration whose ';' has just been taken: annotations within the declaration, or
+        after it on its last line."""
         notes, last = {}, self.tokens[self.at - 1].line
         for annotation in self.annotations:
             inside = begin < annotation.before < self.at

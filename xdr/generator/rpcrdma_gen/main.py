@@ -34,7 +34,7 @@ def arguments(values):
 
 
 def write(path, text):
-    """Does not write an unchanged file, so that its users are not compiled again."""
+    """Writes the file only if its contents change, so that code that includes it is not compiled again."""
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
 

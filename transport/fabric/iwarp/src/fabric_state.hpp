@@ -15,7 +15,7 @@ inline constexpr std::uint32_t kMaxWorkGather = 32;
 struct FabricState {
   FabricState(boost::asio::io_context& c, const IwarpOptions& o, Log l);
 
-  /// The region that contains `buffer`; null if the region of its key does not.
+  /// The region that has the key of `buffer`; null if it does not contain `buffer`.
   const MutableOctets* region_of(const BufferRef& buffer) const noexcept;
   SetupWishes wishes(const QueuePairOptions& wanted, const Endpoint& local, const Endpoint& peer) const noexcept;
 
@@ -27,7 +27,7 @@ struct FabricState {
   StagTable stags;
   std::unordered_map<std::uint32_t, MutableOctets> regions;  ///< by local key
   std::uint32_t next_key = 1;
-  std::uint64_t next_stream = 1;  ///< for log lines
+  std::uint64_t next_stream = 1;  ///< number of the next stream, for log lines
 };
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -13,8 +13,8 @@ namespace rpcrdma::fabric::iwarp {
 
 namespace {
 
-/// [5044-7.1.2-m] Detects that the peer's host is down after twice `after`, but not before 6 s, whether or not data is
-/// unacknowledged.
+/// [5044-7.1.2-m] Makes TCP detect within twice `after`, but not before 6 s, that the peer's host is down, whether or
+/// not data is unacknowledged.
 void keep_alive(int socket, std::chrono::seconds after) noexcept {
   const int on = 1;
   const int probes = 6;

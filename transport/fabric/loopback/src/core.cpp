@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: one posted handler is one turn; a turn steps every queue pair in order of creation, and another
-// is posted while any of them has something to move.
+// Operation: one posted handler is one turn; a turn steps every queue pair in order of creation. Another turn is posted
+// as long as a queue pair has something to move.
 // Ownership: the handler holds the core weakly, so that nothing runs once all users are gone.
 // Error handling: none of its own.
 #include "core.hpp"

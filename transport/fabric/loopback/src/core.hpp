@@ -27,7 +27,7 @@ class Core : public std::enable_shared_from_this<Core> {
 
   // Turns.
   std::uint64_t turn() const noexcept { return turn_; }
-  /// The turn in which something that starts now is due.
+  /// The turn in which a frame or a placement that starts now is due.
   std::uint64_t due() noexcept { return turn_ + (options_.max_delay == 0 ? 0 : chance(options_.max_delay + 1)); }
   /// A number below `bound`, drawn from the seed.
   std::uint64_t chance(std::uint64_t bound) noexcept { return random_() % bound; }
@@ -43,7 +43,7 @@ class Core : public std::enable_shared_from_this<Core> {
   void pause(LoopbackPause where);
 
   // Frames that arrive.
-  /// False once, when the connection of the next frame is to break.
+  /// False once: for the frame that is to break its connection.
   bool may_arrive() noexcept {
     if (frames_ < last_frame_) return true;
     last_frame_ = ~std::uint64_t{0};

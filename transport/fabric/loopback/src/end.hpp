@@ -12,8 +12,8 @@
 
 namespace rpcrdma::fabric::loopback {
 
-/// One end of a connection: everything of a queue pair except its handle. Split over files by event: posting, moving
-/// frames, arriving, completing, connecting.
+/// One end of a connection: a queue pair, to which LoopbackQueuePair is the user's handle. Split over files by event:
+/// posting, moving frames, arriving, completing, connecting.
 class End : public std::enable_shared_from_this<End> {
  public:
   enum class State { idle, connecting, established, closing, closed };
@@ -115,7 +115,7 @@ class End : public std::enable_shared_from_this<End> {
   std::size_t submitted_ = 0;
   std::size_t transmitted_ = 0;
   std::uint32_t send_slots_ = 0;
-  std::uint32_t silent_slots_ = 0;  // of unsignalled work, held until later work completes
+  std::uint32_t silent_slots_ = 0;  // slots that unsignalled work holds until later work completes
   std::uint32_t reads_out_ = 0;
   std::deque<Receive> receives_;
   std::uint32_t receive_slots_ = 0;

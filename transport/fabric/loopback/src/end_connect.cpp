@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a connector asks the listener in a later turn; the acceptor's start() joins the two ends.
-// Ownership: each end belongs to its queue pair and refers to the other one weakly.
-// Error handling: if one end is missing or fails, the other one reports on_disconnected.
+// Ownership: each end belongs to its queue pair and refers to the other end weakly.
+// Error handling: if one end is missing or fails, the other end reports on_disconnected.
 #include <algorithm>
 
 #include "end.hpp"

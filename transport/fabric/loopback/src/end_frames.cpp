@@ -42,7 +42,7 @@ bool End::transmit(Work& work) {
   }
   if (work.kind == Work::Kind::invalidate) {
     unbind(*work.window);
-    work.stage = Work::Stage::waiting;  // for the last pin
+    work.stage = Work::Stage::waiting;  // until no frame pins the window
     return true;
   }
   // [5040-6.1-b] at most ORD Reads outstanding
@@ -58,7 +58,7 @@ bool End::transmit(Work& work) {
     case Work::Kind::write: frame.kind = Frame::Kind::write; break;
     default:
       frame.kind = Frame::Kind::read_request;
-      work.stage = Work::Stage::waiting;  // for the response
+      work.stage = Work::Stage::waiting;  // for the Read Response
       ++reads_out_;
       break;
   }
@@ -118,7 +118,7 @@ void End::serve_reads() {
   }
 }
 
-/// [5040-5.5-f] in order of posting, and a Read only once its response is placed.
+/// [5040-5.5-f] work completes in order of posting, a Read only once its response is placed
 void End::retire() {
   while (!work_.empty()) {
     Work& work = work_.front();

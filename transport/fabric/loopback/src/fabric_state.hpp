@@ -37,20 +37,20 @@ struct FabricState {
   Counters counters;
   std::string label;
   Faults faults;
-  bool lost = false;  ///< the device
+  bool lost = false;  ///< the device is lost
   UniqueFunction<void(error_code)> on_end;
   std::unordered_map<std::uint32_t, MutableOctets> regions;  ///< by local key
   std::uint32_t next_key = 1;
   std::size_t bound_windows = 0;
-  std::uint32_t overstatement = 0;  ///< of the length of the next message
+  std::uint32_t overstatement = 0;  ///< bytes added to the reported length of the next message
 
   /// Counts an operation of the fabric; returns an error if it fails.
   error_code begin(LoopbackOperation operation) noexcept {
     return lost ? error_code(FabricError::device_lost) : faults.next(operation);
   }
-  /// The region that contains `buffer`; null if the region of its key does not.
+  /// The region that has the key of `buffer`; null if it does not contain `buffer`.
   const MutableOctets* region_of(const BufferRef& buffer) const noexcept;
-  /// The same by address, if the key is one of another fabric.
+  /// The region that contains the address of `buffer`, if the key is one of another fabric.
   const MutableOctets* region_around(const BufferRef& buffer) const noexcept;
 };
 

@@ -18,9 +18,9 @@ struct Frame {
   std::uint32_t handle = 0;
   std::uint64_t offset = 0;
   std::optional<std::uint32_t> invalidate;
-  bool counted = false;                  ///< among the frames that arrived
+  bool counted = false;                  ///< as a frame that has arrived
   std::shared_ptr<WindowState> revoked;  ///< invalidated by this Send, which waits until the window has no pins
-  Pin pin;                               ///< held while half placed, or while a read waits for its answer
+  Pin pin;                               ///< held while a Write is half placed, or a Read waits for its answer
 };
 
 }  // namespace rpcrdma::fabric::loopback

@@ -5,8 +5,8 @@
 namespace rpcrdma::fabric {
 
 /// Loads the verbs provider; it stays loaded. If the environment variable RPCRDMA_PLUGIN_DIR is an absolute path, only
-/// that folder is searched; otherwise ../lib as seen from the program, the folder of the shared library that contains
-/// this code, and the folder into which `cmake --install` puts the plug-in.
+/// that folder is searched. Otherwise three folders named rpcrdma are searched: in ../lib relative to the program,
+/// beside the shared library that contains this code, and where `cmake --install` puts the plug-in.
 ///
 /// FabricError::no_plugin if it is not found, no_libibverbs or no_librdmacm if rdma-core is missing, plugin_mismatch if
 /// it cannot be used by this program; `log` gets the details.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. One thread for each call. A call that is no longer wanted is cancelled: a signal that the C library
-// reserves interrupts the wait in the kernel, the thread unwinds, and last() runs. Ownership. A job belongs to its
-// thread and its owner. Threads that have ended are joined when the next one starts or when the io_context is
-// destroyed, which also waits for calls that still block, as the kernel would before it ends the process. Error
-// handling. If no thread can be created, a call fails with EAGAIN; last() then runs in the caller's thread.
+// reserves interrupts the wait in the kernel, the thread unwinds, and last() runs.
+// Ownership. A job belongs to its thread and its owner. Threads that have ended are joined when the next one starts or
+// when the io_context is destroyed, which also waits for calls that still block, as the kernel would before it ends the
+// process.
+// Error handling. If no thread can be created, a call fails with EAGAIN; last() then runs in the caller's thread.
 #include "blocking_call.hpp"
 
 #include <pthread.h>
@@ -25,7 +26,7 @@ struct BlockingCalls::Job {
   UniqueFunction<void()> last;
   bool over = false;   // done() has run, or last() has been taken
   bool ended = false;  // guarded by BlockingCalls::mutex_
-  std::thread thread;  // likewise
+  std::thread thread;  // guarded by BlockingCalls::mutex_
 };
 
 boost::asio::execution_context::id BlockingCalls::id;
@@ -135,7 +136,7 @@ void BlockingCall::end(UniqueFunction<void()> last) {
     const std::lock_guard lock(job_->mutex);
     if (!job_->over) {
       job_->last = std::move(last);
-      // The handle is valid: a thread that has not ended is not joined.
+      // The thread has not ended, so it has not been joined, and its handle is valid.
       ::pthread_cancel(job_->thread.native_handle());
       return;
     }

@@ -44,15 +44,15 @@ class BlockingCalls final : public boost::asio::execution_context::service {
   bool shut_down_ = false;
 };
 
-/// A call in progress. When this is destroyed the call continues and reports to done().
+/// A call in progress. If this object is destroyed, the call continues and reports to done().
 class BlockingCall {
  public:
   BlockingCall(BlockingCalls& calls, std::shared_ptr<BlockingCalls::Job> job) noexcept
       : calls_(calls), job_(std::move(job)) {}
 
-  /// When this returns, done() has run or never will, and last() runs in the other thread when the call is over. The
-  /// call is cancelled at the cancellation point in which it blocks (pthreads(7)), so none of its frames may be
-  /// noexcept.
+  /// Cancels the call. When end() returns, done() has run or never will; last() runs in the other thread when the call
+  /// is over. The call is cancelled at the cancellation point in which it blocks (pthreads(7)), so no function on its
+  /// stack may be noexcept.
   void end(UniqueFunction<void()> last);
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Polls in batches until the queue is empty, arms it, and polls once more: that poll finds what arrived in
-// between; what arrives later is announced. Each completion goes to the dispatcher, which then runs the callbacks.
+// Operation. Polls in batches until the queue is empty, arms it, and polls once more: that poll finds the completions
+// that arrived before the queue was armed; the next one is announced. Each completion goes to the dispatcher, which
+// then runs the callbacks.
 // After a bounded number of completions other handlers of the io_context run.
 // Ownership. A slot leaves its queue, and a window changes its state, before the callback runs.
 // Error handling. The first failed operation names the reason; finish() flushes the rest.
@@ -39,7 +40,7 @@ int poll_batch(ibv_cq* queue, std::array<ibv_wc, kBatch>& batch) {
 }  // namespace
 
 void VerbsQueuePair::on_completions() noexcept {
-  // The peer's first message may overtake its last step of the handshake; this call stands in for that step.
+  // The peer's first message may arrive before its last step of the handshake; rdma_notify() then replaces this step.
   if (state_ == State::accepting) rdma_notify(id_.get(), IBV_EVENT_COMM_EST);
   poll();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. The loss of the device shows in several ways: a removal event of the anchor, of a queue pair or of a
-// listener, DEVICE_FATAL, or another device at its address. The first one ends everything; DEVICE_FATAL, which only one
-// fabric on the device reads, is passed on to the others.
+// listener, DEVICE_FATAL, or another device at its address. The first sign ends everything. Only one fabric on the
+// device reads DEVICE_FATAL; it passes the event on to the other fabrics.
 // Ownership. Queue pairs belong to the user and are listed here as long as they exist.
 // Error handling. None: what cannot be released now is released with the last object that needs it.
 #include "core.hpp"

@@ -12,8 +12,8 @@ namespace rpcrdma::fabric::verbs {
 
 class VerbsQueuePair;
 
-/// What a fabric, its listeners and its queue pairs share. It notices the loss of the device, and then ends the fabric
-/// and its queue pairs. Fabric's thread only.
+/// What a fabric, its listeners and its queue pairs share. When the device is lost, it ends the fabric and its queue
+/// pairs. Fabric's thread only.
 class Core final : public std::enable_shared_from_this<Core>, private CmHandler {
  public:
   /// `anchor` is an id bound to the device.
@@ -28,7 +28,8 @@ class Core final : public std::enable_shared_from_this<Core>, private CmHandler 
   /// removed become device_lost.
   static error_code refused(error_code why) noexcept;
   bool lost() const noexcept { return lost_; }
-  /// The fabric is destroyed. If the device is lost, only handshakes for which the kernel waits remain on it.
+  /// To be called when the fabric is destroyed. Afterwards only handshakes whose end the kernel awaits remain on a lost
+  /// device.
   void close() noexcept;
 
   void add(VerbsQueuePair& queue_pair) { queue_pairs_.push_back(&queue_pair); }

@@ -70,8 +70,8 @@ void VerbsQueuePair::on_flush_unasked(error_code lost) {
 }
 
 // InfiniBand does not report a violation to the side whose memory the peer tried to access: that side finds its queue
-// pair in the error state when the refused peer disconnects. The query precedes the change to the error state by this
-// side.
+// pair in the error state when the refused peer disconnects. To be called before this side itself puts the queue pair
+// in the error state.
 error_code VerbsQueuePair::reason_of_disconnect() const noexcept {
   if (fault_) return *fault_;
   if (state_ == State::hanging_up || core_->device->limits().iwarp || id_->qp == nullptr) return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. A connector's id is bound to the fabric's device from the start (its receives need the queue pair); it
-// resolves the address, resolves the route, and connects, on iWARP in another thread. An acceptor's id arrives with all
-// of this. Both are done at ESTABLISHED.
+// resolves the address, resolves the route, and connects, on iWARP in another thread. An acceptor's id arrives with
+// device, address and route. In both roles ESTABLISHED ends the set-up.
 // Error handling. Every failure, and the timer, calls finish() with the reason.
 #include <algorithm>
 #include <boost/asio/post.hpp>

@@ -4,8 +4,8 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// A connection request that is neither accepted nor rejected. It keeps its channel alive, as it may outlive the
-/// listener's fabric. Its id has no context, so its events are dropped, and a failure shows when the request is
+/// A connection request that is neither accepted nor rejected. It keeps its event channel alive, as it may outlive the
+/// listener's fabric. The id has no context: events of the id are dropped, and a failure shows when the request is
 /// accepted.
 class VerbsRequest final : public ConnectionRequest {
  public:

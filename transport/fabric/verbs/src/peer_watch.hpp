@@ -11,8 +11,9 @@ namespace rpcrdma::fabric::verbs {
 /// without a completion a probe is due: the peer's device acknowledges it, or the connection fails; the peer's program
 /// sees nothing.
 ///
-/// The same Write makes siw read the first message, which siw may leave unread if it follows the handshake closely: on
-/// iWARP a connector sends a few empty Writes, at growing intervals, until it has heard from the peer.
+/// An empty Write also makes siw read the first message, which siw may leave unread if the message follows the
+/// handshake closely. Therefore an iWARP connector sends a few empty Writes, at growing intervals, until it has heard
+/// from the peer.
 class PeerWatch {
  public:
   class Owner {
@@ -44,7 +45,7 @@ class PeerWatch {
   boost::asio::steady_timer keepalive_timer_;
   boost::asio::steady_timer nudge_timer_;
   unsigned nudges_ = 0;
-  unsigned quiet_quarters_ = 0;  // of the keepalive time, since the device completed anything
+  unsigned quiet_quarters_ = 0;  // quarters of the keepalive time since the last completion
   bool watching_ = false;
   SelfPointer<PeerWatch> self_{*this};
 };

@@ -119,8 +119,8 @@ error_code VerbsQueuePair::post_receive(BufferRef buffer, WorkContext* context) 
 }
 
 void VerbsQueuePair::submit_receives() {
-  // After the request to disconnect, receives do not go to the device: they are flushed with the rest, as are receives
-  // that the device refuses.
+  // After the request to disconnect, receives are not posted to the device: finish() flushes them. It also flushes
+  // receives that the device refuses.
   if (!takes_work(state_) || ending_) return;
   const error_code error = receives_.submit(id_->qp);
   if (!error) return;
@@ -137,7 +137,7 @@ error_code VerbsQueuePair::post_send(std::span<const BufferRef> gather, const Se
   ibv_send_wr& send = **request;
   send.opcode = IBV_WR_SEND;
   if (options.solicited) send.send_flags |= IBV_SEND_SOLICITED;
-  // A peer whose handle stays valid invalidates it itself (RFC 8166 section 4.4.2).
+  // Without Send with Invalidate the peer invalidates the handle itself (RFC 8166 section 4.4.2).
   if (options.invalidate && core_->device->limits().send_with_invalidate) {
     send.opcode = IBV_WR_SEND_WITH_INV;
     send.invalidate_rkey = *options.invalidate;

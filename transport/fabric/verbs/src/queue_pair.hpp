@@ -13,10 +13,10 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// A reliable connection on rdma_cm: its device objects and its state (queue_pair_state.hpp). What is outstanding
-/// belongs to SendSide, ReceiveSide and WindowTable, callbacks to the dispatcher, probes to PeerWatch. The methods are
-/// spread over files by event: queue_pair.cpp (making, posting), establish.cpp (connecting, accepting), completions.cpp
-/// (polling), ending.cpp (every way to end).
+/// A reliable connection on rdma_cm: its device objects and its state (queue_pair_state.hpp). SendSide and ReceiveSide
+/// hold the outstanding work, WindowTable the windows; the dispatcher runs the callbacks, and PeerWatch decides about
+/// probes. The methods are spread over files by event: queue_pair.cpp (making, posting), establish.cpp (connecting,
+/// accepting), completions.cpp (polling), ending.cpp (every way to end).
 class VerbsQueuePair final : public QueuePair,
                              private CmHandler,
                              private CompletionHandler,
@@ -126,7 +126,7 @@ class VerbsQueuePair final : public QueuePair,
 
   bool poll_scheduled_ = false;
   bool ending_ = false;              // finish() has been posted
-  std::optional<error_code> fault_;  // the first failure of an operation, which is why the connection ends
+  std::optional<error_code> fault_;  // the first failure of an operation: the reason for the end of the connection
   SelfPointer<VerbsQueuePair> self_{*this};
 };
 

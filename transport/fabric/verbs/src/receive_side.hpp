@@ -9,9 +9,8 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// The receive side of a queue pair: contexts in order of posting, and the chain for the next submit(). A receive with
-/// a context stays in use after it was taken, until its callback runs: used() counts it until the caller of take()
-/// gives it back.
+/// The receive side of a queue pair: contexts in order of posting, and the chain for the next submit(). used() counts a
+/// receive with a context until its callback runs: take() leaves it counted, and the caller of take() subtracts it.
 class ReceiveSide {
  public:
   /// Set in the work request's id, to tell receives from sends on their common completion queue.

@@ -5,9 +5,9 @@
 
 namespace rpcrdma::fabric::verbs {
 
-/// A member by which functions that run later (timers, posted functions, other threads' results) find their object, and
-/// do nothing if it has been destroyed. guard() may be called, and its result destroyed, on any thread; the guarded
-/// function runs on the object's thread.
+/// A member that refers to its object weakly, for functions that run later (timers, posted functions, results of other
+/// threads): they do nothing if the object has been destroyed. guard() may be called, and its result destroyed, on any
+/// thread; the guarded function runs on the object's thread.
 template <class T>
 class SelfPointer {
  public:

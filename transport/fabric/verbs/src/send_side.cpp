@@ -80,8 +80,8 @@ void SendSide::append_probe() {
   append_nothing(Slot::Kind::probe);
 }
 
-// An empty RDMA Write is not checked against any region (InfiniBand Architecture C9-88, RFC 5040 section 5.2), and its
-// completion implies that of all work before it.
+// An empty RDMA Write is not checked against any region (InfiniBand Architecture C9-88, RFC 5040 section 5.2). When it
+// completes, all work before it is complete.
 void SendSide::append_nothing(Slot::Kind kind) {
   const std::uint64_t number = tail_;
   push({.context = nullptr, .window = 0, .kind = kind});

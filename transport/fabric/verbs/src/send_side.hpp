@@ -13,13 +13,13 @@ namespace rpcrdma::fabric::verbs {
 /// The send side of a queue pair: the operations that are outstanding, in order, and the chain of work requests that
 /// the next submit() hands over in one call.
 ///
-/// Every operation has a slot, numbered from 0; the number is the work request's id. A completion of number n completes
-/// all before it too, as those were not signalled. An operation that needs no work request (the invalidation of a
-/// window that the peer has invalidated) has a slot as well, so that it completes in its turn; what precedes it must
-/// therefore be signalled.
+/// Every operation has a slot, numbered from 0; the number is the work request's id. A completion of number n also
+/// completes the operations before n, as these were not signalled. An operation that needs no work request (the
+/// invalidation of a window that the peer has invalidated) has a slot as well, so that it completes in its turn; the
+/// work request before it must therefore be signalled.
 ///
-/// A slot of an operation with a context stays in use after it was taken, until its callback runs: used() counts it
-/// until the caller of take_...() gives it back. All other slots are free when taken.
+/// used() counts the slot of an operation with a context until its callback runs: take_...() leaves it counted, and the
+/// caller of take_...() subtracts it. take_...() frees all other slots.
 class SendSide {
  public:
   struct Limits {
@@ -32,9 +32,9 @@ class SendSide {
   struct Slot {
     enum class Kind : std::uint8_t {
       request,   ///< has a work request
-      software,  ///< has none
+      software,  ///< has no work request
       flush,     ///< a work request of the provider, posted for its completion alone
-      probe,     ///< likewise, so that the peer's device acknowledges something
+      probe,     ///< a work request of the provider that the peer's device must acknowledge
     };
     WorkContext* context = nullptr;
     std::uint32_t window = 0;  ///< serial of the window that this operation invalidates, or 0
@@ -99,8 +99,8 @@ class SendSide {
 
   Limits limits_;
   std::vector<Slot> ring_;
-  std::uint64_t head_ = 0;  // number of the oldest outstanding
-  std::uint64_t tail_ = 0;  // number of the next
+  std::uint64_t head_ = 0;  // number of the oldest outstanding operation
+  std::uint64_t tail_ = 0;  // number of the next operation
   std::uint32_t used_ = 0;
   std::uint32_t unsignalled_run_ = 0;  // how many of the latest requests are unsignalled
   bool chain_has_bind_ = false;

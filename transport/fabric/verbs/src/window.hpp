@@ -9,7 +9,7 @@ namespace rpcrdma::fabric::verbs {
 
 class WindowTable;
 
-/// Exposes a range through a memory window of type 2B or, where the device has none, by a registration for each
+/// Exposes a range through a memory window of type 2B or, if the device has no such windows, by a registration for each
 /// exposure. Belongs to the user; its queue pair finds it in the table, and releases its device objects when the
 /// connection ends.
 class VerbsWindow final : public Window {
@@ -48,12 +48,13 @@ class VerbsWindow final : public Window {
   const std::uint32_t key_step_;  // odd, random
   MemoryWindowHandle handle_;
   Registration registration_;
-  std::uint32_t key_ = 0;  // of the latest bind
+  std::uint32_t key_ = 0;  // the handle's key after the latest bind
   Segment segment_;
   State state_ = State::idle;
 };
 
-/// The windows of one queue pair. Shared with them, so that either may be destroyed first.
+/// The windows of one queue pair. The queue pair and the windows share the table, so that any of them may be destroyed
+/// first.
 class WindowTable : public std::enable_shared_from_this<WindowTable> {
  public:
   explicit WindowTable(std::shared_ptr<Device> device) : device_(std::move(device)) {}

@@ -10,7 +10,7 @@ namespace {
 
 /// An xcharval with an empty value, in bytes.
 constexpr std::size_t kMinCharacteristic = 8;
-constexpr std::uint32_t kValueSize = 4;  // of each known characteristic
+constexpr std::uint32_t kValueSize = 4;  // every known characteristic has a value of this size
 
 std::uint32_t largest_value(CharacteristicId id) noexcept {
   switch (id) {
@@ -43,7 +43,7 @@ void decode(Reader& in, Characteristic& out) noexcept {
     out.data = data;  // [xchar-2.1-d] an unknown id is no error
     return;
   }
-  // [xchar-2.1-c] too short; a value has one length, so a longer one is not valid either
+  // [xchar-2.1-c] a value that is too short is invalid; so is a longer value, as each known value has a fixed length
   if (size != kValueSize) return in.fail();
   out.value = Reader(data).u32();
   if (out.value > largest_value(CharacteristicId{out.id})) in.fail();  // [xchar-2.1-b]

@@ -25,10 +25,10 @@ enum class bulk_kind : std::uint32_t {
 /// Trivial, as rpcgen puts it into unions; all zero is the empty item. Owns nothing, unless `owned` is set: then it
 /// owns a copy, which xdr_free() frees.
 ///
-/// Outgoing. set_parts(): by reference, in registered memory that stays valid and unchanged until the message is no
-/// longer used (client: completion of the call; server: the release handler of reply()). set_octets(): unregistered
-/// memory, copied to the message (or to a buffer of the pool, if the peer offers a Write chunk); meant for small items
-/// such as paths.
+/// Outgoing. set_parts() refers to registered memory, which must stay valid and unchanged until the message is no
+/// longer used (client: completion of the call; server: the release handler of reply()). set_octets() refers to
+/// unregistered memory, which is copied to the message (or to a buffer of the pool, if the peer offers a Write chunk);
+/// it is meant for small items such as paths.
 ///
 /// Incoming, server. `item` if the client reduced the argument: fetch the data with async_fetch(). Otherwise `octets`,
 /// in place in the message, valid until the reply is sent. Incoming, client. `placed` if the caller provided buffers
@@ -50,7 +50,7 @@ struct bulk_data {
     length = static_cast<std::uint32_t>(from.size());
     octets = from.data();
   }
-  /// The same with text.
+  /// As set_octets(), with the characters of a text.
   void set_text(std::string_view from) noexcept { set_octets(std::as_bytes(std::span(from))); }
   /// Sends registered memory, by reference where the item is reduced. The length is the sum of the sizes in `from`. The
   /// array `from` must stay valid as long as the memory.
@@ -68,7 +68,7 @@ struct bulk_data {
     if (kind != bulk_kind::octets) return {};
     return {octets, length};
   }
-  /// The same as octet_span(), as text.
+  /// The bytes of octet_span() as text.
   std::string_view text() const noexcept {
     const auto in = octet_span();
     return {reinterpret_cast<const char*>(in.data()), in.size()};

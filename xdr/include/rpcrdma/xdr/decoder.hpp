@@ -29,10 +29,10 @@ class Source {
  public:
   /// Appends the next bytes of the message to its pieces, whose end then moves up; false if no more bytes come.
   virtual bool more() = 0;
-  /// Requests the bytes of the message from `position` on at `to`. Returns how many of them arrive in pieces, now or
-  /// later; the rest, at the end of `to`, is transferred there directly: arrived() waits for it.
+  /// Requests to.size() bytes of the message, from `position` on. Returns how many of them, at the start, arrive in
+  /// pieces, now or later. The rest is transferred directly to the end of `to`; arrived() waits for this transfer.
   virtual std::uint32_t place(std::uint32_t position, MutableOctets to) = 0;
-  /// Waits for the direct transfer that place() started; false if it fails. Its memory is no longer used afterwards.
+  /// Waits for the direct transfer that place() started; false if it fails. Afterwards the source no longer uses `to`.
   virtual bool arrived() = 0;
 
  protected:

@@ -46,7 +46,7 @@ class RPCRDMA_EXPORT Encoder {
   /// From now on, offers opaques that XDR routines write to `borrowing`, which must outlive this object.
   void set_borrowing(Borrowing* borrowing) noexcept { borrowing_ = borrowing; }
 
-  /// For XDR routines. Its position counts from the start of the message.
+  /// The stream for XDR routines; its position counts from the start of the message.
   XDR* xdr() noexcept { return &xdr_; }
   /// The encoder of a stream, or null if the stream is of another kind.
   static Encoder* of(XDR* xdrs) noexcept;
@@ -61,8 +61,8 @@ class RPCRDMA_EXPORT Encoder {
   }
   /// Writes the bytes unchanged, without a count.
   void octets(Octets value) noexcept;
-  /// The next bytes replace those at position `to`; past the last byte written so far, they extend the message. False
-  /// if `to` is beyond that, or has been sent. Bytes that were added by reference cannot be replaced.
+  /// Continues at position `to`: the next bytes replace the bytes written there and, beyond them, extend the message.
+  /// False if `to` is beyond the end of the message, or has been sent. Bytes added by reference cannot be replaced.
   bool set_position(std::uint32_t to) noexcept;
   /// The next `count` bytes of the message, for the caller to write; null if they are not in one piece of memory,
   /// aligned to 4 bytes.

@@ -22,9 +22,9 @@ struct text_data {
   text_data() noexcept = default;
   /// Refers to `from`: see set().
   text_data(std::string_view from) noexcept { set(from); }  // NOLINT(google-explicit-constructor)
-  /// Likewise.
+  /// Refers to `from`: see set().
   text_data(const char* from) noexcept { set(from); }  // NOLINT(google-explicit-constructor)
-  /// Likewise.
+  /// Refers to `from`: see set().
   text_data(const std::string& from) noexcept { set(from); }  // NOLINT(google-explicit-constructor)
 
   /// Refers to `from`, whose characters must stay valid and unchanged until the message has been encoded: until the
@@ -41,5 +41,5 @@ static_assert(std::is_trivial_v<text_data>);
 
 /// Encodes to an xdr::Encoder and decodes from an xdr::Decoder; fails on any other stream.
 extern "C" RPCRDMA_EXPORT bool_t xdr_text_data(XDR* xdrs, text_data* text);
-/// The same with an upper bound on the length, in both directions.
+/// As xdr_text_data(), with an upper bound on the length, in both directions.
 extern "C" RPCRDMA_EXPORT bool_t xdr_bounded_text(XDR* xdrs, text_data* text, std::uint32_t max_length);

@@ -23,7 +23,7 @@ class Admission {
     ++total_;
     return true;
   }
-  /// Counts a connection even beyond the limits: another connection is about to leave.
+  /// Counts a connection even at a limit, because another connection is about to end in its favour.
   void enter_instead(const boost::asio::ip::address& peer) {
     ++peers_[peer];
     ++total_;

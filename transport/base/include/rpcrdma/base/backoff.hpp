@@ -20,7 +20,7 @@ class Backoff {
     std::uniform_int_distribution<Milliseconds::rep> draw((bound.count() + 1) / 2, bound.count());
     return Milliseconds(draw(random_));
   }
-  /// An attempt has succeeded.
+  /// To be called after a successful attempt: the next wait is again the shortest.
   void reset() noexcept { bound_ = first_; }
 
  private:

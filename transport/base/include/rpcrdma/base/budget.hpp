@@ -7,12 +7,12 @@
 //     BudgetShare       what one connection holds, and its waiters in order of arrival
 //     BudgetWaiter      one request
 //
-// The bounds are dynamic thresholds, which follow the free bytes. A connection that holds bytes may take more while the
-// sum of its bytes, those of its peer address and the request does not exceed the free bytes: a single connection
-// reaches a third of the budget; of n addresses with one connection each, each reaches 1/(n+2). A connection that holds
-// none may take its first bytes if its peer address holds none either, or would then hold at most three times the free
-// bytes. Some bytes therefore remain for a new peer. Peers are served round-robin, and so are the connections of a
-// peer. One thread.
+// The bounds are dynamic thresholds, which follow the free bytes. A connection that holds bytes may take more if the
+// bytes of the connection, the bytes of its peer address and the request together do not exceed the free bytes. A
+// connection without competitors thus reaches a third of the budget; with n addresses of one connection each, every
+// connection reaches 1/(n+2). A connection that holds nothing may take its first bytes if its peer address holds
+// nothing, or would then hold at most three times the free bytes. Some bytes therefore remain for a new peer. Peers are
+// served round-robin, and so are the connections of a peer. One thread.
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
 
@@ -28,7 +28,7 @@ template <class T>
 using BudgetList = boost::intrusive::list<T, boost::intrusive::constant_time_size<false>>;
 }  // namespace detail
 
-/// One request. Its owner withdraws it before destroying it.
+/// One request for bytes. The owner withdraws the request before destroying it.
 class BudgetWaiter : public detail::BudgetHook {
  public:
   BudgetWaiter() noexcept = default;
@@ -66,8 +66,8 @@ class BudgetShare : public detail::BudgetHook {
   inline void release(std::size_t bytes) noexcept;
   /// Transfers `bytes` that this share holds to `other`, a share of the same budget.
   inline void move_to(BudgetShare& other, std::size_t bytes) noexcept;
-  /// True if this share holds bytes, and either Budget::is_short() or a connection of the same peer that holds none
-  /// waits.
+  /// True if a waiter needs bytes that this share holds: Budget::is_short(), or another share of the same peer waits
+  /// and holds nothing.
   inline bool is_awaited() const noexcept;
 
  private:
@@ -112,7 +112,7 @@ class Budget {
   std::size_t used() const noexcept { return used_; }
   std::size_t free() const noexcept { return capacity_ - used_; }
   bool has_waiters() const noexcept { return !waiting_.empty(); }
-  /// True if a request within its bounds waits because too few bytes are free.
+  /// True if a request waits although its bounds allow it, because too few bytes are free.
   bool is_short() const noexcept { return short_; }
 
  private:
@@ -121,7 +121,8 @@ class Budget {
   using Peers = detail::BudgetList<BudgetPeer>;
   static constexpr std::size_t kPeerPart = 3;
 
-  /// Grants every request that can be granted. A nested call, from on_budget(), leaves that to the outer call.
+  /// Grants every request that can be granted. A nested call, from on_budget(), returns at once: the outer call goes
+  /// on.
   void serve() noexcept {
     if (serving_) return;
     serving_ = true;

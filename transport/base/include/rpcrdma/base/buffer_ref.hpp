@@ -7,7 +7,7 @@
 namespace rpcrdma {
 
 /// Refers to bytes that a fabric can address: their address, their number and the fabric's local key for them. Owns
-/// nothing; the function that returns one says how long it is valid. Copyable, three words.
+/// nothing; the function that returns a BufferRef says how long it is valid. Copyable, three words.
 struct BufferRef {
   std::byte* data = nullptr;    ///< the first byte; null: no memory
   std::uint32_t size = 0;       ///< bytes

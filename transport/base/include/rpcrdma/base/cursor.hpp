@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Bounded cursors over bytes in network order. Failure is sticky: after the first read or write past
-// the end every further one yields zero or does nothing, and ok() is false. Check once, at the end.
+// Bounded cursors over bytes in network order. Failure is sticky: after the first read or write past the end, ok() is
+// false, further reads yield zero, and further writes do nothing. Check ok() once, at the end.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -110,7 +110,7 @@ class Writer {
   bool ok_ = true;
 };
 
-/// The smallest multiple of four that is not below `n` (XDR, RFC 4506 section 3).
+/// `n` rounded up to a multiple of four (XDR, RFC 4506 section 3).
 constexpr std::size_t pad4(std::size_t n) noexcept { return (n + 3) & ~std::size_t{3}; }
 constexpr std::uint32_t pad4(std::uint32_t n) noexcept { return (n + 3) & ~std::uint32_t{3}; }
 

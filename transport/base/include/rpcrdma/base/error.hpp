@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Errors: each layer has a category of precise codes; each code maps to one Condition named by what
-// the caller can do about it. Log the code, branch on the condition.
+// Errors: each layer has a category of precise codes; each code maps to one Condition, which says what the caller can
+// do about the error. Log the code, branch on the condition.
 //
 //   if (ec == rpcrdma::Condition::reconnect) ...
 //

@@ -36,22 +36,22 @@ class Log {
   void trace(fmt::format_string<Args...> format, Args&&... args) const {
     line(LogLevel::trace, format, std::forward<Args>(args)...);
   }
-  /// The same at level debug.
+  /// As trace(), at level debug.
   template <class... Args>
   void debug(fmt::format_string<Args...> format, Args&&... args) const {
     line(LogLevel::debug, format, std::forward<Args>(args)...);
   }
-  /// The same at level info.
+  /// As trace(), at level info.
   template <class... Args>
   void info(fmt::format_string<Args...> format, Args&&... args) const {
     line(LogLevel::info, format, std::forward<Args>(args)...);
   }
-  /// The same at level warn.
+  /// As trace(), at level warn.
   template <class... Args>
   void warn(fmt::format_string<Args...> format, Args&&... args) const {
     line(LogLevel::warn, format, std::forward<Args>(args)...);
   }
-  /// The same at level error.
+  /// As trace(), at level error.
   template <class... Args>
   void error(fmt::format_string<Args...> format, Args&&... args) const {
     line(LogLevel::error, format, std::forward<Args>(args)...);

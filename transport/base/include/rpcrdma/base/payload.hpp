@@ -26,7 +26,8 @@ struct PayloadItem {
   boost::container::small_vector<BufferRef, 1> parts;
 };
 
-/// Refers to memory; owns none. Reused from message to message, so that its vectors keep their capacity.
+/// A reduced message and its items. Refers to memory; owns none. Reused from message to message, so that its vectors
+/// keep their capacity.
 struct Payload {
   boost::container::small_vector<PayloadPiece, 4> pieces;  ///< ascending by position, with gaps only at items
   boost::container::small_vector<PayloadItem, 1> items;    ///< ascending by position (where they have one)

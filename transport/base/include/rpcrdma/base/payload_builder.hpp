@@ -25,7 +25,7 @@ class RPCRDMA_EXPORT PayloadMemory {
 enum class BuildFailure : std::uint8_t {
   none,
   too_long,       ///< the message is longer than the memory meant for it
-  out_of_memory,  ///< memory that the message may use is not available at present
+  out_of_memory,  ///< no memory is available at present
   invalid,        ///< a value has no encoding
 };
 
@@ -64,7 +64,7 @@ class RPCRDMA_EXPORT PayloadBuilder {
   bool grow(std::uint32_t count) noexcept;
 
   Payload payload_;
-  BufferRef room_;  // what is left of the current buffer
+  BufferRef room_;  // the unused part of the current buffer
   PayloadMemory* memory_ = nullptr;
   BuildFailure failure_ = BuildFailure::invalid;
   bool cut_ = true;  // the next byte starts a new piece

@@ -10,9 +10,9 @@
 
 namespace rpcrdma {
 
-/// Runs an io_context and polls it for a while before it blocks, as its WaitPolicy says: work that arrives during the
-/// poll does not wait for a thread to wake up, which is most of the latency of a round trip. An idle program uses no
-/// CPU.
+/// Runs an io_context. Before the thread blocks, it polls the context for the time that a WaitPolicy allows: work that
+/// arrives during the poll does not wait for the thread to wake up, which is most of the latency of a round trip. An
+/// idle program uses no CPU.
 ///
 /// Used by the one thread that runs the context, except for counters().
 class RPCRDMA_EXPORT Runner {
@@ -24,7 +24,7 @@ class RPCRDMA_EXPORT Runner {
         policy_(polling, kUsualWakeUp, Clock::now()),
         measures_(polling.mode == Polling::Mode::automatic) {}
 
-  /// As io_context::run(): until it is stopped or out of work.
+  /// As io_context::run(): until the context is stopped or out of work.
   void run();
   /// As io_context::run_one(): 0 when the context is stopped or out of work.
   std::size_t run_one();
@@ -33,22 +33,22 @@ class RPCRDMA_EXPORT Runner {
   struct Counters {
     std::uint64_t polls = 0;   ///< waits that began with polling
     std::uint64_t found = 0;   ///< polls that found work
-    std::uint64_t blocks = 0;  ///< waits in which the thread blocked, after a poll in vain or at once
+    std::uint64_t blocks = 0;  ///< waits in which the thread blocked, at once or after a poll that found nothing
   };
   /// Any thread.
   Counters counters() const noexcept { return {polls_.load(kRelaxed), found_.load(kRelaxed), blocks_.load(kRelaxed)}; }
 
-  /// Whether it yields the CPU before it polls: true after several yields in a row produced work at once, as when the
-  /// peer runs on the same CPU. Ready work then waits for the yield.
+  /// Whether the thread yields the CPU before its first poll: true if several polls in a row found work directly after
+  /// a yield, as when the peer runs on the same CPU. Work that is already there then waits until the yield returns.
   bool yields_first() const noexcept { return yields_paid_ >= kSure; }
 
  private:
-  using Count = std::atomic<std::uint64_t>;  // one thread writes it
+  using Count = std::atomic<std::uint64_t>;  // written by the thread that runs the context
   static constexpr std::memory_order kRelaxed = std::memory_order_relaxed;
   static void count(Count& one) noexcept { one.store(one.load(kRelaxed) + 1, kRelaxed); }
 
   static constexpr unsigned kSure = 8;
-  /// The assumed wake-up time. It is measured once the thread has waited kOften times.
+  /// The wake-up time that is assumed until the thread has blocked kOften times; then it is measured.
   static constexpr std::chrono::microseconds kUsualWakeUp{50};
   static constexpr unsigned kOften = 256;
 

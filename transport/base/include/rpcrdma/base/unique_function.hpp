@@ -45,7 +45,7 @@ class UniqueFunction<R(Args...), Inline> {
 
   /// False if empty.
   explicit operator bool() const noexcept { return operations_ != nullptr; }
-  /// Calls it.
+  /// Calls the callable.
   R operator()(Args... args) { return operations_->call(storage_, std::forward<Args>(args)...); }
 
   /// Destroys the callable; the object is empty afterwards.

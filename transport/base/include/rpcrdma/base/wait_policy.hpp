@@ -10,15 +10,15 @@ namespace rpcrdma {
 
 /// How a thread waits for work.
 struct Polling {
-  using Duration = std::chrono::nanoseconds;  ///< of a poll
+  using Duration = std::chrono::nanoseconds;  ///< for the length of a poll
   /// What decides how long a thread polls before it blocks.
   enum class Mode {
-    automatic,  ///< WaitPolicy, from the results of earlier polls
+    automatic,  ///< WaitPolicy decides from the results of earlier polls
     off,        ///< never polls
     fixed,      ///< polls for `time` in each wait, except for a while after another thread took the processor
   };
 
-  Mode mode = Mode::automatic;  ///< of this thread
+  Mode mode = Mode::automatic;  ///< what decides for this thread
   Duration time{};              ///< for Mode::fixed only
 
   /// Never polls.
@@ -38,8 +38,8 @@ RPCRDMA_EXPORT std::optional<Polling> parse_polling(std::string_view text) noexc
 ///
 /// Two threads that answer each other save wake-ups if they poll. But if a thread polls for less time than its peer
 /// takes to wake up, it finds nothing and sleeps as well, and so does the peer after it, for ever. Therefore a poll
-/// lasts two wake-ups and the time of a short call, and an allowance, not the length of past waits, decides whether to
-/// poll: a poll that finds nothing consumes allowance; a poll that finds work adds the wake-up that it saved; and 2 %
+/// lasts two wake-ups and the time of a short call. Whether to poll depends on an allowance, not on the length of past
+/// waits: a poll that finds nothing consumes allowance; a poll that finds work adds the wake-up that it saved; and 2 %
 /// of the elapsed time is added. So a thread that mostly sleeps still polls now and then, and continues if that pays.
 /// Polls that find nothing cost at most 2 % of a processor, and one wake-up per poll that found work.
 ///
@@ -47,14 +47,14 @@ RPCRDMA_EXPORT std::optional<Polling> parse_polling(std::string_view text) noexc
 /// while it then blocks without polling, as the scheduler favours a thread that wakes up.
 class RPCRDMA_EXPORT WaitPolicy {
  public:
-  using Clock = std::chrono::steady_clock;  ///< of the caller
-  using Duration = Clock::duration;         ///< likewise
-  using TimePoint = Clock::time_point;      ///< likewise
+  using Clock = std::chrono::steady_clock;  ///< the caller's clock
+  using Duration = Clock::duration;         ///< of that clock
+  using TimePoint = Clock::time_point;      ///< of that clock
 
   /// A thread that yields and is without the processor for this long competes with another thread.
   static constexpr Duration kDisplaced = std::chrono::microseconds(500);
 
-  /// `wake_up` is what it costs to wake a thread, from the event until the thread runs.
+  /// `wake_up` is the time from an event until the thread that waits for it runs.
   WaitPolicy(Polling polling, Duration wake_up, TimePoint now) noexcept;
 
   /// Replaces the wake-up time by a better measurement.
@@ -78,8 +78,8 @@ class RPCRDMA_EXPORT WaitPolicy {
   Duration pause_{};
 };
 
-/// What it costs to wake a thread on this machine: the median delay between the end of a short sleep and the moment at
-/// which the thread runs. Measured by the first call in a process, which takes about 3 ms. Any thread.
+/// The time to wake a thread on this machine: the median delay between the end of a short sleep and the moment at which
+/// the thread runs. The first call in a process measures it, in about 3 ms. Any thread.
 RPCRDMA_EXPORT WaitPolicy::Duration measured_wake_up() noexcept;
 
 }  // namespace rpcrdma

@@ -10,9 +10,9 @@
 
 namespace rpcrdma {
 
-/// A weak reference to the object of which it is a member, for handlers that wait in an io_context. Such a handler must
-/// not own the object: the io_context may destroy the handler when other objects to which this object refers no longer
-/// exist. One thread.
+/// A member of a T that gives handlers a weak reference to this T while they wait in an io_context. A handler must not
+/// own the T: the io_context may destroy the handler late, when other objects that the T refers to no longer exist. One
+/// thread.
 template <class T>
 class WeakGuard {
  public:
@@ -28,7 +28,8 @@ class WeakGuard {
       if (T* const object = block->object) function(*object, std::forward<decltype(arguments)>(arguments)...);
     };
   }
-  /// The same; the operation that the handler ends does not allocate unless another such handler of this guard waits.
+  /// As wrap(); starting an operation with this handler allocates nothing unless another handler made by this function
+  /// waits.
   template <class Function>
   auto wrap_in_own_memory(Function function) const {
     return boost::asio::bind_allocator(PostAllocator<void>(block_->memory), wrap(std::move(function)));

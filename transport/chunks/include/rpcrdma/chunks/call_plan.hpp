@@ -15,9 +15,9 @@ namespace rpcrdma::transport {
 struct PlanLimits {
   std::uint32_t send = wire::kMinThreshold;     ///< inline threshold of the call
   std::uint32_t receive = wire::kMinThreshold;  ///< inline threshold of the reply
-  std::uint32_t max_segments = 64;              ///< of all chunks together; the RFC sets no limit
+  std::uint32_t max_segments = 64;              ///< in all chunks together; the RFC sets no limit
   std::uint32_t max_long_call = 1u << 20;       ///< bytes of the Position-Zero Read chunk; the RFC sets no limit
-  std::uint32_t version = wire::kVersion;       ///< of the header
+  std::uint32_t version = wire::kVersion;       ///< RPC-over-RDMA version of the header
 };
 
 /// The input of the planner. It belongs to the caller, which does not change it until the call is over.
@@ -48,7 +48,7 @@ struct CallPlan {
   std::size_t windows() const noexcept { return reads.size() + writes.size() + (reply_chunk != 0 ? 1 : 0); }
 };
 
-/// TransportError::call_too_long or reply_too_long when the call cannot be sent within the limits.
+/// Plans the call. TransportError::call_too_long or reply_too_long if the call cannot be sent within the limits.
 error_code plan_call(const CallShape& shape, const PlanLimits& limits, CallPlan& out);
 
 }  // namespace rpcrdma::transport

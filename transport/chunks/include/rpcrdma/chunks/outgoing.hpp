@@ -10,8 +10,8 @@
 
 namespace rpcrdma::transport {
 
-/// The payload is built behind a gap that takes the header, so that the usual message is one piece of
-/// memory. Holds its memory from begin() to reset(). One thread.
+/// The payload is built behind room for the header, so that the usual message is one piece of memory. Holds its memory
+/// from begin() to reset(). One thread.
 class Outgoing final : private PayloadMemory {
  public:
   /// Takes a send buffer of `size` bytes and starts `builder` in it. The builder gets more memory, up to about
@@ -24,8 +24,9 @@ class Outgoing final : private PayloadMemory {
   /// Registered zeros, for pads.
   BufferRef zeros() const noexcept { return buffer_.ref().slice(0, 4); }
 
-  /// Encodes `header` in front of `stream` and makes the gather list of the Send, which has at most `max_gather`
-  /// pieces: a stream of more pieces is copied into one. `header_size` is the encoded size of `header`.
+  /// Encodes `header` in front of `stream` and makes the gather list of the Send. The list has at most `max_gather`
+  /// pieces: if they would be more, header and stream are copied into one. `header_size` is the encoded size of
+  /// `header`.
   error_code finish(const wire::Header& header, std::uint32_t header_size, std::span<const BufferRef> stream,
                     std::uint32_t max_gather);
   std::span<const BufferRef> gather() const noexcept { return gather_; }

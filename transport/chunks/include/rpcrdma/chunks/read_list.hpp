@@ -12,7 +12,7 @@
 
 namespace rpcrdma::transport {
 
-/// Reused from call to call.
+/// The Read chunks of one call. Reused from call to call, so that it keeps its capacity.
 class ReadList {
  public:
   struct Chunk {
@@ -21,9 +21,9 @@ class ReadList {
     std::span<const Segment> segments;  ///< in list order; valid until the next parse()
   };
 
-  /// Sorts the segments into chunks. False, which is answered with ERR_CHUNK, for chunks that overlap, a chunk longer
-  /// than `max_chunk`, a Position-Zero Read chunk in an RDMA_MSG, or an RDMA_NOMSG without one. Chunks without bytes
-  /// are left out.
+  /// Sorts the segments into chunks and leaves out empty chunks. Returns false, which the caller answers with
+  /// ERR_CHUNK, if chunks overlap, if a chunk is longer than `max_chunk`, if an RDMA_MSG has a Position-Zero Read
+  /// chunk, or if an RDMA_NOMSG has none.
   bool parse(const wire::Header& header, std::uint32_t max_chunk);
 
   /// The Position-Zero Read chunk; length 0: none.
@@ -32,7 +32,7 @@ class ReadList {
   std::span<const Chunk> chunks() const noexcept { return chunks_; }
 
   /// Makes the payload of a call from its reduced stream, which is one piece of memory. False if a chunk's position
-  /// lies outside the stream, or if a chunk precedes its first 8 bytes.
+  /// lies outside the stream, or within the first 8 bytes, which are the XID and the message type.
   bool assemble(BufferRef stream, Payload& out) const;
 
  private:

@@ -9,19 +9,20 @@
 
 namespace rpcrdma::transport {
 
-/// Reused from reply to reply.
+/// The plan of one reply. Reused from reply to reply, so that it keeps its capacity.
 struct ReplyPlan {
-  wire::Header header;  ///< procedure, and the call's Write list and Reply chunk with the lengths written
+  wire::Header header;  ///< procedure; the call's Write list and Reply chunk, with the numbers of bytes written
   ItemFlags reduced;    ///< items that go into the Write chunk of the same index
-  GatherList stream;    ///< the rest: inline behind the header, or into the Reply chunk
+  GatherList stream;    ///< the rest of the reply: inline behind the header, or into the Reply chunk
   bool long_reply = false;
   std::uint32_t header_size = 0;
 
   void clear() noexcept;
 };
 
-/// Of `call` only the version and the chunk lists count. `threshold`: the inline threshold of the reply. `zeros`: 3
-/// registered zeros, for pads. TransportError::reply_too_long when the reply fits nowhere [8166-4.5.3-b] [8267-3.1-a].
+/// Plans the reply. Uses only the version and the chunk lists of `call`. `threshold`: the inline threshold of the
+/// reply. `zeros`: 3 registered zeros, for pads. TransportError::reply_too_long when the reply fits nowhere
+/// [8166-4.5.3-b] [8267-3.1-a].
 error_code plan_reply(const Payload& payload, const wire::Header& call, std::uint32_t threshold, BufferRef zeros,
                       ReplyPlan& out);
 

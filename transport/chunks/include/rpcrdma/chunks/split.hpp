@@ -48,8 +48,8 @@ class Splitter {
   std::span<const BufferRef> memory_;
   std::span<const Segment> segments_;
   std::uint32_t max_message_ = 0;
-  std::uint32_t memory_used_ = 0;   // of memory_.front()
-  std::uint32_t segment_used_ = 0;  // of segments_.front()
+  std::uint32_t memory_used_ = 0;   // bytes used of memory_.front()
+  std::uint32_t segment_used_ = 0;  // bytes used of segments_.front()
 };
 
 }  // namespace rpcrdma::transport

@@ -3,7 +3,8 @@
 // Transport characteristics of both sides of a connection of RPC-over-RDMA version two, and requests to change them
 // (draft-dnoveck-nfsv4-rpcrdma-xcharext-01; rpcrdma/wire/v2/characteristics.hpp has the codes).
 //
-// Both sides announce theirs when version two has been agreed, a client after the first reply. Version one has none.
+// Each side announces its characteristics once version two has been agreed; a client waits for the first reply. Version
+// one has no characteristics.
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/io_context.hpp>
@@ -21,7 +22,7 @@ namespace rpcrdma::transport {
 
 using wire::v2::BackwardSupport;
 
-/// The characteristics of one side; the defaults are those of a side that has announced none (section 3, table 1).
+/// The characteristics of one side. The default values hold for a side that has announced nothing (section 3, table 1).
 struct CharacteristicValues {
   std::uint32_t receive_buffer_size = 4096;                             ///< least size of a posted Receive, bytes
   bool requester_remote_invalidation = false;                           ///< accepts Send with Invalidate
@@ -30,10 +31,10 @@ struct CharacteristicValues {
   friend bool operator==(const CharacteristicValues&, const CharacteristicValues&) = default;
 };
 
-/// How far the exchange of a connection has come.
+/// The progress of a connection's exchange.
 enum class ExchangeState : std::uint8_t {
-  none,         ///< no connection, version one, or switched off (ConnectionOptions::characteristics)
-  negotiating,  ///< version two is not agreed yet, or a credit is missing: nothing has been announced
+  none,         ///< no exchange: no connection, version one, or switched off (ConnectionOptions::characteristics)
+  negotiating,  ///< this side has announced nothing: version two is not agreed yet, or it has too few credits
   announced,    ///< this side has announced its characteristics; the peer has not announced any yet
   active,       ///< the peer has announced characteristics: requests are possible
   refused,      ///< the peer does not support the extension
@@ -41,43 +42,43 @@ enum class ExchangeState : std::uint8_t {
 
 /// The characteristics of a connection now, and what has been exchanged since it was made.
 struct Characteristics {
-  ExchangeState state = ExchangeState::none;  ///< of the exchange
+  ExchangeState state = ExchangeState::none;  ///< progress of the exchange
   std::uint32_t version = 1;                  ///< of this side's calls (RPC-over-RDMA version)
   CharacteristicValues own;                   ///< as announced
   CharacteristicValues peer;                  ///< as announced, inferred, or the default
   std::uint64_t requests_sent = 0;            ///< REQ_XCHAR
-  std::uint64_t requests_received = 0;        ///< likewise
+  std::uint64_t requests_received = 0;        ///< REQ_XCHAR
   std::uint64_t updates_sent = 0;             ///< UPD_XCHAR
-  std::uint64_t updates_received = 0;         ///< likewise
+  std::uint64_t updates_received = 0;         ///< UPD_XCHAR
   std::uint64_t refused = 0;                  ///< optional messages answered by an error, or dropped
   std::uint64_t unanswered = 0;               ///< REQ_XCHAR without an answer in time
-  // What the policy has asked the peer for (CharacteristicOptions::adaptive):
-  std::uint64_t grown = 0;           ///< larger Receives
-  std::uint64_t shrunk_unused = 0;   ///< smaller ones, as no call needed more
-  std::uint64_t shrunk_idle = 0;     ///< smaller ones, as there were no calls
-  std::uint64_t shrunk_pressed = 0;  ///< smaller ones, as the peer is short of memory
+  // Requests of the policy (CharacteristicOptions::adaptive) to the peer:
+  std::uint64_t grown = 0;           ///< for larger Receives
+  std::uint64_t shrunk_unused = 0;   ///< for smaller Receives, as no call needed more
+  std::uint64_t shrunk_idle = 0;     ///< for smaller Receives, as there were no calls
+  std::uint64_t shrunk_pressed = 0;  ///< for smaller Receives, as the peer is short of memory
 };
 
 /// The values to change; an empty member leaves its value as it is.
 struct CharacteristicChange {
   std::optional<std::uint32_t> receive_buffer_size{};         ///< bytes
   std::optional<bool> requester_remote_invalidation{};        ///< as in CharacteristicValues
-  std::optional<BackwardSupport> backward_request_support{};  ///< likewise
+  std::optional<BackwardSupport> backward_request_support{};  ///< as in CharacteristicValues
 };
 
 /// The result for one value of a CharacteristicChange.
 enum class Disposition : std::uint8_t {
-  unchanged,  ///< not wanted
+  unchanged,  ///< no change was requested
   done,       ///< in effect
   rejected,   ///< not supported, not acceptable, or not possible now
-  pending,    ///< in effect later: Characteristics shows it then
+  pending,    ///< accepted, but not in effect yet; Characteristics shows the value once it is
 };
 
 /// The result for each value of a CharacteristicChange.
 struct ChangeOutcome {
-  Disposition receive_buffer_size = Disposition::unchanged;            ///< of that value
-  Disposition requester_remote_invalidation = Disposition::unchanged;  ///< likewise
-  Disposition backward_request_support = Disposition::unchanged;       ///< likewise
+  Disposition receive_buffer_size = Disposition::unchanged;            ///< result for the value of this name
+  Disposition requester_remote_invalidation = Disposition::unchanged;  ///< result for the value of this name
+  Disposition backward_request_support = Disposition::unchanged;       ///< result for the value of this name
 
   friend bool operator==(const ChangeOutcome&, const ChangeOutcome&) = default;
 };
@@ -85,8 +86,8 @@ struct ChangeOutcome {
 /// Receives the outcome of a request or a change.
 using CharacteristicsHandler = UniqueFunction<void(error_code, ChangeOutcome), 192>;
 
-/// The exchange of one side: that of a client (Client::exchange()) lasts as long as the client and refers to its
-/// current connection; that of a server (IncomingCall::exchange()) refers to the connection of a call.
+/// One side's exchange of characteristics. The object that Client::exchange() returns lives as long as the client and
+/// refers to the client's current connection; IncomingCall::exchange() refers to the connection of the call.
 ///
 /// Threads: the thread of the connection's io_context.
 class RPCRDMA_EXPORT CharacteristicsExchange {
@@ -95,18 +96,18 @@ class RPCRDMA_EXPORT CharacteristicsExchange {
   virtual Characteristics characteristics() const noexcept = 0;
 
   /// Asks the peer to change its characteristics. Completes with void(error_code, ChangeOutcome) when the peer has
-  /// answered; a value that is still pending then shows in characteristics() once it is in effect. Asking for a smaller
-  /// Receive Buffer Size limits what this side sends at once (section 3.1). Errors: TransportError::no_characteristics
-  /// where the state is not ExchangeState::active; connection_lost; BaseError::out_of_memory if many requests wait;
-  /// BaseError::deadline_exceeded after CharacteristicOptions::request_timeout, when the peer may have changed its
-  /// values or not: this side then sends what suits both.
+  /// answered; characteristics() shows a value that is still pending once it is in effect. A request for a smaller
+  /// Receive Buffer Size limits this side's Sends immediately (section 3.1). Errors: TransportError::no_characteristics
+  /// if the state is not ExchangeState::active; connection_lost; BaseError::out_of_memory if many requests wait;
+  /// BaseError::deadline_exceeded after CharacteristicOptions::request_timeout. In the last case the peer may or may
+  /// not have changed its values, and this side sends only what the old and the new values both allow.
   template <class Token>
   auto async_request(const CharacteristicChange& wanted, Token&& token) {
     return start(&CharacteristicsExchange::request, wanted, std::forward<Token>(token));
   }
   /// Changes this side's characteristics, and announces them to the peer. Completes as async_request() does. The
-  /// Receive Buffer Size can only be raised, as only a peer may ask for a smaller one (section 3.1), and is pending
-  /// until the last smaller Receive has been consumed; rejected where memory or options do not allow it.
+  /// Receive Buffer Size can only be raised: only a peer may ask for a smaller one (section 3.1). A larger size is
+  /// pending until the last smaller Receive has been consumed; it is rejected if memory or options do not allow it.
   template <class Token>
   auto async_change(const CharacteristicChange& wanted, Token&& token) {
     return start(&CharacteristicsExchange::change, wanted, std::forward<Token>(token));
@@ -117,7 +118,7 @@ class RPCRDMA_EXPORT CharacteristicsExchange {
   using Handler = CharacteristicsHandler;  ///< of both operations
   /// Starts async_request(): runs `handler` once, possibly at once.
   virtual void request(const CharacteristicChange& wanted, Handler handler) = 0;
-  /// Starts async_change(), likewise.
+  /// Starts async_change(): runs `handler` once, possibly at once.
   virtual void change(const CharacteristicChange& wanted, Handler handler) = 0;
   /// Where handlers without an executor run.
   virtual boost::asio::io_context& executor_context() noexcept = 0;

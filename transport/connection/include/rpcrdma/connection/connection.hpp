@@ -32,15 +32,15 @@ class Control;
 /// The client opened the connection, and sends the calls of the forward direction (RFC 8167 section 2).
 enum class Role : std::uint8_t { client, server };
 
-/// The user of a connection. Outlives it, or detaches first (Connection::destroy()).
+/// The user of a connection. Outlives the connection, or calls Connection::destroy() first.
 class ConnectionEvents {
  public:
   virtual void on_connected() noexcept = 0;
   /// The connection has ended, and its queue pair is quiesced: posted and exposed memory is not accessed any more.
   /// Runs once, as the last event, also when connecting failed.
   virtual void on_disconnected(error_code why) noexcept = 0;
-  /// An RPC call, or an RDMA_NOMSG with a Position-Zero Read chunk. `message` may be moved from; its header is scratch
-  /// memory, which may be swapped out.
+  /// An RPC call, or an RDMA_NOMSG with a Position-Zero Read chunk. `message` may be moved from; `message.header` is
+  /// valid during this call, and its contents may be swapped out to keep them.
   virtual void on_call(Received& message) noexcept = 0;
   /// An RPC reply, or an RDMA_NOMSG without a Position-Zero Read chunk.
   virtual void on_reply(Received& message) noexcept = 0;
@@ -51,7 +51,7 @@ class ConnectionEvents {
   /// The end of a batch of completions: send credits, receives and memory may have become free.
   virtual void on_batch_end() noexcept = 0;
   // For the optional messages of version two:
-  /// Credits that replies of this side grant now.
+  /// The credits that this side's replies grant at present.
   virtual std::uint32_t granted_credits() const noexcept { return 1; }
   /// What this side supports of the reverse direction (xcharext-01 section 3.3).
   virtual BackwardSupport backward_support() const noexcept { return BackwardSupport::none; }
@@ -67,10 +67,10 @@ struct ConnectionSetup {
   memory::Pool* pool = nullptr;
   Role role = Role::client;
   ConnectionOptions options;
-  std::uint32_t max_segments = 256;  ///< of a received header
+  std::uint32_t max_segments = 256;  ///< the most segments in a received header
   std::uint32_t chunk_work = 256;    ///< send credits in addition to one Send for each call credit
   Log log;
-  /// Shared with other connections, which it outlives; null: bounded by the pool only.
+  /// Bounds the receives of all connections that share it; must outlive them. Null: no bound common to connections.
   ReceiveBudget* receive_budget = nullptr;
 };
 
@@ -80,7 +80,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// Starts to connect. on_connected() or on_disconnected() follows, unless this fails.
   static Result<boost::intrusive_ptr<Connection>> connect(const ConnectionSetup& setup, const fabric::Endpoint& peer,
                                                           ConnectionEvents& events);
-  /// Starts to accept; likewise.
+  /// Starts to accept `request`. on_connected() or on_disconnected() follows, unless this fails.
   static Result<boost::intrusive_ptr<Connection>> accept(const ConnectionSetup& setup,
                                                          std::unique_ptr<fabric::ConnectionRequest> request,
                                                          ConnectionEvents& events);
@@ -90,22 +90,24 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   const ConnectionOptions& options() const noexcept { return setup_.options; }
   const fabric::ConnectionInfo& info() const noexcept { return info_; }
   const wire::Thresholds& thresholds() const noexcept { return thresholds_; }
-  /// The version of the calls that this side sends; replies have the version of their call. Where version two may be
-  /// used, a client offers it by its first call, and a server learns it from the first message.
+  /// The version of the calls that this side sends; replies have the version of their call. With
+  /// VersionChoice::automatic a client offers version two by its first call, and a server learns the version from the
+  /// client's messages.
   std::uint32_t version() const noexcept { return version_; }
   /// False while the client does not know whether the server supports the version that it offers.
   bool version_settled() const noexcept { return version_settled_; }
-  /// The server has refused version two, and its range includes version one: calls have version one from now on.
+  /// To be called when the server has refused version two but supports version one: further calls have version one.
   void fall_back() noexcept;
-  /// The server has refused version two, or has not answered the call that offered it [v2-5.2-c] [v2-5.2-d].
+  /// True if the server has refused version two, or has not answered the call that offered it [v2-5.2-c] [v2-5.2-d].
   bool lacks_version_two() const noexcept {
     return setup_.options.version == VersionChoice::automatic &&
            (version_settled_ ? version_ == wire::kVersion : offered_);
   }
-  /// The largest call of this side, in bytes of a Send: the threshold, or less while the version is not settled.
+  /// The largest Send that may carry a call of this side, in bytes: the send threshold, or less while the version is
+  /// not settled.
   std::uint32_t max_call() const noexcept;
-  /// The send threshold that was negotiated, which characteristics do not change: the size of the buffer in which a
-  /// message is begun.
+  /// The size of the buffer in which a message is begun: the negotiated send threshold, which characteristics do not
+  /// change.
   std::uint32_t buffer_size() const noexcept { return buffer_size_; }
   /// The largest send threshold of this connection so far.
   std::uint32_t highest_send() const noexcept { return highest_send_; }
@@ -130,35 +132,35 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// As CharacteristicsExchange::async_request() and async_change().
   void request_characteristics(const CharacteristicChange& wanted, CharacteristicsHandler handler);
   void change_characteristics(const CharacteristicChange& wanted, CharacteristicsHandler handler);
-  /// Credits of this side's direction that calls may not use now, as an optional message needs them.
+  /// Credits for calls of this side that an optional message uses, so that calls may not use them now.
   std::uint32_t held_credits() const noexcept;
   /// False if the peer has announced that it does not take reverse calls.
   bool peer_takes_reverse_calls() const noexcept;
   /// True if the peer has announced that it takes reverse calls with chunks.
   bool peer_takes_reverse_chunks() const noexcept;
-  /// True if memory is short, the receives of this side have been raised, and the peer has not been told yet that
-  /// smaller ones would do.
+  /// True if memory is short, this side's receives are larger than at first, and the peer has not been told yet that
+  /// this side would accept a request for smaller receives.
   bool may_offer_smaller_receives() const noexcept;
-  /// Tells the peer so. Requires may_offer_smaller_receives().
+  /// Tells the peer that smaller receives would do. Requires may_offer_smaller_receives().
   void offer_smaller_receives() noexcept;
   /// ConnectionEvents::backward_support() has changed.
   void backward_support_changed() noexcept;
   /// Notes the size of a call of version two, without chunks; the peer may then be asked for larger or smaller
   /// Receives.
   void note_own_call(std::uint64_t size) noexcept;
-  /// Call it for each inline reply that is planned by the current send threshold and posted later; plan_posted() takes
-  /// the result. While replies that were planned by a higher threshold are not posted, the peer is not asked to lower
-  /// it.
+  /// To be called for each inline reply that is planned with the current send threshold and posted later; plan_posted()
+  /// takes the result. The peer is not asked for smaller receives while replies that were planned with a higher
+  /// threshold are still to be posted.
   std::uint8_t plan_made() noexcept {
     ++open_plans_[plan_epoch_];
     return plan_epoch_;
   }
   void plan_posted(std::uint8_t epoch) noexcept;
-  /// Immediate end without any further event. Nothing posted or exposed is touched afterwards.
+  /// Immediate end without any further event. Posted and exposed memory is not accessed afterwards.
   void destroy() noexcept;
 
-  /// Posts work. On failure the connection has been aborted, and on_disconnected() follows; only
-  /// FabricError::locked_memory of post_read() leaves the connection as it is.
+  /// Posts work. On failure the connection has been aborted, and on_disconnected() follows. Exception: if post_read()
+  /// fails with FabricError::locked_memory, the connection stays as it is.
   error_code post_send(std::span<const BufferRef> gather, const fabric::SendOptions& options,
                        fabric::WorkContext* context) noexcept;
   error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
@@ -166,10 +168,10 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   error_code post_read(BufferRef sink, std::uint32_t handle, std::uint64_t offset,
                        fabric::WorkContext* context) noexcept;
 
-  /// An idle window; return it by give_window() when it is no longer bound. Valid until the connection ends.
+  /// An idle window, valid until the connection ends. Return it with give_window() once it is no longer bound.
   Result<fabric::Window*> take_window();
   void give_window(fabric::Window* window) noexcept { windows_.give_back(*window); }
-  /// Unlike for the posts above, a failure does not abort the connection.
+  /// A failure of bind() does not abort the connection.
   Result<Segment> bind(fabric::Window& window, BufferRef memory, fabric::Access access);
   error_code invalidate(fabric::Window& window, fabric::WorkContext* context) noexcept;
 
@@ -181,9 +183,9 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   bool has_work() const noexcept {
     return send_queue_.free() != send_queue_.capacity() || reply_queue_.free() != reply_queue_.capacity();
   }
-  /// Posts receives until `count` exist, posted or in use, as far as options and memory allow. Returns their number.
+  /// Posts receives until `count` of them are posted or in use, as far as options and memory allow. Returns receives().
   std::uint32_t provide_receives(std::uint32_t count) noexcept;
-  /// The number of receives, without those for optional messages.
+  /// The number of receives for calls and replies, without receives for optional messages.
   std::uint32_t receives() const noexcept { return receives_.count() - control_receives(); }
   std::size_t receive_octets() const noexcept { return receives_.octets(); }
 
@@ -193,8 +195,8 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
     in_batch_ = true;
     ++progress_.completed;
   }
-  /// Work with a context, posted and completed since the start. While the two differ and neither changes, the peer
-  /// neither answers Reads nor accepts Writes and Sends.
+  /// The numbers of work requests with a context that were posted and completed since the start. While the two differ
+  /// and neither changes, the peer neither answers Reads nor accepts Writes and Sends.
   struct Progress {
     std::uint64_t posted = 0;
     std::uint64_t completed = 0;
@@ -247,10 +249,10 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::uint32_t highest_send_ = wire::kMinThreshold;
   bool expects_invalidation_ = false;
   std::uint8_t plan_epoch_ = 0;
-  std::array<std::uint32_t, 2> open_plans_{};  // by epoch
+  std::array<std::uint32_t, 2> open_plans_{};  // replies planned and not posted, by epoch
   const std::uint32_t first_receive_size_;
   ReceiveBuffers receives_;
-  std::unique_ptr<Control> control_;  // null with version one only
+  std::unique_ptr<Control> control_;  // null with VersionChoice::one
   std::unique_ptr<fabric::QueuePair> queue_pair_;
   Recycler<fabric::Window> windows_;  // destroyed before the queue pair
   SendCredits send_queue_;

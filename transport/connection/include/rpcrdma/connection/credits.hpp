@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Credits of one direction as its requester counts them (RFC 8166 section 3.3.1; RFC 8167 section 4.1: each
-// direction has its own). No I/O.
+// Credits of one direction as the requester counts them (RFC 8166 section 3.3.1). Each direction has its own credits
+// (RFC 8167 section 4.1). No I/O.
 #include <algorithm>
 #include <cstdint>
 
@@ -17,15 +17,15 @@ class Credits {
   std::uint32_t in_flight() const noexcept { return in_flight_; }
   /// Calls that may be sent now.
   std::uint32_t available() const noexcept {
-    // [8166-3.3.1-a] [8166-3.3.1-c] a grant may shrink below what is in flight
+    // [8166-3.3.1-a] [8166-3.3.1-c] a grant may be smaller than the number of calls in flight
     const std::uint32_t limit = std::min(requested_, granted_);
     return limit > in_flight_ ? limit - in_flight_ : 0;
   }
 
   void call_sent() noexcept { ++in_flight_; }
   void call_answered() noexcept { --in_flight_; }
-  /// A reply carried `value`: absolute, not a difference [8166-3.3.1-d]. A grant of 0, which no responder may
-  /// send [8166-3.3.1-b], counts as 1: 0 would stall the connection permanently.
+  /// Takes the grant of a reply: an absolute number, not a difference [8166-3.3.1-d]. A grant of 0, which no responder
+  /// may send [8166-3.3.1-b], counts as 1: 0 would stall the connection permanently.
   void grant(std::uint32_t value) noexcept { granted_ = std::max(value, 1u); }
   /// A new connection starts with one credit until its first reply [8166-3.3.3-a] [v2-5-a].
   void restart() noexcept {

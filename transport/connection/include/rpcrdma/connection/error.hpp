@@ -13,7 +13,7 @@ enum class TransportError {
   peer_err_chunk,        ///< RDMA_ERROR with ERR_CHUNK for this call (RFC 8166 section 4.5.2)
   peer_err_vers,         ///< RDMA_ERROR with ERR_VERS (section 4.5.1)
   bad_reply,             ///< the reply breaks the rules of reduction (section 6.1)
-  reply_too_long,        ///< the reply fits neither inline nor the chunks provided (section 4.5.3)
+  reply_too_long,        ///< the reply fits neither inline nor in the chunks provided (section 4.5.3)
   call_too_long,         ///< the call exceeds what this transport sends
   chunk_unreadable,      ///< a Read chunk could not be pulled
   too_many_connections,  ///< a limit on connections was reached

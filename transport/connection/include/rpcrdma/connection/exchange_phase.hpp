@@ -11,9 +11,9 @@ namespace rpcrdma::transport {
 enum class ExchangePhase : std::uint8_t {
   off,          ///< version one, or switched off
   negotiating,  ///< version two is not agreed yet; nothing has been announced
-  heard,        ///< the peer has announced its characteristics, this side has not
-  announced,    ///< this side has announced its own, the peer has not
-  active,       ///< both have
+  heard,        ///< only the peer has announced its characteristics
+  announced,    ///< only this side has announced its characteristics
+  active,       ///< both sides have announced their characteristics
   refused,      ///< the peer has refused INIT_XCHAR
 };
 inline constexpr std::size_t kExchangePhases = 6;  ///< how many there are
@@ -22,7 +22,7 @@ inline constexpr std::size_t kExchangePhases = 6;  ///< how many there are
 enum class ExchangeEvent : std::uint8_t { announce, init, request, response, update, refusal };
 inline constexpr std::size_t kExchangeEvents = 6;  ///< how many there are
 
-/// What is done with the message of an event.
+/// How this side treats the message of an event.
 enum class Reaction : std::uint8_t {
   take,
   refuse,  ///< answer RDMA2_ERR_INVAL_OPTION
@@ -33,7 +33,7 @@ enum class Reaction : std::uint8_t {
 /// One entry of the table.
 struct ExchangeTransition {
   Reaction reaction;   ///< to the message
-  ExchangePhase next;  ///< the phase from then on
+  ExchangePhase next;  ///< the phase after the event
 };
 
 /// What `event` does in `phase`.
@@ -41,8 +41,9 @@ constexpr ExchangeTransition transition(ExchangePhase phase, ExchangeEvent event
   using enum ExchangePhase;
   using enum Reaction;
   using Row = std::array<ExchangeTransition, kExchangeEvents>;
-  // [xchar-4-a] an unsupported operation is refused; [xchar-4-b] [xchar-4-c] all four are supported, or none. A second
-  // INIT_XCHAR is an error, as changes are announced by UPD_XCHAR; an INIT_XCHAR after a refusal is taken.
+  // [xchar-4-a] an unsupported operation is refused; [xchar-4-b] [xchar-4-c] all four operations are supported, or
+  // none. A second INIT_XCHAR is an error, as changes are announced by UPD_XCHAR. If this side's INIT_XCHAR was
+  // refused, a later INIT_XCHAR of the peer is still accepted.
   constexpr std::array<Row, kExchangePhases> kTable{{
       // announce           init            request              response             update               refusal
       {{{drop, off}, {refuse, off}, {refuse, off}, {refuse, off}, {refuse, off}, {drop, off}}},

@@ -10,20 +10,22 @@ namespace rpcrdma::transport {
 /// When to ask the peer for larger or smaller Receives. No I/O.
 ///
 /// A call that fits inline costs neither windows nor an RDMA Read, but each Receive of the peer must be as large as the
-/// largest call. So a larger size is asked for when a quarter of the last 64 calls would fit with it and do not
-/// without, and the first size again when none of 1024 calls needed more. The distance between both keeps the size from
-/// changing back and forth; a peer that rejects a size is asked again after 16384 calls.
+/// largest call. So the policy asks for a larger size when a quarter of the last 64 calls were too long for the present
+/// size and would fit the larger one. It asks for the first size again when none of 1024 calls needed more. The
+/// distance between 64 and 1024 keeps the size from changing back and forth. A peer that rejects a size is asked again
+/// after 16384 calls.
 class InlineGrowth {
  public:
-  static constexpr std::uint32_t kWindow = 64;           ///< calls that are looked at together
-  static constexpr std::uint32_t kEnough = kWindow / 4;  ///< of them that would fit: it asks
-  static constexpr std::uint32_t kQuiet = 1024;          ///< calls in a row that fit the first size: it asks for that
-  static constexpr std::uint32_t kPause = 16384;         ///< calls after a rejection
+  static constexpr std::uint32_t kWindow = 64;           ///< calls that are examined together
+  static constexpr std::uint32_t kEnough = kWindow / 4;  ///< calls among them that justify a larger size
+  static constexpr std::uint32_t kQuiet = 1024;   ///< calls in a row that fit the first size, before asking for it
+  static constexpr std::uint32_t kPause = 16384;  ///< calls after a rejection, before asking again
 
-  /// Asks for `least`, the size that the peer has without being asked, to `most` bytes.
+  /// Asks for sizes from `least`, which the peer's Receives have without a request, up to `most` bytes.
   InlineGrowth(std::uint32_t least, std::uint32_t most) noexcept : least_(least), most_(std::max(least, most)) {}
 
-  /// A call of `size` bytes is sent while the limit of a Send is `limit`. Returns the Receive Buffer Size to ask for.
+  /// Notes a call of `size` bytes that is sent while a Send may have `limit` bytes. Returns the Receive Buffer Size to
+  /// ask for, if any.
   std::optional<std::uint32_t> on_call(std::uint64_t size, std::uint32_t limit) noexcept {
     if (pause_ != 0) --pause_;
     const bool needs_more = size > least_ && size <= most_;
@@ -41,7 +43,7 @@ class InlineGrowth {
     quiet_ = 0;
     return least_;
   }
-  /// The size that is asked for when no more is needed.
+  /// The size to ask for when no call needs more.
   std::uint32_t least() const noexcept { return least_; }
   /// The peer has rejected the size, or wants a smaller one.
   void pause() noexcept { pause_ = kPause; }

@@ -29,22 +29,22 @@ RPCRDMA_EXPORT std::string_view name_of(VersionChoice choice) noexcept;
 /// The exchange of transport characteristics in version two (draft-dnoveck-nfsv4-rpcrdma-xcharext-01).
 struct CharacteristicOptions {
   bool exchange = true;  ///< false: every optional message is answered by RDMA2_ERR_INVAL_OPTION
-  /// Receives of this side are raised to this many bytes at most, at the request of its peer or of the program; no
-  /// effect below `receive_size`. 4096 to 262144.
+  /// The largest size, in bytes, to which the peer or the program may raise this side's Receives; no effect below
+  /// `receive_size`. 4096 to 262144.
   std::uint32_t max_receive_size = 65536;
   /// Largest Send of this side where the peer announces larger Receives; no effect below `send_size`.
   std::uint32_t max_send_size = 65536;
-  /// Ask the peer for larger Receives when many calls are too long for its present ones, and for the default size again
-  /// when no call is longer than that (connection/inline_growth.hpp).
+  /// Ask the peer for larger Receives when many calls are too long for its present Receives, and for the first size
+  /// again when no call needs more (connection/inline_growth.hpp).
   bool adaptive = true;
   /// How long a request waits for its answer; then it ends with BaseError::deadline_exceeded.
   std::chrono::milliseconds request_timeout{10000};
-  /// With `adaptive`: after this time without a call of this side the peer is asked for the size of Receives that it
-  /// had at first.
+  /// With `adaptive`: after this time without a call of this side, the peer is asked to return its Receives to their
+  /// first size.
   std::chrono::milliseconds idle_shrink{30000};
 };
 
-/// One side's parameters for its connections. They are negotiated with the peer's at every connect.
+/// One side's parameters for its connections, negotiated with the peer's parameters at every connect.
 struct ConnectionOptions {
   /// Credits asked for (client) or granted (server), forward direction (RFC 8166 section 3.3.1); 1 to 1024.
   std::uint32_t credits = 32;
@@ -52,11 +52,11 @@ struct ConnectionOptions {
   std::uint32_t reverse_credits = 2;
   /// Largest Send in bytes: a multiple of 1024, 1024 to 262144 (RFC 8797 section 4.2).
   std::uint32_t send_size = 4096;
-  std::uint32_t receive_size = 4096;  ///< size of a Receive, likewise
+  std::uint32_t receive_size = 4096;  ///< size of a Receive in bytes, with the limits of `send_size`
   /// Offer and use RFC 8797 private data. Off: thresholds 1024, no remote invalidation.
   bool private_data = true;
-  VersionChoice version = VersionChoice::one;  ///< of RPC-over-RDMA
-  CharacteristicOptions characteristics{};     ///< in version two
+  VersionChoice version = VersionChoice::one;  ///< versions of RPC-over-RDMA to use
+  CharacteristicOptions characteristics{};     ///< used in version two only
   /// Time limit for setting up a connection.
   std::chrono::milliseconds handshake_timeout{5000};
   /// RDMA Reads that the peer may have outstanding at this side.

@@ -11,7 +11,7 @@ namespace rpcrdma::transport {
 class Connection;
 struct ReceiveBlock;
 
-/// One receive buffer: posted, or lent to the reader of the message in it.
+/// One receive buffer: posted, or lent by a ReceiveLease to the reader of the message in it.
 class ReceiveSlot final : public fabric::WorkContext {
  public:
   ReceiveSlot(Connection& owner, BufferRef memory, ReceiveBlock& block) noexcept
@@ -27,7 +27,7 @@ class ReceiveSlot final : public fabric::WorkContext {
   ReceiveBlock* block_;
 };
 
-/// Keeps a received message in its buffer; posts the buffer again when released. Move-only. Keeps the
+/// Keeps a received message in its buffer until release(), which posts the buffer again. Move-only. Keeps the
 /// connection's memory alive, also after the connection is lost.
 class ReceiveLease {
  public:
@@ -45,10 +45,10 @@ class ReceiveLease {
 
 /// A received message.
 struct Received {
-  wire::Header& header;                      ///< scratch of the connection: swap it to keep it
+  wire::Header& header;                      ///< reused for the next message: swap its contents out to keep them
   BufferRef payload;                         ///< what follows the header, in the receive buffer
   std::optional<std::uint32_t> invalidated;  ///< the handle that came with a Send with Invalidate
-  ReceiveLease lease;                        ///< keeps `payload`
+  ReceiveLease lease;                        ///< keeps `payload` valid
 };
 
 }  // namespace rpcrdma::transport

@@ -10,8 +10,8 @@ class ReceiveBudget {
  public:
   explicit ReceiveBudget(std::size_t capacity) noexcept : capacity_(capacity) {}
 
-  /// Bytes that a connection which holds `held` may take in addition: up to a quarter of what the others leave, so that
-  /// some are left for the next connection, however many there are.
+  /// Bytes that a connection may take in addition to `held`, which it has. In total it may have a quarter of the bytes
+  /// that the other connections do not use, so that some bytes always remain for the next connection.
   std::size_t offer(std::size_t held) const noexcept {
     const std::size_t others = used_ - held;
     const std::size_t most = others < capacity_ ? (capacity_ - others) / 4 : 0;
@@ -20,7 +20,7 @@ class ReceiveBudget {
   /// May exceed the offer: each connection needs its first receives.
   void take(std::size_t octets) noexcept { used_ += octets; }
   void give_back(std::size_t octets) noexcept { used_ -= octets; }
-  /// More than half is in use: receives that were raised should be lowered again.
+  /// True if more than half is in use: receives larger than at first should shrink again.
   bool is_short() const noexcept { return used_ > capacity_ / 2; }
   std::size_t used() const noexcept { return used_; }
 

@@ -12,7 +12,7 @@ namespace rpcrdma::transport {
 
 /// Memory that one or more receive buffers share.
 struct ReceiveBlock {
-  memory::RegisteredBuffer memory;  ///< of all these buffers
+  memory::RegisteredBuffer memory;  ///< all its receive buffers
   std::size_t footprint = 0;        ///< bytes that the block takes from the pool
   std::uint32_t users = 0;          ///< buffers in it
 };
@@ -39,16 +39,17 @@ class ReceiveBuffers {
   /// Buffers that are smaller than size(), posted or lent.
   std::uint32_t smaller() const noexcept { return smaller_; }
 
-  /// Adds `more` buffers, or fewer if the budget has less; false, and nothing added, when the pool is empty.
+  /// Adds `more` buffers; with `within_budget`, at most as many as the budget offers. When the pool is empty, adds
+  /// nothing and returns false.
   bool add(Connection& owner, std::uint32_t more, bool within_budget);
   /// Whether budget and pool have room for all buffers with `size` bytes each.
   bool has_room(std::uint32_t size) const noexcept;
-  /// The budget that it shares with other connections is short.
+  /// True if there is a budget, which other connections share, and it is short.
   bool budget_short() const noexcept { return budget_ != nullptr && budget_->is_short(); }
   /// Changes size().
   void set_size(std::uint32_t size) noexcept;
-  /// Gives `slot`, which is not posted, a buffer of size(). False if a larger one is needed and memory is short: the
-  /// buffer stays as it is.
+  /// Gives `slot`, which is not posted, a buffer of size(). If memory is short, the slot keeps its buffer; false if
+  /// that buffer is smaller than size().
   bool replace(ReceiveSlot& slot);
 
  private:
@@ -59,7 +60,7 @@ class ReceiveBuffers {
   ReceiveBudget* budget_;
   std::uint32_t size_;
   std::size_t octets_ = 0;
-  std::size_t footprint_ = 0;  // of the pool: rounded up to size classes
+  std::size_t footprint_ = 0;  // bytes taken from the pool: rounded up to size classes
   std::uint32_t smaller_ = 0;
   std::vector<std::unique_ptr<ReceiveBlock>> blocks_;
   std::deque<ReceiveSlot> slots_;  // a deque: addresses are stable

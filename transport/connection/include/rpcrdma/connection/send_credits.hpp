@@ -10,7 +10,8 @@ namespace rpcrdma::transport {
 
 class SendCredits;
 
-/// Reserved work requests. Move-only; the destructor returns what is left. Must not outlive its SendCredits.
+/// Reserved work requests. Move-only; the destructor returns the work requests that are left. Must not outlive its
+/// SendCredits.
 class SendUnits {
  public:
   SendUnits() noexcept = default;
@@ -28,7 +29,7 @@ class SendUnits {
 
   std::uint32_t count() const noexcept { return count_; }
   void release() noexcept;
-  /// Returns `count` of them.
+  /// Returns `count` of the work requests.
   void release(std::uint32_t count) noexcept;
   /// Takes over the work requests of `other`, which belong to the same SendCredits.
   void absorb(SendUnits other) noexcept {
@@ -36,7 +37,7 @@ class SendUnits {
     count_ += std::exchange(other.count_, 0);
     other.queue_ = nullptr;
   }
-  /// Drops them without returning them: the connection has ended.
+  /// Drops the work requests without returning them: the connection has ended.
   void forget() noexcept {
     queue_ = nullptr;
     count_ = 0;
@@ -73,13 +74,14 @@ class SendCredits {
   std::uint32_t free() const noexcept { return capacity_ - used_; }
   bool has_waiters() const noexcept { return !waiters_.empty(); }
 
-  /// Empty (count 0) when too few are free, or when others wait already.
+  /// Empty (count 0) when too few are free, or when a waiter is in the queue.
   SendUnits try_reserve(std::uint32_t count) noexcept {
     if (has_waiters() || count > free()) return {};
     used_ += count;
     return SendUnits(*this, count);
   }
-  /// `waiter` gets `count` (at most the capacity) when serve() finds them free; never after drop_waiters().
+  /// `waiter` gets `count` work requests (at most the capacity) when serve() finds as many free; it gets nothing after
+  /// drop_waiters().
   void wait(UnitWaiter& waiter, std::uint32_t count) noexcept {
     if (dropped_) return;
     waiter.wanted_ = count < capacity_ ? count : capacity_;

@@ -4,7 +4,7 @@
 
 namespace rpcrdma::transport {
 
-/// A work context that calls a member function of its owner, of which it is a member itself.
+/// A work context that is a member of its owner and calls a member function of the owner.
 template <class Owner, void (Owner::*Function)(const fabric::Completion&) noexcept>
 class MemberWork final : public fabric::WorkContext {
  public:

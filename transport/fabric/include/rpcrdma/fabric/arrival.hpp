@@ -10,8 +10,8 @@ namespace rpcrdma::fabric {
 /// Devices cannot tell: data is known to be placed only when a later Send has been received.
 class RPCRDMA_EXPORT Arrival {
  public:
-  /// Bytes placed from the start of the range on, while each Write begins where the last one ended. The first Write
-  /// that begins elsewhere freezes the number. Valid from one bind until the next.
+  /// The number of bytes written from the start of the range on, as long as each Write begins where the previous one
+  /// ended; the first Write that begins elsewhere freezes the number. Valid from one bind until the next.
   virtual std::uint32_t arrived() const noexcept = 0;
   /// True if a Write did not begin where the last one ended.
   virtual bool out_of_order() const noexcept = 0;

@@ -49,18 +49,18 @@ class CompletionDispatcher {
            std::uint32_t count = 1) noexcept;
   /// on_established(info) runs next. `info` stays valid until then.
   void establish(const ConnectionInfo& info) noexcept { established_ = &info; }
-  /// on_disconnected(why) runs after all completions, and directly before it on_rejected(*refusal) if given. An
-  /// on_established that has not run yet is dropped.
+  /// After all completions, on_rejected(*refusal), if given, and on_disconnected(why) run. An on_established that has
+  /// not run yet is dropped.
   void disconnect(error_code why, const ConnectionInfo* refusal = nullptr) noexcept;
 
   bool pending() const noexcept { return established_ != nullptr || !ready_.empty() || end_; }
   /// Whether a callback is running.
   bool running() const noexcept { return running_; }
-  /// Delivers what is pending, at most `max_batches` batches of it. Does nothing from within a callback.
+  /// Delivers pending callbacks, at most `max_batches` batches. Does nothing if called from within a callback.
   void run(int max_batches = kMaxBatches);
   /// Posts run() if something is pending and neither posted nor running. `keep` keeps this object alive until then.
   void wake(std::shared_ptr<void> keep);
-  /// Drops what is pending. No callback starts from here on; the one that is running, if any, is the last.
+  /// Drops pending callbacks. No callback starts after this call; if a callback is running, it is the last.
   void quiesce() noexcept;
 
  private:
@@ -79,7 +79,7 @@ class CompletionDispatcher {
   void run_end();
 
   boost::asio::io_context& context_;
-  QueuePairEvents* events_;  // after quiesce() an object that does nothing
+  QueuePairEvents* events_;  // after quiesce(): an object whose functions do nothing
   Counters& counters_;
   Owner* owner_;
   PostMemory post_memory_;

@@ -27,8 +27,8 @@ enum class FabricError {
   device_lost,         ///< the device was removed; it may come back
   device_closed,       ///< this process may not open the device
   no_driver,           ///< rdma-core has no driver for the device
-  no_libibverbs,       ///< a library of rdma-core is missing
-  no_librdmacm,        ///< likewise
+  no_libibverbs,       ///< libibverbs of rdma-core is missing
+  no_librdmacm,        ///< librdmacm of rdma-core is missing
   locked_memory,       ///< a registration exceeds the limit of locked memory (RLIMIT_MEMLOCK)
 };
 

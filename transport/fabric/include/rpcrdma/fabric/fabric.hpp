@@ -47,16 +47,16 @@ struct Capabilities {
   std::uint32_t max_gather = 0;      ///< buffers in one send or write
   std::uint32_t max_read_depth = 0;  ///< IRD and ORD
   std::uint32_t max_message = 0;     ///< bytes of one send, write or read
-  /// An exposure is a window: the peer may invalidate it by Send with Invalidate, so the R flag of
-  /// RFC 8797 may be set.
+  /// True: an exposure is a window, which the peer may invalidate by Send with Invalidate, so the R flag of RFC 8797
+  /// may be set.
   bool remote_invalidation = false;
-  /// A peer reaches exactly the range of a window. Otherwise (rxe) it reaches the whole memory region around the
+  /// True: a peer reaches exactly the range of a window. False (rxe): it reaches the whole memory region around the
   /// window, so every buffer that may be exposed needs a region of its own.
   bool exact_window_bounds = true;
-  /// Both sides may invalidate a window at the same time: at worst that ends the connection. Otherwise (rxe, where the
-  /// kernel crashes) a window that the peer may still invalidate must not be invalidated locally.
+  /// True: both sides may invalidate a window at the same time; at worst the connection ends. False (rxe, where the
+  /// kernel crashes): a window that the peer may still invalidate must not be invalidated locally.
   bool late_invalidation = true;
-  /// Registering memory for one transfer costs less than copying it.
+  /// True: to register memory for one transfer costs less than to copy it.
   bool cheap_registration = false;
   /// Bytes that this process may have registered at once, over all its fabrics: its limit of locked memory when the
   /// fabric was opened. A registration beyond it fails with FabricError::locked_memory.
@@ -73,8 +73,8 @@ struct Counters {
   /// Payload bytes of large segments (8 KiB and more) that the provider copied instead of transferring them directly
   /// between the caller's memory and the wire.
   std::uint64_t copied = 0;
-  /// How often a lost device came into use again. The keys of older BufferRefs are then invalid for sending and
-  /// receiving; bind() still accepts them.
+  /// The number of times that a lost device came into use again. The keys of older BufferRefs are then invalid for
+  /// sending and receiving; bind() still accepts them.
   std::uint64_t reopened = 0;
 };
 
@@ -145,8 +145,8 @@ struct ReadDepths {
 /// What both sides know of a connection.
 struct ConnectionInfo {
   Endpoint local;                       ///< this side's address
-  Endpoint peer;                        ///< the other side's
-  std::vector<std::byte> private_data;  ///< the peer's, as received (may be zero-padded by the provider)
+  Endpoint peer;                        ///< the other side's address
+  std::vector<std::byte> private_data;  ///< the peer's private data as received; may have zeros appended
   std::uint32_t inbound_reads = 0;      ///< negotiated IRD: Reads that the peer may have outstanding
   std::uint32_t outbound_reads =
       0;  ///< negotiated ORD: Reads on the wire at a time; more wait in the provider; 0: none
@@ -194,8 +194,8 @@ class RPCRDMA_EXPORT QueuePair {
   /// A Send of at most Capabilities::max_message bytes. The buffers belong to the provider until it completes.
   virtual error_code post_send(std::span<const BufferRef> gather, const SendOptions& options, WorkContext* context) = 0;
   /// RDMA Write to remote memory; completes when sent. The data is placed before the peer delivers a later Send.
-  /// A Write or Read whose remote range wraps fails with invalid_argument (iwarp, loopback), a Read where
-  /// ConnectionInfo::outbound_reads is 0 with FabricError::unsupported; neither ends the connection.
+  /// A Write or Read whose remote range wraps fails with invalid_argument (iwarp, loopback). A Read fails with
+  /// FabricError::unsupported if ConnectionInfo::outbound_reads is 0. Neither failure ends the connection.
   virtual error_code post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
                                 WorkContext* context) = 0;
   /// RDMA Read from remote memory; complete when the data is in `sink`. FabricError::locked_memory: the provider cannot
@@ -205,8 +205,8 @@ class RPCRDMA_EXPORT QueuePair {
   /// The window belongs to the caller and is destroyed before the queue pair.
   virtual Result<std::unique_ptr<Window>> make_window() = 0;
   /// Exposes `memory` (within one region) through an idle window, under a fresh handle. The exposure takes effect
-  /// before any Send posted after this call. Takes at most one slot of the send queue. A provider whose fabric can end
-  /// finds the region by address if the key is one of an earlier fabric.
+  /// before any Send posted after this call. Takes at most one slot of the send queue. If the key of `memory` is that
+  /// of an earlier fabric, whose device was lost, the provider finds the region by address.
   virtual Result<Segment> bind(Window& window, BufferRef memory, Access access) = 0;
   /// Ends an exposure. Completes when no frame in transit names the range: from then on neither the peer nor the
   /// provider accesses it. Also valid for a window that the peer has already invalidated.
@@ -220,7 +220,7 @@ class RPCRDMA_EXPORT QueuePair {
   virtual void abort() = 0;
   /// Immediate end without on_disconnected: from here on no callback starts, no work is accepted, and nothing touches
   /// a posted or exposed buffer. Callable at any time, also from within a callback of this queue pair, which is then
-  /// the last one. Work that is outstanding does not complete. The destructor implies it.
+  /// the last one. Work that is outstanding does not complete. The destructor does the same.
   virtual void quiesce() noexcept = 0;
 };
 

@@ -11,7 +11,7 @@ namespace {
 /// arrive.
 constexpr std::size_t kMinScratch = 1024;
 constexpr std::size_t kScratch = 65536;
-/// After this many small frames in a row no large one is expected. Usually fewer calls are in progress.
+/// After this many small frames in a row no large frame is expected: usually fewer calls than that are in progress.
 constexpr std::size_t kGuarded = 32;
 /// The bytes of a frame that are read first: its length and the shortest header.
 constexpr std::size_t kFirst = kFpduLengthSize + kTaggedHeaderSize;
@@ -36,12 +36,12 @@ FpduReader::Plan FpduReader::plan() noexcept {
 /// Whether another large payload is expected.
 bool FpduReader::on_guard() const noexcept { return smalls_ < kGuarded && !markers_; }
 
-/// The number of bytes, at least one, that cannot belong to a large payload other than the current one.
+/// The number of bytes, at least one, that can be read before the next large payload may begin.
 std::size_t FpduReader::until_large() const noexcept {
   switch (state_) {
     case State::header:
       if (collected_ < kFirst) return kFirst - collected_;
-      // An untagged frame: all of it if it is small, else the rest of its header.
+      // An untagged frame: a small frame to its end and the next header, a large one to the end of its header.
       return (ulpdu_length_ < kLargePayload ? fpdu_size(ulpdu_length_) + kFirst
                                             : kFpduLengthSize + kUntaggedHeaderSize) -
              collected_;
@@ -92,7 +92,7 @@ std::size_t FpduReader::collect(Octets octets, std::size_t wanted) noexcept {
   if (collected_ >= wanted) return 0;
   const std::size_t n = std::min(octets.size(), wanted - collected_);
   std::memcpy(header_.data() + collected_, octets.data(), n);
-  if (crc_on_) crc_.add(octets.first(n));  // at once: a marker may come in between
+  if (crc_on_) crc_.add(octets.first(n));  // now, as the next bytes may be a marker
   collected_ += n;
   return n;
 }
@@ -135,7 +135,7 @@ void FpduReader::take_payload(Octets& octets) noexcept {
   octets = octets.subspan(n);
 }
 
-/// `count` bytes of the payload are in their target.
+/// Notes that `count` bytes of the payload have been placed at their target.
 void FpduReader::placed(std::size_t count) noexcept {
   if (crc_on_) crc_.add({target_, count});
   target_ += count;

@@ -34,10 +34,10 @@ class SegmentSink {
 ///
 /// Operation. plan() returns the buffers for the next read of the socket; filled() takes the number of bytes read.
 /// During a payload the plan starts with the rest of its target. All other bytes go to a scratch buffer, which is
-/// consumed at once and never holds anything between two reads. A large payload that passed the scratch buffer would
-/// be copied. Therefore, after a large frame and until kGuarded small ones have followed, a read covers no more than
+/// consumed at once and never holds anything between two reads. A large payload that is read into the scratch buffer
+/// must be copied. Therefore, from a large frame until kGuarded small frames have followed, a read covers no more than
 /// the rest of the current frame and the next header: a small frame then takes two reads. After that, one read takes
-/// as many small frames as there are. The CRC is computed over the bytes in place: placement precedes the check,
+/// all small frames that have arrived. The CRC is computed over the bytes in place: placement precedes the check,
 /// delivery follows it.
 ///
 /// Errors. After on_framing_error() or stop() all bytes are dropped.
@@ -47,7 +47,7 @@ class FpduReader {
 
   explicit FpduReader(SegmentSink& sink) noexcept : sink_(sink) {}
 
-  /// Before the first plan(). `markers`: this side requested them.
+  /// To be called before the first plan(). `markers`: this side requested markers.
   void start(bool crc, bool markers);
   Plan plan() noexcept;
   void filled(std::size_t count) noexcept;
@@ -55,7 +55,7 @@ class FpduReader {
 
   /// Whether the stream is at a frame boundary, where it may end.
   bool between_frames() const noexcept { return state_ == State::header && collected_ == 0; }
-  /// Of the current or last segment: its header as received, and the length of its ULPDU.
+  /// The header, as received, and the ULPDU length of the current or last segment.
   Octets raw_header() const noexcept;
   std::uint16_t ulpdu_length() const noexcept { return ulpdu_length_; }
   /// Bytes of large payloads that were copied from the scratch buffer since the last call.
@@ -88,12 +88,12 @@ class FpduReader {
   std::size_t collected_ = 0;  // bytes so far of the header or trailer that is arriving
   std::uint16_t ulpdu_length_ = 0;
   std::byte* target_ = nullptr;
-  std::size_t remaining_ = 0;  // of the payload
+  std::size_t remaining_ = 0;  // bytes of the payload still to arrive
   std::size_t pad_ = 0;
   Crc32c crc_;
   std::uint64_t copied_ = 0;
 
-  std::uint64_t position_ = 0;  // of the stream, with markers
+  std::uint64_t position_ = 0;  // in the stream, with markers
   std::uint64_t frame_start_ = 0;
   Marker marker_{};
   std::size_t marker_collected_ = 0;
@@ -102,7 +102,7 @@ class FpduReader {
   std::size_t smalls_ = 0;  // small frames since the last large one, at most kGuarded
 
   std::unique_ptr<std::byte[]> scratch_;
-  std::size_t scratch_size_ = 0;  // how much of it a plan offers while small frames arrive
+  std::size_t scratch_size_ = 0;  // bytes of scratch_ that a plan offers while small frames arrive
 };
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -25,7 +25,7 @@ class FpduWriter {
   /// Frames in one batch.
   static constexpr std::size_t kMaxFrames = 64;
 
-  /// Before the first frame. `markers`: the peer asked for them.
+  /// To be called before the first frame. `markers`: the peer requested markers.
   void start(bool crc, bool markers);
   /// Whether another frame may join the batch.
   bool has_room() const noexcept;
@@ -45,7 +45,7 @@ class FpduWriter {
   std::uint64_t take_copied() noexcept { return std::exchange(copied_, 0); }
   /// Bytes written since start().
   std::uint64_t written() const noexcept { return written_; }
-  /// Drops all frames of which nothing is written, and returns a copy of the rest of a partly written one.
+  /// Drops all frames of which nothing is written, and returns a copy of the rest of a partly written frame.
   std::vector<std::byte> cut();
   /// Returns a copy of everything that is pending, and drops it.
   std::vector<std::byte> drain();

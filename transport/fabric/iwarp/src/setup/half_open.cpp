@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: the Request's header, then its private data, under one timer.
+// Operation: reads the Request's header, then its private data, within one time limit.
 // Ownership: the handlers keep the object; the socket returns to the listener, with a complete Request or to be closed.
 // Error handling: a Request that is malformed, late or too long closes the connection without a Reply.
 #include "setup/half_open.hpp"

@@ -13,7 +13,7 @@ class HalfOpen : public std::enable_shared_from_this<HalfOpen> {
       : listener_(std::move(listener)), socket_(std::move(socket)), timer_(socket_.get_executor()) {}
   /// `place` is the entry of this object in the listener's list.
   void start(std::chrono::milliseconds timeout, ListenerState::HalfOpens::iterator place);
-  /// Closes this connection, the oldest half-open one, in favour of a newer one.
+  /// Closes this connection, the oldest half-open connection, to make room for a new connection.
   void give_way() { finish(false, "too many connections with incomplete requests"); }
 
  private:

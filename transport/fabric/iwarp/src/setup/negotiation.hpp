@@ -54,7 +54,7 @@ struct Conclusion {
     agreed,
     rejected,   ///< by the peer's ULP
     malformed,  ///< no valid answer to the Request: close
-    terminate,  ///< its terms cannot be met: send a Terminate with `error`, close
+    terminate,  ///< the Reply's terms cannot be met: send a Terminate with `error`, close
   };
   Outcome outcome = Outcome::agreed;
   Agreement agreement;

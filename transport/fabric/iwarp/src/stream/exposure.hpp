@@ -14,7 +14,7 @@ struct Exposure {
   Segment segment;
   bool bound = false;         ///< in the table of STags
   bool invalidating = false;  ///< invalidate() is posted and has not completed
-  /// Frames that name it: a segment being placed, Read Responses not yet written to the socket.
+  /// Frames that name this exposure: a segment being placed, Read Responses not yet written to the socket.
   std::uint32_t pins = 0;
   std::uint32_t arrived = 0;  ///< bytes from the start that were written in order
   bool out_of_order = false;

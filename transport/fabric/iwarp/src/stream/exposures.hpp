@@ -14,7 +14,8 @@ namespace rpcrdma::fabric::iwarp {
 /// here.
 ///
 /// Ownership. An Exposure belongs to its window; a segment that is being placed and a Read that is being answered pin
-/// it. Error handling. Access beyond what was granted is refused with the Terminate code of the fault.
+/// it.
+/// Error handling. Access beyond what was granted is refused with the Terminate code of the fault.
 class Exposures {
  public:
   explicit Exposures(FabricState& fabric) noexcept : fabric_(fabric) {}
@@ -44,7 +45,7 @@ class Exposures {
   FabricState& fabric_;
   std::vector<Exposure*> all_;
   Exposure* placement_ = nullptr;  // pinned by the segment that is being placed
-  std::uint32_t placed_ = 0;       // its bytes
+  std::uint32_t placed_ = 0;       // bytes of that segment
 };
 
 }  // namespace rpcrdma::fabric::iwarp

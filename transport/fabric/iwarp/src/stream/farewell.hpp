@@ -7,8 +7,8 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// Closes a connection in an orderly way: writes `last_words`, shuts down the sending direction, and discards what the
-/// peer sends until it closes (RFC 5040 section 6.2.1) or `timeout` expires.
+/// Closes a connection in an orderly way: writes `last_words`, shuts down the sending direction, and discards received
+/// bytes until the peer closes (RFC 5040 section 6.2.1) or `timeout` expires.
 ///
 /// Needs no owner: its handlers keep it alive until it has ended. Reports nothing.
 void say_farewell(Socket socket, std::vector<std::byte> last_words, std::chrono::milliseconds timeout);

@@ -8,8 +8,8 @@ namespace rpcrdma::fabric::iwarp {
 
 /// Answers the peer's RDMA Reads: queues its Read Requests and makes Read Responses of them, in order [5040-5.5-h].
 ///
-/// Ownership. A Read pins its window from the Request until the Response is written to the socket. Error handling. A
-/// Request beyond IRD, or for memory that is not exposed, is refused.
+/// Ownership. A Read pins its window from the Request until the Response is written to the socket.
+/// Error handling. A Request beyond IRD, or for memory that is not exposed, is refused.
 class ReadResponder {
  public:
   explicit ReadResponder(Exposures& exposures) noexcept : exposures_(exposures) {}

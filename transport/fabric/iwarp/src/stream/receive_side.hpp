@@ -10,8 +10,8 @@ namespace rpcrdma::fabric::iwarp {
 
 /// The receive queue of a stream: the peer's Sends fill the posted receives in order.
 ///
-/// Ownership. Buffers and contexts belong to the poster; a segment is placed directly into its receive. Error handling.
-/// Each segment is checked before it is placed; flush() completes the receives that are left.
+/// Ownership. Buffers and contexts belong to the poster; a segment is placed directly into its receive.
+/// Error handling. Each segment is checked before it is placed; flush() completes the receives that are left.
 class ReceiveSide {
  public:
   ReceiveSide(FabricState& fabric, CompletionDispatcher& dispatcher, std::uint32_t depth);
@@ -21,8 +21,8 @@ class ReceiveSide {
   Placement place(const DdpHeader& header, std::uint32_t payload) noexcept;
   /// The segment is complete.
   void placed(std::uint32_t payload) noexcept { placed_ += payload; }
-  /// That segment was the last one of its message. `revoked`: the exposure that the message invalidated, if any, and
-  /// its STag.
+  /// The segment was the last one of its message. `revoked` and `stag`: the exposure that the message invalidated, if
+  /// any, and its STag.
   void delivered(Exposure* revoked, std::uint32_t stag) noexcept;
 
   /// The window of `exposure` is destroyed.
@@ -38,7 +38,7 @@ class ReceiveSide {
     WorkContext* context = nullptr;
     std::uint32_t length = 0;
     std::optional<std::uint32_t> invalidated;
-    Exposure* exposure = nullptr;  // invalidated by the message: the receive completes when nothing pins it
+    Exposure* exposure = nullptr;  // invalidated by the message: the receive completes when no frame pins the exposure
   };
   void complete(WorkContext* context, const Completion& completion) noexcept;
 
@@ -48,7 +48,7 @@ class ReceiveSide {
   // Numbers: head <= placing_ <= tail.
   Ring<Receive> receives_;
   std::uint64_t placing_ = 0;  // the receive that is being filled
-  std::uint32_t placed_ = 0;   // bytes of its message so far
+  std::uint32_t placed_ = 0;   // bytes placed in that receive so far
   std::uint32_t slots_ = 0;
   std::uint32_t expected_msn_ = kFirstMsn;
 };

@@ -234,7 +234,7 @@ void SendSide::complete(const Work& work, error_code status) noexcept {
     dispatcher_.add(*work.context, {status, 0, {}}, &slots_);
 }
 
-/// [5040-5.5-f] [5040-5.5-a] in order of posting
+/// [5040-5.5-f] [5040-5.5-a] work completes in order of posting
 void SendSide::retire() noexcept {
   for (; works_.head() != cursor_; works_.pop()) {
     Work& work = works_.front();

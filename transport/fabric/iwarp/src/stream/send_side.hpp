@@ -30,7 +30,7 @@ struct Work {
   std::uint32_t sent = 0;  ///< bytes in frames made so far; read: bytes received
   std::uint32_t piece = 0;
   std::uint32_t piece_offset = 0;
-  std::uint32_t sink_stag = 0;  ///< read
+  std::uint32_t sink_stag = 0;  ///< read: the STag of the sink
 };
 
 /// The send queue of a stream: Sends, Writes, Reads and invalidations, which complete in order of posting.
@@ -39,8 +39,8 @@ struct Work {
 /// [5041-5.3-a]. A Send or Write is done when its frames are written, a Read when its Response is placed, an
 /// invalidation when no frame names the window. Work requests that are done leave the queue in order.
 ///
-/// Ownership. Buffers, windows and contexts belong to the poster. Error handling. A work request that is refused has no
-/// effect; flush() completes the rest.
+/// Ownership. Buffers, windows and contexts belong to the poster.
+/// Error handling. A work request that is refused has no effect; flush() completes the rest.
 class SendSide {
  public:
   SendSide(FabricState& fabric, CompletionDispatcher& dispatcher, std::uint32_t depth);

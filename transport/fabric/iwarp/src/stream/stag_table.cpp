@@ -17,7 +17,7 @@ StagTable::StagTable() : slots_(kFirstSize) {
   if (const int error = refill()) throw std::system_error(error, std::generic_category(), "getrandom");
 }
 
-// [5040-8.1.1-c] [8166-8.1.2-a] a peer cannot predict them
+// [5040-8.1.1-c] [8166-8.1.2-a] a peer cannot predict STags
 int StagTable::refill() noexcept {
   auto* at = reinterpret_cast<char*>(random_.data());
   for (std::size_t got = 0; got < sizeof random_;) {
@@ -46,7 +46,7 @@ std::uint64_t StagTable::draw_offset() noexcept {
   return (std::uint64_t{random()} << 32 | random()) & 0x00007ffffffff000u;
 }
 
-/// The slot that holds `stag`, or the free one where the search for it ends.
+/// The slot that holds `stag`, or the free slot where the search for `stag` ends.
 std::size_t StagTable::slot_of(std::uint32_t stag) const noexcept {
   std::size_t at = stag & mask();
   while (slots_[at].exposure != nullptr && slots_[at].stag != stag) at = (at + 1) & mask();

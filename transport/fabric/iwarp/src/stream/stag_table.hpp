@@ -9,7 +9,7 @@
 namespace rpcrdma::fabric::iwarp {
 
 /// The STags of one fabric. They are drawn from the kernel's random numbers (RFC 5040 section 8.1.1), so that a peer
-/// cannot predict the next one, and an old one does not recur except by chance.
+/// cannot predict the next STag, and an old STag recurs only by chance.
 ///
 /// An open-addressed hash table indexed by the STag itself, which is random. Does not own the exposures.
 class StagTable {

@@ -77,7 +77,7 @@ void Stream::forget(Exposure& exposure) noexcept {
   receives_.forget(exposure);
 }
 
-/// [5040-5.5-f] [5040-5.5-a] in order of posting, each queue by itself.
+/// [5040-5.5-f] [5040-5.5-a] the work of each queue completes in order of posting
 void Stream::retire() noexcept {
   sends_.retire();
   receives_.retire();

@@ -14,10 +14,10 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// One RDMAP stream over one TCP connection: everything of a queue pair except its handle. Its parts own their state:
-/// SendSide, ReceiveSide, ReadResponder and Exposures the queues and windows, StreamState the life of the connection,
-/// FrameSource the order of messages. The stream joins them to the socket; it is split over files by event: posting
-/// (stream.cpp), connecting, transmitting, receiving, ending.
+/// One RDMAP stream over one TCP connection: a queue pair, to which IwarpQueuePair is the user's handle. Each part owns
+/// its state: SendSide, ReceiveSide and ReadResponder own the queues, Exposures the windows, StreamState the state of
+/// the connection, FrameSource the order of messages. The stream connects the parts to the socket; it is split over
+/// files by event: posting (stream.cpp), connecting, transmitting, receiving, ending.
 ///
 /// Kept alive by its handle, its windows and its handlers on the io_context.
 class Stream final : public std::enable_shared_from_this<Stream>,
@@ -102,14 +102,14 @@ class Stream final : public std::enable_shared_from_this<Stream>,
 
   const std::shared_ptr<FabricState> fabric_;
   const QueuePairOptions options_;
-  const std::uint64_t number_;  // in log lines
+  const std::uint64_t number_;  // identifies the stream in log lines
   StreamState state_;
   CompletionDispatcher dispatcher_;
 
-  PostMemory read_memory_;   // of the pending read
-  PostMemory write_memory_;  // of the pending wait until the socket is writable
+  PostMemory read_memory_;   // for the handler of the pending read
+  PostMemory write_memory_;  // for the handler that waits until the socket is writable
   Socket socket_;
-  boost::asio::steady_timer timer_;       // for the nudge, then for the end
+  boost::asio::steady_timer timer_;       // first for nudges, later for IwarpOptions::close_timeout
   std::shared_ptr<Initiator> initiator_;  // while connecting
   std::unique_ptr<Request> request_;      // an acceptor's, until accept()
   ConnectionInfo info_;

@@ -95,7 +95,7 @@ std::uint32_t Stream::choose_mulpdu() {
   if (fabric_->options.max_ulpdu != 0) return clamp_mulpdu(fabric_->options.max_ulpdu);
   const std::uint32_t emss = segment_size(socket_);
   const bool within_host = info_.peer.address().is_loopback() || info_.peer.address() == info_.local.address();
-  // Nothing aligns segments to FPDUs on a path within the host, unless its segments are as small as a network's.
+  // On a path within the host FPDUs need not fit TCP segments, unless the segments are as small as on a network.
   if (within_host && emss >= kHostSegment) return kMaxMulpdu;
   return mulpdu_for(emss, agreement_.send_markers);  // [5044-3-b] [5044-5.1-a]
 }

@@ -78,7 +78,7 @@ void Stream::on_end_of_stream() {
   if (!reader_.between_frames()) return end(make_error_code(boost::system::errc::connection_reset));
   if (write_error_) return end(write_error_);
   if (!may_transmit_ || state_.after(Event::peer_end) == StreamState::Name::closed) return end({});
-  // Both sides close; posted work goes out first.
+  // The peer has closed its direction; this side sends posted work before it closes.
   state_.enter(Event::peer_end);
   arm_close_timer();
 }

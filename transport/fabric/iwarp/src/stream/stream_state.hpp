@@ -14,7 +14,7 @@ namespace rpcrdma::fabric::iwarp {
 ///     established   work
 ///     draining      the end of posted work, after disconnect()
 ///     peer_ended    the end of posted work, after the peer ended its direction
-///     shut_down     the end of the peer's direction; this side's has ended
+///     shut_down     the end of the peer's direction; this side's direction has ended
 ///     closed        -
 class StreamState {
  public:

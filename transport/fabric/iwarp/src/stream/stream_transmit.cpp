@@ -3,8 +3,8 @@
 // written when it is writable again. The next batch is made when this one is written.
 // Ownership: payload is sent from the user's memory: work requests hold their buffers, and Responses pin their windows,
 // until the batch is written.
-// Error handling: after a write error nothing is sent; the receiving side ends the connection, as a Terminate with the
-// reason may be on its way.
+// Error handling: after a write error nothing is sent. The connection ends only when reading fails or ends too: a
+// Terminate with the reason may still arrive.
 #include <boost/asio/bind_allocator.hpp>
 
 #include "stream/stream.hpp"

@@ -11,7 +11,7 @@ inline constexpr std::size_t kFpduLengthSize = 2;
 inline constexpr std::size_t kFpduCrcSize = 4;
 inline constexpr std::uint32_t kMinMulpdu = 128;
 /// Payloads of at least this size are transferred between the caller's memory and the socket without a copy. Smaller
-/// ones are cheaper to copy.
+/// payloads are cheaper to copy.
 inline constexpr std::size_t kLargePayload = 8192;
 inline constexpr std::uint32_t kMaxMulpdu = 64768;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Reads events until there are none, at most a fixed number per turn. Ownership. The descriptor is a
-// duplicate of the device's; the removal of the device waits until it is closed. The objects that events name may
-// belong to other users of the device, and are not accessed. Error handling. The end of the stream means that the
-// device was removed; DEVICE_FATAL alone does not mean that.
+// Operation. Reads events until there are none, at most a fixed number per turn.
+// Ownership. The descriptor is a duplicate of the device's descriptor; the removal of the device waits until both are
+// closed. The objects that events name may belong to other users of the device, and are not accessed.
+// Error handling. The end of the stream means that the device was removed; DEVICE_FATAL alone does not mean that.
 #include "device/async_events.hpp"
 
 #include <fcntl.h>
@@ -55,7 +55,7 @@ void AsyncEvents::log_event(const ibv_async_event& event) {
       log_.error("verbs: {} reports: {}", name, ibv_event_type_str(event.event_type));
       return;
     case IBV_EVENT_PORT_ERR:
-      log_.warn("verbs: {}: port {} is down; connections whose peers stay unreachable end", name,
+      log_.warn("verbs: {}: port {} is down; connections end if their peers stay unreachable", name,
                 event.element.port_num);
       return;
     case IBV_EVENT_PORT_ACTIVE: log_.info("verbs: {}: port {} is up", name, event.element.port_num); return;

@@ -25,8 +25,8 @@ class CompletionChannel final : public Watch {
   /// Requires that all queues have been destroyed.
   void detach() noexcept;
 
-  /// A queue whose notifications go to `handler`, armed for its first completion. The owner destroys it: no
-  /// notification arrives afterwards. Once its cq_context is null, notifications are dropped.
+  /// A queue whose notifications go to `handler`, armed for its first completion. After the owner has destroyed the
+  /// queue, no notification arrives. While the queue's cq_context is null, notifications are dropped.
   Result<CompletionQueue> make_queue(std::uint32_t entries, CompletionHandler& handler);
   /// Shared with queues that may outlive this object.
   const std::shared_ptr<ibv_comp_channel>& channel() const noexcept { return channel_; }

@@ -56,7 +56,7 @@ class Device {
   /// The local address that the anchor is bound to, port 0.
   const Endpoint& address() const noexcept { return address_; }
 
-  /// Registers memory without rights for peers, from which windows may be bound, until remove().
+  /// Registers memory until remove(), without access rights for peers. Windows may be bound to it.
   Result<ibv_mr*> add(std::span<std::byte> memory);
   void remove(ibv_mr* region) noexcept;
   /// The registration that holds all of `memory`, which is not empty; null if there is none. Found by key, or by
@@ -80,14 +80,14 @@ class Device {
   const std::string name_;
   const Endpoint address_;
   std::optional<std::chrono::steady_clock::time_point> limit_logged_;  // when log_limit() last wrote
-  std::uint64_t limit_unlogged_ = 0;                                   // refusals since
+  std::uint64_t limit_unlogged_ = 0;                                   // refusals since then
   std::unordered_map<std::uint32_t, ibv_mr*> regions_;                 // by key
 };
 
 /// An id bound to the device at `address`; why_no_device() if there is none.
 Result<CmId> find_device_at(const boost::asio::ip::address& address);
-/// The time limit of one of several attempts to resolve an address. The answer of a neighbour that was not known before
-/// may be reported only when this limit has passed (rxe).
+/// The time limit of one of several attempts to resolve an address. With rxe, the answer of a neighbour that was not
+/// known before may be reported only when this limit has passed.
 inline constexpr std::chrono::milliseconds kResolveTry{200};
 /// An id bound to the device that leads to a peer at `address`; blocks.
 Result<CmId> find_device_towards(const boost::asio::ip::address& address, std::chrono::milliseconds timeout);

@@ -19,7 +19,7 @@ struct DeviceLimits {
   bool exact_window_bounds = false;
   bool send_with_invalidate = false;
   bool iwarp = false;  ///< RDMA Reads disclose the key of their sink to the peer
-  /// The device reports to an accepted connector its own read depths instead of the peer's (siw).
+  /// When the peer accepts, the device reports to the connector its own read depths instead of the peer's (siw).
   bool swapped_read_depths = false;
   /// The sink of an RDMA Read must be writable by the peer (iWARP adapters; siw does not require it), for exactly the
   /// sink and while the Read is outstanding.

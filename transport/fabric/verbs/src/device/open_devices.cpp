@@ -8,8 +8,8 @@
 namespace rpcrdma::fabric::verbs {
 
 // librdmacm (rdma-core 44) closes a lost device only when it reads the list of devices, and not if the list is empty.
-// The kernel waits until these two descriptors are closed. They are replaced, so that their numbers stay in use: the
-// context remains valid memory, and still names them.
+// The kernel waits until these two descriptors are closed. They are replaced by others, so that their numbers stay in
+// use: the context, which remains in memory, still holds the numbers.
 OpenDevice::~OpenDevice() {
   if (!removed_) return;
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -17,7 +17,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
   virtual ~Watch() = default;
   /// Handles the pending events, or a fixed number of them.
   virtual void drain() noexcept = 0;
-  /// The descriptor belongs to the caller, which calls release() before it closes it. It becomes non-blocking.
+  /// Makes `descriptor` non-blocking. It belongs to the caller, which calls release() before closing it.
   void assign(int descriptor);
   /// drain() does not start after this call.
   void release() noexcept;

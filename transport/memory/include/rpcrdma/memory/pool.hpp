@@ -30,7 +30,7 @@ class RPCRDMA_EXPORT RegisteredBuffer {
   /// The whole buffer. Valid while this object holds the memory, and until the fabric loses its device
   /// (fabric/lasting.hpp): call ref() again for work that is posted later.
   BufferRef ref() const noexcept;
-  /// Its first `count` bytes, at most ref().size.
+  /// The first `count` bytes of the buffer; `count` is at most ref().size.
   BufferRef first(std::uint32_t count) const noexcept { return ref().slice(0, count); }
   /// The bytes of ref().
   std::span<std::byte> octets() const noexcept { return ref_.octets(); }
@@ -41,7 +41,7 @@ class RPCRDMA_EXPORT RegisteredBuffer {
   friend class Pool;
   friend Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<std::byte> memory);
   Pool* pool_ = nullptr;
-  Slab* slab_ = nullptr;                       // of a buffer from a pool
+  Slab* slab_ = nullptr;                       // where the memory comes from; null after adopt()
   std::unique_ptr<fabric::MemoryRegion> own_;  // application memory: a region of its own
   BufferRef ref_;
 };
@@ -52,7 +52,7 @@ RPCRDMA_EXPORT Result<RegisteredBuffer> adopt(fabric::Fabric& fabric, std::span<
 
 /// The size of a pool.
 struct PoolOptions {
-  std::size_t max_octets = std::size_t{256} << 20;  ///< registered at most; beyond it allocate() fails
+  std::size_t max_octets = std::size_t{256} << 20;  ///< the most bytes registered; beyond this allocate() fails
 };
 
 /// `wanted`, reduced to what the fabric's limit of locked memory allows each of `pools` pools. Half of the limit
@@ -60,10 +60,10 @@ struct PoolOptions {
 RPCRDMA_EXPORT PoolOptions within_limit(PoolOptions wanted, const fabric::Capabilities& capabilities,
                                         std::size_t pools) noexcept;
 
-/// Buffers in size classes (powers of two, 4 KiB to 4 MiB; larger ones one by one), page-aligned and kept for reuse: an
-/// allocation that a free buffer serves neither allocates nor registers. Where the fabric does not enforce exact window
-/// bounds, each buffer is a region of its own. Idle slabs are dropped when an allocation of another size would
-/// otherwise exceed the bound or the limit of locked memory.
+/// Buffers in size classes (powers of two, 4 KiB to 4 MiB; larger buffers are allocated one by one), page-aligned and
+/// kept for reuse: if a free buffer fits, allocate() neither maps nor registers memory. If the fabric does not enforce
+/// exact window bounds, each buffer is a region of its own. Idle slabs are dropped when an allocation of another size
+/// would otherwise exceed the bound or the limit of locked memory.
 class RPCRDMA_EXPORT Pool {
  public:
   /// An empty pool: memory is registered when it is first needed. `fabric` outlives it.
@@ -76,8 +76,8 @@ class RPCRDMA_EXPORT Pool {
   /// BaseError::out_of_memory when the bound is reached: retry after buffers have been returned. Otherwise the error of
   /// the registration.
   Result<RegisteredBuffer> allocate(std::uint32_t size);
-  /// Deregisters and unmaps slabs that have been idle since the last call, a bounded number per call. Call it
-  /// periodically where the load varies.
+  /// Deregisters and unmaps slabs that have been idle since the last call, a bounded number per call. To be called
+  /// periodically if the load varies.
   void trim() noexcept;
   /// The fabric with which the memory is registered.
   fabric::Fabric& fabric() noexcept { return fabric_; }

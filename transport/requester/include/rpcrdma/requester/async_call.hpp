@@ -17,7 +17,7 @@ namespace rpcrdma::transport {
 
 /// The call to send, and the memory for its results.
 struct CallSpec {
-  /// Writes the call message, `xid` first. May run again, after a reconnect: it must then write the same.
+  /// Writes the call message, `xid` first. May run again after a reconnect, and must then write the same message.
   UniqueFunction<void(PayloadBuilder& out, std::uint32_t xid)> encode;
   /// As in Call: the largest reply without the results, and registered memory for results that may be reduced.
   /// That memory, like what `encode` passes to out.item(), belongs to the operation until it completes.
@@ -30,7 +30,7 @@ struct CallSpec {
 /// A reply that owns its bytes.
 struct OwnedReply {
   std::vector<std::byte> message;      ///< the reduced reply, its XID first
-  std::vector<std::uint32_t> results;  ///< bytes placed in each of CallSpec::results; empty: all came in `message`
+  std::vector<std::uint32_t> results;  ///< bytes placed in each of CallSpec::results; empty: all are in `message`
 };
 
 namespace detail {
@@ -72,8 +72,8 @@ class AsyncCall final : public Call {
 
 }  // namespace detail
 
-/// Sends one call on `requester`; completes with void(error_code, OwnedReply), on the handler's executor or, if
-/// it has none, on `context`, the requester's. Start and cancel it on the requester's thread.
+/// Sends one call on `requester`; completes with void(error_code, OwnedReply), on the handler's executor or, if the
+/// handler has none, on `context`, the requester's io_context. Start and cancel the call on the requester's thread.
 template <class Token>
 auto async_call(Requester& requester, boost::asio::io_context& context, CallSpec spec, Token&& token) {
   return boost::asio::async_initiate<Token, void(error_code, OwnedReply)>(

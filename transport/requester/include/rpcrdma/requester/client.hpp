@@ -46,7 +46,7 @@ struct ClientOptions {
   std::chrono::milliseconds first_backoff{50};
   std::chrono::milliseconds last_backoff{5000};  ///< bound of the wait
   /// When a call passes its deadline and the server has sent nothing for this long, the connection is aborted and
-  /// re-established: the server may have vanished without closing it.
+  /// re-established: the server may have vanished without closing the connection.
   std::chrono::milliseconds silence{10000};
   /// How long a call that is cancelled or past its deadline waits for the server to stop using its memory (a transfer
   /// in progress, a Send not accepted). After that the connection is aborted, which frees the memory at once.
@@ -61,8 +61,8 @@ struct ClientOptions {
 };
 
 /// Connects on the first submit() and keeps the connection. Uses `fabric` and `pool` on the fabric's thread; both
-/// outlive the client and any Call::done() in progress. Destroying it ends the connection at once; calls still queued
-/// complete with BaseError::cancelled before the destructor returns. Call::done() may destroy it.
+/// outlive the client and any Call::done() in progress. Destroying the client ends the connection at once; calls still
+/// queued complete with BaseError::cancelled before the destructor returns. Call::done() may destroy the client.
 class RPCRDMA_EXPORT Client {
  public:
   /// A client that is not connected yet. On the fabric's thread.
@@ -78,12 +78,12 @@ class RPCRDMA_EXPORT Client {
   virtual error_code last_error() const noexcept = 0;
   /// Whether there is a connection now.
   virtual bool connected() const noexcept = 0;
-  /// Attempts to connect at once, without a call, unless it is connected or connecting. The attempt is over when
-  /// connecting() is false; last_error() is the outcome.
+  /// Attempts to connect at once, without a call, unless the client is connected or connecting. The attempt is over
+  /// when connecting() is false; last_error() is the outcome.
   virtual void connect() = 0;
   /// Whether an attempt to connect is in progress.
   virtual bool connecting() const noexcept = 0;
-  /// The transport characteristics of both sides, where the connection has version two. Valid as long as the client.
+  /// The transport characteristics of both sides, in version two. Valid as long as the client.
   virtual CharacteristicsExchange& exchange() noexcept = 0;
   /// `sink` accepts reverse calls from now on, and outlives the client. While there is a sink, a lost connection is
   /// re-established even if no call waits (RFC 8167 section 5.4). Null: reverse calls are discarded (section 6).

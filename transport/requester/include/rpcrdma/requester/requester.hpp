@@ -32,10 +32,10 @@ class RPCRDMA_EXPORT Call {
   /// a reconnect: it must then write the same message. Memory given to out.item() stays valid and unchanged
   /// until done().
   virtual void encode(PayloadBuilder& out) noexcept = 0;
-  /// The call is over. On success `reply` is the reduced reply, valid only during this call: its items are
-  /// the Write chunks that were offered, in order, with the bytes placed in each (length 0: unused) and the
-  /// memory of `results` behind them. If no Write chunk was offered, because everything fits inline, there
-  /// are no items. `reply` is null on error. No peer can reach memory of this call any more.
+  /// The call is over. On success `reply` is the reduced reply, valid only while done() runs. It has one item for each
+  /// Write chunk that was offered, in order: the number of bytes placed in the chunk (0: unused) and the memory of
+  /// `results`. If no Write chunk was offered, because everything fits inline, there are no items. `reply` is null on
+  /// error. No peer can reach memory of this call any more.
   virtual void done(error_code status, const Payload* reply) noexcept = 0;
 
   std::uint32_t xid = 0;  ///< unique among the calls in flight; Requester::next_xid() gives one
@@ -44,12 +44,12 @@ class RPCRDMA_EXPORT Call {
   /// Memory for DDP-eligible results: for each possible result a list of registered buffers.
   /// The memory belongs to the caller of the RPC, which does not access it before done().
   boost::container::small_vector<boost::container::small_vector<BufferRef, 1>, 1> results;
-  /// Registered memory for a Reply chunk, of `max_reply` bytes rounded up to a multiple of 4, which belongs to the
-  /// caller like that of `results`; empty: the requester takes memory from its pool.
+  /// Registered memory for a Reply chunk, of `max_reply` bytes rounded up to a multiple of 4. Like the memory of
+  /// `results`, it belongs to the caller. Empty: the requester takes memory from its pool.
   BufferRef reply_memory;
-  /// How far `reply_memory` has been written: set when the call is sent, until done() returns or the connection is
-  /// lost; null where the fabric cannot tell. What has arrived is the start of the reply if that turns out to be a Long
-  /// Reply and was written in order.
+  /// Tells how far the peer has written `reply_memory`. Set from the sending of the call until done() returns or the
+  /// connection is lost; null if the fabric cannot tell. The bytes that have arrived are the start of the reply only if
+  /// the reply is a Long Reply and was written in order.
   const fabric::Arrival* reply_arrival = nullptr;
   /// False: nothing is reduced, as RPCSEC_GSS integrity and privacy require (RFC 8166 section 8.2.2.3).
   bool may_reduce = true;
@@ -62,7 +62,7 @@ class RPCRDMA_EXPORT Call {
  private:
   friend struct CallAccess;
   enum class State : std::uint8_t { over, waiting, on_wire, failed };
-  boost::intrusive::list_member_hook<> queue_;  // of calls that wait for a credit, or for done() with an error
+  boost::intrusive::list_member_hook<> queue_;  // links calls that wait for a credit, or for done() with an error
   void* slot_ = nullptr;                        // the requester's state while the call is on the wire
   error_code failure_;
   State state_ = State::over;
@@ -74,14 +74,14 @@ class RPCRDMA_EXPORT Requester {
  public:
   virtual ~Requester() = default;
 
-  /// Queues `call`, in order; it is sent as soon as there are a credit and a connection. Calls whose
-  /// connection is lost are sent again with the same XID on the next one, until their deadline
-  /// (BaseError::deadline_exceeded). done() never runs inside submit().
+  /// Queues `call`, in order; it is sent as soon as there are a credit and a connection. Calls whose connection is lost
+  /// are sent again with the same XID on the next connection, until their deadline (BaseError::deadline_exceeded).
+  /// done() never runs inside submit().
   virtual void submit(Call& call) = 0;
   /// Ends `call` early: what it exposes is invalidated first, then done(BaseError::cancelled) runs,
   /// not inside this function. Does nothing if the call is over.
   virtual void cancel(Call& call) = 0;
-  /// A fresh XID: random start, then counting, skipping those in flight.
+  /// A new XID: counts up from a random start and skips the XIDs of calls in flight.
   virtual std::uint32_t next_xid() noexcept = 0;
 
   /// Totals since the start; the last three are current values.

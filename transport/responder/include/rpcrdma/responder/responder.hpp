@@ -38,15 +38,16 @@ class RPCRDMA_EXPORT IncomingCall {
   /// The XID of the RPC.
   virtual std::uint32_t xid() const noexcept = 0;
   /// The reduced call message. Items are the Read chunks of non-zero Position, ascending; an item's parts are empty
-  /// until it has been pulled. A long call (Position-Zero Read chunk) has been pulled before delivery, as far as
-  /// ServerOptions::first_of_long_call says; its length is that of the whole message. Valid until the call is ended.
+  /// until it has been pulled. Of a long call (Position-Zero Read chunk), the first ServerOptions::first_of_long_call
+  /// bytes have been pulled before delivery; the payload's length is that of the whole message. Valid until the call is
+  /// ended.
   virtual const Payload& payload() const noexcept = 0;
   /// The connection of the call. Valid until the call is ended, also when the connection is lost. Any thread.
   virtual const fabric::ConnectionInfo& connection() const noexcept = 0;
   /// Counters of the connection; all zero once it is lost. On the thread of context().
   virtual ConnectionStatistics statistics() const noexcept { return {}; }
-  /// The transport characteristics of its connection, valid as long as the connection; null once that is lost, where
-  /// the server has version one only, and over TCP. On the thread of context().
+  /// The transport characteristics of the call's connection, valid as long as the connection. Null once the connection
+  /// is lost, if the server has only version one, and over TCP. On the thread of context().
   virtual CharacteristicsExchange* exchange() noexcept { return nullptr; }
   /// The event loop of the connection. Any thread.
   virtual boost::asio::io_context& context() noexcept = 0;
@@ -60,17 +61,17 @@ class RPCRDMA_EXPORT IncomingCall {
 
   /// Receives the outcome of an operation, once.
   using Handler = UniqueFunction<void(error_code)>;
-  /// Waits for `octets` bytes of the server's bulk budget, which belong to this call until its reply is sent. The calls
-  /// of a connection are served in order of asking, peer addresses and their connections in turn, each up to its fair
-  /// share (rpcrdma/base/budget.hpp). At most once per call. More than the whole budget: BaseError::out_of_memory.
-  /// `handler` may run at once.
+  /// Waits for `octets` bytes of the server's bulk budget, which belong to this call until its reply is sent. The
+  /// requests of one connection are granted in order. Peer addresses, and the connections of an address, take turns,
+  /// each up to its fair share (rpcrdma/base/budget.hpp). At most once per call. BaseError::out_of_memory if `octets`
+  /// exceeds the whole budget. `handler` may run at once.
   virtual void reserve_bulk(std::uint32_t octets, Handler handler) = 0;
   /// Reads item `index` into `destination`, registered memory of at least the item's length that stays valid
   /// until `handler` has run. Once per item. On success payload().items[index].parts names the data.
   virtual void pull(std::size_t index, std::span<const BufferRef> destination, Handler handler) = 0;
 
-  /// Reads the bytes of a long call from `offset` of the message on into `destination`, registered memory that stays
-  /// valid until `handler` has run. Only what ServerOptions::first_of_long_call has left out; any number of times.
+  /// Reads bytes of a long call, starting at `offset` of the message, into `destination`, registered memory that stays
+  /// valid until `handler` has run. Only for bytes beyond ServerOptions::first_of_long_call; any number of times.
   virtual void pull_rest(std::uint32_t /*offset*/, std::span<const BufferRef> /*destination*/, Handler handler) {
     handler(BaseError::invalid_argument);
   }
@@ -78,19 +79,18 @@ class RPCRDMA_EXPORT IncomingCall {
   /// The builder of the reply message, which begins with the XID; DDP-eligible results are added by item(). Each call
   /// of reply() starts the message over.
   virtual PayloadBuilder& reply() noexcept = 0;
-  /// Whether write_ahead() is possible when reply() is `length` bytes long: there is a Reply chunk, in which it fits,
-  /// no Write chunk, and the reply does not fit inline.
+  /// Whether write_ahead() is possible when the reply is `length` bytes long: the call has no Write chunk, it has a
+  /// Reply chunk in which the reply fits, and the reply does not fit inline.
   virtual bool may_write_ahead(std::uint32_t /*length*/) const noexcept { return false; }
   /// Writes to the Reply chunk what has been added to the reply since the last write_ahead(). `handler` runs with the
-  /// outcome when that memory is no longer read; the reply is not changed until then. What has been written stays a
-  /// part of the reply that send() ends, but later changes to those bytes are not sent, unless the reply is started
-  /// over.
+  /// outcome when that memory is no longer read; do not change the reply before. The bytes written are part of the
+  /// reply that send() completes, but later changes to them are not sent, unless the reply is started over.
   virtual void write_ahead(Handler handler) { handler(BaseError::invalid_argument); }
-  /// Sends the reply: items into the Write chunks, in order, the rest inline or into the Reply chunk. A reply that is
-  /// too long for them becomes RDMA_ERROR with ERR_CHUNK (RFC 8166 section 4.5.3). If memory ran out while the reply
-  /// was built, so that its builder is not ok(), the connection is ended, and the client sends the call again (section
-  /// 4.5.4). `handler` runs when the memory given to reply().item() is free again, with the outcome. The CallHandler
-  /// does not use the call after send().
+  /// Sends the reply: items into the Write chunks, in order, the rest inline or into the Reply chunk. A reply that does
+  /// not fit becomes RDMA_ERROR with ERR_CHUNK (RFC 8166 section 4.5.3). If memory ran out while the reply was built,
+  /// so that its builder is not ok(), the connection is ended, and the client sends the call again (section 4.5.4).
+  /// `handler` runs with the outcome when the memory given to reply().item() is free again. The CallHandler does not
+  /// use the call after send().
   virtual void send(Handler handler) = 0;
   /// Ends the call without a reply: the client waits until its deadline. For calls that are not to be answered, not for
   /// replies that cannot be built.
@@ -100,8 +100,8 @@ class RPCRDMA_EXPORT IncomingCall {
 
   /// A requester for calls to this client, on the same connection (RFC 8167; rpcrdma/requester/reverse.hpp). It fails
   /// all calls until a layer above, to which the client has announced that it is ready, calls allow(). Null once the
-  /// connection is lost, and where the transport has no reverse direction. It outlives the connection while it is
-  /// referenced. Use it on this thread.
+  /// connection is lost, and over a transport without a reverse direction. The requester outlives the connection while
+  /// it is referenced. Use it on the thread of context().
   virtual std::shared_ptr<ReverseRequester> reverse() { return {}; }
 
  protected:

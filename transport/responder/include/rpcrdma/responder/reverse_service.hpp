@@ -11,21 +11,21 @@
 namespace rpcrdma::transport {
 
 /// Serves reverse calls. Calls with chunks are answered by ERR_CHUNK (RFC 8167 section 5.3), unless there is a bulk
-/// budget. Make it before the server is notified that it may call, on the client's thread. The client connects again
-/// when its connection is lost.
+/// budget. Make the service on the client's thread, before the server learns that it may call. The client connects
+/// again when its connection is lost.
 class RPCRDMA_EXPORT ReverseService {
  public:
-  /// Takes the calls of `client` and hands them to `handler`. The service and `handler` outlive the client. Grants up
-  /// to `credits`, within ConnectionOptions::reverse_credits. `connected` runs on each new connection: it may submit
-  /// the call that tells the server that reverse calls are accepted there. `bulk_budget`: bytes of chunks that all
-  /// calls together may hold at once. If it is not 0, a connection of version two announces BKRQSUP_GENL, and calls may
-  /// have chunks of up to this size.
+  /// Takes the server's calls to `client` and hands them to `handler`. The service and `handler` outlive the client.
+  /// Grants up to `credits`, within ConnectionOptions::reverse_credits. `connected` runs on each new connection: it may
+  /// submit the call that tells the server that reverse calls are accepted there. `bulk_budget`: bytes of chunks that
+  /// all calls together may hold at once. If it is not 0, a connection of version two announces BKRQSUP_GENL, and calls
+  /// may have chunks of up to this size.
   static std::unique_ptr<ReverseService> make(Client& client, CallHandler& handler, std::uint32_t credits, Log log,
                                               UniqueFunction<void()> connected = {}, std::uint32_t bulk_budget = 0);
   virtual ~ReverseService() = default;
   /// Calls that the handler has not ended, or whose replies are being sent.
   virtual std::size_t calls() const noexcept = 0;
-  /// After the client has been destroyed: runs `over`, which may destroy the service, when no call is left. It runs
+  /// After the client has been destroyed: runs `over`, which may destroy the service, when no call is left. `over` runs
   /// from the io_context, or at once if there has never been a connection.
   virtual void retire(UniqueFunction<void()> over) = 0;
 };

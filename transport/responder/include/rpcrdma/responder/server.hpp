@@ -21,9 +21,9 @@ struct ServerOptions {
   ConnectionOptions connection;  ///< negotiated with each client
   /// At a limit a new connection replaces the one that has been idle longest, or is rejected.
   std::uint32_t max_connections = 1024;
-  std::uint32_t max_connections_per_peer = 256;  ///< by address without port
+  std::uint32_t max_connections_per_peer = 256;  ///< the limit for one peer address, whatever the port
   /// A connection without a call for this long is idle: it may be evicted. Clients reconnect when they have a call.
-  std::chrono::milliseconds idle_grace{10000};  ///< pool memory that is idle for as long is unmapped
+  std::chrono::milliseconds idle_grace{10000};  ///< also the time after which idle pool memory is unmapped
   /// Bulk bytes (Read chunks, data on its way out) that all calls of one worker may hold at once; peer addresses and
   /// their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a budget of their own, a quarter as
   /// large but at least `max_chunk`.
@@ -36,15 +36,17 @@ struct ServerOptions {
   /// The most segments in one header; RFC 8267 section 6.4.2 asks for support of 16 in each of four chunks.
   /// [8267-6.4.2-a]
   std::uint32_t max_segments = 256;
-  /// A connection is ended when the peer answers no RDMA Read, or takes no Write and Send, for this long: until then it
-  /// may hold a part of the bulk budget.
+  /// A connection is ended when the peer has answered no RDMA Read, or has accepted no Write and no Send, for this
+  /// long. Until then the connection may hold a part of the bulk budget.
   std::chrono::milliseconds progress_timeout{15000};
-  /// The same, while a connection without bulk memory waits for the memory that this one holds.
+  /// This time applies instead while another connection, which holds no bulk memory, waits for memory that the
+  /// connection holds.
   std::chrono::milliseconds pressed_timeout{2000};
 };
 
-/// One thread's share of the server. All that it refers to outlives the Server. Each worker's io_context is run by one
-/// thread. Receives take up to an eighth of the pool: beyond it clients are granted less than they ask for.
+/// One thread's share of the server. All objects that it names outlive the Server. Each worker's io_context is run by
+/// one thread. Receives take up to an eighth of the pool; when this part is used up, clients are granted fewer credits
+/// than they ask for.
 struct Worker {
   fabric::Fabric* fabric = nullptr;  ///< its io_context is the worker's event loop
   memory::Pool* pool = nullptr;      ///< of that fabric
@@ -55,9 +57,9 @@ struct Worker {
 /// called from any thread.
 class RPCRDMA_EXPORT Server {
  public:
-  /// `workers` must not be empty. Listeners live on the first worker; connections go to all in turn.
+  /// `workers` must not be empty. Listeners live on the first worker; connections go to all workers in turn.
   static std::unique_ptr<Server> make(const std::vector<Worker>& workers, ServerOptions options, Log log);
-  /// Allowed after close() has completed, or when no worker thread runs any more.
+  /// Destroy the server only after close() has completed, or when no worker thread runs any more.
   virtual ~Server() = default;
 
   /// Starts to listen; `handler` runs on the first worker's thread with the address, or the error.
@@ -78,7 +80,7 @@ class RPCRDMA_EXPORT Server {
     std::size_t bulk_in_use = 0;         ///< bytes
     std::size_t receive_octets = 0;      ///< registered for receives and sends of connections
     std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receives
-    std::uint64_t receives_lowered = 0;  ///< likewise, lowered
+    std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered the size of its receives
   };
   /// Any thread.
   virtual Counters counters() const noexcept = 0;

@@ -18,8 +18,8 @@ struct ReadSegment {
   friend bool operator==(const ReadSegment&, const ReadSegment&) = default;
 };
 
-/// Owns its lists. Reused from message to message: clear() keeps their capacity, so that the steady state does not
-/// allocate. All Write chunks share one flat list of segments.
+/// The chunk lists of one header. Reused from message to message: clear() keeps the capacity of the lists, so that the
+/// steady state does not allocate. All Write chunks share one flat list of segments.
 class ChunkLists {
  public:
   std::vector<ReadSegment> reads;  ///< the Read list; empty: absent
@@ -49,7 +49,7 @@ class ChunkLists {
 
  private:
   std::vector<Segment> write_segments_;
-  std::vector<std::size_t> write_ends_;  // of each chunk, in write_segments_
+  std::vector<std::size_t> write_ends_;  // the end of each Write chunk in write_segments_
   std::vector<Segment> reply_;
   bool has_reply_ = false;
 };

@@ -34,7 +34,7 @@ enum class WireError {
   obsolete_done,      ///< RDMA_DONE (section 4.6.2)
   bad_error,          ///< an RDMA_ERROR that cannot be decoded
   // Version two only.
-  bad_direction,       ///< the direction is neither call nor reply, or not that of the payload
+  bad_direction,       ///< the direction is neither call nor reply, or differs from the payload's direction
   bad_option,          ///< the content of an RDMA2_OPTIONAL cannot be decoded
   unsupported_option,  ///< an RDMA2_OPTIONAL of a type that this implementation does not support
 };

@@ -37,7 +37,7 @@ enum class Direction : std::uint32_t { call = 0, reply = 1 };
 /// One header. Reused from message to message: clear() and decode() keep the capacity of its lists.
 struct Header {
   std::uint32_t xid = 0;             ///< of the RPC message (section 4.2.1), or of the optional message
-  std::uint32_t version = kVersion;  ///< an RDMA_ERROR repeats that of the message it answers
+  std::uint32_t version = kVersion;  ///< an RDMA_ERROR repeats the version of the message that it answers
   std::uint32_t credits = 1;         ///< requested in a call, granted in a reply (section 4.2.3)
   Procedure procedure = Procedure::msg;
   ChunkLists chunks;                        ///< msg and nomsg
@@ -65,10 +65,13 @@ struct DecodeLimits {
 /// fixed part are still set if the message has 16 bytes: an answer needs them.
 using DecodeResult = boost::system::result<std::size_t, WireError>;
 
-/// Decodes the header in front of `message`. Success means RDMA_MSG (whose payload begins with the XID and, in version
-/// two, continues with the direction), RDMA_NOMSG (with a chunk), RDMA_ERROR (of any version, as an answer repeats the
-/// version that it refuses) or, in version two, RDMA2_OPTIONAL of any type.
-/// Never reads past `message`, and never grows a list beyond what its bytes can hold.
+/// Decodes the header in front of `message`. Success means one of:
+/// - RDMA_MSG, whose payload begins with the XID and, in version two, continues with the direction;
+/// - RDMA_NOMSG with a chunk;
+/// - RDMA_ERROR of any version, as an answer repeats the version that it refuses;
+/// - in version two, RDMA2_OPTIONAL of any type.
+///
+/// Never reads past `message`, and never grows a list beyond the segments that the message can hold.
 DecodeResult decode(Octets message, Header& out, const DecodeLimits& limits = {});
 
 /// Bytes written, or BaseError::buffer_overflow; BaseError::invalid_argument for RDMA_MSGP and RDMA_DONE, which are

@@ -15,7 +15,7 @@ enum class OptionType : std::uint32_t { init = 1, request = 2, response = 3, upd
 struct InitOption {
   static constexpr OptionType kType = OptionType::init;
   CharacteristicList start;
-  Subset unchanging;  ///< of `start`: those that keep their value as long as the connection lasts
+  Subset unchanging;  ///< the values in `start` that do not change as long as the connection lasts
   friend bool operator==(const InitOption&, const InitOption&) = default;
 };
 

@@ -11,10 +11,10 @@
 
 namespace rpcrdma::fabric {
 
-/// Options of the protocol stack. Tests use those marked (tests) to reach every path.
+/// Options of the protocol stack. An option marked (tests) is meant for tests only.
 struct IwarpOptions {
   /// CRC32C over every FPDU (RFC 5044 section 4.4). Empty: off when both addresses are loopback, else on.
-  /// The peer can require it in any case. Without it only TCP's checksum protects the data.
+  /// The peer can require CRCs in any case. Without CRCs only TCP's checksum protects the data.
   std::optional<bool> crc;
   /// Largest ULPDU sent, 128 to 64768. 0: derived from the TCP segment size, or 64768 when the peer is
   /// on this host.

@@ -48,8 +48,8 @@ struct LoopbackOptions {
   /// Each frame waits 0 to this many turns, drawn from the seed. Above 0 tagged data is placed in two steps,
   /// and its window is pinned in between.
   std::uint32_t max_delay = 0;
-  /// Writes that follow each other may be placed in any order (RFC 5040 section 5.5); a Send is delivered
-  /// after all Writes before it. With delays, Read Responses are placed in between in any case.
+  /// Consecutive Writes may be placed in any order (RFC 5040 section 5.5); a Send is delivered after all Writes before
+  /// it. With delays, Read Responses may be placed between Writes even if this is false.
   bool reorder = false;
 };
 
@@ -68,9 +68,9 @@ struct LoopbackTraceEntry {
   std::uint64_t queue_pair = 0;             ///< number of the sending queue pair, in order of making, from 1
   std::uint32_t length = 0;                 ///< bytes carried, or asked for by a Read
   std::uint32_t handle = 0;                 ///< write, read_request: the peer's
-  std::uint64_t offset = 0;                 ///< likewise
-  std::optional<std::uint32_t> invalidate;  ///< send
-  std::vector<std::byte> octets;            ///< of a send
+  std::uint64_t offset = 0;                 ///< write, read_request: the peer's
+  std::optional<std::uint32_t> invalidate;  ///< send: the handle to invalidate
+  std::vector<std::byte> octets;            ///< send: the message
 
   /// Such as "client send 60", "server write 4096", "server send 60 invalidate", for expectations in tests.
   std::string text() const;
@@ -81,10 +81,11 @@ class LoopbackFabric : public Fabric {
   /// The `n`-th operation of this kind from now on (1: the next one) fails with `error`, or with a
   /// default for its kind.
   virtual void fail_nth(LoopbackOperation operation, std::uint64_t n, error_code error = {}) = 0;
-  /// Operations of this kind so far, failed ones included: the bound for a test that fails each in turn.
+  /// Operations of this kind so far, including failed ones. A test that makes each operation fail in turn needs this
+  /// number.
   virtual std::uint64_t operations(LoopbackOperation operation) const noexcept = 0;
-  /// The next message is reported with `octets` bytes more than it has, as by a provider that mistakes something else
-  /// for a message.
+  /// The length of the next message is reported as `octets` bytes more than it is, to simulate a provider that takes
+  /// something else for a message.
   virtual void overstate_next_message(std::uint32_t octets) noexcept = 0;
   /// Simulates the loss of the device: the fabric ends.
   virtual void lose_device() = 0;
@@ -108,10 +109,10 @@ class LoopbackNetwork {
   void set_max_delay(std::uint32_t turns) noexcept;
   void pause(LoopbackPause where);
   void resume() { pause(LoopbackPause::none); }
-  /// Lets `frames` more frames arrive, on all connections together; the next one breaks its connection:
-  /// both ends see connection_reset.
+  /// Lets `frames` more frames arrive, on all connections together; the frame after these breaks its connection: both
+  /// ends see connection_reset.
   void drop_connection_after(std::uint64_t frames) noexcept;
-  /// Sends that met no posted Receive, or one that was too short: each has ended its connection.
+  /// Sends that found no posted Receive, or a Receive that was too short: each has ended its connection.
   std::uint64_t overruns() const noexcept;
   /// Frames that have arrived so far.
   std::uint64_t frames() const noexcept;

@@ -28,19 +28,19 @@ enum class CrcPolicy { automatic, on, off };  ///< automatic: off when both addr
 struct OpenOptions {
   Provider provider = Provider::automatic;  ///< automatic, or the one to use
   CrcPolicy crc = CrcPolicy::automatic;     ///< iwarp only
-  bool towards = false;                     ///< the address is a server's, to connect to; else an own one, to listen at
-  bool from_there = false;                  ///< iwarp, if the address is local: the source of connections that are made
+  bool towards = false;                     ///< true: a server's address, to connect to; false: a local address
+  bool from_there = false;                  ///< iwarp, with a local address: connect to servers from this address
   /// Idle time after which a peer is probed, at least a second. A peer that does not answer is given up after the
   /// same time again, but not before the retries have ended (iwarp: 6 s; verbs: 9 s).
   std::chrono::seconds keepalive{60};
 };
 
-/// Opens a provider on `context` that can reach or listen at `address`. Automatic takes verbs only if binding the
-/// address yields a device; wildcard and loopback addresses take iwarp. The verbs provider is a plug-in, loaded by the
-/// first call that looks for a device: librpcrdma-verbs.so, in the folder named by the environment variable
-/// RPCRDMA_PLUGIN_DIR, else in ../lib/rpcrdma of the program, in rpcrdma beside librpcrdma.so, or where it was
-/// installed. A program that contains the library exports its symbols (--export-dynamic, which the CMake targets and
-/// pkg-config set).
+/// Opens a provider on `context` that can reach or listen at `address`. Provider::automatic chooses verbs only if
+/// binding the address yields a device, and iwarp for wildcard and loopback addresses. The verbs provider is a plug-in,
+/// librpcrdma-verbs.so, which the first call that looks for a device loads. It is searched in the folder that the
+/// environment variable RPCRDMA_PLUGIN_DIR names; without the variable in ../lib/rpcrdma relative to the program's
+/// folder, in rpcrdma beside librpcrdma.so, and where it was installed. A program that contains the library exports its
+/// symbols (--export-dynamic, which the CMake targets and pkg-config set).
 ///
 /// When the provider asked for is not available: FabricError::no_plugin, plugin_mismatch, no_libibverbs, no_librdmacm,
 /// no_rdma, no_device, device_closed or no_driver.

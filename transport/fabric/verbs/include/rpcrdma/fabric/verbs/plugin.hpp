@@ -5,7 +5,7 @@
 //
 // C++ objects cross this border, so both sides must come from one build: the caller compares `abi` first, then `build`,
 // and uses nothing else of a plug-in that differs. The plug-in holds its own copies of the layers below the provider;
-// where the program exports its symbols (ELF dynamic symbol table), the dynamic linker makes both use the program's.
+// if the program exports its symbols (ELF dynamic symbol table), the dynamic linker makes the plug-in use those.
 #include "rpcrdma/fabric/verbs/verbs.hpp"
 
 namespace rpcrdma::fabric {

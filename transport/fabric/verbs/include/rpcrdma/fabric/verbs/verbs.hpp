@@ -15,13 +15,14 @@ namespace verbs {
 class OpenDevices;
 }
 
-/// Requested limits; those of the device are in the fabric's Capabilities.
+/// Requested limits; the fabric's Capabilities contain the device's limits.
 struct VerbsOptions {
-  /// The address is a peer's: opens the device that leads to it, even if the peer is another device of this host.
+  /// True if the address is a peer's: then the device that leads to the peer is opened, even if the peer is another
+  /// device of this host.
   bool towards = false;
   std::uint32_t max_gather = 16;       ///< buffers in one send or write; the device may allow fewer
   std::uint32_t max_inline = 256;      ///< bytes copied into the work request instead of fetched by the device
-  std::uint32_t signal_interval = 16;  ///< at most this many consecutive sends without a completion of their own
+  std::uint32_t signal_interval = 16;  ///< the most consecutive sends without a completion of their own
   /// How long Verbs::open() may block to find the device that leads to an address.
   std::chrono::milliseconds resolve_timeout{2000};
   /// A peer that is silent for this time, at least a second, is sent an empty RDMA Write. The device repeats it for 8
@@ -34,15 +35,15 @@ struct VerbsOptions {
 bool verbs_device_at(const boost::asio::ip::address& address) noexcept;
 
 /// The provider. One per process, as librdmacm opens a device once per process; the device is closed with the last
-/// fabric on it. Any thread. Its fabrics may outlive it.
+/// fabric on it. Any thread. The fabrics may outlive this object.
 class Verbs {
  public:
   Verbs();
 
-  /// Opens the device at `address`, or with VerbsOptions::towards the one that leads to it. Blocks briefly: call it at
-  /// start-up only. FabricError::no_device if there is none, no_rdma if the kernel offers no RDMA, device_closed or
-  /// no_driver if the device cannot be used; their messages say what is missing. The fabric survives the loss of its
-  /// device (lasting.hpp).
+  /// Opens the device at `address`, or with VerbsOptions::towards the device that leads to `address`. Blocks briefly:
+  /// call it at start-up only. FabricError::no_device if there is none, no_rdma if the kernel offers no RDMA,
+  /// device_closed or no_driver if the device cannot be used; their messages say what is missing. The fabric survives
+  /// the loss of its device (lasting.hpp).
   ///
   /// Thread: the fabric belongs to `context` and its one thread; requests of one fabric's listener may be
   /// accepted by another fabric on the same device. `context` outlives the fabric.
