@@ -17,6 +17,7 @@ struct SidesOptions {
   transport::ServerOptions server;
   memory::PoolOptions server_memory;
   fabric::Capabilities capabilities = fabric::LoopbackNetwork::default_capabilities();
+  Log server_log;
   SidesOptions() {
     client.first_backoff = std::chrono::milliseconds(1);
     client.last_backoff = std::chrono::milliseconds(4);
@@ -32,7 +33,8 @@ class BothSides {
         server_fabric(network.make_fabric("server", options.capabilities)),
         client_pool(*client_fabric),
         server_pool(*server_fabric, options.server_memory),
-        server(transport::Server::make({{server_fabric.get(), &server_pool, &handler}}, options.server, {})) {
+        server(transport::Server::make({{server_fabric.get(), &server_pool, &handler}}, options.server,
+                                       options.server_log)) {
     listen({});
     client = transport::Client::make(*client_fabric, client_pool, endpoint, options.client, {});
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "both_sides.hpp"
+#include "log_lines.hpp"
 
 namespace rpcrdma::test {
 namespace {
@@ -110,6 +111,29 @@ TEST_F(Faults, ConnectionsThatBreakAtEveryFrame) {
       if (!hit && frames > 2) break;
     }
   }
+}
+
+// The end of a connection is logged once, however many replies are posted behind the one that failed.
+TEST_F(Faults, AnAbortIsLoggedOnce) {
+  const auto lines = std::make_shared<LogLines>();
+  SidesOptions options;
+  options.server_log = Log(lines);
+  BothSides sides(options);
+  EXPECT_TRUE(run_all(sides));
+  sides.server_fabric->fail_nth(LoopbackOperation::post_send, 1);
+  std::vector<std::unique_ptr<ShapedCall>> calls;
+  for (int i = 0; i < 16; ++i) {
+    calls.push_back(sides.make({}));
+    sides.client->requester().submit(*calls.back());
+  }
+  for (const auto& call : calls) {
+    ASSERT_TRUE(sides.wait([&] { return call->times_done != 0; }));
+    EXPECT_FALSE(call->status) << call->status.message();
+  }
+  EXPECT_EQ(sides.client->requester().counters().reconnects, 1u);
+  EXPECT_EQ(lines->with("connection aborted: cannot post a work request").size(), 1u) << lines->all();
+  calls.clear();
+  expect_nothing_left(sides);
 }
 
 // [8166-4.4.1-c] calls cancelled after each frame complete once, and no peer can access their memory

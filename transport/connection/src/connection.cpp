@@ -187,8 +187,10 @@ void Connection::close() noexcept {
   if (!ended_ && !std::exchange(closing_, true)) queue_pair_->disconnect();
 }
 
-void Connection::abort(error_code why) noexcept {
+void Connection::abort(error_code why, const char* message) noexcept {
   if (ended_) return;
+  if (message != nullptr && !aborted_) setup_.log.info("connection aborted: {}", message);
+  aborted_ = true;
   // `why` may be a mere consequence of the end; the fabric then reports the cause.
   const bool echo = why == fabric::FabricError::flushed || why == fabric::FabricError::not_connected;
   if (!reason_ && !echo) reason_ = why;

@@ -8,7 +8,7 @@ namespace rpcrdma::transport {
 
 error_code Connection::posted(error_code status, const fabric::WorkContext* context) noexcept {
   if (status) {
-    setup_.log.debug("connection aborted: cannot post a work request: {}", status.message());
+    if (!aborted_) setup_.log.debug("connection aborted: cannot post a work request: {}", status.message());
     abort(status);
   } else {
     if (context != nullptr) ++progress_.posted;

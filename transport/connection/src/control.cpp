@@ -128,10 +128,9 @@ bool Control::post_answer(const Answer& answer) {
 void Control::answer(const Answer& answer) {
   if (answer.kind != AnswerKind::response) ++counted_.refused;
   // A peer that keeps to its credits has no more messages outstanding than this side has receives.
-  if (answers_.size() >= connection_.max_receives()) {
-    connection_.log().info("connection aborted: the peer sends optional messages faster than it takes their answers");
-    return connection_.abort(fabric::FabricError::protocol_violation);
-  }
+  if (answers_.size() >= connection_.max_receives())
+    return connection_.abort(fabric::FabricError::protocol_violation,
+                             "the peer sends optional messages faster than it takes their answers");
   answers_.push_back(answer);
   pump();
 }

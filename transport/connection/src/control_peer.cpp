@@ -137,7 +137,8 @@ Disposition Control::consider_size(std::uint32_t size) {
   if (size > current) return start_raise(size, true) ? Disposition::pending : Disposition::rejected;
   if (raising_) {
     // The receives need not be replaced after all.
-    cleared_[kReceiveSize] = cleared_[kReceiveSize] || std::exchange(raise_asked_, false);
+    const bool asked = std::exchange(raise_asked_, false);
+    cleared_[kReceiveSize] = cleared_[kReceiveSize] || asked;
     raising_ = false;
   }
   connection_.receives_.set_size(size);

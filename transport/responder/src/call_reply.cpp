@@ -125,12 +125,10 @@ void CallImpl::send_reply() {
 void CallImpl::reply_too_long() {
   const std::uint32_t highest = connection_->highest_send();
   if (highest > connection_->thresholds().send &&
-      !plan_reply(builder_.payload(), header_, highest, message_.zeros(), plan_)) {
-    connection_->log().info(
-        "connection aborted: a reply does not fit the client's receives, which this side asked to be smaller; the "
-        "client sends the call again");
-    return connection_->abort(BaseError::buffer_overflow);
-  }
+      !plan_reply(builder_.payload(), header_, highest, message_.zeros(), plan_))
+    return connection_->abort(BaseError::buffer_overflow,
+                              "a reply does not fit the client's receives, which this side asked to be smaller; the "
+                              "client sends the call again");
   send_error(wire::ErrorKind::chunk);
 }
 

@@ -122,8 +122,9 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
 
   /// Orderly close; on_disconnected() follows.
   void close() noexcept;
-  /// Immediate end; on_disconnected() follows. `why` is logged and reported in place of the fabric's reason.
-  void abort(error_code why) noexcept;
+  /// Immediate end; on_disconnected() follows, and reports `why` in place of the fabric's reason. `message`, if any, is
+  /// logged unless the connection has been aborted before.
+  void abort(error_code why, const char* message = nullptr) noexcept;
 
   // Transport characteristics, in version two.
   Characteristics characteristics() const noexcept;
@@ -263,6 +264,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   WeakGuard<Connection> guard_{*this};
   bool connected_ = false;
   bool closing_ = false;
+  bool aborted_ = false;
   bool ended_ = false;
   bool in_batch_ = false;
   bool submit_scheduled_ = false;
