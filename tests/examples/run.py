@@ -143,7 +143,7 @@ def rpcgen_calc(folder, address):
     with Process(program(folder, "calc-server"), "--rdma", address) as server:
         expect("server", server.line(), "ready")
         client = program(folder, "calc-client")
-        count = "10000" if slow(address) else "1000000"
+        count = "10000" if slow(address) else "100000"
         expect("product", run(client, "--rdma", address, "multiply", "6", "7"), "42\n")
         expect("sorted", run(client, "--rdma", address, "sort", count), f"{count} sorted\n")
 

@@ -57,23 +57,34 @@ const fabric::Completion& Node::result(int tag) const {
   return found == log.end() ? missing : found->completion;
 }
 
+namespace {
+
+/// With a limit that a busy machine does not reach, unless the test sets one.
+fabric::QueuePairOptions patient(fabric::QueuePairOptions options) {
+  if (options.handshake_timeout == fabric::QueuePairOptions{}.handshake_timeout)
+    options.handshake_timeout = std::chrono::minutes(5);
+  return options;
+}
+
+}  // namespace
+
 FabricTest::FabricTest() : bed_(GetParam().make()), client_(bed_->client()) {}
 
 void FabricTest::listen(fabric::QueuePairOptions options) {
-  auto listener =
-      bed_->server().listen(bed_->address(), [this, options](std::unique_ptr<fabric::ConnectionRequest> request) {
-        auto& node = *accepted_.emplace_back(std::make_unique<Node>(bed_->server()));
-        auto qp = bed_->server().make_acceptor(std::move(request), options, node);
-        ASSERT_TRUE(qp) << qp.error().message();
-        node.qp = std::move(*qp);
-        bed_->server().start(*node.qp);
-      });
+  auto listener = bed_->server().listen(bed_->address(), [this, options = patient(std::move(options))](
+                                                             std::unique_ptr<fabric::ConnectionRequest> request) {
+    auto& node = *accepted_.emplace_back(std::make_unique<Node>(bed_->server()));
+    auto qp = bed_->server().make_acceptor(std::move(request), options, node);
+    ASSERT_TRUE(qp) << qp.error().message();
+    node.qp = std::move(*qp);
+    bed_->server().start(*node.qp);
+  });
   ASSERT_TRUE(listener) << listener.error().message();
   listener_ = std::move(*listener);
 }
 
 void FabricTest::start(Node& node, fabric::QueuePairOptions options) {
-  auto qp = bed_->client().make_connector(listener_->local(), std::move(options), node);
+  auto qp = bed_->client().make_connector(listener_->local(), patient(std::move(options)), node);
   ASSERT_TRUE(qp) << qp.error().message();
   node.qp = std::move(*qp);
   node.inside_call = true;

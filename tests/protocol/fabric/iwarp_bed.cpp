@@ -6,10 +6,15 @@ namespace rpcrdma::test {
 namespace {
 
 struct IwarpBed : Bed {
-  explicit IwarpBed(const fabric::IwarpOptions& options)
+  explicit IwarpBed(fabric::IwarpOptions options)
       : enhanced(options.enhanced),
-        server_fabric(std::move(*fabric::open_iwarp(context, options, Log{}))),
-        client_fabric(std::move(*fabric::open_iwarp(context, options, Log{}))) {}
+        server_fabric(std::move(*fabric::open_iwarp(context, patient(options), Log{}))),
+        client_fabric(std::move(*fabric::open_iwarp(context, patient(options), Log{}))) {}
+  /// With a limit that a busy machine does not reach.
+  static fabric::IwarpOptions& patient(fabric::IwarpOptions& options) {
+    options.request_timeout = std::chrono::minutes(5);
+    return options;
+  }
   fabric::Fabric& server() override { return *server_fabric; }
   fabric::Fabric& client() override { return *client_fabric; }
 
