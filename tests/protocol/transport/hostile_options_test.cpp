@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "both_sides.hpp"
+#include "log_lines.hpp"
 #include "raw_peer.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/wire/v2/options.hpp"
@@ -54,7 +55,12 @@ SidesOptions two() {
 /// A hand-made client of a server.
 class HostileClient : public testing::Test {
  protected:
-  HostileClient() : sides(two()), fabric(sides.network.make_fabric("raw")), peer(*fabric) { connect(); }
+  explicit HostileClient(const SidesOptions& options = two(), std::uint32_t inbound_reads = 16)
+      : sides(options), fabric(sides.network.make_fabric("raw")), peer(*fabric) {
+    peer.inbound_reads = inbound_reads;
+    peer.receive_size = 65536;  // the tests announce less
+    connect();
+  }
   void connect() {
     peer.messages.clear();
     peer.connect(sides.endpoint);
@@ -207,6 +213,182 @@ TEST_F(HostileClient, Floods) {
   for (std::uint32_t i = 0; i < 200; ++i) peer.send(option(100, kRequest, {0}));
   const std::size_t answered = answers().size();
   EXPECT_TRUE(peer.ended() || answered == 200u) << answered;
+}
+
+/// Leaves an RDMA Read of the server unanswered, behind which its answers wait.
+class HostileClientThatStalls : public HostileClient {
+ protected:
+  HostileClientThatStalls() : HostileClient(logged(), 1) {}
+  static SidesOptions logged() {
+    SidesOptions options = two();
+    options.server_log = Log(lines = std::make_shared<LogLines>());
+    return options;
+  }
+  /// A long call, whose second Read waits for the first one.
+  void stall() {
+    wire::Header header;
+    header.xid = 50;
+    header.version = 2;
+    header.credits = 8;
+    header.procedure = wire::Procedure::nomsg;
+    for (RawPeer::Exposed& one : exposed) {
+      one = peer.expose(4096, fabric::Access::remote_read);
+      header.chunks.reads.push_back({0, one.segment});
+    }
+    sides.network.pause(fabric::LoopbackPause::half_placed);
+    peer.send(header, {});
+    run_ready(sides.context);
+  }
+  static inline std::shared_ptr<LogLines> lines;
+  std::array<RawPeer::Exposed, 2> exposed;
+};
+
+// Such a client sends requests, or updates that are wrong: its connection ends when more answers wait than it may have
+// messages outstanding.
+TEST_F(HostileClientThatStalls, FloodsOfWhatIsAnswered) {
+  for (const Bytes& message : {option(100, kRequest, {0}), option(100, kUpdate, {1, 4, 8192, 2})}) {
+    begin();
+    stall();
+    int sent = 0;
+    for (; sent < 1000 && !peer.ended(); ++sent) {
+      peer.send(message);
+      run_ready(sides.context);
+    }
+    EXPECT_TRUE(peer.ended());
+    EXPECT_LT(sent, 200);
+    EXPECT_TRUE(peer.messages.empty());
+    EXPECT_EQ(lines->with("faster than it takes their answers").size(), 1u) << lines->all();
+    EXPECT_EQ(lines->with("connection aborted").size(), 1u) << lines->all();
+    sides.network.resume();
+    run_ready(sides.context);
+    EXPECT_EQ(sides.server->counters().bulk_in_use, 0u);
+    lines->clear();
+    connect();
+  }
+}
+
+// Updates that are right have no answer: they wait for nothing and hold nothing.
+TEST_F(HostileClientThatStalls, FloodsOfUpdates) {
+  begin();
+  EXPECT_EQ(answers(option(20, kInit, {0, 0})), std::vector<std::string>{});
+  stall();
+  const std::size_t lent = sides.server_pool.counters().lent;
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    peer.send(option(100, kUpdate, {1, 4, 4096 + 4 * i, 0}));
+    run_ready(sides.context);
+  }
+  EXPECT_FALSE(peer.ended());
+  EXPECT_EQ(sides.server_pool.counters().lent, lent);
+  sides.network.resume();
+  answers();
+  expect_alive();
+}
+
+/// The server asks, with a short limit for answers.
+class AskedClient : public HostileClient {
+ protected:
+  AskedClient() : HostileClient(impatient()) {
+    sides.handler.intercept = [this](transport::IncomingCall& call) {
+      exchange = call.exchange();
+      return false;
+    };
+    begin();
+    EXPECT_EQ(answers(option(20, kInit, {1, 1, 4, 16384, 0})), std::vector<std::string>{});
+  }
+  static SidesOptions impatient() {
+    SidesOptions options = two();
+    options.server.connection.credits = 3;
+    options.server.connection.characteristics.request_timeout = std::chrono::milliseconds(20);
+    return options;
+  }
+  /// Asks this client for receives of `size` bytes; returns the XID of the request, 0 if it was not sent in time.
+  std::uint32_t ask(std::uint32_t size) {
+    over = false;
+    exchange->async_request({.receive_buffer_size = size}, [this](error_code why, ChangeOutcome of) {
+      over = true;
+      failed = why;
+      outcome = of;
+    });
+    EXPECT_TRUE(sides.wait([&] { return over || !peer.messages.empty(); }));
+    return peer.messages.empty() ? 0 : decoded(peer.take()).xid;
+  }
+  void await_end() {
+    EXPECT_TRUE(sides.wait([&] { return over; }));
+  }
+  void respond(std::uint32_t xid, std::initializer_list<std::uint32_t> sets) {
+    peer.send(option(xid, kResponse, sets, 1));
+    run_ready(sides.context);
+  }
+  /// Whether a reply of so many bytes is sent without the Reply chunk that the call offers.
+  bool is_sent_inline(std::uint32_t size) {
+    replies.push_back(peer.expose(65536, fabric::Access::remote_write));
+    wire::Header header;
+    header.xid = 60;
+    header.version = 2;
+    header.credits = 8;
+    header.chunks.begin_reply_chunk();
+    header.chunks.add_reply_segment(replies.back().segment);
+    peer.send(header, words({60, 0, 1, size, 0, 0}));
+    EXPECT_TRUE(sides.wait([&] { return !peer.messages.empty(); }));
+    const wire::Header reply = decoded(peer.take());
+    EXPECT_EQ(reply.xid, 60u);
+    return reply.procedure == wire::Procedure::msg;
+  }
+  /// More calls than the server grants credits, behind its request.
+  void prove_arrival() {
+    for (int i = 0; i < 4; ++i) is_sent_inline(0);
+  }
+
+  transport::CharacteristicsExchange* exchange = nullptr;
+  std::deque<RawPeer::Exposed> replies;
+  bool over = false;
+  error_code failed;
+  ChangeOutcome outcome;
+};
+
+// [xchar-3.1-d] a server that asks for smaller receives sends no more from then on, whether the client answers or not
+TEST_F(AskedClient, IsSentNoMoreThanItMayHaveLoweredTo) {
+  EXPECT_TRUE(is_sent_inline(12000));
+  const std::uint32_t xid = ask(8192);
+  EXPECT_FALSE(is_sent_inline(12000)) << "before the answer";
+  EXPECT_TRUE(is_sent_inline(8000));
+  await_end();
+  EXPECT_EQ(failed, BaseError::deadline_exceeded);
+  EXPECT_FALSE(is_sent_inline(12000)) << "without an answer";
+  respond(xid, {1, 1, 0, 0});
+  EXPECT_EQ(exchange->characteristics().peer.receive_buffer_size, 8192u) << "an answer that comes late";
+  EXPECT_FALSE(is_sent_inline(12000));
+  EXPECT_TRUE(is_sent_inline(8000));
+}
+
+// A request for larger receives is used when the client has answered, late or not.
+TEST_F(AskedClient, MayAnswerLate) {
+  const std::uint32_t xid = ask(32768);
+  await_end();
+  EXPECT_FALSE(is_sent_inline(20000));
+  respond(xid, {1, 1, 0, 0});
+  EXPECT_TRUE(is_sent_inline(20000));
+  EXPECT_EQ(exchange->characteristics().refused, 0u);
+}
+
+// [xchar-3.1-d] the client has answered that smaller receives are pending: the limit outlives later requests, one
+// without an answer and one that is never sent
+TEST_F(AskedClient, KeepsTheLimitThatIsPending) {
+  respond(ask(8192), {0, 0, 1, 1});
+  await_end();
+  prove_arrival();
+  EXPECT_FALSE(is_sent_inline(12000));
+  for (int i = 0; i < 2; ++i) {
+    ask(12288);
+    await_end();
+    EXPECT_EQ(failed, BaseError::deadline_exceeded);
+    EXPECT_FALSE(is_sent_inline(12000)) << i;
+    EXPECT_TRUE(is_sent_inline(8000)) << i;
+  }
+  peer.send(option(61, kUpdate, {1, 4, 8192, 1}));
+  peer.send(option(62, kUpdate, {1, 4, 16384, 0}));
+  run_ready(sides.context);
+  EXPECT_TRUE(is_sent_inline(12000));
 }
 
 // Every truncated prefix of every vector, all on one connection until it ends.
@@ -454,6 +636,34 @@ TEST_F(SilentServer, MayAnswerLate) {
   await_end(BaseError::deadline_exceeded);
   peer.send(option(xid, kResponse, {1, 1, 0, 0}, 1));
   EXPECT_TRUE(sides.wait([&] { return client->exchange().characteristics().peer.receive_buffer_size == 32768; }));
+  EXPECT_EQ(client->exchange().characteristics().refused, 0u);
+}
+
+// A rejection that comes late ends no request but its own, which has ended: the next one is sent then, and has an
+// answer of its own.
+TEST_F(SilentServer, MayRejectLate) {
+  begin();
+  bool sent = false;
+  // Another limit of 20 ms may pass before the next request is sent.
+  for (int i = 0; i < 1000 && !sent; ++i) {
+    const std::uint32_t xid = ask(32768);
+    await_end(BaseError::deadline_exceeded);
+    over = false;
+    client->exchange().async_request({.receive_buffer_size = 24576}, [this](error_code why, ChangeOutcome of) {
+      over = true;
+      failed = why;
+      outcome = of;
+    });
+    peer.send(option(xid, kResponse, {0, 1, 1, 0}, 1));
+    ASSERT_TRUE(sides.wait([&] { return over || !peer.messages.empty(); }));
+    sent = !peer.messages.empty();
+    ASSERT_TRUE(sent || failed == BaseError::deadline_exceeded) << "the late answer has ended it: " << failed.message();
+  }
+  const std::uint32_t xid = decoded(peer.take()).xid;
+  peer.send(option(xid, kResponse, {1, 1, 0, 0}, 1));
+  EXPECT_TRUE(sides.wait([&] { return client->exchange().characteristics().peer.receive_buffer_size == 24576; }));
+  EXPECT_TRUE(sends_inline(20000));
+  EXPECT_FALSE(sends_inline(30000));
   EXPECT_EQ(client->exchange().characteristics().refused, 0u);
 }
 

@@ -24,6 +24,10 @@ class LogLines final : public LogSink {
       if (line.find(text) != std::string::npos) out.push_back(line);
     return out;
   }
+  void clear() {
+    const std::scoped_lock lock(mutex_);
+    lines_.clear();
+  }
   /// All lines, for the message of a failed test.
   std::string all() const {
     std::string out;
