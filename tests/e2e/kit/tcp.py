@@ -40,9 +40,9 @@ class TcpPeer:
         return octets
 
     def ended(self):
-        """Waits for data or the end of the connection; returns whether it ended."""
+        """Waits for data or the end of the connection; returns whether it ended. Data stays to be read."""
         try:
-            return not self.socket.recv(1)
+            return not self.socket.recv(1, socket.MSG_PEEK)
         except ConnectionResetError:
             return True
 

@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls in both directions of a connection at once, with chunks in the forward direction.
-#include <infiniband/verbs.h>
-
+#include "interop/fabric/device_failures.hpp"
 #include "interop/fabric/verbs_bed.hpp"
 #include "protocol/rpc/reverse_load.hpp"
-#include "protocol/transport/log_lines.hpp"
 
 namespace rpcrdma::test {
 namespace {
-
-/// The number of work requests that failed through no mistake of the device's user. If an acknowledgement is late, rxe
-/// executes the following binds again, and these fail because their windows are already bound.
-std::uint64_t failed_by_device(const LogLines& lines) {
-  std::uint64_t count = 0;
-  for (const ibv_wc_status status : {IBV_WC_MW_BIND_ERR, IBV_WC_RETRY_EXC_ERR})
-    count += lines.with(std::string("failed: ") + ibv_wc_status_str(status)).size();
-  return count;
-}
 
 TEST(VerbsCalls, InBothDirectionsAtOnce) {
   boost::asio::io_context context;

@@ -56,6 +56,7 @@ conformance() {
 }
 # With IPv6 only the set-up of a connection differs; for the device all else is the same.
 if [[ -n ${VM_MORE-} ]]; then
+  export RPCRDMA_TEST_CALLS=100000
   conformance "$VM_ADDRESS6" '*' "$@"
 else
   conformance "$VM_ADDRESS" '*' "$@"

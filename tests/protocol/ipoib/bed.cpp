@@ -98,12 +98,12 @@ bool HandDevice::write(std::span<const Octets> packet, const ipoib::Offload& off
   return takes;
 }
 
-Host::Host(fabric::Fabric& on, const std::string& address, ipoib::LinkOptions options, std::uint16_t port)
+Host::Host(fabric::Fabric& on, const std::string& address, ipoib::LinkOptions options, const fabric::Endpoint& local)
     : fabric(on), ip(address), device(on.context()) {
   auto made = ipoib::Link::make(on, device, std::move(options), {});
   EXPECT_TRUE(made);
   link = std::move(*made);
-  const auto at = link->listen({boost::asio::ip::address_v4::loopback(), port});
+  const auto at = link->listen(local);
   EXPECT_TRUE(at) << at.error().message();
   endpoint = *at;
   link->start([this](error_code why) { failed = why; });
@@ -112,6 +112,21 @@ Host::Host(fabric::Fabric& on, const std::string& address, ipoib::LinkOptions op
 void Host::knows(const Host& other) {
   const auto address = make_address(other.ip);
   link->add_neighbour({address, static_cast<std::uint8_t>(address.is_v4() ? 32 : 128)}, other.endpoint);
+}
+
+std::uint64_t refused_crossing(boost::asio::io_context& context, const Host& one, const Host& other) {
+  const auto both = [&](std::uint64_t ipoib::Statistics::*counter) {
+    return one.counts().*counter + other.counts().*counter;
+  };
+  using ipoib::Statistics;
+  EXPECT_TRUE(run_until(context, [&] {
+    return one.counts().received == 1 && other.counts().received == 1 &&
+           both(&Statistics::connected) == both(&Statistics::accepted) &&
+           both(&Statistics::refused_crossing) == both(&Statistics::rejected);
+  }));
+  EXPECT_LE(both(&Statistics::connected), 2u);
+  EXPECT_EQ(both(&Statistics::failed) + both(&Statistics::unreachable) + both(&Statistics::lost), 0u);
+  return both(&Statistics::refused_crossing);
 }
 
 }  // namespace rpcrdma::test

@@ -49,7 +49,8 @@ class HandDevice final : public ipoib::PacketDevice {
 
 /// One link with its device.
 struct Host {
-  Host(fabric::Fabric& on, const std::string& address, ipoib::LinkOptions options = {}, std::uint16_t port = 0);
+  Host(fabric::Fabric& on, const std::string& address, ipoib::LinkOptions options = {},
+       const fabric::Endpoint& local = {boost::asio::ip::address_v4::loopback(), 0});
 
   /// Tells the link that the address of `other` is reached at the endpoint of `other`.
   void knows(const Host& other);
@@ -68,5 +69,9 @@ inline void acquaint(Host& one, Host& other) {
   one.knows(other);
   other.knows(one);
 }
+
+/// Waits until each of two hosts has the packet that the other one has sent to it as the first one, and until all their
+/// requests are accepted or refused. Returns how many were refused because they crossed.
+std::uint64_t refused_crossing(boost::asio::io_context& context, const Host& one, const Host& other);
 
 }  // namespace rpcrdma::test

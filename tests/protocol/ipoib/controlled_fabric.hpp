@@ -1,56 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-#include <memory>
-#include <utility>
-
-#include "rpcrdma/fabric/fabric.hpp"
+#include "support/forwarding_fabric.hpp"
 
 namespace rpcrdma::test {
 
 /// A fabric over another one, in which the test can delay a connection or make registrations fail.
-class ControlledFabric final : public fabric::Fabric {
+class ControlledFabric final : public ForwardingFabric {
  public:
-  explicit ControlledFabric(std::unique_ptr<fabric::Fabric> under) : under_(std::move(under)) {}
+  using ForwardingFabric::ForwardingFabric;
 
   bool out_of_memory = false;  ///< no memory can be registered
   bool holds = false;          ///< start() keeps the next queue pair until release(), and clears this flag
 
   bool holds_one() const noexcept { return held_ != nullptr; }
-  void release() { under_->start(*std::exchange(held_, nullptr)); }
+  void release() { ForwardingFabric::start(*std::exchange(held_, nullptr)); }
 
-  boost::asio::io_context& context() noexcept override { return under_->context(); }
-  const fabric::Capabilities& capabilities() const noexcept override { return under_->capabilities(); }
-  const fabric::Counters& counters() const noexcept override { return under_->counters(); }
-  void on_end(UniqueFunction<void(error_code)> handler) override { under_->on_end(std::move(handler)); }
   Result<std::unique_ptr<fabric::MemoryRegion>> register_memory(std::span<std::byte> memory) override {
     if (out_of_memory) return boost::system::errc::make_error_code(boost::system::errc::not_enough_memory);
-    return under_->register_memory(memory);
-  }
-  Result<std::unique_ptr<fabric::QueuePair>> make_connector(const fabric::Endpoint& peer,
-                                                            fabric::QueuePairOptions options,
-                                                            fabric::QueuePairEvents& events) override {
-    return under_->make_connector(peer, std::move(options), events);
+    return ForwardingFabric::register_memory(memory);
   }
   void start(fabric::QueuePair& queue_pair) override {
     if (std::exchange(holds, false))
       held_ = &queue_pair;
     else
-      under_->start(queue_pair);
-  }
-  Result<std::unique_ptr<fabric::Listener>> listen(const fabric::Endpoint& local, RequestHandler handler) override {
-    return under_->listen(local, std::move(handler));
-  }
-  Result<std::unique_ptr<fabric::QueuePair>> make_acceptor(std::unique_ptr<fabric::ConnectionRequest> request,
-                                                           fabric::QueuePairOptions options,
-                                                           fabric::QueuePairEvents& events) override {
-    return under_->make_acceptor(std::move(request), std::move(options), events);
-  }
-  void reject(std::unique_ptr<fabric::ConnectionRequest> request, Octets private_data) override {
-    under_->reject(std::move(request), private_data);
+      ForwardingFabric::start(queue_pair);
   }
 
  private:
-  const std::unique_ptr<fabric::Fabric> under_;
   fabric::QueuePair* held_ = nullptr;
 };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "rpcrdma/ipoib/wire/encapsulation.hpp"
@@ -19,6 +20,7 @@ class RawNeighbour {
     fabric::QueuePairOptions options;
     options.send_depth = 1024;
     options.private_data = std::move(private_data);
+    options.handshake_timeout = std::chrono::minutes(5);
     auto made = fabric.make_connector(to, options, node);
     EXPECT_TRUE(made) << made.error().message();
     node.qp = std::move(*made);

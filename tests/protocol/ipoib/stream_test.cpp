@@ -95,15 +95,20 @@ TEST_F(IpoibStream, MoreSegmentsThanRoom) {
   EXPECT_EQ(sender_->counts().stalled + sender_->counts().lost, 0u);
 }
 
-// A connection that has ended keeps none of the segments that arrived before.
+// Segments that arrive together with the end of their connection are passed on, as one packet.
 TEST_F(IpoibStream, ConnectionEndsBehindSegments) {
   network_.pause(fabric::LoopbackPause::before_arrival);
-  give(tcp_packet(3000), tcp(1460));
-  sender_.reset();
+  give(tcp_packet(3000, 1, 8), tcp(1460));
+  bool closed = false;
+  sender_->link->close([&] { closed = true; });
+  run_ready(context_);
+  EXPECT_THAT(receiver_->device.written, testing::IsEmpty());
   network_.resume();
   run_ready(context_);
+  EXPECT_TRUE(closed);
   EXPECT_EQ(receiver_->link->connections(), 0u);
-  EXPECT_LE(receiver_->device.written.size(), 1u);
+  EXPECT_THAT(receiver_->device.written, ElementsAre("10.9.0.1 > 10.9.0.2 3040 8"));
+  EXPECT_EQ(receiver_->counts().joined, 1u);
 }
 
 // One ICMP message to the stack reports all segments that are too large.

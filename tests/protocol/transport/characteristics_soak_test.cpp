@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls in both directions while both sides change the size of their receives, switch remote invalidation on and off,
-// and lose their connection, all drawn from a seed: no Send meets a receive that is missing or too short, every call
-// succeeds exactly once, and no resource is left in use. RPCRDMA_TEST_SEEDS is the number of seeds, RPCRDMA_TEST_CALLS
-// the number of calls over iwarp.
+// Calls in both directions while both sides raise and lower receives, switch remote invalidation, and lose their
+// connection, all drawn from a seed: no Send meets a receive that is missing or too short, every call succeeds exactly
+// once, and no resource is left in use. RPCRDMA_TEST_SEEDS sets the number of seeds, RPCRDMA_TEST_CALLS that of the
+// calls over iwarp.
 #include <gtest/gtest.h>
 
 #include <boost/asio/ip/tcp.hpp>
@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "both_sides.hpp"
-#include "log_lines.hpp"
+#include "characteristics_load.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/fabric/iwarp/iwarp.hpp"
 #include "rpcrdma/requester/reverse.hpp"
@@ -20,35 +20,7 @@
 namespace rpcrdma::test {
 namespace {
 
-using transport::CharacteristicChange;
 using transport::VersionChoice;
-
-std::uint32_t number_from(const char* variable, std::uint32_t otherwise) {
-  const char* const text = std::getenv(variable);
-  return text != nullptr ? static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10)) : otherwise;
-}
-
-CharacteristicChange random_change(std::mt19937& random) {
-  constexpr std::array<std::uint32_t, 5> kSizes{4096, 5120, 8192, 12288, 16384};
-  CharacteristicChange out;
-  if (random() % 4 != 0) out.receive_buffer_size = kSizes[random() % kSizes.size()];
-  if (random() % 4 == 0) out.requester_remote_invalidation = random() % 2 == 0;
-  if (random() % 8 == 0) out.backward_request_support = transport::BackwardSupport::general;
-  return out;
-}
-
-/// Most sizes are near the sizes of receives.
-Shape random_shape_of_calls(std::mt19937& random, std::uint32_t seed) {
-  Shape out;
-  out.seed = seed;
-  out.max_reply = 0;
-  const auto size = [&random] { return static_cast<std::uint32_t>(random() % (1024u << random() % 5)); };
-  if (random() % 2 == 0) out.call_body = size() & ~3u;
-  if (random() % 2 == 0) out.reply_body = size() & ~3u;
-  if (random() % 3 == 0) out.items.push_back(size());
-  if (random() % 3 == 0) out.results.push_back(1 + size());
-  return out;
-}
 
 struct Tally {
   std::uint64_t calls = 0;
@@ -71,7 +43,7 @@ class Life {
         reverse_ = std::move(to_client);
         reverse_->allow();
       }
-      if (random_() % 6 == 0) disturb(*call.exchange());
+      if (random_() % 6 == 0) changes_.ask(*call.exchange());
       if (random_() % 6 == 0) call_back();
       return false;
     };
@@ -81,12 +53,12 @@ class Life {
     for (std::uint32_t i = 0; i < calls_; ++i) {
       outstanding_.push_back(sides_.make(random_shape_of_calls(random_, i + 1)));
       sides_.client->requester().submit(*outstanding_.back());
-      if (random_() % 4 == 0) disturb(sides_.client->exchange());
+      if (random_() % 4 == 0) changes_.ask(sides_.client->exchange());
       if (random_() % 3 == 0) sides_.wait([this, n = random_() % 20]() mutable { return n-- == 0 || !calm(); });
       if (outstanding_.size() >= 6) end_first();
     }
     while (!outstanding_.empty() && !testing::Test::HasFailure()) end_first();
-    ASSERT_TRUE(sides_.wait([this] { return asked_ == answered_; }));
+    ASSERT_TRUE(sides_.wait([this] { return changes_.asked() == changes_.answered(); }));
     ASSERT_TRUE(sides_.wait(
         [this] { return std::ranges::all_of(callbacks_, [](const auto& call) { return call->times_done == 1; }); }));
     for (const auto& call : callbacks_) {
@@ -121,14 +93,6 @@ class Life {
     return out;
   }
   bool calm() const { return !outstanding_.empty() && outstanding_.front()->times_done == 0; }
-  void disturb(transport::CharacteristicsExchange& exchange) {
-    ++asked_;
-    const auto token = [this](error_code, transport::ChangeOutcome) { ++answered_; };
-    if (random_() % 4 == 0)
-      exchange.async_change(random_change(random_), token);
-    else
-      exchange.async_request(random_change(random_), token);
-  }
   void call_back() {
     if (!reverse_ || callbacks_.size() >= 20) return;
     Shape shape;
@@ -149,7 +113,7 @@ class Life {
   void count(Tally& tally) {
     tally.calls += calls_;
     tally.reverse_calls += callbacks_.size();
-    tally.asked += asked_;
+    tally.asked += changes_.asked();
     tally.raised += sides_.server->counters().receives_raised;
     tally.lowered += sides_.server->counters().receives_lowered;
     tally.reconnects += sides_.client->requester().counters().reconnects;
@@ -168,6 +132,7 @@ class Life {
   }
 
   std::mt19937 random_;
+  RandomChanges changes_{random_};
   std::uint32_t calls_;
   bool chunks_;  // reverse calls use chunks
   ShapedHandler client_handler_;
@@ -176,8 +141,6 @@ class Life {
   std::shared_ptr<transport::ReverseRequester> reverse_;
   std::deque<std::unique_ptr<ShapedCall>> outstanding_;
   std::vector<std::unique_ptr<ShapedCall>> callbacks_;
-  std::uint64_t asked_ = 0;
-  std::uint64_t answered_ = 0;
 };
 
 TEST(CharacteristicsSoak, Seeds) {
@@ -203,7 +166,7 @@ TEST(CharacteristicsSoak, Seeds) {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-/// Relays connections to a server, and cuts them.
+/// Carries the bytes of connections to a server, and cuts them.
 class Relay {
  public:
   Relay(asio::io_context& context, fabric::Endpoint server)
@@ -262,144 +225,19 @@ class Relay {
   std::vector<std::weak_ptr<Pair>> pairs_;
 };
 
-/// Like Life, but over real sockets, whose connections a relay cuts.
-class SocketLife {
- public:
-  SocketLife() {
-    fabric::IwarpOptions options;
-    options.crc = false;
-    client_fabric_ = std::move(*fabric::open_iwarp(context_, options, {}));
-    server_fabric_ = std::move(*fabric::open_iwarp(context_, options, {}));
-    client_pool_.emplace(*client_fabric_);
-    server_pool_.emplace(*server_fabric_);
-    transport::ServerOptions server_options;
-    transport::ClientOptions client_options;
-    server_options.connection.version = client_options.connection.version = VersionChoice::automatic;
-    client_options.first_backoff = std::chrono::milliseconds(1);
-    client_options.version_memory = std::chrono::seconds(0);
-    server_ = transport::Server::make({{server_fabric_.get(), &*server_pool_, &handler_}}, server_options, Log(lines_));
-    fabric::Endpoint endpoint;
-    server_->listen({asio::ip::make_address("127.0.0.1"), 0},
-                    [&](Result<fabric::Endpoint> bound) { endpoint = bound.value(); });
-    EXPECT_TRUE(run_until(context_, [&] { return endpoint.port() != 0; }));
-    relay_.emplace(context_, endpoint);
-    client_ =
-        transport::Client::make(*client_fabric_, *client_pool_, relay_->endpoint(), client_options, Log(client_lines_));
-    service_ = transport::ReverseService::make(*client_, client_handler_, 2, {}, {}, 1u << 20);
-    handler_.intercept = [this](transport::IncomingCall& call) {
-      if (auto to_client = call.reverse(); to_client && to_client != reverse_) {
-        reverse_ = std::move(to_client);
-        reverse_->allow();
-      }
-      if (random_() % 64 == 0) disturb(*call.exchange());
-      if (random_() % 32 == 0) call_back();
-      return false;
-    };
-  }
-  void run(std::uint32_t count) {
-    std::uint32_t cuts = 0;
-    for (std::uint32_t i = 0; i < count && !testing::Test::HasFailure(); ++i) {
-      calls_.push_back(
-          std::make_unique<ShapedCall>(*client_pool_, client_->requester(), random_shape_of_calls(random_, i + 1)));
-      client_->requester().submit(*calls_.back());
-      if (random_() % 64 == 0) disturb(client_->exchange());
-      if (random_() % 1000 == 0 && ++cuts != 0) relay_->cut();
-      if (calls_.size() == 24) end_first();
-    }
-    while (!calls_.empty() && !testing::Test::HasFailure()) end_first();
-    EXPECT_TRUE(run_until(context_, [&] { return answered_ == asked_; }));
-    while (!callbacks_.empty() && !testing::Test::HasFailure()) end_callback();
-    const std::uint64_t reconnects = client_->requester().counters().reconnects;
-    std::printf(
-        "%u calls, %llu reverse calls (%llu lost), %llu changes asked for, %llu raised, %llu lowered, %u cuts, "
-        "%llu reconnects\n",
-        count, static_cast<unsigned long long>(called_back_), static_cast<unsigned long long>(callbacks_lost_),
-        static_cast<unsigned long long>(asked_), static_cast<unsigned long long>(server_->counters().receives_raised),
-        static_cast<unsigned long long>(server_->counters().receives_lowered), cuts,
-        static_cast<unsigned long long>(reconnects));
-    EXPECT_GT(server_->counters().receives_raised, 0u);
-    EXPECT_GT(called_back_, callbacks_lost_);
-    EXPECT_EQ(handler_.complaint, "");
-    EXPECT_EQ(client_handler_.complaint, "");
-    // Besides the cuts, connections end only where a side asked for smaller receives while calls relied on larger ones.
-    const std::string too_small = "asked to be smaller";
-    EXPECT_LE(reconnects, cuts + lines_->with(too_small).size() + client_lines_->with(too_small).size())
-        << lines_->all() << "\nthe client:\n"
-        << client_lines_->all();
-    end();
-  }
-
- private:
-  void disturb(transport::CharacteristicsExchange& exchange) {
-    ++asked_;
-    const auto token = [this](error_code, transport::ChangeOutcome) { ++answered_; };
-    if (random_() % 4 == 0)
-      exchange.async_change(random_change(random_), token);
-    else
-      exchange.async_request(random_change(random_), token);
-  }
-  void call_back() {
-    if (callbacks_.size() >= 8) return;
-    Shape shape;
-    shape.call_body = static_cast<std::uint32_t>(random_() % 2000) & ~3u;
-    if (random_() % 3 == 0) shape.items.push_back(static_cast<std::uint32_t>(random_() % 9000));
-    if (random_() % 3 == 0) shape.results.push_back(1 + static_cast<std::uint32_t>(random_() % 9000));
-    callbacks_.push_back({reverse_, std::make_unique<ShapedCall>(*server_pool_, *reverse_, shape)});
-    reverse_->submit(*callbacks_.back().call);
-    ++called_back_;
-  }
-  void end_first() {
-    ShapedCall& call = *calls_.front();
-    ASSERT_TRUE(run_until(context_, [&] { return call.times_done != 0; }));
-    EXPECT_FALSE(call.status) << call.status.message();
-    EXPECT_EQ(call.complaint, "");
-    calls_.pop_front();
-    while (!callbacks_.empty() && callbacks_.front().call->times_done != 0 && !testing::Test::HasFailure())
-      end_callback();
-  }
-  /// Awaits a reverse call. It may fail with its connection, or because the client had not yet announced chunks.
-  void end_callback() {
-    ShapedCall& call = *callbacks_.front().call;
-    ASSERT_TRUE(run_until(context_, [&] { return call.times_done != 0; }));
-    using enum transport::TransportError;
-    const bool lost = call.status == connection_lost || call.status == call_too_long || call.status == reply_too_long;
-    EXPECT_TRUE(!call.status || lost) << call.status.message();
-    EXPECT_EQ(call.complaint, "");
-    callbacks_lost_ += call.status ? 1 : 0;
-    callbacks_.pop_front();
-  }
-  void end() {
-    reverse_.reset();
-    EXPECT_TRUE(run_until(context_, [&] { return service_->calls() == 0 && server_->counters().bulk_in_use == 0; }));
-    client_.reset();
-    server_.reset();
-    relay_.reset();
-    run_ready(context_);
-    EXPECT_EQ(client_pool_->counters().lent, 0u);
-    EXPECT_EQ(server_pool_->counters().lent, 0u);
-  }
-
-  struct Callback {
-    std::shared_ptr<transport::ReverseRequester> requester;
-    std::unique_ptr<ShapedCall> call;
-  };
-  std::mt19937 random_{5};
-  asio::io_context context_;
-  std::unique_ptr<fabric::Fabric> client_fabric_, server_fabric_;
-  std::optional<memory::Pool> client_pool_, server_pool_;
-  ShapedHandler handler_, client_handler_;
-  const std::shared_ptr<LogLines> lines_ = std::make_shared<LogLines>(), client_lines_ = std::make_shared<LogLines>();
-  std::unique_ptr<transport::ReverseService> service_;
-  std::unique_ptr<transport::Server> server_;
-  std::optional<Relay> relay_;
-  std::unique_ptr<transport::Client> client_;
-  std::shared_ptr<transport::ReverseRequester> reverse_;
-  std::deque<std::unique_ptr<ShapedCall>> calls_;
-  std::deque<Callback> callbacks_;
-  std::uint64_t called_back_ = 0, callbacks_lost_ = 0, asked_ = 0, answered_ = 0;
-};
-
-TEST(CharacteristicsSoak, OverIwarp) { SocketLife().run(number_from("RPCRDMA_TEST_CALLS", 3000)); }
+// The same over real sockets, whose connections a relay cuts.
+TEST(CharacteristicsSoak, OverIwarp) {
+  asio::io_context context;
+  fabric::IwarpOptions options;
+  options.crc = false;
+  const auto client = std::move(*fabric::open_iwarp(context, options, {}));
+  const auto server = std::move(*fabric::open_iwarp(context, options, {}));
+  std::optional<Relay> relay;
+  CharacteristicsLoad load{client.get(), server.get(), {asio::ip::address_v4::loopback(), 0}, 3000};
+  load.way_to = [&](const fabric::Endpoint& listener) { return relay.emplace(context, listener).endpoint(); };
+  load.cut = [&] { relay->cut(); };
+  run_characteristics_load(context, load);
+}
 
 }  // namespace
 }  // namespace rpcrdma::test

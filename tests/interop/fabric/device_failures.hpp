@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <infiniband/verbs.h>
+
+#include "protocol/transport/log_lines.hpp"
+
+namespace rpcrdma::test {
+
+/// The work requests that the device has failed and that are not its user's mistakes. rxe repeats the binds that follow
+/// a request whose acknowledgement is late, and they fail, as their windows are bound.
+inline std::uint64_t failed_by_device(const LogLines& lines) {
+  std::uint64_t count = 0;
+  for (const ibv_wc_status status : {IBV_WC_MW_BIND_ERR, IBV_WC_RETRY_EXC_ERR})
+    count += lines.with(std::string("failed: ") + ibv_wc_status_str(status)).size();
+  return count;
+}
+
+}  // namespace rpcrdma::test

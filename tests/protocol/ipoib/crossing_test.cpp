@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Requests that cross on a real fabric. RPCRDMA_TEST_ROUNDS sets how often.
+#include <cstdlib>
+
+#include "bed.hpp"
+#include "fabric_under_test.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+// [4755-3.3-a] again and again: no packet is lost, one of two requests that cross is refused, and nothing is left
+TEST(IpoibCrossing, LeavesNothing) {
+  const char* const text = std::getenv("RPCRDMA_TEST_ROUNDS");
+  const unsigned long rounds = text != nullptr ? std::strtoul(text, nullptr, 10) : 100;
+  const FabricUnderTest& on = fabric_under_test();
+  boost::asio::io_context context;
+  const auto left = on.open(context), right = on.open(context);
+  // A host that was refused waits for the request that was the reason, however slow the machine is.
+  constexpr std::chrono::minutes kPatience{5};
+  const ipoib::LinkOptions options{.handshake_timeout = kPatience, .first_retry = kPatience, .last_retry = kPatience};
+  std::uint64_t refused = 0;
+  std::string before;
+  for (unsigned long round = 0; round < rounds && !HasFailure(); ++round) {
+    if (round == 3) before = on.held();
+    {
+      Host one(*left, "10.9.0.1", options, {on.address, 0}), other(*right, "10.9.0.2", options, {on.address, 0});
+      acquaint(one, other);
+      one.send(other, 100);
+      other.send(one, 100);
+      refused += refused_crossing(context, one, other);
+    }
+    run_ready(context);
+  }
+  EXPECT_EQ(on.held(), before);
+  EXPECT_GT(refused, rounds / 2);
+}
+
+}  // namespace
+}  // namespace rpcrdma::test

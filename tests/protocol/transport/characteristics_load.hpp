@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Calls in both directions while both sides change their characteristics and connections are lost, on any fabric.
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <functional>
+#include <random>
+
+#include "exchange.hpp"
+#include "rpcrdma/connection/characteristics.hpp"
+#include "rpcrdma/fabric/fabric.hpp"
+
+namespace rpcrdma::test {
+
+/// The number in an environment variable.
+std::uint32_t number_from(const char* variable, std::uint32_t otherwise);
+
+/// Most sizes are near those of receives.
+Shape random_shape_of_calls(std::mt19937& random, std::uint32_t seed);
+
+/// Asks for changes that are drawn from `random`, which outlives it.
+class RandomChanges {
+ public:
+  explicit RandomChanges(std::mt19937& random) noexcept : random_(random) {}
+  /// Asks the peer for a change, or changes this side.
+  void ask(transport::CharacteristicsExchange& exchange);
+  std::uint64_t asked() const noexcept { return asked_; }
+  std::uint64_t answered() const noexcept { return answered_; }
+
+ private:
+  std::mt19937& random_;
+  std::uint64_t asked_ = 0;
+  std::uint64_t answered_ = 0;
+};
+
+struct CharacteristicsLoad {
+  fabric::Fabric* client = nullptr;  ///< both fabrics belong to one io_context
+  fabric::Fabric* server = nullptr;
+  fabric::Endpoint local;                                                       ///< where the server listens
+  std::uint32_t calls = 0;                                                      ///< unless RPCRDMA_TEST_CALLS is set
+  std::function<fabric::Endpoint(const fabric::Endpoint& server)> way_to = {};  ///< empty: directly
+  std::function<void()> cut = {};                                               ///< ends the connection
+  std::function<std::uint64_t()> other_losses = {};  ///< connections that the device may have ended; empty: none
+};
+
+/// Runs the load and expects: each call succeeds once; a reverse call may fail only with its connection; connections
+/// are lost only by a cut, or because a side has asked for smaller receives while calls counted on large ones; in the
+/// end all memory has been released.
+void run_characteristics_load(boost::asio::io_context& context, const CharacteristicsLoad& load);
+
+}  // namespace rpcrdma::test

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <deque>
+
+#include "support/forwarding_fabric.hpp"
+
+namespace rpcrdma::test {
+
+/// A fabric over another one, whose connections a test can end.
+class CutFabric final : public ForwardingFabric {
+ public:
+  using ForwardingFabric::ForwardingFabric;
+
+  /// Ends what has been connected. Not after a queue pair was destroyed before its connection had ended.
+  void cut() {
+    for (Watch& watch : watches_)
+      if (watch.connected) watch.queue_pair->abort();
+  }
+  Result<std::unique_ptr<fabric::QueuePair>> make_connector(const fabric::Endpoint& peer,
+                                                            fabric::QueuePairOptions options,
+                                                            fabric::QueuePairEvents& events) override {
+    Watch& watch = watches_.emplace_back(events);
+    auto made = ForwardingFabric::make_connector(peer, std::move(options), watch);
+    if (made) watch.queue_pair = made->get();
+    return made;
+  }
+
+ private:
+  struct Watch final : fabric::QueuePairEvents {
+    explicit Watch(fabric::QueuePairEvents& of) noexcept : events(of) {}
+    void on_established(const fabric::ConnectionInfo& info) noexcept override {
+      connected = true;
+      events.on_established(info);
+    }
+    void on_rejected(const fabric::ConnectionInfo& peer) noexcept override { events.on_rejected(peer); }
+    void on_disconnected(error_code why) noexcept override {
+      connected = false;
+      events.on_disconnected(why);
+    }
+    void on_batch_end() noexcept override { events.on_batch_end(); }
+    fabric::QueuePairEvents& events;
+    fabric::QueuePair* queue_pair = nullptr;
+    bool connected = false;
+  };
+  std::deque<Watch> watches_;
+};
+
+}  // namespace rpcrdma::test
