@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "held_arguments.hpp"
 
+#include <array>
+
 #include "heap_memory.hpp"
 
 namespace rpcrdma::tirpc {
@@ -22,6 +24,17 @@ bool repeats(const AUTH& auth) noexcept {
   return auth.ah_ops == none || auth.ah_ops == sys;
 }
 
+void refer_to(PayloadBuilder& out, Octets octets) {
+  // This message is only read.
+  auto* const data = const_cast<std::byte*>(octets.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  out.borrow({data, static_cast<std::uint32_t>(octets.size()), 0});
+}
+
+/// Room for the start of a message, so that short ones take no heap memory.
+using Start = std::array<std::byte, 1024>;
+
+BufferRef ref(Start& start) noexcept { return {start.data(), std::uint32_t{sizeof start}, 0}; }
+
 }  // namespace
 
 class HeldArguments::Recorder final : public xdr::Borrowing {
@@ -31,8 +44,7 @@ class HeldArguments::Recorder final : public xdr::Borrowing {
     if (octets.size() < kLongOpaque || octets.size() > UINT32_MAX) return false;
     if (!held_.opaque_.empty()) return false;  // a second one, which is copied, and too long for that
     held_.opaque_ = octets;
-    out.borrow({const_cast<std::byte*>(octets.data()),  // NOLINT(cppcoreguidelines-pro-type-const-cast): not written to
-                static_cast<std::uint32_t>(octets.size()), 0});
+    refer_to(out, octets);
     return true;
   }
 
@@ -48,8 +60,7 @@ class HeldArguments::Maker final : public xdr::Borrowing {
     made = true;
     held_.opaque_ = octets;
     make_();
-    out.borrow({const_cast<std::byte*>(octets.data()),  // NOLINT(cppcoreguidelines-pro-type-const-cast): not written to
-                static_cast<std::uint32_t>(octets.size()), 0});
+    refer_to(out, octets);
     return true;
   }
   bool made = false;
@@ -63,7 +74,8 @@ bool HeldArguments::record(const CallArgs& call) {
   if (is_void(call.encode) || !repeats(*call.auth)) return false;
   HeapMemory memory(kMostBeside);
   PayloadBuilder builder;
-  builder.start(memory.first(), &memory);
+  alignas(4) Start start;
+  builder.start(ref(start), &memory);
   xdr::Encoder encoder(builder);
   Recorder recorder(*this);
   encoder.set_borrowing(&recorder);
@@ -82,7 +94,8 @@ bool HeldArguments::record(const CallArgs& call) {
 bool HeldArguments::run(const CallArgs& call, UniqueFunction<void()> make) {
   HeapMemory memory(kMostBeside);
   PayloadBuilder builder;
-  builder.start(memory.first(), &memory);
+  alignas(4) Start start;
+  builder.start(ref(start), &memory);
   xdr::Encoder encoder(builder);
   Maker maker(*this, std::move(make));
   encoder.set_borrowing(&maker);
