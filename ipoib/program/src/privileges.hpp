@@ -7,7 +7,7 @@ namespace rpcrdma::ipoib {
 /// Gives up, for good, all capabilities but CAP_NET_ADMIN and those that drop_privileges() needs.
 error_code keep_network_privilege() noexcept;
 
-/// Gives up these, too; root becomes the user nobody.
+/// Gives up the remaining capabilities, and changes the user from root to nobody.
 error_code drop_privileges() noexcept;
 
 }  // namespace rpcrdma::ipoib
