@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# rpcrdma_generate(TARGET FILE.x...) adds to TARGET the types and XDR routines of each file, which rpcgen generates.
+# rpcrdma_generate(TARGET FILE.x...) adds to TARGET the types and XDR routines that rpcgen generates from each file.
 # TARGET can then include <FILE.rpcrdma.hpp>, which has a Procedure type for each procedure. Used within the tree and,
 # once installed, through find_package(rpcrdma). Variables: RPCRDMA_GENERATOR (rpcrdma-gen), RPCGEN.
 

@@ -63,7 +63,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # In a unity build GCC takes a source for a header, and warns that its anonymous namespaces differ from unit to unit.
+  # In a unity build GCC treats a source as a header, and warns that its anonymous namespaces differ from unit to unit.
   target_compile_options(rpcrdma_options INTERFACE -Wno-subobject-linkage)
 endif()
 

@@ -45,7 +45,8 @@ VM_GATES = {"read_1m": ">= 0.90 [1.0]", "write_1m": ">= 0.90 [1.0]", "random_4k"
 
 
 def virtual_machine(output):
-    """Both tables that bench/vm/ratios.sh prints: five figures in a row beside the kernel, three beside perftest."""
+    """Both tables that bench/vm/ratios.sh prints: rows of five figures compare with the kernel, rows of three with
+    perftest."""
     kernel, perftest = [], []
     for fields in map(str.split, output.splitlines()):
         if not fields or fields[0] not in VM_CASES:

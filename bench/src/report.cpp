@@ -20,7 +20,7 @@ double spread_of(const std::vector<double>& values) {
 
 double run(const Contender& one, std::chrono::milliseconds budget) {
   const std::optional<Outcome> outcome = one.subject->run(one.which, budget);
-  if (!outcome) throw std::runtime_error(one.name + " does not do " + one.which.name);
+  if (!outcome) throw std::runtime_error(one.name + " does not support " + one.which.name);
   return outcome->value;
 }
 

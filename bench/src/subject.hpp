@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A Case is what is measured; a Subject is a program that can be measured by it.
+// A Case says what to measure; a Subject is a program to measure.
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -26,7 +26,7 @@ struct Case {
   Operation operation = Operation::null;
   std::uint32_t bytes = 0;        ///< bulk bytes in one operation
   std::uint32_t depth = 1;        ///< operations in flight, over all connections
-  std::uint32_t connections = 1;  ///< over which the calls are spread
+  std::uint32_t connections = 1;  ///< the calls are spread over these
 };
 
 /// Bytes of a small request or reply: about the size of a NULL call with the headers of all layers.

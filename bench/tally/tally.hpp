@@ -13,7 +13,7 @@ struct Counts {
   Count allocations{0};     ///< malloc(), calloc() and so on, operator new included
   Count sends{0};           ///< send(), sendmsg(), write() and so on
   Count receives{0};        ///< recv(), recvmsg(), read() and so on that returned data
-  Count empty_receives{0};  ///< the same, without data
+  Count empty_receives{0};  ///< the same calls, if they returned no data
   Count waits{0};           ///< epoll_wait(), poll(), also with a timeout of 0
   Count yields{0};          ///< sched_yield()
   Count others{0};          ///< epoll_ctl(), timers, file data; waiting for locks is not counted

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Operations on names and attributes, one at a time, by the kernel's client on rxe: on our server and on the kernel's in
-# turn, above one ext4 in a loop file, with or without a journal. Prints medians in milliseconds and their ratio. In the
-# virtual machine:
+# Times operations on names and attributes, one at a time, by the kernel's client on rxe: in turn on our server and on
+# the kernel's server, which serve one ext4 file system in a loop file, with or without a journal. Prints medians in
+# milliseconds and their ratio. In the virtual machine:
 #   scripts/vm run -t 900 bench/vm/names.sh BUILD_FOLDER [journal|nojournal [ROUNDS [COUNT]]]
 . "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../../tests/interop/guest/lib.sh"
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")

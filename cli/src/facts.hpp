@@ -18,7 +18,8 @@ struct Facts {
 
 Facts facts_of(const CLI::Option& option);
 
-/// The options of `group`, or the positional ones if it is empty; without hidden options, in the order of addition.
+/// The options of `group` in the order of addition, or the positional options if `group` is empty. Hidden options are
+/// left out.
 std::vector<const CLI::Option*> options_of(const CLI::App& app, const std::string& group);
 /// Groups that have options; the group of --help is last.
 std::vector<std::string> groups_of(const CLI::App& app);

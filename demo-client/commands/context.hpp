@@ -15,13 +15,13 @@ namespace rpcrdma::commands {
 class Reporter {
  public:
   explicit Reporter(std::string command) : command_(std::move(command)) {}
-  /// "rpcrdma-nfs: COMMAND: SUBJECT: MESSAGE"
+  /// Prints "rpcrdma-nfs: COMMAND: SUBJECT: MESSAGE".
   void fail(std::string_view subject, const error_code& why);
   void fail(std::string_view subject, std::string_view why);
   /// Sets text to append to the next error. `text` must stay valid until then.
   void remark(std::string_view text) noexcept { remark_ = text; }
   bool failed() const noexcept { return failed_; }
-  /// Sets the client whose connection error is printed if a call times out. It must stay valid while it is set.
+  /// Sets the client whose connection error is printed if a call times out. The client must stay valid while it is set.
   void set_client(const nfs::Client* client) noexcept { client_ = client; }
   /// Sets the progress bar to erase before a line is printed.
   void set_progress(Progress* progress) noexcept { progress_ = progress; }

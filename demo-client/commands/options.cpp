@@ -68,7 +68,7 @@ void add_global_options(CLI::App& app, Options& options, Text& text) {
       ->type_name("NAME")
       ->capture_default_str()
       ->check(CLI::IsMember(transport::version_names()));
-  app.add_option("--timeout", text.timeout, "Until a call times out; includes reconnecting")
+  app.add_option("--timeout", text.timeout, "Time limit of a call, reconnecting included")
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 1e6));

@@ -17,7 +17,7 @@ std::string progress_line(std::uint64_t done, std::uint64_t total, std::uint64_t
 /// The summary of a transfer in one line; MB are millions of bytes. `kept` bytes had been transferred before.
 std::string summary_line(std::uint64_t files, std::uint64_t moved, std::uint64_t kept, double seconds);
 
-/// Draws on standard error a few times a second if that is a terminal; otherwise does nothing.
+/// Draws the bar on standard error a few times a second. Does nothing if standard error is not a terminal.
 class Progress {
  public:
   Progress();

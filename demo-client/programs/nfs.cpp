@@ -45,7 +45,7 @@ void allow_many_descriptors() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// No log, so that errors are one line, unless RPCRDMA_LOG names a level.
+/// Logs nothing unless RPCRDMA_LOG names a level, so that an error is one line.
 Log log_of_environment() {
   const char* text = std::getenv("RPCRDMA_LOG");
   LogLevel level = LogLevel::off;

@@ -85,7 +85,7 @@ int parse(int argc, char** argv, Options& options) {
       ->default_str("one after the other")
       ->check(CLI::Range(0.001, 1e6));
   cli::add_poll_option(app, options.poll);
-  app.add_option("--timeout", timeout, "Until a call times out")
+  app.add_option("--timeout", timeout, "Time limit of a call")
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 1e6));

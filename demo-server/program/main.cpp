@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   ::umask(0);
   // A write to a closed connection returns an error instead of ending the process.
   std::signal(SIGPIPE, SIG_IGN);
-  // So does a write beyond the size limit of files (RLIMIT_FSIZE).
+  // A write beyond the size limit of files (RLIMIT_FSIZE) also returns an error.
   std::signal(SIGXFSZ, SIG_IGN);
   rpcrdma::cli::raise_descriptor_limit();
   rpcrdma::fabric::raise_locked_memory_limit();

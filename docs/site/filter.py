@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Doxygen's input filter: adds descriptions that the source does without. Lines keep their numbers.
+"""Doxygen's input filter: adds descriptions that the source lacks. Lines keep their numbers.
 
-Header: the comment below `#pragma once` becomes the file's description, the file's folder becomes its group, and move
-operations and `operator bool` get a description if they have none. Implementation headers are left out.
-Page: attributes of code blocks, and blocks that only the tests read, are dropped.
-"""
+Header: the comment below `#pragma once` becomes the file's description, the file's folder becomes its group, and
+move operations and `operator bool` get a description if they have none. Implementation headers are left out. Page:
+attributes of code blocks, and blocks that only the tests read, are dropped."""
 import re
 import sys
 from pathlib import Path

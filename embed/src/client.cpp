@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: calls go to the Link; the first one opens the backend, to which the Link forwards all calls from then on.
+// Operation: calls go to the Link; the first call opens the backend, to which the Link forwards all calls from then on.
 // Ownership: the Client and an opening in progress share the state; buffers share the backend's memory. The backend is
 // destroyed on its thread, after the calls have been cancelled.
 // Error handling: a failure to open fails the calls that wait for it.

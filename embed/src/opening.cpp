@@ -2,7 +2,7 @@
 // Operation: the name is resolved; each address is asked for the port if none was given; each of several endpoints gets
 // a NULL call at once, and the first to answer is used ("localhost" is ::1 and 127.0.0.1).
 // Ownership: a Knock owns its backend and its call; destroying the backend completes the call.
-// Error handling: reports the last error, and an error of the connection rather than one of the call.
+// Error handling: reports the last error, and an error of the connection rather than an error of the call.
 #include "opening.hpp"
 
 #include <algorithm>
@@ -44,8 +44,8 @@ asio::awaitable<Result<std::vector<fabric::Endpoint>>> with_ports(asio::io_conte
                                                                   std::vector<fabric::Endpoint> endpoints) {
   if (target.procedure == nullptr) {
     target.options.log.error(
-        "{}: no port is given, and rpcbind cannot be asked before a call names the program: name the port, or call "
-        "first",
+        "{}: no port is given, and rpcbind cannot be asked before a call names the program: give the port, or make a "
+        "call first",
         target.address.host);
     co_return make_error_code(BaseError::invalid_argument);
   }
@@ -69,7 +69,7 @@ Result<Backend> backend_for(asio::io_context& context, std::shared_ptr<Loop> loo
   const bool over_tcp = target.address.carrier.tcp;
   fabric::OpenOptions open{.provider = target.address.carrier.provider, .crc = target.options.crc, .towards = true};
   asio::ip::address towards = server.address();
-  if (over_tcp) {  // its fabric provides memory for bulk data only
+  if (over_tcp) {  // over TCP, the fabric only provides memory for bulk data
     open.provider = fabric::Provider::iwarp;
     towards = asio::ip::address_v4::loopback();
   }
@@ -130,7 +130,7 @@ class Knock final : public transport::Call {
 asio::awaitable<Result<Backend>> first_to_answer(asio::io_context& context, const Target& target,
                                                  std::vector<Backend> backends) {
   asio::steady_timer ended(context, asio::steady_timer::time_point::max());
-  static constexpr rpc::ProcedureInfo kUnknown;  // any reply will do
+  static constexpr rpc::ProcedureInfo kUnknown;  // any reply suffices
   const auto until = std::chrono::steady_clock::now() + target.options.lookup_timeout;
   std::list<Knock> knocks;
   for (Backend& backend : backends)

@@ -26,12 +26,12 @@ Server::~Server() {
 }
 
 void Server::add(Service service) {
-  if (state_->phase != State::Phase::fresh) throw std::logic_error("Server::on() after start()");
+  if (state_->phase != State::Phase::fresh) throw std::logic_error("Server::on() called after start()");
   state_->services.push_back(std::move(service));
 }
 
 void Server::start() {
-  if (state_->phase != State::Phase::fresh) throw std::logic_error("Server::start() after start()");
+  if (state_->phase != State::Phase::fresh) throw std::logic_error("Server::start() called again");
   state_->phase = State::Phase::running;
   try {
     state_->listen();

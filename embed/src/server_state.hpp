@@ -27,7 +27,7 @@ struct Server::State {
   struct Group {
     std::string key;
     std::vector<Worker> workers;
-    std::unique_ptr<transport::Server> server;  // null: memory for TCP only
+    std::unique_ptr<transport::Server> server;  // null if the group only provides memory for TCP
   };
 
   Group& group_for(const Address& address, const boost::asio::ip::address& at);

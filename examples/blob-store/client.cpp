@@ -37,7 +37,7 @@ class Mapping {
     if (file < 0 || ::fstat(file, &status) != 0) fail(path);
     map(file, static_cast<std::size_t>(status.st_size), MAP_PRIVATE, path);
   }
-  /// For writing.
+  /// Creates the file, of `size` bytes, for writing.
   Mapping(const char* path, std::size_t size) {
     const int file = ::open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
     if (file < 0 || ::ftruncate(file, static_cast<off_t>(size)) != 0) fail(path);

@@ -18,7 +18,7 @@ endif()
 install(TARGETS rpcrdma_shared rpcrdma_static
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 
-# The public headers: those of the transport named here, and all of the layers above it except those of NFS.
+# The public headers: of the transport, those named here; of the layers above it, all except those of NFS.
 set(headers
   base/buffer_ref base/cursor base/error base/export base/log base/payload base/payload_builder base/post_memory
   base/recycler base/runner base/unique_function base/wait_policy

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Included by rpcrdma-config.cmake, whose variables it uses. Defines the library, shared or static, and the components
-# that link it. A project may request further components later, and the same ones again.
+# Defines the library, shared or static, and the components that link it. Included by rpcrdma-config.cmake, which sets
+# the variables used here. A project may request further components later, or the same components again.
 if(TARGET rpcrdma::library)
 elseif(rpcrdma_USE_STATIC_LIBS)
   add_library(rpcrdma::library STATIC IMPORTED)

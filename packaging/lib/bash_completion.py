@@ -50,7 +50,7 @@ complete -F {function} {name}
 
 
 def words_of(kind):
-    """The words of a type that stand for themselves: auto and off of auto|off|MICROSECONDS."""
+    """The literal words of a type: auto and off of auto|off|MICROSECONDS."""
     return [word for word in kind.split("|") if word.islower()] if "|" in kind else []
 
 

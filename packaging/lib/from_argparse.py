@@ -8,7 +8,7 @@ from unittest import mock
 
 
 class _Parsed(Exception):
-    """Raised to end the program that is described; holds its argument parser."""
+    """Raised to end the program that is described; holds the program's argument parser."""
 
 
 def _option(action):

@@ -10,7 +10,7 @@ class RecordStore {
  public:
   RecordStore() { kept_.reserve(kMostKept); }
 
-  /// An empty vector with a capacity of `bytes` to twice `bytes`; not more, because the budget counts `bytes`.
+  /// An empty vector whose capacity is between `bytes` and twice `bytes`: the budget counts only `bytes`.
   std::vector<std::byte> take(std::size_t bytes) {
     for (auto at = kept_.rbegin(); at != kept_.rend(); ++at) {
       if (at->capacity() < bytes || at->capacity() / 2 > bytes) continue;

@@ -17,7 +17,7 @@
 namespace rpcrdma::rpc {
 namespace {
 
-/// Through this socket rpcbind knows the user of this process, and lets that user remove the entries.
+/// From this socket rpcbind learns the user of this process, and lets that user remove the entries.
 constexpr const char* kSocket = "/run/rpcbind.sock";
 
 /// A connection to rpcbind.

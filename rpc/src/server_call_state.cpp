@@ -172,7 +172,7 @@ std::vector<std::byte> ServerCallState::encode_apart() noexcept {
   return flatten(message.payload());
 }
 
-/// Keeps the reply, and answers the calls that are attached to this one with it.
+/// Keeps the reply, and sends it to the calls that are attached to this call as well.
 void ServerCallState::settle(const PayloadBuilder& message) noexcept {
   if (cache_ == nullptr) return;
   const auto reply =
@@ -185,7 +185,7 @@ void ServerCallState::settle(const PayloadBuilder& message) noexcept {
   }
 }
 
-/// Serves the calls that are attached to this one as if they arrived now: the first of them is run.
+/// Serves the calls that are attached to this call as if they arrived now: the first of them is run.
 void ServerCallState::abandon() noexcept {
   if (cache_ == nullptr) return;
   for (const AttachedCall& attached : std::exchange(cache_, nullptr)->forget(key_))

@@ -195,7 +195,7 @@ void TcpConnection::write(TcpCall& call) noexcept {
 }
 
 void TcpConnection::write_next() {
-  const auto alive = shared_from_this();  // its last call may drop the last reference
+  const auto alive = shared_from_this();  // the last call may drop the last reference
   while (!open_ && !writing_ && !replies_.empty()) {
     TcpCall* call = replies_.front();
     replies_.pop_front();

@@ -16,7 +16,8 @@ namespace rpcrdma::rpc {
 class Standstill {
  public:
   using Clock = std::chrono::steady_clock;
-  /// `expected`: the peer is expected to make progress. `progress`: any value that changes when it does.
+  /// `expected`: the peer is expected to make progress. `progress`: any value that changes when the peer makes
+  /// progress.
   Clock::duration look(bool expected, std::uint64_t progress, Clock::time_point now) noexcept {
     const bool still = std::exchange(expected_, expected) && expected && progress == seen_;
     seen_ = progress;

@@ -53,7 +53,7 @@ class Link final : public std::enable_shared_from_this<Link> {
   RecordReader reader_;
   State state_ = State::idle;
   Clock::time_point armed_ = Clock::time_point::max();  // expiry of the timer
-  std::uint64_t generation_ = 0;                        // counts connections; operations of an earlier one are stale
+  std::uint64_t generation_ = 0;  // counts connections; operations of an earlier connection are stale
   bool writing_ = false;
   std::map<std::uint32_t, transport::Call*> calls_;  // all calls in progress; the key is the XID
   std::deque<std::vector<std::byte>> outgoing_;

@@ -71,7 +71,7 @@ class TcpWorkerState {
   /// Ends all connections.
   void cut() noexcept;
   bool draining() const noexcept { return draining_; }
-  /// Frees the memory kept for large records if there are none.
+  /// Frees the memory kept for later records, if no large record is in memory.
   void trim() noexcept {
     if (records_.used() == 0) record_store.clear();
   }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The Debian 12 packages that each task needs, and how to install them. Needs ui.sh.
-# Every task configures the whole tree, tests included: all that CMake looks for is in build_packages.
+# The Debian 12 packages that each task needs, and how to install them. Needs ui.sh. Every task configures the whole
+# tree, tests included, so build_packages has everything that CMake looks for.
 build_packages=(g++ cmake ninja-build pkg-config rpcsvc-proto python3
   libboost1.81-dev libtirpc-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libisal-dev libssl-dev
   liblmdb-dev libibverbs-dev librdmacm-dev libgtest-dev libgmock-dev)
@@ -15,14 +15,14 @@ vm_more_packages=(fio dbench bonnie++ stress-ng postmark fsmark make git dmsetup
 package_packages=("${build_packages[@]}" git build-essential debhelper dpkg-dev lintian mmdebstrap)
 tidy_packages=("${build_packages[@]}" git clang-tidy)
 
-# missing_packages NAME... prints those that are not installed.
+# missing_packages NAME... prints the packages that are not installed.
 missing_packages() {
   local installed
   installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null | sed -n 's/ installed$//p') || true
   comm -23 <(printf '%s\n' "$@" | sort -u) <(sort -u <<<"$installed")
 }
 
-# install_packages NAME... installs the missing ones; without any it does nothing.
+# install_packages NAME... installs the packages that are missing, if any.
 install_packages() {
   if ! command -v dpkg-query apt-get >/dev/null; then
     note "not a Debian machine: assuming that the contents of these packages are installed: $*"

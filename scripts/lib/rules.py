@@ -29,7 +29,8 @@ def test_name(line):
 
 
 def test_at(lines, index):
-    """The test that line `index` belongs to: the next one if only comments stand in between, else the one around it."""
+    """The test that line `index` belongs to: the next test, if only comments lie in between, else the enclosing
+    test."""
     after = index
     while after < len(lines) and COMMENT.match(lines[after]):
         after += 1
@@ -47,7 +48,7 @@ def cite_test(rule, name, lines, index):
 
 
 def cite_exception(rule, _name, lines, index):
-    """Only the ids in the first cell of a table row count: those are the rules that the row is about."""
+    """Only ids in the first cell of a table row count: they name the rules that the row is about."""
     if lines[index].startswith("|") and rule.id in lines[index].split("|")[1]:
         rule.exception = True
 

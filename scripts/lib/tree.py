@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The project's text files, as git lists them, or as they were unpacked."""
+"""The project's text files: those that git lists or, in an unpacked archive, all text files."""
 import subprocess
 
 

@@ -17,7 +17,7 @@ def gid(address):
 
 
 def link_address(flags, qpn, address):
-    """<Flags>:QPN:GID"""
+    """A link-layer address: flags, QPN, GID."""
     return f"{flags:02x}{qpn:06x}{gid(address)}"
 
 
@@ -26,7 +26,7 @@ def private_data(qpn, receive_mtu, reserved=0):
 
 
 def service_id(qpn, first=0x01):
-    """First byte, type, reserved, QPN"""
+    """A Service-ID: first byte, type, reserved, QPN."""
     return f"{first:02x}" + "00" + "000000" + f"{qpn:06x}"
 
 

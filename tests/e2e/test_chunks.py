@@ -59,7 +59,7 @@ class Chunks(Case):
         self.assertEqual(self.peer.invalidated, [self.first])
 
     def test_read_with_room_for_the_pad(self):
-        """Linux offers one more segment, for the pad, which is not written. [8166-3.4.6.2-b]"""
+        """Linux offers one more segment for the pad; the server writes no pad. [8166-3.4.6.2-b]"""
         lengths, data, _ = self.read_by_write_chunk([5001, 4])
         self.assertEqual((lengths, data), ([5001, 0], noise(5001)))
 
@@ -99,7 +99,7 @@ class Chunks(Case):
         self.assertEqual((self.files / "file").read_bytes(), content)
 
     def test_write_with_the_pad_in_the_chunk(self):
-        """RFC 8166 allows it but discourages it. [8166-3.4.5.2-b] [8166-3.4.5.2-d]"""
+        """RFC 8166 allows a pad in the chunk, but discourages it. [8166-3.4.5.2-b] [8166-3.4.5.2-d]"""
         content = noise(6001, 2)
         status, _ = self.write_by_read_chunk(content, [6001, 3], bytes(3))
         self.assertEqual(status, 0)

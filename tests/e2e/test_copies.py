@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What copies preserve, their summary, and how an interrupted one is resumed."""
+"""What copies preserve, their summary, and how an interrupted copy is resumed."""
 import errno
 import filecmp
 import os

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tools/wireshark/rpcrdma2.lua shows version two of RPC-over-RDMA down to the characteristics, and survives any input."""
+"""tools/wireshark/rpcrdma2.lua decodes version two of RPC-over-RDMA with its characteristics, and survives any
+input."""
 import struct
 
 from kit.case import Case

@@ -56,7 +56,8 @@ class HostileFabric(Case):
         self.ends(untagged(SEND, SEND_QUEUE, 2, bytes(60000)), (DDP, 2, 5), headers=18)
 
     def test_more_sends_than_credits(self):
-        """Calls far beyond the credit grant: the connection ends or the calls are answered; the server goes on."""
+        """A peer makes far more calls than it was granted: the connection ends or the calls are answered; the server
+        continues."""
         peer = self.peer()
         try:
             for _ in range(3000):

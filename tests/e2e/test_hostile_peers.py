@@ -59,7 +59,7 @@ class HostilePeers(Case):
 
     @verbs_only("RFC 5040 has no immediate data")
     def test_immediate_data(self):
-        """Valid calls with immediate data, and immediate data without a message, which consumes a receive."""
+        """Immediate data with valid calls, and without a message. It consumes a receive in both cases."""
         def send(peer):
             xid = peer.next_xid()
             peer.send_with_immediate(header(xid) + call(xid))
@@ -68,7 +68,7 @@ class HostilePeers(Case):
         self.ends(lambda peer: peer.write_with_immediate(b"", 0, 0))
 
     def test_more_calls_than_credits(self):
-        """The connection ends or the calls are answered; the server goes on."""
+        """The connection ends or the calls are answered; the server continues."""
         peer = self.peer()
         try:
             for _ in range(scaled(3000, 3000)):

@@ -160,7 +160,7 @@ class HostileRpc(Case):
         xid = self.peer.next_xid()
         self.peer.send(header(xid) + call(xid, rpc_version=1))
         words, body = self.peer.reply_to(xid)
-        # Reply, denied, RPC_MISMATCH, 2 to 2.
+        # The reply: denied, RPC_MISMATCH, lowest and highest version 2.
         self.assertEqual((words[3], struct.unpack(">IIIII", body[16:36])), (MSG, (1, 1, 0, 2, 2)))
 
     def test_made_up_file_handles(self):

@@ -75,7 +75,7 @@ class HostileSetup(Case):
             self.assertEqual((flags & ENHANCED_BIT, flags & REJECT_BIT, revision), (ENHANCED_BIT, 0, 2))
             self.assertTrue(flags & CRC_BIT)
             inbound, outbound = struct.unpack_from(">HH", private)
-            self.assertEqual(inbound & 0xC000, 0)  # the Reply selects the client-server model too
+            self.assertEqual(inbound & 0xC000, 0)  # the Reply also selects the client-server model
             self.assertLessEqual(outbound & 0x3FFF, 7)
 
     def test_half_a_request_then_silence(self):

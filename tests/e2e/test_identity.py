@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The user ids under which files are accessed: several users on a server that runs as root, and a server that does
-not."""
+"""The user ids under which files are accessed, by a server that runs as root and by one that does not."""
 import filecmp
 import os
 import unittest

@@ -27,7 +27,7 @@ class ServiceManager(Case):
         return listener
 
     def managed(self, name, before=lambda listener: None, **environment):
-        """Starts a server whose service manager listens on the socket `name`, which may be abstract: @..."""
+        """Starts a server whose service manager listens on the socket `name`; an abstract name begins with @."""
         listener = self.manager("\0" + name[1:] if name.startswith("@") else name)
         before(listener)
         settings = [f"{key}={value}" for key, value in {"NOTIFY_SOCKET": name, **environment}.items()]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 OPEN = re.compile(r"^(?:```(\w*) *|<!-- )(?:compile=(\S+))?$")
 OTHER = {"sh", "console", "text", "cmake"}
-LINE_MARKS = {".cpp", ".hpp", ".c", ".h"}  # the compiler names the page's line
+LINE_MARKS = {".cpp", ".hpp", ".c", ".h"}  # the compiler reports errors with the line of the page
 
 
 def parts(page):

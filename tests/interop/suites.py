@@ -77,7 +77,8 @@ class MoreEndToEndOnRxe(Machine):
     timeout_s = 3000
 
     def test(self):
-        """The other end-to-end tests over verbs, which use the device in no other ways."""
+        """The remaining end-to-end tests over verbs. They use the device in the same ways as those of the suite
+        before."""
         self.run_guest("e2e.sh", "more")
 
 
@@ -252,7 +253,8 @@ class KernelOnSiw(WithInput):
         self.shown(root)
         (self.out / "shown").touch()
         wait_until(lambda: (self.out / "outside-siw.pcap").exists(), "the capture")
-        # siw may leave the first frame unread until more arrive: 40 connections that each wait for their first reply.
+        # siw may leave the first frame unread until more arrive. Opens 40 connections, each of which waits for its
+        # first reply.
         for _ in range(40):
             done = subprocess.run([binary("rpcrdma-ping"), "--fabric", "iwarp", "--timeout", "300", "--count", "1", address],
                                   capture_output=True, timeout=DEADLINE_S, check=False)

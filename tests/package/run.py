@@ -120,8 +120,8 @@ def exports(package):
 
 
 def subproject(package):
-    """add_subdirectory() gives a project the same target and function: the build is planned completely, the procedures
-    are generated, and a source compiles. Nothing is linked, as that would build all floors again."""
+    """add_subdirectory() gives a project the same target and function: the build is configured completely, the
+    procedures are generated, and a source compiles. Nothing is linked, as that would build all floors again."""
     source = package.work / "subproject"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(TOP / "examples/hello", source)

@@ -131,7 +131,7 @@ def unit_of(chroot):
 
 
 def maintained(chroot):
-    """An upgrade restarts a running service, and a removal stops it; nothing stops it before its files are replaced."""
+    """An upgrade restarts a running service, but only after its files have been replaced; a removal stops it."""
     for script, words in (("prerm", "deb-systemd-invoke stop"), ("postinst", "deb-systemd-invoke $_dh_action")):
         text = chroot.path(f"/var/lib/dpkg/info/rpcrdma-server.{script}").read_text()
         expect(words in text and "rpcrdma-nfsd.service" in text, f"{script}: {words}\n{text}")

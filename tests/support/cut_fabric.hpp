@@ -11,7 +11,8 @@ class CutFabric final : public ForwardingFabric {
  public:
   using ForwardingFabric::ForwardingFabric;
 
-  /// Ends what has been connected. Not after a queue pair was destroyed before its connection had ended.
+  /// Ends all connections made so far. Do not call it after a queue pair was destroyed before the end of its
+  /// connection.
   void cut() {
     for (Watch& watch : watches_)
       if (watch.connected) watch.queue_pair->abort();

@@ -136,7 +136,7 @@ class FabricTest : public testing::TestWithParam<BedFactory> {
   }
   /// Listens; each request is accepted into a new node of `accepted_`.
   void listen(fabric::QueuePairOptions options = {});
-  /// Connects `client_` to the listener and waits for both ends.
+  /// Connects `client_` to the listener and waits until both ends are connected.
   void connect(fabric::QueuePairOptions client = {}, fabric::QueuePairOptions server = {});
   void start(Node& node, fabric::QueuePairOptions options = {});
   Node& server() { return *accepted_.back(); }

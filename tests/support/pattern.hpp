@@ -6,7 +6,7 @@
 
 namespace rpcrdma::test {
 
-/// The byte at `index` of the pattern `seed`. Patterns differ between seeds, and their period is no power of two.
+/// The byte at `index` of the pattern `seed`. Patterns differ between seeds, and their period is not a power of two.
 constexpr std::byte pattern_at(std::uint64_t seed, std::uint64_t index) noexcept {
   std::uint64_t x = (index / 8 + 1) * 0x9e3779b97f4a7c15u + seed * 0xbf58476d1ce4e5b9u;
   x ^= x >> 31;

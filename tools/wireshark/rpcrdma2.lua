@@ -235,7 +235,7 @@ local function read_message(reader, tree, pinfo, root, procedure)
   end
   local message = with_zeros(reader.tvb, header, direction, reads, writes)
   local of_rpc = message and Dissector.get("rpc") or Dissector.get("data")
-  -- When call() reports an error of that dissector, the dissector has already shown it.
+  -- An error that call() reports needs no handling: the called dissector has already shown it.
   pcall(of_rpc.call, of_rpc, message or reader.tvb(header):tvb(), pinfo, root)
 end
 
@@ -426,7 +426,7 @@ proto:register_heuristic("iwarp_ddp_rdmap", function(tvb, pinfo, root)
   return true
 end)
 
--- For InfiniBand and RoCE it passes packets: a Send is reassembled from its first, middle and last packets.
+-- For InfiniBand and RoCE, Wireshark passes packets: a Send is reassembled from its first, middle and last packets.
 local collecting = {} -- by destination: {bytes, next}, where next is the sequence number of the next packet
 local complete = {} -- by frame: the whole message for its last packet, or true for an earlier packet
 local bth_opcode, bth_pair, bth_number = Field.new("infiniband.bth.opcode"), Field.new("infiniband.bth.destqp"), Field.new("infiniband.bth.psn")

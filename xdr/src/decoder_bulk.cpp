@@ -115,7 +115,7 @@ bool Decoder::inline_bulk(bulk_data& out) noexcept {
   return ok();
 }
 
-/// Copies a result that came in the stream to its caller's buffers.
+/// Copies a result that came in the stream to the caller's buffers.
 bool Decoder::place(bulk_data& out, std::span<const BufferRef> destination) noexcept {
   std::uint32_t left = out.length;
   for (const BufferRef& part : destination) {

@@ -188,7 +188,7 @@ class RawTcp final : public Subject {
     no_delay(socket_.get());
   }
   void set_up() {
-    socket_ = {};  // the server serves one at a time
+    socket_ = {};  // the server serves one connection at a time
     connect();
     exchange({});
     socket_ = {};

@@ -7,7 +7,7 @@
 namespace rpcrdma::bench {
 
 /// The least cost of the iwarp fabric: sendmsg() and recvmsg() of the same bytes between the same buffers, without an
-/// event loop, and for the deep bulk cases a one-way stream of them.
+/// event loop. In bulk cases with several calls in flight, the bytes form a one-way stream.
 std::unique_ptr<Subject> make_raw_tcp();
 
 }  // namespace rpcrdma::bench

@@ -7,7 +7,7 @@
 namespace rpcrdma::nfs {
 namespace {
 
-/// A server that sends one entry per page sends two pages that are empty here, as read_directory() drops "." and "..".
+/// read_directory() drops "." and "..", so a server that sends one entry per page causes two empty pages.
 constexpr unsigned kMaxEmptyPages = 2;
 
 }  // namespace

@@ -105,7 +105,7 @@ Task<Place> PathResolver::resolve_parent(Path path) {
   Place place;
   place.name = std::move(path.back());
   path.pop_back();
-  // Mounts only the path of the directory, as some servers accept any path below an export.
+  // Leaves the last component out, because some servers mount any path below an export.
   const Result<Export> from = co_await find_export(path);
   if (!from && is_file_error(from.error())) {
     const Result<FileHandle> exported = co_await client_.mount(whole);

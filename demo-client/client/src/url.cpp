@@ -90,7 +90,7 @@ Parsed<Url> parse_url(std::string_view text) {
     const std::size_t end = rest.find('/');
     Parsed<std::string> component = unescape(rest.substr(0, end));
     if (!component) return component.error();
-    if (*component == "..") return UrlError{"'..' is not understood in a URL"};
+    if (*component == "..") return UrlError{"'..' is not supported in a URL"};
     if (!component->empty() && *component != ".") url->path.push_back(std::move(*component));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
   }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: reads the first page of the directory and removes all entries on it, until none is left. No position in a
-// changing directory is used.
-// Ownership: each directory's frame holds its page and waits for the children that use it.
-// Error handling: the first failure ends the walk. An entry that is already gone is not a failure, nor is a directory
-// that is gone with its contents: a retransmission to a restarted server finds that its first transmission has been
+// Operation: reads the first page of the directory, removes all entries on it, and repeats this until no entry is left.
+// No position in a changing directory is used. Ownership: each directory's frame holds its page and waits for the
+// children that use it. Error handling: the first failure ends the walk. It is no failure if an entry, or a directory
+// with its contents, is already gone: a retransmission to a restarted server finds that its first transmission has been
 // executed, and other clients may remove the same files.
 #include "rpcrdma/nfs/copy.hpp"
 #include "rpcrdma/nfs/directory.hpp"
@@ -45,7 +44,7 @@ class RemoveBelow {
     while (!failed_) {
       const Result<Client::Page> page = co_await reader.next();
       if (!page) {
-        // Removing the directory by its name shows whether it alone is gone or the whole export.
+        // Removing the directory by its name shows whether only the directory is gone, or the whole export.
         if (!is_gone(page.error())) fail(page.error());
         co_return;
       }

@@ -3,7 +3,7 @@
 // is free, else by its parent, so that no directory waits for a walker. A directory gets its final mode and times when
 // everything below it is done, as it must be writable until then. Ownership: each directory's frame holds its
 // descriptor and waits for the children that use it. Error handling: see TreeWalk. A retransmission to a restarted
-// server may find that its first transmission has been executed, so a LOOKUP checks NFS3ERR_EXIST.
+// server may find that its first transmission has been executed, so after NFS3ERR_EXIST a LOOKUP checks what exists.
 #include "resume.hpp"
 #include "rpcrdma/nfs/copy.hpp"
 #include "tree_walk.hpp"
@@ -108,7 +108,7 @@ class UploadTree : TreeWalk {
     const Attributes& here = *opened;
     const std::uint32_t mode = here.mode & kFileModes;
     const SetAttributes final{.mode = mode, .atime = SetTime::to(here.atime), .mtime = SetTime::to(here.mtime)};
-    // A later WRITE would change the times.
+    // WRITE changes the times, so those of a file with data are set after its last WRITE.
     SetAttributes attributes = final;
     if (here.size != 0) attributes.atime = attributes.mtime = {};
     // CREATE with a size truncates an existing file, which a resumed copy must keep.

@@ -12,7 +12,7 @@ bool parse_id(std::string_view text, std::uint32_t& out) noexcept {
   return failed == std::errc() && end == text.data() + text.size();
 }
 
-/// Sets an option without a value; false if `word` is not such an option.
+/// Sets an option without a value; returns false if `word` is not the name of such an option.
 bool set_flag(std::string_view word, ExportSpec& out) noexcept {
   using Mode = SquashPolicy::Mode;
   if (word == "ro" || word == "rw")

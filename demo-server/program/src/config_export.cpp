@@ -7,7 +7,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-/// Excludes -1, which other servers accept for "no such user".
+/// Excludes -1, by which other servers mean "no such user".
 constexpr NumberRange kIds{0, std::numeric_limits<std::uint32_t>::max()};
 
 bool take_squash(ConfigReader& reader, const toml::node& node, SquashPolicy& out) {

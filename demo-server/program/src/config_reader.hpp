@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Reads values of a TOML table as C++ values. Keeps the first bad one as a Refusal that names its line.
+// Reads values of a TOML table as C++ values. Keeps the first error as a Refusal that names its line.
 #include <fmt/format.h>
 
 #include <functional>
@@ -28,7 +28,7 @@ class ConfigReader {
     if (good()) refusal_.text = fmt::format("{}: {}", place(where), message);
     return false;
   }
-  /// FILE:LINE.
+  /// Formats a position as FILE:LINE.
   std::string place(const toml::source_region& where) const { return fmt::format("{}:{}", file_, where.begin.line); }
 
   /// Each overload reads `node`, the value of `key`; false if it has another type or a bad value.

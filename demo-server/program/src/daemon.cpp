@@ -63,10 +63,10 @@ Checked<void> Daemon::start() {
   while (loops_.size() < options_.threads) loops_.push_back(std::make_unique<Loop>(options_.poll));
   if (auto listens = listen_rdma(); !listens) return listens;
   if (auto listens = listen_tcp(); !listens) return listens;
-  // Before the registration with rpcbind, which must be undone at exit: a signal that arrives during the registration
-  // waits for run().
+  // Called before the registration with rpcbind: a signal that arrives meanwhile waits for run(), which ends with the
+  // removal of the registration.
   catch_signals();
-  // On this thread: the event loops serve calls while rpcbind is slow to answer.
+  // This blocks only this thread: the event loops serve calls while rpcbind is slow to answer.
   if (!options_.rpcbind) return {};
   if (auto registered = rpcbind_.add(rpcbind_entries(tcp_bound_, rdma_bound_)); !registered)
     return Refusal{std::move(registered.error())};
@@ -111,7 +111,7 @@ Checked<Daemon::Group*> Daemon::group_for(const ListenSpec& listen) {
 /// fit would be answered with NFS3ERR_JUKEBOX for ever.
 constexpr std::size_t kLeastPool = 2 * std::size_t{kMaxTransfer};
 
-/// Divides the limit of locked memory by the number of fabrics, of which each worker of each listener may have one.
+/// Divides the limit of locked memory by the largest possible number of fabrics: one for each worker and listener.
 memory::PoolOptions Daemon::pool_options(const fabric::Capabilities& capabilities) const {
   const memory::PoolOptions wanted;
   auto fitting = memory::within_limit(wanted, capabilities, loops_.size() * options_.listens.size());

@@ -86,7 +86,7 @@ void add_network_options(CLI::App& app, Words& words) {
       ->type_name("auto|verbs|iwarp")
       ->capture_default_str()
       ->group(kNetwork);
-  app.add_option("--tcp-listen", words.tcp_listens, "Serve plain TCP here too")
+  app.add_option("--tcp-listen", words.tcp_listens, "Also serve plain TCP at this address")
       ->type_name("ADDR:PORT")
       ->default_str("off")
       ->group(kNetwork)
@@ -118,7 +118,8 @@ void add_options(CLI::App& app, Words& words, Options& options) {
       ->type_name("SPEC")
       ->group("Service")
       ->allow_extra_args(false);
-  app.add_option("--config", words.config, "More exports and options; the command line overrides its options")
+  app.add_option("--config", words.config,
+                 "A file with more exports and options; options on the command line override it")
       ->type_name("FILE")
       ->group("Service");
   app.add_option("--state-dir", words.state_dir,

@@ -20,11 +20,12 @@ class BulkWaits {
 
   explicit BulkWaits(boost::asio::io_context& context) : timer_(context) {}
 
-  /// Reserves `octets` for `call`, then runs `resume`, a void(rpc::ServerCall<P>), perhaps at once.
+  /// Reserves `octets` bytes for `call`, then runs `resume`, a void(rpc::ServerCall<P>). `resume` may run before this
+  /// function returns.
   template <rpc::Procedure P, class Resume>
   void reserve(rpc::ServerCall<P> call, std::uint32_t octets, Resume resume) {
-    // RDMA only: the TCP transport ends stalled connections that hold its budget, and accepts no reply before the
-    // grant.
+    // Only a call over RDMA has a deadline: the TCP transport ends stalled connections that hold its budget, and
+    // accepts no reply before the grant.
     const bool bounded = !call.over_tcp();
     transport::IncomingCall& transport = call.transport();
     auto wait = std::make_shared<WaitOf<P, Resume>>(std::move(call), std::move(resume));

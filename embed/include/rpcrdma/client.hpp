@@ -33,7 +33,7 @@ using rpc::CallOptions;
 
 /// Parameters of a client. All have defaults.
 struct ClientOptions {
-  rpc::Credential credential{};               ///< for calls that name none; AUTH_NONE
+  rpc::Credential credential{};               ///< for calls that name no credential; default: AUTH_NONE
   std::chrono::milliseconds timeout{60'000};  ///< for calls without a deadline
   std::uint32_t credits = 32;                 ///< most calls in progress, if the server agrees, 1 to 1024
   std::uint32_t inline_threshold = 4096;      ///< bytes of a Send or Receive: a multiple of 1024, 1024 to 262144
@@ -41,12 +41,12 @@ struct ClientOptions {
   transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
   /// Bytes of chunks in calls that the server makes, with RPC-over-RDMA version two (rpc::ReverseHandlersOptions).
   std::uint32_t reverse_bulk_budget = 1u << 20;
-  Polling poll{};  ///< of the client's own thread, before it sleeps; not used with the application's io_context
+  Polling poll{};  ///< of the client's own thread, before the thread sleeps; not used with the application's io_context
   Log log{};       ///< copied
   std::chrono::milliseconds lookup_timeout{
       10'000};                       ///< for an answer of rpcbind, and for finding an address that answers
   std::uint16_t rpcbind_port = 111;  ///< port of the server's rpcbind
-  // Options of the layers below. The credits, threshold and version above replace the ones in these.
+  // Options of the layers below. The credits, threshold and version above override the values in these options.
   transport::ClientOptions rdma{};  ///< over RDMA
   rpc::TcpRequesterOptions tcp{};   ///< over TCP
   memory::PoolOptions memory{};     ///< for the client's pool
@@ -151,10 +151,10 @@ class RPCRDMA_EXPORT Client {
     fabric::Endpoint server;               ///< the address in use
     transport::Requester::Counters calls;  ///< over all connections
     Runner::Counters waits{};              ///< of the client's own thread
-    /// Of both sides of the current connection, if it uses RPC-over-RDMA version two.
+    /// The characteristics of both sides of the current connection, if it uses RPC-over-RDMA version two.
     transport::Characteristics characteristics;
   };
-  /// On another thread than the client's, blocks until the client's thread has answered.
+  /// On a thread other than the client's, blocks until the client's thread has answered.
   Statistics statistics() const;
 
  private:
@@ -162,7 +162,7 @@ class RPCRDMA_EXPORT Client {
   using BufferHandler = UniqueFunction<void(error_code, Buffer), 192>;
 
   void serve(std::function<void(rpc::ReverseHandlers&, const Log&)> add_to);
-  /// Notes the program for which a lookup asks rpcbind.
+  /// Notes the program whose port a lookup asks rpcbind for.
   void note(const rpc::ProcedureInfo& procedure) noexcept;
   void drain(UniqueFunction<void(), 192> handler);
   /// If `memory` is null, allocates from the pool.

@@ -29,7 +29,7 @@ namespace rpcrdma {
 /// Parameters of a server. All have defaults.
 struct ServerOptions {
   /// Where to listen: [FABRIC@]ADDRESS[:PORT] with FABRIC auto, verbs, iwarp or tcp, and an IP address. Without a port,
-  /// or with port 0, the system chooses one. Several addresses may use different fabrics.
+  /// or with port 0, the system chooses a port. Several addresses may use different fabrics.
   std::vector<std::string> listen = {"127.0.0.1"};
   unsigned threads = 1;        ///< event loops, each with a share of the connections; 0: one for each CPU
   bool rpcbind = false;        ///< register the programs with this machine's rpcbind (rdma, rdma6, tcp, tcp6)
@@ -38,10 +38,10 @@ struct ServerOptions {
   std::uint32_t max_connections = 1024;   ///< for each listening fabric
   fabric::CrcPolicy crc = fabric::CrcPolicy::automatic;              ///< for the iwarp fabric
   transport::VersionChoice version = transport::VersionChoice::one;  ///< RPC-over-RDMA version; one is RFC 8166
-  Polling poll{};                                                    ///< of each event loop, before it sleeps
+  Polling poll{};                                                    ///< of each event loop, before its thread sleeps
   Log log{};                                                         ///< copied
-  // Options of the layers below. The credits, threshold, version and number of connections above replace the ones in
-  // these.
+  // Options of the layers below. The credits, threshold, version and number of connections above override the values in
+  // these options.
   transport::ServerOptions rdma{};          ///< over RDMA
   rpc::TcpServerOptions tcp{};              ///< over TCP
   memory::PoolOptions memory{};             ///< for the pool of each thread and fabric
@@ -65,8 +65,8 @@ class RPCRDMA_EXPORT Server {
   Server& operator=(const Server&) = delete;
 
   /// Serves P with `handler`. Call it before start(). The handler has one of these forms:
-  /// - a plain function, P::Result(const P::Args&), or with a second parameter rpcrdma::Scratch& for memory that the
-  ///   result points to, which must stay valid until the function's next call. The result answers the call;
+  /// - a plain function, P::Result(const P::Args&), whose result answers the call. A second parameter rpcrdma::Scratch&
+  ///   provides memory for what the result points to; other memory must stay valid until the function's next call;
   /// - void(rpcrdma::ServerCall<P>), which answers now or later by call.reply(), on any thread;
   /// - rpcrdma::awaitable<void>(rpcrdma::ServerCall<P>), a coroutine on the thread of the connection.
   /// An exception answers SYSTEM_ERR and is logged; a plain function may throw Rejection. One handler object serves all
@@ -80,8 +80,8 @@ class RPCRDMA_EXPORT Server {
   }
 
   /// Opens the fabrics, starts the threads, listens, and registers with rpcbind if ServerOptions::rpcbind is set.
-  /// Throws std::runtime_error with one line that says what failed. For programs with a main loop of their own; others
-  /// use run().
+  /// Throws std::runtime_error with one line that says what failed. For programs with a main loop of their own; other
+  /// programs use run().
   void start();
   /// Stops listening, waits at most `drain` for calls in progress to end, then ends connections and threads; calls that
   /// handlers still keep are not answered. Removes the registrations with rpcbind. Does nothing if the server is not
@@ -95,7 +95,7 @@ class RPCRDMA_EXPORT Server {
   struct Listener {
     std::string_view fabric;    ///< "verbs", "iwarp" or "tcp"
     fabric::Endpoint endpoint;  ///< with the port
-    /// `FABRIC@ADDRESS:PORT`, as a client takes it.
+    /// `FABRIC@ADDRESS:PORT`, the form that a client expects.
     std::string text() const;
   };
   /// The addresses in the order of ServerOptions::listen, with the ports in use. After start().
@@ -112,7 +112,7 @@ class RPCRDMA_EXPORT Server {
     std::size_t bulk_in_use = 0;         ///< bytes of bulk data in transfer
     std::size_t receive_bytes = 0;       ///< registered for Sends and Receives
     std::uint64_t receives_raised = 0;   ///< times that a connection has raised the size of its receive buffers
-    std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered that size
+    std::uint64_t receives_lowered = 0;  ///< times that a connection has lowered the size of its receive buffers
     Runner::Counters waits{};            ///< of the event loops
   };
   /// Sums over all listeners since start(). Any thread.

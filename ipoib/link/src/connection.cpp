@@ -6,9 +6,9 @@
 // handling: a failure to post ends the connection; on_over reports the number of lost packets.
 //
 // Credits are used if both sides announce them. A grant counts packets only; each side posts kCreditReceives more
-// Receives for the peer's credit messages. A side sends a credit message when it has posted half of the depth again
-// since its last one. A peer can send at most the depth beyond the last credit message that it has processed, so at
-// most two such messages are on their way, and each finds a Receive.
+// Receives for the peer's credit messages. A side sends a credit message when it has posted Receives for half of the
+// depth since its last one. After a credit message, the peer can send one depth of packets before it processes the
+// next, so at most two credit messages are on their way to it, and each finds a Receive.
 #include "connection.hpp"
 
 #include <algorithm>

@@ -28,7 +28,8 @@ struct Packet {
   FrameType type = FrameType::ipv4;
 };
 
-/// Events that a connection reports to its owner, from the io_context. The owner must not destroy it during an event.
+/// Events that a connection reports to its owner, from the io_context. The owner must not destroy the connection during
+/// an event.
 class ConnectionEvents {
  public:
   virtual void on_established(Connection& connection) noexcept = 0;
@@ -37,7 +38,7 @@ class ConnectionEvents {
   virtual bool on_frame(Connection& connection, Octets frame) noexcept = 0;
   /// All frames that have arrived together have been reported: the owner returns those that it has kept.
   virtual void on_batch_end(Connection& connection) noexcept = 0;
-  /// has_room() may hold again.
+  /// has_room() may have become true.
   virtual void on_room(Connection& connection) noexcept = 0;
   /// The connection is over. `lost` packets were not sent.
   virtual void on_over(Connection& connection, error_code why, std::uint32_t lost) noexcept = 0;

@@ -15,7 +15,7 @@ struct IpPacket {
   bool multicast = false;  ///< the destination is a multicast or the broadcast address
 };
 
-/// Nothing if `packet` is no IPv4 or IPv6 packet with a complete fixed header.
+/// Nothing if `packet` is not an IPv4 or IPv6 packet with a complete fixed header.
 std::optional<IpPacket> parse_ip(Octets packet) noexcept;
 
 /// What an ICMP error says.

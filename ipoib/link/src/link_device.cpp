@@ -15,7 +15,7 @@ namespace rpcrdma::ipoib {
 namespace {
 
 constexpr unsigned kBatch = 64;
-/// The most packets that wait for one connection.
+/// The largest number of packets that wait for one connection.
 constexpr std::size_t kWaiting = 16;
 /// How many times the timer runs in LinkOptions::stall.
 constexpr int kTicks = 8;
@@ -95,11 +95,11 @@ bool LinkState::take(std::size_t size, const Offload& offload) {
     packet_.length = static_cast<std::uint32_t>(size);
     return route();
   }
-  ++statistics_.invalid;  // or larger than the MTU, because the MTU of the device has been raised
+  ++statistics_.invalid;  // not IP, or larger than the MTU because the MTU of the device has been raised
   return true;
 }
 
-/// Handles packet_, one packet. False if it is held.
+/// Handles the packet in packet_. False if it is held.
 bool LinkState::route() {
   const auto ip = parse_ip(contents(packet_));
   if (!ip) {
@@ -227,7 +227,7 @@ void LinkState::resume() {
 }
 
 /// One timer serves all holds, because setting a timer for each hold would take longer than most holds last. Its runs
-/// are counted instead of the time: while the process does not run, it does not see whether there is room.
+/// are counted, not the time: a process that is not scheduled cannot see that there is room.
 void LinkState::await_stall() {
   stall_timer_runs_ = true;
   stall_timer_.expires_after(tick());

@@ -8,7 +8,7 @@
 namespace rpcrdma::ipoib {
 namespace {
 
-/// The most addresses that are learnt: in total, and from all peers with one address on the fabric.
+/// The largest number of addresses that are learnt: in total, and from all peers with one address on the fabric.
 constexpr std::size_t kMaxLearnt = 1024, kMaxLearntOfOne = 16;
 
 bool is_broadcast(const IpPrefix& network, const boost::asio::ip::address& address) noexcept {
@@ -26,7 +26,7 @@ bool LinkState::frame(Peer& peer, Connection& connection, Octets frame) noexcept
     ++statistics_.bad_frames;
     return false;
   }
-  if (*type != FrameType::ipv4 && *type != FrameType::ipv6) {  // [4755-4-a] [4755-7-b] ARP among them
+  if (*type != FrameType::ipv4 && *type != FrameType::ipv6) {  // [4755-4-a] [4755-7-b] includes ARP
     ++statistics_.bad_types;
     return false;
   }

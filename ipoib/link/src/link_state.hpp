@@ -100,11 +100,11 @@ class LinkState {
   std::vector<std::unique_ptr<Connection>> ended_;  // destroyed outside of their callbacks
 
   Packet packet_;                              // being read, or held
-  std::vector<std::byte> uncut_;               // a packet that stands for several, or the part that packet_ lacks
-  Segmenter segmenter_;                        // cuts the packet in uncut_
+  std::vector<std::byte> uncut_;               // the packet being cut, or what was read beyond the MTU
+  Segmenter segmenter_;                        // cuts the packet that is in uncut_
   Peer* held_for_ = nullptr;                   // the device is not read until this peer has room for packet_
   Peer::Clock::duration::rep held_ticks_ = 0;  // runs of the timer until that peer is stalled
-  const Peer* last_ = nullptr;                 // peer of the last packet; only compared: may be gone
+  const Peer* last_ = nullptr;                 // peer of the last packet; may be gone, so it is only compared
   Peer::Clock::time_point several_until_{};    // until then several peers share the device
   bool stall_timer_runs_ = false;
   std::vector<Connection*> touched_;  // to submit at the end of the batch; empty outside of a batch

@@ -25,7 +25,8 @@ class Peer final : public ConnectionEvents {
 
   /// The established connection over which to send, or null.
   Connection* usable() const noexcept;
-  /// Whether a connection is being set up, or closed by this side. When it is over, packets that wait get a new one.
+  /// Whether a connection is being set up, or closed by this side. When that connection is over, a new one is made for
+  /// the packets that wait.
   bool in_progress() const noexcept;
   bool connecting() const noexcept;
   /// Whether there is a connection, in any state.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The stack states where the transport header is and what its checksum begins with, so extension headers need not be
-// understood. A packet that contradicts itself is refused: a process with a raw socket can have made it.
+// parsed. A packet that contradicts itself is refused: a process can send one through a raw socket.
 #include "segmenter.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace rpcrdma::ipoib {
 namespace {
 
-/// Whether `start` is where a transport header of this protocol can be.
+/// Whether a transport header of this protocol can begin at `start`.
 bool leads_to(Octets packet, std::size_t start, std::uint8_t protocol) noexcept {
   if (packet.empty()) return false;
   if (byte_at(packet, 0) >> 4 == 4)

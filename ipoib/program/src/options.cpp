@@ -57,7 +57,7 @@ void add_options(CLI::App& app, Words& words, Options& options) {
       ->type_name("IP=ADDR:PORT")
       ->allow_extra_args(false);
   app.add_flag("--learn", words.learn,
-               "Accept neighbours that no --peer names, with addresses of the networks of --address");
+               "Accept neighbours that no --peer names, if their addresses are in the networks of --address");
   app.add_option("--name", options.device.name, "Name of the device")
       ->type_name("DEV")
       ->default_str("the first free one of rdma0, rdma1, ...");
@@ -70,7 +70,7 @@ void add_options(CLI::App& app, Words& words, Options& options) {
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e6));
   app.add_flag("--no-offload", words.no_offload,
-               "Let the IP stack compute checksums and cut TCP streams into packets, not this program");
+               "Let the IP stack, not this program, compute checksums and cut TCP streams into packets");
   app.add_option("--fabric", words.fabric, "verbs is an RDMA device, iwarp the userspace stack on TCP")
       ->type_name("NAME")
       ->capture_default_str()
@@ -156,7 +156,7 @@ Refusal interpret_network(const Words& words, Options& options) {
   if (endpoint->address().is_unspecified())
     return "--listen: neighbours know this host by its address: give one that is not a wildcard";
   options.listen = *endpoint;
-  options.fabric.from_there = true;  // neighbours know this host by that address
+  options.fabric.from_there = true;  // neighbours know this host by its --listen address
   for (const std::string& text : words.peers) {
     const std::size_t equals = text.find('=');
     const auto prefix = parse_prefix(std::string_view(text).substr(0, equals));

@@ -38,8 +38,9 @@ std::optional<std::uint16_t> port_of(std::string_view universal) {
   return static_cast<std::uint16_t>(high << 8 | low);
 }
 
-/// The port of a program on a netid. If that version has none, the port of another version, as rpcbind's GETADDR
-/// answers: the call then reports the versions. (GETADDR itself takes the netid from the transport of the request.)
+/// Returns the port of a program on a netid. If the list has no port for the version, returns the port of another
+/// version, as rpcbind's GETADDR does: the server then answers with the versions that it serves. (GETADDR itself takes
+/// the netid from the transport of the request.)
 std::optional<std::uint16_t> find_port(const rpcblist* entries, rpcprog_t program, rpcvers_t version,
                                        std::string_view netid) {
   std::optional<std::uint16_t> other;

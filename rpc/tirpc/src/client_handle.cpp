@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 /// Bytes of the longest reply to a call whose results are void: header, verifier, and an error.
 constexpr std::uint32_t kVoidReply = 24 + MAX_AUTH_BYTES + 8;
-/// Unanswered posted calls at which the next one waits; must be less than the credits.
+/// The next posted call waits while this many posted calls are unanswered. Must be less than the credits.
 constexpr std::size_t kMostPosted = 16;
 /// The limit of libtirpc's time_not_ok(), in seconds.
 constexpr long kLongestTimeout = 100'000'000;
@@ -111,7 +111,7 @@ bool ClientHandle::free_results(xdrproc_t routine, void* results) {
 void ClientHandle::destroy() {
   mutex_.lock();  // waits for a call in progress
   mutex_.unlock();
-  if (in_child()) static_cast<void>(link_.release());  // it belongs to the parent
+  if (in_child()) static_cast<void>(link_.release());  // the connection belongs to the parent
   delete this;
 }
 
@@ -208,7 +208,7 @@ void ClientHandle::decode_early(WaitingCall& call) {
 }
 
 /// Makes a call without waiting for its reply. A call with results ("message passing") reports RPC_TIMEDOUT, as the TCP
-/// transport does; one without results is a batched call.
+/// transport does; a call without results is a batched call.
 clnt_stat ClientHandle::post(const CallArgs& args, bool batched) {
   CallArgs call = args;
   error_ = {};

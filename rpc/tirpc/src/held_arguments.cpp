@@ -11,7 +11,8 @@ namespace {
 /// Bytes beside the opaque.
 constexpr std::size_t kMostBeside = kLongOpaque;
 
-/// True for libtirpc's AUTH_NONE and AUTH_SYS, which write the same bytes each time. Others may count or sign messages.
+/// True for libtirpc's AUTH_NONE and AUTH_SYS, which write the same bytes each time. Other authenticators may count or
+/// sign messages.
 bool repeats(const AUTH& auth) noexcept {
   static const auto* const none = ::authnone_create()->ah_ops;
   static const auto* const sys = [] {
@@ -30,7 +31,7 @@ void refer_to(PayloadBuilder& out, Octets octets) {
   out.borrow({data, static_cast<std::uint32_t>(octets.size()), 0});
 }
 
-/// Room for the start of a message, so that short ones take no heap memory.
+/// Room for the start of a message, so that a short message takes no heap memory.
 using Start = std::array<std::byte, 1024>;
 
 BufferRef ref(Start& start) noexcept { return {start.data(), std::uint32_t{sizeof start}, 0}; }
@@ -42,7 +43,7 @@ class HeldArguments::Recorder final : public xdr::Borrowing {
   explicit Recorder(HeldArguments& held) noexcept : held_(held) {}
   bool borrow(PayloadBuilder& out, Octets octets) override {
     if (octets.size() < kLongOpaque || octets.size() > UINT32_MAX) return false;
-    if (!held_.opaque_.empty()) return false;  // a second one, which is copied, and too long for that
+    if (!held_.opaque_.empty()) return false;  // record() fails: the memory cannot hold a second one
     held_.opaque_ = octets;
     refer_to(out, octets);
     return true;

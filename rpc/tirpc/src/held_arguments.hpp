@@ -25,7 +25,7 @@ class HeldArguments {
   class Recorder;
   class Maker;
 
-  std::vector<std::byte> before_, after_;  // the opaque
+  std::vector<std::byte> before_, after_;  // the bytes of the message before and after the opaque
   Octets opaque_;
 };
 

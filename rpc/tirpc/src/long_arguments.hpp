@@ -16,7 +16,7 @@ namespace rpcrdma::tirpc {
 /// the Read is over. Belongs to one thread, which runs the event loop while it waits.
 class LongArguments final : public xdr::Source, public std::enable_shared_from_this<LongArguments> {
  public:
-  /// Bytes of a long call that are read before it is dispatched. Shorter ones need one Read.
+  /// Bytes of a long call that are read before it is dispatched. A shorter call needs one Read.
   static constexpr std::uint32_t kFirst = 1u << 16;
 
   /// `call` has been delivered and is not ended before end().

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. The program's XDR routines run when the transport asks for the message and when it delivers the reply:
 // arguments are encoded into registered memory, results are decoded where they have arrived, in the calling thread.
-// Ownership. A waiting call lives on the stack of clnt_call(); a posted one owns its message, and is deleted when it is
-// over.
+// Ownership. A waiting call lives on the stack of clnt_call(). A posted call owns its message, and is deleted when it
+// is over.
 // Errors. Every error becomes the clnt_stat that the TCP transport of libtirpc reports for it.
 #include "outgoing_call.hpp"
 
@@ -135,7 +135,7 @@ void WaitingCall::decode_early(xdr::Decoder& in) {
   early_ = Early::ended;
 }
 
-/// Handles the reply of a call whose decoding has begun early. An error comes inline.
+/// Handles the reply of a call whose decoding has begun early. An RPC error comes inline.
 void WaitingCall::take_reply(const Payload& message) noexcept {
   const BufferRef bytes = message.pieces.front().octets;
   if (bytes.data == reply_memory.data) {

@@ -56,7 +56,7 @@ std::vector<std::byte> flat(const Payload& message);
 bool encode_call(xdr::Encoder& out, const CallArgs& from);
 
 /// The verifier body, of flavor AUTH_NONE, with which a SVCXPRT of this library answers a call that its dispatch
-/// function has left unanswered. The answer returns the credit of the call; other clients take it for SYSTEM_ERR.
+/// function has left unanswered. The answer returns the credit of the call; other clients treat it as SYSTEM_ERR.
 inline constexpr char kUnanswered[] = "unanswered";
 
 class HeldArguments;
@@ -113,7 +113,7 @@ class WaitingCall final : public transport::Call, private xdr::Staging {
   char verifier_[MAX_AUTH_BYTES];
   rpc_err early_error_{};
   std::uint32_t early_end_ = 0;   // bytes of the reply that have been decoded early
-  std::uint32_t long_reply_ = 0;  // its length, once it is known
+  std::uint32_t long_reply_ = 0;  // length of the reply, once it is known
   Early early_ = Early::no;
   bool encoded_ = false;
   bool unencodable_ = false;

@@ -2,8 +2,8 @@
 // Operation. libtirpc polls xp_fd and asks for calls one by one: receive(), the dispatch function, status(). The event
 // loop runs within receive() and status(), until a call has arrived or no event is left.
 // Ownership. The call that is being dispatched belongs to the Service from receive() to its reply.
-// Errors. A call that is left unanswered is answered when the next one is asked for, as its client would otherwise lose
-// a credit for ever; a message that is not a call is answered by RDMA_ERROR.
+// Errors. A call that is left unanswered is answered when libtirpc asks for the next call, as its client would
+// otherwise lose a credit for ever; a message that is not a call is answered by RDMA_ERROR.
 #include "service.hpp"
 
 #include <sys/epoll.h>
@@ -40,14 +40,14 @@ bool_t free_op(SVCXPRT*, xdrproc_t routine, void* args) {
 void destroy_op(SVCXPRT* xprt) { delete &Service::of(xprt); }
 bool_t control_op(SVCXPRT* xprt, const u_int request, void* info) { return Service::of(xprt).control(request, info); }
 
-// Types by decltype: SVCXPRT::xp_ops names a member as well as its type.
+// decltype, because xp_ops names both a member of SVCXPRT and the member's type.
 const std::remove_pointer_t<decltype(SVCXPRT::xp_ops)> kOperations{receive_op, status_op, args_op,
                                                                    reply_op,   free_op,   destroy_op};
 const std::remove_pointer_t<decltype(SVCXPRT::xp_ops2)> kMoreOperations{control_op};
 
 /// The transports made by rpcrdma_svc_add(). Used by the thread that owns libtirpc's tables.
 std::vector<Service*> shared_services;
-/// Likewise.
+/// The polling of the transport created last. Used by the same thread.
 Polling loop_polling;
 
 [[noreturn]] void fail(error_code why) { throw boost::system::system_error(why); }
@@ -264,7 +264,7 @@ void Service::begin(Arrival arrival) {
   if (current_.rest) in_->set_source(*current_.rest);
 }
 
-/// Answers a message that xdr_callmsg() rejects: one of another RPC version, or not a call.
+/// Answers a message that xdr_callmsg() rejects: a call of another RPC version, or no call.
 bool Service::refuse(const Payload& message) {
   xdr::Decoder in(message);
   in.skip(8);
@@ -284,7 +284,7 @@ bool Service::refuse(const Payload& message) {
 xprt_stat Service::status() {
   end_unanswered();
   unsigned events = 0;
-  // Stops at the first call, which must be dispatched at once: its Reads may be waiting for that.
+  // Stops at the first call. It must be dispatched at once, because its Reads may wait for the dispatch.
   while (ready_.empty() && events < kMostEvents && context_.poll_one() != 0) ++events;
   const bool pause = events == kMostEvents || burst_ >= kMostCalls;
   if (!ready_.empty() && !pause) return XPRT_MOREREQS;

@@ -34,7 +34,7 @@ class Service final : private transport::CallHandler, private xdr::Staging {
 
   static Service& of(SVCXPRT* xprt) noexcept { return *static_cast<Service*>(xprt->xp_p1); }
   SVCXPRT* xprt() noexcept { return &xprt_; }
-  /// That of the transport created last, for the loop of the process.
+  /// The polling option of the transport created last; rpcrdma_svc_run() uses it.
   static Polling polling_of_loop() noexcept;
   /// Registers with rpcbind.
   rpc::RpcbindResult announce(rpcprog_t program, rpcvers_t version);
@@ -87,7 +87,7 @@ class Service final : private transport::CallHandler, private xdr::Staging {
 
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{context_.get_executor()};
-  Fd pollable_;  // an epoll of the event loop's own epoll and of wake_
+  Fd pollable_;  // an epoll instance that watches the event loop's epoll descriptor and wake_
   Fd wake_;
   bool signalled_ = false;
   Runner runner_;
@@ -98,7 +98,7 @@ class Service final : private transport::CallHandler, private xdr::Staging {
   std::deque<Arrival> ready_;
   Arrival current_;
   std::uint32_t xid_ = 0;
-  Payload flat_;  // the current call with the items in place, if it has any
+  Payload flat_;  // the current call with the items in place, if the call has items
   std::optional<xdr::Decoder> in_;
   std::vector<memory::RegisteredBuffer> staged_;
   unsigned burst_ = 0;

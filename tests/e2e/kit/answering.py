@@ -86,7 +86,7 @@ class Accepted(iwarp.Peer):
         return bytes(data)
 
     def accept(self):
-        """Answers the MPA Request; False if the peer disconnects before it."""
+        """Answers the MPA Request; returns False if the peer disconnects without sending one."""
         head = self.receive_exactly(20)
         if len(head) < 20:
             return False

@@ -17,8 +17,8 @@ class Case(unittest.TestCase):
     """A temporary directory, and servers that are stopped at the end. A server that does not exit with status 0 fails the
     test."""
 
-    timeout_s = 120  # on an ordinary machine; ctest's limit is SLOWEST times as long
-    serial = False  # True: runs while no other test does
+    timeout_s = 120  # on an ordinary machine; the limit in ctest is SLOWEST times this
+    serial = False  # True: no other test runs at the same time
 
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="rpcrdma-e2e-"))

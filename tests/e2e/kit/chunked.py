@@ -20,8 +20,8 @@ class Exposed:
 
 
 class OverIwarp(RpcPeer):
-    """Counts what the server does in .written and .invalidated. The caller chooses the handles. An access to memory
-    that is not exposed ends the connection, as on a device."""
+    """.written counts the server's Writes, .invalidated lists the handles that it has invalidated. The caller
+    chooses the handles. An access to memory that is not exposed ends the connection, as on a device."""
 
     def __init__(self, address, **handshake):
         super().__init__(address, **handshake)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A client that keeps a journal of acknowledged requests and of the last request without a reply. The journal tells
-what its directory must contain, and what it may contain, after the server is killed."""
+what the client's directory must contain, and what else it can contain, after the server is killed."""
 import copy
 import os
 import struct

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The parts of libibverbs and librdmacm that a hand-driven peer needs, by their C interfaces. Functions that are inline
-in the headers are called, as there, through the function pointers in the device's context."""
+"""The parts of libibverbs and librdmacm that a hand-driven peer needs, by their C interfaces. Functions that are
+inline in the headers are called through the function pointers in the device's context, as the headers do."""
 import ctypes
 import os
 from ctypes import c_int, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p

@@ -22,7 +22,7 @@ def escaped(path):
 
 
 def trusting(spec):
-    """The SPEC with no_root_squash, unless it has a squash option: the tests run as root and compare root's files."""
+    """Adds no_root_squash to the SPEC unless it has a squash option: the tests run as root and compare root's files."""
     return spec if "squash" in spec else spec + ",no_root_squash"
 
 
@@ -36,7 +36,7 @@ class Server:
         self.exports = list(exports)
         self.listen = list(listen)
         self.options = list(options)
-        self.prefix = list(prefix)  # a command line that ends with exec of the program that follows it
+        self.prefix = list(prefix)  # a command that executes the command appended to it
         self.log_path = self.folder / "server.log"
         self.process = None
         self.start()

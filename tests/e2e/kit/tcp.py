@@ -40,7 +40,7 @@ class TcpPeer:
         return octets
 
     def ended(self):
-        """Waits for data or the end of the connection; returns whether it ended. Data stays to be read."""
+        """Waits for data or the end of the connection; returns whether it ended. Reads no data."""
         try:
             return not self.socket.recv(1, socket.MSG_PEEK)
         except ConnectionResetError:

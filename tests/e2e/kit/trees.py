@@ -16,7 +16,7 @@ def write_noise(path, octets, seed=0):
     block, number = noise(min(octets, 1 << 20), seed), 0
     with open(path, "wb") as file:
         while octets > 0:
-            # Permuting the byte values makes another block, much faster than generating new noise.
+            # Permuting the byte values of a block makes another block, and is much faster than generating new noise.
             step, start = 2 * (number >> 8) + 1, number & 255
             file.write(block.translate(bytes((value * step + start) & 255 for value in range(256)))[:octets])
             octets -= len(block)

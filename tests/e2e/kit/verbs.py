@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A hand-driven peer over verbs, with the interface of kit/iwarp.py; it breaks those rules that a device lets it
-break."""
+"""A hand-driven peer over verbs, with the interface of kit/iwarp.py; it breaks the rules that a device does not
+enforce."""
 import ctypes
 import mmap
 import select
@@ -133,7 +133,8 @@ class Peer:
         return self.memory[-1]
 
     def expose(self, size, readable, offset):
-        """Returns a handle and the memory that the server may read by it, or write if not `readable`."""
+        """Exposes memory to the server: for reading if `readable`, else for writing. Returns the handle and the
+        memory."""
         right = rdma.REMOTE_READ if readable else rdma.REMOTE_WRITE
         memory = self._register(size, rdma.LOCAL_WRITE | rdma.MW_BIND | right, offset)
         window = good(self.do.alloc_mw(self.pd, rdma.TYPE_2))
@@ -192,7 +193,7 @@ class Peer:
                                     remote_rkey=handle))
 
     def _completion(self, queue, channel):
-        """Waits for the next completion. A failed one means that the connection has ended."""
+        """Waits for the next completion. A failed completion means that the connection has ended."""
         found = rdma.Completion()
         while self.do.poll_cq(queue, 1, found) == 0:
             self.do.req_notify_cq(queue, 0)

@@ -18,7 +18,7 @@ class DevicePeer {
   DevicePeer(const DevicePeer&) = delete;
   DevicePeer& operator=(const DevicePeer&) = delete;
 
-  /// Blocks until the server has accepted; not on the server's thread.
+  /// Blocks until the server has accepted. Do not call it on the server's thread.
   void connect();
   /// Sends or writes `count` bytes of value `fill`, with immediate data if the opcode has any.
   void post(ibv_wr_opcode opcode, std::size_t count, std::byte fill, const Segment& to = {});

@@ -52,7 +52,7 @@ class OwnEvents {
     if (rdma_create_id(nullptr, &id_, nullptr, RDMA_PS_TCP) != 0 || rdma_bind_addr(id_, at.data()) != 0 ||
         ::pipe2(pipe_.data(), O_CLOEXEC) != 0)
       throw std::system_error(errno, std::generic_category(), "OwnEvents");
-    // All fabrics of the process have the context that librdmacm opened.
+    // All fabrics of the process share the context that librdmacm opened.
     kept_ = ::fcntl(id_->verbs->async_fd, F_DUPFD_CLOEXEC, 0);
     ::dup3(pipe_[0], id_->verbs->async_fd, O_CLOEXEC);
   }
@@ -96,8 +96,8 @@ std::unique_ptr<Bed> wire() { return std::make_unique<WireBed>(); }
 
 class DeviceTest : public FabricTest {
  protected:
-  /// Runs the script that controls the devices in another thread, because a removal waits for the event loop. False if
-  /// the script fails or hangs.
+  /// Runs the script that controls the devices. Uses another thread, because a removal waits for the event loop. False
+  /// if the script fails or hangs.
   bool control(const std::string& words) {
     const Command command = begin_control(words);
     return succeeded(command, words);
@@ -245,7 +245,7 @@ TEST_P(DeviceTest, TheServersDeviceGoesBeforeItListens) {
   ASSERT_NO_FATAL_FAILURE(connect_again());
 }
 
-// The device reports its failure once, to only one fabric of the process, and that is not the server's.
+// The device reports its failure once, to only one fabric of the process, which is not the server's.
 TEST_P(DeviceTest, AFailureOfADeviceEndsAllFabricsOnIt) {
   listen();
   ASSERT_NO_FATAL_FAILURE(connect_again());

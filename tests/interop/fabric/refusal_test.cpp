@@ -11,7 +11,7 @@ namespace {
 
 using fabric::FabricError;
 
-/// While it exists the device refuses all receives of the process, for which librdmacm opens it once.
+/// While it exists, the device refuses all receives of the process: librdmacm opens a device once per process.
 class RefusedReceives {
  public:
   explicit RefusedReceives(fabric::Endpoint address) {

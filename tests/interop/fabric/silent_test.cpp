@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Silent peers, on an iWARP device: connecting to one blocks in the kernel (on siw for 10 s or two minutes), and so
-// does destroying the attempt. Neither may block other work of the io_context.
+// Silent peers, on an iWARP device. Connecting to a silent peer blocks in the kernel, and so does destroying the
+// attempt (on siw for 10 s or two minutes). This must not block other work of the io_context.
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -20,7 +20,8 @@ namespace {
 using fabric::Access;
 using fabric::FabricError;
 
-// The peer invalidates the window, which is not invalidated a second time but bound again: more often than it has keys.
+// The peer invalidates the window. This side does not invalidate it again, but binds it again, more often than the
+// window has keys.
 TEST_P(VerbsTest, WindowsAreReusedAfterRemoteInvalidation) {
   if (!has_windows()) return;
   connect();
@@ -74,7 +75,8 @@ TEST_P(VerbsTest, ForestalledInvalidationsKeepTheirTurn) {
   EXPECT_TRUE(until([&] { return server().count(9) == 2; }));
 }
 
-// Adapters refuse such an invalidation, rxe executes it; in both cases the connection that carried it ends.
+// An adapter refuses to invalidate a window of another connection, rxe executes the request. In both cases the
+// connection that carried the invalidation ends.
 TEST_P(VerbsTest, AnInvalidationOfAnothersWindowEndsTheConnection) {
   if (!has_windows()) return;
   connect();
@@ -183,7 +185,8 @@ TEST_P(VerbsTest, BothSidesSeeAnAbort) {
   EXPECT_EQ(client_.after_end + server().after_end, 0u);
 }
 
-// The receiver is not notified of a message that arrives too early; the sender is, and disconnects.
+// A message that arrives before a receive is posted is not reported to the receiver. The sender gets an error, and
+// disconnects.
 TEST_P(VerbsTest, ASendWithoutAReceiveEndsBothSides) {
   connect();
   Memory from(bed_->client(), 64);

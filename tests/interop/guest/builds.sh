@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Development of this project inside a mount, on the kernel's server and on rpcrdma-nfsd: git stores it, CMake and g++ build
-# it, and the programs built serve and copy files. Commits, objects and programs are identical on both.
+# it, and the built programs serve and copy files. Commits, objects and programs are identical on both.
 #   scripts/vm run -t 5400 -m 7000 tests/interop/guest/builds.sh BUILD_FOLDER both|ours|knfsd [TARGET]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 servers=${2:-both}

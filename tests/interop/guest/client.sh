@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Every command of rpcrdma-nfs, on a server whose files are also visible locally. Needs lib.sh.
 
-# small_tree FOLDER
+# small_tree FOLDER: makes FOLDER, with files, a link and nested directories.
 small_tree() {
   mkdir -p "$1/deep/er"
   head -c 5000001 /dev/urandom >"$1/big"
@@ -11,7 +11,7 @@ small_tree() {
   : >"$1/empty"
 }
 
-# drive_client FABRIC URL FOLDER [CLIENT_OPTION...]: FOLDER is what the server exports as URL; /run/tree the input.
+# drive_client FABRIC URL FOLDER [CLIENT_OPTION...]: FOLDER is what the server exports as URL; /run/tree is the input.
 drive_client() {
   local url=$2 folder=$3
   client="timeout $patience $bin/rpcrdma-nfs --fabric $1 ${*:4}" # no terminal, no progress bar
@@ -35,7 +35,7 @@ drive_client() {
   rm -rf /run/back
 }
 
-# drive_changes URL FOLDER
+# drive_changes URL FOLDER: commands that change names and attributes; URL is that of FOLDER.
 drive_changes() {
   expect 'mkdir' quiet mkdir "$1/new"
   expect 'mkdir -p' quiet mkdir -p "$1/new/a/b"
@@ -56,7 +56,7 @@ drive_changes() {
 }
 
 long_target=$(printf '%04d/' {1..800})
-# large_directory FOLDER COUNT
+# large_directory FOLDER COUNT: makes FOLDER, with COUNT empty files.
 large_directory() {
   mkdir "$1"
   (cd "$1" && seq -f 'an entry with a name of some length %g' "$2" | xargs -d '\n' touch)

@@ -25,7 +25,7 @@ test_fabric() {
     "$bin/interop_device" --gtest_brief=1 --gtest_color=no "$@"
 }
 
-# test_programs: put and get, during each of which a device is removed; then removal of the last device.
+# test_programs: a device is removed during put, and one during get; then the last device is removed.
 in_progress() { kill -0 "$copy" && (($(stat -c %s "$1" 2>/dev/null || echo 0) > 2000000)); }
 said() { (($(grep -c "$1" /run/nfsd.err) == $2)); }
 test_programs() {
@@ -60,7 +60,7 @@ test_programs() {
   expect 'no device is left' eval '[[ -z $(rdma link) ]]'
   expect 'both come back' eval '/run/control add client && /run/control add server'
   expect 'the server listens again' vm_until $patience said 'listening again at' 2
-  # A thread uses the device again with its first connection; connections go to the threads in turn.
+  # A thread opens the device again for its next connection; connections go to the threads in turn.
   expect 'ping, once for each thread' eval '$client ping $url && $client ping $url'
   expect 'the server has released its resources' holds_no_more
   stop_nfsd

@@ -5,10 +5,10 @@
 program=$1/bin/interop_fabric device=$2
 shift 2
 
-# What the two soft devices cannot do on Linux 6.1.
+# Tests of what the two soft devices cannot do on Linux 6.1.
 left_out=(
   # To the peer an abort looks like an orderly end; a receiver is not notified of a message that arrives too early.
-  # VerbsTest has these in the form that rdma_cm allows.
+  # VerbsTest has both tests, in the form that rdma_cm allows.
   '*AbortFlushesInOrder*' '*ThePeersAbortFlushesToo*' '*SendsWithoutAReceive*'
   # 200 handshakes at once overrun the emulated machine's management queue. VerbsTest has 40.
   '*TwoHundredConnections*'
@@ -32,7 +32,7 @@ case $device in
       '*BeyondTheEnd*' '*BeforeTheStart*' '*OffsetsThatWrap*' '*ToAReadableWindow*' '*FromAWritableWindow*'
       '*UnknownHandles*' '*HandlesOfOtherConnections*' '*InvalidatedLocally*' '*ReadsAfterInvalidation*'
       '*InvalidationWaitsFor*' '*SendsLongerThanTheReceive*'
-      # A connector is not told the read depths of its peer.
+      # A connector does not learn the read depths of its peer.
       '*ReadDepthsAreNegotiated*'
       # A connector that receives a message together with the MPA reply fails: the peer must not send first (RFC 5044
       # section 7.1.2), which the acceptor's device would have to prevent.

@@ -29,7 +29,7 @@ finish() { exit "$failed"; }
 same_output() { cmp <(eval "$1") "$2"; }
 in_order() { [[ -z $(sort -c <<<"$1" 2>&1) ]]; }
 
-# few_or_many FEW MANY: the first number, or the second where there is time for it.
+# few_or_many FEW MANY: the first number, or the second if $more is set.
 few_or_many() { echo "${more:+$2 }$1" | cut -d ' ' -f 1; }
 
 part() { echo "== $* (after $SECONDS s)"; }
@@ -68,8 +68,8 @@ rxe_with_a_wire() {
 }
 
 # start_nfsd FABRIC ADDRESS [OPTION...]: the server with the export /ours of /srv/ours, on port 20050, TCP on 20051;
-# $ours_options are options of that export, each with a comma before it; $nfsd_prefix is a command that executes it.
-# Both exports trust root, because these scripts run as root.
+# $ours_options are options of that export, each with a comma before it; $nfsd_prefix is a command that executes the
+# server. Both exports trust root, because these scripts run as root.
 ours_options=''
 nfsd_prefix=()
 start_nfsd() {
@@ -121,8 +121,8 @@ resources_are() {
   local how=${2:-vm_rdma_resources}
   vm_until 120 eval '[[ $('"$how"') == "'"$1"'" ]]' || { echo "now: $($how)" && echo "before: $1" && false; }
 }
-# The kernel's server leaks a protection domain and two completion queues for each connection that its client aborts before
-# it is accepted, as may happen when all threads are busy (docs/interop.md): these are not counted.
+# The kernel's server leaks a protection domain and two completion queues if a client aborts a connection before the
+# server has accepted it, which can happen when all threads are busy (docs/interop.md). These are not counted.
 but_never_accepted() {
   vm_rdma_resources | awk '{
     for (i = 1; i < NF; ++i) if ($i == "pd" || $i == "cq") at[$i] = i + 1
@@ -132,12 +132,12 @@ but_never_accepted() {
   }'
 }
 # A running server keeps the memory of its pools registered, but deregisters some while idle. So compare without the
-# memory regions: `idle=$(but_memory)`, later `holds_no_more`.
+# memory regions: first `idle=$(but_memory)`, later `holds_no_more`.
 registered_regions() { vm_rdma_resources | awk '{ for (i = 1; i < NF; ++i) if ($i == "mr") n += $(i + 1) } END { print n + 0 }'; }
 but_memory() { vm_rdma_resources | sed 's/ mr [0-9]*//'; }
 holds_no_more() { vm_until 120 eval '[[ $(but_memory) == "$idle" ]]' || { but_memory && echo "before: $idle" && false; }; }
 
-# start_capture FILE INTERFACE FILTER..., stop_capture: into $VM_OUT.
+# start_capture FILE INTERFACE FILTER... begins a capture; stop_capture ends it, and moves FILE to $VM_OUT.
 start_capture() {
   local file=$1 interface=$2
   shift 2
@@ -145,8 +145,8 @@ start_capture() {
   tcpdump=$!
   vm_until $patience grep -q 'listening on' /run/tcpdump.log || vm_die "$(</run/tcpdump.log)"
 }
-# The number of packets that tcpdump has read from the kernel, which it does once a second. SIGUSR1 makes it print the
-# number.
+# Prints the number of packets that tcpdump has read; tcpdump reads them from the kernel once a second, and prints the
+# number at SIGUSR1.
 packets_read() {
   local answers
   answers=$(grep -c captured /run/tcpdump.log)
@@ -167,8 +167,8 @@ stop_capture() {
   cp /run/*.pcap "$VM_OUT/" && rm /run/*.pcap
 }
 
-# The kernel's trace points and calls of its functions: trace_on EVENT..., then perhaps probe_on FUNCTION; traced PATTERN
-# prints how often they occurred since.
+# Counts events of the kernel: trace_on EVENT... begins with these trace points, probe_on FUNCTION adds the calls of a
+# function, and `traced PATTERN` prints how often events that match have occurred since.
 trace_on() {
   mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
   local event

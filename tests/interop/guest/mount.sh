@@ -90,7 +90,7 @@ mount_for_the_capture() {
   expect 'umount' umount /mnt
 }
 
-# mount_captured FILE INTERFACE FILTER...: starts the server.
+# mount_captured FILE INTERFACE FILTER...: captures a mount. Starts the server, and leaves it running.
 mount_captured() {
   start_nfsd "$fabric" "$address" $few
   start_capture "$@"
@@ -98,7 +98,7 @@ mount_captured() {
   stop_capture
 }
 
-# The checks of every mount; stops the server.
+# mount_everything: runs the checks of every mount, and stops the server.
 mount_everything() {
   must 'mount' mount_ours "$address"
   expect 'its transport' eval "grep -A9 'mounted on /mnt ' /proc/self/mountstats | grep -q 'rsize=1048576,wsize=1048576.*proto=rdma'"
@@ -112,7 +112,7 @@ mount_everything() {
   stop_nfsd
 }
 
-# mounts_leave_nothing COUNT: on a running server.
+# mounts_leave_nothing COUNT: needs a running server.
 mounts_leave_nothing() {
   mount_cycles 1
   local idle regions descriptors

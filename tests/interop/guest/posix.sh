@@ -16,8 +16,8 @@ check_on() {
   return $status
 }
 
-# differences: lines of rpcrdma-nfsd that the kernel's server does not print, unless the local file system prints them: there
-# the kernel's server does less than a local file system.
+# differences: the lines that rpcrdma-nfsd prints and the kernel's server does not. Leaves out lines that the local file
+# system prints as well: there the kernel's server does less than a local file system.
 differences() {
   diff -U 0 "$VM_OUT/knfsd.txt" "$VM_OUT/ours.txt" | sed -n '/^+++/d;s/^+//p' >/run/differ
   grep -Fxf "$VM_OUT/local.txt" /run/differ | sed 's/^/as the file system itself, not as the kernel: /'

@@ -30,7 +30,7 @@ step() {
   fi
 }
 
-# steps sets kept, the number of changes kept, and lost, the list of changes lost.
+# steps: runs all steps. Sets $kept to the number of changes that exist afterwards, and $lost to the list of the others.
 steps() {
   kept=0 lost=()
   step 'CREATE' ': >file' '[[ -f file && ! -s file ]]'
@@ -62,7 +62,7 @@ steps() {
   step '60 CREATEs' 'touch folder/{1..60}' '(($(ls folder | wc -l) == 60))'
 }
 
-# on_disk KIND OPTIONS: steps on a new disk.
+# on_disk KIND OPTIONS: runs `steps` on a new disk.
 on_disk() {
   vm_ext4 /srv/ours 64 "$1"
   mount -o remount,commit=1000 /srv/ours

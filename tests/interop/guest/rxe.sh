@@ -67,8 +67,8 @@ part_knfsd() {
   rpc.nfsd 0
 }
 
-# knfsd_invalidation URL CLIENT_OPTIONS: every command. rxe invalidates the windows that the server names, and two at the
-# client's request: a long call has two handles, of which the server names neither.
+# knfsd_invalidation URL CLIENT_OPTIONS: every command. rxe invalidates the windows that the server names, and two at
+# the client's request: a long call has two handles, and the server names neither.
 knfsd_invalidation() {
   trace_on svcrdma_post_send
   probe_on rxe_invalidate_mw
@@ -81,7 +81,7 @@ knfsd_invalidation() {
   expect 'and our client only those of the long call' test "$all" -eq $((remote + 2))
 }
 
-# killed_in_mid_transfer TARGET CLIENT_ARGUMENT...
+# killed_in_mid_transfer TARGET CLIENT_ARGUMENT...: kills the client once TARGET holds more than 1,000 KiB.
 killed_in_mid_transfer() {
   local target=$1
   shift

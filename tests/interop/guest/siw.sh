@@ -64,8 +64,9 @@ device_goes_at_work() {
   rm /run/piece /srv/ours/piece
 }
 
-# siw counts registered memory against the limit of locked memory for root as well. A server that may not raise the usual
-# 8 MiB says so at start, answers what does not fit with JUKEBOX, and logs that once a minute for each thread.
+# siw counts registered memory against the limit of locked memory for root as well. A server without the right to raise
+# the usual limit of 8 MiB logs this at its start. It answers calls that do not fit with JUKEBOX, and logs them once a
+# minute for each thread.
 part_memory() {
   local url="nfs://$address:20050/ours" i copies=() client="timeout $patience $bin/rpcrdma-nfs --fabric verbs"
   : >/run/nfsd.err
@@ -89,7 +90,7 @@ part_memory() {
   rm /srv/ours/file? /run/file /run/back
 }
 
-# Devices that cannot be used, each with one line that says why.
+# For each device that cannot be used, the server prints one line with the reason.
 part_closed() {
   chmod 600 /dev/infiniband/uverbs*
   expect 'no permission' said_of_device 'no permission.*uverbs' setpriv --reuid 65534 --regid 65534 --clear-groups
@@ -159,7 +160,7 @@ part_knfsd() {
   RPCRDMA_TEST_CYCLES=25 expect '25 connections of one process leak nothing' client_tests 'Cycles.*'
 }
 
-# siw may leave the first frame unread until more arrive: connections that each wait for their first reply.
+# siw may leave the first frame unread until more arrive. Opens connections, each of which waits for its first reply.
 part_connections() {
   expect "$(few_or_many 10 40) connections" first_replies "$(few_or_many 10 40)"
 }

@@ -45,7 +45,7 @@ gone() {
   if dmsetup info failing >/dev/null 2>&1; then dmsetup --noudevsync remove failing; fi
 }
 
-# told KIND NAME FOLDER
+# told KIND NAME FOLDER: runs the group KIND of troubles.py in FOLDER; its output goes to NAME.txt.
 told() {
   python3 -B "$tests/interop/posix/troubles.py" "$3" "$1" /run/disk >>"$VM_OUT/$2.txt" 2>/run/client.err
 }

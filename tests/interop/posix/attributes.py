@@ -44,12 +44,12 @@ def chown():
     os.chown("file", 1000, 1000)
     member = (1000, 1000, [1005, 1006])
     for what, user, owner in (
-            ("owner gives it away", ANNA, (1001, -1)), ("to a group not his", ANNA, (-1, 1001)),
-            ("to his group", ANNA, (-1, 1000)), ("to himself", ANNA, (1000, -1)),
-            ("to nobody in particular", ANNA, (-1, -1)), ("to one of his groups", member, (-1, 1006)),
-            ("to himself and another of them", member, (1000, 1005)),
-            ("another to himself", BERT, (1001, 1001)), ("another to nobody in particular", BERT, (-1, -1)),
-            ("another to his group", BERT, (-1, 1001))):
+            ("the owner sets another owner", ANNA, (1001, -1)), ("to another group", ANNA, (-1, 1001)),
+            ("to its group", ANNA, (-1, 1000)), ("to itself", ANNA, (1000, -1)),
+            ("with both ids -1", ANNA, (-1, -1)), ("to one of its groups", member, (-1, 1006)),
+            ("to itself and another of its groups", member, (1000, 1005)),
+            ("another to itself", BERT, (1001, 1001)), ("another, both ids -1", BERT, (-1, -1)),
+            ("another to its group", BERT, (-1, 1001))):
         user_tried(what, user, os.chown, "file", *owner)
         say("now", described("file"))
 
@@ -77,7 +77,7 @@ def set_id_bits():
     os.chmod(".", 0o777)
     changes = (("write", append_to, ()), ("write by a map", map_into, ()), ("read", read_from, ()),
                ("truncate", os.truncate, (3,)), ("truncate to the same", os.truncate, (7,)),
-               ("chown", os.chown, (1000, 1000)), ("chown to nobody in particular", os.chown, (-1, -1)),
+               ("chown", os.chown, (1000, 1000)), ("chown with both ids -1", os.chown, (-1, -1)),
                ("chgrp", os.chown, (-1, 1005)),
                ("times", os.utime, ()), ("link", lambda name: (os.link(name, "x"), os.unlink("x")) and None, ()))
     for who, user in (("root", (0, 0, [])), ("owner", (1000, 1000, [1005])), ("other", BERT)):

@@ -94,7 +94,7 @@ def mode_of(name):
 
 
 def described(name):
-    """Kind, mode, link count, owner, and the size if that is the same on all file systems."""
+    """Kind, mode, link count, owner, and the size if it is the same on all file systems."""
     s = os.lstat(name)
     size = f" size {s.st_size}" if not stat.S_ISDIR(s.st_mode) else ""
     return f"{kind(s.st_mode)}{stat.S_IMODE(s.st_mode):04o} links {s.st_nlink} owner {s.st_uid}:{s.st_gid}{size}"

@@ -79,7 +79,7 @@ def append():
         with opened("log", os.O_WRONLY) as third:
             os.pwrite(third, b"far", 10)
         os.write(two, b"end")
-        say("after somebody wrote behind it", get("log"))
+        say("after another process wrote behind it", get("log"))
     append_from_processes()
 
 

@@ -38,7 +38,7 @@ def nodes():
 @group
 def fifos_and_sockets():
     os.mkfifo("fifo", 0o600)
-    tried("to write, nobody reads", try_open, "fifo", os.O_WRONLY | os.O_NONBLOCK)
+    tried("to write, without a reader", try_open, "fifo", os.O_WRONLY | os.O_NONBLOCK)
     child = os.fork()
     if child == 0:
         with opened("fifo", os.O_WRONLY) as fifo:

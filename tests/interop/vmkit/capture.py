@@ -22,7 +22,7 @@ READLINK, READ, WRITE, SYMLINK, READDIR, READDIRPLUS = 5, 6, 7, 10, 16, 17
 NO_CHUNKS, WRITE_CHUNK, REPLY_CHUNK = (0, 0, 0), (0, 1, 0), (0, 0, 1)
 INTENDED = {READ: WRITE_CHUNK, READLINK: REPLY_CHUNK, READDIR: REPLY_CHUNK, READDIRPLUS: REPLY_CHUNK}
 
-# Opcodes: of InfiniBand's reliable connections, of RDMAP.
+# The opcodes of InfiniBand's reliable connections, and those of RDMAP.
 IB = {"send with invalidate": {22, 23}, "write": {6, 7, 8, 10}, "read request": {12}, "read response": {13, 14, 15, 16}}
 IWARP = {"send with invalidate": {4, 6}, "write": {0}, "read request": {1}, "read response": {2}, "terminate": {7}}
 

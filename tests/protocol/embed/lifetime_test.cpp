@@ -157,7 +157,7 @@ TEST(Lifetime, OfAClientEndsItsReverseHandlers) {
   back.call<hello::Changed>(0, [&answered](error_code, const auto&) { answered = true; });
   while (!answered) context.run_one_for(std::chrono::milliseconds(10));
   for (u_int i = 1; i < 3; ++i) back.call<hello::Changed>(i, [](error_code, const auto&) {});
-  // When both are in flight, both are in the socket: iwarp writes a posted Send at once.
+  // When both calls are in flight, both are in the socket: iwarp writes a posted Send at once.
   while (asio::post(back.get_executor(), asio::use_future([&back] { return back.counters().in_flight; })).get() != 2)
     std::this_thread::yield();
   context.restart();

@@ -65,7 +65,7 @@ TEST_P(FabricTest, NothingIsPostedAfterTheEnd) {
   EXPECT_TRUE(client_.log.empty());
 }
 
-// [5040-6.2.1-b] flushed exactly once, each queue in order, on_disconnected last
+// [5040-6.2.1-b] work is flushed exactly once, each queue in order; on_disconnected is the last callback
 TEST_P(FabricTest, AbortFlushesInOrder) {
   connect();
   Memory memory(bed_->client(), 64);

@@ -10,7 +10,7 @@ struct IwarpBed : Bed {
       : enhanced(options.enhanced),
         server_fabric(std::move(*fabric::open_iwarp(context, patient(options), Log{}))),
         client_fabric(std::move(*fabric::open_iwarp(context, patient(options), Log{}))) {}
-  /// With a limit that a busy machine does not reach.
+  /// Sets a time limit that a busy machine does not reach.
   static fabric::IwarpOptions& patient(fabric::IwarpOptions& options) {
     options.request_timeout = std::chrono::minutes(5);
     return options;

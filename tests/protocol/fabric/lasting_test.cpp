@@ -174,7 +174,7 @@ TEST_P(LastingTest, EitherSidesDeviceGoesAtWorkAndComesBack) {
   }
 }
 
-// The keys that a user holds are those of the first device: bind() still finds the memory.
+// The user still has the keys of the first device: bind() finds the memory nevertheless.
 TEST_P(LastingTest, OldKeysAreGoodForWindows) {
   listen();
   ASSERT_NO_FATAL_FAILURE(connect_again());

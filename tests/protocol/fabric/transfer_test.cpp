@@ -13,7 +13,7 @@ using fabric::QueuePairOptions;
 
 constexpr std::uint32_t kMebi = 1u << 20;
 
-// [5040-5.3-a] [5040-5.5-a] [5041-5.3-d] delivered once and in order, with their lengths
+// [5040-5.3-a] [5040-5.5-a] [5041-5.3-d] Sends are delivered once and in order, with their lengths
 TEST_P(FabricTest, SendsArriveInOrder) {
   connect();
   constexpr int kCount = 60;

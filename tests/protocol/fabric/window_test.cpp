@@ -163,7 +163,7 @@ TEST_P(WindowTest, ThePeerInvalidatesWhatIsNotThere) {
   EXPECT_TRUE(client_.result(1).status.failed());
 }
 
-// [5040-8.1.1-b] so does a peer that invalidates a handle of another connection of the same program
+// [5040-8.1.1-b] a peer that invalidates a handle of another connection of the same program also loses its connection
 TEST_P(WindowTest, ThePeerInvalidatesAHandleOfAnotherConnection) {
   connect();
   if (!bed_->client().capabilities().remote_invalidation) GTEST_SKIP() << "no remote invalidation";

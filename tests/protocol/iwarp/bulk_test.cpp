@@ -77,7 +77,7 @@ void Bulk::read_all(Node& to, Memory& sink, const Segment& from) {
   }
 }
 
-/// Each side writes to and reads from the other, and sends a message when both are complete.
+/// Each side writes to the other and reads from it, and sends a message when its Writes and Reads are complete.
 void Bulk::round(std::uint64_t seed) {
   const std::uint32_t size = GetParam().window;
   struct Side {

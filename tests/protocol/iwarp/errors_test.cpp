@@ -318,7 +318,7 @@ TEST_F(Faults, ReadsBeyondTheDepth) {
   EXPECT_EQ(message.ddp_header.size(), 18u);
 }
 
-// [5040-5.2.2-b] [5040-5.2.1-b] as many as IRD at once
+// [5040-5.2.2-b] [5040-5.2.1-b] as many Reads as IRD at once
 TEST_F(Faults, ReadsUpToTheDepth) {
   serve();
   const Exposed exposed = expose(0, 1000, fabric::Access::remote_read);

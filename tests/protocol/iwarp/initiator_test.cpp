@@ -337,7 +337,7 @@ TEST_F(Initiator, NudgesBetweenMessages) {
   EXPECT_EQ(peer_.segment().opcode(), Opcode::write);
 }
 
-// The nudge is sent before Reads that wait for a free read depth.
+// The nudge is sent before Reads that wait because ORD Reads are outstanding.
 TEST_F(Initiator, NudgesPastWaitingReads) {
   fabric::QueuePairOptions options;
   options.outbound_reads = 1;

@@ -52,7 +52,7 @@ class RawPeer {
   explicit RawPeer(boost::asio::io_context& context) : context_(context), socket_(context), acceptor_(context) {}
 
   void connect(const boost::asio::ip::tcp::endpoint& to);
-  /// The connections made from here on take TCP segments of at most `bytes`.
+  /// Connections that are made after this call take TCP segments of at most `bytes`.
   void limit_segments(int bytes) { segment_limit_ = bytes; }
   /// Listens instead of connecting; accept() waits for the connection.
   boost::asio::ip::tcp::endpoint listen();

@@ -57,9 +57,9 @@ void Stream::expect_everything(const Segment& window) {
 
 class Slices : public Stream, public testing::WithParamInterface<std::tuple<std::size_t, bool>> {};
 
-// [5044-5.1-b] [5044-5.2-a] [5040-5.1-a] [5040-5.3-b] frames arrive byte by byte, in random slices, or at once; each
-// message is delivered [5044-3-f] [5041-3-e] [5041-5.4-b] with its lengths, [5041-4.1-d] [5041-5.4-a] whole and in
-// order, [5044-4.4-j] with CRCs and without
+// [5044-5.1-b] [5044-5.2-a] [5040-5.1-a] [5040-5.3-b] frames arrive byte by byte, in random slices, or at once, with
+// CRCs and without [5044-4.4-j]; each message is delivered whole and in order [5041-4.1-d] [5041-5.4-a], with its
+// length [5044-3-f] [5041-3-e] [5041-5.4-b]
 TEST_P(Slices, Stream) {
   const auto [largest, crc] = GetParam();
   serve(crc);
@@ -79,7 +79,7 @@ TEST_P(Slices, Stream) {
 
 INSTANTIATE_TEST_SUITE_P(All, Slices, testing::Combine(testing::Values(1u, 20u, 300u, 1u << 20), testing::Bool()));
 
-// [5041-4.1-e] [5040-4.1-c] [5040-4.1-d] reserved bits are ignored, and so is an STag where none is defined
+// [5041-4.1-e] [5040-4.1-c] [5040-4.1-d] reserved bits, and an STag where none is defined, are ignored
 TEST_F(Stream, ReservedBits) {
   serve();
   post_receive(100, 1);
@@ -298,8 +298,8 @@ TEST_F(Stream, ReadAfterWrite) {
   EXPECT_EQ(peer_.segment().payload, filled(10, 0xee) + filled(20, 0x44) + filled(10, 0xee));
 }
 
-// [5040-6.1-b] [5040-5.5-f] [5040-5.5-g] [5040-5.2-a] [5040-5.5-b] with an ORD of one, the next Read waits for the
-// Response, and so does the work posted after it
+// [5040-6.1-b] [5040-5.5-f] [5040-5.5-g] [5040-5.2-a] [5040-5.5-b] with an ORD of one, the next Read, and the work
+// posted after it, wait for the Response
 TEST_F(Stream, OneReadAtATime) {
   start();
   asked();

@@ -143,8 +143,8 @@ TEST_P(Data, LostConnections) {
   }
 }
 
-// If the sink of an RDMA Read cannot be registered, whichever Read of the call it is, the client must retry: the
-// connection stays, and the memory of the call is free again.
+// If the sink of any RDMA Read of a call cannot be registered, the client must retry the call: the connection stays,
+// and the memory of the call is free again.
 TEST_P(Data, SinksThatDoNotFitTheLimitOfLockedMemory) {
   const nfs_fh3 file = create(root(), "f");
   const std::string content = pattern(150'000);

@@ -80,7 +80,8 @@ TEST(CustomService, ResultsInTheMessage) {
   }(bed));
 }
 
-// [8166-4.3.2.2-b] no Write chunk is offered that may be too small for its result, even if the other chunks have room
+// [8166-4.3.2.2-b] a Write chunk that can be too small for its result is not offered, even if the other chunks have
+// room
 TEST(CustomService, ResultsThatOutgrowTheirBuffers) {
   Bed bed;
   const auto first = bed.buffer(5000);

@@ -294,7 +294,7 @@ void Run::run() {
   std::cout << load_.calls << " calls in each direction: most in service at once " << forward_.most_served << " and "
             << reverse_.most_served << ", " << there.reconnects << " reconnects, " << there.resent
             << " forward calls sent again, " << reverse_.lost << " reverse calls lost and repeated" << std::endl;
-  // The limits hold as the responders count, too, unless calls of a lost connection are still being served.
+  // The counters of the responders must show the same limits, unless calls of a lost connection are still being served.
   if (!load_.may_be_lost) {
     EXPECT_LE(forward_.most_served, kCredits);
     EXPECT_LE(reverse_.most_served, kReverseCredits);

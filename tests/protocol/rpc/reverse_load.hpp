@@ -14,7 +14,7 @@ struct ReverseLoad {
   fabric::Fabric* client = nullptr;  ///< both fabrics belong to one io_context
   fabric::Fabric* server = nullptr;
   fabric::Endpoint local;                           ///< where the server listens
-  std::uint32_t calls = 0;                          ///< that must succeed in each direction
+  std::uint32_t calls = 0;                          ///< number of calls that must succeed in each direction
   bool may_be_lost = false;                         ///< whether the connection may be lost
   std::function<void()> disturb;                    ///< runs after each completion, of either direction; may be empty
   Log log;                                          ///< of the connections

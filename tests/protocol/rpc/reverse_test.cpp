@@ -100,7 +100,7 @@ TEST_F(TypedReverse, CallbacksAndCoroutines) {
   EXPECT_EQ(handlers->dispatcher().counters().calls, 4u);
 }
 
-// [8167-5.3-a] [8167-5.3-c] refused before anything is sent
+// [8167-5.3-a] [8167-5.3-c] long messages are refused before anything is sent
 TEST_F(TypedReverse, LongMessagesAreRefused) {
   const auto memory = std::move(*bed->server_pool.allocate(8192));
   const BufferRef part = memory.ref();
@@ -176,7 +176,7 @@ TEST(TypedReverseOfVersionTwo, LongMessages) {
   }
 }
 
-// [8167-5.4-a] [8167-5.4-b] the handle is dead, and the next connection has another one
+// [8167-5.4-a] [8167-5.4-b] the handle makes no more calls, and the next connection has another one
 TEST_F(TypedReverse, TheHandleOutlivesItsConnection) {
   hold = true;
   rpc::ReverseClient first = back;

@@ -289,13 +289,13 @@ TEST_F(Handle, SeveralLongOpaquesAreCopiedUnlessTheProgramSaysThatTheyStay) {
   EXPECT_EQ(sum, checksum(data.data(), data.size()));
 }
 
-/// Encodes like xdr_blob(), from a buffer that does not outlive the routine.
+/// Counts the runs of put_temporary(), which encodes like xdr_blob(), from a buffer that does not outlive the run.
 int runs_of_routine = 0;
 bool_t put_temporary(XDR* xdrs, blob* value, bool the_same_again) {
   ++runs_of_routine;
   u_int size = value->data.data_len;
   std::vector<char> buffer(value->data.data_val, value->data.data_val + size);
-  // A second run that is not like the first one: one byte less.
+  // The second run differs from the first: it encodes one byte less.
   if (!the_same_again && runs_of_routine == 2) buffer.resize(--size);
   buffer.resize((size + 3) / 4 * 4);
   const bool_t done = xdr_u_int(xdrs, &size) && XDR_PUTBYTES(xdrs, buffer.data(), static_cast<u_int>(buffer.size()));
@@ -312,7 +312,7 @@ TEST_F(Handle, ALongOpaqueMayBeInATemporaryBuffer) {
     runs_of_routine = 0;
     ASSERT_EQ(consume(client_.get(), data, xdr_temporary, sum), RPC_SUCCESS) << size;
     EXPECT_EQ(sum, checksum(data.data(), size));
-    EXPECT_EQ(runs_of_routine, 2);  // the second run made the call, or the first one had no long opaque
+    EXPECT_EQ(runs_of_routine, 2);  // the first run found a long opaque, or none; the second encoded the call
   }
 }
 

@@ -27,7 +27,7 @@ TEST(Calls, Inline) {
   EXPECT_EQ(sides.client_fabric->operations(fabric::LoopbackOperation::bind), 0u);
 }
 
-// [8166-3.4.2-b] [8166-4.3.2-b] [8166-3.3.3-c] a message within the inline threshold, which exceeds 1024 bytes, is sent
+// [8166-3.4.2-b] [8166-4.3.2-b] [8166-3.3.3-c] a message within an inline threshold of more than 1024 bytes is sent
 // inline
 TEST(Calls, SmallItemsStayInline) {
   BothSides sides;

@@ -22,7 +22,7 @@ namespace {
 using transport::CharacteristicChange;
 using transport::VersionChoice;
 
-/// A connection is cut after so many calls.
+/// The number of calls after which a connection is cut.
 constexpr std::uint32_t kCallsBetweenCuts = 400;
 
 CharacteristicChange random_change(std::mt19937& random) {
@@ -100,7 +100,7 @@ class LoadedLife {
     while (!callbacks_.empty() && callbacks_.front().call->times_done != 0 && !testing::Test::HasFailure())
       end_callback();
   }
-  /// Lost with its connection, or before the client has announced that it takes chunks.
+  /// A reverse call fails if its connection is lost, or if the client has not announced yet that it accepts chunks.
   void end_callback() {
     ShapedCall& call = *callbacks_.front().call;
     ASSERT_TRUE(run_until(context_, [&] { return call.times_done != 0; }));

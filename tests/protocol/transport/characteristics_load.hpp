@@ -12,13 +12,13 @@
 
 namespace rpcrdma::test {
 
-/// The number in an environment variable.
+/// The number in an environment variable; `otherwise` if it is not set.
 std::uint32_t number_from(const char* variable, std::uint32_t otherwise);
 
-/// Most sizes are near those of receives.
+/// Most of its sizes are near those of the receives.
 Shape random_shape_of_calls(std::mt19937& random, std::uint32_t seed);
 
-/// Asks for changes that are drawn from `random`, which outlives it.
+/// Asks for changes that are drawn from `random`, which must outlive this object.
 class RandomChanges {
  public:
   explicit RandomChanges(std::mt19937& random) noexcept : random_(random) {}
@@ -36,9 +36,9 @@ class RandomChanges {
 struct CharacteristicsLoad {
   fabric::Fabric* client = nullptr;  ///< both fabrics belong to one io_context
   fabric::Fabric* server = nullptr;
-  fabric::Endpoint local;                                                       ///< where the server listens
-  std::uint32_t calls = 0;                                                      ///< unless RPCRDMA_TEST_CALLS is set
-  std::function<fabric::Endpoint(const fabric::Endpoint& server)> way_to = {};  ///< empty: directly
+  fabric::Endpoint local;   ///< where the server listens
+  std::uint32_t calls = 0;  ///< number of calls; RPCRDMA_TEST_CALLS overrides it
+  std::function<fabric::Endpoint(const fabric::Endpoint& server)> way_to = {};  ///< default: directly
   std::function<void()> cut = {};                                               ///< ends the connection
   std::function<std::uint64_t()> other_losses = {};  ///< connections that the device may have ended; empty: none
 };

@@ -225,7 +225,7 @@ class Relay {
   std::vector<std::weak_ptr<Pair>> pairs_;
 };
 
-// The same over real sockets, whose connections a relay cuts.
+// Runs a load of this kind over real sockets; a relay cuts the connections.
 TEST(CharacteristicsSoak, OverIwarp) {
   asio::io_context context;
   fabric::IwarpOptions options;

@@ -166,7 +166,7 @@ TEST_F(Exchanges, AreNotPartOfVersionOne) {
   EXPECT_EQ(done.failed, TransportError::no_characteristics);
 }
 
-// [xchar-4.1-e] [xchar-4-a] a side without the extension refuses INIT_XCHAR, and is not asked for anything
+// [xchar-4.1-e] [xchar-4-a] a side without the extension refuses INIT_XCHAR, and gets no requests
 TEST_F(Exchanges, WithAPeerThatHasNone) {
   for (const bool server_lacks : {false, true}) {
     SidesOptions options = two();
@@ -213,8 +213,7 @@ TEST_F(Exchanges, RaiseReceives) {
   EXPECT_EQ(ask(size_of(16384)).receive_buffer_size, Disposition::done);
 }
 
-// [xchar-3.1-c] [xchar-3.1-d] [xchar-4.3-d] the side that asks for smaller receives sends shorter messages before it
-// asks
+// [xchar-3.1-c] [xchar-3.1-d] [xchar-4.3-d] a side limits its own messages before it asks for smaller receives
 TEST_F(Exchanges, LowerReceives) {
   start();
   call();
@@ -336,7 +335,7 @@ TEST_F(Exchanges, ChangesWithoutARequest) {
   EXPECT_EQ(server.updates_received, 1u);
 }
 
-// [xchar-3.2-a] [xchar-3.2-b] switched off and on between calls
+// [xchar-3.2-a] [xchar-3.2-b] remote invalidation is switched off and on between calls
 TEST_F(Exchanges, RemoteInvalidation) {
   start();
   calls(2);
@@ -346,7 +345,7 @@ TEST_F(Exchanges, RemoteInvalidation) {
   EXPECT_EQ(trace_of_call(shape).back(), "server send 44");
   EXPECT_EQ(change({.requester_remote_invalidation = true}).requester_remote_invalidation, Disposition::done);
   EXPECT_EQ(trace_of_call(shape).back(), "server send 44 invalidate");
-  // At the request of the responder.
+  // The responder requests the change.
   EXPECT_EQ(server_asks({.requester_remote_invalidation = false}).requester_remote_invalidation, Disposition::done);
   EXPECT_EQ(trace_of_call(shape).back(), "server send 44");
   EXPECT_FALSE(client().own.requester_remote_invalidation);
@@ -456,7 +455,7 @@ TEST_F(Exchanges, FollowTheCalls) {
   EXPECT_EQ(client().shrunk_unused, 1u);
 }
 
-// Receives do not become smaller than the server was configured for, whether private data or INIT_XCHAR announces this.
+// Receives do not become smaller than the configured size, whether private data or INIT_XCHAR has announced it.
 TEST_F(Exchanges, FollowTheCallsDownToTheFirstSize) {
   for (const bool private_data : {true, false}) {
     SidesOptions options = two();
@@ -474,7 +473,7 @@ TEST_F(Exchanges, FollowTheCallsDownToTheFirstSize) {
   }
 }
 
-// Without calls the receives become as small as at first, though nothing but empty requests consumes them.
+// Without calls the receives become as small as at the start, though only empty requests consume them.
 TEST_F(Exchanges, ShrinkWhenIdle) {
   SidesOptions options = two();
   options.client.connection.characteristics.adaptive = true;

@@ -22,7 +22,7 @@ namespace rpcrdma::test {
 struct Shape {
   std::uint32_t seed = 1;
   std::uint32_t call_body = 0;         ///< bytes in the stream, a multiple of 4
-  std::uint32_t reply_body = 0;        ///< likewise
+  std::uint32_t reply_body = 0;        ///< bytes in the stream, a multiple of 4
   std::vector<std::uint32_t> items;    ///< bytes of each eligible argument
   std::vector<std::uint32_t> results;  ///< bytes of each eligible result
   std::uint32_t pieces = 1;            ///< pieces of memory of each argument and result

@@ -177,7 +177,7 @@ TEST_F(HostilePeers, NotTakingWrites) {
   EXPECT_TRUE(serves(shape));
 }
 
-// A slow handler is not a stalled peer, and neither is an idle peer.
+// Neither a slow handler nor an idle peer counts as a stalled peer.
 TEST_F(HostilePeers, OthersAreLeftAlone) {
   transport::ServerOptions options;
   options.progress_timeout = std::chrono::milliseconds(10);

@@ -19,7 +19,7 @@ class RawPeer final : private fabric::QueuePairEvents {
   ~RawPeer();
 
   std::uint32_t receives = 64;        ///< posted on each connection
-  std::uint32_t receive_size = 4096;  ///< of each, in bytes
+  std::uint32_t receive_size = 4096;  ///< bytes of each receive
   std::uint32_t inbound_reads = 16;   ///< IRD offered
   std::vector<std::byte> private_data;
 

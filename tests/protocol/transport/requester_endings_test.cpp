@@ -94,7 +94,7 @@ TEST_F(RequesterTest, Cancel) {
   ShapedCall& waiting = submit(shape);
   client->requester().cancel(waiting);
   client->requester().cancel(call);
-  EXPECT_EQ(call.times_done, 0);  // not inside
+  EXPECT_EQ(call.times_done, 0);  // done() does not run within cancel()
   EXPECT_EQ(waiting.times_done, 0);
   std::size_t bound = 99;
   call.on_done = [&] { bound = client_fabric->bound_windows(); };
@@ -136,7 +136,7 @@ TEST_F(RequesterTest, CancelWhereALateInvalidationDoesHarm) {
   EXPECT_GT(careful->bound_windows(), 0u);
   const int before = peer.connections();
   client->requester().cancel(call);
-  EXPECT_EQ(call.times_done, 0);  // not inside
+  EXPECT_EQ(call.times_done, 0);  // done() does not run within cancel()
   ASSERT_TRUE(run_until(context, [&] { return call.times_done == 1; }));
   EXPECT_EQ(call.status, BaseError::cancelled);
   EXPECT_EQ(bound, 0u);

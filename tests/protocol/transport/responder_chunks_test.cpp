@@ -48,7 +48,7 @@ TEST_F(ResponderTest, ReadChunksThatDoNotFit) {
   expect_alive();
 }
 
-// [8166-3.4.5.2-d] [8166-3.4.5-d] with or without padding, in any segments, the chunks in any order
+// [8166-3.4.5.2-d] [8166-3.4.5-d] Read chunks with and without padding, in any segments and in any order
 TEST_F(ResponderTest, ReadChunksWithAndWithoutPad) {
   start();
   struct Case {
@@ -135,7 +135,7 @@ TEST_F(ResponderTest, ResultLargerThanItsChunk) {
   expect_alive();
 }
 
-// [8166-4.5.3-b] a reply that fits neither inline nor the Reply chunk
+// [8166-4.5.3-b] a reply that fits neither inline nor into the Reply chunk
 TEST_F(ResponderTest, ReplyTooLong) {
   start();
   expect_err_chunk(exchange(header(kXid), small_call(kXid, {}, 8000)));
@@ -200,7 +200,7 @@ TEST_F(ResponderTest, UnreadableChunkIsRefusedTheSecondTime) {
   connect();
   expect_err_chunk(exchange(call, payload));
   expect_alive();
-  // After the answer the server has forgotten the call.
+  // When the server has answered a call, it forgets the call.
   EXPECT_EQ(exchange(call, payload).octets, Bytes());
   EXPECT_TRUE(peer.ended());
 }
@@ -232,7 +232,7 @@ TEST_F(ResponderTest, UnwritableChunkIsRefusedTheSecondTime) {
   expect_alive();
 }
 
-// A resent call has other handles, and is recognized. A different call with the same XID and address is a new call.
+// A resent call has other handles, but is recognized. A different call with the same XID and address is a new call.
 TEST_F(ResponderTest, SuspectsAreKnownByWhatIsSentAgain) {
   start();
   for (const bool read : {true, false}) {

@@ -117,7 +117,7 @@ TEST_F(ReverseCalls, ThatCannotBeDecodedAreAnsweredByRdmaError) {
   const std::uint32_t xid = call->xid + 1;
   header.xid = xid;
   expect_error(exchange(header, words({xid, 2})), wire::ErrorKind::chunk, xid);  // neither call nor reply
-  EXPECT_EQ(exchange(header, words({xid, 1, 1})).octets, Bytes());               // a reply to nothing
+  EXPECT_EQ(exchange(header, words({xid, 1, 1})).octets, Bytes());               // a reply that matches no call
   EXPECT_EQ(call->times_done, 0);
   exchange(forward.header, words({call->xid, 1, 1}));
   EXPECT_FALSE(call->status);

@@ -182,8 +182,8 @@ TEST_F(Reverse, CreditsOfTheirOwn) {
   for (const auto& call : calls) EXPECT_EQ(call->complaint, "");
 }
 
-// [8167-4.3.1-a] [8167-4.3.1-b] the next connection has receives for both directions before any message arrives: a
-// reverse call, directly followed by the reply to the resent call
+// [8167-4.3.1-a] [8167-4.3.1-b] the next connection has receives for both directions before any message arrives: it
+// receives a reverse call, directly followed by the reply to the resent call
 TEST_F(Reverse, OnTheNextConnection) {
   SidesOptions options;
   options.client.connection.credits = 1;
@@ -323,8 +323,8 @@ TEST_F(Reverse, CallsWaitForMemoryThatForwardCallsHold) {
   EXPECT_FALSE(back->status) << back->status.message();
 }
 
-// [8167-4.1-a] calls that time out keep their credits until the late replies arrive; the connection stays, and so do
-// the calls of the other direction
+// [8167-4.1-a] calls that time out keep their credits until the late replies arrive; the connection and the calls of
+// the other direction continue
 TEST_F(Reverse, LateRepliesReturnTheirCredits) {
   start();
   reverse->allow();

@@ -185,7 +185,7 @@ TEST(Server, ReceivesTakeTheirPartOfThePool) {
   EXPECT_EQ(pool.counters().lent, 0u);
 }
 
-// The memory of a burst is returned to the system, and so is that of ended connections.
+// The memory of a burst, and that of ended connections, is returned to the system.
 TEST(Server, GivesIdleMemoryBack) {
   SidesOptions options;
   options.server.idle_grace = std::chrono::milliseconds(20);

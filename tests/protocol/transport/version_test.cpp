@@ -73,7 +73,7 @@ TEST(Version, EveryFormOfCall) {
   for (const VersionChoice client : {VersionChoice::two, VersionChoice::automatic})
     for (const VersionChoice server : {VersionChoice::automatic, VersionChoice::one}) {
       if (client == VersionChoice::two && server == VersionChoice::one) continue;
-      // Each form as the first call, which is the offer, and as a later one.
+      // Makes each form of call as the first call, which is the offer, and as a later one.
       for (const Shape& shape : shapes) {
         BothSides sides(versions(client, server));
         expect_good(sides, shape);

@@ -75,8 +75,8 @@ struct AnyHeader {
   rpc::ReplyHeader reply;
 };
 
-/// Decodes a whole message, passes the value to `look`, which may prepare it for encoding, encodes it and
-/// compares the bytes. Then every truncated prefix of the stream must be refused.
+/// Decodes a whole message and passes the value to `look`, which may prepare it for encoding. Then encodes the value
+/// and compares the bytes. Every truncated prefix of the stream must be refused.
 template <class T, class Look>
 void check(Message& message, bool is_call, bool_t (*routine)(XDR*, T*), Look look) {
   AnyHeader header;

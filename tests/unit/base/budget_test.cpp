@@ -72,7 +72,7 @@ TEST_F(BudgetTest, AWithdrawnRequestLetsOthersPass) {
 // A connection that never releases its bytes leaves some for other connections, at its own peer address and elsewhere.
 TEST_F(BudgetTest, LeavesRoomForOthers) {
   BudgetShare& greedy = connect(a);
-  EXPECT_EQ(grab(greedy, 50, 2), 34u);  // a third
+  EXPECT_EQ(grab(greedy, 50, 2), 34u);  // a third of the budget
   EXPECT_FALSE(budget.is_short());
   EXPECT_EQ(grab(connect(a), 1, 20), 20u);
   EXPECT_EQ(grab(connect(b), 1, 30), 30u);

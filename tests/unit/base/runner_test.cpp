@@ -109,7 +109,7 @@ TEST(Runner, YieldsFirstWhereThatBringsWork) {
   both.join();
   EXPECT_TRUE(runner.yields_first());
   EXPECT_GE(turns, 8);
-  // Work that is ready is done nevertheless, and shows that no yield is needed.
+  // Work that is ready is executed nevertheless, and shows that no yield is needed.
   int done = 0;
   for (int i = 0; i < 100; ++i) boost::asio::post(here, [&] { ++done; });
   while (done < 100) ASSERT_NE(runner.run_one(), 0u);

@@ -32,8 +32,8 @@ struct Party {
   WaitPolicy policy;
   TimePoint waits_since{};
   Duration in_vain{};
-  Duration polled{};  ///< all polls
-  int paid = 0;       ///< polls
+  Duration polled{};  ///< time spent in polls
+  int paid = 0;       ///< polls that found work
   int displaced = 0;
 };
 

@@ -39,7 +39,7 @@ class CallPlanTest : public testing::Test {
   CallPlan out;
 };
 
-// [8166-3.5.3-a] exactly the threshold fits inline; 4 bytes more do not
+// [8166-3.5.3-a] a call of exactly the threshold fits inline; 4 bytes more do not
 TEST_F(CallPlanTest, InlineUpToTheThreshold) {
   ASSERT_FALSE(plan(memory.message(996, {})));
   EXPECT_EQ(out.header.procedure, wire::Procedure::msg);

@@ -29,7 +29,7 @@ class ReplyPlanTest : public testing::Test {
   ReplyPlan out;
 };
 
-// [8166-4.3.3-b] exactly the threshold fits inline
+// [8166-4.3.3-b] a reply of exactly the threshold fits inline
 TEST_F(ReplyPlanTest, Inline) {
   ASSERT_FALSE(plan(memory.message(996, {})));
   EXPECT_EQ(out.header.procedure, wire::Procedure::msg);

@@ -53,7 +53,7 @@ TEST(SendUnits, WaitersAreServedInOrder) {
   Waiter first(log, 1), second(log, 2), third(log, 3);
   queue.wait(first, 3);
   queue.wait(second, 1);
-  queue.wait(third, 100);  // asks for more than exist: gets them all
+  queue.wait(third, 100);  // asks for more than there are, and gets all
   all.release(1);
   queue.serve();
   EXPECT_TRUE(log.empty());                     // the second waiter does not overtake

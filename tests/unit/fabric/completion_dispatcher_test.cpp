@@ -150,7 +150,7 @@ TEST_F(Dispatcher, WakePostsOnceAndTellsTheOwner) {
   EXPECT_EQ(keep.use_count(), 1);
 }
 
-/// A callback that quiesces is the last one, whichever it is.
+/// Any callback may quiesce the dispatcher; no callback runs afterwards.
 TEST_F(Dispatcher, NothingRunsAfterQuiesce) {
   const std::string all = "E01|RD";
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -283,8 +283,8 @@ TEST(IpoibOffload, JoinablePrefixes) {
   }
 }
 
-// After a shorter segment, or one with PSH, no more are joined. A longer segment is not joined, nor are more than 64
-// segments or 65,535 bytes.
+// No segment is joined after a shorter segment or one with PSH. A longer segment is not joined. At most 64 segments,
+// and at most 65,535 bytes, are joined.
 TEST(IpoibOffload, JoinLimits) {
   const auto segment = [](std::size_t payload, std::uint32_t sequence, bool push = false) {
     Bytes out = packet_of(true, payload, 0, sequence);

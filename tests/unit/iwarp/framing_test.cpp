@@ -214,7 +214,7 @@ TEST_P(FramingWays, RoundTrip) {
   }
 }
 
-// [5044-4.4-i] [5044-4.4-d] [5044-8-c] each byte corrupted in turn
+// [5044-4.4-i] [5044-4.4-d] [5044-8-c] each byte is corrupted in turn
 TEST_P(FramingWays, SpoiltOctets) {
   const Bytes good = frame(GetParam().crc, GetParam().markers, 1);
   for (std::size_t at = GetParam().markers ? 4 : 0; at < good.size(); ++at) {

@@ -506,7 +506,7 @@ TEST_F(Resume, ALateWriteErrorIsReportedAndNothingIsResumed) {
       EXPECT_TRUE(local() == content_);
     }
   }
-  // Interrupt the download for another reason.
+  // Interrupts the download for another reason.
   fs::remove(target());
   breaks_at_ = 2 * kStride + kPiece;
   LateError error{target(), ENOSPC, 0};

@@ -112,7 +112,7 @@ TEST(MemoryFileSystem, ASizeBoundsObjectsNamesAndLinkTargets) {
   const auto fs = make_memory_file_system(store, options);
   const std::string target(4095, 't');
   const auto name = [](std::uint64_t i) { return std::to_string(i) + std::string(200, 'n'); };
-  // Each returns how many were made before the first failure.
+  // Returns how many objects were made before the first failure.
   const auto fill = [&](const auto& make_one) {
     for (std::uint64_t made = 0; made < kSize; ++made) {
       const Status status = make_one(name(made));

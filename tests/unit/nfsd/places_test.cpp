@@ -249,7 +249,7 @@ TEST(RememberedPlaces, PlacesThatFormForkedCyclesHaveAnEnd) {
   ASSERT_TRUE(fs);
   std::array<std::byte, 17> key{};
   Writer writer(key);
-  writer.u8(2);  // by places
+  writer.u8(2);  // the kind of a key that is found by its places
   writer.u64(kMissing);
   EXPECT_EQ((*fs)->attributes(NodeKey(key)).status, Status::stale);
 }

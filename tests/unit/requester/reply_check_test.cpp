@@ -104,7 +104,7 @@ TEST_F(ReplyCheck, Echo) {
   EXPECT_FALSE(check());
 }
 
-// [8166-6.1-d] the reply is longer than one without results can be, but uses no chunk
+// [8166-6.1-d] the reply is too long to be without results, but uses no chunk
 TEST_F(ReplyCheck, ResultInlineThoughAChunkWasOffered) {
   set(0, 0, 0, 0);
   EXPECT_FALSE(check(100));

@@ -108,7 +108,7 @@ std::vector<ProcedureInfo> all_nfs3() {
                Rmdir, Rename, Link, Readdir, Readdirplus, Fsstat, Fsinfo, Pathconf, Commit>();
 }
 
-// [8267-4-a] [8166-3.4.2-a] eligible are WRITE data, SYMLINK path, READ data, READLINK path, and nothing else
+// [8267-4-a] [8166-3.4.2-a] WRITE data, SYMLINK path, READ data and READLINK path are eligible, and nothing else
 TEST(Nfs3Binding, Eligibility) {
   const auto all = all_nfs3();
   ASSERT_EQ(all.size(), 22u);

@@ -235,7 +235,7 @@ TEST(BulkIn, IgnoredWriteChunk) {
   EXPECT_EQ(in.failure(), DecodeFailure::ignored_chunk);
 }
 
-// [8166-6.1-d] the same if the item does not name the memory, and the decoder does
+// [8166-6.1-d] the data came inline; the memory for it is named by the decoder, not by the item
 TEST(BulkIn, IgnoredWriteChunkWithDestination) {
   Bytes room(16);
   const BufferRef buffer = ref_of(room);

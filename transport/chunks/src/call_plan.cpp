@@ -33,7 +33,8 @@ void plan_writes(const CallShape& shape, CallPlan& out) {
 error_code plan_reply_resources(const CallShape& shape, const PlanLimits& limits, CallPlan& out) {
   const std::uint64_t results = padded_total(shape.results);
   std::uint64_t longest = std::uint64_t{shape.max_reply} + results;
-  // [8166-8.2.2.3-a] [8166-3.4.2-b] reduced only if permitted, and if too long to return inline
+  // [8166-8.2.2.3-a] [8166-3.4.2-b] results are reduced only if permitted, and if the reply may be too long to return
+  // inline
   if (shape.may_reduce && results != 0 && wire::min_header(limits.version) + longest > limits.receive) {
     plan_writes(shape, out);
     longest = shape.max_reply;

@@ -54,7 +54,7 @@ error_code plan_reply(const Payload& payload, const wire::Header& call, std::uin
   out.header_size = static_cast<std::uint32_t>(wire::encoded_size(out.header));
   // [8166-4.3.2.3-b] a large result without a Write chunk makes the reply long
   if (out.header_size + length <= threshold) return {};  // [8166-4.3.3-b] equal size fits
-  // [8166-3.5.3-d] else a Long Reply, if its Reply chunk is large enough
+  // [8166-3.5.3-d] else a Long Reply, if the Reply chunk is large enough
   if (out.header_size > threshold || !offered.has_reply_chunk() || length > total_length(offered.reply_chunk()))
     return TransportError::reply_too_long;
   for (std::size_t i = 0; i < offered.reply_chunk().size(); ++i)

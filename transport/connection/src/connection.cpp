@@ -3,8 +3,8 @@
 // ended. Work posted inside a batch of completions is submitted at the end of the batch; other work, by a posted
 // function.
 // Ownership. Owns its queue pair, windows and receive memory. The memory lives as long as the last lease.
-// Errors. A failed post aborts the connection. However it ends, the user gets one on_disconnected(), from the
-// io_context, after the queue pair has been quiesced.
+// Errors. A failed post aborts the connection. However the connection ends, the user gets one on_disconnected(), from
+// the io_context, after the queue pair has been quiesced.
 #include "rpcrdma/connection/connection.hpp"
 
 #include <algorithm>
@@ -142,7 +142,7 @@ bool Connection::add_receives(std::uint32_t more, bool within_budget) {
 
 void Connection::repost(ReceiveSlot& slot) noexcept {
   if (ended_) return;
-  // [xchar-3.1-a] never smaller than announced
+  // [xchar-3.1-a] a receive is never smaller than announced
   const bool replaced = slot.memory().size == receives_.size() || receives_.replace(slot);
   posted(queue_pair_->post_receive(slot.memory(), &slot));
   if (control_) control_->on_replaced(replaced);
@@ -219,7 +219,7 @@ void Connection::on_rejected(const fabric::ConnectionInfo& peer) noexcept {
 
 void Connection::on_disconnected(error_code why) noexcept {
   connected_ = false;
-  // Deferred: finish() destroys the queue pair, whose callback this is.
+  // Deferred: this is a callback of the queue pair, which finish() destroys.
   guard_.post(context(), [why](Connection& self) {
     const ConnectionPtr alive(&self);  // the user drops its reference
     self.finish(self.reason_ ? self.reason_ : why);

@@ -69,7 +69,7 @@ void Connection::dispatch(Received& message) noexcept {
     default: break;
   }
   Reader reader(message.payload.octets());
-  reader.u32();  // the XID, compared by the decoder
+  reader.u32();  // the XID, which the decoder has checked
   const std::uint32_t type = reader.u32();
   if (reader.ok() && type == kCall) return on_call(message);
   if (reader.ok() && type == kReply) return events_->on_reply(message);

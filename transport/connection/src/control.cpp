@@ -55,7 +55,7 @@ void Control::on_message(const wire::Header& header) {
   const bool reply = header.procedure != wire::Procedure::optional && header.direction == wire::Direction::reply;
   if (!reply) return;
   held_ = false;  // the call was sent after INIT_XCHAR
-  // With one credit, a peer that may not know the extension has no receive to spare.
+  // With one credit, a peer that may not know the extension has no receive left for INIT_XCHAR.
   if (!error && (std::min(header.credits, connection_.call_credits()) > 1 || phase_ == ExchangePhase::heard))
     announce(phase_ == ExchangePhase::heard);
 }
@@ -130,7 +130,7 @@ void Control::answer(const Answer& answer) {
   // A peer that keeps to its credits has no more messages outstanding than this side has receives.
   if (answers_.size() >= connection_.max_receives())
     return connection_.abort(fabric::FabricError::protocol_violation,
-                             "the peer sends optional messages faster than it takes their answers");
+                             "the peer sends optional messages faster than it accepts the answers");
   answers_.push_back(answer);
   pump();
 }
@@ -153,7 +153,7 @@ void Control::pump() {
 bool Control::post_next() {
   if (phase_ != ExchangePhase::active || request_xid_) return false;
   if (!requests_.empty()) {
-    // Replies that were planned before an earlier request, which ended before it was sent, may still be unposted.
+    // Replies that were planned before an earlier request may still be unposted, if that request ended unsent.
     if (!prepared_ && !connection_.old_plans_posted()) return false;
     prepare_request();
     // [xchar-3.1-d] replies that were planned with the larger limit are posted first

@@ -43,7 +43,7 @@ class Control final : public CharacteristicsExchange {
   /// An optional message that cannot be decoded.
   void on_malformed(const wire::Header& header) { answer({header.xid, AnswerKind::bad, {}}); }
   /// True if this side's receives are larger than at first, and the peer has not been told yet that smaller receives
-  /// would do.
+  /// would suffice.
   bool may_offer_smaller_receives() const noexcept;
   /// Tells the peer that this side would accept a request for the size that its receives had at first.
   void offer_smaller_receives();
@@ -164,8 +164,8 @@ class Control final : public CharacteristicsExchange {
   std::optional<std::uint32_t> request_xid_;  // of the request in transit, until its answer has come
   bool fence_ = false;                        // the request in transit is empty
   std::chrono::steady_clock::time_point fence_deadline_;
-  bool overdue_ = false;        // its answer has not come in time
-  std::uint32_t progress_ = 0;  // calls or replies received from the peer since it was sent
+  bool overdue_ = false;        // the answer to the request in transit has not come in time
+  std::uint32_t progress_ = 0;  // calls or replies received from the peer since that request was sent
   boost::asio::steady_timer deadline_;
   std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();
   bool requests_refused_ = false;
@@ -176,26 +176,26 @@ class Control final : public CharacteristicsExchange {
   std::array<bool, kIds> cleared_{};  // to be announced: the peer's request for this value is no longer pending
   CharacteristicValues peer_;
   std::optional<std::uint32_t> lowered_;  // the smaller Receive Buffer Size that the peer was asked for
-  bool doubtful_ = false;                 // it is not known whether the peer has lowered its size
+  bool doubtful_ = false;                 // it is not known whether the peer has lowered its receive size
   bool raising_ = false;                  // receives are being replaced by larger ones
-  bool raise_asked_ = false;              // the peer has requested this
+  bool raise_asked_ = false;              // the peer has requested these larger receives
   std::uint32_t reply_size_ = 0;          // inline replies may have this size once the update has been sent
 
   // Requests of the program and of the policy.
-  std::deque<Request> requests_;  // the first one has been sent if request_xid_ is set and fence_ is not
-  bool prepared_ = false;         // the first one limits this side's Sends
+  std::deque<Request> requests_;  // the first request has been sent if request_xid_ is set and fence_ is not
+  bool prepared_ = false;         // the first request limits this side's Sends already
   wire::v2::CharacteristicList wanted_;
   InlineGrowth growth_;
   bool growth_asked_ = false;     // a request of the policy waits or is in transit
   bool shrinking_ = false;        // that request is for smaller receives, for another reason than the size of calls
-  std::uint32_t to_replace_ = 0;  // receives of the peer still to be replaced: a call or empty request consumes each
+  std::uint32_t to_replace_ = 0;  // receives that the peer must still replace: calls and empty requests consume them
   std::uint64_t own_calls_ = 0;
   std::uint64_t idle_since_ = 0;  // own_calls_ when the timer was set
   bool watching_ = false;
   boost::asio::steady_timer idle_;
   std::uint32_t peer_offer_ = 0;  // the size of receives that the peer wants to be asked for; 0: none
   bool offer_due_ = false;        // the offer of smaller receives is to be sent
-  bool offered_ = false;          // and has been made
+  bool offered_ = false;          // the offer of smaller receives has been sent
 
   Characteristics counted_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. The optional messages of the peer, each processed when it arrives: the table of exchange_phase.hpp says
-// whether it is taken.
+// whether the message is accepted.
 // Ownership. Only the values of a message are kept.
 // Errors. A malformed option is answered by RDMA2_ERR_BAD_HEADER [xchar-2.1-b], an unknown or unsupported option by
 // RDMA2_ERR_INVAL_OPTION [v2-3.1-a]. A response that matches no request, or contradicts itself, changes nothing.
@@ -41,8 +41,8 @@ void Control::on_init(const wire::Header& header) {
   if (phase_ == ExchangePhase::negotiating) peer_.receive_buffer_size = connection_.thresholds_.send;
   if (!take(ExchangeEvent::init, header.xid)) return;
   held_ = false;                                                  // the peer has receives for optional messages
-  for (const Characteristic& value : option.start) apply(value);  // [xchar-4.1-d] unknown ones are ignored
-  // The policy never asks for less than the size that the peer's receives have now, without a request.
+  for (const Characteristic& value : option.start) apply(value);  // [xchar-4.1-d] unknown characteristics are ignored
+  // The policy never asks for a smaller size than the peer's receives have now, before any request.
   growth_ = InlineGrowth(connection_.thresholds_.send, std::min(options_.max_send_size, wire::kMaxThreshold));
   watch_idleness();
   connection_.log().debug("peer announces receives of {} bytes, remote invalidation {}, reverse calls {}",
@@ -109,7 +109,7 @@ void Control::on_request(const wire::Header& header) {
     }
   }
   answer(out);
-  if (raising_) on_replaced(true);  // no smaller receive may be left
+  if (raising_) on_replaced(true);  // perhaps no smaller receive was left
 }
 
 /// [xchar-3-a] a value that this side knows, and may change

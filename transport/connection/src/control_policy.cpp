@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. The policy for the peer's receives asks for larger ones when there are large calls. It asks for the first
-// size when no call needs more, when there are no calls, and when the peer is short of memory. The peer replaces a
-// receive only after a message has consumed it: on an idle connection, empty requests consume the large receives one by
-// one.
+// Operation. The policy for the peer's receives asks for larger receives when there are large calls. It asks for the
+// first size when no call needs more, when there are no calls, and when the peer is short of memory. The peer replaces
+// a receive only after a message has consumed it: on an idle connection, empty requests consume the large receives one
+// by one.
 #include "control.hpp"
 
 namespace rpcrdma::transport {
@@ -17,9 +17,9 @@ void Control::on_own_call(std::uint64_t size) {
   const auto wanted = growth_.on_call(size, limit);
   if (!wanted || !requests_.empty()) return;
   if (*wanted > limit)
-    ask_for(*wanted, "many calls are longer than those it has", counted_.grown);
+    ask_for(*wanted, "many calls are longer than its present receives", counted_.grown);
   else
-    ask_for(*wanted, "no call needs larger ones", counted_.shrunk_unused);
+    ask_for(*wanted, "no call needs larger receives", counted_.shrunk_unused);
 }
 
 void Control::ask_for(std::uint32_t size, const char* why, std::uint64_t& counter) {
@@ -68,7 +68,7 @@ void Control::on_offer(Octets size) {
 
 void Control::take_offer() {
   if (peer_offer_ == 0 || growth_asked_ || !requests_.empty()) return;
-  shrink(std::exchange(peer_offer_, 0), "it is short of memory", counted_.shrunk_pressed);
+  shrink(std::exchange(peer_offer_, 0), "the peer is short of memory", counted_.shrunk_pressed);
 }
 
 bool Control::may_offer_smaller_receives() const noexcept {
@@ -78,7 +78,7 @@ bool Control::may_offer_smaller_receives() const noexcept {
 
 void Control::offer_smaller_receives() {
   offered_ = true;
-  connection_.log().debug("telling the peer that receives of {} bytes would do, as memory is short", first_size());
+  connection_.log().debug("memory is short: telling the peer that receives of {} bytes suffice", first_size());
   offer_due_ = true;
   pump();
 }

@@ -57,7 +57,7 @@ void Control::request(const CharacteristicChange& wanted, Handler handler) {
   pump();
 }
 
-/// [xchar-3.1-d] limits this side's Sends to the smaller size that the next request asks for, if it does
+/// [xchar-3.1-d] limits this side's Sends to the Receive Buffer Size that the next request asks for, if that is smaller
 void Control::prepare_request() {
   if (std::exchange(prepared_, true)) return;
   const auto& size = requests_.front().wanted.receive_buffer_size;
@@ -135,7 +135,7 @@ ChangeOutcome Control::settle(const wire::v2::ResponseOption& response) {
   return outcome;
 }
 
-/// [xchar-4.3-d] a value that is done holds from now on
+/// [xchar-4.3-d] a value that the peer reports as done is in effect from now on
 void Control::settle(std::uint32_t id, std::uint32_t value, Disposition disposition) {
   if (disposition == Disposition::done) apply({CharacteristicId{id}, value});
   if (id != static_cast<std::uint32_t>(CharacteristicId::receive_buffer_size)) return;

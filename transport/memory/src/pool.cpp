@@ -149,8 +149,8 @@ void Pool::give_back(RegisteredBuffer& buffer) noexcept {
   slab.give_back(buffer.ref_);
   --counters_.lent;
   if (size_class.buffer_size == 0) {
-    // Of the buffers larger than any class, only the one returned last is kept, for a user that always asks for the
-    // same size.
+    // Keeps only one of the buffers that are larger than any class, the last one returned, for a user that always asks
+    // for the same size.
     drop_slabs(size_class, [&slab](const Slab& other) { return other.idle() && &other != &slab; });
   } else if (slab.free.size() == 1) {
     slab.next_available = size_class.available;

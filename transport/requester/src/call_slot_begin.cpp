@@ -17,7 +17,7 @@ bool begins_with(const Payload& payload, std::uint32_t xid) noexcept {
   return Reader(payload.pieces.front().octets.octets()).u32() == xid;
 }
 
-/// True if the connection is at fault: the call would succeed on another one.
+/// True if the connection is at fault: the call would succeed on another connection.
 bool blames_connection(error_code status) noexcept {
   return status == fabric::FabricError::flushed || status == fabric::FabricError::not_connected ||
          status == fabric::FabricError::queue_full;

@@ -3,7 +3,7 @@
 // calls wait or a reverse service exists. Per-connection state (thresholds, R, credits) starts anew.
 // Ownership. One connection at a time; the requester outlives it.
 // Errors. last_error() holds the error of the last attempt; calls fail only at their deadlines, unless the fabric
-// cannot reach such an address at all.
+// cannot reach addresses of this kind.
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <random>
@@ -169,7 +169,7 @@ void ClientImpl::on_call(Received& message) noexcept {
 }
 
 void ClientImpl::on_reply(Received& message) noexcept {
-  // [8166-4.2.4-a] an RDMA_NOMSG whose lists hold neither a call nor a reply
+  // [8166-4.2.4-a] an RDMA_NOMSG with neither a Position-Zero Read chunk (a call) nor a Reply chunk (a reply)
   const bool empty = message.header.procedure == wire::Procedure::nomsg && !message.header.chunks.has_reply_chunk();
   if (empty) return on_bad_message(wire::WireError::bad_chunks, message);
   core_.on_reply(message);

@@ -36,7 +36,7 @@ void RequesterCore::on_peer_error(Received& message) {
   if (slot == nullptr || slot->answered()) return discard();
   heard();
   proven_ = true;
-  // [8167-4.1-c] its credit word is ignored
+  // [8167-4.1-c] the credit word of an RDMA_ERROR is ignored
   if (slot->state() != CallSlot::State::on_wire) {
     discard();
     return slot->answer_late();

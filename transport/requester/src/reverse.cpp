@@ -22,8 +22,8 @@ RequesterSetup setup_for(Connection& connection) {
   out.max_waiting = kMaxWaiting;
   out.may_use_chunks = false;
   out.resends = false;
-  // A server cannot reconnect: a call that times out is no reason to end a connection that has calls of the client, but
-  // without credits the direction stalls until the client makes a new connection.
+  // A server cannot reconnect, so a call that times out does not end the connection, which also carries calls of the
+  // client. If calls that timed out hold all credits, only a new connection of the client ends the stall.
   out.silence = std::chrono::hours(24 * 365);
   out.patience = kPatience;
   out.log = connection.log();

@@ -166,8 +166,9 @@ void CallImpl::pulled(PullJob& job, error_code status) {
   if (job.item() == kLongCall) {
     service_.give_back(job);
     if (!status) return deliver(long_call_.ref());
-    if (no_memory) connection_->abort(status);  // [8166-4.5.4-b]
-    return;                                     // otherwise the connection is ending
+    // [8166-4.5.4-b] after any other error the connection is ending already
+    if (no_memory) connection_->abort(status);
+    return;
   }
   if (!status && job.item() != kRestOfCall) {
     PayloadItem& item = payload_.items[job.item()];

@@ -151,7 +151,7 @@ void CallImpl::send_error(wire::ErrorKind kind) {
   post_reply();
 }
 
-/// True if the splitter has another Write, in this chunk or a later one. The Reply chunk follows the Write chunks.
+/// True if the splitter has another Write, in this chunk or in a later chunk. The Reply chunk follows the Write chunks.
 bool CallImpl::settle_push() {
   if (ahead_handler_) return !splitter_.done();
   const std::uint32_t max_message = connection_->fabric().capabilities().max_message;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Each RDMA Read needs a send credit. A round posts as many Reads as there are credits; only the last one
+// Operation. Each RDMA Read needs a send credit. A round posts as many Reads as there are credits; only the last Read
 // reports its completion. Without credits the job waits in line.
 // Ownership. The destination belongs to the caller until the handler runs.
 // Errors. A Read that fails ends the connection; the job ends when the end of the connection is reported. A Read whose
@@ -39,8 +39,8 @@ void PullJob::post_round(SendUnits first) {
     const bool last = another.count() == 0;
     const error_code refused = connection.post_read(read.sink, read.handle, read.offset, last ? this : nullptr);
     if (refused == fabric::FabricError::locked_memory) return await_round(refused);
-    // If refused otherwise, the connection has been aborted: the job ends when the connection has ended, and no Read is
-    // in progress.
+    // After any other error the connection has been aborted: the job ends with the connection, when no Read is in
+    // progress any more.
     if (refused || last) return;
     units_.absorb(std::move(another));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. Serves calls on a client's connection by a ServingLink, as a server does, with credits of its own
-// [8167-4.1-a] and, without a bulk budget, no chunks.
+// [8167-4.1-a]. Accepts chunks only if there is a bulk budget.
 // Ownership. The link ends with its connection, and is destroyed from the io_context; calls that a handler still holds
 // outlive the link.
 #include "rpcrdma/responder/reverse_service.hpp"

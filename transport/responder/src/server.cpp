@@ -2,7 +2,7 @@
 // Operation. Listeners and the count of connections live on the first worker's thread; a request is admitted
 // there and handed to the workers in turn.
 // Ownership. The state is shared by the functions that are posted between threads, and destroyed by ~Server.
-// Errors. A connection beyond a limit replaces one that has been idle for long, or is rejected.
+// Errors. A connection beyond a limit replaces a connection that has been idle for long, or is rejected.
 #include <boost/asio/post.hpp>
 
 #include "rpcrdma/base/admission.hpp"

@@ -21,7 +21,7 @@ class ServerConnection final : private ConnectionEvents {
   /// When the connection was last seen active; it is idle since then.
   std::chrono::steady_clock::time_point active_at() const noexcept { return active_at_; }
   bool ending() const noexcept { return ending_; }
-  /// Accepts no more calls; closes when the last one is over.
+  /// Accepts no more calls; closes when the last call is over.
   void drain() noexcept;
   void abort(error_code why) noexcept;
   /// As Connection::may_offer_smaller_receives() and Connection::offer_smaller_receives().

@@ -102,8 +102,7 @@ void ServerWorker::trim(std::chrono::steady_clock::time_point now) noexcept {
   next_trim_ = now + options_.idle_grace;
 }
 
-/// Offers smaller receives on one connection each time. Of the connections that may offer, chooses the one that has
-/// been idle longest.
+/// Each run offers smaller receives on one connection: the longest idle of the connections that may offer them.
 void ServerWorker::lower_receives() {
   ServerConnection* chosen = nullptr;
   for (const auto& connection : connections_) {

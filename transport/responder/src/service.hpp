@@ -83,8 +83,8 @@ class Service {
  private:
   ServiceSetup setup_;
   Budget budget_;
-  // Long calls have a budget of their own, a quarter as large: a call that waits for bulk memory never waits for a call
-  // that waits as well.
+  // Long calls have a budget of their own, a quarter as large. With one budget, calls that hold bytes and wait for more
+  // could wait for each other.
   Budget long_call_budget_;
   PeerTable<Peer> peers_;
   Peer lost_{*this};

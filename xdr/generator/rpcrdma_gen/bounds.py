@@ -40,7 +40,7 @@ class Expression:
 
 
 def largest(expressions):
-    """The largest of `expressions`: their maximum at run time if they depend on arguments."""
+    """The largest of `expressions`; computed at run time if they depend on arguments."""
     constant = max((e.constant for e in expressions if not e.terms), default=0)
     different = []
     for expression in expressions:
@@ -70,7 +70,7 @@ class Size:
 
 
 class Bounds:
-    """Bounds of the results of one procedure. With `results` false, only counts the items of its arguments."""
+    """The bounds of the results of one procedure. If `results` is false, only counts the items of the arguments."""
 
     def __init__(self, specification, argument=None, results=True):
         self.types = specification.types
@@ -148,7 +148,7 @@ class Bounds:
             return one.times(count.constant)
         if one.terms:
             raise SourceError(declared.line, f"'{declared.name}': its bound and a bound within its elements both "
-                                             f"depend on arguments: only one of them may")
+                                             f"depend on arguments: only one of the two may")
         return count.times(one.constant)
 
     def repeated(self, declared, one, count):
@@ -176,7 +176,7 @@ class Bounds:
         if "max" not in declared.notes:
             if listed in inside:
                 raise SourceError(declared.line, f"'{declared.name}' makes '{listed}' a list of any length: annotate "
-                                                 f"where it begins, or here: /* rpcrdma: max 100 */ (elements)")
+                                                 f"the member where it begins, or this one: /* rpcrdma: max 100 */ (elements)")
             return Size(Expression(WORD)) + self.of(listed, declared.line, inside)
         lists = tuple(name for name in inside if name.startswith("*"))
         one = self.of(listed, declared.line, lists + ("*" + listed,))

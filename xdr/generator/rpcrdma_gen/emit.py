@@ -52,7 +52,7 @@ class Emitter:
         if name in RESERVED or not re.match(r"[A-Za-z]", name):
             raise SourceError(line, f"{what} '{name}' is reserved in C++: annotate it: /* rpcrdma: name OTHER */")
         if what == "namespace" and (name in self.specification.types or name in self.specification.constants):
-            raise SourceError(line, f"{what} '{name}' is also defined in this file: annotate the program behind its "
+            raise SourceError(line, f"{what} '{name}' is also defined in this file: annotate the program after its "
                                     f"number: /* rpcrdma: name OTHER */")
         return name
 
@@ -72,7 +72,7 @@ class Emitter:
         self.out.append(f"/// Program {program.name}.\nnamespace {name} {{\n")
         newest = max(version.number for version in program.versions)
         if len({version.number for version in program.versions}) != len(program.versions):
-            raise SourceError(program.line, f"program {program.name}: two versions have one number")
+            raise SourceError(program.line, f"program {program.name}: two versions have the same number")
         for version in program.versions:
             self.version(program, version, version.number == newest)
         self.out.append(f"}}  // namespace {name}\n")
@@ -101,7 +101,7 @@ class Emitter:
 
     def procedure(self, name, procedure):
         if len(procedure.arguments) != 1:
-            raise SourceError(procedure.line, f"{procedure.name}: several arguments: put them into a struct")
+            raise SourceError(procedure.line, f"{procedure.name}: several arguments: put them into one struct")
         argument = procedure.arguments[0]
         for kind in (argument, procedure.result):
             self.check_type(kind, procedure)

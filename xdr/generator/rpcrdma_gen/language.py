@@ -330,7 +330,7 @@ class Parser:
             return "u_int"
         if word in ("struct", "enum", "union"):
             if self.peek() == "{" or word == "union" and self.peek() == "switch":
-                raise SourceError(line, f"{word} without a name: rpcgen needs a definition of its own")
+                raise SourceError(line, f"{word} without a name: define it separately, as rpcgen requires")
             return self.identifier()
         if word not in ("void", "string", "opaque") and (word in KEYWORDS or not re.match(r"[A-Za-z_]", word)):
             raise SourceError(line, f"'{word}': expected a type")
@@ -342,7 +342,7 @@ class Parser:
             return Declaration("void", "", "void", None, line)
         if self.accept("*"):
             if kind in ("string", "opaque"):
-                raise SourceError(line, f"a pointer to {kind}")
+                raise SourceError(line, f"a pointer to {kind} is not possible")
             return Declaration(kind, self.identifier(), "pointer", None, line)
         name = self.identifier()
         if self.accept("["):

@@ -12,7 +12,7 @@ INCLUDE = re.compile(r'^#include "rpcrdma[^\n]*\n', re.MULTILINE)
 
 
 def without_programs(text):
-    """Blanks program definitions, as rpcgen would define their names as macros. Lines keep their numbers."""
+    """Blanks program definitions, because rpcgen would define their names as macros. Lines keep their numbers."""
     hidden = SKIPPED.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
     for found in re.finditer(r"\bprogram\s+\w+\s*\{", hidden):
         at, depth = found.end(), 1

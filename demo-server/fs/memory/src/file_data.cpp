@@ -63,7 +63,7 @@ void FileData::replace(std::uint64_t offset, PageRun& run) {
   size_ = std::max(size_, offset);
 }
 
-/// Clears the part of the last page behind the new end, so that a later extension does not show the old bytes.
+/// Clears the last page beyond the new end, so that a later extension does not show the old bytes.
 bool FileData::clear_tail(std::uint64_t size) {
   const auto keep = static_cast<std::uint32_t>(size % kPageSize);
   if (keep == 0 || find(size / kPageSize) == nullptr) return true;

@@ -8,11 +8,11 @@
 
 namespace rpcrdma::nfsd {
 
-/// The content of one file: a sparse sequence of pages. The bytes of the last page behind the end of the file are
+/// The content of one file: a sparse sequence of pages. In the last page, the bytes beyond the end of the file are
 /// zeros. Not synchronized.
 class FileData {
  public:
-  /// Also counts its pages in `total`, the pages of all files; `store` and `total` must outlive it.
+  /// Adds its number of pages to `total`, which counts the pages of all files. `store` and `total` must outlive it.
   FileData(PageStore& store, std::uint64_t& total) noexcept : store_(&store), total_(&total) {}
   ~FileData() { *total_ -= pages_; }
   FileData(const FileData&) = delete;
@@ -26,7 +26,7 @@ class FileData {
   void share(std::uint64_t offset, std::uint32_t count, PageRun& out) const;
   /// Makes `run` the content at `offset`; takes its pages.
   void replace(std::uint64_t offset, PageRun& run);
-  /// False if it must copy a page that is being sent, and no page is free.
+  /// Returns false if a page that is being sent must be copied and no page is free.
   bool resize(std::uint64_t size);
 
  private:

@@ -60,7 +60,7 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   static constexpr std::uint64_t kRoot = 1;
   static constexpr std::uint64_t kMaxFileSize = std::uint64_t{1} << 62;
   static constexpr std::uint32_t kMaxLinks = 65000;
-  // Memory of an object, and of a name without its text; both include the nodes of the maps.
+  // Memory of an object, and of a name without its text. Both numbers include the nodes of the maps.
   static constexpr std::uint64_t kObjectBytes = sizeof(MemoryNode) + 64;
   static constexpr std::uint64_t kNameBytes = sizeof(MemoryDirectory::Entry) + 128;
 
@@ -70,7 +70,7 @@ class MemoryFileSystem final : public FileSystem, public PagedData {
   StatusOr<MemoryNode*> find_directory(const NodeKey& key);
   /// As find(), for regular files only: else Status::isdir or Status::inval.
   StatusOr<MemoryNode*> find_file(const NodeKey& key);
-  /// The attributes of an object of any type, for the reply to a request that names an object of the wrong type.
+  /// The attributes of an object, whatever its type: for the reply to a request that requires another type.
   std::optional<Attributes> attributes_of(const NodeKey& key);
   /// Runs `change` on a directory; sets the attributes before and after it in `wcc`.
   template <class Change>

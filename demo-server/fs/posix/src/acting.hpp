@@ -9,8 +9,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// True if a thread of this process can take another user's identity and loses root's rights over files meanwhile.
-/// Tests it on a new thread.
+/// True if a thread of this process can take another user's identity, and has no root rights over files while it has
+/// that identity. Tests this on a new thread.
 bool can_act_as_others();
 
 /// While it exists, the calling thread opens, makes and removes files as one user: with the uid, gid and groups of that

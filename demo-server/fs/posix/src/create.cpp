@@ -17,7 +17,7 @@ constexpr std::uint32_t kDefaultFileMode = 0644;
 constexpr std::uint32_t kExclusiveMode = 0600;  // used until the client's SETATTR sets a mode
 constexpr std::uint32_t kDefaultDirectoryMode = 0755;
 
-/// Returns -1 and sets errno: EEXIST if the name exists, EPERM if not, or the error of looking it up.
+/// Returns -1 and sets errno: EEXIST if the name exists, EPERM if it does not, or the error of the look-up.
 int refused(int directory, const char* name) noexcept {
   struct stat s {};
   if (::fstatat(directory, name, &s, AT_SYMLINK_NOFOLLOW) == 0)
@@ -174,7 +174,8 @@ Status PosixFileSystem::check_free(const Caller& caller, const Node& directory, 
 
 Status PosixFileSystem::check_new_file(const Caller& caller, const Node& directory, std::string_view name,
                                        const CreateHow& how) const {
-  // An EXCLUSIVE request first makes an unnamed file, which may fail for lack of a right even if the name exists.
+  // An EXCLUSIVE request first makes an unnamed file. If that failed for lack of a right, the name may exist
+  // nevertheless.
   if (how.mode == CreateMode::exclusive) return check_free(caller, directory, name);
   Status bad = check_times(how.attributes);
   if (bad == Status::ok && how.attributes.size.value_or(0) > limits_.max_file_size) bad = Status::fbig;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kLastOffset = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
 constexpr int kMaxVector = 128;
 
-/// Fills `out` with vectors for the bytes of the buffers from `skip` on.
+/// Fills `out` with vectors for the buffers without their first `skip` bytes. Returns the number of vectors.
 int vector_of(std::span<const BufferRef> buffers, std::size_t skip, std::span<iovec, kMaxVector> out) noexcept {
   int count = 0;
   for (const BufferRef& buffer : buffers) {
@@ -68,7 +68,7 @@ ReadResult PosixFileSystem::read(const Caller& caller, const NodeKey& node, std:
       return ::preadv((*file)->fd.get(), vector, count, at);
     });
   }
-  // The reply needs the attributes after the read. A caller that has lost the right to read gets no data.
+  // The reply needs the attributes after the read, and a caller that has lost the right to read must not get the data.
   const auto stat = check_open(caller, node, Use::read, *file);
   if (!stat) return {stat.error(), attributes(node).attributes, 0, false};
   if (done.status != Status::ok) return {done.status, stat->attributes, 0, false};

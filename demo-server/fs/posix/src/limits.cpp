@@ -14,9 +14,9 @@ namespace {
 
 constexpr off_t kLargest = std::numeric_limits<off_t>::max();
 
-/// A client that knows the limit (maxfilesize of FSINFO) refuses a write beyond it at once; otherwise it would get the
-/// error only when it writes back data that the program believes to be written. No system call returns the limit, but
-/// lseek() enforces it.
+/// The size of the largest file. A client that knows this limit (maxfilesize of FSINFO) refuses a write beyond it at
+/// once. Without the limit, the client would get the error when it writes back data that the program believes to be
+/// written. No system call returns the limit, but lseek() enforces it.
 std::uint64_t largest_file(int directory) {
   const Fd file(::openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!file) return kLargest;
@@ -27,7 +27,7 @@ std::uint64_t largest_file(int directory) {
     const off_t middle = good + (bad - good) / 2;
     (::lseek(file.get(), middle, SEEK_SET) == middle ? good : bad) = middle;
   }
-  // If the file system does not check lseek(), no limit is better than a wrong one.
+  // Some file systems do not check the offset of lseek(): no limit is better than a wrong one.
   return good != 0 ? static_cast<std::uint64_t>(good) : kLargest;
 }
 

@@ -21,8 +21,8 @@ class RPCRDMA_EXPORT Loop {
   Loop& operator=(const Loop&) = delete;
 
   boost::asio::io_context& context() noexcept { return context_; }
-  /// Starts the thread, which keeps `keep` until it ends, so that a handler that runs on it may drop the last other
-  /// owner of the Loop.
+  /// Starts the thread. It keeps `keep` until it ends, so a handler on this thread may drop the last other owner of the
+  /// Loop.
   void start(std::shared_ptr<void> keep = {});
   /// Lets the thread end when it has no work left.
   void release() noexcept { guard_.reset(); }

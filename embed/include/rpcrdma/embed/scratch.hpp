@@ -10,8 +10,8 @@
 
 namespace rpcrdma {
 
-/// Memory that a result may point to, valid until the reply has been encoded. A handler receives one as its second
-/// parameter. The memory is reused from call to call; only beyond 1 KiB is memory allocated. Not synchronized.
+/// Memory that a result may point to, valid until the reply has been encoded. A handler receives a Scratch as its
+/// second parameter. The memory is reused from call to call; only beyond 1 KiB is memory allocated. Not synchronized.
 class Scratch {
  public:
   Scratch() = default;

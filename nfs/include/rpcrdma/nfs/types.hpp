@@ -12,7 +12,7 @@ namespace rpcrdma::nfs {
 /// ftype3
 enum class FileType : std::uint32_t { regular = 1, directory, block, character, symlink, socket, fifo };
 
-/// nfstime3: since 1970, unsigned.
+/// nfstime3: the time since 1970, unsigned.
 struct Time {
   std::uint32_t seconds = 0;
   std::uint32_t nanoseconds = 0;

@@ -24,11 +24,11 @@ namespace rpcrdma::rpc {
 
 /// Defaults of a client's calls.
 struct ClientOptions {
-  Credential credential{};                    ///< for calls that name none
+  Credential credential{};                    ///< for calls that name no credential
   std::chrono::milliseconds timeout{60'000};  ///< for calls without a deadline
-  /// If set, calls may be made and cancelled on any thread; each takes a lock, and a call made on another thread than
-  /// the io_context's is posted. It must keep the io_context alive; the client holds it as long as it may use the
-  /// io_context.
+  /// If set, calls may be made and cancelled on any thread; each takes a lock, and a call made on a thread other than
+  /// the io_context's is posted. The object must keep the io_context alive; the client holds a reference to it as long
+  /// as it may use the io_context.
   std::shared_ptr<void> context_owner{};
 };
 
@@ -74,11 +74,11 @@ class RPCRDMA_EXPORT Client {
   /// The executor of the requester's io_context.
   ClientCore::Executor get_executor() const noexcept { return core_->executor(); }
   /// Runs `handler` on the client's thread once no call is in progress, perhaps before this returns. A later handler
-  /// replaces one that has not run.
+  /// replaces an earlier handler that has not run.
   void when_idle(UniqueFunction<void()> handler) { core_->when_idle(std::move(handler)); }
   /// The requester given to the constructor.
   transport::Requester& requester() noexcept { return core_->requester(); }
-  /// The credential of calls that name none.
+  /// The credential of calls that name no credential.
   const Credential& credential() const noexcept { return options_.credential; }
 
   /// Calls P. The token's signature is void(error_code, Decoded<P::Result>). Errors: RpcError, TransportError,

@@ -24,7 +24,7 @@ class RPCRDMA_EXPORT Registration {
   /// The binding of the procedure.
   virtual const ProcedureInfo& info() const noexcept = 0;
   /// Decodes the arguments and runs the handler; false if the arguments cannot be decoded. If the cache attaches this
-  /// call to an equal call in progress, and that one ends without being run, `server` receives this call again.
+  /// call to an equal call in progress, and the equal call ends without being run, `server` receives this call again.
   virtual bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
                    transport::CallHandler& server) noexcept = 0;
   AuthRequirement auth = AuthRequirement::none;  ///< checked before run()
@@ -32,7 +32,7 @@ class RPCRDMA_EXPORT Registration {
 
 /// Options of a Dispatcher.
 struct DispatcherOptions {
-  DuplicateCache* cache = nullptr;  ///< must outlive the dispatcher; without one, resent calls are run again
+  DuplicateCache* cache = nullptr;  ///< must outlive the dispatcher; without a cache, resent calls are run again
   Log log;                          ///< copied
 };
 
@@ -59,7 +59,7 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
   struct Counters {
     std::uint64_t calls = 0;      ///< calls received
     std::uint64_t rejected = 0;   ///< answered without running a handler; duplicates are not counted
-    std::uint64_t discarded = 0;  ///< no XID, or not a call; the transport answers them
+    std::uint64_t discarded = 0;  ///< messages that have no XID or are not calls; the transport answers them
   };
   /// On the dispatcher's thread.
   const Counters& counters() const noexcept { return counters_; }

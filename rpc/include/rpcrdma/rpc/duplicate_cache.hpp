@@ -32,7 +32,7 @@ struct DuplicateKey {
 /// each item. Data in Read chunks is not included: it has not been pulled yet.
 RPCRDMA_EXPORT std::uint64_t checksum_of(const Payload& call) noexcept;
 
-/// A repeated call that arrived while the first one was in progress.
+/// A repeated call that arrived while the first call was in progress.
 struct AttachedCall {
   transport::IncomingCall* call;   ///< the repeated call
   transport::CallHandler* server;  ///< serves `call`, on the thread of its context(), if the first call is not run
@@ -77,7 +77,7 @@ class RPCRDMA_EXPORT DuplicateCache {
     std::size_t entries = 0;     ///< calls in the cache
     std::size_t bytes = 0;       ///< bytes of the kept replies, with overhead
     std::uint64_t replayed = 0;  ///< calls answered from the cache
-    std::uint64_t attached = 0;  ///< calls that waited for another one
+    std::uint64_t attached = 0;  ///< calls that waited for an equal call in progress
     std::uint64_t evicted = 0;   ///< replies dropped before max_age
   };
   /// Any thread.

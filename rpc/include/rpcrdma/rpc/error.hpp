@@ -20,7 +20,7 @@ enum class RpcError {
   auth_too_weak,            ///< AUTH_ERROR: AUTH_TOOWEAK
   auth_failed,              ///< AUTH_ERROR: any other reason
   bad_reply,                ///< the reply cannot be decoded
-  bad_reduction,            ///< the server reduced an ineligible item, or did not reduce one that it must
+  bad_reduction,            ///< the server reduced an ineligible item, or did not reduce an item that it must reduce
   unencodable,              ///< the arguments have no XDR encoding
   no_rpcbind,               ///< no port was given, and the server's rpcbind does not answer
   not_registered,           ///< the server's rpcbind does not know the program's version on this transport

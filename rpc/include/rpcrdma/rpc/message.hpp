@@ -63,8 +63,8 @@ struct ReplyHeader {
   Kind kind = Kind::accepted;
   AcceptStat accept = AcceptStat::success;
   AuthStat auth = AuthStat::ok;
-  std::uint32_t low = 0;   ///< program_mismatch, rpc_mismatch
-  std::uint32_t high = 0;  ///< program_mismatch, rpc_mismatch
+  std::uint32_t low = 0;   ///< lowest version served, for program_mismatch and rpc_mismatch
+  std::uint32_t high = 0;  ///< highest version served, for program_mismatch and rpc_mismatch
 };
 
 /// Encodes `header` with an AUTH_NONE verifier.

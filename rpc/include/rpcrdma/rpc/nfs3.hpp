@@ -42,7 +42,7 @@ inline ReplyBound readdirplus(const READDIRPLUS3args& args) noexcept {
 }  // namespace detail
 
 // Name, number, eligible arguments, eligible results, idempotent, credential, bound. WRITE is idempotent: it writes the
-// same bytes at the same offset. A guarded SETATTR is not, nor is a CREATE other than UNCHECKED.
+// same bytes at the same offset. SETATTR with a guard is not idempotent, nor is CREATE in a mode other than UNCHECKED.
 #define RPCRDMA_NFS3(NAME, NUMBER, UPPER, IN, OUT, IDEMPOTENT, AUTH, BOUND)                                 \
   RPCRDMA_PROCEDURE(NAME, (kProgram, kVersion, NUMBER, #UPPER, IN, OUT, IDEMPOTENT, AuthRequirement::AUTH), \
                     UPPER##3args, xdr_##UPPER##3args, UPPER##3res, xdr_##UPPER##3res, BOUND)

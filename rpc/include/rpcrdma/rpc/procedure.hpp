@@ -21,7 +21,7 @@ struct ProcedureInfo {
   std::string_view name;      ///< for log lines and error messages
   /// The number of DDP-eligible items (bulk_data) in the arguments.
   std::uint8_t eligible_arguments = 0;
-  std::uint8_t eligible_results = 0;  ///< the number in the results; at most kMaxEligibleResults
+  std::uint8_t eligible_results = 0;  ///< DDP-eligible items in the results; at most kMaxEligibleResults
   /// If false, the duplicate request cache prevents a resent call from being run again.
   bool idempotent = true;
   AuthRequirement auth = AuthRequirement::none;  ///< checked before the handler runs
@@ -37,8 +37,8 @@ struct ReplyBound {
   std::array<std::uint32_t, kMaxEligibleResults> bulk{};
 };
 
-// For max_reply() of generated procedures, which computes in 64 bits.
-/// `size`, or the largest possible message if that is smaller.
+/// `size`, or the size of the largest possible message if that is smaller. For max_reply() of generated procedures,
+/// which computes in 64 bits.
 constexpr std::uint32_t saturated(std::uint64_t size) noexcept {
   return size > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(size);
 }
@@ -57,7 +57,7 @@ struct Void {};
 inline bool_t xdr_nothing(XDR*, Void*) { return TRUE; }
 
 /// A type with the static members kInfo, xdr_args, xdr_result and max_reply, and the types Args and Result, which
-/// rpcgen generates: trivial, and empty if all zero.
+/// rpcgen generates. Both types are trivial, and a value of all zeros is empty.
 template <class P>
 concept Procedure = requires(XDR* xdrs, typename P::Args* args, typename P::Result* result) {
   requires P::kInfo.eligible_results <= kMaxEligibleResults;

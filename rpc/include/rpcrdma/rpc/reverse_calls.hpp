@@ -20,7 +20,7 @@ struct CallOptions;
 class ReverseCalls;
 
 struct ReverseOptions {
-  Credential credential{};                    ///< for calls that name none
+  Credential credential{};                    ///< for calls that name no credential
   std::chrono::milliseconds timeout{10'000};  ///< for calls without a deadline
   /// Most calls in progress through one handle and its copies; in addition, at most 1024 calls of a connection may wait
   /// for a credit. Calls beyond either limit fail with BaseError::out_of_memory.

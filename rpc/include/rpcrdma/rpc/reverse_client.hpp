@@ -50,13 +50,13 @@ class ReverseClient {
   /// The executor of the connection. Any thread.
   ClientCore::Executor get_executor() const noexcept { return calls_->executor(); }
 
-  /// Calls P. The token's signature is void(error_code, Decoded<P::Result>); completes on the handler's executor,
-  /// else on the connection's executor. A call made on another thread than the connection's is posted. `args` is needed
-  /// only until this function returns. Calls in progress keep the state alive: the handle may be destroyed. Emit the
-  /// signal of the token's cancellation slot where the handler runs. Errors, beside those of Client::async_call():
-  /// TransportError::call_too_long and reply_too_long (a message that could exceed what the client takes; nothing has
-  /// been sent), connection_lost, reverse_disabled (over TCP), BaseError::out_of_memory (more than
-  /// ReverseOptions::max_calls) and invalid_argument (memory for results, which reverse calls cannot use).
+  /// Calls P. The token's signature is void(error_code, Decoded<P::Result>); completes on the handler's executor or, if
+  /// it has none, on the connection's executor. A call made on a thread other than the connection's is posted. `args`
+  /// is needed only until this function returns. Calls in progress keep the state alive: the handle may be destroyed.
+  /// Emit the signal of the token's cancellation slot where the handler runs. Errors, beside those of
+  /// Client::async_call(): TransportError::call_too_long and reply_too_long (a message that could exceed what the
+  /// client takes; nothing has been sent), connection_lost, reverse_disabled (over TCP), BaseError::out_of_memory (more
+  /// than ReverseOptions::max_calls) and invalid_argument (memory for results, which reverse calls cannot use).
   template <Procedure P, class Token = boost::asio::deferred_t>
   auto call(const typename P::Args& args, const CallOptions& options, Token&& token = Token()) const {
     ReverseCalls::Prepared prepared = calls_->prepare(P::kInfo, P::max_reply(args), options, &encode_args<P>, &args);

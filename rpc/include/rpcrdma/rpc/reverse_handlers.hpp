@@ -34,7 +34,7 @@ struct ReverseHandlersOptions {
 /// io_context. Calls that handlers still hold then stay valid; their replies are dropped.
 ///
 /// Handlers have the forms that Dispatcher::on() accepts. With RPC-over-RDMA version one, calls and replies are short
-/// (RFC 8167 section 5.3): a call with chunks is answered by ERR_CHUNK, and so is one whose reply exceeds the inline
+/// (RFC 8167 section 5.3): a call with chunks is answered by ERR_CHUNK, and so is a call whose reply exceeds the inline
 /// threshold. With version two both may be long, within `bulk_budget`. Nothing is placed directly: eligible items are
 /// in the message. Resent calls do not occur, as a reverse call ends with its connection.
 class RPCRDMA_EXPORT ReverseHandlers {

@@ -11,14 +11,14 @@
 
 namespace rpcrdma::rpc {
 
-/// A call of procedure P, to be answered exactly once, by reply() or reject(). If it is destroyed unanswered, it
-/// answers SYSTEM_ERR, and the procedure counts as run: a resent call gets the same answer. If the first async_fetch(),
-/// or an async_reserve() before it, has failed, for example because the connection was lost, a destroyed call counts as
-/// not run, and a resent call is run. After a successful async_fetch() a destroyed call counts as run even if a later
-/// step has failed, because the handler may have acted on the data: a handler that has not acted calls reject(). A
-/// handler that acts before its first async_fetch() answers a failure by reply(). Idempotent procedures are run
-/// whenever they arrive. Move-only. Any thread may move, answer and destroy it; functions marked "loop" belong to the
-/// thread of context(). The Dispatcher and its io_context must outlive it.
+/// A call of procedure P, to be answered exactly once, by reply() or reject(). A ServerCall that is destroyed
+/// unanswered answers SYSTEM_ERR, and the procedure counts as run: a resent call gets the same answer. If the first
+/// async_fetch(), or an async_reserve() before it, has failed, for example because the connection was lost, the
+/// destroyed call counts as not run instead, and a resent call is run. After a successful async_fetch() a destroyed
+/// call counts as run even if a later step has failed, because the handler may have acted on the data: a handler that
+/// has not acted calls reject(). A handler that acts before its first async_fetch() answers a failure by reply().
+/// Idempotent procedures are run whenever they arrive. Move-only. Any thread may move, answer and destroy it; functions
+/// marked "loop" belong to the thread of context(). The Dispatcher and its io_context must outlive it.
 template <Procedure P>
 class ServerCall {
  public:
@@ -38,7 +38,7 @@ class ServerCall {
   }
   ~ServerCall() { drop(); }
 
-  /// False if it has been answered or moved from; then no other function may be called.
+  /// False if the call has been answered or moved from; then no other function may be called.
   explicit operator bool() const noexcept { return state_ != nullptr; }
 
   /// The arguments. What they point to stays valid until the call is answered. Any thread.

@@ -29,7 +29,7 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
 
   /// Takes over a call, whose arguments are next in `in`. False if they cannot be decoded: the caller keeps the call.
   bool begin(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in) noexcept;
-  /// Enters the call into `cache`. False if the cache has answered the call or attached it to an equal one: this state
+  /// Enters the call into `cache`. False if the cache has answered the call or attached it to an equal call: this state
   /// is then idle. `server` receives the call again if the equal call is not run.
   bool guard(DuplicateCache& cache, transport::CallHandler& server) noexcept;
 
@@ -109,7 +109,7 @@ RPCRDMA_EXPORT void send_verbatim(transport::IncomingCall& call, const std::vect
 /// Answers `call` with a reply header only. On its loop.
 RPCRDMA_EXPORT void send_header(transport::IncomingCall& call, const ReplyHeader& header) noexcept;
 
-/// Pulls a reduced argument, or copies one that came in the message. `handler` may run before this returns.
+/// Pulls a reduced argument, or copies an argument that came in the message. `handler` may run before this returns.
 RPCRDMA_EXPORT void fetch(transport::IncomingCall& call, const bulk_data& data, std::span<const BufferRef> destination,
                           transport::IncomingCall::Handler handler);
 

@@ -19,7 +19,7 @@ namespace rpcrdma::rpc {
 
 /// Limits of a server; no RFC sets them.
 struct TcpServerOptions {
-  std::uint32_t max_record = (1u << 20) + 65536;  ///< bytes of a call; a longer one ends its connection
+  std::uint32_t max_record = (1u << 20) + 65536;  ///< bytes of a call; a longer call ends its connection
   std::uint32_t max_connections = 1024;           ///< further connections are closed at once
   std::uint32_t max_connections_per_peer = 256;   ///< from one address, whatever the ports
   std::uint32_t max_calls = 16;                   ///< served at a time per connection; further calls wait in the socket
@@ -30,7 +30,7 @@ struct TcpServerOptions {
   /// are not counted.
   std::size_t bulk_budget = std::size_t{64} << 20;
   /// Bytes of calls (records) that all connections of one worker may hold at once, shared in the same way; at least
-  /// max_record. A record that does not fit is not read until it does.
+  /// max_record. A record is read to its end only once it fits.
   std::size_t record_budget = std::size_t{64} << 20;
   /// A connection that sends nothing for this time, while none of its calls is being served, is closed.
   std::chrono::seconds idle_timeout{360};

@@ -21,7 +21,7 @@
  * kernel does not share registered memory. A child that is forked by a dispatch function cannot reply.
  *
  * Messages. Arguments and results have any size up to the limits below. What does not fit into an RDMA Send travels by
- * RDMA Read and Write (RFC 8166 section 3.5), without measures of the program.
+ * RDMA Read and Write (RFC 8166 section 3.5); the program need not do anything for that.
  */
 #ifndef RPCRDMA_TIRPC_H
 #define RPCRDMA_TIRPC_H
@@ -47,8 +47,8 @@ struct rpcrdma_ddp {
 };
 
 /* Like xdr_bytes(), with the same encoding, for an opaque that is eligible for direct data placement. On XDR streams of
- * other libraries, and for procedures without an entry in a table of struct rpcrdma_ddp, it is xdr_bytes(). In a .x
- * file: `typedef opaque blob<>;`, with a hand-written xdr_blob() that calls this function. */
+ * other libraries, and for procedures without an entry in a table of struct rpcrdma_ddp, it only calls xdr_bytes().
+ * In a .x file: `typedef opaque blob<>;`, with a hand-written xdr_blob() that calls this function. */
 RPCRDMA_TIRPC_API bool_t xdr_rpcrdma_bytes(XDR* xdrs, char** bytes, u_int* size, u_int max_size);
 
 /* Long opaques are those of 64 KiB or more. A server moves them directly between the client and the memory that the XDR
@@ -56,11 +56,11 @@ RPCRDMA_TIRPC_API bool_t xdr_rpcrdma_bytes(XDR* xdrs, char** bytes, u_int* size,
  * while svc_sendreply() encodes them. Both functions wait for the transfer, as with TCP. A client that is silent for
  * 15 s loses its connection, and both functions then return FALSE. clnt_call() decodes results while they arrive.
  *
- * clnt_call() does not copy a long opaque of its arguments either, on such fabrics, if there is one and fewer than
- * 64 KiB are beside it. As the memory that a routine names may be a temporary buffer of the routine, clnt_call() then
- * runs the routine twice, and makes the call within its second run, while it writes the opaque. Arguments with several
- * long opaques are copied, and so are those of a routine whose second run writes other bytes before the opaque, and of
- * authenticators other than libtirpc's AUTH_NONE and AUTH_SYS.
+ * On such fabrics, clnt_call() does not copy a long opaque of its arguments either, if the arguments contain only one,
+ * and fewer than 64 KiB beside it. As the memory that a routine names may be a temporary buffer of the routine,
+ * clnt_call() then runs the routine twice, and makes the call within the second run, while the routine writes the
+ * opaque. Arguments are copied if they contain several long opaques, if the second run writes other bytes before the
+ * opaque, or if the authenticator is not libtirpc's AUTH_NONE or AUTH_SYS.
  *
  * With `stable_opaques` clnt_call() runs the routine once, and sends up to eight long opaques from the memory that the
  * routine names; that memory must then not change until clnt_call() returns. Routines that rpcgen generates pass the
@@ -145,8 +145,8 @@ RPCRDMA_TIRPC_API bool_t rpcrdma_svc_reg(SVCXPRT* xprt, rpcprog_t prog, rpcvers_
 RPCRDMA_TIRPC_API SVCXPRT* rpcrdma_svc_add(void (*dispatch)(struct svc_req*, SVCXPRT*), rpcprog_t prog, rpcvers_t vers,
                                            const struct rpcrdma_svc_options* options);
 
-/* As svc_run(), for transports of any kind, until svc_exit(). As long as this finds calls, polls for a moment before it
- * blocks, which saves the wake-up. */
+/* As svc_run(), for transports of any kind, until svc_exit(). As long as calls keep arriving, polls for a moment before
+ * blocking, which saves the wake-up. */
 RPCRDMA_TIRPC_API void rpcrdma_svc_run(void);
 
 #ifdef __cplusplus

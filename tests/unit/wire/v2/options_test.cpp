@@ -121,7 +121,7 @@ TEST(Options, InvalidValues) {
   EXPECT_FALSE(decode(from_hex("00000001 00000004 00001000 00000002"), update)) << "pendclr is no boolean";
 }
 
-// Counts that the message cannot hold are refused before anything grows, and so are lists beyond the limit.
+// Counts that the message cannot hold, and lists beyond the limit, are refused before anything grows.
 TEST(Options, HostileCounts) {
   for (const char* count : {"00000001", "000f4240", "20000000", "20000001", "ffffffff"}) {
     EXPECT_FALSE(init_decodes(std::string(count) + "00000000")) << count;

@@ -50,7 +50,7 @@ struct FabricState {
   }
   /// The region that has the key of `buffer`; null if it does not contain `buffer`.
   const MutableOctets* region_of(const BufferRef& buffer) const noexcept;
-  /// The region that contains the address of `buffer`, if the key is one of another fabric.
+  /// The region that contains the address of `buffer`, if the key belongs to another fabric.
   const MutableOctets* region_around(const BufferRef& buffer) const noexcept;
 };
 

@@ -12,8 +12,8 @@ namespace rpcrdma::fabric::verbs {
 
 class VerbsQueuePair;
 
-/// What a fabric, its listeners and its queue pairs share. When the device is lost, it ends the fabric and its queue
-/// pairs. Fabric's thread only.
+/// What a fabric, its listeners and its queue pairs share. When the device is lost, the Core ends the fabric and its
+/// queue pairs. Fabric's thread only.
 class Core final : public std::enable_shared_from_this<Core>, private CmHandler {
  public:
   /// `anchor` is an id bound to the device.
@@ -51,7 +51,7 @@ class Core final : public std::enable_shared_from_this<Core>, private CmHandler 
 
   void leave_device() noexcept;
 
-  std::shared_ptr<OpenDevice> use_;  // the device in whose list of users this fabric is entered
+  std::shared_ptr<OpenDevice> use_;  // the device; its list of users contains this fabric
   OpenDevice::Users::iterator user_;
   std::vector<VerbsQueuePair*> queue_pairs_;
   bool lost_ = false;

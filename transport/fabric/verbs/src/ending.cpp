@@ -55,9 +55,9 @@ void VerbsQueuePair::hang_up() {
   arm_timer(kLinger);
 }
 
-// The device has flushed work without a request to disconnect. On InfiniBand that is a violation by the peer, which is
-// notified; on iWARP it may be only the end of the TCP connection, which rdma_cm is about to report. That end is
-// orderly unless work of this side was `lost`.
+// The device has flushed work without a request to disconnect. On InfiniBand that is a violation by the peer, and the
+// peer is notified; on iWARP it may be only the end of the TCP connection, which rdma_cm is about to report. That end
+// is orderly unless work of this side was `lost`.
 void VerbsQueuePair::on_flush_unasked(error_code lost) {
   if (!core_->device->limits().iwarp) {
     if (!fault_) fault_ = FabricError::protocol_violation;

@@ -17,8 +17,8 @@ namespace {
 // (peer_watch.hpp).
 constexpr std::chrono::milliseconds kSettle{2};
 
-// Not 7, the maximum: rxe takes it for "without end", and then never gives up a peer that has vanished, which can hold
-// all threads of the kernel's NFS server for good.
+// Not 7, the maximum: rxe then retries without end, and never gives up a peer that has vanished. Such connections can
+// block all threads of the kernel's NFS server for good.
 constexpr std::uint8_t kRetries = 6;
 // How long the device waits for an acknowledgement: 4.096 us * 2^18 = 1.07 s. With the retries a silent peer is noticed
 // after 8 s; the kernel's default would take half a minute.

@@ -23,7 +23,8 @@ using ProtectionDomain = std::unique_ptr<ibv_pd, Destroyer<&ibv_dealloc_pd>>;
 using CompletionQueue = std::unique_ptr<ibv_cq, Destroyer<&ibv_destroy_cq>>;
 using CqChannel = std::unique_ptr<ibv_comp_channel, Destroyer<&ibv_destroy_comp_channel>>;
 using Registration = std::unique_ptr<ibv_mr, Destroyer<&ibv_dereg_mr>>;
-// ibv_dealloc_mw is a static inline function: as an argument of Destroyer it would give each source file another type.
+// ibv_dealloc_mw is a static inline function: as an argument of Destroyer it would give each source file a type of its
+// own.
 struct MemoryWindowDestroyer {
   void operator()(ibv_mw* window) const noexcept { ibv_dealloc_mw(window); }
 };

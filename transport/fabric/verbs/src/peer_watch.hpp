@@ -18,7 +18,7 @@ class PeerWatch {
  public:
   class Owner {
    public:
-    /// Sends an empty RDMA Write. Not called while probing_peer().
+    /// Sends an empty RDMA Write. Not called while probing_peer() is true.
     virtual void probe_peer() noexcept = 0;
     virtual bool probing_peer() const noexcept = 0;
     virtual bool heard_from_peer() const noexcept = 0;

@@ -15,7 +15,7 @@ enum class QueuePairState : std::uint8_t {
   accepting,    ///< ESTABLISHED, after rdma_accept
   settling,     ///< the timer that gives an iWARP acceptor time to arm its receives
   established,  ///< work
-  draining,     ///< disconnect(): the send queue to run empty
+  draining,     ///< the send queue to run empty, after disconnect()
   hanging_up,   ///< DISCONNECTED after rdma_disconnect, or the timer
   peer_fault,   ///< DISCONNECTED after an iWARP device flushed, or the timer
   ended,        ///< nothing: no object remains on the device, and the last callbacks run from the io_context

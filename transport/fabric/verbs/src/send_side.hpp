@@ -46,7 +46,7 @@ class SendSide {
 
   explicit SendSide(const Limits& limits);
 
-  /// Work requests on the device at once: a flush and a probe may be added to the user's.
+  /// Work requests on the device at once: a flush and a probe may be added to the user's requests.
   static std::uint32_t device_depth(std::uint32_t depth) noexcept { return depth + 2; }
 
   void set_max_inline(std::uint32_t bytes) noexcept { limits_.max_inline = bytes; }
@@ -70,7 +70,7 @@ class SendSide {
   void append_software(WorkContext* context, std::uint32_t window);
   /// Makes the last work request signal its completion.
   void require_signal();
-  /// Appends an empty RDMA Write that signals its completion. Not while an earlier one is outstanding.
+  /// Appends an empty RDMA Write that signals its completion. Not while an earlier probe is outstanding.
   void append_probe();
   bool probing() const noexcept { return probing_; }
 

@@ -15,7 +15,7 @@ std::uint64_t address_of(BufferRef memory) { return reinterpret_cast<std::uintpt
 // The next key of a window. Each of the 256 keys occurs once before any key is repeated, in an order that differs
 // between windows (a linear congruential generator of full period). ibv_inc_rkey counts up: a peer that has seen one
 // handle would know all later handles of the window, and could access or invalidate an exposure that was never
-// announced to it. Devices accept any value that differs from the last one.
+// announced to it. Devices accept any value that differs from the last value.
 std::uint32_t next_key(std::uint32_t key, std::uint32_t step) {
   constexpr std::uint32_t kMask = (1u << kKeyBits) - 1;
   return (key & ~kMask) | ((key * 5 + step) & kMask);
@@ -39,7 +39,7 @@ VerbsWindow::~VerbsWindow() {
 error_code VerbsWindow::prepare_bind(BufferRef memory, Access access, ibv_send_wr& request) {
   ibv_mr* region = table_->device().covering(memory);
   if (region == nullptr) return BaseError::invalid_argument;
-  // libibverbs does not update the key after a posted bind, but reads it for the next one.
+  // libibverbs does not update the key after a posted bind, but reads it for the next bind.
   handle_->rkey = key_;
   key_ = next_key(key_, key_step_);
   request.bind_mw.mw = handle_.get();

@@ -27,7 +27,7 @@ class RPCRDMA_EXPORT MessageKeeper {
 /// Supplies a message that is still arriving. Its functions block.
 class Source {
  public:
-  /// Appends the next bytes of the message to its pieces, whose end then moves up; false if no more bytes come.
+  /// Appends the next bytes of the message to its pieces, or lengthens the last piece; false if no more bytes come.
   virtual bool more() = 0;
   /// Requests to.size() bytes of the message, from `position` on. Returns how many of them, at the start, arrive in
   /// pieces, now or later. The rest is transferred directly to the end of `to`; arrived() waits for this transfer.

@@ -43,7 +43,7 @@ class RPCRDMA_EXPORT Encoder {
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
-  /// From now on, offers opaques that XDR routines write to `borrowing`, which must outlive this object.
+  /// Sets the object to which the opaques of the following XDR routines are offered. It must outlive this object.
   void set_borrowing(Borrowing* borrowing) noexcept { borrowing_ = borrowing; }
 
   /// The stream for XDR routines; its position counts from the start of the message.

@@ -8,7 +8,7 @@
 
 namespace rpcrdma::nfs {
 
-/// A name in a directory; it need not exist.
+/// A directory and a name in it. No file needs to have this name.
 struct Place {
   FileHandle directory;
   std::string name;

@@ -20,10 +20,10 @@ class CopyObserver {
   virtual void on_found(std::uint64_t bytes) = 0;  ///< a file of this size will be copied
   virtual void on_moved(std::uint64_t bytes) = 0;
   virtual void on_file_done() = 0;
-  /// An interrupted transfer has already copied `bytes` of those that on_found() announced.
+  /// An interrupted transfer has already copied `bytes` of the bytes that on_found() announced.
   virtual void on_kept([[maybe_unused]] std::uint64_t bytes) {}
-  /// The copy that fails next (by on_problem() or the result) stays marked and write-protected, so that it can be
-  /// resumed.
+  /// Called before a failure is reported (by on_problem() or as the result), if the incomplete copy stays marked and
+  /// write-protected, so that it can be resumed.
   virtual void on_unfinished() {}
   /// `path` (relative to the tree's root) was not copied; the copy continues.
   virtual void on_problem(std::string_view path, const error_code& why) = 0;
@@ -37,10 +37,10 @@ struct CopyOptions {
   std::size_t buffers = 24;  ///< pieces of all files in flight
   std::size_t files = 16;    ///< files of a tree in flight
   std::size_t walkers = 8;   ///< directories of a tree read at once
-  /// Resume an interrupted transfer: files that are complete (same size and time) are skipped.
+  /// Resumes an interrupted transfer: skips files that are complete (same size and time).
   bool resume = false;
   /// A transfer resumes at a multiple of this: all bytes before a multiple are committed before any byte behind it is
-  /// moved.
+  /// transferred.
   std::uint64_t stride = std::uint64_t{64} << 20;
 };
 
@@ -72,7 +72,7 @@ class Copier {
   Task<void> download_tree(Node from, LocalDirectory to, std::string name);
 
   /// Removes the contents of `directory`, until the first failure. An entry or a directory that is already gone is not
-  /// a failure (if `directory` itself gives NFS3ERR_STALE for another reason, removing it by name shows that).
+  /// a failure (NFS3ERR_STALE for `directory` itself can have another reason; if so, the removal of its name shows it).
   static Task<void> remove_below(Client& client, FileHandle directory);
 
   // State shared by the operations, which are implemented in separate source files.

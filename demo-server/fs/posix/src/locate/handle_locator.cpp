@@ -83,9 +83,9 @@ class HandleLocator final : public Locator {
   bool may_be_inside(int fd) {
     const Where where = where_is(fd, root_);
     if (where != Where::unknown) return where == Where::inside;
-    // On a mount of a whole file system, such an inode just has not been looked up lately. It is then enough that this
-    // server issued the handle, which no client can forge. On a mount of a part, the object may also have been moved
-    // out.
+    // On a mount of a whole file system, an inode has no path if it has not been looked up lately. The handle then
+    // suffices, because no client can forge it. On a mount of a part, the object may also have been moved out of that
+    // part.
     if (places_ == nullptr) return true;
     const auto stat = stat_fd(fd);
     if (!stat) return false;

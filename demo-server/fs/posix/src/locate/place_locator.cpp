@@ -27,7 +27,7 @@ bool is_overlay(int fd) noexcept {
   return ::fstatfs(fd, &s) == 0 && s.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
-/// The content of a key. The number alone may be given to another object later; the birth time tells them apart.
+/// The content of a key. The number may be given to another object later; the birth time distinguishes the objects.
 struct ObjectIdentity {
   ObjectId id;
   std::uint64_t birth = 0;
@@ -106,10 +106,11 @@ class PlaceLocator final : public Locator {
       store_.put(id_of(stat), *entry);
   }
 
-  /// Updates the birth times of an object copied to the upper layer and of the directories above it, which the overlay
-  /// copied with it or before. No new directory can have taken one of their numbers: it would exist only in the upper
-  /// layer and hold no object of a lower one, unless an overlay with redirect_dir moved the object there. An object
-  /// that now has another number, because its layers are on different file systems, is stale until it is looked up.
+  /// An overlay copies an object to its upper layer before the first change, and with it the directories above that it
+  /// has not copied yet. A copy has another birth time, which this function stores. It relies on the inode numbers: a
+  /// new directory with the number of a copied one would exist only in the upper layer, so it could not hold an object
+  /// of a lower layer, unless an overlay with redirect_dir moved that object there. If the layers are on different file
+  /// systems, a copy has another number too; the object is then stale until it is looked up.
   void changed(const NodeStat& before, const NodeStat& now) override {
     if (!is_overlay_ || before.birth == now.birth || id_of(before) != id_of(now)) return;
     const std::lock_guard lock(mutex_);
@@ -189,7 +190,8 @@ class PlaceLocator final : public Locator {
     }
   }
 
-  /// Adds a place. An object with several names has several places; the ones seen longest ago are dropped for new ones.
+  /// Adds a place. An object with several names has several places; a new one replaces the one that was seen longest
+  /// ago.
   std::optional<PlaceStore::Entry> remember(const NodeStat& stat, const PlaceStore::Place& place) {
     const ObjectId id = id_of(stat);
     const auto known = store_.find(id);

@@ -141,7 +141,7 @@ class PlaceStore::Database {
   static Opened in_file(const std::filesystem::path& path, std::size_t max_entries) {
     Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!file) return Failure{errno};
-    // Fails if another server uses the file, or if a call on a replaced export of this server still does.
+    // Fails if the file is in use by another server, or by a call in progress on a replaced export of this server.
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return Failure{errno};
     return open(std::move(file), max_entries, true);
   }
@@ -191,7 +191,7 @@ class PlaceStore::Database {
     });
   }
 
-  /// Adds the entries of `source`.
+  /// Adds the entries of `source` to this database.
   int add(const Database& source) {
     const Transaction from(source.environment_, MDB_RDONLY);
     if (from.failure() != 0) return from.failure();
@@ -235,7 +235,7 @@ class PlaceStore::Database {
     if (missing_end() > 0) return MDB_CORRUPTED;
     if (const int failure = write([&](MDB_txn* transaction) { return check_state(transaction); }); failure != 0)
       return failure;
-    // This state reaches the disk before later changes, which are not synchronized.
+    // This state must reach the disk before later changes, which are not synchronized.
     if (const int failure = set_state(std::string(kClosed) + boot_id()); failure != 0) return failure;
     in_use_ = is_file_;
     return mdb_env_set_flags(environment_, MDB_NOSYNC, 1);
@@ -308,7 +308,7 @@ class PlaceStore::Database {
     return 0;
   }
 
-  /// Evicts one entry, in the order of a clock: continues after the one evicted last.
+  /// Evicts one entry. The search begins after the entry that was evicted last (clock algorithm).
   int evict(MDB_txn* transaction) {
     MDB_cursor* cursor = nullptr;
     if (const int failure = mdb_cursor_open(transaction, table_, &cursor); failure != 0) return failure;

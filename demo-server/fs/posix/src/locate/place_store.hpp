@@ -16,10 +16,10 @@ namespace rpcrdma::nfsd {
 /// names. Stored in an LMDB file, to survive a restart of the server; bounded. A place is a hint, which the caller must
 /// verify. Not synchronized.
 ///
-/// Changes are not synchronized to the disk, so a crash of the machine may leave the open file inconsistent. The boot
-/// id in it then differs, and the file is set aside, as a damaged one is. Without a usable file, or when a write fails,
-/// the store continues in memory and logs that. If another store uses the file, this one stays in memory until tidy()
-/// finds the file free.
+/// Changes are not synchronized to the disk, so a crash of the machine may leave the open file inconsistent. The store
+/// detects this by the boot id in the file, and renames the file as it does with a damaged one. Without a usable file,
+/// or after a failed write, the store logs the reason and continues in memory. If another store uses the file, this one
+/// stays in memory until tidy() finds the file free.
 class PlaceStore {
  public:
   static constexpr std::size_t kMaxPlaces = 8;  ///< for one object

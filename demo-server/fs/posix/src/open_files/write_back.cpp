@@ -30,7 +30,7 @@ Status WriteBack::sync(int fd, Stable how, std::uint64_t since) {
 void WriteBack::run(std::unique_lock<std::mutex>& lock, int fd, std::shared_ptr<const OpenFile>& kept) {
   ++begun_;
   const bool whole = std::exchange(whole_, false);
-  // The kernel reports every error only to a descriptor that has been open since before the write.
+  // Only a descriptor that has been open since before the write is certain to receive its error.
   kept = std::exchange(kept_, nullptr);
   if (kept != nullptr) fd = kept->fd.get();
   lock.unlock();

@@ -14,9 +14,9 @@ namespace rpcrdma::nfsd {
 
 struct OpenFile;
 
-/// Synchronizes one file for all callers that have it open. The kernel reports lost data to one fsync(2) for each open
-/// descriptor, and a lost inode to only one fsync(2); this class reports them to every caller whose changes were lost.
-/// Synchronized; allocates nothing.
+/// Synchronizes one file for all callers that have it open. The kernel reports lost data by one fsync(2) of each open
+/// descriptor, and a lost inode by only one fsync(2) in all. This class reports both to every caller whose changes were
+/// lost. Synchronized; allocates nothing.
 class WriteBack {
  public:
   using Clock = std::chrono::steady_clock;
@@ -37,7 +37,7 @@ class WriteBack {
   std::shared_ptr<const OpenFile> kept() const;
   /// The time of the last write that has not been synchronized; nothing if there is none.
   std::optional<Clock::time_point> written() const;
-  /// Closes the kept file: it has been removed with its data.
+  /// Closes the kept file, because it has been removed with its data.
   void release();
 
  private:

@@ -23,12 +23,13 @@ class Admission {
     ++total_;
     return true;
   }
-  /// Counts a connection even at a limit, because another connection is about to end in its favour.
+  /// Counts a connection even at a limit, because another connection is ending to make room for it.
   void enter_instead(const boost::asio::ip::address& peer) {
     ++peers_[peer];
     ++total_;
   }
-  /// True if `peer` is at its own limit: only the end of one of its connections makes room for another.
+  /// True if `peer` is at its own limit: only the end of one of its connections makes room for a new connection of
+  /// `peer`.
   bool full_for(const boost::asio::ip::address& peer) const noexcept {
     const auto at = peers_.find(peer);
     return (at == peers_.end() ? 0 : at->second) >= max_per_peer_;

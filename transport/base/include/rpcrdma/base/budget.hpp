@@ -79,7 +79,7 @@ class BudgetShare : public detail::BudgetHook {
   detail::BudgetList<BudgetWaiter> waiters_;
 };
 
-/// What the connections of one peer address hold together. Outlives their shares.
+/// The total that the connections of one peer address hold. Outlives their shares.
 class BudgetPeer : public detail::BudgetHook {
  public:
   explicit BudgetPeer(Budget& budget) noexcept : budget_(budget) {}
@@ -121,8 +121,7 @@ class Budget {
   using Peers = detail::BudgetList<BudgetPeer>;
   static constexpr std::size_t kPeerPart = 3;
 
-  /// Grants every request that can be granted. A nested call, from on_budget(), returns at once: the outer call goes
-  /// on.
+  /// Grants every request that can be granted. A nested call, from on_budget(), does nothing: the outer call continues.
   void serve() noexcept {
     if (serving_) return;
     serving_ = true;

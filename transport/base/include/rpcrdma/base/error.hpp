@@ -23,8 +23,8 @@ using Result = boost::system::result<T, error_code>;
 
 /// What the caller can do about an error.
 enum class Condition {
-  retry = 1,  ///< a passing shortage: the same call may succeed later
-  reconnect,  ///< the connection is gone: a new one may work
+  retry = 1,  ///< a temporary shortage: the same call may succeed later
+  reconnect,  ///< the connection is gone: a new connection may work
   give_up,    ///< permanent for this call: neither waiting nor reconnecting helps
   bug,        ///< a programming error on one of the two sides
 };

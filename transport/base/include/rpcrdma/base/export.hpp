@@ -3,5 +3,5 @@
 // RPCRDMA_EXPORT marks what librpcrdma.so exports: the classes and functions of installed headers that are not inline.
 // Everything else is compiled with hidden visibility.
 #define RPCRDMA_EXPORT __attribute__((visibility("default")))
-// RPCRDMA_HIDDEN excludes a private class that is declared within an exported one.
+// RPCRDMA_HIDDEN excludes a private class that is declared within an exported class.
 #define RPCRDMA_HIDDEN __attribute__((visibility("hidden")))

@@ -23,8 +23,8 @@ class RPCRDMA_EXPORT LogSink {
   virtual void write(LogLevel level, std::string_view line) noexcept = 0;
 };
 
-/// A cheap, copyable handle to a sink; an empty one drops everything. Formatting happens only when the
-/// level is enabled.
+/// A cheap, copyable handle to a sink; an empty Log drops everything. Formatting happens only when the level is
+/// enabled.
 class Log {
  public:
   Log() = default;

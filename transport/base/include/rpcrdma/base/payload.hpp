@@ -30,7 +30,7 @@ struct PayloadItem {
 /// keep their capacity.
 struct Payload {
   boost::container::small_vector<PayloadPiece, 4> pieces;  ///< ascending by position, with gaps only at items
-  boost::container::small_vector<PayloadItem, 1> items;    ///< ascending by position (where they have one)
+  boost::container::small_vector<PayloadItem, 1> items;    ///< ascending by position, if they have positions
   std::uint32_t length = 0;                                ///< of the unreduced stream, item pads included
 
   void clear() noexcept {

@@ -13,8 +13,8 @@ namespace rpcrdma {
 /// Lends further memory to a PayloadBuilder whose first buffer is full.
 class RPCRDMA_EXPORT PayloadMemory {
  public:
-  /// At least `at_least` bytes that stay valid as long as the message does. BaseError::out_of_memory when there are
-  /// none at present; any other error when the message may not become that long.
+  /// At least `at_least` bytes that stay valid as long as the message does. BaseError::out_of_memory if no memory is
+  /// available at present; any other error if the message may not become that long.
   virtual Result<BufferRef> more_payload_memory(std::uint32_t at_least) = 0;
 
  protected:

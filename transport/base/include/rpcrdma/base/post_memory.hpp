@@ -5,10 +5,10 @@
 
 namespace rpcrdma {
 
-/// Memory for one handler that waits in an io_context, posted or as part of an asynchronous operation: to post the
-/// handler or to start the operation then allocates nothing. (Asio's own recycling keeps little, and only within one
-/// call of run() or poll().) Larger handlers, and a second handler at the same time, are allocated on the heap. Must
-/// outlive the handler.
+/// Memory for one handler that waits in an io_context, so that posting the handler, or starting the asynchronous
+/// operation that it completes, allocates nothing. (Asio's own recycling keeps little, and only within one call of
+/// run() or poll().) Larger handlers, and a second handler at the same time, are allocated on the heap. Must outlive
+/// the handler.
 class PostMemory {
  public:
   void* allocate(std::size_t size) {

@@ -11,7 +11,8 @@ template <class Signature, std::size_t Inline = 64>
 class UniqueFunction;
 
 /// A move-only callable of signature R(Args...). Callables of up to `Inline` bytes live inside the object, so that
-/// storing them does not allocate; larger ones are allocated on the heap. Calling an empty one is a programming error.
+/// storing them does not allocate; larger callables are allocated on the heap. Calling an empty UniqueFunction is a
+/// programming error.
 template <class R, class... Args, std::size_t Inline>
 class UniqueFunction<R(Args...), Inline> {
  public:

@@ -28,8 +28,8 @@ class WeakGuard {
       if (T* const object = block->object) function(*object, std::forward<decltype(arguments)>(arguments)...);
     };
   }
-  /// As wrap(); starting an operation with this handler allocates nothing unless another handler made by this function
-  /// waits.
+  /// As wrap(), but starting an operation with this handler allocates nothing, unless another handler that this
+  /// function made is still waiting.
   template <class Function>
   auto wrap_in_own_memory(Function function) const {
     return boost::asio::bind_allocator(PostAllocator<void>(block_->memory), wrap(std::move(function)));

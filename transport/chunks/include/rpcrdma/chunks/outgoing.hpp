@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Memory and gather list of one message on its way out, in either role.
+// Memory and gather list of one outgoing message, in either role.
 #include <boost/container/small_vector.hpp>
 
 #include "rpcrdma/base/payload_builder.hpp"
@@ -10,7 +10,7 @@
 
 namespace rpcrdma::transport {
 
-/// The payload is built behind room for the header, so that the usual message is one piece of memory. Holds its memory
+/// Builds the payload behind room for the header, so that the usual message is one piece of memory. Holds the memory
 /// from begin() to reset(). One thread.
 class Outgoing final : private PayloadMemory {
  public:
@@ -25,7 +25,7 @@ class Outgoing final : private PayloadMemory {
   BufferRef zeros() const noexcept { return buffer_.ref().slice(0, 4); }
 
   /// Encodes `header` in front of `stream` and makes the gather list of the Send. The list has at most `max_gather`
-  /// pieces: if they would be more, header and stream are copied into one. `header_size` is the encoded size of
+  /// pieces: if there would be more, header and stream are copied into one. `header_size` is the encoded size of
   /// `header`.
   error_code finish(const wire::Header& header, std::uint32_t header_size, std::span<const BufferRef> stream,
                     std::uint32_t max_gather);

@@ -21,9 +21,9 @@ class ReadList {
     std::span<const Segment> segments;  ///< in list order; valid until the next parse()
   };
 
-  /// Sorts the segments into chunks and leaves out empty chunks. Returns false, which the caller answers with
-  /// ERR_CHUNK, if chunks overlap, if a chunk is longer than `max_chunk`, if an RDMA_MSG has a Position-Zero Read
-  /// chunk, or if an RDMA_NOMSG has none.
+  /// Sorts the segments into chunks and leaves out empty chunks. Returns false if chunks overlap, if a chunk is longer
+  /// than `max_chunk`, if an RDMA_MSG has a Position-Zero Read chunk, or if an RDMA_NOMSG has none; the caller then
+  /// answers ERR_CHUNK.
   bool parse(const wire::Header& header, std::uint32_t max_chunk);
 
   /// The Position-Zero Read chunk; length 0: none.

@@ -25,7 +25,7 @@ struct ReadOperation {
   std::uint64_t offset = 0;
 };
 
-/// Walks memory and segments in parallel, to the end of either. The spans belong to the caller and outlive the walk.
+/// Walks memory and segments in parallel, until one of them ends. The spans belong to the caller and outlive the walk.
 /// Empty segments and memory yield no operation.
 class Splitter {
  public:

@@ -26,7 +26,7 @@ using wire::v2::BackwardSupport;
 struct CharacteristicValues {
   std::uint32_t receive_buffer_size = 4096;                             ///< least size of a posted Receive, bytes
   bool requester_remote_invalidation = false;                           ///< accepts Send with Invalidate
-  BackwardSupport backward_request_support = BackwardSupport::unknown;  ///< of the reverse direction
+  BackwardSupport backward_request_support = BackwardSupport::unknown;  ///< support of the reverse direction
 
   friend bool operator==(const CharacteristicValues&, const CharacteristicValues&) = default;
 };
@@ -34,7 +34,7 @@ struct CharacteristicValues {
 /// The progress of a connection's exchange.
 enum class ExchangeState : std::uint8_t {
   none,         ///< no exchange: no connection, version one, or switched off (ConnectionOptions::characteristics)
-  negotiating,  ///< this side has announced nothing: version two is not agreed yet, or it has too few credits
+  negotiating,  ///< this side has announced nothing: version two is not agreed yet, or this side has too few credits
   announced,    ///< this side has announced its characteristics; the peer has not announced any yet
   active,       ///< the peer has announced characteristics: requests are possible
   refused,      ///< the peer does not support the extension
@@ -99,14 +99,14 @@ class RPCRDMA_EXPORT CharacteristicsExchange {
   /// answered; characteristics() shows a value that is still pending once it is in effect. A request for a smaller
   /// Receive Buffer Size limits this side's Sends immediately (section 3.1). Errors: TransportError::no_characteristics
   /// if the state is not ExchangeState::active; connection_lost; BaseError::out_of_memory if many requests wait;
-  /// BaseError::deadline_exceeded after CharacteristicOptions::request_timeout. In the last case the peer may or may
-  /// not have changed its values, and this side sends only what the old and the new values both allow.
+  /// BaseError::deadline_exceeded after CharacteristicOptions::request_timeout. After that time the peer may or may not
+  /// have changed its values, and this side sends only what both the old and the new values allow.
   template <class Token>
   auto async_request(const CharacteristicChange& wanted, Token&& token) {
     return start(&CharacteristicsExchange::request, wanted, std::forward<Token>(token));
   }
   /// Changes this side's characteristics, and announces them to the peer. Completes as async_request() does. The
-  /// Receive Buffer Size can only be raised: only a peer may ask for a smaller one (section 3.1). A larger size is
+  /// Receive Buffer Size can only be raised: only a peer may ask for a smaller size (section 3.1). A larger size is
   /// pending until the last smaller Receive has been consumed; it is rejected if memory or options do not allow it.
   template <class Token>
   auto async_change(const CharacteristicChange& wanted, Token&& token) {

@@ -133,7 +133,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// As CharacteristicsExchange::async_request() and async_change().
   void request_characteristics(const CharacteristicChange& wanted, CharacteristicsHandler handler);
   void change_characteristics(const CharacteristicChange& wanted, CharacteristicsHandler handler);
-  /// Credits for calls of this side that an optional message uses, so that calls may not use them now.
+  /// Credits for calls of this side that calls cannot use now, because an optional message uses them.
   std::uint32_t held_credits() const noexcept;
   /// False if the peer has announced that it does not take reverse calls.
   bool peer_takes_reverse_calls() const noexcept;
@@ -142,7 +142,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// True if memory is short, this side's receives are larger than at first, and the peer has not been told yet that
   /// this side would accept a request for smaller receives.
   bool may_offer_smaller_receives() const noexcept;
-  /// Tells the peer that smaller receives would do. Requires may_offer_smaller_receives().
+  /// Tells the peer that smaller receives would suffice. Requires may_offer_smaller_receives().
   void offer_smaller_receives() noexcept;
   /// ConnectionEvents::backward_support() has changed.
   void backward_support_changed() noexcept;

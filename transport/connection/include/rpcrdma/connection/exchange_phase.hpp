@@ -16,11 +16,11 @@ enum class ExchangePhase : std::uint8_t {
   active,       ///< both sides have announced their characteristics
   refused,      ///< the peer has refused INIT_XCHAR
 };
-inline constexpr std::size_t kExchangePhases = 6;  ///< how many there are
+inline constexpr std::size_t kExchangePhases = 6;  ///< the number of phases
 
 /// What may happen to an exchange. `refusal` answers this side's INIT_XCHAR.
 enum class ExchangeEvent : std::uint8_t { announce, init, request, response, update, refusal };
-inline constexpr std::size_t kExchangeEvents = 6;  ///< how many there are
+inline constexpr std::size_t kExchangeEvents = 6;  ///< the number of events
 
 /// How this side treats the message of an event.
 enum class Reaction : std::uint8_t {

@@ -32,7 +32,7 @@ struct CharacteristicOptions {
   /// The largest size, in bytes, to which the peer or the program may raise this side's Receives; no effect below
   /// `receive_size`. 4096 to 262144.
   std::uint32_t max_receive_size = 65536;
-  /// Largest Send of this side where the peer announces larger Receives; no effect below `send_size`.
+  /// Largest Send of this side if the peer announces larger Receives; no effect below `send_size`.
   std::uint32_t max_send_size = 65536;
   /// Ask the peer for larger Receives when many calls are too long for its present Receives, and for the first size
   /// again when no call needs more (connection/inline_growth.hpp).

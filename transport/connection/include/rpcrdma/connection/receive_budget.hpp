@@ -10,8 +10,9 @@ class ReceiveBudget {
  public:
   explicit ReceiveBudget(std::size_t capacity) noexcept : capacity_(capacity) {}
 
-  /// Bytes that a connection may take in addition to `held`, which it has. In total it may have a quarter of the bytes
-  /// that the other connections do not use, so that some bytes always remain for the next connection.
+  /// Bytes that a connection may take in addition to the `held` bytes that it has already. In total it may have a
+  /// quarter of the bytes that the other connections do not use, so that some bytes always remain for the next
+  /// connection.
   std::size_t offer(std::size_t held) const noexcept {
     const std::size_t others = used_ - held;
     const std::size_t most = others < capacity_ ? (capacity_ - others) / 4 : 0;

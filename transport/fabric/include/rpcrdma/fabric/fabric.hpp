@@ -56,7 +56,7 @@ struct Capabilities {
   /// True: both sides may invalidate a window at the same time; at worst the connection ends. False (rxe, where the
   /// kernel crashes): a window that the peer may still invalidate must not be invalidated locally.
   bool late_invalidation = true;
-  /// True: to register memory for one transfer costs less than to copy it.
+  /// True: registering memory for one transfer costs less than copying it.
   bool cheap_registration = false;
   /// Bytes that this process may have registered at once, over all its fabrics: its limit of locked memory when the
   /// fabric was opened. A registration beyond it fails with FabricError::locked_memory.
@@ -238,7 +238,7 @@ class Fabric;
 class RPCRDMA_EXPORT Listener {
  public:
   virtual ~Listener() = default;  ///< stops listening; established connections stay
-  /// The address at which it listens, with the actual port.
+  /// The listener's address, with the actual port.
   virtual Endpoint local() const = 0;
 };
 
@@ -257,8 +257,8 @@ class RPCRDMA_EXPORT Fabric {
   virtual const Counters& counters() const noexcept = 0;
   /// `handler` runs once, when the fabric has ended because its device is lost. By then every connection has ended with
   /// FabricError::device_lost, which its callbacks report afterwards; no further request arrives, and every operation
-  /// on the fabric fails with that error. The owner then destroys listeners, regions and the fabric. To release the
-  /// device at once it may do so in the handler, which the fabric calls as its last action. Queue pairs and windows may
+  /// on the fabric fails with that error. The owner then destroys listeners, regions and the fabric. The handler may do
+  /// so itself, which releases the device at once: the fabric calls it as its last action. Queue pairs and windows may
   /// outlive the fabric. A provider without devices (iwarp) never ends.
   virtual void on_end(UniqueFunction<void(error_code why)> handler) = 0;
 
@@ -269,7 +269,7 @@ class RPCRDMA_EXPORT Fabric {
   /// Makes an unconnected queue pair towards `peer`. Post receives, then start(). `events` outlives it.
   virtual Result<std::unique_ptr<QueuePair>> make_connector(const Endpoint& peer, QueuePairOptions options,
                                                             QueuePairEvents& events) = 0;
-  /// Starts connecting a queue pair of make_connector(), or accepting with one of make_acceptor():
+  /// Starts connecting a queue pair of make_connector(), or accepting with a queue pair of make_acceptor():
   /// on_established or on_disconnected follows.
   virtual void start(QueuePair& queue_pair) = 0;
 

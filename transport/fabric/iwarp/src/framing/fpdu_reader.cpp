@@ -41,7 +41,8 @@ std::size_t FpduReader::until_large() const noexcept {
   switch (state_) {
     case State::header:
       if (collected_ < kFirst) return kFirst - collected_;
-      // An untagged frame: a small frame to its end and the next header, a large one to the end of its header.
+      // An untagged frame: if it is small, to its end and the end of the next header; if it is large, to the end of its
+      // header.
       return (ulpdu_length_ < kLargePayload ? fpdu_size(ulpdu_length_) + kFirst
                                             : kFpduLengthSize + kUntaggedHeaderSize) -
              collected_;

@@ -58,7 +58,7 @@ void FpduWriter::end() noexcept {
   ends_.push_back(position_);
 }
 
-/// Copies `octets` into the stream, with the markers that are due. `covered`: the CRC covers them. [5044-4.3-a]
+/// Copies `octets` into the stream, with the markers that are due. `covered`: the CRC covers these bytes. [5044-4.3-a]
 /// [5044-4.3-i] markers only if the peer requested them
 void FpduWriter::emit(Octets octets, bool covered) noexcept {
   while (!octets.empty()) {

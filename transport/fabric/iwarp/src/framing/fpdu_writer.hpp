@@ -45,7 +45,7 @@ class FpduWriter {
   std::uint64_t take_copied() noexcept { return std::exchange(copied_, 0); }
   /// Bytes written since start().
   std::uint64_t written() const noexcept { return written_; }
-  /// Drops all frames of which nothing is written, and returns a copy of the rest of a partly written frame.
+  /// Drops the frames that are not written at all, and returns a copy of the unwritten rest of a partly written frame.
   std::vector<std::byte> cut();
   /// Returns a copy of everything that is pending, and drops it.
   std::vector<std::byte> drain();

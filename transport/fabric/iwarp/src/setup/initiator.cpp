@@ -130,7 +130,7 @@ void Initiator::closed_by_peer() {
   socket_.close(ignored);
   // [6581-10-e] retries on a new TCP connection
   if (enhanced_ && fabric_->options.fall_back) {
-    fabric_->log.info("iwarp: {} closed the connection on an enhanced MPA request; retrying without RFC 6581",
+    fabric_->log.info("iwarp: {} closed the connection after an enhanced MPA request; retrying without RFC 6581",
                       peer_.address().to_string());
     enhanced_ = false;
     return connect();

@@ -15,7 +15,7 @@ class Request final : public ConnectionRequest {
 
   const ConnectionInfo& info() const noexcept override { return info_; }
   const StartupFrame& frame() const noexcept { return frame_; }
-  /// Takes the socket to answer on it.
+  /// Takes the socket, to answer the Request on it.
   Fd take_socket() noexcept { return std::move(socket_); }
   /// Answers with R=1 and closes.
   void reject(Octets private_data) noexcept;

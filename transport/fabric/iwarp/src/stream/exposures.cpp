@@ -48,7 +48,7 @@ Placement Exposures::place_write(const DdpHeader& header, std::uint32_t payload)
   if (!owns(*exposure)) return refused(terminate::kForeignStag);                          // [5040-8.1.1-a]
   if (exposure->access != Access::remote_write) return refused(terminate::kInvalidStag);  // [5041-8.3.1-d]
   if (wraps(header.offset, payload)) return refused(terminate::kWrap);
-  const std::uint64_t skipped = header.offset - exposure->segment.offset;  // wraps to a large value when below
+  const std::uint64_t skipped = header.offset - exposure->segment.offset;  // huge if the offset is below the range
   // [5041-8.3.1-c] [5041-4.2-d] anywhere within the range
   if (skipped > exposure->memory.size || payload > exposure->memory.size - skipped) return refused(terminate::kBounds);
   placement_ = exposure;

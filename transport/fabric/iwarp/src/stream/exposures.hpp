@@ -30,8 +30,7 @@ class Exposures {
   /// The connection has ended: nothing is exposed or pinned any more.
   void release() noexcept;
 
-  // RDMA Writes.
-  /// Finds and pins the window that the segment names.
+  /// For an RDMA Write: finds and pins the window that the segment names.
   Placement place_write(const DdpHeader& header, std::uint32_t payload) noexcept;
   /// The segment is complete.
   void write_placed() noexcept;

@@ -24,7 +24,7 @@ class ReadResponder {
 
   /// Whether frames of a Response can be made.
   bool has_message() const noexcept { return cursor_ != reads_.tail(); }
-  /// Makes the next frame; true if it was the last one of its Response. Requires has_message().
+  /// Makes the next frame; true if it is the last frame of its Response. Requires has_message().
   bool add_frame(FpduWriter& writer) noexcept;
   /// All frames made so far have been written to the socket.
   void written() noexcept;

@@ -21,7 +21,7 @@ class ReceiveSide {
   Placement place(const DdpHeader& header, std::uint32_t payload) noexcept;
   /// The segment is complete.
   void placed(std::uint32_t payload) noexcept { placed_ += payload; }
-  /// The segment was the last one of its message. `revoked` and `stag`: the exposure that the message invalidated, if
+  /// The last segment of a message is complete. `revoked` and `stag`: the exposure that the message invalidated, if
   /// any, and its STag.
   void delivered(Exposure* revoked, std::uint32_t stag) noexcept;
 

@@ -18,19 +18,19 @@ struct Work {
   bool done = false;
   bool holds_slot = true;  ///< of the send queue; the ready-to-receive indication holds none
   WorkContext* context = nullptr;
-  std::array<BufferRef, kMaxWorkGather> gather;  ///< read: the sink
+  std::array<BufferRef, kMaxWorkGather> gather;  ///< of a Read: the sink
   std::uint32_t pieces = 0;
   std::uint32_t length = 0;
-  SendOptions options;       ///< send
-  std::uint32_t handle = 0;  ///< write, read: the peer's
+  SendOptions options;       ///< of a Send
+  std::uint32_t handle = 0;  ///< of a Write or a Read: the peer's STag
   std::uint64_t offset = 0;
-  Exposure* exposure = nullptr;  ///< invalidate; null if its window has been destroyed meanwhile
+  Exposure* exposure = nullptr;  ///< of an invalidation; null if its window has been destroyed
 
   // Progress.
-  std::uint32_t sent = 0;  ///< bytes in frames made so far; read: bytes received
+  std::uint32_t sent = 0;  ///< bytes in frames made so far; of a Read: bytes received
   std::uint32_t piece = 0;
   std::uint32_t piece_offset = 0;
-  std::uint32_t sink_stag = 0;  ///< read: the STag of the sink
+  std::uint32_t sink_stag = 0;  ///< of a Read: the STag of the sink
 };
 
 /// The send queue of a stream: Sends, Writes, Reads and invalidations, which complete in order of posting.
@@ -64,7 +64,7 @@ class SendSide {
   void skip_invalidations() noexcept;
   /// Whether frames of a message can be made now.
   bool has_message() noexcept;
-  /// Makes the next frame; true if it was the last one of its message. Requires has_message().
+  /// Makes the next frame; true if it is the last frame of its message. Requires has_message().
   bool add_frame(FpduWriter& writer) noexcept;
   /// All frames made so far have been written to the socket.
   void written() noexcept;

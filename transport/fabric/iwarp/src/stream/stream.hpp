@@ -135,7 +135,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
     DdpHeader header;
     std::uint32_t payload = 0;
     Placement refusal;                   // if CRCs are on, it takes effect when the CRC has been found correct
-  } segment_;                            // the current one
+  } segment_;                            // the segment that is arriving
   std::array<std::byte, 64> control_{};  // payload of Read Requests and Terminates
 };
 

@@ -29,7 +29,7 @@ constexpr std::array<Form, kOpcodes> kForms{{{true, 0},
                                              {false, kSendQueue},
                                              {false, kTerminateQueue}}};
 
-/// [5040-7.2-a] The fault of the header itself, or null.
+/// [5040-7.2-a] The error in the header itself; null if there is none.
 const TerminateCode* check_header(const DdpHeader& header) noexcept {
   if (header.ddp_version != kDdpVersion)  // [5041-4.1-f]
     return header.tagged ? &terminate::kTaggedVersion : &terminate::kUntaggedVersion;

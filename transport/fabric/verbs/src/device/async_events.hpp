@@ -9,13 +9,13 @@
 namespace rpcrdma::fabric::verbs {
 
 /// A device's asynchronous events: changes of ports, failure or removal of the device. All fabrics of a process on one
-/// device read the same stream, and each event arrives at one of them. Errors of queue pairs are only logged: they
-/// flush the receives of the queue pair, which its owner notices.
+/// device read the same stream, and each event arrives at one of them. An error of a queue pair is only logged: it
+/// flushes the receives, and the owner of the queue pair notices that.
 class AsyncEvents final : public Watch {
  public:
   enum class Loss : std::uint8_t {
     fault,    ///< the device reported a failure; it may recover, or be removed
-    removal,  ///< the kernel removes it, or has removed it
+    removal,  ///< the kernel is removing the device, or has removed it
   };
 
   /// `on_lost` runs in the io_context when the device has failed or was removed; it may call detach().

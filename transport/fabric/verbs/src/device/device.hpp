@@ -60,7 +60,7 @@ class Device {
   Result<ibv_mr*> add(std::span<std::byte> memory);
   void remove(ibv_mr* region) noexcept;
   /// The registration that holds all of `memory`, which is not empty; null if there is none. Found by key, or by
-  /// address if the key is one of an earlier fabric.
+  /// address if the key belongs to an earlier fabric.
   ibv_mr* covering(BufferRef memory) const noexcept;
   /// A registration of just `sink`, for one RDMA Read. On iWARP a Read Request names its sink to the peer, which may
   /// use that key as long as it is valid; the key of the memory around the sink stays secret.

@@ -23,7 +23,7 @@ class OpenDevice {
   OpenDevice(const OpenDevice&) = delete;
   OpenDevice& operator=(const OpenDevice&) = delete;
 
-  /// The kernel removes the device, or has removed it.
+  /// The kernel is removing the device, or has removed it.
   void note_removed() noexcept { removed_ = true; }
 
   /// Functions that report the device's failure to the fabrics on it: the event itself arrives at only one of them.

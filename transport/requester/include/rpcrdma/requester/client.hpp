@@ -21,8 +21,8 @@ struct Received;
 /// Takes the calls that a server sends to its client (RFC 8167). The responder implements it.
 class RPCRDMA_EXPORT CallSink {
  public:
-  /// The client has connected or reconnected. The upper layer tells the server on each connection whether it accepts
-  /// reverse calls there.
+  /// The client has connected or reconnected. On each connection the upper layer tells the server whether this client
+  /// accepts reverse calls.
   virtual void on_connected(Connection& /*connection*/) noexcept {}
   /// Which reverse calls the sink accepts, for version two (xcharext-01 section 3.3).
   virtual BackwardSupport support() const noexcept { return BackwardSupport::size_limited; }
@@ -30,7 +30,7 @@ class RPCRDMA_EXPORT CallSink {
   virtual void on_call(Connection& connection, Received& message) noexcept = 0;
   /// A message that cannot be processed and is not a reply to a call of this client.
   virtual void on_bad_message(Connection& connection, wire::WireError error, Received& message) noexcept = 0;
-  /// The connection has ended, and with it everything posted on it.
+  /// The connection has ended; nothing is posted on it any more.
   virtual void on_lost() noexcept = 0;
   /// The end of a batch of completions.
   virtual void on_batch_end() noexcept {}

@@ -53,7 +53,7 @@ class RPCRDMA_EXPORT Call {
   const fabric::Arrival* reply_arrival = nullptr;
   /// False: nothing is reduced, as RPCSEC_GSS integrity and privacy require (RFC 8166 section 8.2.2.3).
   bool may_reduce = true;
-  /// When the call fails with BaseError::deadline_exceeded.
+  /// The time at which the call fails with BaseError::deadline_exceeded.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 
  protected:

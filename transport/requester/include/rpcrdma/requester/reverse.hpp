@@ -13,8 +13,8 @@ struct Received;
 
 /// Sends calls without chunks (RFC 8167 section 5.3), unless a client of version two has announced that it accepts
 /// chunks. A call without chunks that does not fit the inline threshold fails with TransportError::call_too_long, and a
-/// call whose largest reply does not fit, with reply_too_long. At most 1024 calls wait. The requester ends with its
-/// connection: calls then fail with connection_lost, as a server cannot connect to its client.
+/// call whose largest reply does not fit fails with reply_too_long. At most 1024 calls wait. The requester ends with
+/// its connection: calls then fail with connection_lost, as a server cannot connect to its client.
 ///
 /// On the connection's thread. The last reference may be dropped anywhere on that thread, even in Call::done(): calls
 /// in progress then complete with BaseError::cancelled, and the object is destroyed from the io_context.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Serves calls (RFC 8166): delivers the reduced call, pulls Read chunks when the handler says where to, pushes Write
-// chunks and the Reply chunk, and sends the reply (with Send with Invalidate where both sides set R).
+// Serves calls (RFC 8166): delivers the reduced call, pulls Read chunks when the handler names their destination,
+// pushes Write chunks and the Reply chunk, and sends the reply (by Send with Invalidate if both sides set R).
 //
 // Threads: everything here belongs to the thread of the connection's io_context, IncomingCall::context().
 #include <boost/asio/io_context.hpp>
@@ -21,7 +21,7 @@ namespace rpcrdma::transport {
 
 class ReverseRequester;
 
-/// What the connection of a call has done since it was accepted. Units as named.
+/// What the connection of a call has done since it was accepted.
 struct ConnectionStatistics {
   std::uint64_t calls = 0;              ///< received
   std::uint32_t calls_in_progress = 0;  ///< received and not answered
@@ -38,9 +38,9 @@ class RPCRDMA_EXPORT IncomingCall {
   /// The XID of the RPC.
   virtual std::uint32_t xid() const noexcept = 0;
   /// The reduced call message. Items are the Read chunks of non-zero Position, ascending; an item's parts are empty
-  /// until it has been pulled. Of a long call (Position-Zero Read chunk), the first ServerOptions::first_of_long_call
-  /// bytes have been pulled before delivery; the payload's length is that of the whole message. Valid until the call is
-  /// ended.
+  /// until it has been pulled. If the call is long (Position-Zero Read chunk), its first
+  /// ServerOptions::first_of_long_call bytes have been pulled before delivery; the payload's length is that of the
+  /// whole message. Valid until the call is ended.
   virtual const Payload& payload() const noexcept = 0;
   /// The connection of the call. Valid until the call is ended, also when the connection is lost. Any thread.
   virtual const fabric::ConnectionInfo& connection() const noexcept = 0;
@@ -83,7 +83,7 @@ class RPCRDMA_EXPORT IncomingCall {
   /// Reply chunk in which the reply fits, and the reply does not fit inline.
   virtual bool may_write_ahead(std::uint32_t /*length*/) const noexcept { return false; }
   /// Writes to the Reply chunk what has been added to the reply since the last write_ahead(). `handler` runs with the
-  /// outcome when that memory is no longer read; do not change the reply before. The bytes written are part of the
+  /// outcome when that memory is no longer read; do not change the reply before then. The bytes written are part of the
   /// reply that send() completes, but later changes to them are not sent, unless the reply is started over.
   virtual void write_ahead(Handler handler) { handler(BaseError::invalid_argument); }
   /// Sends the reply: items into the Write chunks, in order, the rest inline or into the Reply chunk. A reply that does
@@ -99,9 +99,9 @@ class RPCRDMA_EXPORT IncomingCall {
   virtual void fail() = 0;
 
   /// A requester for calls to this client, on the same connection (RFC 8167; rpcrdma/requester/reverse.hpp). It fails
-  /// all calls until a layer above, to which the client has announced that it is ready, calls allow(). Null once the
-  /// connection is lost, and over a transport without a reverse direction. The requester outlives the connection while
-  /// it is referenced. Use it on the thread of context().
+  /// all calls until the upper layer calls allow(), because the client has announced that it accepts calls. Null once
+  /// the connection is lost, and over a transport without a reverse direction. The requester outlives the connection
+  /// while it is referenced. Use it on the thread of context().
   virtual std::shared_ptr<ReverseRequester> reverse() { return {}; }
 
  protected:
@@ -111,7 +111,7 @@ class RPCRDMA_EXPORT IncomingCall {
 /// Serves calls. Shared by the connections of a thread.
 class RPCRDMA_EXPORT CallHandler {
  public:
-  /// A call has arrived whose first word is its XID and second is CALL. Must not block.
+  /// A call has arrived: its first word is its XID, its second word is CALL. Must not block.
   virtual void on_call(IncomingCall& call) noexcept = 0;
 
  protected:

@@ -19,14 +19,14 @@ namespace rpcrdma::transport {
 /// Parameters of a server's connections, and its limits.
 struct ServerOptions {
   ConnectionOptions connection;  ///< negotiated with each client
-  /// At a limit a new connection replaces the one that has been idle longest, or is rejected.
+  /// At a limit a new connection replaces the connection that has been idle longest, or is rejected.
   std::uint32_t max_connections = 1024;
   std::uint32_t max_connections_per_peer = 256;  ///< the limit for one peer address, whatever the port
   /// A connection without a call for this long is idle: it may be evicted. Clients reconnect when they have a call.
   std::chrono::milliseconds idle_grace{10000};  ///< also the time after which idle pool memory is unmapped
-  /// Bulk bytes (Read chunks, data on its way out) that all calls of one worker may hold at once; peer addresses and
-  /// their connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a budget of their own, a quarter as
-  /// large but at least `max_chunk`.
+  /// Bulk bytes (Read chunks, outgoing data) that all calls of one worker may hold at once; peer addresses and their
+  /// connections share them fairly (rpcrdma/base/budget.hpp). Long calls have a budget of their own, a quarter as large
+  /// but at least `max_chunk`.
   std::size_t bulk_budget = std::size_t{64} << 20;
   /// Largest Read chunk, long call, Write or Reply chunk that is served, in bytes; no RFC sets this limit.
   std::uint32_t max_chunk = (1u << 20) + 65536;
@@ -39,8 +39,8 @@ struct ServerOptions {
   /// A connection is ended when the peer has answered no RDMA Read, or has accepted no Write and no Send, for this
   /// long. Until then the connection may hold a part of the bulk budget.
   std::chrono::milliseconds progress_timeout{15000};
-  /// This time applies instead while another connection, which holds no bulk memory, waits for memory that the
-  /// connection holds.
+  /// This limit applies instead while another connection, which holds no bulk memory itself, waits for memory that the
+  /// silent connection holds.
   std::chrono::milliseconds pressed_timeout{2000};
 };
 

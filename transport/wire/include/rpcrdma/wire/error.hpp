@@ -22,7 +22,7 @@ namespace rpcrdma::wire {
 ///     bad_option          RDMA_ERROR, ERR_CHUNK    discard
 ///     unsupported_option  RDMA_ERROR, INVAL_OPTION discard, unless it serves reverse calls
 ///
-/// answered_with() below is that table.
+/// answered_with() below implements this table.
 enum class WireError {
   too_short = 1,      ///< shorter than the smallest header of its kind
   bad_version,        ///< a version that this receiver does not accept

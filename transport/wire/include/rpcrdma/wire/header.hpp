@@ -40,14 +40,14 @@ struct Header {
   std::uint32_t version = kVersion;  ///< an RDMA_ERROR repeats the version of the message that it answers
   std::uint32_t credits = 1;         ///< requested in a call, granted in a reply (section 4.2.3)
   Procedure procedure = Procedure::msg;
-  ChunkLists chunks;                        ///< msg and nomsg
-  ErrorKind error = ErrorKind::chunk;       ///< error
-  std::uint32_t lowest_version = kVersion;  ///< error, with ErrorKind::vers
+  ChunkLists chunks;                        ///< of msg and nomsg
+  ErrorKind error = ErrorKind::chunk;       ///< of error
+  std::uint32_t lowest_version = kVersion;  ///< of error, with ErrorKind::vers
   std::uint32_t highest_version = kVersion;
   // Version two only.
-  Direction direction = Direction::call;  ///< msg, nomsg and optional; an error is always a reply
-  std::uint32_t option_type = 0;          ///< optional: a v2::OptionType
-  Octets option;                          ///< optional: its content; after decode() it refers to the message
+  Direction direction = Direction::call;  ///< of msg, nomsg and optional; an error is always a reply
+  std::uint32_t option_type = 0;          ///< of optional: a v2::OptionType
+  Octets option;                          ///< of optional: its content; after decode() it refers to the message
 
   void clear() noexcept;
 };

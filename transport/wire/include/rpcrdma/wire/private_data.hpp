@@ -10,7 +10,7 @@
 
 namespace rpcrdma::wire {
 
-/// The least inline threshold, and the one that holds without private data (RFC 8166 section 3.3.3).
+/// The least inline threshold; also the threshold that holds without private data (RFC 8166 section 3.3.3).
 inline constexpr std::uint32_t kMinThreshold = 1024;
 /// The largest size that private data can name (RFC 8797 section 4.2).
 inline constexpr std::uint32_t kMaxThreshold = 262144;

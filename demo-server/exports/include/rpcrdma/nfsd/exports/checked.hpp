@@ -15,7 +15,7 @@ struct Refusal {
 template <class T>
 using Checked = boost::system::result<T, Refusal>;
 
-/// `checked`; if it is a refusal, with `prefix` before its text.
+/// Returns `checked`; if it is a refusal, puts `prefix` before its text.
 template <class T>
 Checked<T> prefixed(Checked<T> checked, std::string_view prefix) {
   if (!checked) return Refusal{std::string(prefix) + checked.error().text};

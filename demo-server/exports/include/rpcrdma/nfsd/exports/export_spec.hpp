@@ -17,10 +17,11 @@ namespace rpcrdma::nfsd {
 /// The access that an export gives to its clients.
 struct ExportPolicy {
   bool read_only = false;
-  /// If false, WRITE and COMMIT are answered before the data is on the disk, which is faster; a crash loses the data.
+  /// If false, WRITE and COMMIT are answered before the data is on the disk: this is faster, but a crash loses the
+  /// data.
   bool sync = true;
   bool devices = false;         ///< MKNOD may make block and character devices
-  bool reserved_ports = false;  ///< over TCP, only ports below 1024 may call; RDMA has no such ports
+  bool reserved_ports = false;  ///< over TCP, calls must come from ports below 1024; RDMA has no such ports
   SquashPolicy squash;          ///< maps the ids of callers; root is squashed by default, as in exports(5)
   std::vector<Cidr> allow;      ///< empty: every address
 
@@ -29,7 +30,7 @@ struct ExportPolicy {
 
 struct ExportSpec : ExportPolicy {
   bool memory = false;
-  std::uint64_t size = 0;  ///< most bytes of data in a memory export; 0: only the limit for all memory exports
+  std::uint64_t size = 0;  ///< limit in bytes for the data of a memory export; 0: only the limit for all memory exports
   std::string directory;   ///< the exported directory; empty for a memory export
   std::string name;        ///< begins with '/'
   std::string origin;      ///< where the export is configured, for messages: "--export", or FILE:LINE
@@ -41,11 +42,12 @@ Checked<ExportSpec> parse_export(std::string_view text);
 /// Sets one option that follows the name: ro, allow=CIDR and so on.
 Checked<void> set_export_option(std::string_view word, ExportSpec& spec);
 
-/// Adds a missing name, removes a final '/', and refuses options that do not fit together, such as a size without
-/// memory.
+/// Adds a missing name, removes a final '/', and refuses options that do not fit together, such as a size for an export
+/// that is not in memory.
 Checked<void> complete_export(ExportSpec& spec);
 
-/// Parses a number of bytes: digits, then optionally K, M, G or T (powers of 1024). Nothing for other text and for 0.
+/// Parses a number of bytes: digits, then optionally K, M, G or T (powers of 1024). Returns nothing for other text and
+/// for 0.
 std::optional<std::uint64_t> parse_size(std::string_view text) noexcept;
 
 }  // namespace rpcrdma::nfsd

@@ -34,7 +34,7 @@ struct Export : ExportPolicy {
 };
 
 using ExportPtr = std::shared_ptr<const Export>;
-/// In the order of the configuration.
+/// The exports in the order of the configuration.
 using ExportList = std::vector<ExportPtr>;
 
 /// The exports of a server. Synchronized. Must outlive the exports, which calls in progress share.
@@ -51,10 +51,10 @@ class ExportTable {
   ExportPtr find(std::uint32_t id) const;
   ExportPtr find(std::string_view name) const;
   std::shared_ptr<const ExportList> all() const;
-  /// Increases when the exports change. Any thread, without a lock.
+  /// Increases when the exports change. May be called on any thread; takes no lock.
   std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
-  /// Calls FileSystem::tidy() of each file system, and closes those that are no longer exported or in use. Call it
-  /// every few seconds on a thread that may block.
+  /// Calls FileSystem::tidy() of each file system, and closes those that are neither exported nor in use any more. Call
+  /// it every few seconds on a thread that may block.
   void tidy();
 
  private:
@@ -69,7 +69,8 @@ class ExportTable {
   std::atomic<std::uint64_t> generation_{0};
 };
 
-/// One thread's view of the table. The table must outlive it; it locks the table only when the exports have changed.
+/// One thread's view of the table. The table must outlive the view. The view locks the table only when the exports have
+/// changed.
 class ExportView {
  public:
   explicit ExportView(const ExportTable& table) : table_(table) { refresh(); }

@@ -21,8 +21,8 @@ inline constexpr std::uint32_t kMayWrite = 2;
 inline constexpr std::uint32_t kMayExecute = 1;
 }  // namespace access
 
-/// The permission bits (rwx, 7 at most) that the mode gives `caller`: the owner's, else the group's, else the others'.
-/// Uid 0 has all of them, except that it may execute a file only if its mode lets some user do so.
+/// The permission bits (rwx, 7 at most) that the mode gives `caller`: those of the owner, else of the group, else of
+/// others. Uid 0 has all of them, except that it may execute a file only if its mode lets some user do so.
 std::uint32_t rights_of(const Attributes& object, const Identity& caller) noexcept;
 
 /// The subset of `wanted` that the mode bits give `caller`.

@@ -9,7 +9,7 @@ namespace rpcrdma::nfsd {
 struct Identity {
   /// (uid_t)-1, which no user or group has: the id of a caller without a credential until it is squashed.
   static constexpr std::uint32_t kNone = 0xffffffff;
-  /// The user and group without rights, as on most systems.
+  /// The id of the user and the group "nobody", which have no rights.
   static constexpr std::uint32_t kNobody = 65534;
 
   std::uint32_t uid = kNobody;

@@ -37,8 +37,8 @@ struct Caller : Identity {
   bool sync = true;
 };
 
-/// Names one object of one file system while the object exists. Made by the file system, opaque to all other code; part
-/// of the NFS file handle.
+/// Names one object of one file system while the object exists. Made by the file system, opaque to all other code, and
+/// a part of the NFS file handle.
 class NodeKey {
  public:
   static constexpr std::size_t kMax = 40;

@@ -10,7 +10,8 @@
 
 namespace rpcrdma::nfsd {
 
-/// The settings of a file other than its exports, spelled as on the command line and checked. An empty one is not set.
+/// The settings of a configuration file without its exports: checked, and spelled as on the command line. An empty
+/// string stands for a setting that the file does not have.
 struct Settings {
   std::vector<std::string> listens;
   std::vector<std::string> tcp_listens;

@@ -28,10 +28,10 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// Opens the exports and listens; run() handles signals that arrive afterwards. Refused if anything that the options
+  /// Opens the exports and listens. Signals that arrive afterwards wait for run(). Refused if anything that the options
   /// request is not available.
   Checked<void> start();
-  /// The line that announces that the server is ready, without a line feed. After start().
+  /// The line that announces that the server is ready, without a line feed. Call it after start().
   std::string ready_line() const;
   /// Serves until SIGTERM or SIGINT, then drains calls in progress. Returns the exit code. The destructor closes
   /// everything else, within the same bound.

@@ -29,7 +29,7 @@ class FabricWorker {
   boost::asio::io_context& context() noexcept { return fabric_->context(); }
   memory::Pool& pool() noexcept { return pool_; }
   rpc::Dispatcher& dispatcher() noexcept { return dispatcher_; }
-  /// Drops exports that have been removed from the configuration. On the worker's thread.
+  /// Drops exports that have been removed from the configuration. Call it on the worker's thread.
   void refresh() {
     nfs_.refresh();
     mount_.refresh();

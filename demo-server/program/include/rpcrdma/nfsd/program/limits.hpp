@@ -8,7 +8,7 @@ namespace rpcrdma::nfsd {
 struct NumberRange {
   std::uint32_t least;
   std::uint32_t most;
-  std::uint32_t unit = 1;  ///< values are multiples of it
+  std::uint32_t unit = 1;  ///< values must be multiples of this number
 };
 
 inline constexpr NumberRange kThreadsRange{1, 256};

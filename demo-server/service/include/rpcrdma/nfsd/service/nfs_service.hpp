@@ -27,9 +27,9 @@ class NfsService {
 
   /// Adds the procedures; the service must outlive the dispatcher's last call.
   void add_to(rpc::Dispatcher& dispatcher);
-  /// Releases exports that have been removed. On the fabric's thread.
+  /// Releases exports that have been removed. Call it on the fabric's thread.
   void refresh();
-  /// Regions registered for memory exports. On the fabric's thread.
+  /// Regions registered for memory exports. Call it on the fabric's thread.
   std::size_t regions() const noexcept;
 
   class Procedures;

@@ -10,8 +10,8 @@ namespace rpcrdma::nfsd {
 
 using BufferRefs = boost::container::small_vector<BufferRef, 8>;
 
-/// Registers the slabs of one PageStore with one fabric, each at its first use. On the fabric's thread. The store must
-/// outlive the registry; the registry must outlive the work requests that use its keys.
+/// Registers the slabs of one PageStore with one fabric, each at its first use. Used on the fabric's thread. The store
+/// must outlive the registry; the registry must outlive the work requests that use its keys.
 class SlabRegistry {
  public:
   explicit SlabRegistry(fabric::Fabric& fabric) noexcept : fabric_(fabric) {}

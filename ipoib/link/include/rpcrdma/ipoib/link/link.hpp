@@ -29,7 +29,7 @@ class LinkState;
 inline constexpr std::uint32_t kDefaultMtu = 65520;
 /// The largest IP packet.
 inline constexpr std::uint32_t kMaxMtu = 65535;
-/// The least MTU that IPv4 permits.
+/// The smallest MTU that IPv4 permits.
 inline constexpr std::uint32_t kMinMtu = 68;
 
 struct LinkOptions {
@@ -39,14 +39,14 @@ struct LinkOptions {
   std::chrono::milliseconds idle{300'000};
   /// Time limit for setting up a connection.
   std::chrono::milliseconds handshake_timeout{3000};
-  /// How long the device is not read because a peer has no room; then packets for this peer are dropped until it has
-  /// room. While several peers have packets, this is the limit of all stops of one peer together; the peer regains a
-  /// tenth of the time that passes, and stops of up to 5 ms do not count.
+  /// How long the device is not read because a peer has no room. After that time, packets for this peer are dropped
+  /// until it has room. While several peers have packets, the limit applies to the sum of the stops of one peer: each
+  /// stop that is longer than 5 ms uses up a part of it, and a tenth of the time that passes is added back.
   std::chrono::milliseconds stall{200};
-  /// Bounds of the time between two attempts to connect a peer.
+  /// Bounds of the time between two attempts to connect to a peer.
   std::chrono::milliseconds first_retry{50};
   std::chrono::milliseconds last_retry{2000};
-  /// Whether the device is given consecutive TCP segments as one packet.
+  /// Whether consecutive TCP segments are passed to the device as one packet.
   bool join = true;
   /// If not empty: accept unknown peers, and learn their addresses within these ranges from the packets that they send.
   std::vector<IpPrefix> learn_within{};
@@ -56,7 +56,7 @@ class Link {
  public:
   /// `fabric` and `device` outlive the link. Fails if there is no memory for a packet.
   static Result<std::unique_ptr<Link>> make(fabric::Fabric& fabric, PacketDevice& device, LinkOptions options, Log log);
-  /// Ends all connections at once. Not from within a callback of fabric or device.
+  /// Ends all connections at once. Do not call it within a callback of the fabric or the device.
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;

@@ -10,7 +10,8 @@
 
 namespace rpcrdma::ipoib {
 
-/// What the IP stack leaves to its device, as in struct virtio_net_hdr. The device does not check it.
+/// The work that the IP stack leaves to its device, as in struct virtio_net_hdr. The device does not check these
+/// values.
 struct Offload {
   enum class Cut : std::uint8_t { none, tcp, udp };
   /// Unless `none`, the packet stands for several segments, which have its headers and `cut_size` bytes of its payload
@@ -24,16 +25,16 @@ struct Offload {
   std::uint16_t checksum_offset = 0;
 };
 
-/// The largest packet of the stack that stands for several.
+/// The largest packet that the stack passes in place of several TCP segments or UDP datagrams.
 inline constexpr std::size_t kMaxUncut = 65535 + 40;
 
 /// The interface of the link to the IP stack: packets without a link-layer header. One thread.
 class PacketDevice {
  public:
   virtual ~PacketDevice() = default;
-  /// Calls `ready` once, from the io_context, when a packet can be read. At most one call waits.
+  /// Calls `ready` once, from the io_context, when a packet can be read. Only one wait is permitted at a time.
   virtual void wait(UniqueFunction<void()> ready) = 0;
-  /// Reads one packet and returns its size; 0 if there is none now. What `out` cannot hold goes to `rest`.
+  /// Reads one packet and returns its size; 0 if there is none now. Bytes that `out` cannot hold go to `rest`.
   virtual Result<std::size_t> read(MutableOctets out, MutableOctets rest, Offload& offload) noexcept = 0;
   /// Passes one packet, which may stand for several, to the stack. False if the stack did not take it.
   virtual bool write(std::span<const Octets> parts, const Offload& offload) noexcept = 0;

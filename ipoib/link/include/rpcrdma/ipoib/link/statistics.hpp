@@ -26,19 +26,19 @@ struct Statistics {
   std::uint64_t bad_frames = 0;   ///< received: shorter than its headers, or not of the type that the header names
   std::uint64_t bad_types = 0;    ///< received: of a type that does not belong on a connection
   std::uint64_t bad_sources = 0;  ///< received: with a source address that is not the peer's
-  std::uint64_t not_taken = 0;    ///< received: not taken by the stack
+  std::uint64_t not_taken = 0;    ///< received: not accepted by the stack
 
   std::uint64_t connected = 0;          ///< connections made by a request of this side
   std::uint64_t accepted = 0;           ///< connections made by a request of a peer
   std::uint64_t rejected = 0;           ///< own requests that a peer rejected
   std::uint64_t failed = 0;             ///< own requests that failed otherwise
-  std::uint64_t refused_crossing = 0;   ///< requests refused because they crossed an own one
+  std::uint64_t refused_crossing = 0;   ///< requests refused because they crossed a request of this side
   std::uint64_t refused_unknown = 0;    ///< requests refused from link-layer addresses that no neighbour has
   std::uint64_t refused_mtu = 0;        ///< requests refused because of their Receive MTU
   std::uint64_t refused_malformed = 0;  ///< requests refused because of their private data
   std::uint64_t refused_busy = 0;       ///< requests refused for lack of memory or while another request was accepted
   std::uint64_t ended = 0;              ///< connections that have ended
-  std::uint64_t idle = 0;               ///< of these, those that this side closed because they were idle
+  std::uint64_t idle = 0;               ///< ended connections that this side closed because they were idle
 
   /// "name=value name=value ..."
   std::string text() const;

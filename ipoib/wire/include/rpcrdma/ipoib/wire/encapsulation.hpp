@@ -28,8 +28,8 @@ void encode_header(FrameType type, std::span<std::byte, kHeaderSize> out) noexce
 /// The type of a frame, perhaps one that FrameType does not name; nothing if the frame is shorter than the header.
 std::optional<FrameType> decode_header(Octets frame) noexcept;
 
-/// Flow control: how many packets the receiver of this message may have sent since the connection was made, modulo
-/// 2^32. Not part of RFC 4755.
+/// Flow control: the total number of packets that the receiver of this message is permitted to send on the connection,
+/// modulo 2^32. Not part of RFC 4755.
 inline constexpr std::size_t kCreditFrameSize = kHeaderSize + 4;
 void encode_credit(std::uint32_t limit, std::span<std::byte, kCreditFrameSize> out) noexcept;
 /// Nothing unless `frame` is exactly one such message.

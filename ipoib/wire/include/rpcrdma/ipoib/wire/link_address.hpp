@@ -28,7 +28,7 @@ struct LinkAddress {
 };
 
 std::array<std::byte, kLinkAddressSize> encode(const LinkAddress& address) noexcept;
-/// Nothing unless `octets` are exactly 20.
+/// Returns nothing unless there are exactly 20 octets.
 std::optional<LinkAddress> decode_link_address(Octets octets) noexcept;
 
 /// Compares QPN and GID from the most significant byte to the least, without the flags (RFC 4755 section 3.3).

@@ -8,7 +8,7 @@ namespace rpcrdma::ipoib {
 
 /// The first byte of Service-IDs that belong to the IETF.
 enum class ServicePrefix : std::uint64_t {
-  rfc = 0x0100000000000000,          ///< as RFC 4755 has it
+  rfc = 0x0100000000000000,          ///< as RFC 4755 defines it
   linux_ipoib = 0x1000000000000000,  ///< as the ib_ipoib module of Linux uses it
 };
 

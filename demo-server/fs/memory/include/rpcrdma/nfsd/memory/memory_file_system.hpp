@@ -11,9 +11,9 @@ namespace rpcrdma::nfsd {
 
 struct MemoryOptions {
   std::size_t max_nodes = std::size_t{1} << 20;
-  /// Most bytes of objects, names and link targets.
+  /// Limit in bytes for objects, names and link targets.
   std::uint64_t max_metadata = std::uint64_t{1} << 30;
-  /// Most bytes of file data (in whole pages), objects, names and link targets together; the store may have fewer
+  /// Limit in bytes for file data (in whole pages), objects, names and link targets together. The store may have fewer
   /// pages.
   std::uint64_t max_octets = std::numeric_limits<std::uint64_t>::max();
 };

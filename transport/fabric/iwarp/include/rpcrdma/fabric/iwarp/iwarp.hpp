@@ -27,13 +27,13 @@ struct IwarpOptions {
   bool fall_back = false;
   /// As initiator, request the peer-to-peer model of RFC 6581, in which either side may send first.
   bool peer_to_peer = false;
-  /// As initiator, the local address; unset: the system chooses one that leads to the peer.
+  /// As initiator, the local address; unset: the system chooses an address that leads to the peer.
   std::optional<boost::asio::ip::address> source{};
   /// Outstanding Reads per direction and connection, at most 16382: caps what queue pairs ask for.
   std::uint32_t max_read_depth = 128;
   /// Time limit for an accepted TCP connection to deliver its whole request.
   std::chrono::milliseconds request_timeout{5000};
-  /// Connections whose request is incomplete, at least 1. Beyond this limit the oldest one is closed.
+  /// Connections whose request is incomplete, at least 1. Beyond this limit the oldest connection is closed.
   std::uint32_t max_half_open = 1024;
   /// As initiator: if the peer sends nothing for this time after set-up, an empty Write is sent, and again at growing
   /// intervals until the peer sends. Some responders do not process the first FPDUs until more bytes arrive, and may

@@ -84,7 +84,7 @@ class LoopbackFabric : public Fabric {
   /// Operations of this kind so far, including failed ones. A test that makes each operation fail in turn needs this
   /// number.
   virtual std::uint64_t operations(LoopbackOperation operation) const noexcept = 0;
-  /// The length of the next message is reported as `octets` bytes more than it is, to simulate a provider that takes
+  /// The length of the next message is reported as `octets` bytes more than it is, to simulate a provider that mistakes
   /// something else for a message.
   virtual void overstate_next_message(std::uint32_t octets) noexcept = 0;
   /// Simulates the loss of the device: the fabric ends.

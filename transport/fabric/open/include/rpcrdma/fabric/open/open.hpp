@@ -26,7 +26,7 @@ enum class CrcPolicy { automatic, on, off };  ///< automatic: off when both addr
 
 /// Which provider to open, and for what.
 struct OpenOptions {
-  Provider provider = Provider::automatic;  ///< automatic, or the one to use
+  Provider provider = Provider::automatic;  ///< automatic, or the provider to use
   CrcPolicy crc = CrcPolicy::automatic;     ///< iwarp only
   bool towards = false;                     ///< true: a server's address, to connect to; false: a local address
   bool from_there = false;                  ///< iwarp, with a local address: connect to servers from this address
@@ -37,8 +37,8 @@ struct OpenOptions {
 
 /// Opens a provider on `context` that can reach or listen at `address`. Provider::automatic chooses verbs only if
 /// binding the address yields a device, and iwarp for wildcard and loopback addresses. The verbs provider is a plug-in,
-/// librpcrdma-verbs.so, which the first call that looks for a device loads. It is searched in the folder that the
-/// environment variable RPCRDMA_PLUGIN_DIR names; without the variable in ../lib/rpcrdma relative to the program's
+/// librpcrdma-verbs.so, which the first call that looks for a device loads. It is searched for in the folder that the
+/// environment variable RPCRDMA_PLUGIN_DIR names; without the variable, in ../lib/rpcrdma relative to the program's
 /// folder, in rpcrdma beside librpcrdma.so, and where it was installed. A program that contains the library exports its
 /// symbols (--export-dynamic, which the CMake targets and pkg-config set).
 ///

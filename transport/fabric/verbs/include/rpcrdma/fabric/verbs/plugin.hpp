@@ -3,9 +3,10 @@
 // The entry point of librpcrdma-verbs.so, the shared object that links rdma-core and holds the verbs provider.
 // transport/fabric/open loads it when a program asks for an RDMA device.
 //
-// C++ objects cross this border, so both sides must come from one build: the caller compares `abi` first, then `build`,
-// and uses nothing else of a plug-in that differs. The plug-in holds its own copies of the layers below the provider;
-// if the program exports its symbols (ELF dynamic symbol table), the dynamic linker makes the plug-in use those.
+// C++ objects cross this interface, so both sides must come from one build: the caller compares `abi` first, then
+// `build`, and uses nothing else of a plug-in that differs. The plug-in holds its own copies of the layers below the
+// provider; if the program exports its symbols (ELF dynamic symbol table), the dynamic linker makes the plug-in use
+// those.
 #include "rpcrdma/fabric/verbs/verbs.hpp"
 
 namespace rpcrdma::fabric {

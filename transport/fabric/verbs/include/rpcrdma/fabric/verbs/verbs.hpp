@@ -40,7 +40,7 @@ class Verbs {
  public:
   Verbs();
 
-  /// Opens the device at `address`, or with VerbsOptions::towards the device that leads to `address`. Blocks briefly:
+  /// Opens the device at `address`, or, with VerbsOptions::towards, the device that leads to `address`. Blocks briefly:
   /// call it at start-up only. FabricError::no_device if there is none, no_rdma if the kernel offers no RDMA,
   /// device_closed or no_driver if the device cannot be used; their messages say what is missing. The fabric survives
   /// the loss of its device (lasting.hpp).
