@@ -60,12 +60,31 @@ void Decoder::fail(DecodeFailure why) noexcept {
   remaining_ = 0;
 }
 
+/// The piece that contains the next byte, or null at the end of the stream.
+const PayloadPiece* Decoder::piece() const noexcept {
+  return piece_ < message_->pieces.size() ? &message_->pieces[piece_] : nullptr;
+}
+
+/// Skips the next `count` bytes and returns their address; null, and skips nothing, unless the current piece has them.
+const std::byte* Decoder::in_piece(std::uint32_t count) noexcept {
+  const PayloadPiece* const current = piece();
+  if (!ok() || count > remaining_ || current == nullptr) return nullptr;
+  if (count > current->octets.size - offset_ || current->position + offset_ != position_) return nullptr;
+  const std::byte* const at = current->octets.data + offset_;
+  offset_ += count;
+  position_ += count;
+  remaining_ -= count;
+  return at;
+}
+
 std::uint32_t Decoder::u32() noexcept {
+  if (const std::byte* const at = in_piece(4)) return Reader(Octets(at, 4)).u32();
   std::byte octets[4];
   return take(octets, sizeof octets) ? Reader(octets).u32() : 0;
 }
 
 std::uint64_t Decoder::u64() noexcept {
+  if (const std::byte* const at = in_piece(8)) return Reader(Octets(at, 8)).u64();
   std::byte octets[8];
   return take(octets, sizeof octets) ? Reader(octets).u64() : 0;
 }
@@ -101,11 +120,6 @@ std::int32_t* Decoder::in_place(std::uint32_t count) noexcept {
 }
 
 void Decoder::skip(std::uint32_t count) noexcept { take(nullptr, count); }
-
-/// The piece that contains the next byte, or null at the end of the stream.
-const PayloadPiece* Decoder::piece() const noexcept {
-  return piece_ < message_->pieces.size() ? &message_->pieces[piece_] : nullptr;
-}
 
 /// Advances past pieces that have been read. False at a reduced item, which only bulk() can decode, and at the end.
 bool Decoder::next_piece() noexcept {

@@ -29,7 +29,7 @@ class Poller {
       std::this_thread::yield();
       const WaitPolicy::TimePoint back = WaitPolicy::Clock::now();
       if (back - now >= WaitPolicy::kDisplaced) {
-        policy_.displaced(back);
+        policy_.displaced(back, back - now);
         return ::poll(descriptors.data(), descriptors.size(), -1);
       }
       now = back;

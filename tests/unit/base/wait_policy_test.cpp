@@ -96,7 +96,7 @@ class Model {
     if (window != Duration::zero() && machine_.slice != Duration::zero()) {  // a yield lets the third thread run
       now_ = std::max(now_, party.waits_since + machine_.slice);
       ++party.displaced;
-      return party.policy.displaced(now_);
+      return party.policy.displaced(now_, now_ - party.waits_since);
     }
     const bool taken_in_turn = window != Duration::zero() && machine_.one_processor;
     if (window == Duration::zero() || !end_poll(party, taken_in_turn ? Duration::zero() : waited, window))
@@ -233,7 +233,7 @@ TEST(WaitPolicy, TakesTheProcessorBackWhenItIsFree) {
   WaitPolicy policy({}, 50us, TimePoint{});
   TimePoint now{};
   for (int i = 0; i < 10; ++i) {
-    policy.displaced(now);
+    policy.displaced(now, 3ms);
     EXPECT_EQ(policy.window(now), 0us);
     now += 1s;
     EXPECT_GT(policy.window(now), 0us);
@@ -261,7 +261,7 @@ TEST(WaitPolicy, PollsAsLongAsToldTo) {
     EXPECT_EQ(policy.window(TimePoint{}), 7us);
     policy.missed(7us);
   }
-  policy.displaced(TimePoint{});
+  policy.displaced(TimePoint{}, 3ms);
   EXPECT_EQ(policy.window(TimePoint{}), 0us) << "no polling on a processor that other threads want";
   EXPECT_EQ(policy.window(TimePoint{} + 1s), 7us);
 }

@@ -32,5 +32,15 @@ TEST(PreparedSocket, AsksASilentPeer) {
   }
 }
 
+TEST(PreparedSocket, BuffersNoMoreThanACacheHolds) {
+  boost::asio::io_context context;
+  Socket sender(context, boost::asio::ip::tcp::v4());
+  keep_in_cache(sender);
+  boost::asio::socket_base::send_buffer_size size;
+  sender.get_option(size);
+  EXPECT_GE(size.value(), 256 * 1024);
+  EXPECT_LE(size.value(), 1024 * 1024);
+}
+
 }  // namespace
 }  // namespace rpcrdma::fabric::iwarp

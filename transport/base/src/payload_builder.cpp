@@ -23,19 +23,16 @@ void PayloadBuilder::start(BufferRef first, PayloadMemory* memory) noexcept {
   cut_ = true;
 }
 
-std::byte* PayloadBuilder::reserve(std::uint32_t count) noexcept {
+/// Reserves in another buffer, or where a piece starts.
+std::byte* PayloadBuilder::reserve_elsewhere(std::uint32_t count) noexcept {
   if (!ok()) return nullptr;
-  if (count > std::numeric_limits<std::uint32_t>::max() - payload_.length) fail(BuildFailure::too_long);
+  if (payload_.length > kLongest - count) fail(BuildFailure::too_long);
   if (!ok() || (count > room_.size && !grow(count))) return nullptr;
-  std::byte* at = room_.data;
   if (cut_) {
-    payload_.pieces.push_back({payload_.length, {at, 0, room_.local_key}});
+    payload_.pieces.push_back({payload_.length, {room_.data, 0, room_.local_key}});
     cut_ = false;
   }
-  payload_.pieces.back().octets.size += count;
-  payload_.length += count;
-  room_ = room_.slice(count, room_.size - count);
-  return at;
+  return advance(count);
 }
 
 std::byte* PayloadBuilder::reserve_aligned(std::uint32_t count) noexcept {
@@ -66,15 +63,9 @@ void PayloadBuilder::octets(Octets value) noexcept {
   }
 }
 
-void PayloadBuilder::u32(std::uint32_t value) noexcept {
-  std::byte* at = reserve(4);
-  if (at == nullptr) return;
-  Writer(MutableOctets(at, 4)).u32(value);
-}
-
 void PayloadBuilder::borrow(BufferRef octets) noexcept {
   if (!ok() || octets.size == 0) return;
-  if (octets.size > std::numeric_limits<std::uint32_t>::max() - payload_.length) return fail(BuildFailure::too_long);
+  if (octets.size > kLongest - payload_.length) return fail(BuildFailure::too_long);
   payload_.pieces.push_back({payload_.length, octets});
   payload_.length += octets.size;
   cut_ = true;
@@ -84,7 +75,7 @@ void PayloadBuilder::item(std::span<const BufferRef> parts) noexcept {
   std::uint64_t length = 0;
   for (const BufferRef& part : parts) length += part.size;
   if (!ok() || length == 0) return;
-  if (length > std::numeric_limits<std::uint32_t>::max() - 3 - payload_.length) return fail(BuildFailure::too_long);
+  if (length > kLongest - 3 - payload_.length) return fail(BuildFailure::too_long);
   if (payload_.length % 4 != 0) return fail();
   PayloadItem& item = payload_.items.emplace_back();
   item.position = payload_.length;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpcrdma/base/runner.hpp"
 
+#include <algorithm>
 #include <thread>
+#include <utility>
+
+#include "rpcrdma/base/linger.hpp"
 
 namespace rpcrdma {
 namespace {
@@ -10,8 +14,32 @@ namespace {
 constexpr unsigned kProbe = 16;
 /// Polls between two yields.
 constexpr unsigned kPollsPerYield = 4;
+/// The longest wait within a handler: no other handler runs meanwhile.
+constexpr std::chrono::microseconds kLongestLinger{100};
 
 }  // namespace
+
+/// Marks the time in which handlers of the context run. They may run the context in turn.
+class Runner::Running {
+ public:
+  explicit Running(Runner& runner) noexcept : flag_(runner.running_), before_(std::exchange(flag_, true)) {}
+  ~Running() { flag_ = before_; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  bool& flag_;
+  const bool before_;
+};
+
+Runner::Runner(boost::asio::io_context& context, Polling polling)
+    : context_(context),
+      policy_(polling, kUsualWakeUp, Clock::now()),
+      measures_(polling.mode == Polling::Mode::automatic) {
+  Linger::attach(context_, *this);
+}
+
+Runner::~Runner() { Linger::detach(context_, *this); }
 
 void Runner::run() {
   while (run_one() != 0) {
@@ -19,38 +47,52 @@ void Runner::run() {
 }
 
 std::size_t Runner::run_one() {
-  std::size_t done = 0;
-  if (!yields_first() || ++turns_ % kProbe == 0) done = context_.poll_one();
-  if (done != 0) {
-    yields_paid_ = 0;
-    return done;
-  }
-  if (!context_.stopped()) done = poll();
+  const std::size_t done = poll();
   return done != 0 || context_.stopped() ? done : block();
 }
 
-/// Yields before the first poll and between polls: the peer may be waiting for this CPU.
 std::size_t Runner::poll() {
+  const auto poll_once = [this] {
+    const Running running(*this);
+    return context_.poll_one();
+  };
+  return spin(poll_once, Clock::duration::max());
+}
+
+bool Runner::linger(bool (*look)(void*), void* object) {
+  if (!running_) return false;
+  return spin([&]() -> std::size_t { return look(object) ? 1 : 0; }, kLongestLinger) != 0;
+}
+
+/// Yields before the first poll of the window and between polls: the peer may be waiting for this CPU.
+template <typename Poll>
+std::size_t Runner::spin(Poll look, Clock::duration most) {
+  if (!yields_first() || ++turns_ % kProbe == 0) {
+    if (const std::size_t done = look(); done != 0) {
+      yields_paid_ = 0;
+      return done;
+    }
+  }
+  if (context_.stopped()) return 0;
   const Clock::time_point start = Clock::now();
-  const Clock::duration window = policy_.window(start);
+  const Clock::duration window = std::min<Clock::duration>(policy_.window(start), most);
   if (window <= Clock::duration::zero()) {
     yields_paid_ = 0;
     return 0;
   }
   count(polls_);
-  std::size_t done = 0;
   Clock::time_point now = start;
   for (unsigned turn = 0; now - start < window; ++turn) {
     if (turn % kPollsPerYield == 0) {
       std::this_thread::yield();
       const Clock::time_point back = Clock::now();
       if (back - now >= WaitPolicy::kDisplaced) {
-        policy_.displaced(back);
+        policy_.displaced(back, back - now);
         yields_paid_ = 0;
-        return context_.poll_one();
+        return look();
       }
     }
-    done = context_.poll_one();
+    const std::size_t done = look();
     if (turn == 0) yields_paid_ = done != 0 ? yields_paid_ + 1 : 0;
     if (done != 0) {
       policy_.found();
@@ -70,6 +112,7 @@ std::size_t Runner::block() {
     measures_ = false;
     policy_.set_wake_up(measured_wake_up());
   }
+  const Running running(*this);
   return context_.run_one();
 }
 

@@ -17,11 +17,13 @@ using namespace std::chrono_literals;
 constexpr WaitPolicy::Duration kShortCall = 40us;
 /// 1/kShare of the elapsed time is added to the allowance.
 constexpr int kShare = 50;
-/// The largest allowance that elapsed time adds up to, in polls that find nothing.
+/// The largest allowance that elapsed time alone can build up, in polls that find nothing.
 constexpr int kBurst = 8;
 constexpr WaitPolicy::Duration kLeastWakeUp = 2us;
 constexpr WaitPolicy::Duration kMostWakeUp = 300us;
-/// For how long a thread that was displaced does not poll; doubled each time.
+/// How long a thread does not poll after it was displaced: kPauses times as long as it was displaced, and at least
+/// kFirstPause, which is doubled each further time.
+constexpr int kPauses = 8;
 constexpr WaitPolicy::Duration kFirstPause = 10ms;
 constexpr WaitPolicy::Duration kLongestPause = 1s;
 constexpr long kMostMicroseconds = 1'000'000;
@@ -64,7 +66,8 @@ void WaitPolicy::found() noexcept {
 
 void WaitPolicy::missed(Duration polled) noexcept { allowance_ -= polled; }
 
-void WaitPolicy::displaced(TimePoint now) noexcept {
+void WaitPolicy::displaced(TimePoint now, Duration lost) noexcept {
+  pause_ = std::min(std::max(pause_, kPauses * lost), kLongestPause);
   blocks_until_ = now + pause_;
   pause_ = std::min(2 * pause_, kLongestPause);
 }

@@ -15,6 +15,9 @@ using Socket = boost::asio::ip::tcp::socket;
 
 /// Configures a connection's socket: no Nagle delay, non-blocking, keepalive.
 error_code prepare(Socket& socket, std::chrono::seconds keepalive) noexcept;
+/// Limits what is written to a connection within the host before the peer reads it, so that the peer finds it in the
+/// processor's cache.
+void keep_in_cache(Socket& socket) noexcept;
 /// One non-blocking write. Returns the number of bytes written; would_block and other errors go to `error`.
 std::size_t write_some(int socket, std::span<iovec> vectors, error_code& error) noexcept;
 /// Writes a few bytes to a new connection, without blocking: all of them, or an error.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Polls in batches until the queue is empty, arms it, and polls once more: that poll finds the completions
-// that arrived before the queue was armed; the next one is announced. Each completion goes to the dispatcher, which
-// then runs the callbacks.
-// After a bounded number of completions other handlers of the io_context run.
+// Operation. Polls in batches until the queue is empty, and for a while longer where that pays; then arms the queue and
+// polls once more: that poll finds the completions that arrived before the queue was armed. The completion channel
+// announces the next one. Each completion goes to the dispatcher, which runs the callbacks after each poll.
 // Ownership. A slot leaves its queue, and a window changes its state, before the callback runs.
 // Error handling. The first failed operation names the reason; finish() flushes the rest.
 #include <array>
@@ -51,11 +50,24 @@ void VerbsQueuePair::probe_peer() noexcept {
 }
 
 void VerbsQueuePair::poll() {
-  // Nothing is delivered before on_established, and nothing is left to collect after finish().
-  if (!is_connected(state_) || ending_) return;
+  linger_.begin();
+  do {
+    if (!deliver()) return;
+  } while (!dispatcher_->pending() && linger_.wait([this] { return collect_some(); }));
+  if (ibv_req_notify_cq(completions_.get(), 0) != 0) return end_later(FabricError::device_lost);
+  deliver();
+}
+
+/// Nothing is delivered before on_established, and nothing is left to collect after finish().
+bool VerbsQueuePair::collects() const noexcept { return is_connected(state_) && !ending_; }
+
+/// Returns whether it has found the queue empty.
+bool VerbsQueuePair::deliver() {
+  if (!collects()) return false;
   collect();
   dispatcher_->run();
   after_dispatch();
+  return collects() && !poll_scheduled_;
 }
 
 // A callback may have ended or quiesced the queue pair, which then has nothing left on the device.
@@ -68,22 +80,24 @@ void VerbsQueuePair::after_dispatch() {
 }
 
 void VerbsQueuePair::collect() {
-  std::array<ibv_wc, kBatch> batch;
-  bool armed = false;
-  for (int turns = 0;;) {
-    const int count = poll_batch(completions_.get(), batch);
-    if (count < 0) return end_later(FabricError::device_lost);
-    if (count > 0) {
-      collect_batch({batch.data(), static_cast<std::size_t>(count)});
-      if (++turns < kBatchesPerTurn) continue;
+  int turns = 0;
+  while (collect_some()) {
+    if (++turns == kBatchesPerTurn) {
       schedule_poll();
       break;
     }
-    if (armed) break;
-    if (ibv_req_notify_cq(completions_.get(), 0) != 0) return end_later(FabricError::device_lost);
-    armed = true;
   }
   collect_software();
+}
+
+/// Collects one batch. Returns whether there was one.
+bool VerbsQueuePair::collect_some() {
+  std::array<ibv_wc, kBatch> batch;
+  const int count = poll_batch(completions_.get(), batch);
+  if (count < 0) end_later(FabricError::device_lost);
+  if (count <= 0) return false;
+  collect_batch({batch.data(), static_cast<std::size_t>(count)});
+  return true;
 }
 
 void VerbsQueuePair::schedule_poll() {

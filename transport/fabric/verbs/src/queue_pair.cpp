@@ -54,7 +54,8 @@ VerbsQueuePair::VerbsQueuePair(const std::shared_ptr<Core>& core, CmId id, Role 
       dispatcher_(std::make_shared<CompletionDispatcher>(core->context, events, core->counters,
                                                          static_cast<CompletionDispatcher::Owner*>(this))),
       timer_(core->context),
-      peer_watch_(core->context, core->options.keepalive, *this) {
+      peer_watch_(core->context, core->options.keepalive, *this),
+      linger_(core->context) {
   dispatcher_->reserve(options_.send_depth + options_.receive_depth);
   id_->context = static_cast<CmHandler*>(this);
   core_->add(*this);

@@ -7,6 +7,7 @@
 #include "peer_watch.hpp"
 #include "queue_pair_state.hpp"
 #include "receive_side.hpp"
+#include "rpcrdma/base/linger.hpp"
 #include "rpcrdma/fabric/completion_dispatcher.hpp"
 #include "send_side.hpp"
 #include "window.hpp"
@@ -82,8 +83,11 @@ class VerbsQueuePair final : public QueuePair,
   bool probing_peer() const noexcept override { return sends_.probing(); }
   bool heard_from_peer() const noexcept override { return receives_.any_taken(); }
   void poll();
+  bool deliver();
+  bool collects() const noexcept;
   void after_dispatch();
   void collect();
+  bool collect_some();
   void schedule_poll();
   void collect_batch(std::span<const ibv_wc> batch);
   void collect_receive(const ibv_wc& completion);
@@ -125,6 +129,7 @@ class VerbsQueuePair final : public QueuePair,
   PeerWatch peer_watch_;
 
   bool poll_scheduled_ = false;
+  Linger linger_;
   bool ending_ = false;              // finish() has been posted
   std::optional<error_code> fault_;  // the first failure of an operation: the reason for the end of the connection
   SelfPointer<VerbsQueuePair> self_{*this};

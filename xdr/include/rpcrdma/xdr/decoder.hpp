@@ -111,6 +111,7 @@ class RPCRDMA_EXPORT Decoder {
  private:
   const PayloadPiece* piece() const noexcept;
   bool next_piece() noexcept;
+  const std::byte* in_piece(std::uint32_t count) noexcept;
   bool take(std::byte* to, std::uint32_t count) noexcept;
   bool take_long(MutableOctets to) noexcept;
   bool view(std::uint32_t count, const std::byte*& at, bool& owned) noexcept;

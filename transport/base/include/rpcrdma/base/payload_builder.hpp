@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "rpcrdma/base/cursor.hpp"
@@ -41,12 +42,17 @@ class RPCRDMA_EXPORT PayloadBuilder {
   /// Offset of the next byte in the unreduced stream.
   std::uint32_t position() const noexcept { return payload_.length; }
   /// Returns room for `count` consecutive bytes, and counts them as written; null on failure. `count` <= 64 KiB.
-  std::byte* reserve(std::uint32_t count) noexcept;
-  /// As reserve(), if the current buffer has this room at an address that is a multiple of 4; otherwise null, which is
-  /// no failure.
+  std::byte* reserve(std::uint32_t count) noexcept {
+    if (!ok() || cut_ || count > room_.size || payload_.length > kLongest - count) return reserve_elsewhere(count);
+    return advance(count);
+  }
+  /// As reserve(), if the current buffer has this room at an address that is a multiple of 4; otherwise null, which
+  /// does not count as a failure.
   std::byte* reserve_aligned(std::uint32_t count) noexcept;
   void octets(Octets value) noexcept;
-  void u32(std::uint32_t value) noexcept;
+  void u32(std::uint32_t value) noexcept {
+    if (std::byte* at = reserve(4)) Writer(MutableOctets(at, 4)).u32(value);
+  }
   /// Takes a counted item by reference: its count word must have been written already. The memory behind `parts`
   /// belongs to the caller and stays valid and unchanged until the message is no longer used. The pad is implied.
   void item(std::span<const BufferRef> parts) noexcept;
@@ -61,7 +67,17 @@ class RPCRDMA_EXPORT PayloadBuilder {
   const Payload& payload() const noexcept { return payload_; }
 
  private:
+  static constexpr std::uint32_t kLongest = std::numeric_limits<std::uint32_t>::max();
+
+  std::byte* reserve_elsewhere(std::uint32_t count) noexcept;
   bool grow(std::uint32_t count) noexcept;
+  std::byte* advance(std::uint32_t count) noexcept {
+    std::byte* const at = room_.data;
+    payload_.pieces.back().octets.size += count;
+    payload_.length += count;
+    room_ = room_.slice(count, room_.size - count);
+    return at;
+  }
 
   Payload payload_;
   BufferRef room_;  // the unused part of the current buffer

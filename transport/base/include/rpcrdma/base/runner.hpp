@@ -10,8 +10,10 @@
 
 namespace rpcrdma {
 
-/// Runs an io_context. Before the thread blocks, it polls the context for the time that a WaitPolicy allows: work that
-/// arrives during the poll does not wait for the thread to wake up, which is most of the latency of a round trip. An
+class Linger;
+
+/// Runs an io_context. Before the thread blocks, it polls the context for the time that a WaitPolicy allows. Waking a
+/// blocked thread takes most of the latency of a round trip, and work that arrives during the poll needs no wake-up. An
 /// idle program uses no CPU.
 ///
 /// Used by the one thread that runs the context, except for counters().
@@ -19,10 +21,11 @@ class RPCRDMA_EXPORT Runner {
  public:
   using Clock = WaitPolicy::Clock;
 
-  explicit Runner(boost::asio::io_context& context, Polling polling = {}) noexcept
-      : context_(context),
-        policy_(polling, kUsualWakeUp, Clock::now()),
-        measures_(polling.mode == Polling::Mode::automatic) {}
+  /// `context` must outlive this object.
+  explicit Runner(boost::asio::io_context& context, Polling polling = {});
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
 
   /// As io_context::run(): until the context is stopped or out of work.
   void run();
@@ -39,7 +42,8 @@ class RPCRDMA_EXPORT Runner {
   Counters counters() const noexcept { return {polls_.load(kRelaxed), found_.load(kRelaxed), blocks_.load(kRelaxed)}; }
 
   /// Whether the thread yields the CPU before its first poll: true if several polls in a row found work directly after
-  /// a yield, as when the peer runs on the same CPU. Work that is already there then waits until the yield returns.
+  /// a yield, as when the peer runs on the same CPU. In that case work that is already there waits until the yield
+  /// returns.
   bool yields_first() const noexcept { return yields_paid_ >= kSure; }
 
  private:
@@ -54,10 +58,19 @@ class RPCRDMA_EXPORT Runner {
 
   std::size_t poll();
   std::size_t block();
+  template <typename Poll>
+  std::size_t spin(Poll poll, Clock::duration most);
+
+  friend Linger;
+  class Running;
+  /// As run_one(), with `poll(object)` in place of a poll of the context, for a short time and without blocking. Call
+  /// it from a handler that this object runs.
+  bool linger(bool (*poll)(void*), void* object);
 
   boost::asio::io_context& context_;
   WaitPolicy policy_;
   bool measures_;
+  bool running_ = false;      // a handler
   unsigned yields_paid_ = 0;  // polls in a row that found work only after yielding the CPU
   unsigned turns_ = 0;
   Count polls_{0};

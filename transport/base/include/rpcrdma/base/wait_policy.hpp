@@ -37,14 +37,16 @@ RPCRDMA_EXPORT std::optional<Polling> parse_polling(std::string_view text) noexc
 /// the time and the result of each poll.
 ///
 /// Two threads that answer each other save wake-ups if they poll. But if a thread polls for less time than its peer
-/// takes to wake up, it finds nothing and sleeps as well, and so does the peer after it, for ever. Therefore a poll
-/// lasts two wake-ups and the time of a short call. Whether to poll depends on an allowance, not on the length of past
-/// waits: a poll that finds nothing consumes allowance; a poll that finds work adds the wake-up that it saved; and 2 %
-/// of the elapsed time is added. So a thread that mostly sleeps still polls now and then, and continues if that pays.
-/// Polls that find nothing cost at most 2 % of a processor, and one wake-up per poll that found work.
+/// takes to wake up, it finds nothing and blocks; the peer's next poll then finds nothing either, and so on for ever.
+/// Therefore a poll lasts two wake-ups and the time of a short call. Whether to poll depends on an allowance, not on
+/// the length of past waits: a poll that finds nothing consumes allowance; a poll that finds work adds the wake-up that
+/// it saved; and 2 % of the elapsed time is added. So a thread that mostly sleeps still polls now and then, and
+/// continues if that pays. Polls that find nothing cost at most 2 % of a processor, and one wake-up per poll that found
+/// work.
 ///
-/// A thread that yields the processor and does not get it back within `kDisplaced` competes with a busy thread. For a
-/// while it then blocks without polling, as the scheduler favours a thread that wakes up.
+/// A thread that yields the processor and does not get it back within `kDisplaced` competes with a busy thread. It then
+/// blocks without polling, as the scheduler favours a thread that wakes up, for at least eight times as long as it was
+/// without the processor. The pause grows each time, and shrinks with each poll that finds work.
 class RPCRDMA_EXPORT WaitPolicy {
  public:
   using Clock = std::chrono::steady_clock;  ///< the caller's clock
@@ -65,8 +67,8 @@ class RPCRDMA_EXPORT WaitPolicy {
   void found() noexcept;
   /// The poll that window() allowed has found nothing for `polled`.
   void missed(Duration polled) noexcept;
-  /// While polling, the thread was without its processor for kDisplaced or longer.
-  void displaced(TimePoint now) noexcept;
+  /// While polling, the thread was without its processor for `lost`, which is kDisplaced or longer, until `now`.
+  void displaced(TimePoint now, Duration lost) noexcept;
 
  private:
   Polling polling_;

@@ -18,7 +18,8 @@ Stream::Stream(std::shared_ptr<FabricState> fabric, QueuePairOptions options, Qu
       exposures_(*fabric_),
       sends_(*fabric_, dispatcher_, options_.send_depth),
       receives_(*fabric_, dispatcher_, options_.receive_depth),
-      responder_(exposures_) {
+      responder_(exposures_),
+      linger_(fabric_->context) {
   dispatcher_.reserve(std::size_t{options_.send_depth} + options_.receive_depth);
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "framing/fpdu_reader.hpp"
+#include "rpcrdma/base/linger.hpp"
 #include "rpcrdma/base/post_memory.hpp"
 #include "setup/initiator.hpp"
 #include "setup/request.hpp"
@@ -59,6 +60,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   void connected(Initiator::Outcome outcome);
   void accept();
   void establish(Socket socket, const Agreement& agreement, ConnectionInfo info);
+  bool within_host() const;
   std::uint32_t choose_mulpdu();
   void post_ready_to_receive(ReadyToReceive kind);
   void start_nudge_timer(std::chrono::milliseconds after);
@@ -73,6 +75,8 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   // Receiving (stream_receive.cpp): the socket, and the segments that FpduReader finds.
   void read();
   void on_read(error_code error, std::size_t count);
+  bool linger(error_code& error, std::size_t& count);
+  bool read_now(error_code& error, std::size_t& count);
   void received(error_code error, std::size_t count);
   void on_end_of_stream();
   std::byte* on_segment(const DdpHeader& header, std::uint32_t payload) noexcept override;
@@ -130,6 +134,7 @@ class Stream final : public std::enable_shared_from_this<Stream>,
   // Receiving.
   FpduReader reader_{*this};
   std::size_t planned_ = 0;  // bytes that the last plan had room for
+  Linger linger_;
   bool any_segment_ = false;
   struct {
     DdpHeader header;

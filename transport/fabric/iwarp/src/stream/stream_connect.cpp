@@ -78,6 +78,7 @@ void Stream::establish(Socket socket, const Agreement& agreement, ConnectionInfo
   socket_ = std::move(socket);
   agreement_ = agreement;
   info_ = std::move(info);
+  if (within_host()) keep_in_cache(socket_);
   const std::uint32_t mulpdu = choose_mulpdu();
   sends_.start(mulpdu, agreement.outbound_reads);
   responder_.start(mulpdu, agreement.inbound_reads);
@@ -91,12 +92,15 @@ void Stream::establish(Socket socket, const Agreement& agreement, ConnectionInfo
   read();
 }
 
+bool Stream::within_host() const {
+  return info_.peer.address().is_loopback() || info_.peer.address() == info_.local.address();
+}
+
 std::uint32_t Stream::choose_mulpdu() {
   if (fabric_->options.max_ulpdu != 0) return clamp_mulpdu(fabric_->options.max_ulpdu);
   const std::uint32_t emss = segment_size(socket_);
-  const bool within_host = info_.peer.address().is_loopback() || info_.peer.address() == info_.local.address();
   // On a path within the host FPDUs need not fit TCP segments, unless the segments are as small as on a network.
-  if (within_host && emss >= kHostSegment) return kMaxMulpdu;
+  if (within_host() && emss >= kHostSegment) return kMaxMulpdu;
   return mulpdu_for(emss, agreement_.send_markers);  // [5044-3-b] [5044-5.1-a]
 }
 

@@ -51,16 +51,29 @@ void Stream::read() {
 
 void Stream::on_read(error_code error, std::size_t count) {
   if (state_.over()) return;
+  linger_.begin();
   received(error, count);
-  // A read that filled its buffers is usually followed by more data: read it without a turn of the event loop.
-  for (int left = kReadsInARow; state_.reads() && count == planned_ && left > 0; --left) {
-    const FpduReader::Plan plan = reader_.plan();
-    planned_ = boost::asio::buffer_size(plan);
-    count = socket_.read_some(plan, error);
-    if (error == boost::asio::error::would_block || error == boost::asio::error::interrupted) break;
+  for (int left = kReadsInARow; state_.reads() && left > 0; --left) {
+    // A read that filled its buffers is usually followed by more data: read it without a turn of the event loop.
+    const bool more = count == planned_ ? read_now(error, count) : linger(error, count);
+    if (!more) break;
     received(error, count);
   }
   if (state_.reads()) read();
+}
+
+/// Waits a moment for the peer's next message, unless the peer may be waiting for this side.
+bool Stream::linger(error_code& error, std::size_t& count) {
+  if (writable_awaited_ || dispatcher_.pending()) return false;
+  return linger_.wait([&] { return read_now(error, count); });
+}
+
+/// Whether the socket had data or has ended.
+bool Stream::read_now(error_code& error, std::size_t& count) {
+  const FpduReader::Plan plan = reader_.plan();
+  planned_ = boost::asio::buffer_size(plan);
+  count = socket_.read_some(plan, error);
+  return error != boost::asio::error::would_block && error != boost::asio::error::interrupted;
 }
 
 void Stream::received(error_code error, std::size_t count) {

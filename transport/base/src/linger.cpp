@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rpcrdma/base/linger.hpp"
+
+#include <algorithm>
+
+#include "rpcrdma/base/runner.hpp"
+
+namespace rpcrdma {
+namespace {
+
+/// Waits per handler.
+constexpr unsigned kWaits = 4;
+/// A connection is taken for the only active one after this many handlers without one of another connection.
+constexpr unsigned kAlone = 16;
+/// Handlers that do not wait, at most, after waits that found nothing.
+constexpr unsigned kLongestRest = 1023;
+
+}  // namespace
+
+/// What the connections of an io_context share.
+class Linger::Service : public boost::asio::execution_context::service {
+ public:
+  static boost::asio::execution_context::id id;
+
+  explicit Service(boost::asio::execution_context& context) : service(context) {}
+
+  Runner* runner = nullptr;
+  const Linger* last = nullptr;  // whose handler ran last; only compared
+  unsigned in_a_row = 0;
+
+ private:
+  void shutdown() override {}
+};
+
+boost::asio::execution_context::id Linger::Service::id;
+
+Linger::Linger(boost::asio::io_context& context) : service_(boost::asio::use_service<Service>(context)) {}
+
+void Linger::attach(boost::asio::io_context& context, Runner& runner) {
+  boost::asio::use_service<Service>(context).runner = &runner;
+}
+
+void Linger::detach(boost::asio::io_context& context, const Runner& runner) noexcept {
+  auto& service = boost::asio::use_service<Service>(context);
+  if (service.runner == &runner) service.runner = nullptr;
+}
+
+void Linger::begin() noexcept {
+  service_.in_a_row = service_.last == this ? service_.in_a_row + 1 : 0;
+  service_.last = this;
+  left_ = 0;
+  if (service_.runner == nullptr || service_.in_a_row < kAlone) return;
+  if (skip_ > 0)
+    --skip_;
+  else
+    left_ = kWaits;
+}
+
+bool Linger::allowed() noexcept {
+  if (left_ == 0 || service_.runner == nullptr) return false;
+  --left_;
+  return true;
+}
+
+bool Linger::spin(bool (*poll)(void*), void* object) { return service_.runner->linger(poll, object); }
+
+bool Linger::settle(bool found) noexcept {
+  if (!found) left_ = 0;
+  rest_ = found ? rest_ / 2 : std::min(2 * rest_ + 1, kLongestRest);
+  skip_ = found ? 0 : rest_;
+  return found;
+}
+
+}  // namespace rpcrdma
