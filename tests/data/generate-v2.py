@@ -97,6 +97,8 @@ VECTORS = {
         0x18, 16, OPTIONAL, option(REPLY, RESPONSE, subset(0, 31, 32, 39) + subset(1) + subset())),
     "update: UPD_XCHAR, buffers of 16384 bytes, nothing is pending": message(
         0x19, 16, OPTIONAL, option(REPLY, UPDATE, value(RBSIZ, word(16384)) + word(1))),
+    "update_experiment: UPD_XCHAR, receives of 4096 bytes would do": message(
+        0x1B, 16, OPTIONAL, option(CALL, UPDATE, value(0xFFFFFF01, b"rpcrdma1" + word(4096)) + word(0))),
     "unknown_option: RDMA2_OPTIONAL of an unknown type, 3 bytes": message(
         0x1A, 1, OPTIONAL, option(CALL, 77, b"xyz")),
 }

@@ -59,6 +59,9 @@ EXPECTED = {
                      " rejected= subset.count=1 subset.word=0x00000002 subset.position=1 pending= subset.count=0",
     "update": "xid=0x00000019 version=2 credit=16 procedure=5 direction=1 option=4 option.length=16"
               f" {value(1, 4, 'xchar.receive_size=16384')} pending_clear=1",
+    "update_experiment": "xid=0x0000001b version=2 credit=16 procedure=5 direction=0 option=4 option.length=24"
+                         f" {value(0xFFFFFF01, 12, 'xchar.data=72:70:63:72:64:6d:61:31:00:00:10:00')}"
+                         " pending_clear=0",
     "unknown_option": "xid=0x0000001a version=2 credit=1 procedure=5 direction=0 option=77 option.length=3"
                       " option.data=78:79:7a",
 }

@@ -2,7 +2,7 @@
 #pragma once
 #include <infiniband/verbs.h>
 
-#include "protocol/transport/log_lines.hpp"
+#include "support/log_lines.hpp"
 
 namespace rpcrdma::test {
 

@@ -8,12 +8,12 @@
 #include <deque>
 #include <optional>
 
-#include "log_lines.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/requester/client.hpp"
 #include "rpcrdma/requester/reverse.hpp"
 #include "rpcrdma/responder/reverse_service.hpp"
 #include "rpcrdma/responder/server.hpp"
+#include "support/log_lines.hpp"
 #include "support/run.hpp"
 
 namespace rpcrdma::test {

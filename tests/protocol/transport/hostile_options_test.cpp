@@ -3,11 +3,9 @@
 // whether the connection stays, and that no resource is held afterwards.
 #include <gtest/gtest.h>
 
-#include "both_sides.hpp"
-#include "log_lines.hpp"
-#include "raw_peer.hpp"
+#include "hostile_client.hpp"
 #include "rpcrdma/connection/error.hpp"
-#include "rpcrdma/wire/v2/options.hpp"
+#include "support/log_lines.hpp"
 
 namespace rpcrdma::test {
 namespace {
@@ -17,99 +15,18 @@ using transport::Disposition;
 using transport::ExchangeState;
 using transport::TransportError;
 using transport::VersionChoice;
-using wire::v2::OptionType;
 
-constexpr std::uint32_t kInit = 1, kRequest = 2, kResponse = 3, kUpdate = 4;
-
-wire::Header decoded(const RawPeer::Message& message) {
-  wire::Header out;
-  EXPECT_TRUE(wire::decode(message.octets, out, {.highest_version = wire::kVersionTwo}));
-  return out;
+/// UPD_XCHAR with the experiment of this implementation.
+Bytes smaller_receives(std::uint32_t size) {
+  return option(22, kUpdate, {0xffffff01, 12, 0x72706372, 0x646d6131, size, 0});
 }
 
-/// "error 3", "option 1" or "message", with the XID.
-std::string text_of(const RawPeer::Message& message) {
-  const wire::Header header = decoded(message);
-  const std::string xid = " of " + std::to_string(header.xid);
-  switch (header.procedure) {
-    case wire::Procedure::error: return "error " + std::to_string(static_cast<std::uint32_t>(header.error)) + xid;
-    case wire::Procedure::optional: return "option " + std::to_string(header.option_type) + xid;
-    default: return "message" + xid;
-  }
+/// UPD_XCHAR with other experiments of the same code: another length, another name, no value.
+std::vector<Bytes> other_experiments() {
+  return {option(22, kUpdate, {0xffffff01, 4, 8192, 0}), option(22, kUpdate, {0xffffff01, 12, 0, 0, 8192, 0}),
+          option(22, kUpdate, {0xffffff01, 16, 0x72706372, 0x646d6131, 8192, 0, 0}),
+          option(22, kUpdate, {0xffffff01, 0, 0})};
 }
-
-Bytes option(std::uint32_t xid, std::uint32_t type, std::initializer_list<std::uint32_t> content,
-             std::uint32_t direction = 0) {
-  Bytes out = words({xid, 2, 8, 5, direction, type, static_cast<std::uint32_t>(content.size() * 4)});
-  const Bytes body = words(content);
-  out.insert(out.end(), body.begin(), body.end());
-  return out;
-}
-
-SidesOptions two() {
-  SidesOptions options;
-  options.client.connection.version = options.server.connection.version = VersionChoice::automatic;
-  return options;
-}
-
-/// A hand-made client of a server.
-class HostileClient : public testing::Test {
- protected:
-  explicit HostileClient(const SidesOptions& options = two(), std::uint32_t inbound_reads = 16)
-      : sides(options), fabric(sides.network.make_fabric("raw")), peer(*fabric) {
-    peer.inbound_reads = inbound_reads;
-    peer.receive_size = 65536;  // the tests announce less
-    connect();
-  }
-  void connect() {
-    peer.messages.clear();
-    peer.connect(sides.endpoint);
-    ASSERT_TRUE(sides.wait([&] { return peer.connected(); }));
-  }
-  /// Makes a call of NULL; takes its reply and the server's INIT_XCHAR.
-  void begin() {
-    const std::vector<std::string> got = answers(words({7, 2, 8, 0, 0, 0, 0, 0, 7, 0, 1, 0, 0, 0}));
-    EXPECT_EQ(got, (std::vector<std::string>{"option 1 of " + std::to_string(last_init), "message of 7"}));
-  }
-  std::uint32_t init_xid() {
-    for (const RawPeer::Message& message : peer.messages)
-      if (decoded(message).option_type == kInit) return decoded(message).xid;
-    return last_init;
-  }
-  /// All messages that answer `message`.
-  std::vector<std::string> answers(const Bytes& message) {
-    peer.send(message);
-    return answers();
-  }
-  std::vector<std::string> answers() {
-    run_ready(sides.context);
-    last_init = init_xid();
-    std::vector<std::string> out;
-    for (const RawPeer::Message& one : peer.messages) out.push_back(text_of(one));
-    last = peer.messages.empty() ? Bytes() : peer.messages.back().octets;
-    peer.messages.clear();
-    return out;
-  }
-  std::vector<std::string> one(std::string text) { return {std::move(text)}; }
-  void expect_alive() {
-    EXPECT_FALSE(peer.ended());
-    const auto got = answers(words({9, 2, 8, 0, 0, 0, 0, 0, 9, 0, 1, 0, 0, 0}));
-    ASSERT_FALSE(got.empty());
-    EXPECT_EQ(got.back(), "message of 9");
-  }
-  void TearDown() override {
-    sides.client.reset();
-    sides.server.reset();
-    run_ready(sides.context);
-    EXPECT_EQ(sides.server_pool.counters().lent, 0u);
-  }
-
-  BothSides sides;
-  std::unique_ptr<fabric::LoopbackFabric> fabric;
-  RawPeer peer;
-  std::uint32_t last_init = 0;
-  Bytes last;
-};
 
 // [v2-3.1-a] [xchar-4-a] unknown types
 TEST_F(HostileClient, UnknownTypes) {
@@ -192,7 +109,17 @@ TEST_F(HostileClient, OffersOfSmallerReceives) {
   EXPECT_EQ(answers(option(20, kInit, {0, 0})), std::vector<std::string>{});
   EXPECT_EQ(answers(option(21, kUpdate, {1, 4, 65536, 0})), std::vector<std::string>{});
   for (const std::uint32_t size : {0u, 4096u, 65536u, 65537u, 0xffffffffu})
-    EXPECT_EQ(answers(option(22, kUpdate, {0xffffff01, 4, size, 0})), std::vector<std::string>{});
+    EXPECT_EQ(answers(smaller_receives(size)), std::vector<std::string>{});
+  expect_alive();
+}
+
+// [xchar-6.2-a] [xchar-2.1-d] another implementation uses the code of these offers for something else
+TEST_F(HostileClient, OtherExperimentsWithTheSameCode) {
+  begin();
+  EXPECT_EQ(answers(option(20, kInit, {1, 0xffffff01, 4, 7, 0})), std::vector<std::string>{});
+  for (const Bytes& other : other_experiments()) EXPECT_EQ(answers(other), std::vector<std::string>{});
+  EXPECT_EQ(answers(option(23, kRequest, {1, 0xffffff01, 12, 0x72706372, 0x646d6131, 4096})), one("option 3 of 23"));
+  EXPECT_EQ(to_hex(Octets(last).subspan(28)), "00000000000000010000000100000000") << "rejected";
   expect_alive();
 }
 
@@ -225,23 +152,7 @@ class HostileClientThatStalls : public HostileClient {
     options.server_log = Log(lines = std::make_shared<LogLines>());
     return options;
   }
-  /// A long call, whose second Read waits for the first one.
-  void stall() {
-    wire::Header header;
-    header.xid = 50;
-    header.version = 2;
-    header.credits = 8;
-    header.procedure = wire::Procedure::nomsg;
-    for (RawPeer::Exposed& one : exposed) {
-      one = peer.expose(4096, fabric::Access::remote_read);
-      header.chunks.reads.push_back({0, one.segment});
-    }
-    sides.network.pause(fabric::LoopbackPause::half_placed);
-    peer.send(header, {});
-    run_ready(sides.context);
-  }
   static inline std::shared_ptr<LogLines> lines;
-  std::array<RawPeer::Exposed, 2> exposed;
 };
 
 // A client that stalls sends requests or wrong updates: its connection ends when more answers wait than it may have
@@ -615,7 +526,7 @@ class HostileServerOfAnAdaptiveClient : public HostileServer {
 TEST_F(HostileServerOfAnAdaptiveClient, OffersOfSmallerReceives) {
   begin();
   const auto offer = [this](std::uint32_t size) {
-    peer.send(option(3, kUpdate, {0xffffff01, 4, size, 0}));
+    peer.send(smaller_receives(size));
     run_ready(sides.context);
   };
   for (const std::uint32_t size : {0u, 8192u, 0xffffffffu}) offer(size);
@@ -624,6 +535,9 @@ TEST_F(HostileServerOfAnAdaptiveClient, OffersOfSmallerReceives) {
   run_ready(sides.context);
   for (const std::uint32_t size : {0u, 65536u, 65537u, 0xffffffffu}) offer(size);
   EXPECT_TRUE(peer.messages.empty()) << "these are not smaller";
+  for (const Bytes& other : other_experiments()) peer.send(other);
+  run_ready(sides.context);
+  EXPECT_TRUE(peer.messages.empty()) << "[xchar-6.2-a] [xchar-2.1-d] neither an offer nor an error";
   for (const std::uint32_t size : {1u, 16384u}) {
     offer(size);
     ASSERT_EQ(peer.messages.size(), 1u);

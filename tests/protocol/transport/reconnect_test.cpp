@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "both_sides.hpp"
-#include "log_lines.hpp"
+#include "support/log_lines.hpp"
 
 namespace rpcrdma::test {
 namespace {

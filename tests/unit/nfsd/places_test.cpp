@@ -10,7 +10,7 @@
 
 #include "file_system_test.hpp"
 #include "locate/place_store.hpp"
-#include "protocol/transport/log_lines.hpp"
+#include "support/log_lines.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {

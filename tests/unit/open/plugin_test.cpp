@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "protocol/transport/log_lines.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
+#include "support/log_lines.hpp"
 
 namespace rpcrdma::fabric {
 namespace {

@@ -203,10 +203,8 @@ bool Control::post_offer() {
   offer_due_ = false;
   unproven_ = true;
   ++counted_.updates_sent;
-  std::array<std::byte, 4> size;
-  Writer(size).u32(first_size());
-  const wire::v2::UpdateOption update{{wire::v2::kSmallerReceivesWanted, Octets(size)}, false};
-  return post_option(update, next_xid_++, wire::Direction::call);
+  const wire::v2::SmallerReceives wanted(first_size());
+  return post_option(wire::v2::UpdateOption{wanted.characteristic(), false}, next_xid_++, wire::Direction::call);
 }
 
 bool Control::post_request(const CharacteristicChange& wanted) {

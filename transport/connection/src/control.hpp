@@ -138,7 +138,7 @@ class Control final : public CharacteristicsExchange {
   void note_progress(const wire::Header& header);
 
   // control_policy.cpp
-  void on_offer(Octets size);
+  void on_offer(std::uint32_t size);
   void take_offer();
   bool may_shrink() const noexcept;
   void ask_for(std::uint32_t size, const char* why, std::uint64_t& counter);

@@ -54,8 +54,6 @@ void Control::on_init(const wire::Header& header) {
 void Control::on_update(const wire::Header& header) {
   wire::v2::UpdateOption option;
   if (phase_ != ExchangePhase::off && !wire::v2::decode(header.option, option)) return on_malformed(header);
-  const bool offers_smaller = option.now.id == wire::v2::kSmallerReceivesWanted;
-  if (offers_smaller && option.now.data.size() != 4) return on_malformed(header);  // [xchar-2.1-c]
   if (!take(ExchangeEvent::update, header.xid)) return;
   ++counted_.updates_received;
   // [xchar-3.1-d] a request for smaller receives limits this side's Sends until the peer announces a size within that
@@ -66,7 +64,7 @@ void Control::on_update(const wire::Header& header) {
     doubtful_ = false;
   }
   apply(option.now);
-  if (offers_smaller) on_offer(option.now.data);
+  if (const auto size = wire::v2::SmallerReceives::size_in(option.now)) on_offer(*size);  // [xchar-6.2-a]
 }
 
 void Control::apply(const Characteristic& value) {

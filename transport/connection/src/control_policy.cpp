@@ -60,9 +60,9 @@ void Control::watch_idleness() {
   }));
 }
 
-void Control::on_offer(Octets size) {
+void Control::on_offer(std::uint32_t size) {
   growth_.pause();
-  peer_offer_ = Reader(size).u32();
+  peer_offer_ = size;
   take_offer();
 }
 

@@ -159,6 +159,24 @@ TEST(Options, Subsets) {
   EXPECT_EQ(response.done.words().size(), kMaxCharacteristics / 32) << "positions beyond the limit are dropped";
 }
 
+// [xchar-6.2-a] the experiment of this implementation; another one with its code is not mistaken for it
+TEST(Options, SmallerReceives) {
+  const SmallerReceives wanted(4096);
+  check("update_experiment", UpdateOption{wanted.characteristic(), false});
+  EXPECT_EQ(SmallerReceives::size_in(wanted.characteristic()), 4096u);
+  const auto size_in = [](std::uint32_t id, std::string_view hex) {
+    return SmallerReceives::size_in({id, Octets(from_hex(hex))});
+  };
+  EXPECT_EQ(size_in(kSmallerReceivesWanted, "72706372 646d6131 ffffffff"), 0xffffffffu);
+  EXPECT_FALSE(size_in(kFirstExperimental, "72706372 646d6131 00001000")) << "another code";
+  EXPECT_FALSE(size_in(kSmallerReceivesWanted, "72706372 646d6132 00001000")) << "another name";
+  EXPECT_FALSE(size_in(kSmallerReceivesWanted, "72706372 646d6131 001000")) << "too short";
+  EXPECT_FALSE(size_in(kSmallerReceivesWanted, "72706372 646d6131 00001000 00")) << "too long";
+  EXPECT_FALSE(size_in(kSmallerReceivesWanted, "00001000"));
+  EXPECT_FALSE(size_in(kSmallerReceivesWanted, ""));
+  EXPECT_FALSE(SmallerReceives::size_in({CharacteristicId::receive_buffer_size, 4096}));
+}
+
 TEST(Options, MutatedVectors) {
   std::mt19937 random(4);
   for (int round = 0; round < 20000; ++round) {

@@ -2,6 +2,8 @@
 #include "rpcrdma/wire/v2/characteristics.hpp"
 
 #include <algorithm>
+#include <span>
+#include <string_view>
 
 #include "characteristic_codec.hpp"
 
@@ -11,6 +13,11 @@ namespace {
 /// An xcharval with an empty value, in bytes.
 constexpr std::size_t kMinCharacteristic = 8;
 constexpr std::uint32_t kValueSize = 4;  // every known characteristic has a value of this size
+
+/// Begins the value of SmallerReceives.
+constexpr std::string_view kExperimentName = "rpcrdma1";
+
+Octets name_of_experiment() noexcept { return std::as_bytes(std::span(kExperimentName)); }
 
 std::uint32_t largest_value(CharacteristicId id) noexcept {
   switch (id) {
@@ -25,6 +32,19 @@ std::uint32_t largest_value(CharacteristicId id) noexcept {
 
 bool operator==(const Characteristic& a, const Characteristic& b) noexcept {
   return a.id == b.id && a.value == b.value && std::ranges::equal(a.data, b.data);
+}
+
+SmallerReceives::SmallerReceives(std::uint32_t size) noexcept {
+  Writer out(data_);
+  out.octets(name_of_experiment());
+  out.u32(size);
+}
+
+std::optional<std::uint32_t> SmallerReceives::size_in(const Characteristic& value) noexcept {
+  if (value.id != kSmallerReceivesWanted || value.data.size() != kExperimentName.size() + 4) return std::nullopt;
+  Reader in(value.data);
+  if (!std::ranges::equal(in.octets(kExperimentName.size()), name_of_experiment())) return std::nullopt;
+  return in.u32();
 }
 
 void Subset::assign(boost::container::small_vector<std::uint32_t, 1> words) noexcept {

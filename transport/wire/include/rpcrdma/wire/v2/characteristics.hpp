@@ -2,8 +2,10 @@
 #pragma once
 // Transport characteristics and lists of them: xcharval, xcharspec and xcharsubset of
 // draft-dnoveck-nfsv4-rpcrdma-xcharext-01 sections 2.1 and 3. No I/O; any thread.
+#include <array>
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
+#include <optional>
 
 #include "rpcrdma/base/cursor.hpp"
 
@@ -17,8 +19,7 @@ enum class CharacteristicId : std::uint32_t {
 };
 /// Codes from here to 2^32 - 1 are for experiments (section 6.2).
 inline constexpr std::uint32_t kFirstExperimental = 0xffffff00;  // [xchar-6.2-a]
-/// An experiment, in UPD_XCHAR: its sender is short of memory, and would accept a request to lower its Receive Buffer
-/// Size to this value, a uint32 (section 3.1 lets only the peer ask for less).
+/// The code of SmallerReceives. Others may use it for experiments of their own.
 inline constexpr std::uint32_t kSmallerReceivesWanted = 0xffffff01;
 
 /// How an endpoint processes messages of the reverse direction (section 3.3).
@@ -49,6 +50,21 @@ struct Characteristic {
 };
 bool operator==(const Characteristic& a, const Characteristic& b) noexcept;
 
+/// An experiment, in UPD_XCHAR: its sender is short of memory, and would accept a request to lower its Receive Buffer
+/// Size to `size` (section 3.1 lets only the peer ask for less). As no registry assigns the code, the value begins with
+/// eight bytes that name the experiment; the size, a uint32, follows.
+class SmallerReceives {
+ public:
+  explicit SmallerReceives(std::uint32_t size) noexcept;
+  /// Refers to this object.
+  Characteristic characteristic() const noexcept { return {kSmallerReceivesWanted, Octets(data_)}; }
+  /// The size in `value`; nothing if this is another characteristic, or the experiment of another implementation.
+  static std::optional<std::uint32_t> size_in(const Characteristic& value) noexcept;
+
+ private:
+  std::array<std::byte, 12> data_{};
+};
+
 /// The most characteristics in one list; a longer list is refused. The draft sets no limit.
 inline constexpr std::size_t kMaxCharacteristics = 512;
 
@@ -68,7 +84,7 @@ class Subset {
   }
   bool empty() const noexcept { return words_.empty(); }
   void clear() noexcept { words_.clear(); }
-  /// Without zero words at the end.
+  /// The words of the bitmap, without zero words at the end.
   const boost::container::small_vector<std::uint32_t, 1>& words() const noexcept { return words_; }
   void assign(boost::container::small_vector<std::uint32_t, 1> words) noexcept;
 
