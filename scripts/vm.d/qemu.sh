@@ -13,11 +13,12 @@ vm_boot() {
   local network="user,id=net0,net=10.0.2.0/24,restrict=on"
   for forward in "${vm_forwards[@]}"; do network+=",hostfwd=tcp:127.0.0.1:${forward%%:*}-10.0.2.15:${forward##*:}"; done
   # Without erms=off, the emulated processor copies byte by byte; without norandmaps, QEMU translates a program again
-  # for each address at which the kernel loads it.
+  # for each address at which the kernel loads it. Without no_timer_check, a kernel whose machine gets no processor for a
+  # while panics at its start, as its timer seems not to work.
   local machine=(qemu-system-x86_64 -accel tcg,thread=multi -cpu max,erms=off -smp 2 -m "$vm_memory"
     -display none -no-reboot -nodefaults -serial stdio -serial "file:$control/kernel.log"
     -kernel "$vm_cache"/kernel/boot/vmlinuz-* -initrd "$vm_cache/initrd"
-    -append "console=ttyS1 panic=-1 quiet mitigations=off norandmaps vm_guest=$vm_here/guest-main"
+    -append "console=ttyS1 panic=-1 quiet mitigations=off norandmaps no_timer_check vm_guest=$vm_here/guest-main"
     -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap
     -virtfs local,path="$control",mount_tag=control,security_model=none,multidevs=remap
     -virtfs local,path="${vm_out:-$control/out}",mount_tag=out,security_model=none,multidevs=remap
