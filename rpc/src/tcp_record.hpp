@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // Record marking (RFC 5531 section 11): a record is a sequence of fragments, each preceded by a word with its length
-// and, in the top bit, whether it is the last one.
+// and, in the top bit, whether it is the last fragment.
+#include <algorithm>
+#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,7 +23,7 @@ inline constexpr std::uint32_t kLastFragment = 0x80000000u;
 inline constexpr std::size_t kRecordMark = 4;
 
 /// Reads one record at a time from a socket that it does not own. Memory grows with the bytes that arrive, not with the
-/// length that a mark claims.
+/// length that a mark claims. Short records are received together: their bytes wait here until they are asked for.
 class RecordReader {
  public:
   /// A record of more than `room` bytes is read to its end only after use() has provided memory.
@@ -26,14 +31,14 @@ class RecordReader {
   explicit RecordReader(std::uint32_t max_record) noexcept : RecordReader(max_record, max_record) {}
 
   /// Reads a whole record into record(), or as much as there is memory for; `handler`, void(error_code), must keep this
-  /// object and the socket alive.
+  /// object and the socket alive. It does not run before this returns.
   template <class Handler>
   void async_read(boost::asio::ip::tcp::socket& socket, Handler handler) {
     if (record_.capacity() == 0) record_.swap(small_);
     record_.clear();
     partial_ = false;
     granted_ = room_;
-    read_mark(socket, std::move(handler));
+    async_go_on(socket, std::move(handler));
   }
   /// The memory required to continue the record; 0 if it is complete.
   std::size_t wanted() const noexcept { return wanted_; }
@@ -46,12 +51,26 @@ class RecordReader {
   }
   template <class Handler>
   void async_go_on(boost::asio::ip::tcp::socket& socket, Handler handler) {
-    read_fragment(socket, std::move(handler));
+    const std::optional<error_code> end = parse();
+    if (!end) return receive(socket, std::move(handler));
+    posted_ = true;
+    boost::asio::post(socket.get_executor(), [this, handler = std::move(handler), status = *end]() mutable {
+      posted_ = false;
+      handler(status);
+    });
+  }
+  /// Forgets what has been received, as the connection has ended: call it before the socket connects again. The handler
+  /// of a read in progress still runs.
+  void restart() noexcept {
+    ++connection_;
+    ahead_begin_ = ahead_end_ = 0;
+    fragment_left_ = 0;
+    partial_ = false;
   }
   std::vector<std::byte>& record() noexcept { return record_; }
-  /// Frees the memory kept for the next record, unless one has begun.
+  /// Frees the memory kept for the next record, unless a record has begun or waits for its handler.
   void shrink() noexcept {
-    if (partial_) return;
+    if (partial_ || posted_) return;
     std::vector<std::byte>().swap(record_);
     std::vector<std::byte>().swap(small_);
   }
@@ -65,62 +84,95 @@ class RecordReader {
 
  private:
   static constexpr std::size_t kStep = 65536;
+  /// What one receive may read ahead. A longer fragment is received in place.
+  static constexpr std::size_t kAhead = 4096;
 
+  /// Takes what has been received. Returns how the read ends, or nothing if it needs more bytes.
+  std::optional<error_code> parse() {
+    for (;;) {
+      const std::span<const std::byte> ahead(ahead_.data() + ahead_begin_, ahead_end_ - ahead_begin_);
+      if (fragment_left_ != 0) {
+        const std::size_t taken = std::min<std::size_t>(fragment_left_, ahead.size());
+        if (taken == 0) return std::nullopt;
+        record_.insert(record_.end(), ahead.begin(), ahead.begin() + static_cast<std::ptrdiff_t>(taken));
+        ahead_begin_ += taken;
+        fragment_left_ -= static_cast<std::uint32_t>(taken);
+      } else if (partial_ && last_) {
+        partial_ = false;
+        return error_code();
+      } else {
+        if (ahead.size() < kRecordMark) return std::nullopt;
+        ahead_begin_ += kRecordMark;
+        if (const auto end = begin_fragment(Reader(ahead).u32())) return end;
+      }
+    }
+  }
+  /// Begins the fragment with this mark; returns how the read ends if it does.
+  std::optional<error_code> begin_fragment(std::uint32_t mark) {
+    ++steps_;
+    if (!std::exchange(partial_, true) && on_begin) on_begin();
+    last_ = (mark & kLastFragment) != 0;
+    fragment_left_ = mark & ~kLastFragment;
+    const bool endless = fragment_left_ == 0 && !last_;
+    if (endless || fragment_left_ > max_record_ - record_.size()) return boost::asio::error::message_size;
+    if (record_.size() + fragment_left_ <= granted_) return std::nullopt;
+    // Only the last mark tells how long the record is.
+    wanted_ = last_ ? record_.size() + fragment_left_ : max_record_;
+    return error_code();
+  }
+  /// parse() has taken all bytes but those of an incomplete mark.
   template <class Handler>
-  void read_mark(boost::asio::ip::tcp::socket& socket, Handler handler) {
-    boost::asio::async_read(socket, boost::asio::buffer(mark_),
-                            [this, &socket, handler = std::move(handler)](error_code status, std::size_t) mutable {
-                              if (status) return handler(status);
-                              ++steps_;
-                              if (!std::exchange(partial_, true) && on_begin) on_begin();
-                              const std::uint32_t word = Reader(mark_).u32();
-                              last_ = (word & kLastFragment) != 0;
-                              fragment_left_ = word & ~kLastFragment;
-                              const bool endless = fragment_left_ == 0 && !last_;
-                              if (endless || fragment_left_ > max_record_ - record_.size())
-                                return handler(boost::asio::error::message_size);
-                              // Only the last mark tells how long the record is.
-                              const std::size_t whole = last_ ? record_.size() + fragment_left_ : max_record_;
-                              if (record_.size() + fragment_left_ > granted_) {
-                                wanted_ = whole;
-                                return handler(error_code());
-                              }
-                              read_fragment(socket, std::move(handler));
-                            });
+  void receive(boost::asio::ip::tcp::socket& socket, Handler handler) {
+    if (fragment_left_ > kAhead) return receive_in_place(socket, std::move(handler));
+    std::copy(ahead_.begin() + static_cast<std::ptrdiff_t>(ahead_begin_),
+              ahead_.begin() + static_cast<std::ptrdiff_t>(ahead_end_), ahead_.begin());
+    ahead_end_ -= std::exchange(ahead_begin_, 0);
+    socket.async_read_some(boost::asio::buffer(ahead_.data() + ahead_end_, ahead_.size() - ahead_end_),
+                           [this, &socket, connection = connection_, handler = std::move(handler)](
+                               error_code status, std::size_t size) mutable {
+                             if (connection != connection_) status = boost::asio::error::operation_aborted;
+                             if (status) return handler(status);
+                             ahead_end_ += size;
+                             if (partial_) ++steps_;
+                             received(socket, std::move(handler));
+                           });
   }
   template <class Handler>
-  void read_fragment(boost::asio::ip::tcp::socket& socket, Handler handler) {
-    if (fragment_left_ == 0) {
-      if (last_) {
-        partial_ = false;
-        return handler(error_code());
-      }
-      return read_mark(socket, std::move(handler));
-    }
+  void receive_in_place(boost::asio::ip::tcp::socket& socket, Handler handler) {
     const std::size_t step = std::min<std::size_t>(fragment_left_, kStep);
     const std::size_t begin = record_.size();
     record_.resize(begin + step);
-    const auto all = [this](error_code status, std::size_t) {
+    const auto all = [this, connection = connection_](error_code status, std::size_t) {
       ++steps_;
-      return status ? 0 : kStep;
+      return status || connection != connection_ ? 0 : kStep;
     };
-    boost::asio::async_read(
-        socket, boost::asio::buffer(record_.data() + begin, step), all,
-        [this, &socket, step, handler = std::move(handler)](error_code status, std::size_t) mutable {
-          if (status) return handler(status);
-          fragment_left_ -= static_cast<std::uint32_t>(step);
-          read_fragment(socket, std::move(handler));
-        });
+    boost::asio::async_read(socket, boost::asio::buffer(record_.data() + begin, step), all,
+                            [this, &socket, step, connection = connection_, handler = std::move(handler)](
+                                error_code status, std::size_t) mutable {
+                              if (connection != connection_) status = boost::asio::error::operation_aborted;
+                              if (status) return handler(status);
+                              fragment_left_ -= static_cast<std::uint32_t>(step);
+                              received(socket, std::move(handler));
+                            });
+  }
+  template <class Handler>
+  void received(boost::asio::ip::tcp::socket& socket, Handler handler) {
+    if (const auto end = parse()) return handler(*end);
+    receive(socket, std::move(handler));
   }
 
   std::uint32_t max_record_;
   std::uint32_t room_;
   std::size_t granted_ = 0;
   std::size_t wanted_ = 0;
-  std::array<std::byte, kRecordMark> mark_{};
+  std::array<std::byte, kAhead> ahead_;
+  std::size_t ahead_begin_ = 0;  // received, but not yet taken
+  std::size_t ahead_end_ = 0;
+  std::uint64_t connection_ = 0;
   std::uint32_t fragment_left_ = 0;
   bool last_ = false;
   bool partial_ = false;
+  bool posted_ = false;  // the handler of a read that has ended will run
   std::uint64_t steps_ = 0;
   std::vector<std::byte> record_;
   std::vector<std::byte> small_;  // the memory of record_ before use()

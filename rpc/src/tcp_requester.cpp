@@ -143,6 +143,7 @@ void Link::end(transport::Call& call, error_code why) {
 /// Ends the connection and every call.
 void Link::lost(error_code why) {
   ++generation_;
+  reader_.restart();
   // Whatever error ended an established connection, the remedy is to connect again.
   const bool established = state_ == State::connected;
   const bool by_socket = why == boost::asio::error::eof || why.category() == boost::system::system_category();
