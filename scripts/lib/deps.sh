@@ -7,7 +7,7 @@ build_packages=(g++ cmake ninja-build pkg-config rpcsvc-proto python3
 demo_packages=("${build_packages[@]}" diffutils)
 bench_packages=("${build_packages[@]}" git iperf3 nftables socat iproute2)
 test_packages=("${build_packages[@]}" git make tshark tcpdump iproute2 procps clang-format libnfs-utils nfs-common rpcbind
-  mandoc man-db zsh iperf3 nftables iputils-ping systemd abigail-tools doxygen graphviz)
+  mandoc man-db zsh iperf3 nftables iputils-ping systemd abigail-tools doxygen graphviz strace)
 # Programs that the suites run in the virtual machines.
 vm_test_packages=(fio)
 vm_bench_packages=(fio perftest)

@@ -8,11 +8,19 @@ namespace {
 
 namespace nfs3 = rpc::nfs3;
 
-GETATTR3res getattr(const Request<nfs3::Getattr>& request) {
-  const AttributesResult found = request.fs().attributes(request.target.node);
+GETATTR3res result_of(const Request<nfs3::Getattr>& request, const AttributesResult& found) {
   GETATTR3res result = failed<nfs3::Getattr>(found.status);
   if (found.attributes) result.GETATTR3res_u.resok.obj_attributes = to_wire(*found.attributes, request.fsid());
   return result;
+}
+
+GETATTR3res getattr(const Request<nfs3::Getattr>& request) {
+  return result_of(request, request.fs().attributes(request.target.node));
+}
+
+std::optional<GETATTR3res> getattr_at_once(const Request<nfs3::Getattr>& request) {
+  const auto found = request.fs().attributes_at_once(request.target.node);
+  return found ? std::optional(result_of(request, *found)) : std::nullopt;
 }
 
 SETATTR3res setattr(const Request<nfs3::Setattr>& request) {
@@ -26,9 +34,12 @@ SETATTR3res setattr(const Request<nfs3::Setattr>& request) {
   return result;
 }
 
-ACCESS3res check_access(const Request<nfs3::Access>& request) {
-  const std::uint32_t kept = request.target.exported->read_only ? ~access::kChanges : ~0u;
-  const AccessResult found = request.fs().access(request.caller, request.target.node, request.args.access & kept);
+/// The rights that the client asks for and the export may grant.
+std::uint32_t wanted_of(const Request<nfs3::Access>& request) noexcept {
+  return request.args.access & (request.target.exported->read_only ? ~access::kChanges : ~0u);
+}
+
+ACCESS3res result_of(const Request<nfs3::Access>& request, const AccessResult& found) {
   ACCESS3res result = failed<nfs3::Access>(found.status);
   if (found.status != Status::ok) {
     result.ACCESS3res_u.resfail.obj_attributes = to_wire(found.attributes, request.fsid());
@@ -38,6 +49,15 @@ ACCESS3res check_access(const Request<nfs3::Access>& request) {
   ok.obj_attributes = to_wire(found.attributes, request.fsid());
   ok.access = found.granted;
   return result;
+}
+
+ACCESS3res check_access(const Request<nfs3::Access>& request) {
+  return result_of(request, request.fs().access(request.caller, request.target.node, wanted_of(request)));
+}
+
+std::optional<ACCESS3res> check_access_at_once(const Request<nfs3::Access>& request) {
+  const auto found = request.fs().access_at_once(request.caller, request.target.node, wanted_of(request));
+  return found ? std::optional(result_of(request, *found)) : std::nullopt;
 }
 
 FSSTAT3res fsstat(const Request<nfs3::Fsstat>& request) {
@@ -117,9 +137,9 @@ void NfsService::Procedures::add_attribute_procedures(rpc::Dispatcher& dispatche
   const auto object = [](const auto& args) -> const nfs_fh3& { return args.object; };
   const auto root = [](const auto& args) -> const nfs_fh3& { return args.fsroot; };
   const auto file = [](const auto& args) -> const nfs_fh3& { return args.file; };
-  on<nfs3::Getattr>(dispatcher, Effect::reads, object, &getattr);
+  on<nfs3::Getattr>(dispatcher, Effect::reads, object, &getattr, &getattr_at_once);
   on<nfs3::Setattr>(dispatcher, Effect::changes, object, &setattr);
-  on<nfs3::Access>(dispatcher, Effect::reads, object, &check_access);
+  on<nfs3::Access>(dispatcher, Effect::reads, object, &check_access, &check_access_at_once);
   on<nfs3::Fsstat>(dispatcher, Effect::reads, root, &fsstat);
   on<nfs3::Fsinfo>(dispatcher, Effect::reads, root, &fsinfo);
   on<nfs3::Pathconf>(dispatcher, Effect::reads, object, &pathconf);

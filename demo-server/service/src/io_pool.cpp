@@ -4,6 +4,10 @@
 // their outcome themselves.
 #include "rpcrdma/nfsd/service/io_pool.hpp"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <system_error>
 
@@ -38,10 +42,12 @@ void IoPool::submit(Job job) {
     } else {
       woken = idle_.back();
       idle_.pop_back();
-      woken->is_woken = true;
     }
   }
-  (woken != nullptr ? woken->woken : jobs_wait_).notify_one();
+  if (woken != nullptr)
+    woken->wake();
+  else
+    jobs_wait_.notify_one();
 }
 
 std::size_t IoPool::idle() const {
@@ -54,15 +60,22 @@ std::size_t IoPool::busy() const {
   return busy_;
 }
 
-void IoPool::wake(Place& place) {
-  place.is_woken = true;
-  place.woken.notify_one();
+void IoPool::Place::wait() noexcept {
+  while (woken_.load(std::memory_order_acquire) == 0)
+    ::syscall(SYS_futex, &woken_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+}
+
+void IoPool::Place::wake() noexcept {
+  woken_.store(1, std::memory_order_release);
+  ::syscall(SYS_futex, &woken_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
 void IoPool::wait(Place& place, std::unique_lock<std::mutex>& lock) {
-  place.is_woken = false;
+  place.prepare();
   (idle_.size() < usual_ ? idle_ : spare_).push_back(&place);
-  place.woken.wait(lock, [&place] { return place.is_woken; });
+  lock.unlock();
+  place.wait();
+  lock.lock();
 }
 
 /// While jobs wait, checks at intervals that jobs start.
@@ -84,7 +97,7 @@ void IoPool::watch() {
 void IoPool::add_threads() {
   for (std::size_t wanted = std::min(count_, busy_); wanted != 0; --wanted) {
     if (!spare_.empty()) {
-      wake(*spare_.back());
+      spare_.back()->wake();
       spare_.pop_back();
     } else if (!add_thread()) {
       return;
@@ -131,7 +144,7 @@ void IoPool::join() {
     const std::lock_guard lock(mutex_);
     ending_ = true;
     for (auto* places : {&idle_, &spare_}) {
-      for (Place* place : *places) wake(*place);
+      for (Place* place : *places) place->wake();
       places->clear();
     }
     jobs_wait_.notify_one();

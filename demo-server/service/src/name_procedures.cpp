@@ -8,8 +8,7 @@ namespace {
 
 namespace nfs3 = rpc::nfs3;
 
-LOOKUP3res lookup(const Request<nfs3::Lookup>& request) {
-  const NodeResult found = request.fs().lookup(request.caller, request.target.node, request.args.what.name.view());
+LOOKUP3res result_of(const Request<nfs3::Lookup>& request, const NodeResult& found) {
   LOOKUP3res result = failed<nfs3::Lookup>(found.status);
   if (found.status != Status::ok) {
     result.LOOKUP3res_u.resfail.dir_attributes = to_wire(found.directory.after, request.fsid());
@@ -20,6 +19,15 @@ LOOKUP3res lookup(const Request<nfs3::Lookup>& request) {
   ok.obj_attributes = to_wire(found.attributes, request.fsid());
   ok.dir_attributes = to_wire(found.directory.after, request.fsid());
   return result;
+}
+
+LOOKUP3res lookup(const Request<nfs3::Lookup>& request) {
+  return result_of(request, request.fs().lookup(request.caller, request.target.node, request.args.what.name.view()));
+}
+
+std::optional<LOOKUP3res> lookup_at_once(const Request<nfs3::Lookup>& request) {
+  const auto found = request.fs().lookup_at_once(request.caller, request.target.node, request.args.what.name.view());
+  return found ? std::optional(result_of(request, *found)) : std::nullopt;
 }
 
 CREATE3res create(const Request<nfs3::Create>& request) {
@@ -112,7 +120,8 @@ void NfsService::Procedures::add_name_procedures(rpc::Dispatcher& dispatcher) {
   const auto where = [](const auto& args) -> const nfs_fh3& { return args.where.dir; };
   const auto object = [](const auto& args) -> const nfs_fh3& { return args.object.dir; };
   on<nfs3::Lookup>(
-      dispatcher, Effect::reads, [](const auto& args) -> const nfs_fh3& { return args.what.dir; }, &lookup);
+      dispatcher, Effect::reads, [](const auto& args) -> const nfs_fh3& { return args.what.dir; }, &lookup,
+      &lookup_at_once);
   on<nfs3::Create>(dispatcher, Effect::changes, where, &create);
   on<nfs3::Mkdir>(dispatcher, Effect::changes, where, &mkdir);
   on<nfs3::Mknod>(dispatcher, Effect::changes, where, &mknod);

@@ -8,7 +8,7 @@
 namespace rpcrdma::nfsd {
 
 /// The procedures of one thread. Resolves handles on the event loop. Calls to a file system that may block run on the
-/// I/O threads, others at once.
+/// I/O threads. Other calls run on the event loop at once, and so do those that can be answered from memory.
 class NfsService::Procedures {
  public:
   Procedures(const ExportTable& exports, IoPool& io, const HandleSecret& secret, fabric::Fabric& fabric, Log log)
@@ -27,8 +27,13 @@ class NfsService::Procedures {
   template <rpc::Procedure P>
   using Work = typename P::Result (*)(const Request<P>&);
 
+  /// Work that never blocks; returns nothing if Work must do it.
+  template <rpc::Procedure P>
+  using WorkAtOnce = std::optional<typename P::Result> (*)(const Request<P>&);
+
   template <rpc::Procedure P, class HandleOf>
-  void on(rpc::Dispatcher& dispatcher, Effect effect, HandleOf handle_of, Work<P> work);
+  void on(rpc::Dispatcher& dispatcher, Effect effect, HandleOf handle_of, Work<P> work,
+          WorkAtOnce<P> at_once = nullptr);
   /// Runs `job` on an I/O thread if the file system may block, else at once. `job` is void(const HandleCodec&).
   template <class Job>
   void run(const Target& target, Job job) {
@@ -87,10 +92,15 @@ class NfsService::Procedures {
 };
 
 template <rpc::Procedure P, class HandleOf>
-void NfsService::Procedures::on(rpc::Dispatcher& dispatcher, Effect effect, HandleOf handle_of, Work<P> work) {
-  const auto handler = [this, effect, handle_of, work](rpc::ServerCall<P> call) {
+void NfsService::Procedures::on(rpc::Dispatcher& dispatcher, Effect effect, HandleOf handle_of, Work<P> work,
+                                WorkAtOnce<P> at_once) {
+  const auto handler = [this, effect, handle_of, work, at_once](rpc::ServerCall<P> call) {
     const auto found = find(call, handle_of(call.args()), effect);
     if (!found) return call.reply(failed<P>(found.error()));
+    if (at_once != nullptr && found->fs().blocking()) {
+      const Caller caller = caller_of(call.credential(), *found->exported);
+      if (const auto result = at_once(request(call, *found, caller, codec_))) return call.reply(*result);
+    }
     run(*found, [this, call = std::move(call), target = *found, work](const HandleCodec& codec) mutable {
       const Caller caller = caller_of(call.credential(), *target.exported);
       const typename P::Result result = work(request(call, target, caller, codec));

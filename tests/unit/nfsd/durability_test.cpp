@@ -278,6 +278,30 @@ TEST_P(Durability, AFailureIsReportedToAllCallsThatItConcerns) {
   }
 }
 
+/// Two names are made in one directory: the second while the flush of the first fails.
+TEST_P(Durability, AFailureIsReportedToAllChangesOfADirectory) {
+  ASSERT_EQ(fs_->attributes(root_).status, Status::ok);
+  std::promise<void> at_work;
+  Flushes failing;
+  failing.fail_with = EIO;
+  failing.meanwhile = [&] {
+    at_work.set_value();
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
+    while (!std::filesystem::exists(directory_.path() / "b") && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::yield();
+  };
+  std::thread one([&] {
+    observer = &failing;
+    EXPECT_EQ(fs_->create(caller_, root_, "a", {}).status, Status::io);
+  });
+  at_work.get_future().wait();
+  // Begins its own flush late.
+  flushes_.meanwhile = [&one] { one.joinable() ? one.join() : void(); };
+  EXPECT_EQ(fs_->create(caller_, root_, "b", {}).status, Status::io);
+  if (one.joinable()) one.join();
+  EXPECT_EQ(fs_->create(caller_, root_, "c", {}).status, Status::ok) << "made after the failure";
+}
+
 TEST_P(Durability, NoFileWaitsForAnother) {
   const NodeKey one = create(root_, "one");
   const NodeKey other = create(root_, "other");
@@ -316,6 +340,7 @@ class FewDescriptors : public Durability {
     PosixOptions options;
     options.root = directory_.path();
     options.max_descriptors = 2;
+    options.max_nodes = 0;  // these tests count the descriptors of a file
     options.kernel_handles = GetParam() == Kind::posix_handles;
     auto made = make_posix_file_system(options, {});
     ASSERT_TRUE(made);

@@ -13,6 +13,8 @@
 namespace rpcrdma::nfsd {
 namespace {
 
+constexpr std::uint32_t kAllRights = access::kMayRead | access::kMayWrite | access::kMayExecute;
+
 /// Uses the system call, because faccessat(3) may check the real uid's rights or guess from the mode.
 bool may(int fd, int right) noexcept {
   return ::syscall(SYS_faccessat2, fd, "", right, AT_EMPTY_PATH | AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0;
@@ -38,12 +40,26 @@ StatusOr<std::uint32_t> PosixFileSystem::rights(const Caller& caller, int fd, co
 }
 
 AccessResult PosixFileSystem::access(const Caller& caller, const NodeKey& key, std::uint32_t wanted) {
+  const Time now = present_time();
   const auto node = open_node(key);
   if (!node) return {node.error(), {}, 0};
   const Attributes& attributes = node->stat.attributes;
   const auto granted = rights(caller, *node);
   if (!granted) return {granted.error(), attributes, 0};
+  if (const KeptNode* const kept = node->fd.kept(); kept != nullptr)
+    kept->rights.note(owner_of_descriptors(caller), attributes, now, kAllRights, *granted);
   return {Status::ok, attributes, granted_access(attributes.type, *granted, wanted)};
+}
+
+std::optional<AccessResult> PosixFileSystem::access_at_once(const Caller& caller, const NodeKey& key,
+                                                            std::uint32_t wanted) {
+  const KeptNodePtr node = kept_.find(key);
+  const auto stat = node != nullptr ? kept_.look(*node) : std::nullopt;
+  if (!stat) return std::nullopt;
+  const Attributes& attributes = stat->attributes;
+  const auto granted = node->rights.find(owner_of_descriptors(caller), attributes, kAllRights);
+  if (!granted) return std::nullopt;
+  return AccessResult{Status::ok, attributes, granted_access(attributes.type, *granted, wanted)};
 }
 
 }  // namespace rpcrdma::nfsd

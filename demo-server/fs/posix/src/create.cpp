@@ -28,7 +28,7 @@ int refused(int directory, const char* name) noexcept {
 }
 
 /// True if the times of the file hold the verifier of an EXCLUSIVE request: the seconds of each time are one half of
-/// the verifier, signed or unsigned.
+/// the verifier, as a signed or as an unsigned number.
 bool holds(int fd, const Verifier& verifier) noexcept {
   struct stat s {};
   if (::fstatat(fd, "", &s, AT_EMPTY_PATH) != 0 || s.st_size != 0) return false;
@@ -64,21 +64,22 @@ bool has_no_unnamed_files(int error) noexcept { return error == EOPNOTSUPP || er
 StatusOr<PosixFileSystem::Found> PosixFileSystem::complete_new(const Caller& caller, const Node& directory,
                                                                std::string_view name, Node& node,
                                                                const SetAttributes& rest) const {
-  if (const Status s = apply(caller, node.fd.get(), node.stat, rest); s != Status::ok) return s;
+  if (changes_anything(rest)) {
+    if (const Status s = apply(caller, node.fd.get(), node.stat, rest); s != Status::ok) return s;
+    if (const Status s = refresh(node); s != Status::ok) return s;
+  }
   touch_inode(node.fd.get(), node.stat);
-  return found(directory, name, node.fd.get());
+  return found(directory, name, node.fd.get(), node.stat);
 }
 
-/// Completes an object after the system call that made `name` with its owner and mode. Removes the object again if that
-/// fails.
+/// Completes the object in `unsettled` after the system call that made `name` with its owner and mode. Removes the
+/// object again if that fails. The object need not be written to the disk if its directory brings it there.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::finish_new(const Caller& caller, const Node& directory,
                                                              std::string_view name, const SetAttributes& attributes,
-                                                             Unsettled& unsettled) const {
-  auto fd = open_component(directory.fd.get(), name);
-  if (!fd) return fd.error();
-  const auto stat = stat_fd(fd->get());
+                                                             bool exclusive, Unsettled& unsettled) const {
+  const auto stat = stat_fd(unsettled.fd.get());
   if (!stat) return stat.error();
-  Node node{std::move(*fd), *stat};
+  Node node{std::move(unsettled.fd), *stat};
   SetAttributes rest = attributes;
   rest.mode.reset();
   // Only root may choose owner and group; they are ignored in requests of other callers.
@@ -86,7 +87,8 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::finish_new(const Caller& calle
   auto made = complete_new(caller, directory, name, node, rest);
   if (!made) ::unlinkat(directory.fd.get(), std::string(name).c_str(), is_directory(*stat) ? AT_REMOVEDIR : 0);
   // Unless the journal is known to commit in order, the name may reach the disk before the object.
-  if (changes_anything(rest) || !commits_in_order_) unsettled = {std::move(node.fd), stat->attributes.type};
+  if (exclusive || changes_anything(rest) || !commits_in_order_)
+    unsettled = {std::move(node.fd), stat->attributes.type, unsettled.for_data};
   return made;
 }
 
@@ -104,7 +106,10 @@ NodeResult PosixFileSystem::make_entry(const Caller& caller, const NodeKey& key,
     }
     const int error = as_caller(caller, [&] { return make(directory.fd.get(), std::string(name).c_str()); });
     if (error != 0) return status_of(error);
-    return fill(result, finish_new(caller, directory, name, wanted, unsettled));
+    auto fd = open_component(directory.fd.get(), name);
+    if (!fd) return fd.error();
+    unsettled.fd = std::move(*fd);
+    return fill(result, finish_new(caller, directory, name, wanted, false, unsettled));
   });
   return result;
 }
@@ -203,8 +208,11 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_file(const Caller& call
   }
   SetAttributes rest = attributes;
   if (size == 0) rest.size.reset();
-  auto made = finish_new(caller, directory, name, rest, unsettled);
-  if (made && !acts_ && (mode & 0600u) != 0600u) keep_open(caller, made->node, std::move(fd));
+  Fd spare;
+  if (!acts_ && (mode & 0600u) != 0600u) spare = Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
+  unsettled = {std::move(fd), FileType::regular, true};
+  auto made = finish_new(caller, directory, name, rest, false, unsettled);
+  if (made && spare) keep_open(caller, made->node, std::move(spare));
   return made;
 }
 
@@ -218,7 +226,7 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_exclusive(const Caller&
   const auto open_new = [&](const char* path, int flags) {
     return as_caller(caller, [&] {
       unsettled = {Fd(::openat(directory.fd.get(), path, flags | O_RDWR | O_CLOEXEC, kExclusiveMode)),
-                   FileType::regular};
+                   FileType::regular, true};
       return unsettled.fd.get();
     });
   };
@@ -240,7 +248,7 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_exclusive(const Caller&
     ::unlinkat(directory.fd.get(), text.c_str(), 0);
     return status_of(error);
   }
-  return finish_new(caller, directory, name, {}, unsettled);
+  return finish_new(caller, directory, name, {}, true, unsettled);
 }
 
 StatusOr<PosixFileSystem::Found> PosixFileSystem::create_new(const Caller& caller, const Node& directory,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a change reaches the disk before it is reported. No lock is held while it is written, so that the file
 // system can write many changes at once.
-// Ownership: objects are opened again for fsync, with the server's rights.
+// Ownership: objects are opened again for fsync, with the server's rights; a directory that is kept, only once.
 // Error handling: a change that is not on the disk is reported as failed, although it is visible.
 #include <fcntl.h>
 
@@ -11,12 +11,6 @@
 #include "posix_file_system.hpp"
 
 namespace rpcrdma::nfsd {
-namespace {
-
-/// True if the file system has no fsync for directories: it then orders these changes itself.
-bool has_no_fsync(int error) noexcept { return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP; }
-
-}  // namespace
 
 Status PosixFileSystem::flush_all() {
   if (commits_in_order_) {
@@ -31,33 +25,41 @@ Status PosixFileSystem::flush_all() {
 
 PosixFileSystem::Watched PosixFileSystem::watch(const NodeStat& stat) {
   if (stat.attributes.type != FileType::regular) return {};
-  Watched watched{write_backs_.of({stat.attributes.fileid, stat.device}), 0};
+  Watched watched{write_backs_.of(id_of(stat)), 0};
   watched.failures = watched.file->failures();
   return watched;
 }
 
-/// Writes an object to the disk. One that cannot be opened without side effects (a FIFO, a device) or at all (a
-/// symbolic link) is written together with all other changes.
-Status PosixFileSystem::flush(int fd, FileType type, Watched watched) {
+/// Writes an object to the disk. An object that cannot be opened (a symbolic link), or only with side effects (a FIFO,
+/// a device), is written together with all other changes.
+Status PosixFileSystem::flush(const NodeFd& fd, FileType type, Watched watched, bool for_data) {
   const bool directory = type == FileType::directory;
   if (!directory && type != FileType::regular) return flush_all();
-  const auto opened = reopen(fd, O_RDONLY | (directory ? O_DIRECTORY : 0));
+  const auto opened = for_data ? StatusOr<Fd>(Fd()) : reopen(fd.get(), O_RDONLY | (directory ? O_DIRECTORY : 0));
   if (!opened) return flush_all();
-  if (directory) return ::fsync(opened->get()) == 0 || has_no_fsync(errno) ? Status::ok : status_of(errno);
+  const int open = for_data ? fd.get() : opened->get();
+  if (directory) return ::fsync(open) == 0 || has_no_fsync(errno) ? Status::ok : status_of(errno);
   if (watched.file == nullptr) {
-    const auto stat = stat_fd(opened->get());
+    const auto stat = stat_fd(open);
     if (!stat) return stat.error();
     watched = watch(*stat);
   }
-  const Status status = watched.file->sync(opened->get(), Stable::file_sync, watched.failures);
+  const Status status = watched.file->sync(open, Stable::file_sync, watched.failures);
   return status == Status::inval || status == Status::notsupp ? Status::ok : status;
+}
+
+Status PosixFileSystem::flush_directory(const Node& directory) {
+  const KeptNode* const kept = directory.fd.kept();
+  if (kept == nullptr) return flush(directory.fd, FileType::directory, {});
+  const auto status = kept->to_disk.sync(directory.fd.get(), directory.failures);
+  return status ? *status : flush_all();
 }
 
 Status PosixFileSystem::settle(const Caller& caller, const Node& directory, const Unsettled& unsettled) {
   if (!caller.sync) return Status::ok;
-  const Status status = flush(directory.fd.get(), FileType::directory, {});
+  const Status status = flush_directory(directory);
   if (status != Status::ok || !unsettled.fd) return status;
-  return flush(unsettled.fd.get(), unsettled.type, {});
+  return flush(unsettled.fd, unsettled.type, {}, unsettled.for_data);
 }
 
 }  // namespace rpcrdma::nfsd

@@ -81,8 +81,9 @@ void PosixFileSystem::keep_open(const Caller& caller, const NodeKey& key, Fd fd)
   if (!stat) return;
   auto file = late_close_.make();
   file->fd = std::move(fd);
+  file->id = id_of(*stat);
   file->readable = file->writable = true;
-  file->back = write_backs_.of({stat->attributes.fileid, stat->device});
+  file->back = write_backs_.of(file->id);
   file->mode = stat->attributes.mode;
   file->uid = stat->attributes.uid;
   file->gid = stat->attributes.gid;
@@ -98,6 +99,7 @@ StatusOr<PosixFileSystem::OpenFilePtr> PosixFileSystem::open_data(const Caller& 
   if (attributes.type == FileType::directory) return Status::isdir;
   if (attributes.type != FileType::regular) return Status::inval;
   auto file = late_close_.make();
+  file->id = id_of(node->stat);
   file->mode = attributes.mode;
   file->uid = attributes.uid;
   file->gid = attributes.gid;
@@ -106,7 +108,8 @@ StatusOr<PosixFileSystem::OpenFilePtr> PosixFileSystem::open_data(const Caller& 
     const auto now = stat_fd(file->fd.get());
     if (!now) return now.error();
     locator_->changed(node->stat, *now);
-    file->back = write_backs_.of({now->attributes.fileid, now->device});
+    file->id = id_of(*now);
+    file->back = write_backs_.of(file->id);
   }
   descriptors_.put(key, owner_of_descriptors(caller), file);
   return OpenFilePtr(std::move(file));

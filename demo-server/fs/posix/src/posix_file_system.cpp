@@ -3,13 +3,16 @@
 
 #include <fcntl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "limits.hpp"
 #include "locate/confinement.hpp"
 #include "open_files/commit_order.hpp"
+#include "rpcrdma/nfsd/fs/access.hpp"
 
 namespace rpcrdma::nfsd {
 namespace {
@@ -22,6 +25,18 @@ std::uint64_t fresh_verifier() {
   if (::getrandom(&value, sizeof value, 0) != sizeof value)
     value = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
   return value;
+}
+
+/// How many objects to keep open: at most `most`, and few of the descriptors that the process may have. Makes the
+/// process's table of descriptors large enough at once: when it grows while several threads use it, the thread that
+/// opens a file waits for the kernel, for some 10 ms, and an event loop must not.
+std::size_t nodes_to_keep(int root, std::size_t most) noexcept {
+  rlimit limit{};
+  if (!KeptNodes::usable(root) || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  constexpr rlim_t kOthers = 1024;
+  const std::size_t count = std::min<std::size_t>(most, limit.rlim_cur / 8);
+  const Fd last(::fcntl(root, F_DUPFD_CLOEXEC, static_cast<int>(std::min(limit.rlim_cur - 1, count + kOthers))));
+  return count;
 }
 
 }  // namespace
@@ -49,6 +64,7 @@ PosixFileSystem::PosixFileSystem(Fd root, Fd readable_root, const NodeStat& stat
       readable_root_(std::move(readable_root)),
       root_stat_(stat),
       limits_(limits_of(readable_root_.get())),
+      kept_(root_.get(), stat, nodes_to_keep(root_.get(), options.max_nodes)),
       verifier_(fresh_verifier()),
       write_backs_(verifier_, 2 * options.max_descriptors),
       descriptors_(options.max_descriptors),
@@ -82,6 +98,7 @@ Verifier PosixFileSystem::write_verifier() const noexcept {
 void PosixFileSystem::tidy() {
   const auto now = DescriptorCache::Clock::now();
   descriptors_.drop_idle(now - kIdle, now - kLongest);
+  kept_.drop_idle(now - kIdle, now - kLongest);
   streams_.drop_idle(now - kIdle);
   late_close_.close_all();
   write_backs_.tidy(now);
@@ -92,15 +109,26 @@ std::mutex& PosixFileSystem::lock_of(const NodeKey& node) noexcept {
   return locks_[NodeKeyHash{}(node) % locks_.size()];
 }
 
-StatusOr<PosixFileSystem::Node> PosixFileSystem::open_node(const NodeKey& key) const {
+PosixFileSystem::Node PosixFileSystem::node_of(KeptNodePtr kept, const NodeStat& stat) noexcept {
+  const std::uint64_t failures = kept->to_disk.failures();
+  return {std::move(kept), stat, failures};
+}
+
+StatusOr<PosixFileSystem::Node> PosixFileSystem::open_node(const NodeKey& key) {
+  if (KeptNodePtr kept = kept_.find(key); kept != nullptr) {
+    if (const auto stat = kept_.look(*kept)) return node_of(std::move(kept), *stat);
+    kept = nullptr;
+    kept_.drop(key);
+  }
   auto fd = locator_->open(key);
   if (!fd) return fd.error();
   const auto stat = stat_fd(fd->get());
   if (!stat) return stat.error();
-  return Node{std::move(*fd), *stat};
+  KeptNodePtr kept = kept_.keep(key, *stat, *fd);
+  return kept != nullptr ? node_of(std::move(kept), *stat) : Node{std::move(*fd), *stat};
 }
 
-StatusOr<PosixFileSystem::Node> PosixFileSystem::open_directory(const NodeKey& key) const {
+StatusOr<PosixFileSystem::Node> PosixFileSystem::open_directory(const NodeKey& key) {
   auto node = open_node(key);
   if (node && !is_directory(node->stat)) return Status::notdir;
   return node;
@@ -138,15 +166,20 @@ void PosixFileSystem::touch_inode(int fd, NodeStat& stat) const {
 StatusOr<PosixFileSystem::Found> PosixFileSystem::found(const Node& directory, std::string_view name, int fd) const {
   const auto stat = stat_fd(fd);
   if (!stat) return stat.error();
-  const auto key = locator_->key_of(fd, *stat, directory.stat, name);
+  return found(directory, name, fd, *stat);
+}
+
+StatusOr<PosixFileSystem::Found> PosixFileSystem::found(const Node& directory, std::string_view name, int fd,
+                                                        const NodeStat& stat) const {
+  const auto key = locator_->key_of(fd, stat, directory.stat, name);
   if (!key) return key.error();
-  return Found{*key, stat->attributes};
+  return Found{*key, stat};
 }
 
 Status PosixFileSystem::fill(NodeResult& out, const StatusOr<Found>& found) {
   if (!found) return found.error();
   out.node = found->node;
-  out.attributes = found->attributes;
+  out.attributes = found->stat.attributes;
   return Status::ok;
 }
 
@@ -156,8 +189,16 @@ AttributesResult PosixFileSystem::attributes(const NodeKey& key) {
   return {Status::ok, node->stat.attributes};
 }
 
+std::optional<AttributesResult> PosixFileSystem::attributes_at_once(const NodeKey& key) {
+  const KeptNodePtr node = kept_.find(key);
+  const auto stat = node != nullptr ? kept_.look(*node) : std::nullopt;
+  if (!stat) return std::nullopt;
+  return AttributesResult{Status::ok, stat->attributes};
+}
+
+/// `now` is a time before the attributes of the directory were read.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::look_up(const Caller& caller, const Node& directory,
-                                                          std::string_view name) const {
+                                                          std::string_view name, Time now) {
   if (const Status s = check_component(name); s != Status::ok) return s;
   if (is_dot_dot(name)) {
     const auto parent = open_parent(caller, directory);
@@ -165,21 +206,66 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::look_up(const Caller& caller, 
     // No name is passed: the place of the parent itself is known already.
     return found(directory, {}, parent->get());
   }
-  const auto fd = open_as_caller(caller, directory, name);
+  auto fd = open_as_caller(caller, directory, name);
   if (!fd) return fd.error();
-  return found(directory, is_dot(name) ? std::string_view() : name, fd->get());
+  if (is_dot(name)) return found(directory, {}, fd->get());
+  auto child = found(directory, name, fd->get());
+  const KeptNode* const kept = directory.fd.kept();
+  if (!child || kept == nullptr) return child;
+  kept->rights.note(owner_of_descriptors(caller), directory.stat.attributes, now, access::kMayExecute,
+                    access::kMayExecute);
+  kept_.keep(child->node, child->stat, *fd, path_below(*kept, name));
+  return child;
 }
 
 NodeResult PosixFileSystem::lookup(const Caller& caller, const NodeKey& key, std::string_view name) {
   NodeResult result;
+  const Time now = present_time();
   const auto directory = open_directory(key);
   if (!directory) {
     result.status = directory.error();
     return result;
   }
   result.directory.after = directory->stat.attributes;
-  result.status = fill(result, look_up(caller, *directory, name));
+  result.status = fill(result, look_up(caller, *directory, name, now));
   return result;
+}
+
+std::optional<NodeResult> PosixFileSystem::lookup_at_once(const Caller& caller, const NodeKey& key,
+                                                          std::string_view name) {
+  if (check_component(name) != Status::ok || is_dot(name) || is_dot_dot(name)) return std::nullopt;
+  const KeptNodePtr directory = kept_.find(key);
+  const auto stat = directory != nullptr ? kept_.look(*directory) : std::nullopt;
+  if (!stat || !is_directory(*stat)) return std::nullopt;
+  const auto may = directory->rights.find(owner_of_descriptors(caller), stat->attributes, access::kMayExecute);
+  if (!may || (*may & access::kMayExecute) == 0) return std::nullopt;
+  auto child = find_at_once(*directory, name);
+  if (!child) return std::nullopt;
+  NodeResult result;
+  result.directory.after = stat->attributes;
+  result.status = fill(result, *child);
+  return result;
+}
+
+/// The name of an object that is kept and in its place is in the kernel's cache of names. The object at the name is the
+/// one that is kept if it has the same number, as no other object can have it meanwhile. If not, a mount hides it.
+std::optional<StatusOr<PosixFileSystem::Found>> PosixFileSystem::find_at_once(const KeptNode& directory,
+                                                                              std::string_view name) {
+  std::string path = path_below(directory, name);
+  if (const KeptNodePtr kept = kept_.find(path); kept != nullptr && kept_.is_in_place(*kept)) {
+    const auto stat = stat_at(directory.fd.get(), name, AT_STATX_DONT_SYNC);
+    if (stat && id_of(*stat) == kept->id) return Found{kept->key, *stat};
+  }
+  if (locator_->remembers()) return std::nullopt;
+  auto opened = open_component_at_once(directory.fd.get(), name);
+  if (!opened) return std::nullopt;
+  if (!*opened) return opened->error();
+  Fd& fd = **opened;
+  const auto stat = stat_fd(fd.get());
+  const auto node = stat ? locator_->key_of(fd.get(), *stat, {}, {}) : stat.error();
+  if (!node) return std::nullopt;
+  kept_.keep_at_once(*node, *stat, fd, std::move(path));
+  return Found{*node, *stat};
 }
 
 StatusOr<Fd> PosixFileSystem::open_as_caller(const Caller& caller, const Node& directory, std::string_view name) const {

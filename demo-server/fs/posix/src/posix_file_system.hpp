@@ -8,6 +8,7 @@
 
 #include "acting.hpp"
 #include "directory_stream.hpp"
+#include "locate/kept_nodes.hpp"
 #include "locate/locator.hpp"
 #include "open_files/descriptor_cache.hpp"
 #include "open_files/late_close.hpp"
@@ -31,10 +32,14 @@ class PosixFileSystem final : public FileSystem {
   void tidy() override;
 
   AttributesResult attributes(const NodeKey& node) override;
+  std::optional<AttributesResult> attributes_at_once(const NodeKey& node) override;
   AccessResult access(const Caller& caller, const NodeKey& node, std::uint32_t wanted) override;
+  std::optional<AccessResult> access_at_once(const Caller& caller, const NodeKey& node, std::uint32_t wanted) override;
   ChangeResult set_attributes(const Caller& caller, const NodeKey& node, const SetAttributes& changes,
                               const std::optional<Time>& guard) override;
   NodeResult lookup(const Caller& caller, const NodeKey& directory, std::string_view name) override;
+  std::optional<NodeResult> lookup_at_once(const Caller& caller, const NodeKey& directory,
+                                           std::string_view name) override;
   ReadlinkResult read_link(const NodeKey& node) override;
   ReadResult read(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                   std::span<const BufferRef> into) override;
@@ -63,42 +68,47 @@ class PosixFileSystem final : public FileSystem {
  private:
   /// An open object, with its attributes before a change.
   struct Node {
-    Fd fd;
+    NodeFd fd;
     NodeStat stat;
+    std::uint64_t failures = 0;  ///< of a directory that is kept: its failed synchronizations until now
   };
   /// The key and attributes of an object, for a reply.
   struct Found {
     NodeKey node;
-    Attributes attributes;
+    NodeStat stat;
   };
-  /// A changed object that must be written to the disk with its directory; without a descriptor, no object.
+  /// A changed object that must be written to the disk with its directory. If it has no descriptor, there is no such
+  /// object.
   struct Unsettled {
-    Fd fd;
+    NodeFd fd;
     FileType type = FileType::regular;
+    bool for_data = false;  ///< the descriptor is one for data, not O_PATH
   };
-  /// A file before a change, with the number of its failed write-backs until then.
+  /// A file that is about to be changed, with the number of its failed write-backs so far.
   struct Watched {
     std::shared_ptr<WriteBack> file;
     std::uint64_t failures = 0;
   };
-  /// An object that is about to lose a name.
+  /// An object that is about to lose a name. Open only if it may keep another one.
   struct Victim {
-    Node node;
-    NodeKey key;
+    NodeFd fd;
+    NodeStat stat;
   };
   using OpenFilePtr = std::shared_ptr<const OpenFile>;
 
+  static Node node_of(KeptNodePtr kept, const NodeStat& stat) noexcept;
   /// Serializes changes of one object by this server, so that "before" and "after" enclose one change.
   std::mutex& lock_of(const NodeKey& node) noexcept;
-  StatusOr<Node> open_node(const NodeKey& key) const;
-  StatusOr<Node> open_directory(const NodeKey& key) const;
+  /// An object where it is now, with its present attributes.
+  StatusOr<Node> open_node(const NodeKey& key);
+  StatusOr<Node> open_directory(const NodeKey& key);
   bool is_top(const Node& directory) const noexcept { return same_object(directory.stat, root_stat_); }
   static Status refresh(Node& node);
   Wcc wcc_after(const Node& directory, bool changed) const;
   void touch_inode(int fd, NodeStat& stat) const;
   /// The identity that the thread takes for a caller; null if this process serves all callers as itself.
   const Identity* user(const Caller& caller) const noexcept { return acts_ ? &caller : nullptr; }
-  /// The owner of cached descriptors: the server itself if it serves all callers as itself.
+  /// The owner of cached descriptors and rights: the server itself if it serves all callers as itself.
   const Identity& owner_of_descriptors(const Caller& caller) const noexcept { return acts_ ? caller : itself_; }
   bool is_root(const Caller& caller) const noexcept { return (acts_ ? caller.uid : itself_.uid) == 0; }
   /// Runs a system call as the caller; returns its errno, or 0.
@@ -135,36 +145,36 @@ class PosixFileSystem final : public FileSystem {
   /// Writes all names and attributes to the disk, and with syncfs(2) all data.
   Status flush_all();
   Watched watch(const NodeStat& stat);
-  Status flush(int fd, FileType type, Watched watched);
+  Status flush(const NodeFd& fd, FileType type, Watched watched, bool for_data = false);
+  Status flush_directory(const Node& directory);
   /// Writes a changed directory and the unsettled object in it to the disk, unless the export is asynchronous.
   Status settle(const Caller& caller, const Node& directory, const Unsettled& unsettled);
 
   /// Runs `change` on a directory under its lock, then settle(); sets the attributes before and after it in `wcc`.
   template <class Change>
   Status in_directory(const Caller& caller, const NodeKey& key, Wcc& wcc, Change change) {
-    auto directory = open_directory(key);
+    std::unique_lock lock(lock_of(key));
+    const auto directory = open_directory(key);
     if (!directory) return directory.error();
     Unsettled unsettled;
-    {
-      const std::lock_guard lock(lock_of(key));
-      if (const Status s = refresh(*directory); s != Status::ok) return s;
-      const Status status = change(std::as_const(*directory), unsettled);
-      wcc = wcc_after(*directory, status == Status::ok);
-      if (status != Status::ok) return status;
-    }
-    return settle(caller, *directory, unsettled);
+    const Status status = change(*directory, unsettled);
+    wcc = wcc_after(*directory, status == Status::ok);
+    lock.unlock();
+    return status == Status::ok ? settle(caller, *directory, unsettled) : status;
   }
   /// Describes the object that is now `name` in `directory`.
   StatusOr<Found> found(const Node& directory, std::string_view name, int fd) const;
+  StatusOr<Found> found(const Node& directory, std::string_view name, int fd, const NodeStat& stat) const;
   static Status fill(NodeResult& out, const StatusOr<Found>& found);
   StatusOr<Fd> open_as_caller(const Caller& caller, const Node& directory, std::string_view name) const;
   StatusOr<Fd> open_parent(const Caller& caller, const Node& directory) const;
-  StatusOr<Found> look_up(const Caller& caller, const Node& directory, std::string_view name) const;
+  std::optional<StatusOr<Found>> find_at_once(const KeptNode& directory, std::string_view name);
+  StatusOr<Found> look_up(const Caller& caller, const Node& directory, std::string_view name, Time now);
 
   StatusOr<Found> complete_new(const Caller& caller, const Node& directory, std::string_view name, Node& node,
                                const SetAttributes& rest) const;
   StatusOr<Found> finish_new(const Caller& caller, const Node& directory, std::string_view name,
-                             const SetAttributes& attributes, Unsettled& unsettled) const;
+                             const SetAttributes& attributes, bool exclusive, Unsettled& unsettled) const;
   /// Checks that the name is free, as far as the caller may see (else Status::exist, Status::acces). As in open(2) and
   /// mkdir(2), this comes before all other reasons to refuse a new object.
   Status check_free(const Caller& caller, const Node& directory, std::string_view name) const;
@@ -185,11 +195,12 @@ class PosixFileSystem final : public FileSystem {
                         const SetAttributes& attributes, Make make);
 
   ChangeResult unlink(const Caller& caller, const NodeKey& directory, std::string_view name, int flags);
-  Status move(const Caller& caller, Node& source, std::string_view from, Node& target, std::string_view to);
+  Status move(const Caller& caller, const Node& source, std::string_view from, const Node& target, std::string_view to);
   Unsettled moved_directory(const Node& target, std::string_view name) const;
   Status link_file(const Caller& caller, Node& file, const Node& directory, std::string_view name) const;
   void forget(const Node& directory, std::string_view name, const Victim& victim);
   std::optional<Victim> before_unlink(const Node& directory, std::string_view name) const;
+  std::optional<Victim> before_move(const Node& directory, std::string_view name) const;
 
   static void fill(DirectoryEntry& entry, const StatusOr<Found>& found);
   void fill_node(const Caller& caller, const NodeKey& key, const Node& directory, DirectoryEntry& entry);
@@ -203,6 +214,7 @@ class PosixFileSystem final : public FileSystem {
   NodeKey root_key_;
   Limits limits_;
   std::unique_ptr<Locator> locator_;
+  KeptNodes kept_;
   LateClose late_close_;
   std::atomic<std::uint64_t> verifier_;
   WriteBacks write_backs_;

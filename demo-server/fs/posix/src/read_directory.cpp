@@ -16,15 +16,15 @@ constexpr Verifier kCookieVerifier{std::byte{'r'}, std::byte{'d'}, std::byte{'1'
 
 void PosixFileSystem::fill(DirectoryEntry& entry, const StatusOr<Found>& found) {
   if (!found) return;
-  entry.attributes = found->attributes;
+  entry.attributes = found->stat.attributes;
   entry.node = found->node;
-  entry.fileid = found->attributes.fileid;
+  entry.fileid = found->stat.attributes.fileid;
 }
 
 /// Adds the present attributes and key of an entry; omits them if the entry has gone or is a mount point.
 void PosixFileSystem::fill_node(const Caller& caller, const NodeKey& key, const Node& directory,
                                 DirectoryEntry& entry) {
-  if (is_dot(entry.name)) return fill(entry, Found{key, directory.stat.attributes});
+  if (is_dot(entry.name)) return fill(entry, Found{key, directory.stat});
   if (is_dot_dot(entry.name)) {
     if (const auto parent = open_parent(caller, directory)) fill(entry, found(directory, {}, parent->get()));
     return;

@@ -28,14 +28,22 @@ class LockBoth {
 
 std::optional<PosixFileSystem::Victim> PosixFileSystem::before_unlink(const Node& directory,
                                                                       std::string_view name) const {
+  const auto stat = stat_at(directory.fd.get(), name, 0);
+  if (!stat && stat.error() != Status::notsupp) return std::nullopt;
+  // Not opened: an open file would keep a network file system from removing it.
+  if (stat && (is_directory(*stat) || stat->attributes.links < 2)) return Victim{{}, *stat};
+  auto victim = before_move(directory, name);
+  if (victim && (is_directory(victim->stat) || victim->stat.attributes.links < 2)) victim->fd = {};
+  return victim;
+}
+
+std::optional<PosixFileSystem::Victim> PosixFileSystem::before_move(const Node& directory,
+                                                                    std::string_view name) const {
   auto fd = open_component(directory.fd.get(), name);
   if (!fd) return std::nullopt;
   const auto stat = stat_fd(fd->get());
   if (!stat) return std::nullopt;
-  // Passes no name: the name is about to be removed, and must not be remembered.
-  const auto key = locator_->key_of(fd->get(), *stat, directory.stat, {});
-  if (!key) return std::nullopt;
-  return Victim{{std::move(*fd), *stat}, *key};
+  return Victim{std::move(*fd), *stat};
 }
 
 ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, std::string_view name, int flags) {
@@ -43,9 +51,7 @@ ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, s
   result.status = in_directory(caller, key, result.wcc, [&](const Node& directory, Unsettled&) {
     const Status bad = (flags & AT_REMOVEDIR) != 0 ? check_rmdir_name(name) : check_old_name(name);
     if (bad != Status::ok) return bad;
-    auto victim = before_unlink(directory, name);
-    // Closes the descriptor if it is not needed: an open file would keep a network file system from removing it.
-    if (victim && victim->node.stat.attributes.links < 2) victim->node.fd = {};
+    const auto victim = before_unlink(directory, name);
     const std::string text(name);
     const int error = as_caller(caller, [&] { return ::unlinkat(directory.fd.get(), text.c_str(), flags); });
     if (error == 0 && victim) forget(directory, name, *victim);
@@ -57,13 +63,15 @@ ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, s
 /// Forgets a name that has been removed and, if it was the last one, the object. Uses the present number of names, as
 /// another name may have been removed at the same time.
 void PosixFileSystem::forget(const Node& directory, std::string_view name, const Victim& victim) {
-  const NodeStat& before = victim.node.stat;
-  if (victim.node.fd && !is_directory(before)) {
-    const auto now = stat_fd(victim.node.fd.get());
+  const NodeStat& before = victim.stat;
+  if (victim.fd) {
+    const auto now = stat_fd(victim.fd.get());
     if (now && now->attributes.links != 0) return locator_->unnamed(before, directory.stat, name);
   }
-  descriptors_.drop(victim.key);
-  write_backs_.unnamed({before.attributes.fileid, before.device});
+  const ObjectId id = id_of(before);
+  descriptors_.drop(id);
+  kept_.drop(id);
+  write_backs_.unnamed(id);
   locator_->removed(before);
 }
 
@@ -75,27 +83,28 @@ ChangeResult PosixFileSystem::remove_directory(const Caller& caller, const NodeK
   return unlink(caller, directory, name, AT_REMOVEDIR);
 }
 
-Status PosixFileSystem::move(const Caller& caller, Node& source, std::string_view from, Node& target,
+Status PosixFileSystem::move(const Caller& caller, const Node& source, std::string_view from, const Node& target,
                              std::string_view to) {
-  if (const Status s = refresh(source); s != Status::ok) return s;
-  if (const Status s = refresh(target); s != Status::ok) return s;
   if (const Status s = check_old_name(from); s != Status::ok) return s;
   if (const Status s = check_old_name(to); s != Status::ok) return s;
-  const auto moved = before_unlink(source, from);
-  auto replaced = before_unlink(target, to);
-  if (replaced && replaced->node.stat.attributes.links < 2) replaced->node.fd = {};
+  const auto replaced = before_unlink(target, to);
+  std::optional<Victim> moved;
+  if (locator_->remembers())
+    moved = before_move(source, from);
+  else if (replaced)
+    moved = before_unlink(source, from);
   const std::string from_text(from);
   const std::string to_text(to);
   const int error = as_caller(
       caller, [&] { return ::renameat(source.fd.get(), from_text.c_str(), target.fd.get(), to_text.c_str()); });
   if (error != 0) return status_of(error);
   // Two names of one object: rename() has done nothing.
-  if (moved && replaced && moved->key == replaced->key) return Status::ok;
+  if (moved && replaced && same_object(moved->stat, replaced->stat)) return Status::ok;
   if (replaced) forget(target, to, *replaced);
-  if (!moved) return Status::ok;
-  const auto now = stat_fd(moved->node.fd.get());
+  if (!moved || !locator_->remembers()) return Status::ok;
+  const auto now = stat_fd(moved->fd.get());
   if (!now) return Status::ok;
-  locator_->changed(moved->node.stat, *now);
+  locator_->changed(moved->stat, *now);
   locator_->unnamed(*now, source.stat, from);
   locator_->named(*now, target.stat, to);
   return Status::ok;
@@ -112,24 +121,24 @@ PosixFileSystem::Unsettled PosixFileSystem::moved_directory(const Node& target, 
 
 RenameResult PosixFileSystem::rename(const Caller& caller, const NodeKey& from_key, std::string_view from,
                                      const NodeKey& to_key, std::string_view to) {
-  auto source = open_directory(from_key);
+  std::optional<LockBoth> lock(std::in_place, lock_of(from_key), lock_of(to_key));
+  const auto source = open_directory(from_key);
   if (!source) return {source.error(), {}, {}};
-  auto target = open_directory(to_key);
-  if (!target) return {target.error(), {}, {}};
+  const auto other = from_key == to_key ? StatusOr<Node>(Node{}) : open_directory(to_key);
+  if (!other) return {other.error(), {}, {}};
+  const Node& target = from_key == to_key ? *source : *other;
+  const bool one_directory = same_object(source->stat, target.stat);
   RenameResult result;
   Unsettled unsettled;
-  const bool one_directory = same_object(source->stat, target->stat);
-  {
-    const LockBoth lock(lock_of(from_key), lock_of(to_key));
-    result.status = move(caller, *source, from, *target, to);
-    const bool moved = result.status == Status::ok;
-    if (moved && !one_directory) unsettled = moved_directory(*target, to);
-    result.from = wcc_after(*source, moved);
-    result.to = wcc_after(*target, moved);
-  }
-  if (result.status != Status::ok) return result;
-  // Settles the new name first, so that one of the two is on the disk at any time.
-  result.status = settle(caller, *target, unsettled);
+  result.status = move(caller, *source, from, target, to);
+  const bool moved = result.status == Status::ok;
+  if (moved && !one_directory) unsettled = moved_directory(target, to);
+  result.from = wcc_after(*source, moved);
+  result.to = one_directory ? result.from : wcc_after(target, moved);
+  lock.reset();
+  if (!moved) return result;
+  // Writes the new name to the disk first, so that one of the two names is there at any time.
+  result.status = settle(caller, target, unsettled);
   if (result.status == Status::ok && !one_directory) result.status = settle(caller, *source, {});
   return result;
 }

@@ -76,20 +76,17 @@ Status PosixFileSystem::change(const Caller& caller, const NodeKey& key, const N
 
 ChangeResult PosixFileSystem::set_attributes(const Caller& caller, const NodeKey& key, const SetAttributes& changes,
                                              const std::optional<Time>& guard) {
-  auto node = open_node(key);
-  if (!node) return {node.error(), {}};
   ChangeResult result;
   Watched watched;
-  {
-    const std::lock_guard lock(lock_of(key));
-    result.status = refresh(*node);
-    if (result.status != Status::ok) return result;
-    if (caller.sync) watched = watch(node->stat);
-    result.status = change(caller, key, *node, changes, guard);
-    result.wcc = wcc_after(*node, false);
-  }
+  std::unique_lock lock(lock_of(key));
+  const auto node = open_node(key);
+  if (!node) return {node.error(), {}};
+  if (caller.sync) watched = watch(node->stat);
+  result.status = change(caller, key, *node, changes, guard);
+  result.wcc = wcc_after(*node, false);
+  lock.unlock();
   if (result.status == Status::ok && caller.sync)
-    result.status = flush(node->fd.get(), node->stat.attributes.type, std::move(watched));
+    result.status = flush(node->fd, node->stat.attributes.type, std::move(watched));
   return result;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <ctime>
 #include <limits>
 
 namespace rpcrdma::nfsd {
@@ -79,12 +80,7 @@ FileType type_of(std::uint32_t mode) noexcept {
   }
 }
 
-}  // namespace
-
-StatusOr<NodeStat> stat_fd(int fd) noexcept {
-  struct statx s {};
-  if (::statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &s) != 0)
-    return status_of(errno);
+NodeStat node_stat_of(const struct statx& s) noexcept {
   NodeStat stat;
   Attributes& a = stat.attributes;
   a.type = type_of(s.stx_mode);
@@ -105,17 +101,73 @@ StatusOr<NodeStat> stat_fd(int fd) noexcept {
   return stat;
 }
 
-StatusOr<Fd> open_component(int directory, std::string_view name) {
+/// A name as the kernel takes it.
+struct NameText {
+  explicit NameText(std::string_view name) noexcept : fits(name.size() < sizeof text) {
+    const std::size_t size = fits ? name.size() : 0;
+    std::memcpy(text, name.data(), size);
+    text[size] = '\0';
+  }
+  bool fits;
   char text[256];
-  if (name.size() >= sizeof text) return Status::nametoolong;
-  std::memcpy(text, name.data(), name.size());
-  text[name.size()] = '\0';
+};
+
+}  // namespace
+
+bool has_no_fsync(int error) noexcept { return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP; }
+
+Time present_time() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return {static_cast<std::uint32_t>(now.tv_sec), static_cast<std::uint32_t>(now.tv_nsec)};
+}
+
+StatusOr<NodeStat> stat_fd(int fd) noexcept {
+  struct statx s {};
+  if (::statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &s) != 0)
+    return status_of(errno);
+  return node_stat_of(s);
+}
+
+StatusOr<NodeStat> stat_at(int directory, std::string_view name, int flags) noexcept {
+  const NameText component(name);
+  if (!component.fits) return Status::nametoolong;
+  struct statx s {};
+  if (::statx(directory, component.text, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | flags, STATX_BASIC_STATS | STATX_BTIME,
+              &s) != 0)
+    return status_of(errno);
+  if ((s.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) == 0) return Status::notsupp;
+  if ((s.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0) return Status::acces;
+  return node_stat_of(s);
+}
+
+namespace {
+
+/// A descriptor, or -1 and errno.
+int open_below(int directory, std::string_view name, std::uint64_t resolve) noexcept {
+  const NameText component(name);
+  if (!component.fits) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
   struct open_how how {};
   how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
-  const long fd = ::syscall(SYS_openat2, directory, text, &how, sizeof how);
-  if (fd < 0) return errno == EXDEV ? Status::acces : status_of(errno);
-  return Fd(static_cast<int>(fd));
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV | resolve;
+  return static_cast<int>(::syscall(SYS_openat2, directory, component.text, &how, sizeof how));
+}
+
+}  // namespace
+
+StatusOr<Fd> open_component(int directory, std::string_view name) {
+  Fd fd(open_below(directory, name, 0));
+  if (!fd) return errno == EXDEV ? Status::acces : status_of(errno);
+  return fd;
+}
+
+std::optional<StatusOr<Fd>> open_component_at_once(int directory, std::string_view name) {
+  Fd fd(open_below(directory, name, RESOLVE_CACHED));
+  if (fd) return StatusOr<Fd>(std::move(fd));
+  return errno == ENOENT ? std::optional(StatusOr<Fd>(Status::noent)) : std::nullopt;
 }
 
 ProcPath::ProcPath(int fd) noexcept { std::snprintf(text, sizeof text, "/proc/self/fd/%d", fd); }

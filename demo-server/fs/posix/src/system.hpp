@@ -3,9 +3,11 @@
 // Linux system calls in the server's types. All set errno on failure.
 #include <sys/stat.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "locate/object_id.hpp"
 #include "rpcrdma/base/fd.hpp"
 #include "rpcrdma/nfsd/fs/status_or.hpp"
 
@@ -13,6 +15,12 @@ namespace rpcrdma::nfsd {
 
 /// The nfsstat3 for an errno value.
 Status status_of(int error) noexcept;
+
+/// True if fsync(2) failed because the file system has none for directories: it then orders these changes itself.
+bool has_no_fsync(int error) noexcept;
+
+/// The present time of the clock that file systems use.
+Time present_time() noexcept;
 
 /// The result of statx(2); the birth time is 0 where the file system has none.
 struct NodeStat {
@@ -22,7 +30,11 @@ struct NodeStat {
 };
 /// Attributes of an open descriptor, O_PATH included.
 StatusOr<NodeStat> stat_fd(int fd) noexcept;
+/// Attributes of `name` in `directory`, which may be the name of a symbolic link; Status::acces for another mount.
+/// Status::notsupp if the kernel (before 5.8) does not tell whether it is one. `flags` are further ones of statx(2).
+StatusOr<NodeStat> stat_at(int directory, std::string_view name, int flags) noexcept;
 inline bool is_directory(const NodeStat& s) noexcept { return s.attributes.type == FileType::directory; }
+inline ObjectId id_of(const NodeStat& s) noexcept { return {s.attributes.fileid, s.device}; }
 inline bool same_object(const NodeStat& a, const NodeStat& b) noexcept {
   return a.attributes.fileid == b.attributes.fileid && a.device == b.device;
 }
@@ -30,6 +42,9 @@ inline bool same_object(const NodeStat& a, const NodeStat& b) noexcept {
 /// Opens one component below `directory`, O_PATH, without following a symbolic link or leaving the mount: Status::acces
 /// for another file system.
 StatusOr<Fd> open_component(int directory, std::string_view name);
+/// As open_component(), but without blocking: nothing unless the kernel has the name, or that there is no such name, in
+/// memory.
+std::optional<StatusOr<Fd>> open_component_at_once(int directory, std::string_view name);
 /// Opens the object of an O_PATH descriptor for I/O. Only for files and directories.
 StatusOr<Fd> reopen(int fd, int flags);
 /// A path in /proc that leads to the object of `fd`.

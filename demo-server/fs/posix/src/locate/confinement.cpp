@@ -65,13 +65,13 @@ bool climbs_to(int directory, int root) {
 
 }  // namespace
 
-Where where_is(int fd, int root) {
+Where where_is(int fd, int root, std::string* found) {
   std::string path;
   std::string top;
   if (!path_of(fd, path) || !path_of(root, top) || path == "/") return Where::unknown;
-  if (path == top) return Where::inside;
-  if (top != "/") top += '/';
-  return path.starts_with(top) ? Where::inside : Where::outside;
+  const bool inside = path == top || top == "/" || (path.starts_with(top) && path[top.size()] == '/');
+  if (inside && found != nullptr) *found = std::move(path);
+  return inside ? Where::inside : Where::outside;
 }
 
 bool is_inside(int directory, int root) {

@@ -2,6 +2,8 @@
 #pragma once
 // Checks that the object of a handle is in the exported tree now.
 
+#include <string>
+
 namespace rpcrdma::nfsd {
 
 enum class Where {
@@ -11,8 +13,8 @@ enum class Where {
   /// file system, or has a path that is too long.
   unknown,
 };
-/// Finds where an object is that has one name and is not the root.
-Where where_is(int fd, int root);
+/// Finds where an object is that has one name or is a directory. If it is inside, stores its path in `*found`.
+Where where_is(int fd, int root, std::string* found = nullptr);
 /// True if the open directory is `root` or below it.
 bool is_inside(int directory, int root);
 /// True if the mount `mount_id`, which contains `root`, shows only a part of its file system (a bind mount). The kernel

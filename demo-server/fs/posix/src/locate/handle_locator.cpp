@@ -63,6 +63,7 @@ class HandleLocator final : public Locator {
     return NodeKey({octets.data(), kHeader + handle.header.handle_bytes});
   }
 
+  bool remembers() const noexcept override { return places_ != nullptr; }
   void named(const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
     if (places_ != nullptr) places_->named(stat, parent, name);
   }

@@ -23,6 +23,8 @@ class Locator {
   /// The key of an object that has just been found as `name` in the directory `parent`. Without a name, remembers no
   /// place.
   virtual StatusOr<NodeKey> key_of(int fd, const NodeStat& stat, const NodeStat& parent, std::string_view name) = 0;
+  /// False if it needs no reports of names and changes, which the following functions make.
+  virtual bool remembers() const noexcept = 0;
   /// Reports that the object has this name, perhaps among others.
   virtual void named(const NodeStat& stat, const NodeStat& parent, std::string_view name) = 0;
   /// Reports that the object has lost this name; it may have others.

@@ -91,6 +91,7 @@ class PlaceLocator final : public Locator {
     return encode_key(ObjectIdentity{id, entry && entry->shown == stat.birth ? entry->birth : stat.birth});
   }
 
+  bool remembers() const noexcept override { return true; }
   void named(const NodeStat& stat, const NodeStat& parent, std::string_view name) override {
     if (name.empty() || id_of(stat) == root_id_) return;
     const std::lock_guard lock(mutex_);

@@ -22,9 +22,9 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr std::size_t kKeySize = 16;    // number, device
-constexpr std::size_t kEntryHead = 18;  // bytes: whether a directory 1, birth 8, shown 8, number of places 1
-constexpr std::size_t kPlaceHead = 17;  // number, device, length of the name
+constexpr std::size_t kDatabaseKeySize = 16;  // number, device
+constexpr std::size_t kEntryHead = 18;        // bytes: whether a directory 1, birth 8, shown 8, number of places 1
+constexpr std::size_t kPlaceHead = 17;        // number, device, length of the name
 constexpr std::size_t kMaxEntry = kEntryHead + PlaceStore::kMaxPlaces * (kPlaceHead + 255);
 constexpr std::size_t kSmallestMap = std::size_t{16} << 20;
 constexpr std::size_t kMapPerEntry = 1024;
@@ -59,8 +59,8 @@ std::string_view text_of(const MDB_val& value) noexcept {
   return {static_cast<const char*>(value.mv_data), value.mv_size};
 }
 
-std::array<std::byte, kKeySize> key_of(const ObjectId& id) noexcept {
-  std::array<std::byte, kKeySize> key{};
+std::array<std::byte, kDatabaseKeySize> key_of(const ObjectId& id) noexcept {
+  std::array<std::byte, kDatabaseKeySize> key{};
   Writer writer(key);
   writer.u64(id.number);
   writer.u64(id.device);
@@ -203,7 +203,7 @@ class PlaceStore::Database {
       MDB_val value{};
       int failure = mdb_cursor_get(cursor, &name, &value, MDB_FIRST);
       for (; failure == 0; failure = mdb_cursor_get(cursor, &name, &value, MDB_NEXT)) {
-        if (name.mv_size != kKeySize) continue;
+        if (name.mv_size != kDatabaseKeySize) continue;
         if (const int failed = put(transaction, name, value); failed != 0) return failed;
       }
       return failure == MDB_NOTFOUND ? 0 : failure;
@@ -320,8 +320,8 @@ class PlaceStore::Database {
     for (int i = 0; i < kEvictionTries; ++i, failure = mdb_cursor_get(cursor, &name, &value, MDB_NEXT)) {
       if (failure == MDB_NOTFOUND) failure = mdb_cursor_get(cursor, &name, &value, MDB_FIRST);
       if (failure != 0) return failure;
-      if (name.mv_size != kKeySize) continue;
-      std::memcpy(hand_.data(), name.mv_data, kKeySize);
+      if (name.mv_size != kDatabaseKeySize) continue;
+      std::memcpy(hand_.data(), name.mv_data, kDatabaseKeySize);
       found = true;
       if (!is_directory(value)) break;
     }
@@ -336,7 +336,7 @@ class PlaceStore::Database {
   const std::size_t map_size_;
   MDB_env* environment_ = nullptr;
   MDB_dbi table_ = 0;
-  std::array<std::byte, kKeySize> hand_{};
+  std::array<std::byte, kDatabaseKeySize> hand_{};
 };
 
 PlaceStore::PlaceStore(std::filesystem::path file, std::size_t max_entries, Log log)

@@ -8,6 +8,7 @@
 #include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/utsname.h>
 #include <sys/vfs.h>
 
 #include <array>
@@ -41,6 +42,13 @@ bool ext4_has_journal(int directory) {
   return file && ::read(file.get(), &first, 1) == 1 && first >= '0' && first <= '9';
 }
 
+bool kernel_is_before(int major, int minor) {
+  struct utsname system {};
+  int here[2] = {};
+  if (::uname(&system) != 0 || std::sscanf(system.release, "%d.%d", &here[0], &here[1]) != 2) return true;
+  return here[0] < major || (here[0] == major && here[1] < minor);
+}
+
 }  // namespace
 
 bool commits_in_order(int directory) noexcept {
@@ -52,7 +60,8 @@ bool commits_in_order(int directory) noexcept {
 
 bool forgets_inodes(int directory) noexcept {
   struct statfs s {};
-  return ::fstatfs(directory, &s) == 0 && s.f_type == EXT4_SUPER_MAGIC && !ext4_has_journal(directory);
+  return ::fstatfs(directory, &s) == 0 && s.f_type == EXT4_SUPER_MAGIC && !ext4_has_journal(directory) &&
+         kernel_is_before(6, 18);
 }
 
 Status commit_changes(int directory) noexcept {

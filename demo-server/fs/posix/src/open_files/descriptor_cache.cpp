@@ -29,9 +29,16 @@ void DescriptorCache::put(const NodeKey& key, const Identity& user, std::shared_
   const auto now = Clock::now();
   order_.push_front({key, user, std::move(file), now, now});
   index_.emplace(key, order_.begin());
+  by_id_.emplace(order_.front().file->id, order_.begin());
 }
 
 DescriptorCache::Index::iterator DescriptorCache::take_out(Index::iterator at, Order& gone) {
+  const auto [first, last] = by_id_.equal_range(at->second->file->id);
+  for (auto i = first; i != last; ++i) {
+    if (i->second != at->second) continue;
+    by_id_.erase(i);
+    break;
+  }
   gone.splice(gone.end(), order_, at->second);
   return index_.erase(at);
 }
@@ -50,6 +57,12 @@ void DescriptorCache::drop(const NodeKey& key) {
   const std::lock_guard lock(mutex_);
   auto [at, last] = index_.equal_range(key);
   while (at != last) at = take_out(at, gone);
+}
+
+void DescriptorCache::drop(const ObjectId& id) {
+  Order gone;
+  const std::lock_guard lock(mutex_);
+  for (auto at = by_id_.find(id); at != by_id_.end(); at = by_id_.find(id)) take_out(at->second, gone);
 }
 
 void DescriptorCache::drop_idle(Clock::time_point used, Clock::time_point opened) {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "locate/object_id.hpp"
 #include "rpcrdma/base/fd.hpp"
 #include "rpcrdma/nfsd/fs/types.hpp"
 #include "write_back.hpp"
@@ -18,6 +19,7 @@ enum class Use : std::uint8_t { read, write };
 /// A file opened for data by one user. Shared by the operations in progress; closed with its last reference.
 struct OpenFile {
   Fd fd;
+  ObjectId id;
   bool readable = false;
   bool writable = false;
   // The permissions of the file when it was opened. The rights they granted last until the permissions change.
@@ -46,6 +48,7 @@ class DescriptorCache {
   void put(const NodeKey& key, const Identity& user, std::shared_ptr<const OpenFile> file);
   /// Closes the descriptors that all users have of a file.
   void drop(const NodeKey& key);
+  void drop(const ObjectId& id);
   /// Closes descriptors that were last used before `used`, because an open descriptor keeps the blocks of a removed
   /// file. Closes those opened before `opened`, so that rights withdrawn without a change of the mode end.
   void drop_idle(Clock::time_point used, Clock::time_point opened);
@@ -61,6 +64,7 @@ class DescriptorCache {
   };
   using Order = std::list<Entry>;
   using Index = std::unordered_multimap<NodeKey, Order::iterator, NodeKeyHash>;
+  using Numbers = std::unordered_multimap<ObjectId, Order::iterator, ObjectIdHash>;
 
   /// Moves an entry to `gone`, which closes it after the lock is released; returns the next entry of the index.
   Index::iterator take_out(Index::iterator at, Order& gone);
@@ -70,6 +74,7 @@ class DescriptorCache {
   mutable std::mutex mutex_;
   Order order_;  // most recently used first
   Index index_;
+  Numbers by_id_;
 };
 
 }  // namespace rpcrdma::nfsd

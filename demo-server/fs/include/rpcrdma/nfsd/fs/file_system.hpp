@@ -19,7 +19,7 @@ struct AttributesResult {
 struct AccessResult {
   Status status = Status::ok;
   std::optional<Attributes> attributes;
-  std::uint32_t granted = 0;  ///< bits of namespace access
+  std::uint32_t granted = 0;  ///< bits that namespace access defines
 };
 /// Result of LOOKUP (sets only `directory.after`), CREATE, MKDIR, SYMLINK, MKNOD.
 struct NodeResult {
@@ -85,8 +85,8 @@ struct DirectoryResult {
   Verifier verifier{};
   bool eof = false;
 };
-/// Takes the next entry; returns false if it does not fit, which ends the listing before it. Must not call the file
-/// system.
+/// Takes the next entry. Returns false if the entry does not fit: the listing then ends before it. Must not call the
+/// file system.
 using EntrySink = UniqueFunction<bool(const DirectoryEntry&)>;
 
 struct StatisticsResult {
@@ -95,7 +95,7 @@ struct StatisticsResult {
   Statistics statistics;
 };
 
-/// Constant for the life of a file system.
+/// The limits do not change during the life of a file system.
 struct Limits {
   std::uint64_t max_file_size = 0;
   std::uint32_t max_links = 0;
@@ -122,18 +122,28 @@ class FileSystem {
   /// block.
   virtual void tidy() {}
 
+  // The methods that end in _at_once answer as those without, but never block: they return nothing if what they need is
+  // not in memory. Call them if blocking() returns true, on a thread that must not block.
+
   virtual AttributesResult attributes(const NodeKey& node) = 0;
+  virtual std::optional<AttributesResult> attributes_at_once(const NodeKey&) { return std::nullopt; }
   /// Grants `caller` a subset of `wanted`.
   virtual AccessResult access(const Caller& caller, const NodeKey& node, std::uint32_t wanted) = 0;
+  virtual std::optional<AccessResult> access_at_once(const Caller&, const NodeKey&, std::uint32_t) {
+    return std::nullopt;
+  }
   /// With `guard`, fails with Status::not_sync unless the ctime equals it.
   virtual ChangeResult set_attributes(const Caller& caller, const NodeKey& node, const SetAttributes& changes,
                                       const std::optional<Time>& guard) = 0;
   virtual NodeResult lookup(const Caller& caller, const NodeKey& directory, std::string_view name) = 0;
+  virtual std::optional<NodeResult> lookup_at_once(const Caller&, const NodeKey&, std::string_view) {
+    return std::nullopt;
+  }
   virtual ReadlinkResult read_link(const NodeKey& node) = 0;
-  /// Fills `into` from `offset`, up to the end of the file.
+  /// Fills `into` with the bytes from `offset` on, up to the end of the file.
   virtual ReadResult read(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                           std::span<const BufferRef> into) = 0;
-  /// As read(), but without blocking; nothing unless the file is open and the data in memory.
+  /// Returns nothing, too, unless the file is open.
   virtual std::optional<ReadResult> read_at_once(const Caller&, const NodeKey&, std::uint64_t,
                                                  std::span<const BufferRef>) {
     return std::nullopt;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
@@ -30,27 +31,33 @@ class IoPool {
   IoPool(const IoPool&) = delete;
   IoPool& operator=(const IoPool&) = delete;
 
-  /// Jobs start in the order of submission. Any thread; not after join(). The queue holds no more jobs than calls in
-  /// progress, which credits bound.
+  /// Jobs start in the order of submission. May be called on any thread, but not after join(). The queue holds no more
+  /// jobs than calls in progress, which credits bound.
   void submit(Job job);
   /// Runs the submitted jobs, then ends the threads.
   void join();
-  /// The number of regular threads without a job. Any thread.
+  /// The number of regular threads without a job. May be called on any thread.
   std::size_t idle() const;
-  /// The number of threads with a job. Any thread.
+  /// The number of threads with a job. May be called on any thread.
   std::size_t busy() const;
 
  private:
-  /// Where one idle thread waits.
-  struct Place {
-    std::condition_variable woken;
-    bool is_woken = false;
+  /// Where one idle thread waits. A futex: a condition variable would leave the mutex marked as contended when it has
+  /// locked it again, and the next unlock would be a system call.
+  class Place {
+   public:
+    /// Announces a wait; wake() may follow at once.
+    void prepare() noexcept { woken_.store(0, std::memory_order_relaxed); }
+    void wait() noexcept;
+    void wake() noexcept;
+
+   private:
+    std::atomic<std::uint32_t> woken_{0};
   };
 
   void work(Place& place);
   /// Waits until this thread is woken. `lock` holds mutex_.
   void wait(Place& place, std::unique_lock<std::mutex>& lock);
-  static void wake(Place& place);
   void watch();
   void add_threads();
   bool add_thread();

@@ -16,6 +16,7 @@ struct PosixOptions {
   std::filesystem::path hint_file;
   std::size_t max_hints = std::size_t{1} << 20;  ///< objects whose places are kept
   std::size_t max_descriptors = 512;             ///< files kept open for data
+  std::size_t max_nodes = 4096;                  ///< objects kept open to answer calls without a look-up
   bool kernel_handles = true;                    ///< false: never use name_to_handle_at
 };
 

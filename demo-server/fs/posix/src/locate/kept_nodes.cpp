@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: three indexes of one list. Ownership: the list and the calls in progress share an object; the list has the
+// last reference, so that no event loop closes a file. Error handling: what cannot be kept is opened for each call.
+#include "kept_nodes.hpp"
+
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <climits>
+#include <utility>
+
+#include "confinement.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+constexpr long kXfsMagic = 0x58465342;  // XFS_SUPER_MAGIC, which <linux/magic.h> does not have in all versions
+
+/// What the kernel appends to the path of a name that has been removed.
+constexpr std::string_view kDeleted = " (deleted)";
+
+/// True if a change at `now` or later gives an object another ctime. Clocks of file systems advance every 10 ms or more
+/// often, but some store whole seconds.
+bool is_settled(const Time& ctime, const Time& now) noexcept {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t margin = ctime.nanoseconds == 0 ? 2 * kSecond : kSecond / 20;
+  const std::int64_t age = (std::int64_t{now.seconds} - ctime.seconds) * kSecond + now.nanoseconds - ctime.nanoseconds;
+  return age > margin;
+}
+
+}  // namespace
+
+void KnownRights::note(const Identity& who, const Attributes& object, Time now, std::uint32_t asked,
+                       std::uint32_t granted) {
+  if (!is_settled(object.ctime, now)) return;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [&](const Entry& e) { return e.ctime != object.ctime; });
+  for (Entry& e : entries_) {
+    if (e.who != who) continue;
+    if ((asked & e.asked) != e.asked) return;  // more is known already
+    e.asked = asked;
+    e.granted = granted;
+    return;
+  }
+  if (entries_.size() < kMost)
+    entries_.push_back({who, object.ctime, asked, granted});
+  else
+    entries_[next_++ % kMost] = {who, object.ctime, asked, granted};
+}
+
+std::optional<std::uint32_t> KnownRights::find(const Identity& who, const Attributes& object,
+                                               std::uint32_t asked) const {
+  const std::lock_guard lock(mutex_);
+  for (const Entry& e : entries_)
+    if (e.ctime == object.ctime && (e.asked & asked) == asked && e.who == who) return e.granted;
+  return std::nullopt;
+}
+
+std::string path_below(const KeptNode& directory, std::string_view name) {
+  std::string path;
+  path.reserve(directory.path.size() + 1 + name.size());
+  path = directory.path;
+  if (!path.ends_with('/')) path += '/';
+  return path += name;
+}
+
+KeptNodes::KeptNodes(int root, const NodeStat& stat, std::size_t capacity)
+    : root_(root), root_id_(id_of(stat)), capacity_(capacity) {}
+
+bool KeptNodes::usable(int directory) noexcept {
+  struct statfs s {};
+  if (::fstatfs(directory, &s) != 0) return false;
+  return s.f_type == EXT4_SUPER_MAGIC || s.f_type == kXfsMagic || s.f_type == BTRFS_SUPER_MAGIC ||
+         s.f_type == TMPFS_MAGIC;
+}
+
+KeptNodePtr KeptNodes::used(Order::iterator at) {
+  order_.splice(order_.begin(), order_, at);
+  at->used = Clock::now();
+  return at->node;
+}
+
+KeptNodePtr KeptNodes::find(const NodeKey& key) {
+  const std::lock_guard lock(mutex_);
+  const auto at = by_key_.find(key);
+  return at != by_key_.end() ? used(at->second) : nullptr;
+}
+
+KeptNodePtr KeptNodes::find(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  const auto at = by_path_.find(path);
+  return at != by_path_.end() ? used(at->second) : nullptr;
+}
+
+bool KeptNodes::is_in_place(const KeptNode& node) const noexcept {
+  if (node.id == root_id_) return true;
+  char path[PATH_MAX];
+  const ssize_t length = ::readlink(ProcPath(node.fd.get()).text, path, sizeof path);
+  return length >= 0 && node.path == std::string_view(path, static_cast<std::size_t>(length));
+}
+
+std::optional<NodeStat> KeptNodes::look(const KeptNode& node) const noexcept {
+  if (!is_in_place(node)) return std::nullopt;
+  const auto stat = stat_fd(node.fd.get());
+  if (!stat || stat->attributes.links == 0) return std::nullopt;
+  return *stat;
+}
+
+KeptNodePtr KeptNodes::keep(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path) {
+  if (capacity_ == 0 || stat.attributes.links == 0) return nullptr;
+  if (path.empty() && where_is(fd.get(), root_, &path) != Where::inside) return nullptr;
+  // Another name of the object remains, but this is not its path.
+  if (path.ends_with(kDeleted)) return nullptr;
+  Order gone;
+  const std::lock_guard lock(mutex_);
+  take_late(gone);
+  KeptNodePtr node = add(key, stat, fd, std::move(path), gone);
+  while (order_.size() > capacity_) take_out(std::prev(order_.end()), gone);
+  return node;
+}
+
+void KeptNodes::keep_at_once(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path) {
+  if (stat.attributes.links == 0 || path.ends_with(kDeleted)) return;
+  const std::lock_guard lock(mutex_);
+  // An object with several names stays kept under the first one: to close it here could block.
+  if (order_.size() + late_.size() < capacity_ && !by_key_.contains(key)) add(key, stat, fd, std::move(path), late_);
+}
+
+KeptNodePtr KeptNodes::add(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path, Order& gone) {
+  auto node = std::make_shared<KeptNode>();
+  node->key = key;
+  node->id = id_of(stat);
+  node->path = std::move(path);
+  node->fd = std::move(fd);
+  if (const auto at = by_key_.find(key); at != by_key_.end()) take_out(at->second, gone);
+  if (const auto at = by_id_.find(node->id); at != by_id_.end()) take_out(at->second, gone);
+  if (const auto at = by_path_.find(node->path); at != by_path_.end()) take_out(at->second, gone);
+  const auto now = Clock::now();
+  order_.push_front({node, now, now});
+  by_key_.emplace(key, order_.begin());
+  by_id_.emplace(node->id, order_.begin());
+  by_path_.emplace(node->path, order_.begin());
+  return node;
+}
+
+/// Moves an entry to `gone`, which closes it after the lock is released. `mutex_` is locked: no thread can begin to use
+/// the object meanwhile.
+void KeptNodes::take_out(Order::iterator at, Order& gone) {
+  by_key_.erase(at->node->key);
+  by_id_.erase(at->node->id);
+  by_path_.erase(at->node->path);
+  Order& to = at->node.use_count() == 1 ? gone : late_;
+  to.splice(to.end(), order_, at);
+}
+
+/// Moves what was to be closed later, and is not in use any more, to `gone`. `mutex_` is locked.
+void KeptNodes::take_late(Order& gone) {
+  for (auto at = late_.begin(); at != late_.end();) {
+    const auto next = std::next(at);
+    if (at->node.use_count() == 1) gone.splice(gone.end(), late_, at);
+    at = next;
+  }
+}
+
+void KeptNodes::drop(const NodeKey& key) {
+  Order gone;
+  const std::lock_guard lock(mutex_);
+  if (const auto at = by_key_.find(key); at != by_key_.end()) take_out(at->second, gone);
+}
+
+void KeptNodes::drop(const ObjectId& id) {
+  Order gone;
+  const std::lock_guard lock(mutex_);
+  if (const auto at = by_id_.find(id); at != by_id_.end()) take_out(at->second, gone);
+}
+
+void KeptNodes::drop_idle(Clock::time_point used, Clock::time_point kept) {
+  Order gone;
+  const std::lock_guard lock(mutex_);
+  take_late(gone);
+  for (auto at = order_.begin(); at != order_.end();) {
+    const auto next = std::next(at);
+    if (at->used < used || at->kept < kept) take_out(at, gone);
+    at = next;
+  }
+}
+
+std::size_t KeptNodes::size() const {
+  const std::lock_guard lock(mutex_);
+  return order_.size();
+}
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include "rpcrdma/base/fd.hpp"
+#include "rpcrdma/nfsd/fs/types.hpp"
+
+namespace rpcrdma::nfsd {
+
+/// Writes the changes of one directory to the disk, for all threads that wait for that. Synchronized.
+class DirectorySync {
+ public:
+  /// The number of failures. Read it before a change, and give it to the sync() that covers the change.
+  std::uint64_t failures() const noexcept { return failures_.load(std::memory_order_acquire); }
+
+  /// Writes all changes made before the call to the disk, or waits for another thread that does so for several callers.
+  /// Returns the last error if an fsync has failed since failures() returned `since`; nothing if the directory cannot
+  /// be opened for it. `directory` is the directory, O_PATH; it is opened for fsync once.
+  std::optional<Status> sync(int directory, std::uint64_t since);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_one_;
+  std::uint64_t begun_ = 0;  // runs begun; at most one is in progress
+  std::uint64_t ended_ = 0;
+  std::atomic<std::uint64_t> failures_{0};
+  Status last_ = Status::ok;
+  Fd opened_;
+};
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How many system calls the server makes for a call on a directory. A count, which does not depend on the machine's speed:
+system calls that wait, whose number does, are not counted."""
+import os
+import platform
+import re
+import signal
+import struct
+import subprocess
+import time
+import unittest
+
+from kit import nfs
+from kit.case import Case
+from kit.fabric import iwarp_only
+from kit.namespace import missing_tools
+from kit.rpc import ACCESS, GETATTR, LOOKUP, NFS, REMOVE, opaque
+from kit.tcp import TcpPeer
+from kit.waiting import wait_until
+
+WAITS = "epoll_wait,epoll_pwait,sched_yield,futex,restart_syscall,clock_nanosleep,poll,ppoll"
+CALLS = 100
+USER = 1234
+
+
+def file_system(folder):
+    done = subprocess.run(["stat", "-f", "-c", "%T", str(folder)], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def inodes_are_touched():
+    """As commit_order.hpp says: on ext4 without a journal; stat(1) does not tell whether there is one."""
+    return tuple(map(int, re.findall(r"\d+", platform.release())[:2])) < (6, 18)
+
+
+@unittest.skipIf(missing_tools("strace"), "strace is not installed")
+@iwarp_only("the calls are made over TCP")
+class SystemCalls(Case):
+    def setUp(self):
+        super().setUp()
+        self.files = self.folder / "files"
+        (self.files / "sub").mkdir(parents=True)
+        (self.files / "sub" / "file").write_bytes(b"text")
+        for folder in (self.folder, self.files, self.files / "sub"):
+            os.chmod(folder, 0o777)
+        kind = file_system(self.files)
+        if kind not in ("ext2/ext3", "xfs", "btrfs", "tmpfs"):
+            self.skipTest(f"NOT CHECKED: the server keeps no objects open on {kind}")
+        self.one = self.server([f"{self.files}:/files,async"], options=["--tcp-listen", "127.0.0.1:0", "--poll", "off"])
+        self.peer = TcpPeer(self.one.tcp[0])
+        self.addCleanup(self.peer.close)
+        self.sub = self.peer.lookup(self.peer.mount("/files"), "sub")
+        self.file = self.peer.lookup(self.sub, "file")
+        # Rights are remembered once an object has not changed for a while.
+        wait_until(lambda: time.time() > os.stat(self.files / "sub" / "file").st_ctime + 2.5, "a change to be old")
+
+    def ask(self, procedure, arguments):
+        results = self.peer.results(NFS, 3, procedure, arguments, uid=USER, gid=USER)
+        self.assertEqual(struct.unpack_from(">I", results)[0], nfs.OK)
+
+    def counted(self, calls):
+        """The system calls for each of the calls, the first few left out."""
+        warm, measured = calls[:3], calls[3:]
+        for call in warm:
+            self.ask(*call)
+        output = self.folder / "strace"
+        command = ["strace", "-f", "-c", "-e", "trace=!" + WAITS, "-o", str(output), "-p", str(self.one.pid)]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as strace:
+            first = strace.stderr.readline()
+            if "attached" not in first:
+                strace.kill()
+                self.skipTest("NOT CHECKED: tracing is not permitted here: " + first)
+            for call in measured:
+                self.ask(*call)
+            strace.send_signal(signal.SIGINT)
+        rows = [line.split() for line in output.read_text().splitlines()]
+        table = {row[-1]: int(row[3]) / len(measured) for row in rows if len(row) >= 5 and row[3].isdigit()}
+        table.pop("total", None)
+        self.assertGreaterEqual(table.get("sendmsg", 0), 0.9, f"about one reply each: {table}")
+        return table
+
+    def assert_at_most(self, bound, calls):
+        table = self.counted(calls)
+        self.assertLessEqual(sum(table.values()), bound + 0.9, table)
+        return table
+
+    def test_reads_of_what_is_in_memory(self):
+        access = (ACCESS, opaque(self.file) + struct.pack(">I", 63))
+        look_up = (LOOKUP, nfs.place(self.sub, b"file"))
+        for bound, call in ((5, (GETATTR, opaque(self.file))), (5, access), (7, look_up)):
+            with self.subTest(procedure=call[0]):
+                table = self.assert_at_most(bound, [call] * CALLS)
+                self.assertLess(table.get("epoll_ctl", 0), 0.1, "handed to another thread and back")
+
+    def test_changes_of_names(self):
+        more = 4 if inodes_are_touched() else 0
+        names = [b"name%d" % index for index in range(CALLS)]
+        self.assert_at_most(14 + more, [nfs.create(self.sub, name, nfs.GUARDED, nfs.mode_of(0o644)) for name in names])
+        self.assert_at_most(14 + more, [nfs.rename(self.sub, name, self.sub, name + b"+") for name in names])
+        self.assert_at_most(14 + more, [(REMOVE, nfs.place(self.sub, name + b"+")) for name in names])

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is answered without blocking, from objects that are kept open: always as it is now, and never more than the
+// blocking calls would tell.
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "file_system_test.hpp"
+#include "locate/kept_nodes.hpp"
+#include "rpcrdma/nfsd/fs/access.hpp"
+
+namespace rpcrdma::nfsd {
+namespace {
+
+namespace filesystem = std::filesystem;
+
+class Kept : public FileSystemTest {
+ protected:
+  void SetUp() override {
+    FileSystemTest::SetUp();
+    const Fd fd(::open(directory_.path().c_str(), O_PATH | O_CLOEXEC));
+    if (!KeptNodes::usable(fd.get())) GTEST_SKIP() << "nothing is kept on this file system";
+    directory_key_ = mkdir(root_, "d");
+    file_ = create(directory_key_, "f", "text");
+    fs_ = make();
+    EXPECT_FALSE(fs_->attributes_at_once(file_)) << "not used yet";
+  }
+  filesystem::path path() const { return directory_.path() / "d" / "f"; }
+  /// Whether objects are found by the kernel's handles; else places are stored, which may block.
+  bool by_handle() const { return GetParam() == Kind::posix_handles && ::geteuid() == 0; }
+  bool is_known(const NodeKey& node) { return fs_->attributes_at_once(node).has_value(); }
+  bool is_found(const NodeKey& directory, std::string_view name) {
+    const auto found = fs_->lookup_at_once(caller_, directory, name);
+    return found && found->status == Status::ok;
+  }
+  /// Repeats `call` until the change before it is so old that rights can be noted.
+  template <class Call, class Known>
+  static void until_known(Call call, Known known) {
+    for (call(); !known(); call()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  void look_up(std::string_view name) {
+    until_known([&] { ASSERT_EQ(lookup(directory_key_, name), Status::ok); },
+                [&] { return is_found(directory_key_, name) || HasFatalFailure(); });
+  }
+  void ask_access(const Caller& who, const NodeKey& node) {
+    until_known([&] { ASSERT_EQ(fs_->access(who, node, 63).status, Status::ok); },
+                [&] { return fs_->access_at_once(who, node, 63).has_value() || HasFatalFailure(); });
+  }
+
+  NodeKey directory_key_;
+  NodeKey file_;
+};
+
+TEST_P(Kept, AttributesAreThoseOfNow) {
+  const Attributes before = stat(file_);
+  const auto known = fs_->attributes_at_once(file_);
+  ASSERT_TRUE(known);
+  EXPECT_EQ(known->status, Status::ok);
+  EXPECT_EQ(known->attributes->fileid, before.fileid);
+  EXPECT_EQ(known->attributes->size, 4u);
+  std::ofstream(path()) << "changed by a local program";
+  filesystem::permissions(path(), filesystem::perms::owner_read);
+  ASSERT_TRUE(is_known(file_));
+  EXPECT_EQ(fs_->attributes_at_once(file_)->attributes->size, 26u);
+  EXPECT_EQ(fs_->attributes_at_once(file_)->attributes->mode, 0400u);
+}
+
+TEST_P(Kept, AnObjectThatHasMovedIsLookedUpAgain) {
+  stat(file_);
+  filesystem::rename(path(), directory_.path() / "g");
+  EXPECT_FALSE(is_known(file_));
+  EXPECT_EQ(fs_->attributes(file_).status, by_handle() ? Status::ok : Status::stale);
+  filesystem::rename(directory_.path() / "g", path());
+  stat(file_);
+  EXPECT_TRUE(is_known(file_));
+  filesystem::rename(directory_.path() / "d", directory_.path() / "e");
+  EXPECT_FALSE(is_known(file_)) << "its directory has another name";
+  stat(file_);
+  EXPECT_TRUE(is_known(file_));
+  filesystem::rename(directory_.path() / "e", state_.path() / "outside");
+  EXPECT_FALSE(is_known(file_));
+  EXPECT_FALSE(is_known(directory_key_));
+  EXPECT_EQ(fs_->attributes(file_).status, Status::stale);
+  filesystem::create_directory(directory_.path() / "e");
+  filesystem::rename(state_.path() / "outside" / "f", directory_.path() / "e" / "f");
+  EXPECT_FALSE(is_known(directory_key_)) << "another directory has its name";
+}
+
+TEST_P(Kept, ARemovedObjectIsStale) {
+  stat(file_);
+  stat(directory_key_);
+  filesystem::remove(path());
+  EXPECT_FALSE(is_known(file_));
+  EXPECT_EQ(fs_->attributes(file_).status, Status::stale);
+  filesystem::remove(directory_.path() / "d");
+  EXPECT_FALSE(is_known(directory_key_));
+  EXPECT_EQ(fs_->attributes(directory_key_).status, Status::stale);
+}
+
+TEST_P(Kept, AnObjectWhoseNumberIsUsedAgainIsAnother) {
+  for (int i = 0; i < 20; ++i) {
+    const NodeKey file = create(root_, "again", "text");
+    stat(file);
+    EXPECT_EQ(lookup(root_, "again"), Status::ok);
+    if (i % 2 == 0)
+      filesystem::remove(directory_.path() / "again");
+    else
+      ASSERT_EQ(fs_->remove(caller_, root_, "again").status, Status::ok);
+    EXPECT_FALSE(is_known(file));
+    EXPECT_FALSE(is_found(root_, "again"));
+  }
+}
+
+TEST_P(Kept, NamesAreThoseOfNow) {
+  EXPECT_FALSE(is_found(directory_key_, "f"));
+  look_up("f");
+  const auto found = fs_->lookup_at_once(caller_, directory_key_, "f");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->node, file_);
+  EXPECT_EQ(found->attributes->size, 4u);
+  EXPECT_EQ(found->directory.after->type, FileType::directory);
+  for (const std::string_view name : {"", ".", "..", "g", "f/", "f/..", "../d"})
+    EXPECT_FALSE(is_found(directory_key_, name));
+  filesystem::rename(path(), directory_.path() / "d" / "g");
+  EXPECT_FALSE(is_found(directory_key_, "f"));
+  std::ofstream(path()) << "another file";
+  EXPECT_FALSE(is_found(directory_key_, "f"));
+  look_up("f");
+  EXPECT_NE(fs_->lookup_at_once(caller_, directory_key_, "f")->node, file_);
+  EXPECT_FALSE(is_found(file_, "f")) << "not a directory";
+  filesystem::rename(directory_.path() / "d", directory_.path() / "e");
+  EXPECT_FALSE(is_found(directory_key_, "f"));
+}
+
+TEST_P(Kept, ANameThatHasBeenGivenToAnotherObjectLeadsToThatOne) {
+  look_up("f");
+  std::ofstream(directory_.path() / "d" / "g") << "another file";
+  filesystem::rename(directory_.path() / "d" / "g", path());
+  ask_access(caller_, directory_key_);
+  const auto found = fs_->lookup_at_once(caller_, directory_key_, "f");
+  EXPECT_EQ(found.has_value(), by_handle());
+  if (!found) return;
+  EXPECT_EQ(found->attributes->size, 12u);
+  EXPECT_NE(found->node, file_);
+  EXPECT_EQ(found->node, fs_->lookup(caller_, directory_key_, "f").node);
+}
+
+TEST_P(Kept, ANameUnderAMountIsHidden) {
+  bool mounted = false;
+  std::thread([&] {
+    mkdir(directory_key_, "point");
+    mounted = ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+    if (!mounted) return;
+    fs_ = make();
+    look_up("point");
+    const filesystem::path point = directory_.path() / "d" / "point";
+    // The same directory, but another mount of it.
+    mounted = ::mount(point.c_str(), point.c_str(), nullptr, MS_BIND, nullptr) == 0;
+    if (!mounted) return;
+    EXPECT_FALSE(is_found(directory_key_, "point"));
+    EXPECT_EQ(lookup(directory_key_, "point"), Status::acces);
+    ::umount2(point.c_str(), MNT_DETACH);
+    look_up("point");
+    fs_.reset();
+  }).join();
+  if (!mounted) GTEST_SKIP() << "mounting is not permitted here";
+}
+
+TEST_P(Kept, RightsAreThoseOfTheCallerAndOfNow) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  Caller other;
+  other.uid = 2222;
+  other.gid = 3333;
+  Caller member = other;
+  member.groups = {caller_.gid};
+  filesystem::permissions(path(), filesystem::perms(0640));
+  for (const Caller& who : {caller_, other, member}) {
+    EXPECT_FALSE(fs_->access_at_once(who, file_, 63));
+    ask_access(who, file_);
+  }
+  const auto granted = [&](const Caller& who) { return fs_->access_at_once(who, file_, 63)->granted; };
+  EXPECT_EQ(granted(caller_), access::kRead | access::kModify | access::kExtend);
+  EXPECT_EQ(granted(member), access::kRead);
+  EXPECT_EQ(granted(other), 0u);
+  EXPECT_EQ(fs_->access_at_once(caller_, file_, access::kRead)->granted, access::kRead);
+  filesystem::permissions(path(), filesystem::perms(0604));
+  for (const Caller& who : {caller_, other, member}) EXPECT_FALSE(fs_->access_at_once(who, file_, 63));
+  EXPECT_EQ(fs_->access(member, file_, 63).granted, 0u);
+  ask_access(other, file_);
+  EXPECT_EQ(granted(other), access::kRead);
+}
+
+TEST_P(Kept, TheRightToSearchADirectoryIsThatOfTheCaller) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  Caller other;
+  other.uid = 2222;
+  other.gid = 3333;
+  SetAttributes changes;
+  changes.mode = 0700;
+  ASSERT_EQ(fs_->set_attributes(caller_, directory_key_, changes, {}).status, Status::ok);
+  look_up("f");
+  EXPECT_FALSE(fs_->lookup_at_once(other, directory_key_, "f"));
+  EXPECT_EQ(fs_->lookup(other, directory_key_, "f").status, Status::acces);
+  EXPECT_FALSE(fs_->lookup_at_once(other, directory_key_, "f"));
+  ask_access(other, directory_key_);
+  EXPECT_FALSE(fs_->lookup_at_once(other, directory_key_, "f")) << "it is known that this caller may not";
+  filesystem::permissions(directory_.path() / "d", filesystem::perms(0070));
+  EXPECT_FALSE(is_found(directory_key_, "f")) << "taken away since";
+}
+
+TEST_P(Kept, ANameThatOnlyTheKernelHasInMemory) {
+  const NodeKey other = create(directory_key_, "other");
+  look_up("f");
+  EXPECT_FALSE(is_known(other));
+  ASSERT_TRUE(filesystem::exists(directory_.path() / "d" / "other"));
+  ASSERT_FALSE(filesystem::exists(directory_.path() / "d" / "missing"));
+  EXPECT_EQ(is_found(directory_key_, "other"), by_handle());
+  const auto missing = fs_->lookup_at_once(caller_, directory_key_, "missing");
+  if (!by_handle()) {
+    EXPECT_FALSE(missing);
+    return;
+  }
+  EXPECT_EQ(fs_->lookup_at_once(caller_, directory_key_, "other")->node, other);
+  EXPECT_TRUE(is_known(other)) << "it is kept now";
+  if (missing) {  // tmpfs does not remember names that are missing
+    EXPECT_EQ(missing->status, Status::noent);
+    EXPECT_TRUE(missing->directory.after);
+  }
+  std::ofstream(directory_.path() / "d" / "missing") << "no longer";
+  EXPECT_FALSE(is_found(directory_key_, "missing")) << "the directory has changed: the caller's right is asked again";
+  look_up("missing");
+  EXPECT_EQ(fs_->lookup_at_once(caller_, directory_key_, "missing")->attributes->size, 9u);
+}
+
+TEST_P(Kept, ARecentChangeMayBeFollowedByAnotherOneAtTheSameTime) {
+  Attributes object;
+  object.ctime = {1000, 5};
+  KnownRights rights;
+  rights.note(caller_, object, {1000, 40'000'000}, 7, 6);
+  EXPECT_FALSE(rights.find(caller_, object, 7));
+  rights.note(caller_, object, {1000, 60'000'000}, 1, 1);
+  EXPECT_FALSE(rights.find(caller_, object, 7));
+  EXPECT_EQ(rights.find(caller_, object, 1), 1u);
+  rights.note(caller_, object, {1000, 60'000'000}, 7, 5);
+  rights.note(caller_, object, {1000, 70'000'000}, 1, 1);
+  EXPECT_EQ(rights.find(caller_, object, 7), 5u) << "the more that is known stays";
+  object.ctime = {1001, 0};
+  EXPECT_FALSE(rights.find(caller_, object, 1));
+  rights.note(caller_, object, {1002, 900'000'000}, 7, 4);
+  EXPECT_FALSE(rights.find(caller_, object, 7)) << "the file system may store whole seconds";
+  rights.note(caller_, object, {1003, 1}, 7, 4);
+  EXPECT_EQ(rights.find(caller_, object, 7), 4u);
+}
+
+// The names of one object are looked up in turn, on a thread that must not close descriptors.
+TEST_P(Kept, ManyNamesOfOneObjectTakeOneDescriptor) {
+  const auto open_now = [] {
+    return std::distance(filesystem::directory_iterator("/proc/self/fd"), filesystem::directory_iterator());
+  };
+  filesystem::create_hard_link(directory_.path() / "d" / "f", directory_.path() / "d" / "g");
+  look_up("f");
+  const auto before = open_now();
+  for (int i = 0; i < 100; ++i) {
+    fs_->lookup_at_once(caller_, directory_key_, "f");
+    fs_->lookup_at_once(caller_, directory_key_, "g");
+  }
+  EXPECT_LE(open_now(), before + 2);
+}
+
+TEST_P(Kept, ObjectsAreBoundedAndClosed) {
+  const Fd root(::open(directory_.path().c_str(), O_PATH | O_CLOEXEC));
+  KeptNodes kept(root.get(), *stat_fd(root.get()), 3);
+  const auto key_of = [](int number) {
+    const auto byte = static_cast<std::byte>(number);
+    return NodeKey({&byte, 1});
+  };
+  std::vector<KeptNodePtr> used;
+  std::vector<int> descriptors;
+  for (int i = 0; i < 5; ++i) {
+    const std::string name = directory_.path() / ("k" + std::to_string(i));
+    std::ofstream(name) << i;
+    Fd fd(::open(name.c_str(), O_PATH | O_CLOEXEC));
+    descriptors.push_back(fd.get());
+    const auto stat = *stat_fd(fd.get());
+    ASSERT_NE(kept.keep(key_of(i), stat, fd), nullptr);
+    if (i == 0) used.push_back(kept.find(key_of(0)));
+  }
+  const auto is_open = [](int fd) { return ::fcntl(fd, F_GETFD) >= 0; };
+  EXPECT_EQ(kept.size(), 3u);
+  EXPECT_EQ(kept.find(key_of(1)), nullptr);
+  EXPECT_FALSE(is_open(descriptors[1]));
+  EXPECT_EQ(kept.find(key_of(0)), nullptr);
+  EXPECT_TRUE(is_open(descriptors[0])) << "in use";
+  used.clear();
+  EXPECT_TRUE(is_open(descriptors[0])) << "the thread that used it last must not close it";
+  constexpr KeptNodes::Clock::time_point kNever{};
+  kept.drop_idle(kNever, kNever);
+  EXPECT_FALSE(is_open(descriptors[0]));
+  kept.drop(key_of(2));
+  EXPECT_FALSE(is_open(descriptors[2]));
+  const auto then = KeptNodes::Clock::now();
+  EXPECT_NE(kept.find(key_of(3)), nullptr);
+  kept.drop_idle(then, kNever);
+  EXPECT_EQ(kept.size(), 1u);
+  kept.drop_idle(kNever, KeptNodes::Clock::now());
+  EXPECT_EQ(kept.size(), 0u) << "used recently, but kept for long";
+}
+
+/// One thread answers at once, as an event loop, while others change, look up, remove and close what it uses.
+TEST_P(Kept, AnswersAreNeverOlderThanACompletedChange) {
+  look_up("f");
+  ask_access(caller_, file_);
+  std::atomic<std::uint64_t> size{4};
+  std::atomic<std::uint64_t> answers{0};
+  std::atomic<bool> ends{false};
+  std::thread loop([&] {
+    while (!ends) {
+      const std::uint64_t least = size.load();
+      const auto known = fs_->attributes_at_once(file_);
+      const auto found = fs_->lookup_at_once(caller_, directory_key_, "f");
+      const auto granted = fs_->access_at_once(caller_, file_, 63);
+      if (known) {
+        EXPECT_GE(known->attributes->size, least);
+      }
+      if (found) {
+        EXPECT_EQ(found->node, file_);
+        EXPECT_GE(found->attributes->size, least);
+      }
+      if (granted) {
+        EXPECT_GE(granted->attributes->size, least);
+      }
+      answers += known && found ? 1u : 0u;
+    }
+  });
+  std::thread others([&] {
+    for (int i = 0; !ends; ++i) {
+      const std::string name = "n" + std::to_string(i % 3);
+      const NodeKey node = create(root_, name);
+      EXPECT_EQ(lookup(root_, name), Status::ok);
+      EXPECT_EQ(fs_->attributes(node).status, Status::ok);
+      EXPECT_EQ(fs_->rename(caller_, root_, name, root_, "m").status, Status::ok);
+      EXPECT_EQ(fs_->remove(caller_, root_, "m").status, Status::ok);
+      EXPECT_EQ(fs_->attributes(node).status, Status::stale);
+      EXPECT_EQ(lookup(directory_key_, "f"), Status::ok);
+      EXPECT_EQ(fs_->access(caller_, file_, 63).status, Status::ok);
+      fs_->tidy();
+    }
+  });
+  // Half of the changes come from this machine, half from clients.
+  for (std::uint64_t at = 4; at < 200 || answers < 100; ++at) {
+    if (at % 2 == 0) {
+      EXPECT_EQ(write(file_, at, "x").status, Status::ok);
+    } else {
+      std::ofstream(path(), std::ios::app) << 'x';
+    }
+    size = at + 1;
+  }
+  ends = true;
+  loop.join();
+  others.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Kept, ::testing::Values(Kind::posix_handles, Kind::posix_hints),
+                         [](const auto& test) { return name_of(test.param); });
+
+}  // namespace
+}  // namespace rpcrdma::nfsd
