@@ -15,6 +15,7 @@
 #include "plan.hpp"
 #include "raw_asio.hpp"
 #include "raw_tcp.hpp"
+#include "receive_memory.hpp"
 #include "report.hpp"
 #include "rpcrdma/cli/help.hpp"
 #include "rpcrdma/cli/limits.hpp"
@@ -37,6 +38,7 @@ struct Options {
   bool quick = false;
   bool sweep = false;
   bool counters = false;
+  std::uint32_t receive_memory = 0;
   double alone = 0;
   std::string fabric = "auto";
   std::string version = "1";
@@ -63,6 +65,10 @@ int parse(int argc, char** argv, Options& options) {
   app.add_flag("--quick", options.quick, "Shorter measurements: below one minute in all");
   app.add_flag("--sweep", options.sweep, "Depths, sizes and numbers of connections instead of the cases");
   app.add_flag("--counters", options.counters, "Also the cost of an operation: allocations, system calls and more");
+  app.add_option("--receive-memory", options.receive_memory,
+                 "Print only the memory that a server registers for the Receives of N connections")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4000));
   app.add_option("--alone", options.alone,
                  "Run only our side of each case for this time, without results: for profilers")
       ->type_name("SECONDS")
@@ -178,6 +184,7 @@ void measure(const Options& options) {
   setting.poll = options.poll;
   fabric::parse_provider(options.fabric, setting.open.provider);
   setting.client = setting.server = transport::parse_version(options.version).value_or(setting.client);
+  if (options.receive_memory != 0) return print_receive_memory(setting, options.receive_memory);
   if (options.alone > 0) return run_alone(options, setting);
   const std::vector<Comparison> plan = plan_for(options);
   const Placement placement = parse_placement(options.placement);

@@ -67,6 +67,17 @@ class Bench(Case):
                                ("write_32k_grown_v2", "write_32k_chunk")):
             self.assertLess(requests[case, "ours"], requests[case, by_chunk] - 0.5)
 
+    def test_receive_memory(self):
+        """Receives that have grown take more memory, and give it back when their connections are idle."""
+        done = self.run_program("rpcrdma-bench", "--receive-memory", "3", deadline_s=4 * DEADLINE_S)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.decode().splitlines()]
+        kib = {row[0]: float(row[1]) for row in cells[2:]}
+        self.assertGreater(kib["version one, Receives of 64 KiB"], 10 * kib["version one"])
+        self.assertGreater(kib["version two, one of a hundred has grown"], 2 * kib["version two"])
+        self.assertGreater(kib["version two, all have grown"], 5 * kib["version two"])
+        self.assertLess(kib["version two, idle again"], 1.1 * kib["version two"])
+
     def test_a_thousand_idle_connections(self):
         self.assertEqual(self.pairs("null_rtt_1000_connections", "idle_connection"),
                          [("null_rtt_1000_connections", "us", "null_rtt"), ("idle_connection", "KiB", "posted_receives")])

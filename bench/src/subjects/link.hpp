@@ -16,7 +16,8 @@ namespace rpcrdma::bench {
 
 /// An event loop with a fabric on it, for any number of Links.
 struct Loop {
-  explicit Loop(const Setting& used) : setting(used), fabric(opened(context, used.open)), pool(*fabric) {}
+  explicit Loop(const Setting& used)
+      : setting(used), fabric(opened(context, used.open)), pool(*fabric, {used.pool_octets}) {}
 
   static std::unique_ptr<fabric::Fabric> opened(boost::asio::io_context& context, const fabric::OpenOptions& options) {
     auto fabric = fabric::open(context, boost::asio::ip::make_address("127.0.0.1"), options, Log());
@@ -43,6 +44,7 @@ struct Link {
     options.connection.credits = kCredits;
     options.connection.version = setting.client;
     setting.apply_thresholds(options.connection);
+    options.connection.characteristics.idle_shrink = setting.idle_shrink;
     return options;
   }
 

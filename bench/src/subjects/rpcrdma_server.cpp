@@ -94,7 +94,7 @@ void serve_rpcrdma(const Setting& setting, Board& board, const Child::Ready& rea
   const auto address = boost::asio::ip::make_address("127.0.0.1");
   auto fabric = fabric::open(context, address, setting.open, Log());
   if (!fabric) throw std::runtime_error(fabric.error().message());
-  memory::Pool pool(**fabric);
+  memory::Pool pool(**fabric, {setting.pool_octets});
   auto source = pool.allocate(kMaxData);
   if (!source) throw std::runtime_error(source.error().message());
   std::ranges::fill(source->octets(), std::byte{'r'});

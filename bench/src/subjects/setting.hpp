@@ -5,6 +5,7 @@
 #include "rpcrdma/base/wait_policy.hpp"
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
+#include "rpcrdma/memory/pool.hpp"
 
 namespace rpcrdma::bench {
 
@@ -15,6 +16,8 @@ struct Setting {
   transport::VersionChoice server = transport::VersionChoice::one;
   Polling poll;                    ///< of both sides
   std::uint32_t threshold = 4096;  ///< bytes of the largest message without a chunk
+  std::size_t pool_octets = memory::PoolOptions().max_octets;
+  std::chrono::milliseconds idle_shrink = transport::CharacteristicOptions().idle_shrink;  ///< of clients
 
   Setting with(transport::VersionChoice of_client, transport::VersionChoice of_server) const {
     Setting other = *this;

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. A server in a process of its own, one for each scenario; its clients are connected, and used, one after
+// the other. The bytes are those of Server::Counters, so that neither the load nor the speed of the machine matters.
+#include "receive_memory.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "link.hpp"
+#include "service.hpp"
+
+namespace rpcrdma::bench {
+namespace {
+
+using transport::VersionChoice;
+
+/// More than 1,000 connections with the largest receives need: the default pool keeps them from growing.
+constexpr std::size_t kAmplePool = std::size_t{64} << 30;
+constexpr std::uint32_t kLarge = 65536;
+constexpr std::uint32_t kWrite = 32768;
+/// Calls after which receives that are to grow have done so, or will not.
+constexpr int kMaxWrites = 4000;
+constexpr int kMaxWaits = 3000;
+/// Receives of a server for replies to reverse calls and for optional messages.
+constexpr std::uint32_t kOtherReceives = 6;
+
+enum class Use : std::uint8_t {
+  small,       ///< one small call on each connection
+  hundredth,   ///< also WRITEs of 32 KiB on one connection of a hundred, until the receives have grown
+  large,       ///< on all
+  idle_again,  ///< on all, then no more calls
+};
+
+struct Scenario {
+  std::string_view name;
+  VersionChoice version;
+  std::uint32_t threshold;
+  Use use;
+};
+
+constexpr std::array kScenarios{
+    Scenario{"version one", VersionChoice::one, 4096, Use::small},
+    Scenario{"version one, Receives of 64 KiB", VersionChoice::one, kLarge, Use::small},
+    Scenario{"version two", VersionChoice::two, 4096, Use::small},
+    Scenario{"version two, one of a hundred has grown", VersionChoice::two, 4096, Use::hundredth},
+    Scenario{"version two, all have grown", VersionChoice::two, 4096, Use::large},
+    Scenario{"version two, idle again", VersionChoice::two, 4096, Use::idle_again},
+};
+
+Setting with_scenario(const Setting& setting, const Scenario& scenario) {
+  Setting out = setting.with(scenario.version, scenario.version);
+  out.threshold = scenario.threshold;
+  out.pool_octets = kAmplePool;
+  // The connections are used in turn: only those of the last scenario may become idle meanwhile.
+  out.idle_shrink = scenario.use == Use::idle_again ? std::chrono::milliseconds(200) : std::chrono::hours(1);
+  return out;
+}
+
+/// Makes `count` calls of P at once.
+template <class P>
+void make_calls(Loop& loop, Link& link, const typename P::Args& args, std::uint32_t count) {
+  std::uint32_t left = count;
+  error_code failed;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    link.rpc.async_call<P>(args, [&](error_code status, const auto&) {
+      if (status) failed = status;
+      --left;
+    });
+  }
+  loop.context.restart();
+  while (left != 0) loop.runner.run_one();
+  if (failed) throw std::runtime_error(failed.message());
+}
+
+std::uint32_t size_at_server(Link& link) {
+  return link.transport->exchange().characteristics().peer.receive_buffer_size;
+}
+
+/// Makes WRITEs until the policy has made the server's receives larger.
+void grow(Loop& loop, Link& link, BufferRef data) {
+  service::Write::Args args{};
+  args.data.set_parts({&data, 1});
+  for (int i = 0; i < kMaxWrites && size_at_server(link) < kWrite; i += kCredits)
+    make_calls<service::Write>(loop, link, args, kCredits);
+  if (size_at_server(link) < kWrite) throw std::runtime_error("the receives have not grown");
+}
+
+std::uint64_t octets(Loop& loop, Link& control, const Child& server) {
+  call<service::Publish>(loop, control);
+  return server.board().receive_bytes;
+}
+
+std::uint64_t registered_after(const Setting& setting, const Scenario& scenario, std::uint32_t count) {
+  const Setting own = with_scenario(setting, scenario);
+  const Child server([&](Board& board, const Child::Ready& ready) { serve_rpcrdma(own, board, ready); });
+  Loop loop(own);
+  auto memory = loop.pool.allocate(kWrite);
+  if (!memory) throw std::runtime_error(memory.error().message());
+  Link control(loop, server.port());
+  call<service::Null>(loop, control);  // after its first call a connection has all its receives
+  const std::uint64_t before = octets(loop, control, server);
+  std::vector<std::unique_ptr<Link>> links;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    links.push_back(std::make_unique<Link>(loop, server.port()));
+    call<service::Null>(loop, *links.back());
+    const bool grows = scenario.use == Use::hundredth ? i % 100 == 0 : scenario.use != Use::small;
+    if (grows) grow(loop, *links.back(), memory->ref());
+  }
+  if (scenario.use == Use::idle_again) {
+    const auto large = [](const auto& link) { return size_at_server(*link) > 4096; };
+    loop.context.restart();
+    while (std::ranges::any_of(links, large)) loop.runner.run_one();
+    // Empty requests replace the receives that are still large, until none is.
+    const std::uint64_t small = before + std::uint64_t{count} * (kCredits + kOtherReceives) * 4096;
+    for (int i = 0; i < kMaxWaits && octets(loop, control, server) > small; ++i)
+      loop.context.run_for(std::chrono::milliseconds(20));
+  }
+  return octets(loop, control, server) - before;
+}
+
+}  // namespace
+
+void print_receive_memory(const Setting& setting, std::uint32_t connections) {
+  fmt::print("| {} connections of | each, KiB | together, MiB |\n|---|---|---|\n", connections);
+  for (const Scenario& scenario : kScenarios) {
+    const auto kib = static_cast<double>(registered_after(setting, scenario, connections)) / 1024;
+    fmt::print("| {} | {:.0f} | {:.1f} |\n", scenario.name, kib / connections, kib / 1024);
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace rpcrdma::bench
