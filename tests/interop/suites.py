@@ -127,6 +127,24 @@ class IpOnRxe(Machine):
         self.run_guest("ipoib.sh")
 
 
+class LinksOnRxe(Machine):
+    name = "links-rxe"
+    timeout_s = 2400
+
+    def test(self):
+        """Links of IP over verbs: requests that cross, hostile and stuck neighbours; rpcrdma-ip on up to five devices."""
+        for program in ("iperf3", "ping"):
+            self.assertTrue(installed(program), f"{program} is not installed")
+        self.run_guest("links.sh")
+
+
+class MoreIpOnRxe(LinksOnRxe):
+    name = "ip-rxe-more"
+    label = "vm-more"
+    more = True
+    timeout_s = 3600
+
+
 class WithInput(Machine):
     """Prepares the input of the kernel's client: `big` and `tree.tar`."""
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a peer's request is accepted unless the link does not know the peer's link-layer address, the peer's
-// Receive MTU has no room for a packet, or the request crosses a request of this side, whose address is the larger one.
-// The first packet that needs a connection requests it. Connections that no packet has used for a while are closed.
-// Ownership: a connection that is over is destroyed from the io_context, outside of its callbacks.
-// Error handling: after a failure the link waits for a growing time before it connects again. A rejected request may
-// have crossed a request of the peer: packets wait for that one, and are dropped after a second rejection.
+// Receive MTU has no room for a packet, or the request crosses a request of this side and this side has the larger
+// address. The first packet that needs a connection requests it. Connections that no packet has used for a while are
+// closed. Ownership: a connection that is over is destroyed from the io_context, outside of its callbacks. Error
+// handling: after a failure the link waits for a growing time before it connects again. A rejected request may have
+// crossed a request of the peer: packets wait for the peer's request, and are dropped after a second rejection. If the
+// peer says that the requests crossed, its request has as much time as the peer has to make it.
 #include "link_state.hpp"
 
 namespace rpcrdma::ipoib {
@@ -13,10 +14,10 @@ namespace {
 /// Memory for the packets of one connection, in each direction.
 constexpr std::uint32_t kQueueBytes = 2u << 20;
 constexpr std::uint32_t kMinDepth = 16, kMaxDepth = 256;
-/// The most peers, and the most learnt peers that share an address on the fabric.
+/// Limits of the number of peers, and of the learnt peers that share an address on the fabric.
 constexpr std::size_t kMaxPeers = 1024;
 constexpr std::ptrdiff_t kMaxPeersOfOne = 8;
-/// The time between sweeps if idle connections are kept.
+/// The time between sweeps if idle connections are not closed.
 constexpr std::chrono::minutes kSweep{1};
 /// A connection is idle after this many sweeps without packets.
 constexpr unsigned kQuietPeriods = 4;
@@ -120,7 +121,8 @@ void LinkState::refuse(std::unique_ptr<fabric::ConnectionRequest> request, Refus
   ++counter;
   const ConnectionLimits own = limits();
   const PrivateData data{own.qpn, own.receive_mtu, Extension{.refusal = why, .credits = own.depth}};
-  log_.debug("ipoib: request from {} refused ({})", request->info().peer.address().to_string(), static_cast<int>(why));
+  log_.debug("ipoib: request from {} refused, reason {}", request->info().peer.address().to_string(),
+             static_cast<int>(why));
   const auto bytes = encode(data);
   fabric_.reject(std::move(request), Octets(bytes).first(encoded_size(data)));
 }
@@ -141,7 +143,7 @@ void LinkState::requested(std::unique_ptr<fabric::ConnectionRequest> request) no
   const bool outstanding = peer->outgoing && peer->outgoing->state() == Connection::State::setting_up;
   if (outstanding && !accepts_crossing_request(local, remote))  // [4755-3.3-a]
     return refuse(std::move(request), Refusal::crossing, statistics_.refused_crossing);
-  if (peer->incoming && peer->incoming->state() == Connection::State::setting_up)
+  if (peer->incoming && peer->incoming->state() == Connection::State::setting_up)  // [4755-3.2-c]
     return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);
   accept(*peer, std::move(request), *data);
 }
@@ -149,14 +151,14 @@ void LinkState::requested(std::unique_ptr<fabric::ConnectionRequest> request) no
 void LinkState::accept(Peer& peer, std::unique_ptr<fabric::ConnectionRequest> request, const PrivateData& data) {
   auto made = std::make_unique<Connection>(fabric_, limits(), peer);
   if (const error_code failed = made->allocate(pool_)) {
-    log_.warn("ipoib: no memory for a connection of {}: {}", peer.text(), failed.message());
+    log_.warn("ipoib: no memory for a connection with {}: {}", peer.text(), failed.message());
     return refuse(std::move(request), Refusal::busy, statistics_.refused_busy);  // [4755-3.2-a]
   }
   if (peer.incoming) bury(peer.incoming);  // the peer has lost this one: otherwise it would not request another
   peer.incoming = std::move(made);
   if (const error_code failed = peer.incoming->accept(std::move(request), data)) {
     ++statistics_.refused_busy;
-    log_.warn("ipoib: cannot accept a connection of {}: {}", peer.text(), failed.message());
+    log_.warn("ipoib: cannot accept a connection from {}: {}", peer.text(), failed.message());
     bury(peer.incoming);
   }
   if (held_for_ == &peer) resume();
@@ -213,15 +215,22 @@ void LinkState::over(Peer& peer, Connection& connection, error_code why, std::ui
 
 void LinkState::connect_failed(Peer& peer, const Connection& connection, error_code why) {
   const bool rejected = why == fabric::FabricError::rejected;
+  // The peer's device takes this side's queue pair for one that has ended: the next attempt has another queue pair.
+  const bool stale = why == boost::system::errc::resource_unavailable_try_again;
   ++(rejected ? statistics_.rejected : statistics_.failed);
-  peer.retry_at = Peer::Clock::now() + peer.backoff.next();
   const auto& data = connection.peer();
   const Refusal refusal = data && data->extension ? data->extension->refusal : Refusal::none;
+  if (peer.usable() == nullptr) {  // otherwise the requests have crossed, and the peer is reached
+    std::chrono::steady_clock::duration pause = peer.backoff.next();
+    if (rejected && refusal == Refusal::crossing && peer.waiting_count != 0)
+      pause = std::max<decltype(pause)>(pause, options_.handshake_timeout);
+    peer.retry_at = Peer::Clock::now() + pause;
+  }
   if (rejected && refusal != Refusal::none)
     log_.info("ipoib: {} rejects the connection: {}", peer.text(), text(refusal));
   else
     log_.info("ipoib: {} cannot be connected: {}", peer.text(), why.message());
-  if (rejected && peer.waiting_count != 0 && ++peer.rejections < kMaxRejections) return await_retry(peer);
+  if ((rejected || stale) && peer.waiting_count != 0 && ++peer.rejections < kMaxRejections) return await_retry(peer);
   peer.rejections = 0;
   if (peer.usable() == nullptr && !peer.connecting()) drop_waiting(peer);
 }
@@ -234,7 +243,7 @@ void LinkState::await_retry(Peer& peer) {
 }
 
 void LinkState::retry(Peer& peer) {
-  const bool other = peer.usable() != nullptr || peer.in_progress();  // over() connects when it has ended
+  const bool other = peer.usable() != nullptr || peer.in_progress();  // over() connects when that one has ended
   if (!other && peer.waiting_count != 0 && connect(peer)) return;
   peer.rejections = 0;
   if (!other) drop_waiting(peer);

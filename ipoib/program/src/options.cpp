@@ -14,7 +14,7 @@
 namespace rpcrdma::ipoib {
 namespace {
 
-constexpr std::uint32_t kLeastMtuOfIpv6 = 1280;
+constexpr std::uint32_t kLeastMtuOfIpv6 = 1280;  // [4755-4-b] that of IPv4 is kMinMtu
 constexpr const char* kAbout =
     "Carries IP over RDMA connections (RFC 4755): gives this host a network device\n"
     "whose packets travel over an RDMA device, or over the built-in iWARP stack on\n"

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Network namespaces on one bridge that act as hosts; each runs rpcrdma-ip. Only the fabric's TCP port is open between
-them. Needs root."""
+"""Network namespaces that act as hosts; each runs rpcrdma-ip. Needs root.
+
+On iwarp they are on one bridge, and only the fabric's TCP port is open between them. Over verbs the programs use the RDMA
+devices of the initial network namespace, whose addresses are in RPCRDMA_E2E_HOSTS. The device of each link is moved to a
+namespace of its own: nothing else leads out of it."""
 import os
 import re
 import signal
@@ -8,10 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from kit.fabric import FABRIC
 from kit.server import binary
 from kit.waiting import DEADLINE_S, wait_until
 
 PORT = 4755
+RDMA_ADDRESSES = os.environ.get("RPCRDMA_E2E_HOSTS", "").split()
 PROBES = Path(__file__).with_name("ipnet_probes.py")
 FIREWALL = f"""
 table inet outside {{
@@ -51,7 +56,7 @@ class Namespace:
 
 
 class Host(Namespace):
-    """Its address on the bridge is 192.0.2.NUMBER; those on the link are 10.9.0.NUMBER and fd09::NUMBER."""
+    """Its addresses on the link are 10.9.0.NUMBER and fd09::NUMBER; that on the bridge is 192.0.2.NUMBER."""
 
     def __init__(self, number, bridge, folder):
         super().__init__()
@@ -59,7 +64,15 @@ class Host(Namespace):
         self.log_path = folder / f"host-{number}.log"
         self.link = self.iperf = None
         self.started = []
-        port = f"port{number}"
+        self.device = "link"  # the name with which rpcrdma-ip makes it
+        if FABRIC == "iwarp":
+            self.join(bridge, folder)
+        else:
+            self.outside, self.device = RDMA_ADDRESSES[number - 1], f"link{number}"
+        self.devices_before = self.devices()
+
+    def join(self, bridge, folder):
+        port = f"port{self.number}"
         bridge.run("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", self.holder.pid)
         bridge.run("ip", "link", "set", port, "master", "bridge", "up")
         self.run("ip", "address", "add", f"{self.outside}/24", "dev", "eth0")
@@ -71,13 +84,24 @@ class Host(Namespace):
     def start(self, others, *options):
         """Runs rpcrdma-ip with these hosts as its neighbours."""
         peers = [f"--peer={address}={other.outside}:{PORT}" for other in others for address in (other.four, other.six)]
-        command = [*self.prefix, binary("rpcrdma-ip"), "--address", f"{self.four}/24", "--address", f"{self.six}/64",
-                   "--listen", f"iwarp@{self.outside}:{PORT}", "--name", "link", *peers, *map(str, options)]
+        prefix = self.prefix if FABRIC == "iwarp" else []
+        command = [*prefix, binary("rpcrdma-ip"), "--address", f"{self.four}/24", "--address", f"{self.six}/64",
+                   "--listen", f"{FABRIC}@{self.outside}:{PORT}", "--name", self.device, *peers, *map(str, options)]
         with open(self.log_path, "ab") as log:
             self.link = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
         self.ready = self.link.stdout.readline().rstrip("\n")
         if not self.ready.startswith("ready "):
             raise AssertionError(f"ready line {self.ready!r}, exit {self.link.wait()}; its log:\n{self.log()}")
+        if FABRIC != "iwarp":
+            self.take_device()
+
+    def take_device(self):
+        """Moves the device of the link into this namespace, which takes its addresses from it."""
+        run("ip", "link", "set", "dev", self.device, "netns", self.holder.pid)
+        self.run("ip", "link", "set", "dev", self.device, "name", "link")
+        self.run("ip", "address", "add", f"{self.four}/24", "dev", "link")
+        self.run("ip", "address", "add", f"{self.six}/64", "dev", "link", "nodad")
+        self.run("ip", "link", "set", "dev", "link", "up")
 
     def stop(self):
         """Sends SIGTERM to rpcrdma-ip; returns its exit status."""
@@ -154,6 +178,8 @@ class Network:
         self.bridge = Namespace()
         self.hosts = []
         self.usable = self.bridge.usable and Path("/dev/net/tun").exists()
+        if FABRIC != "iwarp" and len(RDMA_ADDRESSES) < count:
+            self.usable = False
         if not self.usable:
             return
         self.bridge.run("ip", "link", "add", "bridge", "type", "bridge")

@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import os
+import select
 import socket
 import struct
 import sys
@@ -20,8 +21,9 @@ def checksum(data):
     return ~total & 0xFFFF
 
 
-def echo(address, sizes):
-    """Sends an echo request with each size of data in turn; each must be answered with the same data."""
+def echo(address, sizes, again_after_s=PATIENCE_S):
+    """Sends an echo request with each size of data in turn; each must be answered with the same data. A request is sent again
+    if it is not answered in time."""
     six = ":" in address
     request, answer = (128, 129) if six else (8, 0)
     raw = (socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) if six
@@ -34,14 +36,40 @@ def echo(address, sizes):
         if not six:
             header = struct.pack(">BBHHH", request, 0, checksum(header + data), os.getpid() & 0xFFFF, number & 0xFFFF)
         expected = struct.pack(">HH", os.getpid() & 0xFFFF, number & 0xFFFF) + data
-        raw.settimeout(PATIENCE_S)
+        end = time.monotonic() + PATIENCE_S
         raw.sendto(header + data, (address, 0))
-        while True:
-            packet = raw.recv(1 << 17)
-            packet = packet if six else packet[20:]
-            if packet[0] == answer and packet[4:] == expected:
-                break
+        while not answered(raw, answer, expected, again_after_s):
+            if time.monotonic() > end:
+                sys.exit(f"no answer to a request with {size} bytes")
+            raw.sendto(header + data, (address, 0))
     print(len(sizes))
+
+
+def answered(raw, kind, expected, seconds):
+    """Whether an ICMP message of this kind with these contents arrives."""
+    end = time.monotonic() + seconds
+    while select.select([raw], [], [], max(end - time.monotonic(), 0))[0]:
+        packet = raw.recv(1 << 17)
+        packet = packet if raw.family == socket.AF_INET6 else packet[20:]
+        if packet[0] == kind and packet[4:] == expected:
+            return True
+    return False
+
+
+def echo_at(address, period, count):
+    """Sends echo requests at multiples of `period` seconds, so that hosts with one clock do so together. A request without an
+    answer is sent again."""
+    raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+    for number in range(int(count)):
+        time.sleep(float(period) - time.time() % float(period))
+        expected = struct.pack(">HH", os.getpid() & 0xFFFF, number)
+        request = struct.pack(">BBH", 8, 0, checksum(b"\x08\0" + expected)) + expected
+        end = time.monotonic() + PATIENCE_S
+        raw.sendto(request, (address, 0))
+        while not answered(raw, 0, expected, 5):
+            if time.monotonic() > end:
+                sys.exit("no answer")
+            raw.sendto(request, (address, 0))
 
 
 def sizes_of(text):
@@ -120,6 +148,16 @@ def send_datagrams(address, port, size, count):
     sender.sendto(data, (address, int(port)))
 
 
+def flood(address, port, count):
+    """Sends `count` small datagrams, whatever becomes of them."""
+    sender = datagrams(address, 8, 0)[1]
+    for _ in range(int(count)):
+        try:
+            sender.sendto(bytes(100), (address, int(port)))
+        except OSError:  # reported for an earlier datagram
+            pass
+
+
 def take_datagrams(address, port, size, count):
     data, receiver = datagrams(address, size, count)
     receiver.settimeout(PATIENCE_S)
@@ -132,7 +170,7 @@ def take_datagrams(address, port, size, count):
 
 if __name__ == "__main__":
     if sys.argv[1] == "echo":
-        echo(sys.argv[2], sizes_of(sys.argv[3]))
+        echo(sys.argv[2], sizes_of(sys.argv[3]), *map(float, sys.argv[4:]))
     else:
-        {"receive": receive, "send": send, "connects": connects, "send_datagrams": send_datagrams,
+        {"echo_at": echo_at, "receive": receive, "send": send, "connects": connects, "send_datagrams": send_datagrams, "flood": flood,
          "take_datagrams": take_datagrams}[sys.argv[1]](*sys.argv[2:])

@@ -15,8 +15,8 @@ export TMPDIR=/srv/e2e
 before=$(vm_rdma_resources)
 
 # Files, classes and methods. `default` selects tests in which the device carries the messages or data or ends
-# connections (`programs` and `peers` without `later`). Those of `host` need no device and run outside of the machines
-# only. `more` selects all others.
+# connections (`programs` and `peers` without `later`). The tests of `host` need no device and run outside of the machines
+# only; links.sh runs `ipoib`. `more` selects all others.
 host=(service_manager tirpc dissector ipoib)
 # The two lists take equally long.
 programs=(commands/MemoryExport trees lifecycle many_clients)

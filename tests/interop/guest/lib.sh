@@ -67,6 +67,37 @@ rxe_with_a_wire() {
   rdma link add rxe0 type rxe netdev left && rdma link add rxe1 type rxe netdev right
 }
 
+# rxe_on_a_bridge COUNT: RoCE devices with the addresses $(bridged NUMBER), joined by a bridge. As above, traffic between two
+# of them takes the wire.
+bridged() { echo "10.2.0.$1"; }
+rxe_on_a_bridge() {
+  local count=$1 number address
+  modprobe -a rdma_rxe ib_uverbs rdma_ucm veth bridge || vm_die 'no rdma_rxe'
+  vm_only_driver rxe
+  ip link add bridge mtu 9000 type bridge && ip link set bridge up
+  echo 50000 >/proc/sys/net/core/netdev_max_backlog
+  echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter
+  echo 1 >/proc/sys/net/ipv4/conf/all/accept_local
+  echo 1 >/proc/sys/net/ipv4/conf/all/arp_ignore # each device answers for its own address only
+  ip rule add pref 100 lookup local
+  for ((number = 1; number <= count; ++number)); do
+    address=$(bridged "$number")
+    ip link add "host$number" mtu 9000 type veth peer name "port$number" mtu 9000
+    echo 1 >"/sys/class/net/host$number/queues/rx-0/rps_cpus"
+    echo 1 >"/sys/class/net/port$number/queues/rx-0/rps_cpus"
+    echo 0 >"/proc/sys/net/ipv4/conf/host$number/rp_filter"
+    ip link set "port$number" master bridge up
+    ip link set "host$number" up
+    ip addr add "$address/32" dev "host$number"
+    ip route add 10.2.0.0/24 dev "host$number" src "$address" table "$((100 + number))"
+    ip rule add pref 1 to "$address" iif "host$number" lookup local
+    ip rule add pref 1 from "$address" to "$address" lookup local
+    ip rule add pref 2 from "$address" to 10.2.0.0/24 lookup "$((100 + number))"
+  done
+  ip rule del pref 0
+  for ((number = 1; number <= count; ++number)); do rdma link add "rxe$number" type rxe netdev "host$number" || return 1; done
+}
+
 # start_nfsd FABRIC ADDRESS [OPTION...]: the server with the export /ours of /srv/ours, on port 20050, TCP on 20051;
 # $ours_options are options of that export, each with a comma before it; $nfsd_prefix is a command that executes the
 # server. Both exports trust root, because these scripts run as root.

@@ -46,6 +46,8 @@ TEST_P(FabricTest, TheRequestShowsThePeersPrivateData) {
   start(client_, options);
   EXPECT_EQ(end_of(client_), FabricError::rejected);
   EXPECT_TRUE(starts_with(seen, options.private_data));
+  if (!client_.rejected) return;  // loopback does not report it
+  EXPECT_TRUE(starts_with(client_.rejected->private_data, from_hex("0102")));
 }
 
 // [5044-7.1.2-d] [5044-7.1.2-g] a dropped request is rejected; receives posted meanwhile are flushed

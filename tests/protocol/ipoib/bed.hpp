@@ -70,8 +70,8 @@ inline void acquaint(Host& one, Host& other) {
   other.knows(one);
 }
 
-/// Waits until each of two hosts has the packet that the other one has sent to it as the first one, and until all their
-/// requests are accepted or refused. Returns how many were refused because they crossed.
+/// Waits until each of two hosts has received the first packet from the other one, and until all their requests are
+/// accepted or refused. Returns how many requests were refused because they crossed.
 std::uint64_t refused_crossing(boost::asio::io_context& context, const Host& one, const Host& other);
 
 }  // namespace rpcrdma::test

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <boost/asio/post.hpp>
+
 #include "support/forwarding_fabric.hpp"
 
 namespace rpcrdma::test {
 
-/// A fabric over another one, in which the test can delay a connection or make registrations fail.
+/// A fabric over another one, in which the test can delay a connection, or make a connection or registrations fail.
 class ControlledFabric final : public ForwardingFabric {
  public:
   using ForwardingFabric::ForwardingFabric;
 
   bool out_of_memory = false;  ///< no memory can be registered
   bool holds = false;          ///< start() keeps the next queue pair until release(), and clears this flag
+
+  error_code fails_with;  ///< if set, start() ends the next connector for this reason, and clears this variable
 
   bool holds_one() const noexcept { return held_ != nullptr; }
   void release() { ForwardingFabric::start(*std::exchange(held_, nullptr)); }
@@ -19,8 +23,16 @@ class ControlledFabric final : public ForwardingFabric {
     if (out_of_memory) return boost::system::errc::make_error_code(boost::system::errc::not_enough_memory);
     return ForwardingFabric::register_memory(memory);
   }
+  Result<std::unique_ptr<fabric::QueuePair>> make_connector(const fabric::Endpoint& peer,
+                                                            fabric::QueuePairOptions options,
+                                                            fabric::QueuePairEvents& events) override {
+    connector_ = &events;
+    return ForwardingFabric::make_connector(peer, std::move(options), events);
+  }
   void start(fabric::QueuePair& queue_pair) override {
-    if (std::exchange(holds, false))
+    if (const error_code why = std::exchange(fails_with, {}))
+      boost::asio::post(context(), [events = connector_, why] { events->on_disconnected(why); });
+    else if (std::exchange(holds, false))
       held_ = &queue_pair;
     else
       ForwardingFabric::start(queue_pair);
@@ -28,6 +40,7 @@ class ControlledFabric final : public ForwardingFabric {
 
  private:
   fabric::QueuePair* held_ = nullptr;
+  fabric::QueuePairEvents* connector_ = nullptr;  // of the last connector
 };
 
 }  // namespace rpcrdma::test

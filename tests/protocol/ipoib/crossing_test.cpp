@@ -14,16 +14,15 @@ TEST(IpoibCrossing, LeavesNothing) {
   const unsigned long rounds = text != nullptr ? std::strtoul(text, nullptr, 10) : 100;
   const FabricUnderTest& on = fabric_under_test();
   boost::asio::io_context context;
-  const auto left = on.open(context), right = on.open(context);
-  // A host that was refused waits for the request that was the reason, however slow the machine is.
-  constexpr std::chrono::minutes kPatience{5};
-  const ipoib::LinkOptions options{.handshake_timeout = kPatience, .first_retry = kPatience, .last_retry = kPatience};
+  const auto left = on.open(context, on.address), right = on.open(context, on.other_address);
+  // A host whose request was refused waits for the peer's request that crossed it, however slow the machine is.
+  const ipoib::LinkOptions options{.handshake_timeout = std::chrono::minutes(5)};
   std::uint64_t refused = 0;
   std::string before;
   for (unsigned long round = 0; round < rounds && !HasFailure(); ++round) {
     if (round == 3) before = on.held();
     {
-      Host one(*left, "10.9.0.1", options, {on.address, 0}), other(*right, "10.9.0.2", options, {on.address, 0});
+      Host one(*left, "10.9.0.1", options, {on.address, 0}), other(*right, "10.9.0.2", options, {on.other_address, 0});
       acquaint(one, other);
       one.send(other, 100);
       other.send(one, 100);

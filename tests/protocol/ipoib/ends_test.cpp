@@ -14,12 +14,16 @@ class IpoibEnds : public testing::Test {
  protected:
   IpoibEnds() {
     listener_ = std::move(*fabric_->listen({boost::asio::ip::address_v4::loopback(), 0},
-                                           [this](std::unique_ptr<fabric::ConnectionRequest>) { ++requests_; }));
+                                           [this](std::unique_ptr<fabric::ConnectionRequest> request) {
+                                             ++requests_;
+                                             if (keeps_) kept_.push_back(std::move(request));
+                                           }));
   }
   /// The link under test, which knows the listener as 10.9.0.9.
-  std::unique_ptr<Host> host(milliseconds retry) {
-    auto made =
-        std::make_unique<Host>(*held_, "10.9.0.1", ipoib::LinkOptions{.first_retry = retry, .last_retry = retry});
+  std::unique_ptr<Host> host(milliseconds retry, std::uint16_t port = 0) {
+    const ipoib::LinkOptions options{.first_retry = retry, .last_retry = retry};
+    auto made = std::make_unique<Host>(*held_, "10.9.0.1", options,
+                                       fabric::Endpoint(boost::asio::ip::address_v4::loopback(), port));
     made->link->add_neighbour({boost::asio::ip::make_address("10.9.0.9"), 32}, listener_->local());
     return made;
   }
@@ -44,7 +48,9 @@ class IpoibEnds : public testing::Test {
   std::unique_ptr<fabric::LoopbackFabric> fabric_ = network_.make_fabric("raw");
   std::unique_ptr<ControlledFabric> held_ = std::make_unique<ControlledFabric>(network_.make_fabric("link"));
   std::unique_ptr<fabric::Listener> listener_;
-  int requests_ = 0;  // requests of the link, which are all rejected
+  int requests_ = 0;    // requests of the link, which are all rejected
+  bool keeps_ = false;  // not rejected before kept_ is cleared
+  std::vector<std::unique_ptr<fabric::ConnectionRequest>> kept_;
 };
 
 // The link's own request is rejected. When a retry is due, the peer's connection is still being set up; it ends later.
@@ -67,6 +73,37 @@ TEST_F(IpoibEnds, IncomingDiesAfterRejection) {
   }
   EXPECT_GE(requests_, 2) << "the link requests a connection again";
   run_ready(context_);
+}
+
+// The device of the peer takes the new queue pair for an old one: the packet waits for another attempt.
+TEST_F(IpoibEnds, StaleConnection) {
+  const auto link = host(milliseconds(1));
+  held_->fails_with = boost::system::errc::make_error_code(boost::system::errc::resource_unavailable_try_again);
+  link->device.give(ip_packet("10.9.0.1", "10.9.0.9", 100));
+  ASSERT_TRUE(until([&] { return link->counts().failed == 1; }));
+  ASSERT_TRUE(until([&] { return requests_ == 1 || link->counts().unreachable != 0; }));
+  EXPECT_EQ(requests_, 1);
+  ASSERT_TRUE(until([&] { return link->counts().unreachable == 1; })) << "the second attempt was rejected";
+}
+
+// [4755-3.3-a] The link's own request is rejected when the one that crosses it has already made a connection.
+TEST_F(IpoibEnds, RejectionAfterTheCrossingRequest) {
+  const auto link = host(std::chrono::minutes(10), 1);  // the smaller link-layer address
+  keeps_ = true;
+  const auto give = [&] { link->device.give(ip_packet("10.9.0.1", "10.9.0.9", 100)); };
+  give();
+  ASSERT_TRUE(until([&] { return kept_.size() == 1; }));
+  const auto peer = neighbour(*link);
+  ASSERT_TRUE(until([&] { return peer->node.established() && link->counts().accepted == 1; }));
+  kept_.clear();
+  ASSERT_TRUE(until([&] { return link->counts().rejected == 1; }));
+  peer->node.qp->disconnect();
+  ASSERT_TRUE(until([&] { return link->counts().ended == 1 && link->link->connections() == 0; }));
+  give();
+  run_ready(context_);
+  EXPECT_EQ(requests_, 2) << "the rejection is no reason to wait before the next request";
+  EXPECT_EQ(link->counts().unreachable, 0u);
+  kept_.clear();
 }
 
 // A packet and the orderly end arrive together, so that the packet's Receive cannot be posted again.

@@ -10,10 +10,11 @@
 namespace rpcrdma::test {
 
 struct FabricUnderTest {
-  std::unique_ptr<fabric::Fabric> (*open)(boost::asio::io_context& context);
-  boost::asio::ip::address address;  ///< where its listeners bind
-  /// Private data arrives with its length, and with a rejection. If not, it is padded with zeros, and a rejection has
-  /// none.
+  std::unique_ptr<fabric::Fabric> (*open)(boost::asio::io_context& context, const boost::asio::ip::address& address);
+  boost::asio::ip::address address;        ///< where its listeners bind
+  boost::asio::ip::address other_address;  ///< of a second host; it may be the same
+  /// True if private data arrives with its exact length, also in a rejection. Otherwise it is padded with zeros, and a
+  /// rejection carries none.
   bool exact_private_data;
   std::size_t max_private_data;  ///< bytes of a request
   int requests_at_once;

@@ -37,7 +37,7 @@ class IpoibHostile : public testing::Test {
   ~IpoibHostile() override { expect_honest_is_served(); }
 
   static std::unique_ptr<fabric::Fabric> make_fabric(boost::asio::io_context& context) {
-    return fabric_under_test().open(context);
+    return fabric_under_test().open(context, fabric_under_test().address);
   }
   static fabric::Endpoint hostile_address() { return {fabric_under_test().address, hostile_port}; }
   template <class Predicate>
@@ -67,7 +67,6 @@ class IpoibHostile : public testing::Test {
     if (made->node.established()) return std::nullopt;
     EXPECT_EQ(made->node.disconnected, fabric::FabricError::rejected);
     const Refusal counted = counted_since(before);
-    if (!on_.exact_private_data) return counted;
     const auto data = ipoib::decode_private_data(made->node.rejected->private_data);
     EXPECT_TRUE(data && data->extension);
     EXPECT_EQ(data->qpn, victim_->endpoint.port());  // [4755-3.2-a]
@@ -107,8 +106,8 @@ class IpoibHostile : public testing::Test {
       std::make_unique<Host>(*honest_fabric_, "10.9.0.2", kPatient, fabric::Endpoint(on_.address, 0));
 };
 
-// [4755-6-a] private data of every length: data that is too short is refused, surplus bytes are ignored. Padded with
-// zeros it says that no packet has room, unless only the last byte is missing.
+// [4755-6-a] private data of every length: data that is too short is refused, surplus bytes are ignored. Data padded
+// with zeros announces a Receive MTU without room for a packet, unless only the last byte is missing.
 TEST_F(IpoibHostile, PrivateDataOfEveryLength) {
   Bytes data = own();
   data.resize(on_.max_private_data, std::byte{0xee});
@@ -128,7 +127,7 @@ TEST_F(IpoibHostile, ReceiveMtuWithoutRoom) {
   EXPECT_EQ(victim_->counts().refused_mtu, 5u);
 }
 
-// [4755-3.3-b] an address that no neighbour has, and one that is no port
+// [4755-3.3-b] an address that no neighbour has, and a QPN that is not a port
 TEST_F(IpoibHostile, ForgedLinkLayerAddress) {
   EXPECT_EQ(refusal(own(hostile_port ^ 1u)), Refusal::unknown);
   EXPECT_EQ(refusal(own(0)), Refusal::unknown);
@@ -170,7 +169,7 @@ TEST_F(IpoibHostile, Frames) {
   EXPECT_FALSE(peer->node.disconnected);
 }
 
-// Longer than the Receive MTU: the fabric ends that connection, and that one only.
+// A frame longer than the Receive MTU: the fabric ends only that connection.
 TEST_F(IpoibHostile, FrameLongerThanTheMtu) {
   const auto peer = connected();
   peer->send(frame_of(0x0800, ip_packet("10.9.0.9", "10.9.0.1", 65521)));
@@ -209,7 +208,8 @@ TEST_F(IpoibHostile, MorePacketsThanCredits) {
   }));
 }
 
-// A new request from a peer replaces the connection of the peer's previous request, which the peer must have lost.
+// [4755-3.2-b] A new request from a peer replaces the connection of the peer's previous request, which the peer must
+// have lost.
 TEST_F(IpoibHostile, FloodOfConnects) {
   std::vector<std::unique_ptr<RawNeighbour>> flood;
   const auto half = static_cast<std::uint64_t>(on_.requests_at_once / 2);
@@ -231,7 +231,8 @@ TEST_F(IpoibHostile, FloodOfConnects) {
   ASSERT_TRUE(until([&] { return victim_->link->connections() == 1; }));
 }
 
-// [4755-3.2-a] without memory for a new connection the request is rejected with a reason, and the old connection stays
+// [4755-3.2-a] [4755-3.2-c] without memory for a new connection the request is rejected with a reason, and the old
+// connection stays
 TEST_F(IpoibHostile, NoMemoryForAnotherConnection) {
   const auto peer = connected();
   victim_fabric_->out_of_memory = true;
@@ -241,6 +242,28 @@ TEST_F(IpoibHostile, NoMemoryForAnotherConnection) {
   peer->send(frame_of(0x0800, ip_packet("10.9.0.9", "10.9.0.1", 100)));
   ASSERT_TRUE(until([&] { return peer->node.disconnected || victim_->counts().received == 2; }));
   EXPECT_FALSE(peer->node.disconnected);
+}
+
+// [4755-3.3-a] The peer rejects the request because it crosses its own one, which the packet awaits. A peer that does
+// not say why gets another request soon.
+TEST_F(IpoibHostile, AwaitsTheCrossingRequest) {
+  int requests = 0;
+  auto listener = hostile_fabric_->listen(hostile_address(), [&](std::unique_ptr<fabric::ConnectionRequest> request) {
+    ++requests;
+    const Bytes why = own(hostile_port, kReceiveMtu, Extension{.refusal = Refusal::crossing, .credits = 60});
+    hostile_fabric_->reject(std::move(request), why);
+  });
+  ASSERT_TRUE(listener) << listener.error().message();
+  victim_->device.give(ip_packet("10.9.0.1", "10.9.0.9", 100));
+  ASSERT_TRUE(until([&] { return victim_->counts().rejected == 1; }));
+  boost::asio::steady_timer several_retries(context_, milliseconds(300));
+  bool passed = false;
+  several_retries.async_wait([&](error_code) { passed = true; });
+  ASSERT_TRUE(until([&] { return passed; }));
+  EXPECT_EQ(requests, 1);
+  const auto peer = connected();
+  ASSERT_TRUE(until([&] { return peer->node.count(1) == 1 || victim_->counts().unreachable != 0; }));
+  EXPECT_EQ(victim_->counts().unreachable, 0u);
 }
 
 // A connection to a peer whose reply has no usable private data is abandoned.

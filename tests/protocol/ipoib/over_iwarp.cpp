@@ -7,7 +7,7 @@
 namespace rpcrdma::test {
 namespace {
 
-std::unique_ptr<fabric::Fabric> iwarp_under_test(boost::asio::io_context& context) {
+std::unique_ptr<fabric::Fabric> iwarp_under_test(boost::asio::io_context& context, const boost::asio::ip::address&) {
   return std::move(*fabric::open_iwarp(context, {}, {}));
 }
 
@@ -19,8 +19,8 @@ std::string held_descriptors() {
 }  // namespace
 
 const FabricUnderTest& fabric_under_test() {
-  static const FabricUnderTest iwarp{iwarp_under_test, boost::asio::ip::address_v4::loopback(), true, 200, 300,
-                                     held_descriptors};
+  static const boost::asio::ip::address local = boost::asio::ip::address_v4::loopback();
+  static const FabricUnderTest iwarp{iwarp_under_test, local, local, true, 200, 300, held_descriptors};
   return iwarp;
 }
 

@@ -85,16 +85,5 @@ TEST_F(IpoibSlow, TakesOnePacketAtATime) {
   EXPECT_EQ(link_.counts().stalled, kRounds + 1) << "the rest is counted";
 }
 
-// A neighbour that takes no packet delays the others once.
-TEST_F(IpoibSlow, TakesNothing) {
-  for (std::uint32_t round = 0; round < 20; ++round) {
-    give_to_slow();
-    give_to_fast();
-  }
-  ASSERT_TRUE(all_read());
-  EXPECT_EQ(link_.counts().pauses, 1u);
-  EXPECT_EQ(link_.counts().stalled, 20u - kCredits);
-}
-
 }  // namespace
 }  // namespace rpcrdma::test

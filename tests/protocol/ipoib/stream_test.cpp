@@ -76,7 +76,8 @@ TEST_F(IpoibStream, NotJoined) {
   EXPECT_EQ(receiver_->counts().joined, 0u);
 }
 
-// More segments than a connection takes at a time: the link reads on when there is room, and sends each segment once.
+// More segments than a connection takes at a time: the link continues to read when there is room, and sends each
+// segment once.
 TEST_F(IpoibStream, MoreSegmentsThanRoom) {
   network_.pause(fabric::LoopbackPause::before_arrival);
   give(tcp_packet(30'000, 1, 5), tcp(30));

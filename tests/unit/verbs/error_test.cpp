@@ -30,6 +30,7 @@ TEST(VerbsError, Receives) {
 TEST(VerbsError, ConnectionsThatDoNotComeAbout) {
   EXPECT_EQ(connect_error(RDMA_CM_EVENT_REJECTED, 28), FabricError::rejected);
   EXPECT_EQ(connect_error(RDMA_CM_EVENT_REJECTED, 8), system_error(ECONNREFUSED));
+  EXPECT_EQ(connect_error(RDMA_CM_EVENT_REJECTED, 10), system_error(EAGAIN)) << "a stale connection";
   EXPECT_EQ(connect_error(RDMA_CM_EVENT_REJECTED, -ECONNRESET), FabricError::rejected);
   EXPECT_EQ(connect_error(RDMA_CM_EVENT_REJECTED, 4), FabricError::handshake_timeout);
   EXPECT_EQ(connect_error(RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT), FabricError::handshake_timeout);

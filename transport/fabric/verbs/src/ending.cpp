@@ -104,7 +104,7 @@ void VerbsQueuePair::finish(error_code why) {
   // A peer that disconnects while work of this side is outstanding has not closed in an orderly way.
   if (!why && unfinished) why = FabricError::flushed;
   release_device();
-  dispatcher_->disconnect(why);
+  dispatcher_->disconnect(why, why == FabricError::rejected ? &info_ : nullptr);
   dispatcher_->wake(dispatcher_);
 }
 

@@ -10,6 +10,7 @@ namespace {
 // Reasons of an InfiniBand REJECT (InfiniBand Architecture, volume 1, section 12.6.7.2).
 constexpr int kTimeout = 4;
 constexpr int kInvalidServiceId = 8;
+constexpr int kStaleConnection = 10;
 constexpr int kConsumer = 28;
 
 }  // namespace
@@ -50,6 +51,9 @@ error_code connect_error(rdma_cm_event_type type, int status) noexcept {
   if (type == RDMA_CM_EVENT_REJECTED) {
     if (status == kInvalidServiceId) return system_error(ECONNREFUSED);
     if (status == kTimeout) return FabricError::handshake_timeout;
+    // The peer's device holds a connection with this side's queue pair number, which it now ends. Another attempt, with
+    // another queue pair, may succeed.
+    if (status == kStaleConnection) return system_error(EAGAIN);
     // On iWARP a refusal in MPA is reported as ECONNREFUSED or ECONNRESET, depending on the adapter.
     if (status == kConsumer || status == -ECONNREFUSED || status == -ECONNRESET) return FabricError::rejected;
     return status < 0 ? system_error(-status) : error_code(FabricError::rejected);

@@ -122,8 +122,8 @@ void VerbsQueuePair::on_cm_event(CmEvent event) noexcept {
       error = resolve();  // repeated until the timer expires
       break;
     case RDMA_CM_EVENT_ROUTE_ERROR:
-    case RDMA_CM_EVENT_CONNECT_ERROR:
-    case RDMA_CM_EVENT_REJECTED: return finish(connect_error(event.type, event.status));
+    case RDMA_CM_EVENT_CONNECT_ERROR: return finish(connect_error(event.type, event.status));
+    case RDMA_CM_EVENT_REJECTED: return on_peer_rejected(std::move(event));
     default: return;  // ADDR_CHANGE and TIMEWAIT_EXIT say nothing about the connection
   }
   if (error) finish(error);
@@ -140,6 +140,12 @@ void VerbsQueuePair::on_peer_accepted(CmEvent event) {
   if (!limits.iwarp) return establish(Event::peer_accepted);
   advance(Event::peer_replied);
   arm_timer(kSettle);
+}
+
+void VerbsQueuePair::on_peer_rejected(CmEvent event) {
+  const error_code why = connect_error(event.type, event.status);
+  if (why == FabricError::rejected && state_ == State::connecting) info_.private_data = std::move(event.private_data);
+  finish(why);
 }
 
 void VerbsQueuePair::establish(Event how) {

@@ -72,6 +72,7 @@ class VerbsQueuePair final : public QueuePair,
   error_code accept();
   rdma_conn_param parameters() const noexcept;
   void on_peer_accepted(CmEvent event);
+  void on_peer_rejected(CmEvent event);
   void establish(Event how);
   void arm_timer(std::chrono::milliseconds after);
   void on_timer();

@@ -150,7 +150,8 @@ struct ConnectionInfo {
   std::uint32_t inbound_reads = 0;      ///< negotiated IRD: Reads that the peer may have outstanding
   std::uint32_t outbound_reads =
       0;  ///< negotiated ORD: Reads on the wire at a time; more wait in the provider; 0: none
-  /// The depths that the peer stated, if it did and the provider reports them (iwarp).
+  /// The depths that the peer stated; empty if it stated none, or if the provider does not report them (only iwarp
+  /// does).
   std::optional<ReadDepths> peer_reads;
 };
 
@@ -159,8 +160,8 @@ class RPCRDMA_EXPORT QueuePairEvents {
  public:
   /// Both sides are connected: the send queue accepts work from here on.
   virtual void on_established(const ConnectionInfo& info) noexcept = 0;
-  /// The peer rejected the connection; `peer` holds its private data and the read depths it requires (RFC 6581
-  /// section 9.1). on_disconnected(FabricError::rejected) follows. Only iwarp calls this; loopback and verbs report the
+  /// The peer rejected the connection; `peer` holds its private data and, on iwarp, the read depths it requires (RFC
+  /// 6581 section 9.1). on_disconnected(FabricError::rejected) follows. iwarp and verbs call this; loopback reports the
   /// rejection by on_disconnected alone.
   virtual void on_rejected(const ConnectionInfo& /*peer*/) noexcept {}
   /// The connection failed or ended: FabricError or a system error; success means an orderly close.

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A neighbour that takes no packets, or does not answer a request. Runs on any fabric.
+#include <gmock/gmock.h>
+
+#include "bed.hpp"
+#include "fabric_under_test.hpp"
+#include "raw_neighbour.hpp"
+
+namespace rpcrdma::test {
+namespace {
+
+/// 10.9.0.1 is the link under test, 10.9.0.2 another link. The test drives 10.9.0.9.
+class IpoibStuck : public testing::Test {
+ protected:
+  IpoibStuck() {
+    listener_ = std::move(
+        *stuck_fabric_->listen({on_.address, 0}, [this](auto request) { held_.push_back(std::move(request)); }));
+    link_.link->add_neighbour({boost::asio::ip::make_address("10.9.0.9"), 32}, listener_->local());
+    acquaint(link_, other_);
+    link_.send(other_, 100);
+    EXPECT_TRUE(run_until(context_, [&] { return other_.counts().received == 1; }));
+  }
+  ~IpoibStuck() override { held_.clear(); }
+  /// The other neighbour gets all `packets`.
+  void expect_served(std::uint64_t packets) {
+    EXPECT_TRUE(run_until(context_, [&] { return other_.counts().received == packets; }));
+    EXPECT_EQ(link_.counts().ended, 0u);
+  }
+  /// As many packets for both neighbours, alternately.
+  void give_both(std::uint32_t packets) {
+    for (std::uint32_t i = 0; i < packets; ++i) {
+      link_.device.give(ip_packet("10.9.0.1", "10.9.0.9", 100));
+      link_.send(other_, 100);
+    }
+  }
+
+  static constexpr std::uint32_t kPackets = 24;  // the other neighbour always has room for more
+  const FabricUnderTest& on_ = fabric_under_test();
+  boost::asio::io_context context_;
+  std::unique_ptr<fabric::Fabric> fabric_ = on_.open(context_, on_.address),
+                                  other_fabric_ = on_.open(context_, on_.address),
+                                  stuck_fabric_ = on_.open(context_, on_.address);
+  Host link_{*fabric_, "10.9.0.1", {.handshake_timeout = std::chrono::seconds(5)}, {on_.address, 0}};
+  Host other_{*other_fabric_, "10.9.0.2", {.handshake_timeout = std::chrono::minutes(5)}, {on_.address, 0}};
+  std::vector<std::unique_ptr<fabric::ConnectionRequest>> held_;
+  std::unique_ptr<fabric::Listener> listener_;
+};
+
+// It stops the device once; then packets for it are dropped, and the link needs no more memory.
+TEST_F(IpoibStuck, TakesNothing) {
+  constexpr std::uint16_t kCredits = 8;
+  const ipoib::PrivateData data{listener_->local().port(), 65524, ipoib::Extension{.credits = kCredits}};
+  RawNeighbour stuck(*stuck_fabric_, link_.endpoint, private_data_of(data));
+  ASSERT_TRUE(run_until(context_, [&] { return stuck.node.established() && link_.counts().accepted == 1; }));
+  const std::size_t registered = link_.link->registered_bytes();
+  give_both(kPackets);
+  expect_served(1 + kPackets);
+  EXPECT_TRUE(run_until(context_, [&] { return stuck.node.count(1) == kCredits; }));
+  EXPECT_EQ(link_.counts().pauses, 1u);
+  EXPECT_EQ(link_.counts().stalled, kPackets - kCredits);
+  EXPECT_EQ(link_.link->registered_bytes(), registered);
+  // It takes packets again as soon as it has room.
+  Bytes more(ipoib::kCreditFrameSize);
+  ipoib::encode_credit(kCredits + 1, MutableOctets(more).first<ipoib::kCreditFrameSize>());
+  stuck.send(more);
+  stuck.send(frame_of(0x0800, ip_packet("10.9.0.9", "10.9.0.1", 100)));  // arrives after the credit
+  ASSERT_TRUE(run_until(context_, [&] { return link_.counts().received == 1; }));
+  give_both(1);
+  EXPECT_TRUE(run_until(context_, [&] { return stuck.node.count(1) == kCredits + 1u; }));
+  expect_served(2 + kPackets);
+}
+
+// It holds the request: few packets wait for the connection, and are dropped with it. The device is not stopped.
+TEST_F(IpoibStuck, HoldsTheRequest) {
+  give_both(kPackets);
+  ASSERT_TRUE(run_until(context_, [&] { return link_.device.unread.empty() && !held_.empty(); }));
+  const std::size_t registered = link_.link->registered_bytes();
+  expect_served(1 + kPackets);
+  EXPECT_EQ(link_.counts().pauses, 0u);
+  EXPECT_GE(link_.counts().unreachable, kPackets - 16u);
+  EXPECT_TRUE(run_until(context_, [&] { return link_.counts().unreachable == kPackets; }));
+  EXPECT_GE(link_.counts().failed, 1u);
+  EXPECT_EQ(link_.link->registered_bytes(), registered);
+  EXPECT_THAT(link_.device.written, testing::Contains(testing::HasSubstr("ICMP 3/1")));
+}
+
+}  // namespace
+}  // namespace rpcrdma::test
