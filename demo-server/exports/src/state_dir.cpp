@@ -2,6 +2,7 @@
 #include "rpcrdma/nfsd/exports/state_dir.hpp"
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,11 +18,14 @@ namespace {
 error_code last_error() { return {errno, boost::system::system_category()}; }
 error_code error_of(int error) { return {error, boost::system::system_category()}; }
 
+/// True if only this user and root can change the owner and the mode of the object.
+bool is_ours(const struct stat& s) noexcept { return s.st_uid == ::geteuid() || s.st_uid == 0; }
+
 Result<HandleSecret> read_secret(const std::filesystem::path& file) {
   const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat s {};
   if (!fd || ::fstat(fd.get(), &s) != 0) return last_error();
-  if ((s.st_mode & 077) != 0) return error_of(EPERM);
+  if ((s.st_mode & 077) != 0 || !is_ours(s)) return error_of(EPERM);
   HandleSecret secret;
   if (s.st_size != static_cast<off_t>(secret.size()) ||
       ::read(fd.get(), secret.data(), secret.size()) != static_cast<ssize_t>(secret.size()))
@@ -32,7 +36,7 @@ Result<HandleSecret> read_secret(const std::filesystem::path& file) {
 /// Returns 0 or an errno. A crash of the machine must not lose the key, or all handles made with it would be invalid.
 int sync_directory(const std::filesystem::path& directory) {
   const Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return errno == EACCES ? 0 : errno;  // without the right to read, a directory cannot be opened for fsync
+  if (!fd) return errno == EACCES ? 0 : errno;  // without the right to read, it cannot be opened for fsync
   // Some file systems have no fsync for directories, and order such changes themselves.
   return ::fsync(fd.get()) == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? 0 : errno;
 }
@@ -59,25 +63,41 @@ error_code write_secret(const std::filesystem::path& file) {
   return failed == 0 ? error_code() : error_of(failed);
 }
 
+/// Makes the missing directories of `path`, which others can read but not change, whatever the umask is. A failure
+/// shows when the directory below them is made.
+void make_parents(const std::filesystem::path& path) {
+  std::filesystem::path made;
+  for (const auto& component : path) {
+    made /= component;
+    ::mkdir(made.c_str(), 0755);
+  }
+}
+
+std::filesystem::path home() {
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') return home;
+  const passwd* user = ::getpwuid(::geteuid());
+  return user != nullptr && user->pw_dir != nullptr ? user->pw_dir : "/";
+}
+
 }  // namespace
 
 std::filesystem::path default_state_dir() {
   if (::geteuid() == 0) return "/var/lib/rpcrdma-nfsd";
   if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state == '/')
     return std::filesystem::path(state) / "rpcrdma-nfsd";
-  const char* home = std::getenv("HOME");
-  return std::filesystem::path(home != nullptr ? home : "/tmp") / ".local/state/rpcrdma-nfsd";
+  return home() / ".local/state/rpcrdma-nfsd";
 }
 
 error_code make_state_dir(const std::filesystem::path& directory) {
   std::error_code failed;
-  const std::filesystem::path parent = std::filesystem::absolute(directory, failed).lexically_normal().parent_path();
-  std::filesystem::create_directories(parent, failed);
+  make_parents(std::filesystem::absolute(directory, failed).lexically_normal().parent_path());
   if (::mkdir(directory.c_str(), 0700) == 0) return {};
   if (errno != EEXIST) return last_error();
   struct stat s {};
   if (::stat(directory.c_str(), &s) != 0) return last_error();
   if (!S_ISDIR(s.st_mode)) return error_of(ENOTDIR);
+  // Whoever can replace the key can make handles.
+  if (!is_ours(s) || (s.st_mode & 022) != 0) return error_of(EPERM);
   return ::access(directory.c_str(), W_OK | X_OK) == 0 ? error_code() : last_error();
 }
 

@@ -114,8 +114,8 @@ said_of_device() {
   local pattern=$1 at=$address
   shift
   [[ ${!#} != 127.* ]] || { at=${!#} && set -- "${@:1:$#-1}"; }
-  install -d -m 777 /run/closed
-  timeout $patience "$@" "$bin/rpcrdma-nfsd" --export memory:/m --listen verbs@$at:0 --state-dir /run/closed \
+  rm -rf /run/closed && install -d -m 777 /run/closed  # for each server a state directory of its user
+  timeout $patience "$@" "$bin/rpcrdma-nfsd" --export memory:/m --listen verbs@$at:0 --state-dir /run/closed/state \
     >/run/closed.out 2>/run/closed.err &
   local server=$!
   vm_until $patience grep -q . /run/closed.out /run/closed.err

@@ -166,6 +166,40 @@ TEST(StateDir, TheSecretStays) {
   EXPECT_EQ(s.st_mode & 0777u, 0600u);
 }
 
+// The server has no umask: the modes of exported files are those that clients choose.
+TEST(StateDir, OthersCanChangeNeitherItNorItsParents) {
+  const TemporaryDirectory top;
+  const auto directory = top.path() / "a/b/state";
+  const mode_t umask = ::umask(0);
+  const error_code failed = make_state_dir(directory);
+  ::umask(umask);
+  ASSERT_FALSE(failed);
+  for (const char* one : {"a", "a/b", "a/b/state"}) {
+    struct stat s {};
+    ASSERT_EQ(::stat((top.path() / one).c_str(), &s), 0);
+    EXPECT_EQ(s.st_mode & 022u, 0u) << one;
+  }
+  for (const mode_t mode : {0770u, 0702u, 0777u}) {
+    ::chmod(directory.c_str(), mode);
+    EXPECT_EQ(make_state_dir(directory), boost::system::errc::operation_not_permitted) << mode;
+  }
+  ::chmod(directory.c_str(), 0755);
+  EXPECT_FALSE(make_state_dir(directory));
+}
+
+TEST(StateDir, BelongsToTheServer) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
+  const TemporaryDirectory top;
+  ASSERT_TRUE(load_handle_secret(top.path()));
+  const auto file = top.path() / "handle.key";
+  ASSERT_EQ(::chown(file.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(load_handle_secret(top.path()).error(), boost::system::errc::operation_not_permitted);
+  const auto directory = top.path() / "state";
+  ASSERT_FALSE(make_state_dir(directory));
+  ASSERT_EQ(::chown(directory.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(make_state_dir(directory), boost::system::errc::operation_not_permitted);
+}
+
 TEST(StateDir, ASecretThatCannotBeWrittenLeavesNothing) {
   const TemporaryDirectory top;
   rlimit before{};
