@@ -13,6 +13,7 @@ vm_test_packages=(fio)
 vm_bench_packages=(fio perftest)
 vm_more_packages=(fio dbench bonnie++ stress-ng postmark fsmark make git dmsetup)
 package_packages=("${build_packages[@]}" git build-essential debhelper dpkg-dev lintian mmdebstrap)
+fuzz_packages=("${build_packages[@]}" clang libclang-rt-14-dev)
 tidy_packages=("${build_packages[@]}" git clang-tidy)
 
 # missing_packages NAME... prints the packages that are not installed.

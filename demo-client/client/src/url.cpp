@@ -12,6 +12,7 @@ template <class T>
 using Parsed = boost::system::result<T, UrlError>;
 
 constexpr std::string_view kScheme = "nfs://";
+constexpr std::string_view kNotInHost{"[]\0", 3};
 
 int hex_digit(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
@@ -20,10 +21,13 @@ int hex_digit(char c) noexcept {
   return -1;
 }
 
+UrlError bad_name() { return {"a file name cannot hold '/' or a zero byte"}; }
+
 Parsed<std::string> unescape(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
+      if (text[i] == '\0') return bad_name();
       out.push_back(text[i]);
       continue;
     }
@@ -31,7 +35,7 @@ Parsed<std::string> unescape(std::string_view text) {
     const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
     if (high < 0 || low < 0) return UrlError{"'%' must be followed by two hexadecimal digits"};
     const int byte = high * 16 + low;
-    if (byte == 0 || byte == '/') return UrlError{"a file name cannot hold '/' or a zero byte"};
+    if (byte == 0 || byte == '/') return bad_name();
     out.push_back(static_cast<char>(byte));
     i += 2;
   }
@@ -71,6 +75,8 @@ Parsed<Url> parse_host(std::string_view text) {
       return UrlError{"an IPv6 address must be in brackets, such as [::1]"};
   }
   if (url.host.empty()) return UrlError{"the host is missing"};
+  if (url.host.find_first_of(kNotInHost) != std::string::npos)
+    return UrlError{"a host cannot hold '[', ']' or a zero byte"};
   if (!rest.empty()) {
     const Parsed<std::uint16_t> port = parse_port(rest.substr(1));
     if (!port) return port.error();

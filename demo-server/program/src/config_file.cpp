@@ -91,11 +91,9 @@ Result<std::string> read_whole(const std::filesystem::path& file) {
 
 }  // namespace
 
-Checked<ConfigFile> read_config(const std::filesystem::path& file) {
-  const auto content = read_whole(file);
-  if (!content) return Refusal{fmt::format("{}: {}", file.string(), content.error().message())};
-  ConfigReader reader(file.string());
-  const toml::parse_result parsed = toml::parse(*content, file.string());
+Checked<ConfigFile> parse_config(std::string_view content, const std::string& name) {
+  ConfigReader reader(name);
+  const toml::parse_result parsed = toml::parse(content, name);
   ConfigFile read;
   if (!parsed) {
     reader.fail(parsed.error().source(), parsed.error().description());
@@ -105,6 +103,12 @@ Checked<ConfigFile> read_config(const std::filesystem::path& file) {
   }
   if (!reader.good()) return reader.refusal();
   return read;
+}
+
+Checked<ConfigFile> read_config(const std::filesystem::path& file) {
+  const auto content = read_whole(file);
+  if (!content) return Refusal{fmt::format("{}: {}", file.string(), content.error().message())};
+  return parse_config(*content, file.string());
 }
 
 }  // namespace rpcrdma::nfsd

@@ -25,7 +25,7 @@ class ConfigReader {
   const Refusal& refusal() const noexcept { return refusal_; }
   /// Records the refusal if it is the first. Returns false, for the caller to return.
   bool fail(const toml::source_region& where, std::string_view message) {
-    if (good()) refusal_.text = fmt::format("{}: {}", place(where), message);
+    if (good()) refusal_.text = fmt::format("{}: {}", place(where), one_line(message));
     return false;
   }
   /// Formats a position as FILE:LINE.
@@ -69,6 +69,13 @@ class ConfigReader {
   }
 
  private:
+  /// Keys and values in quotes may hold line ends and other control characters, which a message must not.
+  static std::string one_line(std::string_view message) {
+    std::string text(message);
+    for (char& c : text)
+      if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
+    return text;
+  }
   static std::string describe(std::string_view key, const NumberRange& range) {
     std::string text = fmt::format("{}: not from {} to {}", key, range.least, range.most);
     if (range.unit != 1) text += fmt::format(" in steps of {}", range.unit);

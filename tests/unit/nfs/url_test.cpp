@@ -71,6 +71,10 @@ TEST(Url, ErrorsNameTheCause) {
   EXPECT_THAT(why("nfs://h/a%zz"), HasSubstr("hexadecimal"));
   EXPECT_THAT(why("nfs://h/a%2Fb"), HasSubstr("'/'"));
   EXPECT_THAT(why("nfs://h/a%00b"), HasSubstr("zero"));
+  EXPECT_THAT(why(std::string_view("nfs://h/a\0b", 11)), HasSubstr("zero"));
+  EXPECT_THAT(why(std::string_view("nfs://h\0/a", 10)), HasSubstr("a host cannot hold"));
+  EXPECT_THAT(why("nfs://[[x]/a"), HasSubstr("a host cannot hold"));
+  EXPECT_THAT(why("nfs://h]/a"), HasSubstr("a host cannot hold"));
   EXPECT_THAT(why("nfs://h/a/../b"), HasSubstr(".."));
   EXPECT_THAT(why("nfs://h/a/%2e%2e/b"), HasSubstr(".."));
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rpcrdma/nfsd/exports/export_spec.hpp"
@@ -39,5 +40,8 @@ struct ConfigFile {
 /// Reads and checks the whole file. Refused with `FILE:LINE: what is wrong there` if the file cannot be read, is not
 /// TOML, or has an unknown key or a bad value.
 Checked<ConfigFile> read_config(const std::filesystem::path& file);
+
+/// As read_config(), for the content of a file; `name` is FILE in the refusal.
+Checked<ConfigFile> parse_config(std::string_view content, const std::string& name);
 
 }  // namespace rpcrdma::nfsd
