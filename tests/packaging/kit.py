@@ -9,7 +9,8 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ["RPCRDMA_BUILD"])
 DEADLINE_S = 120
-PROGRAMS = [name for name in ("rpcrdma-nfsd", "rpcrdma-nfs", "rpcrdma-ping", "rpcrdma-bench", "rpcrdma-ip")
+PROGRAMS = [name for name in ("rpcrdma-nfsd", "rpcrdma-nfs", "rpcrdma-ping", "rpcrdma-bench", "rpcrdma-ip",
+                         "rpcrdma-conform")
             if (BUILD / "bin" / name).exists()]
 
 

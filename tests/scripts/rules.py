@@ -11,7 +11,7 @@ import rules  # noqa: E402  pylint: disable=wrong-import-position
 
 RULE = "9999-{0}-a\tRFC 9999 s{0}\tMUST\tboth\ttext\ttest\n"
 
-# The ids are put together here, as scripts/check-style would look for them in the project's list.
+# The ids are joined at run time: scripts/check-style would look up whole ids in the project's list.
 ONE, TWO, UNKNOWN = "9999-1" "-a", "9999-2" "-a", "9999-1" "-b"
 
 
@@ -40,6 +40,12 @@ class Rules(unittest.TestCase):
     def test_unknown_id(self):
         problem, = rules.problems(tree(rpc__b_dot_cpp=f"\n// [{UNKNOWN}]\n"))
         self.assertTrue(problem.startswith(f"rpc/b.cpp:2: {UNKNOWN} is not in"))
+
+    def test_cases_of_the_conformance_tester_do_not_count(self):
+        texts = tree(rpc__a_dot_cpp="", conform__a_dot_cpp=f'f("{ONE}");\n')
+        self.assertTrue(any(f"{ONE}: no code cites it" in problem for problem in rules.problems(texts)))
+        problem, = rules.problems(tree(conform__a_dot_cpp=f'f("{UNKNOWN}");\n'))
+        self.assertTrue(problem.startswith(f"conform/a.cpp:1: {UNKNOWN} is not in"))
 
     def test_without_code(self):
         problem, = rules.problems(tree(rpc__a_dot_cpp=""))

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The forms in which a run is reported. The file of a reporter is open for writing; it is not closed.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "rpcrdma/conform/framework/runner.hpp"
+
+namespace rpcrdma::conform {
+
+/// One line a case as it runs, details of failures below it, totals at the end. `colours`: with ANSI colours.
+std::unique_ptr<Reporter> make_terminal_report(std::FILE* out, bool colours);
+/// Test Anything Protocol: valid as version 13 and 14. Only failures at Level::must are failures there; those of other
+/// levels and known ones carry the directive todo.
+std::unique_ptr<Reporter> make_tap_report(std::FILE* out);
+/// JUnit XML, written at the end; the same cases fail as in TAP, others are "skipped" with a message.
+std::unique_ptr<Reporter> make_junit_report(std::FILE* out);
+/// One HTML page without outside resources, written at the end.
+std::unique_ptr<Reporter> make_html_report(std::FILE* out);
+
+/// The page and the document, for tests.
+std::string html_page(const Summary& summary);
+std::string junit_document(const Summary& summary);
+
+/// The list of --list: a line "ID LEVEL RULES" for each selected case.
+std::string list_of_cases(const Suite& suite, const Selection& only);
+
+}  // namespace rpcrdma::conform

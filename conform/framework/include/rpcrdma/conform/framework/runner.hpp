@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Runs the cases of a suite one after the other, and checks after each one that the peer still serves ordinary calls.
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rpcrdma/conform/framework/case.hpp"
+#include "rpcrdma/conform/framework/selection.hpp"
+
+namespace rpcrdma::conform {
+
+/// The outcome of a case.
+enum class Verdict {
+  pass,
+  fail,
+  skip,   ///< the case does not apply to this peer
+  known,  ///< failed, and the list of known divergences has it
+};
+
+/// "pass", "fail", "skip", "known".
+std::string_view name_of(Verdict verdict) noexcept;
+
+/// A case that has run. `info` belongs to the suite.
+struct CaseResult {
+  const CaseInfo* info = nullptr;
+  Verdict verdict = Verdict::pass;
+  std::vector<std::string> sent;      ///< lines beyond CaseInfo::sends
+  std::vector<std::string> received;  ///< lines; the last one of a failure is its cause
+  std::string reason;                 ///< why it was skipped, or why the failure is accepted
+  bool stale = false;                 ///< passed, although the list of known divergences has it
+  std::chrono::milliseconds took{0};
+};
+
+/// What is tested, for the reports.
+struct Subject {
+  std::string tester;   ///< "rpcrdma-conform server"
+  std::string version;  ///< of the tester
+  std::string peer;     ///< "iwarp@192.0.2.1:20049"
+  std::string date;     ///< ISO 8601
+};
+
+/// All that a run found.
+struct Summary {
+  Subject subject;
+  std::vector<CaseResult> results;
+  std::size_t selected = 0;  ///< cases that were to run
+  std::string lost;          ///< not empty: the peer stopped serving ordinary calls, and the run ended
+  std::chrono::milliseconds took{0};
+
+  std::size_t count(Level level, Verdict verdict) const noexcept;
+  std::size_t count(Verdict verdict) const noexcept;
+  /// 0: no MUST failed; 1: one did; 3: the peer stopped serving.
+  int exit_status() const noexcept;
+};
+
+/// Follows a run. The default functions do nothing.
+class Reporter {
+ public:
+  virtual ~Reporter() = default;
+  virtual void begin(const Subject&, std::size_t /*selected*/) {}
+  virtual void done(const CaseResult&) {}
+  virtual void end(const Summary&) {}
+};
+
+/// Makes an ordinary call. Returns what is wrong; an empty string means that the peer is healthy.
+using HealthCheck = std::function<std::string()>;
+
+/// What to run.
+struct RunOptions {
+  Selection only;
+  Known known;
+  Subject subject;
+};
+
+/// Runs the selected cases in order. A case after which `healthy` reports a fault fails, and ends the run: further
+/// cases would only report the same fault.
+Summary run(const Suite& suite, const RunOptions& options, const HealthCheck& healthy,
+            const std::vector<std::unique_ptr<Reporter>>& reporters);
+
+}  // namespace rpcrdma::conform

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <optional>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rpcrdma::conform {
+
+/// Whether `text` matches `glob`, in which `*` stands for any characters and `?` for one.
+bool glob_matches(std::string_view glob, std::string_view text) noexcept;
+
+/// The cases that --only names: each pattern is a glob of whole ids, such as `header/*`, or a regular expression
+/// (ECMAScript) that is found in the id. Without patterns all cases are selected.
+class Selection {
+ public:
+  /// Adds a pattern; returns what is wrong with it, if anything.
+  std::optional<std::string> add(const std::string& pattern);
+  bool matches(const std::string& id) const;
+
+ private:
+  std::vector<std::string> globs_;
+  std::vector<std::regex> expressions_;
+};
+
+/// Divergences that the user of the tester accepts: cases that may fail.
+class Known {
+ public:
+  struct Entry {
+    std::string pattern;  ///< an id or a glob
+    std::string reason;
+  };
+  /// Parses lines of a pattern and a reason, separated by white space; `#` begins a comment line. Returns what is
+  /// wrong, with the number of the line, if anything.
+  std::optional<std::string> parse(std::string_view text);
+  /// Why `id` may fail; null if it may not.
+  const Entry* find(std::string_view id) const noexcept;
+  const std::vector<Entry>& entries() const noexcept { return entries_; }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+}  // namespace rpcrdma::conform

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// A subcommand of rpcrdma-conform is one tester.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "rpcrdma/conform/framework/runner.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace rpcrdma::conform {
+
+constexpr const char* kProgram = "rpcrdma-conform";
+constexpr int kUsageError = 2;
+constexpr int kUnreachable = 3;
+
+/// A wrong command line; what() says why.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct Command {
+  CLI::App* app = nullptr;
+  std::function<int()> run;  ///< returns the exit status
+};
+
+/// The options that all testers share: what to run, and where to report it.
+struct RunWords {
+  bool list = false;
+  std::vector<std::string> only;
+  std::string known, tap, junit, html;
+};
+
+void add_run_options(CLI::App& command, RunWords& words);
+
+/// Lists or runs the cases of `suite`. `reach` makes the first call to the peer, and `healthy` one after each case;
+/// both return what is wrong, or an empty string. Throws UsageError.
+int run_suite(const Suite& suite, Subject subject, const RunWords& words, const HealthCheck& reach,
+              const HealthCheck& healthy);
+
+/// The tester of servers.
+Command add_server_command(CLI::App& app);
+
+}  // namespace rpcrdma::conform

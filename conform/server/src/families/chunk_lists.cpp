@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Chunk lists of every form, with NULL calls, which have no item that may be reduced.
+#include <fmt/format.h>
+
+#include "families/families.hpp"
+
+namespace rpcrdma::conform {
+namespace {
+
+/// A NULL call with these words in the place of its chunk lists.
+Bytes with_lists(const Outgoing& call, const std::vector<std::uint32_t>& words) {
+  Out out;
+  out.words({call.xid(), 1, 32, kMsg});
+  for (const std::uint32_t word : words) out.u32(word);
+  return out.raw(call.payload()).bytes();
+}
+
+void malformed(ServerFamily& family, const char* name, const char* rule, const char* sends,
+               std::vector<std::uint32_t> words) {
+  family.must(name, rule, sends, "ERR_CHUNK with the XID of the call; the connection stays",
+              [words = std::move(words)](Session& s) {
+                const Outgoing call = s.null();
+                s.connection();
+                s.send(with_lists(call, words));
+                s.expect_err_chunk(call.xid());
+                s.expect_alive();
+              });
+}
+
+void add_discriminators(ServerFamily& family) {
+  const char* const rule = "8166-4.5.2-a";
+  const auto add = [&](const char* name, const char* sends, std::vector<std::uint32_t> words) {
+    malformed(family, name, rule, sends, std::move(words));
+  };
+  add("read-discriminator-2", "the word before a Read segment is 2", {2, 40, 1, 0, 0, 0, 0, 0, 0});
+  add("read-discriminator-ffffffff", "the word before a Read segment is ffffffff",
+      {0xffffffff, 40, 1, 0, 0, 0, 0, 0, 0});
+  add("write-discriminator-2", "the word before a Write chunk is 2", {0, 2, 1, 1, 0, 0, 0, 0, 0});
+  add("write-discriminator-ffffffff", "the word before a Write chunk is ffffffff",
+      {0, 0xffffffff, 1, 1, 0, 0, 0, 0, 0});
+  add("reply-discriminator-2", "the word before the Reply chunk is 2", {0, 0, 2, 1, 1, 0, 0, 0});
+  add("reply-discriminator-ffffffff", "the word before the Reply chunk is ffffffff", {0, 0, 0xffffffff, 1, 1, 0, 0, 0});
+  add("write-count-ffffffff", "a Write chunk of 4,294,967,295 segments", {0, 1, 0xffffffff, 1, 0, 0, 0, 0, 0});
+  add("write-count-10000000", "a Write chunk of 268,435,456 segments, whose size in bytes is a multiple of 2^32",
+      {0, 1, 0x10000000, 1, 0, 0, 0, 0, 0});
+  add("write-count-one-more", "a Write chunk that claims many more segments than follow", {0, 1, 20, 1, 0, 0, 0, 0, 0});
+  add("reply-count-ffffffff", "a Reply chunk of 4,294,967,295 segments", {0, 0, 1, 0xffffffff});
+  add("reply-count-10000000", "a Reply chunk of 268,435,456 segments", {0, 0, 1, 0x10000000});
+}
+
+std::vector<std::uint32_t> repeated(std::initializer_list<std::uint32_t> first, std::size_t times,
+                                    std::initializer_list<std::uint32_t> unit) {
+  std::vector<std::uint32_t> out(first);
+  for (std::size_t i = 0; i < times; ++i) out.insert(out.end(), unit);
+  return out;
+}
+
+/// A message without payload, so that the list runs into the end of the message.
+void endless(ServerFamily& family, const char* name, const char* sends, std::vector<std::uint32_t> words) {
+  family.must(name, "8166-4.5.2-a", sends, "ERR_CHUNK with the XID of the call; the connection stays",
+              [words = std::move(words)](Session& s) {
+                s.connection();
+                const std::uint32_t xid = s.new_xid();
+                Out out;
+                out.words({xid, 1, 32, kMsg});
+                for (const std::uint32_t word : words) out.u32(word);
+                s.send(out.bytes());
+                s.expect_err_chunk(xid);
+                s.expect_alive();
+              });
+}
+
+void add_endless(ServerFamily& family) {
+  endless(family, "read-list-without-end", "a Read list that ends with the message, behind 8 segments",
+          repeated({}, 8, {1, 40, 1, 0, 0, 0}));
+  endless(family, "write-list-without-end", "a Write list that ends with the message, behind 8 chunks",
+          repeated({0}, 8, {1, 1, 1, 0, 0, 0}));
+  endless(family, "empty-write-chunks-without-end", "a Write list of 100 chunks without segments that does not end",
+          repeated({0}, 100, {1, 0}));
+  family.must("truncated-in-the-lists", "8166-4.5.2-a",
+              "an RDMA_NOMSG with all three lists, cut short after each word behind the 28th byte",
+              "ERR_CHUNK each time", [](Session& s) {
+                s.connection();
+                RdmaHeader header{.xid = 0, .procedure = kNomsg};
+                header.lists.reads = {{0, {1, 100, 0}}, {0, {2, 100, 0}}};
+                header.lists.writes = {{{3, 100, 0}, {4, 100, 0}}};
+                header.lists.reply = Chunk{{5, 100, 0}};
+                const std::size_t whole = encode(header).size();
+                for (std::size_t size = kFixedHeader; size < whole; size += 4) {
+                  header.xid = s.new_xid();
+                  const Bytes message = encode(header);
+                  s.send(View(message).first(size));
+                  s.expect_err_chunk(header.xid);
+                }
+                s.expect_alive();
+              });
+}
+
+void add_positions(ServerFamily& family) {
+  for (const std::uint32_t position : {1u, 2u, 3u, 30u, 38u, 41u, 0xffffffffu})
+    family.must(fmt::format("position-{}", position), "8166-3.4.5-b 8166-4.5.2-a",
+                fmt::format("a Read segment with position {}, which is not a multiple of four", position),
+                "ERR_CHUNK; the connection stays", [position](Session& s) {
+                  Outgoing call = s.null();
+                  call.header.lists.reads = {{position, s.readable(Bytes(4)).segment()}};
+                  s.send(call);
+                  s.expect_err_chunk(call.xid());
+                  s.expect_alive();
+                });
+  family.must("position-behind-the-message", "8166-4.5-b", "a Read chunk at a position far behind the end of the call",
+              "the call is refused; the connection stays", [](Session& s) {
+                Outgoing call = s.null();
+                call.header.lists.reads = {{4000, s.readable(Bytes(4)).segment()}};
+                s.send(call);
+                s.expect_refusal(call.xid());
+                s.expect_alive();
+              });
+  family.must("position-within-the-call-header", "8166-6.1-b 8166-4.5-b",
+              "a Read chunk at the program number of the call", "the call is refused; the connection stays",
+              [](Session& s) {
+                Outgoing call = s.null();
+                call.header.lists.reads = {{12, s.readable(Bytes(4)).segment()}};
+                s.send(call);
+                s.expect_refusal(call.xid());
+                s.expect_alive();
+              });
+}
+
+/// The chunks come back unused, each with as many segments as before.
+void unused(Session& s, const std::vector<std::size_t>& segments) {
+  Outgoing call = s.null();
+  for (const std::size_t count : segments) {
+    Chunk& chunk = call.header.lists.writes.emplace_back();
+    Memory& memory = s.writable(64 * std::max<std::size_t>(count, 1));
+    for (std::size_t i = 0; i < count; ++i) chunk.push_back(memory.segment(static_cast<std::uint32_t>(64 * i), 64));
+  }
+  s.send(call);
+  const Message message = s.answer_to(call.xid());
+  Record::expect(message.header.procedure == kMsg, "not an RDMA_MSG");
+  Record::expect(
+      message.header.lists.writes.size() == segments.size(),
+      fmt::format("{} Write chunks came back, {} were provided", message.header.lists.writes.size(), segments.size()));
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const Chunk& chunk = message.header.lists.writes[i];
+    Record::expect(chunk.size() == segments[i], fmt::format("chunk {} came back with {} segments", i, chunk.size()));
+    Record::expect(length_of(chunk) == 0, fmt::format("chunk {} came back with {} bytes", i, length_of(chunk)));
+  }
+  s.expect_alive();
+}
+
+void add_unused(ServerFamily& family) {
+  const char* const required = "the chunks come back in place, with as many segments, and with lengths of zero";
+  const auto add = [&](const char* name, const char* rule, const char* sends, std::vector<std::size_t> segments) {
+    family.must(name, rule, sends, required, [segments = std::move(segments)](Session& s) { unused(s, segments); });
+  };
+  add("unused-write-chunk", "8166-4.3.2.2-c 8166-3.4.6-b", "a NULL call with a Write chunk of one segment", {1});
+  add("unused-write-chunk-of-5", "8166-4.3.2.2-c 8166-3.4.6-b", "a NULL call with a Write chunk of 5 segments", {5});
+  add("unused-write-chunks", "8166-4.3.2.2-c 8166-3.4.6-b", "a NULL call with Write chunks of 1, 2 and 3 segments",
+      {1, 2, 3});
+  add("empty-write-chunk", "8166-4.3.2.3-a 8166-3.4.6-b", "a NULL call with a Write chunk without segments", {0});
+  add("empty-and-unused-write-chunks", "8166-4.3.2.3-a 8166-3.4.6-b",
+      "a NULL call with Write chunks of 0, 2 and 0 segments", {0, 2, 0});
+  family.must("empty-lists", "8166-4.2.4-b", "a NULL call without chunks", "the call is executed",
+              [](Session& s) { s.expect_alive(); });
+  family.must("unused-reply-chunk", "8166-4.3.3-c", "a NULL call with a Reply chunk of two segments",
+              "the Reply chunk comes back with both segments; their lengths say what was written", [](Session& s) {
+                Outgoing call = s.null();
+                const Memory& memory = s.writable(2000);
+                call.header.lists.reply = memory.split({500, 1500});
+                s.send(call);
+                const Message message = s.answer_to(call.xid());
+                Record::expect(message.header.lists.reply.has_value(), "the Reply chunk does not come back");
+                Record::expect(message.header.lists.reply->size() == 2, "it does not have two segments");
+                const std::uint64_t length = length_of(*message.header.lists.reply);
+                const bool inline_reply = message.header.procedure == kMsg;
+                Record::expect(inline_reply == (length == 0), fmt::format("{} bytes in the Reply chunk", length));
+                s.expect_alive();
+              });
+  family.robust("reply-chunk-without-segments", "8166-4.3.3-c", "a NULL call with a Reply chunk of no segments",
+                "the reply is inline, and the chunk comes back", [](Session& s) {
+                  Outgoing call = s.null();
+                  call.header.lists.reply = Chunk{};
+                  s.send(call);
+                  const Message message = s.answer_to(call.xid());
+                  Record::expect(message.header.procedure == kMsg, "not an RDMA_MSG");
+                  Record::expect(message.header.lists.reply && message.header.lists.reply->empty(),
+                                 "the chunk does not come back as it was");
+                  s.expect_alive();
+                });
+}
+
+}  // namespace
+
+void add_chunk_lists(const MakeFamily& make) {
+  ServerFamily family = make("chunk-lists");
+  add_unused(family);
+  add_discriminators(family);
+  add_endless(family);
+  add_positions(family);
+  family.robust("zero-length-read-segment", "", "a NULL call with a Read segment of length zero behind its end",
+                "the call is answered; the connection stays", [](Session& s) {
+                  Outgoing call = s.null();
+                  call.header.lists.reads = {{call.end(), {0x1234, 0, 0}}};
+                  s.send(call);
+                  s.answer_to(call.xid());
+                  s.expect_alive();
+                });
+  family.robust("segment-that-wraps", "", "a NULL call with a Write segment that passes the end of the address space",
+                "the call is answered; the connection stays", [](Session& s) {
+                  Outgoing call = s.null();
+                  call.header.lists.writes = {{{0x1234, 8192, 0xfffffffffffff000}}};
+                  s.send(call);
+                  s.answer_to(call.xid());
+                  s.expect_alive();
+                });
+}
+
+}  // namespace rpcrdma::conform

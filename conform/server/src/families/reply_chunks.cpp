@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reply chunks (RFC 8166 sections 3.5.3 and 4.3.3).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "families/families.hpp"
+
+namespace rpcrdma::conform {
+namespace {
+
+constexpr std::uint32_t kListing = 16384;  ///< count of READDIR: more than the directory needs
+
+Outgoing listing_call(Session& s, bool plus) {
+  const nfs::Handle& many = s.files().many;
+  return plus ? s.nfs(nfs::kReaddirplus, nfs::readdirplus_args(many, 0, Bytes(8), kListing, kListing))
+              : s.nfs(nfs::kReaddir, nfs::readdir_args(many, 0, Bytes(8), kListing));
+}
+
+/// The reply in a Reply chunk: lengths fill the segments in order, and nothing else is written.
+Bytes reply_in_chunk(const Message& message, const Memory& memory, const Chunk& asked) {
+  Record::expect(message.header.procedure == kNomsg, "the Reply chunk is not used");
+  Record::expect(message.header.lists.reply.has_value(), "the Reply chunk does not come back");
+  const Chunk& returned = *message.header.lists.reply;
+  Record::expect(returned.size() == asked.size(), fmt::format("the chunk came back with {} segments", returned.size()));
+  const std::uint64_t base = memory.segment().offset;
+  Bytes out;
+  bool full = true;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    Record::expect(returned[i].length <= asked[i].length, "a segment came back longer than it was");
+    Record::expect(full || returned[i].length == 0, "a segment is used although the one before it is not full");
+    full = full && returned[i].length == asked[i].length;
+    const auto at = static_cast<std::size_t>(asked[i].offset - base);
+    const View part = View(memory.bytes()).subspan(at, asked[i].length);
+    out.insert(out.end(), part.begin(), part.begin() + returned[i].length);
+    Record::expect(std::ranges::all_of(part.subspan(returned[i].length),
+                                       [](std::byte byte) { return byte == Session::kUntouched; }),
+                   fmt::format("segment {} was written to beyond its length {}", i, returned[i].length));
+  }
+  return out;
+}
+
+/// A listing by way of a Reply chunk cut into `lengths`; returns its size.
+std::size_t list(Session& s, bool plus, const std::vector<std::uint32_t>& lengths) {
+  std::size_t room = 0;
+  for (const std::uint32_t length : lengths) room += length;
+  const Memory& memory = s.writable(room);
+  Outgoing call = listing_call(s, plus);
+  call.header.lists.reply = memory.split(lengths);
+  s.send(call);
+  const Bytes stream = reply_in_chunk(s.answer_to(call.xid()), memory, *call.header.lists.reply);
+  const RpcReply reply = decode_reply(stream);
+  s.record().received(fmt::format("a reply of {} bytes in the chunk: {}", stream.size(), describe(reply)));
+  Record::expect(reply.xid == call.xid(), "the reply in the chunk has another XID");
+  const nfs::Directory listing = nfs::decode_readdir(reply.results, plus);
+  Record::expect(listing.status == nfs::kOk, nfs_status(listing.status));
+  const auto named = std::ranges::count_if(listing.names, [](const std::string& name) { return name.size() > 100; });
+  Record::expect(static_cast<std::size_t>(named) == s.files().many_names || !listing.eof,
+                 fmt::format("{} names of {}", named, s.files().many_names));
+  return stream.size();
+}
+
+/// A reply that does not fit.
+void does_not_fit(Session& s, std::uint32_t room, bool with_chunk) {
+  const Memory& memory = s.writable(std::max(room, 64u));
+  Outgoing call = listing_call(s, false);
+  if (with_chunk) call.header.lists.reply = room == 0 ? Chunk{} : Chunk{memory.segment(0, room)};
+  s.send(call);
+  s.expect_err_chunk(call.xid());
+  Record::expect(std::ranges::all_of(memory.bytes(), [](std::byte byte) { return byte == Session::kUntouched; }),
+                 "the chunk was written to");
+  s.expect_alive();
+}
+
+void add_used(ServerFamily& family) {
+  const char* const rule = "8166-3.5.3-d 8166-4.3.3-c";
+  const char* const required = "RDMA_NOMSG, the whole reply in the chunk, and lengths that say how much";
+  const auto add = [&](const char* name, const char* sends, bool plus, std::vector<std::uint32_t> lengths) {
+    family.must(name, rule, sends, required,
+                [plus, lengths = std::move(lengths)](Session& s) { list(s, plus, lengths); });
+  };
+  add("readdir", "a long READDIR with a Reply chunk of one segment", false, {32768});
+  add("readdirplus", "a long READDIRPLUS with a Reply chunk of one segment", true, {65536});
+  add("two-segments", "a long READDIR with a Reply chunk of two segments", false, {4096, 28672});
+  add("odd-segments", "a long READDIR with a Reply chunk of segments of 1, 3, 1,001 and 31,763 bytes", false,
+      {1, 3, 1001, 31763});
+  add("last-segments-unused", "a long READDIR with a Reply chunk whose last two segments are not needed", false,
+      {30000, 1000, 1000});
+  family.must("exact-size", rule, "a long READDIR with a Reply chunk exactly as long as the reply", required,
+              [](Session& s) { list(s, false, {static_cast<std::uint32_t>(list(s, false, {32768}))}); });
+  family.must("data-with-pad", "8166-3.5.3-e 8166-3.5.3-d", "READ of 5,001 bytes with a Reply chunk and no Write chunk",
+              "the whole reply with the data and its pad in the chunk", [](Session& s) {
+                const Memory& memory = s.writable(16384);
+                Outgoing call = s.nfs(nfs::kRead, nfs::read_args(s.files().data, 0, 5001));
+                call.header.lists.reply = Chunk{memory.segment()};
+                s.send(call);
+                const Bytes stream = reply_in_chunk(s.answer_to(call.xid()), memory, *call.header.lists.reply);
+                const nfs::Read results = nfs::decode_read(decode_reply(stream).results, false);
+                Record::expect(results.count == 5001, fmt::format("{} bytes were read", results.count));
+                Record::expect(std::ranges::equal(results.data, View(s.files().contents).first(5001)),
+                               "the data differs from the file");
+              });
+  family.must("with-a-write-chunk", "8166-3.5.3-f 8166-4.3.2-a",
+              "READ of 5,001 bytes with a Write chunk and a Reply chunk",
+              "the data in the Write chunk, the rest inline or in the Reply chunk", [](Session& s) {
+                const Memory& data = s.writable(5001);
+                Outgoing call = s.nfs(nfs::kRead, nfs::read_args(s.files().data, 0, 5001));
+                call.header.lists.writes = {{data.segment()}};
+                call.header.lists.reply = Chunk{s.writable(1000).segment()};
+                s.send(call);
+                const Message message = s.answer_to(call.xid());
+                Record::expect(message.header.lists.writes.size() == 1, "not one Write chunk");
+                Record::expect(length_of(message.header.lists.writes[0]) == 5001, "the Write chunk has another length");
+                Record::expect(data.bytes() == Bytes(s.files().contents.begin(), s.files().contents.begin() + 5001),
+                               "the data differs from the file");
+              });
+}
+
+}  // namespace
+
+void add_reply_chunks(const MakeFamily& make) {
+  ServerFamily family = make("reply-chunks");
+  add_used(family);
+  family.must("not-needed", "8166-4.3.3-c 8166-4.3.3-b", "GETATTR with a Reply chunk of two segments",
+              "the chunk comes back with both segments; the reply is inline, or its length is that of the reply",
+              [](Session& s) {
+                const Memory& memory = s.writable(1000);
+                Outgoing call = s.nfs(nfs::kGetattr, nfs::handle_args(s.files().data));
+                call.header.lists.reply = memory.split({10, 990});
+                s.send(call);
+                const Message message = s.answer_to(call.xid());
+                if (message.header.procedure == kNomsg) {
+                  const Bytes stream = reply_in_chunk(message, memory, *call.header.lists.reply);
+                  nfs::decode_getattr(decode_reply(stream).results);
+                  return;
+                }
+                Record::expect(message.header.lists.reply && message.header.lists.reply->size() == 2,
+                               "the Reply chunk does not come back with two segments");
+                Record::expect(length_of(*message.header.lists.reply) == 0, "inline, but the chunk has lengths");
+                nfs::decode_getattr(decode_reply(message.payload).results);
+              });
+  const char* const required = "ERR_CHUNK, nothing written, and the connection stays";
+  family.must("missing", "8166-4.5-b 8166-3.3.2-a", "a long READDIR without a Reply chunk", required,
+              [](Session& s) { does_not_fit(s, 0, false); });
+  family.must("without-segments", "8166-4.5-b 8166-3.3.2-a", "a long READDIR with a Reply chunk of no segments",
+              required, [](Session& s) { does_not_fit(s, 0, true); });
+  family.should("much-too-small", "8166-4.5.3-b 8267-3.1-a", "a long READDIR with a Reply chunk of 100 bytes", required,
+                [](Session& s) { does_not_fit(s, 100, true); });
+  family.should("too-small-by-4-bytes", "8166-4.5.3-b 8267-3.1-a",
+                "a long READDIR with a Reply chunk 4 bytes shorter than the reply", required,
+                [](Session& s) { does_not_fit(s, static_cast<std::uint32_t>(list(s, false, {32768})) - 4, true); });
+}
+
+}  // namespace rpcrdma::conform

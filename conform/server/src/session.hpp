@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// What a case works with: calls of the program under test, a connection, and words for what is expected.
+#include <deque>
+
+#include "connection.hpp"
+#include "files.hpp"
+#include "rpcrdma/conform/framework/case.hpp"
+#include "rpcrdma/conform/server/tester.hpp"
+
+namespace rpcrdma::conform {
+
+/// A call that a case may change before it is sent.
+struct Outgoing {
+  RdmaHeader header;
+  RpcCall rpc;
+
+  std::uint32_t xid() const noexcept { return header.xid; }
+  Bytes payload() const { return encode(rpc); }
+  /// The position behind the payload: that of an item whose count word ends it.
+  std::uint32_t end() const { return static_cast<std::uint32_t>(payload().size()); }
+  /// Header and, in an RDMA_MSG, the payload.
+  Bytes bytes() const;
+};
+
+class Session {
+ public:
+  Session(Network& network, const ServerOptions& options, const Files& files, Record& record)
+      : network_(network), options_(options), files_(files), record_(record) {}
+
+  Record& record() noexcept { return record_; }
+  Network& network() noexcept { return network_; }
+  const ServerOptions& options() const noexcept { return options_; }
+  /// The files. Skips the case if there are none.
+  const Files& files() const;
+  /// The files, or why there are none.
+  const Files& missing_or_files() const noexcept { return files_; }
+
+  /// The connection of the case, which the first use makes: with default private data, and a first NULL call.
+  Connection& connection();
+  /// Makes another connection, which takes the place of the former one; that one stays open.
+  Connection& connect(Setup setup = {});
+  /// As connect(), followed by a NULL call.
+  Connection& connect_and_call(Setup setup = {});
+
+  std::uint32_t new_xid() noexcept { return network_.next_xid++; }
+  Outgoing null();                                               ///< a NULL call
+  Outgoing file_call(std::uint32_t procedure, Bytes arguments);  ///< NFSv3, AUTH_SYS
+  /// As file_call(); skips the case if there are no files.
+  Outgoing nfs(std::uint32_t procedure, Bytes arguments);
+  /// A NULL call as a long call: in a Position-Zero Read chunk, which this function exposes, cut into `lengths`.
+  Outgoing long_call(const Outgoing& call, const std::vector<std::uint32_t>& lengths = {});
+  Memory& readable(Bytes contents) { return connection().expose(std::move(contents), fabric::Access::remote_read); }
+  /// Memory for the server's Writes, filled with kUntouched.
+  Memory& writable(std::size_t size);
+  static constexpr std::byte kUntouched{0xA5};
+
+  void send(const Outgoing& call) { connection().send(call.bytes()); }
+  void send(View message) { connection().send(message); }
+
+  /// The next message, whatever it is. Fails if there is none.
+  Message answer();
+  /// The next message, which must have this XID.
+  Message answer_to(std::uint32_t xid);
+  /// The next message, which must be an RDMA_MSG with a reply to this XID.
+  RpcReply reply_to(std::uint32_t xid);
+  /// As reply_to(); the call must have been executed. Returns the results.
+  Bytes results_of(std::uint32_t xid);
+  /// Sends the call and returns the results.
+  Bytes call(const Outgoing& call);
+  /// As reply_to(); `accept` is the expected accept_stat.
+  void expect_accept(std::uint32_t xid, std::uint32_t accept);
+
+  void expect_err_chunk(std::uint32_t xid);
+  /// ERR_VERS with a range that contains version 1, in a message of this version.
+  void expect_err_vers(std::uint32_t xid, std::uint32_t version);
+  static void check_err_vers(const RdmaHeader& header, std::uint32_t version);
+  /// ERR_CHUNK, or an RPC error such as GARBAGE_ARGS; not results.
+  void expect_refusal(std::uint32_t xid);
+  /// ERR_CHUNK, an RPC error, or the end of the connection; not results.
+  void expect_refusal_or_end(std::uint32_t xid);
+  /// No message arrives: that to the next call is the next one. The connection stays.
+  void expect_silence();
+  /// A NULL call on the connection of the case is answered.
+  void expect_alive();
+  /// The connection ends within the patience.
+  void expect_end();
+
+  /// Makes a file with a GUARDED CREATE in the tester's directory.
+  nfs::Handle make_file(const std::string& name);
+  /// All bytes of a file, by inline READs.
+  Bytes contents_of(const nfs::Handle& file);
+  bool exists(const std::string& name);
+
+ private:
+  Network& network_;
+  const ServerOptions& options_;
+  const Files& files_;
+  Record& record_;
+  std::deque<std::unique_ptr<Connection>> connections_;
+  bool quiet_ = false;  // replies to ordinary calls are not noted
+};
+
+/// What a refused file operation returned, for reports.
+std::string nfs_status(std::uint32_t status);
+
+}  // namespace rpcrdma::conform
