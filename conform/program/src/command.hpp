@@ -41,7 +41,8 @@ void add_run_options(CLI::App& command, RunWords& words);
 int run_suite(const Suite& suite, Subject subject, const RunWords& words, const HealthCheck& reach,
               const HealthCheck& healthy);
 
-/// The tester of servers.
+/// The testers.
 Command add_server_command(CLI::App& app);
+Command add_iwarp_command(CLI::App& app);
 
 }  // namespace rpcrdma::conform

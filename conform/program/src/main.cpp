@@ -33,14 +33,15 @@ std::vector<cli::Section> help_sections() {
            {{"rpcrdma-conform server --export /data iwarp@192.0.2.1:20049",
              "all cases, against the server's export /data, over the iWARP stack on TCP"},
             {"rpcrdma-conform server --program null --only 'header/*' 192.0.2.1:20049",
-             "the cases of one family that need no file system"}}}};
+             "the cases of one family that need no file system"},
+            {"rpcrdma-conform iwarp 192.0.2.1:20049", "the MPA, DDP and RDMAP below the server"}}}};
 }
 
 int parse_and_run(int argc, char** argv) {
   CLI::App app{kAbout, kProgram};
   app.set_version_flag("--version", "rpcrdma-conform " RPCRDMA_VERSION, "Print the version and exit");
   app.require_subcommand(1);
-  const std::vector<Command> commands{add_server_command(app)};
+  const std::vector<Command> commands{add_server_command(app), add_iwarp_command(app)};
   cli::finish(app, help_sections());
   try {
     app.parse(argc, argv);

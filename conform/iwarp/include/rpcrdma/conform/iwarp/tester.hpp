@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The tester of iWARP responders of any make: acts as an initiator on a TCP socket. An RPC service must listen behind
+// the responder, as the cases end with a call of NULL.
+#include <boost/asio/ip/tcp.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "rpcrdma/conform/framework/case.hpp"
+
+namespace rpcrdma::conform {
+
+struct IwarpOptions {
+  boost::asio::ip::tcp::endpoint peer;
+  std::uint32_t program = 100003, version = 3;  ///< whose NULL is called; any RPC reply will do
+  std::chrono::milliseconds patience{10000};    ///< for an answer of the responder
+  std::chrono::milliseconds stall{60000};       ///< for it to give up a connection on which the tester is silent
+};
+
+/// The tester. Its suite may be listed without a connection.
+class IwarpTester {
+ public:
+  explicit IwarpTester(IwarpOptions options);
+  ~IwarpTester();
+  const Suite& suite() const noexcept;
+  /// Sets up a connection and calls NULL. Returns what is wrong, or an empty string.
+  std::string check_health();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace rpcrdma::conform

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The families of cases, one source each. To add a family: a function here, its source, a line in add_families().
+#include "peer.hpp"
+
+namespace rpcrdma::conform::iwarp {
+
+using IwarpFamily = Family<Peer>;
+/// Makes a family whose cases have a connection each, on which nothing has been sent.
+using MakeFamily = std::function<IwarpFamily(const char* name)>;
+
+void add_requests(const MakeFamily& make);
+void add_bad_requests(const MakeFamily& make);
+void add_enhanced(const MakeFamily& make);
+void add_fpdus(const MakeFamily& make);
+void add_ddp(const MakeFamily& make);
+void add_rdmap(const MakeFamily& make);
+void add_violations(const MakeFamily& make);
+void add_terminates(const MakeFamily& make);
+void add_closing(const MakeFamily& make);
+
+void add_families(const MakeFamily& make);
+
+}  // namespace rpcrdma::conform::iwarp

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// One TCP connection to the responder under test. All functions block, and give up after the tester's patience.
+#include <map>
+
+#include "encoding.hpp"
+#include "rpcrdma/conform/framework/case.hpp"
+#include "rpcrdma/conform/iwarp/tester.hpp"
+
+namespace rpcrdma::conform::iwarp {
+
+/// A received MPA Reply.
+struct Reply {
+  std::uint8_t flags = 0, revision = 0;
+  Bytes private_data;
+  std::optional<Enhanced> enhanced;  ///< its first word, if the Reply is enhanced
+};
+
+/// How a stream ended.
+enum class End {
+  closed,   ///< in order
+  reset,    ///< by a reset
+  timeout,  ///< it has not ended
+};
+
+class Peer {
+ public:
+  Peer(const IwarpOptions& options, Record& record);
+  ~Peer();
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  const IwarpOptions& options() const noexcept { return options_; }
+  /// Another connection of the same case.
+  void reconnect();
+  /// Sends bytes. If the peer has ended the connection, that is not an error here.
+  void send(View bytes);
+  void finish_sending();
+  void reset();
+  /// The next `count` bytes; fewer if the stream has ended, or after the patience.
+  Bytes receive(std::size_t count);
+  /// Reads until the stream ends; the bytes are added to `rest`.
+  End drain(Bytes& rest, std::chrono::milliseconds patience);
+  /// Whether bytes arrive within a short time, in which an answer is not expected.
+  bool speaks_soon();
+
+  // Start-up.
+  Reply expect_reply();
+  /// Sends a Request that must be accepted.
+  Reply start(const Request& request = {});
+  /// The peer must end the connection, without accepting it.
+  void expect_refused(std::chrono::milliseconds patience);
+  void expect_refused() { expect_refused(options_.patience); }
+
+  // Full operation.
+  void segment(const Untagged& header, View payload) { send(fpdu(encode(header, payload))); }
+  void segment(const Tagged& header, View payload) { send(fpdu(encode(header, payload))); }
+  /// The next segment, checked; nothing at the end of the stream.
+  std::optional<Segment> next();
+  Segment expect(Opcode opcode);
+  /// An RPC-over-RDMA message with a call of NULL, under a new XID, which expect_answer() expects.
+  Bytes null_call();
+  void expect_answer();
+  /// Sends a call of NULL as the next message, and expects the answer.
+  void expect_alive();
+  std::uint32_t next_msn() noexcept { return msn_++; }
+  /// Removes markers from what is received.
+  void expect_markers() noexcept { markers_ = true; }
+
+  // Endings.
+  /// The peer must end the connection after at most a Terminate. Returns that.
+  std::optional<Segment> expect_end();
+  /// The peer must end the connection with a Terminate that has one of these codes.
+  Segment expect_terminate(const std::vector<TerminateCode>& codes);
+  End last_end() const noexcept { return end_; }
+  /// Whether CRCs are in use.
+  bool crc() const noexcept { return crc_; }
+
+ private:
+  bool wait(short events, std::chrono::milliseconds patience);
+  std::size_t read_some(std::byte* to, std::size_t size, std::chrono::milliseconds patience);
+  Bytes receive_framed(std::size_t count);
+  void check_marker(View marker);
+
+  IwarpOptions options_;
+  Record& record_;
+  int socket_ = -1;
+  End end_ = End::timeout;
+  bool crc_ = true, markers_ = false;
+  std::size_t position_ = 0, fpdu_at_ = 0;  // in the stream of FPDUs, with markers
+  Bytes fpdu_;                              // the one that is being received, with its markers
+  std::uint32_t msn_ = 1;
+  std::map<std::uint32_t, std::uint32_t> received_;  // messages of each queue
+  std::uint32_t xid_ = 0;
+};
+
+}  // namespace rpcrdma::conform::iwarp
