@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <optional>
+
+#include "proxy.hpp"
+
+namespace rpcrdma::proxy {
+
+/// The command line of rpcrdma-proxy.
+struct Options {
+  Tcp::endpoint listen, to;
+  std::uint64_t seed = 0;
+  Script script;
+  LogLevel log_level = LogLevel::info;
+};
+
+/// Nothing if the program must exit with `status`; errors in the command line have been reported.
+std::optional<Options> parse_options(int argc, const char* const* argv, int& status);
+
+}  // namespace rpcrdma::proxy

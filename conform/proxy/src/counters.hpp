@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "script.hpp"
+
+namespace rpcrdma::proxy {
+
+/// Totals since the start.
+struct Counters {
+  std::uint64_t connections = 0, unframed = 0, frames = 0, bytes = 0, skipped = 0;
+  std::array<std::uint64_t, kKindNames.size()> messages{};
+  std::array<std::uint64_t, kActionNames.size()> disasters{};
+
+  /// One line of NAME=VALUE.
+  std::string text() const;
+};
+
+}  // namespace rpcrdma::proxy

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "rpc_message.hpp"
+
+namespace rpcrdma::proxy {
+
+/// What a message is. `other`: an FPDU that is none of the others.
+enum class Kind : std::uint8_t {
+  mpa_request,
+  mpa_reply,
+  call,
+  reply,
+  send,
+  read_request,
+  read_response,
+  write,
+  terminate,
+  other
+};
+inline constexpr std::array<std::string_view, 10> kKindNames{"mpa-request", "mpa-reply",    "call",          "reply",
+                                                             "send",        "read-request", "read-response", "write",
+                                                             "terminate",   "other"};
+constexpr std::string_view name_of(Kind kind) noexcept { return kKindNames[static_cast<std::size_t>(kind)]; }
+
+/// One start-up frame or FPDU.
+struct Frame {
+  Kind kind = Kind::other;
+  std::size_t size = 0;  ///< of the whole frame, with padding and CRC
+  bool first = true;     ///< the first frame of its message
+  bool last = true;
+  std::optional<RpcMessage> rpc;  ///< of the first frame of a call or reply
+};
+
+/// Offsets in an FPDU of fields of the DDP header (RFC 5041 section 4).
+inline constexpr std::size_t kDdpControlOffset = 2, kRdmapControlOffset = 3, kStagOffset = 4, kQueueOffset = 8,
+                             kMsnOffset = 12, kUntaggedSize = 18, kTaggedSize = 14, kLengthSize = 2, kCrcSize = 4;
+/// The largest frame: a ULPDU of 65535 bytes with its length, padding and CRC.
+inline constexpr std::size_t kMaxFrame = 65544;
+
+/// Cuts one direction of a connection into frames: the start-up frame (RFC 5044 section 7.1), then FPDUs.
+class FrameReader {
+ public:
+  explicit FrameReader(Side side) noexcept : side_(side) {}
+
+  /// The frame with which `bytes` begin; nothing if it is incomplete, or if the stream is not framed. Advances: the
+  /// next call expects the bytes behind this frame.
+  std::optional<Frame> next(Octets bytes);
+  /// Whether the bytes cannot be cut into frames: the first ones are no start-up frame, or unframe() was called.
+  bool unframed() const noexcept { return unframed_; }
+  /// Stops cutting, because markers are in use or the connection was rejected.
+  void unframe() noexcept { unframed_ = true; }
+  /// Bits of the start-up frame; nothing before it was read.
+  struct Flags {
+    bool markers = false, crc = false, reject = false;
+  };
+  const std::optional<Flags>& flags() const noexcept { return flags_; }
+
+ private:
+  std::optional<Frame> start_up(Octets bytes);
+  Frame segment(Octets ulpdu, std::size_t size);
+  void tagged(Frame& frame, unsigned opcode);
+  void untagged(Frame& frame, unsigned opcode, Octets ulpdu);
+
+  Side side_;
+  bool unframed_ = false;
+  std::optional<Flags> flags_;
+  Kind send_kind_ = Kind::send;        // of the message whose segments arrive on queue 0
+  std::array<bool, 16> in_message_{};  // for each opcode: the last tagged segment was not the last of its message
+};
+
+}  // namespace rpcrdma::proxy

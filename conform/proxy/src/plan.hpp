@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <deque>
+#include <memory>
+#include <unordered_map>
+
+#include "random_rules.hpp"
+
+namespace rpcrdma::proxy {
+
+/// A disaster that befalls a message now. `dice` makes its random choices.
+struct Disaster {
+  Rule rule;
+  Dice dice;
+  std::uint32_t number;  ///< of the message among those that the rule matches
+  bool begins;           ///< the first message of this rule on this connection
+};
+
+/// The rules with what is left of them. It decides by the number of the connection and of the message alone, so that
+/// the same seed causes the same disasters.
+class Director {
+ public:
+  Director(Script script, std::uint64_t seed);
+  std::uint64_t seed() const noexcept { return seed_; }
+
+ private:
+  friend class Plan;
+  Script script_;
+  std::uint64_t seed_;
+  std::vector<std::uint32_t> left_;  // for each rule: on how many more connections it may act
+};
+
+/// What befalls one connection, which is counted from 1.
+class Plan {
+ public:
+  Plan(Director& director, std::uint32_t connection);
+  /// Those of the script, and those that the seed chose for this connection.
+  const std::vector<Rule>& rules() const noexcept { return rules_; }
+  /// The disasters of a frame, in the order of the rules. Call this for each frame of both directions. Disasters of a
+  /// message are those of its first frame.
+  std::vector<Disaster> judge(Side side, const Frame& frame);
+
+ private:
+  bool matches(const Rule& rule, Side side, const Frame& frame, const std::optional<Procedure>& answered) const;
+  bool takes_turn(std::size_t index);
+  std::optional<Procedure> remember(Side side, const Frame& frame);
+
+  static constexpr std::size_t kMaxCalls = 4096;  // that wait for their reply, and are remembered
+
+  Director& director_;
+  std::uint32_t connection_;
+  std::vector<Rule> rules_;
+  /// Whether a rule of the script acts on this connection, or its `times` were used up by others.
+  enum class Turn : std::uint8_t { open, acts, used_up };
+  std::vector<std::array<std::uint32_t, 2>> seen_;  // for each rule: messages of each direction that it matches
+  std::vector<Turn> turns_;                         // for each rule
+  std::unordered_map<std::uint32_t, Procedure> calls_;
+  std::deque<std::uint32_t> order_;  // XIDs of calls_, oldest first
+};
+
+}  // namespace rpcrdma::proxy

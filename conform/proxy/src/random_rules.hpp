@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "script.hpp"
+
+namespace rpcrdma::proxy {
+
+/// A generator of numbers that depend on the seed and on what they are for, but not on the order of events.
+class Dice {
+ public:
+  /// `purpose` tells different uses of one seed apart.
+  Dice(std::uint64_t seed, std::initializer_list<std::uint64_t> purpose) noexcept;
+  std::uint64_t next() noexcept;
+  /// A number from 0 to `bound` - 1.
+  std::uint32_t below(std::uint32_t bound) noexcept { return static_cast<std::uint32_t>(next() % bound); }
+  /// From `least` to `most`, small numbers more often.
+  std::uint32_t between(std::uint32_t least, std::uint32_t most) noexcept;
+
+ private:
+  std::uint64_t state_;
+};
+
+/// The disasters that the seed chooses for a connection, which is counted from 1. Start-up is not disturbed on the
+/// first connection, as a client need not retry a connection that it never had.
+std::vector<Rule> random_rules(const RandomRule& random, std::uint64_t seed, std::uint32_t connection);
+
+}  // namespace rpcrdma::proxy

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "rpcrdma/base/cursor.hpp"
+
+namespace rpcrdma::proxy {
+
+/// The direction of a byte stream. The client is the side that connected to the proxy.
+enum class Side : std::uint8_t { to_server, to_client };
+
+constexpr Side opposite(Side side) noexcept { return side == Side::to_server ? Side::to_client : Side::to_server; }
+
+constexpr std::string_view name_of(Side side) noexcept { return side == Side::to_server ? "to-server" : "to-client"; }
+
+/// Program, version and procedure of a call.
+struct Procedure {
+  std::uint32_t program = 0, version = 0, number = 0;
+};
+
+/// What the proxy reads of an RPC-over-RDMA message.
+struct RpcMessage {
+  std::uint32_t xid = 0;
+  bool is_call = false;
+  /// Not known for replies, and for calls that travel in a chunk.
+  std::optional<Procedure> procedure;
+};
+
+/// Where the credit value is in an RPC-over-RDMA message, in all versions (RFC 8166 section 4.2.3).
+inline constexpr std::size_t kCreditOffset = 8;
+
+/// Reads the payload of a Send that travels in direction `side`; nothing if it is too short for a transport header. In
+/// a message without an RPC header, the direction tells calls from replies.
+std::optional<RpcMessage> read_rpc_message(Octets payload, Side side);
+
+/// Whether a call may have another effect when it is executed again. Known for NFSv3.
+bool is_non_idempotent(const Procedure& procedure) noexcept;
+
+}  // namespace rpcrdma::proxy

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frames.hpp"
+
+namespace rpcrdma::proxy {
+
+enum class Action : std::uint8_t { cut, delay, hold, split, join, flip, credits, drop_reply };
+inline constexpr std::array<std::string_view, 8> kActionNames{"cut",  "delay", "hold",    "split",
+                                                              "join", "flip",  "credits", "drop-reply"};
+constexpr std::string_view name_of(Action action) noexcept { return kActionNames[static_cast<std::size_t>(action)]; }
+
+/// Where a bit is flipped: at a bit number, in a field of the header, or (any) where the seed says.
+enum class Field : std::uint8_t { any, ddp_version, rdmap_version, queue, msn, stag };
+inline constexpr std::array<std::string_view, 6> kFieldNames{"any",   "ddp-version", "rdmap-version",
+                                                             "queue", "msn",         "stag"};
+
+/// One disaster, and the messages that it befalls: on a connection, messages number `nth` to `nth` + `count` - 1 of
+/// those of this kind, in each direction by itself.
+struct Rule {
+  Action action = Action::cut;
+  std::optional<Kind> kind;  ///< nothing: every kind
+  std::optional<Side> side;  ///< nothing: both
+  std::uint32_t nth = 1;
+  std::uint32_t count = 1;
+  std::uint32_t connection = 0;            ///< on this connection only; 0: on each
+  std::uint32_t times = 1;                 ///< on so many connections at most
+  std::uint32_t after = 0;                 ///< cut: after this many bytes of the message
+  bool reset = false;                      ///< cut: by a reset
+  std::chrono::milliseconds time{0};       ///< delay, hold, join: how long, at most
+  std::uint64_t bytes = 0;                 ///< hold: until so many bytes have passed in the other direction
+  std::uint32_t size = 0;                  ///< split: size of the pieces; 0: random sizes
+  Field field = Field::any;                ///< flip
+  std::optional<std::uint32_t> bit;        ///< flip: number of the bit in the frame
+  bool fix_crc = false;                    ///< flip
+  bool only_with_crc = false;              ///< flip: not on a connection without CRCs
+  std::uint32_t grant = 1;                 ///< credits: the largest grant
+  std::optional<std::uint32_t> procedure;  ///< drop_reply: nothing: each non-idempotent one
+};
+
+/// The rule `random`: the seed chooses up to `each` disasters on each of the first `connections` connections.
+struct RandomRule {
+  std::uint32_t connections = 8, each = 3;
+};
+
+struct Script {
+  std::vector<Rule> rules;
+  std::optional<RandomRule> random;
+};
+
+/// Adds the rule in `line` to `script`. Returns what is wrong with it, or nothing.
+std::optional<std::string> add_rule(std::string_view line, Script& script);
+/// Adds the rules of a script: one in each line; empty lines, and text after #, are skipped. The message names the
+/// line.
+std::optional<std::string> add_rules(std::string_view text, Script& script);
+/// A rule in the form that add_rule() reads.
+std::string to_text(const Rule& rule);
+
+}  // namespace rpcrdma::proxy
