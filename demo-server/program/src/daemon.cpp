@@ -201,9 +201,9 @@ std::string Daemon::ready_line() const {
 }
 
 void Daemon::start_loops() {
+  const ExternalSignalsBlocked inherited;
   for (const auto& loop : loops_) {
     loop->thread = std::thread([&loop = *loop] {
-      block_external_signals();
       const auto guard = boost::asio::make_work_guard(loop.context);
       loop.runner.run();
     });

@@ -21,6 +21,7 @@ IoPool::IoPool(unsigned threads, unsigned most, const HandleSecret& secret)
   idle_.reserve(usual_);
   spare_.reserve(most_);
   threads_.reserve(most_);
+  const ExternalSignalsBlocked inherited;
   const std::lock_guard lock(mutex_);
   while (threads_.size() < usual_) threads_.emplace_back([this, &place = places_[threads_.size()]] { work(place); });
   if (most_ > usual_) watcher_ = std::thread([this] { watch(); });
@@ -80,7 +81,6 @@ void IoPool::wait(Place& place, std::unique_lock<std::mutex>& lock) {
 
 /// While jobs wait, checks at intervals that jobs start.
 void IoPool::watch() {
-  block_external_signals();
   std::unique_lock lock(mutex_);
   while (!ending_) {
     if (count_ == 0) {
@@ -116,7 +116,6 @@ bool IoPool::add_thread() {
 }
 
 void IoPool::work(Place& place) {
-  block_external_signals();
   const HandleCodec codec(secret_);
   std::unique_lock lock(mutex_);
   for (;;) {

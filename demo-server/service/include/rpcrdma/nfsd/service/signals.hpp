@@ -4,13 +4,28 @@
 
 namespace rpcrdma::nfsd {
 
-/// Blocks external signals in this thread. Use it in threads that may hang in a system call: the kernel delivers a
-/// signal to one thread, and a signal to a thread that hangs would wait.
-inline void block_external_signals() noexcept {
+/// Blocks external signals in this thread and in the threads that it creates from now on. Returns the mask before.
+inline sigset_t block_external_signals() noexcept {
   sigset_t outside;
+  sigset_t before;
   ::sigemptyset(&outside);
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) ::sigaddset(&outside, number);
-  ::pthread_sigmask(SIG_BLOCK, &outside, nullptr);
+  ::pthread_sigmask(SIG_BLOCK, &outside, &before);
+  return before;
 }
+
+/// Blocks external signals in this thread while it exists, and in the threads that are created meanwhile for as long as
+/// they live. Use it to create threads that may hang in a system call: the kernel delivers a signal to one thread, and
+/// a signal to a thread that hangs would wait. A thread that blocks signals itself may get one before it does so.
+class ExternalSignalsBlocked {
+ public:
+  ExternalSignalsBlocked() noexcept = default;
+  ~ExternalSignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  ExternalSignalsBlocked(const ExternalSignalsBlocked&) = delete;
+  ExternalSignalsBlocked& operator=(const ExternalSignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_ = block_external_signals();
+};
 
 }  // namespace rpcrdma::nfsd
