@@ -11,11 +11,11 @@ neighbours() {
     RPCRDMA_TEST_ROUNDS=$(few_or_many 60 1000) "$bin/interop_ipoib" --gtest_brief=1 --gtest_color=no "$@"
 }
 
-# hosts TEST...: end-to-end tests of rpcrdma-ip, with tiny inputs.
+# hosts TEST...: end-to-end tests of rpcrdma-ip, with tiny inputs unless RPCRDMA_E2E_SCALE says otherwise.
 hosts() {
   local number addresses=''
   for ((number = 1; number <= devices; ++number)); do addresses+=" $(bridged "$number")"; done
-  RPCRDMA_BIN=$bin RPCRDMA_E2E_SCALE=tiny RPCRDMA_E2E_FABRIC=verbs RPCRDMA_E2E_HOSTS=$addresses \
+  RPCRDMA_BIN=$bin RPCRDMA_E2E_SCALE=${RPCRDMA_E2E_SCALE:-tiny} RPCRDMA_E2E_FABRIC=verbs RPCRDMA_E2E_HOSTS=$addresses \
     python3 -B "$tests/e2e/run.py" "$@" 2>&1
 }
 # Those that `hosts` runs by default; ipoib.sh has streams, sizes and path MTU.
