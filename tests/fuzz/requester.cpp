@@ -34,9 +34,9 @@ class OneCall final : public transport::Call {
   OneCall(memory::Pool& pool, transport::Requester& requester, const Shape& shape) : shape_(shape) {
     xid = requester.next_xid();
     max_reply = shape.max_reply;
-    if (shape.item != 0) item_ = std::move(*pool.allocate(shape.item));
+    if (shape.item != 0) item_ = *pool.allocate(shape.item);
     if (shape.result == 0) return;
-    result_ = std::move(*pool.allocate(shape.result));
+    result_ = *pool.allocate(shape.result);
     results.emplace_back().push_back(result_.ref());
   }
 

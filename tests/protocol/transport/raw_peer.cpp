@@ -54,15 +54,15 @@ fabric::QueuePairOptions RawPeer::options() const {
 
 void RawPeer::connect(const fabric::Endpoint& server) {
   close();
-  open(std::move(*fabric_.make_connector(server, options(), *this)));
+  open(*fabric_.make_connector(server, options(), *this));
 }
 
 fabric::Endpoint RawPeer::listen() {
-  listener_ = std::move(*fabric_.listen({boost::asio::ip::make_address("127.0.0.1"), 0},
-                                        [this](std::unique_ptr<fabric::ConnectionRequest> request) {
-                                          close();
-                                          open(std::move(*fabric_.make_acceptor(std::move(request), options(), *this)));
-                                        }));
+  listener_ = *fabric_.listen({boost::asio::ip::make_address("127.0.0.1"), 0},
+                              [this](std::unique_ptr<fabric::ConnectionRequest> request) {
+                                close();
+                                open(*fabric_.make_acceptor(std::move(request), options(), *this));
+                              });
   return listener_->local();
 }
 
@@ -70,7 +70,7 @@ void RawPeer::open(std::unique_ptr<fabric::QueuePair> queue_pair) {
   connected_ = ended_ = read_ended_ = false;
   queue_pair_ = std::move(queue_pair);
   while (receive_slots_.size() < receives)
-    receive_slots_.push_back(std::make_unique<Receive>(*this, std::move(*pool_.allocate(receive_size))));
+    receive_slots_.push_back(std::make_unique<Receive>(*this, *pool_.allocate(receive_size)));
   for (const auto& slot : receive_slots_) queue_pair_->post_receive(slot->memory.ref(), slot.get());
   fabric_.start(*queue_pair_);
 }
@@ -90,7 +90,7 @@ void RawPeer::abort() { queue_pair_->abort(); }
 
 void RawPeer::send(Octets message, std::optional<std::uint32_t> invalidate) {
   auto& work = work_.emplace_back(std::make_unique<Work>(*this));
-  work->memory = std::move(*pool_.allocate(std::max<std::uint32_t>(static_cast<std::uint32_t>(message.size()), 1)));
+  work->memory = *pool_.allocate(std::max<std::uint32_t>(static_cast<std::uint32_t>(message.size()), 1));
   if (!message.empty()) std::memcpy(work->memory.ref().data, message.data(), message.size());
   const BufferRef buffer = work->memory.first(static_cast<std::uint32_t>(message.size()));
   fabric::SendOptions send_options;
@@ -115,8 +115,8 @@ RawPeer::Message RawPeer::take() {
 
 RawPeer::Exposed RawPeer::expose(std::uint32_t size, fabric::Access access) {
   Exposed out;
-  out.memory = std::move(*pool_.allocate(size));
-  windows_.push_back(std::move(*queue_pair_->make_window()));
+  out.memory = *pool_.allocate(size);
+  windows_.push_back(*queue_pair_->make_window());
   out.window = windows_.back().get();
   out.segment = queue_pair_->bind(*out.window, out.memory.ref(), access).value();
   return out;
@@ -124,7 +124,7 @@ RawPeer::Exposed RawPeer::expose(std::uint32_t size, fabric::Access access) {
 
 void RawPeer::write(const Segment& to, Octets data) {
   auto& work = work_.emplace_back(std::make_unique<Work>(*this));
-  work->memory = std::move(*pool_.allocate(static_cast<std::uint32_t>(data.size())));
+  work->memory = *pool_.allocate(static_cast<std::uint32_t>(data.size()));
   std::memcpy(work->memory.ref().data, data.data(), data.size());
   const BufferRef buffer = work->memory.ref();
   queue_pair_->post_write({&buffer, 1}, to.handle, to.offset, work.get());
@@ -134,7 +134,7 @@ void RawPeer::write(const Segment& to, Octets data) {
 void RawPeer::read(const Segment& from, Bytes& into) {
   into.resize(from.length);
   auto& work = work_.emplace_back(std::make_unique<Work>(*this));
-  work->memory = std::move(*pool_.allocate(from.length));
+  work->memory = *pool_.allocate(from.length);
   work->into = &into;
   read_ended_ = false;
   queue_pair_->post_read(work->memory.ref(), from.handle, from.offset, work.get());
