@@ -42,6 +42,7 @@ bool is_level(const std::string& word) {
   LogLevel level{};
   return parse_log_level(word, level);
 }
+bool is_sandbox(const std::string& word) { return parse_sandbox_mode(word).has_value(); }
 bool is_polling(const std::string& word) { return parse_polling(word).has_value(); }
 bool is_path(const std::string& word) { return word.front() == '/'; }
 
@@ -65,6 +66,7 @@ bool take_key(ConfigReader& reader, const toml::key& key, const toml::node& node
   if (k == "rdma-version") return take_word(reader, k, node, s.rdma_version, is_version);
   if (k == "log-level") return take_word(reader, k, node, s.log_level, is_level);
   if (k == "state-dir") return take_word(reader, k, node, s.state_dir, is_path);
+  if (k == "sandbox") return take_word(reader, k, node, s.sandbox, is_sandbox);
   if (k == "threads") return reader.take(k, node, kThreadsRange, s.threads.emplace());
   if (k == "credits") return reader.take(k, node, kCreditsRange, s.credits.emplace());
   if (k == "inline-threshold") return reader.take(k, node, kInlineThresholdRange, s.inline_threshold.emplace());

@@ -58,6 +58,7 @@ Daemon::~Daemon() {
 }
 
 Checked<void> Daemon::start() {
+  if (auto entered = confine(); !entered) return entered;
   if (auto opened = open_exports(); !opened) return opened;
   io_ = std::make_unique<IoPool>(io_threads(), kMostIoThreads, secret_);
   shared_ = std::make_unique<SharedServices>(SharedServices{exports_, *io_, mounts_, duplicates_, secret_});
@@ -74,9 +75,24 @@ Checked<void> Daemon::start() {
   return {};
 }
 
-Checked<void> Daemon::open_exports() {
+/// Makes the state directory first, which must exist to be named in the sandbox.
+Checked<void> Daemon::confine() {
   if (const error_code failed = make_state_dir(options_.state_dir))
     return Refusal{fmt::format("state directory {}: {}", options_.state_dir.string(), failed.message())};
+  SandboxNeeds needs;
+  for (const ListenSpec& listen : options_.listens) needs.tcp_ports.push_back(listen.endpoint.port());
+  for (const auto& endpoint : options_.tcp_listens) needs.tcp_ports.push_back(endpoint.port());
+  needs.writable.push_back(options_.state_dir);
+  for (const ExportSpec& spec : options_.exports) {
+    if (spec.memory) continue;
+    needs.devices = needs.devices || spec.devices;
+    (spec.read_only ? needs.readable : needs.writable).emplace_back(spec.directory);
+  }
+  may_make_devices_ = needs.devices;
+  return enter_sandbox(options_.sandbox, needs, log_);
+}
+
+Checked<void> Daemon::open_exports() {
   const auto secret = load_handle_secret(options_.state_dir);
   if (!secret)
     return Refusal{fmt::format("{}: {}", (options_.state_dir / "handle.key").string(), secret.error().message())};

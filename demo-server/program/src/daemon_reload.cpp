@@ -2,6 +2,9 @@
 // Handles SIGHUP: the main thread reads the configuration file again, as opening directories may block. Either all of
 // its exports take effect at once, or none. The event loops use the old exports meanwhile, and a call keeps the export
 // with which it began.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <boost/asio/post.hpp>
 
 #include "rpcrdma/nfsd/program/daemon.hpp"
@@ -16,11 +19,14 @@ void Daemon::reload() {
 }
 
 Checked<void> Daemon::reread_exports() {
+  if (options_.sandbox == SandboxMode::strict)
+    return Refusal{"the exports of a server with --sandbox strict are fixed: restart it"};
   std::vector<ExportSpec> specs(options_.exports.begin(),
                                 options_.exports.begin() + static_cast<std::ptrdiff_t>(options_.command_line_exports));
   const auto file = read_config(options_.config);
   if (!file) return file.error();
   specs.insert(specs.end(), file->exports.begin(), file->exports.end());
+  if (auto possible = check_within_sandbox(specs); !possible) return possible;
   if (const auto replaced = exports_.replace(specs, options_.state_dir, log_); !replaced) return replaced;
   options_.exports = std::move(specs);
   log_.info("{}: {} exports", options_.config.string(), options_.exports.size());
@@ -31,6 +37,15 @@ Checked<void> Daemon::reread_exports() {
     for (const auto& worker : group->workers)
       boost::asio::post(worker->context(), [&worker = *worker] { worker.refresh(); });
   return {};
+}
+
+/// What the server has given up at its start does not come back.
+Checked<void> Daemon::check_within_sandbox(std::span<const ExportSpec> specs) const {
+  const auto makes_devices = [](const ExportSpec& spec) { return !spec.memory && spec.devices; };
+  const auto found = std::ranges::find_if(specs, makes_devices);
+  if (options_.sandbox == SandboxMode::off || may_make_devices_ || found == specs.end()) return {};
+  return Refusal{
+      fmt::format("{}: {}: the server has given up the right to make devices: restart it", found->origin, found->name)};
 }
 
 }  // namespace rpcrdma::nfsd

@@ -63,6 +63,7 @@ struct Words {
   std::string rdma_version = "1";
   std::string log_level = "info";
   std::string state_dir;
+  std::string sandbox = "on";
   std::string config;
   bool rpcbind = false;
 };
@@ -127,6 +128,12 @@ void add_options(CLI::App& app, Words& words, Options& options) {
       ->type_name("DIR")
       ->default_str("/var/lib/rpcrdma-nfsd for root, else ~/.local/state/rpcrdma-nfsd")
       ->group("Service");
+  app.add_option("--sandbox", words.sandbox,
+                 "What the process gives up at its start; strict also confines it to the directories of its exports; "
+                 "log lets the kernel log the system calls that on refuses")
+      ->type_name("on|off|strict|log")
+      ->capture_default_str()
+      ->group("Service");
   app.add_option("--log-level", words.log_level, "What to log to standard error")
       ->type_name("trace|debug|info|warn|error|off")
       ->capture_default_str()
@@ -162,6 +169,7 @@ Checked<void> read_file(const CLI::App& app, Words& words, Options& options) {
   fill("--rdma-version", words.rdma_version, s.rdma_version);
   fill("--log-level", words.log_level, s.log_level);
   fill("--state-dir", words.state_dir, s.state_dir);
+  fill("--sandbox", words.sandbox, s.sandbox);
   fill("--rpcbind", words.rpcbind, s.rpcbind);
   fill(kThreads, options.threads, s.threads);
   fill(kCredits, options.credits, s.credits);
@@ -215,6 +223,9 @@ Checked<void> interpret(const CLI::App& app, Words& words, Options& options) {
   options.version = *version;
   if (!parse_log_level(words.log_level, options.log_level))
     return Refusal{"--log-level: not a level: '" + words.log_level + "'"};
+  const auto sandbox = parse_sandbox_mode(words.sandbox);
+  if (!sandbox) return Refusal{"--sandbox: not on, off, strict or log: '" + words.sandbox + "'"};
+  options.sandbox = *sandbox;
   if (options.inline_threshold % kInlineThresholdRange.unit != 0)
     return Refusal{"--inline-threshold: not a multiple of 1024"};
   if (options.exports.empty())

@@ -48,6 +48,7 @@ fabric = "iwarp"
 crc = "on"
 rdma-version = "auto"
 state-dir = "/var/lib/x"
+sandbox = "strict"
 threads = 3
 credits = 8
 inline-threshold = 8192
@@ -124,6 +125,7 @@ TEST_F(ConfigTest, ErrorsNameTheirLine) {
   begins("listen = [\n'127.0.0.1:0',\n'localhost:1']\n", "3: listen: not ADDR:PORT: 'localhost:1'");
   begins("tcp-listen = ['1']\n", "1: tcp-listen: not ADDR:PORT");
   begins("crc = 'maybe'\n", "1: crc: not a valid value: 'maybe'");
+  begins("sandbox = 'loose'\n", "1: sandbox: not a valid value: 'loose'");
   begins("rdma-version = '3'\n", "1: rdma-version: not a valid value: '3'");
   begins("rdma-version = 2\n", "1: rdma-version: not a string in quotes");
   begins("poll = 'often'\n", "1: poll: not a valid value: 'often'");
@@ -190,6 +192,7 @@ TEST_F(ConfigTest, TheCommandLineGoesFirst) {
   EXPECT_EQ(both->version, transport::VersionChoice::automatic);
   EXPECT_EQ(both->log_level, LogLevel::debug);
   EXPECT_EQ(both->state_dir, "/var/lib/x");
+  EXPECT_EQ(both->sandbox, SandboxMode::strict);
   EXPECT_TRUE(both->rpcbind);
   ASSERT_EQ(both->exports.size(), 3u);
   EXPECT_EQ(both->exports[0].name, "/m");

@@ -46,6 +46,8 @@ TEST(CommandLine, Everything) {
                                "auto",
                                "--state-dir",
                                "/tmp/x",
+                               "--sandbox",
+                               "log",
                                "--threads",
                                "3",
                                "--credits",
@@ -63,6 +65,7 @@ TEST(CommandLine, Everything) {
                               code);
   ASSERT_TRUE(options);
   EXPECT_EQ(options->exports.size(), 2u);
+  EXPECT_EQ(options->sandbox, SandboxMode::log);
   EXPECT_TRUE(options->exports[0].read_only);
   ASSERT_EQ(options->listens.size(), 2u);
   EXPECT_EQ(options->listens[0].provider, fabric::Provider::iwarp);
@@ -103,6 +106,7 @@ TEST(CommandLine, UsageErrorsEndWithTwo) {
       {"--export", "/d", "--poll", "often"},
       {"--export", "/d", "--inline-threshold", "1500"},
       {"--export", "/d", "--log-level", "loud"},
+      {"--export", "/d", "--sandbox", "loose"},
   };
   for (const auto& words : wrong) {
     int code = 0;

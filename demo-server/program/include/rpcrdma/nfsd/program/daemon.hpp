@@ -6,6 +6,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -52,6 +53,7 @@ class Daemon {
   };
   struct CountersReport;
 
+  Checked<void> confine();
   Checked<void> open_exports();
   Checked<std::unique_ptr<fabric::Fabric>> open_fabric(Loop& loop, const ListenSpec& listen);
   Checked<Group*> group_for(const ListenSpec& listen);
@@ -67,6 +69,7 @@ class Daemon {
   void loop_answered();
   void reload();
   Checked<void> reread_exports();
+  Checked<void> check_within_sandbox(std::span<const ExportSpec> specs) const;
   void shut_down();
   void closed();
   void end_by(std::chrono::steady_clock::time_point deadline);
@@ -105,6 +108,7 @@ class Daemon {
   std::vector<boost::asio::ip::tcp::endpoint> rdma_bound_;
   std::vector<boost::asio::ip::tcp::endpoint> tcp_bound_;
   std::string fabric_text_;
+  bool may_make_devices_ = false;  // in the sandbox
   rpc::RpcbindRegistration rpcbind_;
 };
 

@@ -12,6 +12,7 @@
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfsd/exports/export_spec.hpp"
 #include "rpcrdma/nfsd/program/config_file.hpp"
+#include "rpcrdma/nfsd/sandbox/sandbox.hpp"
 
 namespace rpcrdma::nfsd {
 
@@ -37,6 +38,7 @@ struct Options {
   std::uint32_t keepalive = 60;  ///< seconds
   Polling poll;                  ///< of the event loops
   LogLevel log_level = LogLevel::info;
+  SandboxMode sandbox = SandboxMode::on;
   bool rpcbind = false;
 };
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Takes away from the process what a server of files does not need, so that a peer that controls the process has less.
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "rpcrdma/base/log.hpp"
+#include "rpcrdma/nfsd/exports/checked.hpp"
+
+namespace rpcrdma::nfsd {
+
+enum class SandboxMode : std::uint8_t {
+  off,     ///< changes nothing
+  log,     ///< as `on`, but the kernel logs the system calls that `on` refuses, and makes them
+  on,      ///< fewer capabilities, a filter of system calls, no TCP ports but those named; as far as the kernel has it
+  strict,  ///< as `on`, and no file outside of the paths named; refused if the kernel lacks anything of it
+};
+
+/// "off", "log", "on" or "strict"; nothing for other words.
+std::optional<SandboxMode> parse_sandbox_mode(std::string_view word) noexcept;
+
+/// What the server needs within the sandbox.
+struct SandboxNeeds {
+  bool devices = false;                  ///< to make block and character devices
+  std::vector<std::uint16_t> tcp_ports;  ///< to bind; 0 stands for every free port
+  /// For `strict`, beside the files that the libraries of the server read. Paths that do not exist are ignored.
+  std::vector<std::filesystem::path> readable;  ///< to read, with all that is below them
+  std::vector<std::filesystem::path> writable;  ///< to read and to change
+};
+
+/// Enters the sandbox, for good: the calling thread and all threads that it starts later. Call it before the process
+/// has a second thread. A part that the kernel does not have is logged, and left out in modes other than `strict`.
+///
+/// Capabilities: keeps those that serve files as their callers, that lock memory and, if a port below 1024 is needed,
+/// that binds it; the process and its children never gain others. System calls: those that a server with its libraries
+/// makes; all others fail with ENOSYS. Builds with a sanitizer filter none. Network and files: Landlock, Linux 6.7 for
+/// the network, Linux 5.19 for files.
+Checked<void> enter_sandbox(SandboxMode mode, const SandboxNeeds& needs, const Log& log);
+
+/// False in builds with a sanitizer.
+bool filters_system_calls() noexcept;
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The parts of the sandbox, in the order in which they must be entered. Each confines the calling thread.
+#include "rpcrdma/base/error.hpp"
+#include "rpcrdma/nfsd/sandbox/sandbox.hpp"
+
+namespace rpcrdma::nfsd {
+
+inline error_code error_of(int error) noexcept { return {error, boost::system::system_category()}; }
+
+/// Landlock: TCP ports, and in `strict` mode files. Needs no_new_privs.
+error_code confine_to(const SandboxNeeds& needs, bool strict);
+
+/// Drops capabilities.
+error_code reduce_capabilities(const SandboxNeeds& needs) noexcept;
+
+/// The filter of system calls. Needs no_new_privs.
+error_code filter_system_calls(SandboxMode mode) noexcept;
+
+}  // namespace rpcrdma::nfsd
