@@ -122,6 +122,7 @@ fabric = "iwarp"
 crc = "on"
 rdma-version = "auto"
 state-dir = "/var/lib/x"
+sandbox = "strict"
 threads = 3
 credits = 8
 inline-threshold = 8192
@@ -211,8 +212,39 @@ def requester():
     yield "version_two", bytes([56, 1]) + bytes([0, 0, 4, 8]) + u32(1, 2, 8, 0, 1, 0, 0, 0)
 
 
+REG, DIR, BLK, LNK = 1, 2, 3, 5
+BOTH, LAST, END, FAILS, LARGE, LONG = 3, 4, 8, 16, 32, 64  # of get_tree.cpp; BOTH: attributes and a handle
+
+
+def entry(name, kind=REG, handle=1, flags=BOTH, cookie=1, mode=0o644, size=1):
+    """An entry of a listing in get_tree.cpp."""
+    return struct.pack(">BBBHBB", flags, handle << 4 | kind, cookie, mode, size, len(name)) + name
+
+
+def get_tree():
+    last = BOTH | LAST | END
+    file = entry(b"file", flags=last)
+    yield "file", b"\0" + file
+    yield "resumed", b"\2" + entry(b"f", flags=last)
+    yield "into_a_child", b"\4" + file
+    yield "tree", b"\1" + entry(b"dir", DIR, 1) + entry(b"link", LNK, 2) + entry(b"file", flags=last) + file
+    yield "pages", b"\0" + entry(b"one", flags=BOTH | LAST) + entry(b"two", flags=last, cookie=2)
+    yield "same_cookie", b"\0" + entry(b"one", flags=BOTH | LAST, cookie=0)
+    yield "itself", b"\1" + entry(b"again", DIR, 0, flags=last)
+    yield "names", b"\0" + b"".join(map(entry, (b"../x", b"..", b".", b"", b"a/b", b"/tmp/x", b"nul\0x"))) + file
+    yield "over_a_link", b"\0" + entry(b"l", DIR, 1) + entry(b"l", flags=last) + entry(b"file", flags=last)
+    yield "link_and_directory", b"\0" + entry(b"x", LNK, 1) + entry(b"x", DIR, 2) + entry(b"x", flags=last) + file
+    yield "over_a_directory", b"\0" + entry(b"d", flags=last)
+    yield "set_id", b"\0" + entry(b"a", mode=0o6777) + entry(b"b", DIR, 2, mode=0o7777) + file
+    yield "other_types", b"\0" + entry(b"a", BLK) + entry(b"b", 0) + entry(b"c", 15) + file
+    yield "without_attributes", b"\0" + entry(b"bare", flags=0) + entry(b"half", flags=1) + file
+    yield "refused", b"\0" + entry(b"", flags=last | FAILS)
+    yield "large", b"\0" + entry(b"huge", flags=last | LARGE, size=127)
+    yield "long_name", b"\0" + entry(b"x" * 20, flags=last | LONG)
+
+
 def main():
-    for target in (rpc_message, nfs3, url, export_spec, config, responder, requester):
+    for target in (rpc_message, nfs3, url, export_spec, config, get_tree, responder, requester):
         write(target.__name__, target())
     write("mount3", typed(MOUNT3))
 
