@@ -29,6 +29,9 @@ error_code reduce_capabilities(const SandboxNeeds& needs) noexcept {
   const auto keep = [&masks](int capability) { masks[CAP_TO_INDEX(capability)] |= CAP_TO_MASK(capability); };
   std::ranges::for_each(kKept, keep);
   if (needs.devices) keep(CAP_MKNOD);
+#ifdef RPCRDMA_SANITIZED
+  keep(CAP_SYS_PTRACE);  // the leak sanitizer stops all threads of a process that changed its identity
+#endif
   // Kept after the start as well: when a lost device is back, the server binds its ports again.
   if (std::ranges::any_of(needs.tcp_ports, [](auto port) { return port != 0 && port < kFirstFreePort; }))
     keep(CAP_NET_BIND_SERVICE);

@@ -250,6 +250,7 @@ TEST_F(Sandbox, GivesUpPrivileges) {
   for (const int one : {CAP_SETUID, CAP_SETGID, CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, CAP_CHOWN, CAP_FOWNER,
                         CAP_FSETID, CAP_SYS_RESOURCE, CAP_IPC_LOCK})
     kept |= bit(one);
+  if (!filters_system_calls()) kept |= bit(CAP_SYS_PTRACE);
   needs_.tcp_ports = {0, 1024, 20049};
   EXPECT_EQ(exit_code(SandboxMode::on, needs_, left(kept)), 0);
   needs_.devices = true;
