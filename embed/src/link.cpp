@@ -6,8 +6,9 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <random>
 #include <utility>
+
+#include "rpcrdma/base/random_number.hpp"
 
 namespace rpcrdma::embed {
 
@@ -15,7 +16,7 @@ Link::Link(boost::asio::io_context& context, UniqueFunction<void()> open)
     : context_(context),
       open_(std::move(open)),
       deadline_(context, Timer::time_point::max()),
-      next_xid_(std::random_device{}()) {}
+      next_xid_(random_number()) {}
 
 void Link::submit(transport::Call& call) {
   if (state_ == State::open) return target_->submit(call);

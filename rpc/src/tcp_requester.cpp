@@ -11,8 +11,8 @@
 #include <boost/asio/write.hpp>
 #include <deque>
 #include <map>
-#include <random>
 
+#include "rpcrdma/base/random_number.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/rpc/block_memory.hpp"
 #include "tcp_record.hpp"
@@ -194,7 +194,7 @@ void Link::on_timer() {
 class ReconnectingRequester final : public TcpRequester {
  public:
   ReconnectingRequester(boost::asio::io_context& context, const tcp::endpoint& server, TcpRequesterOptions options)
-      : link_(std::make_shared<Link>(context, server, options)), xid_(std::random_device{}()) {}
+      : link_(std::make_shared<Link>(context, server, options)), xid_(random_number()) {}
   ~ReconnectingRequester() override { link_->close(); }
 
   void submit(transport::Call& call) override { link_->submit(call); }

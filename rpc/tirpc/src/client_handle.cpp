@@ -10,10 +10,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <random>
 
 #include "early_reply.hpp"
 #include "held_arguments.hpp"
+#include "rpcrdma/base/random_number.hpp"
 
 namespace rpcrdma::tirpc {
 namespace {
@@ -73,7 +73,7 @@ ClientHandle::ClientHandle(std::unique_ptr<ClientLink> link, const fabric::Endpo
       ddp_(options.ddp, options.ddp + options.ddp_count),
       max_reply_(options.max_reply),
       stable_opaques_(options.stable_opaques != 0),
-      xid_(std::random_device{}()),
+      xid_(random_number()),
       program_(program),
       version_(version) {
   std::strncpy(netid_, netid_of(server.address()), sizeof netid_ - 1);

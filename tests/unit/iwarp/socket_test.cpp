@@ -32,6 +32,27 @@ TEST(PreparedSocket, AsksASilentPeer) {
   }
 }
 
+// A connection inherits the options of its acceptor, so that accepting it takes no further system calls.
+TEST(PreparedSocket, PassesItsOptionsToConnections) {
+  boost::asio::io_context context;
+  Acceptor acceptor(context, boost::asio::ip::tcp::v4());
+  ASSERT_FALSE(prepare(acceptor, std::chrono::seconds(30)));
+  acceptor.bind({boost::asio::ip::address_v4::loopback(), 0});
+  acceptor.listen();
+  Socket client(context);
+  client.connect(acceptor.local_endpoint());
+  acceptor.non_blocking(false);  // the connection may not have reached its queue yet
+  Socket accepted = acceptor.accept();
+  const int on = 1;
+  for (const auto& [option, value] :
+       {std::pair{TCP_NODELAY, on}, std::pair{TCP_KEEPIDLE, 30}, std::pair{TCP_KEEPINTVL, 5}, std::pair{TCP_KEEPCNT, 6},
+        std::pair{TCP_USER_TIMEOUT, 60'000}})
+    EXPECT_EQ(tcp_option(accepted, option), value);
+  boost::asio::socket_base::keep_alive keeps_alive;
+  accepted.get_option(keeps_alive);
+  EXPECT_TRUE(keeps_alive.value());
+}
+
 TEST(PreparedSocket, BuffersNoMoreThanACacheHolds) {
   boost::asio::io_context context;
   Socket sender(context, boost::asio::ip::tcp::v4());

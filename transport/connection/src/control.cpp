@@ -6,7 +6,8 @@
 #include "control.hpp"
 
 #include <algorithm>
-#include <random>
+
+#include "rpcrdma/base/random_number.hpp"
 
 namespace rpcrdma::transport {
 namespace {
@@ -23,7 +24,7 @@ Control::Control(Connection& connection, const CharacteristicOptions& options)
       options_(options),
       phase_(options.exchange ? ExchangePhase::negotiating : ExchangePhase::off),
       slots_{SendSlot(*this), SendSlot(*this), SendSlot(*this), SendSlot(*this)},
-      next_xid_(std::random_device{}()),
+      next_xid_(random_number()),
       deadline_(connection.context()),
       growth_(wire::kVersionTwoThreshold, std::min(options.max_send_size, wire::kMaxThreshold)),
       idle_(connection.context()) {}

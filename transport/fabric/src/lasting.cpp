@@ -9,9 +9,9 @@
 
 #include <boost/asio/steady_timer.hpp>
 #include <boost/intrusive/list.hpp>
-#include <random>
 
 #include "rpcrdma/base/backoff.hpp"
+#include "rpcrdma/base/random_number.hpp"
 #include "rpcrdma/base/weak_guard.hpp"
 
 namespace rpcrdma::fabric {
@@ -88,7 +88,7 @@ class LastingFabric final : public Fabric {
         open_(std::move(open)),
         name_(std::move(options.name)),
         log_(std::move(log)),
-        backoff_(options.first_pause, options.last_pause, std::random_device{}()),
+        backoff_(options.first_pause, options.last_pause, random_number()),
         timer_(context_) {
     watch();
   }

@@ -6,9 +6,9 @@
 // cannot reach addresses of this kind.
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <random>
 
 #include "client_impl.hpp"
+#include "rpcrdma/base/random_number.hpp"
 
 namespace rpcrdma::transport {
 
@@ -50,7 +50,7 @@ ClientImpl::ClientImpl(fabric::Fabric& fabric, memory::Pool& pool, const fabric:
       log_(std::move(log)),
       setup_{&fabric, &pool, Role::client, options.connection, 256, 256, log_},
       core_(requester_setup(fabric, options, log_), [this] { want_connection(); }),
-      backoff_(options.first_backoff, options.last_backoff, std::random_device{}()),
+      backoff_(options.first_backoff, options.last_backoff, random_number()),
       timer_(fabric.context()),
       version_(options.connection.version),
       version_memory_(options.version_memory) {

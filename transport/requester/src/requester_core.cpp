@@ -6,7 +6,8 @@
 #include "requester_core.hpp"
 
 #include <algorithm>
-#include <random>
+
+#include "rpcrdma/base/random_number.hpp"
 
 namespace rpcrdma::transport {
 
@@ -16,7 +17,7 @@ RequesterCore::RequesterCore(const RequesterSetup& setup, UniqueFunction<void()>
       credits_(setup.credits),
       table_(setup.credits),
       timer_(*setup.context),
-      next_xid_(std::random_device{}()) {}
+      next_xid_(random_number()) {}
 
 RequesterCore::~RequesterCore() {
   do shut(BaseError::cancelled);

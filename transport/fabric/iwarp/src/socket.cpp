@@ -31,7 +31,8 @@ void keep_alive(int socket, std::chrono::seconds after) noexcept {
 
 }  // namespace
 
-error_code prepare(Socket& socket, std::chrono::seconds keepalive) noexcept {
+template <class AnySocket>
+error_code prepare(AnySocket& socket, std::chrono::seconds keepalive) noexcept {
   error_code error;
   // [5044-5.1-a] whole FPDUs are written, which TCP must not delay
   socket.set_option(boost::asio::ip::tcp::no_delay(true), error);
@@ -39,6 +40,8 @@ error_code prepare(Socket& socket, std::chrono::seconds keepalive) noexcept {
   if (!error) keep_alive(socket.native_handle(), keepalive);
   return error;
 }
+template error_code prepare(Socket& socket, std::chrono::seconds keepalive) noexcept;
+template error_code prepare(Acceptor& socket, std::chrono::seconds keepalive) noexcept;
 
 void keep_in_cache(Socket& socket) noexcept {
   // The kernel doubles it. Without it, the send buffer grows to several MiB, as far as net.ipv4.tcp_wmem allows.

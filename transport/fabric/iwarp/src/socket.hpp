@@ -12,9 +12,12 @@
 namespace rpcrdma::fabric::iwarp {
 
 using Socket = boost::asio::ip::tcp::socket;
+using Acceptor = boost::asio::ip::tcp::acceptor;
 
-/// Configures a connection's socket: no Nagle delay, non-blocking, keepalive.
-error_code prepare(Socket& socket, std::chrono::seconds keepalive) noexcept;
+/// Configures a Socket or an Acceptor: no Nagle delay, non-blocking, keepalive. A connection inherits the options of
+/// its acceptor, except that it is blocking.
+template <class AnySocket>
+error_code prepare(AnySocket& socket, std::chrono::seconds keepalive) noexcept;
 /// Limits what is written to a connection within the host before the peer reads it, so that the peer finds it in the
 /// processor's cache.
 void keep_in_cache(Socket& socket) noexcept;

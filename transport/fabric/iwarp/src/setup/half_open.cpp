@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: reads the Request's header, then its private data, within one time limit.
+// Operation: reads the Request, within one time limit.
 // Ownership: the handlers keep the object; the socket returns to the listener, with a complete Request or to be closed.
 // Error handling: a Request that is malformed, late or too long closes the connection without a Reply.
 #include "setup/half_open.hpp"
-
-#include <boost/asio/read.hpp>
 
 namespace rpcrdma::fabric::iwarp {
 
@@ -15,37 +13,26 @@ void HalfOpen::start(std::chrono::milliseconds timeout, ListenerState::HalfOpens
   timer_.async_wait([self = shared_from_this()](error_code error) {
     if (!error) self->finish(false, "no complete MPA Request in time");
   });
-  read_header();
+  read();
 }
 
-void HalfOpen::read_header() {
-  boost::asio::async_read(socket_, boost::asio::buffer(octets_.data(), kStartupHeaderSize),
-                          [self = shared_from_this()](error_code error, std::size_t) {
-                            if (error) return self->finish(false, "closed by the peer");
-                            std::size_t size = 0;
-                            bool enhanced = false;
-                            // [5044-7.1.2-c] [5044-8-b] a malformed Request closes the connection
-                            if (decode_startup_header(self->octets_, StartupFrame::Kind::request, self->request_, size,
-                                                      enhanced) != StartupError::none)
-                              return self->finish(false, "malformed request");
-                            if (!acceptable(self->request_)) return self->finish(false, "unknown revision");
-                            self->read_data(size, enhanced);
-                          });
+void HalfOpen::read() {
+  socket_.async_read_some(request_.room(), [self = shared_from_this()](error_code error, std::size_t count) {
+    if (self->finished_) return;
+    if (error) return self->finish(false, "closed by the peer");
+    self->received(count);
+  });
 }
 
-void HalfOpen::read_data(std::size_t size, bool enhanced) {
-  boost::asio::async_read(socket_, boost::asio::buffer(octets_.data() + kStartupHeaderSize, size),
-                          [self = shared_from_this(), size, enhanced](error_code error, std::size_t) {
-                            if (error) return self->finish(false, "closed by the peer");
-                            const Octets data = Octets(self->octets_).subspan(kStartupHeaderSize, size);
-                            if (decode_startup_data(data, enhanced, self->request_) != StartupError::none)
-                              return self->finish(false, "malformed request");
-                            error_code ignored;
-                            // The peer may not send stream data before the Reply.
-                            if (self->socket_.available(ignored) != 0)
-                              return self->finish(false, "the peer sent data before the reply");
-                            self->finish(true, "");
-                          });
+void HalfOpen::received(std::size_t count) {
+  const ArrivingFrame::State state = request_.add(count);
+  // [5044-7.1.2-c] [5044-8-b] a malformed Request closes the connection
+  if (state == ArrivingFrame::State::malformed) return finish(false, "malformed request");
+  if (request_.has_header() && !acceptable(request_.frame)) return finish(false, "unknown revision");
+  if (state == ArrivingFrame::State::incomplete) return read();
+  // The peer may not send stream data before the Reply.
+  if (state == ArrivingFrame::State::followed) return finish(false, "the peer sent data before the reply");
+  finish(true, "");
 }
 
 void HalfOpen::finish(bool good, const char* why) {
@@ -58,7 +45,7 @@ void HalfOpen::finish(bool good, const char* why) {
       listener->fabric().log.debug("iwarp: closed the connection from {} before its MPA setup was complete: {}",
                                    socket_.remote_endpoint(ignored).address().to_string(), why);
     }
-    return listener->half_open_ended(place_, std::move(socket_), good ? &request_ : nullptr);
+    return listener->half_open_ended(place_, std::move(socket_), good ? &request_.frame : nullptr);
   }
   error_code ignored;
   socket_.close(ignored);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-#include <array>
-
+#include "setup/arriving_frame.hpp"
 #include "setup/listener.hpp"
 
 namespace rpcrdma::fabric::iwarp {
@@ -17,8 +16,8 @@ class HalfOpen : public std::enable_shared_from_this<HalfOpen> {
   void give_way() { finish(false, "too many connections with incomplete requests"); }
 
  private:
-  void read_header();
-  void read_data(std::size_t size, bool enhanced);
+  void read();
+  void received(std::size_t count);
   void finish(bool good, const char* why);
 
   std::weak_ptr<ListenerState> listener_;
@@ -26,8 +25,7 @@ class HalfOpen : public std::enable_shared_from_this<HalfOpen> {
   boost::asio::steady_timer timer_;
   ListenerState::HalfOpens::iterator place_;
   bool finished_ = false;
-  StartupFrame request_;
-  std::array<std::byte, kStartupHeaderSize + kMaxPrivateData> octets_;
+  ArrivingFrame request_{StartupFrame::Kind::request};
 };
 
 }  // namespace rpcrdma::fabric::iwarp

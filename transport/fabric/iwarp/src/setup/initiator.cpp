@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: connect -> Request in one write -> Reply's header -> Reply's data -> conclusion.
+// Operation: connect -> Request in one write -> Reply -> conclusion.
 // Ownership: the handlers keep the object until finish() or cancel(); the socket is moved into the outcome.
 // Error handling: one timer covers all steps; any failure closes the socket and is reported once.
 #include "setup/initiator.hpp"
 
 #include <boost/asio/post.hpp>
-#include <boost/asio/read.hpp>
-#include <boost/asio/write.hpp>
 
 #include "framing/terminate_frame.hpp"
 #include "stream/farewell.hpp"
@@ -40,16 +38,13 @@ void Initiator::cancel() noexcept {
 }
 
 void Initiator::connect() {
-  if (const auto& source = fabric_->options.source) {
-    error_code failed;
-    socket_.open(peer_.protocol(), failed);
-    if (!failed) socket_.bind({*source, 0}, failed);
-    if (failed)
-      return boost::asio::post(fabric_->context, [self = shared_from_this(), failed] { self->finish(failed); });
-  }
+  error_code failed;
+  socket_.open(peer_.protocol(), failed);
+  if (!failed) failed = prepare(socket_, fabric_->options.keepalive);
+  if (const auto& source = fabric_->options.source; source && !failed) socket_.bind({*source, 0}, failed);
+  if (failed) return boost::asio::post(fabric_->context, [self = shared_from_this(), failed] { self->finish(failed); });
   socket_.async_connect(peer_, [self = shared_from_this()](error_code error) {
     if (!self->handler_) return;
-    if (!error) error = prepare(self->socket_, self->fabric_->options.keepalive);
     if (error) return self->finish(error);
     self->send_request();
   });
@@ -57,57 +52,38 @@ void Initiator::connect() {
 
 void Initiator::send_request() {
   error_code ignored;
-  wishes_ = fabric_->wishes(wanted_, socket_.local_endpoint(ignored), peer_);
+  local_ = socket_.local_endpoint(ignored);
+  wishes_ = fabric_->wishes(wanted_, local_, peer_);
   wishes_.enhanced = enhanced_;
   request_ = make_request(wishes_, wanted_.private_data);
   // [5044-7.1.2-a] in one write: some responders fail on a Request in pieces
-  request_octets_ = encode(request_);
-  boost::asio::async_write(socket_, boost::asio::buffer(request_octets_),
-                           [self = shared_from_this()](error_code error, std::size_t) {
-                             if (!self->handler_) return;
-                             if (error) return self->closed_by_peer();
-                             self->read_header();
-                           });
+  if (write_all(socket_.native_handle(), encode(request_))) return closed_by_peer();
+  reply_ = ArrivingFrame(StartupFrame::Kind::reply);
+  read_reply();
 }
 
-void Initiator::read_header() {
-  boost::asio::async_read(socket_, boost::asio::buffer(reply_octets_.data(), kStartupHeaderSize),
-                          [self = shared_from_this()](error_code error, std::size_t) {
-                            if (!self->handler_) return;
-                            if (error) return self->closed_by_peer();
-                            std::size_t size = 0;
-                            bool enhanced = false;
-                            // [5044-7.1.2-f] [5044-7.1.2-i] a malformed Reply, or the Request of another initiator
-                            if (decode_startup_header(self->reply_octets_, StartupFrame::Kind::reply, self->reply_,
-                                                      size, enhanced) != StartupError::none)
-                              return self->finish(FabricError::handshake_failed);
-                            self->read_data(size, enhanced);
-                          });
+void Initiator::read_reply() {
+  socket_.async_read_some(reply_.room(), [self = shared_from_this()](error_code error, std::size_t count) {
+    if (!self->handler_) return;
+    if (error) return self->reply_.has_header() ? self->finish(FabricError::handshake_failed) : self->closed_by_peer();
+    const ArrivingFrame::State state = self->reply_.add(count);
+    if (state == ArrivingFrame::State::incomplete) return self->read_reply();
+    // [5044-7.1.2-f] [5044-7.1.2-i] a malformed Reply, or the Request of another initiator
+    if (state == ArrivingFrame::State::malformed) return self->finish(FabricError::handshake_failed);
+    self->conclude(state == ArrivingFrame::State::followed);
+  });
 }
 
-void Initiator::read_data(std::size_t size, bool enhanced) {
-  boost::asio::async_read(socket_, boost::asio::buffer(reply_octets_.data() + kStartupHeaderSize, size),
-                          [self = shared_from_this(), size, enhanced](error_code error, std::size_t) {
-                            if (!self->handler_) return;
-                            if (error) return self->finish(FabricError::handshake_failed);
-                            const Octets data = Octets(self->reply_octets_).subspan(kStartupHeaderSize, size);
-                            if (decode_startup_data(data, enhanced, self->reply_) != StartupError::none)
-                              return self->finish(FabricError::handshake_failed);
-                            self->conclude();
-                          });
-}
-
-void Initiator::conclude() {
-  const Conclusion conclusion = iwarp::conclude(request_, reply_, wishes_);
+void Initiator::conclude(bool followed) {
+  const Conclusion conclusion = iwarp::conclude(request_, reply_.frame, wishes_);
   switch (conclusion.outcome) {
     case Conclusion::Outcome::rejected: return finish(FabricError::rejected);  // [5044-7.1.2-g]
     case Conclusion::Outcome::malformed: return finish(FabricError::handshake_failed);
     case Conclusion::Outcome::terminate: return refuse(conclusion.error, conclusion.agreement);
     case Conclusion::Outcome::agreed: break;
   }
-  error_code ignored;
   // [5044-7.1.2-h] the responder may not send before the initiator does: bytes behind its Reply are a violation
-  if (socket_.available(ignored) != 0) return finish(FabricError::handshake_failed);
+  if (followed) return finish(FabricError::handshake_failed);
   finish({}, conclusion.agreement);
 }
 
@@ -143,12 +119,12 @@ void Initiator::finish(error_code error, const Agreement& agreement) {
   Outcome outcome{error, std::move(socket_), agreement, {}};
   error_code ignored;
   if (!error || error == FabricError::rejected) {
-    outcome.info.local = outcome.socket.local_endpoint(ignored);
+    outcome.info.local = local_;
     outcome.info.peer = peer_;
-    outcome.info.private_data = std::move(reply_.private_data);
+    outcome.info.private_data = std::move(reply_.frame.private_data);
     outcome.info.inbound_reads = agreement.inbound_reads;
     outcome.info.outbound_reads = agreement.outbound_reads;
-    outcome.info.peer_reads = peer_reads(reply_);
+    outcome.info.peer_reads = peer_reads(reply_.frame);
   }
   if (error) outcome.socket.close(ignored);
   timer_.cancel();

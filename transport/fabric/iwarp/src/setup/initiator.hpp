@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-#include <array>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
 
 #include "fabric_state.hpp"
+#include "setup/arriving_frame.hpp"
 #include "socket.hpp"
 
 namespace rpcrdma::fabric::iwarp {
@@ -29,9 +29,8 @@ class Initiator : public std::enable_shared_from_this<Initiator> {
  private:
   void connect();
   void send_request();
-  void read_header();
-  void read_data(std::size_t size, bool enhanced);
-  void conclude();
+  void read_reply();
+  void conclude(bool followed);
   void refuse(const TerminateCode& error, const Agreement& agreement);
   void closed_by_peer();
   void finish(error_code error, const Agreement& agreement = {});
@@ -41,13 +40,12 @@ class Initiator : public std::enable_shared_from_this<Initiator> {
   QueuePairOptions wanted_;
   Handler handler_;
   Socket socket_;
+  Endpoint local_;
   boost::asio::steady_timer timer_;
   bool enhanced_;
   SetupWishes wishes_;
   StartupFrame request_;
-  StartupFrame reply_;
-  std::vector<std::byte> request_octets_;
-  std::array<std::byte, kStartupHeaderSize + kMaxPrivateData> reply_octets_;
+  ArrivingFrame reply_{StartupFrame::Kind::reply};
 };
 
 }  // namespace rpcrdma::fabric::iwarp

@@ -25,6 +25,7 @@ error_code ListenerState::open(const Endpoint& local) {
   acceptor_.open(local.protocol(), error);
   if (!error) acceptor_.set_option(boost::asio::socket_base::reuse_address(true), error);
   if (!error && local.address().is_v6()) acceptor_.set_option(boost::asio::ip::v6_only(true), error);
+  if (!error) error = prepare(acceptor_, fabric_->options.keepalive);
   if (!error) acceptor_.bind(local, error);
   if (!error) acceptor_.listen(boost::asio::socket_base::max_listen_connections, error);
   return error;
@@ -55,7 +56,7 @@ void ListenerState::accepted(error_code error, Socket socket) {
   if (error == errc::too_many_files_open || error == errc::too_many_files_open_in_system ||
       error == errc::no_buffer_space || error == errc::not_enough_memory)
     return back_off();
-  if (!error) error = prepare(socket, fabric_->options.keepalive);
+  if (!error) socket.non_blocking(true, error);
   if (!error) read_request(std::move(socket));
   accept();
 }

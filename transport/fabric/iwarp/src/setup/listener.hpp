@@ -36,7 +36,7 @@ class ListenerState : public std::enable_shared_from_this<ListenerState> {
 
   std::shared_ptr<FabricState> fabric_;
   Fabric::RequestHandler handler_;
-  boost::asio::ip::tcp::acceptor acceptor_;
+  Acceptor acceptor_;
   boost::asio::steady_timer timer_;
   HalfOpens half_open_;
   bool accepting_ = false;

@@ -55,7 +55,7 @@ void Stream::accept() {
   socket_.assign(info.local.protocol(), descriptor.get(), error);
   if (!error) {
     descriptor.release();
-    error = prepare(socket_, fabric_->options.keepalive);
+    socket_.non_blocking(true, error);
   }
   Agreement agreement;
   if (!error) {

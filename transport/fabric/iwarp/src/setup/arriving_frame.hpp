@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <array>
+#include <boost/asio/buffer.hpp>
+
+#include "wire/mpa_startup.hpp"
+
+namespace rpcrdma::fabric::iwarp {
+
+/// A Request or Reply that is being received. There is room for one byte more than a frame has, so that one receive
+/// takes a whole frame and shows whether anything follows it.
+class ArrivingFrame {
+ public:
+  enum class State : std::uint8_t { incomplete, complete, malformed, followed };
+
+  /// `expected`: the kind of frame that the key must name.
+  explicit ArrivingFrame(StartupFrame::Kind expected) noexcept : expected_(expected) {}
+
+  /// Where the next bytes go.
+  boost::asio::mutable_buffer room() noexcept { return boost::asio::buffer(octets_) + size_; }
+  /// `count` bytes have arrived. `followed`: bytes follow the frame, which neither side may send.
+  State add(std::size_t count);
+  /// Whether the header has arrived: then `frame` has what it states.
+  bool has_header() const noexcept { return size_ >= kStartupHeaderSize; }
+
+  StartupFrame frame;  ///< complete in the states `complete` and `followed`
+
+ private:
+  StartupFrame::Kind expected_;
+  std::size_t size_ = 0;
+  std::array<std::byte, kStartupHeaderSize + kMaxPrivateData + 1> octets_;
+};
+
+}  // namespace rpcrdma::fabric::iwarp
