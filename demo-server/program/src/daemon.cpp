@@ -60,7 +60,7 @@ Daemon::~Daemon() {
 Checked<void> Daemon::start() {
   if (auto entered = confine(); !entered) return entered;
   if (auto opened = open_exports(); !opened) return opened;
-  io_ = std::make_unique<IoPool>(io_threads(), kMostIoThreads, secret_);
+  io_ = std::make_unique<IoPool>(io_threads(), kMostIoThreads, secret_, keep_identities);
   shared_ = std::make_unique<SharedServices>(SharedServices{exports_, *io_, mounts_, duplicates_, secret_});
   while (loops_.size() < options_.threads) loops_.push_back(std::make_unique<Loop>(options_.poll));
   if (auto listens = listen_rdma(); !listens) return listens;

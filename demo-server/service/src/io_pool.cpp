@@ -15,8 +15,12 @@
 
 namespace rpcrdma::nfsd {
 
-IoPool::IoPool(unsigned threads, unsigned most, const HandleSecret& secret)
-    : usual_(std::max(threads, 1u)), most_(std::max<std::size_t>(most, usual_)), secret_(secret), ring_(64) {
+IoPool::IoPool(unsigned threads, unsigned most, const HandleSecret& secret, void (*prepare)() noexcept)
+    : usual_(std::max(threads, 1u)),
+      most_(std::max<std::size_t>(most, usual_)),
+      secret_(secret),
+      prepare_(prepare),
+      ring_(64) {
   places_ = std::make_unique<Place[]>(most_);
   idle_.reserve(usual_);
   spare_.reserve(most_);
@@ -116,6 +120,7 @@ bool IoPool::add_thread() {
 }
 
 void IoPool::work(Place& place) {
+  if (prepare_ != nullptr) prepare_();
   const HandleCodec codec(secret_);
   std::unique_lock lock(mutex_);
   for (;;) {

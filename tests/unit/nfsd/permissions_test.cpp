@@ -2,6 +2,9 @@
 // What users may do with each other's files, which is the same on every back end.
 #include <unistd.h>
 
+#include <thread>
+
+#include "acting.hpp"
 #include "file_system_test.hpp"
 #include "rpcrdma/nfsd/fs/access.hpp"
 
@@ -124,6 +127,44 @@ TEST_P(Permissions, NamesFollowTheModeOfTheDirectory) {
   EXPECT_EQ(make(other_, directory, "g"), Status::ok);
   EXPECT_EQ(fs_->remove(other_, directory, "f").status, Status::ok) << "although the file is another user's";
   EXPECT_EQ(fs_->attributes(file).status, Status::stale);
+}
+
+// A thread that keeps the identity of its last caller gives no other caller its rights, and loses none of the server's.
+TEST_P(Permissions, AThreadMayKeepTheIdentityOfItsLastCaller) {
+  Caller strict = other_;
+  strict.sync = true;
+  std::thread([&] {
+    keep_identities();
+    const auto open_again = [this] {
+      if (!is_posix()) return;
+      act_as_server();  // as any other thread does
+      fs_ = FileSystemTest::make();
+    };
+    const NodeKey mine = mkdir(root_, "mine");
+    const NodeKey theirs = fs_->make_directory(other_, root_, "theirs", {}).node;
+    ASSERT_EQ(set_mode(caller_, mine, 0700), Status::ok);
+    ASSERT_EQ(set_mode(other_, theirs, 0300), Status::ok);
+    for (const std::string name : {"a", "b", "c"}) {
+      EXPECT_EQ(make(strict, theirs, name), Status::ok) << "its directory is opened for fsync by the server";
+      EXPECT_EQ(make(caller_, theirs, "not-" + name), Status::acces);
+      EXPECT_EQ(make(other_, mine, "not-" + name), Status::acces);
+      EXPECT_EQ(make(caller_, mine, name), Status::ok);
+      EXPECT_EQ(make(root_user_, theirs, "root-" + name), Status::ok);
+      EXPECT_EQ(fs_->remove(other_, mine, name).status, Status::acces);
+      EXPECT_EQ(fs_->rename(caller_, theirs, name, mine, "moved-" + name).status, Status::acces);
+      open_again();
+      EXPECT_EQ(fs_->remove(strict, theirs, name).status, Status::ok) << "the server opens the directory by its handle";
+      EXPECT_EQ(make(other_, mine, "not-" + name), Status::acces);
+      EXPECT_EQ(lookup(mine, name), Status::ok);
+      EXPECT_EQ(fs_->rename(caller_, mine, name, mine, "moved-" + name).status, Status::ok);
+      open_again();
+      EXPECT_EQ(stat(mine).mode, 0700u);
+      EXPECT_EQ(fs_->make_directory(caller_, mine, "d-" + name, {}).status, Status::ok);
+      EXPECT_EQ(fs_->rename(caller_, mine, "d-" + name, root_, "d-" + name).status, Status::ok);
+    }
+    EXPECT_EQ(list(other_, mine), Status::acces);
+    EXPECT_EQ(list(root_user_, theirs), Status::ok);
+  }).join();
 }
 
 TEST_P(Permissions, AnExistingNameIsReportedBeforeAMissingRight) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
+#include <sys/fsuid.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -140,6 +141,40 @@ TEST(Acting, QuotasBindUsersButNotRoot) {
       ASSERT_TRUE(acting);
       EXPECT_EQ(quota_right().effective, who == &root && quota_right().permitted);
     }
+  }).join();
+}
+
+std::uint32_t uid_of_thread() {
+  constexpr auto kInvalid = static_cast<uid_t>(-1);  // changes nothing
+  return static_cast<std::uint32_t>(::setfsuid(kInvalid));
+}
+
+// A thread that may keep an identity takes the next one directly, and the server's only when it needs that.
+TEST(Acting, AThreadKeepsTheIdentityOfItsLastUser) {
+  if (!can_act_as_others()) GTEST_SKIP() << "needs root";
+  const Identity one = user(1234);
+  const Identity other = user(1235);
+  const Identity root = user(0);
+  std::thread([&] {
+    ASSERT_TRUE(act_as(&one));
+    EXPECT_EQ(uid_of_thread(), 1234u);
+    act_as_server_in_time();
+    EXPECT_EQ(uid_of_thread(), 0u) << "this thread may not keep it";
+    keep_identities();
+    ASSERT_TRUE(act_as(&one));
+    act_as_server_in_time();
+    EXPECT_EQ(uid_of_thread(), 1234u);
+    ASSERT_TRUE(act_as(&other));
+    EXPECT_EQ(uid_of_thread(), 1235u);
+    ASSERT_TRUE(act_as(nullptr));
+    EXPECT_EQ(uid_of_thread(), 1235u) << "whoever acts as the server itself never changes";
+    ASSERT_TRUE(act_as(&root));
+    EXPECT_EQ(uid_of_thread(), 0u);
+    ASSERT_TRUE(act_as(&one));
+    act_as_server();
+    EXPECT_EQ(uid_of_thread(), 0u);
+    { const ActingAs acting(&other); }
+    EXPECT_EQ(uid_of_thread(), 0u);
   }).join();
 }
 

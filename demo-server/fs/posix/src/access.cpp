@@ -40,6 +40,7 @@ StatusOr<std::uint32_t> PosixFileSystem::rights(const Caller& caller, int fd, co
 }
 
 AccessResult PosixFileSystem::access(const Caller& caller, const NodeKey& key, std::uint32_t wanted) {
+  act_as_server();
   const Time now = present_time();
   const auto node = open_node(key);
   if (!node) return {node.error(), {}, 0};

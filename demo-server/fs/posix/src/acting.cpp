@@ -10,13 +10,17 @@
 #include <optional>
 #include <thread>
 
+#include "rpcrdma/nfsd/posix/posix_file_system.hpp"
+
 namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::uint32_t kServer = 0;  // only root can act as other users
 
-/// The identity of the thread besides its uid, kept to omit system calls that would change nothing.
+/// The identity of the thread, kept to omit system calls that would change nothing.
 struct ThreadIdentity {
+  bool keeps = false;  // whether it may stay that of a caller
+  std::uint32_t uid = kServer;
   std::optional<bool> overrides;  // whether it overrides quotas
   bool known = false;
   std::uint32_t gid = 0;
@@ -50,8 +54,11 @@ bool override_quotas(bool wanted) noexcept {
 
 /// setfsuid and setfsgid return the previous id and no error: a second call shows whether the first one took effect.
 bool set_uid(std::uint32_t uid) noexcept {
+  ThreadIdentity& thread = thread_identity;
+  if (thread.uid == uid) return true;
   ::setfsuid(uid);
-  return static_cast<std::uint32_t>(::setfsuid(uid)) == uid;
+  thread.uid = static_cast<std::uint32_t>(::setfsuid(uid));
+  return thread.uid == uid;
 }
 
 bool set_gid(std::uint32_t gid) noexcept {
@@ -102,17 +109,25 @@ bool can_act_as_others() {
   return works;
 }
 
-ActingAs::ActingAs(const Identity* who) noexcept {
-  if (who == nullptr) return;
-  done_ = override_quotas(who->uid == kServer) && set_groups(*who);
-  if (!done_ || who->uid == kServer) return;
-  switched_ = true;
-  done_ = set_uid(who->uid);
+bool act_as(const Identity* who) noexcept {
+  if (who == nullptr) return true;
+  if (override_quotas(who->uid == kServer) && set_groups(*who) && set_uid(who->uid)) return true;
+  act_as_server();
+  return false;
 }
 
-ActingAs::~ActingAs() {
+void keep_identities() noexcept { thread_identity.keeps = true; }
+
+void act_as_server_in_time() noexcept {
+  if (!thread_identity.keeps) act_as_server();
+}
+
+void act_as_server() noexcept {
+  ThreadIdentity& thread = thread_identity;
+  if (thread.uid == kServer) return;
   // Always permitted; restores the rights over files.
-  if (switched_) ::setfsuid(kServer);
+  ::setfsuid(kServer);
+  thread.uid = kServer;
 }
 
 }  // namespace rpcrdma::nfsd

@@ -85,16 +85,20 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::finish_new(const Caller& calle
   // Only root may choose owner and group; they are ignored in requests of other callers.
   if (!is_root(caller)) rest.uid = rest.gid = std::nullopt;
   auto made = complete_new(caller, directory, name, node, rest);
-  if (!made) ::unlinkat(directory.fd.get(), std::string(name).c_str(), is_directory(*stat) ? AT_REMOVEDIR : 0);
+  if (!made) {
+    act_as_server();
+    ::unlinkat(directory.fd.get(), std::string(name).c_str(), is_directory(*stat) ? AT_REMOVEDIR : 0);
+  }
   // Unless the journal is known to commit in order, the name may reach the disk before the object.
   if (exclusive || changes_anything(rest) || !commits_in_order_)
-    unsettled = {std::move(node.fd), stat->attributes.type, unsettled.for_data};
+    unsettled = {std::move(node.fd), stat->attributes.type, unsettled.for_data, *stat};
   return made;
 }
 
 template <class Make>
 NodeResult PosixFileSystem::make_entry(const Caller& caller, const NodeKey& key, std::string_view name,
                                        const SetAttributes& attributes, Make make) {
+  act_as_server();
   NodeResult result;
   SetAttributes wanted = attributes;
   wanted.size.reset();
@@ -196,11 +200,12 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_file(const Caller& call
   const std::uint64_t size = attributes.size.value_or(0);
   const std::string text(name);
   Fd fd;
-  int error = as_caller(caller, [&] {
+  int error = become_caller(caller, [&] {
     fd = Fd(::openat(directory.fd.get(), text.c_str(), O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, mode));
     return fd.get();
   });
   if (error != 0) return status_of(error);
+  prepare_to_remember();
   if (size != 0) error = as_caller(caller, [&] { return ::ftruncate(fd.get(), static_cast<off_t>(size)); });
   if (error != 0) {
     ::unlinkat(directory.fd.get(), text.c_str(), 0);

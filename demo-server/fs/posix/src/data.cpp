@@ -60,6 +60,7 @@ Transferred transfer(std::span<const BufferRef> buffers, std::uint64_t offset, I
 
 ReadResult PosixFileSystem::read(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                                  std::span<const BufferRef> into) {
+  act_as_server();
   auto file = open_data(caller, node, Use::read);
   if (!file) return {file.error(), attributes(node).attributes, 0, false};
   Transferred done;
@@ -104,6 +105,7 @@ std::optional<ReadResult> PosixFileSystem::read_at_once(const Caller& caller, co
 
 WriteResult PosixFileSystem::write(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                                    std::span<const BufferRef> from, Stable stable) {
+  act_as_server();
   WriteResult result;
   auto opened = open_data(caller, node, Use::write);
   if (!opened || offset > kLastOffset - total(from)) {
@@ -143,6 +145,7 @@ WriteResult PosixFileSystem::write(const Caller& caller, const NodeKey& node, st
 }
 
 ChangeResult PosixFileSystem::commit(const Caller& caller, const NodeKey& node, std::uint64_t, std::uint32_t) {
+  act_as_server();
   auto file = open_data(caller, node, Use::write);
   if (!file) return {file.error(), {{}, attributes(node).attributes}};
   const auto before = check_open(caller, node, Use::write, *file);

@@ -13,6 +13,7 @@
 namespace rpcrdma::nfsd {
 
 Status PosixFileSystem::flush_all() {
+  act_as_server();
   if (commits_in_order_) {
     const Status status = commit_changes(readable_root_.get());
     if (status != Status::notsupp) return status;
@@ -35,6 +36,7 @@ PosixFileSystem::Watched PosixFileSystem::watch(const NodeStat& stat) {
 Status PosixFileSystem::flush(const NodeFd& fd, FileType type, Watched watched, bool for_data) {
   const bool directory = type == FileType::directory;
   if (!directory && type != FileType::regular) return flush_all();
+  if (!for_data) act_as_server();
   const auto opened = for_data ? StatusOr<Fd>(Fd()) : reopen(fd.get(), O_RDONLY | (directory ? O_DIRECTORY : 0));
   if (!opened) return flush_all();
   const int open = for_data ? fd.get() : opened->get();
@@ -59,7 +61,8 @@ Status PosixFileSystem::settle(const Caller& caller, const Node& directory, cons
   if (!caller.sync) return Status::ok;
   const Status status = flush_directory(directory);
   if (status != Status::ok || !unsettled.fd) return status;
-  return flush(unsettled.fd, unsettled.type, {}, unsettled.for_data);
+  const Watched watched = unsettled.stat ? watch(*unsettled.stat) : Watched{};
+  return flush(unsettled.fd, unsettled.type, watched, unsettled.for_data);
 }
 
 }  // namespace rpcrdma::nfsd

@@ -120,6 +120,7 @@ StatusOr<PosixFileSystem::Node> PosixFileSystem::open_node(const NodeKey& key) {
     kept = nullptr;
     kept_.drop(key);
   }
+  act_as_server();
   auto fd = locator_->open(key);
   if (!fd) return fd.error();
   const auto stat = stat_fd(fd->get());
@@ -156,6 +157,7 @@ Wcc PosixFileSystem::wcc_after(const Node& directory, bool changed) const {
 /// precede every reply that shows the ctime, because it changes the ctime.
 void PosixFileSystem::touch_inode(int fd, NodeStat& stat) const {
   if (!forgets_inodes_) return;
+  act_as_server();
   const Time& accessed = stat.attributes.atime;
   const timespec times[2] = {{static_cast<time_t>(accessed.seconds), static_cast<long>(accessed.nanoseconds)},
                              {0, UTIME_OMIT}};
@@ -184,6 +186,7 @@ Status PosixFileSystem::fill(NodeResult& out, const StatusOr<Found>& found) {
 }
 
 AttributesResult PosixFileSystem::attributes(const NodeKey& key) {
+  act_as_server();
   const auto node = open_node(key);
   if (!node) return {node.error(), {}};
   return {Status::ok, node->stat.attributes};
@@ -219,6 +222,7 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::look_up(const Caller& caller, 
 }
 
 NodeResult PosixFileSystem::lookup(const Caller& caller, const NodeKey& key, std::string_view name) {
+  act_as_server();
   NodeResult result;
   const Time now = present_time();
   const auto directory = open_directory(key);
@@ -235,8 +239,9 @@ std::optional<NodeResult> PosixFileSystem::lookup_at_once(const Caller& caller, 
                                                           std::string_view name) {
   if (check_component(name) != Status::ok || is_dot(name) || is_dot_dot(name)) return std::nullopt;
   const KeptNodePtr directory = kept_.find(key);
-  const auto stat = directory != nullptr ? kept_.look(*directory) : std::nullopt;
-  if (!stat || !is_directory(*stat)) return std::nullopt;
+  if (directory == nullptr) return std::nullopt;
+  const auto stat = stat_fd(directory->fd.get());
+  if (!stat || stat->attributes.links == 0 || !is_directory(*stat)) return std::nullopt;
   const auto may = directory->rights.find(owner_of_descriptors(caller), stat->attributes, access::kMayExecute);
   if (!may || (*may & access::kMayExecute) == 0) return std::nullopt;
   auto child = find_at_once(*directory, name);
@@ -248,15 +253,18 @@ std::optional<NodeResult> PosixFileSystem::lookup_at_once(const Caller& caller, 
 }
 
 /// The name of an object that is kept and in its place is in the kernel's cache of names. The object at the name is the
-/// one that is kept if it has the same number, as no other object can have it meanwhile. If not, a mount hides it.
+/// one that is kept if it has the same number, as no other object can have it meanwhile. If not, a mount hides it. If
+/// it has no other name, it is in its place only if the directory is, too.
 std::optional<StatusOr<PosixFileSystem::Found>> PosixFileSystem::find_at_once(const KeptNode& directory,
                                                                               std::string_view name) {
   std::string path = path_below(directory, name);
   if (const KeptNodePtr kept = kept_.find(path); kept != nullptr && kept_.is_in_place(*kept)) {
     const auto stat = stat_at(directory.fd.get(), name, AT_STATX_DONT_SYNC);
-    if (stat && id_of(*stat) == kept->id) return Found{kept->key, *stat};
+    const bool same = stat && id_of(*stat) == kept->id;
+    if (same && (is_directory(*stat) || stat->attributes.links == 1 || kept_.is_in_place(directory)))
+      return Found{kept->key, *stat};
   }
-  if (locator_->remembers()) return std::nullopt;
+  if (locator_->remembers() || !kept_.is_in_place(directory)) return std::nullopt;
   auto opened = open_component_at_once(directory.fd.get(), name);
   if (!opened) return std::nullopt;
   if (!*opened) return opened->error();
@@ -289,6 +297,7 @@ StatusOr<Fd> PosixFileSystem::open_parent(const Caller& caller, const Node& dire
 }
 
 ReadlinkResult PosixFileSystem::read_link(const NodeKey& key) {
+  act_as_server();
   const auto node = open_node(key);
   if (!node) return {node.error(), {}, {}};
   ReadlinkResult result{Status::ok, node->stat.attributes, {}};
@@ -304,6 +313,7 @@ ReadlinkResult PosixFileSystem::read_link(const NodeKey& key) {
 }
 
 StatisticsResult PosixFileSystem::statistics(const NodeKey& key) {
+  act_as_server();
   const auto node = open_node(key);
   if (!node) return {node.error(), {}, {}};
   struct statvfs s {};

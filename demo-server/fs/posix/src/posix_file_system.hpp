@@ -82,7 +82,8 @@ class PosixFileSystem final : public FileSystem {
   struct Unsettled {
     NodeFd fd;
     FileType type = FileType::regular;
-    bool for_data = false;  ///< the descriptor is one for data, not O_PATH
+    bool for_data = false;           ///< the descriptor is one for data, not O_PATH
+    std::optional<NodeStat> stat{};  ///< if it is known
   };
   /// A file that is about to be changed, with the number of its failed write-backs so far.
   struct Watched {
@@ -117,6 +118,19 @@ class PosixFileSystem final : public FileSystem {
     const ActingAs acting(user(caller));
     if (!acting) return EACCES;
     return call() >= 0 ? 0 : errno;
+  }
+  /// As as_caller(), but the thread may keep the caller's identity: what follows and needs the server's rights calls
+  /// act_as_server() first. For changes that are made often.
+  template <class Call>
+  int become_caller(const Caller& caller, Call call) const {
+    if (!act_as(user(caller))) return EACCES;
+    const int error = call() >= 0 ? 0 : errno;
+    act_as_server_in_time();
+    return error;
+  }
+  /// After become_caller(): the server's rights, if the locator needs them to store places.
+  void prepare_to_remember() const noexcept {
+    if (locator_->remembers()) act_as_server();
   }
   /// The permission bits (rwx) of the caller.
   StatusOr<std::uint32_t> rights(const Caller& caller, int fd, const NodeStat& stat) const;

@@ -29,6 +29,11 @@ void PosixFileSystem::fill_node(const Caller& caller, const NodeKey& key, const 
     if (const auto parent = open_parent(caller, directory)) fill(entry, found(directory, {}, parent->get()));
     return;
   }
+  if (locator_->finds_by_name()) {
+    const auto stat = stat_at(directory.fd.get(), entry.name, 0);
+    const auto node = stat ? locator_->key_at(directory.fd.get(), entry.name, *stat) : std::nullopt;
+    if (node) return fill(entry, Found{*node, *stat});
+  }
   if (const auto fd = open_component(directory.fd.get(), entry.name))
     fill(entry, found(directory, entry.name, fd->get()));
 }
@@ -70,6 +75,7 @@ Status PosixFileSystem::list(const Caller& caller, const NodeKey& key, const Nod
 
 DirectoryResult PosixFileSystem::read_directory(const Caller& caller, const NodeKey& key,
                                                 const DirectoryRequest& request, EntrySink sink) {
+  act_as_server();
   const auto directory = open_directory(key);
   if (!directory) return {directory.error(), {}, {}, false};
   DirectoryResult result{Status::ok, directory->stat.attributes, kCookieVerifier, false};

@@ -51,9 +51,14 @@ ChangeResult PosixFileSystem::unlink(const Caller& caller, const NodeKey& key, s
   result.status = in_directory(caller, key, result.wcc, [&](const Node& directory, Unsettled&) {
     const Status bad = (flags & AT_REMOVEDIR) != 0 ? check_rmdir_name(name) : check_old_name(name);
     if (bad != Status::ok) return bad;
-    const auto victim = before_unlink(directory, name);
+    std::optional<Victim> victim;
     const std::string text(name);
-    const int error = as_caller(caller, [&] { return ::unlinkat(directory.fd.get(), text.c_str(), flags); });
+    // A caller that may remove the name may look it up.
+    const int error = become_caller(caller, [&] {
+      victim = before_unlink(directory, name);
+      return ::unlinkat(directory.fd.get(), text.c_str(), flags);
+    });
+    prepare_to_remember();
     if (error == 0 && victim) forget(directory, name, *victim);
     return status_of(error);
   });
@@ -87,16 +92,20 @@ Status PosixFileSystem::move(const Caller& caller, const Node& source, std::stri
                              std::string_view to) {
   if (const Status s = check_old_name(from); s != Status::ok) return s;
   if (const Status s = check_old_name(to); s != Status::ok) return s;
-  const auto replaced = before_unlink(target, to);
+  std::optional<Victim> replaced;
   std::optional<Victim> moved;
-  if (locator_->remembers())
-    moved = before_move(source, from);
-  else if (replaced)
-    moved = before_unlink(source, from);
   const std::string from_text(from);
   const std::string to_text(to);
-  const int error = as_caller(
-      caller, [&] { return ::renameat(source.fd.get(), from_text.c_str(), target.fd.get(), to_text.c_str()); });
+  // A caller that may rename may look up both names.
+  const int error = become_caller(caller, [&] {
+    replaced = before_unlink(target, to);
+    if (locator_->remembers())
+      moved = before_move(source, from);
+    else if (replaced)
+      moved = before_unlink(source, from);
+    return ::renameat(source.fd.get(), from_text.c_str(), target.fd.get(), to_text.c_str());
+  });
+  prepare_to_remember();
   if (error != 0) return status_of(error);
   // Two names of one object: rename() has done nothing.
   if (moved && replaced && same_object(moved->stat, replaced->stat)) return Status::ok;
@@ -113,6 +122,7 @@ Status PosixFileSystem::move(const Caller& caller, const Node& source, std::stri
 /// A directory moved to another directory must be written itself, because its ".." has changed.
 PosixFileSystem::Unsettled PosixFileSystem::moved_directory(const Node& target, std::string_view name) const {
   if (commits_in_order_) return {};
+  act_as_server();
   auto fd = open_component(target.fd.get(), name);
   if (!fd) return {};
   const auto stat = stat_fd(fd->get());
@@ -160,6 +170,7 @@ Status PosixFileSystem::link_file(const Caller& caller, Node& file, const Node& 
 }
 
 LinkResult PosixFileSystem::link(const Caller& caller, const NodeKey& node, const NodeKey& key, std::string_view name) {
+  act_as_server();
   auto file = open_node(node);
   if (!file) return {file.error(), {}, {}};
   LinkResult result;

@@ -76,6 +76,7 @@ Status PosixFileSystem::change(const Caller& caller, const NodeKey& key, const N
 
 ChangeResult PosixFileSystem::set_attributes(const Caller& caller, const NodeKey& key, const SetAttributes& changes,
                                              const std::optional<Time>& guard) {
+  act_as_server();
   ChangeResult result;
   Watched watched;
   std::unique_lock lock(lock_of(key));

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fcntl.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstring>
+#include <string>
 
 #include "confinement.hpp"
 #include "locator.hpp"
@@ -18,6 +21,32 @@ union KernelHandle {
   struct file_handle header;
   char room[sizeof(struct file_handle) + kMaxKernelHandle];
 };
+
+/// The inode number in a kernel handle of ext4, XFS, btrfs or tmpfs; nothing for other handles.
+std::optional<std::uint64_t> number_in(const struct file_handle& handle) noexcept {
+  constexpr int kNumberAndGeneration = 1;  // FILEID_INO32_GEN; tmpfs uses it for 64 bits, with the generation in front
+  constexpr int kBtrfs = 0x4d;             // FILEID_BTRFS_WITHOUT_PARENT
+  constexpr int kXfs = 0x81;               // the same with XFS_FILEID_TYPE_64FLAG
+  constexpr unsigned kShort = 8;
+  constexpr unsigned kTmpfs = 12;
+  const auto number = [&handle]<class Number>(std::size_t at, Number value) -> std::uint64_t {
+    std::memcpy(&value, handle.f_handle + at, sizeof value);
+    return value;
+  };
+  const unsigned size = handle.handle_bytes;
+  if (handle.handle_type == kNumberAndGeneration && size == kShort) return number(0, std::uint32_t{});
+  if (handle.handle_type == kNumberAndGeneration && size == kTmpfs) return number(4, std::uint64_t{});
+  const bool is_long = handle.handle_type == kBtrfs || handle.handle_type == kXfs;
+  return is_long && size >= kTmpfs ? std::optional(number(0, std::uint64_t{})) : std::nullopt;
+}
+
+NodeKey key_of_handle(const struct file_handle& handle) {
+  std::array<std::byte, NodeKey::kMax> octets{};
+  octets[0] = kHandleKind;
+  octets[1] = static_cast<std::byte>(handle.handle_type);
+  std::memcpy(octets.data() + kHeader, handle.f_handle, handle.handle_bytes);
+  return NodeKey({octets.data(), kHeader + handle.handle_bytes});
+}
 
 class HandleLocator final : public Locator {
  public:
@@ -55,12 +84,24 @@ class HandleLocator final : public Locator {
     int mount_id = 0;
     if (::name_to_handle_at(fd, "", &handle.header, &mount_id, AT_EMPTY_PATH) != 0) return status_of(errno);
     if (handle.header.handle_type < 0 || handle.header.handle_type > 255) return Status::notsupp;
-    std::array<std::byte, NodeKey::kMax> octets{};
-    octets[0] = kHandleKind;
-    octets[1] = static_cast<std::byte>(handle.header.handle_type);
-    std::memcpy(octets.data() + kHeader, handle.header.f_handle, handle.header.handle_bytes);
     named(stat, parent, name);
-    return NodeKey({octets.data(), kHeader + handle.header.handle_bytes});
+    return key_of_handle(handle.header);
+  }
+
+  /// If the name has been given to another object since, the handle has another inode number, or the same one with
+  /// another generation: then it is that of an object that has been removed.
+  std::optional<NodeKey> key_at(int directory, std::string_view name, const NodeStat& stat) override {
+    KernelHandle handle{};
+    handle.header.handle_bytes = kMaxKernelHandle;
+    int mount_id = 0;
+    if (::name_to_handle_at(directory, std::string(name).c_str(), &handle.header, &mount_id, 0) != 0)
+      return std::nullopt;
+    const auto number = number_in(handle.header);
+    if (!number) numbers_in_handles_.store(false, std::memory_order_relaxed);
+    return number == stat.attributes.fileid ? std::optional(key_of_handle(handle.header)) : std::nullopt;
+  }
+  bool finds_by_name() const noexcept override {
+    return places_ == nullptr && numbers_in_handles_.load(std::memory_order_relaxed);
   }
 
   bool remembers() const noexcept override { return places_ != nullptr; }
@@ -98,7 +139,8 @@ class HandleLocator final : public Locator {
   ino_t root_number_;
   dev_t root_device_;
   Fd mount_;
-  const std::unique_ptr<Locator> places_;  // for a mount of a part of a file system; else null
+  std::atomic<bool> numbers_in_handles_{true};  // false once a handle had none
+  const std::unique_ptr<Locator> places_;       // for a mount of a part of a file system; else null
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 // remembered places. A place is a directory and a name in it.
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string_view>
 
 #include "rpcrdma/base/fd.hpp"
 #include "rpcrdma/base/log.hpp"
@@ -23,6 +25,13 @@ class Locator {
   /// The key of an object that has just been found as `name` in the directory `parent`. Without a name, remembers no
   /// place.
   virtual StatusOr<NodeKey> key_of(int fd, const NodeStat& stat, const NodeStat& parent, std::string_view name) = 0;
+  /// The key of the object `name` in `directory`, which had the attributes `stat` a moment before; without opening it.
+  /// Nothing if this is not possible, or if the name leads to an object with another number now.
+  virtual std::optional<NodeKey> key_at(int /*directory*/, std::string_view /*name*/, const NodeStat& /*stat*/) {
+    return std::nullopt;
+  }
+  /// Whether key_at() usually returns a key.
+  virtual bool finds_by_name() const noexcept { return false; }
   /// False if it needs no reports of names and changes, which the following functions make.
   virtual bool remembers() const noexcept = 0;
   /// Reports that the object has this name, perhaps among others.

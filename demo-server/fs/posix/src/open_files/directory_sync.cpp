@@ -10,6 +10,7 @@
 
 #include <cerrno>
 
+#include "acting.hpp"
 #include "system.hpp"
 
 namespace rpcrdma::nfsd {
@@ -17,6 +18,7 @@ namespace rpcrdma::nfsd {
 std::optional<Status> DirectorySync::sync(int directory, std::uint64_t since) {
   std::unique_lock lock(mutex_);
   if (!opened_) {
+    act_as_server();
     auto opened = reopen(directory, O_RDONLY | O_DIRECTORY);
     if (!opened) return std::nullopt;
     opened_ = std::move(*opened);

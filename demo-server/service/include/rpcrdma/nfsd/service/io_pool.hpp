@@ -26,7 +26,8 @@ class IoPool {
   static constexpr std::chrono::milliseconds kPatience{250};
 
   IoPool(unsigned threads, const HandleSecret& secret) : IoPool(threads, threads, secret) {}
-  IoPool(unsigned threads, unsigned most, const HandleSecret& secret);
+  /// Each thread calls `prepare` first, unless it is null.
+  IoPool(unsigned threads, unsigned most, const HandleSecret& secret, void (*prepare)() noexcept = nullptr);
   ~IoPool() { join(); }
   IoPool(const IoPool&) = delete;
   IoPool& operator=(const IoPool&) = delete;
@@ -65,6 +66,7 @@ class IoPool {
   const std::size_t usual_;
   const std::size_t most_;
   const HandleSecret secret_;
+  void (*const prepare_)() noexcept;
   mutable std::mutex mutex_;
   std::unique_ptr<Place[]> places_;
   std::vector<Place*> idle_;   // the last one is woken first; at most the regular number of threads

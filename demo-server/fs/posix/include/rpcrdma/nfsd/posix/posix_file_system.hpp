@@ -23,12 +23,18 @@ struct PosixOptions {
 /// A directory of this machine as a file system. Nothing above `root`, behind a symbolic link or on another mount is
 /// reachable. Operations run with the caller's identity (serves_as_callers()), and their changes are on the disk when
 /// they are reported, unless Caller::sync is false. New objects get the requested mode less the process's umask, which
-/// the program sets to 0. The methods change the identity of their thread temporarily: do not call them on a thread
-/// that posts work requests. Fails with a system error if `root` is not a directory that this process can open.
+/// the program sets to 0. The methods change the identity of their thread temporarily, or for longer after
+/// keep_identities(): do not call them on a thread that posts work requests. Fails with a system error if `root` is not
+/// a directory that this process can open.
 Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& options, Log log);
 
 /// True if this process can take its callers' identities: it is root, and may change user and groups. Otherwise it
 /// serves all callers with its own identity.
 bool serves_as_callers();
+
+/// From now on, the calling thread may keep the identity of its last caller after a change of names, which spares it
+/// system calls if the next change is made for the same caller. For threads that run operations of file systems and
+/// nothing else that depends on their identity.
+void keep_identities() noexcept;
 
 }  // namespace rpcrdma::nfsd
