@@ -79,6 +79,7 @@ awaitable<void> run_get(Context& context) {
   TransferObserver observer(context.report, subject);
   nfs::CopyOptions how;
   how.resume = options.resume;
+  how.window *= context.client.connections();
   nfs::Copier copier(context.client, observer, *limits, how);
   const Source source{*node, name};
   if (type == nfs::FileType::directory) {

@@ -52,6 +52,11 @@ void add_local(CLI::App* sub, Text& text) {
 void add_transfer_flags(CLI::App* sub, Options& options) {
   sub->add_flag("-r", options.recursive, "Copy a directory recursively, with modes and times");
   sub->add_flag("--resume", options.resume, "Resume an interrupted transfer; skip complete files");
+  sub->add_option("--connections", options.connections,
+                  "Transfer data over this many connections, which the threads of the server share")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 16));
 }
 
 void add_global_options(CLI::App& app, Options& options, Text& text) {

@@ -30,7 +30,8 @@ struct Options {
   nfs::Url target;      ///< mv: the new name; ln without -s: the existing file
   std::string local;    ///< get, put: the local path; ln -s: the text of the link
   bool recursive = false;
-  bool resume = false;  ///< get, put: whether to resume an interrupted transfer
+  bool resume = false;          ///< get, put: whether to resume an interrupted transfer
+  std::size_t connections = 1;  ///< get, put: for READ and WRITE
   bool long_format = false;
   bool parents = false;
   bool symbolic = false;

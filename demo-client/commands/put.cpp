@@ -86,6 +86,7 @@ awaitable<void> run_put(Context& context) {
   TransferObserver observer(context.report, options.local);
   nfs::CopyOptions how;
   how.resume = options.resume;
+  how.window *= context.client.connections();
   nfs::Copier copier(context.client, observer, *limits, how);
   if (local->type == FileType::directory) {
     if (there && !inside) co_return context.report.fail(target.text(), nfs::Status::notdir);

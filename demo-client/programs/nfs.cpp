@@ -61,6 +61,7 @@ nfs::ClientOptions client_options(const Options& options) {
   out.uid = options.uid;
   out.gid = options.gid;
   out.mount_port = options.mount_port;
+  out.connections = options.connections;
   out.log = log_of_environment();
   return out;
 }

@@ -35,6 +35,37 @@ def bytes_of(root):
                if not os.path.islink(os.path.join(parent, name)))
 
 
+class SeveralConnections(Case):
+    """READ and WRITE over several connections of one client."""
+
+    def both_ways(self, server, connections):
+        write_noise(self.folder / "local", 5 << 20)
+        self.nfs("put", "--connections", connections, self.folder / "local", server.url("files/remote"))
+        self.assertTrue(filecmp.cmp(self.folder / "local", self.files / "remote", shallow=False))
+        self.nfs("get", "--connections", connections, server.url("files/remote"), self.folder / "back")
+        self.assertTrue(filecmp.cmp(self.folder / "local", self.folder / "back", shallow=False))
+
+    def test_a_file(self):
+        server = self.server(options=("--threads", "2"))
+        self.both_ways(server, 3)
+        self.assertEqual(server.counters()["accepted"], 6)
+
+    def test_a_tree(self):
+        server = self.server()
+        tree = make_tree(self.folder / "tree", 30)
+        self.nfs("put", "-r", "--connections", 4, tree, server.url("files"))
+        self.assertEqual(differences(tree, self.files / "tree"), [])
+        self.assertEqual(server.counters()["accepted"], 4)
+
+    def test_a_server_that_accepts_fewer(self):
+        server = self.server(options=("--max-connections", "2"))
+        self.both_ways(server, 4)
+
+    def test_their_number_is_bounded(self):
+        for wrong in ("0", "17", "many"):
+            self.nfs_fails("get", "--connections", wrong, "nfs://127.0.0.1/files/name", self.folder / "back", status=2)
+
+
 class Copies(Case):
     timeout_s = 300
     serial = True

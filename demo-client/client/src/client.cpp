@@ -22,14 +22,18 @@ rpc::ClientOptions rpc_options(const ClientOptions& options) {
 
 }  // namespace
 
+Link::Link(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server, const ClientOptions& options)
+    : transport(transport::Client::make(fabric, pool, server, transport_options(options), options.log)),
+      rpc(transport->requester(), fabric.context().get_executor(), rpc_options(options)) {}
+
 Client::Impl::Impl(std::unique_ptr<fabric::Fabric> opened, fabric::Endpoint endpoint, ClientOptions client_options)
     : context(opened->context()),
       server(std::move(endpoint)),
       options(std::move(client_options)),
       fabric(std::move(opened)),
-      pool(*fabric, memory::within_limit({options.max_registered}, fabric->capabilities(), 1)),
-      transport(transport::Client::make(*fabric, pool, server, transport_options(options), options.log)),
-      rpc(transport->requester(), context.get_executor(), rpc_options(options)) {}
+      pool(*fabric, memory::within_limit({options.max_registered}, fabric->capabilities(), 1)) {
+  links.push_back(std::make_unique<Link>(*fabric, pool, server, options));
+}
 
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
@@ -43,7 +47,11 @@ Client::~Client() {
 
 boost::asio::awaitable<void> Client::close(std::chrono::milliseconds limit) {
   const auto ended = std::make_shared<boost::asio::steady_timer>(impl_->context, limit);
-  impl_->transport->close([ended] { ended->cancel(); });
+  const auto open = std::make_shared<std::size_t>(impl_->links.size());
+  for (const auto& link : impl_->links)
+    link->transport->close([ended, open] {
+      if (--*open == 0) ended->cancel();
+    });
   co_await ended->async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
 }
 
@@ -52,8 +60,13 @@ memory::Pool& Client::pool() noexcept { return impl_->pool; }
 const fabric::Endpoint& Client::server() const noexcept { return impl_->server; }
 std::string_view Client::fabric_name() const noexcept { return impl_->fabric->capabilities().name; }
 transport::Characteristics Client::characteristics() const noexcept {
-  return impl_->transport->exchange().characteristics();
+  return impl_->links.front()->transport->exchange().characteristics();
 }
-error_code Client::connection_error() const noexcept { return impl_->transport->last_error(); }
+std::size_t Client::connections() const noexcept { return impl_->links.size(); }
+error_code Client::connection_error() const noexcept {
+  for (const auto& link : impl_->links)
+    if (const error_code error = link->transport->last_error()) return error;
+  return {};
+}
 
 }  // namespace rpcrdma::nfs

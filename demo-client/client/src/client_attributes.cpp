@@ -23,7 +23,7 @@ std::uint32_t transfer_size(std::uint32_t preferred, std::uint32_t maximum) noex
 Task<void> Client::null() {
   rpc::CallOptions options;
   options.deadline = Clock::now() + impl_->options.timeout;
-  const auto reply = co_await call_once<rpc::nfs3::Null>(impl_->rpc, {}, options);
+  const auto reply = co_await call_once<rpc::nfs3::Null>(impl_->rpc(), {}, options);
   if (!reply) co_return reply.error();
   co_return Result<void>();
 }

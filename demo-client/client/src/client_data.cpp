@@ -12,7 +12,7 @@ Task<Client::ReadResult> Client::read(FileHandle file, std::uint64_t offset, Buf
   const READ3args args{to_wire(file), offset, into.size};
   rpc::CallOptions options;
   options.into({&into, 1});
-  const auto reply = co_await call<rpc::nfs3::Read>(*impl_, args, options);
+  const auto reply = co_await call_over<rpc::nfs3::Read>(impl_->bulk_rpc(), *impl_, args, options);
   if (!reply) co_return reply.error();
   const READ3resok& read = (*reply)->READ3res_u.resok;
   if (read.count != read.data.length || read.count > into.size) co_return make_error_code(ClientError::malformed_reply);
@@ -26,7 +26,7 @@ Task<Client::WriteResult> Client::write(FileHandle file, std::uint64_t offset, B
   args.count = from.size;
   args.stable = static_cast<stable_how>(stability);
   args.data.set_parts({&from, 1});
-  const auto reply = co_await call<rpc::nfs3::Write>(*impl_, args);
+  const auto reply = co_await call_over<rpc::nfs3::Write>(impl_->bulk_rpc(), *impl_, args, kNoOptions);
   if (!reply) co_return reply.error();
   const WRITE3resok& written = (*reply)->WRITE3res_u.resok;
   if (written.count > from.size) co_return make_error_code(ClientError::malformed_reply);

@@ -5,6 +5,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <map>
+#include <vector>
 
 #include "rpcrdma/nfs/client.hpp"
 #include "rpcrdma/requester/client.hpp"
@@ -15,6 +16,14 @@ namespace rpcrdma::nfs {
 
 using Clock = std::chrono::steady_clock;
 
+/// A connection and the calls over it, which end before the connection.
+struct Link {
+  Link(fabric::Fabric& fabric, memory::Pool& pool, const fabric::Endpoint& server, const ClientOptions& options);
+
+  std::unique_ptr<transport::Client> transport;
+  rpc::Client rpc;
+};
+
 /// Members are destroyed from last to first: calls end before the connection, which ends before its memory.
 struct Client::Impl {
   Impl(std::unique_ptr<fabric::Fabric> opened, fabric::Endpoint endpoint, ClientOptions client_options);
@@ -24,11 +33,15 @@ struct Client::Impl {
   ClientOptions options;
   std::unique_ptr<fabric::Fabric> fabric;
   memory::Pool pool;
-  std::unique_ptr<transport::Client> transport;
-  rpc::Client rpc;
+  std::vector<std::unique_ptr<Link>> links;  // at least one
+  std::size_t next_link = 0;
   std::map<std::string, FileHandle> mounts;
   std::optional<Limits> limits;
   bool has_readdirplus = true;
+
+  rpc::Client& rpc() noexcept { return links.front()->rpc; }
+  /// The next connection for READ or WRITE.
+  rpc::Client& bulk_rpc() noexcept { return links[next_link++ % links.size()]->rpc; }
 };
 
 // Named, as GCC 12 copies a temporary argument of a coroutine bytewise: do not pass `{}` below.
@@ -46,14 +59,14 @@ Task<rpc::Decoded<typename P::Result>> call_once(rpc::Client& rpc, const typenam
 /// Calls an NFSv3 procedure and retries on NFS3ERR_JUKEBOX (RFC 1813 section 2.6) until the timeout. Success means
 /// NFS3_OK.
 template <rpc::Procedure P>
-Task<rpc::Decoded<typename P::Result>> call(Client::Impl& impl, const typename P::Args& args,
-                                            const rpc::CallOptions& given = kNoOptions) {
+Task<rpc::Decoded<typename P::Result>> call_over(rpc::Client& rpc, Client::Impl& impl, const typename P::Args& args,
+                                                 const rpc::CallOptions& given) {
   const Clock::time_point deadline = Clock::now() + impl.options.timeout;
   std::chrono::milliseconds wait{100};
   rpc::CallOptions options = given;
   options.deadline = deadline;
   while (true) {
-    Result<rpc::Decoded<typename P::Result>> reply = co_await call_once<P>(impl.rpc, args, options);
+    Result<rpc::Decoded<typename P::Result>> reply = co_await call_once<P>(rpc, args, options);
     if (!reply) co_return reply.error();
     const error_code status = status_error(static_cast<std::uint32_t>((*reply)->status));
     if (!status) co_return std::move(*reply);
@@ -62,6 +75,13 @@ Task<rpc::Decoded<typename P::Result>> call(Client::Impl& impl, const typename P
     co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
     wait = std::min(wait * 2, std::chrono::milliseconds(5000));
   }
+}
+
+/// call_over() the first connection.
+template <rpc::Procedure P>
+Task<rpc::Decoded<typename P::Result>> call(Client::Impl& impl, const typename P::Args& args,
+                                            const rpc::CallOptions& given = kNoOptions) {
+  return call_over<P>(impl.rpc(), impl, args, given);
 }
 
 }  // namespace rpcrdma::nfs

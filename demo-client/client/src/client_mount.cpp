@@ -30,7 +30,7 @@ Task<FileHandle> ask(rpc::Client& rpc, std::string path, Clock::time_point deadl
 Task<FileHandle> ask_by_tcp(Client::Impl& impl, std::string path, Clock::time_point deadline) {
   const fabric::Endpoint server(impl.server.address(), *impl.options.mount_port);
   const auto requester = rpc::TcpRequester::make(impl.context, server);
-  rpc::Client rpc(*requester, impl.context.get_executor(), {impl.rpc.credential(), impl.options.timeout});
+  rpc::Client rpc(*requester, impl.context.get_executor(), {impl.rpc().credential(), impl.options.timeout});
   const Result<FileHandle> root = co_await ask(rpc, path, deadline);
   // If MOUNT cannot be reached, the path may still be right.
   if (!root && is_system_error(root.error())) co_return make_error_code(ClientError::mount_unreachable);
@@ -46,7 +46,7 @@ Task<FileHandle> Client::mount(std::string path) {
   if (impl_->options.mount_port) {
     root = co_await ask_by_tcp(*impl_, path, deadline);
   } else {
-    root = co_await ask(impl_->rpc, path, deadline);
+    root = co_await ask(impl_->rpc(), path, deadline);
   }
   if (root) impl_->mounts.emplace(path, *root);
   co_return root;

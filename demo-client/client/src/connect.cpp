@@ -5,6 +5,7 @@
 // why its connection could not be made or, if it was made, why its call failed.
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 
 #include "client_impl.hpp"
 
@@ -14,6 +15,8 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::size_t kMaxAddresses = 4;
+/// How long a server that has accepted one connection may take to accept another one.
+constexpr std::chrono::milliseconds kFurtherConnect{2000};
 
 struct Attempt {
   std::unique_ptr<Client> client;
@@ -26,20 +29,39 @@ using Attempts = std::vector<Attempt>;
 /// Succeeds if the server answers. A server that cannot be reached gets less time than one that answers slowly or
 /// rejects connections: a full server accepts a connection as soon as another has been idle for long enough.
 Task<void> knock(Client::Impl& impl) {
+  Link& link = *impl.links.front();
   const Clock::time_point start = Clock::now();
   rpc::CallOptions options;
   options.deadline = start + std::min(impl.options.first_connect, impl.options.timeout);
-  auto reply = co_await call_once<rpc::nfs3::Null>(impl.rpc, {}, options);
+  auto reply = co_await call_once<rpc::nfs3::Null>(link.rpc, {}, options);
   if (reply) co_return Result<void>();
   if (reply.error() == BaseError::cancelled) co_return reply.error();
-  if (impl.transport->connected() || impl.transport->last_error() == fabric::FabricError::rejected) {
+  if (link.transport->connected() || link.transport->last_error() == fabric::FabricError::rejected) {
     options.deadline = start + impl.options.timeout;
-    reply = co_await call_once<rpc::nfs3::Null>(impl.rpc, {}, options);
+    reply = co_await call_once<rpc::nfs3::Null>(link.rpc, {}, options);
     if (reply) co_return Result<void>();
     if (reply.error() == BaseError::cancelled) co_return reply.error();
   }
-  const error_code why = impl.transport->last_error();
+  const error_code why = link.transport->last_error();
   co_return why ? why : reply.error();
+}
+
+/// Makes the connections beside the first one, until the server refuses one or does not answer soon.
+asio::awaitable<void> add_links(Client::Impl& impl) {
+  while (impl.links.size() < impl.options.connections) {
+    auto link = std::make_unique<Link>(*impl.fabric, impl.pool, impl.server, impl.options);
+    rpc::CallOptions options;
+    options.deadline = Clock::now() + std::min(kFurtherConnect, impl.options.timeout);
+    const auto reply = co_await call_once<rpc::nfs3::Null>(link->rpc, {}, options);
+    if (!reply) {
+      impl.options.log.warn("the server accepts only {} connections: {}", impl.links.size(),
+                            link->transport->last_error().message());
+      // Deferred: this is the completion of a call of the link.
+      asio::post(impl.context, [link = std::move(link)] {});
+      co_return;
+    }
+    impl.links.push_back(std::move(link));
+  }
 }
 
 asio::awaitable<void> attempt(Attempts& all, std::size_t index, Client::Impl& impl) {
@@ -91,7 +113,10 @@ Task<std::unique_ptr<Client>> Client::connect(asio::io_context& context, std::st
   for (std::size_t i = 0; i < attempts.size(); ++i) group.spawn(attempt(attempts, i, *attempts[i].client->impl_));
   co_await group.wait();
   for (Attempt& one : attempts) {
-    if (one.answered) co_return std::move(one.client);
+    if (one.answered) {
+      co_await add_links(*one.client->impl_);
+      co_return std::move(one.client);
+    }
     failed = one.failed;
   }
   co_return failed;
@@ -102,6 +127,7 @@ Task<std::unique_ptr<Client>> Client::connect_over(std::unique_ptr<fabric::Fabri
   std::unique_ptr<Client> client(new Client(std::make_unique<Impl>(std::move(fabric), server, std::move(options))));
   const Result<void> answered = co_await knock(*client->impl_);
   if (!answered) co_return answered.error();
+  co_await add_links(*client->impl_);
   co_return std::move(client);
 }
 

@@ -43,7 +43,7 @@ class RequesterTest : public testing::Test {
 
   /// Expects `calls` more calls, for which the server invalidated `remote` windows and the requester `local` ones.
   void expect_more(std::uint64_t calls, std::uint64_t remote, std::uint64_t local) {
-    const auto now = client_.transport->requester().counters();
+    const auto now = client_.links.front()->transport->requester().counters();
     EXPECT_EQ(now.calls - before_.calls, calls);
     EXPECT_EQ(now.replies - before_.replies, calls);
     EXPECT_EQ(now.remote_invalidations - before_.remote_invalidations, remote);
@@ -61,7 +61,7 @@ class RequesterTest : public testing::Test {
 TEST_F(RequesterTest, LeavesOneHandleToTheServer) {
   const auto found = call<nfs3::Lookup>({nfs::to_wire(root_, "numbers")});
   const nfs::FileHandle file = nfs::from_wire(found->LOOKUP3res_u.resok.object);
-  before_ = client_.transport->requester().counters();
+  before_ = client_.links.front()->transport->requester().counters();
   EXPECT_EQ(before_.remote_invalidations + before_.local_invalidations, 0u);
 
   auto buffer = client_.pool.allocate(kBulk);
