@@ -10,6 +10,14 @@ constexpr std::size_t kLongestAuth = 400;
 
 void encode_auth(Out& out, const Auth& auth) { out.u32(auth.flavor).opaque(auth.body); }
 
+Auth decode_auth(In& in) {
+  Auth out;
+  out.flavor = in.u32();
+  const View body = in.opaque(kLongestAuth);
+  out.body.assign(body.begin(), body.end());
+  return out;
+}
+
 void decode_accepted(In& in, RpcReply& out) {
   in.u32();  // the verifier's flavor
   in.opaque(kLongestAuth);
@@ -55,6 +63,37 @@ Bytes encode(const RpcCall& call) {
   encode_auth(out, call.verifier);
   out.raw(call.arguments);
   return std::move(out).bytes();
+}
+
+RpcCall decode_call(View message) {
+  In in(message);
+  RpcCall out;
+  out.xid = in.u32();
+  out.type = in.u32();
+  if (out.type != 0) throw DecodeError(fmt::format("msg_type {} in a call", out.type));
+  out.rpc_version = in.u32();
+  out.program = in.u32();
+  out.version = in.u32();
+  out.procedure = in.u32();
+  out.credential = decode_auth(in);
+  out.verifier = decode_auth(in);
+  const View rest = in.rest();
+  out.arguments.assign(rest.begin(), rest.end());
+  return out;
+}
+
+Bytes encode(const RpcReply& reply) {
+  Out out;
+  out.words({reply.xid, 1, reply.status});
+  if (reply.status == kAccepted) {
+    encode_auth(out, {});
+    out.u32(reply.accept);
+    if (reply.accept == kProgMismatch) out.u32(reply.low).u32(reply.high);
+    return out.raw(reply.results).bytes();
+  }
+  out.u32(reply.reject);
+  if (reply.reject == kRpcMismatch) return out.u32(reply.low).u32(reply.high).bytes();
+  return out.u32(reply.auth).bytes();
 }
 
 RpcReply decode_reply(View message) {

@@ -43,6 +43,7 @@ int run_suite(const Suite& suite, Subject subject, const RunWords& words, const 
 
 /// The testers.
 Command add_server_command(CLI::App& app);
+Command add_client_command(CLI::App& app);
 Command add_iwarp_command(CLI::App& app);
 
 }  // namespace rpcrdma::conform

@@ -6,7 +6,7 @@
 
 namespace rpcrdma::conform {
 
-std::optional<fabric::Endpoint> parse_endpoint(std::string_view text) {
+std::optional<fabric::Endpoint> parse_endpoint(std::string_view text, AnyPort any_port) {
   const std::size_t colon = text.rfind(':');
   if (colon == text.npos) return std::nullopt;
   std::string_view host = text.substr(0, colon);
@@ -18,7 +18,8 @@ std::optional<fabric::Endpoint> parse_endpoint(std::string_view text) {
   const std::string_view digits = text.substr(colon + 1);
   std::uint16_t port = 0;
   const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (bad || failed != std::errc() || end != digits.data() + digits.size() || port == 0) return std::nullopt;
+  if (bad || failed != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  if (port == 0 && any_port == AnyPort::refused) return std::nullopt;
   return fabric::Endpoint(address, port);
 }
 

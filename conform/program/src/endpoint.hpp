@@ -7,7 +7,10 @@
 
 namespace rpcrdma::conform {
 
+/// Whether port 0 is an endpoint, to listen at any free port.
+enum class AnyPort { refused, allowed };
+
 /// Parses ADDR:PORT, where ADDR is numeric and in brackets if it is of IPv6; nothing if it is something else.
-std::optional<fabric::Endpoint> parse_endpoint(std::string_view text);
+std::optional<fabric::Endpoint> parse_endpoint(std::string_view text, AnyPort any_port = AnyPort::refused);
 
 }  // namespace rpcrdma::conform

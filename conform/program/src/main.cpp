@@ -34,6 +34,8 @@ std::vector<cli::Section> help_sections() {
              "all cases, against the server's export /data, over the iWARP stack on TCP"},
             {"rpcrdma-conform server --program null --only 'header/*' 192.0.2.1:20049",
              "the cases of one family that need no file system"},
+            {"rpcrdma-conform client --listen 127.0.0.1:0 -- rpcrdma-nfs get -r {url} {dir}",
+             "a copy from a server that misbehaves, in another way each time"},
             {"rpcrdma-conform iwarp 192.0.2.1:20049", "the MPA, DDP and RDMAP below the server"}}}};
 }
 
@@ -41,7 +43,7 @@ int parse_and_run(int argc, char** argv) {
   CLI::App app{kAbout, kProgram};
   app.set_version_flag("--version", "rpcrdma-conform " RPCRDMA_VERSION, "Print the version and exit");
   app.require_subcommand(1);
-  const std::vector<Command> commands{add_server_command(app), add_iwarp_command(app)};
+  const std::vector<Command> commands{add_server_command(app), add_client_command(app), add_iwarp_command(app)};
   cli::finish(app, help_sections());
   try {
     app.parse(argc, argv);

@@ -43,6 +43,8 @@ struct RpcCall {
 };
 
 Bytes encode(const RpcCall& call);
+/// Decodes a call strictly; `arguments` are what follows the verifier.
+RpcCall decode_call(View message);
 
 /// An RPC reply. `low` and `high` are those of RPC_MISMATCH and PROG_MISMATCH.
 struct RpcReply {
@@ -52,10 +54,12 @@ struct RpcReply {
   std::uint32_t reject = 0;         ///< if denied
   std::uint32_t auth = 0;           ///< auth_stat, if denied for that reason
   std::uint32_t low = 0, high = 0;
-  Bytes results;
+  Bytes results{};
 };
 
 RpcReply decode_reply(View message);
+/// Encodes a reply with a verifier of AUTH_NONE.
+Bytes encode(const RpcReply& reply);
 /// "SUCCESS", "PROG_MISMATCH 3..3", "denied: RPC_MISMATCH 2..2", ...
 std::string describe(const RpcReply& reply);
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The tester of clients: acts as an NFSv3 server that misbehaves in one way while a command, its client, runs.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rpcrdma/conform/framework/case.hpp"
+#include "rpcrdma/fabric/open/open.hpp"
+
+namespace rpcrdma::conform {
+
+struct ClientOptions {
+  fabric::Endpoint listen;  ///< port 0: any free port
+  fabric::OpenOptions fabric;
+  std::string export_name = "memory";             ///< of the files in memory, without the leading slash
+  std::vector<std::string> command;               ///< program and arguments, with placeholders such as {url}
+  std::chrono::milliseconds patience{60000};      ///< after which the command must have ended
+  std::uint64_t memory = std::uint64_t{1} << 30;  ///< bytes that it may use beyond those of the run without a fault
+};
+
+/// The tester. Its suite may be listed without a command.
+class ClientTester {
+ public:
+  explicit ClientTester(ClientOptions options);
+  ~ClientTester();
+  const Suite& suite() const noexcept;
+  /// Listens, and runs the command against a server without a fault. Returns what is wrong, or an empty string.
+  std::string reach();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace rpcrdma::conform

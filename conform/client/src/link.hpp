@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The server's end of one connection.
+#include <list>
+#include <map>
+#include <set>
+
+#include "call.hpp"
+#include "rpcrdma/fabric/fabric.hpp"
+#include "watch.hpp"
+
+namespace rpcrdma::conform::client {
+
+/// How the server sets up a connection.
+struct Setup {
+  Bytes private_data = encode(PrivateData{.flags = 1});
+  std::uint32_t credits = 32;  ///< granted, at most
+  std::uint32_t inbound_reads = 16, outbound_reads = 16;
+};
+
+class Link;
+
+/// What happens on a link. The functions run from the io_context.
+class LinkEvents {
+ public:
+  /// A call whose header could be decoded; its Read chunks have not been read.
+  virtual void on_call(Link& link, Call call) = 0;
+  /// The call is whole.
+  virtual void on_whole_call(Link& link, Call& call) = 0;
+
+ protected:
+  ~LinkEvents() = default;
+};
+
+class Link final : private fabric::QueuePairEvents {
+ public:
+  Link(fabric::Fabric& fabric, std::unique_ptr<fabric::ConnectionRequest> request, Setup setup, LinkEvents& events,
+       Watch& watch);
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  const Setup& setup() const noexcept { return setup_; }
+  bool ended() const noexcept { return ended_; }
+  /// What both sides have announced; 1024 bytes and no invalidation without it.
+  Agreed agreed() const;
+  std::size_t calls() const noexcept { return calls_; }
+
+  /// Reads the call's chunks, then tells on_whole_call(). If they cannot be read, the connection ends or the call is
+  /// refused.
+  void complete(Call call);
+  void send(const Reply& reply);
+  void send(View message, std::optional<std::uint32_t> invalidate = std::nullopt);
+  void write(const RemoteWrite& data);
+  /// Reads memory of the client. `done` learns whether that succeeded; it is not called if the connection ends first
+  /// for another reason.
+  void read(std::uint32_t length, std::uint32_t handle, std::uint64_t offset, std::function<void(bool)> done);
+  void abort();
+  void disconnect();
+  /// A call towards the client with this XID was sent: the client may answer it.
+  void note_reverse(std::uint32_t xid) { reverse_.insert(xid); }
+
+ private:
+  struct Receive;
+  struct Posted;
+
+  void on_established(const fabric::ConnectionInfo& info) noexcept override;
+  void on_disconnected(error_code why) noexcept override;
+  void arrived(View bytes);
+  void check(View bytes);
+  void check_header(const RdmaHeader& header, View payload, View bytes);
+  void check_credits(const RdmaHeader& header);
+  void check_chunks(const RdmaHeader& header, View payload);
+  void check_handles(const RdmaHeader& header);
+  Posted& post(Bytes bytes, std::function<void(bool)> done = {});
+
+  fabric::Fabric& fabric_;
+  const Setup setup_;
+  LinkEvents& events_;
+  Watch& watch_;
+  std::unique_ptr<fabric::QueuePair> queue_pair_;
+  std::list<Receive> receives_;
+  std::list<Posted> posted_;
+  std::vector<std::byte> clients_data_;  // its private data
+  std::size_t calls_ = 0;
+  std::map<std::uint32_t, Bytes> unanswered_;  // by XID
+  std::set<std::uint32_t> reverse_;            // XIDs of calls towards the client
+  std::set<std::uint32_t> handles_;            // of earlier calls
+  std::uint32_t granted_ = 1;                  // at most, so far
+  bool replied_ = false, established_ = false, ended_ = false;
+};
+
+}  // namespace rpcrdma::conform::client

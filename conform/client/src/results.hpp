@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Results of NFSv3 and MOUNTv3 as the tester's server makes them, in pieces that a case can change before they are
+// encoded.
+#include <functional>
+
+#include "export.hpp"
+
+namespace rpcrdma::conform::client {
+
+struct FileAttributes {
+  std::uint32_t type = 0, mode = 0, links = 1, uid = 0, gid = 0;
+  std::uint64_t size = 0, used = 0, fsid = 7, fileid = 0;
+  Time atime{}, mtime{}, ctime{};
+};
+
+struct Entry {
+  std::uint64_t fileid = 0;
+  std::string name;
+  std::uint64_t cookie = 0;
+  nfs::Handle handle{};
+  std::optional<FileAttributes> attributes{};
+};
+
+/// A page of READDIR or READDIRPLUS.
+struct Listing {
+  std::uint64_t directory = 0;  ///< its id
+  std::uint64_t cookie = 0;     ///< from which the client continues
+  std::vector<Entry> entries{};
+  bool eof = true;
+  std::uint64_t verifier = 1;
+};
+
+struct ReadResult {
+  std::uint32_t asked = 0;
+  std::uint64_t offset = 0;
+  std::uint32_t count = 0;
+  bool eof = false;
+  Bytes data{};
+};
+
+struct WriteResult {
+  std::uint32_t asked = 0;
+  std::uint32_t count = 0, committed = 0;
+  std::uint64_t verifier = 0;
+};
+
+struct Fsinfo {
+  std::uint32_t rtmax = 65536, rtpref = 65536, rtmult = 4096, wtmax = 65536, wtpref = 65536, wtmult = 4096,
+                dtpref = 65536;
+  std::uint64_t longest_file = std::uint64_t{1} << 40;
+};
+
+/// A function that a case may set, and that remembers whether it was called.
+template <class Signature>
+class Hook;
+template <class... Arguments>
+class Hook<void(Arguments...)> {
+ public:
+  Hook& operator=(std::function<void(Arguments...)> function) {
+    function_ = std::move(function);
+    return *this;
+  }
+  /// As the assignment, but calls of the function do not count as use.
+  void prepare(std::function<void(Arguments...)> function) {
+    function_ = std::move(function);
+    counts_ = false;
+  }
+  void operator()(Arguments... arguments) {
+    if (!function_) return;
+    used_ = counts_;
+    function_(arguments...);
+  }
+  bool used() const noexcept { return used_; }
+
+ private:
+  std::function<void(Arguments...)> function_;
+  bool used_ = false, counts_ = true;
+};
+
+/// What a case may change. Each function is called before the results are encoded.
+struct Hooks {
+  Hook<void(FileAttributes&)> attributes;
+  Hook<void(bool& present)> optional_attributes;
+  Hook<void(Listing&)> listing;
+  Hook<void(ReadResult&)> read;
+  Hook<void(WriteResult&)> write;
+  Hook<void(std::uint64_t& verifier)> commit;
+  Hook<void(std::string& target)> readlink;
+  Hook<void(nfs::Handle&)> handle;  ///< of LOOKUP, CREATE, MKDIR, SYMLINK
+  Hook<void(Fsinfo&)> fsinfo;
+  Hook<void(std::uint32_t& status, nfs::Handle& root, std::vector<std::uint32_t>& flavors)> mount;
+  /// If it sets a status, that is returned instead of executing the NFS procedure. "Used" if it does.
+  std::function<std::uint32_t(std::uint32_t procedure)> status;
+  bool status_used = false;
+
+  bool used() const noexcept {
+    return attributes.used() || optional_attributes.used() || listing.used() || read.used() || write.used() ||
+           commit.used() || readlink.used() || handle.used() || fsinfo.used() || mount.used() || status_used;
+  }
+};
+
+void encode(Out& out, const FileAttributes& attributes);
+void encode(Out& out, const Entry& entry, bool plus);
+
+}  // namespace rpcrdma::conform::client

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation. The command runs while the io_context serves it; a misbehaviour is a list of rules, of which the first
+// that chooses a call applies. Ownership. Connections live until the end of the trial. Errors. A failure of the command
+// is thrown, as a case reports it.
+#include "trial.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <system_error>
+
+#include "process.hpp"
+
+namespace rpcrdma::conform::client {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// More than these, and the command retries without end.
+constexpr std::size_t kMostCalls = 3000, kMostConnections = 300, kCallsOfBaseline = 20;
+
+std::chrono::milliseconds since(Clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
+}
+
+std::string last_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  const std::size_t begin = text.rfind('\n');
+  return begin == text.npos ? text : text.substr(begin + 1);
+}
+
+std::string address_text(const fabric::Endpoint& endpoint) {
+  const std::string text = endpoint.address().to_string();
+  return endpoint.address().is_v6() ? '[' + text + ']' : text;
+}
+
+}  // namespace
+
+void Stage::wait(const std::function<bool()>& done, std::chrono::milliseconds limit) {
+  const auto end = Clock::now() + limit;
+  const auto guard = boost::asio::make_work_guard(context);
+  context.restart();
+  while (!done() && Clock::now() < end) context.run_one_until(end);
+}
+
+When from(std::size_t number) {
+  return [number](const Call& call) { return call.number >= number; };
+}
+When of(std::uint32_t procedure) {
+  return [procedure](const Call& call) { return call.is(nfs::kProgram, procedure); };
+}
+When with_write_chunk() {
+  return [](const Call& call) { return call.has_writes(); };
+}
+When with_reply_chunk() {
+  return [](const Call& call) { return call.has_reply_chunk(); };
+}
+When with_read_chunk() {
+  return [](const Call& call) { return call.has_reads(); };
+}
+When without_chunks() {
+  return [](const Call& call) { return call.number > 1 && call.header.lists == ChunkLists{}; };
+}
+
+Trial::Trial(Stage& stage, Record& record, std::string id)
+    : stage_(stage), record_(record), id_(std::move(id)), service_('/' + stage.options.export_name) {
+  stage_.trial = this;
+  stage_.watch.begin(id_);
+}
+
+Trial::~Trial() { stage_.trial = nullptr; }
+
+void Trial::on_reply(When when, Change change, std::size_t times) {
+  rules_.push_back({std::move(when), std::move(change), {}, times});
+}
+
+void Trial::on_call(When when, TakeOver action, std::size_t times) {
+  rules_.push_back({std::move(when), {}, std::move(action), times});
+}
+
+void Trial::requested(std::unique_ptr<fabric::ConnectionRequest> request) {
+  if (connections() > kMostConnections) return;
+  if (!answering_) return accept(std::move(request));
+  happened();
+  answering_(std::move(request));
+}
+
+void Trial::accept(std::unique_ptr<fabric::ConnectionRequest> request) {
+  links_.emplace_back(*stage_.fabric, std::move(request), setup_, *this, stage_.watch);
+}
+
+void Trial::reject(std::unique_ptr<fabric::ConnectionRequest> request, const Bytes& private_data) {
+  ++rejected_;
+  stage_.fabric->reject(std::move(request), private_data);
+}
+
+void Trial::on_call(Link& link, Call call) {
+  call.number = ++calls_;
+  last_call_ = Clock::now();
+  if (observer_) observer_(link, call);
+  for (Rule& rule : rules_) {
+    if (!rule.action || rule.times == 0 || !rule.when(call)) continue;
+    --rule.times;
+    happened();
+    return rule.action(link, call);
+  }
+  link.complete(std::move(call));
+}
+
+void Trial::on_whole_call(Link& link, Call& call) {
+  Reply reply = plan_reply(call, service_.serve(call.rpc), link.agreed(), link.setup().credits);
+  for (Rule& rule : rules_) {
+    if (!rule.change || rule.times == 0 || !rule.when(call)) continue;
+    rule.change(reply, call, link);
+    if (std::exchange(reply.unchanged, false)) continue;
+    --rule.times;
+    happened();
+    break;
+  }
+  link.send(reply);
+}
+
+bool Trial::retries_without_end() const noexcept {
+  return calls_ > kMostCalls + kCallsOfBaseline * stage_.baseline.calls || connections() > kMostConnections;
+}
+
+Outcome Trial::execute() {
+  const fabric::Endpoint local = stage_.listener->local();
+  const std::string address = address_text(local), port = std::to_string(local.port());
+  const std::map<std::string, std::string> values{
+      {"url", fmt::format("nfs://{}:{}/{}", address, port, stage_.options.export_name)},
+      {"address", address},
+      {"port", port},
+      {"dir", workplace_.local()},
+      {"source", workplace_.source()}};
+  std::vector<std::string> command;
+  for (const std::string& each : stage_.options.command) command.push_back(filled(each, values));
+  std::map<std::string, std::string> environment{{"RPCRDMA_CONFORM_CASE", id_}};
+  for (const auto& [name, variable] :
+       {std::pair{"url", "URL"}, {"address", "ADDRESS"}, {"port", "PORT"}, {"dir", "DIR"}, {"source", "SOURCE"}})
+    environment[std::string("RPCRDMA_CONFORM_") + variable] = values.at(name);
+
+  Outcome out;
+  const Clock::time_point start = last_call_ = Clock::now();
+  {
+    Process process(stage_.context, command, environment, workplace_.output());
+    stage_.wait([&] { return process.ended() || retries_without_end(); }, stage_.options.patience);
+    out.ended = process.ended();
+    out.retries_without_end = !out.ended && retries_without_end();
+    out.status = process.status();
+    out.signal = process.signal();
+    out.memory = process.memory();
+  }
+  out.took = since(start);
+  out.silent = since(last_call_);
+  out.calls = calls_;
+  out.connections = connections();
+  out.output = workplace_.end_of_output();
+  out.outside = workplace_.changes_outside();
+  for (const std::string& each : damage(stage_.baseline.local, workplace_.local_tree()))
+    out.damaged.push_back("{dir}/" + each);
+  for (const std::string& each : damage(stage_.baseline.exported, service_.files().tree()))
+    out.damaged.push_back(each + " on the server");
+  return out;
+}
+
+void Trial::run(Expect expect) {
+  const Outcome outcome = execute();
+  record_.received(describe(outcome));
+  if (const std::string line = last_line(outcome.output); !line.empty()) record_.received("it wrote: " + line);
+  const bool occurred = happened_ || service_.hooks().used();
+  const std::string wrong =
+      judge(outcome, occurred ? expect : Expect::success, {stage_.baseline.memory + stage_.options.memory});
+  if (!wrong.empty()) Record::fail(occurred ? wrong : wrong + " (without the fault)");
+  if (!broken_.empty()) Record::fail(broken_);
+  if (!occurred) Record::skip("the command makes no call to which this applies");
+}
+
+std::string Trial::run_baseline() {
+  const Outcome outcome = execute();
+  if (outcome.calls == 0 && outcome.ended) return "COMMAND makes no call (" + describe(outcome) + ')';
+  if (std::string wrong = judge(outcome, Expect::success, {}); !wrong.empty())
+    return fmt::format("without a fault: {}; it wrote: {}", wrong, last_line(outcome.output));
+  stage_.baseline = {workplace_.local_tree(), service_.files().tree(), outcome.calls, outcome.memory};
+  return {};
+}
+
+}  // namespace rpcrdma::conform::client

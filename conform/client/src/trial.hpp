@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// One run of the command against a server that misbehaves in one way.
+#include <deque>
+
+#include "link.hpp"
+#include "rpcrdma/conform/client/tester.hpp"
+#include "verdict.hpp"
+#include "workplace.hpp"
+
+namespace rpcrdma::conform::client {
+
+class Trial;
+
+/// What all runs share.
+struct Stage {
+  ClientOptions options;
+  boost::asio::io_context context;
+  std::unique_ptr<fabric::Fabric> fabric;
+  std::unique_ptr<fabric::Listener> listener;
+  Watch watch;
+  Trial* trial = nullptr;  ///< that runs now
+  /// What the run without a fault left.
+  struct Baseline {
+    Tree local, exported;
+    std::size_t calls = 0;
+    std::uint64_t memory = 0;
+  } baseline;
+
+  /// Runs the io_context until `done` or the end of `limit`.
+  void wait(const std::function<bool()>& done, std::chrono::milliseconds limit);
+};
+
+/// Chooses calls.
+using When = std::function<bool(const Call&)>;
+/// The n-th call of the run, and those behind it.
+When from(std::size_t number);
+/// Calls of an NFS procedure.
+When of(std::uint32_t procedure);
+/// Calls that offer chunks.
+When with_write_chunk();
+When with_reply_chunk();
+When with_read_chunk();
+When without_chunks();
+
+constexpr std::size_t kAlways = ~std::size_t{0};
+
+class Trial final : public LinkEvents {
+ public:
+  Trial(Stage& stage, Record& record, std::string id);
+  ~Trial();
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  // The misbehaviour. If it never comes about, the case is skipped.
+  using Change = std::function<void(Reply&, const Call&, Link&)>;
+  using TakeOver = std::function<void(Link&, const Call&)>;
+  using Answering = std::function<void(std::unique_ptr<fabric::ConnectionRequest>)>;
+  Hooks& hooks() noexcept { return service_.hooks(); }
+  Setup& setup() noexcept { return setup_; }
+  /// Changes the replies to the first `times` calls that `when` chooses, Reply::unchanged left out.
+  void on_reply(When when, Change change, std::size_t times = 1);
+  /// As on_reply(), for calls that are not executed, nor are their chunks read: `action` answers, or does not.
+  void on_call(When when, TakeOver action, std::size_t times = 1);
+  /// `action` sees all calls, and changes nothing: they are executed.
+  void observe(TakeOver action) { observer_ = std::move(action); }
+  /// Answers requests for connections.
+  void on_request(Answering action) { answering_ = std::move(action); }
+  void accept(std::unique_ptr<fabric::ConnectionRequest> request);
+  void reject(std::unique_ptr<fabric::ConnectionRequest> request, const Bytes& private_data);
+  /// Keeps the request without an answer.
+  void hold(std::unique_ptr<fabric::ConnectionRequest> request) { held_.push_back(std::move(request)); }
+  std::size_t connections() const noexcept { return links_.size() + held_.size() + rejected_; }
+  std::size_t calls() const noexcept { return calls_; }
+  /// The misbehaviour has come about. The functions above say so themselves, observe() and setup() excepted.
+  void happened() noexcept { happened_ = true; }
+  /// The client has broken a rule, which fails the case.
+  void broken(const std::string& how) {
+    if (broken_.empty()) broken_ = how;
+  }
+  /// The path of a file outside of {dir} that the command must not make.
+  std::string forbidden_path(const std::string& name) const { return workplace_.outside() / name; }
+
+  // The run. Each throws CaseFailed or CaseSkipped.
+  void succeeds() { run(Expect::success); }
+  void stays_intact() { run(Expect::intact); }
+  void fails() { run(Expect::failure); }
+  void ends() { run(Expect::any); }
+  /// As ends(), but the command may need to be ended: it cannot know that the server goes on for ever.
+  void survives() { run(Expect::endless); }
+  /// Without a fault; returns what is wrong.
+  std::string run_baseline();
+
+  /// A client asks for a connection.
+  void requested(std::unique_ptr<fabric::ConnectionRequest> request);
+
+ private:
+  struct Rule {
+    When when;
+    Change change;
+    TakeOver action;
+    std::size_t times = 1;
+  };
+
+  void on_call(Link& link, Call call) override;
+  void on_whole_call(Link& link, Call& call) override;
+
+  Outcome execute();
+  void run(Expect expect);
+  bool retries_without_end() const noexcept;
+
+  Stage& stage_;
+  Record& record_;
+  std::string id_;
+  Workplace workplace_;
+  Service service_;
+  Setup setup_;
+  std::deque<Rule> rules_;
+  TakeOver observer_;
+  Answering answering_;
+  std::list<Link> links_;
+  std::vector<std::unique_ptr<fabric::ConnectionRequest>> held_;
+  std::size_t rejected_ = 0, calls_ = 0;
+  std::chrono::steady_clock::time_point last_call_{};
+  bool happened_ = false;
+  std::string broken_;
+};
+
+}  // namespace rpcrdma::conform::client

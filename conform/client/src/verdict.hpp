@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// What a run of the command showed, and whether that is acceptable.
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rpcrdma::conform::client {
+
+/// What a case requires of the command, besides what is required in every case.
+enum class Expect {
+  endless,  ///< it may run until it is ended, as the server goes on for ever
+  any,      ///< it ends; the fault cannot be noticed, or changes the files themselves
+  intact,   ///< exit status 0 only if all files are what they would be without the fault
+  success,  ///< exit status 0, and the files are right
+  failure,  ///< another exit status than 0
+};
+
+/// One run.
+struct Outcome {
+  bool ended = true;   ///< false: it was ended after the patience, or because it did not stop retrying
+  int status = 0;      ///< exit status, if it ended without a signal
+  int signal = 0;      ///< the signal that ended it; 0: none
+  std::string output;  ///< the end of what it wrote to standard output and standard error
+  std::size_t calls = 0, connections = 0;
+  bool retries_without_end = false;
+  std::chrono::milliseconds took{0}, silent{0};  ///< silent: since its last call
+  std::uint64_t memory = 0;                      ///< bytes resident at most
+  std::vector<std::string> outside;              ///< what it made or changed outside of its directory
+  std::vector<std::string> damaged;              ///< files that are missing or differ from those of the first run
+};
+
+/// What is compared in every case.
+struct Bounds {
+  std::uint64_t memory = 0;
+};
+
+/// Why the run is a failure of the command; empty if it is none.
+std::string judge(const Outcome& outcome, Expect expect, const Bounds& bounds);
+
+/// Whether the command crashed: by a signal, a shell's status for one, or the report of a sanitizer. Returns a
+/// description, or an empty string.
+std::string crash_of(const Outcome& outcome);
+
+/// How the command ended, for reports.
+std::string describe(const Outcome& outcome);
+
+}  // namespace rpcrdma::conform::client

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The files of one run: a temporary directory with
+//   local/   {dir}, empty: what the command copies from the server belongs here
+//   source/  {source}: a small tree that it may copy to the server
+//   outside/ a file that it must not touch
+//   output   what it writes to standard output and standard error
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rpcrdma::conform::client {
+
+/// Files by path: the contents of a regular file behind "file ", the target of a symbolic link behind "link ",
+/// "directory", or another kind.
+using Tree = std::map<std::string, std::string>;
+
+class Workplace {
+ public:
+  /// Throws std::filesystem::filesystem_error or std::runtime_error.
+  Workplace();
+  ~Workplace();
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+
+  std::filesystem::path local() const { return top_ / "local"; }
+  std::filesystem::path source() const { return top_ / "source"; }
+  std::filesystem::path outside() const { return top_ / "outside"; }
+  std::filesystem::path output() const { return top_ / "output"; }
+  const std::filesystem::path& top() const noexcept { return top_; }
+
+  /// What lies in {dir}. Files longer than any of the export are listed by their sizes.
+  Tree local_tree() const;
+  /// What was made, changed or removed elsewhere.
+  std::vector<std::string> changes_outside() const;
+  /// The last bytes of the output.
+  std::string end_of_output() const;
+
+ private:
+  std::filesystem::path top_;
+  Tree before_;
+};
+
+/// The entries of `wanted` that `found` lacks or has with other contents. `found` may have more.
+std::vector<std::string> damage(const Tree& wanted, const Tree& found);
+
+}  // namespace rpcrdma::conform::client

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <CLI/CLI.hpp>
+
+#include "command.hpp"
+#include "endpoint.hpp"
+#include "rpcrdma/conform/client/tester.hpp"
+
+namespace rpcrdma::conform {
+namespace {
+
+/// The words of the command line, not yet interpreted.
+struct ClientWords {
+  std::string listen, crc;
+  double patience = 60;
+  std::uint64_t memory = 1024;
+  RunWords run;
+  ClientOptions options;
+};
+
+void interpret(ClientWords& words) {
+  if (words.run.list) return;
+  if (words.listen.empty()) throw UsageError("no --listen");
+  ClientOptions& options = words.options;
+  std::string_view listen = words.listen;
+  if (const std::size_t at = listen.find('@'); at != listen.npos) {
+    if (!fabric::parse_provider(listen.substr(0, at), options.fabric.provider))
+      throw UsageError("not a fabric: " + std::string(listen.substr(0, at)));
+    listen.remove_prefix(at + 1);
+  }
+  const auto endpoint = parse_endpoint(listen, AnyPort::allowed);
+  if (!endpoint) throw UsageError("not [FABRIC@]ADDR:PORT: " + words.listen);
+  if (endpoint->address().is_unspecified()) throw UsageError("--listen: not an address to connect to: " + words.listen);
+  options.listen = *endpoint;
+  if (!words.crc.empty()) options.fabric.crc = words.crc == "on" ? fabric::CrcPolicy::on : fabric::CrcPolicy::off;
+  if (options.command.empty()) throw UsageError("no COMMAND behind --");
+  if (options.export_name.empty() || options.export_name.find('/') != std::string::npos)
+    throw UsageError("--export: not a name without slashes: " + options.export_name);
+  options.patience = std::chrono::milliseconds(static_cast<std::int64_t>(words.patience * 1000));
+  options.memory = words.memory << 20;
+}
+
+int run_client(ClientWords& words) {
+  interpret(words);
+  std::string peer;
+  for (const std::string& each : words.options.command) peer += (peer.empty() ? "" : " ") + each;
+  ClientTester tester(words.options);
+  const Subject subject{"rpcrdma-conform client", RPCRDMA_VERSION, peer, {}};
+  // A command that has ended badly harms no later run: each case starts it anew.
+  return run_suite(
+      tester.suite(), subject, words.run, [&] { return tester.reach(); }, [] { return std::string(); });
+}
+
+}  // namespace
+
+Command add_client_command(CLI::App& app) {
+  CLI::App* const command = app.add_subcommand("client", "Test a client: a command that is run once for each case");
+  const auto words = std::make_shared<ClientWords>();
+  command->footer("rpcrdma-conform client --listen 127.0.0.1:0 -- rpcrdma-nfs get -r {url} {dir}");
+  command
+      ->add_option("COMMAND", words->options.command,
+                   "The client and its arguments, behind --; {url}, {address}, {port}, {dir} and {source} are replaced")
+      ->type_name("");
+  command
+      ->add_option("--listen", words->listen,
+                   "[FABRIC@]ADDR:PORT to serve at; verbs is an RDMA device, iwarp the userspace stack on TCP; port 0 "
+                   "is any free port")
+      ->type_name("ADDRESS");
+  command->add_option("--export", words->options.export_name, "Name of the export, whose files are in memory")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_option("--crc", words->crc, "iWARP CRCs")
+      ->type_name("on|off")
+      ->default_str("off between loopback addresses, else on")
+      ->check(CLI::IsMember({"on", "off"}));
+  command->add_option("--patience", words->patience, "How long COMMAND may run in a case")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 86400.0));
+  command->add_option("--memory", words->memory, "Memory that COMMAND may use, beyond that of a run without a fault")
+      ->type_name("MIB")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20));
+  add_run_options(*command, words->run);
+  return {command, [words] { return run_client(*words); }};
+}
+
+}  // namespace rpcrdma::conform
