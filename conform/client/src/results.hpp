@@ -67,15 +67,18 @@ class Hook<void(Arguments...)> {
     counts_ = false;
   }
   void operator()(Arguments... arguments) {
+    reached_ = true;
     if (!function_) return;
     used_ = counts_;
     function_(arguments...);
   }
   bool used() const noexcept { return used_; }
+  bool reached() const noexcept { return reached_; }  ///< called, whether set or not
+  bool is_set() const noexcept { return function_ != nullptr; }
 
  private:
   std::function<void(Arguments...)> function_;
-  bool used_ = false, counts_ = true;
+  bool used_ = false, counts_ = true, reached_ = false;
 };
 
 /// What a case may change. Each function is called before the results are encoded.
@@ -95,8 +98,22 @@ struct Hooks {
   bool status_used = false;
 
   bool used() const noexcept {
-    return attributes.used() || optional_attributes.used() || listing.used() || read.used() || write.used() ||
-           commit.used() || readlink.used() || handle.used() || fsinfo.used() || mount.used() || status_used;
+    return status_used || any_of([](const auto& hook) { return hook.used(); });
+  }
+  /// Whether one that is set has been reached in `other`, a run of the same command.
+  bool reached_in(const Hooks& other) const noexcept {
+    const auto both = [](const auto& mine, const auto& its) { return mine.is_set() && its.reached(); };
+    return both(attributes, other.attributes) || both(optional_attributes, other.optional_attributes) ||
+           both(listing, other.listing) || both(read, other.read) || both(write, other.write) ||
+           both(commit, other.commit) || both(readlink, other.readlink) || both(handle, other.handle) ||
+           both(fsinfo, other.fsinfo) || both(mount, other.mount);
+  }
+
+ private:
+  template <class Test>
+  bool any_of(Test test) const noexcept {
+    return test(attributes) || test(optional_attributes) || test(listing) || test(read) || test(write) ||
+           test(commit) || test(readlink) || test(handle) || test(fsinfo) || test(mount);
   }
 };
 

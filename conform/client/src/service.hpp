@@ -24,6 +24,7 @@ class Service {
   Export& files() noexcept { return files_; }
   const Export& files() const noexcept { return files_; }
   Hooks& hooks() noexcept { return hooks_; }
+  const Hooks& hooks() const noexcept { return hooks_; }
   /// Never throws: arguments that cannot be decoded give GARBAGE_ARGS.
   Answer serve(const RpcCall& call);
 

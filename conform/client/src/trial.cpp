@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
-#include <system_error>
 
 #include "process.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// More than these, and the command retries without end.
-constexpr std::size_t kMostCalls = 3000, kMostConnections = 300, kCallsOfBaseline = 20;
+constexpr std::size_t kMostCalls = 3000, kMostConnections = 100, kCallsOfBaseline = 20;
 
 std::chrono::milliseconds since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
@@ -65,7 +65,7 @@ When without_chunks() {
 Trial::Trial(Stage& stage, Record& record, std::string id)
     : stage_(stage), record_(record), id_(std::move(id)), service_('/' + stage.options.export_name) {
   stage_.trial = this;
-  stage_.watch.begin(id_);
+  stage_.watch.begin(id_.empty() ? "without a fault" : id_);
 }
 
 Trial::~Trial() { stage_.trial = nullptr; }
@@ -92,6 +92,13 @@ void Trial::accept(std::unique_ptr<fabric::ConnectionRequest> request) {
 void Trial::reject(std::unique_ptr<fabric::ConnectionRequest> request, const Bytes& private_data) {
   ++rejected_;
   stage_.fabric->reject(std::move(request), private_data);
+}
+
+void Trial::complete_later(Link& link, const Call& call, std::chrono::milliseconds delay) {
+  boost::asio::steady_timer& timer = timers_.emplace_back(stage_.context, delay);
+  timer.async_wait([&link, call, alive = std::weak_ptr(alive_)](const boost::system::error_code& failed) {
+    if (!failed && !alive.expired() && !link.ended()) link.complete(call);
+  });
 }
 
 void Trial::on_call(Link& link, Call call) {
@@ -121,7 +128,7 @@ void Trial::on_whole_call(Link& link, Call& call) {
 }
 
 bool Trial::retries_without_end() const noexcept {
-  return calls_ > kMostCalls + kCallsOfBaseline * stage_.baseline.calls || connections() > kMostConnections;
+  return calls_ > kMostCalls + kCallsOfBaseline * stage_.baseline.calls.size() || connections() > kMostConnections;
 }
 
 Outcome Trial::execute() {
@@ -164,7 +171,18 @@ Outcome Trial::execute() {
   return out;
 }
 
+/// The misbehaviour applies to no call of the run without a fault: it is not worth another run.
+bool Trial::is_out_of_reach() const {
+  const Stage::Baseline& baseline = stage_.baseline;
+  const Hooks& hooks = service_.hooks();
+  if (answering_ || observer_ || hooks.status || hooks.reached_in(baseline.hooks)) return false;
+  return std::ranges::none_of(rules_, [&](const Rule& rule) { return std::ranges::any_of(baseline.calls, rule.when); });
+}
+
 void Trial::run(Expect expect) {
+  if (is_out_of_reach()) Record::skip("the command makes no call to which this applies");
+  const auto breaches = [&] { return required_ ? stage_.watch.times(*required_) : 0; };
+  const std::size_t before = breaches();
   const Outcome outcome = execute();
   record_.received(describe(outcome));
   if (const std::string line = last_line(outcome.output); !line.empty()) record_.received("it wrote: " + line);
@@ -172,16 +190,26 @@ void Trial::run(Expect expect) {
   const std::string wrong =
       judge(outcome, occurred ? expect : Expect::success, {stage_.baseline.memory + stage_.options.memory});
   if (!wrong.empty()) Record::fail(occurred ? wrong : wrong + " (without the fault)");
+  if (breaches() != before) Record::fail("the rule is broken: " + stage_.watch.last(*required_));
   if (!broken_.empty()) Record::fail(broken_);
   if (!occurred) Record::skip("the command makes no call to which this applies");
 }
 
 std::string Trial::run_baseline() {
+  Stage::Baseline found;
+  observe([&found](Link&, const Call& call) {
+    if (found.calls.size() < kMostCalls) found.calls.push_back(call);
+  });
   const Outcome outcome = execute();
-  if (outcome.calls == 0 && outcome.ended) return "COMMAND makes no call (" + describe(outcome) + ')';
-  if (std::string wrong = judge(outcome, Expect::success, {}); !wrong.empty())
-    return fmt::format("without a fault: {}; it wrote: {}", wrong, last_line(outcome.output));
-  stage_.baseline = {workplace_.local_tree(), service_.files().tree(), outcome.calls, outcome.memory};
+  const std::string line = last_line(outcome.output), wrote = line.empty() ? "" : "; it wrote: " + line;
+  if (outcome.calls == 0 && outcome.ended) return fmt::format("COMMAND makes no call ({}){}", describe(outcome), wrote);
+  if (const std::string wrong = judge(outcome, Expect::success, {}); !wrong.empty())
+    return "without a fault: " + wrong + wrote;
+  found.local = workplace_.local_tree();
+  found.exported = service_.files().tree();
+  found.hooks = service_.hooks();
+  found.memory = outcome.memory;
+  stage_.baseline = std::move(found);
   return {};
 }
 

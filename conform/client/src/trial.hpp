@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // One run of the command against a server that misbehaves in one way.
+#include <boost/asio/steady_timer.hpp>
 #include <deque>
 
 #include "link.hpp"
@@ -23,7 +24,8 @@ struct Stage {
   /// What the run without a fault left.
   struct Baseline {
     Tree local, exported;
-    std::size_t calls = 0;
+    std::vector<Call> calls;
+    Hooks hooks;
     std::uint64_t memory = 0;
   } baseline;
 
@@ -70,6 +72,10 @@ class Trial final : public LinkEvents {
   void reject(std::unique_ptr<fabric::ConnectionRequest> request, const Bytes& private_data);
   /// Keeps the request without an answer.
   void hold(std::unique_ptr<fabric::ConnectionRequest> request) { held_.push_back(std::move(request)); }
+  /// Executes the call after `delay`, if its connection still exists then.
+  void complete_later(Link& link, const Call& call, std::chrono::milliseconds delay);
+  /// Fails the case if a message of this run breaks the rule.
+  void requires_rule(Always rule) { required_ = rule; }
   std::size_t connections() const noexcept { return links_.size() + held_.size() + rejected_; }
   std::size_t calls() const noexcept { return calls_; }
   /// The misbehaviour has come about. The functions above say so themselves, observe() and setup() excepted.
@@ -106,6 +112,7 @@ class Trial final : public LinkEvents {
   void on_whole_call(Link& link, Call& call) override;
 
   Outcome execute();
+  bool is_out_of_reach() const;
   void run(Expect expect);
   bool retries_without_end() const noexcept;
 
@@ -124,6 +131,9 @@ class Trial final : public LinkEvents {
   std::chrono::steady_clock::time_point last_call_{};
   bool happened_ = false;
   std::string broken_;
+  std::optional<Always> required_;
+  std::list<boost::asio::steady_timer> timers_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // expires with this object
 };
 
 }  // namespace rpcrdma::conform::client

@@ -35,21 +35,23 @@ enum class Always : std::size_t {
 class Watch {
  public:
   void message() noexcept { ++messages_; }
-  /// The message breaks a rule. The first one is kept.
+  /// The message breaks a rule. The first one and the last one are kept.
   void broken(Always rule, const std::string& how) {
     Entry& entry = entries_[static_cast<std::size_t>(rule)];
-    if (entry.times++ == 0) entry.first = case_ + ": " + how;
+    entry.last = case_ + ": " + how;
+    if (entry.times++ == 0) entry.first = entry.last;
   }
   /// The case that runs.
   void begin(std::string id) { case_ = std::move(id); }
   std::size_t messages() const noexcept { return messages_; }
   std::size_t times(Always rule) const noexcept { return entries_[static_cast<std::size_t>(rule)].times; }
+  const std::string& last(Always rule) const noexcept { return entries_[static_cast<std::size_t>(rule)].last; }
   const std::string& first(Always rule) const noexcept { return entries_[static_cast<std::size_t>(rule)].first; }
 
  private:
   struct Entry {
     std::size_t times = 0;
-    std::string first;
+    std::string first, last;
   };
   std::array<Entry, static_cast<std::size_t>(Always::count)> entries_;
   std::size_t messages_ = 0;

@@ -5,6 +5,8 @@
 namespace rpcrdma::conform::client {
 namespace {
 
+constexpr std::chrono::milliseconds kDelay{50};
+
 /// The n-th reply grants grants[n], then the list begins again.
 void grant(Trial& t, std::vector<std::uint32_t> grants) {
   t.on_reply(
@@ -29,6 +31,20 @@ void add_credits(const MakeFamily& make) {
                 grant(t, {8, 2, 1, 32, 3});
                 t.succeeds();
               });
+  const auto late = [&](const char* name, const char* rules, const char* sends, Always rule, When when) {
+    family.must(name, rules, sends, "the command succeeds, and makes no more calls meanwhile",
+                [rule, when = std::move(when)](Trial& t) {
+                  t.setup().credits = 2;
+                  t.requires_rule(rule);
+                  t.on_call(
+                      when, [&t](Link& link, const Call& call) { t.complete_later(link, call, kDelay); }, 30);
+                  t.succeeds();
+                });
+  };
+  late("late-replies", "8166-3.3.1-a", "replies that grant two credits come 50 ms after their calls",
+       Always::within_grant, from(1));
+  late("late-first-reply", "8166-3.3.3-a", "the first reply on a connection comes 50 ms after its call",
+       Always::one_before_the_first_reply, [](const Call& call) { return call.on_link == 1; });
   family.should("huge", "8166-3.3.1-c", "every reply grants 4,294,967,295 credits",
                 "the command succeeds, and has no more calls than it has requested credits", [](Trial& t) {
                   grant(t, {0xffffffff});
