@@ -13,9 +13,9 @@ namespace rpcrdma::conform::client {
 struct Call {
   std::size_t number = 0;   ///< in the run, from 1
   std::size_t on_link = 0;  ///< on its connection, from 1
-  RdmaHeader header;
-  Bytes payload;  ///< as received; later with the contents of all Read chunks
-  RpcCall rpc;    ///< of a long call only after its chunk was read
+  RdmaHeader header{};
+  Bytes payload{};  ///< as received; later with the contents of all Read chunks
+  RpcCall rpc{};    ///< of a long call only after its chunk was read
 
   bool is(std::uint32_t program, std::uint32_t procedure) const noexcept {
     return rpc.program == program && rpc.procedure == procedure;

@@ -190,5 +190,22 @@ TEST(Codec, DirectoryListings) {
   EXPECT_THROW(nfs::decode_readdir(Out().raw(out.bytes()).u32(0).bytes(), false), DecodeError);
 }
 
+TEST(Codec, CallsAndRepliesAreReadAsTheyWereWritten) {
+  const RpcCall call{1, 2, 3, 4, credential(), {}, pattern(8, 1)};
+  const RpcCall same = decode_call(encode(call));
+  EXPECT_EQ(encode(same), encode(call));
+  EXPECT_EQ(same.arguments, call.arguments);
+  EXPECT_THROW(decode_call(Out().words({1, 1, 2, 3, 4, 5, 0, 0, 0, 0}).bytes()), DecodeError) << "a reply";
+  EXPECT_THROW(decode_call(Out().words({1, 0, 2, 3, 4, 5, 1, 404}).zeros(500).bytes()), DecodeError);
+  for (const RpcReply& reply :
+       {RpcReply{.xid = 7, .results = pattern(12, 2)}, RpcReply{.xid = 7, .accept = kProgMismatch, .low = 3, .high = 4},
+        RpcReply{.xid = 7, .accept = kGarbageArgs}, RpcReply{.xid = 7, .status = kDenied, .low = 2, .high = 2},
+        RpcReply{.xid = 7, .status = kDenied, .reject = kAuthError, .auth = 5}}) {
+    const RpcReply read = decode_reply(encode(reply));
+    EXPECT_EQ(describe(read), describe(reply));
+    EXPECT_EQ(read.results, reply.results);
+  }
+}
+
 }  // namespace
 }  // namespace rpcrdma::conform
