@@ -120,6 +120,12 @@ class Commands(Tester):
         self.assertEqual(same, [url, address, port])
         self.assertEqual((self.folder / "listed").read_text().split(), ["folder", "link", "long", "short"])
 
+    def test_mount_over_tcp(self):
+        command = (binary("rpcrdma-nfs"), *OPTIONS, "--mount-port", "{mount_port}", "ls", "{url}")
+        done = self.conform("--mount-port", "0", *self.only("mount/access-denied", "mount/handle-65", "mount/no-flavors"), command=command)
+        self.assertEqual((done.returncode, self.failures(done), done.stderr), (0, [], b""), done.stdout.decode())
+        self.assertEqual(done.stdout.count(b"\npass "), 3, done.stdout)
+
     def test_a_command_that_fails_by_itself(self):
         for command, why in ((("false",), "COMMAND makes no call (exit status 1, 0 calls"),
                              (("/no/such/program",), "cannot run /no/such/program"),

@@ -32,6 +32,10 @@ std::string ClientTester::reach() {
   if (!listener) return "cannot listen: " + listener.error().message();
   stage.listener = std::move(*listener);
   try {
+    if (stage.options.mount_port)
+      stage.mount_listener = std::make_unique<client::MountListener>(
+          stage.context, fabric::Endpoint(stage.options.listen.address(), *stage.options.mount_port),
+          [&stage](View call) { return stage.trial ? stage.trial->mount_reply(call) : Bytes(); });
     Record unused;
     return client::Trial(stage, unused, "").run_baseline();
   } catch (const std::exception& failed) {

@@ -127,6 +127,18 @@ void Trial::on_whole_call(Link& link, Call& call) {
   link.send(reply);
 }
 
+Bytes Trial::mount_reply(View message) {
+  try {
+    const RpcCall call = decode_call(message);
+    last_call_ = Clock::now();
+    if (call.program != nfs::kMountProgram) return encode(RpcReply{.xid = call.xid, .accept = kProgUnavail});
+    const Answer answer = service_.serve(call);
+    return encode(RpcReply{.xid = call.xid, .accept = answer.accept, .low = 3, .high = 3, .results = answer.results});
+  } catch (const DecodeError&) {
+    return {};
+  }
+}
+
 bool Trial::retries_without_end() const noexcept {
   return calls_ > kMostCalls + kCallsOfBaseline * stage_.baseline.calls.size() || connections() > kMostConnections;
 }
@@ -134,18 +146,22 @@ bool Trial::retries_without_end() const noexcept {
 Outcome Trial::execute() {
   const fabric::Endpoint local = stage_.listener->local();
   const std::string address = address_text(local), port = std::to_string(local.port());
-  const std::map<std::string, std::string> values{
+  std::map<std::string, std::string> values{
       {"url", fmt::format("nfs://{}:{}/{}", address, port, stage_.options.export_name)},
       {"address", address},
       {"port", port},
       {"dir", workplace_.local()},
       {"source", workplace_.source()}};
+  if (stage_.mount_listener) values["mount_port"] = std::to_string(stage_.mount_listener->port());
   std::vector<std::string> command;
   for (const std::string& each : stage_.options.command) command.push_back(filled(each, values));
   std::map<std::string, std::string> environment{{"RPCRDMA_CONFORM_CASE", id_}};
-  for (const auto& [name, variable] :
-       {std::pair{"url", "URL"}, {"address", "ADDRESS"}, {"port", "PORT"}, {"dir", "DIR"}, {"source", "SOURCE"}})
-    environment[std::string("RPCRDMA_CONFORM_") + variable] = values.at(name);
+  for (const auto& [name, value] : values) {
+    std::string variable = "RPCRDMA_CONFORM_" + name;
+    std::ranges::transform(variable, variable.begin(),
+                           [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+    environment[variable] = value;
+  }
 
   Outcome out;
   const Clock::time_point start = last_call_ = Clock::now();

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "link.hpp"
+#include "mount_listener.hpp"
 #include "rpcrdma/conform/client/tester.hpp"
 #include "verdict.hpp"
 #include "workplace.hpp"
@@ -19,6 +20,7 @@ struct Stage {
   boost::asio::io_context context;
   std::unique_ptr<fabric::Fabric> fabric;
   std::unique_ptr<fabric::Listener> listener;
+  std::unique_ptr<MountListener> mount_listener;
   Watch watch;
   Trial* trial = nullptr;  ///< that runs now
   /// What the run without a fault left.
@@ -99,6 +101,8 @@ class Trial final : public LinkEvents {
 
   /// A client asks for a connection.
   void requested(std::unique_ptr<fabric::ConnectionRequest> request);
+  /// The reply to a call of MOUNT over TCP; empty if it cannot be decoded.
+  Bytes mount_reply(View message);
 
  private:
   struct Rule {

@@ -58,7 +58,7 @@ Command add_client_command(CLI::App& app) {
   command->footer("rpcrdma-conform client --listen 127.0.0.1:0 -- rpcrdma-nfs get -r {url} {dir}");
   command
       ->add_option("COMMAND", words->options.command,
-                   "The client and its arguments, behind --; {url}, {address}, {port}, {dir} and {source} are replaced")
+                   "The client and its arguments, behind --; {url}, {address}, {port}, {dir}, {source}... are replaced")
       ->type_name("");
   command
       ->add_option("--listen", words->listen,
@@ -68,6 +68,10 @@ Command add_client_command(CLI::App& app) {
   command->add_option("--export", words->options.export_name, "Name of the export, whose files are in memory")
       ->type_name("NAME")
       ->capture_default_str();
+  command->add_option("--mount-port", words->options.mount_port, "Serve MOUNT on this TCP port too; 0: any free port")
+      ->type_name("N")
+      ->default_str("over RDMA only")
+      ->check(CLI::Range(0, 65535));
   command->add_option("--crc", words->crc, "iWARP CRCs")
       ->type_name("on|off")
       ->default_str("off between loopback addresses, else on")

@@ -3,6 +3,7 @@
 // The tester of clients: acts as an NFSv3 server that misbehaves in one way while a command, its client, runs.
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct ClientOptions {
   fabric::Endpoint listen;  ///< port 0: any free port
   fabric::OpenOptions fabric;
   std::string export_name = "memory";             ///< of the files in memory, without the leading slash
+  std::optional<std::uint16_t> mount_port;        ///< where MOUNT is served over TCP as well; 0: any free port
   std::vector<std::string> command;               ///< program and arguments, with placeholders such as {url}
   std::chrono::milliseconds patience{60000};      ///< after which the command must have ended
   std::uint64_t memory = std::uint64_t{1} << 30;  ///< bytes that it may use beyond those of the run without a fault
