@@ -43,15 +43,25 @@ struct KeyHash {
 
 }  // namespace
 
-std::uint64_t checksum_of(const Payload& call) noexcept {
+std::uint64_t checksum_of(const Payload& call, std::span<const xdr::EligibleRange> eligible) noexcept {
+  constexpr std::uint32_t kXid = 4;
   Checksum sum;
-  std::size_t skip = 4;  // the XID
   for (const PayloadPiece& piece : call.pieces) {
-    const std::size_t step = std::min<std::size_t>(skip, piece.octets.size);
-    sum.add(Octets(piece.octets.octets()).subspan(step));
-    skip -= step;
+    const std::uint64_t end = std::uint64_t{piece.position} + piece.octets.size;
+    const auto add = [&](std::uint64_t from, std::uint64_t to) {
+      from = std::max<std::uint64_t>(from, piece.position);
+      to = std::min(to, end);
+      if (from < to)
+        sum.add(Octets(piece.octets.octets())
+                    .subspan(static_cast<std::size_t>(from - piece.position), static_cast<std::size_t>(to - from)));
+    };
+    std::uint64_t at = kXid;
+    for (const xdr::EligibleRange& range : eligible) {
+      add(at, range.position);
+      at = std::uint64_t{range.position} + range.length + (-range.length & 3);  // with the pad
+    }
+    add(at, end);
   }
-  for (const PayloadItem& item : call.items) sum.add(std::uint64_t{item.position} << 32 | item.length);
   return sum.value();
 }
 

@@ -52,14 +52,14 @@ bool ServerCallState::begin(transport::IncomingCall& call, const CallHeader& hea
   return false;
 }
 
-bool ServerCallState::guard(DuplicateCache& cache, transport::CallHandler& server) noexcept {
+bool ServerCallState::guard(DuplicateCache& cache, transport::CallHandler& server, const xdr::Decoder& in) noexcept {
   const fabric::Endpoint& peer = call_->connection().peer;
   key_ = {peer.address(),
           header_.xid,
           header_.program,
           header_.version,
           header_.procedure,
-          checksum_of(call_->payload()),
+          checksum_of(call_->payload(), in.eligible()),
           call_->over_tcp() ? peer.port() : std::uint16_t{0}};
   DuplicateCache::Reply reply;
   switch (cache.begin(key_, {call_, &server}, reply)) {

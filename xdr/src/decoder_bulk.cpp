@@ -28,6 +28,7 @@ bool Decoder::bulk(bulk_data& out) noexcept {
   out = {};
   out.length = u32();
   const PayloadItem* item = ok() && out.length != 0 ? next_item() : nullptr;
+  const EligibleRange range{position_, out.length};
   bool done = false;
   if (item != nullptr && item->position == PayloadItem::kNoPosition) {
     done = reduced_result(out);
@@ -40,6 +41,7 @@ bool Decoder::bulk(bulk_data& out) noexcept {
     fail();
     if (!out.owned) out = {};
   }
+  if (done && range.length != 0 && eligible_.size() < kMaxRanges) eligible_.push_back(range);
   if (destination_ < destinations_.size()) ++destination_;
   return done;
 }

@@ -92,7 +92,7 @@ class TypedRegistration final : public Registration {
            transport::CallHandler& server) noexcept override {
     State& state = take_state();
     if (!state.begin(call, header, in)) return false;
-    if (!P::kInfo.idempotent && cache != nullptr && !state.guard(*cache, server)) return true;
+    if (!P::kInfo.idempotent && cache != nullptr && !state.guard(*cache, server, in)) return true;
     try {
       invoke(ServerCall<P>(state));
     } catch (...) {

@@ -7,11 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/payload.hpp"
 #include "rpcrdma/responder/responder.hpp"
+#include "rpcrdma/xdr/decoder.hpp"
 
 namespace rpcrdma::rpc {
 
@@ -28,9 +30,11 @@ struct DuplicateKey {
   friend bool operator==(const DuplicateKey&, const DuplicateKey&) = default;
 };
 
-/// Checksum of the reduced message after its XID (credential, verifier and arguments) and of the position and length of
-/// each item. Data in Read chunks is not included: it has not been pulled yet.
-RPCRDMA_EXPORT std::uint64_t checksum_of(const Payload& call) noexcept;
+/// Checksum of the message after its XID (credential, verifier and arguments), without the DDP-eligible arguments,
+/// which are at `eligible`; their lengths are included. A client may reduce an argument when it sends a call and not
+/// when it sends the call again, as the new connection may have another inline threshold: the checksum is the same.
+/// Data in Read chunks has not been pulled yet.
+RPCRDMA_EXPORT std::uint64_t checksum_of(const Payload& call, std::span<const xdr::EligibleRange> eligible) noexcept;
 
 /// A repeated call that arrived while the first call was in progress.
 struct AttachedCall {

@@ -29,9 +29,10 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
 
   /// Takes over a call, whose arguments are next in `in`. False if they cannot be decoded: the caller keeps the call.
   bool begin(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in) noexcept;
-  /// Enters the call into `cache`. False if the cache has answered the call or attached it to an equal call: this state
-  /// is then idle. `server` receives the call again if the equal call is not run.
-  bool guard(DuplicateCache& cache, transport::CallHandler& server) noexcept;
+  /// Enters the call, whose arguments `in` has decoded, into `cache`. False if the cache has answered the call or
+  /// attached it to an equal call: this state is then idle. `server` receives the call again if the equal call is not
+  /// run.
+  bool guard(DuplicateCache& cache, transport::CallHandler& server, const xdr::Decoder& in) noexcept;
 
   // Any thread. After each of these, the ServerCall no longer uses this object.
   void reply(ReleaseHandler release);

@@ -3,6 +3,7 @@
 // A libtirpc XDR stream that reads a Payload: the pieces of a reduced message and its items.
 #include <rpc/rpc.h>
 
+#include <boost/container/static_vector.hpp>
 #include <cstdint>
 #include <span>
 
@@ -45,6 +46,12 @@ enum class DecodeFailure : std::uint8_t {
   malformed,      ///< truncated, out of range, or not XDR
   bad_item,       ///< the length or position of a chunk does not match the stream, or its item is not eligible
   ignored_chunk,  ///< an eligible result came inline although a Write chunk was offered for it
+};
+
+/// Where the bytes of a DDP-eligible value are in the unreduced stream, whether it is reduced or not.
+struct EligibleRange {
+  std::uint32_t position = 0;  ///< of its first byte; a multiple of 4
+  std::uint32_t length = 0;    ///< bytes, without the pad
 };
 
 /// Reads XDR. Never reads past the message; failure is sticky. Not movable: XDR routines hold its address. One thread.
@@ -96,6 +103,9 @@ class RPCRDMA_EXPORT Decoder {
   bool bulk(bulk_data& out) noexcept;
   /// The item of a bulk_data that has been decoded from this message (kind `item` or `placed`).
   const PayloadItem& item(std::uint32_t index) const noexcept { return message_->items[index]; }
+  /// The first DDP-eligible values that have been decoded and are not empty, in order; at most kMaxRanges of them.
+  std::span<const EligibleRange> eligible() const noexcept { return eligible_; }
+  static constexpr std::size_t kMaxRanges = 8;  ///< no RFC sets this limit
   void fail(DecodeFailure why = DecodeFailure::malformed) noexcept;
 
   /// Runs an XDR routine; false on failure.
@@ -135,6 +145,7 @@ class RPCRDMA_EXPORT Decoder {
   std::uint32_t remaining_ = 0;  // bytes left in all pieces
   std::size_t item_ = 0;         // next item
   std::size_t destination_ = 0;  // next destination
+  boost::container::static_vector<EligibleRange, kMaxRanges> eligible_;
   bool kept_ = false;
   DecodeFailure failure_ = DecodeFailure::none;
 };
