@@ -28,6 +28,7 @@ class FabricImpl final : public LoopbackFabric {
   void overstate_next_message(std::uint32_t octets) noexcept override { state_->overstatement = octets; }
   std::size_t regions() const noexcept override { return state_->regions.size(); }
   std::size_t bound_windows() const noexcept override { return state_->bound_windows; }
+  std::vector<LoopbackExposure> exposures() const override { return state_->exposures(); }
 
  private:
   std::shared_ptr<Core> core_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fabric_state.hpp"
 
+#include "window.hpp"
+
 namespace rpcrdma::fabric::loopback {
 namespace {
 
@@ -32,6 +34,20 @@ error_code Faults::next(LoopbackOperation operation) noexcept {
     return error;
   }
   return {};
+}
+
+void FabricState::enlist(const std::shared_ptr<WindowState>& window) {
+  std::erase_if(windows, [](const std::weak_ptr<WindowState>& one) { return one.expired(); });
+  windows.push_back(window);
+}
+
+std::vector<LoopbackExposure> FabricState::exposures() const {
+  std::vector<LoopbackExposure> out;
+  for (const auto& one : windows) {
+    const auto window = one.lock();
+    if (window && (window->bound || window->pins != 0)) out.push_back({window->segment.handle, window->memory});
+  }
+  return out;
 }
 
 const MutableOctets* FabricState::region_of(const BufferRef& buffer) const noexcept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <array>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -8,6 +9,8 @@
 #include "rpcrdma/fabric/loopback/loopback.hpp"
 
 namespace rpcrdma::fabric::loopback {
+
+struct WindowState;
 
 /// Counts operations and makes selected ones fail.
 class Faults {
@@ -42,12 +45,15 @@ struct FabricState {
   std::unordered_map<std::uint32_t, MutableOctets> regions;  ///< by local key
   std::uint32_t next_key = 1;
   std::size_t bound_windows = 0;
-  std::uint32_t overstatement = 0;  ///< bytes added to the reported length of the next message
+  std::vector<std::weak_ptr<WindowState>> windows;  ///< all that exist, in the order of making, and some expired ones
+  std::uint32_t overstatement = 0;                  ///< bytes added to the reported length of the next message
 
   /// Counts an operation of the fabric; returns an error if it fails.
   error_code begin(LoopbackOperation operation) noexcept {
     return lost ? error_code(FabricError::device_lost) : faults.next(operation);
   }
+  void enlist(const std::shared_ptr<WindowState>& window);
+  std::vector<LoopbackExposure> exposures() const;
   /// The region that has the key of `buffer`; null if it does not contain `buffer`.
   const MutableOctets* region_of(const BufferRef& buffer) const noexcept;
   /// The region that contains the address of `buffer`, if the key belongs to another fabric.

@@ -28,6 +28,7 @@ class LoopbackQueuePair final : public QueuePair {
     if (const error_code error = end_->fabric().faults.next(LoopbackOperation::make_window)) return error;
     auto state = std::make_shared<WindowState>();
     state->owner = end_.get();
+    end_->fabric().enlist(state);
     return std::unique_ptr<Window>(std::make_unique<LoopbackWindow>(end_, std::move(state)));
   }
   Result<Segment> bind(Window& window, BufferRef memory, Access access) override {

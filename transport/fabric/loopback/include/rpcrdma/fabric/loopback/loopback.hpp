@@ -76,6 +76,12 @@ struct LoopbackTraceEntry {
   std::string text() const;
 };
 
+/// Memory that a peer, or a frame in transit, may still access through a window.
+struct LoopbackExposure {
+  std::uint32_t handle = 0;
+  BufferRef memory;
+};
+
 class LoopbackFabric : public Fabric {
  public:
   /// The `n`-th operation of this kind from now on (1: the next one) fails with `error`, or with a
@@ -92,6 +98,8 @@ class LoopbackFabric : public Fabric {
   /// Registered regions and bound windows that exist now: zero in the end, unless something leaks.
   virtual std::size_t regions() const noexcept = 0;
   virtual std::size_t bound_windows() const noexcept = 0;
+  /// What this fabric exposes now, in the order in which the windows were made.
+  virtual std::vector<LoopbackExposure> exposures() const = 0;
 };
 
 class LoopbackNetwork {
