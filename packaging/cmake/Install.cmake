@@ -8,7 +8,7 @@ include(CMakePackageConfigHelpers)
 
 # The programs link the layers statically: they use private parts of them, and do not need the installed library.
 install(TARGETS rpcrdma-nfsd rpcrdma-ip RUNTIME DESTINATION "${CMAKE_INSTALL_SBINDIR}")
-install(TARGETS rpcrdma-nfs rpcrdma-ping rpcrdma-conform rpcrdma-proxy RUNTIME
+install(TARGETS rpcrdma-nfs rpcrdma-ping rpcrdma-conform rpcrdma-proxy rpcrdma-sim RUNTIME
         DESTINATION "${CMAKE_INSTALL_BINDIR}")
 if(TARGET rpcrdma-bench)
   install(TARGETS rpcrdma-bench RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")

@@ -10,7 +10,7 @@ TOP = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ["RPCRDMA_BUILD"])
 DEADLINE_S = 120
 PROGRAMS = [name for name in ("rpcrdma-nfsd", "rpcrdma-nfs", "rpcrdma-ping", "rpcrdma-bench", "rpcrdma-ip",
-                         "rpcrdma-conform", "rpcrdma-proxy")
+                         "rpcrdma-conform", "rpcrdma-proxy", "rpcrdma-sim")
             if (BUILD / "bin" / name).exists()]
 
 

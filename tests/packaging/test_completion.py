@@ -46,9 +46,9 @@ class Bash(unittest.TestCase):
             self.assertEqual(bash("rpcrdma-nfsd", *words), ["auto", "verbs", "iwarp"], words)
         self.assertEqual(bash("rpcrdma-nfsd", "--fabric", "=", "v"), ["verbs"])
         self.assertEqual(bash("rpcrdma-ping", "--crc", "o"), ["on", "off"])
-        for program in set(PROGRAMS) - {"rpcrdma-ip", "rpcrdma-conform", "rpcrdma-proxy"}:  # they make no calls with it
+        for program in set(PROGRAMS) - {"rpcrdma-ip", "rpcrdma-conform", "rpcrdma-proxy", "rpcrdma-sim"}:  # they make no calls with it
             self.assertEqual(bash(program, "--rdma-version", ""), ["1", "2", "auto"], program)
-        for program in set(PROGRAMS) - {"rpcrdma-conform", "rpcrdma-proxy"}:
+        for program in set(PROGRAMS) - {"rpcrdma-conform", "rpcrdma-proxy", "rpcrdma-sim"}:
             self.assertEqual(bash(program, "--poll", ""), ["auto", "off"], program)
         self.assertEqual(bash("rpcrdma-nfsd", "--threads", ""), [])
 

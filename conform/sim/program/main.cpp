@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// rpcrdma-sim: deterministic simulation of clients and a server.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <exception>
+
+#include "options.hpp"
+
+int main(int argc, char** argv) {
+  int status = EXIT_SUCCESS;
+  try {
+    const auto options = rpcrdma::sim::parse_options(argc, argv, status);
+    if (!options) return status;
+    return rpcrdma::sim::hunt(*options) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "rpcrdma-sim: {}\n", error.what());
+    return EXIT_FAILURE;
+  }
+}

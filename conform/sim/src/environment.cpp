@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operation: Asio's reactor asks epoll_wait() to wait until its earliest timer. Here the wait is over at once, and the
+// clock has moved by its length. Without timerfd_create() Asio passes the time of the timer to epoll_wait().
+// Error handling: a simulation has no descriptors that could become ready, so epoll_wait() reports none.
+#include "environment.hpp"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <random>
+
+#include "random.hpp"
+
+// The executable's definitions take the place of those of libc and libstdc++.
+#define RPCRDMA_SIM_REPLACES __attribute__((visibility("default")))
+
+namespace rpcrdma::sim::environment {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kMonotonicStart = 1000 * kSecond;
+constexpr std::int64_t kRealStart = 1'700'000'000 * kSecond;
+
+struct State {
+  bool active = false;
+  std::int64_t now = 0;
+  std::uint64_t waits = 0;
+  std::int64_t limit = 0;
+  void (*give_up)(void*) = nullptr;
+  void* object = nullptr;
+  Random random{0};
+};
+constinit State state;
+
+}  // namespace
+
+void begin(std::uint64_t seed) noexcept {
+  state = State();
+  state.random = Random(seed);
+  state.active = true;
+}
+
+void end() noexcept { state.active = false; }
+Nanoseconds now() noexcept { return Nanoseconds(state.now); }
+void advance(Nanoseconds time) noexcept { state.now += time.count(); }
+std::uint64_t waits() noexcept { return state.waits; }
+
+void set_limit(Nanoseconds limit, void (*give_up)(void*), void* object) noexcept {
+  state.limit = limit.count();
+  state.give_up = give_up;
+  state.object = object;
+}
+
+namespace {
+
+int clock_time(clockid_t clock, timespec* out) noexcept {
+  const bool real = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+  const std::int64_t at = state.now + (real ? kRealStart : kMonotonicStart);
+  out->tv_sec = at / kSecond;
+  out->tv_nsec = at % kSecond;
+  return 0;
+}
+
+int wait(int timeout_ms) noexcept {
+  if (timeout_ms == 0) return 0;
+  ++state.waits;
+  if (state.give_up != nullptr && state.now >= state.limit) {
+    state.give_up(state.object);
+  } else {
+    state.now += std::int64_t{timeout_ms} * 1'000'000;
+  }
+  return 0;
+}
+
+ssize_t random_octets(void* out, std::size_t size) noexcept {
+  auto* to = static_cast<std::byte*>(out);
+  fill({to, size}, state.random.next());
+  return static_cast<ssize_t>(size);
+}
+
+}  // namespace
+}  // namespace rpcrdma::sim::environment
+
+namespace environment = rpcrdma::sim::environment;
+
+extern "C" {
+
+RPCRDMA_SIM_REPLACES int clock_gettime(clockid_t clock, timespec* out) noexcept {
+  if (environment::state.active) return environment::clock_time(clock, out);
+  return static_cast<int>(::syscall(SYS_clock_gettime, clock, out));
+}
+
+RPCRDMA_SIM_REPLACES int epoll_wait(int descriptor, epoll_event* events, int count, int timeout) {
+  if (environment::state.active) return environment::wait(timeout);
+  return static_cast<int>(::syscall(SYS_epoll_pwait, descriptor, events, count, timeout, nullptr, 8));
+}
+
+RPCRDMA_SIM_REPLACES int timerfd_create(int clock, int flags) noexcept {
+  if (!environment::state.active) return static_cast<int>(::syscall(SYS_timerfd_create, clock, flags));
+  errno = ENOSYS;
+  return -1;
+}
+
+RPCRDMA_SIM_REPLACES ssize_t getrandom(void* out, std::size_t size, unsigned flags) {
+  if (environment::state.active) return environment::random_octets(out, size);
+  return ::syscall(SYS_getrandom, out, size, flags);
+}
+
+}  // extern "C"
+
+RPCRDMA_SIM_REPLACES std::random_device::result_type std::random_device::_M_getval() {
+  result_type value = 0;
+  if (::getrandom(&value, sizeof value, 0) != sizeof value) std::abort();
+  return value;
+}

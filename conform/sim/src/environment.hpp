@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Time and randomness of the process. The program defines clock_gettime(), epoll_wait(), timerfd_create(), getrandom()
+// and std::random_device's source itself, so that the library runs unchanged: between begin() and end() they belong to
+// the simulation, otherwise to the system. One thread.
+#include <chrono>
+#include <cstdint>
+
+namespace rpcrdma::sim::environment {
+
+using Nanoseconds = std::chrono::nanoseconds;
+
+/// Starts simulated time at zero; random numbers follow from `seed`.
+void begin(std::uint64_t seed) noexcept;
+/// Returns to the time and the random numbers of the system.
+void end() noexcept;
+
+/// Simulated time since begin().
+Nanoseconds now() noexcept;
+void advance(Nanoseconds time) noexcept;
+/// The number of times since begin() that the event loop has waited for a timer.
+std::uint64_t waits() noexcept;
+/// `give_up(object)` is called when the event loop waits although simulated time has reached `limit`.
+void set_limit(Nanoseconds limit, void (*give_up)(void*), void* object) noexcept;
+
+}  // namespace rpcrdma::sim::environment

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <boost/asio/awaitable.hpp>
+#include <memory>
+#include <vector>
+
+#include "rpcrdma/nfs/client.hpp"
+#include "rpcrdma/nfsd/fs/file_system.hpp"
+#include "stage.hpp"
+
+namespace rpcrdma::sim {
+
+class FileWorker;
+
+/// An NFS client: sequences of operations on files, whose outcomes are compared with a model. The stage outlives it.
+/// Destroy it when spent().
+class FileClient {
+ public:
+  /// `number` is unique among all clients of a run.
+  FileClient(Stage& stage, std::uint32_t number);
+  ~FileClient();
+
+  /// All operations are over.
+  bool finished() const noexcept { return finished_; }
+  /// Loses the device: all operations that are not over will fail, or have failed.
+  void lose_device();
+  bool lost() const noexcept { return lost_; }
+  /// Ends the client when it has finished.
+  void end() noexcept { client_.reset(); }
+  const std::shared_ptr<fabric::LoopbackFabric>& fabric() noexcept { return fabric_; }
+  void check_idle();
+  /// Compares what the server holds with the model.
+  void check_files(nfsd::FileSystem& files);
+
+ private:
+  boost::asio::awaitable<void> run();
+  boost::asio::awaitable<void> connect();
+
+  Stage& stage_;
+  const std::uint32_t number_;
+  std::shared_ptr<fabric::LoopbackFabric> fabric_;
+  std::vector<std::unique_ptr<FileWorker>> workers_;
+  bool finished_ = false;
+  bool lost_ = false;
+  std::unique_ptr<nfs::Client> client_;
+};
+
+}  // namespace rpcrdma::sim

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "plan.hpp"
+#include "run.hpp"
+
+namespace rpcrdma::sim {
+
+struct HuntOptions {
+  std::uint64_t seed = 1;  ///< the first one
+  std::uint64_t seeds = 1;
+  bool liveness = false;
+  std::uint64_t failures = 1;  ///< end after so many seeds that fail
+  bool shrink = true;
+  std::optional<std::vector<std::uint32_t>> faults;  ///< the faults of the script to keep, by number
+  std::optional<std::uint32_t> operations;           ///< instead of the number that the seed gives
+  RunOptions run;
+};
+
+/// Plays the plans of all seeds in a child process, which may crash, and prints what fails and a shorter script of it.
+/// Returns the number of seeds that have failed.
+std::uint64_t hunt(const HuntOptions& options);
+
+}  // namespace rpcrdma::sim

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "plan.hpp"
+#include "rpcrdma/base/log.hpp"
+#include "trace.hpp"
+
+namespace rpcrdma::sim {
+
+struct RunOptions {
+  bool trace = false;  ///< print what happens
+  LogLevel log = LogLevel::off;
+};
+
+/// The outcome of a plan.
+struct Outcome {
+  std::optional<Violation> violation;
+  std::uint64_t hash = 0;  ///< of the trace: equal for equal plans
+  std::uint64_t steps = 0;
+  std::uint64_t frames = 0;
+  std::uint64_t calls = 0;  ///< that a server received
+};
+
+/// Plays `plan` to its end, or to the first violation. Leaves nothing behind.
+Outcome play(const Plan& plan, const RunOptions& options);
+
+}  // namespace rpcrdma::sim

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "rpcrdma/memory/pool.hpp"
+#include "rpcrdma/nfsd/exports/export_table.hpp"
+#include "rpcrdma/nfsd/service/mount_service.hpp"
+#include "rpcrdma/nfsd/service/nfs_service.hpp"
+#include "rpcrdma/responder/server.hpp"
+#include "rpcrdma/rpc/dispatcher.hpp"
+#include "rpcrdma/rpc/duplicate_cache.hpp"
+#include "rpcrdma/rpc/reverse_client.hpp"
+#include "service.hpp"
+#include "stage.hpp"
+
+namespace rpcrdma::sim {
+
+/// From the start of a server until its crash or its end: all that a process would lose.
+class ServerLife {
+ public:
+  ServerLife(Stage& stage, const nfsd::ExportTable& exports, nfsd::IoPool& io, const nfsd::HandleSecret& secret,
+             std::uint32_t credits);
+  ~ServerLife();
+
+  const std::shared_ptr<fabric::LoopbackFabric>& fabric() noexcept { return fabric_; }
+  transport::Server* server() noexcept { return server_.get(); }
+  memory::Pool& pool() noexcept { return pool_; }
+  /// Handlers that have not answered, and reverse calls that have not completed.
+  bool busy() const noexcept { return handlers_ != 0; }
+  /// Closes the server: calls may end until `limit` has passed.
+  void close(std::chrono::milliseconds limit, UniqueFunction<void()> closed);
+  /// Loses the device, and with it all connections, and closes the server at once; if it is closing, `closed` is not
+  /// used.
+  void crash(UniqueFunction<void()> closed);
+  /// After closing, not within `closed`. Destroy this object when spent().
+  void end();
+  bool ended() const noexcept { return server_ == nullptr; }
+  bool closing() const noexcept { return closing_; }
+  /// No call and no buffer refers to this object any more.
+  bool spent() const noexcept { return drain_.over() && handlers_ == 0 && pool_.counters().lent == 0; }
+
+ private:
+  void serve();
+  void run(std::uint64_t token, std::string_view what);
+  boost::asio::awaitable<void> once(rpc::ServerCall<Once> call);
+  boost::asio::awaitable<void> store(rpc::ServerCall<Store> call);
+  boost::asio::awaitable<void> fetch(rpc::ServerCall<Fetch> call);
+  boost::asio::awaitable<void> watch(rpc::ServerCall<Watch> call);
+  boost::asio::awaitable<void> ping(rpc::ReverseClient client, std::uint64_t token);
+
+  struct Running;
+
+  Stage& stage_;
+  std::shared_ptr<fabric::LoopbackFabric> fabric_;
+  memory::Pool pool_;
+  nfsd::MountTable mounts_;
+  rpc::DuplicateCache duplicates_;
+  nfsd::NfsService nfs_;
+  nfsd::MountService mount_;
+  rpc::Dispatcher dispatcher_;
+  Waits waits_;
+  std::uint32_t handlers_ = 0;  // coroutines that refer to this object
+  bool closing_ = false;
+  Drain drain_;
+  std::unique_ptr<transport::Server> server_;
+};
+
+}  // namespace rpcrdma::sim

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "rpcrdma/requester/requester.hpp"
+#include "stage.hpp"
+
+namespace rpcrdma::sim {
+
+/// Stands between the RPC client and the transport, and checks each call: done() runs exactly once, and by then no
+/// window that was bound for the call exposes memory.
+class WatchedRequester final : public transport::Requester {
+ public:
+  /// All arguments outlive this object.
+  WatchedRequester(transport::Requester& under, const fabric::LoopbackFabric& fabric, Stage& stage);
+  ~WatchedRequester() override;
+
+  void submit(transport::Call& call) override;
+  void cancel(transport::Call& call) override;
+  std::uint32_t next_xid() noexcept override { return under_.next_xid(); }
+  Counters counters() const noexcept override { return under_.counters(); }
+
+ private:
+  class Watched;
+  /// Windows are bound between the encoding of their call and the next event.
+  void assign_exposures();
+  void over(Watched& call);
+
+  transport::Requester& under_;
+  const fabric::LoopbackFabric& fabric_;
+  Stage& stage_;
+  std::unordered_map<const transport::Call*, std::unique_ptr<Watched>> calls_;
+  std::vector<std::uint32_t> known_;  // handles that belong to earlier calls
+  Watched* encoding_ = nullptr;
+};
+
+}  // namespace rpcrdma::sim

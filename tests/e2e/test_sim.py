@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""rpcrdma-sim: the same seeds cause the same events; the command line. The seeds themselves are the ctest tests sim/*."""
+import re
+
+from kit.case import Case
+from kit.fabric import iwarp_only
+
+
+@iwarp_only("the simulation has a fabric of its own")
+class Simulation(Case):
+    def played(self, *arguments):
+        done = self.run_program("rpcrdma-sim", *arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, b""), done.stdout[-2000:])
+        return done.stdout.decode()
+
+    def hash_of(self, *arguments):
+        return re.search(r"trace ([0-9a-f]{16})$", self.played(*arguments).strip()).group(1)
+
+    def test_the_same_seeds_have_the_same_trace(self):
+        for mode in ([], ["--liveness"]):
+            first = self.played("--seeds", "150", *mode)
+            self.assertEqual(self.played("--seeds", "150", *mode), first)
+            self.assertNotEqual(self.hash_of("--seed", "2", "--seeds", "150", *mode), self.hash_of("--seeds", "150", *mode))
+
+    def test_a_seed_does_not_depend_on_the_seeds_before(self):
+        events = self.played("--seed", "8", "--seeds", "3", "--trace").splitlines()
+        alone = self.played("--seed", "10", "--trace").splitlines()
+        self.assertGreater(len(alone), 50)
+        self.assertEqual(events[-len(alone):-1], alone[:-1])
+
+    def test_a_part_of_a_script(self):
+        seed = next(seed for seed in range(1, 100) if self.played("--seed", seed, "--trace").count("fault:") >= 2)
+        self.assertNotIn("fault:", self.played("--seed", seed, "--faults", "none", "--trace"))
+        first = self.played("--seed", seed, "--faults", "1", "--trace")
+        self.assertEqual(first.count("fault:"), 1)
+        self.assertNotEqual(self.played("--seed", seed, "--faults", "1", "--operations", "1", "--trace"), first)
+
+    def test_mistakes(self):
+        for arguments in (["--seeds", "0"], ["--seed", "x"], ["--faults", "1,,2"], ["--log-level", "loud"], ["--unknown"]):
+            done = self.run_program("rpcrdma-sim", *arguments)
+            self.assertEqual((done.returncode, done.stderr.count(b"\n")), (2, 1), done.stderr)
