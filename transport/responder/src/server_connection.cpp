@@ -72,6 +72,8 @@ void ServerConnection::on_connected() noexcept {
 void ServerConnection::on_disconnected(error_code why) noexcept {
   connection_->log().debug("connection ended: {}", why ? why.message() : "closed in an orderly way");
   link_.lost(why);
+  over_ = true;
+  note_receives();
   worker_.connection_over(*this);
 }
 
@@ -106,8 +108,13 @@ void ServerConnection::on_receive_size(std::uint32_t from, std::uint32_t to) noe
   service.count(to > from ? service.counters.receives_raised : service.counters.receives_lowered);
 }
 
+void ServerConnection::note_receives() noexcept {
+  const std::size_t now = over_ ? 0 : receive_octets();
+  if (now != noted_octets_) worker_.add_receive_octets(now - std::exchange(noted_octets_, now));
+}
+
 void ServerConnection::on_batch_end() noexcept {
-  if (std::exchange(noted_octets_, receive_octets()) != receive_octets()) worker_.note_receives();
+  note_receives();
   if (link_.existing_reverse() != nullptr) link_.existing_reverse()->on_batch_end();
   if (draining_ && idle()) connection_->close();
 }

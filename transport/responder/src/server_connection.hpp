@@ -17,6 +17,8 @@ class ServerConnection final : private ConnectionEvents {
   error_code accept(const ConnectionSetup& setup, std::unique_ptr<fabric::ConnectionRequest> request);
   const boost::asio::ip::address& peer() const noexcept { return peer_; }
   std::size_t receive_octets() const noexcept { return connection_ ? connection_->receive_octets() : 0; }
+  /// Tells the worker how the bytes registered for receives have changed; none are left when the connection is over.
+  void note_receives() noexcept;
   bool idle() const noexcept { return link_.calls() == 0; }
   /// When the connection was last seen active; it is idle since then.
   std::chrono::steady_clock::time_point active_at() const noexcept { return active_at_; }
@@ -50,8 +52,9 @@ class ServerConnection final : private ConnectionEvents {
   ServingLink link_;
   ConnectionPtr connection_;
   boost::asio::ip::address peer_;
-  const bool reverse_;  // calls of the reverse direction are possible
-  std::size_t noted_octets_ = 0;
+  const bool reverse_;            // calls of the reverse direction are possible
+  std::size_t noted_octets_ = 0;  // what the worker's sum holds of this connection
+  bool over_ = false;
   bool draining_ = false;
   bool ending_ = false;
   std::chrono::steady_clock::time_point active_at_ = std::chrono::steady_clock::now();

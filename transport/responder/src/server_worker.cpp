@@ -57,7 +57,7 @@ void ServerWorker::take(std::unique_ptr<fabric::ConnectionRequest> request) {
   }
   connections_.push_back(std::move(connection));
   connection_count_.store(static_cast<std::uint32_t>(connections_.size()), std::memory_order_relaxed);
-  note_receives();
+  connections_.back()->note_receives();
   if (!watching_) watch();
 }
 
@@ -120,12 +120,6 @@ void ServerWorker::watch_closely() {
   });
 }
 
-void ServerWorker::note_receives() noexcept {
-  std::size_t sum = 0;
-  for (const auto& connection : connections_) sum += connection->receive_octets();
-  receive_octets_.store(sum, std::memory_order_relaxed);
-}
-
 void ServerWorker::connection_over(ServerConnection& connection) {
   const boost::asio::ip::address peer = connection.peer();
   const auto at = std::ranges::find(connections_, &connection, &std::unique_ptr<ServerConnection>::get);
@@ -135,7 +129,6 @@ void ServerWorker::connection_over(ServerConnection& connection) {
     if (const auto worker = self.lock()) worker->ended_.clear();
   });
   connection_count_.store(static_cast<std::uint32_t>(connections_.size()), std::memory_order_relaxed);
-  note_receives();
   if (connections_.empty() && draining_) {  // a timer would keep the io_context at work
     watching_ = false;
     watch_.cancel();

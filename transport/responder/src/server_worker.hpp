@@ -33,7 +33,8 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   void destroy() noexcept;
 
   void connection_over(ServerConnection& connection);
-  void note_receives() noexcept;
+  /// Adds to the bytes registered for receives; modulo 2^64, so that the sum can decrease.
+  void add_receive_octets(std::size_t change) noexcept { receive_octets_.fetch_add(change, std::memory_order_relaxed); }
 
   const Service::Counters& counters() const noexcept { return service_.counters; }
   std::size_t receive_octets() const noexcept { return receive_octets_.load(std::memory_order_relaxed); }
