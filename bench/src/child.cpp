@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "child.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -30,7 +31,7 @@ Board* shared_board() {
 
 Child::Child(const std::function<void(Board&, const Ready&)>& serve) : board_(shared_board()) {
   std::array<int, 2> pipe_ends{};
-  if (::pipe(pipe_ends.data()) != 0) throw std::runtime_error("pipe failed");
+  if (::pipe2(pipe_ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe failed");
   Fd read_end(pipe_ends[0]);
   Fd write_end(pipe_ends[1]);
   const pid_t parent = ::getpid();
@@ -65,6 +66,12 @@ Child::~Child() {
   ::waitpid(pid_, nullptr, 0);
   ::munmap(board_, sizeof(Board));
 }
+
+Usage Child::usage(const fabric::Counters& fabric) const {
+  return {Totals::here(fabric), Totals::of(board_->counts, board_->fabric, pid_)};
+}
+
+Usage Child::usage_of_program() const { return {Totals::here(), Totals::unknown(pid_)}; }
 
 std::uint64_t Child::resident() const {
   std::ifstream status(fmt::format("/proc/{}/status", pid_));

@@ -14,6 +14,7 @@ struct Board {
   tally::Counts counts;
   fabric::Counters fabric;          ///< when last published
   std::uint64_t receive_bytes = 0;  ///< registered for sends and receives, when last published
+  std::uint32_t connections = 0;    ///< open, when last published
 };
 
 /// A server in a process of its own, forked before this process has threads. Killed by the destructor, and by the
@@ -31,9 +32,9 @@ class Child {
   std::uint16_t port() const noexcept { return port_; }
   const Board& board() const noexcept { return *board_; }
   /// Totals of the child and of this process; `fabric` are the counters of this process's fabric.
-  Usage usage(const fabric::Counters& fabric = {}) const {
-    return {Totals::of(tally::here(), fabric), Totals::of(board_->counts, board_->fabric)};
-  }
+  Usage usage(const fabric::Counters& fabric = {}) const;
+  /// The same for a child that has executed another program, which does not count.
+  Usage usage_of_program() const;
   /// Bytes of the child's resident memory, without mapped files.
   std::uint64_t resident() const;
 

@@ -3,47 +3,89 @@
 
 #include <fmt/core.h>
 
+#include <array>
+#include <cmath>
 #include <cstdio>
+#include <limits>
+
+#include "kernel_calls.hpp"
 
 namespace rpcrdma::bench {
 namespace {
 
-Cost cost_of(const Totals& before, const Totals& after, std::uint64_t operations) {
-  const auto each = [&](auto member) {
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+Cost cost_of(const Totals& before, const Totals& after, std::uint64_t operations, std::uint32_t bytes) {
+  const auto each = [&](auto member, bool known) {
+    if (!known) return kUnknown;
     return static_cast<double>(member(after) - member(before)) / static_cast<double>(operations);
   };
+  const auto counted = [&](auto member) { return each(member, after.counted); };
   Cost out{};
-  out.allocations = each([](const Totals& t) { return t.allocations; });
-  out.copied = each([](const Totals& t) { return t.fabric.copied; });
+  out.processor_us = 1e6 * each([](const Totals& t) { return t.processor; }, after.process >= 0);
+  out.processor_s_gb = bytes != 0 ? out.processor_us * 1e3 / bytes : kUnknown;
+  out.kernel_calls = kUnknown;
+  out.allocations = counted([](const Totals& t) { return t.allocations; });
+  out.copied = counted([](const Totals& t) { return t.fabric.copied; });
   out.system_calls =
-      each([](const Totals& t) { return t.sends + t.receives + t.empty_receives + t.waits + t.yields + t.others; });
-  out.sends = each([](const Totals& t) { return t.sends; });
-  out.receives = each([](const Totals& t) { return t.receives; });
-  out.empty_receives = each([](const Totals& t) { return t.empty_receives; });
-  out.waits = each([](const Totals& t) { return t.waits; });
-  out.yields = each([](const Totals& t) { return t.yields; });
-  out.work_requests = each([](const Totals& t) { return t.fabric.work_requests; });
-  out.completions = each([](const Totals& t) { return t.fabric.completions; });
-  out.batches = each([](const Totals& t) { return t.fabric.batches; });
+      counted([](const Totals& t) { return t.sends + t.receives + t.empty_receives + t.waits + t.yields + t.others; });
+  out.sends = counted([](const Totals& t) { return t.sends; });
+  out.receives = counted([](const Totals& t) { return t.receives; });
+  out.empty_receives = counted([](const Totals& t) { return t.empty_receives; });
+  out.waits = counted([](const Totals& t) { return t.waits; });
+  out.yields = counted([](const Totals& t) { return t.yields; });
+  out.work_requests = counted([](const Totals& t) { return t.fabric.work_requests; });
+  out.completions = counted([](const Totals& t) { return t.fabric.completions; });
+  out.batches = counted([](const Totals& t) { return t.fabric.batches; });
   return out;
 }
 
-std::vector<Cost> costs_of(const Contender& one, const std::string& name, const Usage& before, const Usage& after,
-                           std::uint64_t operations) {
-  std::vector<Cost> costs{cost_of(before.client, after.client, operations),
-                          cost_of(before.server, after.server, operations)};
-  costs[0].side = "client";
-  costs[1].side = "server";
-  for (Cost& cost : costs) {
-    cost.name = name;
-    cost.who = one.name;
+/// Sets the kernel's count of system calls, from another run.
+void count_in_kernel(const Contender& one, std::chrono::milliseconds budget, std::array<Cost, 2>& costs) {
+  const Usage usage = one.subject->usage();
+  const std::array<KernelCalls, 2> sides{KernelCalls(usage.client.process), KernelCalls(usage.server.process)};
+  if (!sides[0].count()) return;
+  const std::array before{sides[0].count(), sides[1].count()};
+  const std::optional<Outcome> outcome = one.subject->run(one.which, budget);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::optional<std::uint64_t> after = sides[i].count();
+    if (after && before[i])
+      costs[i].kernel_calls = static_cast<double>(*after - *before[i]) / static_cast<double>(outcome->operations);
   }
-  return costs;
 }
 
 /// With this many operations, the cost of the run itself and of reading the usage is negligible.
 constexpr std::uint64_t kEnough = 500;
 constexpr std::chrono::seconds kLongest{10};
+
+/// The value with two digits after the point, or with those of `precision`; `unknown` if it is not known.
+std::string text(double value, int precision, const char* unknown) {
+  return std::isnan(value) ? unknown : fmt::format("{:.{}f}", value, precision);
+}
+
+struct Column {
+  const char* heading;
+  const char* key;
+  double Cost::*value;
+  int precision;
+};
+
+constexpr std::array kColumns{
+    Column{"cpu us", "cpu_us", &Cost::processor_us, 2},
+    Column{"s/GB", "cpu_s_per_gb", &Cost::processor_s_gb, 3},
+    Column{"kernel", "kernel_calls", &Cost::kernel_calls, 2},
+    Column{"allocs", "allocations", &Cost::allocations, 2},
+    Column{"copied", "copied", &Cost::copied, 0},
+    Column{"syscalls", "system_calls", &Cost::system_calls, 2},
+    Column{"sends", "sends", &Cost::sends, 2},
+    Column{"receives", "receives", &Cost::receives, 2},
+    Column{"empty", "empty_receives", &Cost::empty_receives, 2},
+    Column{"waits", "waits", &Cost::waits, 2},
+    Column{"yields", "yields", &Cost::yields, 2},
+    Column{"posted", "work_requests", &Cost::work_requests, 2},
+    Column{"complete", "completions", &Cost::completions, 2},
+    Column{"batches", "batches", &Cost::batches, 2},
+};
 
 }  // namespace
 
@@ -53,34 +95,37 @@ std::vector<Cost> count(const Contender& one, const std::string& name, std::chro
     const std::optional<Outcome> outcome = one.subject->run(one.which, budget);
     const Usage after = one.subject->usage();
     if (!outcome || outcome->operations == 0) return {};
-    if (outcome->operations >= kEnough || budget > kLongest)
-      return costs_of(one, name, before, after, outcome->operations);
+    if (outcome->operations < kEnough && budget <= kLongest) continue;
+    std::array<Cost, 2> costs{cost_of(before.client, after.client, outcome->operations, one.which.bytes),
+                              cost_of(before.server, after.server, outcome->operations, one.which.bytes)};
+    count_in_kernel(one, budget, costs);
+    costs[0].side = "client";
+    costs[1].side = "server";
+    for (Cost& cost : costs) {
+      cost.name = name;
+      cost.who = one.name;
+    }
+    if (after.server.process < 0) return {costs[0]};
+    return {costs.begin(), costs.end()};
   }
 }
 
 void print_table(const std::vector<Cost>& costs) {
-  fmt::print(
-      "\nFor each operation:\n{:<25} {:<15} {:<6} {:>6} {:>7} {:>8} {:>6} {:>8} {:>6} {:>6} {:>6} {:>6} {:>8} {:>7}\n",
-      "case", "who", "side", "allocs", "copied", "syscalls", "sends", "receives", "empty", "waits", "yields", "posted",
-      "complete", "batches");
+  fmt::print("\nFor each operation:\n{:<26} {:<15} {:<6}", "case", "who", "side");
+  for (const Column& column : kColumns) fmt::print(" {:>8}", column.heading);
+  fmt::print("\n");
   for (const Cost& cost : costs) {
-    fmt::print(
-        "{:<25} {:<15} {:<6} {:>6.2f} {:>7.0f} {:>8.2f} {:>6.2f} {:>8.2f} {:>6.2f} {:>6.2f} {:>6.2f} {:>6.2f} {:>8.2f} "
-        "{:>7.2f}\n",
-        cost.name, cost.who, cost.side, cost.allocations, cost.copied, cost.system_calls, cost.sends, cost.receives,
-        cost.empty_receives, cost.waits, cost.yields, cost.work_requests, cost.completions, cost.batches);
+    fmt::print("{:<26} {:<15} {:<6}", cost.name, cost.who, cost.side);
+    for (const Column& column : kColumns) fmt::print(" {:>8}", text(cost.*column.value, column.precision, "-"));
+    fmt::print("\n");
   }
 }
 
 void print_json(const Cost& cost) {
-  fmt::print(
-      "{{\"case\":\"{}\",\"who\":\"{}\",\"side\":\"{}\",\"allocations\":{:.4f},\"copied\":{:.2f},\"system_calls\":{:."
-      "3f},"
-      "\"sends\":{:.3f},\"receives\":{:.3f},\"empty_receives\":{:.3f},\"waits\":{:.3f},\"yields\":{:.3f},\"work_"
-      "requests\":{:.3f},"
-      "\"completions\":{:.3f},\"batches\":{:.3f}}}\n",
-      cost.name, cost.who, cost.side, cost.allocations, cost.copied, cost.system_calls, cost.sends, cost.receives,
-      cost.empty_receives, cost.waits, cost.yields, cost.work_requests, cost.completions, cost.batches);
+  fmt::print("{{\"case\":\"{}\",\"who\":\"{}\",\"side\":\"{}\"", cost.name, cost.who, cost.side);
+  for (const Column& column : kColumns)
+    fmt::print(",\"{}\":{}", column.key, text(cost.*column.value, column.precision + 1, "null"));
+  fmt::print("}}\n");
   std::fflush(stdout);
 }
 

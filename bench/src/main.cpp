@@ -3,19 +3,23 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <exception>
+#include <set>
 
 #include "counters.hpp"
 #include "embed_subject.hpp"
-#include "idle_connections.hpp"
+#include "libnfs_subject.hpp"
+#include "local_subject.hpp"
 #include "nfs_subject.hpp"
 #include "placement.hpp"
 #include "plan.hpp"
 #include "raw_asio.hpp"
 #include "raw_tcp.hpp"
 #include "receive_memory.hpp"
+#include "repeat.hpp"
 #include "report.hpp"
 #include "rpcrdma/cli/help.hpp"
 #include "rpcrdma/cli/limits.hpp"
@@ -23,6 +27,7 @@
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma_subject.hpp"
 #include "tirpc_tcp.hpp"
+#include "wakeup.hpp"
 
 namespace {
 
@@ -31,6 +36,7 @@ namespace fabric = rpcrdma::fabric;
 namespace transport = rpcrdma::transport;
 
 constexpr std::uint32_t kIdleConnections = 1000;
+constexpr std::uint32_t kManyConnections = 10'000;
 constexpr std::uint32_t kLargeThreshold = 68 << 10;  // a READ of 64 KiB with its headers
 
 struct Options {
@@ -38,6 +44,7 @@ struct Options {
   bool quick = false;
   bool sweep = false;
   bool counters = false;
+  int repeat = 1;
   std::uint32_t receive_memory = 0;
   double alone = 0;
   std::string fabric = "auto";
@@ -64,7 +71,14 @@ int parse(int argc, char** argv, Options& options) {
   app.add_flag("--json", options.json, "One JSON object per line instead of a table");
   app.add_flag("--quick", options.quick, "Shorter measurements: below one minute in all");
   app.add_flag("--sweep", options.sweep, "Depths, sizes and numbers of connections instead of the cases");
-  app.add_flag("--counters", options.counters, "Also the cost of an operation: allocations, system calls and more");
+  CLI::Option* counters =
+      app.add_flag("--counters", options.counters,
+                   "Also the cost of an operation: processor time, system calls, allocations and more");
+  app.add_option("--repeat", options.repeat, "Measure so many times, with new servers and clients; print the spread")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000))
+      ->excludes(counters);
   app.add_option("--receive-memory", options.receive_memory,
                  "Print only the memory that a server registers for the Receives of N connections")
       ->type_name("N")
@@ -114,7 +128,12 @@ std::vector<Comparison> plan_for(const Options& options) {
 
 using Subjects = std::array<std::unique_ptr<Subject>, kSubjects>;
 
-std::unique_ptr<Subject> make(Who who, const Setting& setting) {
+std::unique_ptr<Subject> make_spinning(Placement placement) {
+  if (!are_apart(placement)) throw Unavailable("it needs a processor for each side (--placement apart)");
+  return make_raw_tcp_spin();
+}
+
+std::unique_ptr<Subject> make(Who who, const Setting& setting, Placement placement) {
   using enum transport::VersionChoice;
   Setting checked = setting;
   checked.open.crc = fabric::CrcPolicy::on;
@@ -122,6 +141,7 @@ std::unique_ptr<Subject> make(Who who, const Setting& setting) {
   large.threshold = kLargeThreshold;
   switch (who) {
     case Who::raw_tcp: return make_raw_tcp();
+    case Who::raw_tcp_spin: return make_spinning(placement);
     case Who::raw_asio: return make_raw_asio();
     case Who::tirpc_tcp: return make_tirpc_tcp();
     case Who::tirpc_door: return make_tirpc_door(setting, false);
@@ -135,22 +155,37 @@ std::unique_ptr<Subject> make(Who who, const Setting& setting) {
     case Who::rpcrdma_fallback: return make_rpcrdma(setting.with(automatic, one));
     case Who::nfs_memory: return make_nfs(setting, ExportKind::memory);
     case Who::nfs_posix: return make_nfs(setting, ExportKind::directory);
+    case Who::nfs_posix_async: return make_nfs(setting, ExportKind::directory_async);
+    case Who::local: return make_local(false);
+    case Who::local_durable: return make_local(true);
+    case Who::rpcrdma_many: return make_rpcrdma(setting, kManyConnections);
+    case Who::libnfs: return make_libnfs(setting, TcpServer::ours);
+    case Who::ganesha: return make_libnfs(setting, TcpServer::ganesha);
   }
   return nullptr;
 }
 
 /// Makes all subjects that the plan needs before anything is measured: a server forked later would inherit a client's
-/// connections.
-Subjects subjects_for(const std::vector<Comparison>& plan, const Setting& setting) {
-  Subjects subjects;
-  const auto need = [&](Who who) {
-    std::unique_ptr<Subject>& subject = subjects[static_cast<std::size_t>(who)];
-    if (subject == nullptr) subject = make(who, setting);
-  };
+/// connections. Removes from the plan what cannot be measured here; says so unless `silent`.
+Subjects subjects_for(std::vector<Comparison>& plan, const Setting& setting, const Options& options, bool silent) {
+  const Placement placement = parse_placement(options.placement);
+  std::set<Who> needed;
   for (const Comparison& one : plan) {
-    need(one.ours);
-    for (const Peer& peer : one.peers) need(peer.who);
+    needed.insert(one.ours);
+    for (const Peer& peer : one.peers) needed.insert(peer.who);
   }
+  Subjects subjects;
+  std::set<Who> missing;
+  for (const Who who : needed) {
+    try {
+      subjects[static_cast<std::size_t>(who)] = make(who, setting, placement);
+    } catch (const Unavailable& why) {
+      missing.insert(who);
+      if (!silent) print_left_out(name_of(who), why.what(), options.json);
+    }
+  }
+  for (Comparison& one : plan) std::erase_if(one.peers, [&](const Peer& peer) { return missing.contains(peer.who); });
+  std::erase_if(plan, [&](const Comparison& one) { return one.peers.empty() || missing.contains(one.ours); });
   return subjects;
 }
 
@@ -170,26 +205,21 @@ void run_alone(const Options& options, const Setting& setting) {
   const Placement placement = parse_placement(options.placement);
   for (const Comparison& one : plan_for(options)) {
     place_servers(placement);
-    const std::unique_ptr<Subject> subject = make(one.ours, setting);
+    const std::unique_ptr<Subject> subject = make(one.ours, setting, placement);
     place_clients(placement);
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.alone);
     while (std::chrono::steady_clock::now() < end) subject->run(one.which, std::chrono::milliseconds(500));
   }
 }
 
-void measure(const Options& options) {
+/// One run of the whole plan. Prints the rows as JSON, if wanted, and the costs.
+std::vector<Row> run_plan(const Options& options, const Setting& setting, bool first) {
   const int rounds = options.quick ? 7 : 9;
   const std::chrono::milliseconds budget(options.quick ? 100 : 500);
-  Setting setting;
-  setting.poll = options.poll;
-  fabric::parse_provider(options.fabric, setting.open.provider);
-  setting.client = setting.server = transport::parse_version(options.version).value_or(setting.client);
-  if (options.receive_memory != 0) return print_receive_memory(setting, options.receive_memory);
-  if (options.alone > 0) return run_alone(options, setting);
-  const std::vector<Comparison> plan = plan_for(options);
+  std::vector<Comparison> plan = plan_for(options);
   const Placement placement = parse_placement(options.placement);
   place_servers(placement);
-  const Subjects subjects = subjects_for(plan, setting);
+  const Subjects subjects = subjects_for(plan, setting, options, !first);
   place_clients(placement);
   const auto subject = [&](Who who) { return subjects[static_cast<std::size_t>(who)].get(); };
   std::vector<Row> rows;
@@ -198,15 +228,37 @@ void measure(const Options& options) {
     const Contender ours{"ours", subject(one.ours), one.which};
     std::vector<Contender> peers;
     for (const Peer& peer : one.peers) peers.push_back({peer.name, subject(peer.who), peer.which});
-    for (const Row& row : compare(ours, peers, rounds, budget)) {
+    const int limit = one.which.rounds == 0 ? rounds : options.quick ? 1 : one.which.rounds;
+    for (const Row& row : compare(ours, peers, limit, budget)) {
       if (options.json) print_json(row);
       rows.push_back(row);
     }
     if (options.counters) add_costs(ours, peers, budget, options.json, costs);
   }
-  if (options.json) return;
-  print_table(rows);
-  if (options.counters) print_table(costs);
+  if (!options.json && options.repeat == 1) {
+    print_table(rows);
+    if (options.counters) print_table(costs);
+  }
+  return rows;
+}
+
+void measure(const Options& options) {
+  Setting setting;
+  setting.poll = options.poll;
+  fabric::parse_provider(options.fabric, setting.open.provider);
+  setting.client = setting.server = transport::parse_version(options.version).value_or(setting.client);
+  if (options.receive_memory != 0) return print_receive_memory(setting, options.receive_memory);
+  if (options.alone > 0) return run_alone(options, setting);
+  const Placement placement = parse_placement(options.placement);
+  print_machine(measure_wakeup(placement), placement, options.json);
+  if (options.repeat == 1) {
+    run_plan(options, setting, true);
+    return;
+  }
+  std::vector<std::vector<Row>> runs;
+  for (int i = 0; i < options.repeat; ++i)
+    runs.push_back(run_apart([&] { return run_plan(options, setting, i == 0); }));
+  print_summary(runs, options.json);
 }
 
 }  // namespace

@@ -22,13 +22,6 @@ const std::vector<int>& processors() {
   return all;
 }
 
-void run_on(int processor) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(processor, &set);
-  if (::sched_setaffinity(0, sizeof set, &set) != 0) throw std::runtime_error("sched_setaffinity failed");
-}
-
 }  // namespace
 
 Placement parse_placement(std::string_view name) noexcept {
@@ -36,13 +29,31 @@ Placement parse_placement(std::string_view name) noexcept {
   return name == "together" ? Placement::together : Placement::free;
 }
 
+void run_on(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(processor, &set);
+  if (::sched_setaffinity(0, sizeof set, &set) != 0) throw std::runtime_error("sched_setaffinity failed");
+}
+
+std::optional<std::pair<int, int>> processors_of(Placement placement) {
+  const int first = processors().front();
+  if (placement == Placement::together) return std::pair{first, first};
+  if (placement == Placement::free || processors().size() == 1) return std::nullopt;
+  return std::pair{first, processors()[1]};
+}
+
+bool are_apart(Placement placement) {
+  const auto both = processors_of(placement);
+  return both && both->first != both->second;
+}
+
 void place_servers(Placement placement) {
-  if (placement == Placement::together || (placement == Placement::apart && processors().size() > 1))
-    run_on(processors().front());
+  if (const auto both = processors_of(placement)) run_on(both->first);
 }
 
 void place_clients(Placement placement) {
-  if (placement == Placement::apart && processors().size() > 1) run_on(processors()[1]);
+  if (const auto both = processors_of(placement)) run_on(both->second);
 }
 
 }  // namespace rpcrdma::bench

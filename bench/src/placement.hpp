@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 namespace rpcrdma::bench {
 
@@ -14,6 +16,13 @@ enum class Placement : std::uint8_t {
 
 /// "free", "apart" or "together"; anything else is `free`.
 Placement parse_placement(std::string_view name) noexcept;
+
+/// True if servers and clients have different processors.
+bool are_apart(Placement placement);
+/// The processors of the servers and of the clients; nothing if the scheduler chooses.
+std::optional<std::pair<int, int>> processors_of(Placement placement);
+/// Binds the calling thread to a processor. Throws std::runtime_error.
+void run_on(int processor);
 
 /// Binds this process to the processor of the servers, which are forked after this. Throws std::runtime_error.
 void place_servers(Placement placement);

@@ -46,11 +46,74 @@ void add_version_two(std::vector<Comparison>& plan, const Case& null_rtt, const 
   plan.push_back({{"setup_fallback", "1/s", setup}, Who::rpcrdma_fallback, {ours(setups)}});
 }
 
+/// Compares operations on files and names with the transport alone, with the same system calls on a local directory,
+/// and with libnfs on nfs-ganesha.
+void add_metadata(std::vector<Comparison>& plan, const Case& null_rtt) {
+  using enum Operation;
+  const auto ganesha = [](const Case& which) { return Peer{"ganesha", Who::ganesha, which}; };
+  for (const Case& which : {Case{"getattr_posix", "us", attributes}, Case{"lookup_posix", "us", lookup}})
+    plan.push_back({which, Who::nfs_posix, {ours(null_rtt), ganesha(which)}});
+  const Case sync{"create_remove_sync", "us", create_remove};
+  plan.push_back({sync, Who::nfs_posix, {{"local_durable", Who::local_durable, sync}}});
+  const Case async{"create_remove_async", "us", create_remove};
+  plan.push_back({async, Who::nfs_posix_async, {{"local", Who::local, async}, ganesha(async)}});
+  const Case large{"readdirplus_10k", "1/s", read_directory};
+  plan.push_back({large, Who::nfs_posix, {{"local", Who::local, large}, ganesha(large)}});
+  const Case put{.name = "tree_put", .unit = "1/s", .operation = tree_put, .bytes = 4096, .rounds = 3};
+  plan.push_back({put, Who::nfs_posix, {{"local_durable", Who::local_durable, put}}});
+  const Case get{.name = "tree_get", .unit = "1/s", .operation = tree_get, .bytes = 4096, .rounds = 3};
+  plan.push_back({get, Who::nfs_posix, {{"local", Who::local, get}}});
+}
+
+/// Compares this project's server with nfs-ganesha, both with libnfs as the client.
+void add_libnfs(std::vector<Comparison>& plan) {
+  using enum Operation;
+  const auto add = [&](const Case& which) { plan.push_back({which, Who::libnfs, {{"ganesha", Who::ganesha, which}}}); };
+  add({"libnfs_getattr", "us", attributes});
+  for (const auto& [name, operation] :
+       {std::pair{"mkdir", mkdir}, std::pair{"stat", lookup}, std::pair{"chmod", set_mode}, std::pair{"rename", rename},
+        std::pair{"rmdir", rmdir}}) {
+    add({fmt::format("libnfs_{}", name), "us", operation});
+    add({fmt::format("libnfs_{}_qd32", name), "1/s", operation, 0, 32});
+  }
+  add({"libnfs_read_4k_qd32", "1/s", read, 4096, 32});
+  add({"libnfs_read_1m_qd1", "MB/s", read, kMebi, 1});
+  add({"libnfs_read_1m_qd8", "MB/s", read, kMebi, 8});
+  add({"libnfs_write_1m_qd1", "MB/s", write, kMebi, 1});
+  add({"libnfs_write_1m_qd8", "MB/s", write, kMebi, 8});
+}
+
+/// Compares 10,000 idle connections with 1,000. The last case ends them.
+void add_many_connections(std::vector<Comparison>& plan, const Case& null_rtt) {
+  using enum Operation;
+  plan.push_back({{"connections_10000", "us", null}, Who::rpcrdma_many, {ours(null_rtt)}});
+  const auto add = [&](const char* what, const char* unit, Operation operation) {
+    const Case fewer{
+        .name = fmt::format("connections_1000_{}", what), .unit = unit, .operation = operation, .rounds = 1};
+    Case many = fewer;
+    many.name = fmt::format("connections_10000_{}", what);
+    plan.push_back({many, Who::rpcrdma_many, {ours(fewer, Who::rpcrdma_crowd)}});
+  };
+  add("memory", "KiB", idle_memory);
+  add("connect", "ms", connect_all);
+  add("end", "ms", notice_end);
+}
+
 std::string size_text(std::uint32_t bytes) {
   return bytes >= kMebi ? fmt::format("{}m", bytes / kMebi) : fmt::format("{}k", bytes / 1024);
 }
 
 }  // namespace
+
+std::string_view name_of(Who who) noexcept {
+  switch (who) {
+    case Who::raw_tcp_spin: return "raw_tcp_spin";
+    case Who::libnfs: return "libnfs";
+    case Who::ganesha: return "ganesha";
+    case Who::rpcrdma_many: return "connections_10000";
+    default: return "a subject that every machine has";
+  }
+}
 
 std::vector<Comparison> standard_plan() {
   using enum Operation;
@@ -62,8 +125,12 @@ std::vector<Comparison> standard_plan() {
   const Case write_8{"write_1m_qd8", "MB/s", write, kMebi, 8};
   const Case read_4k{"read_4k_qd32", "1/s", read, 4096, 32};
   std::vector<Comparison> plan;
-  plan.push_back(
-      {null_rtt, Who::rpcrdma, {raw_tcp(null_rtt), {"raw_asio", Who::raw_asio, null_rtt}, tirpc_tcp(null_rtt)}});
+  plan.push_back({null_rtt,
+                  Who::rpcrdma,
+                  {raw_tcp(null_rtt),
+                   {"raw_tcp_spin", Who::raw_tcp_spin, null_rtt},
+                   {"raw_asio", Who::raw_asio, null_rtt},
+                   tirpc_tcp(null_rtt)}});
   plan.push_back({null_rate, Who::rpcrdma, {tirpc_tcp(null_rate)}});
   for (const Case& bulk : {read_1, read_8, write_1, write_8, read_4k}) add_bulk(plan, bulk);
   plan.push_back({{"getattr", "us", attributes}, Who::nfs_memory, {ours(null_rtt)}});
@@ -84,6 +151,9 @@ std::vector<Comparison> standard_plan() {
   const Case setups{"setup", "1/s", setup};
   plan.push_back({setups, Who::rpcrdma, {raw_tcp(setups), tirpc_tcp(setups)}});
   add_version_two(plan, null_rtt, setups);
+  add_metadata(plan, null_rtt);
+  add_libnfs(plan);
+  add_many_connections(plan, null_rtt);
   return plan;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "subject.hpp"
@@ -9,6 +10,7 @@ namespace rpcrdma::bench {
 
 enum class Who : std::uint8_t {
   raw_tcp,
+  raw_tcp_spin,
   raw_asio,
   tirpc_tcp,
   tirpc_door,
@@ -21,9 +23,18 @@ enum class Who : std::uint8_t {
   rpcrdma_two_large,
   rpcrdma_fallback,
   nfs_memory,
-  nfs_posix
+  nfs_posix,
+  nfs_posix_async,
+  local,
+  local_durable,
+  rpcrdma_many,
+  libnfs,
+  ganesha
 };
-constexpr std::size_t kSubjects = 14;
+constexpr std::size_t kSubjects = static_cast<std::size_t>(Who::ganesha) + 1;
+
+/// What to call a subject that cannot be measured.
+std::string_view name_of(Who who) noexcept;
 
 struct Peer {
   std::string name;

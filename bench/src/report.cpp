@@ -45,10 +45,10 @@ std::vector<Row> compare(const Contender& ours, const std::vector<Contender>& pe
 }
 
 void print_table(const std::vector<Row>& rows) {
-  fmt::print("{:<25} {:>5} {:>11}  {:<15} {:>11} {:>7} {:>7}\n", "case", "unit", "ours", "peer", "peer value", "ratio",
+  fmt::print("{:<26} {:>5} {:>11}  {:<15} {:>11} {:>7} {:>7}\n", "case", "unit", "ours", "peer", "peer value", "ratio",
              "spread");
   for (const Row& row : rows) {
-    fmt::print("{:<25} {:>5} {:>11.1f}  {:<15} {:>11.1f} {:>7.2f} {:>6.0f}%\n", row.name, row.unit, row.ours, row.peer,
+    fmt::print("{:<26} {:>5} {:>11.1f}  {:<15} {:>11.1f} {:>7.2f} {:>6.0f}%\n", row.name, row.unit, row.ours, row.peer,
                row.peer_value, row.ours / row.peer_value, 100 * row.spread);
   }
 }
@@ -58,6 +58,30 @@ void print_json(const Row& row) {
       "{{\"case\":\"{}\",\"unit\":\"{}\",\"ours\":{:.3f},\"peer\":\"{}\",\"peer_value\":{:.3f},\"ratio\":{:.4f},"
       "\"spread\":{:.4f}}}\n",
       row.name, row.unit, row.ours, row.peer, row.peer_value, row.ours / row.peer_value, row.spread);
+  std::fflush(stdout);
+}
+
+void print_machine(const WakeUp& wakeup, Placement placement, bool json) {
+  if (json) {
+    fmt::print("{{\"wakeup_us\":{:.2f},\"wakeup_90_us\":{:.2f}}}\n", wakeup.median, wakeup.percentile_90);
+  } else {
+    const char* where = are_apart(placement)               ? "on another processor"
+                        : placement == Placement::together ? "on the same processor"
+                                                           : "on any processor";
+    fmt::print("waking a thread {}: {:.1f} us, nine of ten within {:.1f} us\n", where, wakeup.median,
+               wakeup.percentile_90);
+  }
+  std::fflush(stdout);
+}
+
+void print_left_out(std::string_view name, std::string_view why, bool json) {
+  if (json) {
+    std::string text;  // `why` without what JSON would have to escape
+    for (const char c : why) text += c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ' ? '\'' : c;
+    fmt::print("{{\"left_out\":\"{}\",\"why\":\"{}\"}}\n", name, text);
+  } else {
+    fmt::print("left out: {}: {}\n", name, why);
+  }
   std::fflush(stdout);
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "subject.hpp"
+#include "wakeup.hpp"
 
 namespace rpcrdma::bench {
 
@@ -29,5 +31,10 @@ std::vector<Row> compare(const Contender& ours, const std::vector<Contender>& pe
                          std::chrono::milliseconds budget);
 void print_table(const std::vector<Row>& rows);
 void print_json(const Row& row);
+
+/// What this machine costs everyone.
+void print_machine(const WakeUp& wakeup, Placement placement, bool json);
+/// Says which peer or case is not measured, and why.
+void print_left_out(std::string_view name, std::string_view why, bool json);
 
 }  // namespace rpcrdma::bench

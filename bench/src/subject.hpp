@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 #include "usage.hpp"
@@ -18,15 +19,32 @@ enum class Operation : std::uint8_t {
   setup,            ///< connect, one NULL, disconnect
   idle_memory,      ///< growth of the server's resident memory for each idle connection
   posted_receives,  ///< bytes registered for the receives and sends of each idle connection
+  connect_all,      ///< the time in which all idle connections were made, one after another
+  notice_end,       ///< the time until the server has noticed that they have ended; afterwards there are none
+  lookup,           ///< NFSv3 LOOKUP of a name that exists
+  create_remove,    ///< CREATE and REMOVE of a name: one operation
+  read_directory,   ///< READDIRPLUS of a large directory; each entry is one operation
+  tree_put,         ///< a tree of small files to the server; each file is one operation
+  tree_get,         ///< a tree of small files from the server; each file is one operation
+  mkdir,
+  rmdir,
+  set_mode,  ///< SETATTR of the mode of a name
+  rename,
 };
 
 struct Case {
   std::string name;
-  std::string unit;  ///< "us": the median duration; "1/s", "MB/s": a rate; "KiB"
+  std::string unit;  ///< "us": the median duration; "ms"; "1/s", "MB/s": a rate; "KiB"
   Operation operation = Operation::null;
   std::uint32_t bytes = 0;        ///< bulk bytes in one operation
   std::uint32_t depth = 1;        ///< operations in flight, over all connections
   std::uint32_t connections = 1;  ///< the calls are spread over these
+  int rounds = 0;                 ///< once if quick; 0: as many as the other cases
+};
+
+/// Thrown by the constructor of a subject that cannot run on this machine, or with these options.
+struct Unavailable : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
 /// Bytes of a small request or reply: about the size of a NULL call with the headers of all layers.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <sys/types.h>
+
 #include "rpcrdma/fabric/fabric.hpp"
 #include "tally.hpp"
 
@@ -7,6 +9,9 @@ namespace rpcrdma::bench {
 
 /// What a process has done so far.
 struct Totals {
+  pid_t process = -1;    ///< -1: there is none
+  bool counted = false;  ///< false: only the processor time is known
+  double processor = 0;  ///< seconds of processor time, of all threads
   std::uint64_t allocations = 0;
   std::uint64_t sends = 0;
   std::uint64_t receives = 0;
@@ -14,12 +19,13 @@ struct Totals {
   std::uint64_t waits = 0;
   std::uint64_t yields = 0;
   std::uint64_t others = 0;
-  fabric::Counters fabric;  ///< zero without a fabric, or where its counters are not visible
+  fabric::Counters fabric{};  ///< zero without a fabric, or where its counters are not visible
 
-  static Totals of(const tally::Counts& counts, const fabric::Counters& fabric = {}) {
-    return {counts.allocations, counts.sends,  counts.receives, counts.empty_receives,
-            counts.waits,       counts.yields, counts.others,   fabric};
-  }
+  static Totals of(const tally::Counts& counts, const fabric::Counters& fabric, pid_t process);
+  /// Of this process.
+  static Totals here(const fabric::Counters& fabric = {});
+  /// Of a process that does not count, or of none.
+  static Totals unknown(pid_t process = -1);
 };
 
 /// What a subject has done so far, on both its sides.

@@ -10,6 +10,9 @@ from kit.fabric import iwarp_only
 from kit.waiting import DEADLINE_S
 
 KEYS = ["case", "unit", "ours", "peer", "peer_value", "ratio", "spread"]
+COST_KEYS = ["case", "who", "side", "cpu_us", "cpu_s_per_gb", "kernel_calls", "allocations", "copied", "system_calls",
+             "sends", "receives", "empty_receives", "waits", "yields", "work_requests", "completions", "batches"]
+ON_NAMES = ("mkdir", "stat", "chmod", "rename", "rmdir")
 
 
 @iwarp_only("compares with TCP on the loopback interface; bench/vm measures verbs")
@@ -17,10 +20,27 @@ KEYS = ["case", "unit", "ours", "peer", "peer_value", "ratio", "spread"]
 class Bench(Case):
     timeout_s = 240
 
-    def rows(self, *cases):
-        done = self.run_program("rpcrdma-bench", "--quick", "--json", *cases, deadline_s=4 * DEADLINE_S)
+    def setUp(self):
+        super().setUp()
+        self.left_out = {}
+
+    def json_lines(self, *arguments):
+        """What the program prints, without the line about the machine. Sets self.left_out: {peer: why}."""
+        done = self.run_program("rpcrdma-bench", "--quick", "--json", *arguments, deadline_s=4 * DEADLINE_S)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
-        rows = [json.loads(line) for line in done.stdout.decode().splitlines()]
+        machine, *lines = [json.loads(line) for line in done.stdout.decode().splitlines()]
+        self.assertEqual(list(machine), ["wakeup_us", "wakeup_90_us"])
+        self.assertGreater(machine["wakeup_us"], 0)
+        self.assertGreaterEqual(machine["wakeup_90_us"], machine["wakeup_us"])
+        self.left_out = {line["left_out"]: line["why"] for line in lines if "left_out" in line}
+        for name, why in self.left_out.items():
+            self.assertIn(name, ("raw_tcp_spin", "libnfs", "ganesha", "connections_10000"))
+            self.assertTrue(why)
+            print(f"{name} is left out: {why}")
+        return [line for line in lines if "left_out" not in line]
+
+    def rows(self, *cases):
+        rows = self.json_lines(*cases)
         for row in rows:
             self.assertEqual(list(row), KEYS)
             self.assertAlmostEqual(row["ratio"], row["ours"] / row["peer_value"], delta=0.01 * row["ratio"] + 0.0001)
@@ -31,10 +51,95 @@ class Bench(Case):
     def pairs(self, *cases):
         return [(row["case"], row["unit"], row["peer"]) for row in self.rows(*cases)]
 
+    def present(self, pairs):
+        """Those of the pairs whose peer this machine has."""
+        return [pair for pair in pairs if pair[-1] not in self.left_out]
+
     def test_round_trips(self):
-        self.assertEqual(self.pairs("null_rtt", "getattr"),
-                         [("null_rtt", "us", "raw_tcp"), ("null_rtt", "us", "raw_asio"), ("null_rtt", "us", "tirpc_tcp"),
-                          ("getattr", "us", "null_rtt")])
+        found = self.pairs("null_rtt", "getattr")
+        self.assertEqual(found, self.present([("null_rtt", "us", "raw_tcp"), ("null_rtt", "us", "raw_tcp_spin"),
+                                              ("null_rtt", "us", "raw_asio"), ("null_rtt", "us", "tirpc_tcp"),
+                                              ("getattr", "us", "null_rtt")]))
+        self.assertEqual("raw_tcp_spin" in self.left_out, len(os.sched_getaffinity(0)) == 1)
+
+    def test_no_peer_spins_on_the_processor_of_the_other_side(self):
+        pairs = self.pairs("--placement", "together", "null_rtt")
+        self.assertEqual([peer for _, _, peer in pairs], ["raw_tcp", "raw_asio", "tirpc_tcp"])
+        self.assertIn("raw_tcp_spin", self.left_out)
+
+    def test_attributes_and_names(self):
+        found = self.pairs("getattr_posix", "lookup_posix", "create_remove_sync", "create_remove_async")
+        self.assertEqual(found, self.present([
+            ("getattr_posix", "us", "null_rtt"), ("getattr_posix", "us", "ganesha"),
+            ("lookup_posix", "us", "null_rtt"), ("lookup_posix", "us", "ganesha"),
+            ("create_remove_sync", "us", "local_durable"),
+            ("create_remove_async", "us", "local"), ("create_remove_async", "us", "ganesha")]))
+
+    def test_a_large_directory(self):
+        found = self.pairs("readdirplus_10k")
+        self.assertEqual(found, self.present([("readdirplus_10k", "1/s", "local"), ("readdirplus_10k", "1/s", "ganesha")]))
+
+    def test_trees(self):
+        self.assertEqual(self.pairs("tree_put", "tree_get"),
+                         [("tree_put", "1/s", "local_durable"), ("tree_get", "1/s", "local")])
+
+    def test_libnfs(self):
+        names = [(f"libnfs_{name}{depth}", unit) for name in ON_NAMES for depth, unit in (("", "us"), ("_qd32", "1/s"))]
+        cases = [("libnfs_getattr", "us"), *names, ("libnfs_read_4k_qd32", "1/s"),
+                 *((f"libnfs_{way}_1m_{depth}", "MB/s") for way in ("read", "write") for depth in ("qd1", "qd8"))]
+        found = self.pairs(*(name for name, _ in cases))
+        if self.left_out:
+            self.assertEqual((found, "ganesha" in self.left_out), ([], True))
+            self.skipTest(f"without libnfs or nfs-ganesha: {self.left_out}")
+        self.assertEqual(found, [(*case, "ganesha") for case in cases])
+
+    def test_ganesha_is_missing_where_it_is_not_installed(self):
+        self.rows("getattr_posix")
+        if os.geteuid() != 0 or not any(Path(folder, "ganesha.nfsd").exists() for folder in ("/usr/bin", "/usr/sbin")):
+            self.assertIn("ganesha", self.left_out)
+        self.assertNotIn("raw_tcp_spin", self.left_out)  # none of its rows was asked for
+
+    def test_ganesha_ends_with_the_benchmark(self):
+        """Neither it nor its rpcbind is left: their folder would be in their command lines or environments."""
+        self.rows("getattr_posix")
+        self.assertEqual(self.processes_with(b"rpcrdma-bench-", b"ganesha"), [])
+        self.assertEqual(list(Path(tempfile.gettempdir()).glob(f"rpcrdma-bench-*/{os.getpid()}")), [])
+
+    @staticmethod
+    def processes_with(*words):
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                line = path.read_bytes()
+            except OSError:
+                continue
+            if all(word in line for word in words):
+                found.append(line)
+        return found
+
+    def test_repeat(self):
+        lines = self.json_lines("--repeat", "3", "setup")
+        rows, summaries = [line for line in lines if "runs" not in line], [line for line in lines if "runs" in line]
+        self.assertEqual([row["peer"] for row in rows], 3 * ["raw_tcp", "tirpc_tcp"])
+        self.assertEqual([(one["case"], one["unit"], one["peer"], one["runs"]) for one in summaries],
+                         [("setup", "1/s", "raw_tcp", 3), ("setup", "1/s", "tirpc_tcp", 3)])
+        for one in summaries:
+            for key in ("ours", "peer_value", "ratio"):
+                values = sorted(row[key] for row in rows if row["peer"] == one["peer"])
+                self.assertEqual(list(one[key].values()), [values[0], values[1], values[2]])
+
+    def test_table_of_several_runs(self):
+        done = self.run_program("rpcrdma-bench", "--quick", "--repeat", "2", "setup", deadline_s=2 * DEADLINE_S)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        _, title, heading, *lines = done.stdout.decode().splitlines()
+        self.assertTrue(title.startswith("2 runs"))
+        self.assertEqual(heading.split(), ["case", "unit", "peer", "ours", "ratio"])
+        for line in lines:
+            name, _, _, *values = line.split()
+            least, middle, greatest = map(float, values[:3])
+            self.assertEqual((name, len(values)), ("setup", 6))
+            self.assertLessEqual(least, middle)
+            self.assertLessEqual(middle, greatest)
 
     def test_bulk_data(self):
         cases = ["read_1m_qd1", "write_1m_qd8", "read_1m_qd8_crc"]
@@ -58,10 +163,8 @@ class Bench(Case):
                           ("setup_fallback", "1/s", "setup")])
 
     def test_inline_data_takes_no_windows(self):
-        done = self.run_program("rpcrdma-bench", "--quick", "--json", "--counters", "read_4k_inline_v2", "write_32k_grown_v2",
-                                deadline_s=2 * DEADLINE_S)
-        self.assertEqual((done.returncode, done.stderr), (0, b""))
-        costs = [one for one in map(json.loads, done.stdout.decode().splitlines()) if one.get("side") == "server"]
+        lines = self.json_lines("--counters", "read_4k_inline_v2", "write_32k_grown_v2")
+        costs = [one for one in lines if one.get("side") == "server"]
         requests = {(cost["case"], cost["who"]): cost["work_requests"] for cost in costs}
         for case, by_chunk in (("read_4k_inline_v2", "read_4k_chunk"), ("read_4k_inline_v2", "read_4k_chunk_v2"),
                                ("write_32k_grown_v2", "write_32k_chunk")):
@@ -95,14 +198,20 @@ class Bench(Case):
         self.assertIn(b"--placement", done.stderr)
 
     def test_counters(self):
-        done = self.run_program("rpcrdma-bench", "--quick", "--json", "--counters", "null_rtt", deadline_s=2 * DEADLINE_S)
-        self.assertEqual((done.returncode, done.stderr), (0, b""))
-        costs = [one for one in map(json.loads, done.stdout.decode().splitlines()) if "side" in one]
+        costs = [one for one in self.json_lines("--counters", "null_rtt") if "side" in one]
+        peers = [who for who in ("raw_tcp", "raw_tcp_spin", "raw_asio", "tirpc_tcp") if who not in self.left_out]
         self.assertEqual([(cost["who"], cost["side"]) for cost in costs],
-                         [(who, side) for who in ("ours", "raw_tcp", "raw_asio", "tirpc_tcp")
-                          for side in ("client", "server")])
+                         [(who, side) for who in ("ours", *peers) for side in ("client", "server")])
         by_side = {(cost["who"], cost["side"]): cost for cost in costs}
-        for side in ("client", "server"):
+        for cost in costs:
+            self.assertEqual(list(cost), COST_KEYS)
+            self.assertGreater(cost["cpu_us"], 0)
+            self.assertIsNone(cost["cpu_s_per_gb"])  # no bulk data
+        for side, calls_of_tirpc in (("client", 3), ("server", 4)):
+            self.assertAlmostEqual(by_side["tirpc_tcp", side]["system_calls"], calls_of_tirpc, delta=0.05)
+            by_kernel = by_side["raw_tcp", side]["kernel_calls"]  # None without root, or without tracing
+            if by_kernel is not None:
+                self.assertAlmostEqual(by_kernel, 2, delta=0.05)
             # The known costs of these programs.
             self.assertAlmostEqual(by_side["raw_tcp", side]["system_calls"], 2, delta=0.05)
             self.assertAlmostEqual(by_side["ours", side]["sends"], 1, delta=0.05)
@@ -111,15 +220,29 @@ class Bench(Case):
             # Not zero: the allocations of the run itself are divided among only a few calls.
             self.assertLess(by_side["ours", side]["allocations"], 0.5)
 
+    def test_processor_time_of_bulk_data_and_of_other_programs(self):
+        lines = self.json_lines("--counters", "read_1m_qd1", "create_remove_async")
+        costs = {(cost["case"], cost["who"], cost["side"]): cost for cost in lines if "side" in cost}
+        for side in ("client", "server"):
+            cost = costs["read_1m_qd1", "raw_tcp", side]
+            self.assertAlmostEqual(cost["cpu_s_per_gb"], cost["cpu_us"] * 1000 / (1 << 20), delta=0.001)
+        self.assertNotIn(("create_remove_async", "local", "server"), costs)
+        if "ganesha" not in self.left_out:
+            ganesha = costs["create_remove_async", "ganesha", "server"]
+            self.assertGreater(ganesha["cpu_us"], 0)
+            self.assertIsNone(ganesha["system_calls"])
+
     def test_table(self):
         done = self.run_program("rpcrdma-bench", "--quick", "setup", deadline_s=2 * DEADLINE_S)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
-        heading, *lines = done.stdout.decode().splitlines()
+        machine, heading, *lines = done.stdout.decode().splitlines()
+        self.assertRegex(machine, r"^waking a thread on .* processor: [0-9.]+ us, nine of ten within [0-9.]+ us$")
         self.assertEqual(heading.split(), ["case", "unit", "ours", "peer", "peer", "value", "ratio", "spread"])
         self.assertEqual([line.split()[:2] for line in lines], [["setup", "1/s"]] * 2)
 
     def test_usage_errors(self):
-        for arguments in (["no_such_case"], ["--no-such-option"], ["--fabric", "ethernet"]):
+        for arguments in (["no_such_case"], ["--no-such-option"], ["--fabric", "ethernet"],
+                          ["--repeat", "0"], ["--repeat", "2", "--counters"]):
             done = self.run_program("rpcrdma-bench", *arguments)
             self.assertEqual((done.returncode, done.stdout), (2, b""))
             self.assertEqual(done.stderr.count(b"\n"), 1)

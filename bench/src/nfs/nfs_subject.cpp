@@ -1,73 +1,45 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: one coroutine for each call in flight makes one call after another until the time is up. READ takes the
 // first bytes of the file, as the library's own benchmark service reads from one buffer; each WRITE coroutine writes
-// its own part of the file. Ownership: a run owns its buffers and outlives its coroutines; the directories below the
-// temporary one belong to the server. Error handling: the first failed call ends the run with an exception.
+// its own part of the file. Directories are listed, and trees copied, by one coroutine.
+// Ownership: a run owns its buffers and outlives its coroutines; the directories below the temporary one belong to the
+// server. Error handling: the first failed call ends the run with an exception.
 #include "nfs_subject.hpp"
 
-#include <stdlib.h>
+#include <fmt/core.h>
 
 #include <boost/asio/detached.hpp>
-#include <filesystem>
 #include <stdexcept>
-#include <system_error>
 #include <vector>
 
 #include "child.hpp"
+#include "material.hpp"
 #include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/nfs/client.hpp"
-#include "rpcrdma/nfsd/program/daemon.hpp"
+#include "rpcrdma/nfs/copy.hpp"
 #include "timing.hpp"
 
 namespace rpcrdma::bench {
 namespace {
 
-class TemporaryDirectory {
+/// Makes a problem with one file the end of the benchmark.
+class StrictObserver final : public nfs::CopyObserver {
  public:
-  TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "rpcrdma-bench-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a temporary directory");
-    path_ = name;
-    std::filesystem::create_directory(path_ / "export");
+  void on_found(std::uint64_t) override {}
+  void on_moved(std::uint64_t) override {}
+  void on_file_done() override { ++files_; }
+  void on_problem(std::string_view path, const error_code& why) override {
+    problem_ = std::string(path) + ": " + why.message();
   }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+  void check() const {
+    if (!problem_.empty()) throw std::runtime_error(problem_);
+    if (files_ != kTreeFiles) throw std::runtime_error("a tree was not copied as a whole");
   }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
-  std::filesystem::path path_;
+  std::uint32_t files_ = 0;
+  std::string problem_;
 };
-
-void serve_nfs(const Setting& setting, const nfsd::ExportSpec& exported, const std::filesystem::path& folder,
-               const Child::Ready& ready) {
-  nfsd::Options options;
-  options.exports.push_back(exported);
-  options.command_line_exports = 1;
-  options.listens.push_back({{boost::asio::ip::make_address("127.0.0.1"), 0}, setting.open.provider});
-  options.crc = setting.open.crc;
-  options.version = setting.server;
-  options.poll = setting.poll;
-  options.inline_threshold = setting.threshold;
-  options.state_dir = folder / "state";
-  options.log_level = LogLevel::warn;
-  nfsd::Daemon daemon(std::move(options), Log(make_stderr_sink(LogLevel::warn, "rpcrdma-bench")));
-  if (const auto started = daemon.start(); !started) throw std::runtime_error(started.error().text);
-  const std::string line = daemon.ready_line();  // ready rdma=ADDR:PORT fabric=...
-  ready(static_cast<std::uint16_t>(std::stoul(line.substr(line.find(':') + 1))));
-  daemon.run();
-}
-
-nfsd::ExportSpec export_of(ExportKind kind, const std::filesystem::path& folder) {
-  const std::string text =
-      (kind == ExportKind::memory ? "memory" : (folder / "export").string()) + ":/bench,no_root_squash";
-  auto spec = nfsd::parse_export(text);
-  if (!spec) throw std::runtime_error(spec.error().text);
-  return std::move(*spec);
-}
 
 template <class T>
 T must(Result<T> result) {
@@ -78,9 +50,7 @@ T must(Result<T> result) {
 class Nfs final : public Subject {
  public:
   Nfs(const Setting& setting, ExportKind kind)
-      : setting_(setting), child_([&](Board&, const auto& ready) {
-          serve_nfs(setting, export_of(kind, folder_.path()), folder_.path(), ready);
-        }) {}
+      : setting_(setting), child_(start_nfs_server(setting, kind, folder_, NfsPort::rdma)) {}
   // Closing the connection needs a running event loop.
   ~Nfs() override {
     client_.reset();
@@ -91,10 +61,35 @@ class Nfs final : public Subject {
   Nfs& operator=(const Nfs&) = delete;
 
   std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
-    const bool known = which.operation == Operation::attributes || which.operation == Operation::read ||
-                       which.operation == Operation::write;
-    if (!known) return std::nullopt;
     if (client_ == nullptr) complete(prepare());
+    switch (which.operation) {
+      case Operation::attributes:
+      case Operation::lookup:
+      case Operation::read:
+      case Operation::write:
+      case Operation::create_remove: return calls(which, budget);
+      case Operation::read_directory: return read_directory(which, budget);
+      case Operation::tree_put:
+      case Operation::tree_get: return copy_tree(which);
+      default: return std::nullopt;
+    }
+  }
+
+  Usage usage() override { return child_->usage(); }
+
+ private:
+  static constexpr std::uint32_t kPiece = 1u << 20;
+
+  struct Progress {
+    const Case& which;
+    Clock::time_point end{};
+    std::uint64_t done = 0;
+    std::uint32_t active = 0;
+    std::vector<double> samples{};
+    error_code failed{};
+  };
+
+  Outcome calls(const Case& which, std::chrono::milliseconds budget) {
     Progress progress{.which = which, .active = which.depth};
     progress.samples.reserve(1 << 18);
     std::vector<memory::RegisteredBuffer> buffers;
@@ -110,20 +105,54 @@ class Nfs final : public Subject {
     return which.unit == "us" ? typical(progress.samples) : rate(which, progress.done, seconds_since(start));
   }
 
-  Usage usage() override { return child_.usage(); }
+  Outcome read_directory(const Case& which, std::chrono::milliseconds budget) {
+    if (!std::filesystem::exists(folder_.exported() / "list")) fill_directory(folder_.exported() / "list");
+    const Outcome lists = sequential_rate(which, budget, [this] { complete(list()); });
+    return {lists.value * kListed, lists.operations * kListed};
+  }
 
- private:
-  static constexpr std::uint32_t kFile = 8u << 20;
-  static constexpr std::uint32_t kPiece = 1u << 20;
+  boost::asio::awaitable<void> list() {
+    std::string name = "list";
+    const nfs::FileHandle directory = must(co_await client_->lookup(root_, std::move(name))).handle;
+    nfs::Client::Page page;
+    std::uint32_t found = 0;
+    do {
+      page = must(co_await client_->read_directory(directory, page.next, true));
+      for (const nfs::DirectoryEntry& entry : page.entries)
+        if (entry.attributes && nfs::is_plain_name(entry.name)) ++found;
+    } while (!page.end);
+    if (found != kListed) throw std::runtime_error("a directory was not listed as a whole");
+  }
 
-  struct Progress {
-    const Case& which;
-    Clock::time_point end{};
-    std::uint64_t done = 0;
-    std::uint32_t active = 0;
-    std::vector<double> samples{};
-    error_code failed{};
-  };
+  /// Copies into a new directory each time; the copies are removed with the subject.
+  Outcome copy_tree(const Case& which) {
+    const bool put = which.operation == Operation::tree_put;
+    const std::filesystem::path from = put ? folder_.path() / "tree" : folder_.exported() / "tree";
+    if (!std::filesystem::exists(from)) make_tree(from);
+    const auto start = Clock::now();
+    complete(put ? upload(from) : download());
+    return rate(which, kTreeFiles, seconds_since(start));
+  }
+
+  boost::asio::awaitable<void> upload(std::filesystem::path from) {
+    StrictObserver observer;
+    nfs::Copier copier(*client_, observer, must(co_await client_->limits(root_)));
+    nfs::LocalDirectory directory = must(nfs::LocalDirectory::open(from.string()));
+    std::string name = fmt::format("put{}", copies_++);
+    must(co_await copier.upload_tree(std::move(directory), root_, std::move(name)));
+    observer.check();
+  }
+
+  boost::asio::awaitable<void> download() {
+    StrictObserver observer;
+    nfs::Copier copier(*client_, observer, must(co_await client_->limits(root_)));
+    std::string source = "tree";
+    const nfs::Node tree = must(co_await client_->lookup(root_, std::move(source)));
+    nfs::LocalDirectory directory = must(nfs::LocalDirectory::open(folder_.path().string()));
+    std::string name = fmt::format("got{}", copies_++);
+    must(co_await copier.download_tree(tree, std::move(directory), std::move(name)));
+    observer.check();
+  }
 
   void complete(boost::asio::awaitable<void> task) {
     std::exception_ptr thrown;
@@ -142,15 +171,15 @@ class Nfs final : public Subject {
     options.fabric = setting_.open;
     options.version = setting_.client;
     std::string host = "127.0.0.1";
-    client_ = must(co_await nfs::Client::connect(context_, std::move(host), child_.port(), std::move(options)));
+    client_ = must(co_await nfs::Client::connect(context_, std::move(host), child_->port(), std::move(options)));
     std::string path = "/bench";
-    const nfs::FileHandle root = must(co_await client_->mount(std::move(path)));
+    root_ = must(co_await client_->mount(std::move(path)));
     std::string name = "file";
     const nfs::SetAttributes attributes{.mode = 0644};
-    file_ = must(co_await client_->create(root, std::move(name), attributes, false)).handle;
+    file_ = must(co_await client_->create(root_, std::move(name), attributes, false)).handle;
     const memory::RegisteredBuffer buffer = must(client_->pool().allocate(kPiece));
     std::ranges::fill(buffer.octets(), std::byte{'r'});
-    for (std::uint32_t offset = 0; offset < kFile; offset += kPiece) {
+    for (std::uint32_t offset = 0; offset < kFileBytes; offset += kPiece) {
       const BufferRef from = buffer.ref();
       must(co_await client_->write(file_, offset, from, nfs::Stable::unstable));
     }
@@ -158,10 +187,9 @@ class Nfs final : public Subject {
 
   boost::asio::awaitable<void> sequence(Progress& progress, std::uint32_t number, BufferRef buffer) {
     const BufferRef data = buffer.slice(0, progress.which.bytes);
-    const std::uint64_t offset = std::uint64_t{number} * kPiece % kFile;
     do {
       const auto start = Clock::now();
-      const error_code failed = co_await operation(progress.which.operation, offset, data);
+      const error_code failed = co_await operation(progress.which.operation, number, data);
       if (failed) progress.failed = failed;
       progress.samples.push_back(microseconds(Clock::now() - start));
       ++progress.done;
@@ -169,16 +197,33 @@ class Nfs final : public Subject {
     --progress.active;
   }
 
-  boost::asio::awaitable<error_code> operation(Operation which, std::uint64_t offset, BufferRef data) {
-    if (which == Operation::attributes) co_return error_of(co_await client_->getattr(file_));
-    if (which == Operation::read) {
-      const auto read = co_await client_->read(file_, 0, data);
-      if (read && read->count != data.size) co_return make_error_code(boost::system::errc::io_error);
-      co_return error_of(read);
+  boost::asio::awaitable<error_code> operation(Operation which, std::uint32_t number, BufferRef data) {
+    switch (which) {
+      case Operation::attributes: co_return error_of(co_await client_->getattr(file_));
+      case Operation::lookup: {
+        std::string name = "file";
+        co_return error_of(co_await client_->lookup(root_, std::move(name)));
+      }
+      case Operation::create_remove: co_return co_await create_remove(fmt::format("c{}", number));
+      case Operation::read: {
+        const auto read = co_await client_->read(file_, 0, data);
+        if (read && read->count != data.size) co_return make_error_code(boost::system::errc::io_error);
+        co_return error_of(read);
+      }
+      default: {
+        const std::uint64_t offset = std::uint64_t{number} * kPiece % kFileBytes;
+        const auto written = co_await client_->write(file_, offset, data, nfs::Stable::unstable);
+        if (written && written->count != data.size) co_return make_error_code(boost::system::errc::io_error);
+        co_return error_of(written);
+      }
     }
-    const auto written = co_await client_->write(file_, offset, data, nfs::Stable::unstable);
-    if (written && written->count != data.size) co_return make_error_code(boost::system::errc::io_error);
-    co_return error_of(written);
+  }
+  boost::asio::awaitable<error_code> create_remove(std::string name) {
+    const nfs::SetAttributes attributes{.mode = 0644};
+    std::string created = name;
+    const auto made = co_await client_->create(root_, std::move(created), attributes, true);
+    if (!made) co_return made.error();
+    co_return error_of(co_await client_->remove(root_, std::move(name)));
   }
   template <class T>
   static error_code error_of(const Result<T>& result) {
@@ -187,11 +232,13 @@ class Nfs final : public Subject {
 
   Setting setting_;
   TemporaryDirectory folder_;
-  Child child_;
+  std::unique_ptr<Child> child_;
   boost::asio::io_context context_{1};
   Runner runner_{context_, setting_.poll};
   std::unique_ptr<nfs::Client> client_;
+  nfs::FileHandle root_;
   nfs::FileHandle file_;
+  int copies_ = 0;
 };
 
 }  // namespace

@@ -3,7 +3,8 @@
 // repetitions}; the server answers each with a reply of kSmallMessage + the bytes wanted. A depth above
 // one is a stream: one request asks for many repetitions, or many bodies follow each other unanswered.
 // Bulk bytes are placed as in the other subjects: page-aligned, sent from one buffer, and received in turn into as many
-// buffers as the depth of the case.
+// buffers as the depth of the case. With `spin`, both sides ask for a small message again and again, and block only
+// when none has come for kSpin: between the rounds.
 #include "raw_tcp.hpp"
 
 #include <arpa/inet.h>
@@ -30,6 +31,7 @@ namespace {
 
 constexpr std::uint32_t kBulk = 1u << 20;
 constexpr std::uint32_t kBuffers = 8;
+constexpr std::chrono::milliseconds kSpin{2};
 
 struct Request {
   std::uint32_t body = 0;    // bytes behind the request
@@ -95,14 +97,28 @@ void receive_all(int fd, const std::array<iovec, 2>& vectors) {
   });
 }
 
+ssize_t receive_spinning(int fd, msghdr& message) {
+  const auto end = Clock::now() + kSpin;
+  do {
+    const ssize_t n = ::recvmsg(fd, &message, MSG_DONTWAIT);
+    if (n >= 0 || errno != EAGAIN) return n;
+  } while (Clock::now() < end);
+  return ::recvmsg(fd, &message, 0);
+}
+
+void receive_small(int fd, Memory& memory, bool spin) {
+  if (!spin) return receive_all(fd, memory.vectors(kSmallMessage, 0, 0));
+  move_all(memory.vectors(kSmallMessage, 0, 0), [fd](msghdr& message) { return receive_spinning(fd, message); });
+}
+
 void no_delay(int fd) {
   const int one = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-void serve_one(int fd, Memory& memory) {
+void serve_one(int fd, Memory& memory, bool spin) {
   for (;;) {
-    receive_all(fd, memory.vectors(kSmallMessage, 0, 0));
+    receive_small(fd, memory, spin);
     Request request;
     std::memcpy(&request, memory.small.data(), sizeof request);
     for (std::uint32_t i = 0; i < request.repeat; ++i) {
@@ -121,7 +137,7 @@ sockaddr_in loopback(std::uint16_t port) {
   return address;
 }
 
-void serve_stream(Board&, const Child::Ready& ready) {
+void serve_stream(bool spin, const Child::Ready& ready) {
   const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address = loopback(0);
   socklen_t size = sizeof address;
@@ -135,7 +151,7 @@ void serve_stream(Board&, const Child::Ready& ready) {
     const Fd connection(::accept(listener.get(), nullptr, nullptr));
     no_delay(connection.get());
     try {
-      serve_one(connection.get(), memory);
+      serve_one(connection.get(), memory, spin);
     } catch (const std::runtime_error&) {  // the client has disconnected: accept the next one
     }
   }
@@ -143,9 +159,10 @@ void serve_stream(Board&, const Child::Ready& ready) {
 
 class RawTcp final : public Subject {
  public:
-  RawTcp() : child_(serve_stream) {}
+  explicit RawTcp(bool spin) : spin_(spin), child_([spin](Board&, const auto& ready) { serve_stream(spin, ready); }) {}
 
   std::optional<Outcome> run(const Case& which, std::chrono::milliseconds budget) override {
+    if (spin_ && which.operation != Operation::null) return std::nullopt;
     switch (which.operation) {
       case Operation::null: return which.depth == 1 ? exchanges(which, budget, {}) : std::nullopt;
       case Operation::read: return exchanges(which, budget, {0, which.bytes});
@@ -175,6 +192,7 @@ class RawTcp final : public Subject {
     send_all(socket_.get(), memory_.vectors(kSmallMessage, 0, request.body));
     for (std::uint32_t i = 1; i < request.repeat && request.body != 0; ++i)
       send_all(socket_.get(), memory_.vectors(0, i % request.depth, request.body));
+    if (request.body == 0 && request.answer == 0) return receive_small(socket_.get(), memory_, spin_);
     const std::uint32_t replies = request.answer != 0 ? request.repeat : 1;
     for (std::uint32_t i = 0; i < replies; ++i)
       receive_all(socket_.get(), memory_.vectors(kSmallMessage, i % request.depth, request.answer));
@@ -194,6 +212,7 @@ class RawTcp final : public Subject {
     socket_ = {};
   }
 
+  bool spin_;
   Child child_;
   Fd socket_;
   Memory memory_;
@@ -201,6 +220,7 @@ class RawTcp final : public Subject {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_raw_tcp() { return std::make_unique<RawTcp>(); }
+std::unique_ptr<Subject> make_raw_tcp() { return std::make_unique<RawTcp>(false); }
+std::unique_ptr<Subject> make_raw_tcp_spin() { return std::make_unique<RawTcp>(true); }
 
 }  // namespace rpcrdma::bench

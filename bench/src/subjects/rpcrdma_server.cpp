@@ -20,7 +20,7 @@ namespace rpcrdma::bench {
 namespace {
 
 constexpr std::uint32_t kMaxData = 1u << 20;
-constexpr std::uint32_t kMaxConnections = 4096;
+constexpr std::uint32_t kMaxConnections = 16384;
 
 /// Names the data of a call while it is transferred; reused from call to call.
 struct Landing {
@@ -112,6 +112,7 @@ void serve_rpcrdma(const Setting& setting, Board& board, const Child::Ready& rea
   dispatcher.on<service::Publish>([&](rpc::ServerCall<service::Publish> call) {
     board.fabric = (*fabric)->counters();
     board.receive_bytes = server->counters().receive_octets;
+    board.connections = server->counters().connections;
     call.reply({});
   });
   server->listen({address, 0}, [&](Result<fabric::Endpoint> listening) {

@@ -5,8 +5,14 @@
 // Error handling: the first failed call ends the run with an exception.
 #include "rpcrdma_subject.hpp"
 
+#include <fmt/core.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <fstream>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "call_sequence.hpp"
@@ -16,10 +22,33 @@
 namespace rpcrdma::bench {
 namespace {
 
+/// Memory registered for the receives and sends of one connection, generously.
+constexpr std::size_t kPoolForEach = 128u << 10;
+
+/// Throws Unavailable unless a process may have `connections` to one port: one descriptor and one local port for each.
+void require_room(std::uint32_t connections) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const rlim_t wanted = rlim_t{connections} + 200;
+  if (limit.rlim_cur < wanted) {
+    limit = {wanted, std::max(wanted, limit.rlim_max)};
+    if (::setrlimit(RLIMIT_NOFILE, &limit) != 0)
+      throw Unavailable(fmt::format("{} connections need a limit of {} descriptors (ulimit -n)", connections, wanted));
+  }
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first >> last;
+  if (last < first + connections)
+    throw Unavailable(
+        fmt::format("{} connections need as many ports (sysctl net.ipv4.ip_local_port_range)", connections));
+}
+
 class Rpcrdma final : public Subject {
  public:
   Rpcrdma(const Setting& setting, std::uint32_t idle)
-      : child_([&setting](Board& board, const auto& ready) { serve_rpcrdma(setting, board, ready); }), loop_(setting) {
+      : idle_count_(idle),
+        child_([&setting](Board& board, const auto& ready) { serve_rpcrdma(setting, board, ready); }),
+        loop_(setting) {
     if (idle != 0) add_idle(setting, idle);
   }
 
@@ -31,9 +60,10 @@ class Rpcrdma final : public Subject {
       case Operation::setup: return setup_rate(which, budget, [this] { set_up(); });
       case Operation::idle_memory: return Outcome{idle_kib_.value(), 0};
       case Operation::posted_receives: return Outcome{posted_kib_.value(), 0};
-      case Operation::attributes: return std::nullopt;
+      case Operation::connect_all: return Outcome{connect_ms_.value(), 0};
+      case Operation::notice_end: return Outcome{notice_end(), 0};
+      default: return std::nullopt;
     }
-    return std::nullopt;
   }
 
   Usage usage() override {
@@ -46,10 +76,31 @@ class Rpcrdma final : public Subject {
     // Excludes what the server allocates once, at its first connections.
     first_idle_ = hold_connections(setting, child_.port(), 16);
     const auto [resident_before, posted_before] = footprint();
+    const auto start = Clock::now();
     idle_ = hold_connections(setting, child_.port(), count);
+    connect_ms_ = 1000 * seconds_since(start);
     const auto [resident, posted] = footprint();
     idle_kib_ = (static_cast<double>(resident) - static_cast<double>(resident_before)) / count / 1024;
     posted_kib_ = static_cast<double>(posted - posted_before) / count / 1024;
+  }
+
+  /// Ends the process that holds the idle connections. Returns the milliseconds until the server has none of them.
+  double notice_end() {
+    if (notice_ms_) return *notice_ms_;
+    const std::uint32_t idle = idle_count_;
+    const std::uint32_t before = connections();
+    const auto start = Clock::now();
+    idle_.reset();
+    while (connections() > before - idle) {
+      if (seconds_since(start) > 300) throw std::runtime_error("the server does not notice the end of its connections");
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    notice_ms_ = 1000 * seconds_since(start);
+    return *notice_ms_;
+  }
+  std::uint32_t connections() {
+    call<service::Publish>(loop_, link(0));
+    return child_.board().connections;
   }
 
   /// The server's resident bytes, and the bytes registered for the sends and receives of its connections.
@@ -103,11 +154,14 @@ class Rpcrdma final : public Subject {
     return run.samples != nullptr ? typical(samples) : rate(which, run.done, seconds);
   }
 
+  std::uint32_t idle_count_;
   Child child_;
   std::unique_ptr<Child> first_idle_;
   std::unique_ptr<Child> idle_;
   std::optional<double> idle_kib_;
   std::optional<double> posted_kib_;
+  std::optional<double> connect_ms_;
+  std::optional<double> notice_ms_;
   Loop loop_;
   std::vector<std::unique_ptr<Link>> links_;
 };
@@ -115,7 +169,10 @@ class Rpcrdma final : public Subject {
 }  // namespace
 
 std::unique_ptr<Subject> make_rpcrdma(const Setting& setting, std::uint32_t idle) {
-  return std::make_unique<Rpcrdma>(setting, idle);
+  require_room(idle);
+  Setting roomy = setting;
+  roomy.pool_octets = std::max(setting.pool_octets, std::size_t{idle} * kPoolForEach);
+  return std::make_unique<Rpcrdma>(roomy, idle);
 }
 
 }  // namespace rpcrdma::bench

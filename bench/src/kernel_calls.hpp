@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "rpcrdma/base/fd.hpp"
+
+namespace rpcrdma::bench {
+
+/// Counts the system calls of a process by the kernel's tracepoint, also those that bypass the C library's functions.
+/// Needs root and a kernel with tracing. System calls of the whole machine take longer while an object exists.
+class KernelCalls {
+ public:
+  /// Counts from now on in all threads of `process`, and in those that they start.
+  explicit KernelCalls(pid_t process);
+  /// Nothing if the machine does not permit counting.
+  std::optional<std::uint64_t> count() const;
+
+ private:
+  std::vector<Fd> events_;  // one for each thread; empty if the machine does not permit counting
+};
+
+}  // namespace rpcrdma::bench

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// libnfs declares the types of XDR by macros: include this in files that use no other implementation of it.
+#include <nfsc/libnfs-raw-mount.h>
+#include <nfsc/libnfs-raw-nfs.h>
+#include <nfsc/libnfs.h>
+// After libnfs.h, which it needs.
+#include <nfsc/libnfs-raw.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "timing.hpp"
+
+namespace rpcrdma::bench {
+
+/// A connection of libnfs over TCP to one program on 127.0.0.1. Failures are std::runtime_error.
+class LibnfsConnection {
+ public:
+  LibnfsConnection(std::uint16_t port, int program, int version);
+
+  rpc_context* context() const noexcept { return context_.get(); }
+  /// Ends the connection and throws.
+  [[noreturn]] void fail(const std::string& what);
+
+  /// Starts a call, which ends with the callback and its last argument. Returns 0 on success, as libnfs does.
+  using Submit = std::function<int(rpc_cb, void*)>;
+  /// Makes one call and waits for the reply. `take` gets the result, which is valid only while it runs.
+  void call(const Submit& submit, const std::function<void(const void*)>& take);
+
+  /// Calls that follow one another, `depth` at a time, until `limit` have been started or the time is over.
+  struct Sequence {
+    std::function<int(std::uint64_t number, rpc_cb, void*)> submit;
+    std::uint32_t depth = 1;
+    std::uint64_t limit = UINT64_MAX;
+    Clock::time_point end = Clock::time_point::max();
+    std::vector<double>* samples = nullptr;  ///< durations in microseconds; null if not needed
+  };
+  /// Returns the number of calls. A reply with a status that is not NFS3_OK is a failure.
+  std::uint64_t run(const Sequence& sequence);
+
+ private:
+  struct Destroy {
+    void operator()(rpc_context* context) const noexcept { rpc_destroy_context(context); }
+  };
+  struct Flight;
+  struct State;
+
+  static void landed(rpc_context* context, int status, void* data, void* flight);
+  static void begin(Flight& flight);
+  void serve_until(const std::function<bool()>& over);
+
+  std::unique_ptr<rpc_context, Destroy> context_;
+};
+
+/// Asks the MOUNT program at `port` for the handle of `path`.
+std::string libnfs_mount(std::uint16_t port, std::string path);
+
+}  // namespace rpcrdma::bench

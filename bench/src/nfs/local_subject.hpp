@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <memory>
+
+#include "subject.hpp"
+
+namespace rpcrdma::bench {
+
+/// The same operations by system calls on a local directory, in one thread. With `durable`, each change is on the disk
+/// before the next operation, as on an export with `sync`.
+std::unique_ptr<Subject> make_local(bool durable);
+
+}  // namespace rpcrdma::bench

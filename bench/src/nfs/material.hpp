@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Files to measure with.
+#include <cstdint>
+#include <filesystem>
+
+namespace rpcrdma::bench {
+
+/// A directory for one subject, removed by the destructor. Its entry "export" is what servers export.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::filesystem::path& path() const noexcept { return path_; }
+  std::filesystem::path exported() const { return path_ / "export"; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Entries of the directory that fill_directory() makes.
+constexpr std::uint32_t kListed = 10'000;
+/// Makes the directory `path` and fills it with empty files. Throws std::runtime_error, as do all functions here.
+void fill_directory(const std::filesystem::path& path);
+
+/// A tree of small files: so many in each of so many directories.
+constexpr std::uint32_t kTreeDirectories = 30;
+constexpr std::uint32_t kTreeFilesInEach = 100;
+constexpr std::uint32_t kTreeFiles = kTreeDirectories * kTreeFilesInEach;
+constexpr std::uint32_t kTreeFileBytes = 4096;
+void make_tree(const std::filesystem::path& path);
+
+/// The file that READ and WRITE use.
+constexpr std::uint32_t kFileBytes = 8u << 20;
+void make_file(const std::filesystem::path& path, std::uint32_t bytes);
+
+}  // namespace rpcrdma::bench

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "placement.hpp"
+
+namespace rpcrdma::bench {
+
+/// What it costs on this machine to wake a thread that sleeps, in microseconds: half of the round trip between two
+/// threads on the processors of the servers and of the clients, each of which sleeps on a futex until the other wakes
+/// it.
+struct WakeUp {
+  double median;
+  double percentile_90;
+};
+
+/// Takes some 100 ms. Ends its threads before it returns.
+WakeUp measure_wakeup(Placement placement);
+
+}  // namespace rpcrdma::bench
