@@ -20,7 +20,16 @@ SWEEP = "rpcrdma-bench --sweep"
 
 
 def read_rows(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """The rows and costs, without the lines about the machine and about peers that it lacks."""
+    return [row for row in map(json.loads, path.read_text().splitlines()) if "case" in row]
+
+
+def wakeup(path):
+    """What the first line of the output says about the machine, as a sentence."""
+    first = json.loads(path.read_text().partition("\n")[0])
+    if "wakeup_us" not in first:
+        return ""
+    return f"Waking a thread took {first['wakeup_us']:.1f} µs, nine of ten times at most {first['wakeup_90_us']:.1f} µs."
 
 
 def octets_of(size):
@@ -75,12 +84,15 @@ def main():
     rows = read_rows(folder / "results.jsonl")
     reports = {path.stem.removeprefix("profile-"): path.read_text() for path in sorted(folder.glob("profile-*.txt"))}
     content = page.read_text()
-    content = replace_block(content, "machine", (folder / "machine.txt").read_text().strip())
+    machine = f"{(folder / 'machine.txt').read_text().strip()}\n\n{wakeup(folder / 'results.jsonl')}"
+    content = replace_block(content, "machine", machine.strip())
     content = replace_block(content, "ratios", tables.ratios([row for row in rows if "ratio" in row]))
     content = replace_block(content, "together", tables.ratios(read_rows(folder / "together.jsonl")))
     if (folder / "vm.txt").exists():
         content = replace_block(content, "vm", tables.virtual_machine((folder / "vm.txt").read_text()))
-    content = replace_block(content, "costs", tables.costs([row for row in rows if "side" in row]))
+    costs = [row for row in rows if "side" in row]
+    content = replace_block(content, "processor", tables.processor(costs))
+    content = replace_block(content, "costs", tables.costs(costs))
     if reports:
         content = replace_block(content, "profile", tables.profile(reports))
     page.write_text(content)

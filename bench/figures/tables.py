@@ -2,6 +2,7 @@
 """What rpcrdma-bench and perf print, as tables in Markdown."""
 import re
 
+ON_NAMES = ("mkdir", "stat", "chmod", "rename", "rmdir")
 # What is required of a ratio and, in brackets, the aim.
 GATES = {
     ("null_rtt", "raw_tcp"): "<= 1.35", ("null_rtt", "raw_asio"): "<= 1.15", ("null_rtt", "tirpc_tcp"): "<= 1.05 [1.0]",
@@ -13,7 +14,14 @@ GATES = {
     ("hello", "null_rtt"): "<= 1.10", ("tirpc_door_null", "tirpc_tcp"): "<= 1.5",
     ("tirpc_door_read_1m", "tirpc_tcp"): ">= 1.0", ("tirpc_door_write_1m", "tirpc_tcp"): ">= 1.0",
     ("tirpc_door_write_1m_stable", "tirpc_tcp"): ">= 1.0",
-    ("null_rtt_1000_connections", "null_rtt"): "<= 1.10", ("read_1m_qd8_crc", "read_1m_qd8"): ">= 0.75",
+    ("null_rtt_1000_connections", "null_rtt"): "<= 1.10", ("connections_10000", "null_rtt"): "<= 1.10",
+    ("null_rtt", "raw_tcp_spin"): "<= 1.6 [1.3]",
+    ("getattr_posix", "null_rtt"): "<= 1.3", ("lookup_posix", "null_rtt"): "<= 1.3",
+    ("libnfs_getattr", "ganesha"): "<= 1.0 [0.67]", ("libnfs_read_4k_qd32", "ganesha"): ">= 3 [5]",
+    **{(f"libnfs_{name}", "ganesha"): "<= 0.77 [0.5]" for name in ON_NAMES},
+    **{(f"libnfs_{name}_qd32", "ganesha"): ">= 1.3 [2]" for name in ON_NAMES},
+    **{(f"libnfs_{way}_1m_{depth}", "ganesha"): ">= 1.2" for way in ("read", "write") for depth in ("qd1", "qd8")},
+    ("read_1m_qd8_crc", "read_1m_qd8"): ">= 0.75",
 }
 LAYERS = [  # a symbol belongs to the first layer whose pattern it matches
     ("copies between user and kernel", r"copy_(to|from)_iter|copy_user|rep_movs|_copy_(to|from)_user|clear_page"),
@@ -62,18 +70,50 @@ def virtual_machine(output):
         table(["", "both ours, a file in memory", "perftest", "ratio"], perftest)])
 
 
+PEERS = ("raw_tcp", "raw_tcp_spin", "raw_asio", "tirpc_tcp", "local", "local_durable", "ganesha")
+
+
+def figure(value, digits):
+    return "" if value is None else f"{value:,.{digits}f}"
+
+
+def processor(rows):
+    """Processor time of both sides, ours and each peer's."""
+    found = {}  # {(case, who): {side: row}}
+    for row in rows:
+        found.setdefault((row["case"], row["who"]), {}).setdefault(row["side"], row)
+
+    def total(sides, key):
+        values = [row[key] for row in sides.values()]
+        return None if None in values else sum(values)
+
+    lines = []
+    for (case, who), sides in found.items():
+        own = found.get((case, "ours"))
+        if who not in PEERS or own is None:
+            continue
+        cells = [f"`{case}`"]
+        for each in (own, sides):
+            cells += [figure(each[side]["cpu_us"] if side in each else None, 1) for side in ("client", "server")]
+            cells.append(figure(total(each, "cpu_s_per_gb"), 2))
+        cells.insert(4, f"`{who}`")
+        lines.append(cells + [f"{total(own, 'cpu_us') / total(sides, 'cpu_us'):.2f}"])
+    return table(["case", "our client, µs", "our server, µs", "s/GB", "peer", "its client, µs", "its server, µs", "s/GB",
+                  "ratio of both sides"], lines)
+
+
 def costs(rows):
-    keys = ["allocations", "copied", "system_calls", "sends", "receives", "empty_receives", "waits", "yields",
-            "work_requests", "completions", "batches"]
+    keys = ["kernel_calls", "allocations", "copied", "system_calls", "sends", "receives", "empty_receives", "waits",
+            "yields", "work_requests", "completions", "batches"]
     head = ["case", "who", "side"] + [key.replace("_", " ") for key in keys]
     seen, lines = set(), []
     for row in rows:
         one = (row["case"], row["who"], row["side"])
-        if one in seen or row["who"] not in ("ours", "raw_tcp", "raw_asio", "tirpc_tcp"):
+        if one in seen or row["who"] not in ("ours", *PEERS):
             continue
         seen.add(one)
         lines.append([f"`{row['case']}`", row["who"], row["side"]] +
-                     [f"{row[key]:.0f}" if key == "copied" else f"{row[key]:.2f}" for key in keys])
+                     [figure(row[key], 0 if key == "copied" else 2) for key in keys])
     return table(head, lines)
 
 

@@ -59,9 +59,9 @@ void add_metadata(std::vector<Comparison>& plan, const Case& null_rtt) {
   plan.push_back({async, Who::nfs_posix_async, {{"local", Who::local, async}, ganesha(async)}});
   const Case large{"readdirplus_10k", "1/s", read_directory};
   plan.push_back({large, Who::nfs_posix, {{"local", Who::local, large}, ganesha(large)}});
-  const Case put{.name = "tree_put", .unit = "1/s", .operation = tree_put, .bytes = 4096, .rounds = 3};
+  const Case put{.name = "tree_put", .unit = "1/s", .operation = tree_put, .bytes = 4096, .files = 3000, .rounds = 3};
   plan.push_back({put, Who::nfs_posix, {{"local_durable", Who::local_durable, put}}});
-  const Case get{.name = "tree_get", .unit = "1/s", .operation = tree_get, .bytes = 4096, .rounds = 3};
+  const Case get{.name = "tree_get", .unit = "1/s", .operation = tree_get, .bytes = 4096, .files = 3000, .rounds = 3};
   plan.push_back({get, Who::nfs_posix, {{"local", Who::local, get}}});
 }
 

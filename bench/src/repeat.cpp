@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "repeat.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -73,7 +74,7 @@ std::string json_of(const Range& range, int digits) {
 
 std::vector<Row> run_apart(const std::function<std::vector<Row>()>& measure) {
   std::array<int, 2> ends{};
-  if (::pipe(ends.data()) != 0) throw std::runtime_error("pipe failed");
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe failed");
   const File from(::fdopen(ends[0], "r"));
   File to(::fdopen(ends[1], "w"));
   std::fflush(stdout);

@@ -6,6 +6,7 @@ build_packages=(g++ cmake ninja-build pkg-config rpcsvc-proto python3
   liblmdb-dev libseccomp-dev libibverbs-dev librdmacm-dev libgtest-dev libgmock-dev)
 demo_packages=("${build_packages[@]}" diffutils)
 bench_packages=("${build_packages[@]}" git iperf3 nftables socat iproute2)
+bench_peers=(nfs-ganesha nfs-ganesha-vfs libnfs-dev)  # what rpcrdma-bench compares with, if installed
 test_packages=("${build_packages[@]}" git make tshark tcpdump iproute2 procps clang-format libnfs-utils nfs-common rpcbind
   mandoc man-db zsh iperf3 nftables iputils-ping systemd abigail-tools doxygen graphviz strace)
 # Programs that the suites run in the virtual machines.
@@ -21,6 +22,22 @@ missing_packages() {
   local installed
   installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null | sed -n 's/ installed$//p') || true
   comm -23 <(printf '%s\n' "$@" | sort -u) <(sort -u <<<"$installed")
+}
+
+# install_bench_packages installs what scripts/bench needs and, if possible, the peers. Does not let the service of
+# nfs-ganesha start: the benchmark runs the program itself.
+install_bench_packages() {
+  install_packages "${bench_packages[@]}"
+  local as_root=() masked=no
+  if ((EUID != 0)); then as_root=(sudo -n); fi
+  if [[ -d /run/systemd/system && -n $(missing_packages nfs-ganesha) ]]; then
+    if "${as_root[@]}" systemctl -q mask --runtime nfs-ganesha.service 2>/dev/null; then masked=yes; fi
+  fi
+  (install_packages "${bench_peers[@]}") || note "measuring without the peers that cannot be installed"
+  if [[ $masked == yes ]]; then
+    "${as_root[@]}" systemctl -q unmask --runtime nfs-ganesha.service || true
+    "${as_root[@]}" systemctl -q disable nfs-ganesha.service 2>/dev/null || true
+  fi
 }
 
 # install_packages NAME... installs the packages that are missing, if any.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: ganesha registers with rpcbind on a Unix socket in /run, and ends if there is none. So it runs with a /run
 // of its own, in which an rpcbind without a network listens: nothing is registered with the rpcbind of the machine.
-// Ownership: the child becomes ganesha. A helper process starts rpcbind, and ends it when ganesha listens or has ended:
-// the kernel cannot do that, because rpcbind gives up its privileges.
+// Ownership: the child becomes ganesha. A helper process starts rpcbind, and ends it when ganesha has ended: the kernel
+// does not do that for a process that gives up privileges, as rpcbind does.
 // Error handling: a child that ends early makes the start fail, and the last line of ganesha's log is the reason.
 #include "ganesha.hpp"
 
@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -88,11 +89,17 @@ struct Ports {
   std::uint16_t mount;
 };
 
-/// Runs rpcbind until ganesha, the parent, listens on both ports; then reports that, and exits.
+/// Runs rpcbind until ganesha, the parent, has ended. Reports when ganesha listens on both ports.
 [[noreturn]] void help(const std::string& rpcbind, pid_t ganesha, const Ports& ports, const Child::Ready& ready) {
+  be_silent();
+  sigset_t end;
+  ::sigemptyset(&end);
+  ::sigaddset(&end, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &end, nullptr);
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // waits below if the parent ends from now on
   const pid_t registry = ::fork();
   if (registry == 0) {
-    be_silent();
+    ::sigprocmask(SIG_UNBLOCK, &end, nullptr);
     if (::unshare(CLONE_NEWNET) == 0) ::execl(rpcbind.c_str(), "rpcbind", "-f", nullptr);
     ::_exit(1);
   }
@@ -102,9 +109,13 @@ struct Ports {
     listening = listening &&
                 wait_for(ganesha, [&] { return accepts(reinterpret_cast<const sockaddr*>(&address), sizeof address); });
   }
+  if (listening) {
+    ready(ports.nfs);
+    int signal = 0;
+    if (::getppid() == ganesha) ::sigwait(&end, &signal);
+  }
   if (registry > 0) ::kill(registry, SIGKILL);
-  if (listening) ready(ports.nfs);
-  ::_exit(listening ? 0 : 1);
+  ::_exit(0);
 }
 
 /// Replaces this process by ganesha. Returns only on failure.

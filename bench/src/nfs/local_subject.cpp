@@ -80,7 +80,7 @@ class Local final : public Subject {
 
   Outcome copy_tree(const Case& which) {
     const std::filesystem::path source = folder_.path() / "tree";
-    if (!std::filesystem::exists(source)) make_tree(source);
+    if (!std::filesystem::exists(source)) make_tree(source, which.files);
     const std::filesystem::path target = folder_.path() / fmt::format("copy{}", copies_++);
     const auto start = Clock::now();
     std::filesystem::create_directory(target);
@@ -89,10 +89,10 @@ class Local final : public Subject {
       std::filesystem::create_directory(target / name);
       const Fd from = open_directory(source / name);
       const Fd to = open_directory(target / name);
-      for (std::uint32_t j = 0; j < kTreeFilesInEach; ++j) copy_file(from, to, fmt::format("f{}", j));
+      for (std::uint32_t j = 0; j < which.files / kTreeDirectories; ++j) copy_file(from, to, fmt::format("f{}", j));
       settle(to);
     }
-    return rate(which, kTreeFiles, seconds_since(start));
+    return rate(which, which.files, seconds_since(start));
   }
 
   /// Keeps mode and times, as the client does.

@@ -34,12 +34,13 @@ void fill_directory(const std::filesystem::path& path) {
   for (std::uint32_t i = 0; i < kListed; ++i) make_file(path / fmt::format("entry-{}", i), 0);
 }
 
-void make_tree(const std::filesystem::path& path) {
+void make_tree(const std::filesystem::path& path, std::uint32_t files) {
   std::filesystem::create_directory(path);
   for (std::uint32_t i = 0; i < kTreeDirectories; ++i) {
     const std::filesystem::path folder = path / fmt::format("d{}", i);
     std::filesystem::create_directory(folder);
-    for (std::uint32_t j = 0; j < kTreeFilesInEach; ++j) make_file(folder / fmt::format("f{}", j), kTreeFileBytes);
+    for (std::uint32_t j = 0; j < files / kTreeDirectories; ++j)
+      make_file(folder / fmt::format("f{}", j), kTreeFileBytes);
   }
 }
 

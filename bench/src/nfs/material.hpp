@@ -25,12 +25,10 @@ constexpr std::uint32_t kListed = 10'000;
 /// Makes the directory `path` and fills it with empty files. Throws std::runtime_error, as do all functions here.
 void fill_directory(const std::filesystem::path& path);
 
-/// A tree of small files: so many in each of so many directories.
+/// A tree has so many directories, with as many of its files in each.
 constexpr std::uint32_t kTreeDirectories = 30;
-constexpr std::uint32_t kTreeFilesInEach = 100;
-constexpr std::uint32_t kTreeFiles = kTreeDirectories * kTreeFilesInEach;
 constexpr std::uint32_t kTreeFileBytes = 4096;
-void make_tree(const std::filesystem::path& path);
+void make_tree(const std::filesystem::path& path, std::uint32_t files);
 
 /// The file that READ and WRITE use.
 constexpr std::uint32_t kFileBytes = 8u << 20;

@@ -31,9 +31,9 @@ class StrictObserver final : public nfs::CopyObserver {
   void on_problem(std::string_view path, const error_code& why) override {
     problem_ = std::string(path) + ": " + why.message();
   }
-  void check() const {
+  void check(std::uint32_t files) const {
     if (!problem_.empty()) throw std::runtime_error(problem_);
-    if (files_ != kTreeFiles) throw std::runtime_error("a tree was not copied as a whole");
+    if (files_ != files) throw std::runtime_error("a tree was not copied as a whole");
   }
 
  private:
@@ -128,22 +128,22 @@ class Nfs final : public Subject {
   Outcome copy_tree(const Case& which) {
     const bool put = which.operation == Operation::tree_put;
     const std::filesystem::path from = put ? folder_.path() / "tree" : folder_.exported() / "tree";
-    if (!std::filesystem::exists(from)) make_tree(from);
+    if (!std::filesystem::exists(from)) make_tree(from, which.files);
     const auto start = Clock::now();
-    complete(put ? upload(from) : download());
-    return rate(which, kTreeFiles, seconds_since(start));
+    complete(put ? upload(from, which.files) : download(which.files));
+    return rate(which, which.files, seconds_since(start));
   }
 
-  boost::asio::awaitable<void> upload(std::filesystem::path from) {
+  boost::asio::awaitable<void> upload(std::filesystem::path from, std::uint32_t files) {
     StrictObserver observer;
     nfs::Copier copier(*client_, observer, must(co_await client_->limits(root_)));
     nfs::LocalDirectory directory = must(nfs::LocalDirectory::open(from.string()));
     std::string name = fmt::format("put{}", copies_++);
     must(co_await copier.upload_tree(std::move(directory), root_, std::move(name)));
-    observer.check();
+    observer.check(files);
   }
 
-  boost::asio::awaitable<void> download() {
+  boost::asio::awaitable<void> download(std::uint32_t files) {
     StrictObserver observer;
     nfs::Copier copier(*client_, observer, must(co_await client_->limits(root_)));
     std::string source = "tree";
@@ -151,7 +151,7 @@ class Nfs final : public Subject {
     nfs::LocalDirectory directory = must(nfs::LocalDirectory::open(folder_.path().string()));
     std::string name = fmt::format("got{}", copies_++);
     must(co_await copier.download_tree(tree, std::move(directory), std::move(name)));
-    observer.check();
+    observer.check(files);
   }
 
   void complete(boost::asio::awaitable<void> task) {
