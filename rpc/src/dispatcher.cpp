@@ -74,11 +74,33 @@ Registration* Dispatcher::find(const CallHeader& header, ReplyHeader& reply) con
   return nullptr;
 }
 
+/// The counter of the reason in `reply`.
+std::uint64_t& Dispatcher::reason(const ReplyHeader& reply) noexcept {
+  if (reply.kind == ReplyHeader::Kind::rpc_mismatch) return counters_.rpc_mismatch;
+  if (reply.kind == ReplyHeader::Kind::auth_error) return counters_.bad_auth;
+  switch (reply.accept) {
+    case AcceptStat::program_unavailable: return counters_.program_unavailable;
+    case AcceptStat::program_mismatch: return counters_.program_mismatch;
+    case AcceptStat::procedure_unavailable: return counters_.procedure_unavailable;
+    default: return counters_.garbage_args;
+  }
+}
+
 void Dispatcher::reject(transport::IncomingCall& call, const ReplyHeader& reply) noexcept {
   ++counters_.rejected;
+  ++reason(reply);
   options_.log.debug("call {:#x} of {} rejected: {}", reply.xid, call.connection().peer.address().to_string(),
                      outcome(reply).message());
   send_header(call, reply);
+}
+
+std::vector<ProcedureReport> Dispatcher::procedures() const {
+  std::vector<ProcedureReport> called;
+  for (const Version& version : versions_)
+    for (std::uint32_t number = 0; number < version.procedures.size(); ++number)
+      if (const Registration* one = version.procedures[number].get(); one != nullptr && one->statistics() != nullptr)
+        called.push_back({version.program, version.version, number, one->info().name, one->statistics()});
+  return called;
 }
 
 void Dispatcher::on_call(transport::IncomingCall& call) noexcept {

@@ -41,13 +41,20 @@ class OnLoop {
 
 }  // namespace
 
-bool ServerCallState::begin(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in) noexcept {
+bool ServerCallState::begin(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in,
+                            ProcedureStatistics& statistics) noexcept {
   call_ = &call;
   header_ = header;
   answer_ = {.xid = header.xid};
   data_ = Data::not_fetched;
   // [8166-6.1-b] finish() fails on a chunk that matches no eligible argument: the call is not processed
-  if (decode_args(in) && in.finish()) return true;
+  if (decode_args(in) && in.finish()) {
+    statistics_ = &statistics;
+    call.measure(statistics.latency);
+    ++statistics.calls;
+    statistics.call_size.add(call.payload().length);
+    return true;
+  }
   release();
   return false;
 }
@@ -67,6 +74,7 @@ bool ServerCallState::guard(DuplicateCache& cache, transport::CallHandler& serve
     case DuplicateCache::Found::in_progress: break;
     case DuplicateCache::Found::reply: send_verbatim(*call_, *reply); break;
   }
+  ++statistics_->replayed;
   release();
   return false;
 }
@@ -128,7 +136,7 @@ void ServerCallState::send_result() noexcept {
   encode_result(out);
   settle(message);
   // [8166-4.5.3-b] the transport answers a reply that is too long by ERR_CHUNK
-  if (message.ok() || message.failure() == BuildFailure::too_long) return send();
+  if (message.ok() || message.failure() == BuildFailure::too_long) return send(message);
   send_error(AcceptStat::system_err);
 }
 
@@ -138,7 +146,7 @@ void ServerCallState::send_failure() noexcept {
   xdr::Encoder out(message);
   encode(out, answer_);
   settle(message);
-  send();
+  send(message);
 }
 
 /// The procedure has not been run: forgets the call, so that a resent call is run.
@@ -149,12 +157,24 @@ void ServerCallState::send_rejection() noexcept {
 
 void ServerCallState::send_error(AcceptStat why) noexcept {
   answer_.accept = why;
-  xdr::Encoder out(call_->reply());
+  PayloadBuilder& message = call_->reply();
+  xdr::Encoder out(message);
   encode(out, answer_);
-  send();
+  send(message);
 }
 
-void ServerCallState::send() noexcept {
+void ServerCallState::count_reply(const PayloadBuilder& message) noexcept {
+  ProcedureStatistics& counted = *statistics_;
+  ++counted.replies;
+  counted.reply_size.add(message.payload().length);
+  if (answer_.kind != ReplyHeader::Kind::accepted || answer_.accept != AcceptStat::success)
+    ++counted.errors;
+  else if (const std::uint32_t status = result_status(); status != 0)
+    counted.fail(status);
+}
+
+void ServerCallState::send(const PayloadBuilder& message) noexcept {
+  count_reply(message);
   call_->send([this](error_code status) { sent(status); });
 }
 

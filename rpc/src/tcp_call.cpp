@@ -14,6 +14,7 @@ bool TcpCall::start(std::shared_ptr<TcpCallOwner> owner, std::vector<std::byte>&
   xid_ = in.u32();
   if (in.u32() != static_cast<std::uint32_t>(MessageType::call) || !in.ok()) return false;
   owner_ = owner.get();
+  latency_ = nullptr;
   alive_ = std::move(owner);
   record_.swap(record);
   as_payload(record_, message_);
@@ -52,6 +53,10 @@ void TcpCall::send(Handler handler) {
   if (!reply_.ok()) {  // as over RDMA: a reply that cannot be built ends the connection
     owner_->close();
     return written(transport::TransportError::connection_lost);
+  }
+  if (Histogram* latency = std::exchange(latency_, nullptr)) {
+    const auto spent = std::chrono::nanoseconds(std::chrono::steady_clock::now() - arrived_).count();
+    latency->add(static_cast<std::uint64_t>(std::max<std::int64_t>(spent, 0)));
   }
   owner_->write(*this);
 }

@@ -54,6 +54,10 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   transport::ConnectionStatistics statistics() const noexcept override { return owner_->statistics(); }
   boost::asio::io_context& context() noexcept override { return owner_->context(); }
   memory::Pool& pool() noexcept override { return owner_->pool(); }
+  void measure(Histogram& latency) noexcept override {
+    latency_ = &latency;
+    arrived_ = std::chrono::steady_clock::now();
+  }
   bool over_tcp() const noexcept override { return true; }
   std::span<const std::uint32_t> write_chunks() const noexcept override { return {}; }
   void reserve_bulk(std::uint32_t bytes, Handler handler) override {
@@ -71,6 +75,8 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
 
   TcpCallOwner* owner_ = nullptr;
   std::shared_ptr<TcpCallOwner> alive_;  // held until the call is answered, then by the write operation
+  Histogram* latency_ = nullptr;
+  std::chrono::steady_clock::time_point arrived_;
   std::uint32_t xid_ = 0;
   std::vector<std::byte> record_;
   Payload message_;

@@ -22,6 +22,9 @@ bool has_position_zero(const wire::ChunkLists& chunks) noexcept {
 void Connection::received(ReceiveSlot& slot, const fabric::Completion& completion) noexcept {
   if (completion.status || ended_) return;
   in_batch_ = true;
+  ++traffic_.receives;
+  traffic_.receive_bytes += completion.length;
+  traffic_.remote_invalidations += completion.invalidated ? 1 : 0;
   if (completion.length > slot.memory().size) return abort(fabric::FabricError::protocol_violation);
   Received message{header_, {}, completion.invalidated, ReceiveLease(*this, slot)};
   const BufferRef octets = slot.memory().slice(0, completion.length);
@@ -56,6 +59,7 @@ void Connection::learn_version(const wire::Header& header) noexcept {
 void Connection::dispatch(Received& message) noexcept {
   switch (message.header.procedure) {
     case wire::Procedure::error:
+      count_error(message.header.error);
       if (control_ == nullptr || !control_->on_error(message.header)) events_->on_peer_error(message);
       return;
     case wire::Procedure::optional: return control_->on_option(message.header);

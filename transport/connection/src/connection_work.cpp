@@ -4,7 +4,18 @@
 // Errors. A failed post aborts the connection; a range that cannot be exposed fails its call only.
 #include "rpcrdma/connection/connection.hpp"
 
+#include <algorithm>
+
 namespace rpcrdma::transport {
+namespace {
+
+std::uint64_t size_of(std::span<const BufferRef> gather) noexcept {
+  std::uint64_t sum = 0;
+  for (const BufferRef& part : gather) sum += part.size;
+  return sum;
+}
+
+}  // namespace
 
 error_code Connection::posted(error_code status, const fabric::WorkContext* context) noexcept {
   if (status) {
@@ -37,18 +48,41 @@ void Connection::end_batch() noexcept {
   if (events_ != nullptr) events_->on_batch_end();
   in_batch_ = false;
   if (!ended_ && connected_) queue_pair_->submit();
+  note_latencies();
+}
+
+std::chrono::steady_clock::time_point Connection::batch_time() noexcept {
+  if (!in_batch_) return std::chrono::steady_clock::now();
+  if (batch_time_ == std::chrono::steady_clock::time_point()) batch_time_ = std::chrono::steady_clock::now();
+  return batch_time_;
+}
+
+void Connection::note_latencies() noexcept {
+  batch_time_ = {};
+  if (replies_.empty()) return;
+  const auto now = std::chrono::steady_clock::now();
+  for (const PostedReply& reply : replies_) {
+    const auto spent = std::chrono::nanoseconds(now - reply.arrived).count();
+    reply.latency->add(static_cast<std::uint64_t>(std::max<std::int64_t>(spent, 0)));
+  }
+  replies_.clear();
 }
 
 error_code Connection::post_send(std::span<const BufferRef> gather, const fabric::SendOptions& options,
                                  fabric::WorkContext* context) noexcept {
   if (ended_) return fabric::FabricError::not_connected;
   offered_ = offered_ || !version_settled_;
+  ++traffic_.sends;
+  traffic_.send_bytes += size_of(gather);
+  if (options.invalidate) ++traffic_.sends_with_invalidate;
   return posted(queue_pair_->post_send(gather, options, context), context);
 }
 
 error_code Connection::post_write(std::span<const BufferRef> gather, std::uint32_t handle, std::uint64_t offset,
                                   fabric::WorkContext* context) noexcept {
   if (ended_) return fabric::FabricError::not_connected;
+  ++traffic_.writes;
+  traffic_.write_bytes += size_of(gather);
   return posted(queue_pair_->post_write(gather, handle, offset, context), context);
 }
 
@@ -56,6 +90,10 @@ error_code Connection::post_read(BufferRef sink, std::uint32_t handle, std::uint
                                  fabric::WorkContext* context) noexcept {
   if (ended_) return fabric::FabricError::not_connected;
   const error_code status = queue_pair_->post_read(sink, handle, offset, context);
+  if (!status) {
+    ++traffic_.reads;
+    traffic_.read_bytes += sink.size;
+  }
   // The call fails, not the connection.
   return status == fabric::FabricError::locked_memory ? status : posted(status, context);
 }
@@ -71,12 +109,46 @@ Result<fabric::Window*> Connection::take_window() {
 Result<Segment> Connection::bind(fabric::Window& window, BufferRef memory, fabric::Access access) {
   if (ended_) return make_error_code(fabric::FabricError::not_connected);
   schedule_submit();
+  ++traffic_.windows;
+  traffic_.window_bytes += memory.size;
   return queue_pair_->bind(window, memory, access);
 }
 
 error_code Connection::invalidate(fabric::Window& window, fabric::WorkContext* context) noexcept {
   if (ended_) return fabric::FabricError::not_connected;
+  ++traffic_.local_invalidations;
   return posted(queue_pair_->invalidate(window, context), context);
+}
+
+Traffic Connection::traffic() const noexcept {
+  Traffic now = traffic_;
+  now.send_queue_waits = send_queue_.waits() + reply_queue_.waits();
+  return now;
+}
+
+void Connection::count_call(const wire::Header& header) noexcept {
+  ++traffic_.calls;
+  traffic_.credits_asked += header.credits;
+  const wire::ChunkLists& chunks = header.chunks;
+  if (chunks.empty()) {
+    ++traffic_.inline_calls;
+    return;
+  }
+  bool position_zero = false;
+  bool other_read = false;
+  for (const wire::ReadSegment& read : chunks.reads) (read.position == 0 ? position_zero : other_read) = true;
+  traffic_.long_calls += position_zero ? 1 : 0;
+  traffic_.read_chunk_calls += other_read ? 1 : 0;
+  traffic_.write_chunk_calls += chunks.write_chunk_count() != 0 ? 1 : 0;
+  traffic_.reply_chunk_calls += chunks.has_reply_chunk() ? 1 : 0;
+}
+
+void Connection::count_error(wire::ErrorKind kind) noexcept {
+  switch (kind) {
+    case wire::ErrorKind::vers: ++traffic_.version_errors; break;
+    case wire::ErrorKind::chunk: ++traffic_.chunk_errors; break;
+    default: ++traffic_.other_errors; break;
+  }
 }
 
 }  // namespace rpcrdma::transport

@@ -15,6 +15,7 @@ struct CallAccess {
   static State& state(Call& call) noexcept { return call.state_; }
   static void*& slot(Call& call) noexcept { return call.slot_; }
   static error_code& failure(Call& call) noexcept { return call.failure_; }
+  static std::chrono::steady_clock::time_point& submitted(Call& call) noexcept { return call.submitted_; }
   static bool& was_sent(Call& call) noexcept { return call.was_sent_; }
 };
 

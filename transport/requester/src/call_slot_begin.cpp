@@ -104,6 +104,7 @@ CallSlot::Start CallSlot::expose() {
 CallSlot::Start CallSlot::post() {
   if (plan_.header.procedure == wire::Procedure::msg)
     for (const bool reduced : plan_.reduced) needs_send_ = needs_send_ || !reduced;
+  core_.connection()->count_call(plan_.header);
   const error_code posted = core_.connection()->post_send(message_.gather(), {}, &send_work_);
   state_ = State::on_wire;
   send_pending_ = !posted;

@@ -32,9 +32,11 @@ std::uint32_t RequesterCore::next_xid() noexcept {
 void RequesterCore::submit(Call& call) {
   ++counters_.calls;
   CallAccess::was_sent(call) = false;
+  CallAccess::submitted(call) = time();
   if (shut_) return fail_later(call, shut_);
   if (waiting_.size() >= setup_.max_waiting) return fail_later(call, BaseError::out_of_memory);
   CallAccess::state(call) = CallAccess::State::waiting;
+  if (connection_ && credits_.available() <= connection_->held_credits()) ++connection_->counted().credit_waits;
   waiting_.push_back(call);
   if (call.deadline != std::chrono::steady_clock::time_point::max()) arm(call.deadline);
   if (connection_)
@@ -61,7 +63,11 @@ void RequesterCore::pump() {
   while (credits_.available() > connection_->held_credits() && !waiting_.empty() && connection_->connected()) {
     Call& call = waiting_.front();
     const CallSlot::Start started = start(call);
-    if (started == CallSlot::Start::sent) continue;
+    if (started == CallSlot::Start::sent) {
+      stalled_ = false;
+      continue;
+    }
+    if (started == CallSlot::Start::wait && !std::exchange(stalled_, true)) ++connection_->counted().resource_waits;
     // Calls on the wire, or work of the other direction, will release the memory or send credits that are missing.
     if (started == CallSlot::Start::wait && (slots_.in_use() != 0 || connection_->has_work())) break;
     waiting_.pop_front();
@@ -151,6 +157,18 @@ void RequesterCore::run_deferred() {
   }
   pump();
   if (on_idle) on_idle();
+}
+
+Traffic RequesterCore::traffic() const noexcept {
+  Traffic sum = ended_traffic_;
+  if (connection_) sum += connection_->traffic();
+  return sum;
+}
+
+/// The reply has just been heard.
+void RequesterCore::note_latency(Call& call) noexcept {
+  const auto spent = std::chrono::nanoseconds(heard_at_ - CallAccess::submitted(call)).count();
+  latency_.add(static_cast<std::uint64_t>(std::max<std::int64_t>(spent, 0)));
 }
 
 Requester::Counters RequesterCore::counters() const noexcept {

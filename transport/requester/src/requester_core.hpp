@@ -39,6 +39,8 @@ class RequesterCore final : public Requester {
   void cancel(Call& call) override;
   std::uint32_t next_xid() noexcept override;
   Counters counters() const noexcept override;
+  Traffic traffic() const noexcept override;
+  const Histogram* latency() const noexcept override { return &latency_; }
 
   /// There is a connection: its events are forwarded here until detach().
   void attach(ConnectionPtr connection);
@@ -56,10 +58,13 @@ class RequesterCore final : public Requester {
   void refuse(Call& call, error_code why) { fail_later(call, why); }
 
   /// The peer has sent something.
-  void heard() noexcept { heard_at_ = std::chrono::steady_clock::now(); }
+  void heard() noexcept { heard_at_ = time(); }
   void on_reply(Received& message);
   void on_peer_error(Received& message);
-  void discard() noexcept { ++counters_.discarded_replies; }
+  void discard() noexcept {
+    ++counters_.discarded_replies;
+    if (connection_) ++connection_->counted().discarded;
+  }
   bool proven() const noexcept { return proven_; }  ///< the current connection has carried a reply
   bool expects(std::uint32_t xid) const noexcept { return table_.find(xid) != nullptr; }
   /// Sends waiting calls, as far as credits, memory and the send queue allow.
@@ -73,6 +78,7 @@ class RequesterCore final : public Requester {
   const RequesterSetup& setup() const noexcept { return setup_; }
   const Credits& credits() const noexcept { return credits_; }
   Counters& mutable_counters() noexcept { return counters_; }
+  void note_latency(Call& call) noexcept;
   void call_over() noexcept { --calls_on_wire_; }
   void answered(CallSlot& slot) noexcept;
   void recycle(CallSlot& slot) noexcept { slots_.give_back(slot); }
@@ -83,6 +89,9 @@ class RequesterCore final : public Requester {
   std::chrono::steady_clock::time_point grace_from_now();
 
  private:
+  std::chrono::steady_clock::time_point time() const noexcept {
+    return connection_ ? connection_->batch_time() : std::chrono::steady_clock::now();
+  }
   CallSlot& take_slot();
   CallSlot::Start start(Call& call);
   void fail_later(Call& call, error_code why);
@@ -113,6 +122,9 @@ class RequesterCore final : public Requester {
   std::uint32_t next_xid_;
   std::uint32_t calls_on_wire_ = 0;
   Counters counters_;
+  Traffic ended_traffic_;  // of connections that have ended
+  Histogram latency_;
+  bool stalled_ = false;  // the first waiting call has a credit, but lacks memory or send credits
   bool pumping_ = false;
   bool deferred_scheduled_ = false;
   bool proven_ = false;

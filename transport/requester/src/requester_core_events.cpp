@@ -24,9 +24,14 @@ void RequesterCore::on_reply(Received& message) {
   if (slot->answered() || message.header.version != slot->version()) return discard();
   // [8167-4.1-a] [8167-4.1-d] a reply to a call of this requester grants credits of this direction
   credits_.grant(message.header.credits);
+  connection_->counted().credits_granted += message.header.credits;
   heard();
   proven_ = true;
-  if (slot->state() == CallSlot::State::on_wire) return slot->answer(message);
+  if (slot->state() == CallSlot::State::on_wire) {
+    connection_->counted().long_replies += message.header.procedure == wire::Procedure::nomsg ? 1 : 0;
+    note_latency(*slot->call());
+    return slot->answer(message);
+  }
   discard();
   slot->answer_late();
 }
@@ -57,6 +62,7 @@ bool RequesterCore::refuses_version(const wire::Header& error) const noexcept {
 }
 
 void RequesterCore::detach() {
+  if (connection_) ended_traffic_ += connection_->traffic();
   connection_.reset();
   proven_ = false;
   deferred_.clear();  // completed below

@@ -31,6 +31,8 @@ void CallImpl::take(ServingLink& link, Connection& connection, Received& message
   std::swap(header_, message.header);
   lease_ = std::move(message.lease);
   inline_payload_ = message.payload;
+  arrived_ = connection.batch_time();
+  latency_ = nullptr;
   wrote_ = false;
   open_plan_.reset();
 }
@@ -81,7 +83,7 @@ void CallImpl::open_call() {
   state_ = State::pulling;
   bulk_asked_ = reads_.long_call().length;
   link_->long_calls().acquire(long_call_request_, bulk_asked_);
-  if (long_call_request_.waits()) service_.note_wait();
+  if (long_call_request_.waits()) note_wait();
 }
 
 void CallImpl::pull_long_call() noexcept {
@@ -193,7 +195,12 @@ void CallImpl::reserve_bulk(std::uint32_t octets, Handler handler) {
   bulk_asked_ = octets;
   bulk_handler_ = std::move(handler);
   link_->bulk().acquire(bulk_request_, octets);
-  if (bulk_request_.waits()) service_.note_wait();
+  if (bulk_request_.waits()) note_wait();
+}
+
+void CallImpl::note_wait() {
+  ++connection_->counted().budget_waits;
+  service_.note_wait();
 }
 
 void CallImpl::bulk_granted() noexcept {

@@ -60,6 +60,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   void fail() override;
   std::shared_ptr<ReverseRequester> reverse() override;
   ConnectionStatistics statistics() const noexcept override;
+  void measure(Histogram& latency) noexcept override { latency_ = &latency; }
   CharacteristicsExchange* exchange() noexcept override {
     return link_ != nullptr && !link_is_lost() ? connection_->exchange() : nullptr;
   }
@@ -88,6 +89,7 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   void deliver(BufferRef stream);
   void bulk_granted() noexcept;
   bool link_is_lost() const noexcept;
+  void note_wait();
   bool is_message(BufferRef stream) const noexcept;
   CallFingerprint fingerprint() const noexcept;
 
@@ -115,6 +117,8 @@ class CallImpl final : public IncomingCall, private UnitWaiter {
   ServingLink* link_ = nullptr;  // null: the connection is lost
   ConnectionPtr connection_;     // keeps the connection's memory
   wire::Header header_;
+  std::chrono::steady_clock::time_point arrived_;
+  Histogram* latency_ = nullptr;  // where the call's time is counted
   ReceiveLease lease_;
   BufferRef inline_payload_;
   ReadList reads_;

@@ -236,7 +236,14 @@ void CallImpl::post_reply() {
   if (connection_->post_send(message_.gather(), options, &send_work_)) return;  // aborted
   if (open_plan_) connection_->plan_posted(*open_plan_);
   open_plan_.reset();
-  if (ending_ == Ending::error) service_.count(service_.counters.errors_sent);
+  if (latency_ != nullptr) connection_->note_reply(*latency_, arrived_);
+  Traffic& counted = connection_->counted();
+  counted.credits_granted += plan_.header.credits;
+  counted.long_replies += plan_.long_reply ? 1 : 0;
+  if (ending_ == Ending::error) {
+    connection_->count_error(plan_.header.error);
+    service_.count(service_.counters.errors_sent);
+  }
   if (options.invalidate) service_.count(service_.counters.invalidated);
 }
 

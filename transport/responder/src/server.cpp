@@ -155,6 +155,9 @@ class ServerImpl final : public Server {
     });
   }
   Counters counters() const noexcept override;
+  WorkerReport report(std::size_t index, std::size_t most_connections) const override {
+    return state_->workers.at(index)->report(most_connections);
+  }
 
  private:
   std::shared_ptr<ServerState> state_;

@@ -64,6 +64,20 @@ std::chrono::milliseconds ServerConnection::progress_limit(const ServerOptions& 
   return link_.is_awaited() ? std::min(options.pressed_timeout, options.progress_timeout) : options.progress_timeout;
 }
 
+ConnectionReport ServerConnection::report(std::chrono::steady_clock::time_point now) const {
+  ConnectionReport out;
+  out.peer = connection_->info().peer;
+  out.fabric = connection_->fabric().capabilities().name;
+  out.age = std::chrono::duration_cast<std::chrono::milliseconds>(now - accepted_at_);
+  out.version = connection_->version();
+  out.inline_send = connection_->thresholds().send;
+  out.inline_receive = connection_->thresholds().receive;
+  out.remote_invalidation = connection_->thresholds().remote_invalidation;
+  out.statistics = link_.statistics();
+  out.traffic = connection_->traffic();
+  return out;
+}
+
 void ServerConnection::on_connected() noexcept {
   connection_->log().debug("accepted: inline {} out, {} in, remote invalidation {}", connection_->thresholds().send,
                            connection_->thresholds().receive, connection_->thresholds().remote_invalidation);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 #include "rpcrdma/connection/connection.hpp"
+#include "rpcrdma/responder/server.hpp"
 #include "serving_link.hpp"
 
 namespace rpcrdma::transport {
@@ -19,6 +20,10 @@ class ServerConnection final : private ConnectionEvents {
   std::size_t receive_octets() const noexcept { return connection_ ? connection_->receive_octets() : 0; }
   /// Tells the worker how the bytes registered for receives have changed; none are left when the connection is over.
   void note_receives() noexcept;
+  /// What the connection has done so far, for Server::report().
+  ConnectionReport report(std::chrono::steady_clock::time_point now) const;
+  Traffic traffic() const noexcept { return connection_ ? connection_->traffic() : Traffic{}; }
+  std::uint64_t calls_taken() const noexcept { return link_.calls_taken(); }
   bool idle() const noexcept { return link_.calls() == 0; }
   /// When the connection was last seen active; it is idle since then.
   std::chrono::steady_clock::time_point active_at() const noexcept { return active_at_; }
@@ -57,6 +62,7 @@ class ServerConnection final : private ConnectionEvents {
   bool over_ = false;
   bool draining_ = false;
   bool ending_ = false;
+  const std::chrono::steady_clock::time_point accepted_at_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point active_at_ = std::chrono::steady_clock::now();
   std::uint64_t calls_taken_ = 0;  // calls received when watch() last ran
   std::uint64_t completed_ = 0;    // work requests completed when watch() last ran

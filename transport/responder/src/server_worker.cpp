@@ -122,6 +122,7 @@ void ServerWorker::watch_closely() {
 
 void ServerWorker::connection_over(ServerConnection& connection) {
   const boost::asio::ip::address peer = connection.peer();
+  ended_traffic_ += connection.traffic();
   const auto at = std::ranges::find(connections_, &connection, &std::unique_ptr<ServerConnection>::get);
   ended_.push_back(std::move(*at));
   connections_.erase(at);
@@ -135,6 +136,23 @@ void ServerWorker::connection_over(ServerConnection& connection) {
   }
   left_(peer);
   check_drained();
+}
+
+WorkerReport ServerWorker::report(std::size_t most_connections) const {
+  WorkerReport out;
+  out.traffic = ended_traffic_;
+  out.connections = connections_.size();
+  std::vector<const ServerConnection*> busiest;
+  for (const auto& connection : connections_) {
+    out.traffic += connection->traffic();
+    busiest.push_back(connection.get());
+  }
+  const std::size_t shown = std::min(most_connections, busiest.size());
+  std::ranges::partial_sort(busiest, busiest.begin() + static_cast<std::ptrdiff_t>(shown), std::ranges::greater{},
+                            &ServerConnection::calls_taken);
+  const auto now = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < shown; ++i) out.busiest.push_back(busiest[i]->report(now));
+  return out;
 }
 
 void ServerWorker::drain(std::chrono::steady_clock::time_point deadline, UniqueFunction<void()> done) {

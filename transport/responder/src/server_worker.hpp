@@ -36,6 +36,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   /// Adds to the bytes registered for receives; modulo 2^64, so that the sum can decrease.
   void add_receive_octets(std::size_t change) noexcept { receive_octets_.fetch_add(change, std::memory_order_relaxed); }
 
+  WorkerReport report(std::size_t most_connections) const;
   const Service::Counters& counters() const noexcept { return service_.counters; }
   std::size_t receive_octets() const noexcept { return receive_octets_.load(std::memory_order_relaxed); }
   std::uint32_t connections() const noexcept { return connection_count_.load(std::memory_order_relaxed); }
@@ -64,6 +65,7 @@ class ServerWorker final : public std::enable_shared_from_this<ServerWorker> {
   UniqueFunction<void()> drained_;
   bool draining_ = false;
   bool destroyed_ = false;
+  Traffic ended_traffic_;  // of connections that have ended
   std::atomic<std::size_t> receive_octets_{0};
   std::atomic<std::uint32_t> connection_count_{0};
 };

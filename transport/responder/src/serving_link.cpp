@@ -43,6 +43,7 @@ void ServingLink::on_call(Received& message) {
   if (draining_) return discard();
   take_request(message.header);
   service_.count(service_.counters.calls);
+  connection_->count_call(message.header);
   ++calls_taken_;
   CallImpl& call = service_.take_call();
   active_.push_back(&call);

@@ -23,7 +23,10 @@ class ServingLink {
   void on_call(Received& message);
   /// Answers the message, or drops it, as RFC 8166 section 4.5 requires.
   void on_bad_message(wire::WireError error, Received& message);
-  void discard() noexcept { service_.count(service_.counters.discarded); }
+  void discard() noexcept {
+    service_.count(service_.counters.discarded);
+    if (connection_ != nullptr) ++connection_->counted().discarded;
+  }
   /// The connection has ended: ends its calls in progress.
   void lost(error_code why);
 

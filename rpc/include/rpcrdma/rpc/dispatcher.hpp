@@ -14,6 +14,7 @@
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/base/recycler.hpp"
 #include "rpcrdma/rpc/server_call.hpp"
+#include "rpcrdma/rpc/statistics.hpp"
 
 namespace rpcrdma::rpc {
 
@@ -28,6 +29,18 @@ class RPCRDMA_EXPORT Registration {
   virtual bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
                    transport::CallHandler& server) noexcept = 0;
   AuthRequirement auth = AuthRequirement::none;  ///< checked before run()
+  /// Made when the procedure is called for the first time; null until then.
+  const ProcedureStatistics* statistics() const noexcept { return statistics_.get(); }
+
+ protected:
+  /// Makes the statistics if there are none yet.
+  ProcedureStatistics& counted() {
+    if (!statistics_) statistics_ = std::make_unique<ProcedureStatistics>();
+    return *statistics_;
+  }
+
+ private:
+  std::unique_ptr<ProcedureStatistics> statistics_;
 };
 
 /// Options of a Dispatcher.
@@ -60,9 +73,18 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
     std::uint64_t calls = 0;      ///< calls received
     std::uint64_t rejected = 0;   ///< answered without running a handler; duplicates are not counted
     std::uint64_t discarded = 0;  ///< messages that have no XID or are not calls; the transport answers them
+    // Rejected calls by reason (RFC 5531 section 9):
+    std::uint64_t rpc_mismatch = 0;           ///< not RPC version 2
+    std::uint64_t bad_auth = 0;               ///< credential or verifier
+    std::uint64_t program_unavailable = 0;    ///< unknown program
+    std::uint64_t program_mismatch = 0;       ///< unknown version of a program
+    std::uint64_t procedure_unavailable = 0;  ///< unknown procedure
+    std::uint64_t garbage_args = 0;           ///< arguments that cannot be decoded
   };
   /// On the dispatcher's thread.
   const Counters& counters() const noexcept { return counters_; }
+  /// The procedures that have been called so far. On the dispatcher's thread.
+  std::vector<ProcedureReport> procedures() const;
 
  private:
   struct Version {
@@ -73,6 +95,7 @@ class RPCRDMA_EXPORT Dispatcher final : public transport::CallHandler {
   void add(std::unique_ptr<Registration> registration);
   /// Finds the registration for a call; if there is none, returns null and sets the error in `reply`.
   Registration* find(const CallHeader& header, ReplyHeader& reply) const noexcept;
+  std::uint64_t& reason(const ReplyHeader& reply) noexcept;
   void reject(transport::IncomingCall& call, const ReplyHeader& reply) noexcept;
 
   DispatcherOptions options_;
@@ -91,7 +114,7 @@ class TypedRegistration final : public Registration {
   bool run(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in, DuplicateCache* cache,
            transport::CallHandler& server) noexcept override {
     State& state = take_state();
-    if (!state.begin(call, header, in)) return false;
+    if (!state.begin(call, header, in, counted())) return false;
     if (!P::kInfo.idempotent && cache != nullptr && !state.guard(*cache, server, in)) return true;
     try {
       invoke(ServerCall<P>(state));

@@ -12,6 +12,7 @@
 #include "rpcrdma/rpc/duplicate_cache.hpp"
 #include "rpcrdma/rpc/message.hpp"
 #include "rpcrdma/rpc/procedure.hpp"
+#include "rpcrdma/rpc/statistics.hpp"
 #include "rpcrdma/xdr/encoder.hpp"
 
 namespace rpcrdma::rpc {
@@ -28,7 +29,9 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   transport::IncomingCall& call() const noexcept { return *call_; }
 
   /// Takes over a call, whose arguments are next in `in`. False if they cannot be decoded: the caller keeps the call.
-  bool begin(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in) noexcept;
+  /// `statistics` counts the call, and outlives it.
+  bool begin(transport::IncomingCall& call, const CallHeader& header, xdr::Decoder& in,
+             ProcedureStatistics& statistics) noexcept;
   /// Enters the call, whose arguments `in` has decoded, into `cache`. False if the cache has answered the call or
   /// attached it to an equal call: this state is then idle. `server` receives the call again if the equal call is not
   /// run.
@@ -55,6 +58,8 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   virtual void free_args() noexcept = 0;
   virtual bool encode_result(xdr::Encoder& out) noexcept = 0;
   virtual void give_back() noexcept = 0;
+  /// The result's error of the program; 0 if there is none, or if the type of the result has no member `status`.
+  virtual std::uint32_t result_status() const noexcept = 0;
 
  private:
   /// Whether a dropped call has fetched its bulk arguments.
@@ -70,10 +75,11 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   void send_failure() noexcept;
   void send_rejection() noexcept;
   void send_error(AcceptStat why) noexcept;
-  void send() noexcept;
+  void send(const PayloadBuilder& message) noexcept;
   std::vector<std::byte> encode_apart() noexcept;
   void settle(const PayloadBuilder& message) noexcept;
   void abandon() noexcept;
+  void count_reply(const PayloadBuilder& message) noexcept;
   void sent(error_code status) noexcept;
   void release() noexcept;
 
@@ -86,6 +92,7 @@ class RPCRDMA_EXPORT ServerCallState : private xdr::Staging {
   DuplicateKey key_;
   PostMemory post_memory_;
   Data data_ = Data::not_fetched;
+  ProcedureStatistics* statistics_ = nullptr;
 };
 
 template <Procedure P>
@@ -103,6 +110,12 @@ class TypedServerCallState : public ServerCallState {
     args = {};
   }
   bool encode_result(xdr::Encoder& out) noexcept override { return out.encode(&P::xdr_result, result); }
+  std::uint32_t result_status() const noexcept override {
+    if constexpr (requires { static_cast<std::uint32_t>(result.status); })
+      return static_cast<std::uint32_t>(result.status);
+    else
+      return 0;
+  }
 };
 
 /// Sends the reply message `message` for `call`. On its loop.

@@ -7,9 +7,12 @@
 #include <array>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
+#include <chrono>
 #include <memory>
 #include <optional>
+#include <vector>
 
+#include "rpcrdma/base/histogram.hpp"
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/base/recycler.hpp"
 #include "rpcrdma/base/weak_guard.hpp"
@@ -20,6 +23,7 @@
 #include "rpcrdma/connection/receive_budget.hpp"
 #include "rpcrdma/connection/receive_buffers.hpp"
 #include "rpcrdma/connection/send_credits.hpp"
+#include "rpcrdma/connection/traffic.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/wire/header.hpp"
@@ -203,6 +207,22 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
     std::uint64_t completed = 0;
   };
   const Progress& progress() const noexcept { return progress_; }
+  /// What this side has done since the start; also after the connection has ended.
+  Traffic traffic() const noexcept;
+  /// The counters that the users of the connection keep: of calls, replies, errors, and waits for credits or memory.
+  Traffic& counted() noexcept { return traffic_; }
+  /// The time now or, within a batch of completions, when the batch was first asked for it: a batch reads the clock
+  /// once.
+  std::chrono::steady_clock::time_point batch_time() noexcept;
+  /// A reply has been posted: adds the nanoseconds from `arrived` until the work of this batch is submitted to
+  /// `latency`, which outlives the connection.
+  void note_reply(Histogram& latency, std::chrono::steady_clock::time_point arrived) {
+    replies_.push_back({&latency, arrived});
+  }
+  /// Counts a call that this side sends or receives, by the form of its header.
+  void count_call(const wire::Header& header) noexcept;
+  /// Counts an RDMA_ERROR that this side sends or receives.
+  void count_error(wire::ErrorKind kind) noexcept;
   /// The io_context of the fabric, on whose thread the connection is used.
   boost::asio::io_context& context() noexcept { return setup_.fabric->context(); }
 
@@ -224,6 +244,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   error_code posted(error_code status, const fabric::WorkContext* context = nullptr) noexcept;
   void schedule_submit() noexcept;
   void end_batch() noexcept;
+  void note_latencies() noexcept;
   void received(ReceiveSlot& slot, const fabric::Completion& completion) noexcept;
   void learn_version(const wire::Header& header) noexcept;
   void use_version_two() noexcept;
@@ -261,6 +282,13 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   wire::Header header_;  // of the message being received; its lists keep their capacity
   error_code reason_;
   Progress progress_;
+  Traffic traffic_;
+  struct PostedReply {
+    Histogram* latency;
+    std::chrono::steady_clock::time_point arrived;
+  };
+  std::vector<PostedReply> replies_;                  // posted in this batch
+  std::chrono::steady_clock::time_point batch_time_;  // the epoch: not asked for in this batch
   WeakGuard<Connection> guard_{*this};
   bool connected_ = false;
   bool closing_ = false;

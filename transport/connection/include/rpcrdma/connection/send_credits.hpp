@@ -73,6 +73,8 @@ class SendCredits {
   std::uint32_t capacity() const noexcept { return capacity_; }
   std::uint32_t free() const noexcept { return capacity_ - used_; }
   bool has_waiters() const noexcept { return !waiters_.empty(); }
+  /// The number of calls of wait() so far.
+  std::uint64_t waits() const noexcept { return waits_; }
 
   /// Empty (count 0) when too few are free, or when a waiter is in the queue.
   SendUnits try_reserve(std::uint32_t count) noexcept {
@@ -84,6 +86,7 @@ class SendCredits {
   /// drop_waiters().
   void wait(UnitWaiter& waiter, std::uint32_t count) noexcept {
     if (dropped_) return;
+    ++waits_;
     waiter.wanted_ = count < capacity_ ? count : capacity_;
     waiters_.push_back(waiter);
   }
@@ -106,6 +109,7 @@ class SendCredits {
   friend class SendUnits;
   std::uint32_t capacity_;
   std::uint32_t used_ = 0;
+  std::uint64_t waits_ = 0;
   bool dropped_ = false;
   boost::intrusive::slist<UnitWaiter, boost::intrusive::cache_last<true>, boost::intrusive::constant_time_size<false>>
       waiters_;

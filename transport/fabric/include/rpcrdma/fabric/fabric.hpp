@@ -76,6 +76,13 @@ struct Counters {
   /// The number of times that a lost device came into use again. The keys of older BufferRefs are then invalid for
   /// sending and receiving; bind() still accepts them.
   std::uint64_t reopened = 0;
+  // iWARP in userspace only:
+  std::uint64_t frames_sent = 0;      ///< FPDUs
+  std::uint64_t frames_received = 0;  ///< FPDUs with a correct CRC, or without a CRC
+  std::uint64_t crc_errors = 0;       ///< FPDUs with a wrong CRC, each of which has ended its connection
+  std::uint64_t socket_reads = 0;     ///< reads that returned data
+  std::uint64_t socket_writes = 0;    ///< writes that took data
+  std::uint64_t wakeups = 0;          ///< times that the event loop reported data
 };
 
 /// Whether a range of `length` bytes from `offset` on passes the end of the 64-bit space of offsets.

@@ -56,6 +56,7 @@ void FpduWriter::end() noexcept {
   if (crc_on_) encode_crc(crc_.value(), tail.data());
   emit(tail, false);
   ends_.push_back(position_);
+  ++frames_;
 }
 
 /// Copies `octets` into the stream, with the markers that are due. `covered`: the CRC covers these bytes. [5044-4.3-a]

@@ -41,6 +41,8 @@ class FpduWriter {
   std::span<iovec> pending() noexcept { return std::span(vectors_.data(), vectors_.size()).subspan(next_); }
   /// `count` bytes of pending() have been written.
   void advance(std::size_t count) noexcept;
+  /// Frames made since the last call.
+  std::uint64_t take_frames() noexcept { return std::exchange(frames_, 0); }
   /// Bytes of large payloads that were copied since the last call.
   std::uint64_t take_copied() noexcept { return std::exchange(copied_, 0); }
   /// Bytes written since start().
@@ -69,6 +71,7 @@ class FpduWriter {
   std::uint64_t position_ = 0;  // of the stream: bytes emitted, markers included
   std::uint64_t frame_start_ = 0;
   std::uint64_t copied_ = 0;
+  std::uint64_t frames_ = 0;
   std::uint64_t written_ = 0;      // bytes written to the socket
   std::uint64_t batch_start_ = 0;  // where the batch begins
   bool in_frame_ = false;

@@ -52,6 +52,7 @@ void Stream::read() {
 void Stream::on_read(error_code error, std::size_t count) {
   if (state_.over()) return;
   linger_.begin();
+  ++fabric_->counters.wakeups;
   received(error, count);
   for (int left = kReadsInARow; state_.reads() && left > 0; --left) {
     // A read that filled its buffers is usually followed by more data: read it without a turn of the event loop.
@@ -77,7 +78,10 @@ bool Stream::read_now(error_code& error, std::size_t& count) {
 }
 
 void Stream::received(error_code error, std::size_t count) {
-  if (count != 0) reader_.filled(count);
+  if (count != 0) {
+    ++fabric_->counters.socket_reads;
+    reader_.filled(count);
+  }
   fabric_->counters.copied += reader_.take_copied();
   if (!state_.over() && error == boost::asio::error::eof)
     on_end_of_stream();
@@ -135,6 +139,7 @@ void Stream::refuse(const Placement& refusal) noexcept {
 void Stream::on_segment_end() noexcept {
   if (segment_.refusal.refusal != nullptr) return violate(*segment_.refusal.refusal, segment_.refusal.why);
   any_segment_ = true;
+  ++fabric_->counters.frames_received;
   may_transmit_ = true;
   switch (static_cast<Opcode>(segment_.header.opcode)) {
     case Opcode::write: exposures_.write_placed(); return retire();
@@ -145,7 +150,10 @@ void Stream::on_segment_end() noexcept {
   }
 }
 
-void Stream::on_framing_error(const TerminateCode& error) noexcept { violate(error, FabricError::protocol_violation); }
+void Stream::on_framing_error(const TerminateCode& error) noexcept {
+  if (error == terminate::kCrc) ++fabric_->counters.crc_errors;
+  violate(error, FabricError::protocol_violation);
+}
 
 void Stream::send_placed() noexcept {
   receives_.placed(segment_.payload);

@@ -22,6 +22,7 @@ void Stream::transmit() {
       if (writer_.empty()) break;
     }
     const std::size_t count = write_some(socket_.native_handle(), writer_.pending(), write_error_);
+    if (count != 0) ++fabric_->counters.socket_writes;
     writer_.advance(count);
     if (writer_.empty()) {
       batch_written();
@@ -47,6 +48,7 @@ void Stream::await_writable() {
 /// All frames made so far are written.
 void Stream::batch_written() noexcept {
   fabric_->counters.copied += writer_.take_copied();
+  fabric_->counters.frames_sent += writer_.take_frames();
   sends_.written();
   responder_.written();
   retire();

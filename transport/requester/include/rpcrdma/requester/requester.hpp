@@ -12,8 +12,10 @@
 
 #include "rpcrdma/base/error.hpp"
 #include "rpcrdma/base/export.hpp"
+#include "rpcrdma/base/histogram.hpp"
 #include "rpcrdma/base/payload.hpp"
 #include "rpcrdma/base/payload_builder.hpp"
+#include "rpcrdma/connection/traffic.hpp"
 #include "rpcrdma/fabric/arrival.hpp"
 
 namespace rpcrdma::transport {
@@ -67,6 +69,7 @@ class RPCRDMA_EXPORT Call {
   error_code failure_;
   State state_ = State::over;
   bool was_sent_ = false;
+  std::chrono::steady_clock::time_point submitted_;
 };
 
 /// Sends calls over the current connection. One implementation serves both directions.
@@ -99,6 +102,11 @@ class RPCRDMA_EXPORT Requester {
   };
   /// On the requester's thread.
   virtual Counters counters() const noexcept = 0;
+  /// What this side has done on all connections so far, in both directions. On the requester's thread.
+  virtual Traffic traffic() const noexcept { return {}; }
+  /// Nanoseconds from submit() to the arrival of the reply, of calls that were answered. Null over TCP. On the
+  /// requester's thread.
+  virtual const Histogram* latency() const noexcept { return nullptr; }
 };
 
 }  // namespace rpcrdma::transport

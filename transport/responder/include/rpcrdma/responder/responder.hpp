@@ -10,6 +10,7 @@
 #include <span>
 
 #include "rpcrdma/base/export.hpp"
+#include "rpcrdma/base/histogram.hpp"
 #include "rpcrdma/base/payload.hpp"
 #include "rpcrdma/base/payload_builder.hpp"
 #include "rpcrdma/base/unique_function.hpp"
@@ -46,6 +47,10 @@ class RPCRDMA_EXPORT IncomingCall {
   virtual const fabric::ConnectionInfo& connection() const noexcept = 0;
   /// Counters of the connection; all zero once it is lost. On the thread of context().
   virtual ConnectionStatistics statistics() const noexcept { return {}; }
+  /// Adds the time that this call takes to `latency`, in nanoseconds: from its arrival until its reply is submitted to
+  /// the fabric or to the socket. Calls that are not answered are not counted. `latency` outlives the connection. On
+  /// the thread of context().
+  virtual void measure(Histogram& /*latency*/) noexcept {}
   /// The transport characteristics of the call's connection, valid as long as the connection. Null once the connection
   /// is lost, if the server has only version one, and over TCP. On the thread of context().
   virtual CharacteristicsExchange* exchange() noexcept { return nullptr; }

@@ -11,6 +11,7 @@
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/connection/error.hpp"
 #include "rpcrdma/connection/options.hpp"
+#include "rpcrdma/connection/traffic.hpp"
 #include "rpcrdma/memory/pool.hpp"
 #include "rpcrdma/responder/responder.hpp"
 
@@ -53,6 +54,26 @@ struct Worker {
   CallHandler* handler = nullptr;    ///< serves the calls
 };
 
+/// One connection of a server, as it is now.
+struct ConnectionReport {
+  fabric::Endpoint peer;             ///< the client's address
+  std::string_view fabric;           ///< the name of the provider
+  std::chrono::milliseconds age{0};  ///< since the connection was accepted
+  std::uint32_t version = 1;         ///< of RPC-over-RDMA
+  std::uint32_t inline_send = 0;     ///< bytes: the largest Send of the server
+  std::uint32_t inline_receive = 0;  ///< bytes: the largest Send of the client
+  bool remote_invalidation = false;  ///< replies are sent with Send with Invalidate
+  ConnectionStatistics statistics;   ///< calls, credits, bulk memory
+  Traffic traffic;                   ///< since the connection was accepted
+};
+
+/// What one worker of a server has done.
+struct WorkerReport {
+  Traffic traffic;                        ///< of all its connections since the start, ended ones included
+  std::size_t connections = 0;            ///< open now
+  std::vector<ConnectionReport> busiest;  ///< the connections that have sent the most calls, in descending order
+};
+
 /// Made, used and destroyed while the workers' threads run (or before they start); its functions may be
 /// called from any thread.
 class RPCRDMA_EXPORT Server {
@@ -84,6 +105,8 @@ class RPCRDMA_EXPORT Server {
   };
   /// Any thread.
   virtual Counters counters() const noexcept = 0;
+  /// What worker `index` has done, with at most `most_connections` connections. On the thread of that worker.
+  virtual WorkerReport report(std::size_t index, std::size_t most_connections) const = 0;
 };
 
 }  // namespace rpcrdma::transport

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace rpcrdma::transport {
+
+/// What one side of a connection has done since the connection was made, in both directions of RPC-over-RDMA. The
+/// traffic of several connections is added. Written and read on the thread of the connection.
+struct Traffic {
+  // Work requests and their bytes. The peer's RDMA Reads and Writes are not seen by this side.
+  std::uint64_t sends = 0;          ///< Sends posted
+  std::uint64_t send_bytes = 0;     ///< their bytes, transport headers included
+  std::uint64_t receives = 0;       ///< messages received
+  std::uint64_t receive_bytes = 0;  ///< their bytes, transport headers included
+  std::uint64_t reads = 0;          ///< RDMA Reads posted
+  std::uint64_t read_bytes = 0;     ///< their bytes
+  std::uint64_t writes = 0;         ///< RDMA Writes posted
+  std::uint64_t write_bytes = 0;    ///< their bytes
+  // Memory that this side exposes.
+  std::uint64_t windows = 0;                ///< windows bound, or regions registered for one call
+  std::uint64_t window_bytes = 0;           ///< bytes that they exposed
+  std::uint64_t local_invalidations = 0;    ///< windows that this side invalidated
+  std::uint64_t remote_invalidations = 0;   ///< windows that the peer invalidated by Send with Invalidate
+  std::uint64_t sends_with_invalidate = 0;  ///< Sends of this side that invalidate a handle of the peer
+  // Calls by the form of their headers: a call that has several kinds of chunks counts for each of them. A responder
+  // counts what the requester offers.
+  std::uint64_t calls = 0;              ///< calls sent by a requester or received by a responder
+  std::uint64_t inline_calls = 0;       ///< without chunks
+  std::uint64_t long_calls = 0;         ///< with a Position-Zero Read chunk
+  std::uint64_t read_chunk_calls = 0;   ///< with another Read chunk
+  std::uint64_t write_chunk_calls = 0;  ///< with a Write chunk
+  std::uint64_t reply_chunk_calls = 0;  ///< with a Reply chunk
+  std::uint64_t long_replies = 0;       ///< replies sent or received in a Reply chunk
+  // Errors.
+  std::uint64_t version_errors = 0;  ///< RDMA_ERROR with ERR_VERS, sent or received
+  std::uint64_t chunk_errors = 0;    ///< RDMA_ERROR with ERR_CHUNK, sent or received
+  std::uint64_t other_errors = 0;    ///< RDMA_ERROR with another code, sent or received
+  std::uint64_t discarded = 0;       ///< messages dropped, as RFC 8166 section 4.5 requires
+  // What had to wait.
+  std::uint64_t credit_waits = 0;      ///< calls that waited for a credit (requester)
+  std::uint64_t resource_waits = 0;    ///< times that calls waited for memory or send queue entries (requester)
+  std::uint64_t send_queue_waits = 0;  ///< replies and RDMA Reads or Writes that waited for a send queue entry
+  std::uint64_t budget_waits = 0;      ///< calls that waited for bulk memory of the server (responder)
+  // Credits, as sums over messages: divide by `calls` for the mean.
+  std::uint64_t credits_asked = 0;    ///< credits that calls have requested
+  std::uint64_t credits_granted = 0;  ///< credits that replies have granted
+
+  /// A member and its name.
+  struct Field {
+    std::string_view name;           ///< as in this declaration
+    std::uint64_t Traffic::*member;  ///< the member
+  };
+  /// All members.
+  static constexpr auto fields() noexcept;
+
+  /// Adds each member.
+  constexpr Traffic& operator+=(const Traffic& other) noexcept;
+};
+
+constexpr auto Traffic::fields() noexcept {
+#define RPCRDMA_FIELD(NAME) \
+  Field { #NAME, &Traffic::NAME }
+  return std::array{RPCRDMA_FIELD(sends),
+                    RPCRDMA_FIELD(send_bytes),
+                    RPCRDMA_FIELD(receives),
+                    RPCRDMA_FIELD(receive_bytes),
+                    RPCRDMA_FIELD(reads),
+                    RPCRDMA_FIELD(read_bytes),
+                    RPCRDMA_FIELD(writes),
+                    RPCRDMA_FIELD(write_bytes),
+                    RPCRDMA_FIELD(windows),
+                    RPCRDMA_FIELD(window_bytes),
+                    RPCRDMA_FIELD(local_invalidations),
+                    RPCRDMA_FIELD(remote_invalidations),
+                    RPCRDMA_FIELD(sends_with_invalidate),
+                    RPCRDMA_FIELD(calls),
+                    RPCRDMA_FIELD(inline_calls),
+                    RPCRDMA_FIELD(long_calls),
+                    RPCRDMA_FIELD(read_chunk_calls),
+                    RPCRDMA_FIELD(write_chunk_calls),
+                    RPCRDMA_FIELD(reply_chunk_calls),
+                    RPCRDMA_FIELD(long_replies),
+                    RPCRDMA_FIELD(version_errors),
+                    RPCRDMA_FIELD(chunk_errors),
+                    RPCRDMA_FIELD(other_errors),
+                    RPCRDMA_FIELD(discarded),
+                    RPCRDMA_FIELD(credit_waits),
+                    RPCRDMA_FIELD(resource_waits),
+                    RPCRDMA_FIELD(send_queue_waits),
+                    RPCRDMA_FIELD(budget_waits),
+                    RPCRDMA_FIELD(credits_asked),
+                    RPCRDMA_FIELD(credits_granted)};
+#undef RPCRDMA_FIELD
+}
+static_assert(Traffic::fields().size() * sizeof(std::uint64_t) == sizeof(Traffic));
+
+constexpr Traffic& Traffic::operator+=(const Traffic& other) noexcept {
+  for (const Field& field : fields()) this->*field.member += other.*field.member;
+  return *this;
+}
+
+}  // namespace rpcrdma::transport
