@@ -63,7 +63,7 @@ def install(package):
     shutil.rmtree(package.root, ignore_errors=True)
     run("cmake", "--install", package.build, env={**os.environ, "DESTDIR": str(package.root)})
     prefix, libdir = package.prefix, package.libdir
-    expected = ["bin/rpcrdma-nfs", "bin/rpcrdma-ping", "bin/rpcrdma-conform", "bin/rpcrdma-proxy", "bin/rpcrdma-sim",
+    expected = ["bin/rpcrdma-nfs", "bin/rpcrdma-ping", "bin/rpcrdma-conform", "bin/rpcrdma-proxy", "bin/rpcrdma-sim", "bin/rpcrdma-top",
                 "sbin/rpcrdma-nfsd", "sbin/rpcrdma-ip"]
     for name in expected:
         assert (prefix / name).is_file(), f"{name} is not installed"

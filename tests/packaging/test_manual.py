@@ -23,7 +23,7 @@ class Manual(unittest.TestCase):
     def test_pages(self):
         names = {page.name for page in PAGES}
         self.assertLessEqual({"rpcrdma-nfsd.8", "rpcrdma-nfsd.toml.5", "rpcrdma-nfs.1", "rpcrdma-ping.1", "rpcrdma-ip.8",
-                              "rpcrdma-conform.1", "rpcrdma-proxy.1", "rpcrdma-sim.1", "rpcrdma.7"}, names)
+                              "rpcrdma-conform.1", "rpcrdma-proxy.1", "rpcrdma-sim.1", "rpcrdma-top.1", "rpcrdma.7"}, names)
 
     @needs("mandoc")
     def test_mandoc(self):

@@ -44,6 +44,7 @@ bool is_level(const std::string& word) {
 }
 bool is_sandbox(const std::string& word) { return parse_sandbox_mode(word).has_value(); }
 bool is_polling(const std::string& word) { return parse_polling(word).has_value(); }
+bool is_metrics(const std::string& word) { return parse_metrics(word).has_value(); }
 bool is_path(const std::string& word) { return word.front() == '/'; }
 
 bool take_exports(ConfigReader& reader, const toml::node& node, std::vector<ExportSpec>& out) {
@@ -64,6 +65,7 @@ bool take_key(ConfigReader& reader, const toml::key& key, const toml::node& node
   if (k == "fabric") return take_word(reader, k, node, s.fabric, is_fabric);
   if (k == "crc") return take_word(reader, k, node, s.crc, is_crc);
   if (k == "rdma-version") return take_word(reader, k, node, s.rdma_version, is_version);
+  if (k == "metrics") return take_word(reader, k, node, s.metrics, is_metrics);
   if (k == "log-level") return take_word(reader, k, node, s.log_level, is_level);
   if (k == "state-dir") return take_word(reader, k, node, s.state_dir, is_path);
   if (k == "sandbox") return take_word(reader, k, node, s.sandbox, is_sandbox);

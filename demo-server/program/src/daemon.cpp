@@ -65,6 +65,7 @@ Checked<void> Daemon::start() {
   while (loops_.size() < options_.threads) loops_.push_back(std::make_unique<Loop>(options_.poll));
   if (auto listens = listen_rdma(); !listens) return listens;
   if (auto listens = listen_tcp(); !listens) return listens;
+  if (auto listens = listen_metrics(); !listens) return listens;
   // Called before the registration with rpcbind: a signal that arrives meanwhile waits for run(), which ends with the
   // removal of the registration.
   catch_signals();
@@ -82,6 +83,7 @@ Checked<void> Daemon::confine() {
   SandboxNeeds needs;
   for (const ListenSpec& listen : options_.listens) needs.tcp_ports.push_back(listen.endpoint.port());
   for (const auto& endpoint : options_.tcp_listens) needs.tcp_ports.push_back(endpoint.port());
+  if (options_.metrics) needs.tcp_ports.push_back(options_.metrics->port());
   needs.writable.push_back(options_.state_dir);
   for (const ExportSpec& spec : options_.exports) {
     if (spec.memory) continue;
@@ -212,8 +214,9 @@ Checked<void> Daemon::listen_tcp() {
 }
 
 std::string Daemon::ready_line() const {
-  return fmt::format("ready rdma={} fabric={} tcp={}", texts_of(rdma_bound_), fabric_text_,
-                     tcp_bound_.empty() ? "off" : texts_of(tcp_bound_));
+  return fmt::format("ready rdma={} fabric={} tcp={}{}", texts_of(rdma_bound_), fabric_text_,
+                     tcp_bound_.empty() ? "off" : texts_of(tcp_bound_),
+                     metrics_ ? " metrics=" + text_of(metrics_->local()) : "");
 }
 
 void Daemon::start_loops() {

@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <future>
 #include <utility>
 
@@ -24,12 +23,6 @@ constexpr std::chrono::seconds kDrain{10};
 /// Time to close connections and file systems after the drain.
 constexpr std::chrono::seconds kGrace{5};
 constexpr std::chrono::seconds kTidying{2};
-
-std::size_t open_descriptors() {
-  std::error_code ignored;
-  const std::filesystem::directory_iterator all("/proc/self/fd", ignored);
-  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-}
 
 struct TidyingEnds {
   std::atomic<bool>& now;
@@ -165,6 +158,7 @@ void Daemon::tear_down() {
     });
     left.get_future().get();
   }
+  end_metrics();
   end_loops();
   tcp_servers_.clear();
   groups_.clear();

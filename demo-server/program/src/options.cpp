@@ -40,7 +40,8 @@ std::vector<cli::Section> help_sections() {
             {"devices, nodevices", "clients may make device files, or not [nodevices]"},
             {"sync, async", "reply when the data is on the disk, or before [sync]"},
             {"size=N[K|M|G|T]", "largest size of an export in memory [half of the machine's memory, for all]"}}},
-          {"Ready line on standard output", {{"ready rdma=ADDR:PORT fabric=NAME tcp=ADDR:PORT|off", ""}}},
+          {"Ready line on standard output",
+           {{"ready rdma=ADDR:PORT fabric=NAME tcp=ADDR:PORT|off [metrics=ADDR:PORT]", ""}}},
           {"Signals",
            {{"TERM, INT", "drain the calls in progress, for 10 s at most, and exit; a second one exits at once"},
             {"HUP", "read the exports of --config again"},
@@ -62,6 +63,7 @@ struct Words {
   std::string crc;
   std::string rdma_version = "1";
   std::string log_level = "info";
+  std::string metrics;
   std::string state_dir;
   std::string sandbox = "on";
   std::string config;
@@ -100,6 +102,12 @@ void add_network_options(CLI::App& app, Words& words) {
                  "Version of RPC-over-RDMA to serve; auto answers each call in its version")
       ->type_name("1|2|auto")
       ->capture_default_str()
+      ->group(kNetwork);
+  app.add_option("--metrics", words.metrics,
+                 "Serve statistics by HTTP: a live page at /, /metrics for Prometheus, /stats.json, /healthz; without "
+                 "ADDR on 127.0.0.1")
+      ->type_name("[ADDR:]PORT")
+      ->default_str("off")
       ->group(kNetwork);
   app.add_flag("--rpcbind", words.rpcbind, "Register the ports with this machine's rpcbind while the server runs")
       ->group(kNetwork);
@@ -167,6 +175,7 @@ Checked<void> read_file(const CLI::App& app, Words& words, Options& options) {
   fill("--fabric", words.fabric, s.fabric);
   fill("--crc", words.crc, s.crc);
   fill("--rdma-version", words.rdma_version, s.rdma_version);
+  fill("--metrics", words.metrics, s.metrics);
   fill("--log-level", words.log_level, s.log_level);
   fill("--state-dir", words.state_dir, s.state_dir);
   fill("--sandbox", words.sandbox, s.sandbox);
@@ -221,6 +230,10 @@ Checked<void> interpret(const CLI::App& app, Words& words, Options& options) {
   const auto version = transport::parse_version(words.rdma_version);
   if (!version) return Refusal{"--rdma-version: not 1, 2 or auto: '" + words.rdma_version + "'"};
   options.version = *version;
+  if (!words.metrics.empty()) {
+    options.metrics = parse_metrics(words.metrics);
+    if (!options.metrics) return Refusal{"--metrics: not [ADDR:]PORT: '" + words.metrics + "'"};
+  }
   if (!parse_log_level(words.log_level, options.log_level))
     return Refusal{"--log-level: not a level: '" + words.log_level + "'"};
   const auto sandbox = parse_sandbox_mode(words.sandbox);
@@ -264,6 +277,11 @@ std::optional<boost::asio::ip::tcp::endpoint> parse_endpoint(std::string_view te
   const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
   if (bad || failed != std::errc() || end != digits.data() + digits.size() || digits.empty()) return std::nullopt;
   return boost::asio::ip::tcp::endpoint(address, port);
+}
+
+std::optional<boost::asio::ip::tcp::endpoint> parse_metrics(std::string_view text) {
+  if (text.find(':') != text.npos) return parse_endpoint(text);
+  return parse_endpoint("127.0.0.1:" + std::string(text));
 }
 
 std::string text_of(const boost::asio::ip::tcp::endpoint& endpoint) {

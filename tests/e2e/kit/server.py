@@ -55,11 +55,12 @@ class Server:
             self.process = subprocess.Popen(self.arguments(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                             stderr=log, text=True)
         self.ready = self.process.stdout.readline().rstrip("\n")
-        match = re.fullmatch(r"ready rdma=(\S+) fabric=(\S+) tcp=(\S+)", self.ready)
+        match = re.fullmatch(r"ready rdma=(\S+) fabric=(\S+) tcp=(\S+)(?: metrics=(\S+))?", self.ready)
         if not match:
             self.process.kill()
             raise AssertionError(f"ready line {self.ready!r}, exit {self.process.wait()}; its log:\n{self.log()}")
-        self.rdma, self.fabric, self.tcp = (field.split(",") for field in match.groups())
+        self.rdma, self.fabric, self.tcp = (field.split(",") for field in match.groups()[:3])
+        self.metrics = match.group(4)  # None without --metrics
 
     @property
     def pid(self):

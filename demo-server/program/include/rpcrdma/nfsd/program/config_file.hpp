@@ -29,6 +29,7 @@ struct Settings {
   std::optional<std::uint32_t> keepalive;
   std::optional<std::string> poll;
   std::optional<bool> rpcbind;
+  std::optional<std::string> metrics;
 
   friend bool operator==(const Settings&, const Settings&) = default;
 };

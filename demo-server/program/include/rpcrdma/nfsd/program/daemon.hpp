@@ -15,10 +15,14 @@
 #include "rpcrdma/nfsd/program/fabric_worker.hpp"
 #include "rpcrdma/nfsd/program/options.hpp"
 #include "rpcrdma/nfsd/program/service_manager.hpp"
+#include "rpcrdma/observe/metrics/statistics_server.hpp"
 #include "rpcrdma/rpc/rpcbind.hpp"
 #include "rpcrdma/rpc/tcp_server.hpp"
 
 namespace rpcrdma::nfsd {
+
+/// The number of open file descriptors of this process.
+std::size_t open_descriptors();
 
 /// The whole server: start(), then run() on the same thread until a signal ends it. Shutdown is bounded: if something
 /// hangs, usually a file system, the process exits with EXIT_FAILURE.
@@ -52,6 +56,7 @@ class Daemon {
     std::thread thread;
   };
   struct CountersReport;
+  struct Gathering;
 
   Checked<void> confine();
   Checked<void> open_exports();
@@ -61,6 +66,10 @@ class Daemon {
   Checked<Group*> make_group(std::unique_ptr<fabric::Fabric> first, const ListenSpec& listen, std::string key);
   Checked<void> listen_rdma();
   Checked<void> listen_tcp();
+  Checked<void> listen_metrics();
+  observe::Report report_of(std::size_t loop) const;
+  void gather(UniqueFunction<void(observe::Report)> handler);
+  void end_metrics();
   void start_loops();
   void catch_signals();
   void await_signal();
@@ -83,6 +92,7 @@ class Daemon {
   // Destroyed in reverse order: objects that serve calls before objects that calls use.
   boost::asio::io_context control_{1};  // signals and the shutdown deadline, on a thread of its own that never blocks
   boost::asio::io_context slow_{1};     // run by run(), for work that may block
+  boost::asio::io_context metrics_context_{1};
   std::vector<std::unique_ptr<Loop>> loops_;
   ExportTable exports_;
   MountTable mounts_;
@@ -92,6 +102,10 @@ class Daemon {
   std::unique_ptr<SharedServices> shared_;
   std::vector<std::unique_ptr<Group>> groups_;
   std::vector<std::unique_ptr<rpc::TcpServer>> tcp_servers_;
+
+  std::unique_ptr<observe::StatisticsServer> metrics_;  // null without --metrics
+  std::thread metrics_thread_;
+  const std::chrono::steady_clock::time_point started_at_ = std::chrono::steady_clock::now();
 
   boost::asio::signal_set signals_{control_};
   boost::asio::steady_timer tidying_{control_};

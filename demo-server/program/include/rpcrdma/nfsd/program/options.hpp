@@ -40,6 +40,7 @@ struct Options {
   LogLevel log_level = LogLevel::info;
   SandboxMode sandbox = SandboxMode::on;
   bool rpcbind = false;
+  std::optional<boost::asio::ip::tcp::endpoint> metrics;  ///< where statistics are served by HTTP
 };
 
 /// Parses the command line. Returns nothing if the program must exit with `exit_code` at once (help, version, or a
@@ -50,6 +51,8 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& exi
 Checked<ListenSpec> parse_listen(std::string_view text, fabric::Provider provider);
 /// Parses ADDR:PORT, with IPv6 in brackets. Nothing for other text; host names are not resolved.
 std::optional<boost::asio::ip::tcp::endpoint> parse_endpoint(std::string_view text);
+/// As parse_endpoint(), or a port of the loopback address.
+std::optional<boost::asio::ip::tcp::endpoint> parse_metrics(std::string_view text);
 std::string text_of(const boost::asio::ip::tcp::endpoint& endpoint);
 
 }  // namespace rpcrdma::nfsd

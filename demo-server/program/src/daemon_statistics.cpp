@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Statistics by HTTP (--metrics), on a thread of their own.
+// Operation: for a report, each event loop fills its own part and posts it to that thread, which adds the parts.
+// Ownership: the io_context of that thread outlives the event loops, as parts that they have not made refer to it.
+// Error handling: an event loop that does not answer leaves requests without a report; the HTTP server answers 503.
+#include <fmt/format.h>
+
+#include <boost/asio/post.hpp>
+#include <filesystem>
+
+#include "rpcrdma/nfsd/program/daemon.hpp"
+#include "rpcrdma/nfsd/service/signals.hpp"
+
+#ifndef RPCRDMA_VERSION
+#error "RPCRDMA_VERSION is not defined: CMakeLists.txt sets it"
+#endif
+
+namespace rpcrdma::nfsd {
+
+std::size_t open_descriptors() {
+  std::error_code ignored;
+  const std::filesystem::directory_iterator all("/proc/self/fd", ignored);
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+/// The part of one event loop. On its thread.
+observe::Report Daemon::report_of(std::size_t loop) const {
+  observe::Report out;
+  for (const auto& group : groups_) {
+    FabricWorker& worker = *group->workers[loop];
+    out.add(worker.dispatcher());
+    transport::WorkerReport transport = group->server->report(loop, observe::kMostConnections);
+    observe::FabricUse use;
+    use.name = group->key;
+    use.traffic = transport.traffic;
+    use.counters = worker.worker().fabric->counters();
+    use.connections = transport.connections;
+    use.regions = worker.regions();
+    use.pool = worker.pool().counters();
+    out.add(std::move(use), std::move(transport.busiest));
+  }
+  return out;
+}
+
+struct Daemon::Gathering {
+  observe::Report sum;
+  std::size_t missing = 0;
+  UniqueFunction<void(observe::Report)> handler;
+};
+
+/// On the thread of the metrics, also while the server drains.
+void Daemon::gather(UniqueFunction<void(observe::Report)> handler) {
+  auto gathering = std::make_shared<Gathering>();
+  gathering->handler = std::move(handler);
+  gathering->missing = loops_.size();
+  observe::Report& sum = gathering->sum;
+  for (const auto& group : groups_) sum.add(group->server->counters());
+  for (const auto& server : tcp_servers_) sum.add(server->counters());
+  for (const auto& loop : loops_) sum.add(loop->runner.counters());
+  sum.duplicates = duplicates_.counters();
+  sum.descriptors = open_descriptors();
+  sum.age = std::chrono::steady_clock::now() - started_at_;
+  for (std::size_t i = 0; i < loops_.size(); ++i) {
+    boost::asio::post(loops_[i]->context, [this, gathering, i] {
+      boost::asio::post(metrics_context_, [gathering, part = report_of(i)]() mutable {
+        gathering->sum.add(std::move(part));
+        if (--gathering->missing == 0) gathering->handler(std::move(gathering->sum));
+      });
+    });
+  }
+}
+
+Checked<void> Daemon::listen_metrics() {
+  if (!options_.metrics) return {};
+  observe::StatisticsServerOptions options;
+  options.version = RPCRDMA_VERSION;
+  auto made = observe::StatisticsServer::make(
+      metrics_context_, *options_.metrics,
+      [this](UniqueFunction<void(observe::Report)> handler) { gather(std::move(handler)); }, options, log_);
+  if (!made)
+    return Refusal{fmt::format("cannot serve metrics at {}: {}", text_of(*options_.metrics), made.error().message())};
+  metrics_ = std::move(*made);
+  if (!options_.metrics->address().is_loopback())
+    log_.warn("statistics are served at {} to every host that can connect, without authentication",
+              text_of(metrics_->local()));
+  metrics_thread_ = std::thread([this] {
+    block_external_signals();
+    metrics_context_.run();
+  });
+  return {};
+}
+
+/// After this, no statistics are gathered any more.
+void Daemon::end_metrics() {
+  metrics_context_.stop();
+  if (metrics_thread_.joinable()) metrics_thread_.join();
+  metrics_.reset();
+}
+
+}  // namespace rpcrdma::nfsd

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Serves statistics by HTTP: /metrics for Prometheus, /stats.json, /healthz, and a live page at /.
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "rpcrdma/base/error.hpp"
+#include "rpcrdma/base/log.hpp"
+#include "rpcrdma/base/unique_function.hpp"
+#include "rpcrdma/observe/stats/report.hpp"
+
+namespace rpcrdma::observe {
+
+/// The limits of the HTTP server; no specification sets them.
+struct StatisticsServerOptions {
+  std::size_t max_connections = 64;  ///< a new connection beyond them replaces the one idle for longest
+  std::uint32_t max_header = 8192;   ///< bytes of a request
+  std::chrono::milliseconds timeout{
+      10000};  ///< for one request to arrive, to be answered, and for the reply to be read
+  std::chrono::milliseconds freshness{100};  ///< a report of this age is used again, so that requests cost little
+  std::string version;                       ///< of the program
+};
+
+/// Answers GET and HEAD. Nothing that a client sends changes anything. Everything belongs to the thread of the
+/// io_context.
+class StatisticsServer {
+ public:
+  /// Passes a report to its argument, on the thread of the io_context, now or later. It may be called again before
+  /// that.
+  using Source = std::function<void(UniqueFunction<void(Report)>)>;
+
+  /// Listens at `local` and serves as long as the result exists and `context` runs.
+  static Result<std::unique_ptr<StatisticsServer>> make(boost::asio::io_context& context,
+                                                        const boost::asio::ip::tcp::endpoint& local, Source source,
+                                                        StatisticsServerOptions options, Log log);
+  /// Closes all connections. The io_context must not run any more, or run on the calling thread.
+  virtual ~StatisticsServer() = default;
+  /// The address, with the port in use.
+  virtual boost::asio::ip::tcp::endpoint local() const = 0;
+};
+
+}  // namespace rpcrdma::observe

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// What a server has done, as one value: each event loop fills a report of its own, and the reports are added.
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/fabric/fabric.hpp"
+#include "rpcrdma/memory/pool.hpp"
+#include "rpcrdma/responder/server.hpp"
+#include "rpcrdma/rpc/dispatcher.hpp"
+#include "rpcrdma/rpc/duplicate_cache.hpp"
+#include "rpcrdma/rpc/tcp_server.hpp"
+
+namespace rpcrdma::observe {
+
+/// One procedure, over all threads, fabrics and TCP.
+struct Procedure {
+  std::uint32_t program = 0;            ///< program number
+  std::uint32_t version = 0;            ///< program version
+  std::uint32_t number = 0;             ///< procedure number
+  std::string_view name;                ///< a literal, such as "GETATTR"
+  rpc::ProcedureStatistics statistics;  ///< sums
+};
+
+/// One fabric, over all threads.
+struct FabricUse {
+  std::string name;             ///< "iwarp", or "verbs at ADDRESS"
+  transport::Traffic traffic;   ///< of all connections since the start
+  fabric::Counters counters;    ///< of the provider
+  std::size_t connections = 0;  ///< open now
+  std::size_t regions = 0;      ///< memory regions registered now
+  memory::Pool::Counters pool;  ///< buffers
+};
+
+/// Most connections that a report lists.
+inline constexpr std::size_t kMostConnections = 64;
+
+/// A server's statistics since its start. A plain value: any thread may use a copy.
+struct Report {
+  std::vector<Procedure> procedures;                 ///< those that have been called
+  std::vector<FabricUse> fabrics;                    ///< those in use
+  std::vector<transport::ConnectionReport> busiest;  ///< at most kMostConnections, by calls, in descending order
+  rpc::Dispatcher::Counters dispatched;              ///< calls, and rejected calls by reason
+  // Filled once, not by each loop:
+  transport::Server::Counters server;         ///< sums over all listeners for RDMA
+  rpc::TcpServer::Counters tcp;               ///< sums over all listeners for TCP
+  rpc::DuplicateCache::Counters duplicates;   ///< of the duplicate request cache
+  Runner::Counters waits{};                   ///< of the event loops
+  std::size_t descriptors = 0;                ///< open file descriptors of the process
+  std::chrono::steady_clock::duration age{};  ///< since the server was started
+
+  /// Adds the calls that `dispatcher` has served. On its thread.
+  void add(const rpc::Dispatcher& dispatcher);
+  /// Adds one thread's share of a fabric.
+  void add(FabricUse&& use, std::vector<transport::ConnectionReport>&& connections);
+  /// Adds the sums of a group of listeners.
+  void add(const transport::Server::Counters& more) noexcept;
+  /// As above, for TCP.
+  void add(const rpc::TcpServer::Counters& more) noexcept;
+  /// Adds the waits of one event loop.
+  void add(const Runner::Counters& more) noexcept;
+  /// Adds another thread's report.
+  void add(Report&& other);
+
+ private:
+  void add(const Procedure& procedure);
+  void keep_busiest();
+};
+
+/// The usual name of a program, "nfs" or "mount", else its number.
+std::string program_name(std::uint32_t program);
+
+}  // namespace rpcrdma::observe
