@@ -51,7 +51,6 @@ bool ServerCallState::begin(transport::IncomingCall& call, const CallHeader& hea
   if (decode_args(in) && in.finish()) {
     statistics_ = &statistics;
     call.measure(statistics.latency);
-    ++statistics.calls;
     statistics.call_size.add(call.payload().length);
     return true;
   }
@@ -165,7 +164,6 @@ void ServerCallState::send_error(AcceptStat why) noexcept {
 
 void ServerCallState::count_reply(const PayloadBuilder& message) noexcept {
   ProcedureStatistics& counted = *statistics_;
-  ++counted.replies;
   counted.reply_size.add(message.payload().length);
   if (answer_.kind != ReplyHeader::Kind::accepted || answer_.accept != AcceptStat::success)
     ++counted.errors;

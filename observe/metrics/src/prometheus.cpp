@@ -2,6 +2,7 @@
 #include <prometheus/text_serializer.h>
 
 #include <chrono>
+#include <functional>
 #include <sstream>
 
 #include "process_use.hpp"
@@ -74,10 +75,11 @@ Labels labels_of(const Procedure& procedure) {
           {"procedure", std::string(procedure.name)}};
 }
 
-template <class Member>
-void each_procedure(Families& out, const Report& report, const char* name, const char* help, Member member) {
+template <class Get>
+void each_procedure(Families& out, const Report& report, const char* name, const char* help, Get get) {
   out.begin(name, help, MetricType::Counter);
-  for (const Procedure& procedure : report.procedures) out.add(procedure.statistics.*member, labels_of(procedure));
+  for (const Procedure& procedure : report.procedures)
+    out.add(std::invoke(get, procedure.statistics), labels_of(procedure));
 }
 
 void add_failures(Families& out, const Report& report) {

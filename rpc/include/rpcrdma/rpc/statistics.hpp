@@ -17,10 +17,8 @@ struct ProcedureStatistics {
     std::uint64_t count = 0;   ///< 0: this entry is not used
   };
 
-  std::uint64_t calls = 0;     ///< calls whose arguments were decoded
-  std::uint64_t replayed = 0;  ///< of these, answered by the duplicate request cache
-  std::uint64_t replies = 0;   ///< replies handed to the transport, without those of the duplicate request cache
-  std::uint64_t errors = 0;    ///< of these, replies without a result, such as SYSTEM_ERR
+  std::uint64_t replayed = 0;  ///< of calls(), answered by the duplicate request cache
+  std::uint64_t errors = 0;    ///< of replies(), those without a result, such as SYSTEM_ERR
   Histogram latency;           ///< nanoseconds of answered calls, as transport::IncomingCall::measure() counts them
   Histogram call_size;         ///< bytes of RPC messages, with what travels in chunks
   Histogram reply_size;        ///< bytes of RPC messages, with what travels in chunks
@@ -28,6 +26,10 @@ struct ProcedureStatistics {
   std::array<Failure, 16> failures{};
   std::uint64_t other_failures = 0;  ///< results with further statuses
 
+  /// Calls whose arguments were decoded.
+  std::uint64_t calls() const noexcept { return call_size.count(); }
+  /// Replies handed to the transport, without those of the duplicate request cache.
+  std::uint64_t replies() const noexcept { return reply_size.count(); }
   /// Counts a result whose status is not 0.
   void fail(std::uint32_t status, std::uint64_t count = 1) noexcept {
     for (Failure& failure : failures) {
@@ -40,9 +42,7 @@ struct ProcedureStatistics {
   }
   /// Adds what another thread has done for the same procedure.
   ProcedureStatistics& operator+=(const ProcedureStatistics& other) noexcept {
-    calls += other.calls;
     replayed += other.replayed;
-    replies += other.replies;
     errors += other.errors;
     latency += other.latency;
     call_size += other.call_size;

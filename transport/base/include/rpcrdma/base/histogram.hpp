@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 
 namespace rpcrdma {
 
@@ -18,18 +19,16 @@ class Histogram {
   /// Counts one value.
   void add(std::uint64_t value) noexcept {
     ++counts_[bucket_of(value)];
-    ++count_;
     sum_ += value;
   }
   /// Adds what another histogram has counted.
   Histogram& operator+=(const Histogram& other) noexcept {
     for (std::size_t i = 0; i < kBuckets; ++i) counts_[i] += other.counts_[i];
-    count_ += other.count_;
     sum_ += other.sum_;
     return *this;
   }
   /// The number of values.
-  std::uint64_t count() const noexcept { return count_; }
+  std::uint64_t count() const noexcept { return std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0}); }
   /// The sum of the values.
   std::uint64_t sum() const noexcept { return sum_; }
   /// The number of values below `limit`, which is a power of two.
@@ -40,9 +39,9 @@ class Histogram {
   }
   /// The highest value of the bucket that holds the quantile `q`, from 0 to 1; 0 if there are no values.
   std::uint64_t quantile(double q) const noexcept {
-    if (count_ == 0) return 0;
-    const auto rank =
-        std::clamp(static_cast<std::uint64_t>(q * static_cast<double>(count_) + 0.5), std::uint64_t{1}, count_);
+    const std::uint64_t all = count();
+    if (all == 0) return 0;
+    const auto rank = std::clamp(static_cast<std::uint64_t>(q * static_cast<double>(all) + 0.5), std::uint64_t{1}, all);
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < kBuckets; ++i)
       if ((seen += counts_[i]) >= rank) return lowest(i + 1) - 1;
@@ -73,7 +72,6 @@ class Histogram {
   }
 
   std::array<std::uint64_t, kBuckets> counts_{};
-  std::uint64_t count_ = 0;
   std::uint64_t sum_ = 0;
 };
 
