@@ -21,6 +21,7 @@ std::vector<cli::Section> help_sections() {
   return {{"Environment",
            {{"RPCRDMA_LOG", "debug, info, warn or error: log the connection to standard error"},
             {"RPCRDMA_PLUGIN_DIR", "folder of librpcrdma-verbs.so, which drives RDMA devices"}}},
+            {"RPCRDMA_LOG_FORMAT", "json: one JSON object a line, instead of text"},
           {"Examples",
            {{"rpcrdma-nfs ls -l nfs://localhost/data",
              "lists the export of a server started by 'rpcrdma-nfsd --export /srv/data'"},

@@ -12,6 +12,7 @@
 
 #include "commands/context.hpp"
 #include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/base/log_format.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 
 namespace {
@@ -50,7 +51,9 @@ Log log_of_environment() {
   const char* text = std::getenv("RPCRDMA_LOG");
   LogLevel level = LogLevel::off;
   if (text == nullptr || !parse_log_level(text, level)) return {};
-  return Log(make_stderr_sink(level, "rpcrdma-nfs"));
+  LogFormat format = LogFormat::text;
+  if (const char* form = std::getenv("RPCRDMA_LOG_FORMAT")) parse_log_format(form, format);
+  return Log(make_stderr_sink(level, "rpcrdma-nfs", format));
 }
 
 nfs::ClientOptions client_options(const Options& options) {

@@ -13,7 +13,7 @@
 namespace {
 
 int serve(rpcrdma::nfsd::Options options) {
-  const rpcrdma::Log log(rpcrdma::make_stderr_sink(options.log_level, "rpcrdma-nfsd"));
+  const rpcrdma::Log log(rpcrdma::make_stderr_sink(options.log_level, "rpcrdma-nfsd", options.log_format));
   rpcrdma::nfsd::Daemon daemon(std::move(options), log);
   if (const auto started = daemon.start(); !started) {
     std::fprintf(stderr, "rpcrdma-nfsd: %s\n", started.error().text.c_str());

@@ -39,7 +39,7 @@ void await_signal(boost::asio::signal_set& signals, Proxy& proxy) {
 
 int serve(Options options) {
   boost::asio::io_context context;
-  const rpcrdma::Log log(rpcrdma::make_stderr_sink(options.log_level, "rpcrdma-proxy"));
+  const rpcrdma::Log log(rpcrdma::make_stderr_sink(options.log_level, "rpcrdma-proxy", options.log_format));
   Proxy proxy(context, options.to, std::move(options.script), options.seed, log);
   boost::asio::signal_set signals(context, SIGTERM, SIGINT, SIGUSR1);
   const auto at = proxy.listen(options.listen);

@@ -20,7 +20,7 @@ constexpr const char* kAbout =
 
 /// The words of the command line, not yet interpreted.
 struct Words {
-  std::string listen, to, script, log_level = "info";
+  std::string listen, to, script, log_level = "info", log_format = "text";
   std::vector<std::string> disasters;
   std::optional<std::uint64_t> seed;
 };
@@ -72,6 +72,9 @@ void add_options(CLI::App& app, Words& words) {
   app.add_option("--log-level", words.log_level, "What to log to standard error")
       ->type_name("trace|debug|info|warn|error|off")
       ->capture_default_str();
+  app.add_option("--log-format", words.log_format, "Form of the log; json is one object a line")
+      ->type_name("text|json")
+      ->capture_default_str();
   cli::finish(app, help_sections());
 }
 
@@ -118,6 +121,8 @@ Refusal interpret(const Words& words, Options& options) {
   for (const std::string& line : words.disasters)
     if (const auto wrong = add_rule(line, options.script)) return fmt::format("--disaster: '{}': {}", line, *wrong);
   if (!parse_log_level(words.log_level, options.log_level)) return "--log-level: not a level: " + words.log_level;
+  if (!parse_log_format(words.log_format, options.log_format))
+    return "--log-format: not text or json: " + words.log_format;
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "proxy.hpp"
+#include "rpcrdma/base/log_format.hpp"
 
 namespace rpcrdma::proxy {
 
@@ -12,6 +13,7 @@ struct Options {
   std::uint64_t seed = 0;
   Script script;
   LogLevel log_level = LogLevel::info;
+  LogFormat log_format = LogFormat::text;
 };
 
 /// Nothing if the program must exit with `status`; errors in the command line have been reported.

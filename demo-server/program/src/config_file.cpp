@@ -42,6 +42,10 @@ bool is_level(const std::string& word) {
   LogLevel level{};
   return parse_log_level(word, level);
 }
+bool is_format(const std::string& word) {
+  LogFormat format{};
+  return parse_log_format(word, format);
+}
 bool is_sandbox(const std::string& word) { return parse_sandbox_mode(word).has_value(); }
 bool is_polling(const std::string& word) { return parse_polling(word).has_value(); }
 bool is_metrics(const std::string& word) { return parse_metrics(word).has_value(); }
@@ -67,6 +71,7 @@ bool take_key(ConfigReader& reader, const toml::key& key, const toml::node& node
   if (k == "rdma-version") return take_word(reader, k, node, s.rdma_version, is_version);
   if (k == "metrics") return take_word(reader, k, node, s.metrics, is_metrics);
   if (k == "log-level") return take_word(reader, k, node, s.log_level, is_level);
+  if (k == "log-format") return take_word(reader, k, node, s.log_format, is_format);
   if (k == "state-dir") return take_word(reader, k, node, s.state_dir, is_path);
   if (k == "sandbox") return take_word(reader, k, node, s.sandbox, is_sandbox);
   if (k == "threads") return reader.take(k, node, kThreadsRange, s.threads.emplace());

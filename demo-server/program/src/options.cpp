@@ -68,6 +68,7 @@ struct Words {
   std::string sandbox = "on";
   std::string config;
   bool rpcbind = false;
+  std::string log_format = "text";
 };
 
 constexpr const char* kThreads = "--threads";
@@ -149,6 +150,10 @@ void add_options(CLI::App& app, Words& words, Options& options) {
   add_network_options(app, words);
   number(app, kThreads, options.threads, kThreadsRange, "Event loops")->default_str("half the processors");
   number(app, kCredits, options.credits, kCreditsRange, "Calls that each connection may have in progress");
+  app.add_option("--log-format", words.log_format, "Form of the log; json is one object a line")
+      ->type_name("text|json")
+      ->capture_default_str()
+      ->group("Service");
   number(app, kInlineThreshold, options.inline_threshold, kInlineThresholdRange,
          "Largest message without a chunk; a multiple of 1024")
       ->type_name("BYTES");
@@ -181,6 +186,7 @@ Checked<void> read_file(const CLI::App& app, Words& words, Options& options) {
   fill("--sandbox", words.sandbox, s.sandbox);
   fill("--rpcbind", words.rpcbind, s.rpcbind);
   fill(kThreads, options.threads, s.threads);
+  fill("--log-format", words.log_format, s.log_format);
   fill(kCredits, options.credits, s.credits);
   fill(kInlineThreshold, options.inline_threshold, s.inline_threshold);
   fill(kMaxConnections, options.max_connections, s.max_connections);
@@ -242,6 +248,8 @@ Checked<void> interpret(const CLI::App& app, Words& words, Options& options) {
   if (options.inline_threshold % kInlineThresholdRange.unit != 0)
     return Refusal{"--inline-threshold: not a multiple of 1024"};
   if (options.exports.empty())
+  if (!parse_log_format(words.log_format, options.log_format))
+    return Refusal{"--log-format: not text or json: '" + words.log_format + "'"};
     return Refusal{words.config.empty() ? "nothing to serve: give --export or --config"
                                         : words.config + ": nothing to serve: give an [[export]] there or --export"};
   options.rpcbind = words.rpcbind;

@@ -13,7 +13,7 @@
 namespace {
 
 int serve(rpcrdma::ipoib::Options options) {
-  const rpcrdma::Log log(rpcrdma::make_stderr_sink(options.log_level, "rpcrdma-ip"));
+  const rpcrdma::Log log(rpcrdma::make_stderr_sink(options.log_level, "rpcrdma-ip", options.log_format));
   rpcrdma::ipoib::Program program(std::move(options), log);
   if (const auto failed = program.start()) {
     fmt::print(stderr, "rpcrdma-ip: {}\n", *failed);

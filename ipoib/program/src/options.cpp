@@ -23,7 +23,7 @@ constexpr const char* kAbout =
 /// The words of the command line, not yet interpreted.
 struct Words {
   std::vector<std::string> addresses, peers;
-  std::string listen, fabric = "auto", crc, log_level = "info";
+  std::string listen, fabric = "auto", crc, log_level = "info", log_format = "text";
   double idle = 300;
   bool learn = false, no_offload = false;
 };
@@ -82,6 +82,9 @@ void add_options(CLI::App& app, Words& words, Options& options) {
   cli::add_poll_option(app, options.poll);
   app.add_option("--log-level", words.log_level, "What to log to standard error")
       ->type_name("trace|debug|info|warn|error|off")
+      ->capture_default_str();
+  app.add_option("--log-format", words.log_format, "Form of the log; json is one object a line")
+      ->type_name("text|json")
       ->capture_default_str();
   cli::finish(app, help_sections());
 }
@@ -169,6 +172,8 @@ Refusal interpret_network(const Words& words, Options& options) {
   if (options.peers.empty() && !words.learn) return "no neighbours: give --peer or --learn";
   if (!words.crc.empty()) options.fabric.crc = words.crc == "on" ? fabric::CrcPolicy::on : fabric::CrcPolicy::off;
   if (!parse_log_level(words.log_level, options.log_level)) return "--log-level: not a level: " + words.log_level;
+  if (!parse_log_format(words.log_format, options.log_format))
+    return "--log-format: not text or json: " + words.log_format;
   return std::nullopt;
 }
 

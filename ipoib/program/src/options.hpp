@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "rpcrdma/base/log_format.hpp"
 #include "rpcrdma/base/wait_policy.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/ipoib/link/link.hpp"
@@ -26,6 +27,7 @@ struct Options {
   std::vector<PeerOption> peers;
   Polling poll;
   LogLevel log_level = LogLevel::info;
+  LogFormat log_format = LogFormat::text;
 };
 
 /// Nothing if the program must exit with `status`; errors in the command line have been reported.

@@ -7,6 +7,8 @@
 #include <array>
 #include <string>
 
+#include "rpcrdma/base/log_format.hpp"
+
 namespace rpcrdma {
 namespace {
 
@@ -26,25 +28,42 @@ spdlog::level::level_enum to_spdlog(LogLevel level) noexcept {
 
 class StderrSink final : public LogSink {
  public:
-  StderrSink(LogLevel level, std::string_view program)
-      : logger_(std::string(program), std::make_shared<spdlog::sinks::stderr_sink_mt>()) {
+  StderrSink(LogLevel level, std::string_view program, LogFormat format)
+      : json_(format == LogFormat::json),
+        logger_(json_ ? json_escaped(program) : std::string(program),
+                std::make_shared<spdlog::sinks::stderr_sink_mt>()) {
     logger_.set_level(to_spdlog(level));
     logger_.flush_on(spdlog::level::trace);
-    logger_.set_pattern("%Y-%m-%dT%H:%M:%S.%f %n[%P] %l: %v");
+    logger_.set_pattern(json_
+                            ? R"({"time":"%Y-%m-%dT%H:%M:%S.%f%z","level":"%l","program":"%n","pid":%P,"message":"%v"})"
+                            : "%Y-%m-%dT%H:%M:%S.%f %n[%P] %l: %v");
   }
   bool enabled(LogLevel level) const noexcept override { return logger_.should_log(to_spdlog(level)); }
   void write(LogLevel level, std::string_view line) noexcept override {
-    logger_.log(to_spdlog(level), spdlog::string_view_t(line.data(), line.size()));
+    if (!json_) return logger_.log(to_spdlog(level), spdlog::string_view_t(line.data(), line.size()));
+    const std::string escaped = json_escaped(line);
+    logger_.log(to_spdlog(level), spdlog::string_view_t(escaped.data(), escaped.size()));
   }
 
  private:
+  const bool json_;
   spdlog::logger logger_;
 };
 
 }  // namespace
 
 std::shared_ptr<LogSink> make_stderr_sink(LogLevel level, std::string_view program) {
-  return std::make_shared<StderrSink>(level, program);
+  return make_stderr_sink(level, program, LogFormat::text);
+}
+
+std::shared_ptr<LogSink> make_stderr_sink(LogLevel level, std::string_view program, LogFormat format) {
+  return std::make_shared<StderrSink>(level, program, format);
+}
+
+bool parse_log_format(std::string_view text, LogFormat& format) noexcept {
+  if (text != "text" && text != "json") return false;
+  format = text == "json" ? LogFormat::json : LogFormat::text;
+  return true;
 }
 
 bool parse_log_level(std::string_view text, LogLevel& level) noexcept {

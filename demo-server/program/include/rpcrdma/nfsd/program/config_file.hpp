@@ -20,6 +20,7 @@ struct Settings {
   std::optional<std::string> crc;
   std::optional<std::string> rdma_version;
   std::optional<std::string> log_level;
+  std::optional<std::string> log_format;
   std::optional<std::string> state_dir;
   std::optional<std::string> sandbox;
   std::optional<std::uint32_t> threads;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rpcrdma/base/log.hpp"
+#include "rpcrdma/base/log_format.hpp"
 #include "rpcrdma/base/wait_policy.hpp"
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
@@ -40,6 +40,7 @@ struct Options {
   LogLevel log_level = LogLevel::info;
   SandboxMode sandbox = SandboxMode::on;
   bool rpcbind = false;
+  LogFormat log_format = LogFormat::text;
   std::optional<boost::asio::ip::tcp::endpoint> metrics;  ///< where statistics are served by HTTP
 };
 
