@@ -7,6 +7,7 @@
 #include <charconv>
 #include <limits>
 
+#include "rpcrdma/capture_option/capture_option.hpp"
 #include "rpcrdma/cli/help.hpp"
 #include "rpcrdma/cli/poll.hpp"
 
@@ -20,8 +21,9 @@ constexpr const char* kAbout =
 std::vector<cli::Section> help_sections() {
   return {{"Environment",
            {{"RPCRDMA_LOG", "debug, info, warn or error: log the connection to standard error"},
-            {"RPCRDMA_PLUGIN_DIR", "folder of librpcrdma-verbs.so, which drives RDMA devices"}}},
             {"RPCRDMA_LOG_FORMAT", "json: one JSON object a line, instead of text"},
+            {"RPCRDMA_PLUGIN_DIR", "folder of librpcrdma-verbs.so, which drives RDMA devices"}}},
+          capture::help_section_of_capture(),
           {"Examples",
            {{"rpcrdma-nfs ls -l nfs://localhost/data",
              "lists the export of a server started by 'rpcrdma-nfsd --export /srv/data'"},
@@ -79,6 +81,7 @@ void add_global_options(CLI::App& app, Options& options, Text& text) {
       ->capture_default_str()
       ->check(CLI::Range(0.001, 1e6));
   cli::add_poll_option(app, options.poll);
+  capture::add_capture_option(app, options.capture);
   app.add_option("--mount-port", options.mount_port, "Use the MOUNT service on this TCP port")
       ->type_name("N")
       ->default_str("over the connection itself")

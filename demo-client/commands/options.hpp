@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "rpcrdma/base/wait_policy.hpp"
+#include "rpcrdma/capture/capture.hpp"
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfs/node.hpp"
@@ -23,7 +24,8 @@ struct Options {
   std::optional<nfs::FileHandle> root;                               ///< the export's handle
   std::optional<std::uint32_t> uid;
   std::optional<std::uint32_t> gid;
-  Polling poll;  ///< of the event loop
+  Polling poll;                                    ///< of the event loop
+  std::optional<capture::CaptureOptions> capture;  ///< empty: nothing is captured
 
   std::string command;  ///< the subcommand's name
   nfs::Url url;         ///< the file or directory; mv: the source; ln: the new name

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // rpcrdma-nfs: one command on files of an NFSv3 server.
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -11,8 +12,9 @@
 #include <cstdlib>
 
 #include "commands/context.hpp"
-#include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/base/log_format.hpp"
+#include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/capture_option/capture_option.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 
 namespace {
@@ -56,9 +58,10 @@ Log log_of_environment() {
   return Log(make_stderr_sink(level, "rpcrdma-nfs", format));
 }
 
-nfs::ClientOptions client_options(const Options& options) {
+nfs::ClientOptions client_options(const Options& options, std::shared_ptr<fabric::Tap> tap) {
   nfs::ClientOptions out;
   out.fabric = options.fabric;
+  out.fabric.tap = std::move(tap);
   out.version = options.version;
   out.timeout = options.timeout;
   out.uid = options.uid;
@@ -69,9 +72,10 @@ nfs::ClientOptions client_options(const Options& options) {
   return out;
 }
 
-asio::awaitable<void> run(asio::io_context& context, const Options& options, commands::Reporter& report) {
-  const auto client =
-      co_await nfs::Client::connect(context, options.url.host, options.url.port, client_options(options));
+asio::awaitable<void> run(asio::io_context& context, const Options& options, std::shared_ptr<fabric::Tap> tap,
+                          commands::Reporter& report) {
+  nfs::ClientOptions wanted = client_options(options, std::move(tap));
+  const auto client = co_await nfs::Client::connect(context, options.url.host, options.url.port, std::move(wanted));
   if (!client) co_return report.fail(options.url.text(), client.error());
   report.set_client(client->get());
   nfs::PathResolver paths(**client, options.root);
@@ -94,9 +98,19 @@ int main(int argc, char** argv) {
   fabric::raise_locked_memory_limit();
 
   commands::Reporter report(options.command);
+  std::shared_ptr<capture::Capture> tap;
+  if (options.capture) {
+    auto opened = capture::open_capture(*options.capture, Log(make_stderr_sink(LogLevel::error, "rpcrdma-nfs")));
+    if (!opened) {
+      fmt::print(stderr, "rpcrdma-nfs: {}\n", opened.error().why);
+      return 1;
+    }
+    tap = std::move(*opened);
+  }
+  const capture::ToggleBySignal toggled(tap);
   try {
     asio::io_context context(1);
-    asio::co_spawn(context, run(context, options, report), [](std::exception_ptr thrown) {
+    asio::co_spawn(context, run(context, options, tap, report), [](std::exception_ptr thrown) {
       if (thrown) std::rethrow_exception(thrown);
     });
     Runner(context, options.poll).run();

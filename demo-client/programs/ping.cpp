@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "rpcrdma/base/runner.hpp"
+#include "rpcrdma/capture_option/capture_option.hpp"
 #include "rpcrdma/cli/help.hpp"
 #include "rpcrdma/cli/poll.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
@@ -34,6 +35,7 @@ struct Options {
   std::uint32_t count = 1000;
   double rate = 0;  ///< calls a second; 0: each call follows the previous reply
   Polling poll;
+  std::optional<capture::CaptureOptions> capture;
   bool characteristics = false;
 };
 
@@ -50,6 +52,7 @@ std::vector<cli::Section> help_sections() {
             {"rate=R processor=X% ...",
              "with --rate: calls a second, processor time of this program, its polls for work and its sleeps"},
             {"version N, ...", "with --characteristics: the version of RPC-over-RDMA, and the state of the exchange"}}},
+          capture::help_section_of_capture(),
           {"Examples",
            {{"rpcrdma-ping --count 10000 server.example:20049", "10,000 calls, one after the other"},
             {"rpcrdma-ping --rate 1000 server.example", "one call each millisecond"},
@@ -85,6 +88,7 @@ int parse(int argc, char** argv, Options& options) {
       ->default_str("one after the other")
       ->check(CLI::Range(0.001, 1e6));
   cli::add_poll_option(app, options.poll);
+  capture::add_capture_option(app, options.capture);
   app.add_option("--timeout", timeout, "Time limit of a call")
       ->type_name("SECONDS")
       ->capture_default_str()
@@ -231,6 +235,17 @@ int main(int argc, char** argv) {
   for (const int number : {SIGINT, SIGTERM}) std::signal(number, end_by_signal);
   std::signal(SIGPIPE, SIG_IGN);  // siw raises it when a connection has gone
   fabric::raise_locked_memory_limit();
+  std::shared_ptr<capture::Capture> tap;
+  if (options.capture) {
+    auto opened = capture::open_capture(*options.capture, Log(make_stderr_sink(LogLevel::error, "rpcrdma-ping")));
+    if (!opened) {
+      fmt::print(stderr, "rpcrdma-ping: {}\n", opened.error().why);
+      return 1;
+    }
+    tap = std::move(*opened);
+    options.client.fabric.tap = tap;
+  }
+  const capture::ToggleBySignal toggled(tap);
   int status = 1;
   try {
     asio::io_context context(1);

@@ -67,11 +67,15 @@ asio::awaitable<Result<std::vector<fabric::Endpoint>>> with_ports(asio::io_conte
 Result<Backend> backend_for(asio::io_context& context, std::shared_ptr<Loop> loop, const Target& target,
                             const fabric::Endpoint& server) {
   const bool over_tcp = target.address.carrier.tcp;
-  fabric::OpenOptions open{.provider = target.address.carrier.provider, .crc = target.options.crc, .towards = true};
+  fabric::OpenOptions open{.provider = target.address.carrier.provider,
+                           .crc = target.options.crc,
+                           .towards = true,
+                           .tap = target.options.tap};
   asio::ip::address towards = server.address();
   if (over_tcp) {  // over TCP, the fabric only provides memory for bulk data
     open.provider = fabric::Provider::iwarp;
     towards = asio::ip::address_v4::loopback();
+    open.tap = nullptr;
   }
   auto fabric = fabric::open(context, towards, open, target.options.log);
   if (!fabric) return fabric.error();

@@ -47,8 +47,8 @@ Server::State::State(ServerOptions wanted) : options(std::move(wanted)), duplica
 }
 
 std::unique_ptr<fabric::Fabric> Server::State::open(Loop& loop, const Address& address, const asio::ip::address& at) {
-  auto opened =
-      fabric::open(loop.thread.context(), at, {.provider = address.carrier.provider, .crc = options.crc}, options.log);
+  const fabric::OpenOptions open{.provider = address.carrier.provider, .crc = options.crc, .tap = options.tap};
+  auto opened = fabric::open(loop.thread.context(), at, open, options.log);
   if (!opened)
     throw std::runtime_error(fmt::format("cannot open a fabric at {}: {}", address.host, opened.error().message()));
   return std::move(*opened);

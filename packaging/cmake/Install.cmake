@@ -23,7 +23,7 @@ install(TARGETS rpcrdma_shared rpcrdma_static
 set(headers
   base/buffer_ref base/cursor base/error base/export base/log base/payload base/payload_builder base/post_memory
   base/recycler base/runner base/unique_function base/wait_policy
-  connection/characteristics connection/error connection/options fabric/arrival fabric/error fabric/fabric memory/pool
+  connection/characteristics connection/error connection/options fabric/arrival fabric/error fabric/fabric fabric/tap memory/pool
   requester/async_call requester/client requester/requester requester/reverse responder/responder responder/reverse_service
   responder/server wire/error wire/v2/characteristics)
 foreach(header ${headers})
@@ -32,7 +32,7 @@ foreach(header ${headers})
   install(FILES "${PROJECT_SOURCE_DIR}/transport/${module}/include/rpcrdma/${header}.hpp"
           DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rpcrdma/${folder}")
 endforeach()
-foreach(folder transport/fabric/open xdr rpc embed rpc/tirpc)
+foreach(folder transport/fabric/open observe/capture xdr rpc embed rpc/tirpc)
   if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}/include")
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
             REGEX "(nfs3|mount3|file_handle)\\.hpp$" EXCLUDE)

@@ -2,7 +2,7 @@
 # The targets that users link: rpcrdma::transport, rpcrdma::rpc and rpcrdma::tirpc, which find_package(rpcrdma) defines
 # as well. Within this tree, and in projects that add it, they link the separate layers, so that a rebuild after an edit
 # does not link a large library.
-set(RPCRDMA_LIBRARY_FLOORS base wire fabric fabric_iwarp fabric_open memory connection chunks requester responder xdr rpc)
+set(RPCRDMA_LIBRARY_FLOORS base wire fabric fabric_iwarp fabric_open capture memory connection chunks requester responder xdr rpc)
 foreach(floor embed tirpc)
   if(TARGET rpcrdma_${floor})
     list(APPEND RPCRDMA_LIBRARY_FLOORS ${floor})
@@ -20,8 +20,8 @@ function(rpcrdma_component name)
   endforeach()
   target_compile_features(rpcrdma_component_${name} INTERFACE cxx_std_20)
 endfunction()
-rpcrdma_component(transport responder fabric_open)
-rpcrdma_component(rpc embed rpc responder fabric_open)
+rpcrdma_component(transport responder fabric_open capture)
+rpcrdma_component(rpc embed rpc responder fabric_open capture)
 if(TARGET rpcrdma_tirpc)
   rpcrdma_component(tirpc tirpc)
 endif()

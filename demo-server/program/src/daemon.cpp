@@ -12,6 +12,7 @@
 #include <future>
 
 #include "rpcbind_entries.hpp"
+#include "rpcrdma/capture_option/capture_option.hpp"
 #include "rpcrdma/nfsd/posix/posix_file_system.hpp"
 #include "rpcrdma/nfsd/service/signals.hpp"
 
@@ -31,8 +32,11 @@ unsigned io_threads() { return std::clamp(2 * std::thread::hardware_concurrency(
 /// Includes threads that a file system blocks.
 constexpr unsigned kMostIoThreads = 256;
 
-fabric::OpenOptions open_options(const Options& options, const ListenSpec& listen) {
-  return {.provider = listen.provider, .crc = options.crc, .keepalive = std::chrono::seconds(options.keepalive)};
+fabric::OpenOptions open_options(const Options& options, const ListenSpec& listen, std::shared_ptr<fabric::Tap> tap) {
+  return {.provider = listen.provider,
+          .crc = options.crc,
+          .keepalive = std::chrono::seconds(options.keepalive),
+          .tap = std::move(tap)};
 }
 
 void append(std::string& list, std::string_view item) {
@@ -59,6 +63,7 @@ Daemon::~Daemon() {
 
 Checked<void> Daemon::start() {
   if (auto entered = confine(); !entered) return entered;
+  if (auto opened = open_capture(); !opened) return opened;
   if (auto opened = open_exports(); !opened) return opened;
   io_ = std::make_unique<IoPool>(io_threads(), kMostIoThreads, secret_, keep_identities);
   shared_ = std::make_unique<SharedServices>(SharedServices{exports_, *io_, mounts_, duplicates_, secret_});
@@ -76,6 +81,14 @@ Checked<void> Daemon::start() {
   return {};
 }
 
+Checked<void> Daemon::open_capture() {
+  if (!options_.capture) return {};
+  auto opened = capture::open_capture(*options_.capture, log_);
+  if (!opened) return Refusal{std::move(opened.error().why)};
+  capture_ = std::move(*opened);
+  return {};
+}
+
 /// Makes the state directory first, which must exist to be named in the sandbox.
 Checked<void> Daemon::confine() {
   if (const error_code failed = make_state_dir(options_.state_dir))
@@ -85,6 +98,7 @@ Checked<void> Daemon::confine() {
   for (const auto& endpoint : options_.tcp_listens) needs.tcp_ports.push_back(endpoint.port());
   if (options_.metrics) needs.tcp_ports.push_back(options_.metrics->port());
   needs.writable.push_back(options_.state_dir);
+  if (options_.capture) needs.writable.push_back(absolute(options_.capture->file).parent_path());
   for (const ExportSpec& spec : options_.exports) {
     if (spec.memory) continue;
     needs.devices = needs.devices || spec.devices;
@@ -110,7 +124,7 @@ Checked<void> Daemon::open_exports() {
 }
 
 Checked<std::unique_ptr<fabric::Fabric>> Daemon::open_fabric(Loop& loop, const ListenSpec& listen) {
-  auto opened = fabric::open(loop.context, listen.endpoint.address(), open_options(options_, listen), log_);
+  auto opened = fabric::open(loop.context, listen.endpoint.address(), open_options(options_, listen, capture_), log_);
   if (!opened) return Refusal{fmt::format("no fabric at {}: {}", text_of(listen.endpoint), opened.error().message())};
   return std::move(*opened);
 }

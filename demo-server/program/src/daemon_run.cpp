@@ -35,6 +35,7 @@ void Daemon::catch_signals() {
   signals_.add(SIGTERM);
   signals_.add(SIGINT);
   signals_.add(SIGUSR1);
+  if (capture_ != nullptr) signals_.add(SIGUSR2);
   // Without a configuration file, SIGHUP keeps its default action and ends the process.
   if (!options_.config.empty()) signals_.add(SIGHUP);
   await_signal();
@@ -61,6 +62,8 @@ void Daemon::await_signal() {
     if (failed) return;
     if (number == SIGUSR1) {
       report_counters();
+    } else if (number == SIGUSR2) {
+      toggle_capture();
     } else if (number == SIGHUP) {
       if (!ending_) boost::asio::post(slow_, [this] { reload(); });
     } else if (ending_) {
@@ -71,6 +74,13 @@ void Daemon::await_signal() {
     }
     await_signal();
   });
+}
+
+void Daemon::toggle_capture() {
+  capture_->toggle();
+  const capture::CaptureCounts counts = capture_->counts();
+  log_.info("capture: {}: {} frames so far, {} dropped", capture_->running() ? "started" : "stopped", counts.frames,
+            counts.dropped);
 }
 
 void Daemon::await_tidying() {

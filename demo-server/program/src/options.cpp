@@ -6,6 +6,7 @@
 #include <iostream>
 #include <thread>
 
+#include "rpcrdma/capture_option/capture_option.hpp"
 #include "rpcrdma/cli/help.hpp"
 #include "rpcrdma/cli/poll.hpp"
 #include "rpcrdma/nfsd/exports/state_dir.hpp"
@@ -45,7 +46,9 @@ std::vector<cli::Section> help_sections() {
           {"Signals",
            {{"TERM, INT", "drain the calls in progress, for 10 s at most, and exit; a second one exits at once"},
             {"HUP", "read the exports of --config again"},
-            {"USR1", "print counters to standard error"}}},
+            {"USR1", "print counters to standard error"},
+            {"USR2", "stop the capture of --capture, or start it again"}}},
+          capture::help_section_of_capture(),
           {"Examples",
            {{"rpcrdma-nfsd --export /srv/data --listen 192.0.2.7:20049",
              "serves a directory as nfs://192.0.2.7/data, on an RDMA device if one has that address"},
@@ -64,11 +67,11 @@ struct Words {
   std::string rdma_version = "1";
   std::string log_level = "info";
   std::string metrics;
+  std::string log_format = "text";
   std::string state_dir;
   std::string sandbox = "on";
   std::string config;
   bool rpcbind = false;
-  std::string log_format = "text";
 };
 
 constexpr const char* kThreads = "--threads";
@@ -147,13 +150,14 @@ void add_options(CLI::App& app, Words& words, Options& options) {
       ->type_name("trace|debug|info|warn|error|off")
       ->capture_default_str()
       ->group("Service");
-  add_network_options(app, words);
-  number(app, kThreads, options.threads, kThreadsRange, "Event loops")->default_str("half the processors");
-  number(app, kCredits, options.credits, kCreditsRange, "Calls that each connection may have in progress");
   app.add_option("--log-format", words.log_format, "Form of the log; json is one object a line")
       ->type_name("text|json")
       ->capture_default_str()
       ->group("Service");
+  capture::add_capture_option(app, options.capture)->group("Service");
+  add_network_options(app, words);
+  number(app, kThreads, options.threads, kThreadsRange, "Event loops")->default_str("half the processors");
+  number(app, kCredits, options.credits, kCreditsRange, "Calls that each connection may have in progress");
   number(app, kInlineThreshold, options.inline_threshold, kInlineThresholdRange,
          "Largest message without a chunk; a multiple of 1024")
       ->type_name("BYTES");
@@ -182,11 +186,11 @@ Checked<void> read_file(const CLI::App& app, Words& words, Options& options) {
   fill("--rdma-version", words.rdma_version, s.rdma_version);
   fill("--metrics", words.metrics, s.metrics);
   fill("--log-level", words.log_level, s.log_level);
+  fill("--log-format", words.log_format, s.log_format);
   fill("--state-dir", words.state_dir, s.state_dir);
   fill("--sandbox", words.sandbox, s.sandbox);
   fill("--rpcbind", words.rpcbind, s.rpcbind);
   fill(kThreads, options.threads, s.threads);
-  fill("--log-format", words.log_format, s.log_format);
   fill(kCredits, options.credits, s.credits);
   fill(kInlineThreshold, options.inline_threshold, s.inline_threshold);
   fill(kMaxConnections, options.max_connections, s.max_connections);
@@ -245,11 +249,11 @@ Checked<void> interpret(const CLI::App& app, Words& words, Options& options) {
   const auto sandbox = parse_sandbox_mode(words.sandbox);
   if (!sandbox) return Refusal{"--sandbox: not on, off, strict or log: '" + words.sandbox + "'"};
   options.sandbox = *sandbox;
+  if (!parse_log_format(words.log_format, options.log_format))
+    return Refusal{"--log-format: not text or json: '" + words.log_format + "'"};
   if (options.inline_threshold % kInlineThresholdRange.unit != 0)
     return Refusal{"--inline-threshold: not a multiple of 1024"};
   if (options.exports.empty())
-  if (!parse_log_format(words.log_format, options.log_format))
-    return Refusal{"--log-format: not text or json: '" + words.log_format + "'"};
     return Refusal{words.config.empty() ? "nothing to serve: give --export or --config"
                                         : words.config + ": nothing to serve: give an [[export]] there or --export"};
   options.rpcbind = words.rpcbind;

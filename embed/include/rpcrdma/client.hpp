@@ -43,6 +43,7 @@ struct ClientOptions {
   std::uint32_t reverse_bulk_budget = 1u << 20;
   Polling poll{};  ///< of the client's own thread, before the thread sleeps; not used with the application's io_context
   Log log{};       ///< copied
+  std::shared_ptr<fabric::Tap> tap{};  ///< sees the RDMA traffic, such as capture::Capture; null: none
   std::chrono::milliseconds lookup_timeout{
       10'000};                       ///< for an answer of rpcbind, and for finding an address that answers
   std::uint16_t rpcbind_port = 111;  ///< port of the server's rpcbind

@@ -29,6 +29,7 @@ FabricState::FabricState(boost::asio::io_context& c, const IwarpOptions& o, Log 
   capabilities.remote_invalidation = true;
   capabilities.exact_window_bounds = true;
   capabilities.cheap_registration = true;
+  capabilities.reports_access = true;
 }
 
 const MutableOctets* FabricState::region_of(const BufferRef& buffer) const noexcept {

@@ -31,6 +31,20 @@ Result<std::unique_ptr<Fabric>> open_verbs_with(const VerbsPlugin& plugin, boost
   return plugin.open(context, at, options, std::move(log));
 }
 
+Result<std::unique_ptr<Fabric>> open_provider(boost::asio::io_context& context, const address& at,
+                                              const OpenOptions& options, Log log) {
+  if (options.provider == Provider::iwarp) return open_iwarp_with(context, at, options, std::move(log));
+  const bool automatic = options.provider == Provider::automatic;
+  // No device has these addresses: a program that connects only within the machine loads nothing.
+  if (automatic && (at.is_unspecified() || at.is_loopback()))
+    return open_iwarp_with(context, at, options, std::move(log));
+  const auto plugin = load_verbs_plugin(log);
+  if (plugin && (!automatic || (*plugin)->device_at(at)))
+    return open_verbs_with(**plugin, context, at, options, std::move(log));
+  if (!automatic) return plugin.error();
+  return open_iwarp_with(context, at, options, std::move(log));
+}
+
 }  // namespace
 
 std::vector<std::string> provider_names() {
@@ -50,16 +64,9 @@ bool parse_provider(std::string_view text, Provider& provider) noexcept {
 
 Result<std::unique_ptr<Fabric>> open(boost::asio::io_context& context, const address& at, const OpenOptions& options,
                                      Log log) {
-  if (options.provider == Provider::iwarp) return open_iwarp_with(context, at, options, std::move(log));
-  const bool automatic = options.provider == Provider::automatic;
-  // No device has these addresses: a program that connects only within the machine loads nothing.
-  if (automatic && (at.is_unspecified() || at.is_loopback()))
-    return open_iwarp_with(context, at, options, std::move(log));
-  const auto plugin = load_verbs_plugin(log);
-  if (plugin && (!automatic || (*plugin)->device_at(at)))
-    return open_verbs_with(**plugin, context, at, options, std::move(log));
-  if (!automatic) return plugin.error();
-  return open_iwarp_with(context, at, options, std::move(log));
+  auto opened = open_provider(context, at, options, std::move(log));
+  if (opened && options.tap != nullptr) return options.tap->wrap(std::move(*opened));
+  return opened;
 }
 
 }  // namespace rpcrdma::fabric

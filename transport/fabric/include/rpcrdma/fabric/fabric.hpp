@@ -58,6 +58,8 @@ struct Capabilities {
   bool late_invalidation = true;
   /// True: registering memory for one transfer costs less than copying it.
   bool cheap_registration = false;
+  /// True: the provider reports the peer's RDMA Reads and Writes (QueuePairOptions::access).
+  bool reports_access = false;
   /// Bytes that this process may have registered at once, over all its fabrics: its limit of locked memory when the
   /// fabric was opened. A registration beyond it fails with FabricError::locked_memory.
   std::uint64_t lockable_memory = std::numeric_limits<std::uint64_t>::max();
@@ -180,6 +182,19 @@ class RPCRDMA_EXPORT QueuePairEvents {
   ~QueuePairEvents() = default;
 };
 
+/// Is told what the peer reads and writes in exposed memory, on the fabric's thread. For observers: a program does not
+/// need it. An access may be reported in several parts, and earlier than the completion of a Send that arrived before.
+class RPCRDMA_EXPORT AccessEvents {
+ public:
+  /// The peer has written `data`, which is the memory from `offset` of the exposure `handle` on.
+  virtual void on_remote_write(std::uint32_t handle, std::uint64_t offset, Octets data) noexcept = 0;
+  /// The peer reads `data`, which is the memory from `offset` of the exposure `handle` on.
+  virtual void on_remote_read(std::uint32_t handle, std::uint64_t offset, Octets data) noexcept = 0;
+
+ protected:
+  ~AccessEvents() = default;
+};
+
 /// The size of a queue pair, and its part of the handshake.
 struct QueuePairOptions {
   std::uint32_t send_depth = 64;        ///< work requests outstanding on the send queue (windows included)
@@ -189,6 +204,8 @@ struct QueuePairOptions {
   std::vector<std::byte> private_data;  ///< of this side: in the request of a connector, in the reply of an acceptor
   /// Time limit for setting up the connection.
   std::chrono::milliseconds handshake_timeout{5000};
+  AccessEvents* access =
+      nullptr;  ///< called if Capabilities::reports_access; null: nobody asks; outlives the queue pair
 };
 
 /// One reliable connection. Work posted with a null WorkContext is unsignalled: it reports no completion, and its

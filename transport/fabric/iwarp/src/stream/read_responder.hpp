@@ -20,6 +20,11 @@ class ReadResponder {
   Placement place(const DdpHeader& header, std::uint32_t payload, std::byte* buffer) const noexcept;
   /// The Request is complete: checks it and queues the Read.
   const TerminateCode* add(const ReadRequest& request) noexcept;
+  /// The memory that the last added Request names.
+  Octets last_source() noexcept {
+    const Read& last = reads_[reads_.tail() - 1];
+    return {last.source, last.size};
+  }
   bool empty() const noexcept { return reads_.empty(); }
 
   /// Whether frames of a Response can be made.

@@ -104,6 +104,7 @@ std::byte* Stream::on_segment(const DdpHeader& header, std::uint32_t payload) no
   segment_.header = header;
   segment_.payload = payload;
   const Placement placement = place(header, payload);
+  segment_.at = placement.at;
   if (placement.refusal != nullptr) refuse(placement);
   return placement.at;
 }
@@ -142,7 +143,7 @@ void Stream::on_segment_end() noexcept {
   ++fabric_->counters.frames_received;
   may_transmit_ = true;
   switch (static_cast<Opcode>(segment_.header.opcode)) {
-    case Opcode::write: exposures_.write_placed(); return retire();
+    case Opcode::write: return write_placed();
     case Opcode::read_response: sends_.response_placed(segment_.header, segment_.payload); return retire();
     case Opcode::read_request: return read_requested();
     case Opcode::terminate: return terminated();
@@ -167,11 +168,20 @@ void Stream::send_placed() noexcept {
   retire();
 }
 
+void Stream::write_placed() noexcept {
+  if (options_.access != nullptr && segment_.payload != 0)
+    options_.access->on_remote_write(segment_.header.stag, segment_.header.offset, {segment_.at, segment_.payload});
+  exposures_.write_placed();
+  retire();
+}
+
 // [5040-5.5-c] processed on delivery, after the Writes that precede it
 void Stream::read_requested() noexcept {
   Reader in(Octets(control_).first(segment_.payload));
-  if (const TerminateCode* error = responder_.add(decode_read_request(in)))
-    violate(*error, FabricError::protocol_violation);
+  const ReadRequest request = decode_read_request(in);
+  if (const TerminateCode* error = responder_.add(request)) return violate(*error, FabricError::protocol_violation);
+  if (options_.access != nullptr)
+    options_.access->on_remote_read(request.source_stag, request.source_offset, responder_.last_source());
 }
 
 // [5040-5.4-b] [5040-6.2.1-b] the user learns of the Terminate, and outstanding work completes with an error

@@ -59,6 +59,8 @@ class Daemon {
   struct Gathering;
 
   Checked<void> confine();
+  Checked<void> open_capture();
+  void toggle_capture();
   Checked<void> open_exports();
   Checked<std::unique_ptr<fabric::Fabric>> open_fabric(Loop& loop, const ListenSpec& listen);
   Checked<Group*> group_for(const ListenSpec& listen);
@@ -89,6 +91,7 @@ class Daemon {
   Options options_;
   Log log_;
   ServiceManager manager_;
+  std::shared_ptr<capture::Capture> capture_;  // null without --capture
   // Destroyed in reverse order: objects that serve calls before objects that calls use.
   boost::asio::io_context control_{1};  // signals and the shutdown deadline, on a thread of its own that never blocks
   boost::asio::io_context slow_{1};     // run by run(), for work that may block

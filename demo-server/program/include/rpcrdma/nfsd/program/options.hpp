@@ -8,6 +8,7 @@
 
 #include "rpcrdma/base/log_format.hpp"
 #include "rpcrdma/base/wait_policy.hpp"
+#include "rpcrdma/capture/capture.hpp"
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfsd/exports/export_spec.hpp"
@@ -38,10 +39,11 @@ struct Options {
   std::uint32_t keepalive = 60;  ///< seconds
   Polling poll;                  ///< of the event loops
   LogLevel log_level = LogLevel::info;
+  LogFormat log_format = LogFormat::text;
   SandboxMode sandbox = SandboxMode::on;
   bool rpcbind = false;
-  LogFormat log_format = LogFormat::text;
   std::optional<boost::asio::ip::tcp::endpoint> metrics;  ///< where statistics are served by HTTP
+  std::optional<capture::CaptureOptions> capture;         ///< empty: nothing is captured
 };
 
 /// Parses the command line. Returns nothing if the program must exit with `exit_code` at once (help, version, or a

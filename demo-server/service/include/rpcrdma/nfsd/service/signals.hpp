@@ -9,7 +9,7 @@ inline sigset_t block_external_signals() noexcept {
   sigset_t outside;
   sigset_t before;
   ::sigemptyset(&outside);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) ::sigaddset(&outside, number);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) ::sigaddset(&outside, number);
   ::pthread_sigmask(SIG_BLOCK, &outside, &before);
   return before;
 }

@@ -10,6 +10,7 @@
 #include "rpcrdma/base/export.hpp"
 #include "rpcrdma/base/log.hpp"
 #include "rpcrdma/fabric/fabric.hpp"
+#include "rpcrdma/fabric/tap.hpp"
 
 namespace rpcrdma::fabric {
 
@@ -33,6 +34,7 @@ struct OpenOptions {
   /// Idle time after which a peer is probed, at least a second. A peer that does not answer is given up after the
   /// same time again, but not before the retries have ended (iwarp: 6 s; verbs: 9 s).
   std::chrono::seconds keepalive{60};
+  std::shared_ptr<Tap> tap{};  ///< wraps the opened fabric, such as capture::Capture; null: none
 };
 
 /// Opens a provider on `context` that can reach or listen at `address`. Provider::automatic chooses verbs only if

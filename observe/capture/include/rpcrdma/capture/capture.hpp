@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Captures the traffic of fabrics, for Wireshark and tshark.
+//
+// Operation. The capture wraps fabrics (fabric::Tap). The work requests and completions of their queue pairs become
+// frames of iWARP over TCP (RFC 5040, 5041, 5044) in a pcapng file, whatever the fabric is. A thread of the capture
+// writes the file.
+//
+// Memory. Each wrapped fabric has a ring of CaptureOptions::buffer bytes. A frame that does not fit is dropped and
+// counted: the data path never waits for the disk.
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rpcrdma/base/export.hpp"
+#include "rpcrdma/base/log.hpp"
+#include "rpcrdma/fabric/tap.hpp"
+
+namespace rpcrdma::capture {
+
+/// A range of IP addresses: those that equal `address` in their first `bits` bits.
+struct AddressRange {
+  boost::asio::ip::address address;  ///< IPv4 or IPv6
+  unsigned bits = 0;                 ///< 0 to 32 for IPv4, 0 to 128 for IPv6
+  /// Whether `other` is in the range. An IPv6 address that maps an IPv4 address counts as that IPv4 address.
+  RPCRDMA_EXPORT bool contains(const boost::asio::ip::address& other) const noexcept;
+};
+
+/// CaptureOptions::snap: all bytes.
+inline constexpr std::uint32_t kWhole = 0xffffffff;
+/// The least value of CaptureOptions::size other than 0, in bytes.
+inline constexpr std::uint64_t kLeastSize = 65536;
+
+/// What is captured, and where it goes.
+struct CaptureOptions {
+  std::filesystem::path file{};               ///< created with mode 0600, or truncated; a FIFO needs a reader
+  std::uint64_t size = 0;                     ///< bytes of one file, at least kLeastSize; 0: one file of any size
+  std::uint32_t files = 2;                    ///< files in the ring, at least 1, if `size` is not 0
+  std::uint32_t snap = kWhole;                ///< bytes kept of each RDMA Read and Write; Sends are kept whole
+  std::optional<AddressRange> peer{};         ///< captures connections with these peers only
+  bool stopped = false;                       ///< true: captures nothing until start()
+  std::size_t buffer = std::size_t{4} << 20;  ///< bytes of the ring of each fabric; a power of two, at least 128 KiB
+};
+
+/// Why a text does not describe a capture, or why it cannot be started.
+struct CaptureRefusal {
+  std::string why;  ///< one line, for the user
+};
+
+/// Parses FILE[,size=N][,files=N][,snap=N][,peer=CIDR][,stopped], where numbers may have the suffix K, M or G.
+RPCRDMA_EXPORT boost::system::result<CaptureOptions, CaptureRefusal> parse_capture(std::string_view text);
+
+/// Totals of a capture.
+struct CaptureCounts {
+  std::uint64_t frames = 0;   ///< written, including those of the opening of a connection
+  std::uint64_t dropped = 0;  ///< not written: the ring was full, or writing failed
+  std::uint64_t bytes = 0;    ///< written to files
+};
+
+/// One capture, of any number of fabrics. All functions may be called from any thread.
+class RPCRDMA_EXPORT Capture final : public fabric::Tap {
+ public:
+  class Core;  ///< private: shared by the capture, its thread and the wrapped fabrics
+
+  /// Creates the file and starts the thread. The error is that of opening the file. `log` gets one line when the disk
+  /// refuses a write; the capture stops then.
+  static Result<std::shared_ptr<Capture>> open(CaptureOptions options, Log log);
+  /// close().
+  ~Capture() override;
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  /// Wraps `fabric`. What is made from the result may outlive the capture, and is then not captured any more.
+  std::unique_ptr<fabric::Fabric> wrap(std::unique_ptr<fabric::Fabric> fabric) override;
+
+  /// Captures from now on. Has no effect after close().
+  void start() noexcept;
+  /// Pauses. The thread then writes what has been captured so far, with the interface's statistics: the file is
+  /// complete a moment later.
+  void stop() noexcept;
+  /// Whether it captures now.
+  bool running() const noexcept;
+  /// start() if stopped, else stop(). May be called in a signal handler.
+  void toggle() noexcept;
+  /// Writes what has been captured, and ends the thread. A disk that does not answer is given up after a few seconds.
+  void close() noexcept;
+
+  /// Totals so far.
+  CaptureCounts counts() const noexcept;
+
+ private:
+  explicit Capture(std::shared_ptr<Core> core);
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace rpcrdma::capture

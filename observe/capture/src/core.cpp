@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+namespace rpcrdma::capture {
+namespace {
+
+/// The thread looks for records this often, and at once if a ring is half full.
+constexpr std::chrono::milliseconds kInterval{20};
+/// How long close() waits for the disk.
+constexpr std::chrono::seconds kPatience{2};
+
+/// Signals are for the threads of the program.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+Capture::Core::Core(CaptureOptions options, Log log)
+    : options_(std::move(options)), log_(std::move(log)), file_(options_, given_up_) {}
+
+error_code Capture::Core::open() { return file_.open(); }
+
+void Capture::Core::start_thread() {
+  set_active(!options_.stopped);
+  running_ = true;
+  const SignalsBlocked blocked;
+  thread_ = std::thread([self = shared_from_this()] { self->run(); });
+}
+
+void Capture::Core::close() noexcept {
+  active_.store(false, std::memory_order_relaxed);
+  std::unique_lock lock(mutex_);
+  if (!thread_.joinable()) return;
+  closing_.store(true);
+  condition_.notify_all();
+  const auto ended = [this] { return !running_; };
+  if (!condition_.wait_for(lock, kPatience, ended)) {
+    given_up_.store(true);
+    if (!condition_.wait_for(lock, kPatience, ended)) return thread_.detach();  // the thread shares the Core
+  }
+  lock.unlock();
+  thread_.join();
+}
+
+std::shared_ptr<Channel> Capture::Core::make_channel() {
+  auto channel = std::make_shared<Channel>(options_.buffer);
+  const std::lock_guard lock(mutex_);
+  channels_.push_back(channel);
+  return channel;
+}
+
+std::shared_ptr<Connection> Capture::Core::add(std::shared_ptr<Connection> connection) {
+  const std::lock_guard lock(mutex_);
+  connection->number = ++connections_made_;
+  // After close() there is no thread that would free it.
+  if (running_) connections_.push_back(connection);
+  return connection;
+}
+
+void Capture::Core::hurry() noexcept {
+  if (!hurried_.exchange(true)) condition_.notify_one();
+}
+
+void Capture::Core::set_active(bool active) noexcept {
+  if (active && closing_.load()) return;
+  if (active_.exchange(active) != active && active) runs_.fetch_add(1);
+}
+
+void Capture::Core::toggle() noexcept { set_active(!active()); }
+
+std::uint64_t Capture::Core::dropped() const noexcept {
+  std::uint64_t sum = dropped_before_;
+  for (const auto& channel : channels_) sum += channel->dropped.load(std::memory_order_relaxed);
+  return sum;
+}
+
+CaptureCounts Capture::Core::counts() const noexcept {
+  CaptureCounts counts = file_.counts();
+  const std::lock_guard lock(mutex_);
+  counts.dropped += dropped();
+  return counts;
+}
+
+void Capture::Core::run() {
+  while (wait()) {
+    const bool paused = !active();
+    drain();
+    if (paused) file_.pause(counts().dropped);
+  }
+  drain();
+  file_.close(counts().dropped);
+  const std::lock_guard lock(mutex_);
+  dropped_before_ = dropped();
+  connections_.clear();
+  channels_.clear();
+  running_ = false;
+  condition_.notify_all();
+}
+
+/// False: the capture is closing.
+bool Capture::Core::wait() {
+  std::unique_lock lock(mutex_);
+  condition_.wait_for(lock, kInterval, [this] { return closing_.load() || hurried_.load(); });
+  hurried_.store(false);
+  return !closing_.load();
+}
+
+/// Writes the records that exist now, by time. What has ended before is forgotten afterwards.
+void Capture::Core::drain() {
+  struct Source {
+    std::shared_ptr<Channel> channel;
+    bool ended;
+    std::uint64_t end;
+  };
+  std::vector<Source> sources;
+  std::vector<Connection*> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& connection : connections_)
+      if (connection->ended.load(std::memory_order_acquire)) ended.push_back(connection.get());
+    for (const auto& channel : channels_) {
+      const bool over = channel->ended.load(std::memory_order_acquire);
+      sources.push_back({channel, over, channel->ring.end()});
+    }
+  }
+  const std::uint64_t run = runs_.load();
+  for (;;) {
+    Source* oldest = nullptr;
+    const Record* first = nullptr;
+    for (Source& source : sources) {
+      const Record* const record = source.channel->ring.front(source.end);
+      if (record == nullptr || (first != nullptr && first->when <= record->when)) continue;
+      first = record;
+      oldest = &source;
+    }
+    if (first == nullptr) break;
+    file_.write(*first, run);
+    oldest->channel->ring.pop(*first);
+  }
+  if (const error_code failed = file_.flush()) {
+    active_.store(false);
+    log_.error("capture: {}: {}: the capture has stopped", options_.file.string(), failed.message());
+  }
+  forget_ended(ended);
+  const std::lock_guard lock(mutex_);
+  for (const Source& source : sources) {
+    if (!source.ended) continue;
+    dropped_before_ += source.channel->dropped.load();
+    std::erase(channels_, source.channel);
+  }
+}
+
+void Capture::Core::forget_ended(const std::vector<Connection*>& ended) {
+  if (ended.empty()) return;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(connections_, [&ended](const auto& one) { return std::ranges::find(ended, one.get()) != ended.end(); });
+}
+
+}  // namespace rpcrdma::capture

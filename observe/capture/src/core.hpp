@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// Operation. Producers fill rings; the thread of the capture empties them, oldest record first, and writes the file.
+// Ownership. The capture, its thread and every recorder share the Core. A connection and a ring are freed by the
+// thread, once their producer has ended and all their records are written. Error handling. If the file cannot be
+// written, the capture stops; frames are then dropped and counted.
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "byte_ring.hpp"
+#include "file_writer.hpp"
+#include "rpcrdma/capture/capture.hpp"
+
+namespace rpcrdma::capture {
+
+/// The ring of one recorder.
+struct Channel {
+  explicit Channel(std::size_t capacity) : ring(capacity) {}
+  ByteRing ring;
+  std::atomic<std::uint64_t> dropped{0};  ///< written by the producer
+  std::atomic<bool> ended{false};         ///< no record follows
+};
+
+class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
+ public:
+  Core(CaptureOptions options, Log log);
+
+  error_code open();
+  void start_thread();
+  void close() noexcept;
+
+  // For producers.
+  const CaptureOptions& options() const noexcept { return options_; }
+  bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
+  std::shared_ptr<Channel> make_channel();
+  /// Gives `connection` a number, and keeps it as long as the writer needs it.
+  std::shared_ptr<Connection> add(std::shared_ptr<Connection> connection);
+  /// A ring is half full.
+  void hurry() noexcept;
+
+  void set_active(bool active) noexcept;
+  void toggle() noexcept;
+  CaptureCounts counts() const noexcept;
+
+ private:
+  void run();
+  bool wait();
+  void drain();
+  void forget_ended(const std::vector<Connection*>& ended);
+  std::uint64_t dropped() const noexcept;
+
+  const CaptureOptions options_;
+  const Log log_;
+  std::atomic<bool> active_{false};
+  std::atomic<bool> closing_{false};
+  std::atomic<bool> given_up_{false};  // the disk has not answered in time
+  std::atomic<bool> hurried_{false};
+  std::atomic<std::uint64_t> runs_{0};  // counts the calls that started the capture
+
+  mutable std::mutex mutex_;  // for the members below
+  std::condition_variable condition_;
+  bool running_ = false;  // the thread
+  std::uint64_t connections_made_ = 0;
+  std::uint64_t dropped_before_ = 0;  // by channels that have ended
+  std::vector<std::shared_ptr<Channel>> channels_;
+  std::vector<std::shared_ptr<Connection>> connections_;
+
+  std::thread thread_;
+  FileWriter file_;  // used by the thread
+};
+
+}  // namespace rpcrdma::capture

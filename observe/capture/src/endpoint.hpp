@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include "rpcrdma/fabric/fabric.hpp"
+
+namespace rpcrdma::capture {
+
+/// `endpoint` with the IPv4 address that its address maps, if any: a listener of both families reports mapped ones.
+inline fabric::Endpoint unmapped(const fabric::Endpoint& endpoint) {
+  namespace ip = boost::asio::ip;
+  if (!endpoint.address().is_v6() || !endpoint.address().to_v6().is_v4_mapped()) return endpoint;
+  return {ip::make_address_v4(ip::v4_mapped, endpoint.address().to_v6()), endpoint.port()};
+}
+
+}  // namespace rpcrdma::capture

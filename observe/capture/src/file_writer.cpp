@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "file_writer.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "rpcrdma/base/error.hpp"
+
+namespace rpcrdma::capture {
+namespace {
+
+/// The position 0 of a stream, as a TCP sequence number: the frames of the connection's opening come before it.
+constexpr std::uint32_t kFirstSequence = 0x10000;
+constexpr std::size_t kWriteSize = std::size_t{256} << 10;
+constexpr int kPollMs = 50;
+constexpr std::string_view kApplication = "librpcrdma";
+constexpr std::string_view kAbout =
+    "Made from the work requests and completions of one program. Whatever the fabric was, frames have the form of "
+    "iWARP "
+    "over TCP. IP, TCP and MPA headers, CRCs, message sequence numbers and the STags of Read sinks are made up.";
+
+std::int64_t time_now() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+error_code last_error() noexcept { return {errno, boost::system::system_category()}; }
+
+std::string_view text_of(const Record& record) noexcept {
+  return {reinterpret_cast<const char*>(record.content().data()), record.kept};
+}
+
+}  // namespace
+
+error_code FileWriter::open() { return begin_file(); }
+
+error_code FileWriter::begin_file() {
+  // O_NONBLOCK: a FIFO without a reader is an error, and a full one does not block.
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  Fd file(::open(options_.file.c_str(), kFlags, 0600));
+  if (!file) return last_error();
+  file_ = std::move(file);
+  ++number_;
+  size_ = 0;
+  began_ = time_now();
+  pcapng::begin_file(blocks_, kApplication, kAbout);
+  write_all();
+  return unreported_;
+}
+
+void FileWriter::write(const Record& record, std::uint64_t run) {
+  if (run != run_) failed_ = false;
+  if (failed_) {
+    lost_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  if (options_.size != 0 && size_ + blocks_.size() >= options_.size) rotate();
+  run_ = run;
+  complete_ = false;
+  Connection& connection = *record.connection;
+  const bool late = connection.shown_in != number_ && record.start.kind != RecordKind::open;
+  if (connection.shown_in != number_) show_opening(record, late);
+  if (record.start.kind != RecordKind::open) show_message(record);
+  connection.run = run;
+  if (blocks_.size() >= kWriteSize) write_all();
+}
+
+/// Adds the frames of the handshake, so that they end at the positions of `record`. `late`: it took place earlier.
+void FileWriter::show_opening(const Record& record, bool late) {
+  Connection& connection = *record.connection;
+  connection.shown_in = number_;
+  connection.run = run_;
+  const std::vector<std::byte> request = startup_frame(true, false, connection.request_data);
+  const std::vector<std::byte> reply = startup_frame(false, connection.refused, connection.reply_data);
+  const bool outbound = connection.connector;  // the direction of the request
+  const bool sends = outbound == (record.outbound != 0);
+  const std::uint32_t first = kFirstSequence + (sends ? record.position : record.confirmed);
+  const std::uint32_t second = kFirstSequence + (sends ? record.confirmed : record.position);
+  const auto request_at = first - static_cast<std::uint32_t>(request.size());
+  const auto reply_at = second - static_cast<std::uint32_t>(reply.size());
+  const auto add_frame = [&](const TcpHeader& header, Octets payload, std::string_view comment) {
+    make_segment(connection, header, payload, packet_);
+    add(Record{.start = record.start,
+               .when = record.when,
+               .connection = record.connection,
+               .position = 0,
+               .confirmed = 0,
+               .whole = 0,
+               .kept = 0,
+               .lost = 0,
+               .outbound = header.outbound},
+        comment);
+  };
+  comment_ = fmt::format("connection {}: {}{}", connection.number, connection.remark,
+                         late ? "; it was opened before the first frame of this file" : "");
+  add_frame({outbound, kSyn, request_at - 1, 0}, {}, comment_);
+  if (connection.silent) return;
+  add_frame({!outbound, kSyn | kAck, reply_at - 1, request_at}, {}, {});
+  add_frame({outbound, kAck, request_at, reply_at}, {}, {});
+  add_frame({outbound, kPush | kAck, request_at, reply_at}, request, {});
+  add_frame({!outbound, kPush | kAck, reply_at, first}, reply, connection.refused ? "the connection was refused" : "");
+}
+
+void FileWriter::show_message(const Record& record) {
+  Connection& connection = *record.connection;
+  TcpHeader header{record.outbound != 0, kAck, kFirstSequence + record.position, kFirstSequence + record.confirmed,
+                   connection.window};
+  comment_.clear();
+  switch (record.start.kind) {
+    case RecordKind::frame:
+      header.flags = kPush | kAck;
+      make_fpdu(connection, header, record.content(), packet_);
+      if (record.whole != 0) comment_ = fmt::format("the first bytes of {}", record.whole);
+      break;
+    case RecordKind::event:
+      // Without data, a segment that repeats the window of the one before counts as a duplicate acknowledgement.
+      header.window = connection.window ^= 1;
+      comment_ = text_of(record);
+      make_segment(connection, header, {}, packet_);
+      break;
+    default:
+      comment_ =
+          fmt::format("connection {} ended{}{}", connection.number, record.kept == 0 ? "" : ": ", text_of(record));
+      header.flags = record.kept == 0 ? kFin | kAck : kReset | kAck;
+      make_segment(connection, header, {}, packet_);
+  }
+  if (connection.run != run_) comment_ += "; the capture was stopped before this frame";
+  if (record.lost != 0)
+    comment_ += fmt::format("; {} frames of this connection were dropped before this one", record.lost);
+  if (comment_.starts_with("; ")) comment_.erase(0, 2);
+  add(record, comment_);
+}
+
+/// Appends packet_ as a block.
+void FileWriter::add(const Record& record, std::string_view comment) {
+  pcapng::add_packet(blocks_, {record.when, record.outbound != 0, packet_, comment});
+  ++pending_;
+}
+
+error_code FileWriter::flush() {
+  if (!failed_ && !blocks_.empty()) write_all();
+  return std::exchange(unreported_, {});
+}
+
+void FileWriter::pause(std::uint64_t dropped) {
+  if (!complete_) add_statistics(dropped);
+}
+
+void FileWriter::add_statistics(std::uint64_t dropped) {
+  complete_ = true;
+  dropped_ = dropped;
+  const std::uint64_t frames = frames_.load(std::memory_order_relaxed) + pending_;
+  if (failed_ || !file_) return;
+  pcapng::add_statistics(blocks_, {began_, time_now(), frames + dropped, dropped});
+  write_all();
+}
+
+void FileWriter::close(std::uint64_t dropped) {
+  add_statistics(dropped);
+  file_ = {};
+}
+
+CaptureCounts FileWriter::counts() const noexcept {
+  return {frames_.load(std::memory_order_relaxed), lost_.load(std::memory_order_relaxed),
+          bytes_.load(std::memory_order_relaxed)};
+}
+
+/// FILE.pcapng becomes FILE.1.pcapng, and so on; the oldest is overwritten.
+std::filesystem::path FileWriter::old_name(std::uint32_t number) const {
+  std::filesystem::path name = options_.file;
+  const std::string extension = name.extension().string();
+  name.replace_extension();
+  name += fmt::format(".{}{}", number, extension);
+  return name;
+}
+
+void FileWriter::rotate() {
+  add_statistics(dropped_);
+  std::error_code ignored;  // a file that the user has removed is not missed
+  for (std::uint32_t number = options_.files - 1; number > 1; --number)
+    std::filesystem::rename(old_name(number - 1), old_name(number), ignored);
+  if (options_.files > 1) std::filesystem::rename(options_.file, old_name(1), ignored);
+  if (const error_code failed = begin_file()) fail(failed);
+}
+
+/// On failure cuts the file after the last whole block, and drops what was to be written.
+void FileWriter::write_all() noexcept {
+  error_code failed;
+  std::size_t done = 0;
+  while (done != blocks_.size() && !failed) {
+    const ssize_t count = ::write(file_.get(), blocks_.data() + done, blocks_.size() - done);
+    if (count >= 0) {
+      done += static_cast<std::size_t>(count);
+    } else if (errno == EAGAIN && !given_up_.load()) {
+      pollfd wanted{.fd = file_.get(), .events = POLLOUT, .revents = 0};
+      ::poll(&wanted, 1, kPollMs);
+    } else if (errno != EINTR) {
+      failed = last_error();
+    }
+  }
+  if (failed) {
+    fail(failed);
+    // What was written earlier stays; a FIFO cannot be cut.
+    if (::ftruncate(file_.get(), static_cast<off_t>(size_)) == 0)
+      ::lseek(file_.get(), static_cast<off_t>(size_), SEEK_SET);
+    lost_.fetch_add(pending_, std::memory_order_relaxed);
+  } else {
+    size_ += blocks_.size();
+    bytes_.fetch_add(blocks_.size(), std::memory_order_relaxed);
+    frames_.fetch_add(pending_, std::memory_order_relaxed);
+  }
+  blocks_.clear();
+  pending_ = 0;
+}
+
+void FileWriter::fail(error_code why) noexcept {
+  failed_ = true;
+  unreported_ = why;
+}
+
+}  // namespace rpcrdma::capture

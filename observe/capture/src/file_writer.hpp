@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <atomic>
+
+#include "frames.hpp"
+#include "pcapng.hpp"
+#include "rpcrdma/base/fd.hpp"
+#include "rpcrdma/capture/capture.hpp"
+
+namespace rpcrdma::capture {
+
+/// Writes records to a file, or to a ring of files. One thread, except for counts().
+///
+/// Each file can be read by itself: it shows the opening of a connection before its first frame. If a write fails, the
+/// file is cut after the last whole block, and what follows is dropped until the next run.
+class FileWriter {
+ public:
+  /// `given_up`: set when a FIFO that takes nothing is not waited for any longer.
+  FileWriter(const CaptureOptions& options, const std::atomic<bool>& given_up)
+      : options_(options), given_up_(given_up) {}
+
+  error_code open();
+  /// `run` counts the times that the capture was started.
+  void write(const Record& record, std::uint64_t run);
+  /// Passes what is buffered to the kernel. The error is reported once.
+  error_code flush();
+  /// Completes the file, if records came since the last time; more may follow. `dropped`: records that did not reach
+  /// write().
+  void pause(std::uint64_t dropped);
+  void close(std::uint64_t dropped);
+  /// Any thread.
+  CaptureCounts counts() const noexcept;
+
+ private:
+  void show_opening(const Record& record, bool late);
+  void show_message(const Record& record);
+  void add(const Record& record, std::string_view comment);
+  void add_statistics(std::uint64_t dropped);
+  void rotate();
+  std::filesystem::path old_name(std::uint32_t number) const;
+  error_code begin_file();
+  void write_all() noexcept;
+  void fail(error_code why) noexcept;
+
+  const CaptureOptions& options_;
+  const std::atomic<bool>& given_up_;
+  Fd file_;
+  std::uint64_t number_ = 0;  // of the file, from 1 on
+  std::uint64_t size_ = 0;    // bytes in the file
+  std::int64_t began_ = 0;
+  std::uint64_t run_ = 0;
+  std::uint64_t dropped_ = 0;  // as the last caller told
+  bool failed_ = false;
+  bool complete_ = true;  // no record since the last statistics
+  error_code unreported_;
+  pcapng::Bytes blocks_;     // not yet written
+  std::size_t pending_ = 0;  // packets in blocks_
+  IpPacket packet_;
+  std::string comment_;
+  std::atomic<std::uint64_t> frames_{0};
+  std::atomic<std::uint64_t> lost_{0};
+  std::atomic<std::uint64_t> bytes_{0};
+};
+
+}  // namespace rpcrdma::capture

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rpcrdma/base/cursor.hpp"
+#include "rpcrdma/fabric/fabric.hpp"
+
+namespace rpcrdma::capture {
+
+/// What the writer knows of a connection: made when the connection is established, refused or has failed, and constant
+/// from then on, except for the last members.
+struct Connection {
+  std::uint64_t number = 0;
+  fabric::Endpoint local;
+  fabric::Endpoint peer;
+  bool connector = false;               ///< this side opened the connection
+  bool refused = false;                 ///< it was refused
+  bool silent = false;                  ///< the peer did not answer: `failure` says why
+  std::vector<std::byte> request_data;  ///< private data of the connector
+  std::vector<std::byte> reply_data;    ///< private data of the acceptor
+  std::string remark;                   ///< shown with the first frame
+  std::atomic<bool> ended{false};       ///< set by the producer after its last record
+  // The writer's:
+  std::uint64_t shown_in = 0;    ///< number of the last file that shows the opening
+  std::uint64_t run = 0;         ///< number of the last run (Core::runs_) in which a frame was written
+  std::uint16_t window = 65535;  ///< in the last frame
+};
+
+enum class RecordKind : std::uint32_t {
+  skip,   ///< unused bytes at the end of the ring
+  open,   ///< the connection has been opened, or could not be opened
+  frame,  ///< followed by a ULPDU
+  event,  ///< followed by a text
+  close,  ///< followed by a text
+};
+
+/// The first word of a record in a ring.
+struct RecordStart {
+  std::uint32_t size;  ///< of the whole record, a multiple of 8
+  RecordKind kind;
+};
+
+/// One entry of a ring; `kept` bytes follow it.
+struct Record {
+  RecordStart start;
+  std::int64_t when;        ///< nanoseconds since the epoch
+  Connection* connection;   ///< exists until the writer has seen `ended` and all records before it
+  std::uint32_t position;   ///< bytes of the sender's stream before this record
+  std::uint32_t confirmed;  ///< bytes of the other side's stream before this record
+  std::uint32_t whole;      ///< bytes of the RDMA Read or Write, if it is cut; else 0
+  std::uint32_t kept;       ///< bytes of the ULPDU, or of the text, that follow
+  std::uint32_t lost;       ///< records of this connection dropped since the one before
+  std::uint32_t outbound;   ///< 1: this side is the sender
+
+  Octets content() const noexcept { return {reinterpret_cast<const std::byte*>(this + 1), kept}; }
+};
+
+/// Bytes of the stream that the FPDU of a ULPDU takes: length, ULPDU, padding, CRC (RFC 5044 section 3).
+constexpr std::uint32_t fpdu_size(std::uint32_t ulpdu) noexcept { return pad4(ulpdu + 2) + 4; }
+
+}  // namespace rpcrdma::capture

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The option --capture of all programs.
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "rpcrdma/capture/capture.hpp"
+#include "rpcrdma/cli/help.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace rpcrdma::capture {
+
+/// Adds --capture, which sets `wanted`; `wanted` must exist until the command line is parsed.
+CLI::Option* add_capture_option(CLI::App& app, std::optional<CaptureOptions>& wanted);
+
+/// The part of the help that describes its value.
+cli::Section help_section_of_capture();
+
+/// Starts what --capture asks for.
+boost::system::result<std::shared_ptr<Capture>, CaptureRefusal> open_capture(const CaptureOptions& wanted, Log log);
+
+/// While it exists, SIGUSR2 stops and starts a capture. At most one exists at a time.
+class ToggleBySignal {
+ public:
+  /// Null: SIGUSR2 is left alone.
+  explicit ToggleBySignal(std::shared_ptr<Capture> capture);
+  /// Ignores SIGUSR2 from now on, and closes the capture.
+  ~ToggleBySignal();
+  ToggleBySignal(const ToggleBySignal&) = delete;
+  ToggleBySignal& operator=(const ToggleBySignal&) = delete;
+
+ private:
+  std::shared_ptr<Capture> capture_;
+};
+
+}  // namespace rpcrdma::capture

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""--capture: tshark decodes the files, and they agree with what was on the wire."""
+import os
+import signal
+
+from kit import iwarp, pcapng, rpc
+from kit.case import Case
+from kit.fabric import OPTIONS, iwarp_only
+from kit.relay import Relay
+from kit.trees import noise
+from kit.tshark import crc_verdicts, packets
+from kit.waiting import wait_until
+
+CALL = 0  # rpc.msgtyp
+ENTRIES = 1000
+BULK = 1500000
+
+
+class FrameCapture(Case):
+    """ping, ls -l, put and get, captured on both sides."""
+
+    timeout_s = 300
+
+    def setUp(self):
+        super().setUp()
+        self.of_server = self.folder / "server.pcapng"
+        self.one = self.server(options=["--capture", str(self.of_server)])
+        folder = self.files / "many"
+        folder.mkdir()
+        for index in range(ENTRIES):
+            (folder / f"entry {index}").touch()
+        self.local = self.folder / "local"
+        self.local.write_bytes(noise(BULK))
+        self.clients = []
+
+    def captured(self, program, *arguments):
+        """Runs a client with a capture of its own."""
+        path = self.folder / f"client{len(self.clients)}.pcapng"
+        self.clients.append(path)
+        done = self.run_program(program, *OPTIONS, "--capture", path, *arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, b""), arguments)
+        return done.stdout
+
+    def exchange(self, address):
+        self.captured("rpcrdma-ping", "--count", "5", address)
+        self.assertEqual(len(self.captured("rpcrdma-nfs", "ls", "-l", f"nfs://{address}/files/many").splitlines()), ENTRIES)
+        self.captured("rpcrdma-nfs", "put", self.local, f"nfs://{address}/files/bulk")
+        self.captured("rpcrdma-nfs", "get", f"nfs://{address}/files/bulk", self.folder / "back")
+        self.assertEqual((self.folder / "back").read_bytes(), self.local.read_bytes())
+
+    def check_decoded(self, seen):
+        for layer in ("iwarp_mpa", "iwarp_ddp_rdmap", "rpcordma", "rpc", "nfs"):
+            self.assertTrue(any(packet.has(layer) for packet in seen), layer)
+        for packet in seen:
+            with self.subTest(packet=packet):
+                self.assertTrue(packet.has("iwarp_mpa") or "Len=0" in packet.info)
+                # A limit of the dissector: it misses the body of READ replies whose data is in a Write chunk.
+                if packet.has("_ws.malformed"):
+                    self.assertIn("READ Reply", packet.info)
+
+        def some(what, condition):
+            self.assertTrue(any(condition(packet) for packet in seen), what)
+
+        some("NULL", lambda p: "NULL Call" in p.info)
+        some("READ by Write chunk", lambda p: p.number_of("procedure") == rpc.READ and p.number_of("rpc") == CALL and
+             p.number_of("writes") == 1)
+        some("RDMA Write", lambda p: p.opcode(iwarp.WRITE))
+        some("WRITE by Read chunk", lambda p: p.number_of("message") == rpc.MSG and p.number_of("reads") == 1 and
+             p.number_of("positions") not in (None, 0))
+        some("RDMA Read Request", lambda p: p.opcode(iwarp.READ_REQUEST))
+        some("RDMA Read Response", lambda p: p.opcode(iwarp.READ_RESPONSE))
+        some("a reassembled WRITE", lambda p: p.number_of("procedure") == rpc.WRITE)
+        some("a call with a Reply chunk", lambda p: p.number_of("procedure") == rpc.READDIRPLUS and
+             p.number_of("rpc") == CALL and p.number_of("reply_chunk") == 1)
+        some("a reply in the Reply chunk", lambda p: p.number_of("message") == rpc.NOMSG and
+             p.number_of("reply_chunk") == 1)
+        self.assertFalse(any("TCP Dup ACK" in packet.info or "Retransmission" in packet.info or
+                             "not captured" in packet.info or "Window Full" in packet.info for packet in seen))
+
+    def test_decoded_by_tshark(self):
+        self.exchange(self.one.address)
+        self.one.stop()
+        for capture in (self.of_server, *self.clients):
+            self.assertEqual(pcapng.statistics(capture)[1], 0)
+            self.assertEqual(crc_verdicts(capture)[1], 0)
+        self.check_decoded(packets(self.of_server))
+        seen = [packet for capture in self.clients for packet in packets(capture)]
+        self.check_decoded(seen)
+        comments = [packet.comment for packet in pcapng.packets(self.clients[-1])]
+        for text in ("connection 1: ", "bind: handle 0x", "may be written by the peer"):
+            self.assertTrue(any(text in comment for comment in comments), text)
+
+    @iwarp_only("compares with the frames of the TCP stream")
+    def test_equal_to_the_wire(self):
+        """Both sides have captured, message for message, what went over the wire."""
+        wire = self.folder / "wire.pcap"
+        with Relay(self.one.address, wire) as relay:
+            self.exchange(relay.address)
+            relay_port = int(relay.address.rsplit(":", 1)[1])
+        self.one.stop()
+        sent = pcapng.connections(pcapng.pcap_packets(wire), {20049})
+        of_server = pcapng.connections(pcapng.packets(self.of_server), {self.one.port})
+        of_clients = [one for capture in self.clients
+                      for one in pcapng.connections(pcapng.packets(capture), {relay_port})]
+        self.assertEqual((len(of_server), len(of_clients)), (len(sent), len(sent)))
+        self.assertEqual(len(sent), len(self.clients))
+        for real, server, client in zip(sent, of_server, of_clients):
+            self.assertTrue(real[0].sends and real[1].sends)
+            for side in (0, 1):
+                self.assertEqual(server[side], real[side])
+                self.assertEqual(client[side], real[side])
+        for kind in ("writes", "requests"):
+            self.assertTrue(any(getattr(one[1], kind) for one in sent), kind)
+        self.assertTrue(any(one[0].responses for one in sent))
+
+    def test_stopped_and_started_by_a_signal(self):
+        """SIGUSR2 stops and starts; the file is whole while the capture is stopped."""
+        self.nfs("ping", self.one.url("/files"))
+        os.kill(self.one.process.pid, signal.SIGUSR2)
+        wait_until(lambda: "capture: stopped" in self.one.log(), "the log line")
+        wait_until(lambda: pcapng.statistics(self.of_server) is not None, "the statistics")
+        before = len(list(pcapng.packets(self.of_server)))
+        self.nfs("ping", self.one.url("/files"))
+        self.assertEqual(len(list(pcapng.packets(self.of_server))), before)
+        os.kill(self.one.process.pid, signal.SIGUSR2)
+        wait_until(lambda: "capture: started" in self.one.log(), "the log line")
+        self.nfs("ping", self.one.url("/files"))
+        self.one.stop()
+        self.assertGreater(len(list(pcapng.packets(self.of_server))), before)
+
+    def test_cut(self):
+        """snap cuts RDMA Reads and Writes; tshark decodes what is left."""
+        path = self.folder / "cut.pcapng"
+        for command in (("put", self.local, self.one.url("/files/bulk")), ("get", self.one.url("/files/bulk"), self.folder / "back")):
+            done = self.run_program("rpcrdma-nfs", *OPTIONS, "--capture", f"{path},snap=100", *command)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertLess(path.stat().st_size, BULK // 10)
+            self.assertTrue(any(packet.comment.startswith("the first bytes of ") for packet in pcapng.packets(path)))
+            self.assertEqual(crc_verdicts(path)[1], 0)
+            seen = packets(path)
+            self.assertTrue(any("LOOKUP" in packet.info for packet in seen))
+            self.assertTrue(any(packet.opcode(iwarp.READ_RESPONSE) or packet.opcode(iwarp.WRITE) for packet in seen))
+            for packet in seen:
+                self.assertTrue(packet.has("iwarp_mpa") or "Len=0" in packet.info)
+                if packet.has("_ws.malformed"):
+                    self.assertIn("READ Reply", packet.info)
+
+    def test_refused(self):
+        """A file that cannot be written is an error before anything else happens."""
+        for program, *arguments in (("rpcrdma-nfs", "ping", self.one.url("/files")), ("rpcrdma-ping", self.one.address)):
+            done = self.run_program(program, *OPTIONS, "--capture", self.folder / "no folder" / "x", *arguments)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(b"No such file or directory", done.stderr)
+            done = self.run_program(program, *OPTIONS, "--capture", "x,snap=one", *arguments)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(b"wrong value: 'snap=one'", done.stderr)
