@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Many clients at once, each with its own tree."""
+import resource
+import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from kit.case import Case
+from kit.fabric import iwarp_only
+from kit.iwarp import mpa_request
 from kit.trees import differences, make_tree
-from kit.waiting import DEADLINE_S, scaled
+from kit.waiting import DEADLINE_S, scaled, wait_until
+
+REPLY_SIZE = 20  # of an MPA Reply without private data
+OF_ONE_ADDRESS = 200  # connections; the server accepts 256
 
 
 class ManyClients(Case):
@@ -25,6 +33,41 @@ class ManyClients(Case):
 
     def test_64_clients_on_a_directory(self):
         self.copy_all(self.server(), "/files", scaled(64, 24))
+
+    def test_fewer_descriptors_than_connections(self):
+        server = self.server(prefix=("prlimit", "--nofile=400:400"))
+        self.assertIn("the limit of open files is 400, but max-connections 1024 may need 2048", server.log())
+        self.copy_all(server, "/memory", 4)
+
+    def join(self, server, number):
+        """A connection without calls, from an address that it shares with few others."""
+        host, port = server.address.rsplit(":", 1)
+        source = f"127.0.{number // OF_ONE_ADDRESS}.{number % OF_ONE_ADDRESS + 1}"
+        peer = socket.create_connection((host, int(port)), timeout=DEADLINE_S, source_address=(source, 0))
+        self.addCleanup(peer.close)
+        peer.sendall(mpa_request(flags=0, revision=1))
+        self.assertEqual(len(peer.recv(REPLY_SIZE, socket.MSG_WAITALL)), REPLY_SIZE, f"connection {number}")
+        return peer
+
+    @iwarp_only("a program that makes connections of RDMA devices would need one address for 256 of them")
+    def test_a_crowd_of_idle_connections(self):
+        """The output has the times and the memory."""
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+        count = min(scaled(10000, 1500), limits[1] // 2)
+        server = self.server(options=["--max-connections", str(count + 1), "--threads", "1"])
+        crowd = [self.join(server, 0)]
+        before, start = server.resident_kib(), time.monotonic()
+        crowd += [self.join(server, number) for number in range(1, count)]
+        joined, each = time.monotonic() - start, (server.resident_kib() - before) / count
+        self.assertEqual(server.counters()["connections"], count)
+        self.nfs("ping", server.url("memory"))
+        start = time.monotonic()
+        for peer in crowd:
+            peer.close()
+        wait_until(lambda: server.counters()["connections"] == 0, "the end of all connections")
+        print(f"{count} connections in {joined:.2f} s, {each:.1f} KiB each, gone after {time.monotonic() - start:.2f} s")
 
     def test_64_clients_on_memory(self):
         self.copy_all(self.server(options=["--threads", "2"]), "/memory", scaled(64, 24))

@@ -6,6 +6,7 @@
 #include "rpcrdma/nfsd/program/daemon.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +32,22 @@ std::size_t memory_budget() {
 unsigned io_threads() { return std::clamp(2 * std::thread::hardware_concurrency(), 16u, 64u); }
 /// Includes threads that a file system blocks.
 constexpr unsigned kMostIoThreads = 256;
+
+/// Descriptors for files, fabrics and threads, beside those of connections.
+constexpr rlim_t kOtherDescriptors = 1024;
+
+void warn_if_descriptors_are_few(const Options& options, const Log& log) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t transports = options.tcp_listens.empty() ? 1 : 2;
+  const rlim_t wanted = transports * options.max_connections + kOtherDescriptors;
+  if (limit.rlim_cur >= wanted) return;
+  log.warn(
+      "the limit of open files is {}, but max-connections {} may need {}: when they run out, new connections wait; "
+      "raise "
+      "the limit (ulimit -Hn, LimitNOFILE of the unit) or lower max-connections",
+      limit.rlim_cur, options.max_connections, wanted);
+}
 
 fabric::OpenOptions open_options(const Options& options, const ListenSpec& listen, std::shared_ptr<fabric::Tap> tap) {
   return {.provider = listen.provider,
@@ -62,6 +79,7 @@ Daemon::~Daemon() {
 }
 
 Checked<void> Daemon::start() {
+  warn_if_descriptors_are_few(options_, log_);
   if (auto entered = confine(); !entered) return entered;
   if (auto opened = open_capture(); !opened) return opened;
   if (auto opened = open_exports(); !opened) return opened;
@@ -144,9 +162,16 @@ Checked<Daemon::Group*> Daemon::group_for(const ListenSpec& listen) {
 /// fit would be answered with NFS3ERR_JUKEBOX for ever.
 constexpr std::size_t kLeastPool = 2 * std::size_t{kMaxTransfer};
 
+/// The usual pool suffices for this number of connections. Each further one adds the receives that a connection has
+/// before its first call: four for calls, two for replies to reverse calls, rounded up.
+constexpr std::size_t kUsualConnections = 1024;
+constexpr std::size_t kFirstReceives = 8;
+
 /// Divides the limit of locked memory by the largest possible number of fabrics: one for each worker and listener.
 memory::PoolOptions Daemon::pool_options(const fabric::Capabilities& capabilities) const {
-  const memory::PoolOptions wanted;
+  memory::PoolOptions wanted;
+  const std::size_t connections = std::max<std::size_t>(options_.max_connections, kUsualConnections);
+  wanted.max_octets += (connections - kUsualConnections) * kFirstReceives * options_.inline_threshold / loops_.size();
   auto fitting = memory::within_limit(wanted, capabilities, loops_.size() * options_.listens.size());
   fitting.max_octets = std::max(fitting.max_octets, std::min(wanted.max_octets, kLeastPool));
   if (fitting.max_octets < wanted.max_octets)
