@@ -83,10 +83,8 @@ Checked<void> Daemon::listen_metrics() {
   if (!options_.metrics->address().is_loopback())
     log_.warn("statistics are served at {} to every host that can connect, without authentication",
               text_of(metrics_->local()));
-  metrics_thread_ = std::thread([this] {
-    block_external_signals();
-    metrics_context_.run();
-  });
+  const ExternalSignalsBlocked inherited;
+  metrics_thread_ = std::thread([this] { metrics_context_.run(); });
   return {};
 }
 

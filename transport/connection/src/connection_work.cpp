@@ -109,9 +109,12 @@ Result<fabric::Window*> Connection::take_window() {
 Result<Segment> Connection::bind(fabric::Window& window, BufferRef memory, fabric::Access access) {
   if (ended_) return make_error_code(fabric::FabricError::not_connected);
   schedule_submit();
-  ++traffic_.windows;
-  traffic_.window_bytes += memory.size;
-  return queue_pair_->bind(window, memory, access);
+  Result<Segment> bound = queue_pair_->bind(window, memory, access);
+  if (bound) {
+    ++traffic_.windows;
+    traffic_.window_bytes += memory.size;
+  }
+  return bound;
 }
 
 error_code Connection::invalidate(fabric::Window& window, fabric::WorkContext* context) noexcept {
