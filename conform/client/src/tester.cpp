@@ -31,6 +31,7 @@ std::string ClientTester::reach() {
   });
   if (!listener) return "cannot listen: " + listener.error().message();
   stage.listener = std::move(*listener);
+  stage.watch_interrupts();
   try {
     if (stage.options.mount_port)
       stage.mount_listener = std::make_unique<client::MountListener>(

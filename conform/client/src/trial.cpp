@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
+#include <csignal>
 
 #include "process.hpp"
 
@@ -36,11 +37,19 @@ std::string address_text(const fabric::Endpoint& endpoint) {
 
 }  // namespace
 
+void Stage::watch_interrupts() {
+  interrupts = std::make_unique<boost::asio::signal_set>(context, SIGINT, SIGTERM);
+  interrupts->async_wait([this](const boost::system::error_code& failed, int signal) {
+    if (!failed) interrupted = signal;
+  });
+}
+
 void Stage::wait(const std::function<bool()>& done, std::chrono::milliseconds limit) {
   const auto end = Clock::now() + limit;
   const auto guard = boost::asio::make_work_guard(context);
   context.restart();
-  while (!done() && Clock::now() < end) context.run_one_until(end);
+  while (!done() && interrupted == 0 && Clock::now() < end) context.run_one_until(end);
+  if (interrupted != 0) throw ClientInterrupted{interrupted};
 }
 
 When from(std::size_t number) {
@@ -204,10 +213,11 @@ void Trial::run(Expect expect) {
   if (const std::string line = last_line(outcome.output); !line.empty()) record_.received("it wrote: " + line);
   const bool occurred = happened_ || service_.hooks().used();
   const std::string wrong =
-      judge(outcome, occurred ? expect : Expect::success, {stage_.baseline.memory + stage_.options.memory});
-  if (!wrong.empty()) Record::fail(occurred ? wrong : wrong + " (without the fault)");
+      judge(outcome, occurred ? expect : Expect::intact, {stage_.baseline.memory + stage_.options.memory});
+  if (!wrong.empty()) Record::fail(occurred ? wrong : wrong + " (before the fault)");
   if (breaches() != before) Record::fail("the rule is broken: " + stage_.watch.last(*required_));
   if (!broken_.empty()) Record::fail(broken_);
+  if (!occurred && outcome.status != 0) Record::skip("the command fails before the fault: " + describe(outcome));
   if (!occurred) Record::skip("the command makes no call to which this applies");
 }
 

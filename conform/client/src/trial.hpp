@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // One run of the command against a server that misbehaves in one way.
+#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
 
@@ -23,6 +24,8 @@ struct Stage {
   std::unique_ptr<MountListener> mount_listener;
   Watch watch;
   Trial* trial = nullptr;  ///< that runs now
+  std::unique_ptr<boost::asio::signal_set> interrupts;
+  int interrupted = 0;  ///< the signal that has arrived
   /// What the run without a fault left.
   struct Baseline {
     Tree local, exported;
@@ -31,7 +34,9 @@ struct Stage {
     std::uint64_t memory = 0;
   } baseline;
 
-  /// Runs the io_context until `done` or the end of `limit`.
+  /// From now on, SIGINT and SIGTERM end wait().
+  void watch_interrupts();
+  /// Runs the io_context until `done`, the end of `limit`, or a signal, for which it throws ClientInterrupted.
   void wait(const std::function<bool()>& done, std::chrono::milliseconds limit);
 };
 

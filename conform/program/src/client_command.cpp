@@ -8,6 +8,8 @@
 namespace rpcrdma::conform {
 namespace {
 
+constexpr int kStatusOfSignal = 128;
+
 /// The words of the command line, not yet interpreted.
 struct ClientWords {
   std::string listen, crc;
@@ -46,8 +48,12 @@ int run_client(ClientWords& words) {
   ClientTester tester(words.options);
   const Subject subject{"rpcrdma-conform client", RPCRDMA_VERSION, peer, {}};
   // A command that has ended badly harms no later run: each case starts it anew.
-  return run_suite(
-      tester.suite(), subject, words.run, [&] { return tester.reach(); }, [] { return std::string(); });
+  try {
+    return run_suite(
+        tester.suite(), subject, words.run, [&] { return tester.reach(); }, [] { return std::string(); });
+  } catch (const ClientInterrupted& interrupted) {
+    return kStatusOfSignal + interrupted.signal;
+  }
 }
 
 }  // namespace

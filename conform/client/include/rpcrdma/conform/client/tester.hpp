@@ -22,6 +22,11 @@ struct ClientOptions {
   std::uint64_t memory = std::uint64_t{1} << 30;  ///< bytes that it may use beyond those of the run without a fault
 };
 
+/// Thrown by reach() and by cases when the process gets SIGINT or SIGTERM: the command has been ended by then.
+struct ClientInterrupted {
+  int signal = 0;
+};
+
 /// The tester. Its suite may be listed without a command.
 class ClientTester {
  public:
