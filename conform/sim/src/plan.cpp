@@ -64,7 +64,7 @@ Setup make_setup(Random& random, bool liveness) {
   out.client = connection(random);
   out.max_bulk = random.pick({600u, 5000u, 5000u, 20000u});
   out.server_pool = random.pick({std::size_t{1} << 20, std::size_t{4} << 20, std::size_t{16} << 20});
-  out.bulk_budget = random.pick({std::size_t{160} << 10, std::size_t{1} << 20});
+  out.bulk_budget = random.pick({std::size_t{256} << 10, std::size_t{1} << 20});
   out.file_clients = random.below(3);
   out.call_clients = out.file_clients == 0 ? random.between(1, 2) : random.below(3);
   out.workers = random.between(1, 2);
