@@ -21,9 +21,9 @@ install(TARGETS rpcrdma_shared rpcrdma_static
 
 # The public headers: of the transport, those named here; of the layers above it, all except those of NFS.
 set(headers
-  base/buffer_ref base/cursor base/error base/export base/log base/payload base/payload_builder base/post_memory
-  base/recycler base/runner base/unique_function base/wait_policy
-  connection/characteristics connection/error connection/options fabric/arrival fabric/error fabric/fabric fabric/tap memory/pool
+  base/buffer_ref base/cursor base/error base/export base/histogram base/log base/payload base/payload_builder
+  base/post_memory base/recycler base/runner base/unique_function base/wait_policy
+  connection/characteristics connection/error connection/options connection/traffic fabric/arrival fabric/error fabric/fabric fabric/tap memory/pool
   requester/async_call requester/client requester/requester requester/reverse responder/responder responder/reverse_service
   responder/server wire/error wire/v2/characteristics)
 foreach(header ${headers})

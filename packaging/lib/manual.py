@@ -10,7 +10,7 @@ Within a line, @VERSION@ is the version and @SYSCONFDIR@ the folder of the confi
 import re
 import textwrap
 
-COMMAND_LINE_ONLY = {"--export", "--config", "--version", "--help"}
+COMMAND_LINE_ONLY = {"--export", "--config", "--capture", "--version", "--help"}
 
 
 def roff(text):

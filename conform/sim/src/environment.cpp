@@ -112,6 +112,12 @@ RPCRDMA_SIM_REPLACES ssize_t getrandom(void* out, std::size_t size, unsigned fla
   return ::syscall(SYS_getrandom, out, size, flags);
 }
 
+RPCRDMA_SIM_REPLACES std::uint32_t arc4random() {
+  std::uint32_t value = 0;
+  if (::getrandom(&value, sizeof value, 0) != sizeof value) std::abort();
+  return value;
+}
+
 }  // extern "C"
 
 RPCRDMA_SIM_REPLACES std::random_device::result_type std::random_device::_M_getval() {

@@ -60,6 +60,7 @@ struct Traffic {
 };
 
 constexpr auto Traffic::fields() noexcept {
+/// Part of Traffic::fields(): a member and its name.
 #define RPCRDMA_FIELD(NAME) \
   Field { #NAME, &Traffic::NAME }
   return std::array{RPCRDMA_FIELD(sends),
