@@ -40,23 +40,27 @@ Cost cost_of(const Totals& before, const Totals& after, std::uint64_t operations
   return out;
 }
 
+/// With this many operations, the cost of the run itself and of reading the usage is negligible.
+constexpr std::uint64_t kEnough = 500;
+constexpr std::chrono::seconds kLongest{10};
+
 /// Sets the kernel's count of system calls, from another run.
 void count_in_kernel(const Contender& one, std::chrono::milliseconds budget, std::array<Cost, 2>& costs) {
   const Usage usage = one.subject->usage();
   const std::array<KernelCalls, 2> sides{KernelCalls(usage.client.process), KernelCalls(usage.server.process)};
   if (!sides[0].count()) return;
-  const std::array before{sides[0].count(), sides[1].count()};
-  const std::optional<Outcome> outcome = one.subject->run(one.which, budget);
-  for (std::size_t i = 0; i < 2; ++i) {
-    const std::optional<std::uint64_t> after = sides[i].count();
-    if (after && before[i])
-      costs[i].kernel_calls = static_cast<double>(*after - *before[i]) / static_cast<double>(outcome->operations);
+  for (;; budget *= 2) {
+    const std::array before{sides[0].count(), sides[1].count()};
+    const std::optional<Outcome> outcome = one.subject->run(one.which, budget);
+    const std::array after{sides[0].count(), sides[1].count()};
+    if (outcome->operations < kEnough && budget <= kLongest) continue;
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (after[i] && before[i])
+        costs[i].kernel_calls = static_cast<double>(*after[i] - *before[i]) / static_cast<double>(outcome->operations);
+    }
+    return;
   }
 }
-
-/// With this many operations, the cost of the run itself and of reading the usage is negligible.
-constexpr std::uint64_t kEnough = 500;
-constexpr std::chrono::seconds kLongest{10};
 
 /// The value with two digits after the point, or with those of `precision`; `unknown` if it is not known.
 std::string text(double value, int precision, const char* unknown) {

@@ -74,19 +74,22 @@ int parse(int argc, char** argv, Options& options) {
   CLI::Option* counters =
       app.add_flag("--counters", options.counters,
                    "Also the cost of an operation: processor time, system calls, allocations and more");
-  app.add_option("--repeat", options.repeat, "Measure so many times, with new servers and clients; print the spread")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000))
-      ->excludes(counters);
+  CLI::Option* repeat = app.add_option("--repeat", options.repeat,
+                                       "Measure so many times, with new servers and clients; print the spread")
+                            ->type_name("N")
+                            ->capture_default_str()
+                            ->check(CLI::Range(1, 1000))
+                            ->excludes(counters);
   app.add_option("--receive-memory", options.receive_memory,
                  "Print only the memory that a server registers for the Receives of N connections")
       ->type_name("N")
-      ->check(CLI::Range(1, 4000));
+      ->check(CLI::Range(1, 4000))
+      ->excludes(repeat);
   app.add_option("--alone", options.alone,
                  "Run only our side of each case for this time, without results: for profilers")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.001, 1e6));
+      ->check(CLI::Range(0.001, 1e6))
+      ->excludes(repeat);
   app.add_option("--fabric", options.fabric, "verbs is an RDMA device, iwarp the userspace stack on TCP")
       ->type_name("NAME")
       ->capture_default_str()

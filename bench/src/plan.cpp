@@ -110,6 +110,7 @@ std::string_view name_of(Who who) noexcept {
     case Who::raw_tcp_spin: return "raw_tcp_spin";
     case Who::libnfs: return "libnfs";
     case Who::ganesha: return "ganesha";
+    case Who::rpcrdma_crowd: return "connections_1000";
     case Who::rpcrdma_many: return "connections_10000";
     default: return "a subject that every machine has";
   }
