@@ -95,7 +95,7 @@ Checked<void> Daemon::start() {
   // This blocks only this thread: the event loops serve calls while rpcbind is slow to answer.
   if (!options_.rpcbind) return {};
   if (auto registered = rpcbind_.add(rpcbind_entries(tcp_bound_, rdma_bound_)); !registered)
-    return Refusal{std::move(registered.error())};
+    return Refusal{registered.error()};
   return {};
 }
 

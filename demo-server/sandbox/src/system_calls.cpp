@@ -57,10 +57,12 @@ constexpr int kFamilies[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
 /// The slack of timers and the names of threads, of memory.
 constexpr int kProcessSettings[] = {PR_GET_TIMERSLACK, PR_SET_TIMERSLACK, PR_SET_NAME, PR_GET_NAME, PR_SET_VMA};
 
-/// ioctl() commands by their type: of sockets, of terminals (isatty() alone), of RDMA devices.
+/// ioctl() commands by their type: of sockets, of RDMA devices; and single ones: of descriptors, of sockets, and of
+/// isatty() and the like.
 constexpr std::uint64_t kTypeMask = 0xff00;
 constexpr std::uint64_t kSockets = 0x8900;
 constexpr std::uint64_t kRdma = 0x1b00;
+constexpr std::uint64_t kCommands[] = {FIONBIO, FIONREAD, FIOCLEX, SIOCOUTQ, TCGETS, TIOCGWINSZ};
 
 #ifdef __s390x__
 constexpr unsigned kCloneFlags = 1;
@@ -146,8 +148,7 @@ void allow_some(Filter& filter) {
   filter.allow(SCMP_SYS(prlimit64), {equal(0, 0), equal(2, 0)});
   filter.allow(SCMP_SYS(prlimit64), {equal(0, itself), equal(2, 0)});
   for (const std::uint64_t type : {kSockets, kRdma}) filter.allow(SCMP_SYS(ioctl), {masked(1, kTypeMask, type)});
-  for (const std::uint64_t command : {FIONBIO, FIONREAD, FIOCLEX, SIOCOUTQ, TCGETS, TIOCGWINSZ})
-    filter.allow(SCMP_SYS(ioctl), {equal(1, command)});
+  for (const std::uint64_t command : kCommands) filter.allow(SCMP_SYS(ioctl), {equal(1, command)});
 }
 
 }  // namespace
