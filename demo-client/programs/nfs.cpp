@@ -38,6 +38,7 @@ void end_if_nobody_reads(int number) {
 void handle_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, end_by_signal);
   std::signal(SIGPIPE, end_if_nobody_reads);
+  std::signal(SIGUSR2, SIG_IGN);  // toggles a capture; without one it changes nothing
 }
 
 /// Needed for copies of trees, which hold a descriptor for each level.

@@ -234,6 +234,7 @@ int main(int argc, char** argv) {
   if (const int status = parse(argc, argv, options); status >= 0) return status;
   for (const int number : {SIGINT, SIGTERM}) std::signal(number, end_by_signal);
   std::signal(SIGPIPE, SIG_IGN);  // siw raises it when a connection has gone
+  std::signal(SIGUSR2, SIG_IGN);  // toggles a capture; without one it changes nothing
   fabric::raise_locked_memory_limit();
   std::shared_ptr<capture::Capture> tap;
   if (options.capture) {

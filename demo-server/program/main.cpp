@@ -31,6 +31,8 @@ int main(int argc, char** argv) {
   ::umask(0);
   // A write to a closed connection returns an error instead of ending the process.
   std::signal(SIGPIPE, SIG_IGN);
+  // Toggles a capture; without one it changes nothing.
+  std::signal(SIGUSR2, SIG_IGN);
   // A write beyond the size limit of files (RLIMIT_FSIZE) also returns an error.
   std::signal(SIGXFSZ, SIG_IGN);
   rpcrdma::cli::raise_descriptor_limit();

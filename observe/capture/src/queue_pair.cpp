@@ -96,7 +96,9 @@ CapturedQueuePair::Posted& CapturedQueuePair::post(BufferRef buffer, fabric::Wor
 
 void CapturedQueuePair::completed(Posted& posted, const fabric::Completion& completion) noexcept {
   fabric::WorkContext* const user = posted.user;
-  if (!completion.status && recorder_->active()) {
+  if (!completion.status && !recorder_->active()) {
+    if (completion.invalidated) peer_access_.unbound(*completion.invalidated);
+  } else if (!completion.status) {
     if (posted.receive)
       received(posted.buffer.slice(0, completion.length), completion);
     else

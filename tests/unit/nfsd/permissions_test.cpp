@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What users may do with each other's files, which is the same on every back end.
+#include <sys/fsuid.h>
 #include <unistd.h>
 
 #include <thread>
@@ -164,6 +165,9 @@ TEST_P(Permissions, AThreadMayKeepTheIdentityOfItsLastCaller) {
     }
     EXPECT_EQ(list(other_, mine), Status::acces);
     EXPECT_EQ(list(root_user_, theirs), Status::ok);
+    EXPECT_EQ(fs_->remove(caller_, mine, "moved-a").status, Status::ok);
+    fs_->tidy();
+    EXPECT_EQ(static_cast<::uid_t>(::setfsuid(-1)), ::geteuid()) << "tidy() writes files of the server";
   }).join();
 }
 

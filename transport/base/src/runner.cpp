@@ -35,7 +35,6 @@ class Runner::Running {
 Runner::Runner(boost::asio::io_context& context, Polling polling)
     : context_(context),
       policy_(polling, kUsualWakeUp, Clock::now()),
-      blocks_at_once_(polling.mode == Polling::Mode::off),
       measures_(polling.mode == Polling::Mode::automatic) {
   Linger::attach(context_, *this);
 }
@@ -48,7 +47,6 @@ void Runner::run() {
 }
 
 std::size_t Runner::run_one() {
-  if (blocks_at_once_) return block();
   const std::size_t done = poll();
   return done != 0 || context_.stopped() ? done : block();
 }

@@ -204,8 +204,8 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::create_file(const Caller& call
     fd = Fd(::openat(directory.fd.get(), text.c_str(), O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, mode));
     return fd.get();
   });
-  if (error != 0) return status_of(error);
   prepare_to_remember();
+  if (error != 0) return status_of(error);
   if (size != 0) error = as_caller(caller, [&] { return ::ftruncate(fd.get(), static_cast<off_t>(size)); });
   if (error != 0) {
     ::unlinkat(directory.fd.get(), text.c_str(), 0);

@@ -96,6 +96,7 @@ Verifier PosixFileSystem::write_verifier() const noexcept {
 }
 
 void PosixFileSystem::tidy() {
+  act_as_server();  // the thread may still have the identity of its last caller
   const auto now = DescriptorCache::Clock::now();
   descriptors_.drop_idle(now - kIdle, now - kLongest);
   kept_.drop_idle(now - kIdle, now - kLongest);

@@ -69,7 +69,6 @@ class RPCRDMA_EXPORT Runner {
 
   boost::asio::io_context& context_;
   WaitPolicy policy_;
-  const bool blocks_at_once_;  // never polls: io_context::run_one() finds what is ready
   bool measures_;
   bool running_ = false;      // a handler
   unsigned yields_paid_ = 0;  // polls in a row that found work only after yielding the CPU
