@@ -28,7 +28,7 @@ class Tester(Case):
 
     def conform(self, *arguments, command=(), **keywords):
         return self.run_program("rpcrdma-conform", "client", "--listen", f"{FABRIC}@{ADDRESS}:0", "--patience", DEADLINE_S / 3,
-                                *arguments, "--", *command, **keywords)
+                                *arguments, "--", *command, **{"deadline_s": 4 * DEADLINE_S, **keywords})
 
     def failures(self, done):
         return re.findall(r"^fail +\w+ +(\S+)", done.stdout.decode(), re.MULTILINE)

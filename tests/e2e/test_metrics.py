@@ -195,9 +195,9 @@ class Http(Case):
         self.assertNotIn("without authentication", server.log())
         self.assertIsNone(self.server(name="none").metrics)
         config = self.folder / "nfsd.toml"
-        config.write_text('metrics = "[::1]:0"\n')
+        config.write_text('metrics = "127.0.0.2:0"\n')
         configured = self.server(options=["--config", config], name="configured")
-        self.assertTrue(configured.metrics.startswith("[::1]:"))
+        self.assertTrue(configured.metrics.startswith("127.0.0.2:"))
 
     def test_warns_about_other_addresses(self):
         server = self.server(options=["--metrics", "0.0.0.0:0"])
@@ -220,6 +220,7 @@ class Top(Case):
     def test_once(self):
         server = self.server(options=OPTIONS)
         self.nfs("ls", server.url("memory"))
+        wait_until(lambda: stats(server)["connections"]["open"] == 0, "the end of the connection")
         done = self.top("--once", server.metrics)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("READDIR", done.stdout)

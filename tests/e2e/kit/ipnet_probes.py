@@ -21,7 +21,7 @@ def checksum(data):
     return ~total & 0xFFFF
 
 
-def echo(address, sizes, again_after_s=PATIENCE_S):
+def echo(address, sizes, again_after_s=10):
     """Sends an echo request with each size of data in turn; each must be answered with the same data. A request is sent again
     if it is not answered in time."""
     six = ":" in address
