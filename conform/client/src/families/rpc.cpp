@@ -88,9 +88,9 @@ const RpcRow kRpcRows[] = {
        m = Out().raw(rpc_reply(x, {0, 0, 0, 0})).raw(Bytes(200, std::byte{0xff})).bytes();
      }},
     {"more-bytes", "the right results with 40 more bytes behind them",
-     [](Bytes& m, std::uint32_t) { m.resize(m.size() + 40); }},
+     [](Bytes& m, std::uint32_t) { m = Out().raw(m).zeros(40).bytes(); }},
     {"fewer-bytes", "the right results without the last 4 bytes",
-     [](Bytes& m, std::uint32_t) { m.resize(m.size() - std::min<std::size_t>(m.size(), 4)); }},
+     [](Bytes& m, std::uint32_t) { m.erase(m.end() - std::min<std::ptrdiff_t>(std::ssize(m), 4), m.end()); }},
 };
 
 }  // namespace
@@ -102,7 +102,6 @@ void add_rpc(const MakeFamily& make) {
       family.robust(std::string(row.name) + "-" + std::to_string(number), "", std::string("in one reply: ") + row.sends,
                     kCopes, [&row, number](Trial& t) {
                       t.on_reply(from(number), [&row](Reply& reply, const Call&, Link&) {
-                        reply.unchanged = !reply.is_msg();
                         reply.unchanged = !reply.is_msg();
                         if (reply.is_msg()) row.change(reply.message, reply.header.xid);
                       });
