@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests that cross on a real fabric. RPCRDMA_TEST_ROUNDS sets how often.
+// Requests that cross on a real fabric. RPCRDMA_TEST_ROUNDS is the number of crossings.
 #include <cstdlib>
 
 #include "bed.hpp"
@@ -11,7 +11,7 @@ namespace {
 // [4755-3.3-a] again and again: no packet is lost, one of two requests that cross is refused, and nothing is left
 TEST(IpoibCrossing, LeavesNothing) {
   const char* const text = std::getenv("RPCRDMA_TEST_ROUNDS");
-  const unsigned long rounds = text != nullptr ? std::strtoul(text, nullptr, 10) : 100;
+  const unsigned long crossings = text != nullptr ? std::strtoul(text, nullptr, 10) : 100;
   const FabricUnderTest& on = fabric_under_test();
   boost::asio::io_context context;
   const auto left = on.open(context, on.address), right = on.open(context, on.other_address);
@@ -19,7 +19,8 @@ TEST(IpoibCrossing, LeavesNothing) {
   const ipoib::LinkOptions options{.handshake_timeout = std::chrono::minutes(5)};
   std::uint64_t refused = 0;
   std::string before;
-  for (unsigned long round = 0; round < rounds && !HasFailure(); ++round) {
+  // On a busy machine one request may arrive before the other one is made.
+  for (unsigned long round = 0; refused < crossings && round < 20 * crossings && !HasFailure(); ++round) {
     if (round == 3) before = on.held();
     {
       Host one(*left, "10.9.0.1", options, {on.address, 0}), other(*right, "10.9.0.2", options, {on.other_address, 0});
@@ -31,7 +32,7 @@ TEST(IpoibCrossing, LeavesNothing) {
     run_ready(context);
   }
   EXPECT_EQ(on.held(), before);
-  EXPECT_GT(refused, rounds / 2);
+  EXPECT_GE(refused, crossings);
 }
 
 }  // namespace
