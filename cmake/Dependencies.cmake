@@ -10,6 +10,7 @@ pkg_check_modules(SECCOMP REQUIRED IMPORTED_TARGET libseccomp)
 find_library(ISAL_LIBRARY isal REQUIRED)
 find_path(ISAL_INCLUDE_DIR isa-l/crc.h PATH_SUFFIXES "" REQUIRED)
 find_program(RPCGEN rpcgen REQUIRED)
+find_path(SDT_INCLUDE_DIR sys/sdt.h)
 find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 
@@ -21,6 +22,15 @@ add_library(rpcrdma_asio INTERFACE)
 target_include_directories(rpcrdma_asio SYSTEM INTERFACE ${Boost_INCLUDE_DIRS})
 target_compile_definitions(rpcrdma_asio INTERFACE ${RPCRDMA_ASIO_DEFINITIONS})
 target_link_libraries(rpcrdma_asio INTERFACE Threads::Threads)
+
+# Static probes are optional.
+add_library(rpcrdma_probes INTERFACE)
+if(NOT SDT_INCLUDE_DIR)
+  message(STATUS "Static probes left out: sys/sdt.h is not installed")
+else()
+  target_include_directories(rpcrdma_probes SYSTEM INTERFACE ${SDT_INCLUDE_DIR})
+  target_compile_definitions(rpcrdma_probes INTERFACE RPCRDMA_PROBES)
+endif()
 
 add_library(rpcrdma_isal INTERFACE)
 target_include_directories(rpcrdma_isal SYSTEM INTERFACE ${ISAL_INCLUDE_DIR})

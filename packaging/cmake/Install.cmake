@@ -40,6 +40,7 @@ foreach(folder transport/fabric/open observe/capture xdr rpc embed rpc/tirpc)
 endforeach()
 install(FILES "${RPCRDMA_GENERATED_HEADERS}/rpcrdma/base/build.hpp" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rpcrdma/base")
 
+install(FILES "${PROJECT_SOURCE_DIR}/tools/bpftrace/rpcrdma-calls.bt" DESTINATION "${CMAKE_INSTALL_DATADIR}/rpcrdma/bpftrace")
 install(FILES "${PROJECT_SOURCE_DIR}/tools/wireshark/rpcrdma2.lua" DESTINATION "${CMAKE_INSTALL_DATADIR}/rpcrdma/wireshark")
 
 # The generator and the CMake package, which contains the file of this tree that defines rpcrdma_generate().

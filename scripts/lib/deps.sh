@@ -3,7 +3,7 @@
 # tree, tests included, so build_packages has everything that CMake looks for.
 build_packages=(g++ cmake ninja-build pkg-config rpcsvc-proto python3
   libboost1.81-dev libtirpc-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libisal-dev libssl-dev
-  liblmdb-dev libseccomp-dev prometheus-cpp-dev libibverbs-dev librdmacm-dev libgtest-dev libgmock-dev)
+  liblmdb-dev libseccomp-dev prometheus-cpp-dev systemtap-sdt-dev libibverbs-dev librdmacm-dev libgtest-dev libgmock-dev)
 demo_packages=("${build_packages[@]}" diffutils)
 bench_packages=("${build_packages[@]}" git iperf3 nftables socat iproute2)
 bench_peers=(nfs-ganesha nfs-ganesha-vfs libnfs-dev)  # what rpcrdma-bench compares with, if installed

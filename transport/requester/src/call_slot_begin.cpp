@@ -6,6 +6,7 @@
 // [8166-4.5.4-c]; when the connection refuses work, the call counts as sent and waits for the end of the connection.
 #include "call_slot.hpp"
 #include "requester_core.hpp"
+#include "rpcrdma/base/probe.hpp"
 
 namespace rpcrdma::transport {
 namespace {
@@ -108,6 +109,7 @@ CallSlot::Start CallSlot::post() {
   const error_code posted = core_.connection()->post_send(message_.gather(), {}, &send_work_);
   state_ = State::on_wire;
   send_pending_ = !posted;
+  if (!posted) RPCRDMA_PROBE(call_sent, &core_, xid_, builder_.payload().length, windows_.size());
   // The connection has been aborted: the call is resent on the next connection, unless the call caused the error.
   if (posted && !blames_connection(posted)) {
     answered_ = true;

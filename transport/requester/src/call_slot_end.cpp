@@ -6,10 +6,12 @@
 // holds if the peer delays the end of a call that was given up.
 #include "call_slot.hpp"
 #include "requester_core.hpp"
+#include "rpcrdma/base/probe.hpp"
 
 namespace rpcrdma::transport {
 
 void CallSlot::answer(Received& message) {
+  RPCRDMA_PROBE(reply_matched, &core_, xid_, message.payload.size);
   answered_ = true;
   std::swap(reply_header_, message.header);
   reply_inline_ = message.payload;
@@ -129,6 +131,7 @@ void CallSlot::finish_call() {
     ++core_.mutable_counters().replies;
   }
   state_ = State::draining;  // not reused before done() has returned
+  RPCRDMA_PROBE(call_completed, &core_, xid_, status.value());
   call.done(status, status ? nullptr : &reply_);
   // If the connection has ended meanwhile, lost() has released the rest.
   if (state_ != State::draining) return reply_lease_.release();

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "rpcrdma/base/probe.hpp"
 #include "rpcrdma/base/random_number.hpp"
 
 namespace rpcrdma::transport {
@@ -31,6 +32,7 @@ std::uint32_t RequesterCore::next_xid() noexcept {
 
 void RequesterCore::submit(Call& call) {
   ++counters_.calls;
+  RPCRDMA_PROBE(call_queued, this, call.xid, waiting_.size());
   CallAccess::was_sent(call) = false;
   CallAccess::submitted(call) = time();
   if (shut_) return fail_later(call, shut_);
@@ -153,6 +155,7 @@ void RequesterCore::run_deferred() {
     Call& call = failed_.front();
     failed_.pop_front();
     CallAccess::state(call) = CallAccess::State::over;
+    RPCRDMA_PROBE(call_completed, this, call.xid, CallAccess::failure(call).value());
     call.done(CallAccess::failure(call), nullptr);
   }
   pump();

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "requester_core.hpp"
+#include "rpcrdma/base/probe.hpp"
 
 namespace rpcrdma::transport {
 
@@ -103,7 +104,9 @@ void RequesterCore::shut(error_code why) {
     CallAccess::state(call) = CallAccess::State::over;
     // A call that was on the wire ends with the same error as a waiting call.
     const error_code status = CallAccess::failure(call);
-    call.done(status == TransportError::connection_lost ? why : status, nullptr);
+    const error_code reported = status == TransportError::connection_lost ? why : status;
+    RPCRDMA_PROBE(call_completed, this, call.xid, reported.value());
+    call.done(reported, nullptr);
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "call_impl.hpp"
 #include "pull_job.hpp"
+#include "rpcrdma/base/probe.hpp"
 #include "service.hpp"
 #include "serving_link.hpp"
 
@@ -35,6 +36,7 @@ void CallImpl::take(ServingLink& link, Connection& connection, Received& message
   latency_ = nullptr;
   wrote_ = false;
   open_plan_.reset();
+  RPCRDMA_PROBE(call_received, &connection, header_.xid, inline_payload_.size);
 }
 
 void CallImpl::arrive(ServingLink& link, Connection& connection, Received& message) {
@@ -134,6 +136,7 @@ void CallImpl::deliver(BufferRef stream) {
     write_sizes_.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(size, 0xffffffffu)));
   }
   state_ = State::delivered;
+  RPCRDMA_PROBE(call_delivered, connection_.get(), header_.xid, payload_.length);
   service_.setup().handler->on_call(*this);
 }
 
@@ -162,6 +165,7 @@ void CallImpl::pull_rest(std::uint32_t offset, std::span<const BufferRef> destin
 
 void CallImpl::pulled(PullJob& job, error_code status) {
   jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
+  RPCRDMA_PROBE(pull_completed, connection_.get(), header_.xid, static_cast<int>(job.item()), status.value());
   const bool no_memory = status == fabric::FabricError::locked_memory;
   if (status && !no_memory) link_->pull_failed(fingerprint());
   Handler handler = job.take_handler();

@@ -10,6 +10,7 @@
 
 #include "call_impl.hpp"
 #include "pull_job.hpp"
+#include "rpcrdma/base/probe.hpp"
 #include "service.hpp"
 #include "serving_link.hpp"
 
@@ -77,6 +78,7 @@ std::shared_ptr<ReverseRequester> CallImpl::reverse() { return link_ != nullptr 
 
 void CallImpl::end(Ending how, Handler handler) {
   state_ = State::replying;
+  RPCRDMA_PROBE(call_executed, connection_.get(), header_.xid, static_cast<int>(how));
   ending_ = how;
   handler_ = std::move(handler);
   end_if_ready();
@@ -234,6 +236,7 @@ void CallImpl::post_reply() {
   fabric::SendOptions options;
   options.invalidate = handle_to_invalidate();
   if (connection_->post_send(message_.gather(), options, &send_work_)) return;  // aborted
+  RPCRDMA_PROBE(reply_sent, connection_.get(), header_.xid, builder_.payload().length, wrote_ ? 1 : 0);
   if (open_plan_) connection_->plan_posted(*open_plan_);
   open_plan_.reset();
   if (latency_ != nullptr) connection_->note_reply(*latency_, arrived_);
@@ -249,6 +252,7 @@ void CallImpl::post_reply() {
 
 void CallImpl::on_sent(const fabric::Completion& completion) noexcept {
   connection_->enter_batch();
+  RPCRDMA_PROBE(reply_completed, connection_.get(), header_.xid, completion.status.value());
   if (wrote_) link_->wrote(written_);
   if (completion.status) connection_->abort(completion.status);
   over(completion.status ? error_code(TransportError::connection_lost) : completion.status);

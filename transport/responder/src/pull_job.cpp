@@ -7,6 +7,7 @@
 #include "pull_job.hpp"
 
 #include "call_impl.hpp"
+#include "rpcrdma/base/probe.hpp"
 
 namespace rpcrdma::transport {
 
@@ -14,6 +15,7 @@ void PullJob::start(CallImpl& call, std::size_t item, std::span<const BufferRef>
                     std::span<const Segment> segments, IncomingCall::Handler handler, std::uint32_t offset) {
   call_ = &call;
   item_ = item;
+  RPCRDMA_PROBE(pull_started, &call.transport(), call.xid(), static_cast<int>(item), segments.size());
   destination_.assign(destination.begin(), destination.end());
   splitter_ = Splitter(destination_, segments, call.transport().fabric().capabilities().max_message);
   splitter_.skip(offset, 0);
