@@ -107,6 +107,10 @@ void add_reading_commands(CLI::App& app, Options& options, Text& text) {
   add_transfer_flags(get, options);
   add_url(get, text);
   add_local(get, text);
+  CLI::App* stats =
+      command(app, options, "stats", "Show what a server has done since its start", "http://127.0.0.1:9110");
+  stats->add_flag("--json", options.json, "Print one JSON object instead of a table");
+  stats->add_option("URL", text.url, "http://ADDR:PORT, the server's --metrics")->required()->type_name("");
 }
 
 void add_writing_commands(CLI::App& app, Options& options, Text& text) {
@@ -157,6 +161,21 @@ boost::system::result<nfs::Url, UsageError> parse_url(const std::string& text, c
   return *std::move(url);
 }
 
+/// The ADDR:PORT of http://ADDR:PORT[/].
+boost::system::result<std::string, UsageError> parse_statistics_url(std::string_view url) {
+  constexpr std::string_view kScheme = "http://";
+  std::string_view rest = url;
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  if (rest.starts_with(kScheme)) rest.remove_prefix(kScheme.size());
+  const std::size_t colon = rest.rfind(':');
+  std::uint16_t port = 0;
+  const char* const end = rest.data() + rest.size();
+  const bool sound = url.starts_with(kScheme) && colon != rest.npos && colon != 0 && rest.find('/') == rest.npos &&
+                     std::from_chars(rest.data() + colon + 1, end, port).ptr == end && port != 0;
+  if (!sound) return UsageError{fmt::format("{}: not http://ADDR:PORT", url)};
+  return {boost::system::in_place_value, rest};  // UsageError, too, could be made of a string
+}
+
 Checked take_global_options(const Text& text, Options& options) {
   fabric::parse_provider(text.fabric, options.fabric.provider);
   options.version = transport::parse_version(text.version).value_or(options.version);
@@ -170,6 +189,12 @@ Checked take_global_options(const Text& text, Options& options) {
 }
 
 Checked take_arguments(const Text& text, Options& options) {
+  if (options.command == "stats") {
+    auto address = parse_statistics_url(text.url);
+    if (!address) return address.error();
+    options.statistics = *std::move(address);
+    return {};
+  }
   auto url = parse_url(text.url, options.command);
   if (!url) return url.error();
   options.url = *std::move(url);

@@ -37,6 +37,8 @@ struct Options {
   bool long_format = false;
   bool parents = false;
   bool symbolic = false;
+  std::string statistics;     ///< stats: ADDR:PORT
+  bool json = false;          ///< stats: whether to print JSON
   std::uint32_t mode = 0;     ///< chmod: the new mode
   std::uint64_t size = 0;     ///< truncate: the new size, in bytes
   std::uint32_t umask = 022;  ///< the umask of the process

@@ -12,6 +12,7 @@
 #include <cstdlib>
 
 #include "commands/context.hpp"
+#include "commands/statistics.hpp"
 #include "rpcrdma/base/log_format.hpp"
 #include "rpcrdma/base/runner.hpp"
 #include "rpcrdma/capture_option/capture_option.hpp"
@@ -92,6 +93,7 @@ int main(int argc, char** argv) {
   auto parsed = commands::parse_options(argc, argv);
   if (const auto* exit = std::get_if<commands::Exit>(&parsed)) return exit->status;
   Options& options = std::get<Options>(parsed);
+  if (options.command == "stats") return commands::run_statistics(options.statistics, options.json);
   options.umask = ::umask(0);
   ::umask(options.umask);
   handle_signals();

@@ -237,6 +237,22 @@ class Top(Case):
         self.assertIn("READDIR", names)
         self.assertEqual(lines[1]["calls_per_second"], 0)
 
+    def test_statistics_of_the_client_program(self):
+        server = self.server(options=OPTIONS)
+        self.nfs("ls", server.url("memory"))
+        wait_until(lambda: stats(server)["connections"]["open"] == 0, "the end of the connection")
+        shown = self.nfs("stats", f"http://{server.metrics}/").decode()
+        self.assertIn("READDIR", shown)
+        self.assertIn("connections 0", shown)
+        seen = json.loads(self.nfs("stats", "--json", f"http://{server.metrics}"))
+        self.assertEqual(sum(one["calls"] for one in seen["procedures"]), server.counters()["calls"])
+        for url in ("127.0.0.1:80", "http://127.0.0.1", "http://:80", "http://127.0.0.1:80/x", "http://127.0.0.1:0",
+                    "nfs://127.0.0.1/memory", "http://127.0.0.1:99999", "http://127.0.0.1:8x"):
+            self.assertIn("not http://ADDR:PORT", self.nfs_fails("stats", url, status=2), url)
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            self.assertIn("refused", self.nfs_fails("stats", f"http://127.0.0.1:{unused.getsockname()[1]}"))
+
     def test_no_server(self):
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
