@@ -118,6 +118,22 @@ class Http(Case):
         for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE"):
             self.assertEqual(fetch(server, "/metrics", method)[0], 405, method)
 
+    def test_hosts_against_rebinding(self):
+        server = self.server(options=OPTIONS)
+        for host in ("localhost", "LOCALHOST:80", "127.0.0.1:9110", "192.0.2.7", "[::1]", "[2001:db8::1]:443",
+                     socket.gethostname()):
+            self.assertEqual(fetch(server, "/healthz", Host=host)[0], 200, host)
+        for host in ("attacker.example", "localhost.attacker.example:9110", "127.0.0.1.attacker.example", "x", "", ":80",
+                     "[::1", "[::1]x", "[attacker.example]", "::1", "localhost:x", "127.0.0.1:80:80", "127.0.0.1, x", "a" * 4000):
+            for path in ("/", "/metrics", "/stats.json", "/healthz"):
+                self.assertEqual(fetch(server, path, Host=host)[0], 403, host)
+        for request, status in ((b"GET /healthz HTTP/1.1\r\n\r\n", b"400"),
+                                (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: x\r\nConnection: close\r\n\r\n", b"400"),
+                                (b"GET /healthz HTTP/1.0\r\n\r\n", b"200")):
+            with self.connect(server) as peer:
+                peer.sendall(request)
+                self.assertEqual(peer.makefile("rb").readline().split()[1], status, request)
+
     def connect(self, server):
         host, port = server.metrics.rsplit(":", 1)
         return socket.create_connection((host, int(port)), DEADLINE_S)
@@ -172,7 +188,7 @@ class Http(Case):
         with self.connect(server) as peer:
             reader = peer.makefile("rb")
             for _ in range(3):
-                peer.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                peer.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 self.assertIn(b"200 OK", reader.readline())
                 while reader.readline().strip():
                     pass

@@ -5,6 +5,7 @@
 // Error handling: an event loop that does not answer leaves requests without a report; the HTTP server answers 503.
 #include <fmt/format.h>
 
+#include <boost/asio/ip/host_name.hpp>
 #include <boost/asio/post.hpp>
 #include <filesystem>
 
@@ -74,6 +75,8 @@ Checked<void> Daemon::listen_metrics() {
   if (!options_.metrics) return {};
   observe::StatisticsServerOptions options;
   options.version = RPCRDMA_VERSION;
+  error_code unnamed;
+  if (std::string name = boost::asio::ip::host_name(unnamed); !unnamed) options.names.push_back(std::move(name));
   auto made = observe::StatisticsServer::make(
       metrics_context_, *options_.metrics,
       [this](UniqueFunction<void(observe::Report)> handler) { gather(std::move(handler)); }, options, log_);

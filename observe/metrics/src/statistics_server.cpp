@@ -17,6 +17,7 @@
 #include <list>
 #include <utility>
 
+#include "own_host.hpp"
 #include "page.hpp"
 #include "rpcrdma/observe/metrics/text.hpp"
 
@@ -192,6 +193,16 @@ asio::awaitable<Response> State::answer(const Request& request) {
   const bool is_page = path == "/";
   const bool known = is_page || path == "/metrics" || path == "/stats.json" || path == "/healthz";
   add_headers(response, kPlain);
+  const auto host = request.find(http::field::host);
+  if (host == request.end() ? request.version() >= 11 : request.count(http::field::host) != 1) {
+    response.result(http::status::bad_request);  // RFC 9112 section 3.2
+    co_return response;
+  }
+  if (host != request.end() && !is_own_host({host->value().data(), host->value().size()}, options.names)) {
+    response.result(http::status::forbidden);
+    response.body() = "unknown host name: use the IP address, localhost or the host name of the server\n";
+    co_return response;
+  }
   if (request.method() != http::verb::get && request.method() != http::verb::head) {
     response.result(http::status::method_not_allowed);
     response.set(http::field::allow, "GET, HEAD");

@@ -10,12 +10,12 @@ OPTIONS = ("--metrics", "127.0.0.1:0")
 SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? ([0-9.e+-]+|\+Inf|NaN)')
 
 
-def fetch(server, path, method="GET"):
+def fetch(server, path, method="GET", **headers):
     """(status, headers, body) of one request."""
     host, port = server.metrics.rsplit(":", 1)
     connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=DEADLINE_S)
     try:
-        connection.request(method, path)
+        connection.request(method, path, headers=headers)
         answer = connection.getresponse()
         return answer.status, dict(answer.getheaders()), answer.read()
     finally:

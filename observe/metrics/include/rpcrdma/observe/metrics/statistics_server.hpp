@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "rpcrdma/base/error.hpp"
 #include "rpcrdma/base/log.hpp"
@@ -24,6 +25,8 @@ struct StatisticsServerOptions {
       10000};  ///< for one request to arrive, to be answered, and for the reply to be read
   std::chrono::milliseconds freshness{100};  ///< a report of this age is used again, so that requests cost little
   std::string version;                       ///< of the program
+  /// Names of this machine that clients may use in the Host header; addresses and localhost are always accepted.
+  std::vector<std::string> names;
 };
 
 /// Answers GET and HEAD. Nothing that a client sends changes anything. Everything belongs to the thread of the
