@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Troubles made on purpose: each shows in the figure that docs/observability.md names for it."""
+import os
+import socket
+import struct
+import unittest
+
+from kit import nfs
+from kit.case import Case
+from kit.fabric import iwarp_only
+from kit.hung import HungFileSystem
+from kit.metrics import OPTIONS, scrape, stats, sum_of
+from kit.namespace import missing_tools
+from kit.proxy import Proxy
+from kit.rpc import ERR_CHUNK, ERR_VERS, GETATTR, LOOKUP, MKDIR, MSG, NFS, READ, RpcPeer, call, header, opaque, segment, write_list
+from kit.trees import noise
+from kit.waiting import wait_until
+
+SIZE = 1_000_000
+
+
+class Observed(Case):
+    def figure(self, server, name, **labels):
+        return sum_of(scrape(server), "rpcrdma_" + name, **labels)
+
+    def grows(self, server, name, least=1, **labels):
+        wait_until(lambda: self.figure(server, name, **labels) >= least, f"{name} {labels} of {least}")
+
+    def peer(self, server, **handshake):
+        peer = RpcPeer(server.address, **handshake)
+        self.addCleanup(peer.close)
+        return peer
+
+    def source(self):
+        path = self.folder / "source"
+        path.write_bytes(noise(SIZE, 1))
+        return path
+
+
+@iwarp_only("peers and proxies that speak iWARP")
+class Clients(Observed):
+    """Figures that lead to a client."""
+
+    def test_a_peer_without_remote_invalidation(self):
+        server = self.server(options=OPTIONS)
+        peer = self.peer(server, private=b"")
+        peer.null()
+        self.assertEqual([one["remote_invalidation"] for one in stats(server)["busiest_connections"]], [False])
+        handle = peer.lookup(peer.mount("/memory"), ".")
+        xid = peer.next_xid()
+        chunks = bytes(4) + write_list([segment(1, 4096, 0)]) + bytes(4)
+        peer.send(header(xid, MSG, chunks) + call(xid, NFS, 3, READ, opaque(handle) + struct.pack(">QI", 0, 4096)))
+        peer.reply_to(xid)
+        self.assertEqual(self.figure(server, "sends_with_invalidate_total"), 0)
+        self.nfs("put", self.source(), server.url("memory/f"))  # a client that announces it
+        self.grows(server, "sends_with_invalidate_total")
+
+    def test_another_version_of_the_protocol(self):
+        server = self.server(options=OPTIONS)
+        peer = self.peer(server)
+        xid = peer.next_xid()
+        self.assertEqual(peer.transport_error(header(xid, version=7) + call(xid), xid)[1], ERR_VERS)
+        self.grows(server, "errors_total", code="ERR_VERS")
+        self.assertEqual(self.figure(server, "errors_total"), 1)
+
+    def test_a_header_that_cannot_be_read(self):
+        server = self.server(options=OPTIONS)
+        peer = self.peer(server)
+        xid = peer.next_xid()
+        self.assertEqual(peer.transport_error(header(xid, MSG, struct.pack(">III", 2, 0, 0)) + call(xid), xid)[1], ERR_CHUNK)
+        self.grows(server, "errors_total", code="ERR_CHUNK")
+        self.assertEqual(self.figure(server, "errors_total"), 1)
+
+    def test_a_stale_handle(self):
+        server = self.server(options=OPTIONS)
+        peer = self.peer(server)
+        top = peer.mount("/memory")
+        status, rest = nfs.ask(peer, *nfs.create(top, b"f"))
+        self.assertEqual(status, 0)
+        handle = nfs.handle_of_new(rest)
+        self.nfs("rm", server.url("memory/f"))
+        self.assertEqual(nfs.ask(peer, GETATTR, opaque(handle))[0], nfs.STALE)
+        self.grows(server, "failures_total", procedure="GETATTR", status="70")
+
+    def test_a_user_without_permission(self):
+        server = self.server(options=OPTIONS)
+        self.nfs("put", self.source(), server.url("memory/f"))
+        self.nfs("chmod", "600", server.url("memory/f"))
+        self.nfs_fails("--uid", "12345", "--gid", "12345", "cat", server.url("memory/f"))
+        self.grows(server, "failures_total", status="13")
+
+    def test_a_call_sent_again(self):
+        server = self.server(options=OPTIONS)
+        xid, replies = 0x1D0F00D5, []
+        for _ in range(2):
+            with RpcPeer(server.address) as peer:
+                top = peer.mount("/memory")
+                peer.send(header(xid) + call(xid, NFS, 3, MKDIR, nfs.mkdir(top, b"d")[1]))
+                replies.append(peer.reply_to(xid)[1])
+        self.assertEqual(*replies)
+        self.grows(server, "duplicate_calls_total", result="replayed")
+        self.assertEqual(self.figure(server, "replayed_total", procedure="MKDIR"), 1)
+
+    def test_a_client_that_does_not_read(self):
+        server = self.server(options=OPTIONS)
+        self.nfs("put", self.source(), server.url("memory/f"))
+        peer = self.peer(server)
+        handle = peer.lookup(peer.mount("/memory"), "f")
+        peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.null()
+        size, parts = 1 << 16, 64
+        for _ in range(16):
+            xid = peer.next_xid()
+            chunks = bytes(4) + write_list([segment(1, size // parts, i * size) for i in range(parts)]) + bytes(4)
+            peer.send(header(xid, MSG, chunks) + call(xid, NFS, 3, READ, opaque(handle) + struct.pack(">QI", 0, size)))
+        self.grows(server, "waits_total", resource="send_queue")
+        self.assertGreater(max(one["calls_in_progress"] for one in stats(server)["busiest_connections"]), 0)
+
+
+@iwarp_only("the proxy relays iWARP")
+class Network(Observed):
+    """Figures that lead to the network."""
+
+    def copy_through(self, *rules):
+        server = self.server(options=[*OPTIONS, "--crc", "on"])
+        with Proxy(self.folder, server.address, *rules) as proxy:
+            self.nfs("--crc", "on", "put", "-r", self.tree(), proxy.url("memory/tree"))
+        return server
+
+    def tree(self):
+        tree = self.folder / "tree"
+        (tree / "sub").mkdir(parents=True)
+        (tree / "sub/file").write_bytes(noise(SIZE, 2))
+        return tree
+
+    def test_a_damaged_frame(self):
+        server = self.copy_through("flip call 4 crc=keep dir=to-server")
+        self.grows(server, "iwarp_crc_errors_total")
+        self.assertEqual(self.figure(server, "iwarp_crc_errors_total"), 1)
+
+    def test_a_connection_that_is_cut(self):
+        server = self.copy_through("cut call 4")
+        self.grows(server, "connections_accepted_total", 2)
+        wait_until(lambda: self.figure(server, "connections") == 0, "the end of the connections")
+
+    def test_a_reply_that_is_lost(self):
+        server = self.copy_through("drop-reply mkdir")
+        self.grows(server, "duplicate_calls_total")
+        self.grows(server, "connections_accepted_total", 2)
+
+
+class Limits(Observed):
+    """Figures that lead to the server."""
+
+    def test_few_credits(self):
+        server = self.server(options=[*OPTIONS, "--credits", "2"])
+        self.nfs("put", self.source(), server.url("memory/f"))
+        wait_until(lambda: stats(server)["connections"]["open"] == 0, "the end of the connection")
+        calls = self.figure(server, "calls_total")
+        asked, granted = (self.figure(server, "credits_total", kind=kind) for kind in ("asked", "granted"))
+        self.assertEqual(granted, 2 * calls)
+        self.assertGreater(asked, granted)
+
+
+@unittest.skipUnless(os.geteuid() == 0 and os.path.exists("/dev/fuse"), "needs root and FUSE")
+@unittest.skipIf(missing_tools("unshare", "nsenter"), "util-linux is not installed")
+@iwarp_only("calls hang in the file system whatever the fabric is")
+class SlowDisk(Observed):
+    def test_a_disk_that_does_not_answer(self):
+        hung = HungFileSystem(self.folder / "hung")
+        self.addCleanup(hung.close)
+        if not hung.usable:
+            self.skipTest("no FUSE here: " + hung.process.stderr.read())
+        server = self.server([f"{self.folder / 'hung'}:/hung", "memory:/memory"], options=OPTIONS, prefix=hung.prefix())
+        peer = self.peer(server)
+        top = peer.mount("/hung")
+        hung.hang()
+        try:
+            for index in range(3):
+                xid = peer.next_xid()
+                peer.send(header(xid) + call(xid, NFS, 3, LOOKUP, nfs.place(top, b"name%d" % index)))
+            wait_until(lambda: [one["calls_in_progress"] for one in stats(server)["busiest_connections"]] == [3],
+                       "three calls in progress")
+            self.nfs("ls", server.url("memory"))
+            self.assertEqual(max(one["calls_in_progress"] for one in stats(server)["busiest_connections"]), 3)
+        finally:
+            hung.close()
