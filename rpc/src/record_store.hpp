@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
+#include <boost/container/vector.hpp>
 #include <cstddef>
 #include <vector>
 
 namespace rpcrdma::rpc {
+
+/// The bytes of a record. resize() with boost::container::default_init does not write those that it adds.
+using Record = boost::container::vector<std::byte>;
 
 /// Keeps the memory of large records for later records of any connection of a thread.
 class RecordStore {
@@ -11,21 +15,21 @@ class RecordStore {
   RecordStore() { kept_.reserve(kMostKept); }
 
   /// An empty vector whose capacity is between `bytes` and twice `bytes`: the budget counts only `bytes`.
-  std::vector<std::byte> take(std::size_t bytes) {
+  Record take(std::size_t bytes) {
     for (auto at = kept_.rbegin(); at != kept_.rend(); ++at) {
       if (at->capacity() < bytes || at->capacity() / 2 > bytes) continue;
-      std::vector<std::byte> found = std::move(*at);
-      *at = std::move(kept_.back());
+      at->swap(kept_.back());
+      Record found = std::move(kept_.back());
       kept_.pop_back();
       bytes_ -= found.capacity();
       found.clear();
       return found;
     }
-    std::vector<std::byte> fresh;
+    Record fresh;
     fresh.reserve(bytes);
     return fresh;
   }
-  void put(std::vector<std::byte> buffer) noexcept {
+  void put(Record buffer) noexcept {
     if (kept_.size() == kMostKept || buffer.capacity() > kMostBytes - bytes_) return;
     bytes_ += buffer.capacity();
     kept_.push_back(std::move(buffer));
@@ -39,7 +43,7 @@ class RecordStore {
   static constexpr std::size_t kMostKept = 64;
   static constexpr std::size_t kMostBytes = std::size_t{8} << 20;
 
-  std::vector<std::vector<std::byte>> kept_;
+  std::vector<Record> kept_;
   std::size_t bytes_ = 0;
 };
 

@@ -9,7 +9,7 @@
 
 namespace rpcrdma::rpc {
 
-bool TcpCall::start(std::shared_ptr<TcpCallOwner> owner, std::vector<std::byte>& record) {
+bool TcpCall::start(std::shared_ptr<TcpCallOwner> owner, Record& record) {
   Reader in(record);
   xid_ = in.u32();
   if (in.u32() != static_cast<std::uint32_t>(MessageType::call) || !in.ok()) return false;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "record_store.hpp"
 #include "rpcrdma/base/budget.hpp"
 #include "rpcrdma/responder/responder.hpp"
 #include "rpcrdma/rpc/block_memory.hpp"
@@ -31,7 +32,7 @@ class TcpCallOwner {
 class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
  public:
   /// Takes the record; false if it is not a call.
-  bool start(std::shared_ptr<TcpCallOwner> owner, std::vector<std::byte>& record);
+  bool start(std::shared_ptr<TcpCallOwner> owner, Record& record);
   /// Waits until `share` provides `bytes` for the reply data.
   void await(BudgetShare& share, std::uint32_t bytes, Handler handler);
   /// Stops waiting: the connection is lost. Returns how many bytes the call has waited for.
@@ -46,7 +47,7 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   std::size_t record_reserved = 0;
   std::size_t record_size() const noexcept { return record_.size(); }
   /// The memory of its record. Idle calls only.
-  std::vector<std::byte>& record() noexcept { return record_; }
+  Record& record() noexcept { return record_; }
 
   std::uint32_t xid() const noexcept override { return xid_; }
   const Payload& payload() const noexcept override { return message_; }
@@ -78,7 +79,7 @@ class TcpCall final : public transport::IncomingCall, private BudgetWaiter {
   Histogram* latency_ = nullptr;
   std::chrono::steady_clock::time_point arrived_;
   std::uint32_t xid_ = 0;
-  std::vector<std::byte> record_;
+  Record record_;
   Payload message_;
   PayloadBuilder reply_;
   BlockMemory memory_;

@@ -16,7 +16,7 @@ namespace rpcrdma::rpc {
 
 using boost::asio::ip::tcp;
 /// Bytes per system call.
-constexpr std::size_t kStep = 65536;
+constexpr std::size_t kStep = 1u << 20;
 
 TcpConnection::TcpConnection(std::shared_ptr<TcpWorkerState> worker, tcp::socket socket, fabric::Endpoint peer)
     : worker_(std::move(worker)),
@@ -101,7 +101,7 @@ void TcpConnection::on_tick() {
   }
   if (idle >= options.idle_timeout) return close();
   if (serving_ == 0) {  // memory of large calls is kept while calls are in progress
-    for (const auto& call : calls_) std::vector<std::byte>().swap(call->record());
+    for (const auto& call : calls_) Record().swap(call->record());
     reader_.shrink();
   }
   worker_->trim();

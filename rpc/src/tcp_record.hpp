@@ -11,8 +11,8 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
+#include "record_store.hpp"
 #include "rpcrdma/base/cursor.hpp"
 #include "rpcrdma/base/error.hpp"
 #include "rpcrdma/base/unique_function.hpp"
@@ -43,7 +43,7 @@ class RecordReader {
   /// The memory required to continue the record; 0 if it is complete.
   std::size_t wanted() const noexcept { return wanted_; }
   /// Provides memory of wanted() bytes. async_go_on() must follow.
-  void use(std::vector<std::byte> memory) {
+  void use(Record memory) {
     memory.assign(record_.begin(), record_.end());
     small_.swap(record_);
     record_.swap(memory);
@@ -67,12 +67,12 @@ class RecordReader {
     fragment_left_ = 0;
     partial_ = false;
   }
-  std::vector<std::byte>& record() noexcept { return record_; }
+  Record& record() noexcept { return record_; }
   /// Frees the memory kept for the next record, unless a record has begun or waits for its handler.
   void shrink() noexcept {
     if (partial_ || posted_) return;
-    std::vector<std::byte>().swap(record_);
-    std::vector<std::byte>().swap(small_);
+    Record().swap(record_);
+    Record().swap(small_);
   }
   /// Runs when a record begins. May be empty.
   UniqueFunction<void()> on_begin;
@@ -139,12 +139,12 @@ class RecordReader {
   }
   template <class Handler>
   void receive_in_place(boost::asio::ip::tcp::socket& socket, Handler handler) {
-    const std::size_t step = std::min<std::size_t>(fragment_left_, kStep);
     const std::size_t begin = record_.size();
-    record_.resize(begin + step);
-    const auto all = [this, connection = connection_](error_code status, std::size_t) {
+    const std::size_t step = std::min<std::size_t>(fragment_left_, std::max(record_.capacity() - begin, kStep));
+    record_.resize(begin + step, boost::container::default_init);
+    const auto all = [this, step, connection = connection_](error_code status, std::size_t) {
       ++steps_;
-      return status || connection != connection_ ? 0 : kStep;
+      return status || connection != connection_ ? 0 : step;
     };
     boost::asio::async_read(socket, boost::asio::buffer(record_.data() + begin, step), all,
                             [this, &socket, step, connection = connection_, handler = std::move(handler)](
@@ -174,12 +174,12 @@ class RecordReader {
   bool partial_ = false;
   bool posted_ = false;  // the handler of a read that has ended will run
   std::uint64_t steps_ = 0;
-  std::vector<std::byte> record_;
-  std::vector<std::byte> small_;  // the memory of record_ before use()
+  Record record_;
+  Record small_;  // the memory of record_ before use()
 };
 
 /// Describes a record as a message without items.
-inline void as_payload(std::vector<std::byte>& record, Payload& message) {
+inline void as_payload(Record& record, Payload& message) {
   message.clear();
   message.length = static_cast<std::uint32_t>(record.size());
   message.pieces.push_back({0, {record.data(), message.length, 0}});

@@ -119,7 +119,7 @@ void Link::read_next() {
 
 void Link::on_record() {
   Payload message;
-  std::vector<std::byte> record = std::move(reader_.record());
+  Record record = std::move(reader_.record());
   as_payload(record, message);
   const auto call = calls_.find(Reader(record).u32());
   const std::uint64_t generation = generation_;

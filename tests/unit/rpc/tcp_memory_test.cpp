@@ -202,7 +202,7 @@ TEST(TcpMemory, AConnectionThatStopsInARecordIsClosedWhenOthersWait) {
 
 TEST(TcpMemory, RecordStoreReturnsAtMostTwiceTheSizeAskedFor) {
   RecordStore store;
-  std::vector<std::byte> large = store.take(100000);
+  Record large = store.take(100000);
   const std::byte* place = large.data();
   store.put(std::move(large));
   EXPECT_LT(store.take(10000).capacity(), 20001u);
@@ -212,7 +212,7 @@ TEST(TcpMemory, RecordStoreReturnsAtMostTwiceTheSizeAskedFor) {
   store.put(std::move(large));
   store.clear();
   for (int i = 0; i < 20; ++i) store.put(store.take(std::size_t{1} << 20));
-  store.put(std::vector<std::byte>(std::size_t{9} << 20));  // more than it keeps
+  store.put(Record(std::size_t{9} << 20));  // more than it keeps
   EXPECT_LT(store.take(std::size_t{9} << 20).capacity(), (std::size_t{18} << 20) + 1);
 }
 
