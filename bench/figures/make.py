@@ -87,7 +87,8 @@ def main():
     machine = f"{(folder / 'machine.txt').read_text().strip()}\n\n{wakeup(folder / 'results.jsonl')}"
     content = replace_block(content, "machine", machine.strip())
     content = replace_block(content, "ratios", tables.ratios([row for row in rows if "ratio" in row]))
-    content = replace_block(content, "together", tables.ratios(read_rows(folder / "together.jsonl")))
+    together = tables.ratios(read_rows(folder / "together.jsonl"), tables.GATES_TOGETHER)
+    content = replace_block(content, "together", together)
     if (folder / "vm.txt").exists():
         content = replace_block(content, "vm", tables.virtual_machine((folder / "vm.txt").read_text()))
     costs = [row for row in rows if "side" in row]
