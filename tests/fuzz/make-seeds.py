@@ -238,6 +238,7 @@ def get_tree():
     yield "set_id", b"\0" + entry(b"a", mode=0o6777) + entry(b"b", DIR, 2, mode=0o7777) + file
     yield "other_types", b"\0" + entry(b"a", BLK) + entry(b"b", 0) + entry(b"c", 15) + file
     yield "without_attributes", b"\0" + entry(b"bare", flags=0) + entry(b"half", flags=1) + file
+    yield "itself_without_attributes", b"\1" + entry(b"again", DIR, 0, flags=1 | LAST | END)
     yield "refused", b"\0" + entry(b"", flags=last | FAILS)
     yield "large", b"\0" + entry(b"huge", flags=last | LARGE, size=127)
     yield "long_name", b"\0" + entry(b"x" * 20, flags=last | LONG)

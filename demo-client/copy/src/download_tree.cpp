@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: directories are read page by page, so that memory does not grow with the directory. The files of a page
-// are copied concurrently. A subdirectory is copied concurrently if a walker is free, else by its parent. A directory
-// gets its final mode and times when everything below it is done. Ownership: each directory's frame holds its
-// descriptor and its page, and waits for the children that use them. Error handling: see TreeWalk. The server's names
-// are checked before they reach a system call, and no local symbolic link is followed.
+// are copied concurrently. A subdirectory is copied concurrently if a walker is free, else by its parent. An entry
+// whose type the page lacks is looked up with the files; if it is a directory it is copied after them, because a
+// directory that kept a file's permit would wait for the files below it. A directory gets its final mode and times when
+// everything below it is done. Ownership: each directory's frame holds its descriptor and its page, and waits for the
+// children that use them. Error handling: see TreeWalk. The server's names are checked before they reach a system call,
+// and no local symbolic link is followed.
 #include "resume.hpp"
 #include "rpcrdma/nfs/copy.hpp"
 #include "rpcrdma/nfs/directory.hpp"
@@ -26,6 +28,12 @@ class DownloadTree : TreeWalk {
   }
 
  private:
+  /// A subdirectory.
+  struct Found {
+    std::string name;
+    Node node;
+  };
+
   boost::asio::awaitable<void> contents(FileHandle from, const LocalDirectory& to, std::string path,
                                         std::size_t depth) {
     DirectoryReader reader(client_, from, true);
@@ -40,31 +48,49 @@ class DownloadTree : TreeWalk {
   boost::asio::awaitable<void> entries(const std::vector<DirectoryEntry>& page, FileHandle from,
                                        const LocalDirectory& to, std::string path, std::size_t depth) {
     Group children(client_.executor());
+    std::vector<Found> directories;
     for (const DirectoryEntry& entry : page) {
       if (fatal_) break;
       const std::string where = below(path, entry.name);
       if (!is_plain_name(entry.name)) {
         problem(where, ClientError::unsafe_name);
-        continue;
-      }
-      if (entry.attributes && entry.attributes->type == FileType::directory) {
-        Permits::Permit walker = walkers_.try_acquire();
-        if (walker) {
-          children.spawn(child(from, entry, to, where, depth + 1, std::move(walker)));
-        } else {
-          co_await child(from, entry, to, where, depth + 1, Permits::Permit());
-        }
+      } else if (entry.handle && entry.attributes && entry.attributes->type == FileType::directory) {
+        Found found{entry.name, {*entry.handle, *entry.attributes}};
+        co_await walk(children, std::move(found), to, where, depth + 1);
       } else {
         Permits::Permit permit = co_await files_.acquire();
-        children.spawn(child(from, entry, to, where, depth + 1, std::move(permit)));
+        children.spawn(leaf(from, entry, to, where, directories, std::move(permit)));
       }
+    }
+    co_await children.wait();
+    for (const Found& found : directories) {
+      if (fatal_) break;
+      co_await walk(children, found, to, below(path, found.name), depth + 1);
     }
     co_await children.wait();
   }
 
-  /// Looks up attributes that the page lacks, and copies the entry.
-  boost::asio::awaitable<void> child(FileHandle parent, const DirectoryEntry& entry, const LocalDirectory& to,
-                                     std::string path, std::size_t depth, Permits::Permit) {
+  /// Copies a subdirectory: concurrently if a walker is free, else before it returns.
+  boost::asio::awaitable<void> walk(Group& children, Found found, const LocalDirectory& to, std::string path,
+                                    std::size_t depth) {
+    Permits::Permit walker = walkers_.try_acquire();
+    if (walker) {
+      children.spawn(child(std::move(found), to, std::move(path), depth, std::move(walker)));
+    } else {
+      co_await child(std::move(found), to, std::move(path), depth, Permits::Permit());
+    }
+  }
+
+  boost::asio::awaitable<void> child(Found found, const LocalDirectory& to, std::string path, std::size_t depth,
+                                     Permits::Permit) {
+    if (fatal_) co_return;
+    if (depth > kMaxDepth) co_return problem(path, ClientError::too_deep);
+    co_await directory(found.node, to, found.name, path, depth);
+  }
+
+  /// Looks up what the page lacks. Copies the entry, or adds it to `directories`.
+  boost::asio::awaitable<void> leaf(FileHandle parent, const DirectoryEntry& entry, const LocalDirectory& to,
+                                    std::string path, std::vector<Found>& directories, Permits::Permit) {
     if (fatal_) co_return;
     Node node;
     if (entry.handle && entry.attributes) {
@@ -75,8 +101,8 @@ class DownloadTree : TreeWalk {
       node = *found;
     }
     if (node.attributes.type == FileType::directory) {
-      if (depth > kMaxDepth) co_return problem(path, ClientError::too_deep);
-      co_return co_await directory(node, to, entry.name, path, depth);
+      directories.push_back({entry.name, node});
+      co_return;
     }
     Result<void> done = make_error_code(boost::system::errc::not_supported);
     if (node.attributes.type == FileType::regular) {

@@ -149,6 +149,41 @@ TEST_F(TreeTest, ADirectoryInsideItselfEnds) {
   EXPECT_EQ(problems_.list.begin()->second, ClientError::too_deep);
 }
 
+TEST_F(TreeTest, ADirectoryInsideItselfWhoseTypeIsNotListedEnds) {
+  server_.on<nfs3::Lookup>([](const LOOKUP3args&) {
+    LOOKUP3res result{};
+    result.LOOKUP3res_u.resok.object = handle_of(kRoot);
+    result.LOOKUP3res_u.resok.obj_attributes = attributes_of_type(NF3DIR, 0, 0755);
+    return result;
+  });
+  listings_[kRoot].add_bare("again", 1);
+  EXPECT_TRUE(download());
+  ASSERT_EQ(problems_.list.size(), 1u);
+  EXPECT_EQ(problems_.list.begin()->second, ClientError::too_deep);
+}
+
+TEST_F(TreeTest, DirectoriesWhoseTypeIsNotListedAreCopiedWithTheirFiles) {
+  server_.on<nfs3::Lookup>([](const LOOKUP3args& args) {
+    const bool folder = args.what.name.view().starts_with("folder");
+    LOOKUP3res result{};
+    result.LOOKUP3res_u.resok.object = handle_of(folder ? kFolder : kFile);
+    result.LOOKUP3res_u.resok.obj_attributes = attributes_of_type(folder ? NF3DIR : NF3REG, 4, folder ? 0755 : 0644);
+    return result;
+  });
+  std::vector<std::string> expected;
+  for (int i = 0; i < 40; ++i) {  // more than files and walkers at once
+    const std::string name = "folder" + std::to_string(i);
+    listings_[kRoot].add_bare(name, static_cast<cookie3>(i + 1));
+    for (const char* each : {"", "/file", "/other"}) expected.push_back("into/" + name + each);
+  }
+  listings_[kFolder].add_bare("file", 1).add_bare("other", 2);
+  EXPECT_TRUE(download());
+  EXPECT_TRUE(problems_.list.empty());
+  EXPECT_EQ(problems_.files, 80);
+  std::ranges::sort(expected);
+  EXPECT_EQ(everything(), expected);
+}
+
 TEST_F(TreeTest, AFileTakesNoMoreCallsThanItNeeds) {
   std::vector<std::string> calls;
   server_.on<nfs3::Create>([&](const CREATE3args& args) {

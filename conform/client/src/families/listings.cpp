@@ -76,6 +76,18 @@ void add_listings(const MakeFamily& make) {
                   [](const Entry& entry) { return !entry.attributes || entry.attributes->type != nfs::kDirectory; });
     for (Entry& entry : page.entries) entry.handle = Export::handle_of(Export::kRoot);
   });
+  family.robust("within-itself-bare", "", "the root contains itself, and nothing else, without attributes and handle",
+                kEnds, [](Trial& t) {
+                  t.hooks().listing = [](Listing& page) {
+                    std::erase_if(page.entries, [](const Entry& entry) { return entry.name != "folder"; });
+                    for (Entry& entry : page.entries) {
+                      entry.attributes.reset();
+                      entry.handle.clear();
+                    }
+                  };
+                  t.hooks().handle = [](nfs::Handle& handle) { handle = Export::handle_of(Export::kRoot); };
+                  t.ends();
+                });
   wrong("thousand-times-the-same", "one name 1,000 times", kEnds, &Trial::ends, [](Listing& page) {
     if (page.entries.empty()) return;
     const Entry entry = page.entries.back();
