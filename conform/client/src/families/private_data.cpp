@@ -28,7 +28,10 @@ void add_private_data(const MakeFamily& make) {
   ClientFamily family = make("private-data");
   const DataRow rows[] = {
       {Level::must, "none", "8797-5.1-a 8166-3.3.3-d", "no private data", {}},
-      {Level::must, "truncated", "8797-5.1-a", "the first 7 bytes of the structure", first_of(encoded({}), 7)},
+      // A fabric may append zeros, which complete this structure; the sizes are those that apply without one.
+      {Level::must, "truncated", "8797-5.1-a", "the first 7 bytes of a structure with sizes of 1,024 bytes",
+       first_of(encoded({.send_size = 0, .receive_size = 0}), 7)},
+      {Level::must, "identifier-alone", "8797-5.1-a", "the format identifier alone", first_of(encoded({}), 4)},
       {Level::must, "one-byte", "8797-5.2-a", "one byte of private data", Bytes(1)},
       {Level::must, "version-0", "8797-5.1-a", "version 0 of the structure", encoded({.version = 0})},
       {Level::must, "version-2", "8797-5.1-a", "version 2 of the structure, with large sizes",
