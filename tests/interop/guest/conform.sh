@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# rpcrdma-conform against this project's programs and the kernel's, on rxe or siw. Its reports (JUnit XML, terminal output)
-# go to $VM_OUT. In the virtual machine:
-#   scripts/vm run -t 3000 -o FOLDER [--siw] tests/interop/guest/conform.sh BUILD_FOLDER rxe|siw PEER...
-# PEER: ours and knfsd, servers; client, rpcrdma-nfs; iwarp, the kernel's MPA, DDP and RDMAP on siw.
+# rpcrdma-conform against this project's programs and the kernel's server. Its reports (JUnit XML, terminal output) go to
+# $VM_OUT. In the virtual machine:
+#   scripts/vm run -t 3000 -o FOLDER tests/interop/guest/conform.sh BUILD_FOLDER rxe PEER...
+# PEER: ours, rpcrdma-nfsd; client, rpcrdma-nfs; knfsd, the kernel's server.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 device=$2 peers=("${@:3}")
 # Cases that are not run against the kernel's server.
@@ -29,23 +29,13 @@ conform_client() {
     "$bin/rpcrdma-nfs" --fabric verbs --timeout 5 get -r '{url}' '{dir}'
 }
 
-serve_knfsd() {
-  [[ ! -e /srv/knfsd ]] || return 0
+conform_knfsd() {
   vm_ext4 /srv/knfsd 256
   vm_knfsd /srv/knfsd 20049 || vm_die 'the kernel does not serve NFS over RDMA'
-}
-
-conform_knfsd() {
-  serve_knfsd
   local port
   port=$(rpcinfo -p 127.0.0.1 | awk '$1 == 100005 && $2 == 3 && $3 == "tcp" { print $4; exit }')
   expect "the kernel's server" conform "knfsd-$device" server --only "^(?!$not_for_knfsd)" --export /srv/knfsd --mount-port "$port" \
     "verbs@$VM_ADDRESS:20049"
-}
-
-conform_iwarp() {
-  serve_knfsd
-  expect "the kernel's MPA, DDP and RDMAP" conform "iwarp-$device" iwarp "$VM_ADDRESS:20049"
 }
 
 "vm_$device"
