@@ -92,7 +92,7 @@ Bytes assemble(const Call& call, View data) {
   Out out;
   View inlined(call.payload);
   const auto take = [&](std::size_t count) {
-    if (count > inlined.size()) throw DecodeError("a Read chunk behind the end of the message");
+    if (count > inlined.size()) throw DecodeError("a Read chunk beyond the end of the message");
     out.raw(inlined.first(count));
     inlined = inlined.subspan(count);
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A call of the client, and the reply that it gets.
+// A call from the client, and the reply to it.
 #include <optional>
 
 #include "rpcrdma/conform/codec/header.hpp"
@@ -14,8 +14,8 @@ struct Call {
   std::size_t number = 0;   ///< in the run, from 1
   std::size_t on_link = 0;  ///< on its connection, from 1
   RdmaHeader header{};
-  Bytes payload{};  ///< as received; later with the contents of all Read chunks
-  RpcCall rpc{};    ///< of a long call only after its chunk was read
+  Bytes payload{};  ///< as received; the whole message once the Read chunks are read
+  RpcCall rpc{};    ///< of a long call: set when its chunk has been read
 
   bool is(std::uint32_t program, std::uint32_t procedure) const noexcept {
     return rpc.program == program && rpc.procedure == procedure;
@@ -23,11 +23,11 @@ struct Call {
   bool has_reads() const noexcept { return !header.lists.reads.empty(); }
   bool has_writes() const noexcept { return !header.lists.writes.empty() && length_of(header.lists.writes[0]) != 0; }
   bool has_reply_chunk() const noexcept { return header.lists.reply && length_of(*header.lists.reply) != 0; }
-  /// Any handle that the call offers.
+  /// A handle that the call offers, if there is one.
   std::optional<std::uint32_t> handle() const;
 };
 
-/// Data for memory that the client has offered.
+/// An RDMA Write into memory that the client has offered.
 struct RemoteWrite {
   std::uint32_t handle = 0;
   std::uint64_t offset = 0;
@@ -37,13 +37,13 @@ struct RemoteWrite {
 /// What is sent in answer to a call, in this order: `before`, `writes`, the message, `after`.
 struct Reply {
   RdmaHeader header;
-  Bytes message;                            ///< the RPC message of an RDMA_MSG, reduced
-  std::optional<Bytes> raw;                 ///< instead of header and message
-  std::optional<std::uint32_t> invalidate;  ///< Send with Invalidate
+  Bytes message;                            ///< the inline RPC message, without the data in chunks
+  std::optional<Bytes> raw;                 ///< sent instead of header and message
+  std::optional<std::uint32_t> invalidate;  ///< the handle for Send with Invalidate
   std::vector<RemoteWrite> writes;
   std::vector<Bytes> before, after;
-  bool send = true;        ///< false: nothing of all this but `before` and `after`
-  bool abort = false;      ///< the connection is aborted then
+  bool send = true;        ///< false: only `before` and `after` are sent
+  bool abort = false;      ///< the connection is aborted afterwards
   bool unchanged = false;  ///< set by a change that does not apply to this reply
 
   Bytes bytes() const;
@@ -58,13 +58,13 @@ struct Agreed {
 
 constexpr std::size_t kReplyHead = 24;  ///< bytes of an accepted RPC reply before its results
 
-/// The right reply.
+/// The correct reply.
 Reply plan_reply(const Call& call, const Answer& answer, const Agreed& agreed, std::uint32_t credits);
 /// An RDMA_ERROR with ERR_CHUNK.
 Reply refusal(const Call& call, std::uint32_t credits);
 
-/// The message with `data`, which has the contents of all Read chunks in the order of the list, in its places. Throws
-/// DecodeError if positions are beyond the message.
+/// Inserts `data`, the contents of all Read chunks in the order of the list, into the inline payload. Throws
+/// DecodeError if a Position lies beyond the message or within an earlier chunk.
 Bytes assemble(const Call& call, View data);
 
 /// Changes the word at byte `at`, if there is one.

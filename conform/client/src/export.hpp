@@ -29,11 +29,11 @@ class Export {
   static constexpr std::uint64_t kRoot = 1;
   static constexpr std::size_t kMostNodes = 10000, kLongestFile = 8u << 20, kMostBytes = 64u << 20;
 
-  /// The files of each run: empty, short, odd (10,003 bytes), long (100,000 bytes), folder/nested, link.
+  /// The files at the start of each run: empty, short, odd (10,003 bytes), long (100,000 bytes), folder/nested, link.
   Export();
 
   static nfs::Handle handle_of(std::uint64_t id);
-  /// Null if the handle is of no file.
+  /// Null if no file has this handle.
   Node* find(View handle);
   Node* find(std::uint64_t id);
   Node* child(const Node& directory, const std::string& name);

@@ -14,7 +14,7 @@ namespace {
 /// Receives are larger than what is announced, so that a Send that is too long is seen.
 constexpr std::size_t kReceiveSize = 16384;
 constexpr std::uint32_t kReceives = 64;
-/// Read chunks beyond this are refused.
+/// Calls with more bytes in Read chunks are refused.
 constexpr std::uint64_t kLongestCall = 16u << 20;
 
 }  // namespace
@@ -206,7 +206,7 @@ void Link::arrived(View bytes) {
   } catch (const DecodeError&) {
     return;  // noted by check()
   }
-  // The head of a call with a Read chunk behind it is decoded as far as it goes, so that cases can choose calls by it.
+  // The inline part of a call with Read chunks is decoded now, so that cases can choose calls by procedure.
   if (call.header.procedure == kMsg && call.has_reads()) {
     try {
       call.rpc = decode_call(call.payload);

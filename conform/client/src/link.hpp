@@ -25,7 +25,7 @@ class LinkEvents {
  public:
   /// A call whose header could be decoded; its Read chunks have not been read.
   virtual void on_call(Link& link, Call call) = 0;
-  /// The call is whole.
+  /// All Read chunks of the call have been read.
   virtual void on_whole_call(Link& link, Call& call) = 0;
 
  protected:
@@ -42,18 +42,18 @@ class Link final : private fabric::QueuePairEvents {
 
   const Setup& setup() const noexcept { return setup_; }
   bool ended() const noexcept { return ended_; }
-  /// What both sides have announced; 1024 bytes and no invalidation without it.
+  /// From the private data of both sides; 1024 bytes and no invalidation if a side sent none.
   Agreed agreed() const;
   std::size_t calls() const noexcept { return calls_; }
 
-  /// Reads the call's chunks, then tells on_whole_call(). If they cannot be read, the connection ends or the call is
+  /// Reads the call's chunks, then calls on_whole_call(). If they cannot be read, the connection ends or the call is
   /// refused.
   void complete(Call call);
   void send(const Reply& reply);
   void send(View message, std::optional<std::uint32_t> invalidate = std::nullopt);
   void write(const RemoteWrite& data);
-  /// Reads memory of the client. `done` learns whether that succeeded; it is not called if the connection ends first
-  /// for another reason.
+  /// Reads memory of the client. `done` gets true if that succeeded. It is not called if the connection has
+  /// already ended.
   void read(std::uint32_t length, std::uint32_t handle, std::uint64_t offset, std::function<void(bool)> done);
   void abort();
   void disconnect();
@@ -86,7 +86,7 @@ class Link final : private fabric::QueuePairEvents {
   std::map<std::uint32_t, Bytes> unanswered_;  // by XID
   std::set<std::uint32_t> reverse_;            // XIDs of calls towards the client
   std::set<std::uint32_t> handles_;            // of earlier calls
-  std::uint32_t granted_ = 1;                  // at most, so far
+  std::uint32_t granted_ = 1;                  // the largest grant so far
   bool replied_ = false, established_ = false, ended_ = false;
 };
 

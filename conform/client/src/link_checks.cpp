@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is checked of every message that the client sends.
+// The checks of every message that the client sends.
 #include <fmt/format.h>
 
 #include <algorithm>

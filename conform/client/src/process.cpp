@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation. SIGCHLD wakes the io_context, and the process is then reaped. Ownership. The object owns the process
-// group. Errors. A command that cannot be started throws.
+// group. Errors. The constructor throws if the command cannot be started.
 #include "process.hpp"
 
 #include <fcntl.h>

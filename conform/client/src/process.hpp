@@ -32,7 +32,7 @@ class Process {
   bool ended() const noexcept { return ended_; }
   int status() const noexcept { return status_; }            ///< exit status; 0 if a signal ended it
   int signal() const noexcept { return signal_; }            ///< 0: none
-  std::uint64_t memory() const noexcept { return memory_; }  ///< bytes resident at most, of it or a child of it
+  std::uint64_t memory() const noexcept { return memory_; }  ///< peak resident bytes, of it or of one of its children
 
  private:
   void watch();

@@ -93,14 +93,14 @@ struct Hooks {
   Hook<void(nfs::Handle&)> handle;  ///< of LOOKUP, CREATE, MKDIR, SYMLINK
   Hook<void(Fsinfo&)> fsinfo;
   Hook<void(std::uint32_t& status, nfs::Handle& root, std::vector<std::uint32_t>& flavors)> mount;
-  /// If it sets a status, that is returned instead of executing the NFS procedure. "Used" if it does.
+  /// A status other than 0 fails the NFS procedure, which is then not executed.
   std::function<std::uint32_t(std::uint32_t procedure)> status;
   bool status_used = false;
 
   bool used() const noexcept {
     return status_used || any_of([](const auto& hook) { return hook.used(); });
   }
-  /// Whether one that is set has been reached in `other`, a run of the same command.
+  /// Whether a hook that is set here was reached in `other`, the hooks of another run of the command.
   bool reached_in(const Hooks& other) const noexcept {
     const auto both = [](const auto& mine, const auto& its) { return mine.is_set() && its.reached(); };
     return both(attributes, other.attributes) || both(optional_attributes, other.optional_attributes) ||

@@ -77,7 +77,7 @@ void Service::commit(In& in, Out& out) {
   if (node) out.u64(verifier);
 }
 
-/// diropargs3 of a name that must be free. Writes the results if it is not; null then.
+/// Decodes diropargs3 and makes the object. If it cannot be made, writes the failed results and returns null.
 Node* Service::make_in(In& in, Out& out, Node*& directory, std::uint32_t type) {
   directory = object(in);
   const std::string name = in.text(kLongestName);
@@ -207,7 +207,7 @@ void Service::list(In& in, Out& out, bool plus) {
   const bool good = directory && directory->type == nfs::kDirectory;
   post_op(out.u32(good ? nfs::kOk : directory ? nfs::kNotdir : nfs::kStale), directory);
   if (!good) return;
-  constexpr std::uint32_t kHead = 128, kMost = 16384;  // everything but the entries; a page
+  constexpr std::uint32_t kHead = 128, kMost = 16384;  // of a reply without entries; of the largest page
   Listing page = page_of(*directory, cookie, std::min(room, kMost) - std::min(room, kHead), plus);
   hooks_.listing(page);
   out.u64(page.verifier);

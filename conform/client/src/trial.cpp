@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// More than these, and the command retries without end.
+/// A command that exceeds these retries without end.
 constexpr std::size_t kMostCalls = 3000, kMostConnections = 100, kCallsOfBaseline = 20;
 
 std::chrono::milliseconds since(Clock::time_point start) {
@@ -196,7 +196,7 @@ Outcome Trial::execute() {
   return out;
 }
 
-/// The misbehaviour applies to no call of the run without a fault: it is not worth another run.
+/// True if the misbehaviour applies to no call of the run without a fault. Such a case needs no run.
 bool Trial::is_out_of_reach() const {
   const Stage::Baseline& baseline = stage_.baseline;
   const Hooks& hooks = service_.hooks();

@@ -23,7 +23,7 @@ struct Stage {
   std::unique_ptr<fabric::Listener> listener;
   std::unique_ptr<MountListener> mount_listener;
   Watch watch;
-  Trial* trial = nullptr;  ///< that runs now
+  Trial* trial = nullptr;  ///< the one that runs now
   std::unique_ptr<boost::asio::signal_set> interrupts;
   int interrupted = 0;  ///< the signal that has arrived
   /// What the run without a fault left.
@@ -42,7 +42,7 @@ struct Stage {
 
 /// Chooses calls.
 using When = std::function<bool(const Call&)>;
-/// The n-th call of the run, and those behind it.
+/// The n-th call of the run, and those after it.
 When from(std::size_t number);
 /// Calls of an NFS procedure.
 When of(std::uint32_t procedure);
@@ -61,15 +61,16 @@ class Trial final : public LinkEvents {
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
-  // The misbehaviour. If it never comes about, the case is skipped.
+  // The misbehaviour. If it never takes place, the case is skipped.
   using Change = std::function<void(Reply&, const Call&, Link&)>;
   using TakeOver = std::function<void(Link&, const Call&)>;
   using Answering = std::function<void(std::unique_ptr<fabric::ConnectionRequest>)>;
   Hooks& hooks() noexcept { return service_.hooks(); }
   Setup& setup() noexcept { return setup_; }
-  /// Changes the replies to the first `times` calls that `when` chooses, Reply::unchanged left out.
+  /// Changes the replies to the first `times` calls that `when` chooses. A reply marked Reply::unchanged does not
+  /// count.
   void on_reply(When when, Change change, std::size_t times = 1);
-  /// As on_reply(), for calls that are not executed, nor are their chunks read: `action` answers, or does not.
+  /// As on_reply(), but the call is not executed and its chunks are not read: `action` may answer it.
   void on_call(When when, TakeOver action, std::size_t times = 1);
   /// `action` sees all calls, and changes nothing: they are executed.
   void observe(TakeOver action) { observer_ = std::move(action); }
@@ -85,7 +86,7 @@ class Trial final : public LinkEvents {
   void requires_rule(Always rule) { required_ = rule; }
   std::size_t connections() const noexcept { return links_.size() + held_.size() + rejected_; }
   std::size_t calls() const noexcept { return calls_; }
-  /// The misbehaviour has come about. The functions above say so themselves, observe() and setup() excepted.
+  /// Records that the misbehaviour took place. The functions above do so themselves, except observe() and setup().
   void happened() noexcept { happened_ = true; }
   /// The client has broken a rule, which fails the case.
   void broken(const std::string& how) {
@@ -99,7 +100,7 @@ class Trial final : public LinkEvents {
   void stays_intact() { run(Expect::intact); }
   void fails() { run(Expect::failure); }
   void ends() { run(Expect::any); }
-  /// As ends(), but the command may need to be ended: it cannot know that the server goes on for ever.
+  /// As ends(), but the command may run until it is killed: it cannot know that the listing has no end.
   void survives() { run(Expect::endless); }
   /// Without a fault; returns what is wrong.
   std::string run_baseline();

@@ -80,7 +80,7 @@ std::string judge(const Outcome& outcome, Expect expect, const Bounds& bounds) {
 
 std::string describe(const Outcome& outcome) {
   const std::string made = fmt::format("{} calls on {} connections", outcome.calls, outcome.connections);
-  if (!outcome.ended) return "the command had to be ended, " + made;
+  if (!outcome.ended) return "the command had to be killed, " + made;
   if (outcome.signal != 0) return fmt::format("ended by {}, {}", name_of_signal(outcome.signal), made);
   return fmt::format("exit status {}, {}", outcome.status, made);
 }

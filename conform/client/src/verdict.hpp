@@ -11,28 +11,28 @@ namespace rpcrdma::conform::client {
 
 /// What a case requires of the command, besides what is required in every case.
 enum class Expect {
-  endless,  ///< it may run until it is ended, as the server goes on for ever
+  endless,  ///< it may run until it is killed, as the listing has no end
   any,      ///< it ends; the fault cannot be noticed, or changes the files themselves
   intact,   ///< exit status 0 only if all files are what they would be without the fault
   success,  ///< exit status 0, and the files are right
-  failure,  ///< another exit status than 0
+  failure,  ///< an exit status other than 0
 };
 
 /// One run.
 struct Outcome {
-  bool ended = true;   ///< false: it was ended after the patience, or because it did not stop retrying
+  bool ended = true;   ///< false: it was killed, because its time was up or it did not stop retrying
   int status = 0;      ///< exit status, if it ended without a signal
   int signal = 0;      ///< the signal that ended it; 0: none
   std::string output;  ///< the end of what it wrote to standard output and standard error
   std::size_t calls = 0, connections = 0;
   bool retries_without_end = false;
   std::chrono::milliseconds took{0}, silent{0};  ///< silent: since its last call
-  std::uint64_t memory = 0;                      ///< bytes resident at most
+  std::uint64_t memory = 0;                      ///< peak resident bytes
   std::vector<std::string> outside;              ///< what it made or changed outside of its directory
   std::vector<std::string> damaged;              ///< files that are missing or differ from those of the first run
 };
 
-/// What is compared in every case.
+/// Limits in every case; 0: none.
 struct Bounds {
   std::uint64_t memory = 0;
 };

@@ -79,7 +79,7 @@ std::string In::text(std::size_t limit) {
 }
 
 void In::end() const {
-  if (left() != 0) throw DecodeError(fmt::format("{} bytes behind the end, at byte {}", left(), at_));
+  if (left() != 0) throw DecodeError(fmt::format("{} bytes after the end, at byte {}", left(), at_));
 }
 
 View view_of(std::string_view text) noexcept { return std::as_bytes(std::span(text)); }

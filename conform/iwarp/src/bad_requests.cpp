@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPA Requests that a responder refuses by closing the connection, and silence where a Request belongs.
+// MPA Requests that a responder refuses by closing the connection, and connections on which no whole Request arrives.
 #include <fmt/format.h>
 
 #include "families.hpp"
@@ -86,22 +86,22 @@ void add_lengths(IwarpFamily& family) {
 }
 
 void add_stalls(IwarpFamily& family) {
-  family.should("silence", "5044-7.1.2-j", "nothing", "the responder gives up after some time",
+  family.should("silence", "5044-7.1.2-j", "nothing", "the responder closes the connection after some time",
                 [](Peer& peer) { peer.expect_refused(peer.options().stall); });
   family.should("half-a-header", "5044-7.1.2-j", "11 bytes of a Request, then nothing",
-                "the responder gives up after some time", [](Peer& peer) {
+                "the responder closes the connection after some time", [](Peer& peer) {
                   peer.send(View(encode(Request{})).first(11));
                   peer.expect_refused(peer.options().stall);
                 });
   family.should("half-the-private-data", "5044-7.1.2-j", "a Request without the end of its private data, then nothing",
-                "the responder gives up after some time", [](Peer& peer) {
+                "the responder closes the connection after some time", [](Peer& peer) {
                   Request request;
                   request.private_data = pattern(12, 2);
                   request.length = 40;
                   peer.send(encode(request));
                   peer.expect_refused(peer.options().stall);
                 });
-  family.robust("many-at-once", "", "64 connections at a time on which nothing is sent", "another connection is served",
+  family.robust("many-at-once", "", "64 connections on which nothing is sent", "another connection is served",
                 [](Peer& peer) {
                   Record unused;
                   std::vector<std::unique_ptr<Peer>> crowd;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How connections end, and that ends leave nothing behind (RFC 5041 section 6.2).
+// The end of connections, in every state and many times (RFC 5041 section 6.2).
 #include "families.hpp"
 
 namespace rpcrdma::conform::iwarp {
@@ -75,7 +75,7 @@ void add_closing(const MakeFamily& make) {
                     peer.reset();
                   });
                 });
-  family.robust("errors-by-the-dozen", "", "48 connections that end with a Terminate for a Write to an unknown STag",
+  family.robust("many-terminates", "", "48 connections that end with a Terminate for a Write to an unknown STag",
                 "further connections are served", [](Peer& peer) {
                   repeatedly(peer, 48, [&peer] {
                     peer.start();

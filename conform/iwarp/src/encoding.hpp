@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Frames of MPA (RFC 5044, RFC 6581) and headers of DDP (RFC 5041) and RDMAP (RFC 5040). Nothing is checked: every rule
-// can be broken.
+// Frames of MPA (RFC 5044, RFC 6581) and headers of DDP (RFC 5041) and RDMAP (RFC 5040). The encoders check
+// nothing, so that cases can break every rule.
 #include <optional>
 
 #include "rpcrdma/conform/codec/words.hpp"
@@ -41,7 +41,7 @@ struct Request {
   std::uint8_t revision = 1;
   std::optional<Enhanced> enhanced;
   Bytes private_data;
-  std::optional<std::uint16_t> length;  ///< instead of that of the private data
+  std::optional<std::uint16_t> length;  ///< replaces that of the private data
 };
 
 Bytes encode(const Request& request);
@@ -53,7 +53,7 @@ std::uint32_t crc32c(View bytes) noexcept;
 
 /// What is wrong with an FPDU.
 struct Damage {
-  std::uint32_t crc = 0;  ///< XORed to the CRC
+  std::uint32_t crc = 0;  ///< XORed with the CRC
   std::uint8_t pad = 0;   ///< value of the pad bytes
 };
 Bytes fpdu(View ulpdu, const Damage& damage = {});
@@ -100,7 +100,7 @@ struct Segment {
   Bytes ulpdu;
   bool tagged = false, last = false;
   std::uint8_t opcode = 0;
-  std::uint32_t stag = 0;    ///< tagged; else the field of Send with Invalidate
+  std::uint32_t stag = 0;    ///< tagged: STag; untagged: Invalidate STag
   std::uint64_t offset = 0;  ///< tagged offset, or message offset
   std::uint32_t queue = 0, msn = 0;
   View payload() const noexcept { return View(ulpdu).subspan(tagged ? kTaggedSize : kUntaggedSize); }

@@ -33,8 +33,8 @@ void add_enhanced_replies(IwarpFamily& family) {
                 Record::expect(reply.revision == 2, fmt::format("revision {}", reply.revision));
                 peer.expect_alive();
               });
-  family.must("revision-2-without-word", "6581-10-b", "a Request of revision 2 with S=0",
-              "a Reply with S=0, or the end", [](Peer& peer) {
+  family.must("revision-2-without-word", "6581-10-b", "a Request of revision 2 with S=0", "a Reply with S=0",
+              [](Peer& peer) {
                 Request request;
                 request.revision = 2;
                 peer.send(encode(request));
@@ -54,7 +54,7 @@ void add_enhanced_replies(IwarpFamily& family) {
                   peer.finish_sending();
                   peer.expect_refused();
                 });
-  family.must("private-data-508", "6581-6-e", "an enhanced Request with 508 bytes behind the word",
+  family.must("private-data-508", "6581-6-e", "an enhanced Request with 508 bytes after the word",
               "a well-formed Reply", [](Peer& peer) {
                 Request request = enhanced_request({});
                 request.private_data = pattern(508, 3);
@@ -62,7 +62,7 @@ void add_enhanced_replies(IwarpFamily& family) {
                 if ((peer.expect_reply().flags & kReject) == 0) peer.expect_alive();
               });
   family.must("private-data-509", "5044-7.1.1-h 6581-6-e",
-              "an enhanced Request with 509 bytes behind the word, 513 in all", "the responder closes the connection",
+              "an enhanced Request with 509 bytes after the word, 513 in all", "the responder closes the connection",
               [](Peer& peer) {
                 Request request = enhanced_request({});
                 request.private_data = pattern(509, 3);
@@ -152,19 +152,21 @@ void add_ready(IwarpFamily& family) {
                   Record::expect(answer.peer_to_peer, "A=0");
                   Record::expect(answer.send || answer.write || answer.read, "no kind of message");
                 });
-    family.must(std::string("ready-by-") + kind.name, "6581-9.2-d 5040-5.1-c",
-                fmt::format("a Request with A=1 and all kinds; if the Reply names it, a {} of zero bytes, then a call",
-                            kind.name),
-                "the call is answered", [kind](Peer& peer) {
-                  const Enhanced answer = *start(peer, {true, true, true, true, 16, 16}).enhanced;
-                  if (!(answer.*kind.bit)) Record::skip("the Reply does not name this kind of message");
-                  peer.send(fpdu(kind.ready(peer)));
-                  if (kind.bit == &Enhanced::read) {
-                    const Segment response = peer.expect(kReadResponse);
-                    Record::expect(response.payload().empty() && response.last, "not an empty Read Response");
-                  }
-                  peer.expect_alive();
-                });
+    family.must(
+        std::string("ready-by-") + kind.name, "6581-9.2-d 5040-5.1-c",
+        fmt::format(
+            "a Request with A=1 that offers all kinds of RTR; a {} of zero bytes, if the Reply names it; a call",
+            kind.name),
+        "the call is answered", [kind](Peer& peer) {
+          const Enhanced answer = *start(peer, {true, true, true, true, 16, 16}).enhanced;
+          if (!(answer.*kind.bit)) Record::skip("the Reply does not name this kind of message");
+          peer.send(fpdu(kind.ready(peer)));
+          if (kind.bit == &Enhanced::read) {
+            const Segment response = peer.expect(kReadResponse);
+            Record::expect(response.payload().empty() && response.last, "not an empty Read Response");
+          }
+          peer.expect_alive();
+        });
   }
   family.must("peer-to-peer-without-kind", "6581-9.2-c 6581-9.2-e", "a Request with A=1 that offers no kind of message",
               "a Reply with A=1 that names one, or a rejection", [](Peer& peer) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// FPDUs: TCP segmentation, padding, CRCs, sizes (RFC 5044 section 4 to 6).
+// FPDUs: TCP segmentation, padding, CRCs, sizes (RFC 5044 sections 4 to 6).
 #include <fmt/format.h>
 
 #include <thread>
@@ -37,7 +37,7 @@ void add_segmentation(IwarpFamily& family) {
                   peer.send(View(call).subspan(at));
                   peer.expect_answer();
                 });
-  family.must("crc-last", "5044-6-a 5044-6-b", "a call without its CRC, later the CRC", "no answer before the CRC",
+  family.must("crc-last", "5044-6-a 5044-6-b", "a call without its CRC, then the CRC", "no answer before the CRC",
               [](Peer& peer) {
                 peer.start();
                 const Bytes call = next_call(peer);
@@ -47,7 +47,8 @@ void add_segmentation(IwarpFamily& family) {
                 peer.expect_answer();
               });
   family.must("boundaries-within-fpdus", "5044-5.1-b 5044-5.2-a",
-              "three calls in two TCP segments, cut within the second call", "three answers", [](Peer& peer) {
+              "three times: an empty Write and 30 bytes of a call in one TCP segment, the rest in another",
+              "three answers", [](Peer& peer) {
                 peer.start();
                 peer.expect_alive();
                 for (int round = 0; round < 3; ++round) {

@@ -158,7 +158,7 @@ Bytes Peer::receive_framed(std::size_t count) {
       const Bytes marker = receive(kMarkerSize);
       if (marker.size() < kMarkerSize) break;
       check_marker(marker);
-      // A marker between two FPDUs belongs to the second one, which begins behind it.
+      // A marker between two FPDUs belongs to the second one, which begins after it.
       if (position_ == fpdu_at_) fpdu_at_ += kMarkerSize;
       position_ += kMarkerSize;
       fpdu_.insert(fpdu_.end(), marker.begin(), marker.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// One TCP connection to the responder under test. All functions block, and give up after the tester's patience.
+// One TCP connection to the responder under test. All functions block, at most for the timeout of the options.
 #include <map>
 
 #include "encoding.hpp"
@@ -31,17 +31,17 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
 
   const IwarpOptions& options() const noexcept { return options_; }
-  /// Another connection of the same case.
+  /// Closes the connection, and opens another one.
   void reconnect();
   /// Sends bytes. If the peer has ended the connection, that is not an error here.
   void send(View bytes);
   void finish_sending();
   void reset();
-  /// The next `count` bytes; fewer if the stream has ended, or after the patience.
+  /// The next `count` bytes; fewer if the stream has ended or the timeout has passed.
   Bytes receive(std::size_t count);
   /// Reads until the stream ends; the bytes are added to `rest`.
   End drain(Bytes& rest, std::chrono::milliseconds patience);
-  /// Whether bytes arrive within a short time, in which an answer is not expected.
+  /// Whether bytes arrive within 300 ms, where none are expected.
   bool speaks_soon();
 
   // Start-up.
@@ -68,7 +68,7 @@ class Peer {
   void expect_markers() noexcept { markers_ = true; }
 
   // Endings.
-  /// The peer must end the connection after at most a Terminate. Returns that.
+  /// The peer must end the connection. Returns the Terminate that precedes the end, if there is one.
   std::optional<Segment> expect_end();
   /// The peer must end the connection with a Terminate that has one of these codes.
   Segment expect_terminate(const std::vector<TerminateCode>& codes);

@@ -75,13 +75,13 @@ void add_replies(IwarpFamily& family) {
                 if (peer.speaks_soon()) Record::fail("it sends first: " + hex(peer.receive(20)));
                 peer.expect_alive();
               });
-  family.must("no-markers-unasked", "5044-4.3-i", "a Request with M=0, then calls for more than 512 bytes of answers",
+  family.must("no-markers-unasked", "5044-4.3-i", "a Request with M=0, then calls with more than 512 bytes of answers",
               "no markers in what the responder sends", [](Peer& peer) {
                 peer.start();
                 for (int i = 0; i < 12; ++i) peer.expect_alive();
               });
   family.must("markers-asked-for", "5044-4.3-a 5044-4.3-b 5044-4.3-e",
-              "a Request with M=1, then calls for 512 bytes and more",
+              "a Request with M=1, then calls with more than 512 bytes of answers",
               "markers in the right places, the first one before the first FPDU", [](Peer& peer) {
                 Request request;
                 request.flags = kCrc | kMarkers;

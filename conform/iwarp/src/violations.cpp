@@ -16,9 +16,9 @@ struct Violation {
   const char* name;
   const char* rules;
   const char* sends;
-  Codes codes;  ///< of the Terminate; empty: not laid down
-  /// The ULPDUs, of which the last one breaks the rule. A call has been answered on the connection; `msn` is the next
-  /// one.
+  Codes codes;  ///< of the Terminate; empty: no RFC specifies them
+  /// Makes ULPDUs, of which the last one breaks the rule. A call has been answered on the connection, and `msn` is the
+  /// next MSN.
   std::function<std::vector<Bytes>(Peer& peer, std::uint32_t msn)> make;
   Level level = Level::must;
 };
@@ -145,10 +145,11 @@ std::vector<Violation> of_versions() {
     Tagged header;
     header.stag = 1;
     header.ddp_version = version;
-    out.push_back(untagged(kNames[version][0], "5041-4.1-f", "a Send with this DDP version", {{kDdp, 2, 6}},
+    out.push_back(untagged(kNames[version][0], "5041-4.1-f", "a Send with the DDP version in the id", {{kDdp, 2, 6}},
                            [version](Untagged& one) { one.ddp_version = version; }));
-    out.push_back(tagged(kNames[version][1], "5041-4.1-f", "a Write with this DDP version", {{kDdp, 1, 4}}, header));
-    out.push_back(untagged(kNames[version][2], "5040-7.2-a 5040-4.1-a", "a Send with this RDMAP version",
+    out.push_back(
+        tagged(kNames[version][1], "5041-4.1-f", "a Write with the DDP version in the id", {{kDdp, 1, 4}}, header));
+    out.push_back(untagged(kNames[version][2], "5040-7.2-a 5040-4.1-a", "a Send with the RDMAP version in the id",
                            {{kRdmap, 2, 5}}, [version](Untagged& one) { one.rdmap_version = version; }));
   }
   return out;
@@ -235,7 +236,7 @@ std::vector<Violation> all_violations() {
   return out;
 }
 
-/// Sends it on a connection that works. Returns the ULPDU that breaks the rule.
+/// Sends the violation after a call that was answered. Returns the ULPDU that breaks the rule.
 Bytes commit(Peer& peer, const Violation& violation) {
   peer.start();
   peer.expect_alive();

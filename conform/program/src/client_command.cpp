@@ -34,7 +34,7 @@ void interpret(ClientWords& words) {
   if (endpoint->address().is_unspecified()) throw UsageError("--listen: not an address to connect to: " + words.listen);
   options.listen = *endpoint;
   if (!words.crc.empty()) options.fabric.crc = words.crc == "on" ? fabric::CrcPolicy::on : fabric::CrcPolicy::off;
-  if (options.command.empty()) throw UsageError("no COMMAND behind --");
+  if (options.command.empty()) throw UsageError("no COMMAND after --");
   if (options.export_name.empty() || options.export_name.find('/') != std::string::npos)
     throw UsageError("--export: not a name without slashes: " + options.export_name);
   options.patience = std::chrono::milliseconds(static_cast<std::int64_t>(words.patience * 1000));
@@ -47,7 +47,7 @@ int run_client(ClientWords& words) {
   for (const std::string& each : words.options.command) peer += (peer.empty() ? "" : " ") + each;
   ClientTester tester(words.options);
   const Subject subject{"rpcrdma-conform client", RPCRDMA_VERSION, peer, {}};
-  // A command that has ended badly harms no later run: each case starts it anew.
+  // No health check: each case starts the command anew, so that a failure does not affect later cases.
   try {
     return run_suite(
         tester.suite(), subject, words.run, [&] { return tester.reach(); }, [] { return std::string(); });
@@ -64,7 +64,7 @@ Command add_client_command(CLI::App& app) {
   command->footer("rpcrdma-conform client --listen 127.0.0.1:0 -- rpcrdma-nfs get -r {url} {dir}");
   command
       ->add_option("COMMAND", words->options.command,
-                   "The client and its arguments, behind --; {url}, {address}, {port}, {dir}, {source}... are replaced")
+                   "The client and its arguments, after --; {url}, {address}, {port}, {dir}, {source}... are replaced")
       ->type_name("");
   command
       ->add_option("--listen", words->listen,
@@ -86,7 +86,9 @@ Command add_client_command(CLI::App& app) {
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 86400.0));
-  command->add_option("--memory", words->memory, "Memory that COMMAND may use, beyond that of a run without a fault")
+  command
+      ->add_option("--memory", words->memory,
+                   "Memory that COMMAND may use in addition to that of the run without a fault")
       ->type_name("MIB")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));

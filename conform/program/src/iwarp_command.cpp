@@ -44,7 +44,8 @@ Command add_iwarp_command(CLI::App& app) {
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
-  command->add_option("--stall", words->stall, "How long a connection may be silent during set-up, at most")
+  command
+      ->add_option("--stall", words->stall, "How long the responder may keep a connection that is silent during set-up")
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));

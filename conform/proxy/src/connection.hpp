@@ -36,7 +36,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     FrameReader frames;
     std::vector<std::byte> input;  // its first `held` bytes were received and wait for the rest of their frame
     std::size_t held = 0;
-    std::vector<std::byte> output;  // judged, not written yet
+    std::vector<std::byte> output;  // may be written
     std::uint64_t passed = 0;       // bytes written
     boost::asio::steady_timer timer;
     std::optional<std::uint64_t> release;  // a hold ends when the other direction has passed so many bytes

@@ -48,7 +48,7 @@ class FrameReader {
   explicit FrameReader(Side side) noexcept : side_(side) {}
 
   /// The frame with which `bytes` begin; nothing if it is incomplete, or if the stream is not framed. Advances: the
-  /// next call expects the bytes behind this frame.
+  /// next call expects the bytes after this frame.
   std::optional<Frame> next(Octets bytes);
   /// Whether the bytes cannot be cut into frames: the first ones are no start-up frame, or unframe() was called.
   bool unframed() const noexcept { return unframed_; }

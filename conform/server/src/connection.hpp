@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// One connection of the tester to the server. Everything blocks: a call runs the io_context until the server has
-// answered, the connection has ended, or the patience is over.
+// One connection of the tester to the server. Its functions block: they run the io_context until the server
+// has answered, the connection has ended, or the timeout has passed.
 #include <boost/asio/io_context.hpp>
 #include <deque>
 #include <functional>
@@ -39,12 +39,12 @@ struct Setup {
   std::uint32_t outbound_reads = 16;  ///< ORD
 };
 
-/// A message of the server.
+/// A message from the server.
 struct Message {
   Bytes bytes;
   std::optional<std::uint32_t> invalidated;
   RdmaHeader header;
-  Bytes payload;          ///< behind the header of an RDMA_MSG
+  Bytes payload;          ///< after the header of an RDMA_MSG
   std::string malformed;  ///< not empty: why the header cannot be decoded
 };
 
@@ -84,12 +84,12 @@ class Connection final : private fabric::QueuePairEvents {
     network_.wait([] { return false; }, time);
   }
   std::string why_ended() const { return why_.message(); }
-  /// Ends the connection without a farewell.
+  /// Ends the connection without an orderly close.
   void abort();
 
   /// Memory of the tester, with `contents`. Lives as long as the connection.
   Memory& expose(Bytes contents, fabric::Access access);
-  /// An RDMA Write or Read of the tester to memory of the server, which it must not expose.
+  /// An RDMA Write or Read of the server's memory, which the server must not expose.
   void write(View data, std::uint32_t handle, std::uint64_t offset);
   void read(std::uint32_t length, std::uint32_t handle, std::uint64_t offset);
 
@@ -138,7 +138,7 @@ class Memory {
   RdmaSegment segment(std::uint32_t offset, std::uint32_t length) const {
     return {exposed_.handle, length, exposed_.offset + offset};
   }
-  /// Parts of these lengths, one behind the other.
+  /// Consecutive parts of these lengths.
   Chunk split(const std::vector<std::uint32_t>& lengths) const;
   const Bytes& bytes() const noexcept { return bytes_; }
   View first(std::size_t count) const { return View(bytes_).first(std::min(count, bytes_.size())); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is checked of every message that the server sends.
+// The checks of every message that the server sends.
 #include <fmt/format.h>
 
 #include "connection.hpp"
@@ -36,7 +36,7 @@ bool names_handle(const ChunkLists& lists, std::uint32_t handle) {
 
 }  // namespace
 
-/// A tester's message may be malformed: notes as much of it as can be decoded.
+/// A message of the tester may be malformed: notes as much of it as can be decoded.
 void Connection::note_sent(View message) {
   if (message.size() < 8) return;
   In in(message);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One call of MOUNT over TCP, with the record marks of RFC 5531 section 11. Blocks; each step ends within the patience.
+// One call of MOUNT over TCP, with the record marks of RFC 5531 section 11. Blocks; each step has the timeout of the
+// options.
 #include "mount_over_tcp.hpp"
 
 #include <fmt/format.h>
@@ -51,7 +52,7 @@ class Stream {
   }
 
  private:
-  /// As far as this process may.
+  /// Without the privilege, the socket stays unbound.
   void bind_reserved(const asio::ip::tcp& protocol) {
     boost::system::error_code failed;
     for (unsigned short port = kLastPort; port >= kFirstPort; --port) {

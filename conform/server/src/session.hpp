@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What a case works with: calls of the program under test, a connection, and words for what is expected.
+// What a case works with: calls, a connection, and checks of what the server answers.
 #include <deque>
 
 #include "connection.hpp"
@@ -17,7 +17,7 @@ struct Outgoing {
 
   std::uint32_t xid() const noexcept { return header.xid; }
   Bytes payload() const { return encode(rpc); }
-  /// The position behind the payload: that of an item whose count word ends it.
+  /// The length of the payload: the Position of a data item whose count word is the last word of the payload.
   std::uint32_t end() const { return static_cast<std::uint32_t>(payload().size()); }
   /// Header and, in an RDMA_MSG, the payload.
   Bytes bytes() const;
@@ -36,9 +36,9 @@ class Session {
   /// The files, or why there are none.
   const Files& missing_or_files() const noexcept { return files_; }
 
-  /// The connection of the case, which the first use makes: with default private data, and a first NULL call.
+  /// The current connection. The first use makes it, with default private data, and makes a NULL call.
   Connection& connection();
-  /// Makes another connection, which takes the place of the former one; that one stays open.
+  /// Makes a new connection the current one; the former one stays open.
   Connection& connect(Setup setup = {});
   /// As connect(), followed by a NULL call.
   Connection& connect_and_call(Setup setup = {});
@@ -48,7 +48,7 @@ class Session {
   Outgoing file_call(std::uint32_t procedure, Bytes arguments);  ///< NFSv3, AUTH_SYS
   /// As file_call(); skips the case if there are no files.
   Outgoing nfs(std::uint32_t procedure, Bytes arguments);
-  /// A NULL call as a long call: in a Position-Zero Read chunk, which this function exposes, cut into `lengths`.
+  /// The call as a long call, in a Position-Zero Read chunk cut into `lengths`; one segment if there are none.
   Outgoing long_call(const Outgoing& call, const std::vector<std::uint32_t>& lengths = {});
   Memory& readable(Bytes contents) { return connection().expose(std::move(contents), fabric::Access::remote_read); }
   /// Memory for the server's Writes, filled with kUntouched.
@@ -79,11 +79,11 @@ class Session {
   void expect_refusal(std::uint32_t xid);
   /// ERR_CHUNK, an RPC error, or the end of the connection; not results.
   void expect_refusal_or_end(std::uint32_t xid);
-  /// No message arrives: that to the next call is the next one. The connection stays.
+  /// No message arrives: makes a NULL call, whose answer must be the next message.
   void expect_silence();
   /// A NULL call on the connection of the case is answered.
   void expect_alive();
-  /// The connection ends within the patience.
+  /// The connection ends in time.
   void expect_end();
 
   /// Makes a file with a GUARDED CREATE in the tester's directory.

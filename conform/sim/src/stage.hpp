@@ -57,7 +57,7 @@ class Waits {
   bool ended_ = false;
 };
 
-/// Tells when all handlers have run that were ready at some time, and those that they posted. Exists until then.
+/// Shows when all handlers that were ready at some time, and those that they posted, have run. Must exist until then.
 class Drain {
  public:
   explicit Drain(boost::asio::io_context& context) : context_(context) {}

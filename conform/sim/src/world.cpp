@@ -89,7 +89,7 @@ void World::settle() {
   run_until([this] { return later_.empty() && life_ != nullptr && !life_->closing(); }, "the server restarts");
 }
 
-/// A new client must succeed. Operations that the script still lets fail may fail a few of its calls.
+/// A new client must succeed. The script may still make operations fail, and with them a few of its calls.
 void World::probe() {
   for (std::uint32_t i = 0; i < kMostProbes && !trace_.failed(); ++i) {
     CallClient& client =

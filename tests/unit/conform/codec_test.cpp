@@ -175,7 +175,7 @@ TEST(Codec, RepliesOfEachKind) {
   EXPECT_EQ(describe(reply({1, 1, 1, 1, 5})), "denied: AUTH_ERROR, auth_stat 5");
   EXPECT_EQ(describe(reply({1, 1, 0, 0, 0, 4})), "GARBAGE_ARGS");
   EXPECT_THROW(reply({1, 0, 0, 0, 0, 0}), DecodeError);     // a call
-  EXPECT_THROW(reply({1, 1, 0, 0, 0, 4, 9}), DecodeError);  // results behind GARBAGE_ARGS
+  EXPECT_THROW(reply({1, 1, 0, 0, 0, 4, 9}), DecodeError);  // results after GARBAGE_ARGS
   EXPECT_THROW(reply({1, 1, 0, 0, 500, 0}), DecodeError);   // verifier too long
   EXPECT_THROW(reply({1, 1, 2, 0, 0, 0}), DecodeError);     // reply_stat 2
 }

@@ -83,7 +83,7 @@ TEST(Verdict, WhatDoesNotEnd) {
     EXPECT_EQ(judge(outcome, each, {}), "the command retries without end: 12 calls on 3 connections in 60.0 s");
   }
   EXPECT_THAT(judge(outcome, Expect::endless, {}), IsEmpty());
-  EXPECT_EQ(describe(outcome), "the command had to be ended, 12 calls on 3 connections");
+  EXPECT_EQ(describe(outcome), "the command had to be killed, 12 calls on 3 connections");
 }
 
 }  // namespace

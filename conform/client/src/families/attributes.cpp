@@ -15,7 +15,7 @@ void size(FileAttributes& a, std::uint64_t value) {
   if (a.type == nfs::kRegular) a.size = value;
 }
 
-const AttributeRow kUnharmful[] = {
+const AttributeRow kHarmless[] = {
     {"nlink-0", "a link count of 0", [](FileAttributes& a) { a.links = 0; }},
     {"nlink-most", "the largest link count", [](FileAttributes& a) { a.links = 0xffffffff; }},
     {"owners", "uid and gid 4294967295", [](FileAttributes& a) { a.uid = a.gid = 0xffffffff; }},
@@ -35,7 +35,7 @@ const AttributeRow kHarmful[] = {
     {"size-2-64", "files of 2^64-1 bytes", [](FileAttributes& a) { size(a, ~std::uint64_t{0}); }},
     {"size-2-63-less-1", "files of 2^63-1 bytes", [](FileAttributes& a) { size(a, (std::uint64_t{1} << 63) - 1); }},
     {"size-2-40", "files of 2^40 bytes", [](FileAttributes& a) { size(a, std::uint64_t{1} << 40); }},
-    {"size-0", "files of no bytes", [](FileAttributes& a) { size(a, 0); }},
+    {"size-0", "files of 0 bytes", [](FileAttributes& a) { size(a, 0); }},
     {"type-0", "type 0", [](FileAttributes& a) { a.type = 0; }},
     {"type-99", "type 99", [](FileAttributes& a) { a.type = 99; }},
     {"devices", "all files are block devices",
@@ -50,7 +50,7 @@ const AttributeRow kHarmful[] = {
 
 void add_attributes(const MakeFamily& make) {
   ClientFamily family = make("attributes");
-  for (const AttributeRow& row : kUnharmful)
+  for (const AttributeRow& row : kHarmless)
     family.robust(row.name, "", row.sends, kCopes, [&row](Trial& t) {
       t.hooks().attributes = row.change;
       t.stays_intact();
@@ -60,7 +60,7 @@ void add_attributes(const MakeFamily& make) {
       t.hooks().attributes = row.change;
       t.ends();
     });
-  family.robust("absent", "", "no optional attributes", kCopes, [](Trial& t) {
+  family.robust("absent", "", "results without optional attributes", kCopes, [](Trial& t) {
     t.hooks().optional_attributes = [](bool& present) { present = false; };
     t.stays_intact();
   });
@@ -80,15 +80,15 @@ void add_handles(const MakeFamily& make) {
   ClientFamily family = make("handles");
   for (const std::size_t length : {0, 1, 63, 64})
     family.robust("length-" + std::to_string(length), "",
-                  "LOOKUP and CREATE return handles of " + std::to_string(length) + " bytes, of no file", kCopes,
+                  "all handles but that of MNT have " + std::to_string(length) + " bytes, and no file has them", kCopes,
                   [length](Trial& t) {
                     t.hooks().handle = [length](nfs::Handle& handle) { handle = pattern(length, 2); };
                     t.stays_intact();
                   });
   for (const std::size_t length : {65, 1024, 4000})
     family.robust("length-" + std::to_string(length), "",
-                  "LOOKUP and CREATE return handles of " + std::to_string(length) + " bytes, more than 64", kFails,
-                  [length](Trial& t) {
+                  "all handles but that of MNT have " + std::to_string(length) + " bytes, more than the limit of 64",
+                  kFails, [length](Trial& t) {
                     t.hooks().handle = [length](nfs::Handle& handle) { handle = pattern(length, 2); };
                     t.fails();
                   });
@@ -96,7 +96,7 @@ void add_handles(const MakeFamily& make) {
     t.hooks().handle = [](nfs::Handle& handle) { handle = Export::handle_of(Export::kRoot); };
     t.ends();
   });
-  family.robust("stale", "", "all procedures but the first two fail with NFS3ERR_STALE", kFails, [](Trial& t) {
+  family.robust("stale", "", "all calls but the first two fail with NFS3ERR_STALE", kFails, [](Trial& t) {
     t.hooks().status = [&t](std::uint32_t) { return t.calls() > 2 ? nfs::kStale : nfs::kOk; };
     t.fails();
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connections that are refused, or end at each step.
+// Connections that are refused, or that end at some step.
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {
@@ -19,7 +19,7 @@ void add_connections(const MakeFamily& make) {
     });
     t.stays_intact();
   });
-  family.robust("cut-when-accepted", "", "the first connection ends when it is established", kRecovers, [](Trial& t) {
+  family.robust("cut-when-accepted", "", "the first connection is aborted at its first call", kRecovers, [](Trial& t) {
     t.on_call(from(1), [](Link& link, const Call&) { link.abort(); });
     t.stays_intact();
   });
@@ -33,7 +33,7 @@ void add_connections(const MakeFamily& make) {
     t.on_call(from(3), [](Link& link, const Call&) { link.disconnect(); });
     t.stays_intact();
   });
-  family.robust("cut-behind-a-reply", "", "the connection is aborted behind the second reply", kRecovers, [](Trial& t) {
+  family.robust("cut-behind-a-reply", "", "the connection is aborted after the second reply", kRecovers, [](Trial& t) {
     t.on_reply(from(2), [](Reply& reply, const Call&, Link&) { reply.abort = true; });
     t.stays_intact();
   });
@@ -59,7 +59,7 @@ void add_connections(const MakeFamily& make) {
               kAlways);
     t.stays_intact();
   });
-  family.robust("no-reads", "", "the server states that it sends no RDMA Reads and takes none", "the command succeeds",
+  family.robust("no-reads", "", "the server announces that it accepts no RDMA Reads", "the command succeeds",
                 [](Trial& t) {
                   t.setup().inbound_reads = 0;
                   t.on_reply(from(1), [](Reply&, const Call&, Link&) {});
@@ -70,7 +70,7 @@ void add_connections(const MakeFamily& make) {
 /// Cases that last as long as the command waits.
 void add_stalls(const MakeFamily& make) {
   ClientFamily family = make("stalls");
-  family.robust("handshake", "", "requests for connections are not answered", kFails, [](Trial& t) {
+  family.robust("handshake", "", "connection requests are not answered", kFails, [](Trial& t) {
     t.on_request([&t](auto request) { t.hold(std::move(request)); });
     t.fails();
   });
@@ -88,12 +88,12 @@ void add_stalls(const MakeFamily& make) {
     t.on_call(from(2), [](Link&, const Call&) {});
     t.stays_intact();
   });
-  family.robust("cut-at-every-call", "", "each call ends its connection", kFails, [](Trial& t) {
+  family.robust("cut-at-every-call", "", "the connection is aborted at each call", kFails, [](Trial& t) {
     t.on_call(
         from(1), [](Link& link, const Call&) { link.abort(); }, kAlways);
     t.fails();
   });
-  family.robust("cut-at-every-read", "", "each RDMA Write of data is followed by the end of the connection", kFails,
+  family.robust("cut-at-every-read", "", "the connection is aborted after the RDMA Writes of each reply", kFails,
                 [](Trial& t) {
                   t.on_reply(
                       with_write_chunk(),

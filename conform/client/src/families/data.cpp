@@ -46,7 +46,7 @@ const DataResultRow<ReadResult> kReads[] = {
        r.count = 1;
        r.eof = false;
      }},
-    {"more-data", "eight bytes more than the file has, while there is room", kEnds, &Trial::ends,
+    {"more-data", "eight bytes beyond the end of the file, if the READ asks for them", kEnds, &Trial::ends,
      [](ReadResult& r) {
        if (r.count == 0 || r.asked - r.count < 8) return;
        r.data.resize(r.data.size() + 8);
@@ -56,7 +56,7 @@ const DataResultRow<ReadResult> kReads[] = {
 
 const DataResultRow<WriteResult> kWrites[] = {
     {"count-0", "a count of 0", kFails, &Trial::fails, [](WriteResult& w) { w.count = 0; }},
-    {"count-half", "a count of half of the data, of which the rest is not written", kCopes, &Trial::stays_intact,
+    {"count-half", "a count of half of the data; the rest is not written", kCopes, &Trial::stays_intact,
      [](WriteResult& w) { w.count = (w.count + 1) / 2; }},
     {"count-beyond-the-request", "a count larger than the data", kCopes, &Trial::stays_intact,
      [](WriteResult& w) { w.count += 4096; }},
@@ -76,7 +76,7 @@ void add_data(const MakeFamily& make) {
       t.hooks().read = row.change;
       (t.*row.end)();
     });
-  reads.robust("eof-in-the-middle", "", "one READ returns half of what there is, and eof", kEnds, [](Trial& t) {
+  reads.robust("eof-in-the-middle", "", "each READ at offset 0 returns half of the data, and eof", kEnds, [](Trial& t) {
     t.hooks().read = [](ReadResult& r) {
       r.eof = r.eof || r.offset == 0;
       if (r.offset == 0) r.data.resize(r.count /= 2);
@@ -135,7 +135,7 @@ void add_limits(const MakeFamily& make) {
       {"multiples", "rtmult and wtmult larger than rtmax and wtmax", [](Fsinfo& f) { f.rtmult = f.wtmult = 1u << 31; }},
       {"preferred-above-the-most", "rtpref and wtpref larger than rtmax and wtmax",
        [](Fsinfo& f) { f.rtpref = f.wtpref = f.dtpref = 1u << 30; }},
-      {"longest-file-1", "a largest file of one byte", [](Fsinfo& f) { f.longest_file = 1; }},
+      {"longest-file-1", "a maximum file size of one byte", [](Fsinfo& f) { f.longest_file = 1; }},
   };
   for (const Limits& row : kLimits)
     family.robust(row.name, "", std::string("FSINFO returns ") + row.sends, kCopes, [&row](Trial& t) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// RDMA_ERROR (RFC 8166 section 4.5), right and wrong.
+// RDMA_ERROR (RFC 8166 section 4.5), correct and malformed.
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {
@@ -15,7 +15,7 @@ void refuse(Link& link, const Call& call, const std::vector<std::uint32_t>& rest
   link.send(reply);
 }
 
-/// The call is answered with this error; its XID must not come again.
+/// Answers one call with this error. The client must not send the call again under its XID.
 void answer_with(Trial& t, std::vector<std::uint32_t> rest) {
   const auto refused = std::make_shared<std::optional<std::uint32_t>>();
   t.observe([refused, &t](Link&, const Call& call) {

@@ -86,8 +86,7 @@ const HeaderRow kHeaderRows[] = {
        set_word(out, encode(r.header).size(), ~r.header.xid);
        return out;
      }},
-    {Level::robustness, "long-garbage", kDiscard, "900 bytes without any order",
-     [](const Reply&) { return pattern(900, 8); }},
+    {Level::robustness, "long-garbage", kDiscard, "900 bytes of garbage", [](const Reply&) { return pattern(900, 8); }},
 };
 
 }  // namespace
@@ -100,7 +99,7 @@ void add_headers(const MakeFamily& make) {
                  t.on_reply(from(2), [&row](Reply& reply, const Call&, Link&) { reply.before = {row.message(reply)}; });
                  t.succeeds();
                });
-  family.robust("all-of-them", kDiscard, "each message of this family before one reply of its own", kSucceeds,
+  family.robust("all-of-them", kDiscard, "all messages of this family, each before another reply", kSucceeds,
                 [](Trial& t) {
                   t.on_reply(
                       from(2),

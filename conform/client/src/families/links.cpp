@@ -27,7 +27,7 @@ void add_links(const MakeFamily& make) {
       {"nul", "a NUL in the middle", "short\0behind"s},
       {"4096-bytes", "4,096 bytes", std::string(4096, 't')},
       {"60000-bytes", "60,000 bytes", std::string(60000, 't')},
-      {"terminal", "a control sequence of terminals", "\x1b]0;title\x07\x1b[2J"},
+      {"terminal", "a terminal control sequence", "\x1b]0;title\x07\x1b[2J"},
   };
   for (const LinkRow& row : rows)
     family.robust(row.name, "", std::string("all symbolic links contain: ") + row.sends,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Access to the client's memory beyond what it offers, and after a call has ended (RFC 8166 sections 4.4.1 and 8.1).
-// One credit is granted, so that a call which arrives was sent after the reply to the one before it was received.
+// The server grants one credit: when a call arrives, the client has received the reply to the call before it.
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {
 namespace {
 
-/// When the second call behind the one that `when` chooses arrives, `access` uses a segment of that call.
+/// When the second call after the one that `when` chooses arrives, `access` uses a segment of the chosen call.
 void use_later(Trial& t, When when, std::function<RdmaSegment(const Call&)> choose,
                std::function<void(Link&, const RdmaSegment&)> access) {
   struct Later {
@@ -35,7 +35,7 @@ void write_garbage(Link& link, const RdmaSegment& segment) {
   link.write({segment.handle, segment.offset, Bytes(std::min(segment.length, 4096u), std::byte{0xee})});
 }
 
-/// The access must fail; whatever it does to the connection, the files must be right.
+/// The RDMA Read must fail. It may end the connection; the files must be right all the same.
 std::function<void(Link&, const RdmaSegment&)> must_not_read(Trial& t, const char* what) {
   return [&t, what](Link& link, const RdmaSegment& segment) {
     link.read(std::min(segment.length, 4096u), segment.handle, segment.offset, [&t, what](bool good) {
@@ -81,14 +81,14 @@ void add_memory(const MakeFamily& make) {
           });
   at_once("write-to-a-read-chunk", "an RDMA Write into a Read chunk", with_read_chunk(),
           [](Trial&, Link& link, const Call& call) { write_garbage(link, read_segment(call)); });
-  at_once("read-beyond-a-read-chunk", "an RDMA Read of 4,096 bytes more than a Read chunk has", with_read_chunk(),
+  at_once("read-beyond-a-read-chunk", "an RDMA Read of 4,096 bytes beyond the end of a Read chunk", with_read_chunk(),
           [](Trial& t, Link& link, const Call& call) {
             RdmaSegment segment = read_segment(call);
             segment.offset += segment.length;
             segment.length = 4096;
-            must_not_read(t, "memory behind a Read chunk can be read")(link, segment);
+            must_not_read(t, "memory beyond a Read chunk can be read")(link, segment);
           });
-  at_once("write-beyond-a-write-chunk", "an RDMA Write behind the end of a Write chunk", with_write_chunk(),
+  at_once("write-beyond-a-write-chunk", "an RDMA Write beyond the end of a Write chunk", with_write_chunk(),
           [](Trial&, Link& link, const Call& call) {
             RdmaSegment segment = write_segment(call);
             segment.offset += segment.length;
@@ -122,7 +122,7 @@ void add_memory(const MakeFamily& make) {
 
 void add_invalidation(const MakeFamily& make) {
   ClientFamily family = make("invalidation");
-  const char* const required = "the message is an error of the connection, which is made again, or the command fails";
+  const char* const required = "the connection ends; the command connects again, or fails";
   family.robust("handle-that-was-not-offered", "8797-4.1-b", "a reply that invalidates a handle which was not offered",
                 required, [](Trial& t) {
                   t.on_reply(from(2), [](Reply& reply, const Call&, Link&) { reply.invalidate = 0x12345678; });
@@ -135,8 +135,9 @@ void add_invalidation(const MakeFamily& make) {
                              [](Reply& reply, const Call& call, Link&) { reply.invalidate = call.handle(); });
                   t.stays_intact();
                 });
-  family.robust("before-the-data", "8797-4.1-b", "a message that invalidates the Write chunk, then data and the reply",
-                kCopes, [](Trial& t) {
+  family.robust("before-the-data", "8797-4.1-b",
+                "a message that invalidates the handle of the Write chunk, then the data and the reply", kCopes,
+                [](Trial& t) {
                   t.on_reply(with_write_chunk(), [](Reply& reply, const Call& call, Link& link) {
                     link.send(pattern(8, 1), call.handle());
                     reply.invalidate.reset();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MOUNT version 3: replies of MNT that are errors or wrong.
+// MOUNT version 3: replies to MNT that report an error or are malformed.
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {
@@ -19,7 +19,7 @@ const MountRow kMountRows[] = {
     {"handle-of-no-bytes", "a handle of no bytes", [](auto&, auto& root, auto&) { root.clear(); }},
     {"handle-65", "a handle of 65 bytes", [](auto&, auto& root, auto&) { root = pattern(65, 1); }},
     {"handle-1000", "a handle of 1,000 bytes", [](auto&, auto& root, auto&) { root = pattern(1000, 1); }},
-    {"handle-of-no-file", "a handle of no file", [](auto&, auto& root, auto&) { root = pattern(32, 1); }},
+    {"handle-of-no-file", "a handle that no file has", [](auto&, auto& root, auto&) { root = pattern(32, 1); }},
 };
 
 }  // namespace

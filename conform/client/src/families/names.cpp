@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names in listings that lead elsewhere, or that no file system has. Each listing of the export's root has one of them.
+// Names in listings that lead out of the directory, or that no file system allows. Each case adds one to the last page
+// of every listing of the export's root.
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {
 namespace {
 
-constexpr std::uint64_t kShort = 3, kFolder = 6;  // ids of export.cpp
+constexpr std::uint64_t kShort = 3, kFolder = 6;  // as export.cpp numbers them
 
-/// Adds an entry for a file of the export behind the others.
+/// Adds an entry for a file of the export after the others.
 void add_entry(Listing& page, std::string name, std::uint64_t id = kShort, std::uint32_t type = nfs::kRegular) {
   Entry entry{
       .fileid = id, .name = std::move(name), .cookie = 1000 + page.entries.size(), .handle = Export::handle_of(id)};
@@ -40,16 +41,16 @@ void add_names(const MakeFamily& make) {
       {"dot-again", "a second .", "."},
       {"empty", "no bytes", ""},
       {"nul", "a NUL in the middle", "before\0behind"s},
-      {"nul-and-parent", "a NUL, and ../escaped behind it", "\0/../escaped"s},
+      {"nul-and-parent", "a NUL, and ../escaped after it", "\0/../escaped"s},
       {"256-bytes", "256 bytes", std::string(256, 'n')},
       {"4096-bytes", "4,096 bytes", std::string(4096, 'n')},
       {"newline", "a newline", "first\nsecond"},
-      {"terminal", "a control sequence of terminals", "\x1b]0;title\x07\x1b[2J"},
+      {"terminal", "a terminal control sequence", "\x1b]0;title\x07\x1b[2J"},
       {"not-utf-8", "bytes that are not UTF-8", "\xff\xfe\x80"},
-      {"option", "the form of an option", "-rf"},
+      {"option", "-rf, which looks like an option", "-rf"},
       {"same-as-a-file", "that of another entry", "odd"},
       {"same-as-a-folder", "that of a directory", "folder"},
-      {"shell", "the characters of shells", "$(touch escaped);`id`|*"},
+      {"shell", "characters that a shell interprets", "$(touch escaped);`id`|*"},
   };
   const auto add = [&](const std::string& name, const std::string& what, const std::string& entry, std::uint64_t id,
                        std::uint32_t type) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls of the server towards the client (RFC 8167), right and wrong. A client that serves no calls may discard them.
+// Calls of the server towards the client (RFC 8167), correct and malformed. A client that serves no calls may discard
+// them.
 #include "families/families.hpp"
 
 namespace rpcrdma::conform::client {
@@ -51,7 +52,7 @@ void add_reverse(const MakeFamily& make) {
                  header.lists.reads = {{0, {9, 100, 0}}};
                  return encode(header);
                });
-  add_harmless(family, Level::robustness, "truncated", "", "a call that ends behind msg_type", [](const Reply&) {
+  add_harmless(family, Level::robustness, "truncated", "", "a call that ends after msg_type", [](const Reply&) {
     Bytes out = call_message(kReverseXid);
     out.resize(kFixedHeader + 8);
     return out;

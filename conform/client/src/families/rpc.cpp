@@ -66,7 +66,7 @@ const RpcRow kRpcRows[] = {
      [](Bytes& m, std::uint32_t x) {
        m = rpc_reply(x, {99, 0, 0, 0});
      }},
-    {"truncated", "a reply that ends behind reply_stat", [](Bytes& m, std::uint32_t x) { m = rpc_reply(x, {0}); }},
+    {"truncated", "a reply that ends after reply_stat", [](Bytes& m, std::uint32_t x) { m = rpc_reply(x, {0}); }},
     {"huge-verifier", "a verifier of 4,294,967,295 bytes",
      [](Bytes& m, std::uint32_t x) {
        m = rpc_reply(x, {0, 0, kHuge, 0, 0, 0});
@@ -83,11 +83,11 @@ const RpcRow kRpcRows[] = {
      [](Bytes& m, std::uint32_t x) {
        m = Out().raw(rpc_reply(x, {0, 0, 0, 0})).raw(pattern(200, 7)).bytes();
      }},
-    {"results-of-ones", "SUCCESS with results of which all bits are set",
+    {"results-of-ones", "SUCCESS with results that are all ones",
      [](Bytes& m, std::uint32_t x) {
        m = Out().raw(rpc_reply(x, {0, 0, 0, 0})).raw(Bytes(200, std::byte{0xff})).bytes();
      }},
-    {"more-bytes", "the right results with 40 more bytes behind them",
+    {"more-bytes", "the right results with 40 more bytes after them",
      [](Bytes& m, std::uint32_t) { m = Out().raw(m).zeros(40).bytes(); }},
     {"fewer-bytes", "the right results without the last 4 bytes",
      [](Bytes& m, std::uint32_t) { m.erase(m.end() - std::min<std::ptrdiff_t>(std::ssize(m), 4), m.end()); }},

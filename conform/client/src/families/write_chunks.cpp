@@ -21,13 +21,13 @@ const ChunkRow kChunkRows[] = {
      [](Reply& r) { chunk(r)[0].length += 4096 * 1024; }},
     {"largest-length", "8166-3.4.6-c", "a returned length of 4,294,967,295 bytes",
      [](Reply& r) { chunk(r)[0].length = 0xffffffff; }},
-    {"shorter-than-the-data", "8166-3.4.6.2-c", "returned lengths with fewer bytes than the result has",
+    {"shorter-than-the-data", "8166-3.4.6.2-c", "a returned length 4 bytes shorter than the result",
      [](Reply& r) { chunk(r)[0].length -= std::min(chunk(r)[0].length, 4u); }},
     {"unused", "8166-4.3.2.2-c", "lengths of zero, although data were written",
      [](Reply& r) {
        for (RdmaSegment& segment : chunk(r)) segment.length = 0;
      }},
-    {"longer-than-the-data", "8166-3.4.6.2-b", "a returned length with the pad, or one word more",
+    {"longer-than-the-data", "8166-3.4.6.2-b", "a returned length that includes the XDR pad, or 4 more bytes",
      [](Reply& r) { chunk(r)[0].length += 4 - chunk(r)[0].length % 4; }},
     {"other-handle", "8166-3.4.6-b", "another handle than the one offered",
      [](Reply& r) { chunk(r)[0].handle ^= 0x100; }},
@@ -42,7 +42,7 @@ const ChunkRow kChunkRows[] = {
     {"no-chunk", "8166-3.4.6-b", "no Write list, and no data inline", [](Reply& r) { r.header.lists.writes.clear(); }},
 };
 
-/// The data behind the reply, where they belong if they are not reduced.
+/// Moves the data of a READ from the Write chunk to the end of the reply, where they belong if they are not reduced.
 void put_inline(Reply& reply, const Call& call, Link& link) {
   Bytes data;
   for (const RemoteWrite& each : reply.writes) data.insert(data.end(), each.data.begin(), each.data.end());
@@ -127,23 +127,24 @@ void make_long(Reply& reply, const RdmaSegment& offered) {
 void add_reply_chunks(const MakeFamily& make) {
   ClientFamily family = make("reply-chunks");
   const auto changed = [&](const char* name, const char* rules, const char* sends, void (*change)(Reply&)) {
-    family.robust(name, rules, std::string("in all long replies: ") + sends, kCopes, [change](Trial& t) {
-      t.on_reply(
-          with_reply_chunk(),
-          [change](Reply& reply, const Call& call, Link&) {
-            make_long(reply, call.header.lists.reply->front());
-            if (!reply.unchanged) change(reply);
-          },
-          kAlways);
-      t.stays_intact();
-    });
+    family.robust(name, rules, std::string("each reply to a call with a Reply chunk is a long reply with ") + sends,
+                  kCopes, [change](Trial& t) {
+                    t.on_reply(
+                        with_reply_chunk(),
+                        [change](Reply& reply, const Call& call, Link&) {
+                          make_long(reply, call.header.lists.reply->front());
+                          if (!reply.unchanged) change(reply);
+                        },
+                        kAlways);
+                    t.stays_intact();
+                  });
   };
-  changed("unchanged", "8166-3.5.3-d", "nothing wrong, but short ones are long as well", [](Reply&) {});
+  changed("unchanged", "8166-3.5.3-d", "no fault", [](Reply&) {});
   changed("longer-than-offered", "8166-4.3.3-c", "a length beyond the Reply chunk",
           [](Reply& r) { r.header.lists.reply->front().length = 0xfffffffc; });
-  changed("longer-than-written", "8166-4.3.3-c", "a length with 64 bytes that were not written",
+  changed("longer-than-written", "8166-4.3.3-c", "a length that counts 64 bytes which were not written",
           [](Reply& r) { r.header.lists.reply->front().length += 64; });
-  changed("shorter-than-written", "8166-4.3.3-c", "a length without the last 8 bytes",
+  changed("shorter-than-written", "8166-4.3.3-c", "a length that leaves out the last 8 bytes",
           [](Reply& r) { r.header.lists.reply->front().length -= 8; });
   changed("length-0", "8166-4.2.4-a", "a length of zero", [](Reply& r) { r.header.lists.reply->front().length = 0; });
   changed("length-3", "8166-4.3.3-c", "a length of 3", [](Reply& r) { r.header.lists.reply->front().length = 3; });
@@ -151,7 +152,7 @@ void add_reply_chunks(const MakeFamily& make) {
           [](Reply& r) { r.header.lists.reply->front().handle += 1; });
   changed("no-segments", "8166-4.3.3-c", "a Reply chunk without segments",
           [](Reply& r) { r.header.lists.reply->clear(); });
-  changed("also-inline", "8166-4.2.4-a", "a payload behind the RDMA_NOMSG header",
+  changed("also-inline", "8166-4.2.4-a", "a payload after the RDMA_NOMSG header",
           [](Reply& r) { r.message = pattern(64, 6); });
   changed("nothing-written", "8166-4.3.3-c", "nothing in the Reply chunk", [](Reply& r) { r.writes.clear(); });
   changed("garbage-written", "8166-4.3.3-c", "garbage in the Reply chunk",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What held, or did not, for every message that the server sent in this run.
+// Rules that are checked on every message that the server sends in this run.
 #include <fmt/format.h>
 
 #include "families/families.hpp"
@@ -41,12 +41,13 @@ static_assert(std::size(kRules) == static_cast<std::size_t>(Always::count));
 void add_always(const MakeFamily& make) {
   ServerFamily family = make("always");
   for (const Rule& each : kRules)
-    family.must(each.name, each.ids, "nothing: looks at all messages of this run", each.required, [&each](Session& s) {
-      const Watch& watch = s.network().watch;
-      s.record().received(fmt::format("{} messages", watch.messages()));
-      Record::expect(watch.times(each.rule) == 0, fmt::format("{} messages break the rule; the first: {}",
-                                                              watch.times(each.rule), watch.first(each.rule)));
-    });
+    family.must(
+        each.name, each.ids, "nothing: checks all messages of the cases that ran", each.required, [&each](Session& s) {
+          const Watch& watch = s.network().watch;
+          s.record().received(fmt::format("{} messages", watch.messages()));
+          Record::expect(watch.times(each.rule) == 0, fmt::format("{} messages break the rule; the first: {}",
+                                                                  watch.times(each.rule), watch.first(each.rule)));
+        });
 }
 
 }  // namespace rpcrdma::conform

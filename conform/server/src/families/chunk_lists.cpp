@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chunk lists of every form, with NULL calls, which have no item that may be reduced.
+// Chunk lists of every form, with NULL calls, which have no data item that may be reduced.
 #include <fmt/format.h>
 
 #include "families/families.hpp"
@@ -71,15 +71,15 @@ void endless(ServerFamily& family, const char* name, const char* sends, std::vec
 }
 
 void add_endless(ServerFamily& family) {
-  endless(family, "read-list-without-end", "a Read list that ends with the message, behind 8 segments",
+  endless(family, "read-list-without-end", "a Read list of 8 segments that does not end before the message does",
           repeated({}, 8, {1, 40, 1, 0, 0, 0}));
-  endless(family, "write-list-without-end", "a Write list that ends with the message, behind 8 chunks",
+  endless(family, "write-list-without-end", "a Write list of 8 chunks that does not end before the message does",
           repeated({0}, 8, {1, 1, 1, 0, 0, 0}));
-  endless(family, "empty-write-chunks-without-end", "a Write list of 100 chunks without segments that does not end",
-          repeated({0}, 100, {1, 0}));
+  endless(family, "empty-write-chunks-without-end",
+          "a Write list of 100 empty chunks that does not end before the message does", repeated({0}, 100, {1, 0}));
   family.must("truncated-in-the-lists", "8166-4.5.2-a",
-              "an RDMA_NOMSG with all three lists, cut short after each word behind the 28th byte",
-              "ERR_CHUNK each time", [](Session& s) {
+              "an RDMA_NOMSG with all three lists, cut short at each word after the 28th byte", "ERR_CHUNK each time",
+              [](Session& s) {
                 s.connection();
                 RdmaHeader header{.xid = 0, .procedure = kNomsg};
                 header.lists.reads = {{0, {1, 100, 0}}, {0, {2, 100, 0}}};
@@ -107,7 +107,7 @@ void add_positions(ServerFamily& family) {
                   s.expect_err_chunk(call.xid());
                   s.expect_alive();
                 });
-  family.must("position-behind-the-message", "8166-4.5-b", "a Read chunk at a position far behind the end of the call",
+  family.must("position-behind-the-message", "8166-4.5-b", "a Read chunk at a position far beyond the end of the call",
               "the call is refused; the connection stays", [](Session& s) {
                 Outgoing call = s.null();
                 call.header.lists.reads = {{4000, s.readable(Bytes(4)).segment()}};
@@ -197,7 +197,7 @@ void add_chunk_lists(const MakeFamily& make) {
   add_discriminators(family);
   add_endless(family);
   add_positions(family);
-  family.robust("zero-length-read-segment", "", "a NULL call with a Read segment of length zero behind its end",
+  family.robust("zero-length-read-segment", "", "a NULL call with a Read segment of length zero at its end",
                 "the call is answered; the connection stays", [](Session& s) {
                   Outgoing call = s.null();
                   call.header.lists.reads = {{call.end(), {0x1234, 0, 0}}};
@@ -205,7 +205,7 @@ void add_chunk_lists(const MakeFamily& make) {
                   s.answer_to(call.xid());
                   s.expect_alive();
                 });
-  family.robust("segment-that-wraps", "", "a NULL call with a Write segment that passes the end of the address space",
+  family.robust("segment-that-wraps", "", "a NULL call with a Write segment whose end exceeds 2^64",
                 "the call is answered; the connection stays", [](Session& s) {
                   Outgoing call = s.null();
                   call.header.lists.writes = {{{0x1234, 8192, 0xfffffffffffff000}}};

@@ -38,7 +38,7 @@ void expect_all(Session& s, std::set<std::uint32_t> xids) {
 
 /// As many calls at once as the server grants to a client that asks for `credits`.
 void use_all(Session& s, std::uint32_t credits) {
-  constexpr std::uint32_t kMost = 60;  // this tester's Receives
+  constexpr std::uint32_t kMost = 60;  // below the number of this tester's Receives
   const std::uint32_t granted = ask_for(s, credits).header.credits;
   expect_all(s, send_many(s, std::min({granted, credits, kMost}), credits));
 }

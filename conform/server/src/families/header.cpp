@@ -18,7 +18,7 @@ void add_short(ServerFamily& family) {
                 });
 }
 
-/// Skips the case if the server serves the version of the answer, as one of version 2 may.
+/// Skips the case of version 2 if the server supports it.
 void skip_if_served(const Message& message, std::uint32_t version) {
   const RdmaHeader& header = message.header;
   const bool refused = !message.malformed.empty() || (header.procedure == kError && header.error == kErrVers);
@@ -82,7 +82,7 @@ void add_procedures(ServerFamily& family) {
                 });
   };
   silent("done", "8166-4.6.2-b", "RDMA_DONE: 16 bytes", {1, 32, kDone});
-  silent("done-of-28-bytes", "8166-4.6.2-b", "RDMA_DONE with 12 bytes behind it", {1, 32, kDone, 0, 0, 0});
+  silent("done-of-28-bytes", "8166-4.6.2-b", "RDMA_DONE with 12 bytes after it", {1, 32, kDone, 0, 0, 0});
   silent("error-chunk", "8166-4.2.4-d", "RDMA_ERROR, ERR_CHUNK: 20 bytes", {1, 32, kError, kErrChunk});
   silent("error-vers", "8166-4.2.4-d", "RDMA_ERROR, ERR_VERS: 28 bytes", {1, 32, kError, kErrVers, 1, 1});
   silent("error-unknown", "8166-4.2.4-d", "RDMA_ERROR with rdma_err 99", {1, 32, kError, 99, 0, 0});
@@ -133,13 +133,13 @@ void add_payloads(ServerFamily& family) {
                   s.send(call);
                   s.results_of(xid);
                 });
-  family.robust("no-payload", "8166-4.5-b", "RDMA_MSG with 28 bytes and nothing behind them",
+  family.robust("no-payload", "8166-4.5-b", "an RDMA_MSG of 28 bytes, without a payload",
                 "an error or nothing; the connection ends or stays; the server stays healthy", [](Session& s) {
                   const Outgoing call = s.null();
                   s.send(encode(call.header));
                   s.connection().receive(std::chrono::milliseconds(500));
                 });
-  family.robust("bytes-behind-the-call", "", "a NULL call with 64 bytes behind it", "the call is answered",
+  family.robust("bytes-behind-the-call", "", "a NULL call with 64 bytes after it", "the call is answered",
                 [](Session& s) {
                   Outgoing call = s.null();
                   call.rpc.arguments = pattern(64, 2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// More than a server needs to support: it may refuse, but stays well (RFC 8267 section 6.4.2, RFC 8166 section 8.1.4).
+// More than a server needs to support: it may refuse, but must keep serving (RFC 8267 section 6.4.2, RFC 8166
+// section 8.1.4).
 #include <fmt/format.h>
 
 #include "families/families.hpp"
@@ -7,7 +8,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// Served, or refused by ERR_CHUNK or an RPC error.
+/// The call must be served, or refused by ERR_CHUNK or an RPC error.
 void answered(Session& s, const Outgoing& call) {
   s.send(call);
   const Message message = s.answer_to(call.xid());
@@ -76,7 +77,7 @@ void add_large_sizes(ServerFamily& family) {
   for (const std::uint32_t length : {0x7fffffffu, 0xffffffffu})
     family.should(fmt::format("long-call-of-{:x}-bytes", length), "8166-3.4.4-c 8166-8.1.4-a",
                   fmt::format("a long call that claims {} bytes", length),
-                  "ERR_CHUNK before anything is read; the connection stays", [length](Session& s) {
+                  "the call is refused before anything is read; the connection stays", [length](Session& s) {
                     RdmaHeader header{.xid = s.new_xid(), .procedure = kNomsg};
                     header.lists.reads = {{0, {s.readable(Bytes(64)).segment().handle, length, 0}}};
                     s.send(encode(header));

@@ -13,7 +13,7 @@ void null_in(Session& s, const std::vector<std::uint32_t>& lengths) {
   Record::expect(s.results_of(call.xid()).empty(), "NULL has results");
 }
 
-/// A long call that is not a call: refused, and the connection stays.
+/// A long call whose chunk does not hold a valid call: it must be refused, and the connection stays.
 void refused(Session& s, Bytes stream, std::uint32_t xid) {
   RdmaHeader header{.xid = xid, .procedure = kNomsg};
   header.lists.reads = {{0, s.readable(std::move(stream)).segment()}};
@@ -81,7 +81,8 @@ void add_accepted(ServerFamily& family) {
   family.must("data-beside-the-chunk", "8166-3.4.5-a 8166-3.5.3-b",
               "WRITE in a Position-Zero chunk, its data in a Read chunk of its own", "the file has these contents",
               [](Session& s) { write_beside(s, false); });
-  family.robust("data-before-the-chunk", "", "likewise, with the data first in the Read list",
+  family.robust("data-before-the-chunk", "",
+                "WRITE in a Position-Zero chunk, with the Read chunk of its data first in the Read list",
                 "the file has these contents", [](Session& s) { write_beside(s, true); });
   family.must("long-reply", "8166-3.5.3-c 8166-3.5.3-d", "READDIR as a long call with a Reply chunk",
               "the reply in the Reply chunk", [](Session& s) {
@@ -129,7 +130,7 @@ void add_refused_long_calls(ServerFamily& family) {
                 const std::uint32_t xid = s.new_xid();
                 refused(s, Out().words({xid, 1, 0, 0, 0, 0}).bytes(), xid);
               });
-  family.robust("inline-rest", "", "RDMA_NOMSG with a Position-Zero chunk, and the call once more behind the header",
+  family.robust("inline-rest", "", "RDMA_NOMSG with a Position-Zero chunk, and the call once more after the header",
                 "the call is executed once, or refused; the connection stays", [](Session& s) {
                   const Outgoing call = s.long_call(s.null());
                   Bytes message = call.bytes();

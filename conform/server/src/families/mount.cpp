@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MOUNT version 3 on the connection itself. RFC 8267 requires it over TCP only: without it these cases are skipped.
+// MOUNT version 3 over RDMA. RFC 8267 requires it only over TCP: these cases are skipped if MOUNT is used over TCP.
 #include <fmt/format.h>
 
 #include "families/families.hpp"

@@ -20,8 +20,8 @@ Bytes joined(Bytes first, View second) {
   return first;
 }
 
-/// Connects with this private data. Calls are served, and no reply is longer than `threshold`, not even that to a READ
-/// whose data would need more.
+/// Connects with this private data. Calls must be served, and no reply may be longer than `threshold`, not even the
+/// reply to a READ of as many bytes.
 void expect_threshold(Session& s, const Setup& setup, std::uint32_t threshold) {
   s.record().sent("private data " + hex(setup.private_data));
   s.connect_and_call(setup);

@@ -17,7 +17,7 @@ Outgoing reduced_write(Session& s, const nfs::Handle& file, std::uint32_t count,
   return out;
 }
 
-/// Writes `data` from a Read chunk that is cut into `lengths`; the lengths may include `pad` bytes behind the data.
+/// Writes `data` from a Read chunk that is cut into `lengths`; the lengths may include `pad` bytes after the data.
 void write_and_compare(Session& s, std::size_t size, std::size_t pad, const std::vector<std::uint32_t>& lengths) {
   const nfs::Handle file = s.make_file(fmt::format("read-chunk-{}", s.new_xid()));
   const Bytes data = pattern(size, 11);
@@ -119,7 +119,7 @@ void add_lengths(ServerFamily& family) {
                 });
 }
 
-/// A call with a Read chunk at `position` whose bytes are missing from the stream.
+/// Adds a Read chunk at a Position that the call does not allow.
 void refused_reduction(Session& s, Outgoing call, std::uint32_t position, std::size_t size) {
   const Memory& memory = s.readable(pattern(size, 13));
   call.header.lists.reads.push_back({position, memory.segment()});
@@ -164,11 +164,12 @@ void add_refused(ServerFamily& family) {
                 refused_reduction(s, call, 100, 4);
               });
   family.robust("two-chunks-of-one-item", "",
-                "WRITE of 8 bytes from two Read chunks, the second 4 bytes behind the first", required, [](Session& s) {
+                "WRITE of 8 bytes from two Read chunks, the second at a Position 4 bytes after the first", required,
+                [](Session& s) {
                   Outgoing call = reduced_write(s, s.make_file("overlapping"), 8, {s.readable(Bytes(8)).segment()});
                   refused_reduction(s, call, call.end() + 4, 8);
                 });
-  family.robust("chunk-behind-the-data", "", "WRITE with a Read chunk, and another one behind its end", required,
+  family.robust("chunk-behind-the-data", "", "WRITE with a Read chunk, and another one beyond its end", required,
                 [](Session& s) {
                   Outgoing call = reduced_write(s, s.make_file("behind"), 8, {s.readable(Bytes(8)).segment()});
                   refused_reduction(s, call, call.end() + 400, 8);

@@ -8,7 +8,7 @@
 namespace rpcrdma::conform {
 namespace {
 
-/// Sends the call, takes its reply, loses the connection, and sends it again: the reply is the same.
+/// Sends the call and receives its reply, aborts the connection, and sends the call again: it must succeed again.
 void resend(Session& s, const Outgoing& call) {
   s.send(call);
   const Bytes first = s.results_of(call.xid());
@@ -45,7 +45,7 @@ void add_resent(ServerFamily& family) {
     const nfs::Handle& directory = s.files().directory;
     return s.nfs(nfs::kRename, nfs::rename_args(directory, "resent-rename", directory, "resent-renamed"));
   });
-  not_idempotent(family, "long-create", "a GUARDED CREATE, inline; again as the same call on a third connection",
+  not_idempotent(family, "create-again-and-again", "a GUARDED CREATE, sent again on each of three more connections",
                  [](Session& s) {
                    const Outgoing call = s.nfs(nfs::kCreate, nfs::create_args(s.files().directory, "resent-twice", 1));
                    resend(s, call);

@@ -17,7 +17,7 @@ Outgoing listing_call(Session& s, bool plus) {
               : s.nfs(nfs::kReaddir, nfs::readdir_args(many, 0, Bytes(8), kListing));
 }
 
-/// The reply in a Reply chunk: lengths fill the segments in order, and nothing else is written.
+/// Returns the reply in a Reply chunk. Checks that it fills the segments in order, and that nothing else is written.
 Bytes reply_in_chunk(const Message& message, const Memory& memory, const Chunk& asked) {
   Record::expect(message.header.procedure == kNomsg, "the Reply chunk is not used");
   Record::expect(message.header.lists.reply.has_value(), "the Reply chunk does not come back");

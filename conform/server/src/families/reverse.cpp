@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reverse direction (RFC 8167): replies and errors for calls that the server has not made.
+// The reverse direction (RFC 8167): replies to calls that the server has not made.
 #include <fmt/format.h>
 
 #include "families/families.hpp"
@@ -28,7 +28,7 @@ void add_reverse(const MakeFamily& make) {
       s.send(next);
       Message answer = s.answer();
       if (answer.header.procedure == kError && answer.header.xid != next.xid()) answer = s.answer();
-      Record::expect(answer.header.xid == next.xid(), "another answer than that to the next call");
+      Record::expect(answer.header.xid == next.xid(), "not the answer to the next call");
     });
   };
   harmless("reply-without-a-call", "an RPC reply with an XID that was never used",
@@ -54,7 +54,7 @@ void add_reverse(const MakeFamily& make) {
     lists.reads = {{24, s.readable(Bytes(4)).segment()}};
     return reply_message(s.new_xid(), 32, lists);
   });
-  harmless("truncated-reply", "an RPC reply that ends behind msg_type", [](Session& s) {
+  harmless("truncated-reply", "an RPC reply that ends after msg_type", [](Session& s) {
     const Bytes whole = reply_message(s.new_xid(), 32);
     return Bytes(whole.begin(), whole.begin() + kFixedHeader + 8);
   });
@@ -83,7 +83,7 @@ void add_reverse(const MakeFamily& make) {
                   s.send(call);
                   s.connection().receive(std::chrono::milliseconds(500));
                 });
-  family.robust("hundred-replies", "8167-2.4-b", "100 RPC replies without a call, with a NULL call behind each",
+  family.robust("hundred-replies", "8167-2.4-b", "100 RPC replies without a call, with a NULL call after each",
                 "the NULL calls are answered", [](Session& s) {
                   s.connection();
                   for (int i = 0; i < 100; ++i) {
@@ -92,7 +92,7 @@ void add_reverse(const MakeFamily& make) {
                     s.send(next);
                     Message answer = s.answer();
                     if (answer.header.procedure == kError) answer = s.answer();
-                    Record::expect(answer.header.xid == next.xid(), "another answer than that to the next call");
+                    Record::expect(answer.header.xid == next.xid(), "not the answer to the next call");
                   }
                 });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// RPC messages that are wrong, while the header is right (RFC 5531; RFC 8166 section 4.5.2).
+// Malformed RPC messages in Sends with a correct transport header (RFC 5531; RFC 8166 section 4.5.2).
 #include <fmt/format.h>
 
 #include "families/families.hpp"
@@ -94,7 +94,7 @@ void add_credentials(ServerFamily& family) {
   refused_credential(family, "getattr-name-of-256-bytes", "GETATTR with AUTH_SYS and a machine name of 256 bytes",
                      auth_sys(1, 2, std::string(256, 'm')));
   refused_credential(family, "getattr-truncated-auth-sys", "GETATTR with AUTH_SYS of 8 bytes", {kAuthSys, Bytes(8)});
-  refused_credential(family, "getattr-401-bytes", "GETATTR with AUTH_SYS of 404 bytes",
+  refused_credential(family, "getattr-404-bytes", "GETATTR with AUTH_SYS of 404 bytes",
                      auth_sys(1, 2, std::string(384, 'm')));
   family.robust("credential-length-ffffffff", "", "a call whose credential claims 4,294,967,295 bytes",
                 "the call is refused; the connection stays", [](Session& s) {
@@ -164,7 +164,7 @@ void add_rpc(const MakeFamily& make) {
   add_numbers(family);
   add_credentials(family);
   add_arguments(family);
-  family.robust("truncated-call-header", "8166-4.5.2-b", "a NULL call cut short after each word behind the XID",
+  family.robust("truncated-call-header", "8166-4.5.2-b", "a NULL call cut short after each word that follows the XID",
                 "an error each time; the connection stays", [](Session& s) {
                   s.connection();
                   for (std::size_t size = 8; size < 40; size += 4) {

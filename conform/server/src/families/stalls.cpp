@@ -22,7 +22,7 @@ class Stalled {
     session_->connection();
   }
   Session& session() noexcept { return *session_; }
-  /// Sends, and runs no longer than that takes.
+  /// Sends the call, and runs the io_context only as long as that takes.
   void send_and_stop(const Outgoing& call) {
     session_->send(call);
     network_.context.restart();
@@ -35,7 +35,7 @@ class Stalled {
   std::unique_ptr<Session> session_;
 };
 
-/// Others are served: several kinds of calls, on a connection from before and on a new one.
+/// Others are served: several kinds of calls, on each of two new connections.
 void expect_service(Session& s) {
   for (int connections = 0; connections < 2; ++connections) {
     s.connect_and_call();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Write chunks (RFC 8166 sections 3.4.6 and 4.3.2) with the results that NFSv3 allows in them: the data of READ and the
-// target of READLINK. What was really written is compared with the lengths that came back, byte by byte.
+// target of READLINK. What was written is compared, byte by byte, with the lengths that came back.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ ReadBack read_into(Session& s, std::uint64_t offset, std::uint32_t count, const 
   return out;
 }
 
-/// A READ for which there is room: complete, and eof is right.
+/// A READ for which the chunk has room: it must be complete, with the right eof.
 void read_completely(Session& s, std::uint64_t offset, std::uint32_t count, std::size_t room,
                      const std::vector<std::uint32_t>& lengths) {
   const Memory& memory = s.writable(room);
@@ -146,7 +146,7 @@ void add_read_shapes(ServerFamily& family) {
        {100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100}},
       {"short-at-the-end",
        "8166-3.4.6.2-c 8166-3.4.6-c",
-       "READ of 4,096 bytes, 1,003 before the end of the file",
+       "READ of 4,096 bytes, starting 1,003 bytes before the end of the file",
        exact,
        9000,
        4096,
@@ -154,7 +154,7 @@ void add_read_shapes(ServerFamily& family) {
        {4096}},
       {"short-in-segments",
        "8166-3.4.6-c",
-       "READ of 4,096 bytes, 1,003 before the end, into segments of 1,000",
+       "READ of 4,096 bytes into segments of 1,000, starting 1,003 bytes before the end of the file",
        exact,
        9000,
        4096,
@@ -260,7 +260,8 @@ void add_too_small(ServerFamily& family) {
               });
 }
 
-/// A READ of 10 bytes with these Write chunks, of which it uses the one at `used` (none if -1: the data is inline).
+/// A READ of 10 bytes with these Write chunks. Its data must be in the chunk with index `used`, or inline if that is
+/// -1.
 void several(Session& s, const std::vector<std::size_t>& segments, int used) {
   Outgoing read = s.nfs(nfs::kRead, nfs::read_args(s.files().data, 100, 10));
   std::vector<const Memory*> memories;

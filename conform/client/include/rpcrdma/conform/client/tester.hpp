@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The tester of clients: acts as an NFSv3 server that misbehaves in one way while a command, its client, runs.
+// Tests NFSv3 clients: each case runs a command, the client, against a server that misbehaves in one way.
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -19,10 +19,10 @@ struct ClientOptions {
   std::optional<std::uint16_t> mount_port;        ///< where MOUNT is served over TCP as well; 0: any free port
   std::vector<std::string> command;               ///< program and arguments, with placeholders such as {url}
   std::chrono::milliseconds patience{60000};      ///< after which the command must have ended
-  std::uint64_t memory = std::uint64_t{1} << 30;  ///< bytes that it may use beyond those of the run without a fault
+  std::uint64_t memory = std::uint64_t{1} << 30;  ///< bytes that a run may use more than the run without a fault
 };
 
-/// Thrown by reach() and by cases when the process gets SIGINT or SIGTERM: the command has been ended by then.
+/// Thrown by reach() and by cases when the process gets SIGINT or SIGTERM: the command has been killed by then.
 struct ClientInterrupted {
   int signal = 0;
 };

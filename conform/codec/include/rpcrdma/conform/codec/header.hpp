@@ -40,7 +40,7 @@ struct ChunkLists {
   friend bool operator==(const ChunkLists&, const ChunkLists&) = default;
 };
 
-/// The header of any message. The members behind `lists` have a meaning in RDMA_ERROR only.
+/// The header of any message. The members after `lists` have a meaning in RDMA_ERROR only.
 struct RdmaHeader {
   std::uint32_t xid = 0;
   std::uint32_t version = 1;

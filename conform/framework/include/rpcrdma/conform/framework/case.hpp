@@ -19,7 +19,7 @@ enum class Level {
 /// "MUST", "SHOULD", "ROBUSTNESS".
 std::string_view name_of(Level level) noexcept;
 
-/// The unchanging part of a case.
+/// The constant part of a case.
 struct CaseInfo {
   std::string id;  ///< "family/name"; lower case, digits and hyphens; unique within a tester
   Level level = Level::must;

@@ -19,7 +19,7 @@ std::unique_ptr<Reporter> make_junit_report(std::FILE* out);
 /// One HTML page without outside resources, written at the end.
 std::unique_ptr<Reporter> make_html_report(std::FILE* out);
 
-/// The page and the document, for tests.
+/// The HTML page and the JUnit document as text, for tests.
 std::string html_page(const Summary& summary);
 std::string junit_document(const Summary& summary);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The tester of iWARP responders of any make: acts as an initiator on a TCP socket. An RPC service must listen behind
-// the responder, as the cases end with a call of NULL.
+// Tests iWARP responders of any make: acts as an initiator on a TCP socket. The responder must serve an RPC program,
+// because most cases call NULL.
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
 #include <memory>

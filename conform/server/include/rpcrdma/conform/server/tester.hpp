@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The tester of servers: acts as a client of any RPC-over-RDMA server.
+// Tests servers: acts as a client of any RPC-over-RDMA server.
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -16,7 +16,7 @@ namespace rpcrdma::conform {
 /// What the server serves.
 enum class Program {
   nfs3,  ///< NFSv3 at an export
-  null,  ///< only the procedure NULL is called; cases that need files are left out
+  null,  ///< only the procedure NULL is called; cases that need files are skipped
 };
 
 struct ServerOptions {
