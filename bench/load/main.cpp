@@ -53,7 +53,7 @@ int parse(int argc, char** argv, Options& options) {
   std::string url, fabric = "auto", root;
   CLI::App app{"Loads an NFSv3 server with READs or WRITEs of one file, and prints the rate.", "rpcrdma-load"};
   app.add_option("--fabric", fabric, "auto, verbs or iwarp")->check(CLI::IsMember(fabric::provider_names()));
-  app.add_option("--root-handle", root, "file handle of the URL's first component; MOUNT is not asked");
+  app.add_option("--root-handle", root, "file handle of the URL's first component; MOUNT is not called");
   app.add_option("--mount-port", options.client.mount_port, "ask the MOUNT service on this TCP port");
   app.add_option("--block", options.block, "bytes of one call")->check(CLI::Range(1u, 1u << 20))->capture_default_str();
   app.add_option("--depth", options.depth, "calls in flight")->check(CLI::Range(1u, 64u))->capture_default_str();

@@ -20,7 +20,7 @@ ReplyBound unbounded(const Void&) { return {}; }
 RPCRDMA_PROCEDURE(Dump, (RPCBPROG, RPCBVERS, kDump, "DUMP", 0, 0, true, AuthRequirement::none), Void, xdr_nothing,
                   rpcblist_ptr, xdr_rpcblist_ptr, unbounded);
 
-/// Cuts the last dot and the number behind it from `text`, and returns the number; more than 255 if there is none.
+/// Cuts the last dot and the number after it from `text`, and returns the number; more than 255 if there is none.
 unsigned last_number(std::string_view& text) noexcept {
   const auto dot = text.rfind('.');
   if (dot == std::string_view::npos) return 256;

@@ -78,7 +78,7 @@ class Chunks(Case):
         self.assertEqual(peer.written, 0)
 
     def write_by_read_chunk(self, content, sizes, extra=b""):
-        """A WRITE of `content` from segments of these sizes, which hold `extra` behind `content`."""
+        """A WRITE of `content` from segments of these sizes, which hold `extra` after `content`."""
         peer, xid = self.peer, self.peer.next_xid()
         arguments = opaque(self.file) + struct.pack(">QIII", 0, len(content), 2, len(content))
         message = call(xid, NFS, 3, WRITE, arguments)

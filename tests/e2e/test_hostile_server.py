@@ -13,7 +13,7 @@ BY_PROCEDURE = {rpc.GETATTR: answering.ATTRIBUTES, rpc.FSINFO: answering.FSINFO,
 
 
 def first_opaque(data):
-    """Splits off an opaque item: returns it, and the bytes behind it."""
+    """Splits off an opaque item: returns it, and the bytes after it."""
     length = struct.unpack_from(">I", data)[0]
     return data[4:4 + length], data[4 + (length + 3) // 4 * 4:]
 

@@ -90,7 +90,7 @@ post_op_attr attributes_of(const Entry& entry) {
   return out;
 }
 
-/// Answers by the input.
+/// A server whose replies are the input.
 class HostileServer {
  public:
   HostileServer(fabric::LoopbackNetwork& network, Input in, std::string_view text)

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 namespace rpcrdma::fuzz {
 
-/// Ends the program, so that the fuzzer keeps the input.
+/// Ends the program unless `holds`, so that the fuzzer keeps the input.
 inline void require(bool holds) {
   if (!holds) std::abort();
 }

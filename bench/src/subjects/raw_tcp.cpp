@@ -34,9 +34,9 @@ constexpr std::uint32_t kBuffers = 8;
 constexpr std::chrono::milliseconds kSpin{2};
 
 struct Request {
-  std::uint32_t body = 0;    // bytes behind the request
-  std::uint32_t answer = 0;  // bytes behind the reply
-  std::uint32_t repeat = 1;  // replies to one request, or bodies behind one request
+  std::uint32_t body = 0;    // bytes after the request
+  std::uint32_t answer = 0;  // bytes after the reply
+  std::uint32_t repeat = 1;  // replies to one request, or bodies after one request
   std::uint32_t depth = 1;   // buffers to receive into
 };
 

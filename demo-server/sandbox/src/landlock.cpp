@@ -64,7 +64,7 @@ Attributes handled_by(long version, bool strict) noexcept {
   return out;
 }
 
-/// Kernels refuse a larger structure than they know if the rest of it is not zero, so this size suits all.
+/// A kernel accepts a larger structure than it knows if the rest is zero, so this size suits all kernels.
 Fd make_ruleset(const Attributes& handled) noexcept {
   return Fd(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &handled, sizeof handled, 0)));
 }

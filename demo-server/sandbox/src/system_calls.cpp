@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A filter that permits the system calls of the server, the C library, LMDB and rdma-core. Any other call fails with
-// ENOSYS, as on an older kernel: the C library then uses an older call (clone() instead of clone3()), and a call that
-// nobody expected does not end the server.
+// ENOSYS, as on an older kernel: the C library then uses an older call (clone() instead of clone3()), and an
+// unexpected call does not end the server.
 #include <linux/sockios.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -54,11 +54,11 @@ constexpr std::string_view kProcess =
     "ugetrlimit uname";
 
 constexpr int kFamilies[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
-/// The slack of timers and the names of threads, of memory.
+/// Permitted prctl() options: timer slack, names of threads and of memory.
 constexpr int kProcessSettings[] = {PR_GET_TIMERSLACK, PR_SET_TIMERSLACK, PR_SET_NAME, PR_GET_NAME, PR_SET_VMA};
 
-/// ioctl() commands by their type: of sockets, of RDMA devices; and single ones: of descriptors, of sockets, and of
-/// isatty() and the like.
+/// Permitted ioctl() commands. By type: those of sockets and of RDMA devices. Single ones: of descriptors, of sockets,
+/// and of isatty() and the like.
 constexpr std::uint64_t kTypeMask = 0xff00;
 constexpr std::uint64_t kSockets = 0x8900;
 constexpr std::uint64_t kRdma = 0x1b00;
@@ -159,8 +159,8 @@ error_code filter_system_calls(SandboxMode mode) noexcept {
     filter.allow(kFiles);
     filter.allow(kNetwork);
     filter.allow(kProcess);
-    // It opens any file of a file system, whatever Landlock says of the place of the file, or is refused by Landlock
-    // for files that the kernel knows no place of. Without it the server remembers places.
+    // Landlock decides by the path of a file. It cannot confine this call, which opens files by handle: the kernel may
+    // know no path of them. Without the call, the server remembers places.
     if (mode != SandboxMode::strict) filter.allow(SCMP_SYS(open_by_handle_at), {});
     allow_some(filter);
     return filter.load();

@@ -43,7 +43,7 @@ class ByteRing {
     return tail - seen_head_ > capacity_ / 2;
   }
 
-  /// Consumer: the position behind the last record.
+  /// Consumer: the position after the last record.
   std::uint64_t end() const noexcept { return tail_.load(std::memory_order_acquire); }
   /// Consumer: the first record before the position `end`, null if there is none. Valid until pop().
   const Record* front(std::uint64_t end) noexcept {

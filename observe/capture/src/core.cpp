@@ -123,7 +123,7 @@ bool Capture::Core::wait() {
   return !closing_.load();
 }
 
-/// Writes the records that exist now, by time. What has ended before is forgotten afterwards.
+/// Writes the records that exist now in the order of time. Then frees the channels and connections that had ended.
 void Capture::Core::drain() {
   struct Source {
     std::shared_ptr<Channel> channel;

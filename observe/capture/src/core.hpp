@@ -38,7 +38,7 @@ class Capture::Core : public std::enable_shared_from_this<Capture::Core> {
   std::shared_ptr<Channel> make_channel();
   /// Gives `connection` a number, and keeps it as long as the writer needs it.
   std::shared_ptr<Connection> add(std::shared_ptr<Connection> connection);
-  /// A ring is half full.
+  /// Wakes the thread, because a ring is half full.
   void hurry() noexcept;
 
   void set_active(bool active) noexcept;

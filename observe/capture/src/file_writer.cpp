@@ -182,7 +182,7 @@ std::filesystem::path FileWriter::old_name(std::uint32_t number) const {
 
 void FileWriter::rotate() {
   add_statistics(dropped_);
-  std::error_code ignored;  // a file that the user has removed is not missed
+  std::error_code ignored;  // the user may have removed a file
   for (std::uint32_t number = options_.files - 1; number > 1; --number)
     std::filesystem::rename(old_name(number - 1), old_name(number), ignored);
   if (options_.files > 1) std::filesystem::rename(options_.file, old_name(1), ignored);

@@ -15,7 +15,7 @@ namespace rpcrdma::capture {
 /// file is cut after the last whole block, and what follows is dropped until the next run.
 class FileWriter {
  public:
-  /// `given_up`: set when a FIFO that takes nothing is not waited for any longer.
+  /// `given_up` becomes true when the writer must not wait any longer for a full FIFO.
   FileWriter(const CaptureOptions& options, const std::atomic<bool>& given_up)
       : options_(options), given_up_(given_up) {}
 
@@ -49,7 +49,7 @@ class FileWriter {
   std::uint64_t size_ = 0;    // bytes in the file
   std::int64_t began_ = 0;
   std::uint64_t run_ = 0;
-  std::uint64_t dropped_ = 0;  // as the last caller told
+  std::uint64_t dropped_ = 0;  // as the last pause() said
   bool failed_ = false;
   bool complete_ = true;  // no record since the last statistics
   error_code unreported_;

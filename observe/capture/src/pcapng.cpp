@@ -27,7 +27,7 @@ enum Option : std::uint16_t {
 };
 constexpr std::uint8_t kNanoseconds = 9;  // 10^-9 s
 
-/// Appends one block, in the byte order of this machine. The end of its life completes the block.
+/// Appends one block, in the byte order of this machine. The destructor completes the block.
 class Block {
  public:
   Block(Bytes& out, std::uint32_t type) : out_(out), start_(out.size()) {

@@ -37,7 +37,7 @@ const std::vector<AccessPart>& PeerAccess::received(Octets message) {
   return parts_;
 }
 
-/// `segment` is the peer's word: only what lies in a window is taken.
+/// `segment` comes from the peer: only the part of it that lies in a window counts.
 void PeerAccess::add_written(const Segment& segment) {
   const auto found = windows_.find(segment.handle);
   if (found == windows_.end() || found->second.access != fabric::Access::remote_write || segment.length == 0) return;

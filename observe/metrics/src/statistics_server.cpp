@@ -94,7 +94,7 @@ asio::awaitable<void> State::accept() {
       continue;
     }
     if (sessions.size() >= options.max_connections) {
-      // It leaves the list when its coroutine notices; the next connection replaces the next one.
+      // The coroutine of the closed connection ends later; a further new connection replaces the next in the list.
       error_code ignored;
       sessions.front()->stream.socket().close(ignored);
       sessions.pop_front();

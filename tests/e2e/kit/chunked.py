@@ -35,7 +35,7 @@ class OverIwarp(RpcPeer):
 
     def exchange(self, message):
         """Sends a call and serves the server's accesses until the reply. Returns the words of the reply's header, and
-        the bytes behind them."""
+        the bytes after them."""
         self.send(message)
         while True:
             got = self.receive_opcode(WRITE, READ_REQUEST, SEND, SEND_INVALIDATE)

@@ -83,7 +83,7 @@ class Message:
             self.payload = ulpdu[18:]
 
     def error(self):
-        """Decodes a Terminate: (layer, type, code), the three header bits, and the bytes behind them."""
+        """Decodes a Terminate: (layer, type, code), the three header bits, and the bytes after them."""
         layer_type, code, bits = struct.unpack_from(">BBH", self.payload)
         return (layer_type >> 4, layer_type & 15, code), bits >> 13, self.payload[4:]
 

@@ -95,7 +95,7 @@ class RpcPeer(Peer):
         return results[8:8 + length]
 
     def transport_error(self, message, xid):
-        """Sends `message`, which must be answered with RDMA_ERROR; returns (version, kind, the words behind it)."""
+        """Sends `message`, which must be answered with RDMA_ERROR; returns (version, kind, the words after it)."""
         self.send(message)
         words, body = self.reply_to(xid)
         if words[3] != ERROR:

@@ -113,7 +113,7 @@ TEST_P(FabricTest, LargeSends) {
   EXPECT_TRUE(has_pattern(to.octets, 4));
 }
 
-// [5040-5.1-a] [5040-5.5-e] a Write is placed before the Send behind it is delivered
+// [5040-5.1-a] [5040-5.5-e] a Write is placed before the Send that follows it is delivered
 TEST_P(FabricTest, WritesArePlacedBeforeALaterSend) {
   connect();
   Memory target(bed_->client(), kMebi + 200, std::byte{0xee});

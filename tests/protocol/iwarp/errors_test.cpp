@@ -244,7 +244,7 @@ TEST_P(Errors, Terminate) {
   post_receive(64, 1);
   post_receive(64, 2);
   const Bytes ulpdu = fault().ulpdu(readable.segment, writable.segment, foreign);
-  // Bytes behind the violation are ignored.
+  // Bytes after the violation are ignored.
   peer_.send(fpdu(ulpdu) + write(writable.segment.handle, writable.segment.offset, filled(8, 0x22)) +
              send(1, filled(8, 0x33)));
   const iwarp::Terminate message = terminated(fault().code);
@@ -420,7 +420,7 @@ INSTANTIATE_TEST_SUITE_P(All, Terminates,
                          [](const auto& param) { return std::string(param.param.name); });
 
 // [5044-6-a] A frame whose CRC is wrong may have been placed, within the window that it names; neither it nor anything
-// behind it is delivered.
+// after it is delivered.
 TEST_F(Faults, NothingIsDeliveredBehindABadCrc) {
   serve(true);
   const Exposed exposed = expose(10000, 1000, fabric::Access::remote_write);

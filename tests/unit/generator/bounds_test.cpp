@@ -44,7 +44,7 @@ TEST(Bounds, FollowFromTheTypes) {
 
 TEST(Bounds, OfListsFollowFromTheirAnnotations) {
   EXPECT_EQ(fixed(shapes::List::max_reply({})), kHeader + 4 + 20 * 8);
-  EXPECT_EQ(fixed(shapes::Chain::max_reply({})), kHeader + 4 + (4 + 10 * 8)) << "one element, and ten behind it";
+  EXPECT_EQ(fixed(shapes::Chain::max_reply({})), kHeader + 4 + (4 + 10 * 8)) << "one element, and ten after it";
 }
 
 TEST(Bounds, OfListsWithinListsCoverTheElementsOfBoth) {

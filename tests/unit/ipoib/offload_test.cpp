@@ -35,7 +35,7 @@ std::vector<Bytes> cut(const Bytes& packet, const Offload& offload, std::size_t 
 
 Offload tcp(std::uint16_t size, std::uint16_t start = 20) { return {Cut::tcp, size, true, start, 16}; }
 
-/// Sets the checksums of a packet with a TCP header behind the IP header.
+/// Sets the checksums of a packet with a TCP header after the IP header.
 void complete(Bytes& packet) {
   const bool six = byte_at(packet, 0) >> 4 == 6;
   const std::size_t start = six ? 40 : 20;
@@ -275,7 +275,7 @@ TEST(IpoibOffload, JoinablePrefixes) {
       EXPECT_FALSE(parse_joinable(ExactCopy(Octets(whole).first(size)).octets())) << size;
     Bytes longer = whole;
     longer.push_back(std::byte{0});
-    EXPECT_FALSE(parse_joinable(longer)) << "bytes behind the packet";
+    EXPECT_FALSE(parse_joinable(longer)) << "bytes after the packet";
     EXPECT_FALSE(parse_joinable(packet_of(six, 0))) << "no payload";
     Bytes options = whole;
     options[six ? 52 : 32] = std::byte{0xf0};

@@ -69,12 +69,12 @@ void plan_reads(const CallShape& shape, CallPlan& out) {
   out.reads.clear();
   for (std::size_t i = 0; i < shape.payload->items.size(); ++i) {
     const PayloadItem& item = shape.payload->items[i];
-    // [8166-3.4.5-a] [8166-4.3.1.1-a] behind the count word, in the unreduced stream
+    // [8166-3.4.5-a] [8166-4.3.1.1-a] after the count word, in the unreduced stream
     if (out.reduced[i]) add_read_chunk(item.parts, item.position, out);
   }
 }
 
-/// Bytes of the stream that remain inline behind the header.
+/// Bytes of the stream that remain inline after the header.
 std::uint64_t stream_size(const Payload& payload, const ItemFlags& reduced) noexcept {
   std::uint64_t sum = payload.reduced_length();
   for (std::size_t i = 0; i < payload.items.size(); ++i)

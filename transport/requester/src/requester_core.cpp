@@ -2,7 +2,7 @@
 // Operation. Calls wait in one queue, in order, and are sent while credits last. done() never runs inside
 // submit() or cancel(): calls that end there complete in a posted function.
 // Ownership. Calls belong to the layer above; slots are pooled here.
-// Errors. A call that cannot be sent fails; the calls behind it are still sent.
+// Errors. A call that cannot be sent fails; the calls after it are still sent.
 #include "requester_core.hpp"
 
 #include <algorithm>

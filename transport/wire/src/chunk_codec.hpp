@@ -8,7 +8,7 @@
 
 namespace rpcrdma::wire {
 
-/// Reads the three lists into `out`, which is empty. On success `in` is positioned behind them.
+/// Reads the three lists into `out`, which is empty. On success `in` is positioned after them.
 std::optional<WireError> decode_chunks(Reader& in, ChunkLists& out, std::size_t max_segments);
 
 /// A segment on the wire: handle, length, offset (RFC 8166 section 4.1.2).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: submitted work becomes frames, in order; Reads beyond ORD wait and block the work behind them;
+// Operation: submitted work becomes frames, in order; Reads beyond ORD wait and block the work after them;
 // accepted Reads are answered in order. Finished work leaves the queue in order of posting.
 // Ownership: a frame in transit has its own copy of the bytes.
 // Error handling: an access whose window has been destroyed ends the connection.

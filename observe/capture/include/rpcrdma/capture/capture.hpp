@@ -68,7 +68,7 @@ class RPCRDMA_EXPORT Capture final : public fabric::Tap {
   /// Creates the file and starts the thread. The error is that of opening the file. `log` gets one line when the disk
   /// refuses a write; the capture stops then.
   static Result<std::shared_ptr<Capture>> open(CaptureOptions options, Log log);
-  /// close().
+  /// Calls close().
   ~Capture() override;
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;

@@ -82,7 +82,7 @@ void Initiator::conclude(bool followed) {
     case Conclusion::Outcome::terminate: return refuse(conclusion.error, conclusion.agreement);
     case Conclusion::Outcome::agreed: break;
   }
-  // [5044-7.1.2-h] the responder may not send before the initiator does: bytes behind its Reply are a violation
+  // [5044-7.1.2-h] the responder may not send before the initiator does: bytes after its Reply are a violation
   if (followed) return finish(FabricError::handshake_failed);
   finish({}, conclusion.agreement);
 }

@@ -125,7 +125,7 @@ void SendSide::skip_invalidations() noexcept {
 bool SendSide::has_message() noexcept {
   skip_invalidations();
   if (cursor_ == submitted_) return false;
-  // [5040-6.1-b] a Read beyond ORD waits, and so does the work behind it
+  // [5040-6.1-b] a Read beyond ORD waits, and so does the work after it
   return works_[cursor_].kind != Work::Kind::read || reads_.size() < max_reads_;
 }
 

@@ -28,7 +28,7 @@ Octets key_of(StartupFrame::Kind kind) noexcept {
   return std::as_bytes(std::span(key.data(), key.size()));
 }
 
-// [6581-9-a] IRD and ORD, each of 14 bits behind two flags
+// [6581-9-a] IRD and ORD, each of 14 bits after two flags
 void encode(const EnhancedData& data, Writer& out) noexcept {
   out.u16(static_cast<std::uint16_t>((data.peer_to_peer ? kPeerToPeer : 0) | (data.send_rtr ? kSendRtr : 0) |
                                      (data.inbound & kDepthMask)));

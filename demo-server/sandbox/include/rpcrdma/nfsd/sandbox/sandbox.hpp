@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Takes away from the process what a server of files does not need, so that a peer that controls the process has less.
+// Drops the rights that a file server does not need, so that a peer that takes control of the process can do less.
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -15,8 +15,8 @@ namespace rpcrdma::nfsd {
 enum class SandboxMode : std::uint8_t {
   off,     ///< changes nothing
   log,     ///< as `on`, but the kernel logs the system calls that `on` refuses, and makes them
-  on,      ///< fewer capabilities, a filter of system calls, no TCP ports but those named; as far as the kernel has it
-  strict,  ///< as `on`, and no file outside of the paths named; refused if the kernel lacks anything of it
+  on,      ///< fewer capabilities, a filter of system calls, no TCP ports but those named; as far as the kernel permits
+  strict,  ///< as `on`, and no file outside of the paths named; fails if the kernel lacks a part
 };
 
 /// "off", "log", "on" or "strict"; nothing for other words.
