@@ -2,7 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "command.hpp"
-#include "endpoint.hpp"
+#include "rpcrdma/cli/endpoint.hpp"
 #include "rpcrdma/conform/client/tester.hpp"
 
 namespace rpcrdma::conform {
@@ -29,7 +29,7 @@ void interpret(ClientWords& words) {
       throw UsageError("not a fabric: " + std::string(listen.substr(0, at)));
     listen.remove_prefix(at + 1);
   }
-  const auto endpoint = parse_endpoint(listen, AnyPort::allowed);
+  const auto endpoint = cli::parse_endpoint(listen);
   if (!endpoint) throw UsageError("not [FABRIC@]ADDR:PORT: " + words.listen);
   if (endpoint->address().is_unspecified()) throw UsageError("--listen: not an address to connect to: " + words.listen);
   options.listen = *endpoint;

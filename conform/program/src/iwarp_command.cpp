@@ -2,7 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "command.hpp"
-#include "endpoint.hpp"
+#include "rpcrdma/cli/endpoint.hpp"
 #include "rpcrdma/conform/iwarp/tester.hpp"
 
 namespace rpcrdma::conform {
@@ -17,8 +17,8 @@ struct IwarpWords {
 
 int run_iwarp(IwarpWords& words) {
   const auto time = [](double seconds) { return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)); };
-  const auto endpoint = parse_endpoint(words.peer);
-  if (!endpoint && !words.run.list)
+  const auto endpoint = cli::parse_endpoint(words.peer);
+  if ((!endpoint || endpoint->port() == 0) && !words.run.list)
     throw UsageError(words.peer.empty() ? "RESPONDER is required" : "not ADDR:PORT: " + words.peer);
   if (endpoint) words.options.peer = *endpoint;
   words.options.patience = time(words.patience);

@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "command.hpp"
-#include "endpoint.hpp"
+#include "rpcrdma/cli/endpoint.hpp"
 #include "rpcrdma/conform/server/tester.hpp"
 
 namespace rpcrdma::conform {
@@ -42,8 +42,8 @@ void interpret(ServerWords& words) {
       throw UsageError("not a fabric: " + std::string(server.substr(0, at)));
     server.remove_prefix(at + 1);
   }
-  const auto endpoint = parse_endpoint(server);
-  if (!endpoint) throw UsageError("not [FABRIC@]ADDR:PORT: " + words.server);
+  const auto endpoint = cli::parse_endpoint(server);
+  if (!endpoint || endpoint->port() == 0) throw UsageError("not [FABRIC@]ADDR:PORT: " + words.server);
   options.server = *endpoint;
   options.fabric.towards = true;
   if (!words.crc.empty()) options.fabric.crc = words.crc == "on" ? fabric::CrcPolicy::on : fabric::CrcPolicy::off;

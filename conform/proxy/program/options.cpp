@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <fstream>
 #include <random>
 #include <sstream>
 
+#include "rpcrdma/cli/endpoint.hpp"
 #include "rpcrdma/cli/help.hpp"
 
 namespace rpcrdma::proxy {
@@ -78,22 +78,6 @@ void add_options(CLI::App& app, Words& words) {
   cli::finish(app, help_sections());
 }
 
-std::optional<Tcp::endpoint> parse_endpoint(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == text.npos) return std::nullopt;
-  std::string_view host = text.substr(0, colon);
-  const std::string_view digits = text.substr(colon + 1);
-  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  if (!bracketed && host.find(':') != host.npos) return std::nullopt;
-  error_code bad;
-  const auto address = boost::asio::ip::make_address(std::string(host), bad);
-  std::uint16_t port = 0;
-  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (bad || digits.empty() || failed != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return Tcp::endpoint(address, port);
-}
-
 using Refusal = std::optional<std::string>;
 
 Refusal read_script(const std::string& path, Script& script) {
@@ -109,7 +93,7 @@ Refusal read_script(const std::string& path, Script& script) {
 }
 
 Refusal interpret(const Words& words, Options& options) {
-  const auto listen = parse_endpoint(words.listen), to = parse_endpoint(words.to);
+  const auto listen = cli::parse_endpoint(words.listen), to = cli::parse_endpoint(words.to);
   if (!listen) return "--listen: not ADDR:PORT: " + words.listen;
   if (!to || to->port() == 0) return "--to: not ADDR:PORT: " + words.to;
   options.listen = *listen;

@@ -2,7 +2,6 @@
 #include "rpcrdma/nfsd/program/options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <iostream>
 #include <thread>
 
@@ -273,22 +272,6 @@ Checked<ListenSpec> parse_listen(std::string_view text, fabric::Provider provide
   const auto endpoint = parse_endpoint(rest);
   if (!endpoint) return Refusal{"not ADDR:PORT: '" + std::string(text) + "'"};
   return ListenSpec{*endpoint, provider};
-}
-
-std::optional<boost::asio::ip::tcp::endpoint> parse_endpoint(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == text.npos) return std::nullopt;
-  std::string_view host = text.substr(0, colon);
-  const std::string_view digits = text.substr(colon + 1);
-  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  if (!bracketed && host.find(':') != host.npos) return std::nullopt;
-  boost::system::error_code bad;
-  const auto address = boost::asio::ip::make_address(std::string(host), bad);
-  std::uint16_t port = 0;
-  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (bad || failed != std::errc() || end != digits.data() + digits.size() || digits.empty()) return std::nullopt;
-  return boost::asio::ip::tcp::endpoint(address, port);
 }
 
 std::optional<boost::asio::ip::tcp::endpoint> parse_metrics(std::string_view text) {

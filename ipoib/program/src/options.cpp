@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "rpcrdma/cli/endpoint.hpp"
 #include "rpcrdma/cli/help.hpp"
 #include "rpcrdma/cli/poll.hpp"
 
@@ -113,19 +114,6 @@ std::optional<IpPrefix> parse_prefix(std::string_view text) {
   return out;
 }
 
-std::optional<fabric::Endpoint> parse_endpoint(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == text.npos) return std::nullopt;
-  std::string_view host = text.substr(0, colon);
-  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  if (!bracketed && host.find(':') != host.npos) return std::nullopt;
-  const auto address = parse_address(host);
-  std::uint16_t port = 0;
-  if (!address || !parse_number(text.substr(colon + 1), port)) return std::nullopt;
-  return fabric::Endpoint(*address, port);
-}
-
 using Refusal = std::optional<std::string>;
 
 Refusal interpret_device(const Words& words, Options& options) {
@@ -154,7 +142,7 @@ Refusal interpret_network(const Words& words, Options& options) {
       return "--listen: not a fabric: " + std::string(listen.substr(0, at));
     listen.remove_prefix(at + 1);
   }
-  const auto endpoint = parse_endpoint(listen);
+  const auto endpoint = cli::parse_endpoint(listen);
   if (!endpoint) return "--listen: not ADDR:PORT: " + std::string(listen);
   if (endpoint->address().is_unspecified())
     return "--listen: neighbours know this host by its address: give one that is not a wildcard";
@@ -163,7 +151,8 @@ Refusal interpret_network(const Words& words, Options& options) {
   for (const std::string& text : words.peers) {
     const std::size_t equals = text.find('=');
     const auto prefix = parse_prefix(std::string_view(text).substr(0, equals));
-    const auto peer = equals == text.npos ? std::nullopt : parse_endpoint(std::string_view(text).substr(equals + 1));
+    const auto peer =
+        equals == text.npos ? std::nullopt : cli::parse_endpoint(std::string_view(text).substr(equals + 1));
     if (!prefix || !peer || peer->port() == 0) return "--peer: not IP=ADDR:PORT: " + text;
     if (peer->address().is_v4() != endpoint->address().is_v4())
       return "--peer: its ADDR is not of the address family of --listen: " + text;

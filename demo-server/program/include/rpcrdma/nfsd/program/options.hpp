@@ -9,6 +9,7 @@
 #include "rpcrdma/base/log_format.hpp"
 #include "rpcrdma/base/wait_policy.hpp"
 #include "rpcrdma/capture/capture.hpp"
+#include "rpcrdma/cli/endpoint.hpp"
 #include "rpcrdma/connection/options.hpp"
 #include "rpcrdma/fabric/open/open.hpp"
 #include "rpcrdma/nfsd/exports/export_spec.hpp"
@@ -52,8 +53,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& exi
 
 /// Parses [FABRIC@]ADDR:PORT; uses `provider` if no fabric is named.
 Checked<ListenSpec> parse_listen(std::string_view text, fabric::Provider provider);
-/// Parses ADDR:PORT, with IPv6 in brackets. Nothing for other text; host names are not resolved.
-std::optional<boost::asio::ip::tcp::endpoint> parse_endpoint(std::string_view text);
+using cli::parse_endpoint;
 /// As parse_endpoint(), or a port of the loopback address.
 std::optional<boost::asio::ip::tcp::endpoint> parse_metrics(std::string_view text);
 std::string text_of(const boost::asio::ip::tcp::endpoint& endpoint);

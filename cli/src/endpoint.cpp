@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "endpoint.hpp"
+#include "rpcrdma/cli/endpoint.hpp"
 
 #include <charconv>
 #include <string>
 
-namespace rpcrdma::conform {
+namespace rpcrdma::cli {
 
-std::optional<fabric::Endpoint> parse_endpoint(std::string_view text, AnyPort any_port) {
+std::optional<boost::asio::ip::tcp::endpoint> parse_endpoint(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon == text.npos) return std::nullopt;
   std::string_view host = text.substr(0, colon);
+  const std::string_view digits = text.substr(colon + 1);
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
   if (!bracketed && host.find(':') != host.npos) return std::nullopt;
   boost::system::error_code bad;
   const auto address = boost::asio::ip::make_address(std::string(host), bad);
-  const std::string_view digits = text.substr(colon + 1);
   std::uint16_t port = 0;
   const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
   if (bad || failed != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  if (port == 0 && any_port == AnyPort::refused) return std::nullopt;
-  return fabric::Endpoint(address, port);
+  return boost::asio::ip::tcp::endpoint(address, port);
 }
 
-}  // namespace rpcrdma::conform
+}  // namespace rpcrdma::cli
