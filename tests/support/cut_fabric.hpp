@@ -2,14 +2,14 @@
 #pragma once
 #include <deque>
 
-#include "support/forwarding_fabric.hpp"
+#include "rpcrdma/fabric/forwarding.hpp"
 
 namespace rpcrdma::test {
 
 /// A fabric over another one, whose connections a test can end.
-class CutFabric final : public ForwardingFabric {
+class CutFabric final : public fabric::ForwardingFabric {
  public:
-  using ForwardingFabric::ForwardingFabric;
+  using fabric::ForwardingFabric::ForwardingFabric;
 
   /// Ends all connections made so far. Do not call it after a queue pair was destroyed before the end of its
   /// connection.
@@ -21,7 +21,7 @@ class CutFabric final : public ForwardingFabric {
                                                             fabric::QueuePairOptions options,
                                                             fabric::QueuePairEvents& events) override {
     Watch& watch = watches_.emplace_back(events);
-    auto made = ForwardingFabric::make_connector(peer, std::move(options), watch);
+    auto made = fabric::ForwardingFabric::make_connector(peer, std::move(options), watch);
     if (made) watch.queue_pair = made->get();
     return made;
   }

@@ -11,6 +11,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "file_worker.hpp"
+#include "rpcrdma/fabric/forwarding.hpp"
 
 namespace rpcrdma::sim {
 
@@ -50,7 +51,9 @@ FileClient::~FileClient() = default;
 
 asio::awaitable<void> FileClient::connect() {
   for (std::uint32_t attempt = 0; !lost_ && client_ == nullptr && attempt < 100; ++attempt) {
-    auto made = co_await nfs::Client::connect_over(share(fabric_), stage_.endpoint, options_of(stage_));
+    // The client owns only the forwarder: the counters of fabric_ are read after the client has ended.
+    auto made = co_await nfs::Client::connect_over(std::make_unique<fabric::ForwardingFabric>(fabric_), stage_.endpoint,
+                                                   options_of(stage_));
     if (made) {
       client_ = std::move(*made);
       co_return;

@@ -71,7 +71,4 @@ class Drain {
   bool over_ = false;
 };
 
-/// A fabric that remains when its user has destroyed it, so that its counters can be read afterwards.
-std::unique_ptr<fabric::Fabric> share(std::shared_ptr<fabric::LoopbackFabric> fabric);
-
 }  // namespace rpcrdma::sim

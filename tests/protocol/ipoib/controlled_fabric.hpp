@@ -2,14 +2,14 @@
 #pragma once
 #include <boost/asio/post.hpp>
 
-#include "support/forwarding_fabric.hpp"
+#include "rpcrdma/fabric/forwarding.hpp"
 
 namespace rpcrdma::test {
 
 /// A fabric over another one, in which the test can delay a connection, or make a connection or registrations fail.
-class ControlledFabric final : public ForwardingFabric {
+class ControlledFabric final : public fabric::ForwardingFabric {
  public:
-  using ForwardingFabric::ForwardingFabric;
+  using fabric::ForwardingFabric::ForwardingFabric;
 
   bool out_of_memory = false;  ///< no memory can be registered
   bool holds = false;          ///< start() keeps the next queue pair until release(), and clears this flag
@@ -17,17 +17,17 @@ class ControlledFabric final : public ForwardingFabric {
   error_code fails_with;  ///< if set, start() ends the next connector for this reason, and clears this variable
 
   bool holds_one() const noexcept { return held_ != nullptr; }
-  void release() { ForwardingFabric::start(*std::exchange(held_, nullptr)); }
+  void release() { fabric::ForwardingFabric::start(*std::exchange(held_, nullptr)); }
 
   Result<std::unique_ptr<fabric::MemoryRegion>> register_memory(std::span<std::byte> memory) override {
     if (out_of_memory) return boost::system::errc::make_error_code(boost::system::errc::not_enough_memory);
-    return ForwardingFabric::register_memory(memory);
+    return fabric::ForwardingFabric::register_memory(memory);
   }
   Result<std::unique_ptr<fabric::QueuePair>> make_connector(const fabric::Endpoint& peer,
                                                             fabric::QueuePairOptions options,
                                                             fabric::QueuePairEvents& events) override {
     connector_ = &events;
-    return ForwardingFabric::make_connector(peer, std::move(options), events);
+    return fabric::ForwardingFabric::make_connector(peer, std::move(options), events);
   }
   void start(fabric::QueuePair& queue_pair) override {
     if (const error_code why = std::exchange(fails_with, {}))
@@ -35,7 +35,7 @@ class ControlledFabric final : public ForwardingFabric {
     else if (std::exchange(holds, false))
       held_ = &queue_pair;
     else
-      ForwardingFabric::start(queue_pair);
+      fabric::ForwardingFabric::start(queue_pair);
   }
 
  private:
