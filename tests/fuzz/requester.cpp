@@ -5,11 +5,8 @@
 // peer reaches its memory any more; in the end nothing is exposed or held.
 #include <deque>
 
-#include "input.hpp"
-#include "protocol/transport/raw_peer.hpp"
-#include "rpcrdma/fabric/loopback/loopback.hpp"
 #include "rpcrdma/requester/client.hpp"
-#include "rpcrdma/wire/private_data.hpp"
+#include "scene.hpp"
 #include "support/run.hpp"
 
 namespace {
@@ -81,27 +78,15 @@ class OneCall final : public transport::Call {
   memory::RegisteredBuffer result_;
 };
 
-class Scene {
+class Scene : private fuzz::PeerScene {
  public:
-  explicit Scene(Input in) : in_(in) {
-    fabric::LoopbackOptions network;
-    const std::uint8_t flags = in_.u8();
-    network.seed = 1 + in_.u8();
-    network.max_delay = flags & 3;
-    network.reorder = (flags & 4) != 0;
-    network_.emplace(context_, network);
-    client_fabric_ = network_->make_fabric("client");
-    peer_fabric_ = network_->make_fabric("peer");
-    pool_.emplace(*client_fabric_);
-    peer_.emplace(*peer_fabric_);
+  explicit Scene(Input in) : PeerScene(in, "client") {
     transport::ClientOptions options;
     options.connection.credits = 8;
-    options.connection.version = flags & 8 ? transport::VersionChoice::automatic : transport::VersionChoice::one;
+    options.connection.version = version();
     options.first_backoff = options.last_backoff = std::chrono::milliseconds(0);
     options.silence = options.grace = std::chrono::hours(1);
-    const auto agreed = wire::encode(wire::PrivateData{(flags & 16) != 0, 4096, 4096});
-    if ((flags & 32) != 0) peer_->private_data.assign(agreed.begin(), agreed.end());
-    client_ = transport::Client::make(*client_fabric_, *pool_, peer_->listen(), options, {});
+    client_ = transport::Client::make(*fabric_, *pool_, peer_->listen(), options, {});
   }
 
   void play() {
@@ -121,13 +106,13 @@ class Scene {
       require(call->times_done == 1);
       call->require_untouched();
     }
-    require(client_fabric_->bound_windows() == 0);
+    require(fabric_->bound_windows() == 0);
     calls_.clear();
     require(pool_->counters().lent == 0);
     peer_.reset();
     run();
     pool_.reset();
-    require(client_fabric_->regions() == 0 && peer_fabric_->regions() == 0);
+    require(fabric_->regions() == 0 && peer_fabric_->regions() == 0);
   }
 
  private:
@@ -162,10 +147,6 @@ class Scene {
         if (what / 9 % 4 == 0) return network_->drop_connection_after(what / 36);
         return network_->pause(static_cast<fabric::LoopbackPause>(what / 9 % 4 - 1));
     }
-  }
-  template <class Action>
-  void with_peer(Action action) {
-    if (peer_->connected()) action();
   }
 
   void submit() {
@@ -236,22 +217,6 @@ class Scene {
     peer_->read(from, reads_.back());
   }
 
-  /// Headers that cannot be encoded are not sent.
-  void send(const wire::Header& header, Octets payload, std::optional<std::uint32_t> invalidate = {}) {
-    test::Bytes message(wire::encoded_size(header));
-    if (!wire::encode(header, message)) return;
-    message.insert(message.end(), payload.begin(), payload.end());
-    peer_->send(message, invalidate);
-  }
-
-  Input in_;
-  boost::asio::io_context context_;
-  std::optional<fabric::LoopbackNetwork> network_;
-  std::unique_ptr<fabric::LoopbackFabric> client_fabric_;
-  std::unique_ptr<fabric::LoopbackFabric> peer_fabric_;
-  std::optional<memory::Pool> pool_;
-  std::deque<test::Bytes> reads_;
-  std::optional<test::RawPeer> peer_;
   std::deque<test::RawPeer::Message> received_;
   std::deque<std::unique_ptr<OneCall>> calls_;
   std::unique_ptr<transport::Client> client_;

@@ -5,11 +5,8 @@
 #include <array>
 #include <deque>
 
-#include "input.hpp"
-#include "protocol/transport/raw_peer.hpp"
-#include "rpcrdma/fabric/loopback/loopback.hpp"
 #include "rpcrdma/responder/server.hpp"
-#include "rpcrdma/wire/private_data.hpp"
+#include "scene.hpp"
 #include "support/run.hpp"
 
 namespace {
@@ -112,34 +109,22 @@ class Handler final : public transport::CallHandler {
   std::uint32_t sum_ = 0;
 };
 
-class Scene {
+class Scene : private fuzz::PeerScene {
  public:
-  explicit Scene(Input in) : in_(in) {
-    fabric::LoopbackOptions network;
-    const std::uint8_t flags = in_.u8();
-    network.seed = 1 + in_.u8();
-    network.max_delay = flags & 3;
-    network.reorder = (flags & 4) != 0;
-    network_.emplace(context_, network);
-    server_fabric_ = network_->make_fabric("server");
-    peer_fabric_ = network_->make_fabric("peer");
-    pool_.emplace(*server_fabric_);
-    peer_.emplace(*peer_fabric_);
+  explicit Scene(Input in) : PeerScene(in, "server") {
     transport::ServerOptions options;
     options.connection.credits = 8;
-    options.connection.version = flags & 8 ? transport::VersionChoice::automatic : transport::VersionChoice::one;
+    options.connection.version = version();
     options.max_connections = 4;
     options.bulk_budget = 4 * kMaxChunk;
     options.max_chunk = kMaxChunk;
     options.max_segments = kMaxSegments;
     options.progress_timeout = options.pressed_timeout = options.idle_grace = std::chrono::hours(1);
-    server_ = transport::Server::make({{server_fabric_.get(), &*pool_, &handler_}}, options, {});
+    server_ = transport::Server::make({{fabric_.get(), &*pool_, &handler_}}, options, {});
     server_->listen({boost::asio::ip::make_address("127.0.0.1"), 0},
                     [this](Result<fabric::Endpoint> bound) { endpoint_ = bound.value(); });
     test::run_ready(context_);
-    const auto agreed = wire::encode(wire::PrivateData{(flags & 16) != 0, 4096, 4096});
-    if ((flags & 32) != 0) peer_->private_data.assign(agreed.begin(), agreed.end());
-    if ((flags & 64) != 0) peer_->receives = 2;
+    if ((flags_ & 64) != 0) peer_->receives = 2;
     connect();
   }
 
@@ -168,9 +153,9 @@ class Scene {
     require(handler_.unanswered() == 0);
     server_.reset();
     test::run_ready(context_);
-    require(server_fabric_->bound_windows() == 0 && pool_->counters().lent == 0);
+    require(fabric_->bound_windows() == 0 && pool_->counters().lent == 0);
     pool_.reset();
-    require(server_fabric_->regions() == 0 && peer_fabric_->regions() == 0 && peer_fabric_->bound_windows() == 0);
+    require(fabric_->regions() == 0 && peer_fabric_->regions() == 0 && peer_fabric_->bound_windows() == 0);
   }
 
  private:
@@ -204,10 +189,6 @@ class Scene {
     }
   }
 
-  template <class Action>
-  void with_peer(Action action) {
-    if (peer_->connected()) action();
-  }
   template <class Action>
   void resume_and(Action action) {
     network_->resume();
@@ -308,25 +289,9 @@ class Scene {
     require(reply.header.procedure == wire::Procedure::msg && reply.payload == test::words({0x600d, 1}));
   }
 
-  /// Headers that cannot be encoded are not sent.
-  void send(const wire::Header& header, Octets payload, std::optional<std::uint32_t> invalidate = {}) {
-    test::Bytes message(wire::encoded_size(header));
-    if (!wire::encode(header, message)) return;
-    message.insert(message.end(), payload.begin(), payload.end());
-    peer_->send(message, invalidate);
-  }
-
-  Input in_;
-  boost::asio::io_context context_;
-  std::optional<fabric::LoopbackNetwork> network_;
-  std::unique_ptr<fabric::LoopbackFabric> server_fabric_;
-  std::unique_ptr<fabric::LoopbackFabric> peer_fabric_;
-  std::optional<memory::Pool> pool_;
   Handler handler_;
   fabric::Endpoint endpoint_;
   std::unique_ptr<transport::Server> server_;
-  std::deque<test::Bytes> reads_;
-  std::optional<test::RawPeer> peer_;
   std::deque<test::RawPeer::Exposed> exposed_;
   std::uint32_t next_xid_ = 1;
   bool paused_ = false;
