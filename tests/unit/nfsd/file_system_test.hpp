@@ -20,9 +20,9 @@ namespace rpcrdma::nfsd {
 /// A temporary directory that all users may use.
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
+  explicit TemporaryDirectory(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
     ::umask(0);  // as the program does
-    std::string text = (std::filesystem::temp_directory_path() / "nfsd-test-XXXXXX").string();
+    std::string text = (parent / "nfsd-test-XXXXXX").string();
     if (::mkdtemp(text.data()) == nullptr) throw std::runtime_error("mkdtemp");
     path_ = text;
     std::filesystem::permissions(path_, std::filesystem::perms::all);
@@ -45,6 +45,8 @@ std::string name_of(Kind kind);
 
 class FileSystemTest : public ::testing::TestWithParam<Kind> {
  protected:
+  FileSystemTest() = default;
+  explicit FileSystemTest(const std::filesystem::path& parent) : directory_(parent), state_(parent) {}
   void SetUp() override;
   std::unique_ptr<FileSystem> make();
   bool is_posix() const { return GetParam() != Kind::memory; }

@@ -13,6 +13,7 @@
 
 #include "file_system_test.hpp"
 #include "locate/kept_nodes.hpp"
+#include "locate/locator.hpp"
 #include "rpcrdma/nfsd/fs/access.hpp"
 
 namespace rpcrdma::nfsd {
@@ -20,12 +21,20 @@ namespace {
 
 namespace filesystem = std::filesystem;
 
+bool keeps_objects(const filesystem::path& path) {
+  const Fd fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  return KeptNodes::usable(fd.get());
+}
+
+/// The files are on tmpfs if the objects of the usual one are not kept, as in a container, where /tmp is an overlay.
 class Kept : public FileSystemTest {
  protected:
+  Kept()
+      : FileSystemTest(keeps_objects(filesystem::temp_directory_path()) ? filesystem::temp_directory_path()
+                                                                        : "/dev/shm") {}
   void SetUp() override {
     FileSystemTest::SetUp();
-    const Fd fd(::open(directory_.path().c_str(), O_PATH | O_CLOEXEC));
-    if (!KeptNodes::usable(fd.get())) GTEST_SKIP() << "nothing is kept on this file system";
+    ASSERT_TRUE(keeps_objects(directory_.path()));
     directory_key_ = mkdir(root_, "d");
     file_ = create(directory_key_, "f", "text");
     fs_ = make();
@@ -33,7 +42,10 @@ class Kept : public FileSystemTest {
   }
   filesystem::path path() const { return directory_.path() / "d" / "f"; }
   /// Whether objects are found by the kernel's handles; else places are stored, which may block.
-  bool by_handle() const { return GetParam() == Kind::posix_handles && ::geteuid() == 0; }
+  bool by_handle() const {
+    const Fd fd(::open(directory_.path().c_str(), O_PATH | O_CLOEXEC));
+    return GetParam() == Kind::posix_handles && make_handle_locator(fd.get(), {}, 1, Log{}) != nullptr;
+  }
   bool is_known(const NodeKey& node) { return fs_->attributes_at_once(node).has_value(); }
   bool is_found(const NodeKey& directory, std::string_view name) {
     const auto found = fs_->lookup_at_once(caller_, directory, name);
