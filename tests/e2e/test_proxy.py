@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""rpcrdma-proxy between our client and our server: whatever befalls the connections, the files are the same
+"""rpcrdma-proxy between our client and our server: whatever happens to the connections, the files are the same
 afterwards."""
 import os
 import resource
@@ -48,17 +48,17 @@ class ProxyCase(Case):
 
 @iwarp_only("the proxy relays iWARP")
 class Rules(ProxyCase):
-    def befalls(self, action, *rules, least=1, **keywords):
+    def acts(self, action, *rules, least=1, **keywords):
         proxy = self.there_and_back(*rules, **keywords)
         counters = proxy.counters()
         self.assertGreaterEqual(counters[action], least, proxy.log())
-        self.assertGreaterEqual(len(proxy.disasters()), 1)
+        self.assertGreaterEqual(len(proxy.faults()), 1)
         self.assertEqual(counters["unframed"], 0)
         return counters
 
     def test_without_rules(self):
         counters = self.there_and_back().counters()
-        self.assertEqual((counters["connections"], counters["disasters"], counters["unframed"], counters["other"]), (2, 0, 0, 0))
+        self.assertEqual((counters["connections"], counters["faults"], counters["unframed"], counters["other"]), (2, 0, 0, 0))
         for kind in ("read_request", "read_response", "write"):
             self.assertGreater(counters[kind], 0, kind)
         self.assertEqual(counters["call"], counters["reply"])
@@ -68,32 +68,32 @@ class Rules(ProxyCase):
             for after in (0, 1, 30):
                 with self.subTest(kind=kind, after=after):
                     how = "reset" if after == 1 else "close"
-                    counters = self.befalls("cut", f"cut {kind} 2 after={after} how={how}", name=f"{kind} {after}")
+                    counters = self.acts("cut", f"cut {kind} 2 after={after} how={how}", name=f"{kind} {after}")
                     self.assertEqual((counters["cut"], counters["connections"]), (1, 3))
 
     def test_cut_in_start_up_of_a_reconnection(self):
-        counters = self.befalls("cut", "cut call 4", "cut mpa-request 1 after=10 connection=2",
+        counters = self.acts("cut", "cut call 4", "cut mpa-request 1 after=10 connection=2",
                                 "cut mpa-reply 1 after=19 connection=3")
         self.assertEqual(counters["cut"], 3)
 
     def test_delay(self):
-        self.befalls("delay", "delay any 3 count=20 ms=10", "delay read-response 1 ms=50", least=20)
+        self.acts("delay", "delay any 3 count=20 ms=10", "delay read-response 1 ms=50", least=20)
 
     def test_hold(self):
-        counters = self.befalls("hold", "hold reply 5 ms=100", "hold call 9 ms=200 bytes=1", "hold write 1 ms=50")
+        counters = self.acts("hold", "hold reply 5 ms=100", "hold call 9 ms=200 bytes=1", "hold write 1 ms=50")
         self.assertEqual(counters["hold"], 3)
 
     def test_split(self):
-        self.befalls("split", "split any 1 count=200 size=random", "split call 1 count=20 size=1",
+        self.acts("split", "split any 1 count=200 size=random", "split call 1 count=20 size=1",
                      "split reply 1 count=5 size=1", least=150)
 
     def test_join(self):
-        self.befalls("join", "join any 5 count=30 ms=20", least=20)
+        self.acts("join", "join any 5 count=30 ms=20", least=20)
 
     def test_flip_is_noticed_by_the_crc(self):
         for kind in ("call", "reply", "read-request", "read-response", "write"):
             with self.subTest(kind=kind):
-                counters = self.befalls("flip", f"flip {kind} 2", name=kind)
+                counters = self.acts("flip", f"flip {kind} 2", name=kind)
                 self.assertGreaterEqual(counters["connections"], 3, "the connection ended")
                 self.assertEqual(counters["terminate"], 1)
 
@@ -101,21 +101,21 @@ class Rules(ProxyCase):
         for kind, field in (("call", "ddp-version"), ("reply", "rdmap-version"), ("write", "rdmap-version"),
                             ("read-request", "queue"), ("read-response", "stag"), ("call", "msn")):
             with self.subTest(kind=kind, field=field):
-                counters = self.befalls("flip", f"flip {kind} 2 field={field} crc=fix", name=f"{kind} {field}")
+                counters = self.acts("flip", f"flip {kind} 2 field={field} crc=fix", name=f"{kind} {field}")
                 self.assertGreaterEqual(counters["connections"], 3, "the connection ended")
 
     def test_lower_credits(self):
-        self.befalls("credits", "credits reply 2 count=100 grant=1", least=20)
+        self.acts("credits", "credits reply 2 count=100 grant=1", least=20)
 
     def test_drop_reply(self):
         for procedure in ("mkdir", "create", "symlink", "any"):
             with self.subTest(procedure=procedure):
-                counters = self.befalls("drop_reply", f"drop-reply {procedure}", name=procedure)
+                counters = self.acts("drop_reply", f"drop-reply {procedure}", name=procedure)
                 self.assertEqual((counters["drop_reply"], counters["connections"]), (1, 3))
 
     def test_script(self):
         script = self.folder / "script"
-        script.write_text("# two disasters\ncut reply 3\n\ndelay call 2 ms=5 # and another\n")
+        script.write_text("# two faults\ncut reply 3\n\ndelay call 2 ms=5 # and another\n")
         proxy = self.there_and_back(options=["--script", str(script)])
         counters = proxy.counters()
         self.assertEqual((counters["cut"], counters["delay"]), (1, 1))
@@ -123,17 +123,17 @@ class Rules(ProxyCase):
     def test_without_crc(self):
         self.one.stop()
         self.one, self.crc = self.server(options=["--crc", "off"], name="other"), "off"
-        self.befalls("cut", "cut reply 3", "credits reply 4 count=9 grant=2", "flip call 7 field=ddp-version crc=fix")
+        self.acts("cut", "cut reply 3", "credits reply 4 count=9 grant=2", "flip call 7 field=ddp-version crc=fix")
 
 
 @iwarp_only("the proxy relays iWARP")
 class Seeds(ProxyCase):
     def under(self, seeds):
-        befell = 0
+        counted = 0
         for seed in some_of(list(seeds)):
             with self.subTest(seed=seed):
-                befell += self.there_and_back("random", seed=seed, name=str(seed)).counters()["disasters"]
-        self.assertGreater(befell, 0)
+                counted += self.there_and_back("random", seed=seed, name=str(seed)).counters()["faults"]
+        self.assertGreater(counted, 0)
 
     def test_seeds_1_to_8(self):
         self.under(range(1, 9))
@@ -144,7 +144,7 @@ class Seeds(ProxyCase):
     def test_seeds_17_to_24(self):
         self.under(range(17, 25))
 
-    def test_same_seed_same_disasters(self):
+    def test_same_seed_same_faults(self):
         """One call at a time, so that both runs send the same messages."""
         rules = ("random connections=3 each=4", "flip call 4 connection=1", "split any 2 count=3 size=random")
         seen = []
@@ -154,7 +154,7 @@ class Seeds(ProxyCase):
                     (self.files / "file").unlink(missing_ok=True)
                     self.nfs("--crc", "on", "put", self.local / "d0/e0/file 0 \u00fc", proxy.url("/files/file"))
                     self.nfs("--crc", "on", "stat", proxy.url("/files/file"))
-                seen.append(sorted(proxy.disasters()))  # which direction comes first is left open
+                seen.append(sorted(proxy.faults()))  # which direction comes first is left open
         self.assertGreater(len(seen[0]), 2)
         self.assertEqual(seen[0], seen[1])
 
@@ -282,12 +282,12 @@ class Streams(Case):
         self.assertEqual(exactly(client, 16), b"HTTP/1.0 200\r\n\r\n")
         self.assertEqual(self.one.counters()["unframed"], 2)
 
-    def test_markers_are_passed_on_without_disasters(self):
+    def test_markers_are_passed_on_without_faults(self):
         client, server = self.between("cut call 1")
         self.start(client, server, MARKER_BIT)  # markers in what the responder sends
         server.sendall(bytes(4) + self.sends(1)[0])
         self.assertEqual(exactly(client, 68), bytes(4) + self.sends(1)[0])
-        self.assertIn("to-client has markers: passed on without disasters", self.one.log())
+        self.assertIn("to-client has markers: passed on without faults", self.one.log())
         client.sendall(self.sends(1)[0])
         self.assertEqual(exactly(server, 10), b"", "the other direction is cut")
 
@@ -359,7 +359,7 @@ class Streams(Case):
         self.start(client, server)
         frames, before = self.sends(2), self.segments(server)
         client.sendall(frames[0])
-        wait_until(self.one.disasters, "the join")
+        wait_until(self.one.faults, "the join")
         client.sendall(frames[1])
         self.assertEqual(exactly(server, 2 * len(frames[0])), frames[0] + frames[1])
         self.assertEqual(self.segments(server) - before, 1)
@@ -369,7 +369,7 @@ class Streams(Case):
         self.start(client, server)
         frame = self.sends(1)[0]
         client.sendall(frame)
-        wait_until(lambda: self.one.disasters(), "the hold")
+        wait_until(lambda: self.one.faults(), "the hold")
         server.sendall(frame)
         self.assertEqual(exactly(client, len(frame)), frame)
         self.assertEqual(exactly(server, len(frame)), frame)
@@ -421,7 +421,7 @@ class CommandLine(Case):
         self.assertIn("--listen", self.refused("--to", "127.0.0.1:1"))
         self.assertIn("--to: not ADDR:PORT: 127.0.0.1:0", self.refused("--listen", "127.0.0.1:0", "--to", "127.0.0.1:0"))
         self.assertIn("--listen: not ADDR:PORT: host:1", self.refused("--listen", "host:1", "--to", "127.0.0.1:1"))
-        self.assertIn("'burn it': not an action", self.refused(*both, "--disaster", "burn it"))
+        self.assertIn("'burn it': not an action", self.refused(*both, "--fault", "burn it"))
         self.assertIn("--log-level", self.refused(*both, "--log-level", "loud"))
         self.assertIn("cannot read", self.refused(*both, "--script", str(self.folder / "none")))
         (self.folder / "script").write_text("cut reply\ncut nothing\n")

@@ -16,12 +16,12 @@ namespace {
 
 constexpr const char* kAbout =
     "Relays iWARP connections from an initiator to a responder, and causes faults on\n"
-    "the way. The same seed and rules cause the same disasters.";
+    "the way. The same seed and rules cause the same faults.";
 
 /// The words of the command line, not yet interpreted.
 struct Words {
   std::string listen, to, script, log_level = "info", log_format = "text";
-  std::vector<std::string> disasters;
+  std::vector<std::string> faults;
   std::optional<std::uint64_t> seed;
 };
 
@@ -38,7 +38,7 @@ std::vector<cli::Section> help_sections() {
         {"credits reply N count=N grant=N", "lower the credit grant"},
         {"drop-reply PROCEDURE N",
          "end the connection instead of answering: create, mkdir, symlink, mknod, remove, rmdir, rename, link, any"},
-        {"random connections=N each=N", "let the seed choose up to N disasters on each of the first connections"}}},
+        {"random connections=N each=N", "let the seed choose up to N faults on each of the first connections"}}},
       {"Kinds of messages",
        {{"mpa-request, mpa-reply", "start-up frames of MPA"},
         {"call, reply", "RPC-over-RDMA messages, told apart by the RPC header or by their direction"},
@@ -54,10 +54,10 @@ std::vector<cli::Section> help_sections() {
       {"Signals",
        {{"TERM, INT", "print counters, end the connections, and exit"}, {"USR1", "print counters to standard error"}}},
       {"Examples",
-       {{"rpcrdma-proxy --listen 127.0.0.1:20050 --to 127.0.0.1:20049 --disaster 'drop-reply mkdir'",
+       {{"rpcrdma-proxy --listen 127.0.0.1:20050 --to 127.0.0.1:20049 --fault 'drop-reply mkdir'",
          "cuts the connection instead of passing on the first reply to a MKDIR"},
-        {"rpcrdma-proxy --listen 127.0.0.1:0 --to 192.0.2.1:20049 --disaster random --seed 7",
-         "causes the disasters of seed 7"}}}};
+        {"rpcrdma-proxy --listen 127.0.0.1:0 --to 192.0.2.1:20049 --fault random --seed 7",
+         "causes the faults of seed 7"}}}};
 }
 
 void add_options(CLI::App& app, Words& words) {
@@ -68,7 +68,7 @@ void add_options(CLI::App& app, Words& words) {
   app.add_option("--to", words.to, "Where the responder listens")->type_name("ADDR:PORT")->required();
   app.add_option("--seed", words.seed, "Seed of all random choices")->type_name("N")->default_str("a random one");
   app.add_option("--script", words.script, "File with one rule in each line; # begins a comment")->type_name("FILE");
-  app.add_option("--disaster", words.disasters, "A rule: see Rules")->type_name("RULE")->allow_extra_args(false);
+  app.add_option("--fault", words.faults, "A rule: see Rules")->type_name("RULE")->allow_extra_args(false);
   app.add_option("--log-level", words.log_level, "What to log to standard error")
       ->type_name("trace|debug|info|warn|error|off")
       ->capture_default_str();
@@ -102,8 +102,8 @@ Refusal interpret(const Words& words, Options& options) {
   options.seed = words.seed ? *words.seed : device();
   if (!words.script.empty())
     if (auto refusal = read_script(words.script, options.script)) return refusal;
-  for (const std::string& line : words.disasters)
-    if (const auto wrong = add_rule(line, options.script)) return fmt::format("--disaster: '{}': {}", line, *wrong);
+  for (const std::string& line : words.faults)
+    if (const auto wrong = add_rule(line, options.script)) return fmt::format("--fault: '{}': {}", line, *wrong);
   if (!parse_log_level(words.log_level, options.log_level)) return "--log-level: not a level: " + words.log_level;
   if (!parse_log_format(words.log_format, options.log_format))
     return "--log-format: not text or json: " + words.log_format;

@@ -148,8 +148,8 @@ asio::awaitable<void> Connection::pass(Half& half, Frame frame, MutableOctets by
   if (frame.first) ++counters_.messages[static_cast<std::size_t>(frame.kind)];
   note_start_up(half, frame);
   if (frame.first) half.split.reset();
-  for (Disaster& disaster : plan_.judge(half.side, frame)) {
-    co_await suffer(half, std::move(disaster), frame, bytes);
+  for (Fault& fault : plan_.judge(half.side, frame)) {
+    co_await apply(half, std::move(fault), frame, bytes);
     if (closed_) co_return;
   }
   if (half.cut)
@@ -160,18 +160,18 @@ asio::awaitable<void> Connection::pass(Half& half, Frame frame, MutableOctets by
     half.output.insert(half.output.end(), bytes.begin(), bytes.end());
 }
 
-asio::awaitable<void> Connection::suffer(Half& half, Disaster disaster, const Frame& frame, MutableOctets bytes) {
-  const Rule rule = disaster.rule;
+asio::awaitable<void> Connection::apply(Half& half, Fault fault, const Frame& frame, MutableOctets bytes) {
+  const Rule rule = fault.rule;
   std::string what;
   switch (rule.action) {
     case Action::cut:
     case Action::drop_reply:
-      half.cut = disaster;
+      half.cut = fault;
       half.cut_in = rule.after;
       what = fmt::format("after {} bytes of it", rule.after);
       break;
     case Action::split:
-      half.split = disaster;
+      half.split = fault;
       what = rule.size == 0 ? "into pieces of random sizes" : fmt::format("into pieces of {} bytes", rule.size);
       break;
     case Action::join:
@@ -183,10 +183,10 @@ asio::awaitable<void> Connection::suffer(Half& half, Disaster disaster, const Fr
       what = fmt::format("for {} ms", rule.time.count());
       if (rule.bytes != 0) what += fmt::format(", or until {} bytes have passed the other way", rule.bytes);
       break;
-    case Action::flip: what = flip(disaster, frame, bytes); break;
-    case Action::credits: what = lower(disaster, frame, bytes); break;
+    case Action::flip: what = flip(fault, frame, bytes); break;
+    case Action::credits: what = lower(fault, frame, bytes); break;
   }
-  report(half, frame, disaster, what);
+  report(half, frame, fault, what);
   if (rule.action != Action::delay && rule.action != Action::hold) co_return;
   co_await flush(half);  // what was sent before
   if (rule.action == Action::delay)
@@ -196,22 +196,22 @@ asio::awaitable<void> Connection::suffer(Half& half, Disaster disaster, const Fr
 }
 
 /// Returns what was done, or nothing if there was nothing to do.
-std::string Connection::flip(Disaster& disaster, const Frame& frame, MutableOctets bytes) {
+std::string Connection::flip(Fault& fault, const Frame& frame, MutableOctets bytes) {
   const bool has_crc = uses_crc() && frame.kind != Kind::mpa_request && frame.kind != Kind::mpa_reply;
-  const auto bit = bit_to_flip(disaster, frame);
-  if (!bit || (disaster.rule.only_with_crc && !has_crc)) return {};
+  const auto bit = bit_to_flip(fault, frame);
+  if (!bit || (fault.rule.only_with_crc && !has_crc)) return {};
   flip_bit(bytes, *bit);
   if (!has_crc) return fmt::format("bit {}, no CRC", *bit);
-  if (disaster.rule.fix_crc) write_crc(bytes);
-  return fmt::format("bit {}, CRC {}", *bit, disaster.rule.fix_crc ? "fixed" : "kept");
+  if (fault.rule.fix_crc) write_crc(bytes);
+  return fmt::format("bit {}, CRC {}", *bit, fault.rule.fix_crc ? "fixed" : "kept");
 }
 
-std::string Connection::lower(const Disaster& disaster, const Frame& frame, MutableOctets bytes) {
+std::string Connection::lower(const Fault& fault, const Frame& frame, MutableOctets bytes) {
   if (!frame.rpc) return {};
-  const auto before = lower_credits(bytes, disaster.rule.grant);
+  const auto before = lower_credits(bytes, fault.rule.grant);
   if (!before) return {};
   if (uses_crc()) write_crc(bytes);
-  return fmt::format("{} instead of {}", disaster.rule.grant, *before);
+  return fmt::format("{} instead of {}", fault.rule.grant, *before);
 }
 
 /// Returns whether the wait was ended before its time.
@@ -282,7 +282,7 @@ void Connection::note_start_up(const Half& half, const Frame& frame) {
 }
 
 void Connection::unframe(Half& half, std::string_view why) {
-  log_.warn("connection {}: {} {}: passed on without disasters", number_, name_of(half.side), why);
+  log_.warn("connection {}: {} {}: passed on without faults", number_, name_of(half.side), why);
   ++counters_.unframed;
   half.frames.unframe();
 }
@@ -293,18 +293,18 @@ bool Connection::uses_crc() const noexcept {
   return asks(to_server_) || asks(to_client_);
 }
 
-void Connection::report(const Half& half, const Frame& frame, const Disaster& disaster, const std::string& what) {
-  const Rule& rule = disaster.rule;
+void Connection::report(const Half& half, const Frame& frame, const Fault& fault, const std::string& what) {
+  const Rule& rule = fault.rule;
   if (what.empty()) {
     ++counters_.skipped;
-    log_.info("skipped connection={} {} {} {}: {}", number_, name_of(half.side), name_of(frame.kind), disaster.number,
+    log_.info("skipped connection={} {} {} {}: {}", number_, name_of(half.side), name_of(frame.kind), fault.number,
               name_of(rule.action));
     return;
   }
-  ++counters_.disasters[static_cast<std::size_t>(rule.action)];
-  const std::string line = fmt::format("disaster connection={} {} {} {}: {} {}", number_, name_of(half.side),
-                                       name_of(frame.kind), disaster.number, name_of(rule.action), what);
-  if (disaster.begins)
+  ++counters_.faults[static_cast<std::size_t>(rule.action)];
+  const std::string line = fmt::format("fault connection={} {} {} {}: {} {}", number_, name_of(half.side),
+                                       name_of(frame.kind), fault.number, name_of(rule.action), what);
+  if (fault.begins)
     log_.info("{}", line);
   else
     log_.debug("{}", line);

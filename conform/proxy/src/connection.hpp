@@ -41,8 +41,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     boost::asio::steady_timer timer;
     std::optional<std::uint64_t> release;  // a hold ends when the other direction has passed so many bytes
     Time join{0};
-    // Disasters that last as long as the message of which a frame is the first.
-    std::optional<Disaster> cut, split;
+    // Faults that last as long as the message of which a frame is the first.
+    std::optional<Fault> cut, split;
     std::size_t cut_in = 0;  // bytes left until the cut
   };
   enum class More { yes, no };
@@ -53,7 +53,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::awaitable<More> receive(Half& half);
   boost::asio::awaitable<void> pass_frames(Half& half);
   boost::asio::awaitable<void> pass(Half& half, Frame frame, MutableOctets bytes);
-  boost::asio::awaitable<void> suffer(Half& half, Disaster disaster, const Frame& frame, MutableOctets bytes);
+  boost::asio::awaitable<void> apply(Half& half, Fault fault, const Frame& frame, MutableOctets bytes);
   boost::asio::awaitable<bool> wait(Half& half, Time time);
   boost::asio::awaitable<void> hold(Half& half, const Rule& rule);
   boost::asio::awaitable<void> cut(Half& half, const Frame& frame, Octets bytes);
@@ -63,10 +63,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void note_start_up(const Half& half, const Frame& frame);
   void unframe(Half& half, std::string_view why);
-  std::string flip(Disaster& disaster, const Frame& frame, MutableOctets bytes);
-  std::string lower(const Disaster& disaster, const Frame& frame, MutableOctets bytes);
+  std::string flip(Fault& fault, const Frame& frame, MutableOctets bytes);
+  std::string lower(const Fault& fault, const Frame& frame, MutableOctets bytes);
   bool uses_crc() const noexcept;
-  void report(const Half& half, const Frame& frame, const Disaster& disaster, const std::string& what);
+  void report(const Half& half, const Frame& frame, const Fault& fault, const std::string& what);
   Tcp::socket& source(const Half& half) noexcept { return half.side == Side::to_server ? client_ : server_; }
   Tcp::socket& sink(const Half& half) noexcept { return half.side == Side::to_server ? server_ : client_; }
   Half& other(const Half& half) noexcept { return half.side == Side::to_server ? to_client_ : to_server_; }

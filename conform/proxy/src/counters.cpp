@@ -21,10 +21,8 @@ std::string Counters::text() const {
   std::string out = fmt::format("connections={} unframed={} frames={} bytes={}", connections, unframed, frames, bytes);
   for (std::size_t i = 0; i < messages.size(); ++i)
     out += fmt::format(" {}={}", underscored(kKindNames[i]), messages[i]);
-  out += fmt::format(" disasters={} skipped={}", std::accumulate(disasters.begin(), disasters.end(), std::uint64_t{0}),
-                     skipped);
-  for (std::size_t i = 0; i < disasters.size(); ++i)
-    out += fmt::format(" {}={}", underscored(kActionNames[i]), disasters[i]);
+  out += fmt::format(" faults={} skipped={}", std::accumulate(faults.begin(), faults.end(), std::uint64_t{0}), skipped);
+  for (std::size_t i = 0; i < faults.size(); ++i) out += fmt::format(" {}={}", underscored(kActionNames[i]), faults[i]);
   return out;
 }
 

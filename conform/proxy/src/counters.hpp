@@ -12,7 +12,7 @@ namespace rpcrdma::proxy {
 struct Counters {
   std::uint64_t connections = 0, unframed = 0, frames = 0, bytes = 0, skipped = 0;
   std::array<std::uint64_t, kKindNames.size()> messages{};
-  std::array<std::uint64_t, kActionNames.size()> disasters{};
+  std::array<std::uint64_t, kActionNames.size()> faults{};
 
   /// One line of NAME=VALUE.
   std::string text() const;

@@ -17,8 +17,8 @@ Plan::Plan(Director& director, std::uint32_t connection)
   turns_.resize(rules_.size());
 }
 
-std::vector<Disaster> Plan::judge(Side side, const Frame& frame) {
-  std::vector<Disaster> out;
+std::vector<Fault> Plan::judge(Side side, const Frame& frame) {
+  std::vector<Fault> out;
   const auto answered = remember(side, frame);
   if (!frame.first) return out;
   for (std::size_t i = 0; i < rules_.size(); ++i) {

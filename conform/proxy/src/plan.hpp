@@ -8,8 +8,8 @@
 
 namespace rpcrdma::proxy {
 
-/// A disaster that befalls a message now. `dice` makes its random choices.
-struct Disaster {
+/// A fault on a message now. `dice` makes its random choices.
+struct Fault {
   Rule rule;
   Dice dice;
   std::uint32_t number;  ///< of the message among those that the rule matches
@@ -17,7 +17,7 @@ struct Disaster {
 };
 
 /// The rules with what is left of them. It decides by the number of the connection and of the message alone, so that
-/// the same seed causes the same disasters.
+/// the same seed causes the same faults.
 class Director {
  public:
   Director(Script script, std::uint64_t seed);
@@ -30,15 +30,15 @@ class Director {
   std::vector<std::uint32_t> left_;  // for each rule: on how many more connections it may act
 };
 
-/// What befalls one connection, which is counted from 1.
+/// What happens on one connection, which is counted from 1.
 class Plan {
  public:
   Plan(Director& director, std::uint32_t connection);
   /// Those of the script, and those that the seed chose for this connection.
   const std::vector<Rule>& rules() const noexcept { return rules_; }
-  /// The disasters of a frame, in the order of the rules. Call this for each frame of both directions. Disasters of a
+  /// The faults of a frame, in the order of the rules. Call this for each frame of both directions. Faults of a
   /// message are those of its first frame.
-  std::vector<Disaster> judge(Side side, const Frame& frame);
+  std::vector<Fault> judge(Side side, const Frame& frame);
 
  private:
   bool matches(const Rule& rule, Side side, const Frame& frame, const std::optional<Procedure>& answered) const;

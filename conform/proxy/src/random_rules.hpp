@@ -19,7 +19,7 @@ class Dice {
   std::uint64_t state_;
 };
 
-/// The disasters that the seed chooses for a connection, which is counted from 1. Start-up is not disturbed on the
+/// The faults that the seed chooses for a connection, which is counted from 1. Start-up is not disturbed on the
 /// first connection, as a client need not retry a connection that it never had.
 std::vector<Rule> random_rules(const RandomRule& random, std::uint64_t seed, std::uint32_t connection);
 

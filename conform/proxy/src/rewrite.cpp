@@ -36,12 +36,12 @@ std::optional<Place> place_of(Field field, const Frame& frame) noexcept {
 
 }  // namespace
 
-std::optional<std::size_t> bit_to_flip(Disaster& disaster, const Frame& frame) {
-  if (const auto bit = disaster.rule.bit)
+std::optional<std::size_t> bit_to_flip(Fault& fault, const Frame& frame) {
+  if (const auto bit = fault.rule.bit)
     return *bit < frame.size * kBits ? std::optional<std::size_t>(*bit) : std::nullopt;
-  const auto place = place_of(disaster.rule.field, frame);
+  const auto place = place_of(fault.rule.field, frame);
   if (!place) return std::nullopt;
-  return place->bit + disaster.dice.below(static_cast<std::uint32_t>(place->count));
+  return place->bit + fault.dice.below(static_cast<std::uint32_t>(place->count));
 }
 
 void flip_bit(MutableOctets frame, std::size_t bit) noexcept { frame[bit / kBits] ^= std::byte{0x80} >> (bit % kBits); }

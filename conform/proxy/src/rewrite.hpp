@@ -6,10 +6,10 @@
 
 namespace rpcrdma::proxy {
 
-/// The bit of a frame that a disaster flips, counted from the most significant bit of the first byte; nothing if the
+/// The bit of a frame that a fault flips, counted from the most significant bit of the first byte; nothing if the
 /// frame has no such bit. The length of an FPDU is spared unless the rule names the bit: a wrong one makes the receiver
 /// wait.
-std::optional<std::size_t> bit_to_flip(Disaster& disaster, const Frame& frame);
+std::optional<std::size_t> bit_to_flip(Fault& fault, const Frame& frame);
 /// Inverts a bit, which must be within the frame.
 void flip_bit(MutableOctets frame, std::size_t bit) noexcept;
 /// Lowers the credit value of a call or reply to `grant`. Returns the former value; nothing if it was not above that.

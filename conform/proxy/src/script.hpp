@@ -20,7 +20,7 @@ enum class Field : std::uint8_t { any, ddp_version, rdmap_version, queue, msn, s
 inline constexpr std::array<std::string_view, 6> kFieldNames{"any",   "ddp-version", "rdmap-version",
                                                              "queue", "msn",         "stag"};
 
-/// One disaster, and the messages that it befalls: on a connection, messages number `nth` to `nth` + `count` - 1 of
+/// One fault, and the messages on which it acts: on a connection, messages number `nth` to `nth` + `count` - 1 of
 /// those of this kind, in each direction by itself.
 struct Rule {
   Action action = Action::cut;
@@ -43,7 +43,7 @@ struct Rule {
   std::optional<std::uint32_t> procedure;  ///< drop_reply: nothing: each non-idempotent one
 };
 
-/// The rule `random`: the seed chooses up to `each` disasters on each of the first `connections` connections.
+/// The rule `random`: the seed chooses up to `each` faults on each of the first `connections` connections.
 struct RandomRule {
   std::uint32_t connections = 8, each = 3;
 };

@@ -15,7 +15,7 @@ class Proxy:
         self.log_path = folder / "proxy.log"
         command = [binary("rpcrdma-proxy"), "--listen", "127.0.0.1:0", "--to", target, "--seed", str(seed), *options]
         for rule in rules:
-            command += ["--disaster", rule]
+            command += ["--fault", rule]
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
         self.ready = self.process.stdout.readline().rstrip("\n")
@@ -49,9 +49,9 @@ class Proxy:
     def log(self):
         return self.log_path.read_text(errors="replace")
 
-    def disasters(self):
-        """What befell the messages, without the time and the name of the program."""
-        return [line.split(" info: ", 1)[1] for line in self.log().splitlines() if " info: disaster " in line]
+    def faults(self):
+        """The faults on the messages, without the time and the name of the program."""
+        return [line.split(" info: ", 1)[1] for line in self.log().splitlines() if " info: fault " in line]
 
     def counters(self):
         """Its counters, at any time or after stop()."""

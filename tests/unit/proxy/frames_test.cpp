@@ -215,18 +215,18 @@ TEST(Rewrite, FlippedBits) {
   for (const auto& [name, side, kind] : kFpdus) {
     const auto frame = started(side).next(vectors().at(name));
     for (std::uint32_t seed = 0; seed < 200; ++seed) {
-      Disaster disaster{{}, Dice(seed, {}), 1, true};
-      const auto any = bit_to_flip(disaster, *frame);
+      Fault fault{{}, Dice(seed, {}), 1, true};
+      const auto any = bit_to_flip(fault, *frame);
       ASSERT_TRUE(any);
       EXPECT_GE(*any, 16u) << "the length is spared";
       EXPECT_LT(*any, frame->size * 8);
-      disaster.rule.field = Field::ddp_version;
-      EXPECT_EQ(*bit_to_flip(disaster, *frame) / 2, 11u);
-      disaster.rule.field = Field::stag;
-      const auto stag = bit_to_flip(disaster, *frame);
+      fault.rule.field = Field::ddp_version;
+      EXPECT_EQ(*bit_to_flip(fault, *frame) / 2, 11u);
+      fault.rule.field = Field::stag;
+      const auto stag = bit_to_flip(fault, *frame);
       EXPECT_EQ(stag.has_value(), kind == Kind::write || kind == Kind::read_response);
-      disaster.rule.bit = static_cast<std::uint32_t>(frame->size * 8);
-      EXPECT_FALSE(bit_to_flip(disaster, *frame));
+      fault.rule.bit = static_cast<std::uint32_t>(frame->size * 8);
+      EXPECT_FALSE(bit_to_flip(fault, *frame));
     }
   }
   Bytes bytes = test::from_hex("0000");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which messages a rule befalls, and that a seed decides all the rest.
+// On which messages a rule acts, and that a seed decides all the rest.
 #include <gtest/gtest.h>
 
 #include <set>
