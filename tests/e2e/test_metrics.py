@@ -134,6 +134,11 @@ class Http(Case):
                 peer.sendall(request)
                 self.assertEqual(peer.makefile("rb").readline().split()[1], status, request)
 
+    def test_hosts_of_a_public_address(self):
+        server = self.server(options=("--metrics", "0.0.0.0:0"))
+        for host in ("monitoring.example:9110", "localhost", "192.0.2.7"):
+            self.assertEqual(fetch(server, "/healthz", Host=host)[0], 200, host)
+
     def connect(self, server):
         host, port = server.metrics.rsplit(":", 1)
         return socket.create_connection((host, int(port)), DEADLINE_S)

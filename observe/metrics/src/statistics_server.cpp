@@ -71,10 +71,12 @@ struct State : std::enable_shared_from_this<State> {
   std::shared_ptr<const Report> report;
   std::chrono::steady_clock::time_point report_at;
   bool requested = false;
+  bool loopback = false;  // only this machine can connect
   bool closed = false;
 };
 
 error_code State::listen(const tcp::endpoint& local) {
+  loopback = local.address().is_loopback();
   error_code failed;
   acceptor.open(local.protocol(), failed);
   if (!failed) acceptor.set_option(tcp::acceptor::reuse_address(true), failed);
@@ -198,7 +200,7 @@ asio::awaitable<Response> State::answer(const Request& request) {
     response.result(http::status::bad_request);  // RFC 9112 section 3.2
     co_return response;
   }
-  if (host != request.end() && !is_own_host({host->value().data(), host->value().size()}, options.names)) {
+  if (loopback && host != request.end() && !is_own_host({host->value().data(), host->value().size()}, options.names)) {
     response.result(http::status::forbidden);
     response.body() = "unknown host name: use the IP address, localhost or the host name of the server\n";
     co_return response;

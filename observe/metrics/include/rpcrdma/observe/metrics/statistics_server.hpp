@@ -25,7 +25,8 @@ struct StatisticsServerOptions {
       10000};  ///< for one request to arrive, to be answered, and for the reply to be read
   std::chrono::milliseconds freshness{100};  ///< a report of this age is used again, so that requests cost little
   std::string version;                       ///< of the program
-  /// Names of this machine that clients may use in the Host header; addresses and localhost are always accepted.
+  /// Names of this machine that clients may use in the Host header if the server listens on a loopback address. IP
+  /// addresses and localhost are always accepted. On another address every name is.
   std::vector<std::string> names;
 };
 
