@@ -20,7 +20,8 @@ namespace {
 
 using transport::VersionChoice;
 
-/// More than 1,000 connections with the largest receives need: the default pool keeps them from growing.
+/// The limit of the pool in bytes: more than the largest receives of 1,000 connections take. With the default limit the
+/// receives would not grow.
 constexpr std::size_t kAmplePool = std::size_t{64} << 30;
 constexpr std::uint32_t kLarge = 65536;
 constexpr std::uint32_t kWrite = 32768;

@@ -84,7 +84,7 @@ class RecordReader {
 
  private:
   static constexpr std::size_t kStep = 65536;
-  /// What one receive may read ahead. A longer fragment is received in place.
+  /// Bytes that one receive may read ahead. A longer fragment is received in place.
   static constexpr std::size_t kAhead = 4096;
 
   /// Takes what has been received. Returns how the read ends, or nothing if it needs more bytes.

@@ -12,8 +12,8 @@
 
 namespace rpcrdma::conform::client {
 
-/// Files by path: the contents of a regular file behind "file ", the target of a symbolic link behind "link ",
-/// "directory", or another kind.
+/// Describes each file, by path: "file " and the contents of a regular file, "link " and the target of a symbolic link,
+/// "directory", "special", or "N bytes" for a regular file whose contents were not read.
 using Tree = std::map<std::string, std::string>;
 
 class Workplace {

@@ -276,13 +276,13 @@ void Connection::note_start_up(const Half& half, const Frame& frame) {
   // The side that asks for markers gets them in what it receives.
   if (flags && flags->markers) unframe(other(half), "has markers");
   if (flags && flags->reject && half.side == Side::to_client) {
-    unframe(to_server_, "was rejected");
-    unframe(to_client_, "was rejected");
+    unframe(to_server_, "belongs to a rejected connection");
+    unframe(to_client_, "belongs to a rejected connection");
   }
 }
 
 void Connection::unframe(Half& half, std::string_view why) {
-  log_.warn("connection {}: {} {}: passed on without faults", number_, name_of(half.side), why);
+  log_.warn("connection {}: direction {} {}: no faults are injected into it", number_, name_of(half.side), why);
   ++counters_.unframed;
   half.frames.unframe();
 }

@@ -27,7 +27,7 @@ enum class Always : std::size_t {
   count  ///< not a rule
 };
 
-/// What all connections of a run have seen.
+/// Counts the messages, and the breaches of each rule, over all connections of a run.
 class Watch {
  public:
   void message() noexcept { ++messages_; }

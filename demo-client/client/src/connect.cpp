@@ -54,8 +54,9 @@ asio::awaitable<void> add_links(Client::Impl& impl) {
     options.deadline = Clock::now() + std::min(kFurtherConnect, impl.options.timeout);
     const auto reply = co_await call_once<rpc::nfs3::Null>(link->rpc, {}, options);
     if (!reply) {
-      impl.options.log.warn("the server accepts only {} connections: {}", impl.links.size(),
-                            link->transport->last_error().message());
+      const error_code why = link->transport->last_error();
+      impl.options.log.warn("using {} of {} connections: {}", impl.links.size(), impl.options.connections,
+                            (why ? why : reply.error()).message());
       // Deferred: this is the completion of a call of the link.
       asio::post(impl.context, [link = std::move(link)] {});
       co_return;

@@ -29,7 +29,8 @@ Checked<void> Daemon::reread_exports() {
   if (auto possible = check_within_sandbox(specs); !possible) return possible;
   if (const auto replaced = exports_.replace(specs, options_.state_dir, log_); !replaced) return replaced;
   options_.exports = std::move(specs);
-  log_.info("{}: {} exports", options_.config.string(), options_.exports.size());
+  log_.info("{}: read again: now serving {} exports, those of the command line included", options_.config.string(),
+            options_.exports.size());
   if (file->settings != options_.settings)
     log_.warn("{}: settings outside of [[export]] take effect after a restart", options_.config.string());
   // A loop without calls would keep removed exports open.

@@ -11,6 +11,18 @@
 namespace rpcrdma::ipoib {
 namespace {
 
+const char* own_reason(Refusal refusal) noexcept {
+  switch (refusal) {
+    case Refusal::none: break;
+    case Refusal::crossing: return "requests crossed";
+    case Refusal::unknown: return "its address is not that of a peer";
+    case Refusal::receive_mtu: return "its Receive MTU is too small";
+    case Refusal::busy: return "no room or memory for another connection";
+    case Refusal::malformed: return "malformed private data";
+  }
+  return "no reason";
+}
+
 /// Memory for the packets of one connection, in each direction.
 constexpr std::uint32_t kQueueBytes = 2u << 20;
 constexpr std::uint32_t kMinDepth = 16, kMaxDepth = 256;
@@ -121,8 +133,7 @@ void LinkState::refuse(std::unique_ptr<fabric::ConnectionRequest> request, Refus
   ++counter;
   const ConnectionLimits own = limits();
   const PrivateData data{own.qpn, own.receive_mtu, Extension{.refusal = why, .credits = own.depth}};
-  log_.debug("ipoib: request from {} refused, reason {}", request->info().peer.address().to_string(),
-             static_cast<int>(why));
+  log_.debug("ipoib: request from {} refused: {}", request->info().peer.address().to_string(), own_reason(why));
   const auto bytes = encode(data);
   fabric_.reject(std::move(request), Octets(bytes).first(encoded_size(data)));
 }
@@ -229,7 +240,7 @@ void LinkState::connect_failed(Peer& peer, const Connection& connection, error_c
   if (rejected && refusal != Refusal::none)
     log_.info("ipoib: {} rejects the connection: {}", peer.text(), text(refusal));
   else
-    log_.info("ipoib: {} cannot be connected: {}", peer.text(), why.message());
+    log_.info("ipoib: cannot connect to {}: {}", peer.text(), why.message());
   if ((rejected || stale) && peer.waiting_count != 0 && ++peer.rejections < kMaxRejections) return await_retry(peer);
   peer.rejections = 0;
   if (peer.usable() == nullptr && !peer.connecting()) drop_waiting(peer);

@@ -24,7 +24,7 @@ class Neighbours {
   void learn(const IpBytes& address, Peer& peer, const IpBytes& host);
   /// Removes the addresses learnt for `peer`.
   void forget(const Peer& peer) noexcept;
-  /// The entry of the longest range that contains `address`, or null.
+  /// The entry with the longest prefix that matches `address`, or null.
   Entry* find(const IpBytes& address) noexcept;
   /// The number of learnt addresses: of all peers, and of the peers at `host`.
   std::size_t learnt() const noexcept { return learnt_; }

@@ -551,7 +551,7 @@ TEST_F(HostileServerOfAnAdaptiveClient, OffersOfSmallerReceives) {
   call();
 }
 
-// Every truncated prefix of every vector, to a client; it connects again when the connection is lost.
+// Sends the client every proper prefix of every test vector. If one ends the connection, the next call makes a new one.
 TEST_F(HostileServer, TruncatedVectors) {
   call();
   for (const auto& [name, vector] : load_vectors("v2.hex")) {

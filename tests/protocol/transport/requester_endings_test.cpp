@@ -262,8 +262,8 @@ TEST_F(RequesterTest, ATransferThatNeverEndsThoughItWasAnswered) {
   EXPECT_EQ(client_fabric->bound_windows(), 0u);
 }
 
-// [8166-4.4.1-a] [8166-4.4.1-b] The server invalidates a handle while it reads through it, and the call is cancelled:
-// the call completes only when the Read Response has been sent
+// [8166-4.4.1-a] [8166-4.4.1-b] The server invalidates a handle that its own RDMA Read still uses, and the call is
+// cancelled: the call completes only when the Read Response has been sent
 TEST_F(RequesterTest, InvalidatedWhileItIsRead) {
   transport::ClientOptions options;
   options.grace = std::chrono::hours(1);

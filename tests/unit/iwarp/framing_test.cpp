@@ -50,7 +50,7 @@ struct Kept final : SegmentSink {
   bool drop = false;
 };
 
-/// Acts as a socket: fills the planned buffers, `slice` bytes at most.
+/// Acts as a socket: feeds `stream` into the buffers that the reader plans, at most slice() bytes at a time.
 void feed(FpduReader& reader, Octets stream, const std::function<std::size_t()>& slice) {
   while (!stream.empty()) {
     std::size_t left = std::min(stream.size(), std::max<std::size_t>(slice(), 1));

@@ -189,7 +189,9 @@ void Connection::close() noexcept {
 
 void Connection::abort(error_code why, const char* message) noexcept {
   if (ended_) return;
-  if (message != nullptr && !aborted_) setup_.log.info("connection aborted: {}", message);
+  if (message != nullptr && !aborted_)
+    setup_.log.info("connection aborted: {} (peer {} port {})", message, info_.peer.address().to_string(),
+                    info_.peer.port());
   aborted_ = true;
   // `why` may be a mere consequence of the end; the fabric then reports the cause.
   const bool echo = why == fabric::FabricError::flushed || why == fabric::FabricError::not_connected;
@@ -212,7 +214,7 @@ void Connection::destroy() noexcept {
 
 void Connection::on_rejected(const fabric::ConnectionInfo& peer) noexcept {
   if (!peer.peer_reads) return;
-  setup_.log.debug("connection rejected by {}: it wants {} outstanding RDMA Reads and accepts {}; this side offered {}",
+  setup_.log.debug("connection rejected by {}, which stated ORD {} and IRD {}; this side offered IRD {}",
                    peer.peer.address().to_string(), peer.peer_reads->outbound, peer.peer_reads->inbound,
                    setup_.options.inbound_reads);
 }

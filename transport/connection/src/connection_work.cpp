@@ -19,7 +19,9 @@ std::uint64_t size_of(std::span<const BufferRef> gather) noexcept {
 
 error_code Connection::posted(error_code status, const fabric::WorkContext* context) noexcept {
   if (status) {
-    if (!aborted_) setup_.log.debug("connection aborted: cannot post a work request: {}", status.message());
+    if (!aborted_)
+      setup_.log.debug("connection aborted: cannot post a work request: {} (peer {} port {})", status.message(),
+                       info_.peer.address().to_string(), info_.peer.port());
     abort(status);
   } else {
     if (context != nullptr) ++progress_.posted;

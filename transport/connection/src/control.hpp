@@ -66,7 +66,7 @@ class Control final : public CharacteristicsExchange {
 
   /// Credits for calls of this side that an optional message takes until it is known to have arrived.
   std::uint32_t held_credits() const noexcept { return held_ ? 1 : 0; }
-  /// Whether calls of the reverse direction may be sent to the peer.
+  /// Which reverse calls the peer accepts.
   BackwardSupport peer_backward_support() const noexcept { return peer_.backward_request_support; }
 
   Characteristics characteristics() const noexcept override;

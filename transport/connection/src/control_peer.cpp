@@ -5,6 +5,7 @@
 // Errors. A malformed option is answered by RDMA2_ERR_BAD_HEADER [xchar-2.1-b], an unknown or unsupported option by
 // RDMA2_ERR_INVAL_OPTION [v2-3.1-a]. A response that matches no request, or contradicts itself, changes nothing.
 #include <algorithm>
+#include <array>
 
 #include "control.hpp"
 
@@ -45,9 +46,11 @@ void Control::on_init(const wire::Header& header) {
   // The policy never asks for a smaller size than the peer's receives have now, before any request.
   growth_ = InlineGrowth(connection_.thresholds_.send, std::min(options_.max_send_size, wire::kMaxThreshold));
   watch_idleness();
-  connection_.log().debug("peer announces receives of {} bytes, remote invalidation {}, reverse calls {}",
-                          peer_.receive_buffer_size, peer_.requester_remote_invalidation,
-                          static_cast<unsigned>(peer_.backward_request_support));
+  static constexpr std::array kReverseCalls{"unknown", "none", "without chunks", "all"};
+  connection_.log().debug(
+      "characteristics of the peer: receives of {} bytes, remote invalidation {}, reverse calls {}",
+      peer_.receive_buffer_size, peer_.requester_remote_invalidation,
+      kReverseCalls[std::min<std::size_t>(static_cast<std::size_t>(peer_.backward_request_support), 3)]);
   pump();
 }
 

@@ -291,7 +291,8 @@ void CallImpl::drop_jobs() {
   jobs_.clear();
 }
 
-/// Releases everything, then runs the handler, after which this object may be in use again.
+/// Releases the buffers and work requests, runs the handler, then returns the bytes of the budgets and gives this
+/// object back: on return it may serve another call.
 void CallImpl::over(error_code status) {
   const ConnectionPtr connection = std::move(connection_);
   connection_.reset();

@@ -101,7 +101,7 @@ NodeStat node_stat_of(const struct statx& s) noexcept {
   return stat;
 }
 
-/// A name as the kernel takes it.
+/// A NUL-terminated copy of a file name, for system calls. `fits` is false if the name is longer than NAME_MAX.
 struct NameText {
   explicit NameText(std::string_view name) noexcept : fits(name.size() < sizeof text) {
     const std::size_t size = fits ? name.size() : 0;

@@ -110,7 +110,7 @@ std::optional<NodeStat> KeptNodes::look(const KeptNode& node) const noexcept {
 KeptNodePtr KeptNodes::keep(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path) {
   if (capacity_ == 0 || stat.attributes.links == 0) return nullptr;
   if (path.empty() && where_is(fd.get(), root_, &path) != Where::inside) return nullptr;
-  // Another name of the object remains, but this is not its path.
+  // The kernel marks the path of a removed name. The object has another name, whose path is unknown.
   if (path.ends_with(kDeleted)) return nullptr;
   Order gone;
   const std::lock_guard lock(mutex_);

@@ -96,9 +96,9 @@ class KeptNodes {
 
   /// Null if the object is not kept.
   KeptNodePtr find(const NodeKey& key);
-  /// The object that had this path; null if it is not kept.
+  /// The object that was kept under `path`; null if there is none.
   KeptNodePtr find(const std::string& path);
-  /// True if the kernel shows the path that the object had when it was kept.
+  /// True if the kernel still reports the path under which the object was kept.
   bool is_in_place(const KeptNode& node) const noexcept;
   /// The present attributes; nothing if the object is not where it was, or has no name any more.
   std::optional<NodeStat> look(const KeptNode& node) const noexcept;

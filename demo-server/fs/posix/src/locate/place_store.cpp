@@ -364,7 +364,8 @@ void PlaceStore::take_file() {
   const Failure failure{database_ == nullptr ? 0 : (*opened)->add(*database_)};
   if (failure.code != 0) return warn_of_memory(failure.text());
   database_ = std::move(*opened);
-  if (awaited) log_.info("{}: the file is free; the places of files are kept in it from now on", file_.string());
+  if (awaited)
+    log_.info("{}: no longer in use elsewhere; the places of files are kept in it from now on", file_.string());
 }
 
 void PlaceStore::set_aside(const char* why) {

@@ -55,7 +55,7 @@ RPCRDMA_EXPORT boost::system::result<CaptureOptions, CaptureRefusal> parse_captu
 
 /// Totals of a capture.
 struct CaptureCounts {
-  std::uint64_t frames = 0;   ///< written, including those of the opening of a connection
+  std::uint64_t frames = 0;   ///< written, including the synthetic handshake of each connection
   std::uint64_t dropped = 0;  ///< not written: the ring was full, or writing failed
   std::uint64_t bytes = 0;    ///< written to files
 };

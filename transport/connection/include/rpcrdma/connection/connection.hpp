@@ -137,7 +137,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   /// As CharacteristicsExchange::async_request() and async_change().
   void request_characteristics(const CharacteristicChange& wanted, CharacteristicsHandler handler);
   void change_characteristics(const CharacteristicChange& wanted, CharacteristicsHandler handler);
-  /// Credits for calls of this side that calls cannot use now, because an optional message uses them.
+  /// How many of the credits for this side's calls an optional message holds at present: 0 or 1.
   std::uint32_t held_credits() const noexcept;
   /// False if the peer has announced that it does not take reverse calls.
   bool peer_takes_reverse_calls() const noexcept;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint8_t kLengthFlag = 0x80;  // M
 constexpr std::uint8_t kDdpFlag = 0x40;     // D
 constexpr std::uint8_t kRdmapFlag = 0x20;   // R
-constexpr std::uint8_t kSiwFlags = 0x07;    // siw: M 1, D 2, R 4
+constexpr std::uint8_t kSiwFlags = 0x07;    // where Linux's siw puts them: M is 1, D is 2, R is 4
 
 struct Named {
   TerminateCode code;
