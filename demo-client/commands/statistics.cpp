@@ -13,8 +13,7 @@
 namespace rpcrdma::commands {
 
 int run_statistics(const std::string& address, bool json) {
-  const std::array<const char*, 5> arguments{"rpcrdma-top", "--once", address.c_str(), json ? "--json" : nullptr,
-                                             nullptr};
+  const std::array<const char*, 5> arguments{"rpcrdma-top", json ? "--json" : "--once", "--", address.c_str(), nullptr};
   auto* const argv = const_cast<char* const*>(arguments.data());
   std::error_code failed;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);

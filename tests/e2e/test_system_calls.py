@@ -98,6 +98,9 @@ class SystemCalls(Case):
                 self.assertLess(table.get("epoll_ctl", 0), 0.1, "handed to another thread and back")
 
     def test_changes_of_names(self):
+        held = int(re.search(r"CapEff:\s*(\w+)", Path("/proc/self/status").read_text(encoding="ascii")).group(1), 16)
+        if not held >> 2 & 1:  # CAP_DAC_READ_SEARCH
+            self.skipTest("NOT CHECKED: without kernel handles the server stores places")
         # Touching takes the server's rights, so that the next call takes the caller's identity again.
         more = 8 if inodes_are_touched() else 0
         names = [b"name%d" % index for index in range(CALLS)]

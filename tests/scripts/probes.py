@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """probes.py with|without PROGRAM...: compares the static probes of each program with docs/probes.md and the script for
 bpftrace. Needs readelf of binutils."""
+import os
 import re
 import subprocess
 import sys
@@ -19,7 +20,8 @@ def documented():
 
 def built(program):
     """The same, for each place in the program where a probe is."""
-    notes = subprocess.run(["readelf", "--wide", "--notes", program], capture_output=True, text=True, check=True).stdout
+    notes = subprocess.run(["readelf", "--wide", "--notes", program], capture_output=True, text=True, check=True,
+                           env={**os.environ, "LC_ALL": "C"}).stdout
     found = re.findall(r"Provider: rpcrdma\s+Name: (\w+)\s+Location:.*\s+Arguments: (.*)", notes)
     return {(name, len(arguments.split())) for name, arguments in found}
 

@@ -76,7 +76,9 @@ struct State : std::enable_shared_from_this<State> {
 };
 
 error_code State::listen(const tcp::endpoint& local) {
-  loopback = local.address().is_loopback();
+  const auto address = local.address();
+  loopback = address.is_loopback() || (address.is_v6() && address.to_v6().is_v4_mapped() &&
+                                       asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback());
   error_code failed;
   acceptor.open(local.protocol(), failed);
   if (!failed) acceptor.set_option(tcp::acceptor::reuse_address(true), failed);

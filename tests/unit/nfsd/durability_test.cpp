@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "file_system_test.hpp"
+#include "keeping_directory.hpp"
 #include "open_files/commit_order.hpp"
 #include "open_files/descriptor_cache.hpp"
 #include "open_files/write_backs.hpp"
@@ -70,6 +71,8 @@ namespace {
 
 class Durability : public FileSystemTest {
  protected:
+  /// A failed flush is reported to other changes of a directory only if the directory is kept.
+  Durability() : FileSystemTest(keeping_directory()) {}
   void SetUp() override {
     FileSystemTest::SetUp();
     caller_.sync = true;

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "file_system_test.hpp"
+#include "keeping_directory.hpp"
 #include "locate/kept_nodes.hpp"
 #include "locate/locator.hpp"
 #include "rpcrdma/nfsd/fs/access.hpp"
@@ -21,17 +22,9 @@ namespace {
 
 namespace filesystem = std::filesystem;
 
-bool keeps_objects(const filesystem::path& path) {
-  const Fd fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  return KeptNodes::usable(fd.get());
-}
-
-/// The files are on tmpfs if the objects of the usual one are not kept, as in a container, where /tmp is an overlay.
 class Kept : public FileSystemTest {
  protected:
-  Kept()
-      : FileSystemTest(keeps_objects(filesystem::temp_directory_path()) ? filesystem::temp_directory_path()
-                                                                        : "/dev/shm") {}
+  Kept() : FileSystemTest(keeping_directory()) {}
   void SetUp() override {
     FileSystemTest::SetUp();
     ASSERT_TRUE(keeps_objects(directory_.path()));
