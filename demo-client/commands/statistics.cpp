@@ -13,7 +13,8 @@
 namespace rpcrdma::commands {
 
 int run_statistics(const std::string& address, bool json) {
-  const std::array<const char*, 5> arguments{"rpcrdma-top", json ? "--json" : "--once", "--", address.c_str(), nullptr};
+  const std::array<const char*, 6> arguments{"rpcrdma-top", "--once",        json ? "--json" : "--once",
+                                             "--",          address.c_str(), nullptr};
   auto* const argv = const_cast<char* const*>(arguments.data());
   std::error_code failed;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);

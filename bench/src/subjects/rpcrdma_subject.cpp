@@ -24,6 +24,8 @@ namespace {
 
 /// Memory registered for the receives and sends of one connection, generously.
 constexpr std::size_t kPoolForEach = 128u << 10;
+/// Connections that come before those that are measured.
+constexpr std::uint32_t kFirstIdle = 16;
 
 /// Throws Unavailable unless a process may have `connections` to one port: one descriptor and one local port for each.
 void require_room(std::uint32_t connections) {
@@ -74,7 +76,7 @@ class Rpcrdma final : public Subject {
  private:
   void add_idle(const Setting& setting, std::uint32_t count) {
     // Excludes what the server allocates once, at its first connections.
-    first_idle_ = hold_connections(setting, child_.port(), 16);
+    first_idle_ = hold_connections(setting, child_.port(), kFirstIdle);
     const auto [resident_before, posted_before] = footprint();
     const auto start = Clock::now();
     idle_ = hold_connections(setting, child_.port(), count);
@@ -87,12 +89,14 @@ class Rpcrdma final : public Subject {
   /// Ends the process that holds the idle connections. Returns the milliseconds until the server has none of them.
   double notice_end() {
     if (notice_ms_) return *notice_ms_;
-    const std::uint32_t idle = idle_count_;
-    const std::uint32_t before = connections();
+    connections();  // its call opens the first link
+    const std::size_t others = kFirstIdle + links_.size();
     const auto start = Clock::now();
     idle_.reset();
-    while (connections() > before - idle) {
-      if (seconds_since(start) > 300) throw std::runtime_error("the server does not notice the end of its connections");
+    for (std::uint32_t left = connections(); left > others; left = connections()) {
+      if (seconds_since(start) > 300)
+        throw std::runtime_error(
+            fmt::format("the server still has {} connections, not {}, after the end of {}", left, others, idle_count_));
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     notice_ms_ = 1000 * seconds_since(start);
