@@ -20,7 +20,7 @@ SWEEP = "rpcrdma-bench --sweep"
 
 
 def read_rows(path):
-    """The rows and costs, without the lines about the machine and about peers that it lacks."""
+    """The lines with results and costs. Skips the lines about the machine and about peers that were left out."""
     return [row for row in map(json.loads, path.read_text().splitlines()) if "case" in row]
 
 
@@ -41,7 +41,7 @@ def size_text(octets):
 
 
 def picked(rows, pattern, key=int, value="ours", peer=None):
-    """{x: y} of the rows whose case matches `pattern`: `key` makes x from its group, and y is `value`."""
+    """{x: y} of the rows whose case matches `pattern`: x is `key` of the pattern's group, y is the column `value`."""
     points = {}
     for row in rows:
         found = re.fullmatch(pattern, row["case"])

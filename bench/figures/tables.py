@@ -3,7 +3,7 @@
 import re
 
 ON_NAMES = ("mkdir", "stat", "chmod", "rename", "rmdir")
-# What is required of a ratio and, in brackets, the aim.
+# The bound that a ratio must keep and, in brackets, the goal.
 GATES = {
     ("null_rtt", "raw_tcp"): "<= 1.15", ("null_rtt", "raw_asio"): "<= 1.05", ("null_rtt", "tirpc_tcp"): "<= 1.05 [1.0]",
     ("null_rate_qd32", "tirpc_tcp"): ">= 6 [8]",
@@ -25,7 +25,7 @@ GATES = {
     **{(f"libnfs_{way}_1m_{depth}", "ganesha"): ">= 1.2" for way in ("read", "write") for depth in ("qd1", "qd8")},
     ("read_1m_qd8_crc", "read_1m_qd8"): ">= 0.75",
 }
-# With both sides on one processor.
+# The bounds if both sides run on one processor.
 GATES_TOGETHER = {**GATES, ("null_rtt", "raw_tcp"): "<= 1.30"}
 LAYERS = [  # a symbol belongs to the first layer whose pattern it matches
     ("copies between user and kernel", r"copy_(to|from)_iter|copy_user|rep_movs|_copy_(to|from)_user|clear_page"),
@@ -58,8 +58,8 @@ VM_GATES = {"read_1m": ">= 0.90 [1.0]", "write_1m": ">= 0.90 [1.0]", "random_4k"
 
 
 def virtual_machine(output):
-    """Both tables that bench/vm/ratios.sh prints: rows of five figures compare with the kernel, rows of three with
-    perftest."""
+    """The two tables of the output of bench/vm/ratios.sh: a row of five figures is a comparison with the kernel, a row
+    of three is a comparison with perftest."""
     kernel, perftest = [], []
     for fields in map(str.split, output.splitlines()):
         if not fields or fields[0] not in VM_CASES:

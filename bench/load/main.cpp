@@ -37,7 +37,7 @@ struct Options {
   Polling poll;
 };
 
-/// The usage error; empty if there is none.
+/// Completes `options`. Returns the usage error; empty if there is none.
 std::string understand(const std::string& url, const std::string& fabric, const std::string& root, Options& options) {
   auto parsed = nfs::parse_url(url);
   if (!parsed) return fmt::format("{}: {}", url, parsed.error().why);
@@ -48,7 +48,7 @@ std::string understand(const std::string& url, const std::string& fabric, const 
   return options.root ? "" : "--root-handle: not 1 to 64 bytes in hexadecimal";
 }
 
-/// The exit status, or -1 to continue.
+/// Parses the command line. Returns the exit status, or -1 to continue.
 int parse(int argc, char** argv, Options& options) {
   std::string url, fabric = "auto", root;
   CLI::App app{"Loads an NFSv3 server with READs or WRITEs of one file, and prints the rate.", "rpcrdma-load"};
@@ -57,10 +57,12 @@ int parse(int argc, char** argv, Options& options) {
   app.add_option("--mount-port", options.client.mount_port, "ask the MOUNT service on this TCP port");
   app.add_option("--block", options.block, "bytes of one call")->check(CLI::Range(1u, 1u << 20))->capture_default_str();
   app.add_option("--depth", options.depth, "calls in flight")->check(CLI::Range(1u, 64u))->capture_default_str();
-  app.add_option("--seconds", options.seconds, "how long")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+  app.add_option("--seconds", options.seconds, "duration of the load")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
   CLI::Option* const write = app.add_flag("--write", options.write, "UNSTABLE WRITEs, and one COMMIT; default: READs");
   app.add_flag("--sync", options.sync, "FILE_SYNC WRITEs, as the kernel's client sends with O_DIRECT")->needs(write);
-  app.add_flag("--random", options.random, "blocks at random; default: one after the other");
+  app.add_flag("--random", options.random, "blocks in random order; default: in sequence");
   cli::add_poll_option(app, options.poll);
   app.add_option("URL", url, "a file that exists: nfs://HOST[:PORT]/EXPORT/PATH")->required();
   try {
@@ -91,7 +93,8 @@ class Load {
     if (!limits) co_return limits.error();
     const std::uint32_t largest = options_.write ? limits->write_size : limits->read_size;
     if (blocks_ == 0 || options_.block > largest) {
-      fmt::print(stderr, "rpcrdma-load: the file has {} bytes, and the server takes {} at once\n",
+      fmt::print(stderr,
+                 "rpcrdma-load: choose a smaller --block: the file has {} bytes, and the server accepts {} in a call\n",
                  file_.attributes.size, largest);
       co_return make_error_code(BaseError::invalid_argument);
     }

@@ -17,7 +17,7 @@ struct Board {
   std::uint32_t connections = 0;    ///< open, when last published
 };
 
-/// A server in a process of its own, forked before this process has threads. Killed by the destructor, and by the
+/// A server in a process of its own, forked before this process has threads. The destructor kills it; so does the
 /// kernel if this process dies.
 class Child {
  public:
@@ -33,7 +33,7 @@ class Child {
   const Board& board() const noexcept { return *board_; }
   /// Totals of the child and of this process; `fabric` are the counters of this process's fabric.
   Usage usage(const fabric::Counters& fabric = {}) const;
-  /// The same for a child that has executed another program, which does not count.
+  /// As usage(), for a child that has executed another program: of that program, only the processor time is known.
   Usage usage_of_program() const;
   /// Bytes of the child's resident memory, without mapped files.
   std::uint64_t resident() const;

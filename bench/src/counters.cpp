@@ -44,7 +44,7 @@ Cost cost_of(const Totals& before, const Totals& after, std::uint64_t operations
 constexpr std::uint64_t kEnough = 500;
 constexpr std::chrono::seconds kLongest{10};
 
-/// Sets the kernel's count of system calls, from another run.
+/// Sets Cost::kernel_calls, which takes another run.
 void count_in_kernel(const Contender& one, std::chrono::milliseconds budget, std::array<Cost, 2>& costs) {
   const Usage usage = one.subject->usage();
   const std::array<KernelCalls, 2> sides{KernelCalls(usage.client.process), KernelCalls(usage.server.process)};
@@ -62,7 +62,7 @@ void count_in_kernel(const Contender& one, std::chrono::milliseconds budget, std
   }
 }
 
-/// The value with two digits after the point, or with those of `precision`; `unknown` if it is not known.
+/// The value with `precision` digits after the point; `unknown` if it is NaN.
 std::string text(double value, int precision, const char* unknown) {
   return std::isnan(value) ? unknown : fmt::format("{:.{}f}", value, precision);
 }

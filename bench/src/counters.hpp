@@ -14,9 +14,9 @@ struct Cost {
   std::string name;  ///< of the case
   std::string who;
   std::string side;
-  double processor_us;    ///< processor time, with what the kernel does for the process
-  double processor_s_gb;  ///< seconds of it for 10^9 bytes of bulk data
-  double kernel_calls;    ///< system calls by the kernel's count
+  double processor_us;    ///< microseconds of processor time, in the process and in the kernel on its behalf
+  double processor_s_gb;  ///< seconds of processor time for 10^9 bytes of bulk data
+  double kernel_calls;    ///< system calls as counted by the kernel
   double allocations;
   double copied;
   double system_calls;
@@ -30,8 +30,8 @@ struct Cost {
   double batches;
 };
 
-/// Counts the costs of two more runs of a contender that has run before: one to count, and one in which the kernel
-/// counts system calls. Takes longer than `budget` if a run of that length makes too few operations.
+/// Counts the costs of a contender that has run before, in two more runs: the kernel counts system calls in the second
+/// one. Takes longer than `budget` if a run of that length makes too few operations.
 std::vector<Cost> count(const Contender& one, const std::string& name, std::chrono::milliseconds budget);
 void print_table(const std::vector<Cost>& costs);
 void print_json(const Cost& cost);

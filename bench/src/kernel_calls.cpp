@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kTracing = "/sys/kernel/tracing";
 
-/// The number of the event, as text; empty if it cannot be read.
+/// The ID of the tracepoint sys_enter, as text; empty if it cannot be read.
 std::string read_id() {
   std::ifstream file(std::string(kTracing) + "/events/raw_syscalls/sys_enter/id");
   std::string text;
@@ -29,7 +29,7 @@ std::string read_id() {
   return text;
 }
 
-/// Reads the number in a process with mounts of its own, where it mounts tracefs if it is not there.
+/// Reads the ID in a child process, which mounts tracefs, in a mount namespace of its own, if it is not mounted.
 std::optional<std::uint64_t> event_id() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;

@@ -10,13 +10,13 @@
 
 namespace rpcrdma::bench {
 
-/// Counts the system calls of a process by the kernel's tracepoint, also those that bypass the C library's functions.
+/// Counts the system calls of a process with a tracepoint of the kernel, also calls that bypass the C library.
 /// Needs root and a kernel with tracing. System calls of the whole machine take longer while an object exists.
 class KernelCalls {
  public:
   /// Counts from now on in all threads of `process`, and in those that they start.
   explicit KernelCalls(pid_t process);
-  /// Nothing if the machine does not permit counting.
+  /// The calls so far; nothing if the machine does not permit counting.
   std::optional<std::uint64_t> count() const;
 
  private:

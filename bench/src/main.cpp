@@ -61,7 +61,7 @@ std::vector<std::string> names_of(const std::vector<Comparison>& plan) {
   return names;
 }
 
-/// The exit status, or -1 to continue.
+/// Parses the command line. Returns the exit status, or -1 to continue.
 int parse(int argc, char** argv, Options& options) {
   CLI::App app{
       "Measures this library and its peers in turn, in one run, and prints the medians.\n"
@@ -70,12 +70,12 @@ int parse(int argc, char** argv, Options& options) {
   app.set_version_flag("--version", "rpcrdma-bench " RPCRDMA_VERSION, "Print the version and exit");
   app.add_flag("--json", options.json, "One JSON object per line instead of a table");
   app.add_flag("--quick", options.quick, "Shorter measurements: some three minutes in all");
-  app.add_flag("--sweep", options.sweep, "Depths, sizes and numbers of connections instead of the cases");
+  app.add_flag("--sweep", options.sweep, "Measure series of depths, sizes and numbers of connections, not the cases");
   CLI::Option* counters =
       app.add_flag("--counters", options.counters,
-                   "Also the cost of an operation: processor time, system calls, allocations and more");
+                   "Also print the cost of an operation: processor time, system calls, allocations and more");
   CLI::Option* repeat = app.add_option("--repeat", options.repeat,
-                                       "Measure so many times, with new servers and clients; print the spread")
+                                       "Measure N times, with new servers and clients each time; print the spread")
                             ->type_name("N")
                             ->capture_default_str()
                             ->check(CLI::Range(1, 1000))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. A server in a process of its own, one for each scenario; its clients are connected, and used, one after
-// the other. The bytes are those of Server::Counters, so that neither the load nor the speed of the machine matters.
+// Operation. Each scenario has a server in a process of its own. Clients are connected and make their calls one after
+// the other. The result is a counter of the server, which does not depend on the load or the speed of the machine.
 #include "receive_memory.hpp"
 
 #include <fmt/core.h>
@@ -25,10 +25,10 @@ using transport::VersionChoice;
 constexpr std::size_t kAmplePool = std::size_t{64} << 30;
 constexpr std::uint32_t kLarge = 65536;
 constexpr std::uint32_t kWrite = 32768;
-/// Calls after which receives that are to grow have done so, or will not.
+/// The most calls to make until receives have grown, and the most waits until they have shrunk.
 constexpr int kMaxWrites = 4000;
 constexpr int kMaxWaits = 3000;
-/// Receives of a server for replies to reverse calls and for optional messages.
+/// Receives of a server's connection for replies to reverse calls and for optional messages.
 constexpr std::uint32_t kOtherReceives = 6;
 
 enum class Use : std::uint8_t {
@@ -58,7 +58,7 @@ Setting with_scenario(const Setting& setting, const Scenario& scenario) {
   Setting out = setting.with(scenario.version, scenario.version);
   out.threshold = scenario.threshold;
   out.pool_octets = kAmplePool;
-  // The connections are used in turn: only those of the last scenario may become idle meanwhile.
+  // Connections are used one after another. Those that wait must not shrink, except in the last scenario.
   out.idle_shrink = scenario.use == Use::idle_again ? std::chrono::milliseconds(200) : std::chrono::hours(1);
   return out;
 }
@@ -89,7 +89,7 @@ void grow(Loop& loop, Link& link, BufferRef data) {
   args.data.set_parts({&data, 1});
   for (int i = 0; i < kMaxWrites && size_at_server(link) < kWrite; i += kCredits)
     make_calls<service::Write>(loop, link, args, kCredits);
-  if (size_at_server(link) < kWrite) throw std::runtime_error("the receives have not grown");
+  if (size_at_server(link) < kWrite) throw std::runtime_error("the server's receives have not grown");
 }
 
 std::uint64_t octets(Loop& loop, Link& control, const Child& server) {
@@ -117,7 +117,7 @@ std::uint64_t registered_after(const Setting& setting, const Scenario& scenario,
     const auto large = [](const auto& link) { return size_at_server(*link) > 4096; };
     loop.context.restart();
     while (std::ranges::any_of(links, large)) loop.runner.run_one();
-    // Empty requests replace the receives that are still large, until none is.
+    // The clients send empty requests, each of which replaces a large receive, until no large receive is left.
     const std::uint64_t small = before + std::uint64_t{count} * (kCredits + kOtherReceives) * 4096;
     for (int i = 0; i < kMaxWaits && octets(loop, control, server) > small; ++i)
       loop.context.run_for(std::chrono::milliseconds(20));

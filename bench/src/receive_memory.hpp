@@ -6,8 +6,8 @@
 
 namespace rpcrdma::bench {
 
-/// Prints the memory that a server has registered for the receives of so many connections: of version one, and of
-/// version two before, while and after the clients' calls make receives grow.
+/// Prints the memory that a server has registered for the receives of `connections` connections: with version one, and
+/// with version two before the clients' calls make receives grow, when they have grown, and when the clients are idle.
 void print_receive_memory(const Setting& setting, std::uint32_t connections);
 
 }  // namespace rpcrdma::bench

@@ -9,7 +9,7 @@
 
 namespace rpcrdma::bench {
 
-/// A subject and a case for it, with the name in the result.
+/// A subject, the case that it runs, and its name in the result.
 struct Contender {
   std::string name;
   Subject* subject;

@@ -40,7 +40,7 @@ struct Case {
   std::uint32_t depth = 1;        ///< operations in flight, over all connections
   std::uint32_t connections = 1;  ///< the calls are spread over these
   std::uint32_t files = 0;        ///< in a tree
-  int rounds = 0;                 ///< once if quick; 0: as many as the other cases
+  int rounds = 0;                 ///< with --quick only one; 0: the default number
 };
 
 /// Thrown by the constructor of a subject that cannot run on this machine, or with these options.

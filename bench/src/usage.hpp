@@ -22,9 +22,9 @@ struct Totals {
   fabric::Counters fabric{};  ///< zero without a fabric, or where its counters are not visible
 
   static Totals of(const tally::Counts& counts, const fabric::Counters& fabric, pid_t process);
-  /// Of this process.
+  /// The totals of this process.
   static Totals here(const fabric::Counters& fabric = {});
-  /// Of a process that does not count, or of none.
+  /// The totals of a process that has no counters, or of no process (-1).
   static Totals unknown(pid_t process = -1);
 };
 

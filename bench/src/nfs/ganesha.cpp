@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: ganesha registers with rpcbind on a Unix socket in /run, and ends if there is none. So it runs with a /run
-// of its own, in which an rpcbind without a network listens: nothing is registered with the rpcbind of the machine.
-// Ownership: the child becomes ganesha. A helper process starts rpcbind, and ends it when ganesha has ended: the kernel
-// does not do that for a process that gives up privileges, as rpcbind does.
+// Operation: ganesha registers with rpcbind on a Unix socket in /run, and exits if no rpcbind listens there. It
+// therefore gets a private /run and an rpcbind without a network, so that the machine's own rpcbind is not changed.
+// Ownership: the child becomes ganesha. A helper process starts rpcbind, and kills it when ganesha has ended. The
+// kernel's parent-death signal cannot do that: a process that gives up privileges, as rpcbind does, loses it.
 // Error handling: a child that ends early makes the start fail, and the last line of ganesha's log is the reason.
 #include "ganesha.hpp"
 
@@ -89,14 +89,14 @@ struct Ports {
   std::uint16_t mount;
 };
 
-/// Runs rpcbind until ganesha, the parent, has ended. Reports when ganesha listens on both ports.
+/// Runs rpcbind until ganesha, the parent, has ended. Calls `ready` when ganesha listens on both ports.
 [[noreturn]] void help(const std::string& rpcbind, pid_t ganesha, const Ports& ports, const Child::Ready& ready) {
   be_silent();
   sigset_t end;
   ::sigemptyset(&end);
   ::sigaddset(&end, SIGTERM);
   ::sigprocmask(SIG_BLOCK, &end, nullptr);
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // waits below if the parent ends from now on
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // ends sigwait() below when the parent ends
   const pid_t registry = ::fork();
   if (registry == 0) {
     ::sigprocmask(SIG_UNBLOCK, &end, nullptr);

@@ -7,8 +7,8 @@
 
 namespace rpcrdma::bench {
 
-/// nfs-ganesha with its VFS back end, serving NFSv3 and MOUNTv3 over TCP on 127.0.0.1. It exports folder.exported()
-/// under that path.
+/// nfs-ganesha with its VFS back end, serving NFSv3 and MOUNTv3 over TCP on 127.0.0.1. The path of the export is that
+/// of folder.exported().
 class Ganesha {
  public:
   /// Throws Unavailable if nfs-ganesha is not installed, or does not start.

@@ -59,7 +59,7 @@ void LibnfsConnection::fail(const std::string& what) {
 void LibnfsConnection::serve_until(const std::function<bool()>& over) {
   while (!over()) {
     pollfd socket{rpc_get_fd(context()), static_cast<short>(rpc_which_events(context())), 0};
-    if (::poll(&socket, 1, kPatienceMs) <= 0) fail("no reply");
+    if (::poll(&socket, 1, kPatienceMs) <= 0) fail("the server has not replied in time");
     if (rpc_service(context(), socket.revents) < 0) fail("the connection has ended");
   }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// libnfs declares the types of XDR by macros: include this in files that use no other implementation of it.
+// libnfs declares the types of XDR by macros: include this only in files that use no other implementation of XDR.
 #include <nfsc/libnfs-raw-mount.h>
 #include <nfsc/libnfs-raw-nfs.h>
 #include <nfsc/libnfs.h>
-// After libnfs.h, which it needs.
+// Needs libnfs.h before it.
 #include <nfsc/libnfs-raw.h>
 
 #include <functional>
@@ -24,12 +24,12 @@ class LibnfsConnection {
   /// Ends the connection and throws.
   [[noreturn]] void fail(const std::string& what);
 
-  /// Starts a call, which ends with the callback and its last argument. Returns 0 on success, as libnfs does.
+  /// Starts a call. When it ends, libnfs calls the rpc_cb with the last argument. Returns 0 on success, as libnfs does.
   using Submit = std::function<int(rpc_cb, void*)>;
   /// Makes one call and waits for the reply. `take` gets the result, which is valid only while it runs.
   void call(const Submit& submit, const std::function<void(const void*)>& take);
 
-  /// Calls that follow one another, `depth` at a time, until `limit` have been started or the time is over.
+  /// A run of calls, `depth` of them in flight, until `limit` calls have been started or the time is `end`.
   struct Sequence {
     std::function<int(std::uint64_t number, rpc_cb, void*)> submit;
     std::uint32_t depth = 1;
@@ -37,7 +37,7 @@ class LibnfsConnection {
     Clock::time_point end = Clock::time_point::max();
     std::vector<double>* samples = nullptr;  ///< durations in microseconds; null if not needed
   };
-  /// Returns the number of calls. A reply with a status that is not NFS3_OK is a failure.
+  /// Makes the calls and returns their number. A reply whose status is not NFS3_OK is a failure.
   std::uint64_t run(const Sequence& sequence);
 
  private:

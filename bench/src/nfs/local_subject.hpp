@@ -6,7 +6,7 @@
 
 namespace rpcrdma::bench {
 
-/// The same operations by system calls on a local directory, in one thread. With `durable`, each change is on the disk
+/// The operations of NFS cases as system calls on a local directory, in one thread. With `durable`, a change is on disk
 /// before the next operation, as on an export with `sync`.
 std::unique_ptr<Subject> make_local(bool durable);
 

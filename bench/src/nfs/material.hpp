@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Files to measure with.
+// Files and directories for the measurements.
 #include <cstdint>
 #include <filesystem>
 
@@ -20,12 +20,12 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-/// Entries of the directory that fill_directory() makes.
+/// The number of entries that fill_directory() makes.
 constexpr std::uint32_t kListed = 10'000;
 /// Makes the directory `path` and fills it with empty files. Throws std::runtime_error, as do all functions here.
 void fill_directory(const std::filesystem::path& path);
 
-/// A tree has so many directories, with as many of its files in each.
+/// The directories of a tree, each with the same number of files, and the size of a file.
 constexpr std::uint32_t kTreeDirectories = 30;
 constexpr std::uint32_t kTreeFileBytes = 4096;
 void make_tree(const std::filesystem::path& path, std::uint32_t files);

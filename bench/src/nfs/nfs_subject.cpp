@@ -22,7 +22,7 @@
 namespace rpcrdma::bench {
 namespace {
 
-/// Makes a problem with one file the end of the benchmark.
+/// Remembers a problem with a file, so that check() ends the benchmark.
 class StrictObserver final : public nfs::CopyObserver {
  public:
   void on_found(std::uint64_t) override {}
@@ -33,7 +33,7 @@ class StrictObserver final : public nfs::CopyObserver {
   }
   void check(std::uint32_t files) const {
     if (!problem_.empty()) throw std::runtime_error(problem_);
-    if (files_ != files) throw std::runtime_error("a tree was not copied as a whole");
+    if (files_ != files) throw std::runtime_error("the tree was not copied completely");
   }
 
  private:
@@ -121,7 +121,7 @@ class Nfs final : public Subject {
       for (const nfs::DirectoryEntry& entry : page.entries)
         if (entry.attributes && nfs::is_plain_name(entry.name)) ++found;
     } while (!page.end);
-    if (found != kListed) throw std::runtime_error("a directory was not listed as a whole");
+    if (found != kListed) throw std::runtime_error("the directory was not listed completely");
   }
 
   /// Copies into a new directory each time; the copies are removed with the subject.

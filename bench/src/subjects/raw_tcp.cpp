@@ -3,8 +3,8 @@
 // repetitions}; the server answers each with a reply of kSmallMessage + the bytes wanted. A depth above
 // one is a stream: one request asks for many repetitions, or many bodies follow each other unanswered.
 // Bulk bytes are placed as in the other subjects: page-aligned, sent from one buffer, and received in turn into as many
-// buffers as the depth of the case. With `spin`, both sides ask for a small message again and again, and block only
-// when none has come for kSpin: between the rounds.
+// buffers as the depth of the case. With `spin`, both sides poll for a small message; they block only when none has
+// arrived for kSpin, which happens between rounds.
 #include "raw_tcp.hpp"
 
 #include <arpa/inet.h>

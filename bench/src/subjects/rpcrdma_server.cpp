@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: READ replies from one registered buffer, by reference; WRITE reserves its part of the bulk budget,
 // allocates a buffer from the pool, fetches the data into it, and replies.
-// Ownership: a Landing is lent to a call; a WRITE's buffer goes back to the pool when the data has arrived.
+// Ownership: a call borrows a Landing; a WRITE's buffer goes back to the pool when the data has arrived.
 // Error handling: a call that cannot be served is dropped, which answers SYSTEM_ERR.
 #include "rpcrdma_server.hpp"
 

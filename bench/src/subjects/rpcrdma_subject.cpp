@@ -22,9 +22,9 @@
 namespace rpcrdma::bench {
 namespace {
 
-/// Memory registered for the receives and sends of one connection, generously.
+/// An upper bound of the memory registered for the receives and sends of one connection.
 constexpr std::size_t kPoolForEach = 128u << 10;
-/// Connections that come before those that are measured.
+/// Connections that are opened before the measured ones.
 constexpr std::uint32_t kFirstIdle = 16;
 
 /// Throws Unavailable unless a process may have `connections` to one port: one descriptor and one local port for each.
@@ -89,14 +89,15 @@ class Rpcrdma final : public Subject {
   /// Ends the process that holds the idle connections. Returns the milliseconds until the server has none of them.
   double notice_end() {
     if (notice_ms_) return *notice_ms_;
-    connections();  // its call opens the first link
+    connections();  // makes a call, which opens the first link
     const std::size_t others = kFirstIdle + links_.size();
     const auto start = Clock::now();
     idle_.reset();
     for (std::uint32_t left = connections(); left > others; left = connections()) {
       if (seconds_since(start) > 300)
         throw std::runtime_error(
-            fmt::format("the server still has {} connections, not {}, after the end of {}", left, others, idle_count_));
+            fmt::format("the server still has {} connections, not {}, after {} idle connections have ended", left,
+                        others, idle_count_));
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     notice_ms_ = 1000 * seconds_since(start);

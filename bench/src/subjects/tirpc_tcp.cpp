@@ -21,7 +21,7 @@ namespace {
 constexpr u_int kBuffer = (1 << 20) + 8192;
 constexpr timeval kTimeout{30, 0};
 
-// libtirpc declares xdr_void() without parameters.
+// The casts are needed because libtirpc declares xdr_void() without parameters.
 const xdrproc_t nothing = reinterpret_cast<xdrproc_t>(reinterpret_cast<void*>(&xdr_void));
 
 void dispatch(svc_req* request, SVCXPRT* transport) {
