@@ -8,11 +8,11 @@
 namespace rpcrdma {
 namespace {
 
-/// Waits per handler.
+/// The most waits of one handler.
 constexpr unsigned kWaits = 4;
-/// A connection is taken for the only active one after this many handlers without one of another connection.
+/// A connection counts as the only active one when this many handlers in a row belong to it.
 constexpr unsigned kAlone = 16;
-/// Handlers that do not wait, at most, after waits that found nothing.
+/// The most handlers in a row that do not wait because earlier waits found nothing.
 constexpr unsigned kLongestRest = 1023;
 
 }  // namespace
@@ -25,7 +25,7 @@ class Linger::Service : public boost::asio::execution_context::service {
   explicit Service(boost::asio::execution_context& context) : service(context) {}
 
   Runner* runner = nullptr;
-  const Linger* last = nullptr;  // whose handler ran last; only compared
+  const Linger* last = nullptr;  // the connection whose handler ran last; compared, never dereferenced
   unsigned in_a_row = 0;
 
  private:

@@ -23,7 +23,7 @@ void PayloadBuilder::start(BufferRef first, PayloadMemory* memory) noexcept {
   cut_ = true;
 }
 
-/// Reserves in another buffer, or where a piece starts.
+/// reserve() in the cases that need a larger buffer or start a new piece.
 std::byte* PayloadBuilder::reserve_elsewhere(std::uint32_t count) noexcept {
   if (!ok()) return nullptr;
   if (payload_.length > kLongest - count) fail(BuildFailure::too_long);

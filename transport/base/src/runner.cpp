@@ -19,7 +19,7 @@ constexpr std::chrono::microseconds kLongestLinger{100};
 
 }  // namespace
 
-/// Marks the time in which handlers of the context run. They may run the context in turn.
+/// Sets Runner::running_ while handlers of the context run. May be nested: a handler may itself run the context.
 class Runner::Running {
  public:
   explicit Running(Runner& runner) noexcept : flag_(runner.running_), before_(std::exchange(flag_, true)) {}

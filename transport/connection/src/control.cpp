@@ -154,7 +154,7 @@ void Control::pump() {
 bool Control::post_next() {
   if (phase_ != ExchangePhase::active || request_xid_) return false;
   if (!requests_.empty()) {
-    // Replies that were planned before an earlier request may still be unposted, if that request ended unsent.
+    // If an earlier request ended before it was sent, replies that were planned before it may still wait to be posted.
     if (!prepared_ && !connection_.old_plans_posted()) return false;
     prepare_request();
     // [xchar-3.1-d] replies that were planned with the larger limit are posted first

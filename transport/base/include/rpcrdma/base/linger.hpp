@@ -13,9 +13,9 @@ class Runner;
 /// found by reading the connection itself, without the turn of the event loop that a message otherwise costs: one
 /// system call to learn that there is something to read, and another one to learn that there is nothing more.
 ///
-/// Other handlers of the io_context run only after the wait. Therefore a connection waits in this way only while it is
-/// the only one that is active, while its waits find messages, a few times per handler, and only if a Runner runs the
-/// io_context and its WaitPolicy allows it to poll.
+/// Other handlers of the io_context run only after the wait. Therefore a connection waits only while no other
+/// connection is active, at most a few times per handler, and less often if its waits find no messages. A Runner must
+/// run the io_context, and its WaitPolicy must allow it to poll.
 ///
 /// Belongs to one connection. Used by the thread that runs the io_context.
 class RPCRDMA_EXPORT Linger {
@@ -45,9 +45,9 @@ class RPCRDMA_EXPORT Linger {
   static void detach(boost::asio::io_context& context, const Runner& runner) noexcept;
 
   Service& service_;
-  unsigned left_ = 0;  // waits of this handler
-  unsigned rest_ = 0;  // handlers that do not wait, after a wait that found nothing
-  unsigned skip_ = 0;  // of those, the ones to come
+  unsigned left_ = 0;  // waits that this handler may still make
+  unsigned rest_ = 0;  // number of handlers that do not wait after the last wait that found nothing
+  unsigned skip_ = 0;  // how many of them are still to come
 };
 
 }  // namespace rpcrdma

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The forms of a program's log.
+// The formats of log lines.
 #include <memory>
 #include <string>
 #include <string_view>

@@ -2,7 +2,7 @@
 #pragma once
 // Static probes (USDT) for bpftrace, perf and gdb. A probe is one no-operation instruction, and a note in the program
 // that gives its address and the locations of its arguments. Without sys/sdt.h (systemtap-sdt-dev) there are none.
-// docs/probes.md lists them; a test compares.
+// docs/probes.md lists the probes; a test compares it with the code.
 #ifdef RPCRDMA_PROBES
 #define SDT_USE_VARIADIC  // for STAP_PROBEV
 #include <sys/sdt.h>

@@ -10,7 +10,7 @@
 
 namespace rpcrdma::transport {
 
-/// Builds the payload behind room for the header, so that the usual message is one piece of memory. Holds the memory
+/// Builds the payload after space reserved for the header: most messages are then one piece of memory. Holds the memory
 /// from begin() to reset(). One thread.
 class Outgoing final : private PayloadMemory {
  public:

@@ -13,7 +13,7 @@ namespace rpcrdma::transport {
 struct ReplyPlan {
   wire::Header header;  ///< procedure; the call's Write list and Reply chunk, with the numbers of bytes written
   ItemFlags reduced;    ///< items that go into the Write chunk of the same index
-  GatherList stream;    ///< the rest of the reply: inline behind the header, or into the Reply chunk
+  GatherList stream;    ///< the rest of the reply: inline after the header, or into the Reply chunk
   bool long_reply = false;
   std::uint32_t header_size = 0;
 

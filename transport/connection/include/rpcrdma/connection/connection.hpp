@@ -33,7 +33,7 @@ namespace rpcrdma::transport {
 
 class Control;
 
-/// The client opened the connection, and sends the calls of the forward direction (RFC 8167 section 2).
+/// The client is the side that opened the connection. It sends the calls of the forward direction (RFC 8167 section 2).
 enum class Role : std::uint8_t { client, server };
 
 /// The user of a connection. Outlives the connection, or calls Connection::destroy() first.
@@ -211,7 +211,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   Traffic traffic() const noexcept;
   /// The counters that the users of the connection keep: of calls, replies, errors, and waits for credits or memory.
   Traffic& counted() noexcept { return traffic_; }
-  /// The time now or, within a batch of completions, when the batch was first asked for it: a batch reads the clock
+  /// The time now. Within a batch of completions, the time of the first call in the batch: a batch reads the clock
   /// once.
   std::chrono::steady_clock::time_point batch_time() noexcept;
   /// A reply has been posted: adds the nanoseconds from `arrived` until the work of this batch is submitted to
@@ -271,7 +271,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
   std::uint32_t highest_send_ = wire::kMinThreshold;
   bool expects_invalidation_ = false;
   std::uint8_t plan_epoch_ = 0;
-  std::array<std::uint32_t, 2> open_plans_{};  // replies planned and not posted, by epoch
+  std::array<std::uint32_t, 2> open_plans_{};  // replies planned and not posted, by plan_epoch_
   const std::uint32_t first_receive_size_;
   ReceiveBuffers receives_;
   std::unique_ptr<Control> control_;  // null with VersionChoice::one
@@ -288,7 +288,7 @@ class Connection final : public boost::intrusive_ref_counter<Connection, boost::
     std::chrono::steady_clock::time_point arrived;
   };
   std::vector<PostedReply> replies_;                  // posted in this batch
-  std::chrono::steady_clock::time_point batch_time_;  // the epoch: not asked for in this batch
+  std::chrono::steady_clock::time_point batch_time_;  // the clock's epoch: not yet read in this batch
   WeakGuard<Connection> guard_{*this};
   bool connected_ = false;
   bool closing_ = false;
