@@ -44,7 +44,7 @@ template error_code prepare(Socket& socket, std::chrono::seconds keepalive) noex
 template error_code prepare(Acceptor& socket, std::chrono::seconds keepalive) noexcept;
 
 void keep_in_cache(Socket& socket) noexcept {
-  // The kernel doubles it. Without it, the send buffer grows to several MiB, as far as net.ipv4.tcp_wmem allows.
+  // The kernel doubles this size. Without a set size the send buffer grows to several MiB, as net.ipv4.tcp_wmem allows.
   constexpr int kSendBuffer = 256 * 1024;
   error_code ignored;
   socket.set_option(boost::asio::socket_base::send_buffer_size(kSendBuffer), ignored);

@@ -18,8 +18,8 @@ using Acceptor = boost::asio::ip::tcp::acceptor;
 /// its acceptor, except that it is blocking.
 template <class AnySocket>
 error_code prepare(AnySocket& socket, std::chrono::seconds keepalive) noexcept;
-/// Limits what is written to a connection within the host before the peer reads it, so that the peer finds it in the
-/// processor's cache.
+/// Limits the send buffer of a connection within the host, so that sent data is still in the processor's cache when the
+/// peer reads it.
 void keep_in_cache(Socket& socket) noexcept;
 /// One non-blocking write. Returns the number of bytes written; would_block and other errors go to `error`.
 std::size_t write_some(int socket, std::span<iovec> vectors, error_code& error) noexcept;

@@ -23,7 +23,7 @@ namespace rpcrdma::fabric {
 
 class CompletionDispatcher {
  public:
-  /// The provider's part of a posted dispatch.
+  /// The provider's callback after a posted dispatch.
   class Owner {
    public:
     /// Called after the callbacks of a dispatch that wake() posted: transmits the work that they posted.

@@ -53,8 +53,8 @@ struct Capabilities {
   /// True: a peer reaches exactly the range of a window. False (rxe): it reaches the whole memory region around the
   /// window, so every buffer that may be exposed needs a region of its own.
   bool exact_window_bounds = true;
-  /// True: both sides may invalidate a window at the same time; at worst the connection ends. False (rxe, where the
-  /// kernel crashes): a window that the peer may still invalidate must not be invalidated locally.
+  /// True: both sides may invalidate a window at the same time; at worst the connection ends. False (rxe, whose kernel
+  /// module would crash): a window that the peer may still invalidate must not be invalidated locally.
   bool late_invalidation = true;
   /// True: registering memory for one transfer costs less than copying it.
   bool cheap_registration = false;
@@ -182,8 +182,8 @@ class RPCRDMA_EXPORT QueuePairEvents {
   ~QueuePairEvents() = default;
 };
 
-/// Is told what the peer reads and writes in exposed memory, on the fabric's thread. For observers: a program does not
-/// need it. An access may be reported in several parts, and earlier than the completion of a Send that arrived before.
+/// Callbacks for the peer's reads and writes of exposed memory, on the fabric's thread. Only observers need them. An
+/// access may be reported in several parts, and before the completion of a Send that arrived earlier.
 class RPCRDMA_EXPORT AccessEvents {
  public:
   /// The peer has written `data`, which is the memory from `offset` of the exposure `handle` on.
@@ -205,7 +205,7 @@ struct QueuePairOptions {
   /// Time limit for setting up the connection.
   std::chrono::milliseconds handshake_timeout{5000};
   AccessEvents* access =
-      nullptr;  ///< called if Capabilities::reports_access; null: nobody asks; outlives the queue pair
+      nullptr;  ///< called if Capabilities::reports_access; null: not called; outlives the queue pair
 };
 
 /// One reliable connection. Work posted with a null WorkContext is unsignalled: it reports no completion, and its
@@ -276,9 +276,9 @@ class RPCRDMA_EXPORT Fabric {
   virtual ~Fabric() = default;
   /// The event loop. Any thread.
   virtual boost::asio::io_context& context() noexcept = 0;
-  /// Constant. Any thread.
+  /// What the provider supports; never changes. Any thread.
   virtual const Capabilities& capabilities() const noexcept = 0;
-  /// On the fabric's thread.
+  /// The totals so far. On the fabric's thread.
   virtual const Counters& counters() const noexcept = 0;
   /// `handler` runs once, when the fabric has ended because its device is lost. By then every connection has ended with
   /// FabricError::device_lost, which its callbacks report afterwards; no further request arrives, and every operation

@@ -7,16 +7,16 @@
 
 namespace rpcrdma::fabric {
 
-/// A fabric that passes everything on to another one, which it shares. A derived class overrides what it controls.
+/// A fabric that forwards every call to another fabric, which it shares. A derived class overrides what it changes.
 class ForwardingFabric : public Fabric {
  public:
-  /// `under` exists at least as long as this object.
+  /// Forwards to `under`, and keeps it alive.
   explicit ForwardingFabric(std::shared_ptr<Fabric> under) : under_(std::move(under)) {}
 
   boost::asio::io_context& context() noexcept override { return under_->context(); }
   const Capabilities& capabilities() const noexcept override { return under_->capabilities(); }
   const Counters& counters() const noexcept override { return under_->counters(); }
-  /// Passed on: `handler` runs when the fabric below ends.
+  /// Forwarded: `handler` runs when the fabric `under` ends.
   void on_end(UniqueFunction<void(error_code)> handler) override { under_->on_end(std::move(handler)); }
   Result<std::unique_ptr<MemoryRegion>> register_memory(std::span<std::byte> memory) override {
     return under_->register_memory(memory);

@@ -6,8 +6,8 @@
 
 namespace rpcrdma::fabric {
 
-/// Sees what passes through fabrics: wraps each fabric in another one of the same behaviour. A fabric without a tap
-/// pays nothing for this.
+/// Observes the calls and callbacks of fabrics: wraps each fabric in another one of the same behaviour. A fabric that
+/// is not wrapped has no extra cost.
 class RPCRDMA_EXPORT Tap {
  public:
   virtual ~Tap() = default;

@@ -7,8 +7,8 @@
 
 namespace rpcrdma::fabric::iwarp {
 
-/// A Request or Reply that is being received. There is room for one byte more than a frame has, so that one receive
-/// takes a whole frame and shows whether anything follows it.
+/// A Request or Reply that is being received. The buffer is one byte longer than the longest frame, so that one receive
+/// call can take a whole frame and show whether more bytes follow it.
 class ArrivingFrame {
  public:
   enum class State : std::uint8_t { incomplete, complete, malformed, followed };
@@ -20,7 +20,7 @@ class ArrivingFrame {
   boost::asio::mutable_buffer room() noexcept { return boost::asio::buffer(octets_) + size_; }
   /// `count` bytes have arrived. `followed`: bytes follow the frame, which neither side may send.
   State add(std::size_t count);
-  /// Whether the header has arrived: then `frame` has what it states.
+  /// Whether the header has arrived: `frame` then holds its values.
   bool has_header() const noexcept { return size_ >= kStartupHeaderSize; }
 
   StartupFrame frame;  ///< complete in the states `complete` and `followed`

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: reads the Request, within one time limit.
-// Ownership: the handlers keep the object; the socket returns to the listener, with a complete Request or to be closed.
+// Ownership: the handlers keep the object alive. At the end the listener gets the socket, with the Request if complete.
 // Error handling: a Request that is malformed, late or too long closes the connection without a Reply.
 #include "setup/half_open.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: connect -> Request in one write -> Reply -> conclusion.
-// Ownership: the handlers keep the object until finish() or cancel(); the socket is moved into the outcome.
+// Ownership: the handlers keep the object alive until finish() or cancel(); the socket is moved into the outcome.
 // Error handling: one timer covers all steps; any failure closes the socket and is reported once.
 #include "setup/initiator.hpp"
 

@@ -124,7 +124,7 @@ StartupFrame make_rejection(const StartupFrame& request, Octets private_data) {
 
 Conclusion conclude(const StartupFrame& request, const StartupFrame& reply, const SetupWishes& wishes) noexcept {
   if (reply.rejected) return outcome(Conclusion::Outcome::rejected);
-  // [6581-10-a] [6581-10-b] a Reply is of the Request's kind
+  // [6581-10-a] [6581-10-b] a Reply must be of the Request's kind
   if (reply.revision != request.revision || reply.enhanced.has_value() != request.enhanced.has_value())
     return outcome(Conclusion::Outcome::malformed);
   Conclusion out;

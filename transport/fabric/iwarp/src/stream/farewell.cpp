@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: write, shut down the sending direction, drain until the peer closes or the timer expires.
-// Ownership: the handlers keep the object; the last handler drops it, which closes the socket.
+// Ownership: the handlers keep the object alive; the end of the last handler destroys it, which closes the socket.
 // Error handling: any error closes the socket.
 #include "stream/farewell.hpp"
 

@@ -8,7 +8,7 @@ namespace rpcrdma::fabric::iwarp {
 void ReadResponder::start(std::uint32_t mulpdu, std::uint32_t depth) {
   mulpdu_ = mulpdu;
   depth_ = depth;
-  // A Response keeps its place until it is written to the socket.
+  // A Response keeps its slot in the ring until it is written to the socket.
   reads_.reserve(depth + FpduWriter::kMaxFrames);
 }
 
