@@ -15,7 +15,7 @@ CLI::Option* add_poll_option(CLI::App& app, Polling& polling) {
   };
   return app
       .add_option_function<std::string>("--poll", take,
-                                        "How long to poll for work before sleeping; auto: while it pays")
+                                        "How long to poll for work before sleeping; auto: as long as this saves time")
       ->type_name("auto|off|MICROSECONDS")
       ->default_str("auto");
 }
