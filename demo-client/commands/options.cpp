@@ -56,7 +56,7 @@ void add_transfer_flags(CLI::App* sub, Options& options) {
   sub->add_flag("-r", options.recursive, "Copy a directory recursively, with modes and times");
   sub->add_flag("--resume", options.resume, "Resume an interrupted transfer; skip complete files");
   sub->add_option("--connections", options.connections,
-                  "Transfer data over this many connections, which the threads of the server share")
+                  "Number of connections for the data, which the threads of the server share")
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(1, 16));
@@ -84,7 +84,7 @@ void add_global_options(CLI::App& app, Options& options, Text& text) {
   capture::add_capture_option(app, options.capture);
   app.add_option("--mount-port", options.mount_port, "Use the MOUNT service on this TCP port")
       ->type_name("N")
-      ->default_str("over the connection itself")
+      ->default_str("over RDMA, on the same connection")
       ->check(CLI::Range(1, 65535));
   app.add_option("--root-handle", text.root, "File handle of EXPORT, the URL's first component; MOUNT is not used")
       ->type_name("HEX");
@@ -173,7 +173,7 @@ boost::system::result<std::string, UsageError> parse_statistics_url(std::string_
   const bool sound = url.starts_with(kScheme) && colon != rest.npos && colon != 0 && rest.find('/') == rest.npos &&
                      std::from_chars(rest.data() + colon + 1, end, port).ptr == end && port != 0;
   if (!sound) return UsageError{fmt::format("{}: not http://ADDR:PORT", url)};
-  return {boost::system::in_place_value, rest};  // UsageError, too, could be made of a string
+  return {boost::system::in_place_value, rest};  // in_place_value: a UsageError could also be made from a string
 }
 
 Checked take_global_options(const Text& text, Options& options) {

@@ -24,7 +24,7 @@ struct Options {
   std::optional<nfs::FileHandle> root;                               ///< the export's handle
   std::optional<std::uint32_t> uid;
   std::optional<std::uint32_t> gid;
-  Polling poll;                                    ///< of the event loop
+  Polling poll;                                    ///< how the event loop polls
   std::optional<capture::CaptureOptions> capture;  ///< empty: nothing is captured
 
   std::string command;  ///< the subcommand's name
@@ -33,7 +33,7 @@ struct Options {
   std::string local;    ///< get, put: the local path; ln -s: the text of the link
   bool recursive = false;
   bool resume = false;          ///< get, put: whether to resume an interrupted transfer
-  std::size_t connections = 1;  ///< get, put: for READ and WRITE
+  std::size_t connections = 1;  ///< get, put: number of connections for READ and WRITE
   bool long_format = false;
   bool parents = false;
   bool symbolic = false;

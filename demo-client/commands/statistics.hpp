@@ -4,8 +4,8 @@
 
 namespace rpcrdma::commands {
 
-/// Prints the statistics that a server serves at `address`, ADDR:PORT. Replaces the process by rpcrdma-top, which it
-/// looks for beside this program, then in PATH; returns the exit status if that fails.
+/// Prints the statistics that a server serves at `address`, ADDR:PORT. Replaces the process by rpcrdma-top, which is
+/// searched for in the directory of this program, then in PATH. Returns, with the exit status, only if that fails.
 int run_statistics(const std::string& address, bool json);
 
 }  // namespace rpcrdma::commands

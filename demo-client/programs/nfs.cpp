@@ -26,8 +26,8 @@ using commands::Options;
 
 void end_by_signal(int number) { _exit(128 + number); }
 
-/// siw sends in its caller's context and without MSG_NOSIGNAL, so a lost connection raises SIGPIPE, as standard output
-/// does when its reader has gone. Only the latter ends the program.
+/// SIGPIPE has two causes: a lost connection on siw, which sends on the caller's thread without MSG_NOSIGNAL, and a
+/// standard output whose reader has gone. Only the second one ends the program.
 void end_if_nobody_reads(int number) {
   pollfd output{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
   if (::poll(&output, 1, 0) != 1) return;
@@ -39,7 +39,7 @@ void end_if_nobody_reads(int number) {
 void handle_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, end_by_signal);
   std::signal(SIGPIPE, end_if_nobody_reads);
-  std::signal(SIGUSR2, SIG_IGN);  // toggles a capture; without one it changes nothing
+  std::signal(SIGUSR2, SIG_IGN);  // starts and stops a capture; without a capture it is ignored
 }
 
 /// Needed for copies of trees, which hold a descriptor for each level.

@@ -233,8 +233,8 @@ int main(int argc, char** argv) {
   Options options;
   if (const int status = parse(argc, argv, options); status >= 0) return status;
   for (const int number : {SIGINT, SIGTERM}) std::signal(number, end_by_signal);
-  std::signal(SIGPIPE, SIG_IGN);  // siw raises it when a connection has gone
-  std::signal(SIGUSR2, SIG_IGN);  // toggles a capture; without one it changes nothing
+  std::signal(SIGPIPE, SIG_IGN);  // siw raises SIGPIPE when a connection is lost
+  std::signal(SIGUSR2, SIG_IGN);  // starts and stops a capture; without a capture it is ignored
   fabric::raise_locked_memory_limit();
   std::shared_ptr<capture::Capture> tap;
   if (options.capture) {

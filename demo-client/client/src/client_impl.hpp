@@ -44,7 +44,7 @@ struct Client::Impl {
   rpc::Client& bulk_rpc() noexcept { return links[next_link++ % links.size()]->rpc; }
 };
 
-// Named, as GCC 12 copies a temporary argument of a coroutine bytewise: do not pass `{}` below.
+// Pass this object, not `{}`: GCC 12 copies a temporary argument of a coroutine byte by byte.
 inline const rpc::CallOptions kNoOptions;
 
 /// Calls P once. The arguments, and the memory that they reference, must stay valid until the call completes.
@@ -77,7 +77,7 @@ Task<rpc::Decoded<typename P::Result>> call_over(rpc::Client& rpc, Client::Impl&
   }
 }
 
-/// call_over() the first connection.
+/// Like call_over(), on the first connection.
 template <rpc::Procedure P>
 Task<rpc::Decoded<typename P::Result>> call(Client::Impl& impl, const typename P::Args& args,
                                             const rpc::CallOptions& given = kNoOptions) {

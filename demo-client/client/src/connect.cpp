@@ -46,7 +46,7 @@ Task<void> knock(Client::Impl& impl) {
   co_return why ? why : reply.error();
 }
 
-/// Makes the connections beside the first one, until the server refuses one or does not answer soon.
+/// Makes further connections, until there are options.connections or an attempt fails.
 asio::awaitable<void> add_links(Client::Impl& impl) {
   while (impl.links.size() < impl.options.connections) {
     auto link = std::make_unique<Link>(*impl.fabric, impl.pool, impl.server, impl.options);
@@ -57,7 +57,7 @@ asio::awaitable<void> add_links(Client::Impl& impl) {
       const error_code why = link->transport->last_error();
       impl.options.log.warn("using {} of {} connections: {}", impl.links.size(), impl.options.connections,
                             (why ? why : reply.error()).message());
-      // Deferred: this is the completion of a call of the link.
+      // Destroys the link later, because this coroutine runs in the completion of a call of the link.
       asio::post(impl.context, [link = std::move(link)] {});
       co_return;
     }
@@ -67,7 +67,7 @@ asio::awaitable<void> add_links(Client::Impl& impl) {
 
 asio::awaitable<void> attempt(Attempts& all, std::size_t index, Client::Impl& impl) {
   const Result<void> answered = co_await knock(impl);
-  if (!all[index].client) co_return;  // another attempt has been answered
+  if (!all[index].client) co_return;  // another address has answered first
   if (!answered) {
     all[index].failed = answered.error();
     co_return;

@@ -22,7 +22,7 @@ boost::asio::awaitable<void> FileReader::fetch(Range range) {
 
 boost::asio::awaitable<void> FileReader::work() {
   const Permits::Permit permit = co_await shared_.buffers.acquire();
-  // A buffer of this size fits later pieces too: no piece of a range is longer than the first.
+  // A buffer for the first piece is large enough for all: no later piece of a range is longer.
   std::optional<Range> range = queue_.next();
   if (!range) co_return;
   const Result<memory::RegisteredBuffer> buffer =

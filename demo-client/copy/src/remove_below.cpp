@@ -44,7 +44,7 @@ class RemoveBelow {
     while (!failed_) {
       const Result<Client::Page> page = co_await reader.next();
       if (!page) {
-        // Removing the directory by its name shows whether only the directory is gone, or the whole export.
+        // No failure yet: if the whole export is gone, the caller fails to remove the name of the directory.
         if (!is_gone(page.error())) fail(page.error());
         co_return;
       }

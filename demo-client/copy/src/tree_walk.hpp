@@ -6,7 +6,7 @@
 
 namespace rpcrdma::nfs {
 
-/// The base of both directions of copying a tree: bounds the concurrency, and handles errors.
+/// The base class of uploads and downloads of a tree: bounds the concurrency, and handles errors.
 class TreeWalk {
  protected:
   TreeWalk(Copier& copier, Copier::Shared& shared)

@@ -36,8 +36,8 @@ struct ClientOptions {
   std::optional<std::uint32_t> gid;
   std::optional<std::uint16_t> mount_port;             ///< MOUNT over TCP on this port, not over RDMA
   std::size_t max_registered = std::size_t{96} << 20;  ///< bytes of registered memory for bulk data
-  /// Connections to the server. READ and WRITE use them in turn, everything else the first one. Those that the server
-  /// does not accept after the first one are left out.
+  /// The number of connections to the server. READ and WRITE use them in turn, all other procedures the first one. If
+  /// the server refuses a further connection, the client uses those that it has.
   std::size_t connections = 1;
   Log log;
 };
@@ -124,7 +124,7 @@ class Client {
 
   /// The number of connections.
   std::size_t connections() const noexcept;
-  /// The error of the last attempt to make a connection that is not there; success while all are connected.
+  /// If a connection is down, the error of the last attempt to make it; success while all are connected.
   error_code connection_error() const noexcept;
 
   struct Impl;  // state that the operations share

@@ -7,12 +7,12 @@
 
 namespace rpcrdma::nfs {
 
-/// Detects a cycle in a sequence in constant memory (Brent's algorithm): compares each value with a kept one, and keeps
-/// a newer one after 1, 2, 4, ... values.
+/// Detects a cycle in a sequence in constant memory (Brent's algorithm): compares each value with a saved value, which
+/// is replaced by the current one after 1, 2, 4, ... values.
 template <class T>
 class CycleDetector {
  public:
-  /// Takes the next value; true if it equals the kept one. Eventually true for a sequence that cycles.
+  /// Takes the next value; true if it equals the saved value. Eventually true for a sequence that cycles.
   bool repeats(const T& value) {
     const bool seen = kept_ == value;
     if (++age_ >= lifetime_) {

@@ -17,7 +17,7 @@ struct Node {
 
 /// One entry of a directory. READDIRPLUS may leave out the handle and the attributes.
 struct DirectoryEntry {
-  std::string name;  ///< as the server sent it: see is_plain_name()
+  std::string name;  ///< as the server sent it: check it with is_plain_name()
   std::uint64_t fileid = 0;
   std::optional<Attributes> attributes;
   std::optional<FileHandle> handle;

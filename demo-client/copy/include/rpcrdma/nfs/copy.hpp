@@ -39,7 +39,7 @@ struct CopyOptions {
   std::size_t walkers = 8;   ///< directories of a tree read at once
   /// Resumes an interrupted transfer: skips files that are complete (same size and time).
   bool resume = false;
-  /// A transfer resumes at a multiple of this: all bytes before a multiple are committed before any byte behind it is
+  /// A transfer resumes at a multiple of this: all bytes before a multiple are committed before any byte after it is
   /// transferred.
   std::uint64_t stride = std::uint64_t{64} << 20;
 };
@@ -71,8 +71,9 @@ class Copier {
   /// As upload_tree(), from the server. Never writes outside `to`, whatever names the server sends.
   Task<void> download_tree(Node from, LocalDirectory to, std::string name);
 
-  /// Removes the contents of `directory`, until the first failure. An entry or a directory that is already gone is not
-  /// a failure (NFS3ERR_STALE for `directory` itself can have another reason; if so, the removal of its name shows it).
+  /// Removes the contents of `directory`, until the first failure. It is no failure if an entry or a directory no
+  /// longer exists. NFS3ERR_STALE for `directory` can also mean that the export is gone; then the caller fails to
+  /// remove the name of `directory`.
   static Task<void> remove_below(Client& client, FileHandle directory);
 
   // State shared by the operations, which are implemented in separate source files.

@@ -31,7 +31,7 @@ Result<Attributes> local_attributes(const Fd& file);
 /// Reads until `into` is full or the file ends; returns the bytes read.
 Result<std::size_t> read_at(const Fd& file, std::uint64_t offset, std::span<std::byte> into);
 Result<void> write_at(const Fd& file, std::uint64_t offset, std::span<const std::byte> from);
-/// Writes to a pipe, terminal or file at its position.
+/// Writes to a pipe or terminal, or to a file at its current position.
 Result<void> write_out(int fd, std::span<const std::byte> from);
 /// Reports errors of earlier writes through `fd` if the file system detects them late, as network file systems do. May
 /// block as long as close(2).

@@ -26,7 +26,7 @@ class FileWalk {
       : at_(start), expected_end_(expected_end), stride_(stride), ahead_(piece) {}
 
   Range next() noexcept;
-  /// True once next() has returned a range behind the expected end.
+  /// True once next() has returned a range after the expected end.
   bool has_grown() const noexcept { return has_grown_; }
 
  private:
