@@ -43,7 +43,7 @@ class Places : public ::testing::Test {
     return found;
   }
   void expect_set_aside() const {
-    EXPECT_EQ(lines_->with("renamed to").size(), 1u);
+    EXPECT_EQ(lines_->with("renaming it to").size(), 1u);
     EXPECT_TRUE(filesystem::exists(aside()));
   }
 

@@ -19,7 +19,7 @@ constexpr std::uint32_t kServer = 0;  // only root can act as other users
 
 /// The identity of the thread, kept to omit system calls that would change nothing.
 struct ThreadIdentity {
-  bool keeps = false;  // whether it may stay that of a caller
+  bool keeps = false;  // whether the thread may keep a caller's identity after a call
   std::uint32_t uid = kServer;
   std::optional<bool> overrides;  // whether it overrides quotas
   bool known = false;
@@ -35,9 +35,9 @@ bool get_capabilities(Capabilities& out) noexcept {
   return ::syscall(SYS_capget, &header, out) == 0;
 }
 
-/// Sets or clears CAP_SYS_RESOURCE, which lets a thread exceed quotas and use the space reserved for root: only root
-/// may do so. Unlike the capabilities over files, it does not change with the uid. Setting it has no effect unless the
-/// server is permitted to have it.
+/// Sets or clears CAP_SYS_RESOURCE, which lets a thread exceed quotas and use the space reserved for root: only calls
+/// of root may do so. Unlike the capabilities over files, it does not change with the uid. Setting it has no effect
+/// unless the server is permitted to have it.
 bool override_quotas(bool wanted) noexcept {
   ThreadIdentity& thread = thread_identity;
   if (thread.overrides == wanted) return true;

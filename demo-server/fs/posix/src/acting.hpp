@@ -17,14 +17,14 @@ bool can_act_as_others();
 /// user, and without capabilities over files unless the user is root. Null stands for the server itself: the identity
 /// does not change. False if the kernel refused: the thread then acts as the server, and must do nothing for the user.
 ///
-/// The thread keeps this identity until act_as() or act_as_server(), so that a thread that makes one change after the
-/// other for one user takes it once. Whatever needs the server's rights calls act_as_server() first. If such a call is
-/// missing, the thread has fewer rights than it needs, never more.
+/// The thread keeps this identity until act_as() or act_as_server(), so that a thread that makes several changes for
+/// one user takes it once. Code that needs the server's rights calls act_as_server() first. If such a call is missing,
+/// the thread has fewer rights than it needs, never more.
 bool act_as(const Identity* who) noexcept;
 /// act_as_server(), unless the thread may keep the identity of its last caller: after keep_identities().
 void act_as_server_in_time() noexcept;
 /// From now on, the calling thread has the server's rights over files. Its groups and gid stay those of the last user,
-/// because root's rights do not depend on them. No system call if the thread acts as the server already.
+/// because root's rights do not depend on them. Makes no system call if the thread already acts as the server.
 void act_as_server() noexcept;
 
 /// While it exists, the calling thread acts as one user, then as the server. Does not nest.

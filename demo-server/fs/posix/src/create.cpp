@@ -73,7 +73,7 @@ StatusOr<PosixFileSystem::Found> PosixFileSystem::complete_new(const Caller& cal
 }
 
 /// Completes the object in `unsettled` after the system call that made `name` with its owner and mode. Removes the
-/// object again if that fails. The object need not be written to the disk if its directory brings it there.
+/// object again if that fails. If an fsync of the directory also writes the object, leaves `unsettled` empty.
 StatusOr<PosixFileSystem::Found> PosixFileSystem::finish_new(const Caller& caller, const Node& directory,
                                                              std::string_view name, const SetAttributes& attributes,
                                                              bool exclusive, Unsettled& unsettled) const {

@@ -49,7 +49,7 @@ class DirectoryStreams {
   explicit DirectoryStreams(std::size_t capacity) : capacity_(capacity) {}
 
   /// Takes the stream of `directory` at `position`; null if there is none. If there are several, takes the one put
-  /// last: the others belong to abandoned listings and hold the directory as it was then.
+  /// last: the others belong to abandoned listings and may hold outdated entries.
   std::unique_ptr<DirectoryStream> take(const NodeKey& directory, std::uint64_t position);
   void put(const NodeKey& directory, std::unique_ptr<DirectoryStream> stream);
   void drop_idle(Clock::time_point since);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operation: a change reaches the disk before it is reported. No lock is held while it is written, so that the file
 // system can write many changes at once.
-// Ownership: objects are opened again for fsync, with the server's rights; a directory that is kept, only once.
+// Ownership: objects are opened again for each fsync, with the server's rights; a directory in KeptNodes only once.
 // Error handling: a change that is not on the disk is reported as failed, although it is visible.
 #include <fcntl.h>
 

@@ -27,9 +27,9 @@ std::uint64_t fresh_verifier() {
   return value;
 }
 
-/// How many objects to keep open: at most `most`, and few of the descriptors that the process may have. Makes the
-/// process's table of descriptors large enough at once: when it grows while several threads use it, the thread that
-/// opens a file waits for the kernel, for some 10 ms, and an event loop must not.
+/// How many objects to keep open: at most `most`, and at most an eighth of the limit of descriptors. Also makes the
+/// kernel enlarge the descriptor table of the process now: later, when several threads use the table, the thread whose
+/// open() enlarges it would wait about 10 ms, and an event loop must not wait.
 std::size_t nodes_to_keep(int root, std::size_t most) noexcept {
   rlimit limit{};
   if (!KeptNodes::usable(root) || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
@@ -253,9 +253,9 @@ std::optional<NodeResult> PosixFileSystem::lookup_at_once(const Caller& caller, 
   return result;
 }
 
-/// The name of an object that is kept and in its place is in the kernel's cache of names. The object at the name is the
-/// one that is kept if it has the same number, as no other object can have it meanwhile. If not, a mount hides it. If
-/// it has no other name, it is in its place only if the directory is, too.
+/// If an object is kept and is_in_place(), its name is in the kernel's cache, so looking it up does not block. The name
+/// leads to that object if the inode numbers are equal; if they differ, a mount hides the object. An object with only
+/// one name is in its place only if its directory is.
 std::optional<StatusOr<PosixFileSystem::Found>> PosixFileSystem::find_at_once(const KeptNode& directory,
                                                                               std::string_view name) {
   std::string path = path_below(directory, name);

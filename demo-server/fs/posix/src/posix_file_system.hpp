@@ -70,7 +70,7 @@ class PosixFileSystem final : public FileSystem {
   struct Node {
     NodeFd fd;
     NodeStat stat;
-    std::uint64_t failures = 0;  ///< of a directory that is kept: its failed synchronizations until now
+    std::uint64_t failures = 0;  ///< for a directory that is kept: the number of its failed synchronizations so far
   };
   /// The key and attributes of an object, for a reply.
   struct Found {
@@ -90,7 +90,7 @@ class PosixFileSystem final : public FileSystem {
     std::shared_ptr<WriteBack> file;
     std::uint64_t failures = 0;
   };
-  /// An object that is about to lose a name. Open only if it may keep another one.
+  /// An object that is about to lose a name. Opened only if it may have other names.
   struct Victim {
     NodeFd fd;
     NodeStat stat;
@@ -119,8 +119,8 @@ class PosixFileSystem final : public FileSystem {
     if (!acting) return EACCES;
     return call() >= 0 ? 0 : errno;
   }
-  /// As as_caller(), but the thread may keep the caller's identity: what follows and needs the server's rights calls
-  /// act_as_server() first. For changes that are made often.
+  /// As as_caller(), but the thread may keep the caller's identity: later code that needs the server's rights must call
+  /// act_as_server() first. Saves system calls in frequent changes.
   template <class Call>
   int become_caller(const Caller& caller, Call call) const {
     if (!act_as(user(caller))) return EACCES;
@@ -201,7 +201,7 @@ class PosixFileSystem final : public FileSystem {
                                    const Verifier& verifier, Unsettled& unsettled) const;
   StatusOr<Found> create_new(const Caller& caller, const Node& directory, std::string_view name, const CreateHow& how,
                              Unsettled& unsettled);
-  /// Creates a file or, if the mode of creation permits that, opens an existing one.
+  /// Creates a file or, if `how` permits that, opens an existing one.
   StatusOr<Found> create_in(const Caller& caller, const Node& directory, std::string_view name, const CreateHow& how,
                             Unsettled& unsettled);
   template <class Make>

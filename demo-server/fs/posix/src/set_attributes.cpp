@@ -10,7 +10,7 @@
 namespace rpcrdma::nfsd {
 namespace {
 
-constexpr std::uint32_t kKeepId = 0xffffffff;  // for chown(2): do not change it
+constexpr std::uint32_t kKeepId = 0xffffffff;  // for chown(2): do not change this id
 
 timespec timespec_of(const SetTime& t) noexcept {
   switch (t.how) {

@@ -31,7 +31,7 @@ struct NodeStat {
 /// Attributes of an open descriptor, O_PATH included.
 StatusOr<NodeStat> stat_fd(int fd) noexcept;
 /// Attributes of `name` in `directory`, which may be the name of a symbolic link; Status::acces for another mount.
-/// Status::notsupp if the kernel (before 5.8) does not tell whether it is one. `flags` are further ones of statx(2).
+/// Status::notsupp if the kernel (before 5.8) does not tell whether it is one. `flags`: additional flags of statx(2).
 StatusOr<NodeStat> stat_at(int directory, std::string_view name, int flags) noexcept;
 inline bool is_directory(const NodeStat& s) noexcept { return s.attributes.type == FileType::directory; }
 inline ObjectId id_of(const NodeStat& s) noexcept { return {s.attributes.fileid, s.device}; }
@@ -42,8 +42,8 @@ inline bool same_object(const NodeStat& a, const NodeStat& b) noexcept {
 /// Opens one component below `directory`, O_PATH, without following a symbolic link or leaving the mount: Status::acces
 /// for another file system.
 StatusOr<Fd> open_component(int directory, std::string_view name);
-/// As open_component(), but without blocking: nothing unless the kernel has the name, or that there is no such name, in
-/// memory.
+/// As open_component(), but never blocks: returns nothing unless the kernel's cache knows the name, or that it does not
+/// exist.
 std::optional<StatusOr<Fd>> open_component_at_once(int directory, std::string_view name);
 /// Opens the object of an O_PATH descriptor for I/O. Only for files and directories.
 StatusOr<Fd> reopen(int fd, int flags);

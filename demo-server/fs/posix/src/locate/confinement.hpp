@@ -13,7 +13,8 @@ enum class Where {
   /// file system, or has a path that is too long.
   unknown,
 };
-/// Finds where an object is that has one name or is a directory. If it is inside, stores its path in `*found`.
+/// Finds where an object is; it must be a directory or have exactly one name. Stores its path in `*found` if it is
+/// inside.
 Where where_is(int fd, int root, std::string* found = nullptr);
 /// True if the open directory is `root` or below it.
 bool is_inside(int directory, int root);

@@ -123,7 +123,7 @@ KeptNodePtr KeptNodes::keep(const NodeKey& key, const NodeStat& stat, Fd& fd, st
 void KeptNodes::keep_at_once(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path) {
   if (stat.attributes.links == 0 || path.ends_with(kDeleted)) return;
   const std::lock_guard lock(mutex_);
-  // An object with several names stays kept under the first one: to close it here could block.
+  // Does not replace an object that is kept under another of its names: closing it could block.
   if (order_.size() + late_.size() < capacity_ && !by_key_.contains(key)) add(key, stat, fd, std::move(path), late_);
 }
 
@@ -154,7 +154,7 @@ void KeptNodes::take_out(Order::iterator at, Order& gone) {
   to.splice(to.end(), order_, at);
 }
 
-/// Moves what was to be closed later, and is not in use any more, to `gone`. `mutex_` is locked.
+/// Moves the objects in `late_` that are no longer in use to `gone`. `mutex_` is locked.
 void KeptNodes::take_late(Order& gone) {
   for (auto at = late_.begin(); at != late_.end();) {
     const auto next = std::next(at);

@@ -22,12 +22,12 @@ namespace rpcrdma::nfsd {
 /// The rights that the kernel has granted to the users of one object. Synchronized.
 ///
 /// A right depends on the caller, and on mode, owner, group and access control list of the object. Each change of these
-/// changes the ctime, so a right is valid as long as the ctime is the same. It is not noted while the ctime is so
+/// changes the ctime, so a right is valid as long as the ctime is the same. It is not recorded while the ctime is so
 /// recent that another change could give the same ctime.
 class KnownRights {
  public:
-  /// Notes that of the permission bits `asked` (rwx), the kernel grants `granted`. `now` is a time before `object`
-  /// was read, which was before the kernel was asked.
+  /// Records that the kernel grants `granted` of the permission bits `asked` (rwx). `now` is a time before `object` was
+  /// read. `object` must have been read before the kernel was asked.
   void note(const Identity& who, const Attributes& object, Time now, std::uint32_t asked, std::uint32_t granted);
   /// The permission bits of `who`, if those in `asked` are known; `object` holds the present attributes.
   std::optional<std::uint32_t> find(const Identity& who, const Attributes& object, std::uint32_t asked) const;
@@ -80,9 +80,8 @@ class NodeFd {
 /// Keeps recently used objects open, by handle. Bounded: evicts the least recently used. Synchronized.
 ///
 /// An object is used only while the kernel shows the path that it had when it was found inside the export: one that has
-/// been renamed, moved out or removed is looked up again by its handle. Its attributes are read anew for each call, so
-/// they are as recent as on any other way. All of this happens in memory, on the file systems for which usable()
-/// returns true, and therefore on event loops, too.
+/// been renamed, moved out or removed is looked up again by its handle. Its attributes are read again for each call. On
+/// the file systems for which usable() returns true, none of this blocks, so event loops do it too.
 class KeptNodes {
  public:
   using Clock = std::chrono::steady_clock;
@@ -100,13 +99,13 @@ class KeptNodes {
   KeptNodePtr find(const std::string& path);
   /// True if the kernel still reports the path under which the object was kept.
   bool is_in_place(const KeptNode& node) const noexcept;
-  /// The present attributes; nothing if the object is not where it was, or has no name any more.
+  /// The present attributes; nothing if the object is no longer at its path, or has lost its last name.
   std::optional<NodeStat> look(const KeptNode& node) const noexcept;
   /// Keeps an object that has been found inside the export, at `path` if that is known. Null if it cannot be kept: `fd`
   /// is then unchanged.
   KeptNodePtr keep(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path = {});
-  /// As keep(), on a thread that must not block: closes nothing, and therefore keeps no more than fit,
-  /// and no object that is kept already.
+  /// As keep(), on a thread that must not block: closes nothing. Therefore does nothing if the number of objects has
+  /// reached its limit, or if the object is kept already.
   void keep_at_once(const NodeKey& key, const NodeStat& stat, Fd& fd, std::string path);
   /// Closes an object that has been removed or moved.
   void drop(const NodeKey& key);
@@ -139,7 +138,7 @@ class KeptNodes {
   std::unordered_map<NodeKey, Order::iterator, NodeKeyHash> by_key_;
   std::unordered_map<ObjectId, Order::iterator, ObjectIdHash> by_id_;
   std::unordered_map<std::string, Order::iterator> by_path_;
-  Order late_;  // dropped while a thread used them that perhaps must not block, or by such a thread: closed later
+  Order late_;  // dropped while in use, or by keep_at_once(): closed later, on a thread that may block
 };
 
 }  // namespace rpcrdma::nfsd

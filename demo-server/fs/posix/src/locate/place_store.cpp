@@ -23,7 +23,7 @@ namespace rpcrdma::nfsd {
 namespace {
 
 constexpr std::size_t kDatabaseKeySize = 16;  // number, device
-constexpr std::size_t kEntryHead = 18;        // bytes: whether a directory 1, birth 8, shown 8, number of places 1
+constexpr std::size_t kEntryHead = 18;        // bytes: is a directory 1, birth 8, shown 8, number of places 1
 constexpr std::size_t kPlaceHead = 17;        // number, device, length of the name
 constexpr std::size_t kMaxEntry = kEntryHead + PlaceStore::kMaxPlaces * (kPlaceHead + 255);
 constexpr std::size_t kSmallestMap = std::size_t{16} << 20;
@@ -372,7 +372,7 @@ void PlaceStore::set_aside(const char* why) {
   const std::string aside = file_.string() + ".damaged";
   std::error_code ignored;
   std::filesystem::rename(file_, aside, ignored);
-  log_.warn("{}: {}; renamed to {}. File handles given out so far are stale until clients look up the files again",
+  log_.warn("{}: {}; renaming it to {}. File handles given out so far are stale until clients look up the files again",
             file_.string(), why, aside);
 }
 

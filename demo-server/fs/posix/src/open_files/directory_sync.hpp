@@ -19,7 +19,7 @@ class DirectorySync {
 
   /// Writes all changes made before the call to the disk, or waits for another thread that does so for several callers.
   /// Returns the last error if an fsync has failed since failures() returned `since`; nothing if the directory cannot
-  /// be opened for it. `directory` is the directory, O_PATH; it is opened for fsync once.
+  /// be opened for fsync. `directory` is an O_PATH descriptor of the directory; the first call opens it for fsync.
   std::optional<Status> sync(int directory, std::uint64_t since);
 
  private:

@@ -122,8 +122,8 @@ class FileSystem {
   /// block.
   virtual void tidy() {}
 
-  // The methods that end in _at_once answer as those without, but never block: they return nothing if what they need is
-  // not in memory. Call them if blocking() returns true, on a thread that must not block.
+  // A method named NAME_at_once gives the same answer as NAME, but never blocks: it returns nothing if what it needs is
+  // not in memory. Call it on a thread that must not block, if blocking() returns true.
 
   virtual AttributesResult attributes(const NodeKey& node) = 0;
   virtual std::optional<AttributesResult> attributes_at_once(const NodeKey&) { return std::nullopt; }
@@ -143,7 +143,7 @@ class FileSystem {
   /// Fills `into` with the bytes from `offset` on, up to the end of the file.
   virtual ReadResult read(const Caller& caller, const NodeKey& node, std::uint64_t offset,
                           std::span<const BufferRef> into) = 0;
-  /// Returns nothing, too, unless the file is open.
+  /// Returns nothing also if the file is not open.
   virtual std::optional<ReadResult> read_at_once(const Caller&, const NodeKey&, std::uint64_t,
                                                  std::span<const BufferRef>) {
     return std::nullopt;

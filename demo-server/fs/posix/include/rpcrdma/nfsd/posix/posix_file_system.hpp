@@ -20,10 +20,10 @@ struct PosixOptions {
   bool kernel_handles = true;                    ///< false: never use name_to_handle_at
 };
 
-/// A directory of this machine as a file system. Nothing above `root`, behind a symbolic link or on another mount is
-/// reachable. Operations run with the caller's identity (serves_as_callers()), and their changes are on the disk when
-/// they are reported, unless Caller::sync is false. New objects get the requested mode less the process's umask, which
-/// the program sets to 0. The methods change the identity of their thread temporarily, or for longer after
+/// A directory of this machine as a file system. Clients reach nothing above `root`, beyond a symbolic link or on
+/// another mount. Operations run with the caller's identity (serves_as_callers()), and their changes are on the disk
+/// when they are reported, unless Caller::sync is false. New objects get the requested mode less the process's umask,
+/// which the program sets to 0. The methods change the identity of their thread temporarily, or for longer after
 /// keep_identities(): do not call them on a thread that posts work requests. Fails with a system error if `root` is not
 /// a directory that this process can open.
 Result<std::unique_ptr<FileSystem>> make_posix_file_system(const PosixOptions& options, Log log);
