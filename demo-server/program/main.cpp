@@ -27,11 +27,11 @@ int serve(rpcrdma::nfsd::Options options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Clients have applied their users' masks already (RFC 1813 section 3.3.8 uses the mode unchanged).
+  // The mode of a request is used unchanged: the client has applied its user's mask (RFC 1813 section 3.3.8).
   ::umask(0);
   // A write to a closed connection returns an error instead of ending the process.
   std::signal(SIGPIPE, SIG_IGN);
-  // Toggles a capture; without one it changes nothing.
+  // SIGUSR2 starts and stops a capture. Without a capture it is ignored, instead of ending the process.
   std::signal(SIGUSR2, SIG_IGN);
   // A write beyond the size limit of files (RLIMIT_FSIZE) also returns an error.
   std::signal(SIGXFSZ, SIG_IGN);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation: at most one read and one write are outstanding, beside a timer that checks for progress. Without calls the
+// Operation: at most one read and one write are outstanding, and a timer that checks for progress. Without calls the
 // timer sleeps until the connection has been idle for too long; the next record wakes it.
 // Ownership: the connection is shared by its operations and calls; its worker lists it until it is closed.
 // Error handling: any error closes the connection; its calls live on, and their replies are dropped.

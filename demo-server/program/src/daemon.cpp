@@ -33,7 +33,7 @@ unsigned io_threads() { return std::clamp(2 * std::thread::hardware_concurrency(
 /// Includes threads that a file system blocks.
 constexpr unsigned kMostIoThreads = 256;
 
-/// Descriptors for files, fabrics and threads, beside those of connections.
+/// Descriptors for files, fabrics and threads, in addition to those of connections.
 constexpr rlim_t kOtherDescriptors = 1024;
 
 void warn_if_descriptors_are_few(const Options& options, const Log& log) {
@@ -268,7 +268,7 @@ void Daemon::start_loops() {
   }
 }
 
-/// Ends the I/O threads first: the loops still send their last replies.
+/// Ends the I/O threads first, while the loops still run and send the last replies.
 void Daemon::end_loops() {
   if (io_ != nullptr) io_->join();
   for (const auto& loop : loops_) boost::asio::post(loop->context, [&context = loop->context] { context.stop(); });

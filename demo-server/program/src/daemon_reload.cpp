@@ -40,7 +40,7 @@ Checked<void> Daemon::reread_exports() {
   return {};
 }
 
-/// What the server has given up at its start does not come back.
+/// Refuses exports that need a privilege that the server dropped at its start.
 Checked<void> Daemon::check_within_sandbox(std::span<const ExportSpec> specs) const {
   const auto makes_devices = [](const ExportSpec& spec) { return !spec.memory && spec.devices; };
   const auto found = std::ranges::find_if(specs, makes_devices);

@@ -117,7 +117,8 @@ void Daemon::await_watchdog() {
   });
 }
 
-/// If a loop has answered late, but within the service manager's limit, its answer is reported at once.
+/// Notifies the service manager at once if the last loop answered only after the watchdog's interval, which is half of
+/// the manager's limit.
 void Daemon::loop_answered() {
   if (--silent_loops_ == 0 && std::exchange(late_, false)) manager_.alive();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Statistics by HTTP (--metrics), on a thread of their own.
 // Operation: for a report, each event loop fills its own part and posts it to that thread, which adds the parts.
-// Ownership: the io_context of that thread outlives the event loops, as parts that they have not made refer to it.
+// Ownership: the io_context of that thread outlives the event loops, as tasks that wait in an event loop refer to it.
 // Error handling: an event loop that does not answer leaves requests without a report; the HTTP server answers 503.
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-/// The part of one event loop. On its thread.
+/// Returns what one event loop contributes to a report. Called on the thread of that loop.
 observe::Report Daemon::report_of(std::size_t loop) const {
   observe::Report out;
   for (const auto& group : groups_) {

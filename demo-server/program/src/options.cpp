@@ -53,7 +53,7 @@ std::vector<cli::Section> help_sections() {
              "serves a directory as nfs://192.0.2.7/data, on an RDMA device if one has that address"},
             {"rpcrdma-nfsd --export memory:/scratch --export /srv/pub,ro,allow=192.0.2.0/24",
              "serves a file system in memory, and a directory to one network, read-only"},
-            {"rpcrdma-nfsd --config /etc/rpcrdma-nfsd.toml", "serves what a file says"}}}};
+            {"rpcrdma-nfsd --config /etc/rpcrdma-nfsd.toml", "serves the exports of a configuration file"}}}};
 }
 
 /// The words of the command line, not yet interpreted.

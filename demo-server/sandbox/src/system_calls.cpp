@@ -94,7 +94,7 @@ class Filter {
       names.remove_prefix(std::min(end + 1, names.size()));
     }
   }
-  /// With several conditions, all must hold; with several calls of this function, one of them.
+  /// Allows `call` if all `conditions` hold. Rules of the same `call` are alternatives.
   void allow(int call, std::initializer_list<scmp_arg_cmp> conditions) {
     if (failed_ == 0)
       note(seccomp_rule_add_array(context_.get(), SCMP_ACT_ALLOW, call, static_cast<unsigned>(conditions.size()),

@@ -17,7 +17,7 @@ struct Joinable {
   bool six = false;
   std::size_t transport = 0;  ///< where the TCP header begins
   std::size_t headers = 0;    ///< bytes of both headers
-  bool last = false;          ///< PSH: no segment is joined behind it
+  bool last = false;          ///< PSH is set: no segment is joined after it
 };
 std::optional<Joinable> parse_joinable(Octets packet) noexcept;
 

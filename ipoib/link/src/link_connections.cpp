@@ -5,7 +5,7 @@
 // closed. Ownership: a connection that is over is destroyed from the io_context, outside of its callbacks. Error
 // handling: after a failure the link waits for a growing time before it connects again. A rejected request may have
 // crossed a request of the peer: packets wait for the peer's request, and are dropped after a second rejection. If the
-// peer says that the requests crossed, its request has as much time as the peer has to make it.
+// peer says that the requests crossed, this side waits as long as the peer may take to connect.
 #include "link_state.hpp"
 
 namespace rpcrdma::ipoib {

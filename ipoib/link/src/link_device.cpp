@@ -3,8 +3,8 @@
 // the end of the turn. A packet is read into the one buffer of this link and given to a connection, which leaves
 // another buffer in exchange. Back-pressure: if the peer of a packet has no room, the packet is held, and the device is
 // not read until the peer has room, its connection ends, or a limit is reached: LinkOptions::stall or, while several
-// peers have packets, the peer's patience. Then the peer is stalled: packets for it are dropped until it has room, so
-// that it delays no other peer. Cutting: a packet that stands for several is kept in memory of its own, and its
+// peers have packets, the peer's share of it. Then the peer is stalled: packets for it are dropped until it has room,
+// so that it delays no other peer. Cutting: a packet that stands for several is kept in memory of its own, and its
 // segments are cut into that one buffer in turn; each is then a packet like any other. Error handling: a packet that
 // cannot be sent is counted and dropped; the stack gets an ICMP error where that helps it.
 #include <algorithm>

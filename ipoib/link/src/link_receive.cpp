@@ -77,8 +77,8 @@ void LinkState::pass(std::span<const Octets> packet, const Offload& offload, std
   statistics_.received_bytes += bytes;
 }
 
-/// The peer that may send from `source`. An address that no peer has is learnt as the sender's. A learnt address whose
-/// owner has no connection goes to the sender: the owner has gone, or has come back under another link-layer address.
+/// Returns the peer that may send from `source`. An address that no peer has is learnt as the sender's. A learnt
+/// address whose owner has no connection becomes the sender's: the owner may now use another link-layer address.
 Peer* LinkState::owner_of(const IpBytes& source, Peer& sender) {
   Neighbours::Entry* const known = neighbours_.find(source);
   if (known != nullptr && (!known->learnt || known->peer == &sender || known->peer->connected())) return known->peer;

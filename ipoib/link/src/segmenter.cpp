@@ -44,7 +44,7 @@ bool complete_checksum(MutableOctets packet, const Offload& offload) noexcept {
   return true;
 }
 
-/// The bytes of the headers; 0 if these are not what `offload` says.
+/// Returns the size of the headers in bytes, or 0 if the packet does not have the headers that `offload` names.
 std::size_t Segmenter::headers_of(Octets packet, const Offload& offload) const noexcept {
   const std::size_t start = offload.checksum_start;
   const bool tcp = offload.cut == Offload::Cut::tcp;

@@ -32,7 +32,7 @@ struct Words {
 std::vector<cli::Section> help_sections() {
   return {{"Neighbours",
            {{"IP=ADDR:PORT", "the neighbour with the address IP listens at ADDR:PORT"},
-            {"CIDR=ADDR:PORT", "likewise for all addresses of a network that is behind this neighbour"}}},
+            {"CIDR=ADDR:PORT", "the same for all addresses of a network that this neighbour routes to"}}},
           {"Ready line on standard output", {{"ready dev=NAME mtu=N port=N", ""}}},
           {"Signals",
            {{"TERM, INT", "close the connections, remove the device, and exit; a second one exits at once"},

@@ -46,7 +46,7 @@ std::optional<std::string> Program::start() {
   if (const error_code failed = keep_network_privilege()) return "cannot drop privileges: " + failed.message();
   if (auto failed = make_device()) return failed;
   if (const error_code failed = drop_privileges()) return "cannot drop privileges: " + failed.message();
-  // Not before: the kernel refuses descriptors of RDMA devices that a process opened before it changed its credentials.
+  // Opened after drop_privileges(): the kernel refuses RDMA descriptors that were opened under other credentials.
   if (auto failed = open_fabric()) return failed;
   auto link = Link::make(*fabric_, *device_, options_.link, log_);
   if (!link) return "no memory for packets: " + link.error().message();

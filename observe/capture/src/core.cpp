@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds kInterval{20};
 /// How long close() waits for the disk.
 constexpr std::chrono::seconds kPatience{2};
 
-/// Signals are for the threads of the program.
+/// Blocks all signals in a new thread: the program handles its signals in its own threads.
 class SignalsBlocked {
  public:
   SignalsBlocked() noexcept {
@@ -115,7 +115,7 @@ void Capture::Core::run() {
   condition_.notify_all();
 }
 
-/// False: the capture is closing.
+/// Waits for kInterval, or until it is woken. Returns false if the capture is closing.
 bool Capture::Core::wait() {
   std::unique_lock lock(mutex_);
   condition_.wait_for(lock, kInterval, [this] { return closing_.load() || hurried_.load(); });

@@ -11,7 +11,7 @@
 namespace rpcrdma::capture {
 namespace {
 
-/// Recent connections of this side that ended; more are forgotten.
+/// How many peers to which this side has connected are remembered.
 constexpr std::size_t kMostPeers = 16;
 
 class CapturedFabric final : public fabric::Fabric {
@@ -53,7 +53,7 @@ class CapturedFabric final : public fabric::Fabric {
   std::shared_ptr<Recorder> recorder_;
   std::vector<fabric::Endpoint> peers_;  // to which this side has connected
   std::mutex rejecting_;
-  std::shared_ptr<Recorder> rejections_;  // apart: reject() may be called on another thread
+  std::shared_ptr<Recorder> rejections_;  // a recorder of its own, because reject() may be called on another thread
 };
 
 CapturedQueuePair::Side CapturedFabric::side(const fabric::Endpoint& peer,

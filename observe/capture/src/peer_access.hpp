@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What the peer reads and writes in the memory of this side, concluded from the messages: an adapter does not report
+// What the peer reads and writes in the memory of this side, inferred from the messages: an adapter does not report
 // it. A server says in the Write list and the Reply chunk of its reply how much it has written (RFC 8166 sections
 // 3.4.6 and 4.3), and has read the Read chunks of a call before it replies.
 #include <unordered_map>

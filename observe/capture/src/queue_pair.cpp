@@ -118,10 +118,10 @@ void CapturedQueuePair::received(BufferRef message, const fabric::Completion& co
 
 void CapturedQueuePair::show(const AccessPart& part) noexcept {
   if (part.access == fabric::Access::remote_write) {
-    recorder_->event(track_, "the RDMA Write that follows is concluded from the reply: the device does not report it");
+    recorder_->event(track_, "the RDMA Write that follows is inferred from the reply: the device does not report it");
     return recorder_->write(track_, kInbound, part.segment.handle, part.segment.offset, {&part.data, 1});
   }
-  recorder_->event(track_, "the RDMA Read that follows is concluded from the reply: the device does not report it");
+  recorder_->event(track_, "the RDMA Read that follows is inferred from the reply: the device does not report it");
   const std::uint32_t sink =
       recorder_->read_request(track_, kInbound, part.segment.handle, part.segment.offset, part.data.size);
   recorder_->read_response(track_, kOutbound, sink, part.data);

@@ -79,7 +79,8 @@ std::uint32_t Recorder::read_request(Track& track, Direction direction, std::uin
                                      std::uint32_t size) noexcept {
   if (!active() || track.connection == nullptr) return 0;
   const std::uint32_t number = kFirstMsn + track.reads[direction]++;
-  // The provider chooses the real STag of the sink: one for each Read keeps the Responses apart.
+  // The provider chooses the STag of the sink and does not report it. This uses another one for each Read, so that a
+  // reader of the capture can tell the Responses apart.
   const std::uint32_t sink = number << 8;
   std::array<std::byte, kReadRequest> request;
   Writer out(request);

@@ -55,9 +55,9 @@ class Recorder {
   /// A Read Request for `size` bytes, by the sender `direction`. Returns the sink's STag for the Response.
   std::uint32_t read_request(Track& track, Direction direction, std::uint32_t handle, std::uint64_t offset,
                              std::uint32_t size) noexcept;
-  /// A Read Response, by the sender `direction`.
+  /// Records a Read Response that is sent in `direction`.
   void read_response(Track& track, Direction direction, std::uint32_t sink, BufferRef data) noexcept;
-  /// Something without a frame.
+  /// Records an event that has no frame: its text becomes a comment of the next frame.
   template <class... Args>
   void event(Track& track, fmt::format_string<Args...> format, Args&&... args) noexcept {
     if (!active() || track.connection == nullptr) return;

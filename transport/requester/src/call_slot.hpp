@@ -45,8 +45,8 @@ class CallSlot {
   bool held_up() const noexcept {
     return state_ == State::ending && (invalidate_pending_ || (needs_send_ && send_pending_));
   }
-  /// If a call was given up and is still held up at this time, the connection is aborted; time_point::max() if the call
-  /// was not given up.
+  /// The time at which the connection is aborted if a call that was given up has still not ended; time_point::max() if
+  /// the call was not given up.
   std::chrono::steady_clock::time_point over_by() const noexcept { return over_by_; }
 
   /// Encodes, plans, exposes and posts. Only `sent` leaves the idle state.
@@ -63,7 +63,7 @@ class CallSlot {
   /// The connection has ended, and with it every exposure. Returns the call if it is to be sent again. A call that is
   /// ending remains, for complete().
   Call* lost();
-  /// Runs done() for a call whose end is due.
+  /// Ends the call if it is in the state ending and waits for no invalidation or completion: runs done().
   void complete();
 
  private:

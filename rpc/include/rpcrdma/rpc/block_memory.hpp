@@ -29,8 +29,8 @@ class RPCRDMA_EXPORT BlockMemory final : public PayloadMemory {
   std::size_t used_ = 0;
 };
 
-/// Copies the unreduced message, items and pads included, as it is sent over a byte stream, behind `room_in_front` zero
-/// bytes.
+/// Copies the unreduced message, items and pads included, as it is sent over a byte stream. The copy begins after
+/// `room_in_front` zero bytes.
 RPCRDMA_EXPORT std::vector<std::byte> flatten(const Payload& message, std::size_t room_in_front = 0);
 
 }  // namespace rpcrdma::rpc

@@ -45,7 +45,7 @@ struct AttachedCall {
 /// Bounds of the cache; no RFC sets them.
 struct DuplicateCacheOptions {
   std::size_t max_bytes = std::size_t{4} << 20;  ///< bytes of the replies kept and their overhead
-  /// After this time an equal call counts as new: the client has begun to use its XIDs again.
+  /// After this time an equal call counts as new, because a client may reuse its XIDs.
   std::chrono::steady_clock::duration max_age = std::chrono::minutes(2);
 };
 

@@ -28,7 +28,7 @@ struct ProcedureStatistics {
 
   /// Calls whose arguments were decoded.
   std::uint64_t calls() const noexcept { return call_size.count(); }
-  /// Replies handed to the transport, without those of the duplicate request cache.
+  /// Replies given to the transport, except those that came from the duplicate request cache.
   std::uint64_t replies() const noexcept { return reply_size.count(); }
   /// Counts a result whose status is not 0.
   void fail(std::uint32_t status, std::uint64_t count = 1) noexcept {

@@ -2,8 +2,8 @@
 // Operation. One thread for each call. A call that is no longer wanted is cancelled: a signal that the C library
 // reserves interrupts the wait in the kernel, the thread unwinds, and last() runs.
 // Ownership. A job belongs to its thread and its owner. Threads that have ended are joined when the next thread starts
-// or when the io_context is destroyed. Its destruction also waits for calls that still block; otherwise the kernel
-// would wait for them at the end of the process.
+// or when the io_context is destroyed. The destructor of the io_context also waits for calls that still block.
+// Without that, the process could not end before these calls return.
 // Error handling. If no thread can be created, a call fails with EAGAIN; last() then runs in the caller's thread.
 #include "blocking_call.hpp"
 

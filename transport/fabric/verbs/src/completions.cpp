@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operation. Polls in batches until the queue is empty, and for a while longer where that pays; then arms the queue and
-// polls once more: that poll finds the completions that arrived before the queue was armed. The completion channel
-// announces the next one. Each completion goes to the dispatcher, which runs the callbacks after each poll.
-// Ownership. A slot leaves its queue, and a window changes its state, before the callback runs.
-// Error handling. The first failed operation names the reason; finish() flushes the rest.
+// Operation. Polls in batches until the queue is empty, and then for the time that the polling policy allows; then arms
+// the queue and polls once more: that poll finds the completions that arrived before the queue was armed. The
+// completion channel announces later completions. Each completion goes to the dispatcher, which runs the callbacks
+// after each poll. Ownership. A slot leaves its queue, and a window changes its state, before the callback runs. Error
+// handling. The first failed operation names the reason; finish() flushes the rest.
 #include <array>
 #include <boost/asio/post.hpp>
 #include <cerrno>

@@ -2,10 +2,10 @@
 // Operation. Every way to end goes through finish(), which collects what the device has completed, releases windows and
 // queue pair, completes the rest as flushed, and ends the connection. The callbacks run from the io_context.
 // disconnect() first lets the send queue run empty, because the device drops unsent work when it disconnects.
-// Ownership. After finish() only the rdma_cm id remains on the device, until the queue pair is quiesced: while the id
-// exists, the kernel repeats the request to disconnect until the peer has answered. If the device is lost, the id is
-// destroyed as well. During an iWARP handshake, for whose end the kernel waits before it destroys anything, a thread
-// destroys all objects.
+// Ownership. finish() releases everything but the rdma_cm id, which remains until the queue pair is quiesced: while it
+// exists, the kernel repeats the request to disconnect until the peer has answered. If the device is lost, finish()
+// destroys the id too. During an iWARP handshake a thread destroys all objects, because the kernel waits for the end of
+// the handshake before it destroys any.
 // Error handling. None: the device's objects are released in any case.
 #include <boost/asio/post.hpp>
 

@@ -23,7 +23,8 @@ constexpr std::uint8_t kRetries = 6;
 // How long the device waits for an acknowledgement: 4.096 us * 2^18 = 1.07 s. With the retries a silent peer is noticed
 // after 8 s; the kernel's default would take half a minute.
 constexpr std::uint8_t kAckTimeout = 18;
-// A message without a receive ends the connection: it is the sender's mistake (RFC 8166 section 3.3.1).
+// A message for which no receive is posted ends the connection: the sender exceeded its credits (RFC 8166
+// section 3.3.1).
 constexpr std::uint8_t kReceiverNotReadyRetries = 0;
 
 }  // namespace

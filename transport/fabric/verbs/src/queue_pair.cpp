@@ -125,7 +125,7 @@ void VerbsQueuePair::submit_receives() {
   if (!takes_work(state_) || ending_) return;
   const error_code error = receives_.submit(id_->qp);
   if (!error) return;
-  core_->log.error("verbs: the device refuses receives, ending the connection: {}", error.message());
+  core_->log.error("verbs: ending a connection because the device refused its receives: {}", error.message());
   end_later(error);
 }
 
@@ -238,7 +238,7 @@ void VerbsQueuePair::submit() {
   if (!takes_work(state_) || ending_) return;
   const error_code error = sends_.submit(id_->qp);
   if (!error) return;
-  core_->log.error("verbs: the device refuses work, ending the connection: {}", error.message());
+  core_->log.error("verbs: ending a connection because the device refused its work requests: {}", error.message());
   end_later(error);
 }
 

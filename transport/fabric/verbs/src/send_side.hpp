@@ -11,12 +11,12 @@
 namespace rpcrdma::fabric::verbs {
 
 /// The send side of a queue pair: the operations that are outstanding, in order, and the chain of work requests that
-/// the next submit() hands over in one call.
+/// the next submit() posts with one call.
 ///
 /// Every operation has a slot, numbered from 0; the number is the work request's id. A completion of number n also
 /// completes the operations before n, as these were not signalled. An operation that needs no work request (the
-/// invalidation of a window that the peer has invalidated) has a slot as well, so that it completes in its turn; the
-/// work request before it must therefore be signalled.
+/// invalidation of a window that the peer has invalidated) has a slot as well, so that it completes in order of
+/// posting; the work request before it must therefore be signalled.
 ///
 /// used() counts the slot of an operation with a context until its callback runs: take_...() leaves it counted, and the
 /// caller of take_...() subtracts it. take_...() frees all other slots.
@@ -66,7 +66,7 @@ class SendSide {
   void set_sink(Registration sink) noexcept;
   /// A bind was appended: makes the chain's last request signal its completion, which tells whether the bind succeeded.
   void note_bind() noexcept { chain_has_bind_ = true; }
-  /// Appends an operation that needs no work request, and completes in its turn. Not when full().
+  /// Appends an operation that needs no work request. It completes in order of posting. Not when full().
   void append_software(WorkContext* context, std::uint32_t window);
   /// Makes the last work request signal its completion.
   void require_signal();

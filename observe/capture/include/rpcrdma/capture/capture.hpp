@@ -73,7 +73,7 @@ class RPCRDMA_EXPORT Capture final : public fabric::Tap {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  /// Wraps `fabric`. What is made from the result may outlive the capture, and is then not captured any more.
+  /// Wraps `fabric`. Objects made by the result may outlive the capture; their traffic is then no longer captured.
   std::unique_ptr<fabric::Fabric> wrap(std::unique_ptr<fabric::Fabric> fabric) override;
 
   /// Captures from now on. Has no effect after close().

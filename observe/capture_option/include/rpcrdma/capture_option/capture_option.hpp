@@ -18,7 +18,7 @@ namespace rpcrdma::capture {
 /// Adds --capture, which sets `wanted`; `wanted` must exist until the command line is parsed.
 CLI::Option* add_capture_option(CLI::App& app, std::optional<CaptureOptions>& wanted);
 
-/// The part of the help that describes its value.
+/// The section of the help that describes the value of --capture.
 cli::Section help_section_of_capture();
 
 /// Starts what --capture asks for.
@@ -27,7 +27,7 @@ boost::system::result<std::shared_ptr<Capture>, CaptureRefusal> open_capture(con
 /// While it exists, SIGUSR2 stops and starts a capture. At most one exists at a time.
 class ToggleBySignal {
  public:
-  /// Null: SIGUSR2 is left alone.
+  /// If `capture` is null, the handling of SIGUSR2 does not change.
   explicit ToggleBySignal(std::shared_ptr<Capture> capture);
   /// Ignores SIGUSR2 from now on, and closes the capture.
   ~ToggleBySignal();

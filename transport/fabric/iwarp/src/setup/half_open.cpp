@@ -19,7 +19,7 @@ void HalfOpen::start(std::chrono::milliseconds timeout, ListenerState::HalfOpens
 void HalfOpen::read() {
   socket_.async_read_some(request_.room(), [self = shared_from_this()](error_code error, std::size_t count) {
     if (self->finished_) return;
-    if (error) return self->finish(false, "closed by the peer");
+    if (error) return self->finish(false, "the peer closed it");
     self->received(count);
   });
 }
@@ -27,11 +27,11 @@ void HalfOpen::read() {
 void HalfOpen::received(std::size_t count) {
   const ArrivingFrame::State state = request_.add(count);
   // [5044-7.1.2-c] [5044-8-b] a malformed Request closes the connection
-  if (state == ArrivingFrame::State::malformed) return finish(false, "malformed request");
-  if (request_.has_header() && !acceptable(request_.frame)) return finish(false, "unknown revision");
+  if (state == ArrivingFrame::State::malformed) return finish(false, "malformed MPA Request");
+  if (request_.has_header() && !acceptable(request_.frame)) return finish(false, "unknown MPA revision");
   if (state == ArrivingFrame::State::incomplete) return read();
   // The peer may not send stream data before the Reply.
-  if (state == ArrivingFrame::State::followed) return finish(false, "the peer sent data before the reply");
+  if (state == ArrivingFrame::State::followed) return finish(false, "the peer sent data before the MPA Reply");
   finish(true, "");
 }
 
@@ -42,7 +42,7 @@ void HalfOpen::finish(bool good, const char* why) {
   if (const auto listener = listener_.lock()) {
     if (!good) {
       error_code ignored;
-      listener->fabric().log.debug("iwarp: closed the connection from {} before its MPA setup was complete: {}",
+      listener->fabric().log.debug("iwarp: the connection from {} ended before its MPA setup was complete: {}",
                                    socket_.remote_endpoint(ignored).address().to_string(), why);
     }
     return listener->half_open_ended(place_, std::move(socket_), good ? &request_.frame : nullptr);

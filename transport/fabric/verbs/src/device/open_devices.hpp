@@ -29,7 +29,7 @@ class OpenDevice {
   /// Functions that report the device's failure to the fabrics on it: the event itself arrives at only one of them.
   using Users = std::list<UniqueFunction<void()>>;
   Users::iterator enter(UniqueFunction<void()> post_failure);
-  /// The function does not run any more when this has returned.
+  /// After this returns, the function passed to enter() is neither running nor called again.
   void leave(Users::iterator user) noexcept;
   void note_failed() noexcept;
 

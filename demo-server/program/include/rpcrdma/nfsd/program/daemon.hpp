@@ -118,7 +118,7 @@ class Daemon {
   // Used by the control thread:
   std::size_t open_servers_ = 0;
   bool late_ = false;             // a loop has not answered within the watchdog's interval
-  std::size_t silent_loops_ = 0;  // loops that have not answered the watchdog's last question
+  std::size_t silent_loops_ = 0;  // loops that have not answered the watchdog's last check
   bool ending_ = false;
   bool closed_ = false;  // all servers are closed: do not use groups_ and tcp_servers_ any more
   std::atomic<bool> tidying_now_{false};

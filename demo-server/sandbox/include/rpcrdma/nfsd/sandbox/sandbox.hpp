@@ -26,13 +26,14 @@ std::optional<SandboxMode> parse_sandbox_mode(std::string_view word) noexcept;
 struct SandboxNeeds {
   bool devices = false;                  ///< to make block and character devices
   std::vector<std::uint16_t> tcp_ports;  ///< to bind; 0 stands for every free port
-  /// For `strict`, beside the files that the libraries of the server read. Paths that do not exist are ignored.
+  /// For `strict`, in addition to the files that the server's libraries read. Paths that do not exist are ignored.
   std::vector<std::filesystem::path> readable;  ///< to read, with all that is below them
   std::vector<std::filesystem::path> writable;  ///< to read and to change
 };
 
-/// Enters the sandbox, for good: the calling thread and all threads that it starts later. Call it before the process
-/// has a second thread. A part that the kernel does not have is logged, and left out in modes other than `strict`.
+/// Puts the calling thread, and all threads that it starts later, into the sandbox for the life of the process. Call it
+/// before the process has a second thread. A part that the kernel does not have is logged, and left out in modes other
+/// than `strict`.
 ///
 /// Capabilities: keeps those that serve files as their callers, that lock memory and, if a port below 1024 is needed,
 /// that binds it; the process and its children never gain others. System calls: those that a server with its libraries

@@ -14,8 +14,8 @@ namespace rpcrdma::ipoib {
 /// values.
 struct Offload {
   enum class Cut : std::uint8_t { none, tcp, udp };
-  /// Unless `none`, the packet stands for several segments, which have its headers and `cut_size` bytes of its payload
-  /// each; the last segment may have fewer.
+  /// Unless `none`, the packet is to be cut into segments. Each has the packet's headers and `cut_size` bytes of its
+  /// payload; the last segment may have fewer.
   Cut cut = Cut::none;
   std::uint16_t cut_size = 0;
   /// Whether the checksum is incomplete. It covers the packet from `checksum_start` on; its field, `checksum_offset`

@@ -23,7 +23,7 @@ struct StatisticsServerOptions {
   std::uint32_t max_header = 8192;   ///< bytes of a request
   std::chrono::milliseconds timeout{
       10000};  ///< for one request to arrive, to be answered, and for the reply to be read
-  std::chrono::milliseconds freshness{100};  ///< a report of this age is used again, so that requests cost little
+  std::chrono::milliseconds freshness{100};  ///< a report that is not older is sent again instead of a new one
   std::string version;                       ///< of the program
   /// Names of this machine that clients may use in the Host header if the server listens on a loopback address. IP
   /// addresses and localhost are always accepted. On another address every name is.
