@@ -22,7 +22,7 @@ if(NOT CMAKE_UNITY_BUILD_BATCH_SIZE)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 10)
 endif()
 include(GNUInstallDirs)
-# The build folder has the layout of an installation, so that programs find the plug-in as they do once installed.
+# The build folder is laid out like an installation, so that programs find the plug-in in the same relative place.
 file(RELATIVE_PATH RPCRDMA_LIBDIR_FROM_BIN "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 cmake_path(ABSOLUTE_PATH RPCRDMA_LIBDIR_FROM_BIN BASE_DIRECTORY "${CMAKE_BINARY_DIR}/bin" NORMALIZE
@@ -56,8 +56,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # delete if GCC inlines only one of the two operators with which Asio allocates and frees coroutine frames.
   target_compile_options(rpcrdma_options INTERFACE -Wno-null-dereference -Wno-maybe-uninitialized
     -Wno-mismatched-new-delete)
-  # With optimization, in addition: overlapping or unbounded copies in std::string's operator+ (GCC bugs 105651,
-  # 105329), and accesses beyond the end of Boost's small_vector.
+  # More false positives of GCC 12, in optimized builds: overlapping or unbounded copies in std::string's operator+ (GCC
+  # bugs 105651, 105329), and accesses beyond the end of Boost's small_vector.
   target_compile_options(rpcrdma_options INTERFACE
     $<$<CONFIG:Release>:-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds>)
 endif()

@@ -19,7 +19,7 @@ endif()
 install(TARGETS rpcrdma_shared rpcrdma_static
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 
-# The public headers: of the transport, those named here; of the layers above it, all except those of NFS.
+# Installs the public headers: those of the transport named here, and all of the layers above it except NFS.
 set(headers
   base/buffer_ref base/cursor base/error base/export base/histogram base/log base/payload base/payload_builder
   base/post_memory base/recycler base/runner base/unique_function base/wait_policy
@@ -43,7 +43,7 @@ install(FILES "${RPCRDMA_GENERATED_HEADERS}/rpcrdma/base/build.hpp" DESTINATION 
 install(FILES "${PROJECT_SOURCE_DIR}/tools/bpftrace/rpcrdma-calls.bt" DESTINATION "${CMAKE_INSTALL_DATADIR}/rpcrdma/bpftrace")
 install(FILES "${PROJECT_SOURCE_DIR}/tools/wireshark/rpcrdma2.lua" DESTINATION "${CMAKE_INSTALL_DATADIR}/rpcrdma/wireshark")
 
-# The generator and the CMake package, which contains the file of this tree that defines rpcrdma_generate().
+# Installs rpcrdma-gen and the CMake package, which contains cmake/Generate.cmake for rpcrdma_generate().
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/rpcrdma")
 set(package_files "${CMAKE_CURRENT_BINARY_DIR}/packaging")
 if(EXISTS "${PROJECT_SOURCE_DIR}/xdr/generator/rpcrdma-gen")

@@ -50,7 +50,7 @@ complete -F {function} {name}
 
 
 def words_of(kind):
-    """The literal words of a type: auto and off of auto|off|MICROSECONDS."""
+    """The literal words of an option's type, such as auto and off in auto|off|MICROSECONDS."""
     return [word for word in kind.split("|") if word.islower()] if "|" in kind else []
 
 

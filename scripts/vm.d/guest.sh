@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Functions for scripts that run in the virtual machine. Its addresses are $VM_ADDRESS and $VM_ADDRESS6; what it
-# leaves in $VM_OUT arrives on the host.
+# Functions for scripts that run in the virtual machine. The machine's addresses are $VM_ADDRESS and $VM_ADDRESS6. Files
+# in the folder $VM_OUT are copied to the host.
 VM_ADDRESS=10.0.2.15
 VM_ADDRESS6=fd00::15
 
@@ -22,14 +22,14 @@ vm_until() {
 # vm_only_driver NAME removes the other drivers of libibverbs, which loads all of them into every program.
 vm_only_driver() { find /etc/libibverbs.d -name '*.driver' ! -name "$1.driver" -delete; }
 
-# Software RoCE on eth0.
+# vm_rxe sets up Software RoCE on eth0.
 vm_rxe() {
   vm_only_driver rxe
   modprobe -a rdma_rxe ib_uverbs rdma_ucm || vm_die 'no rdma_rxe'
   rdma link add rxe0 type rxe netdev eth0
 }
 
-# Software iWARP on eth0; needs scripts/vm --siw.
+# vm_siw sets up Software iWARP on eth0; needs scripts/vm --siw.
 vm_siw() {
   [[ -n $VM_SIW ]] || vm_die 'this machine was started without --siw'
   # ib_uverbs is loaded before rdma_cm, because the module loaded last is notified of a removal first: rdma_cm tells the
@@ -39,7 +39,7 @@ vm_siw() {
   insmod "$VM_SIW" && rdma link add siw0 type siw netdev eth0
 }
 
-# vm_ext4 FOLDER MEGABYTES [journal]: a real file system in a loop file (tmpfs lacks RWF_NOWAIT and stable handles).
+# vm_ext4 FOLDER MEGABYTES [journal] mounts ext4 in a loop file (tmpfs lacks RWF_NOWAIT and stable handles).
 vm_ext4() {
   modprobe -a loop ext4
   local image features='-O ^has_journal'
@@ -65,12 +65,12 @@ vm_knfsd() {
   exportfs -ra && rpc.nfsd 4 && rpc.mountd && echo "rdma ${2:-20049}" >/proc/fs/nfsd/portlist
 }
 
-# vm_mount_rdma PORT EXPORT FOLDER [OPTIONS]: the kernel's client, NFSv3 over RDMA.
+# vm_mount_rdma PORT EXPORT FOLDER [OPTIONS] mounts with the kernel's client, by NFSv3 over RDMA.
 vm_mount_rdma() {
   modprobe -a rpcrdma nfsv3
   mkdir -p "$3"
   mount -t nfs -o "vers=3,proto=rdma,port=$1,nolock,mountproto=tcp${4:+,$4}" "$VM_ADDRESS:$2" "$3"
 }
 
-# What the RDMA subsystem holds, one line for each device: the same before and after if nothing leaks.
+# vm_rdma_resources prints the RDMA resources in use, one line for each device. Leaks make the output change.
 vm_rdma_resources() { rdma resource show | sed 's/^[0-9]*: //' | sort; }

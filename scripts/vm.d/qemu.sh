@@ -44,7 +44,7 @@ vm_boot() {
   vm_finish "$control" "$status"
 }
 
-# The job of the guest, in shell syntax.
+# Writes the guest's job in shell syntax.
 vm_write_job() {
   local kind=$1 pair
   shift
