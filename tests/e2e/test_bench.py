@@ -64,7 +64,7 @@ class Bench(Case):
         return [(row["case"], row["unit"], row["peer"]) for row in self.rows(*cases)]
 
     def present(self, pairs):
-        """Those of the pairs whose peer this machine has."""
+        """The pairs whose peer this machine has."""
         return [pair for pair in pairs if pair[-1] not in self.left_out]
 
     def test_round_trips(self):
@@ -80,7 +80,7 @@ class Bench(Case):
         self.assertIn("raw_tcp_spin", self.left_out)
 
     def test_attributes_and_names(self):
-        """Also: neither ganesha nor its rpcbind are left, which have the folder in their environment, nor any file."""
+        """Also checks that ganesha and rpcbind, whose environment names the folder, leave no file and no process."""
         with mock.patch.dict(os.environ, TMPDIR=str(self.folder)):
             found = self.pairs("getattr_posix", "lookup_posix", "create_remove_sync", "create_remove_async")
         self.assertEqual(found, self.present([
@@ -166,7 +166,7 @@ class Bench(Case):
             self.assertLess(requests[case, "ours"], requests[case, by_chunk] - 0.5)
 
     def test_receive_memory(self):
-        """Receives that have grown take more memory, and give it back when their connections are idle."""
+        """Receives that have grown take more memory, which is freed when their connections are idle."""
         done = self.run_program("rpcrdma-bench", "--receive-memory", "3", deadline_s=4 * DEADLINE_S)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.decode().splitlines()]

@@ -42,7 +42,7 @@ class Conform(Case):
         self.assertGreaterEqual(sum(counts[0] for counts in totals.values()), 300)
         self.assertEqual(self.ls(server.url("/memory")), [], "the tester's files are gone")
 
-    @iwarp_only("files of a directory are not the device's")
+    @iwarp_only("the cases with a directory do not depend on the fabric")
     def test_directory_export(self):
         server = self.server()
         totals = self.passes(server, "--export", "/files")
@@ -65,7 +65,7 @@ class Conform(Case):
         self.assertGreaterEqual(totals["MUST"][0], 100)
         self.assertGreaterEqual(totals["MUST"][2], 50)
 
-    @iwarp_only("no messages of its own")
+    @iwarp_only("tests nothing that depends on the fabric")
     def test_export_that_cannot_be_written(self):
         server = self.server(["memory:/memory,ro"])
         done = self.conform(server, "--export", "/memory", "--only", "write-chunks/*", "--only", "header/*")
@@ -127,7 +127,7 @@ class Conform(Case):
         some = self.run_program("rpcrdma-conform", "server", "--list", "--only", "^(mount|nfs)/")
         self.assertEqual({line.split()[0].split("/")[0] for line in some.stdout.decode().splitlines()}, {"mount", "nfs"})
 
-    @iwarp_only("the other server is one")
+    @iwarp_only("the tested server speaks iWARP only")
     def test_a_server_that_fails(self):
         """A server that takes every message for a call of version one."""
         known = self.folder / "known"
@@ -148,9 +148,9 @@ class Conform(Case):
             self.assertEqual((done.returncode, done.stdout), (2, b""))
             self.assertIn(b"line 1: no reason after the id", done.stderr)
 
-    @iwarp_only("the other server is one")
+    @iwarp_only("the tested server speaks iWARP only")
     def test_a_server_that_gives_up(self):
-        """After a few calls the server answers NULL no more: the run ends."""
+        """The run ends early when the server stops answering NULL."""
         class Tired(Answerer):
             def _reply(self, received):
                 if self.calls >= 20:

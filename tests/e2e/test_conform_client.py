@@ -17,7 +17,7 @@ from kit.waiting import DEADLINE_S, wait_until
 
 RULES = Path(__file__).resolve().parents[2] / "docs/requirements.tsv"
 SUMMARY = re.compile(r"^(MUST|SHOULD|ROBUSTNESS) +(\d+) passed +(\d+) failed +(\d+) skipped +(\d+) known$", re.MULTILINE)
-# In the family "stalls" the command fails when its own time is over; everywhere else it has as much as it needs.
+# The command has a short time limit in the family "stalls", where it is to time out, and a long limit elsewhere.
 WRAPPER = """case $RPCRDMA_CONFORM_CASE in stalls/*) limit=1 ;; *) limit=%d ;; esac
 exec %s --timeout $limit "$@"
 """
@@ -39,7 +39,7 @@ class Tester(Case):
 
 @iwarp_only("an emulated machine is slow")
 class Programs(Tester):
-    """No case fails, and so many are not skipped."""
+    """No case fails, and at least a given number of cases pass."""
 
     def passes(self, least, families, program, *arguments):
         wrapper = self.folder / "command"
@@ -72,7 +72,7 @@ class Programs(Tester):
 
 @iwarp_only("the client is driven by hand")
 class BadClients(Tester):
-    """Each wrong client is named, by the case that is about what it does wrong."""
+    """Each faulty client fails the case that tests for its fault."""
 
     def command(self, fault):
         return (sys.executable, "-B", bad_client.__file__, fault, "{address}:{port}", "{dir}")
@@ -111,10 +111,10 @@ class BadClients(Tester):
         self.assertEqual((done.returncode, self.failures(done)), (1, ["always/no-error"]), done.stdout.decode())
 
 
-@iwarp_only("no messages of its own")
+@iwarp_only("tests nothing that depends on the fabric")
 class Commands(Tester):
     def test_what_it_is_given(self):
-        """Placeholders, environment, and the end of the process group."""
+        """The placeholders, environment variables and directories that COMMAND gets."""
         script = self.folder / "script"
         script.write_text(f'echo "$@" "$RPCRDMA_CONFORM_URL" "$RPCRDMA_CONFORM_ADDRESS" "$RPCRDMA_CONFORM_PORT" >"{self.folder}/given"\n'
                           f'ls -A "$RPCRDMA_CONFORM_DIR" >"{self.folder}/listed"; ls "$RPCRDMA_CONFORM_SOURCE" >>"{self.folder}/listed"\n'

@@ -99,7 +99,7 @@ class Faults(Client):
 
 
 class DeadClients(Client):
-    """This test mostly waits until the server closes idle files, so it may run beside other tests."""
+    """This test mostly waits until the server closes idle files, so it may run at the same time as other tests."""
 
     def test_client_killed_in_mid_transfer(self):
         """The server releases the memory and descriptors of clients that are killed repeatedly."""
@@ -112,7 +112,7 @@ class DeadClients(Client):
         idle = server.descriptors()
         resident, lent, cut = [], [], 0
         for turn in range(scaled(8, 4, tiny=4)):
-            # During RDMA Reads, and during RDMA Writes.
+            # Kills the client during RDMA Reads in even turns, and during RDMA Writes in odd turns.
             if turn % 2 == 0:
                 os.truncate(target, 0)
                 client, arrives = self.client("put", source, server.url("/files/target")), self.files

@@ -32,7 +32,7 @@ def tree(top):
 
 
 class Hostile(Case):
-    """The directory `outside` is beside the export and must not change."""
+    """The directory `outside` is outside of the export and must not change."""
 
     timeout_s = 300
 

@@ -63,7 +63,7 @@ class Pair(Linked):
         self.assertRegex(status, r"CapPrm:\t0+\nCapEff:\t0+\n")
         self.assertRegex(status, r"NoNewPrivs:\t1\n")
         limits = open(f"/proc/{one.link.pid}/limits", encoding="utf-8").read()
-        self.assertRegex(limits, r"Max open files +(\d+) +\1 ", "all that it may have")
+        self.assertRegex(limits, r"Max open files +(\d+) +\1 ", "the soft limit equals the hard limit")
         shown = one.run("ip", "-o", "address", "show", "dev", "link").stdout
         self.assertIn(f"{one.four}/24", shown)
         self.assertIn(f"{one.six}/64", shown)
@@ -96,7 +96,7 @@ class Pair(Linked):
     def test_streams(self):
         one, two = self.hosts
         self.network.start()
-        # Many times the buffers of the sockets; in an emulated machine not more than those of 8 streams.
+        # Many times the size of the socket buffers; in an emulated machine at most the buffers of 8 streams.
         count = scaled(1 << 30, 64 << 20, 16 << 20)
         arrived = scaled(count // 2, count // 2, 1)
         for address in (two.four, two.six):
@@ -188,7 +188,7 @@ class Pair(Linked):
         self.ends_cleanly()
 
     def test_crossing(self):
-        """Both hosts need a connection at the same moment, again and again. No packet is dropped for want of one."""
+        """Both hosts repeatedly need a connection at the same moment. No packet is dropped while it is made."""
         one, two = self.hosts
         self.network.start("--idle", "0.3")
         rounds = scaled(100, 15, 30)
@@ -199,7 +199,7 @@ class Pair(Linked):
         both = {name: counters[0][name] + counters[1][name] for name in counters[0]}
         self.assertEqual(both["rejected"], both["refused_crossing"])
         self.assertGreater(both["connected"], rounds // 2)
-        if both["failed"] == 0:  # as it is unless the machine is slow
+        if both["failed"] == 0:  # always, unless the machine is slow
             self.assertEqual(both["unreachable"], 0)
         self.ends_cleanly()
 

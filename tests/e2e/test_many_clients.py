@@ -12,7 +12,7 @@ from kit.trees import differences, make_tree
 from kit.waiting import DEADLINE_S, scaled, wait_until
 
 REPLY_SIZE = 20  # of an MPA Reply without private data
-OF_ONE_ADDRESS = 200  # connections; the server accepts 256
+OF_ONE_ADDRESS = 200  # connections from one address; the server accepts 256
 
 
 class ManyClients(Case):
@@ -49,9 +49,9 @@ class ManyClients(Case):
         self.assertEqual(len(peer.recv(REPLY_SIZE, socket.MSG_WAITALL)), REPLY_SIZE, f"connection {number}")
         return peer
 
-    @iwarp_only("a program that makes connections of RDMA devices would need one address for 256 of them")
+    @iwarp_only("with RDMA devices the test would need one device address for each 256 connections")
     def test_a_crowd_of_idle_connections(self):
-        """The output has the times and the memory."""
+        """Prints the times and the memory for each connection."""
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, limits)

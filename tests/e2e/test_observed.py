@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Troubles made on purpose: each shows in the figure that docs/observability.md names for it."""
+"""Faults made on purpose: each changes the figure that docs/observability.md names for it."""
 import os
 import socket
 import struct

@@ -154,14 +154,14 @@ class Seeds(ProxyCase):
                     (self.files / "file").unlink(missing_ok=True)
                     self.nfs("--crc", "on", "put", self.local / "d0/e0/file 0 \u00fc", proxy.url("/files/file"))
                     self.nfs("--crc", "on", "stat", proxy.url("/files/file"))
-                seen.append(sorted(proxy.faults()))  # which direction comes first is left open
+                seen.append(sorted(proxy.faults()))  # the order of the two directions is not fixed
         self.assertGreater(len(seen[0]), 2)
         self.assertEqual(seen[0], seen[1])
 
 
 @iwarp_only("the proxy relays iWARP")
 class Replies(ProxyCase):
-    """By a hand-driven client, which sees whether its call was executed."""
+    """The client sends calls one by one, and sees whether they were executed."""
 
     def test_a_create_whose_reply_was_cut_executes_once(self):
         proxy = self.proxy("drop-reply create", "drop-reply mkdir")
@@ -227,7 +227,7 @@ def exactly(connection, count):
 
 @iwarp_only("the proxy relays iWARP")
 class Streams(Case):
-    """Between two hand-driven peers."""
+    """The test itself sends and receives the messages on both sides of the proxy."""
 
     def between(self, *rules, **keywords):
         responder = Responder()
@@ -354,7 +354,7 @@ class Streams(Case):
         self.assertGreaterEqual(time.monotonic() - start, 0.3)
 
     def test_joined_messages_arrive_as_one(self):
-        """The second message is sent when the first one has been read by the proxy, which waits for it."""
+        """The proxy waits for the second message, which is sent once the proxy has read the first."""
         client, server = self.between("join call 1 ms=2000")
         self.start(client, server)
         frames, before = self.sends(2), self.segments(server)
@@ -376,7 +376,7 @@ class Streams(Case):
         wait_until(lambda: "to-server released by the other direction" in self.one.log(), "its line")
 
     def test_a_peer_that_does_not_read_costs_no_memory(self):
-        """The proxy stops reading when the other side does not take what it has."""
+        """The proxy stops reading from one side while the other side does not read."""
         client, server = self.between("split call 5 count=3 size=1")
         self.start(client, server)
         client.setblocking(False)
@@ -388,7 +388,7 @@ class Streams(Case):
                 sent, last = sent + count, time.monotonic()
             except BlockingIOError:
                 time.sleep(0.01)
-        self.assertLess(sent, 1 << 30, "it took everything")
+        self.assertLess(sent, 1 << 30, "the proxy stops reading")
         resident = int(open(f"/proc/{self.one.process.pid}/statm").read().split()[1]) * resource.getpagesize()
         self.assertLess(resident, 64 << 20)
         client.shutdown(socket.SHUT_WR)

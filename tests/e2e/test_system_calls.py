@@ -32,7 +32,7 @@ def file_system(folder):
 
 
 def inodes_are_touched():
-    """As commit_order.hpp says: on ext4 without a journal; stat(1) does not tell whether there is one."""
+    """Whether the kernel is older than 6.18. If so, the server may touch inodes (see commit_order.hpp)."""
     return tuple(map(int, re.findall(r"\d+", platform.release())[:2])) < (6, 18)
 
 
@@ -64,7 +64,7 @@ class SystemCalls(Case):
         self.assertEqual(struct.unpack_from(">I", results)[0], nfs.OK)
 
     def counted(self, calls):
-        """The system calls for each of the calls, the first few left out."""
+        """The number of system calls per call, by name; the first few calls are not counted."""
         warm, measured = calls[:3], calls[3:]
         for call in warm:
             self.ask(*call)
@@ -95,7 +95,7 @@ class SystemCalls(Case):
         for bound, call in ((5, (GETATTR, opaque(self.file))), (5, access), (6, look_up)):
             with self.subTest(procedure=call[0]):
                 table = self.assert_at_most(bound, [call] * CALLS)
-                self.assertLess(table.get("epoll_ctl", 0), 0.1, "handed to another thread and back")
+                self.assertLess(table.get("epoll_ctl", 0), 0.1, "no call moves to another thread")
 
     def test_changes_of_names(self):
         held = int(re.search(r"CapEff:\s*(\w+)", Path("/proc/self/status").read_text(encoding="ascii")).group(1), 16)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// If a text is an argument of --export, the canonical text of its parts is one with the same parts.
+// If a text is an argument of --export, its parts written in canonical form parse to the same parts.
 #include "rpcrdma/nfsd/exports/export_spec.hpp"
 
 #include "input.hpp"

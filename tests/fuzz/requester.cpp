@@ -176,7 +176,7 @@ class Scene : private fuzz::PeerScene {
     return {which, which, which};
   }
 
-  /// A reply to one of the calls, right in all but what the input changes.
+  /// A reply to one of the calls, correct except for what the input changes.
   void reply() {
     const std::uint8_t which = in_.u8();
     const std::uint8_t changes = in_.u8();

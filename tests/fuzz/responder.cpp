@@ -20,7 +20,7 @@ constexpr std::uint32_t kMaxSegments = 16;
 constexpr std::size_t kMaxSteps = 64;
 constexpr std::size_t kMaxExposed = 16;
 
-/// What a call asks for is in its third word; the words after it, if any, are the lengths of results.
+/// The third word of a call selects what the handler does; the words after it, if any, are the lengths of results.
 class Handler final : public transport::CallHandler {
  public:
   std::uint32_t unanswered() const noexcept { return open_; }
@@ -136,7 +136,7 @@ class Scene : private fuzz::PeerScene {
     }
   }
 
-  /// The server serves another client, and gives everything back when it is closed.
+  /// The server serves another client, and releases everything when it is closed.
   void finish() {
     network_->resume();
     network_->drop_connection_after(std::uint64_t{1} << 40);
@@ -197,7 +197,7 @@ class Scene : private fuzz::PeerScene {
     action();
   }
 
-  // The peer's own accesses: this server exposes nothing.
+  // The RDMA operations of the peer. They fail, because this server exposes nothing.
   void write() {
     const Segment to = anywhere();
     const Octets data = in_.octets(16);

@@ -8,7 +8,7 @@ FABRIC = os.environ.get("RPCRDMA_E2E_FABRIC", "iwarp")
 # Version of RPC-over-RDMA on both sides; if empty, the default of the programs.
 VERSION = os.environ.get("RPCRDMA_E2E_VERSION", "")
 OPTIONS = ("--fabric", FABRIC, *(("--rdma-version", VERSION) if VERSION else ()))  # for every program
-# The fabric of hand-driven peers. On siw, these can use iwarp even if the server uses verbs.
+# The fabric of peers whose messages the tests send one by one. With siw, it can be iwarp while the server uses verbs.
 PEER = os.environ.get("RPCRDMA_E2E_PEER", FABRIC)
 ADDRESS = os.environ.get("RPCRDMA_E2E_ADDRESS", "127.0.0.1")
 # The client's address as the server sees it.

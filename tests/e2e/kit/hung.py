@@ -79,7 +79,7 @@ def main():
     wakes = select.poll()
     for descriptor in (device, 0):
         wakes.register(descriptor, select.POLLIN)
-    # The kernel sends the first request by itself, after mount(): from then on the file system is usable.
+    # The kernel sends the first request on its own after mount(); from then on the file system can be used.
     told = False
     said = False
     while not told:

@@ -64,7 +64,7 @@ class Host(Namespace):
         self.log_path = folder / f"host-{number}.log"
         self.link = self.iperf = None
         self.started = []
-        self.device = "link"  # the name with which rpcrdma-ip makes it
+        self.device = "link"  # the name under which rpcrdma-ip creates the device
         if FABRIC == "iwarp":
             self.join(bridge, folder)
         else:
@@ -96,7 +96,7 @@ class Host(Namespace):
             self.take_device()
 
     def take_device(self):
-        """Moves the device of the link into this namespace, which takes its addresses from it."""
+        """Moves the link's device into this namespace, and restores the addresses that the move removes."""
         run("ip", "link", "set", "dev", self.device, "netns", self.holder.pid)
         self.run("ip", "link", "set", "dev", self.device, "name", "link")
         self.run("ip", "address", "add", f"{self.four}/24", "dev", "link")

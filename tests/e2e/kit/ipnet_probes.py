@@ -99,7 +99,7 @@ def receive(address, port):
 
 
 def send(address, port, count, seconds="0"):
-    """Sends `count` bytes within about `seconds` or more; checks that the receiver returns the same hash."""
+    """Sends `count` bytes, spread over at least about `seconds`; checks that the receiver returns the same hash."""
     connection = socket.create_connection((address, int(port)), timeout=PATIENCE_S)
     digest, left = hashlib.sha256(), int(count)
     pause = float(seconds) / max(left / CHUNK, 1)
@@ -149,7 +149,7 @@ def send_datagrams(address, port, size, count):
 
 
 def flood(address, port, count):
-    """Sends `count` small datagrams, whatever becomes of them."""
+    """Sends `count` small datagrams and ignores errors."""
     sender = datagrams(address, 8, 0)[1]
     for _ in range(int(count)):
         try:

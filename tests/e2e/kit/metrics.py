@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a server tells by HTTP (--metrics)."""
+"""Reads the statistics that a server with --metrics publishes by HTTP."""
 import http.client
 import json
 import re

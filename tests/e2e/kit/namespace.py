@@ -16,7 +16,7 @@ def missing_tools(*names):
 
 
 class Namespace:
-    """close() ends the namespace and every process that popen() started in it."""
+    """A mount namespace, on iwarp also a network namespace. close() ends it and the processes that popen() started."""
 
     OWN = ["--net", "--mount"] if FABRIC == "iwarp" else ["--mount"]
     SETUP = "ip link set lo up && mount -t tmpfs none /run && mkdir /run/rpcbind && echo up && exec sleep infinity"

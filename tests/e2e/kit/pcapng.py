@@ -107,7 +107,7 @@ class Flow:
         else:
             self.parts += ulpdu[18:]
             if last:
-                # Whether an arriving Send was solicited is not known to a program.
+                # A program does not learn whether an arriving Send was solicited.
                 invalidates = opcode in (iwarp.SEND_INVALIDATE, 6)
                 self.sends.append((stag if invalidates else None, self.parts))
                 self.parts = b""

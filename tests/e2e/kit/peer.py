@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The hand-driven peer for the fabric in kit.fabric.PEER."""
+"""The peer class for the fabric kit.fabric.PEER: tests send and receive its messages one by one."""
 from kit.fabric import PEER
 
 if PEER == "iwarp":

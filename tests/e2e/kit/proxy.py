@@ -54,7 +54,7 @@ class Proxy:
         return [line.split(" info: ", 1)[1] for line in self.log().splitlines() if " info: fault " in line]
 
     def counters(self):
-        """Its counters, at any time or after stop()."""
+        """The proxy's counters, while it runs or after stop()."""
         if self.process.returncode is None:
             before = self.log().count("counters ")
             self.process.send_signal(signal.SIGUSR1)

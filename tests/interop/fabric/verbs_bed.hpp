@@ -16,7 +16,7 @@ std::shared_ptr<LogSink> test_sink();
 std::unique_ptr<fabric::Fabric> open_at_device(boost::asio::io_context& context, const char* address,
                                                fabric::VerbsOptions options,
                                                std::shared_ptr<LogSink> sink = test_sink());
-/// No bed if there is no device.
+/// The beds for the tests; empty if there is no device.
 std::vector<BedFactory> verbs_beds();
 constexpr std::chrono::seconds kProbing{1};
 /// Like verbs_beds(), with kProbing as the keepalive time.

@@ -48,7 +48,7 @@ ask_and_copy() {
 # sums: checksums of everything built except precompiled headers, which contain addresses.
 sums() { find build -type f \( -name '*.o' -o -name '*.a' -o -path 'build/bin/*' \) -print0 | sort -z | xargs -0 sha256sum; }
 
-# work_on NAME FOLDER: the results are in $VM_OUT/NAME.txt.
+# work_on NAME FOLDER stores, builds and tries out the project in FOLDER; writes hashes to $VM_OUT/NAME.txt.
 work_on() {
   mkdir -p $work "$2/work" && mount --bind "$2/work" $work && cd $work || return
   expect "git on $1 keeps all of the project" keep "$VM_OUT/$1.txt"
