@@ -5,7 +5,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 servers=${2:-both}
 shift 2
-few='--credits 8' # as in rxe.sh
+few='--credits 8' # little data in flight: rxe.sh says why
 targets=("$@")
 ((${#targets[@]})) || targets=(all)
 export CCACHE_DISABLE=1

@@ -14,9 +14,9 @@ vm_ext4 /srv/e2e 900
 export TMPDIR=/srv/e2e
 before=$(vm_rdma_resources)
 
-# Files, classes and methods. `default` selects tests in which the device carries the messages or data or ends
-# connections (`programs` and `peers` without `later`). The tests of `host` need no device and run outside of the machines
-# only; links.sh runs `ipoib`. `more` selects all others.
+# The lists name test files, classes and methods. The selection `default` runs `programs` and `peers` without `later`:
+# there the device carries messages or data, or ends connections. `more` runs all others, except `host`: these tests
+# need no device, and run only outside of virtual machines (but links.sh runs `ipoib`).
 host=(service_manager tirpc dissector ipoib)
 # The two lists take equally long.
 programs=(commands/MemoryExport trees lifecycle many_clients)

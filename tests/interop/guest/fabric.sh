@@ -62,7 +62,7 @@ else
   conformance "$VM_ADDRESS" '*' "$@"
   conformance "$VM_ADDRESS6" '*/FabricTest.*' "$@"
 fi
-# The kernel's server as the fabric's peer: it invalidates the fabric's windows. siw has no windows.
+# Tests the fabric against the kernel's server, which invalidates the fabric's windows. siw has no windows.
 if [[ -z ${VM_MORE-} && $device == rxe ]]; then
   vm_ext4 /srv/knfsd 64
   seq 1 20000 >/srv/knfsd/numbers

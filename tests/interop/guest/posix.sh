@@ -3,7 +3,7 @@
 #   scripts/vm run tests/interop/guest/posix.sh BUILD_FOLDER [GROUP]...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 shift
-few='--credits 8' # as in rxe.sh
+few='--credits 8' # little data in flight: rxe.sh says why
 check=$tests/interop/posix/check.py
 
 # prepare FOLDER: sets up the exported folder.

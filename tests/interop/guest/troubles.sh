@@ -3,7 +3,7 @@
 # client from the kernel's server and from rpcrdma-nfsd.
 #   scripts/vm run tests/interop/guest/troubles.sh BUILD_FOLDER
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-few='--credits 8' # as in rxe.sh
+few='--credits 8' # little data in flight: rxe.sh says why
 
 # disk_KIND NAME: a file system of that kind at /srv/NAME.
 disk_full() { vm_ext4 "/srv/$1" 40; }

@@ -5,7 +5,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$tests/interop/guest/programs.sh"
 shift
-few='--credits 8' # as in rxe.sh
+few='--credits 8' # little data in flight: rxe.sh says why
 programs=("$@")
 ((${#programs[@]})) || programs=(fio dbench postmark bonnie fs_mark stress_ng git gcc)
 

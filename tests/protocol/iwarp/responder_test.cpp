@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connection set-up, this side accepting: receive X / expect Y.
+// Connection set-up on the accepting side: each test sends frames and states the expected answer.
 #include <sys/resource.h>
 #include <unistd.h>
 
