@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // The fixture of the conformance tests for providers: two fabrics on one io_context, a listener, and nodes that log
-// their callbacks. FABRIC_CONFORMANCE(Name, factory) runs all of them on a provider.
+// their callbacks. FABRIC_CONFORMANCE(Name, factory) runs all the tests on a provider.
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>

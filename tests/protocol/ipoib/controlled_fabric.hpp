@@ -40,7 +40,7 @@ class ControlledFabric final : public fabric::ForwardingFabric {
 
  private:
   fabric::QueuePair* held_ = nullptr;
-  fabric::QueuePairEvents* connector_ = nullptr;  // of the last connector
+  fabric::QueuePairEvents* connector_ = nullptr;  // the events of the last connector
 };
 
 }  // namespace rpcrdma::test

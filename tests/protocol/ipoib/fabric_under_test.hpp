@@ -12,13 +12,13 @@ namespace rpcrdma::test {
 struct FabricUnderTest {
   std::unique_ptr<fabric::Fabric> (*open)(boost::asio::io_context& context, const boost::asio::ip::address& address);
   boost::asio::ip::address address;        ///< where its listeners bind
-  boost::asio::ip::address other_address;  ///< of a second host; it may be the same
+  boost::asio::ip::address other_address;  ///< address of a second host; may equal `address`
   /// True if private data arrives with its exact length, also in a rejection. Otherwise it is padded with zeros, and a
   /// rejection carries none.
   bool exact_private_data;
-  std::size_t max_private_data;  ///< bytes of a request
+  std::size_t max_private_data;  ///< of a request, in bytes
   int requests_at_once;
-  /// What this process holds: the same before and after if nothing leaks.
+  /// The resources that this process holds, as text. If nothing leaks, it is the same before and after a test.
   std::string (*held)();
 };
 const FabricUnderTest& fabric_under_test();

@@ -244,8 +244,8 @@ TEST_F(IpoibHostile, NoMemoryForAnotherConnection) {
   EXPECT_FALSE(peer->node.disconnected);
 }
 
-// [4755-3.3-a] The peer rejects the request because it crosses its own one, which the packet awaits. A peer that does
-// not say why gets another request soon.
+// [4755-3.3-a] The peer rejects the link's request because the peer's own request crosses it: the packet waits for that
+// request. Without this reason the link would soon send another request.
 TEST_F(IpoibHostile, AwaitsTheCrossingRequest) {
   int requests = 0;
   auto listener = hostile_fabric_->listen(hostile_address(), [&](std::unique_ptr<fabric::ConnectionRequest> request) {

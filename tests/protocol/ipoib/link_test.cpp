@@ -29,7 +29,7 @@ class IpoibLink : public testing::Test {
     return run_until(context_, done);
   }
   void run() { run_ready(context_); }
-  /// Called when the links are destroyed: they have left no registered memory.
+  /// Call it when the links have been destroyed. Expects that they have left no registered memory.
   void end(std::uint64_t round) {
     run();
     for (const auto& fabric : fabrics_) EXPECT_EQ(fabric->regions(), 0u) << round;

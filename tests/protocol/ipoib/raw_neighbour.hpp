@@ -12,7 +12,7 @@
 
 namespace rpcrdma::test {
 
-/// A queue pair without a link behind it.
+/// A queue pair that a test drives, in place of a link.
 class RawNeighbour {
  public:
   RawNeighbour(fabric::Fabric& fabric, const fabric::Endpoint& to, Bytes private_data)

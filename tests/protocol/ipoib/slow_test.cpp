@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A slow neighbour beside a fast one.
+// A slow neighbour delays the packets for a fast one only a little.
 #include "bed.hpp"
 #include "patience.hpp"
 #include "raw_neighbour.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Large packets that stand for several: cut on their way to the fabric, joined again on their way to the IP stack.
+// Large packets of the IP stack: the link cuts them into segments to send them, and joins received segments again.
 #include <gmock/gmock.h>
 
 #include "bed.hpp"

@@ -21,12 +21,12 @@ class IpoibStuck : public testing::Test {
     EXPECT_TRUE(run_until(context_, [&] { return other_.counts().received == 1; }));
   }
   ~IpoibStuck() override { held_.clear(); }
-  /// The other neighbour gets all `packets`.
+  /// Expects that the other neighbour receives `packets` packets in total, and that no connection ends.
   void expect_served(std::uint64_t packets) {
     EXPECT_TRUE(run_until(context_, [&] { return other_.counts().received == packets; }));
     EXPECT_EQ(link_.counts().ended, 0u);
   }
-  /// As many packets for both neighbours, alternately.
+  /// Gives the link `packets` packets for each of the two neighbours, alternately.
   void give_both(std::uint32_t packets) {
     for (std::uint32_t i = 0; i < packets; ++i) {
       link_.device.give(ip_packet("10.9.0.1", "10.9.0.9", 100));
@@ -46,7 +46,7 @@ class IpoibStuck : public testing::Test {
   std::unique_ptr<fabric::Listener> listener_;
 };
 
-// It stops the device once; then packets for it are dropped, and the link needs no more memory.
+// For a neighbour that takes nothing the link stops its device once, then drops packets, and needs no more memory.
 TEST_F(IpoibStuck, TakesNothing) {
   constexpr std::uint16_t kCredits = 8;
   const ipoib::PrivateData data{listener_->local().port(), 65524, ipoib::Extension{.credits = kCredits}};
@@ -59,7 +59,7 @@ TEST_F(IpoibStuck, TakesNothing) {
   EXPECT_EQ(link_.counts().pauses, 1u);
   EXPECT_EQ(link_.counts().stalled, kPackets - kCredits);
   EXPECT_EQ(link_.link->registered_bytes(), registered);
-  // It takes packets again as soon as it has room.
+  // The neighbour gets packets again as soon as it announces room.
   Bytes more(ipoib::kCreditFrameSize);
   ipoib::encode_credit(kCredits + 1, MutableOctets(more).first<ipoib::kCreditFrameSize>());
   stuck.send(more);
@@ -70,7 +70,8 @@ TEST_F(IpoibStuck, TakesNothing) {
   expect_served(2 + kPackets);
 }
 
-// It holds the request: few packets wait for the connection, and are dropped with it. The device is not stopped.
+// The neighbour does not answer the request: few packets wait for the connection, and are dropped when the attempt
+// fails. The device is not stopped.
 TEST_F(IpoibStuck, HoldsTheRequest) {
   give_both(kPackets);
   ASSERT_TRUE(run_until(context_, [&] { return link_.device.unread.empty() && !held_.empty(); }));

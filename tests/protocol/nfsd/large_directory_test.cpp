@@ -20,7 +20,7 @@ constexpr int kEntries = 100'000;
 class LargeDirectory : public Served {
  protected:
   void SetUp() override {
-    // Durability is not tested here, and would take long.
+    // Asynchronous: this test does not need stable storage, which would make it slow.
     add_export("/large", ",no_root_squash,async");
     start();
     directory_ = mkdir(root("/large"), "d");

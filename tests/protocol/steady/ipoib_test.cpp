@@ -79,7 +79,7 @@ TEST(SteadyLink, NoAllocationAndNoCopy) {
   exchange(1);
   exchange(1000);
   constexpr unsigned kRounds = 10;
-  // The posts of this test, from outside of the event loop, and queues whose size still doubles.
+  // Permitted allocations: this test's posts from outside the event loop, and queues that still double their size.
   constexpr unsigned kPosts = 2 * kRounds, kDoublings = 12;
   std::uint64_t allocations = 0, bytes = 0;
   for (unsigned round = 0; round < kRounds; ++round) {

@@ -86,7 +86,7 @@ class AskedClient : public HostileClient {
       EXPECT_EQ(of.receive_buffer_size, transport::Disposition::pending);
     });
   }
-  /// More calls than the server grants credits, behind its request.
+  /// After a request by the server, makes more calls than it grants credits: the client must have got the request.
   void prove_arrival() {
     for (int i = 0; i < 4; ++i) is_sent_inline(0);
   }
@@ -113,7 +113,7 @@ TEST_F(AskedClient, IsSentNoMoreThanItMayHaveLoweredTo) {
   EXPECT_TRUE(is_sent_inline(8000));
 }
 
-// A request for larger receives is used when the client has answered, late or not.
+// The server uses larger receives once the client has answered the request for them, late or not.
 TEST_F(AskedClient, MayAnswerLate) {
   const std::uint32_t xid = ask(32768);
   await_end();

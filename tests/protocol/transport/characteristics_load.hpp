@@ -15,7 +15,7 @@ namespace rpcrdma::test {
 /// The number in an environment variable; `otherwise` if it is not set.
 std::uint32_t number_from(const char* variable, std::uint32_t otherwise);
 
-/// Most of its sizes are near those of the receives.
+/// Draws a shape. Most of its sizes are near those of the receives.
 Shape random_shape_of_calls(std::mt19937& random, std::uint32_t seed);
 
 /// Asks for changes that are drawn from `random`, which must outlive this object.

@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Operations, EveryNth,
                                                           LoopbackOperation::completion),
                                           testing::Bool()));
 
-// lost connections are not errors of the calls [8166-4.5.3-a]: they are retransmitted
+// [8166-4.5.3-a] the loss of a connection fails no call: the calls are retransmitted
 TEST_F(Faults, ConnectionsThatBreakAtEveryFrame) {
   for (const std::uint32_t delay : {0u, 3u}) {
     for (std::uint64_t frames = 0;; ++frames) {
@@ -113,7 +113,7 @@ TEST_F(Faults, ConnectionsThatBreakAtEveryFrame) {
   }
 }
 
-// The end of a connection is logged once, however many replies are posted behind the one that failed.
+// The end of a connection is logged once, however many replies are posted after the one that failed.
 TEST_F(Faults, AnAbortIsLoggedOnce) {
   const auto lines = std::make_shared<LogLines>();
   SidesOptions options;

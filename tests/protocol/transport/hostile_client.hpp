@@ -52,7 +52,7 @@ class HostileClient : public testing::Test {
   explicit HostileClient(const SidesOptions& options = two(), std::uint32_t inbound_reads = 16)
       : sides(options), fabric(sides.network.make_fabric("raw")), peer(*fabric) {
     peer.inbound_reads = inbound_reads;
-    peer.receive_size = 65536;  // the tests announce less
+    peer.receive_size = 65536;  // the tests announce smaller receives
     connect();
   }
   void connect() {

@@ -226,7 +226,7 @@ class HostileServer : public testing::Test {
  protected:
   explicit HostileServer(bool adaptive = false)
       : sides(two()), fabric(sides.network.make_fabric("raw")), peer(*fabric) {
-    peer.receive_size = 65536;  // the tests announce less
+    peer.receive_size = 65536;  // the tests announce smaller receives
     transport::ClientOptions options = two().client;
     options.connection.characteristics.adaptive = adaptive;
     client = transport::Client::make(*sides.client_fabric, sides.client_pool, peer.listen(), options, {});

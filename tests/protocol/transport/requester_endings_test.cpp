@@ -487,7 +487,7 @@ TEST_F(RequesterTest, DestroyingTheClientInsideDone) {
     wire::Header header;
     while (how != End::cancel_while_waiting && header.xid != call.xid) header = next_call().header;
     if (how == End::reply || how == End::reply_after_invalidation) answer(header, 2);
-    if (how == End::loss) {  // while the call is ending
+    if (how == End::loss) {  // the connection is lost while the call is ending
       network.pause(fabric::LoopbackPause::half_placed);
       Bytes data;
       peer.read(header.chunks.reads.at(0).target, data);

@@ -32,7 +32,7 @@ struct StartupCase {
 };
 class StartupVector : public testing::TestWithParam<StartupCase> {};
 
-// [5044-7.1.1-a] [5044-7.1.1-h] [6581-9-a] each encodes to the same bytes, and no prefix is accepted as a frame
+// [5044-7.1.1-a] [5044-7.1.1-h] [6581-9-a] each decoded frame encodes to the same bytes; no prefix is accepted
 TEST_P(StartupVector, DecodesAndEncodesIdentically) {
   const Bytes octets = vector_of(GetParam().name);
   StartupFrame frame;
@@ -72,7 +72,7 @@ TEST(StartupVectors, EnhancedData) {
 
 class FrameVector : public testing::TestWithParam<const char*> {};
 
-// [5044-4.1-a] [5044-4.4-a] [5041-4.2-a] [5041-4.3-a] each encodes to the same bytes, however the stream is sliced
+// [5044-4.1-a] [5044-4.4-a] [5041-4.2-a] [5041-4.3-a] each decoded frame encodes to the same bytes, in any slices
 TEST_P(FrameVector, DecodesAndEncodesIdentically) {
   const Bytes octets = vector_of(GetParam());
   for (const std::size_t step : {std::size_t{1}, std::size_t{3}, std::size_t{7}, octets.size()}) {
