@@ -13,13 +13,13 @@ ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \|$", re.MULTILINE)
 
 
 def documented():
-    """The number of arguments by name."""
+    """The number of arguments of each documented probe, by name."""
     text = (TOP / "docs/probes.md").read_text(encoding="utf-8")
     return {name: 2 + len(more.split(";")) for name, _, more in ROW.findall(text)}
 
 
 def built(program):
-    """The same, for each place in the program where a probe is."""
+    """Pairs of a name and a number of arguments, for the places in the program where a probe is."""
     notes = subprocess.run(["readelf", "--wide", "--notes", program], capture_output=True, text=True, check=True,
                            env={**os.environ, "LC_ALL": "C"}).stdout
     found = re.findall(r"Provider: rpcrdma\s+Name: (\w+)\s+Location:.*\s+Arguments: (.*)", notes)
