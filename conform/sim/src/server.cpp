@@ -55,10 +55,18 @@ ServerLife::ServerLife(Stage& stage, const nfsd::ExportTable& exports, nfsd::IoP
   serve();
   server_ =
       transport::Server::make({{fabric_.get(), &pool_, &dispatcher_}}, options_of(stage.setup(), credits), stage.log);
-  server_->listen(stage.endpoint, [this](Result<fabric::Endpoint> bound) {
+  listen();
+}
+
+/// A fault may make it fail: the server then tries again, as one that a service manager starts again.
+void ServerLife::listen() {
+  server_->listen(stage_.endpoint, [this](Result<fabric::Endpoint> bound) {
     const bool lost = !bound && bound.error() == fabric::FabricError::device_lost;
-    stage_.trace.require(bound || lost || closing_, invariant::kAlive, "the server cannot listen: {}",
-                         bound ? std::string() : bound.error().message());
+    if (bound || lost || closing_) return;
+    stage_.trace.note("server: listen: {}", bound.error().message());
+    stage_.trace.require(stage_.plan.fails_operations(), invariant::kAlive, "the server cannot listen: {}",
+                         bound.error().message());
+    listen();
   });
 }
 

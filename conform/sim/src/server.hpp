@@ -42,6 +42,7 @@ class ServerLife {
   bool spent() const noexcept { return drain_.over() && handlers_ == 0 && pool_.counters().lent == 0; }
 
  private:
+  void listen();
   void serve();
   void run(std::uint64_t token, std::string_view what);
   boost::asio::awaitable<void> once(rpc::ServerCall<Once> call);

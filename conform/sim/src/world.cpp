@@ -87,6 +87,8 @@ void World::settle() {
   network_.drop_connection_after(std::uint64_t{1} << 40);
   for (const auto& later : later_) later->timer.cancel();
   run_until([this] { return later_.empty() && life_ != nullptr && !life_->closing(); }, "the server restarts");
+  // Until they end, handlers of calls that have timed out keep memory of connections that have ended.
+  run_until([this] { return !life_->busy(); }, "handlers end");
 }
 
 /// A new client must succeed. The script may still make operations fail, and with them a few of its calls.
