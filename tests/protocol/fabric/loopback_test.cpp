@@ -153,6 +153,27 @@ TEST_F(LoopbackTest, TheConnectionDropsAfterSoManyFrames) {
   EXPECT_EQ(server_->count(1), 1u);
 }
 
+// [5040-5.3-c] [5041-7.1-a] a Send that is too long, and one without a Receive
+TEST_F(LoopbackTest, SendsWithoutASuitableReceiveAreCounted) {
+  connect();
+  Memory from(*client_fabric_, 65);
+  Memory to(*server_fabric_, 64);
+  ASSERT_FALSE(server_->qp->post_receive(to.all(), server_->op(1)));
+  ASSERT_FALSE(client_->send(from.all(), 2));
+  client_->qp->submit();
+  run_ready(context_);
+  EXPECT_EQ(*server_->disconnected, FabricError::message_too_long);
+  EXPECT_EQ(network_.overruns(), 1u);
+  make(LoopbackNetwork::default_capabilities());
+  connect();
+  Memory again(*client_fabric_, 1);
+  ASSERT_FALSE(client_->send(again.all(), 3));
+  client_->qp->submit();
+  run_ready(context_);
+  EXPECT_EQ(*server_->disconnected, FabricError::no_receive);
+  EXPECT_EQ(network_.overruns(), 2u);
+}
+
 TEST_F(LoopbackTest, AHalfPlacedWritePinsItsWindow) {
   connect();
   Memory target(*client_fabric_, 1000);

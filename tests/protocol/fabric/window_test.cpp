@@ -105,6 +105,22 @@ TEST_P(WindowTest, HandlesOfOtherConnections) {
   EXPECT_TRUE(exposed.window->bound());
 }
 
+// [5041-8.3-b] a window can be bound only on the queue pair that made it
+TEST_P(WindowTest, BindsOnOtherConnections) {
+  connect();
+  if (bed_->client().capabilities().name == "verbs") GTEST_SKIP() << "the adapter checks this";
+  Node other(bed_->client());
+  start(other);
+  ASSERT_TRUE(until([&] { return accepted_.size() == 2 && server().established() && other.established(); }));
+  Memory target(bed_->client(), 100, kUntouched);
+  const auto window = client_.qp->make_window();
+  ASSERT_TRUE(window);
+  EXPECT_EQ(other.qp->bind(**window, target.all(), Access::remote_write).error(), BaseError::invalid_argument);
+  EXPECT_FALSE((*window)->bound());
+  EXPECT_TRUE(client_.qp->bind(**window, target.all(), Access::remote_write));
+  EXPECT_TRUE((*window)->bound());
+}
+
 // [5041-8.3.1-e] nothing is placed after revocation
 TEST_P(WindowTest, InvalidatedLocally) {
   connect();

@@ -306,7 +306,24 @@ TEST_F(HostileServer, WithoutTheExtension) {
   peer.send(option(1, kInit, {0, 0}));
   run_ready(sides.context);
   EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::active);
+  const auto dropped = client->exchange().characteristics().refused;
+  peer.send(words({xid, 2, 8, 4, 3}));
+  run_ready(sides.context);
+  EXPECT_EQ(client->exchange().characteristics().state, ExchangeState::active) << "the same refusal again";
+  EXPECT_EQ(client->exchange().characteristics().refused, dropped);
   call();
+}
+
+// [v2-4.2.2-e] INIT_XCHAR asks for the credits that each call of this side asks for
+TEST_F(HostileServer, SeesTheCreditsThatTheClientAsksFor) {
+  transport::ClientOptions options = two().client;
+  options.connection.credits = 5;
+  client = transport::Client::make(*sides.client_fabric, sides.client_pool, peer.listen(), options, {});
+  call();
+  ASSERT_EQ(peer.messages.size(), 1u);
+  const wire::Header init = decoded(peer.take());
+  EXPECT_EQ(init.option_type, kInit);
+  EXPECT_EQ(init.credits, 5u);
 }
 
 // [xchar-3.1-a] a server asks for larger Receives before the client has announced any: the client announces the size
